@@ -1,0 +1,88 @@
+import { reportJson } from '#engine/report-json';
+import { advance, type Observation } from '#identity/advance';
+import { MODE_COUNT } from '#identity/modes';
+import { PERSONA_PROFILES } from '#identity/persona-profiles';
+import { newReport, readReport } from '#identity/report';
+import { createState, type State } from '#identity/state';
+
+/*
+ * What one cycle costs: the model, the model with everything a caller sees of it, and that as JSON
+ * bytes. Run: node bench/advance.ts
+ */
+
+const INSTANCE_COUNT = 1_000;
+const CYCLES_PER_ROUND = 100_000;
+const WARM_UP_ROUNDS = 3;
+const ROUNDS = 9;
+
+/** Observations with their distance in time: drawn once, so that drawing is not measured. */
+type Step = Observation & { instance: number; dtSeconds: number };
+
+/** A small linear congruential generator: the same stream in every run. */
+function drawer(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    return state / 2 ** 32;
+  };
+}
+
+/** Mostly in character, now and then a surprise or a stress reading, 20 to 60 s apart. */
+function drawSteps(homes: readonly (readonly number[])[]): Step[] {
+  const draw = drawer(7);
+  return Array.from({ length: CYCLES_PER_ROUND }, () => {
+    const instance = Math.floor(draw() * INSTANCE_COUNT);
+    const mode = Math.floor(draw() * MODE_COUNT);
+    const home = homes[instance]?.[mode] ?? 0;
+    const usual = home + (draw() + draw() + draw() - 1.5) * 0.4;
+    const signal = draw() < 0.1 ? draw() : Math.min(1, Math.max(0, usual));
+    const confidence = 0.5 + 0.5 * draw();
+    return { instance, mode, signal, confidence, dtSeconds: 20 + 40 * draw() };
+  });
+}
+
+/** Median microseconds per step over the rounds, after warm-up. */
+function measure(steps: readonly Step[], run: (step: Step) => void): number {
+  const rounds: number[] = [];
+  for (let round = 0; round < WARM_UP_ROUNDS + ROUNDS; round++) {
+    const start = process.hrtime.bigint();
+    for (const step of steps) run(step);
+    const microseconds = Number(process.hrtime.bigint() - start) / 1_000 / steps.length;
+    if (round >= WARM_UP_ROUNDS) rounds.push(microseconds);
+  }
+  return rounds.sort((left, right) => left - right)[Math.floor(rounds.length / 2)] ?? Number.NaN;
+}
+
+const homes = Array.from({ length: INSTANCE_COUNT }, (_, instance) => {
+  const profile = PERSONA_PROFILES[instance % (PERSONA_PROFILES.length + 1)];
+  return profile === undefined ? new Array<number>(MODE_COUNT).fill(0) : [...profile.strengths];
+});
+const states: State[] = homes.map((modeStrengths) =>
+  createState({ modeStrengths, energyLevel: 0.8 }),
+);
+const steps = drawSteps(homes);
+const report = newReport();
+const bytes = Buffer.alloc(8_192);
+
+function cycle(step: Step): State {
+  const state = states[step.instance] as State;
+  advance(state, step, step.dtSeconds, state);
+  return state;
+}
+
+const rows = {
+  advance: measure(steps, cycle),
+  'advance + report': measure(steps, (step) => readReport(cycle(step), report)),
+  'advance + report + JSON': measure(steps, (step) => {
+    readReport(cycle(step), report);
+    bytes.write(reportJson('inst_0123456789abcdef', report), 'latin1');
+  }),
+};
+
+console.log(
+  `${INSTANCE_COUNT} instances, median of ${ROUNDS} rounds of ${CYCLES_PER_ROUND} cycles`,
+);
+console.log('microseconds per cycle');
+for (const [what, microseconds] of Object.entries(rows)) {
+  console.log(`  ${what.padEnd(26)}${microseconds.toFixed(2).padStart(6)}`);
+}

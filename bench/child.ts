@@ -1,0 +1,124 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+
+/** How long a process may take to end after SIGTERM before it is killed, in ms. Ours. */
+const STOP_MS_MAX = 5_000;
+
+/** Characters of a process's output that are kept to explain why it failed. */
+const OUTPUT_KEPT = 4_000;
+
+/** What is started: a program, its arguments, and the environment it gets. */
+export type Command = {
+  readonly name: string;
+  readonly program: string;
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+};
+
+const running = new Set<Child>();
+
+// However this process ends, by Ctrl-C or by a bug, nothing that it started outlives it.
+process.once('exit', () => {
+  for (const child of running) child.kill('SIGKILL');
+});
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.once(signal, () => process.exit(130));
+}
+
+/** A process that the benchmark started, with whatever it starts itself, until it is disposed. */
+export class Child {
+  readonly name: string;
+  readonly #process: ChildProcess;
+  readonly #ended: Promise<void>;
+  #output = '';
+
+  constructor(command: Command) {
+    this.name = command.name;
+    this.#process = spawn(command.program, [...command.args], {
+      env: command.env,
+      stdio: ['ignore', 'pipe', 'pipe'],
+      // A process group of its own: `make` and `npm` pass no signals on to what they start.
+      detached: true,
+    });
+    running.add(this);
+    this.#ended = once(this.#process, 'close').then(
+      () => this.#forget(),
+      (error: unknown) => this.#fail(error),
+    );
+    for (const stream of [this.#process.stdout, this.#process.stderr]) {
+      stream?.setEncoding('utf8').on('data', (text: string) => this.#keep(text));
+    }
+  }
+
+  /** The process id. Throws when the program could not be started. */
+  get pid(): number {
+    const { pid } = this.#process;
+    if (pid === undefined) throw new Error(`${this.name} could not be started`);
+    return pid;
+  }
+
+  /** The last characters that the process wrote, both streams mixed. */
+  get output(): string {
+    return this.#output;
+  }
+
+  /** Whether the process has ended. */
+  get isEnded(): boolean {
+    return this.#process.exitCode !== null || this.#process.signalCode !== null;
+  }
+
+  /** Resolves when the process has ended, with its exit code. */
+  async ended(): Promise<number | undefined> {
+    await this.#ended;
+    return this.#process.exitCode ?? undefined;
+  }
+
+  /** Sends a signal to the process and to everything that it started. */
+  kill(signal: NodeJS.Signals): void {
+    const { pid } = this.#process;
+    if (pid === undefined) return;
+    try {
+      process.kill(-pid, signal);
+    } catch {
+      // The whole group is gone already.
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (!running.has(this)) return;
+    const timer = setTimeout(() => this.kill('SIGKILL'), STOP_MS_MAX);
+    this.kill('SIGTERM');
+    await this.#ended;
+    clearTimeout(timer);
+  }
+
+  #keep(text: string): void {
+    this.#output = (this.#output + text).slice(-OUTPUT_KEPT);
+  }
+
+  #forget(): void {
+    running.delete(this);
+  }
+
+  #fail(error: unknown): void {
+    this.#keep(String(error));
+    this.#forget();
+  }
+}
+
+/** This process's environment without the service's own variables, and with those given. */
+export function environment(variables: Record<string, string> = {}): Record<string, string> {
+  const kept: Record<string, string> = {};
+  for (const [name, value] of Object.entries(process.env)) {
+    if (value !== undefined && !name.startsWith('SERVICE_')) kept[name] = value;
+  }
+  return { ...kept, ...variables };
+}
+
+/** Runs a program to its end and gives back its output. Throws when it exits with another code than 0. */
+export async function run(command: Command): Promise<string> {
+  await using child = new Child(command);
+  const code = await child.ended();
+  if (code !== 0) throw new Error(`${command.name} ended with ${code}:\n${child.output.trim()}`);
+  return child.output;
+}

@@ -1,0 +1,49 @@
+import type { Options } from '#bench/options';
+import type { Label, Server } from '#bench/servers';
+import { numberText } from '#bench/statistics';
+import { type ClosedResult, runWrk } from '#bench/wrk';
+
+/** Connections of the closed-model runs. Source: the targets are given for these two. */
+export const CONNECTIONS = [64, 4] as const;
+
+/** The results of one round: of every server, at one number of connections. */
+export type Round = {
+  readonly connections: number;
+  readonly results: ReadonlyMap<Label, ClosedResult>;
+};
+
+/**
+ * Alternating rounds: all servers are up all the time and take turns every few seconds, in another
+ * order every round, so that whatever else the machine does hits all of them alike.
+ */
+export async function runClosedRounds(
+  wrk: string,
+  servers: readonly Server[],
+  options: Options,
+  tell: (line: string) => void,
+): Promise<Round[]> {
+  for (const server of servers) {
+    tell(`warming ${server.label}`);
+    await runWrk(wrk, server, { connections: 64, seconds: options.warmUpS });
+  }
+  const rounds: Round[] = [];
+  for (let round = 0; round < options.rounds; round += 1) {
+    const order = servers.map((_, i) => servers[(i + round) % servers.length] as Server);
+    for (const connections of CONNECTIONS) {
+      const results = new Map<Label, ClosedResult>();
+      for (const server of order) {
+        const run = { connections, seconds: options.secondsPerRun };
+        const result = await runWrk(wrk, server, run);
+        results.set(server.label, result);
+        tell(`round ${round + 1}/${options.rounds}: ${lineOf(server.label, connections, result)}`);
+      }
+      rounds.push({ connections, results });
+    }
+  }
+  return rounds;
+}
+
+function lineOf(label: Label, connections: number, result: ClosedResult): string {
+  if (result.problem !== undefined) return `${label} at ${connections}: VOID, ${result.problem}`;
+  return `${label} at ${connections}: ${numberText(result.requestsPerS, 0)} requests/s`;
+}

@@ -1,0 +1,71 @@
+import { access } from 'node:fs/promises';
+import { Child, environment } from '#bench/child';
+import { freePorts } from '#bench/free-ports';
+import { HttpCaller } from '#bench/http-caller';
+import { at } from '#bench/process-answer';
+import { untilAnswered } from '#bench/readiness';
+
+/** Milliseconds from the start of a command to its first answer to a process call. */
+export type ColdStart = { readonly command: string; readonly ms: readonly number[] };
+
+/** Cold starts of the standalone service: Node alone, and as a user types it. */
+export async function measureColdStart(times: number): Promise<ColdStart[]> {
+  const node = {
+    command: 'node services/main.ts standalone',
+    ms: await startsOf(nodeStart, times),
+  };
+  const hasMakefile = await access('Makefile').then(
+    () => true,
+    () => false,
+  );
+  if (!hasMakefile) return [node];
+  return [node, { command: 'make run', ms: await startsOf(makeStart, times) }];
+}
+
+type Start = { readonly program: string; readonly args: readonly string[] };
+
+const nodeStart: Start = { program: process.execPath, args: ['services/main.ts', 'standalone'] };
+const makeStart: Start = { program: 'make', args: ['run'] };
+
+async function startsOf(start: Start, times: number): Promise<number[]> {
+  const measured: number[] = [];
+  while (measured.length < times) measured.push(await once(start));
+  return measured;
+}
+
+async function once(start: Start): Promise<number> {
+  const [api = 0, metrics = 0, admin = 0] = await freePorts(3);
+  const startedMs = performance.now();
+  await using child = new Child({
+    name: start.args.join(' '),
+    ...start,
+    env: environment({
+      SERVICE_PORT: `${api}`,
+      SERVICE_METRICS_PORT: `${metrics}`,
+      SERVICE_ADMIN_PORT: `${admin}`,
+      SERVICE_LOCAL_ACCOUNT: 'true',
+      SERVICE_DOCS_ENABLED: 'true',
+    }),
+  });
+  await untilAnswered(child, async () => {
+    // The service prints the key of its local account when it is ready (decision 32).
+    const key = /svc_sk_\w{50}/.exec(child.output)?.[0];
+    if (key === undefined) return undefined;
+    using caller = new HttpCaller(`http://127.0.0.1:${api}`, key);
+    return await observeOnce(caller);
+  });
+  return performance.now() - startedMs;
+}
+
+async function observeOnce(caller: HttpCaller): Promise<unknown> {
+  const created = await caller.send({
+    method: 'POST',
+    path: '/v1/instances',
+    body: '{"name":"first"}',
+  });
+  return caller.send({
+    method: 'POST',
+    path: `/v1/instances/${at(created, ['data', 'id'])}/process`,
+    body: '{"mode_target":"ORDER","signal_strength":0.6}',
+  });
+}

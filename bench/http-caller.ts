@@ -1,0 +1,69 @@
+import { Agent, request } from 'node:http';
+import { text } from 'node:stream/consumers';
+
+/** Requests that a caller has under way at once. As many as the larger benchmark run. */
+const CALLS_IN_FLIGHT = 64;
+
+/** How long one call may take, in ms: the service's own longest (architecture 3.5), and some. */
+const CALL_MS_MAX = 15_000;
+
+/** A call over HTTP, relative to the caller's base address. */
+export type Call = {
+  readonly method: 'GET' | 'POST';
+  readonly path: string;
+  readonly body?: string;
+};
+
+/** Calls one address over kept connections; used for preparing and checking, never for measuring speed. */
+export class HttpCaller {
+  readonly #base: string;
+  readonly #key: string;
+  readonly #agent = new Agent({ keepAlive: true, maxSockets: CALLS_IN_FLIGHT });
+
+  constructor(base: string, key: string) {
+    this.#base = base;
+    this.#key = key;
+  }
+
+  /** The body of a 2xx answer. Throws for every other status. */
+  async send(call: Call): Promise<unknown> {
+    const { promise, resolve, reject } = Promise.withResolvers<unknown>();
+    const headers = { authorization: `Bearer ${this.#key}`, 'content-type': 'application/json' };
+    const options = { method: call.method, agent: this.#agent, timeout: CALL_MS_MAX, headers };
+    const sent = request(this.#base + call.path, options, (response) => {
+      text(response).then((body) => {
+        const status = response.statusCode ?? 0;
+        if (status >= 200 && status < 300) resolve(JSON.parse(body));
+        else reject(new Error(`${call.method} ${call.path} answered ${status}: ${body}`));
+      }, reject);
+    });
+    sent.on('timeout', () => sent.destroy(new Error(`${call.method} ${call.path} timed out`)));
+    sent.on('error', reject);
+    sent.end(call.body);
+    return promise;
+  }
+
+  /** Sends `count` calls, several at a time, each made from its index; the answers in that order. */
+  async sendAll<Answer>(
+    count: number,
+    callOf: (index: number) => Call,
+    read: (answer: unknown) => Answer,
+  ): Promise<Answer[]> {
+    const answers: Answer[] = new Array(count);
+    let next = 0;
+    const sender = async (): Promise<void> => {
+      while (next < count) {
+        const index = next;
+        next += 1;
+        answers[index] = read(await this.send(callOf(index)));
+      }
+    };
+    await Promise.all(Array.from({ length: CALLS_IN_FLIGHT }, sender));
+    return answers;
+  }
+
+  /** Closes the kept connections. */
+  [Symbol.dispose](): void {
+    this.#agent.destroy();
+  }
+}

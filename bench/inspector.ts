@@ -1,0 +1,64 @@
+import type { Child } from '#bench/child';
+import { at } from '#bench/process-answer';
+import { untilAnswered } from '#bench/readiness';
+
+/** Bytes that a Node process holds: all of it, and what its objects and buffers need. */
+export type MemoryUse = { readonly residentBytes: number; readonly liveBytes: number };
+
+/** Talks to a Node process that was started with `--inspect=127.0.0.1:0`. */
+export class Inspector {
+  readonly #socket: WebSocket;
+  #lastId = 0;
+
+  private constructor(socket: WebSocket) {
+    this.#socket = socket;
+  }
+
+  /** Connects to the address that Node printed at its start. */
+  static async connect(child: Child): Promise<Inspector> {
+    const url = await untilAnswered(child, async () => {
+      return /ws:\/\/127\.0\.0\.1:\d+\/[\w-]+/.exec(child.output)?.[0];
+    });
+    const socket = new WebSocket(url);
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    socket.addEventListener('open', () => resolve());
+    socket.addEventListener('error', () => reject(new Error(`no inspector at ${url}`)));
+    await promise;
+    return new Inspector(socket);
+  }
+
+  /** Collects all garbage, then reads how much memory is left in use. */
+  async memoryAfterCollection(): Promise<MemoryUse> {
+    // Twice: what the first collection finalizes is freed by the second.
+    await this.#call('HeapProfiler.collectGarbage');
+    await this.#call('HeapProfiler.collectGarbage');
+    return this.memory();
+  }
+
+  /** How much memory is in use now, garbage included. */
+  async memory(): Promise<MemoryUse> {
+    const expression = 'process.memoryUsage()';
+    const result = await this.#call('Runtime.evaluate', { expression, returnByValue: true });
+    const bytes = (name: string) => Number(at(result, ['result', 'value', name]));
+    return { residentBytes: bytes('rss'), liveBytes: bytes('heapUsed') + bytes('external') };
+  }
+
+  [Symbol.dispose](): void {
+    this.#socket.close();
+  }
+
+  async #call(method: string, params: Record<string, unknown> = {}): Promise<unknown> {
+    this.#lastId += 1;
+    const id = this.#lastId;
+    const { promise, resolve } = Promise.withResolvers<unknown>();
+    const listener = (event: MessageEvent): void => {
+      const message: unknown = JSON.parse(String(event.data));
+      if (at(message, ['id']) !== id) return;
+      this.#socket.removeEventListener('message', listener);
+      resolve(at(message, ['result']));
+    };
+    this.#socket.addEventListener('message', listener);
+    this.#socket.send(JSON.stringify({ id, method, params }));
+    return promise;
+  }
+}

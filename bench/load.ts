@@ -1,0 +1,51 @@
+import { captureAnswer } from '#bench/capture-answer';
+import { type Round, runClosedRounds } from '#bench/closed-rounds';
+import { checkLedger } from '#bench/ledger';
+import { type OpenRow, runOpenRounds } from '#bench/open-rounds';
+import type { Options } from '#bench/options';
+import { LABELS, prepareService, type Server, startReference } from '#bench/servers';
+import { startStandalone, startThreeProcesses } from '#bench/service';
+import { temporaryFolder } from '#bench/temporary-folder';
+
+/** The load generators; k6 only if the open model is wanted. */
+export type Tools = { readonly wrk: string; readonly k6: string | undefined };
+
+/** What was measured of the servers under load. */
+export type Load = {
+  readonly answerBytes: number | undefined;
+  readonly rounds: readonly Round[];
+  readonly open: readonly OpenRow[];
+};
+
+/** Starts the servers that are wanted, loads them in turns, and checks their books at the end. */
+export async function measureLoad(
+  tools: Tools,
+  options: Options,
+  tell: (line: string) => void,
+): Promise<Load> {
+  const { parts } = options;
+  if (!LABELS.some((label) => parts.has(label))) {
+    return { answerBytes: undefined, rounds: [], open: [] };
+  }
+  await using opened = new AsyncDisposableStack();
+  const folder = temporaryFolder();
+  tell('starting the servers');
+  // The standalone service is always needed: its answer is what the references send.
+  const standalone = await prepareService('s', opened.use(await startStandalone()), folder);
+  const answer = await captureAnswer(standalone, folder);
+  const files = { folder, answerFile: answer.file };
+  const servers: Server[] = [];
+  if (parts.has('a')) servers.push(opened.use(await startReference('a', files)));
+  if (parts.has('c')) servers.push(opened.use(await startReference('c', files)));
+  if (parts.has('s')) servers.push(standalone);
+  if (parts.has('p')) {
+    const service = opened.use(await startThreeProcesses());
+    servers.push(await prepareService('p', service, folder));
+  }
+  const rounds = await runClosedRounds(tools.wrk, servers, options, tell);
+  const { k6 } = tools;
+  const compared = servers.filter(({ label }) => label !== 'a');
+  const open = k6 === undefined ? [] : await runOpenRounds(k6, compared, options, tell);
+  for (const server of servers) await checkLedger(server);
+  return { answerBytes: answer.bytes, rounds, open };
+}

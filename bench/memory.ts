@@ -1,0 +1,99 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { sumOf } from '#bench/cycle-count';
+import { HttpCaller } from '#bench/http-caller';
+import { Inspector, type MemoryUse } from '#bench/inspector';
+import { at } from '#bench/process-answer';
+import { type Service, startStandalone } from '#bench/service';
+
+/** How many instances are made, and how long nothing is sent before they count as idle, in s. */
+export type MemoryRun = { readonly instances: number; readonly idleS: number };
+
+/** Memory at one point of the run. */
+export type MemoryStage = MemoryUse & {
+  readonly title: string;
+  /** Resident bytes before garbage was collected. */
+  readonly uncollectedBytes: number;
+};
+
+/** What instances in memory cost. */
+export type MemoryResult = {
+  readonly instances: number;
+  readonly stages: readonly MemoryStage[];
+  /** Instances that the service had in memory at the last stage. */
+  readonly active: number;
+  /** Live bytes that one more cycle of an idle instance leaves behind: its history row. */
+  readonly bytesPerRow: number;
+  /** Live bytes of one idle active instance, its history row not counted. */
+  readonly bytesPerInstance: number;
+};
+
+/**
+ * Creates many instances in one standalone process, sends each two observations, and measures the
+ * memory in between, each time after a collection of all garbage. What the second observation adds
+ * is what a history row costs.
+ */
+export async function measureMemory(
+  run: MemoryRun,
+  tell: (line: string) => void,
+): Promise<MemoryResult> {
+  await using service = await startStandalone(['--inspect=127.0.0.1:0']);
+  const [child] = service.processes;
+  if (child === undefined) throw new Error('standalone has no process');
+  using inspector = await Inspector.connect(child);
+  using caller = new HttpCaller(service.address, service.key);
+  const stages: MemoryStage[] = [];
+  const stage = async (title: string): Promise<number> => {
+    const { residentBytes } = await inspector.memory();
+    const use = await inspector.memoryAfterCollection();
+    stages.push({ title, ...use, uncollectedBytes: residentBytes });
+    tell(`memory: ${title}: ${Math.round(residentBytes / 2 ** 20)} MiB resident`);
+    return use.liveBytes;
+  };
+
+  const empty = await stage('started, no instance');
+  const ids = await create(caller, run.instances);
+  await stage('created');
+  await observeEach(caller, ids, 1);
+  await stage('each processed once');
+  await sleep(run.idleS * 1_000);
+  const once = await stage(`idle for ${run.idleS} s`);
+  await observeEach(caller, ids, 2);
+  await sleep(run.idleS * 1_000);
+  const twice = await stage(`each processed twice, idle for ${run.idleS} s`);
+
+  const bytesPerRow = (twice - once) / run.instances;
+  const bytesPerInstance = (once - empty) / run.instances - bytesPerRow;
+  const active = await activeInstances(service);
+  return { instances: run.instances, stages, active, bytesPerRow, bytesPerInstance };
+}
+
+function create(caller: HttpCaller, count: number): Promise<string[]> {
+  return caller.sendAll(
+    count,
+    (i) => ({ method: 'POST', path: '/v1/instances', body: `{"name":"agent ${i}"}` }),
+    (answer) => String(at(answer, ['data', 'id'])),
+  );
+}
+
+/** Sends every instance one observation and checks that it became this cycle. */
+async function observeEach(
+  caller: HttpCaller,
+  ids: readonly string[],
+  cycle: number,
+): Promise<void> {
+  const timestamp = new Date(Date.UTC(2026, 0, 1, 0, cycle)).toISOString();
+  const body = JSON.stringify({ mode_target: 'ORDER', signal_strength: 0.6, timestamp });
+  await caller.sendAll(
+    ids.length,
+    (i) => ({ method: 'POST', path: `/v1/instances/${ids[i]}/process`, body }),
+    (answer) => {
+      const made = at(answer, ['data', 'snapshot', 'cycle']);
+      if (made !== cycle) throw new Error(`cycle ${cycle} expected, not ${made}`);
+    },
+  );
+}
+
+async function activeInstances(service: Service): Promise<number> {
+  const text = await (await fetch(`${service.metricsUrl}/metrics`)).text();
+  return sumOf(text, 'identity_actors_active', 'actor="instance"');
+}

@@ -1,0 +1,67 @@
+import { Child, environment } from '#bench/child';
+import { at } from '#bench/process-answer';
+import { problemOf } from '#bench/proof';
+import type { Server } from '#bench/servers';
+
+/** An open-model run: requests start at a fixed rate, whatever the answers do. */
+export type OpenRun = { readonly requestsPerS: number; readonly seconds: number };
+
+/** Latencies of an open-model run; void when `problem` says why. */
+export type OpenResult = {
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+  readonly maxMs: number;
+  readonly problem: string | undefined;
+};
+
+/** k6's own name for the latencies of the reported phase of open-model.k6.ts. */
+const LATENCY = 'http_req_duration{phase:measured}';
+
+/** One run of k6 against `server`, its answers proved right, none of its iterations dropped. */
+export async function runOpenModel(k6: string, server: Server, run: OpenRun): Promise<OpenResult> {
+  let metrics: unknown;
+  let problem = '';
+  const proof = await problemOf(server, async () => {
+    metrics = await send(k6, server, run);
+    const answered = figureOf(metrics, 'http_reqs', 'count');
+    const failed = figureOf(metrics, 'http_req_failed', 'passes');
+    const dropped = figureOf(metrics, 'dropped_iterations', 'count');
+    if (failed > 0) problem = `${failed} non-2xx`;
+    if (dropped > 0) problem = `${dropped} requests could not be started in time`;
+    server.plan.use(answered + dropped);
+    return { answered, unanswered: 0 };
+  });
+  return {
+    p50Ms: figureOf(metrics, LATENCY, 'p(50)'),
+    p99Ms: figureOf(metrics, LATENCY, 'p(99)'),
+    maxMs: figureOf(metrics, LATENCY, 'max'),
+    problem: problem === '' ? proof : problem,
+  };
+}
+
+async function send(k6: string, server: Server, run: OpenRun): Promise<unknown> {
+  const { plan } = server;
+  await using child = new Child({
+    name: 'k6',
+    program: k6,
+    args: ['run', '--quiet', '--no-usage-report', 'bench/open-model.k6.ts'],
+    env: environment({
+      ADDRESS: server.address,
+      KEY: plan.key,
+      IDS: plan.file,
+      FIRST_S: `${plan.nextS}`,
+      RATE: `${run.requestsPerS}`,
+      SECONDS: `${run.seconds}`,
+    }),
+  });
+  await child.ended();
+  const json = /^RESULT (.*)$/m.exec(child.output)?.[1];
+  if (json === undefined) throw new Error(`k6 gave no result:\n${child.output.trim()}`);
+  return JSON.parse(json);
+}
+
+/** A figure of k6's summary; a counter that never counted is not in it and means 0. */
+function figureOf(metrics: unknown, metric: string, statistic: string): number {
+  const value = at(metrics, [metric, 'values', statistic]);
+  return typeof value === 'number' ? value : 0;
+}

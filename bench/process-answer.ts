@@ -1,0 +1,50 @@
+/** A JSON object whose fields are not known in advance. */
+export type JsonObject = { readonly [name: string]: unknown };
+
+/** The body of a process answer as the service sent it: what the Fastify reference answers with. */
+export type ProcessAnswer = {
+  readonly data: {
+    readonly snapshot: JsonObject & { readonly mode_strengths: JsonObject };
+    readonly contract: JsonObject & {
+      readonly decision_style: JsonObject;
+      readonly recovery_profile: JsonObject;
+    };
+    readonly drift: JsonObject & {
+      readonly deviation: JsonObject & {
+        readonly sustained: JsonObject;
+        readonly modes: readonly JsonObject[];
+      };
+    };
+  };
+};
+
+/** A path into the answer under which an object must stand. */
+const OBJECTS = [
+  ['data', 'snapshot', 'mode_strengths'],
+  ['data', 'contract', 'decision_style'],
+  ['data', 'contract', 'recovery_profile'],
+  ['data', 'drift', 'deviation', 'sustained'],
+] as const;
+
+/** Whether `value` is a JSON object. */
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** The value at `path` inside `value`, or undefined. */
+export function at(value: unknown, path: readonly string[]): unknown {
+  return path.reduce<unknown>(
+    (within, name) => (isObject(within) ? within[name] : undefined),
+    value,
+  );
+}
+
+/** Checks the outline of a process answer; throws when it is something else. */
+export function readProcessAnswer(body: unknown): ProcessAnswer {
+  for (const path of OBJECTS) {
+    if (!isObject(at(body, path))) throw new Error(`the process answer has no ${path.join('.')}`);
+  }
+  const modes = at(body, ['data', 'drift', 'deviation', 'modes']);
+  if (!Array.isArray(modes) || modes.length !== 7) throw new Error('the answer lacks its 7 modes');
+  return body as ProcessAnswer;
+}

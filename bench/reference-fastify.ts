@@ -1,0 +1,57 @@
+import { readFile } from 'node:fs/promises';
+import fastify from 'fastify';
+import { type ProcessAnswer, readProcessAnswer } from '#bench/process-answer';
+import { OBSERVATION, PROCESS_ANSWER } from '#bench/reference-schemas';
+
+// Reference (c): the route that a careful Fastify user writes. ajv checks path and body,
+// fast-json-stringify renders the answer; no state, no authentication, no headers, no metrics.
+// Usage: node bench/reference-fastify.ts <port> <file with a process answer of the service>
+
+const [port = '0', answerFile = ''] = process.argv.slice(2);
+const { data } = readProcessAnswer(JSON.parse(await readFile(answerFile, 'utf8')));
+
+/** A fresh object for every request, as a handler that computes its answer would return. */
+function answer(instanceId: string): ProcessAnswer {
+  const { snapshot, contract, drift } = data;
+  const { deviation } = drift;
+  return {
+    data: {
+      snapshot: {
+        ...snapshot,
+        instance_id: instanceId,
+        mode_strengths: { ...snapshot.mode_strengths },
+      },
+      contract: {
+        ...contract,
+        decision_style: { ...contract.decision_style },
+        recovery_profile: { ...contract.recovery_profile },
+      },
+      drift: {
+        ...drift,
+        deviation: {
+          ...deviation,
+          sustained: { ...deviation.sustained },
+          modes: deviation.modes.map((mode) => ({ ...mode })),
+        },
+      },
+    },
+  };
+}
+
+const app = fastify();
+app.post<{ Params: { id: string } }>(
+  '/v1/instances/:id/process',
+  {
+    schema: {
+      params: {
+        type: 'object',
+        properties: { id: { type: 'string', pattern: '^inst_[0-9a-f]{16}$' } },
+        required: ['id'],
+      },
+      body: OBSERVATION,
+      response: { 200: PROCESS_ANSWER },
+    },
+  },
+  async (request) => answer(request.params.id),
+);
+await app.listen({ host: '127.0.0.1', port: Number(port) });

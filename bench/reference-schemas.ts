@@ -1,0 +1,104 @@
+/** JSON schemas of reference (c), field by field as the service's process route has them. */
+
+const number = { type: 'number' } as const;
+const integer = { type: 'integer' } as const;
+const string = { type: 'string' } as const;
+const boolean = { type: 'boolean' } as const;
+const strings = { type: 'array', items: string } as const;
+const nullable = { type: ['string', 'null'] } as const;
+
+/** An object with exactly these fields, all required. */
+function object<Fields extends Record<string, unknown>>(properties: Fields) {
+  return {
+    type: 'object',
+    properties,
+    required: Object.keys(properties),
+    additionalProperties: false,
+  } as const;
+}
+
+/** The observation of spec 2.7 with the timestamp of decision 8, for ajv. */
+export const OBSERVATION = {
+  type: 'object',
+  properties: {
+    mode_target: {
+      type: 'string',
+      enum: [
+        'PERCEPTION',
+        'EXPLORATION',
+        'ORDER',
+        'ASSERTION',
+        'CONNECTION',
+        'IDENTITY',
+        'STRESS_RESPONSE',
+      ],
+    },
+    signal_strength: { type: 'number', minimum: 0, maximum: 1 },
+    confidence: { type: 'number', minimum: 0, maximum: 1, default: 1 },
+    context: { type: 'object', default: {} },
+    timestamp: { type: 'string', format: 'date-time' },
+  },
+  required: ['mode_target', 'signal_strength'],
+  additionalProperties: false,
+} as const;
+
+const MODE_STRENGTHS = object({
+  perception: number,
+  exploration: number,
+  order: number,
+  assertion: number,
+  connection: number,
+  identity: number,
+  stress_response: number,
+});
+
+const SNAPSHOT = object({
+  instance_id: string,
+  cycle: integer,
+  mode_strengths: MODE_STRENGTHS,
+  energy_level: number,
+  stress_state: string,
+  stability_index: number,
+});
+
+const CONTRACT = object({
+  dominant_modes: strings,
+  suppressed_modes: strings,
+  allowed_actions: strings,
+  forbidden_actions: strings,
+  decision_style: object({
+    tempo: string,
+    risk: string,
+    expressiveness: string,
+    commitment_threshold: string,
+  }),
+  energy_level: number,
+  stress_state: string,
+  recovery_profile: object({
+    preferred_path: string,
+    support_required: boolean,
+    cooldown_required: boolean,
+  }),
+});
+
+const DRIFT = object({
+  level: string,
+  deviation: object({
+    description: string,
+    reason: string,
+    distance: number,
+    t2: number,
+    p_value: number,
+    breach: number,
+    run: integer,
+    sustained: object({ statistic: number, limit: number, mode: nullable, direction: nullable }),
+    modes: { type: 'array', items: object({ mode: string, z: number, contribution: number }) },
+    nearest_persona: nullable,
+    composite: nullable,
+  }),
+});
+
+/** The whole process answer (spec 2.5 to 2.7, model 3.6), for fast-json-stringify. */
+export const PROCESS_ANSWER = object({
+  data: object({ snapshot: SNAPSHOT, contract: CONTRACT, drift: DRIFT }),
+});

@@ -1,0 +1,167 @@
+import { CONNECTIONS, type Round } from '#bench/closed-rounds';
+import type { ColdStart } from '#bench/cold-start';
+import type { Circumstance } from '#bench/machine';
+import type { MemoryResult } from '#bench/memory';
+import type { OpenRow } from '#bench/open-rounds';
+import { LABELS, TITLES } from '#bench/servers';
+import { numberText, spreadOf, spreadText } from '#bench/statistics';
+import { COLD_START_MS_MAX, INSTANCE_BYTES_MAX, ratiosOf } from '#bench/targets';
+import type { ClosedResult } from '#bench/wrk';
+
+/** Everything that a run found out; parts that were left out are empty. */
+export type Findings = {
+  readonly command: string;
+  readonly circumstances: readonly Circumstance[];
+  readonly answerBytes: number | undefined;
+  readonly rounds: readonly Round[];
+  readonly open: readonly OpenRow[];
+  readonly coldStarts: readonly ColdStart[];
+  readonly memory: MemoryResult | undefined;
+  /** Seconds that the run took. */
+  readonly seconds: number;
+};
+
+const MIB = 2 ** 20;
+
+/** The report as Markdown. Medians; smallest and largest value in parentheses. */
+export function reportOf(findings: Findings): string {
+  const parts = [
+    headOf(findings),
+    targetsOf(findings),
+    ...CONNECTIONS.map((connections) => closedOf(findings.rounds, connections)),
+    openOf(findings.open),
+    memoryOf(findings.memory),
+  ];
+  return `${parts.filter((part) => part !== '').join('\n\n')}\n`;
+}
+
+function headOf({ command, circumstances, answerBytes, seconds }: Findings): string {
+  const rows = circumstances.map(({ name, value }) => [name, value]);
+  if (answerBytes !== undefined) rows.push(['Answer', `${numberText(answerBytes, 0)} bytes`]);
+  rows.push(['Duration', `${numberText(seconds, 0)} s`]);
+  return [
+    '# Benchmark results',
+    'Written by the benchmark itself; every run replaces it. Figures are medians over alternating ' +
+      'rounds with (smallest..largest). Load generator and servers share the machine, nothing is ' +
+      'pinned. Authentication, limiter, headers, metrics and the model are on in (s) and (p).',
+    `    ${command}`,
+    tableOf(['', ''], rows),
+  ].join('\n\n');
+}
+
+function targetsOf({ rounds, coldStarts, memory }: Findings): string {
+  const rows = ratiosOf(rounds).map(({ label, connections, least, reached }) => [
+    `${label} / c at ${connections} connections`,
+    `≥ ${numberText(least, 2)}`,
+    spreadText(reached, 2),
+    verdict(reached.median >= least),
+  ]);
+  for (const { command, ms } of coldStarts) {
+    const spread = spreadOf(ms);
+    const limit = `≤ ${numberText(COLD_START_MS_MAX, 0)} ms`;
+    const isMet = spread.median <= COLD_START_MS_MAX;
+    rows.push([
+      `\`${command}\` to first answer`,
+      limit,
+      `${spreadText(spread, 0)} ms`,
+      verdict(isMet),
+    ]);
+  }
+  if (memory !== undefined) {
+    const bytes = memory.bytesPerInstance;
+    const limit = `≤ ${numberText(INSTANCE_BYTES_MAX, 0)} bytes`;
+    const reached = `${numberText(bytes, 0)} bytes`;
+    rows.push(['one idle active instance', limit, reached, verdict(bytes <= INSTANCE_BYTES_MAX)]);
+  }
+  if (rows.length === 0) return '';
+  return `## Targets\n\n${tableOf(['', 'target', 'reached', ''], rows)}`;
+}
+
+function verdict(isMet: boolean): string {
+  return isMet ? 'met' : '**not met**';
+}
+
+function closedOf(rounds: readonly Round[], connections: number): string {
+  const measured = rounds.filter((round) => round.connections === connections);
+  const labels = LABELS.filter((label) => measured.some((round) => round.results.has(label)));
+  if (labels.length === 0) return '';
+  const rows = labels.map((label) => {
+    const all = measured.flatMap((round) => round.results.get(label) ?? []);
+    const valid = all.filter(({ problem }) => problem === undefined);
+    const over = (read: (result: ClosedResult) => number, decimals: number) =>
+      spreadText(spreadOf(valid.map(read)), decimals);
+    return [
+      `(${label}) ${TITLES[label]}`,
+      over((result) => result.requestsPerS, 0),
+      over((result) => result.p50Ms, 2),
+      over((result) => result.p99Ms, 2),
+      cpuOf(valid),
+      `${valid.length} of ${all.length}`,
+    ];
+  });
+  const head = ['', 'requests/s', 'p50 ms', 'p99 ms', 'CPU µs per request', 'valid rounds'];
+  const title = `## Closed model, ${connections} connections`;
+  return [title, tableOf(head, rows), ...problemsOf(measured)].join('\n\n');
+}
+
+/** The median CPU time of every process of a server, and of wrk beside it. */
+function cpuOf(results: readonly ClosedResult[]): string {
+  const names = results[0]?.cpu.map(({ process }) => process) ?? [];
+  const costs = names.map((name, i) => {
+    const micros = results.map((result) => result.cpu[i]?.microsPerRequest ?? Number.NaN);
+    return `${name} ${spreadText(spreadOf(micros), 1)}`;
+  });
+  return costs.join('<br>');
+}
+
+function problemsOf(rounds: readonly Round[]): string[] {
+  const problems = rounds.flatMap((round, i) =>
+    [...round.results].flatMap(([label, { problem }]) =>
+      problem === undefined ? [] : [`- round ${i + 1}, (${label}) is void: ${problem}`],
+    ),
+  );
+  return problems.length === 0 ? [] : [problems.join('\n')];
+}
+
+function openOf(open: readonly OpenRow[]): string {
+  if (open.length === 0) return '';
+  const rows = open.map(({ label, requestsPerS, result }) => {
+    const { p50Ms, p99Ms, maxMs, problem } = result;
+    const figures =
+      problem === undefined
+        ? [p50Ms, p99Ms, maxMs].map((ms) => numberText(ms, 2))
+        : [`void: ${problem}`, '', ''];
+    return [`(${label})`, numberText(requestsPerS, 0), ...figures];
+  });
+  const note =
+    'Requests start at a fixed rate, whatever the answers do (k6, constant arrival rate). The ' +
+    'latencies hold what k6 itself takes on the same cores.';
+  const table = tableOf(['', 'requests/s', 'p50 ms', 'p99 ms', 'longest ms'], rows);
+  return `## Open model\n\n${note}\n\n${table}`;
+}
+
+function memoryOf(memory: MemoryResult | undefined): string {
+  if (memory === undefined) return '';
+  const rows = memory.stages.map((stage) => [
+    stage.title,
+    `${numberText(stage.uncollectedBytes / MIB, 0)}`,
+    `${numberText(stage.residentBytes / MIB, 0)}`,
+    `${numberText(stage.liveBytes / MIB, 1)}`,
+  ]);
+  const [first] = memory.stages;
+  const last = memory.stages[3];
+  const residentBytes = (last?.residentBytes ?? 0) - (first?.residentBytes ?? 0);
+  const sentence =
+    `${numberText(memory.instances, 0)} instances in one standalone process, ` +
+    `${numberText(memory.active, 0)} of them active at the end. One idle active instance takes ` +
+    `${numberText(memory.bytesPerInstance, 0)} live bytes without its history row ` +
+    `(${numberText(residentBytes / memory.instances, 0)} resident bytes with it); one more cycle ` +
+    `leaves ${numberText(memory.bytesPerRow, 0)} bytes behind, its history row.`;
+  const head = ['', 'resident MiB', 'resident MiB after collection', 'live MiB (heap, buffers)'];
+  return `## Memory\n\n${sentence}\n\n${tableOf(head, rows)}`;
+}
+
+function tableOf(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`;
+  return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n');
+}

@@ -1,0 +1,96 @@
+import { Child, environment } from '#bench/child';
+import { freePorts } from '#bench/free-ports';
+import { HttpCaller } from '#bench/http-caller';
+import { INSTANCES, ObservationPlan } from '#bench/observation-plan';
+import { at } from '#bench/process-answer';
+import { untilAnswered } from '#bench/readiness';
+import type { Service } from '#bench/service';
+
+/** The four servers that are compared, by the letters of the report. */
+export const LABELS = ['a', 'c', 's', 'p'] as const;
+
+/** One of `LABELS`. */
+export type Label = (typeof LABELS)[number];
+
+/** What each letter stands for. */
+export const TITLES: Readonly<Record<Label, string>> = {
+  a: 'bare node:http, fixed body',
+  c: 'Fastify, ajv and fast-json-stringify, no state',
+  s: 'this service, standalone',
+  p: 'this service, edge + limiter + engine',
+};
+
+/** A server that is up and has instances to be asked about. */
+export type Server = {
+  readonly label: Label;
+  readonly address: string;
+  readonly processes: readonly Child[];
+  readonly plan: ObservationPlan;
+  /** The service behind it; undefined for a reference. */
+  readonly service: Service | undefined;
+};
+
+/** One of the reference servers, answering with the captured answer in `answerFile`. */
+export async function startReference(
+  label: 'a' | 'c',
+  files: { readonly folder: string; readonly answerFile: string },
+): Promise<Server & AsyncDisposable> {
+  await using opening = new AsyncDisposableStack();
+  const script = { a: 'bench/reference-http.ts', c: 'bench/reference-fastify.ts' }[label];
+  const [port = 0] = await freePorts(1);
+  const child = opening.use(
+    new Child({
+      name: label === 'a' ? 'node:http' : 'fastify',
+      program: process.execPath,
+      args: [script, `${port}`, files.answerFile],
+      env: environment(),
+    }),
+  );
+  const address = `http://127.0.0.1:${port}`;
+  await untilAnswered(child, () => fetch(address));
+  // Nobody knows these instances, and nobody looks: a reference has no state.
+  const ids = Array.from(
+    { length: INSTANCES },
+    (_, i) => `inst_${i.toString(16).padStart(16, '0')}`,
+  );
+  const key = `svc_sk_${'0'.repeat(50)}`;
+  const plan = await ObservationPlan.write({ ids, key, folder: files.folder, name: label });
+  const opened = opening.move();
+  const service = undefined;
+  return {
+    label,
+    address,
+    processes: [child],
+    plan,
+    service,
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  };
+}
+
+/** Prepares a running service for the benchmark: creates its instances, as different as the personas. */
+export async function prepareService(
+  label: 's' | 'p',
+  service: Service,
+  folder: string,
+): Promise<Server> {
+  using caller = new HttpCaller(service.address, service.key);
+  const profiles = await modeProfiles(caller);
+  const ids = await caller.sendAll(
+    INSTANCES,
+    (i) => {
+      const config = { mode_strengths: profiles[i % profiles.length] };
+      const body = JSON.stringify({ name: `bench ${i}`, initial_config: config });
+      return { method: 'POST', path: '/v1/instances', body };
+    },
+    (answer) => String(at(answer, ['data', 'id'])),
+  );
+  const plan = await ObservationPlan.write({ ids, key: service.key, folder, name: label });
+  return { label, address: service.address, processes: service.processes, plan, service };
+}
+
+/** The personas' mode profiles: starting points that callers really use (spec 2.8). */
+async function modeProfiles(caller: HttpCaller): Promise<unknown[]> {
+  const personas = at(await caller.send({ method: 'GET', path: '/v1/personas' }), ['data']);
+  if (!Array.isArray(personas)) throw new Error('GET /v1/personas gave no list');
+  return personas.map((persona) => at(persona, ['mode_profile']));
+}

@@ -1,0 +1,126 @@
+import { Child, environment, run } from '#bench/child';
+import { freePorts } from '#bench/free-ports';
+import { at } from '#bench/process-answer';
+import { untilReady } from '#bench/readiness';
+
+const MAIN = 'services/main.ts';
+
+// A thousand times what this machine can send: the limiter works as always and refuses nothing.
+const REQUESTS_PER_MINUTE = '1000000000';
+const CYCLES_PER_MONTH = '1000000000000';
+
+/** The service under test, as one process or several: how to reach it, and what it consists of. */
+export type Service = AsyncDisposable & {
+  /** Base address of the API, without `/v1`. */
+  readonly address: string;
+  /** Where the process that advances instances shows its metrics. */
+  readonly metricsUrl: string;
+  /** An API key whose account no limit of this benchmark reaches. */
+  readonly key: string;
+  readonly processes: readonly Child[];
+};
+
+/** One process that does everything; `nodeArgs` go to Node itself. */
+export async function startStandalone(nodeArgs: readonly string[] = []): Promise<Service> {
+  await using opening = new AsyncDisposableStack();
+  const [api = 0, metrics = 0, admin = 0] = await freePorts(3);
+  const variables = { SERVICE_PORT: `${api}`, SERVICE_ADMIN_PORT: `${admin}` };
+  const child = opening.use(startRole('standalone', metrics, variables, nodeArgs));
+  await untilReady(child, `${metricsUrlOf(metrics)}/health/ready`);
+  const key = await createKey(admin);
+  return running(opening.move(), { api, metrics, key, processes: [child] });
+}
+
+/** Edge, limiter and engine as three processes on this machine. */
+export async function startThreeProcesses(): Promise<Service> {
+  await using opening = new AsyncDisposableStack();
+  const ports = await freePorts(7);
+  const [api = 0, admin = 0, engineAt = 0, limiterAt = 0, ...metricsPorts] = ports;
+  const [engineMetrics = 0, limiterMetrics = 0, edgeMetrics = 0] = metricsPorts;
+  const engineAddress = `127.0.0.1:${engineAt}`;
+  const limiterAddress = `127.0.0.1:${limiterAt}`;
+  const limiter = opening.use(
+    startRole('limiter', limiterMetrics, {
+      SERVICE_LIMITER_LISTEN: limiterAddress,
+      SERVICE_ADMIN_PORT: `${admin}`,
+    }),
+  );
+  const engine = opening.use(
+    startRole('engine', engineMetrics, { SERVICE_ENGINE_LISTEN: engineAddress }),
+  );
+  await untilReady(limiter, `${metricsUrlOf(limiterMetrics)}/health/ready`);
+  await untilReady(engine, `${metricsUrlOf(engineMetrics)}/health/ready`);
+  const edge = opening.use(
+    startRole('edge', edgeMetrics, {
+      SERVICE_PORT: `${api}`,
+      SERVICE_ENGINE_ADDRESS: engineAddress,
+      SERVICE_LIMITER_ADDRESS: limiterAddress,
+    }),
+  );
+  await untilReady(edge, `${metricsUrlOf(edgeMetrics)}/health/ready`);
+  const key = await createKey(admin);
+  const processes = [edge, limiter, engine];
+  return running(opening.move(), { api, metrics: engineMetrics, key, processes });
+}
+
+function running(
+  opened: AsyncDisposableStack,
+  parts: { api: number; metrics: number; key: string; processes: readonly Child[] },
+): Service {
+  return {
+    address: `http://127.0.0.1:${parts.api}`,
+    metricsUrl: metricsUrlOf(parts.metrics),
+    key: parts.key,
+    processes: parts.processes,
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  };
+}
+
+function startRole(
+  role: string,
+  metricsPort: number,
+  variables: Record<string, string>,
+  nodeArgs: readonly string[] = [],
+): Child {
+  return new Child({
+    name: role,
+    program: process.execPath,
+    args: [...nodeArgs, MAIN, role],
+    env: environment({ SERVICE_METRICS_PORT: `${metricsPort}`, ...variables }),
+  });
+}
+
+function metricsUrlOf(port: number): string {
+  return `http://127.0.0.1:${port}`;
+}
+
+/** Makes an account with limits far out of reach, and a key of it, with the service's own tool. */
+async function createKey(adminPort: number): Promise<string> {
+  const limits = [
+    '--requests-per-minute',
+    REQUESTS_PER_MINUTE,
+    '--cycles-per-month',
+    CYCLES_PER_MONTH,
+  ];
+  const account = await ctl(
+    ['accounts', 'create', 'bench', '--plan', 'enterprise', ...limits],
+    adminPort,
+  );
+  const given = await ctl(
+    ['keys', 'create', `${at(account, ['id'])}`, '--scope', 'full'],
+    adminPort,
+  );
+  const key = at(given, ['key']);
+  if (typeof key !== 'string') throw new Error('ctl keys create gave no key');
+  return key;
+}
+
+async function ctl(args: readonly string[], adminPort: number): Promise<unknown> {
+  const output = await run({
+    name: `ctl ${args.slice(0, 2).join(' ')}`,
+    program: process.execPath,
+    args: [MAIN, 'ctl', ...args, '--json'],
+    env: environment({ SERVICE_ADMIN_URL: `http://127.0.0.1:${adminPort}` }),
+  });
+  return JSON.parse(output);
+}

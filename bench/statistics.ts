@@ -1,0 +1,26 @@
+/** The middle of several measurements and how far they lie apart. */
+export type Spread = { readonly median: number; readonly min: number; readonly max: number };
+
+/** The spread of `values`; all NaN when there are none. */
+export function spreadOf(values: readonly number[]): Spread {
+  const sorted = values.toSorted((a, b) => a - b);
+  const middle = sorted.length / 2;
+  const upper = sorted[Math.floor(middle)] ?? Number.NaN;
+  const lower = sorted[Math.ceil(middle) - 1] ?? Number.NaN;
+  const [min = Number.NaN] = sorted;
+  return { median: (lower + upper) / 2, min, max: sorted.at(-1) ?? Number.NaN };
+}
+
+/** `median (min..max)` with the given number of decimals, thousands separated. */
+export function spreadText(spread: Spread, decimals: number): string {
+  if (Number.isNaN(spread.median)) return 'none';
+  const { median, min, max } = spread;
+  const [middle, least, most] = [median, min, max].map((value) => numberText(value, decimals));
+  return least === most ? `${middle}` : `${middle} (${least}..${most})`;
+}
+
+/** A number with fixed decimals and separated thousands. */
+export function numberText(value: number, decimals: number): string {
+  const options = { minimumFractionDigits: decimals, maximumFractionDigits: decimals };
+  return value.toLocaleString('en-US', options);
+}

@@ -1,0 +1,43 @@
+import type { Round } from '#bench/closed-rounds';
+import type { Label } from '#bench/servers';
+import { type Spread, spreadOf } from '#bench/statistics';
+
+/** The least share of reference (c)'s throughput that a server must reach. Source: the project's targets. */
+type RatioTarget = { readonly label: Label; readonly connections: number; readonly least: number };
+
+const RATIO_TARGETS: readonly RatioTarget[] = [
+  { label: 's', connections: 64, least: 1.0 },
+  { label: 'p', connections: 64, least: 0.55 },
+  { label: 's', connections: 4, least: 0.9 },
+  { label: 'p', connections: 4, least: 0.2 },
+];
+
+/** Cold start of the service to its first answer, in ms. Source: the project's targets. */
+export const COLD_START_MS_MAX = 1_500;
+
+/** Live bytes of one idle active instance. Source: the project's targets. */
+export const INSTANCE_BYTES_MAX = 2 * 1_024;
+
+/** What was reached of one ratio. */
+export type Ratio = RatioTarget & { readonly reached: Spread };
+
+/**
+ * The ratios of the rounds that measured both servers. Each round gives its own ratio, because the
+ * machine's speed changes more between rounds than within one.
+ */
+export function ratiosOf(rounds: readonly Round[]): Ratio[] {
+  return RATIO_TARGETS.flatMap((target) => {
+    const ratios = rounds
+      .filter((round) => round.connections === target.connections)
+      .flatMap((round) => ratioIn(round, target.label));
+    return ratios.length === 0 ? [] : [{ ...target, reached: spreadOf(ratios) }];
+  });
+}
+
+function ratioIn(round: Round, label: Label): number[] {
+  const ours = round.results.get(label);
+  const reference = round.results.get('c');
+  if (ours === undefined || reference === undefined) return [];
+  if (ours.problem !== undefined || reference.problem !== undefined) return [];
+  return [ours.requestsPerS / reference.requestsPerS];
+}

@@ -1,0 +1,78 @@
+import { Child, environment } from '#bench/child';
+import { cpuMicros } from '#bench/cpu-time';
+import { problemOf } from '#bench/proof';
+import type { Server } from '#bench/servers';
+
+/** A closed-model run: so many connections, each sending its next request when the last is answered. */
+export type ClosedRun = { readonly connections: number; readonly seconds: number };
+
+/** CPU that one process spent on one answered request. */
+export type CpuCost = { readonly process: string; readonly microsPerRequest: number };
+
+/** What a run measured; void when `problem` says why its answers cannot be trusted. */
+export type ClosedResult = {
+  readonly requestsPerS: number;
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+  readonly cpu: readonly CpuCost[];
+  readonly problem: string | undefined;
+};
+
+/** The line that process.lua writes at the end. */
+type WrkSummary = {
+  readonly answered: number;
+  readonly micros: number;
+  readonly badStatus: number;
+  readonly socketErrors: number;
+  readonly p50Micros: number;
+  readonly p99Micros: number;
+  readonly cpuSeconds: number;
+};
+
+/** One run of wrk with one thread against `server`, its answers proved right. */
+export async function runWrk(wrk: string, server: Server, run: ClosedRun): Promise<ClosedResult> {
+  let summary: WrkSummary | undefined;
+  let cpu: readonly CpuCost[] = [];
+  const proof = await problemOf(server, async () => {
+    const before = await Promise.all(server.processes.map(({ pid }) => cpuMicros(pid)));
+    summary = await send(wrk, server, run);
+    const after = await Promise.all(server.processes.map(({ pid }) => cpuMicros(pid)));
+    const { answered } = summary;
+    cpu = server.processes.map((child, i) => ({
+      process: child.name,
+      microsPerRequest: ((after[i] ?? 0) - (before[i] ?? 0)) / answered,
+    }));
+    // wrk hangs up on what is under way when its time is over: up to one request a connection
+    // was taken and never counted.
+    return { answered, unanswered: run.connections };
+  });
+  if (summary === undefined) throw new Error('wrk did not run');
+  const { answered, micros, badStatus, socketErrors } = summary;
+  const wrkCpu = { process: 'wrk', microsPerRequest: (summary.cpuSeconds * 1e6) / answered };
+  const failures = badStatus + socketErrors;
+  return {
+    requestsPerS: (answered / micros) * 1e6,
+    p50Ms: summary.p50Micros / 1_000,
+    p99Ms: summary.p99Micros / 1_000,
+    cpu: [...cpu, wrkCpu],
+    problem: failures > 0 ? `${badStatus} non-2xx, ${socketErrors} socket errors` : proof,
+  };
+}
+
+async function send(wrk: string, server: Server, run: ClosedRun): Promise<WrkSummary> {
+  const { plan } = server;
+  const load = ['-t1', `-c${run.connections}`, `-d${run.seconds}s`, '-s', 'bench/process.lua'];
+  await using child = new Child({
+    name: 'wrk',
+    program: wrk,
+    args: [...load, server.address, '--', plan.file, plan.key, `${plan.nextS}`],
+    env: environment(),
+  });
+  await child.ended();
+  const json = /^RESULT (.*)$/m.exec(child.output)?.[1];
+  if (json === undefined) throw new Error(`wrk gave no result:\n${child.output.trim()}`);
+  const summary = JSON.parse(json) as WrkSummary;
+  // One more: wrk builds a request before it starts, to see whether it is pipelined.
+  plan.use(summary.answered + run.connections + 1);
+  return summary;
+}

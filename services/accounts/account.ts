@@ -1,0 +1,42 @@
+import type { Limits, Plan } from '#accounts/plan';
+
+/** Whether an account's keys may do anything. A suspended one is answered 403 (decision 20). */
+export type AccountStatus = 'active' | 'suspended';
+
+/** Whom instances belong to and who is billed. Source: spec 5, 8.1. */
+export type Account = {
+  /** 12 base62 characters, part of every key of the account (decision 41). */
+  readonly id: string;
+  readonly name: string;
+  readonly plan: Plan;
+  readonly status: AccountStatus;
+  readonly limits: Limits;
+  readonly createdAtMs: number;
+};
+
+/** What a key may do: `read` is every GET and `POST /test/submit`. Source: decision 41. */
+export type KeyScope = 'full' | 'read';
+
+/** A key as it is kept: whoever reads this cannot use it. Source: spec 5 item 3. */
+export type ApiKeyRecord = {
+  /** `key_` and 16 hexadecimal characters; names the key without revealing it. */
+  readonly id: string;
+  /** SHA-256 of the whole key, base64url. */
+  readonly digest: string;
+  readonly scope: KeyScope;
+  readonly createdAtMs: number;
+  readonly revokedAtMs?: number;
+  readonly expiresAtMs?: number;
+};
+
+/** An account and all keys it ever had, oldest first. */
+export type AccountWithKeys = {
+  readonly account: Account;
+  readonly keys: readonly ApiKeyRecord[];
+};
+
+/** Unix milliseconds from which a key is refused. A revoked one is refused at any time, whatever a clock says. */
+export function keyEndsAtMs(key: ApiKeyRecord): number {
+  if (key.revokedAtMs !== undefined) return Number.NEGATIVE_INFINITY;
+  return key.expiresAtMs ?? Number.POSITIVE_INFINITY;
+}

@@ -1,0 +1,84 @@
+import { hash } from 'node:crypto';
+import { crc32 } from 'node:zlib';
+
+/** What every key begins with. Source: spec 5, decision 41. */
+const PREFIX = 'svc_sk_';
+
+/** Characters of the account id inside a key. Source: decision 41. */
+const ACCOUNT_LENGTH = 12;
+
+/** Characters of a key's secret: 190 bits. Source: decision 41. */
+export const SECRET_LENGTH = 32;
+
+/** Characters of the checksum: 62^6 is the first power of 62 above 2^32. Source: decision 41. */
+const CHECKSUM_LENGTH = 6;
+
+const ACCOUNT_END = PREFIX.length + ACCOUNT_LENGTH;
+const CHECKSUM_START = ACCOUNT_END + SECRET_LENGTH;
+const KEY_LENGTH = CHECKSUM_START + CHECKSUM_LENGTH;
+
+const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+const BASE62_ONLY = /^[0-9A-Za-z]+$/;
+const KEY_SHAPE = /^svc_sk_[0-9A-Za-z]{50}$/;
+
+/** Every base62 digit's value at its character code; a key's shape is known before it is read. */
+const DIGIT_VALUES = Uint8Array.from({ length: 128 }, (_, code) =>
+  Math.max(0, BASE62.indexOf(String.fromCharCode(code))),
+);
+
+/** Whether `text` could be the id of an account: 12 base62 characters. */
+export function isAccountId(text: string): boolean {
+  return text.length === ACCOUNT_LENGTH && BASE62_ONLY.test(text);
+}
+
+/**
+ * Which account a key says it belongs to, or undefined if no key of ours looks like it: prefix,
+ * length, alphabet or checksum is wrong. Whether the key exists is the meter's to say.
+ * Takes under a microsecond; it stands before everything else in every request.
+ * Source: decision 41.
+ */
+export function parseApiKey(text: string): { accountId: string } | undefined {
+  if (text.length !== KEY_LENGTH || !KEY_SHAPE.test(text)) return undefined;
+  let checksum = 0;
+  for (let i = CHECKSUM_START; i < KEY_LENGTH; i += 1) {
+    checksum = checksum * BASE62.length + (DIGIT_VALUES[text.charCodeAt(i)] ?? 0);
+  }
+  if (checksum !== crc32(text.slice(0, CHECKSUM_START))) return undefined;
+  return { accountId: text.slice(PREFIX.length, ACCOUNT_END) };
+}
+
+/**
+ * The key of an account with this secret. Throws a RangeError for parts that are not 12 and 32
+ * base62 characters. Source: decision 41.
+ */
+export function formatApiKey(accountId: string, secret: string): string {
+  if (!isAccountId(accountId)) throw new RangeError('an account id is 12 base62 characters');
+  if (secret.length !== SECRET_LENGTH || !BASE62_ONLY.test(secret)) {
+    throw new RangeError('a secret is 32 base62 characters');
+  }
+  const body = PREFIX + accountId + secret;
+  return body + base62Of(crc32(body));
+}
+
+/**
+ * What is kept and compared instead of a key: its SHA-256 in base64url, 43 characters. A plain
+ * hash suffices, because 190 random bits cannot be guessed from it. Source: architecture 4.
+ */
+export function digestOf(key: string): string {
+  return hash('sha256', key, 'base64url');
+}
+
+/** A key as listings and logs may show it: the account, nothing of the secret or its checksum. */
+export function maskedKey(key: string): string {
+  return KEY_SHAPE.test(key) ? `${key.slice(0, ACCOUNT_END)}…` : '…';
+}
+
+function base62Of(value: number): string {
+  let rest = value;
+  let digits = '';
+  for (let i = 0; i < CHECKSUM_LENGTH; i += 1) {
+    digits = BASE62.charAt(rest % BASE62.length) + digits;
+    rest = Math.floor(rest / BASE62.length);
+  }
+  return digits;
+}

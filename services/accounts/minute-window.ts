@@ -1,0 +1,41 @@
+/** How long a window lasts. Source: spec 8.1, decision 25. */
+export const WINDOW_MS = 60_000;
+
+/**
+ * How far wall and monotonic clock may drift apart within a window before its announced end follows
+ * the wall clock: above what rounding to milliseconds makes, so that `Reset` stands still, and
+ * below what a caller could notice.
+ */
+const DRIFT_MS_MAX = 10;
+
+/** An announced end is rounded up to whole seconds, so it may lie this much after the real one. */
+const ROUNDING_MS = 1_000;
+
+/** Now, by both clocks: the wall clock may step, the monotonic one only runs on. */
+export type Instant = { readonly nowMs: number; readonly monotonicMs: number };
+
+/**
+ * Unix second at which a window that opens now will end, rounded up: whoever waits for it finds
+ * the window over.
+ */
+export function resetOfNewWindow(nowMs: number): number {
+  return Math.ceil((nowMs + WINDOW_MS) / 1_000);
+}
+
+/**
+ * Unix second at which a running window ends, given what was announced before. The window itself
+ * is measured by the monotonic clock, so that no step of the wall clock shortens it (more requests
+ * than the limit) or stretches it (a caller shut out for hours). The announcement stands still
+ * unless the wall clock was stepped; then it follows, and is never in the past.
+ */
+export function resetOfRunningWindow(
+  announcedS: number,
+  endsAtMonotonicMs: number,
+  now: Instant,
+): number {
+  const announcedMs = announcedS * 1_000;
+  const endsAtMs = now.nowMs + endsAtMonotonicMs - now.monotonicMs;
+  const isEarly = endsAtMs - announcedMs > DRIFT_MS_MAX || announcedMs < now.nowMs;
+  const isLate = announcedMs - endsAtMs > ROUNDING_MS + DRIFT_MS_MAX;
+  return isEarly || isLate ? Math.ceil(endsAtMs / 1_000) : announcedS;
+}

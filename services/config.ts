@@ -1,0 +1,113 @@
+import { z } from 'zod';
+
+const port = z.coerce.number().int().min(0).max(65_535);
+const address = z.string().regex(/^[A-Za-z0-9.:[\]-]+:\d{1,5}$/, 'must be host:port');
+const flag = z.enum(['true', 'false']).transform((text) => text === 'true');
+
+/**
+ * Every environment variable of every process: its meaning, default and bounds. The README's table
+ * holds the same rows; a test compares them.
+ */
+const VARIABLES = {
+  SERVICE_HOST: z.string().min(1).default('127.0.0.1').describe('Address the API listens on.'),
+  SERVICE_PORT: port.default(8_000).describe('Port of the API; 0 takes a free one.'),
+  SERVICE_DOCS_ENABLED: flag
+    .default(false)
+    .describe('Serves /docs, /redoc and /openapi.json. Off in production (spec 1.6).'),
+  SERVICE_METRICS_PORT: port
+    .default(9_464)
+    .describe('Port for /metrics, /health/live and /health/ready; 0 takes a free one.'),
+  SERVICE_ADMIN_PORT: port
+    .default(8_001)
+    .describe('Loopback-only port that `ctl` talks to; 0 takes a free one.'),
+  SERVICE_ADMIN_URL: z
+    .url({ protocol: /^http$/ })
+    .default('http://127.0.0.1:8001')
+    .describe('Where `ctl` finds the admin port.'),
+  SERVICE_LOG_LEVEL: z
+    .enum(['debug', 'info', 'warn', 'error', 'silent'])
+    .default('info')
+    .describe('Least severe level that is logged; `debug` adds a line for every request.'),
+  SERVICE_STORAGE: z
+    .enum(['memory'])
+    .default('memory')
+    .describe('Where data is kept. `memory` forgets everything at a restart (spec 1.8).'),
+  SERVICE_LOCAL_ACCOUNT: flag
+    .default(false)
+    .describe('Creates one enterprise account at start and prints its key (decision 32).'),
+  SERVICE_ENGINE_LISTEN: address
+    .default('127.0.0.1:8100')
+    .describe('gRPC address an engine process listens on.'),
+  SERVICE_LIMITER_LISTEN: address
+    .default('127.0.0.1:8200')
+    .describe('gRPC address a limiter process listens on.'),
+  SERVICE_ENGINE_ADDRESS: address
+    .default('127.0.0.1:8100')
+    .describe('Where an edge process finds the engine.'),
+  SERVICE_LIMITER_ADDRESS: address
+    .default('127.0.0.1:8200')
+    .describe('Where an edge process finds the limiter.'),
+  SERVICE_CLUSTER_SECRET: z
+    .string()
+    .min(16)
+    .optional()
+    .describe('Names the instances of keyed creates; the same on every edge. Random if unset.'),
+  SERVICE_TRUSTED_PROXIES: z
+    .string()
+    .default('')
+    .transform((text) => text.split(',').filter((cidr) => cidr !== ''))
+    .describe('Comma-separated CIDRs whose X-Forwarded-For is believed. None if empty.'),
+  SERVICE_ACTOR_IDLE_S: z.coerce
+    .number()
+    .int()
+    .min(30)
+    .default(900)
+    .describe('Seconds after which an unused actor leaves memory.'),
+  SERVICE_ACTOR_MEMORY_MIB: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .default(1_024)
+    .describe('MiB that idle actors of one kind may hold; the least recently used leave first.'),
+} as const;
+
+const Environment = z.object(VARIABLES);
+
+/** The configuration of a process, read once at its start. */
+export type Config = z.infer<typeof Environment>;
+
+/** One row of the configuration table. */
+export type Variable = {
+  readonly name: string;
+  readonly fallback: string;
+  readonly meaning: string;
+};
+
+/** A configuration that cannot be used; the message is one line fit for a terminal. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError';
+}
+
+/**
+ * Reads the environment. Throws `ConfigError` for a value out of bounds and for a `SERVICE_`
+ * variable that does not exist, because a typing error must not silently mean the default.
+ */
+export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config {
+  const unknown = Object.keys(environment).find(
+    (name) => name.startsWith('SERVICE_') && !(name in VARIABLES),
+  );
+  if (unknown !== undefined) throw new ConfigError(`${unknown}: no such variable`);
+  const parsed = Environment.safeParse(environment);
+  if (parsed.success) return parsed.data;
+  const [issue] = parsed.error.issues;
+  throw new ConfigError(`${issue?.path.join('.')}: ${issue?.message}`);
+}
+
+/** The table of variables, in the order of their declaration. */
+export function describeVariables(): Variable[] {
+  return Object.entries(VARIABLES).map(([name, schema]) => {
+    const result = schema.safeParse(undefined);
+    const fallback = result.success && result.data !== undefined ? String(result.data) : '';
+    return { name, fallback, meaning: schema.description ?? '' };
+  });
+}

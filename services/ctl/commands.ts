@@ -1,0 +1,186 @@
+import type { z } from 'zod';
+import { type AdminClient, CtlError } from '#ctl/admin-client';
+import { table } from '#ctl/table';
+import {
+  AccountsView,
+  AccountView,
+  KeysView,
+  KeyView,
+  NewKeyView,
+  UsageView,
+} from '#limiter/admin-schema';
+
+/** The options a command takes, by name, with what stands for their values in the help. */
+export type Options = Readonly<Record<string, string>>;
+
+/** What the command line said, by option. */
+export type Values = {
+  readonly plan?: string | undefined;
+  readonly scope?: string | undefined;
+  readonly expires?: string | undefined;
+  readonly 'requests-per-minute'?: string | undefined;
+  readonly 'cycles-per-month'?: string | undefined;
+};
+
+/** One command: its words, its arguments in order, and what it prints. */
+export type Command = {
+  readonly words: readonly string[];
+  readonly args: readonly string[];
+  readonly options: Options;
+  readonly run: (
+    admin: AdminClient,
+    args: readonly string[],
+    values: Values,
+  ) => Promise<{ data: unknown; text: string }>;
+};
+
+const CUSTOM = { 'requests-per-minute': 'n', 'cycles-per-month': 'n' };
+
+/** Everything `ctl` can do. */
+export const COMMANDS: readonly Command[] = [
+  {
+    words: ['accounts', 'create'],
+    args: ['name'],
+    options: { plan: 'free|indie|pro|enterprise', ...CUSTOM },
+    async run(admin, [name], values) {
+      const body = { name, ...planOf(values.plan ?? 'free', values) };
+      return oneAccount(await admin.ask(AccountView, 'POST', '/accounts', body));
+    },
+  },
+  {
+    words: ['accounts', 'list'],
+    args: [],
+    options: {},
+    async run(admin) {
+      const data = await everyAccount(admin);
+      return { data, text: accountTable(data) };
+    },
+  },
+  {
+    words: ['accounts', 'plan'],
+    args: ['account', 'plan'],
+    options: CUSTOM,
+    async run(admin, [account = '', plan = ''], values) {
+      const body = planOf(plan, values);
+      return oneAccount(await admin.ask(AccountView, 'PUT', pathOf(account, 'plan'), body));
+    },
+  },
+  statusCommand('suspend', 'suspended'),
+  statusCommand('resume', 'active'),
+  {
+    words: ['keys', 'create'],
+    args: ['account'],
+    options: { scope: 'full|read', expires: 'time' },
+    async run(admin, [account = ''], values) {
+      const body = { scope: values.scope ?? 'full', expires_at: values.expires };
+      const data = await admin.ask(NewKeyView, 'POST', pathOf(account, 'keys'), body);
+      const note = 'Keep it: it is not shown again.';
+      return { data, text: `${data.key}\n\n${keyTable([data])}\n${note}` };
+    },
+  },
+  {
+    words: ['keys', 'list'],
+    args: ['account'],
+    options: {},
+    async run(admin, [account = '']) {
+      const data = await admin.ask(KeysView, 'GET', pathOf(account, 'keys'));
+      return { data, text: keyTable(data) };
+    },
+  },
+  {
+    words: ['keys', 'revoke'],
+    args: ['account', 'key id'],
+    options: {},
+    async run(admin, [account = '', key = '']) {
+      const path = `${pathOf(account, 'keys')}/${encodeURIComponent(key)}`;
+      const data = await admin.ask(KeyView, 'DELETE', path);
+      return { data, text: keyTable([data]) };
+    },
+  },
+  {
+    words: ['usage'],
+    args: ['account'],
+    options: {},
+    async run(admin, [account = '']) {
+      const data = await admin.ask(UsageView, 'GET', pathOf(account, 'usage'));
+      return { data, text: usageTable(data) };
+    },
+  },
+];
+
+function statusCommand(verb: string, status: 'active' | 'suspended'): Command {
+  return {
+    words: ['accounts', verb],
+    args: ['account'],
+    options: {},
+    async run(admin, [account = '']) {
+      const path = pathOf(account, 'status');
+      return oneAccount(await admin.ask(AccountView, 'PUT', path, { status }));
+    },
+  };
+}
+
+function pathOf(account: string, part: string): string {
+  return `/accounts/${encodeURIComponent(account)}/${part}`;
+}
+
+function planOf(plan: string, values: Values): object {
+  const requests = values['requests-per-minute'];
+  const cycles = values['cycles-per-month'];
+  if (plan === 'enterprise') {
+    if (requests === undefined || cycles === undefined) {
+      throw new CtlError('enterprise needs --requests-per-minute and --cycles-per-month');
+    }
+    const limits = { requests_per_minute: Number(requests), cycles_per_month: Number(cycles) };
+    return { plan, limits };
+  }
+  if (requests === undefined && cycles === undefined) return { plan };
+  throw new CtlError('only enterprise has numbers of its own');
+}
+
+async function everyAccount(admin: AdminClient): Promise<z.infer<typeof AccountsView>> {
+  const all: z.infer<typeof AccountsView> = [];
+  for (;;) {
+    const after = all.at(-1)?.id;
+    const query = after === undefined ? '' : `?after=${encodeURIComponent(after)}`;
+    const page = await admin.ask(AccountsView, 'GET', `/accounts${query}`);
+    if (page.length === 0) return all;
+    all.push(...page);
+  }
+}
+
+function oneAccount(account: z.infer<typeof AccountView>) {
+  return { data: account, text: accountTable([account]) };
+}
+
+function accountTable(accounts: z.infer<typeof AccountsView>): string {
+  const headings = ['ACCOUNT', 'NAME', 'PLAN', 'STATUS', 'REQUESTS/MIN', 'CYCLES/MONTH', 'CREATED'];
+  const rows = accounts.map(({ id, name, plan, status, limits, created_at }) => {
+    const numbers = [String(limits.requests_per_minute), String(limits.cycles_per_month)];
+    return [id, name, plan, status, ...numbers, created_at];
+  });
+  return table(headings, rows);
+}
+
+function keyTable(keys: z.infer<typeof KeysView>): string {
+  const headings = ['KEY ID', 'SCOPE', 'STATUS', 'CREATED', 'EXPIRES', 'REVOKED'];
+  const rows = keys.map(({ id, scope, status, created_at, expires_at, revoked_at }) => {
+    return [id, scope, status, created_at, expires_at ?? '-', revoked_at ?? '-'];
+  });
+  return table(headings, rows);
+}
+
+function usageTable(usage: z.infer<typeof UsageView>): string {
+  const { cycles_used, cycles_reserved, cycles_per_month, cycles_remaining } = usage;
+  const { requests_in_window, requests_per_minute } = usage;
+  const requests = [String(requests_in_window), '-', String(requests_per_minute)];
+  const requestsLeft = String(Math.max(0, requests_per_minute - requests_in_window));
+  const cycles = [String(cycles_used), String(cycles_reserved), String(cycles_per_month)];
+  return table(
+    ['', 'USED', 'RESERVED', 'LIMIT', 'LEFT', 'UNTIL'],
+    [
+      ['requests', ...requests, requestsLeft, usage.window_resets_at ?? '-'],
+      ['cycles', ...cycles, String(cycles_remaining), usage.month_ends_at],
+    ],
+  );
+}

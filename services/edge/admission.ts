@@ -1,0 +1,159 @@
+import { unauthorized } from '#edge/credentials';
+import type { EdgeMetrics } from '#edge/edge-metrics';
+import type { Caller } from '#edge/exchange';
+import {
+  type Headers,
+  limitHeaders,
+  UNSURE_RESET_S,
+  unknownHeaders,
+  unsureHeaders,
+} from '#edge/limit-headers';
+import { RefusedAddresses } from '#edge/refused-addresses';
+import { Fault, toFault } from '#fault/fault';
+import type { Clock } from '#platform/clock';
+import type { Allowance, LimiterAnswer, LimiterClient, Verdict } from '#wire/limiter-messages';
+
+/** Accounts whose last numbers are remembered for the answers of a limiter that is not sure. */
+const LAST_KNOWN_MAX = 10_000;
+
+/** What is asked of the limiter for one call. */
+export type AdmissionCall = {
+  readonly caller: Caller;
+  /** The peer's address, for counting refused keys. */
+  readonly address: string;
+  readonly callId: number;
+  readonly scope: 'read' | 'full';
+  readonly cycles: number;
+};
+
+/** The limiter's word on a call: the headers its answer carries, and the refusal if it is one. */
+export type Admitted = {
+  readonly headers: Headers;
+  readonly refusal: Fault | undefined;
+  /** Whether an earlier try of the same call still holds its reservation (architecture 4). */
+  readonly isJoined: boolean;
+};
+
+/**
+ * Asks the limiter about every call and believes nothing else: no answer is a refusal (decision 24).
+ */
+export class Admission {
+  readonly #limiter: LimiterClient;
+  readonly #clock: Clock;
+  readonly #metrics: EdgeMetrics;
+  readonly #refused: RefusedAddresses;
+  readonly #lastKnown = new Map<string, Allowance>();
+
+  constructor(limiter: LimiterClient, clock: Clock, metrics: EdgeMetrics) {
+    this.#limiter = limiter;
+    this.#clock = clock;
+    this.#metrics = metrics;
+    this.#refused = new RefusedAddresses(clock);
+  }
+
+  /** Asks whether the call may be made and reserves its cycles. Never throws. */
+  async admit(call: AdmissionCall): Promise<Admitted> {
+    const { caller, address, callId, scope, cycles } = call;
+    const { accountId, keyDigest } = caller;
+    if (this.#refused.isBarred(address, keyDigest)) return this.#unknown();
+    const startedMs = this.#clock.monotonicMs();
+    let answer: LimiterAnswer;
+    try {
+      const asked = this.#limiter.ask({
+        kind: 'admit',
+        accountId,
+        keyDigest,
+        callId,
+        scope,
+        cycles,
+      });
+      answer = asked instanceof Promise ? await asked : asked;
+    } catch (error) {
+      return this.#unsure(accountId, toFault(error));
+    }
+    this.#metrics.checked((this.#clock.monotonicMs() - startedMs) / 1_000);
+    const { verdict, allowance } = answer;
+    if (allowance === undefined) {
+      this.#refused.count(address);
+      return this.#unknown();
+    }
+    this.#refused.admit(keyDigest);
+    this.#remember(accountId, allowance);
+    const nowMs = this.#clock.wallMs();
+    const refusal = refusalOf(verdict, allowance, nowMs);
+    return { headers: limitHeaders(allowance, nowMs), refusal, isJoined: answer.isJoined ?? false };
+  }
+
+  /**
+   * Reports the cycles that a call really used. With something to give back the numbers may change,
+   * so the answer waits for them; otherwise nobody does. Returns the headers to send.
+   */
+  async settle(call: AdmissionCall, cyclesUsed: number, headers: Headers): Promise<Headers> {
+    const { accountId } = call.caller;
+    const { callId } = call;
+    try {
+      const settled = this.#limiter.ask({ kind: 'settle', accountId, callId, cyclesUsed });
+      if (cyclesUsed === call.cycles) {
+        if (settled instanceof Promise) settled.catch(() => this.#metrics.unsettled());
+        return headers;
+      }
+      const { allowance } = await settled;
+      return allowance === undefined ? headers : limitHeaders(allowance, this.#clock.wallMs());
+    } catch {
+      // Unsettled cycles expire as used: the caller loses a little, the quota nothing.
+      this.#metrics.unsettled();
+      return headers;
+    }
+  }
+
+  #unknown(): Admitted {
+    const headers = unknownHeaders(this.#clock.wallMs());
+    return { headers, refusal: unauthorized('the API key is not valid'), isJoined: false };
+  }
+
+  #unsure(accountId: string, cause: Fault): Admitted {
+    this.#metrics.failedClosed(cause.reason ?? cause.code);
+    const headers = unsureHeaders(this.#lastKnown.get(accountId), this.#clock.wallMs());
+    const refusal = new Fault('service_unavailable', 'the rate limiter cannot be reached', {
+      reason: 'limiter_unavailable',
+      retryAfterS: UNSURE_RESET_S,
+      cause,
+    });
+    return { headers, refusal, isJoined: false };
+  }
+
+  #remember(accountId: string, allowance: Allowance): void {
+    if (this.#lastKnown.size >= LAST_KNOWN_MAX && !this.#lastKnown.has(accountId)) {
+      const [oldest] = this.#lastKnown.keys();
+      this.#lastKnown.delete(oldest ?? '');
+    }
+    this.#lastKnown.set(accountId, allowance);
+  }
+}
+
+function refusalOf(verdict: Verdict, allowance: Allowance, nowMs: number): Fault | undefined {
+  switch (verdict) {
+    case 'admitted':
+    case 'settled':
+      return undefined;
+    case 'unknown_key':
+      return unauthorized('the API key is not valid');
+    case 'read_only_key':
+      return new Fault('forbidden', 'this key may only read', { reason: 'read_only_key' });
+    case 'account_suspended':
+      return new Fault('forbidden', 'the account is suspended', { reason: 'account_suspended' });
+    case 'rate_limited': {
+      const retryAfterS = secondsUntil(allowance.windowResetAtS, nowMs);
+      return new Fault('rate_limited', 'too many requests this minute', { retryAfterS });
+    }
+    case 'quota_exceeded': {
+      const retryAfterS = secondsUntil(allowance.monthResetAtS, nowMs);
+      return new Fault('quota_exceeded', 'the monthly quota is used up', { retryAfterS });
+    }
+  }
+}
+
+/** Whole seconds to wait, at least one, and never a moment too short. */
+function secondsUntil(timeS: number, nowMs: number): number {
+  return Math.max(1, Math.ceil(timeS - nowMs / 1_000));
+}

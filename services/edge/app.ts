@@ -1,0 +1,106 @@
+import Fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
+import { Admission } from '#edge/admission';
+import { brokenHttp } from '#edge/broken-http';
+import { CallIds } from '#edge/call-identity';
+import { edgeMetrics } from '#edge/edge-metrics';
+import { API_PREFIX, OPERATIONS } from '#edge/endpoints';
+import { EngineCalls } from '#edge/engine-calls';
+import { exchangeOf } from '#edge/exchange';
+import { gate } from '#edge/gate';
+import { HTTP_LIMITS } from '#edge/http-limits';
+import type { Operation } from '#edge/operation';
+import { refusals } from '#edge/refusals';
+import { Reply } from '#edge/reply';
+import { type ServePorts, serve } from '#edge/serve';
+import { TurnQueue } from '#edge/turn-queue';
+import type { Clock } from '#platform/clock';
+import type { Logger } from '#platform/logger';
+import type { Metrics } from '#platform/metrics';
+import type { Randomness } from '#platform/randomness';
+import type { EngineClient } from '#wire/engine-messages';
+import type { LimiterClient } from '#wire/limiter-messages';
+
+/** What the REST application stands on. */
+export type EdgePorts = {
+  readonly engine: EngineClient;
+  readonly limiter: LimiterClient;
+  readonly clock: Clock;
+  readonly randomness: Randomness;
+  readonly metrics: Metrics;
+  readonly logger: Logger;
+};
+
+/** What an operator decides about the REST application. */
+export type AppConfig = {
+  /** Names the instances of keyed creates; the same on every edge. */
+  readonly clusterSecret: string;
+  /** CIDRs whose `X-Forwarded-For` is believed. */
+  readonly trustedProxies: readonly string[];
+};
+
+/** The REST application, built but not listening. Closing it answers what is under way. */
+export function buildApp(config: AppConfig, ports: EdgePorts): FastifyInstance {
+  const { clock, logger } = ports;
+  const metrics = edgeMetrics(ports.metrics);
+  const reply = new Reply(clock, metrics, logger);
+  const admission = new Admission(ports.limiter, clock, metrics);
+  const engine = new EngineCalls(ports.engine, clock, ports.randomness, config.clusterSecret);
+  const served: ServePorts = { admission, engine, callIds: new CallIds(), clock, reply };
+  const broken = brokenHttp(clock);
+  const app = Fastify({
+    ...HTTP_LIMITS,
+    trustProxy: config.trustedProxies.length === 0 ? false : [...config.trustedProxies],
+    clientErrorHandler: broken.clientErrorHandler,
+    frameworkErrors: broken.frameworkErrors,
+  });
+  broken.watchExpectations(app.server);
+  let isClosing = false;
+  let active = 0;
+  app.decorateRequest('exchange', undefined);
+  app.addHook('onRequest', (request, response, done) => {
+    active += 1;
+    check(request, response, done);
+  });
+  app.addHook('onResponse', (_request, _response, done) => {
+    active -= 1;
+    done();
+  });
+  ports.metrics.beforeScrape(() => metrics.active(active));
+  app.addHook('preClose', (done) => {
+    isClosing = true;
+    done();
+  });
+  const check = gate({ clock, reply, isClosing: () => isClosing, activeRequests: () => active });
+  const refuse = refusals({ admission, callIds: served.callIds, clock, reply });
+  app.setErrorHandler(refuse.error);
+  app.setNotFoundHandler(refuse.notFound);
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body, done) =>
+    done(null, body),
+  );
+  const turn = new TurnQueue();
+  for (const operation of OPERATIONS) addRoute(app, operation, turn, served);
+  return app;
+}
+
+/** The route of an operation: its requests are served together at the end of the turn. */
+function addRoute(
+  app: FastifyInstance,
+  operation: Operation,
+  turn: TurnQueue,
+  ports: ServePorts,
+): void {
+  app.route({
+    method: operation.method,
+    url: `${API_PREFIX}${operation.path}`,
+    bodyLimit: operation.name === 'processBatch' ? HTTP_LIMITS.bodyLimit : BODY_BYTES_MAX,
+    handler(request: FastifyRequest, reply) {
+      const exchange = exchangeOf(request);
+      if (exchange === undefined) throw new Error('the gate sees every request first');
+      turn.push(() => void serve(operation, request, reply, exchange, ports));
+    },
+  });
+}
+
+/** Bytes of any body but a batch's. Source: attacks, "hardening recipe". */
+const BODY_BYTES_MAX = 32 * 1_024;

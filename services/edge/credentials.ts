@@ -1,0 +1,41 @@
+import type { IncomingMessage } from 'node:http';
+import { digestOf, parseApiKey } from '#accounts/api-key';
+import type { Caller } from '#edge/exchange';
+import { Fault } from '#fault/fault';
+
+const SCHEME = 'bearer ';
+
+/**
+ * The caller that the `Authorization` header names. Throws `unauthorized` unless there is exactly
+ * one such header, its scheme is Bearer and its key has the form and checksum of ours: a typing
+ * error is found without asking anybody. Source: spec 5, decision 41.
+ */
+export function readCaller(request: IncomingMessage): Caller {
+  const { authorization } = request.headers;
+  if (authorization === undefined) throw unauthorized('send Authorization: Bearer <API key>');
+  if (countOf(request.rawHeaders, 'authorization') > 1) {
+    throw unauthorized('there are two Authorization headers');
+  }
+  if (authorization.slice(0, SCHEME.length).toLowerCase() !== SCHEME) {
+    throw unauthorized('only the Bearer scheme is accepted');
+  }
+  const key = authorization.slice(SCHEME.length);
+  const parsed = parseApiKey(key);
+  if (parsed === undefined) throw unauthorized('the API key is malformed');
+  return { accountId: parsed.accountId, keyDigest: digestOf(key) };
+}
+
+/** The refusal of a caller that nobody knows. */
+export function unauthorized(why: string): Fault {
+  return new Fault('unauthorized', why);
+}
+
+/** How often a header was sent: Node keeps only the first of some. `rawHeaders` alternates name, value. */
+export function countOf(rawHeaders: readonly string[], name: string): number {
+  let count = 0;
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const sent = rawHeaders[i];
+    if (sent?.length === name.length && sent.toLowerCase() === name) count += 1;
+  }
+  return count;
+}

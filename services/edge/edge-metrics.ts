@@ -1,0 +1,48 @@
+import type { Metrics } from '#platform/metrics';
+
+/** What the edge reports; label values are bound on first use and kept. */
+export type EdgeMetrics = {
+  /** An HTTP answer left. `route` is a template. */
+  answered(method: string, route: string, status: number, seconds: number): void;
+  /** The limiter answered. */
+  checked(seconds: number): void;
+  /** A call was refused because the limiter was not sure. */
+  failedClosed(reason: string): void;
+  /** A settlement did not reach the limiter. */
+  unsettled(): void;
+  /** How many requests are between first byte and answer. */
+  active(count: number): void;
+  /** How many calls are admitted and not answered. */
+  inflight(count: number): void;
+};
+
+/** The edge's metrics, on a registry of the process. */
+export function edgeMetrics(metrics: Metrics): EdgeMetrics {
+  const durations = metrics.histogram('http_server_request_duration_seconds');
+  const bound = new Map<string, { observe(seconds: number): void }>();
+  const checks = metrics.histogram('limiter_check_duration_seconds');
+  const failures = metrics.counter('edge_fail_closed_total');
+  const unsettled = metrics.counter('edge_unsettled_total');
+  const active = metrics.gauge('http_server_active_requests');
+  const inflight = metrics.gauge('edge_inflight');
+  return {
+    answered(method, route, status, seconds) {
+      const key = `${method} ${route} ${status}`;
+      let child = bound.get(key);
+      if (child === undefined) {
+        child = durations.labels({
+          http_request_method: method,
+          http_route: route,
+          http_response_status_code: status,
+        });
+        bound.set(key, child);
+      }
+      child.observe(seconds);
+    },
+    checked: (seconds) => checks.observe(seconds),
+    failedClosed: (reason) => failures.inc({ reason }),
+    unsettled: () => unsettled.inc(),
+    active: (count) => active.set(count),
+    inflight: (count) => inflight.set(count),
+  };
+}

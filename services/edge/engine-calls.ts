@@ -1,0 +1,74 @@
+import { instanceIdOfKey } from '#edge/call-identity';
+import type { Caller } from '#edge/exchange';
+import { Fault, toFault } from '#fault/fault';
+import type { Clock } from '#platform/clock';
+import type { Randomness } from '#platform/randomness';
+import type { EngineAnswer, EngineCall, EngineClient } from '#wire/engine-messages';
+
+/** The longest a call may take, from its first attempt on. Source: architecture 3.5. */
+const CALL_AGE_MS_MAX = 10_000;
+
+/** Days a key may have been used anew before a create gives up; a key lives 24 h (decision 22). */
+const KEYED_ATTEMPTS_MAX = 32;
+
+/** Random ids drawn before a create gives up; one in 2^64 is taken. */
+const RANDOM_ATTEMPTS_MAX = 3;
+
+const INSTANCE_ID = /^inst_[0-9a-f]{16}$/;
+
+/** A call without what the edge adds to it. */
+export type EngineQuestion = Omit<EngineCall, 'accountId' | 'deadlineAtMs'>;
+
+/** An engine's answer and, for a create, where the new instance is. */
+export type EdgeAnswer = EngineAnswer & { readonly location?: string };
+
+/** Asks the engine on a caller's behalf: deadline, unknown ids, and the ids of new instances. */
+export class EngineCalls {
+  readonly #engine: EngineClient;
+  readonly #clock: Clock;
+  readonly #randomness: Randomness;
+  readonly #secret: string;
+
+  /** `secret` names the instances of keyed creates; every edge of a cluster has the same. */
+  constructor(engine: EngineClient, clock: Clock, randomness: Randomness, secret: string) {
+    this.#engine = engine;
+    this.#clock = clock;
+    this.#randomness = randomness;
+    this.#secret = secret;
+  }
+
+  /** Throws the engine's faults; an id that cannot exist is `not_found` unasked (decision 3). */
+  ask(caller: Caller, question: EngineQuestion): EdgeAnswer | Promise<EdgeAnswer> {
+    const deadlineAtMs = this.#clock.wallMs() + CALL_AGE_MS_MAX;
+    const call = { ...question, accountId: caller.accountId, deadlineAtMs };
+    if (question.operation.kind === 'create') return this.#create(caller, call);
+    if (question.operation.kind !== 'list' && !INSTANCE_ID.test(question.instanceId)) {
+      throw new Fault('not_found', 'no such instance');
+    }
+    return this.#engine.ask(call);
+  }
+
+  /**
+   * The instance's own actor decides whether its id is free, so no two actors need to agree: a
+   * taken id means the next one (architecture 3.5).
+   */
+  async #create(caller: Caller, call: EngineCall): Promise<EdgeAnswer> {
+    const key = call.idempotency?.key;
+    const attempts = key === undefined ? RANDOM_ATTEMPTS_MAX : KEYED_ATTEMPTS_MAX;
+    for (let attempt = 0; attempt < attempts; attempt += 1) {
+      const instanceId =
+        key === undefined
+          ? `inst_${this.#randomness.hex(16)}`
+          : instanceIdOfKey(this.#secret, caller, key, attempt);
+      try {
+        const answer = await this.#engine.ask({ ...call, instanceId });
+        return { ...answer, location: `/v1/instances/${instanceId}` };
+      } catch (error) {
+        if (toFault(error).reason !== 'already_exists') throw error;
+      }
+    }
+    throw new Fault('conflict', 'no free instance id was found; try again', {
+      reason: 'already_exists',
+    });
+  }
+}

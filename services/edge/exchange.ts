@@ -1,0 +1,30 @@
+import type { FastifyRequest } from 'fastify';
+
+/** Who calls, as far as the edge can tell: the limiter decides whether the key is any good. */
+export type Caller = {
+  readonly accountId: string;
+  /** SHA-256 of the whole key; the key itself is dropped here. */
+  readonly keyDigest: string;
+};
+
+/** One request and what the edge knows of it from its first hook on. */
+export type Exchange = {
+  /** Source: decision 42. */
+  readonly requestId: string;
+  /** Monotonic time of the first byte, in milliseconds. */
+  readonly startedMs: number;
+  /** Undefined until authentication, and for ever where it failed. */
+  caller: Caller | undefined;
+};
+
+type Carrier = FastifyRequest & { exchange: Exchange | undefined };
+
+/** Ties an exchange to its request. */
+export function attachExchange(request: FastifyRequest, exchange: Exchange): void {
+  (request as Carrier).exchange = exchange;
+}
+
+/** The exchange of a request, if the first hook saw it. */
+export function exchangeOf(request: FastifyRequest): Exchange | undefined {
+  return (request as Carrier).exchange;
+}

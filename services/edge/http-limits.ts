@@ -1,0 +1,27 @@
+/**
+ * How the listener protects itself. Source: attacks, "Fastify hardening recipe"; times in
+ * milliseconds, sizes in bytes.
+ */
+export const HTTP_LIMITS = {
+  logger: false,
+  exposeHeadRoutes: false,
+  requestIdHeader: false,
+  return503OnClosing: false,
+  forceCloseConnections: 'idle',
+  /** The largest body, a batch's (decision 10); other routes have a smaller limit. */
+  bodyLimit: 256 * 1_024,
+  /** Longer than a load balancer keeps an idle connection, so that it never reuses a dying one. */
+  keepAliveTimeout: 72_000,
+  maxRequestsPerSocket: 10_000,
+  requestTimeout: 10_000,
+  routerOptions: { caseSensitive: true, ignoreTrailingSlash: false, maxParamLength: 200 },
+  http: {
+    maxHeaderSize: 8 * 1_024,
+    headersTimeout: 5_000,
+    requestTimeout: 10_000,
+    /** Node looks for slow senders this often; its default of 30 s lets them stand. */
+    connectionsCheckingInterval: 500,
+    /** We answer a missing Host ourselves, in the envelope. */
+    requireHostHeader: false,
+  },
+} as const;

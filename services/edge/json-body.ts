@@ -1,0 +1,73 @@
+import { isUtf8 } from 'node:buffer';
+import { invalid } from '#fault/fault';
+
+/** How deep a body may nest: a context of 16 (decision 37) inside a batch item, and some room. */
+const BODY_DEPTH_MAX = 24;
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const COLON = 0x3a;
+const OPENING = new Set(['[', '{'].map((text) => text.charCodeAt(0)));
+const CLOSING = new Set([']', '}'].map((text) => text.charCodeAt(0)));
+
+/**
+ * The JSON value of a request body. Throws `invalid_request` (400) for bytes that are not UTF-8, for
+ * text that is not JSON and for an object with the same key twice (decision 37), and 422 for
+ * nesting beyond any use, which is refused before it is parsed.
+ */
+export function parseJsonBody(bytes: Buffer): unknown {
+  if (!isUtf8(bytes)) throw invalid('invalid_utf8', undefined, 'the body is not UTF-8');
+  const text = bytes.toString('utf8');
+  const colons = colonsOf(text);
+  const value = parse(text);
+  if (keysOf(value) !== colons) {
+    throw invalid('duplicate_key', undefined, 'an object of the body has the same key twice');
+  }
+  return value;
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw invalid('malformed_json', undefined, 'the body is not valid JSON');
+  }
+}
+
+/**
+ * Colons outside strings: as many as the text has keys, so comparing with the parsed value's keys
+ * shows a key that came twice. Throws when the text nests too deep.
+ */
+function colonsOf(text: string): number {
+  let colons = 0;
+  let depth = 0;
+  for (let i = 0; i < text.length; i += 1) {
+    const unit = text.charCodeAt(i);
+    if (unit === QUOTE) i = endOfString(text, i);
+    else if (unit === COLON) colons += 1;
+    else if (OPENING.has(unit)) depth += 1;
+    else if (CLOSING.has(unit)) depth -= 1;
+    if (depth > BODY_DEPTH_MAX) throw invalid('too_deep', undefined, 'the body nests too deep');
+  }
+  return colons;
+}
+
+/** Where the string that opens at `start` closes, or the end of the text. */
+function endOfString(text: string, start: number): number {
+  let end = text.indexOf('"', start + 1);
+  while (end !== -1 && isEscaped(text, end)) end = text.indexOf('"', end + 1);
+  return end === -1 ? text.length : end;
+}
+
+function isEscaped(text: string, at: number): boolean {
+  let backslashes = 0;
+  while (text.charCodeAt(at - 1 - backslashes) === BACKSLASH) backslashes += 1;
+  return backslashes % 2 === 1;
+}
+
+function keysOf(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 0;
+  if (Array.isArray(value)) return value.reduce((sum: number, item) => sum + keysOf(item), 0);
+  const items = Object.values(value);
+  return items.reduce((sum: number, item) => sum + keysOf(item), items.length);
+}

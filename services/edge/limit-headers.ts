@@ -1,0 +1,47 @@
+import type { Allowance } from '#wire/limiter-messages';
+
+/** Response headers by name. */
+export type Headers = Record<string, string | number>;
+
+/** Seconds after which a caller whom nobody knows may look again. Source: decision 23. */
+const UNKNOWN_RESET_S = 60;
+
+/** Seconds after which a limiter that was not sure may be asked again. Source: decision 24. */
+export const UNSURE_RESET_S = 2;
+
+/** The headers for a known caller: spec 8.2 and the IETF pair. */
+export function limitHeaders(allowance: Allowance, nowMs: number): Headers {
+  const { requestsPerMinute, requestsRemaining, cyclesPerMonth, cyclesRemaining } = allowance;
+  const nowS = Math.ceil(nowMs / 1_000);
+  const resetAtS = Math.max(allowance.windowResetAtS, nowS);
+  const minute = `"minute";r=${requestsRemaining};t=${resetAtS - nowS}`;
+  const month = `"month";r=${cyclesRemaining};t=${Math.max(0, allowance.monthResetAtS - nowS)}`;
+  return {
+    'x-ratelimit-limit': requestsPerMinute,
+    'x-ratelimit-remaining': requestsRemaining,
+    'x-ratelimit-reset': resetAtS,
+    'x-monthly-remaining': cyclesRemaining,
+    'ratelimit-policy': `"minute";q=${requestsPerMinute};w=60, "month";q=${cyclesPerMonth};qu="cycles"`,
+    ratelimit: `${minute}, ${month}`,
+  };
+}
+
+/** The headers where no caller is known: never another account's numbers. Source: decision 23. */
+export function unknownHeaders(nowMs: number): Headers {
+  return {
+    'x-ratelimit-limit': 0,
+    'x-ratelimit-remaining': 0,
+    'x-ratelimit-reset': Math.ceil(nowMs / 1_000) + UNKNOWN_RESET_S,
+    'x-monthly-remaining': 0,
+  };
+}
+
+/** The headers where the limiter was not sure: never more than the truth. Source: decision 24. */
+export function unsureHeaders(lastKnown: Allowance | undefined, nowMs: number): Headers {
+  return {
+    'x-ratelimit-limit': lastKnown?.requestsPerMinute ?? 0,
+    'x-ratelimit-remaining': 0,
+    'x-ratelimit-reset': Math.ceil(nowMs / 1_000) + UNSURE_RESET_S,
+    'x-monthly-remaining': lastKnown?.cyclesRemaining ?? 0,
+  };
+}

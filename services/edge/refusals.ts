@@ -1,0 +1,86 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Admission } from '#edge/admission';
+import type { CallIds } from '#edge/call-identity';
+import { methodsOf } from '#edge/endpoints';
+import { exchangeOf } from '#edge/exchange';
+import { isApiPath } from '#edge/gate';
+import { unknownHeaders } from '#edge/limit-headers';
+import type { Reply } from '#edge/reply';
+import { Fault, invalid, toFault } from '#fault/fault';
+import type { Clock } from '#platform/clock';
+
+/** What refusing takes. */
+export type RefusalPorts = {
+  readonly admission: Admission;
+  readonly callIds: CallIds;
+  readonly clock: Clock;
+  readonly reply: Reply;
+};
+
+/** Handlers for what never reaches an operation: unknown paths and bodies that Fastify refuses. */
+export function refusals(ports: RefusalPorts) {
+  const { admission, callIds, clock, reply } = ports;
+
+  /** A refusal with a valid key costs a request like any other (decisions 25 and 35). */
+  async function refuseAdmitted(
+    request: FastifyRequest,
+    response: FastifyReply,
+    path: string,
+    fault: Fault,
+    allowed: readonly string[],
+  ): Promise<void> {
+    const counted = { method: request.method, path };
+    const caller = exchangeOf(request)?.caller;
+    const allow = allowed.length === 0 ? {} : { allow: allowed.join(', ') };
+    if (caller === undefined) {
+      reply.refuse(request, response, counted, fault, {
+        ...unknownHeaders(clock.wallMs()),
+        ...allow,
+      });
+      return;
+    }
+    const call = {
+      caller,
+      address: request.ip,
+      callId: callIds.next(),
+      scope: 'read',
+      cycles: 0,
+    } as const;
+    const { refusal, headers } = await admission.admit(call);
+    reply.refuse(request, response, counted, refusal ?? fault, { ...headers, ...allow });
+  }
+
+  return {
+    error(error: Error & { code?: string }, request: FastifyRequest, response: FastifyReply): void {
+      const path = request.routeOptions.url?.replace('/v1', '') ?? 'refused';
+      void refuseAdmitted(request, response, path, faultOf(error), []);
+    },
+    notFound(request: FastifyRequest, response: FastifyReply): void {
+      const [path = ''] = request.url.split('?');
+      if (!isApiPath(path)) {
+        response.code(NOT_FOUND).type('text/plain; charset=utf-8').send('Not Found\n');
+        return;
+      }
+      const fault = new Fault('not_found', 'there is no such endpoint');
+      void refuseAdmitted(request, response, 'unknown', fault, methodsOf(path));
+    },
+  };
+}
+
+/** Outside the API there is no envelope, hence no fault to take the status from. */
+const NOT_FOUND = 404;
+
+/** What Fastify refuses while it reads a body, in our words. */
+function faultOf(error: Error & { code?: string }): Fault {
+  switch (error.code) {
+    case 'FST_ERR_CTP_BODY_TOO_LARGE':
+      return invalid('body_too_large', undefined, 'the body is too large');
+    case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
+    case 'FST_ERR_CTP_INVALID_CONTENT_TYPE':
+      return invalid('unsupported_media_type', 'Content-Type', 'send application/json');
+    case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
+      return invalid('malformed_request', 'Content-Length', 'the body is not as long as announced');
+    default:
+      return toFault(error);
+  }
+}

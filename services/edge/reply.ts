@@ -1,0 +1,70 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { EdgeMetrics } from '#edge/edge-metrics';
+import { exchangeOf } from '#edge/exchange';
+import { faultReply } from '#edge/fault-reply';
+import type { Headers } from '#edge/limit-headers';
+import type { Fault } from '#fault/fault';
+import type { Clock } from '#platform/clock';
+import type { Logger } from '#platform/logger';
+
+/** What an answer is counted under. */
+export type Counted = { readonly method: string; readonly path: string };
+
+/** The way every answer of the API leaves: headers common to all, then metric and log line. */
+export class Reply {
+  readonly #clock: Clock;
+  readonly #metrics: EdgeMetrics;
+  readonly #logger: Logger;
+
+  constructor(clock: Clock, metrics: EdgeMetrics, logger: Logger) {
+    this.#clock = clock;
+    this.#metrics = metrics;
+    this.#logger = logger;
+  }
+
+  /** Sends a refusal in the envelope of spec 7. */
+  refuse(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    counted: Counted,
+    fault: Fault,
+    limits: Headers,
+  ): void {
+    const requestId = exchangeOf(request)?.requestId ?? '';
+    const { status, headers, body } = faultReply(fault, requestId);
+    if (status >= 500) this.#report(request, fault, requestId, status);
+    this.send(request, reply, counted, status, { ...limits, ...headers }, body);
+  }
+
+  /** Sends an answer; `body` is JSON, or undefined for a status that has none. */
+  send(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    counted: Counted,
+    status: number,
+    headers: Headers,
+    body: string | Uint8Array | undefined,
+  ): void {
+    const exchange = exchangeOf(request);
+    headers['x-request-id'] = exchange?.requestId ?? '';
+    headers['x-content-type-options'] = 'nosniff';
+    headers['cache-control'] = 'private, no-cache';
+    if (body !== undefined) headers['content-type'] = 'application/json; charset=utf-8';
+    reply.code(status).headers(headers).send(body);
+    const seconds = (this.#clock.monotonicMs() - (exchange?.startedMs ?? 0)) / 1_000;
+    this.#metrics.answered(counted.method, counted.path, status, seconds);
+    if (this.#logger.isLevelEnabled('debug')) {
+      const { requestId, caller } = exchange ?? {};
+      const { method, path: route } = counted;
+      const accountId = caller?.accountId;
+      this.#logger.debug({ requestId, accountId, method, route, status, seconds }, 'answered');
+    }
+  }
+
+  #report(request: FastifyRequest, fault: Fault, requestId: string, status: number): void {
+    const { code, reason, cause } = fault;
+    const line = { requestId, method: request.method, status, code, reason, cause };
+    if (status === 500) this.#logger.error(line, fault.message);
+    else this.#logger.warn(line, fault.message);
+  }
+}

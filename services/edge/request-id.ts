@@ -1,0 +1,23 @@
+import { randomFillSync } from 'node:crypto';
+
+const CALLERS_OWN = /^[A-Za-z0-9._-]{8,64}$/;
+
+/** Bytes of randomness in an id. */
+const ID_BYTES = 16;
+
+/** Randomness is drawn for this many ids at a time, because one draw costs as much as a hundred. */
+const IDS_PER_DRAW = 512;
+
+const pool = Buffer.alloc(ID_BYTES * IDS_PER_DRAW);
+let used = pool.length;
+
+/** The caller's `X-Request-Id` if it is well-formed, else a new one. Source: decision 42. */
+export function requestIdFrom(header: string | string[] | undefined): string {
+  if (typeof header === 'string' && CALLERS_OWN.test(header)) return header;
+  if (used === pool.length) {
+    randomFillSync(pool);
+    used = 0;
+  }
+  used += ID_BYTES;
+  return `req_${pool.toString('hex', used - ID_BYTES, used)}`;
+}

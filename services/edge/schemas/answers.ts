@@ -1,0 +1,288 @@
+import { z } from 'zod';
+import { FAULTS } from '#fault/fault';
+import { REASONS } from '#fault/reasons';
+import { ACTIONS } from '#identity/actions';
+import { COMMITMENTS, EXPRESSIVENESSES, RISKS, TEMPOS } from '#identity/decision-style';
+import { DRIFT_LEVELS } from '#identity/drift';
+import { STRESS_STATES } from '#identity/ladder';
+import { MODE_KEYS, MODE_NAMES, MODE_TARGETS } from '#identity/modes';
+import { COMPOSITES } from '#identity/persona-match';
+import { PERSONA_PROFILES } from '#identity/persona-profiles';
+import { RECOVERY_PATHS } from '#identity/recovery';
+
+/*
+ * What the service answers, as the API document shows it and the tests check it. Strict: a field
+ * that is not listed here must not be in an answer. Never run on a live answer.
+ */
+
+const Unit = z.number().min(0).max(1);
+const Count = z.int().min(0);
+const Time = z.string().meta({ format: 'date-time', examples: ['2026-01-15T12:00:00.000Z'] });
+const InstanceId = z.string().regex(/^inst_[0-9a-f]{16}$/);
+const Strengths = z
+  .strictObject(Object.fromEntries(MODE_KEYS.map((key) => [key, Unit])))
+  .meta({ id: 'ModeStrengths' });
+
+/** The envelope of a single object (spec 2.1). */
+export const dataOf = <Schema extends z.ZodType>(schema: Schema) =>
+  z.strictObject({ data: schema });
+
+/** The envelope of a list whose answer may be one of several pages. */
+export const pageOf = <Schema extends z.ZodType>(schema: Schema) =>
+  z.strictObject({ data: z.array(schema), pagination: Pagination });
+
+/** The envelope of a list that is always whole. */
+export const listOf = <Schema extends z.ZodType>(schema: Schema) =>
+  z.strictObject({ data: z.array(schema), pagination: z.strictObject({ total: Count }) });
+
+/** Source: spec 2.1. */
+export const Pagination = z
+  .strictObject({ limit: z.int().min(1), offset: Count, total: Count, has_more: z.boolean() })
+  .meta({ id: 'Pagination' });
+
+const instance = {
+  id: InstanceId,
+  name: z.string(),
+  description: z.string(),
+  created_at: Time,
+};
+const vitals = { cycle_count: Count, energy_level: Unit };
+
+/** Source: spec 2.4. */
+export const CreatedInstance = z.strictObject({ ...instance, updated_at: Time });
+
+/** Source: spec 2.4. */
+export const ListedInstance = z.strictObject({ ...instance, ...vitals });
+
+/** Source: spec 2.4. */
+export const Instance = z
+  .strictObject({
+    ...instance,
+    updated_at: Time,
+    ...vitals,
+    stress_state: z.enum(STRESS_STATES),
+    stability_index: Unit,
+  })
+  .meta({ id: 'Instance' });
+
+/** Source: spec 2.4. */
+export const RenamedInstance = CreatedInstance.omit({ created_at: true });
+
+/** Source: decision 14. */
+export const RemovedInstance = z.strictObject({ id: InstanceId, deleted: z.literal(true) });
+
+const snapshot = {
+  instance_id: InstanceId,
+  cycle: Count,
+  mode_strengths: Strengths,
+  energy_level: Unit,
+  stress_state: z.enum(STRESS_STATES),
+  stability_index: Unit,
+};
+
+const Snapshot = z.strictObject(snapshot).meta({ id: 'Snapshot' });
+
+/** Source: spec 2.5, "only in the get-snapshot response". */
+export const CurrentSnapshot = z
+  .strictObject({ ...snapshot, cycle_count: Count, created_at: Time, updated_at: Time })
+  .meta({ id: 'CurrentSnapshot' });
+
+const DecisionStyle = z
+  .strictObject({
+    tempo: z.enum(TEMPOS),
+    risk: z.enum(RISKS),
+    expressiveness: z.enum(EXPRESSIVENESSES),
+    commitment_threshold: z.enum(COMMITMENTS),
+  })
+  .meta({ id: 'DecisionStyle' });
+
+/** Source: spec 2.6. */
+export const Contract = z
+  .strictObject({
+    dominant_modes: z.array(z.enum(MODE_NAMES)),
+    suppressed_modes: z.array(z.enum(MODE_NAMES)),
+    allowed_actions: z.array(z.enum(ACTIONS)),
+    forbidden_actions: z.array(z.enum(ACTIONS)),
+    decision_style: DecisionStyle,
+    energy_level: Unit,
+    stress_state: z.enum(STRESS_STATES),
+    recovery_profile: z.strictObject({
+      preferred_path: z.enum(RECOVERY_PATHS),
+      support_required: z.boolean(),
+      cooldown_required: z.boolean(),
+    }),
+  })
+  .meta({ id: 'Contract' });
+
+const PersonaId = z.enum(PERSONA_PROFILES.map(({ id }) => id));
+const CompositeKey = z.enum(COMPOSITES.map(({ key }) => key));
+
+/** Source: identity-model 3.6, decision 15. */
+const Deviation = z
+  .strictObject({
+    description: z.string(),
+    reason: z.enum(['within_band', 'situational_departure', 'sustained_shift', 'identity_breach']),
+    distance: z.number().min(0),
+    t2: z.number().min(0),
+    p_value: Unit,
+    breach: z.number().min(0),
+    run: Count,
+    sustained: z.strictObject({
+      statistic: z.number().min(0),
+      limit: z.number(),
+      mode: z.enum(MODE_KEYS).nullable(),
+      direction: z.enum(['up', 'down']).nullable(),
+    }),
+    modes: z
+      .array(z.strictObject({ mode: z.enum(MODE_KEYS), z: z.number(), contribution: z.number() }))
+      .length(MODE_KEYS.length),
+    nearest_persona: PersonaId.nullable(),
+    composite: CompositeKey.nullable(),
+  })
+  .meta({ id: 'Deviation' });
+
+const Drift = z
+  .strictObject({ level: z.enum(DRIFT_LEVELS), deviation: Deviation })
+  .meta({ id: 'Drift' });
+
+/** Source: spec 4.2. */
+export const Processed = z
+  .strictObject({ snapshot: Snapshot, contract: Contract, drift: Drift })
+  .meta({ id: 'Processed' });
+
+/** Source: spec 4.2: the last state, or every state. */
+export const ProcessedBatch = z.union([
+  z.strictObject({ ...Processed.shape, processed_count: Count }),
+  z.strictObject({ states: z.array(Processed), processed_count: Count }),
+]);
+
+/** Source: spec 4.2. */
+export const ResetDone = z.strictObject({
+  id: InstanceId,
+  reset_to: z.enum(['initial', 'default']),
+  cycle: Count,
+  energy_level: Unit,
+  stress_state: z.enum(STRESS_STATES),
+});
+
+const generation = { generation: z.int().min(1).optional().describe('With generation=all only.') };
+
+/** Source: spec 2.7. */
+export const HistoryRecord = z
+  .strictObject({
+    cycle: z.int().min(1),
+    mode_target: z.enum(MODE_TARGETS),
+    signal_strength: Unit,
+    confidence: Unit,
+    context: z.record(z.string(), z.unknown()),
+    timestamp: Time,
+    ...generation,
+  })
+  .meta({ id: 'HistoryRecord' });
+
+/** Source: spec 2.7. */
+export const DriftEvent = z
+  .strictObject({
+    cycle: z.int().min(1),
+    drift_level: z.enum(['D1', 'D2', 'D3']),
+    deviation: Deviation,
+    affected_modes: z.array(z.enum(MODE_KEYS)).min(1),
+    rolled_back: z.boolean(),
+    timestamp: Time,
+    ...generation,
+  })
+  .meta({ id: 'DriftEvent' });
+
+/** Drift events: `pagination` has all four fields only when a page was asked for (decision 31). */
+export const DriftEvents = z.strictObject({
+  data: z.array(DriftEvent),
+  pagination: z.union([Pagination, z.strictObject({ total: Count })]),
+});
+
+/** Source: spec 2.8. */
+export const ListedPersona = z
+  .strictObject({
+    id: PersonaId,
+    name: z.string(),
+    archetype: z.string(),
+    description: z.string(),
+    mode_profile: Strengths,
+    core_values: z.array(z.string()),
+    decision_style: DecisionStyle,
+  })
+  .meta({ id: 'Persona' });
+
+/** Source: spec 2.8, identity-model 5. */
+export const PersonaDetail = z
+  .strictObject({
+    ...ListedPersona.shape,
+    long_description: z.string(),
+    preferred_actions: z.array(z.enum(ACTIONS)),
+    stress_recovery: z.strictObject({
+      preferred_path: z.enum(RECOVERY_PATHS),
+      half_life_minutes: z.number(),
+      support_required_at: z.enum(STRESS_STATES),
+      cooldown_required_at: z.enum(STRESS_STATES),
+    }),
+  })
+  .meta({ id: 'PersonaDetail' });
+
+/** Source: identity-model 6. */
+export const Questionnaire = z
+  .strictObject({
+    test_id: z.string(),
+    version: z.string(),
+    instructions: z.string(),
+    scale: z.strictObject({ min: z.int(), max: z.int(), labels: z.array(z.string()) }),
+    question_count: z.int(),
+    questions: z.array(
+      z.strictObject({ id: z.string(), position: z.int().min(1), text: z.string() }),
+    ),
+  })
+  .meta({ id: 'Questionnaire' });
+
+/** Source: identity-model 6. */
+export const TestResult = z
+  .strictObject({
+    version: z.string(),
+    mode_strengths: Strengths,
+    scores: z.strictObject(
+      Object.fromEntries(MODE_KEYS.map((key) => [key, z.number().min(1).max(5)])),
+    ),
+    dominant_modes: z.array(z.enum(MODE_NAMES)),
+    nearest_personas: z
+      .array(z.strictObject({ id: PersonaId, distance: z.number().min(0), fit: Unit }))
+      .length(3),
+    composite: CompositeKey.nullable(),
+    initial_config: z.strictObject({ mode_strengths: Strengths, energy_level: Unit }),
+    quality: z.strictObject({
+      verdict: z.enum(['ok', 'caution', 'invalid']),
+      consistency: Unit,
+      acquiescence: z.number().min(-2).max(2),
+      longest_run: Count,
+      response_sd: z.number().min(0),
+      flags: z.array(z.string()),
+    }),
+  })
+  .meta({ id: 'TestResult' });
+
+const codes = Object.keys(FAULTS) as (keyof typeof FAULTS)[];
+const reasons = Object.keys(REASONS) as (keyof typeof REASONS)[];
+
+/** Source: spec 7, decisions 4, 12 and 36. */
+export const ErrorBody = z
+  .strictObject({
+    error: z.enum(codes),
+    message: z.string(),
+    retry_after: z.int().min(1).optional().describe('Seconds; on 429.'),
+    details: z
+      .strictObject({
+        field: z.string().optional(),
+        reason: z.enum(reasons).optional(),
+        alias: z.literal('rate_limit_exceeded').optional(),
+        mode: z.enum(MODE_KEYS).optional(),
+        request_id: z.string().optional(),
+      })
+      .optional(),
+  })
+  .meta({ id: 'Error' });

@@ -1,0 +1,74 @@
+import { z } from 'zod';
+import { parseTimestamp } from '#edge/timestamp';
+import type { FaultReason } from '#fault/reasons';
+
+/** Serialized size of a context. Source: decision 37. */
+const CONTEXT_BYTES_MAX = 8 * 1_024;
+
+/** Nesting of a context, its own braces counted. Source: decision 37. */
+const CONTEXT_DEPTH_MAX = 16;
+
+/** A number in [0, 1]: signal, confidence, energy, mode strengths. Source: spec 8.4. */
+export const Unit = z.number().min(0).max(1);
+
+/** Text of at most `max` code points, none of them half a surrogate pair. Source: decision 37. */
+export const textOf = (min: number, max: number) =>
+  z
+    .string()
+    .check((check) => {
+      const refuse = (reason: FaultReason, message: string) =>
+        check.issues.push({ code: 'custom', input: check.value, params: { reason }, message });
+      if (!check.value.isWellFormed()) refuse('invalid_text', 'has half a surrogate pair');
+      else if (check.value.length < min) refuse('too_short', `at least ${min} characters`);
+      else if (isLonger(check.value, max)) refuse('too_long', `at most ${max} characters`);
+    })
+    .meta({ minLength: min, maxLength: max });
+
+/** Counts code points only where code units leave it open. */
+function isLonger(text: string, max: number): boolean {
+  return text.length > max && (text.length > 2 * max || [...text].length > max);
+}
+
+/** Arbitrary metadata, as JSON text: stored and given back, never interpreted. Source: spec 2.7. */
+export const ContextJson = z
+  .custom<Record<string, unknown>>(
+    (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
+    { message: 'must be an object' },
+  )
+  .meta({ type: 'object', additionalProperties: true, description: 'Arbitrary metadata.' })
+  .transform((context, check) => {
+    const refuse = (reason: FaultReason, message: string) =>
+      check.issues.push({ code: 'custom', input: context, params: { reason }, message });
+    const flaw = flawOf(context, CONTEXT_DEPTH_MAX);
+    if (flaw === 'too_deep') refuse(flaw, `at most ${CONTEXT_DEPTH_MAX} levels deep`);
+    if (flaw === 'out_of_range') refuse(flaw, 'has a number that is not finite');
+    const json = JSON.stringify(context);
+    const isTooLong =
+      json.length > CONTEXT_BYTES_MAX || Buffer.byteLength(json) > CONTEXT_BYTES_MAX;
+    if (isTooLong) refuse('too_long', `at most ${CONTEXT_BYTES_MAX} bytes of JSON`);
+    return json;
+  });
+
+function flawOf(value: unknown, depthLeft: number): 'too_deep' | 'out_of_range' | undefined {
+  if (typeof value === 'number' && !Number.isFinite(value)) return 'out_of_range';
+  if (typeof value !== 'object' || value === null) return undefined;
+  if (depthLeft === 0) return 'too_deep';
+  for (const item of Object.values(value)) {
+    const flaw = flawOf(item, depthLeft - 1);
+    if (flaw !== undefined) return flaw;
+  }
+  return undefined;
+}
+
+/** An observation's time as Unix milliseconds. Source: decisions 8 and 37. */
+export const TimestampMs = z
+  .string()
+  .meta({ format: 'date-time', examples: ['2026-01-15T12:00:00Z'] })
+  .transform((text, check) => {
+    const timeMs = parseTimestamp(text);
+    const refuse = (reason: FaultReason, message: string) =>
+      check.issues.push({ code: 'custom', input: text, params: { reason }, message });
+    if (timeMs === undefined) refuse('invalid_timestamp', 'must be RFC 3339 with an offset');
+    else if (timeMs < 0) refuse('invalid_timestamp', 'must not lie before 1970');
+    return timeMs ?? 0;
+  });

@@ -1,0 +1,45 @@
+import { z } from 'zod';
+import { ContextJson, TimestampMs, Unit } from '#edge/schemas/json-values';
+import { MODE_TARGETS, type ModeTarget } from '#identity/modes';
+import type { ObservationInput } from '#wire/engine-messages';
+
+/** Observations in one batch. Source: decision 10. */
+export const BATCH_OBSERVATIONS_MAX = 100;
+
+const MODE_INDEX = new Map<ModeTarget, number>(
+  MODE_TARGETS.map((target, index) => [target, index]),
+);
+
+const EXAMPLE = { mode_target: 'ORDER', signal_strength: 0.7, confidence: 0.9 };
+
+/** The body of process. Source: spec 2.7. */
+export const Observation = z
+  .strictObject({
+    mode_target: z.enum(MODE_TARGETS),
+    signal_strength: Unit.describe('Intensity.'),
+    confidence: Unit.optional().meta({ default: 1, description: 'Certainty.' }),
+    context: ContextJson.optional(),
+    timestamp: TimestampMs.optional().describe(
+      'When it was observed, RFC 3339; at least 1.000 s after the previous one. Now if left out.',
+    ),
+  })
+  .meta({ id: 'Observation', examples: [EXAMPLE] });
+
+/** The body of process/batch. Source: spec 4.2, decision 10. */
+export const Batch = z
+  .strictObject({
+    observations: z.array(Observation).min(1).max(BATCH_OBSERVATIONS_MAX),
+    include_intermediate: z.boolean().optional().meta({ default: false }),
+  })
+  .meta({ id: 'Batch', examples: [{ observations: [EXAMPLE], include_intermediate: false }] });
+
+/** A validated observation as the engine takes it, with its defaults filled in. */
+export function observationInput(body: z.output<typeof Observation>): ObservationInput {
+  return {
+    mode: MODE_INDEX.get(body.mode_target) ?? 0,
+    signal: body.signal_strength,
+    confidence: body.confidence ?? 1,
+    contextJson: body.context ?? '{}',
+    timestampMs: body.timestamp,
+  };
+}

@@ -1,0 +1,44 @@
+import { z } from 'zod';
+
+/** An integer written in plain decimal digits: no sign, no exponent, no `0x`. Source: decision 13. */
+const integer = (min: number, max: number, fallback: number) =>
+  z
+    .string()
+    .regex(/^\d{1,16}$/, 'must be an integer')
+    .transform(Number)
+    .refine((value) => value >= min && value <= max, `must be from ${min} to ${max}`)
+    .optional()
+    .transform((value) => value ?? fallback)
+    .meta({ type: 'integer', minimum: min, maximum: max, default: fallback });
+
+const Offset = integer(0, Number.MAX_SAFE_INTEGER, 0);
+
+/** The query of `GET /instances`. Source: spec 4.1. */
+export const ListQuery = z.strictObject({
+  limit: integer(1, 100, 20),
+  offset: Offset,
+  sort: z.enum(['created_at', 'name']).default('created_at'),
+  order: z.enum(['asc', 'desc']).default('desc'),
+});
+
+const Generation = z.enum(['current', 'all']).default('current');
+
+/** The query of history. Source: spec 4.2, decisions 7 and 39. */
+export const HistoryQuery = z.strictObject({
+  limit: integer(1, 1_000, 100),
+  offset: Offset,
+  generation: Generation,
+});
+
+/** The query of drift; without `limit` and `offset` the newest 1,000. Source: decision 31. */
+export const DriftQuery = z.strictObject({
+  limit: integer(1, 1_000, 1_000),
+  offset: Offset,
+  generation: Generation,
+});
+
+/** The query of `GET /personas`. Source: decision 18. */
+export const PersonasQuery = z.strictObject({ version: z.enum(['v1']).default('v1') });
+
+/** A call that takes no query. */
+export const NoQuery = z.strictObject({});

@@ -1,0 +1,27 @@
+/** The first code unit of the range that encodes code points above U+FFFF. */
+const SURROGATE_FIRST = 0xd800;
+
+/** The first code unit after that range. */
+const SURROGATE_END = 0xe000;
+
+/** How far surrogates must rise to sort above everything that is one code unit. */
+const SURROGATE_RISE = 0x2800;
+
+/**
+ * Orders two strings by code point: negative, zero or positive (decision 40). JavaScript's own
+ * comparison goes by UTF-16 code unit, which puts U+1F600 before U+FF5E.
+ */
+export function compareCodePoints(a: string, b: string): number {
+  const length = Math.min(a.length, b.length);
+  for (let i = 0; i < length; i += 1) {
+    const unitA = a.charCodeAt(i);
+    const unitB = b.charCodeAt(i);
+    if (unitA !== unitB) return ranked(unitA) - ranked(unitB);
+  }
+  return a.length - b.length;
+}
+
+function ranked(unit: number): number {
+  if (unit >= SURROGATE_END) return unit - SURROGATE_RISE;
+  return unit >= SURROGATE_FIRST ? unit + SURROGATE_RISE : unit;
+}

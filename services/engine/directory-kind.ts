@@ -1,0 +1,66 @@
+import { AccountListing, type ListingPage } from '#engine/account-listing';
+import type { ActorCall, ActorKind, Checkpoint } from '#runtime/actor-kind';
+import type { ListingRow, ListingStore } from '#storage/listing-store';
+
+/** What an account's directory is told and asked. */
+export type DirectoryCall = ActorCall &
+  (
+    | { readonly kind: 'put'; readonly row: ListingRow }
+    | { readonly kind: 'remove'; readonly instanceId: string; readonly version: number }
+    | { readonly kind: 'page'; readonly page: ListingPage }
+  );
+
+/** The listing's length after the call, and the rows if a page was asked for. */
+export type DirectoryAnswer = { readonly total: number; readonly rows: readonly ListingRow[] };
+
+/**
+ * The account directory as a kind of durable actor: one account's listing in memory. It commits
+ * nothing of its own, because every row it is told of is stored before (architecture 3.6).
+ */
+export class DirectoryKind
+  implements ActorKind<AccountListing, DirectoryCall, DirectoryAnswer, never>
+{
+  readonly name = 'directory';
+  readonly #store: ListingStore;
+
+  constructor(store: ListingStore) {
+    this.#store = store;
+  }
+
+  async activate(accountId: string) {
+    return { state: new AccountListing(await this.#store.load(accountId)), version: 0 };
+  }
+
+  receive(listing: AccountListing, call: DirectoryCall): DirectoryAnswer {
+    switch (call.kind) {
+      case 'put':
+        listing.put(call.row);
+        return { total: listing.total, rows: [] };
+      case 'remove':
+        listing.remove(call.instanceId, call.version);
+        return { total: listing.total, rows: [] };
+      case 'page':
+        return { total: listing.total, rows: listing.page(call.page) };
+    }
+  }
+
+  apply(): void {
+    throw new Error('a directory commits nothing');
+  }
+
+  checkpoint(): Checkpoint {
+    return { write: async () => undefined, forget: () => undefined };
+  }
+
+  sizeOf(listing: AccountListing): number {
+    return listing.bytes;
+  }
+
+  isAbsent(listing: AccountListing): boolean {
+    return listing.total === 0;
+  }
+
+  isEvictable(): boolean {
+    return true;
+  }
+}

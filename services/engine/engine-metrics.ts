@@ -1,0 +1,32 @@
+import type { Metrics } from '#platform/metrics';
+import type { DriftRow } from '#storage/instance-store';
+
+/** What the engine reports of the identities it moves; every label bound in advance. */
+export type EngineMetrics = {
+  throttled(): void;
+  /** `cycles` were applied; the last `driftEvents` rows of `drift` came of them. */
+  cycled(cycles: number, drift: readonly DriftRow[], driftEvents: number): void;
+};
+
+/** The engine's metrics, on a registry of the process. */
+export function engineMetrics(metrics: Metrics): EngineMetrics {
+  const throttled = metrics.counter('identity_throttled_total');
+  const cycles = metrics.counter('identity_cycles_total');
+  const kept = cycles.labels({ result: 'kept' });
+  const rolledBack = cycles.labels({ result: 'rolled_back' });
+  const events = metrics.counter('identity_drift_events_total');
+  const level = new Map(['D1', 'D2', 'D3'].map((name) => [name, events.labels({ level: name })]));
+  return {
+    throttled: () => throttled.inc(),
+    cycled(count, drift, driftEvents) {
+      let breaches = 0;
+      for (let back = 1; back <= driftEvents; back += 1) {
+        const row = drift.at(-back);
+        if (row?.isRolledBack === true) breaches += 1;
+        level.get(row?.level ?? '')?.inc();
+      }
+      if (breaches > 0) rolledBack.inc(breaches);
+      if (count > breaches) kept.inc(count - breaches);
+    },
+  };
+}

@@ -1,0 +1,36 @@
+/** Multipliers of the 32-bit finalizer of MurmurHash3 (Appleby, public domain). */
+const MIX_1 = 0x85ebca6b;
+const MIX_2 = 0xc2b2ae35;
+
+/** Odd constants that keep the two halves of a tag apart: 2^32 over the golden ratio and over √3. */
+const SALT_HIGH = 0x9e3779b9;
+const SALT_LOW = 0x93cd3a2d;
+
+/**
+ * The strong ETag of an instance at a version: `"snap_` + 16 hex + `"`, quotes included. Equal for
+ * equal (instance, version), different for different versions of one instance. Source: decision 21.
+ */
+export function etagOf(instanceId: string, version: number): string {
+  const idHigh = Number.parseInt(instanceId.slice(5, 13), 16);
+  const idLow = Number.parseInt(instanceId.slice(13), 16);
+  const versionHigh = Math.floor(version / 2 ** 32);
+  const high = mix(idHigh ^ mix(version ^ SALT_HIGH));
+  const low = mix(idLow ^ mix(version ^ SALT_LOW ^ mix(versionHigh)));
+  return `"snap_${hex(high)}${hex(low)}"`;
+}
+
+/** Whether an `If-Match` value names the tag; `*` names any. Weak tags never match (RFC 9110). */
+export function isMatched(ifMatch: string, etag: string): boolean {
+  return ifMatch.trim() === '*' || ifMatch.split(',').some((tag) => tag.trim() === etag);
+}
+
+function mix(value: number): number {
+  let mixed = value | 0;
+  mixed = Math.imul(mixed ^ (mixed >>> 16), MIX_1);
+  mixed = Math.imul(mixed ^ (mixed >>> 13), MIX_2);
+  return mixed ^ (mixed >>> 16);
+}
+
+function hex(value: number): string {
+  return (value >>> 0).toString(16).padStart(8, '0');
+}

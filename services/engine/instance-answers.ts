@@ -1,0 +1,179 @@
+import { etagOf } from '#engine/etag';
+import type { InstanceState } from '#engine/instance-state';
+import { contractJson, driftJson, snapshotJson } from '#engine/report-json';
+import { STRESS_STATES } from '#identity/ladder';
+import { newReport, type Report, readReport } from '#identity/report';
+import type { State } from '#identity/state';
+import type { EngineAnswer, EngineOperation } from '#wire/engine-messages';
+
+/** Reused by every answer that describes the present state; never kept across a turn. */
+const present = newReport();
+
+/** What the caller sees of a model state and its last cycle. Valid until the next call. */
+export function reportOf(model: State): Report {
+  readReport(model, present);
+  return present;
+}
+
+/** Unix milliseconds as ISO 8601 in UTC (spec 2.1). */
+export function isoTime(timeMs: number): string {
+  return new Date(timeMs).toISOString();
+}
+
+/** A number of the model as it is answered: six decimals (model, notation). */
+export function rounded(value: number): number {
+  return Math.round(value * 1e6) / 1e6;
+}
+
+/** The object that process, batch and every intermediate state answer. Source: spec 4.2. */
+export function processedJson(instanceId: string, report: Report): string {
+  return `{${processedFields(instanceId, report)}}`;
+}
+
+function processedFields(instanceId: string, report: Report): string {
+  const snapshot = snapshotJson(instanceId, report);
+  return `"snapshot":${snapshot},"contract":${contractJson(report)},"drift":${driftJson(report)}`;
+}
+
+/** Answer of a processed observation. */
+export function singleAnswer(instanceId: string, report: Report, version: number): EngineAnswer {
+  return answerOf(processedJson(instanceId, report), etagOf(instanceId, version), 1);
+}
+
+/** Answer of a processed batch: all states, or the last one as `processedJson` gave it. */
+export function batchAnswer(
+  instanceId: string,
+  states: readonly string[] | string,
+  count: number,
+  version: number,
+): EngineAnswer {
+  const json =
+    typeof states === 'string'
+      ? `${states.slice(0, -1)},"processed_count":${count}}`
+      : `{"states":[${states.join(',')}],"processed_count":${count}}`;
+  return answerOf(json, etagOf(instanceId, version), count);
+}
+
+/** Answer to an observation that came too early: the previous state, nothing done (decision 1). */
+export function throttledAnswer(
+  instanceId: string,
+  state: InstanceState,
+  version: number,
+  shape: { isBatch: boolean; isEveryStateWanted: boolean },
+  retryAfterS: number,
+): EngineAnswer {
+  const etag = etagOf(instanceId, version);
+  const report = reportOf(state.model);
+  if (!shape.isBatch) {
+    return {
+      ...answerOf(processedJson(instanceId, report), etag, 0),
+      throttledRetryAfterS: retryAfterS,
+    };
+  }
+  const states = shape.isEveryStateWanted ? [] : processedJson(instanceId, report);
+  return { ...batchAnswer(instanceId, states, 0, version), throttledRetryAfterS: retryAfterS };
+}
+
+/** Answer of `POST /instances`. */
+export function createdAnswer(id: string, state: InstanceState, version: number): EngineAnswer {
+  const created_at = isoTime(state.createdAtMs);
+  const updated_at = isoTime(state.updatedAtMs);
+  const { name, description } = state;
+  return objectAnswer({ id, name, description, created_at, updated_at }, etagOf(id, version));
+}
+
+/** Answer of `PATCH /instances/{id}`. */
+export function renamedAnswer(id: string, state: InstanceState, version: number): EngineAnswer {
+  const { name, description } = state;
+  const updated_at = isoTime(state.updatedAtMs);
+  return objectAnswer({ id, name, description, updated_at }, etagOf(id, version));
+}
+
+/** Answer of `DELETE /instances/{id}` (decision 14). */
+export function removedAnswer(id: string): EngineAnswer {
+  return objectAnswer({ id, deleted: true }, '');
+}
+
+/** Answer of `POST /instances/{id}/reset`. */
+export function resetAnswer(
+  id: string,
+  state: InstanceState,
+  mode: string,
+  version: number,
+): EngineAnswer {
+  const { cycle, energy, stressLevel } = reportOf(state.model).snapshot;
+  const stress_state = STRESS_STATES[stressLevel];
+  const vitals = { cycle, energy_level: rounded(energy), stress_state };
+  return objectAnswer({ id, reset_to: mode, ...vitals }, etagOf(id, version));
+}
+
+/** Answer of `GET /instances/{id}`. */
+export function instanceAnswer(id: string, state: InstanceState, version: number): EngineAnswer {
+  const { cycle, energy, stressLevel, stability } = reportOf(state.model).snapshot;
+  const { name, description } = state;
+  const body = {
+    id,
+    name,
+    description,
+    created_at: isoTime(state.createdAtMs),
+    updated_at: isoTime(state.updatedAtMs),
+    cycle_count: cycle,
+    energy_level: rounded(energy),
+    stress_state: STRESS_STATES[stressLevel],
+    stability_index: rounded(stability),
+  };
+  return objectAnswer(body, etagOf(id, version));
+}
+
+/** Answer of `GET /instances/{id}/snapshot`: the process snapshot and three fields more (spec 2.5). */
+export function snapshotAnswer(id: string, state: InstanceState, version: number): EngineAnswer {
+  const report = reportOf(state.model);
+  const times = `"created_at":"${isoTime(state.createdAtMs)}","updated_at":"${isoTime(state.updatedAtMs)}"`;
+  const more = `"cycle_count":${report.snapshot.cycle},${times}`;
+  return answerOf(`${snapshotJson(id, report).slice(0, -1)},${more}}`, etagOf(id, version), 0);
+}
+
+/** Answer of `GET /instances/{id}/contract`. */
+export function contractAnswer(id: string, state: InstanceState, version: number): EngineAnswer {
+  return answerOf(contractJson(reportOf(state.model)), etagOf(id, version), 0);
+}
+
+/** What an operation answered whose state is still the present one; for a retried call. */
+export function answerAgain(
+  id: string,
+  state: InstanceState,
+  operation: EngineOperation,
+  version: number,
+): EngineAnswer {
+  switch (operation.kind) {
+    case 'create':
+      return createdAnswer(id, state, version);
+    case 'rename':
+      return renamedAnswer(id, state, version);
+    case 'remove':
+      return removedAnswer(id);
+    case 'reset':
+      return resetAnswer(id, state, operation.mode, version);
+    case 'process': {
+      const report = reportOf(state.model);
+      if (!operation.isBatch) return singleAnswer(id, report, version);
+      return batchAnswer(id, processedJson(id, report), operation.observations.length, version);
+    }
+    case 'readInstance':
+    case 'readSnapshot':
+    case 'readContract':
+    case 'readHistory':
+    case 'readDrift':
+    case 'list':
+      throw new Error(`${operation.kind} commits nothing that could be repeated`);
+  }
+}
+
+function objectAnswer(data: object, etag: string): EngineAnswer {
+  return answerOf(JSON.stringify(data), etag, 0);
+}
+
+function answerOf(dataJson: string, etag: string, cycles: number): EngineAnswer {
+  const body = `{"data":${dataJson}}`;
+  return { body, etag, cycles, throttledRetryAfterS: 0, isReplayed: false };
+}

@@ -1,0 +1,57 @@
+import type { InstanceState } from '#engine/instance-state';
+import { Fault, invalid } from '#fault/fault';
+import type { AnswerRow, InstanceStore } from '#storage/instance-store';
+import type { EngineAnswer, EngineCall } from '#wire/engine-messages';
+
+/** How long a stored answer is given again. Source: decision 22. */
+export const ANSWER_AGE_MS = 24 * 60 * 60 * 1_000;
+
+/** A key made this recently cannot be in the store: the actor's memory covers it (architecture 3.5). */
+const FRESH_KEY_AGE_MS = 10_000;
+
+/** How far a caller's clock may stand ahead for its key to count as fresh (architecture 3.5). */
+const FRESH_KEY_AHEAD_MS = 5_000;
+
+const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/i;
+
+/**
+ * The stored answer for a keyed call, if there is one: from memory at once, from the store with one
+ * read, or without a read when the key is too young to be there. Source: decision 22.
+ */
+export function findAnswer(
+  call: EngineCall,
+  rowKey: string,
+  state: InstanceState,
+  nowMs: number,
+  store: InstanceStore,
+): AnswerRow | undefined | Promise<AnswerRow | undefined> {
+  const inMemory = state.answers.findLast(({ key }) => key === rowKey);
+  if (inMemory !== undefined) return isExpired(inMemory, nowMs) ? undefined : inMemory;
+  if (isFresh(call.idempotency?.key ?? '', nowMs)) return undefined;
+  return store.findAnswer(call.instanceId, rowKey, nowMs - ANSWER_AGE_MS);
+}
+
+/** The stored answer given again. Throws `invalid_request` when the call is not the same one. */
+export function replayOf(row: AnswerRow, fingerprint: string): EngineAnswer {
+  if (row.fingerprint !== fingerprint) {
+    const text = 'this Idempotency-Key was used for another request';
+    throw invalid('idempotency_key_reused', 'Idempotency-Key', text);
+  }
+  const { body, etag } = row;
+  return { body, etag, cycles: 0, throttledRetryAfterS: 0, isReplayed: true };
+}
+
+/** The refusal of a call that only a stored answer could have satisfied. */
+export function nothingToReplay(): Fault {
+  return new Fault('quota_exceeded', 'the monthly quota is used up');
+}
+
+function isExpired(row: AnswerRow, nowMs: number): boolean {
+  return row.atMs < nowMs - ANSWER_AGE_MS;
+}
+
+function isFresh(key: string, nowMs: number): boolean {
+  if (!UUID_V7.test(key)) return false;
+  const madeAtMs = Number.parseInt(key.slice(0, 8) + key.slice(9, 13), 16);
+  return madeAtMs > nowMs - FRESH_KEY_AGE_MS && madeAtMs < nowMs + FRESH_KEY_AHEAD_MS;
+}

@@ -1,0 +1,38 @@
+import type { TimedObservation } from '#engine/instance-operation';
+import type { InstanceState } from '#engine/instance-state';
+import { type Timing, timingOf } from '#engine/observation-timing';
+import { CYCLE_INTERVAL_MS_MIN } from '#identity/cycle-interval';
+import type { EngineOperation } from '#wire/engine-messages';
+
+type Process = Extract<EngineOperation, { kind: 'process' }>;
+
+/** The part of an `observed` operation that a process or batch call decides, or that it came too early. */
+export type Observed =
+  | {
+      readonly kind: 'observed';
+      readonly observations: readonly TimedObservation[];
+      readonly isBatch: boolean;
+      readonly isEveryStateWanted: boolean;
+    }
+  | Extract<Timing, { kind: 'throttled' }>;
+
+/** Gives the observations of a call their times, by the rules of decisions 1, 8, 9 and 33. */
+export function observedOperation(
+  state: InstanceState,
+  operation: Process,
+  now: { readonly nowMs: number; readonly monotonicMs: number },
+): Observed {
+  const { observations, isBatch, isEveryStateWanted } = operation;
+  const timing = timingOf(observations[0]?.timestampMs, observations.length, {
+    observedAtMs: state.observedAtMs,
+    acceptedMonotonicMs: state.acceptedMonotonicMs,
+    nowMs: now.nowMs,
+    monotonicMs: now.monotonicMs,
+  });
+  if (timing.kind === 'throttled') return timing;
+  const timed = observations.map((observation, index) => ({
+    ...observation,
+    timestampMs: observation.timestampMs ?? timing.firstMs + index * CYCLE_INTERVAL_MS_MIN,
+  }));
+  return { kind: 'observed', observations: timed, isBatch, isEveryStateWanted };
+}

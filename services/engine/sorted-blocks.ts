@@ -1,0 +1,92 @@
+/** Entries in a block before it is split: small enough to shift, large enough that blocks are few. */
+const BLOCK_ENTRIES_MAX = 512;
+
+/**
+ * A sorted sequence that stays fast at hundreds of thousands of entries: inserting and removing
+ * touch one block, and a page at any offset is found by counting blocks.
+ */
+export class SortedBlocks<Entry> {
+  readonly #compare: (a: Entry, b: Entry) => number;
+  #blocks: Entry[][] = [];
+
+  /** `compare` must be a total order in which no two distinct entries are equal. */
+  constructor(compare: (a: Entry, b: Entry) => number) {
+    this.#compare = compare;
+  }
+
+  /** Takes over many entries at once. */
+  fill(entries: readonly Entry[]): void {
+    const sorted = entries.toSorted(this.#compare);
+    this.#blocks = [];
+    for (let start = 0; start < sorted.length; start += BLOCK_ENTRIES_MAX / 2) {
+      this.#blocks.push(sorted.slice(start, start + BLOCK_ENTRIES_MAX / 2));
+    }
+  }
+
+  /** Inserts an entry that is not there. */
+  insert(entry: Entry): void {
+    const index = Math.min(this.#blockOf(entry), Math.max(0, this.#blocks.length - 1));
+    const block = this.#blocks[index];
+    if (block === undefined) {
+      this.#blocks.push([entry]);
+      return;
+    }
+    block.splice(this.#placeIn(block, entry), 0, entry);
+    if (block.length > BLOCK_ENTRIES_MAX) {
+      this.#blocks.splice(index + 1, 0, block.splice(BLOCK_ENTRIES_MAX / 2));
+    }
+  }
+
+  /** Removes an entry that is there. */
+  remove(entry: Entry): void {
+    const index = this.#blockOf(entry);
+    const block = this.#blocks[index];
+    if (block === undefined) return;
+    const place = this.#placeIn(block, entry);
+    const found = block[place];
+    if (found === undefined || this.#compare(found, entry) !== 0) return;
+    block.splice(place, 1);
+    if (block.length === 0) this.#blocks.splice(index, 1);
+  }
+
+  /** At most `count` entries from `offset` on, ascending. */
+  slice(offset: number, count: number): Entry[] {
+    const taken: Entry[] = [];
+    let skip = offset;
+    for (const block of this.#blocks) {
+      if (taken.length >= count) break;
+      if (skip < block.length) {
+        for (const entry of block.slice(skip, skip + count - taken.length)) taken.push(entry);
+      }
+      skip = Math.max(0, skip - block.length);
+    }
+    return taken;
+  }
+
+  /** The first block whose last entry is not before `entry`. */
+  #blockOf(entry: Entry): number {
+    return firstNot(this.#blocks.length, (index) => {
+      const last = this.#blocks[index]?.at(-1);
+      return last !== undefined && this.#compare(last, entry) < 0;
+    });
+  }
+
+  #placeIn(block: readonly Entry[], entry: Entry): number {
+    return firstNot(block.length, (index) => {
+      const there = block[index];
+      return there !== undefined && this.#compare(there, entry) < 0;
+    });
+  }
+}
+
+/** The first index below `end` at which `isBefore` is false, or `end`; by halving. */
+function firstNot(end: number, isBefore: (index: number) => boolean): number {
+  let low = 0;
+  let high = end;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (isBefore(middle)) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}

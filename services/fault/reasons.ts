@@ -1,0 +1,66 @@
+/**
+ * The closed set of `details.reason` (decision 36), with the code each belongs to and, where it
+ * differs from the code's own, the HTTP status. The API document lists the same rows.
+ */
+export const REASONS = {
+  // the body's syntax, decision 2
+  malformed_json: { code: 'invalid_request', http: 400 },
+  duplicate_key: { code: 'invalid_request', http: 400 },
+  invalid_utf8: { code: 'invalid_request', http: 400 },
+  body_too_large: { code: 'invalid_request', http: 413 },
+  unsupported_media_type: { code: 'invalid_request', http: 415 },
+  // the body's fields, decisions 2, 8, 9, 10, 12 and 37
+  missing_field: { code: 'invalid_request' },
+  unknown_field: { code: 'invalid_request' },
+  wrong_type: { code: 'invalid_request' },
+  out_of_range: { code: 'invalid_request' },
+  unknown_value: { code: 'invalid_request' },
+  too_short: { code: 'invalid_request' },
+  too_long: { code: 'invalid_request' },
+  too_deep: { code: 'invalid_request' },
+  invalid_text: { code: 'invalid_request' },
+  invalid_timestamp: { code: 'invalid_request' },
+  timestamp_in_future: { code: 'invalid_request' },
+  timestamp_order: { code: 'invalid_request' },
+  timestamps_mixed: { code: 'invalid_request' },
+  unknown_question: { code: 'invalid_request' },
+  duplicate_question: { code: 'invalid_request' },
+  too_few_answers: { code: 'invalid_request' },
+  idempotency_key_reused: { code: 'invalid_request' },
+  // query and headers, decisions 2 and 13
+  invalid_parameter: { code: 'invalid_request', http: 400 },
+  unknown_parameter: { code: 'invalid_request', http: 400 },
+  invalid_header: { code: 'invalid_request', http: 400 },
+  // HTTP itself, decision 36
+  malformed_request: { code: 'invalid_request', http: 400 },
+  request_timeout: { code: 'invalid_request', http: 408 },
+  uri_too_long: { code: 'invalid_request', http: 414 },
+  expectation_failed: { code: 'invalid_request', http: 417 },
+  headers_too_large: { code: 'invalid_request', http: 431 },
+  http_version_not_supported: { code: 'invalid_request', http: 505 },
+  // who may do what, decision 20
+  read_only_key: { code: 'forbidden' },
+  account_suspended: { code: 'forbidden' },
+  // state, decisions 21 and 22
+  version_mismatch: { code: 'conflict' },
+  already_exists: { code: 'conflict' },
+  deleted: { code: 'conflict' },
+  superseded: { code: 'conflict' },
+  min_cycle_interval: { code: 'throttled' },
+  // fail closed and bounds, decision 24 and architecture 3.7
+  limiter_unavailable: { code: 'service_unavailable' },
+  engine_unavailable: { code: 'service_unavailable' },
+  overloaded: { code: 'service_unavailable' },
+  deadline_exceeded: { code: 'service_unavailable' },
+  shutting_down: { code: 'service_unavailable' },
+} as const satisfies Record<string, { code: string; http?: number }>;
+
+/** A stable token that says why a request was refused. */
+export type FaultReason = keyof typeof REASONS;
+
+/** The status that a reason imposes instead of its code's own, if it does. */
+export function httpOfReason(reason: FaultReason | undefined): number | undefined {
+  const row: { readonly code: string; readonly http?: number } | undefined =
+    reason === undefined ? undefined : REASONS[reason];
+  return row?.http;
+}

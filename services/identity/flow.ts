@@ -1,0 +1,77 @@
+import { at } from '#identity/at';
+import { clamp } from '#identity/clamp';
+import { MODE_COUNT } from '#identity/modes';
+import { OFFSET, type State } from '#identity/state';
+
+/** Half-lives of what fades with time, in seconds. Source: model 2.6. */
+const TENDENCY_HALF_LIFE_SECONDS = 600;
+const ENERGY_HALF_LIFE_SECONDS = 2_400;
+const DRIFT_EVIDENCE_HALF_LIFE_SECONDS = 3_600;
+const LOAD_HALF_LIFE_SECONDS = 43_200;
+const SET_POINT_HALF_LIFE_SECONDS = 1_209_600;
+
+/** Rates, per second. The stability memory shares the half-life of the tendencies (model 2.6). */
+const TENDENCY_RATE = Math.LN2 / TENDENCY_HALF_LIFE_SECONDS;
+const ENERGY_RATE = Math.LN2 / ENERGY_HALF_LIFE_SECONDS;
+const DRIFT_EVIDENCE_RATE = Math.LN2 / DRIFT_EVIDENCE_HALF_LIFE_SECONDS;
+const LOAD_RATE = Math.LN2 / LOAD_HALF_LIFE_SECONDS;
+const SET_POINT_RATE = Math.LN2 / SET_POINT_HALF_LIFE_SECONDS;
+
+/** Share of the allostatic load at which acute stress comes to rest. Source: model 2.6. */
+const RESIDUE_SHARE = 0.25;
+
+/** How far full stress lowers the level to which rest restores energy. Source: model 2.6. */
+const STRESS_ON_REST = 0.4;
+
+/** The tendencies chase a set-point that is itself on its way home. Source: model 2.2. */
+const CHASE = TENDENCY_RATE / (TENDENCY_RATE - SET_POINT_RATE);
+
+/**
+ * Writes to `into` what `from` becomes when `seconds` pass and nothing is observed.
+ *
+ * It is the exact solution of the linear flow, so idle time may be split anywhere without changing
+ * where it ends. Levels, bands, counters and the checkpoint do not move. `into` may be `from`.
+ * Source: model 2.2.
+ */
+export function flow(from: State, seconds: number, into: State): void {
+  if (into !== from) into.set(from);
+  const elapsed = Math.max(0, seconds);
+  settleModes(into, elapsed);
+  settleLoads(into, elapsed);
+}
+
+function settleModes(state: State, seconds: number): void {
+  const setPointLeft = Math.exp(-SET_POINT_RATE * seconds);
+  const tendencyLeft = Math.exp(-TENDENCY_RATE * seconds);
+  const evidenceLeft = Math.exp(-DRIFT_EVIDENCE_RATE * seconds);
+  const chased = CHASE * (setPointLeft - tendencyLeft);
+  for (let mode = 0; mode < MODE_COUNT; mode++) {
+    const home = at(state, OFFSET.home + mode);
+    const moved = at(state, OFFSET.setPoint + mode) - home;
+    const departed = at(state, OFFSET.tendency + mode) - home;
+    state[OFFSET.setPoint + mode] = home + moved * setPointLeft;
+    state[OFFSET.tendency + mode] = home + departed * tendencyLeft + moved * chased;
+    state[OFFSET.risen + mode] = at(state, OFFSET.risen + mode) * evidenceLeft;
+    state[OFFSET.fallen + mode] = at(state, OFFSET.fallen + mode) * evidenceLeft;
+  }
+  state[OFFSET.unrest] = at(state, OFFSET.unrest) * tendencyLeft;
+}
+
+function settleLoads(state: State, seconds: number): void {
+  const stressRate = at(state, OFFSET.stressRate);
+  const stressLeft = Math.exp(-stressRate * seconds);
+  const loadLeft = Math.exp(-LOAD_RATE * seconds);
+  const energyLeft = Math.exp(-ENERGY_RATE * seconds);
+  const load = at(state, OFFSET.load);
+  const carried = (RESIDUE_SHARE * load * stressRate) / (stressRate - LOAD_RATE);
+  const acute = at(state, OFFSET.stress) - carried;
+  const resting = at(state, OFFSET.restingEnergy);
+  const burden =
+    (acute * (stressLeft - energyLeft)) / (ENERGY_RATE - stressRate) +
+    (carried * (loadLeft - energyLeft)) / (ENERGY_RATE - LOAD_RATE);
+  const rested = resting + (at(state, OFFSET.energy) - resting) * energyLeft;
+  // The exact values lie inside these bounds; the clamp only takes off the last rounded bit.
+  state[OFFSET.energy] = clamp(rested - STRESS_ON_REST * ENERGY_RATE * burden, 0, resting);
+  state[OFFSET.stress] = clamp(acute * stressLeft + carried * loadLeft, 0, 1);
+  state[OFFSET.load] = load * loadLeft;
+}

@@ -1,0 +1,162 @@
+import { at } from '#identity/at';
+import { SIGMA, whiten } from '#identity/covariance';
+import { DOMINANT_STRENGTH, rankDominant, strongestOf } from '#identity/dominance';
+import { BAND_LIMIT } from '#identity/drift';
+import { MODE_COUNT, STRESS_RESPONSE } from '#identity/modes';
+import { PERSONA_PROFILES, type PersonaId, personaIndexOf } from '#identity/persona-profiles';
+import { itemAt, newRanking } from '#identity/ranking';
+
+/** Blends of two personas that the engine detects, with their pairs. Source: spec 2.8, model 5. */
+export const COMPOSITES = [
+  { key: 'knowledge_focused_relationship_aware', from: 'persona_scholar', to: 'persona_diplomat' },
+  { key: 'visionary_leader', from: 'persona_leader', to: 'persona_creative' },
+  { key: 'safe_adventurer', from: 'persona_guardian', to: 'persona_explorer' },
+  { key: 'principled_caregiver', from: 'persona_philosopher', to: 'persona_supporter' },
+] as const satisfies readonly { key: string; from: PersonaId; to: PersonaId }[];
+export type CompositeKey = (typeof COMPOSITES)[number]['key'];
+
+/** What strengths resemble, as positions; -1 for nothing. */
+export type PersonaMatch = {
+  /** In `PERSONA_PROFILES`. */
+  nearestPersona: number;
+  /** In `COMPOSITES`. */
+  composite: number;
+};
+
+/** Least strength of every leading mode of a composite, and how far others may exceed them. */
+const UNION_STRENGTH = 0.4;
+const UNION_MARGIN = -0.1;
+
+/** Where on the way between its personas a composite lies, as a share. Source: model 5. */
+const BLEND_MIN = 0.25;
+const BLEND_MAX = 0.75;
+
+const PERSONA_COUNT = PERSONA_PROFILES.length;
+
+/** Profiles in whitened coordinates, seven places each. */
+const PROFILES = whitenedProfiles();
+
+/** Persona positions by id, because ties go to the first id. Source: model 5. */
+const BY_ID = Uint8Array.from(
+  PERSONA_PROFILES.map((profile, index) => ({ id: profile.id, index }))
+    .sort((left, right) => (left.id < right.id ? -1 : 1))
+    .map(({ index }) => index),
+);
+
+const BLENDS = COMPOSITES.map(({ from, to }) => blendOf(personaIndexOf(from), personaIndexOf(to)));
+
+/** Written and read within one call; nothing is carried to the next. */
+const whitened = new Float64Array(MODE_COUNT);
+
+/**
+ * Writes what `strengths` resemble: the nearest persona by Mahalanobis distance, none if no mode
+ * leads or all are too far, and the composite with the largest margin. Source: model 5.
+ */
+export function matchPersonas(strengths: Float64Array, into: PersonaMatch): void {
+  whiten(strengths, whitened, 0);
+  into.nearestPersona = strongestOf(strengths) < DOMINANT_STRENGTH ? -1 : nearest();
+  into.composite = compositeOf(strengths);
+}
+
+/** Squared distance of `strengths` to each persona, in the order of the profiles. */
+export function squaredDistances(strengths: Float64Array): Float64Array {
+  whiten(strengths, whitened, 0);
+  return Float64Array.from(PERSONA_PROFILES, (_, persona) => squaredDistanceTo(persona));
+}
+
+function squaredDistanceTo(persona: number): number {
+  let sum = 0;
+  for (let axis = 0; axis < MODE_COUNT; axis++) {
+    const apart = at(whitened, axis) - at(PROFILES, persona * MODE_COUNT + axis);
+    sum += apart * apart;
+  }
+  return sum;
+}
+
+function nearest(): number {
+  let best = -1;
+  let shortest = Number.POSITIVE_INFINITY;
+  for (let rank = 0; rank < PERSONA_COUNT; rank++) {
+    const persona = BY_ID[rank] as number;
+    const distance = squaredDistanceTo(persona);
+    if (distance < shortest) {
+      shortest = distance;
+      best = persona;
+    }
+  }
+  return shortest > BAND_LIMIT ? -1 : best;
+}
+
+function compositeOf(strengths: Float64Array): number {
+  let best = -1;
+  let widest = UNION_MARGIN;
+  for (let index = 0; index < BLENDS.length; index++) {
+    const blend = BLENDS[index] as Blend;
+    const margin = marginOf(strengths, blend.union);
+    const isWider = best === -1 ? margin >= widest : margin > widest;
+    if (isWider && isBetween(blend)) {
+      best = index;
+      widest = margin;
+    }
+  }
+  return best;
+}
+
+/** Weakest leading mode of the pair less the strongest other one; out of reach if it is too weak. */
+function marginOf(strengths: Float64Array, union: number): number {
+  let weakest = Number.POSITIVE_INFINITY;
+  let strongest = Number.NEGATIVE_INFINITY;
+  for (let mode = 0; mode < STRESS_RESPONSE; mode++) {
+    const strength = at(strengths, mode);
+    if ((union & (1 << mode)) !== 0) weakest = Math.min(weakest, strength);
+    else strongest = Math.max(strongest, strength);
+  }
+  return weakest < UNION_STRENGTH ? Number.NEGATIVE_INFINITY : weakest - strongest;
+}
+
+/** A pair of personas and the way from one to the other. */
+type Blend = {
+  /** The two leading modes of each, bit `i` for mode `i`. */
+  union: number;
+  from: number;
+  way: Float64Array;
+  /** Squared length of the way. */
+  length: number;
+};
+
+/** Whether the whitened strengths lie beside the middle of the way, and near enough to it. */
+function isBetween(blend: Blend): boolean {
+  let along = 0;
+  for (let axis = 0; axis < MODE_COUNT; axis++) {
+    const apart = at(whitened, axis) - at(PROFILES, blend.from * MODE_COUNT + axis);
+    along += apart * at(blend.way, axis);
+  }
+  const share = along / blend.length;
+  if (share < BLEND_MIN || share > BLEND_MAX) return false;
+  return squaredDistanceTo(blend.from) - share * along <= BAND_LIMIT;
+}
+
+function blendOf(from: number, to: number): Blend {
+  const way = Float64Array.from(
+    SIGMA,
+    (_, axis) => at(PROFILES, to * MODE_COUNT + axis) - at(PROFILES, from * MODE_COUNT + axis),
+  );
+  const length = way.reduce((sum, step) => sum + step * step, 0);
+  return { union: leadingModesOf(from) | leadingModesOf(to), from, way, length };
+}
+
+function leadingModesOf(persona: number): number {
+  const dominant = newRanking(MODE_COUNT);
+  rankDominant(Float64Array.from(PERSONA_PROFILES[persona]?.strengths ?? []), dominant);
+  let modes = 0;
+  for (let index = 0; index < dominant.count; index++) modes |= 1 << itemAt(dominant, index);
+  return modes;
+}
+
+function whitenedProfiles(): Float64Array {
+  const profiles = new Float64Array(PERSONA_COUNT * MODE_COUNT);
+  for (const [index, { strengths }] of PERSONA_PROFILES.entries()) {
+    whiten(Float64Array.from(strengths), profiles, index * MODE_COUNT);
+  }
+  return profiles;
+}

@@ -1,0 +1,73 @@
+import { ACTIONS, type Action } from '#identity/actions';
+import { COMMITMENTS, EXPRESSIVENESSES, RISKS, TEMPOS } from '#identity/decision-style';
+import type { StressState } from '#identity/ladder';
+import { MODE_KEYS, type ModeKey } from '#identity/modes';
+import { PERSONA_PROFILES, type PersonaId } from '#identity/persona-profiles';
+import { PERSONA_TEXTS, type PersonaText } from '#identity/persona-texts';
+import { copingPathOf, RECOVERY_PATHS, type RecoveryPath } from '#identity/recovery';
+import { newReport, readReport } from '#identity/report';
+import { createState, ENERGY_DEFAULT, OFFSET, stressHalfLifeSeconds } from '#identity/state';
+
+/** A reference archetype: written texts, and fields that follow from its profile. Spec 2.8. */
+export type Persona = PersonaText & {
+  id: PersonaId;
+  /** The strengths by key, usable as an instance's `mode_strengths`. */
+  modeProfile: Readonly<Record<ModeKey, number>>;
+  decisionStyle: {
+    tempo: (typeof TEMPOS)[number];
+    risk: (typeof RISKS)[number];
+    expressiveness: (typeof EXPRESSIVENESSES)[number];
+    commitmentThreshold: (typeof COMMITMENTS)[number];
+  };
+  /** The first allowed actions at rest, strongest first. */
+  preferredActions: readonly Action[];
+  stressRecovery: {
+    preferredPath: RecoveryPath;
+    /** Half-life of acute stress in minutes, rounded to 0.1. */
+    halfLifeMinutes: number;
+    supportRequiredAt: StressState;
+    cooldownRequiredAt: StressState;
+  };
+};
+
+/** How many of its allowed actions a persona names as preferred. Source: model 5. */
+const PREFERRED_ACTION_COUNT = 5;
+
+/** The twelve personas in the order of spec 2.8. */
+export const PERSONAS: readonly Persona[] = PERSONA_PROFILES.map((profile) =>
+  personaOf(profile.id, profile.strengths),
+);
+
+/** The persona `id`, if there is one. */
+export function findPersona(id: string): Persona | undefined {
+  return PERSONAS.find((persona) => persona.id === id);
+}
+
+/** The contract rules at rest say what is not written. Source: model 5. */
+function personaOf(id: PersonaId, strengths: readonly number[]): Persona {
+  const state = createState({ modeStrengths: strengths, energyLevel: ENERGY_DEFAULT });
+  const report = newReport();
+  readReport(state, report);
+  const { style, allowed } = report.contract;
+  const profile = MODE_KEYS.map((key, mode) => [key, strengths[mode] ?? 0] as const);
+  return {
+    id,
+    ...PERSONA_TEXTS[id],
+    modeProfile: Object.fromEntries(profile) as Record<ModeKey, number>,
+    decisionStyle: {
+      tempo: TEMPOS[style.tempo] ?? TEMPOS[0],
+      risk: RISKS[style.risk] ?? RISKS[0],
+      expressiveness: EXPRESSIVENESSES[style.expressiveness] ?? EXPRESSIVENESSES[0],
+      commitmentThreshold: COMMITMENTS[style.commitment] ?? COMMITMENTS[0],
+    },
+    preferredActions: Array.from(allowed.items.subarray(0, allowed.count))
+      .slice(0, PREFERRED_ACTION_COUNT)
+      .map((action) => ACTIONS[action] ?? ACTIONS[0]),
+    stressRecovery: {
+      preferredPath: RECOVERY_PATHS[copingPathOf(state, OFFSET.setPoint)] ?? RECOVERY_PATHS[0],
+      halfLifeMinutes: Math.round(stressHalfLifeSeconds(strengths) / 6) / 10,
+      supportRequiredAt: 'OVER',
+      cooldownRequiredAt: 'OVER',
+    },
+  };
+}

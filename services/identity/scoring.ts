@@ -1,0 +1,122 @@
+import {
+  type AnswerQuality,
+  halvesOf,
+  judgeAnswers,
+  ofMode,
+  type Verdict,
+} from '#identity/answer-quality';
+import { type Answer, type InvalidAnswers, readAnswers } from '#identity/answer-sheet';
+import { chiSquareTail } from '#identity/chi-square';
+import { rankDominant } from '#identity/dominance';
+import { ANSWER_MAX, ANSWER_MIN, INVENTORY_VERSION } from '#identity/inventory';
+import { MODE_COUNT, MODE_KEYS, MODE_NAMES, type ModeKey, type ModeName } from '#identity/modes';
+import {
+  COMPOSITES,
+  type CompositeKey,
+  matchPersonas,
+  type PersonaMatch,
+  squaredDistances,
+} from '#identity/persona-match';
+import { PERSONA_PROFILES, type PersonaId } from '#identity/persona-profiles';
+import { newRanking } from '#identity/ranking';
+import { ENERGY_DEFAULT } from '#identity/state';
+
+export type { Answer };
+
+/** Numbers over the modes, by key. */
+export type ByMode = Readonly<Record<ModeKey, number>>;
+
+/** What a protocol says; every number is rounded to six decimals. Source: model 6. */
+export type Scored = {
+  kind: 'scored';
+  version: string;
+  /** [0, 1]; drawn to the middle where the answers can not be trusted. */
+  modeStrengths: ByMode;
+  /** [1, 5]. */
+  scores: ByMode;
+  dominantModes: readonly ModeName[];
+  /** The three nearest, nearest first; `fit` is the chi-square tail of the squared distance. */
+  nearestPersonas: readonly { id: PersonaId; distance: number; fit: number }[];
+  composite: CompositeKey | undefined;
+  /** What `POST /instances` takes unchanged. */
+  initialConfig: { modeStrengths: ByMode; energyLevel: number };
+  quality: AnswerQuality;
+};
+
+/** How much of a score becomes strength, by trust in the protocol. Source: model 6. */
+const TRUST = { ok: 1, caution: 0.75, invalid: 0.25 } as const satisfies Record<Verdict, number>;
+
+/** The middle of scores and of strengths. */
+const SCORE_MIDDLE = (ANSWER_MIN + ANSWER_MAX) / 2;
+const STRENGTH_MIDDLE = 0.5;
+
+const NEAREST_COUNT = 3;
+const DECIMALS = 1e6;
+
+/** Scores a submitted inventory, or says what is wrong with it. Stateless. Source: model 6. */
+export function score(answers: readonly Answer[]): Scored | InvalidAnswers {
+  const sheet = readAnswers(answers);
+  if (sheet.kind === 'invalid') return sheet;
+  const quality = judgeAnswers(sheet);
+  const scores = MODE_KEYS.map((key) => {
+    const { forward, reversed } = halvesOf(ofMode(sheet.marked, key));
+    return SCORE_MIDDLE + (forward - reversed) / 2;
+  });
+  const strengths = Float64Array.from(scores, (value) => strengthOf(value, quality.verdict));
+  const modeStrengths = byMode(strengths);
+  return {
+    kind: 'scored',
+    version: INVENTORY_VERSION,
+    modeStrengths,
+    scores: byMode(scores),
+    dominantModes: dominantModesOf(strengths),
+    nearestPersonas: nearestPersonasOf(strengths),
+    composite: compositeOf(strengths),
+    initialConfig: { modeStrengths, energyLevel: ENERGY_DEFAULT },
+    quality: {
+      ...quality,
+      consistency: rounded(quality.consistency),
+      acquiescence: rounded(quality.acquiescence),
+      responseSd: rounded(quality.responseSd),
+    },
+  };
+}
+
+function strengthOf(value: number, verdict: Verdict): number {
+  const position = (value - ANSWER_MIN) / (ANSWER_MAX - ANSWER_MIN);
+  return STRENGTH_MIDDLE + TRUST[verdict] * (position - STRENGTH_MIDDLE);
+}
+
+function dominantModesOf(strengths: Float64Array): ModeName[] {
+  const dominant = newRanking(MODE_COUNT);
+  rankDominant(strengths, dominant);
+  return [...dominant.items.subarray(0, dominant.count)].flatMap((mode) => MODE_NAMES[mode] ?? []);
+}
+
+function nearestPersonasOf(strengths: Float64Array): Scored['nearestPersonas'] {
+  const squares = squaredDistances(strengths);
+  return PERSONA_PROFILES.map(({ id }, index) => ({ id, square: squares[index] ?? 0 }))
+    .sort((left, right) => left.square - right.square || (left.id < right.id ? -1 : 1))
+    .slice(0, NEAREST_COUNT)
+    .map(({ id, square }) => ({
+      id,
+      distance: rounded(Math.sqrt(square)),
+      fit: rounded(chiSquareTail(square)),
+    }));
+}
+
+function compositeOf(strengths: Float64Array): CompositeKey | undefined {
+  const match: PersonaMatch = { nearestPersona: -1, composite: -1 };
+  matchPersonas(strengths, match);
+  return COMPOSITES[match.composite]?.key;
+}
+
+function byMode(values: ArrayLike<number>): ByMode {
+  const entries = MODE_KEYS.map((key, mode) => [key, rounded(values[mode] ?? 0)] as const);
+  return Object.fromEntries(entries) as Record<ModeKey, number>;
+}
+
+/** Six decimals; adding zero turns a negative zero into zero. Source: model 6. */
+function rounded(value: number): number {
+  return Math.round(value * DECIMALS) / DECIMALS + 0;
+}

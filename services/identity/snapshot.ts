@@ -1,0 +1,40 @@
+import { at } from '#identity/at';
+import { clamp } from '#identity/clamp';
+import { stabilityOf } from '#identity/drift';
+import { MODE_COUNT } from '#identity/modes';
+import { OFFSET, type State } from '#identity/state';
+
+/** What the caller sees of a state. Source: spec 2.5. */
+export type Snapshot = {
+  cycle: number;
+  /** Seven strengths in mode order, the tendencies brought into [0, 1]. */
+  readonly strengths: Float64Array;
+  /** [0, 1]. */
+  energy: number;
+  /** Position in `STRESS_STATES`. */
+  stressLevel: number;
+  /** (0, 1]. */
+  stability: number;
+};
+
+/** An empty snapshot for `readSnapshot` to fill, again and again. */
+export function newSnapshot(): Snapshot {
+  return {
+    cycle: 0,
+    strengths: new Float64Array(MODE_COUNT),
+    energy: 0,
+    stressLevel: 0,
+    stability: 1,
+  };
+}
+
+/** Fills `into` with the reported values of `state`. Source: model 1. */
+export function readSnapshot(state: State, into: Snapshot): void {
+  for (let mode = 0; mode < MODE_COUNT; mode++) {
+    into.strengths[mode] = clamp(at(state, OFFSET.tendency + mode), 0, 1);
+  }
+  into.cycle = at(state, OFFSET.cycle);
+  into.energy = at(state, OFFSET.energy);
+  into.stressLevel = at(state, OFFSET.stressLevel);
+  into.stability = stabilityOf(at(state, OFFSET.unrest));
+}

@@ -1,0 +1,187 @@
+import { at } from '#identity/at';
+import { clamp } from '#identity/clamp';
+import { bandOf } from '#identity/ladder';
+import { IDENTITY, MODE_COUNT, STRESS_RESPONSE } from '#identity/modes';
+
+/**
+ * The state of one identity: a fixed row of doubles, and the only thing about it that is persisted.
+ *
+ * A plain array of doubles is copied with one `set`, stored without rounding, and replayed to the
+ * same bits. The offsets below are its schema for model version 1.0: a change of meaning or order
+ * is a new model version. Source: model 1, model 9 (persistence).
+ */
+export type State = Float64Array;
+
+/** Where each part of the state stands; vectors take seven places, scalars one. Source: model 1. */
+export const OFFSET = {
+  /** Home base `h`, immutable after creation, in [0, 1]. */
+  home: 0,
+  /** Tendencies `x`, the latent activations, in [-0.5, 1.5]. */
+  tendency: 7,
+  /** Set-point `b`, the slowly learning home, in [-0.5, 1.5]. */
+  setPoint: 14,
+  /** Weight of evidence `n` behind the set-point, in readings, [8, 100]. */
+  evidence: 21,
+  /** Evidence `cp` that a mode has moved up, log-likelihood, [0, 1.25 H]. */
+  risen: 28,
+  /** Evidence `cm` that a mode has moved down, log-likelihood, [0, 1.25 H]. */
+  fallen: 35,
+  /** Anchoring `a0`: how much personality the home carries, [0, 1]. */
+  anchoring: 42,
+  /** Decay rate of acute stress, per second; follows from the home, kept to save a power. */
+  stressRate: 43,
+  /** Acute stress load `S`, [0, 1]. */
+  stress: 44,
+  /** Allostatic load `L`, the slow average of the acute one, [0, 1]. */
+  load: 45,
+  /** Energy `E`, [0, resting energy]. */
+  energy: 46,
+  /** Resting energy `e_h`, immutable, [0.8, 1]. */
+  restingEnergy: 47,
+  /** Energy at creation `E0`, needed by the reset `initial`, [0, 1]. */
+  initialEnergy: 48,
+  /** Stability memory `V`, the smoothed band statistic, at least 0. */
+  unrest: 49,
+  /** Consecutive informative cycles outside the band, an integer. */
+  run: 50,
+  /** Stress level 0..3 = LOW, MED, HIGH, OVER. */
+  stressLevel: 51,
+  /** Energy band 0..3 = EMPTY, LOW, REDUCED, FULL. */
+  energyBand: 52,
+  /** Processed observations since creation or reset, an integer. */
+  cycle: 53,
+
+  /** Last stable checkpoint: `x`, `b`, `n`, then the scalars below. */
+  savedTendency: 54,
+  savedSetPoint: 61,
+  savedEvidence: 68,
+  savedStress: 75,
+  savedLoad: 76,
+  savedEnergy: 77,
+  savedUnrest: 78,
+  savedStressLevel: 79,
+  savedEnergyBand: 80,
+  savedCycle: 81,
+
+  /** What the last cycle found; it can not be recomputed once that cycle was rolled back. */
+  /** Drift level of the last cycle, 0..3 = D0..D3. */
+  driftLevel: 82,
+  /** Standardised departures `z` of the state that cycle arrived at, before a rollback. */
+  departure: 83,
+  /** `run` as it stood before a rollback. */
+  foundRun: 90,
+  /** Largest drift evidence of that cycle, log-likelihood. */
+  foundStatistic: 91,
+  /** Its mode and direction: mode + 1, negative for down, 0 for no evidence at all. */
+  foundDirection: 92,
+  /** Modes whose evidence reached the limit, bit `i` for mode `i`. */
+  foundSustained: 93,
+} as const;
+
+/** Doubles in a state. */
+export const STATE_LENGTH = 94;
+
+/** The version under which states of this layout and these parameters are stored. Source: model 9. */
+export const MODEL_VERSION = '1.0';
+
+/** What a caller may choose when it creates an identity; absent fields were filled in before. */
+export type InitialConfig = {
+  /** Seven strengths in mode order, each in [0, 1]; all 0 is the neutral identity. */
+  modeStrengths: readonly number[];
+  /** In [0, 1]. */
+  energyLevel: number;
+};
+
+/** Energy of an identity that was given none. Source: spec 4.1. */
+export const ENERGY_DEFAULT = 0.8;
+
+/** Least resting energy: whoever starts lower is taken as drained and recovers. Source: model 1. */
+const RESTING_ENERGY_MIN = 0.8;
+
+/** Strongest mode at which a home counts as fully anchored. Source: model 1. */
+const ANCHORED_STRENGTH = 0.5;
+
+/** Readings a home is worth: of a neutral home, and of an anchored one. Source: model 2.6. */
+const EVIDENCE_PRIOR = 8;
+const EVIDENCE_MAX = 100;
+
+/** Half-life of acute stress for a home with equal identity and stress response. Source: model 2.2. */
+const STRESS_HALF_LIFE_SECONDS = 900;
+
+/** The half-life of acute stress that `home` gives, in seconds. Source: model 2.2. */
+export function stressHalfLifeSeconds(home: ArrayLike<number>): number {
+  return STRESS_HALF_LIFE_SECONDS * 2 ** ((home[STRESS_RESPONSE] ?? 0) - (home[IDENTITY] ?? 0));
+}
+
+/** A fresh identity at rest on its home base, which is also its first checkpoint. Source: model 1. */
+export function createState(config: InitialConfig): State {
+  const state = new Float64Array(STATE_LENGTH);
+  const home = Float64Array.from({ length: MODE_COUNT }, (_, mode) =>
+    clamp(config.modeStrengths[mode] ?? 0, 0, 1),
+  );
+  const energy = clamp(config.energyLevel, 0, 1);
+  const anchoring = Math.min(1, Math.max(...home) / ANCHORED_STRENGTH);
+  const evidence = EVIDENCE_PRIOR + (EVIDENCE_MAX - EVIDENCE_PRIOR) * anchoring;
+  state.set(home, OFFSET.home);
+  state.set(home, OFFSET.tendency);
+  state.set(home, OFFSET.setPoint);
+  state.fill(evidence, OFFSET.evidence, OFFSET.evidence + MODE_COUNT);
+  state[OFFSET.anchoring] = anchoring;
+  state[OFFSET.stressRate] = Math.LN2 / stressHalfLifeSeconds(home);
+  state[OFFSET.energy] = energy;
+  state[OFFSET.initialEnergy] = energy;
+  state[OFFSET.restingEnergy] = Math.max(RESTING_ENERGY_MIN, energy);
+  state[OFFSET.energyBand] = bandOf(energy);
+  saveCheckpoint(state);
+  return state;
+}
+
+/** Makes what `state` is now the place a rollback and the reset `default` return to (model 3.5). */
+export function saveCheckpoint(state: State): void {
+  for (let place = 0; place < 3 * MODE_COUNT; place++) {
+    state[OFFSET.savedTendency + place] = at(state, OFFSET.tendency + place);
+  }
+  state[OFFSET.savedStress] = at(state, OFFSET.stress);
+  state[OFFSET.savedLoad] = at(state, OFFSET.load);
+  state[OFFSET.savedEnergy] = at(state, OFFSET.energy);
+  state[OFFSET.savedUnrest] = at(state, OFFSET.unrest);
+  state[OFFSET.savedStressLevel] = at(state, OFFSET.stressLevel);
+  state[OFFSET.savedEnergyBand] = at(state, OFFSET.energyBand);
+  state[OFFSET.savedCycle] = at(state, OFFSET.cycle);
+}
+
+/**
+ * Takes the modes back to the checkpoint and drops the evidence against them. Stress, energy and
+ * the cycle count stay: effort that was spent is spent, or an attack would heal. Source: model 3.5.
+ */
+export function rollBack(state: State): void {
+  for (let place = 0; place < 3 * MODE_COUNT; place++) {
+    state[OFFSET.tendency + place] = at(state, OFFSET.savedTendency + place);
+  }
+  state.fill(0, OFFSET.risen, OFFSET.risen + 2 * MODE_COUNT);
+  state[OFFSET.run] = 0;
+}
+
+/** The state `state` was created with, as a new one. Source: decision 5, model 3.5. */
+export function resetToInitial(state: State): State {
+  return createState({
+    modeStrengths: [...state.subarray(OFFSET.home, OFFSET.home + MODE_COUNT)],
+    energyLevel: at(state, OFFSET.initialEnergy),
+  });
+}
+
+/** The last checkpoint of `state`, as a new one at cycle 0. Source: decision 6, model 3.5. */
+export function resetToDefault(state: State): State {
+  const next = state.slice();
+  rollBack(next);
+  next[OFFSET.stress] = at(state, OFFSET.savedStress);
+  next[OFFSET.load] = at(state, OFFSET.savedLoad);
+  next[OFFSET.energy] = at(state, OFFSET.savedEnergy);
+  next[OFFSET.unrest] = at(state, OFFSET.savedUnrest);
+  next[OFFSET.stressLevel] = at(state, OFFSET.savedStressLevel);
+  next[OFFSET.energyBand] = at(state, OFFSET.savedEnergyBand);
+  next[OFFSET.cycle] = 0;
+  next.fill(0, OFFSET.driftLevel, STATE_LENGTH);
+  saveCheckpoint(next);
+  return next;
+}

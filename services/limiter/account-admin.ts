@@ -1,0 +1,115 @@
+import type {
+  Account,
+  AccountStatus,
+  AccountWithKeys,
+  ApiKeyRecord,
+  KeyScope,
+} from '#accounts/account';
+import { keyEndsAtMs } from '#accounts/account';
+import { digestOf, formatApiKey, SECRET_LENGTH } from '#accounts/api-key';
+import { limitsOf, type PlanChoice } from '#accounts/plan';
+import { Fault } from '#fault/fault';
+import { USABLE_KEYS_MAX } from '#limiter/bounds';
+import type { MeterUsage } from '#limiter/meter';
+import type { Clock } from '#platform/clock';
+import type { Randomness } from '#platform/randomness';
+import type { AccountStore } from '#storage/account-store';
+
+/** Characters of an account id and of a key id behind its prefix. Source: decision 41; spec 2.2. */
+const ACCOUNT_ID_LENGTH = 12;
+const KEY_ID_LENGTH = 16;
+
+/**
+ * Keeps accounts and their keys. Every change is stored and known to the account's meter when its
+ * promise fulfils. Rejects with `not_found` for an unknown account or key, and with
+ * `service_unavailable` when store or meter cannot be reached: then the change may have been
+ * stored, and making it again is harmless except for `createAccount` and `createKey`.
+ */
+export interface AccountAdmin {
+  createAccount(wish: { name: string; choice: PlanChoice }): Promise<Account>;
+  listAccounts(page: { afterId: string | undefined; limit: number }): Promise<Account[]>;
+  setPlan(accountId: string, choice: PlanChoice): Promise<Account>;
+  setStatus(accountId: string, status: AccountStatus): Promise<Account>;
+  /**
+   * Makes a key and answers it for the only time: nothing that is kept could tell it again.
+   * Rejects with `conflict` if the account has as many usable keys as it may have.
+   */
+  createKey(
+    accountId: string,
+    wish: { scope: KeyScope; expiresAtMs?: number | undefined },
+  ): Promise<{ key: string; record: ApiKeyRecord }>;
+  listKeys(accountId: string): Promise<readonly ApiKeyRecord[]>;
+  revokeKey(accountId: string, keyId: string): Promise<ApiKeyRecord>;
+  usage(accountId: string): Promise<MeterUsage>;
+}
+
+/** What administration needs: the store, the meters, time and randomness. */
+export type AccountAdminPorts = {
+  readonly accounts: AccountStore;
+  readonly clock: Clock;
+  readonly randomness: Randomness;
+  /** Makes the account's meter read the account again, before it answers anything else. */
+  readonly reload: (accountId: string) => Promise<void>;
+  readonly usage: (accountId: string) => Promise<MeterUsage | undefined>;
+};
+
+/** Administration of the accounts in one store, for a process that holds all their meters. */
+export function accountAdmin(ports: AccountAdminPorts): AccountAdmin {
+  const { accounts, clock, randomness, reload } = ports;
+
+  async function found(accountId: string): Promise<AccountWithKeys> {
+    const record = await accounts.find(accountId);
+    if (record === undefined) throw new Fault('not_found', 'there is no such account');
+    return record;
+  }
+
+  async function reloaded<T>(accountId: string, change: Promise<T>): Promise<T> {
+    const result = await change;
+    await reload(accountId);
+    return result;
+  }
+
+  return {
+    async createAccount({ name, choice }) {
+      const id = randomness.base62(ACCOUNT_ID_LENGTH);
+      const { plan } = choice;
+      const createdAtMs = clock.wallMs();
+      const limits = limitsOf(choice);
+      const account: Account = { id, name, plan, status: 'active', limits, createdAtMs };
+      await accounts.create(account);
+      return account;
+    },
+
+    listAccounts: (page) => accounts.list(page),
+
+    setPlan: (accountId, choice) =>
+      reloaded(accountId, accounts.setPlan(accountId, choice.plan, limitsOf(choice))),
+
+    setStatus: (accountId, status) => reloaded(accountId, accounts.setStatus(accountId, status)),
+
+    async createKey(accountId, { scope, expiresAtMs }) {
+      const createdAtMs = clock.wallMs();
+      const { keys } = await found(accountId);
+      if (keys.filter((key) => keyEndsAtMs(key) > createdAtMs).length >= USABLE_KEYS_MAX) {
+        throw new Fault('conflict', `the account has ${USABLE_KEYS_MAX} usable keys; revoke one`);
+      }
+      const key = formatApiKey(accountId, randomness.base62(SECRET_LENGTH));
+      const id = `key_${randomness.hex(KEY_ID_LENGTH)}`;
+      const always = { id, digest: digestOf(key), scope, createdAtMs };
+      const record = expiresAtMs === undefined ? always : { ...always, expiresAtMs };
+      await reloaded(accountId, accounts.addKey(accountId, record));
+      return { key, record };
+    },
+
+    listKeys: async (accountId) => (await found(accountId)).keys,
+
+    revokeKey: (accountId, keyId) =>
+      reloaded(accountId, accounts.revokeKey(accountId, keyId, clock.wallMs())),
+
+    async usage(accountId) {
+      const usage = await ports.usage(accountId);
+      if (usage === undefined) throw new Fault('not_found', 'there is no such account');
+      return usage;
+    },
+  };
+}

@@ -1,0 +1,117 @@
+import type { z } from 'zod';
+import { Fault, invalid } from '#fault/fault';
+import type { AccountAdmin } from '#limiter/account-admin';
+import { AccountBody, AccountsQuery, KeyBody, PlanBody, StatusBody } from '#limiter/admin-schema';
+import { choiceOf, viewOfAccount, viewOfKey, viewOfUsage } from '#limiter/admin-views';
+
+/** A request to the admin port, read whole. */
+export type AdminRequest = {
+  readonly method: string;
+  readonly url: URL;
+  /** The parsed JSON body; undefined if there was none. */
+  readonly body: unknown;
+};
+
+type Route = {
+  readonly method: string;
+  /** Groups are the ids in the path. */
+  readonly path: RegExp;
+  readonly answer: (
+    admin: AccountAdmin,
+    request: AdminRequest,
+    ids: { account: string; key: string },
+    nowMs: number,
+  ) => Promise<unknown>;
+};
+
+const ROUTES: readonly Route[] = [
+  {
+    method: 'POST',
+    path: /^\/accounts$/,
+    async answer(admin, { body }) {
+      const { name, ...plan } = read(AccountBody, body);
+      return viewOfAccount(await admin.createAccount({ name, choice: choiceOf(plan) }));
+    },
+  },
+  {
+    method: 'GET',
+    path: /^\/accounts$/,
+    async answer(admin, { url }) {
+      const { after, limit } = read(
+        AccountsQuery,
+        Object.fromEntries(url.searchParams),
+        'invalid_parameter',
+      );
+      return (await admin.listAccounts({ afterId: after, limit })).map(viewOfAccount);
+    },
+  },
+  {
+    method: 'PUT',
+    path: /^\/accounts\/(?<account>\w+)\/plan$/,
+    answer: async (admin, { body }, { account }) =>
+      viewOfAccount(await admin.setPlan(account, choiceOf(read(PlanBody, body)))),
+  },
+  {
+    method: 'PUT',
+    path: /^\/accounts\/(?<account>\w+)\/status$/,
+    answer: async (admin, { body }, { account }) =>
+      viewOfAccount(await admin.setStatus(account, read(StatusBody, body).status)),
+  },
+  {
+    method: 'GET',
+    path: /^\/accounts\/(?<account>\w+)\/usage$/,
+    answer: async (admin, _request, { account }) =>
+      viewOfUsage(account, await admin.usage(account)),
+  },
+  {
+    method: 'POST',
+    path: /^\/accounts\/(?<account>\w+)\/keys$/,
+    async answer(admin, { body }, { account }, nowMs) {
+      const { scope, expires_at } = read(KeyBody, body);
+      const expiresAtMs = expires_at === undefined ? undefined : Date.parse(expires_at);
+      const { key, record } = await admin.createKey(account, { scope, expiresAtMs });
+      return { ...viewOfKey(record, nowMs), key };
+    },
+  },
+  {
+    method: 'GET',
+    path: /^\/accounts\/(?<account>\w+)\/keys$/,
+    answer: async (admin, _request, { account }, nowMs) =>
+      (await admin.listKeys(account)).map((key) => viewOfKey(key, nowMs)),
+  },
+  {
+    method: 'DELETE',
+    path: /^\/accounts\/(?<account>\w+)\/keys\/(?<key>\w+)$/,
+    answer: async (admin, _request, { account, key }, nowMs) =>
+      viewOfKey(await admin.revokeKey(account, key), nowMs),
+  },
+];
+
+/** Answers one request of an administrator. Rejects with the fault that refuses it. */
+export async function answerAdmin(
+  admin: AccountAdmin,
+  request: AdminRequest,
+  nowMs: number,
+): Promise<unknown> {
+  for (const route of ROUTES) {
+    const match = route.method === request.method && route.path.exec(request.url.pathname);
+    if (!match) continue;
+    const { account = '', key = '' } = match.groups ?? {};
+    return route.answer(admin, request, { account, key }, nowMs);
+  }
+  throw new Fault('not_found', `there is no ${request.method} ${request.url.pathname}`);
+}
+
+/** `value` as the schema reads it; throws `invalid_request` that names the first wrong field. */
+function read<Schema extends z.ZodType>(
+  schema: Schema,
+  value: unknown,
+  reason: 'wrong_type' | 'invalid_parameter' = 'wrong_type',
+): z.infer<Schema> {
+  const result = schema.safeParse(value ?? {});
+  if (result.success) return result.data;
+  const issue = result.error.issues[0];
+  const field = issue?.path.join('.') || undefined;
+  const text = issue?.message ?? 'the request is not what this route takes';
+  throw invalid(reason, field, field === undefined ? text : `${field}: ${text}`);
+}

@@ -1,0 +1,91 @@
+import { z } from 'zod';
+import { CUSTOM_LIMITS_MAX } from '#accounts/plan';
+import { ACCOUNTS_PAGE_MAX } from '#storage/account-store';
+
+/**
+ * What the admin port takes and gives, snake_case on the way. `ctl` reads answers with the same
+ * schemas, so that neither side can change alone.
+ */
+
+// Names are printed by `ctl`, so nothing in them may steer a terminal. Length: decision 37.
+const Name = z.string().regex(/^\P{C}{1,100}$/u, '1 to 100 characters, none of them invisible');
+
+const whole = (max: number) => z.int().min(1).max(max);
+
+const LimitsWire = z.strictObject({
+  requests_per_minute: whole(CUSTOM_LIMITS_MAX.requestsPerMinute),
+  cycles_per_month: whole(CUSTOM_LIMITS_MAX.cyclesPerMonth),
+});
+
+const Bought = z.strictObject({ plan: z.enum(['free', 'indie', 'pro']) });
+const Agreed = z.strictObject({ plan: z.literal('enterprise'), limits: LimitsWire });
+
+/** Body of `PUT /accounts/{id}/plan`. Enterprise brings its own numbers (decision 28). */
+export const PlanBody = z.discriminatedUnion('plan', [Bought, Agreed]);
+
+/** Body of `POST /accounts`. */
+export const AccountBody = z.discriminatedUnion('plan', [
+  Bought.extend({ name: Name }),
+  Agreed.extend({ name: Name }),
+]);
+
+/** Body of `PUT /accounts/{id}/status`. */
+export const StatusBody = z.strictObject({ status: z.enum(['active', 'suspended']) });
+
+/** Body of `POST /accounts/{id}/keys`. */
+export const KeyBody = z.strictObject({
+  scope: z.enum(['full', 'read']),
+  expires_at: z.iso.datetime({ offset: true }).optional(),
+});
+
+/** Query of `GET /accounts`: the accounts behind `after`, in the order of their ids. */
+export const AccountsQuery = z.strictObject({
+  after: z.string().optional(),
+  limit: z.coerce.number().pipe(whole(ACCOUNTS_PAGE_MAX)).default(ACCOUNTS_PAGE_MAX),
+});
+
+/** An account as the admin port shows it. */
+export const AccountView = z.object({
+  id: z.string(),
+  name: z.string(),
+  plan: z.enum(['free', 'indie', 'pro', 'enterprise']),
+  status: z.enum(['active', 'suspended']),
+  limits: LimitsWire,
+  created_at: z.string(),
+});
+
+/** A page of accounts; there may be more behind the last one if the page is full. */
+export const AccountsView = z.array(AccountView);
+
+/** A key as the admin port shows it: never its secret. */
+export const KeyView = z.object({
+  id: z.string(),
+  scope: z.enum(['full', 'read']),
+  status: z.enum(['active', 'revoked', 'expired']),
+  created_at: z.string(),
+  revoked_at: z.string().optional(),
+  expires_at: z.string().optional(),
+});
+
+/** All keys of an account, oldest first. */
+export const KeysView = z.array(KeyView);
+
+/** A key that has just been made, with the key itself, this once. */
+export const NewKeyView = KeyView.extend({ key: z.string() });
+
+/** What an account has used. */
+export const UsageView = z.object({
+  account_id: z.string(),
+  requests_per_minute: z.int(),
+  requests_in_window: z.int(),
+  /** Absent between two windows. */
+  window_resets_at: z.string().optional(),
+  cycles_per_month: z.int(),
+  cycles_used: z.int(),
+  cycles_reserved: z.int(),
+  cycles_remaining: z.int(),
+  month_ends_at: z.string(),
+});
+
+/** A refusal, as everywhere in the service (spec 7). */
+export const RefusalView = z.object({ error: z.string(), message: z.string() });

@@ -1,0 +1,63 @@
+import type { z } from 'zod';
+import { type Account, type ApiKeyRecord, keyEndsAtMs } from '#accounts/account';
+import type { PlanChoice } from '#accounts/plan';
+import type { AccountView, KeyView, PlanBody, UsageView } from '#limiter/admin-schema';
+import type { MeterUsage } from '#limiter/meter';
+
+/** An account for the admin port. */
+export function viewOfAccount(account: Account): z.infer<typeof AccountView> {
+  const { id, name, plan, status, limits, createdAtMs } = account;
+  return {
+    id,
+    name,
+    plan,
+    status,
+    limits: {
+      requests_per_minute: limits.requestsPerMinute,
+      cycles_per_month: limits.cyclesPerMonth,
+    },
+    created_at: isoOf(createdAtMs),
+  };
+}
+
+/** A key for the admin port, without secret or digest. */
+export function viewOfKey(key: ApiKeyRecord, nowMs: number): z.infer<typeof KeyView> {
+  const { id, scope, createdAtMs, revokedAtMs, expiresAtMs } = key;
+  const isUsable = nowMs < keyEndsAtMs(key);
+  return {
+    id,
+    scope,
+    status: isUsable ? 'active' : revokedAtMs === undefined ? 'expired' : 'revoked',
+    created_at: isoOf(createdAtMs),
+    ...(revokedAtMs === undefined ? {} : { revoked_at: isoOf(revokedAtMs) }),
+    ...(expiresAtMs === undefined ? {} : { expires_at: isoOf(expiresAtMs) }),
+  };
+}
+
+/** Usage for the admin port. */
+export function viewOfUsage(accountId: string, usage: MeterUsage): z.infer<typeof UsageView> {
+  const { limits, cyclesUsed, cyclesReserved, windowResetAtS } = usage;
+  return {
+    account_id: accountId,
+    requests_per_minute: limits.requestsPerMinute,
+    requests_in_window: usage.requestsInWindow,
+    ...(windowResetAtS === undefined ? {} : { window_resets_at: isoOf(windowResetAtS * 1_000) }),
+    cycles_per_month: limits.cyclesPerMonth,
+    cycles_used: cyclesUsed,
+    cycles_reserved: cyclesReserved,
+    cycles_remaining: Math.max(0, limits.cyclesPerMonth - cyclesUsed - cyclesReserved),
+    month_ends_at: isoOf(usage.monthResetAtS * 1_000),
+  };
+}
+
+/** The plan that a body asks for. */
+export function choiceOf(body: z.infer<typeof PlanBody>): PlanChoice {
+  if (body.plan !== 'enterprise') return { plan: body.plan };
+  const { requests_per_minute, cycles_per_month } = body.limits;
+  const limits = { requestsPerMinute: requests_per_minute, cyclesPerMonth: cycles_per_month };
+  return { plan: 'enterprise', limits };
+}
+
+function isoOf(atMs: number): string {
+  return new Date(atMs).toISOString();
+}

@@ -1,0 +1,22 @@
+/** Every bound of the limiter: its value, unit and reason. Full means a refusal at once (architecture 3.7). */
+
+/** How long a reservation waits to be settled before it counts as used for good (architecture 4). */
+export const RESERVATION_AGE_MS = 60_000;
+
+/**
+ * Open reservations of one account: a second of the fastest account of decision 32, each call
+ * taking a second. About 2 MiB.
+ */
+export const RESERVATIONS_MAX = 16_384;
+
+/** How long an admission may wait for its turn: after that the edge has failed closed (architecture 4). */
+export const ADMIT_AGE_MS_MAX = 100;
+
+/** Usable keys of one account: each costs an admission 0.1 µs. */
+export const USABLE_KEYS_MAX = 20;
+
+/** Bytes of a request to the admin port: the largest real one has some 300. */
+export const ADMIN_BODY_BYTES_MAX = 16_384;
+
+/** How long a request to the admin port may take to arrive. It comes from this machine. */
+export const ADMIN_REQUEST_MS_MAX = 5_000;

@@ -1,0 +1,40 @@
+import type { Metrics } from '#platform/metrics';
+import type { Verdict } from '#wire/limiter-messages';
+
+/** What the limiter reports, with every label bound in advance. */
+export type LimiterMetrics = {
+  answered(verdict: Verdict): void;
+  unavailable(): void;
+  reservationExpired(): void;
+};
+
+/** The limiter's metrics. A settlement is no check and is not counted. */
+export function limiterMetrics(metrics: Metrics): LimiterMetrics {
+  const checks = metrics.counter('limiter_checks_total');
+  const expired = metrics.counter('limiter_reservations_expired_total');
+  const allow = checks.labels({ decision: 'allow' });
+  const rate = checks.labels({ decision: 'rate' });
+  const quota = checks.labels({ decision: 'quota' });
+  const key = checks.labels({ decision: 'key' });
+  const unavailable = checks.labels({ decision: 'unavailable' });
+  return {
+    answered(verdict) {
+      switch (verdict) {
+        case 'admitted':
+          return allow.inc();
+        case 'rate_limited':
+          return rate.inc();
+        case 'quota_exceeded':
+          return quota.inc();
+        case 'unknown_key':
+        case 'read_only_key':
+        case 'account_suspended':
+          return key.inc();
+        case 'settled':
+          return undefined;
+      }
+    },
+    unavailable: () => unavailable.inc(),
+    reservationExpired: () => expired.inc(),
+  };
+}

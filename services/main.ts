@@ -1,0 +1,42 @@
+import { ConfigError, readConfig } from '#config';
+import { live } from '#process/process-life';
+
+/** What the one executable can be; each part is loaded only when it is asked for. */
+const PARTS = {
+  standalone: async () => (await import('#process/standalone')).openStandalone,
+  edge: async () => (await import('#process/cluster-parts')).openEdge,
+  engine: async () => (await import('#process/cluster-parts')).openEngine,
+  limiter: async () => (await import('#process/cluster-parts')).openLimiter,
+} as const;
+
+const USAGE = `usage: main.ts ${Object.keys(PARTS).join('|')}
+       main.ts ctl --help
+`;
+
+process.exitCode = await run(process.argv[2] ?? '', process.argv.slice(3));
+
+async function run(part: string, rest: readonly string[]): Promise<number> {
+  try {
+    const config = readConfig();
+    if (part === 'ctl') {
+      const { runCtl } = await import('#ctl/ctl');
+      const out = (text: string) => void process.stdout.write(`${text}\n`);
+      const err = (text: string) => void process.stderr.write(`${text}\n`);
+      return await runCtl(rest, { out, err, adminUrl: config.SERVICE_ADMIN_URL });
+    }
+    if (!isPart(part) || rest.length > 0) {
+      process.stderr.write(USAGE);
+      return 2;
+    }
+    const open = await PARTS[part]();
+    return await live(() => open(config));
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    process.stderr.write(`configuration: ${error.message}\n`);
+    return 1;
+  }
+}
+
+function isPart(name: string): name is keyof typeof PARTS {
+  return name in PARTS;
+}

@@ -1,0 +1,197 @@
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+
+/** Bounds of every duration histogram, in seconds. Source: operations, "buckets that fit us". */
+const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5];
+
+/** Ages of dirty actors, in seconds; 20 s is when they are due (architecture 3.2). */
+const AGE_SECONDS = [0.1, 1, 5, 10, 20, 30, 60, 120];
+
+/** Sizes of groups and frames, in messages. */
+const MESSAGES = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 4096];
+
+type Kind = 'counter' | 'gauge' | 'histogram';
+type Definition = {
+  readonly kind: Kind;
+  readonly help: string;
+  readonly labels: readonly string[];
+  readonly buckets?: readonly number[];
+};
+
+/**
+ * Every metric of ours, once. Names and labels: operations, "Metrics". Labels hold route templates
+ * and closed sets only, never an account, an instance or a key.
+ */
+export const METRICS = {
+  http_server_request_duration_seconds: {
+    kind: 'histogram',
+    help: 'Time from the first byte of a request to its answer.',
+    labels: ['http_request_method', 'http_route', 'http_response_status_code'],
+    buckets: SECONDS,
+  },
+  http_server_active_requests: {
+    kind: 'gauge',
+    help: 'Requests that have begun and are not answered.',
+    labels: [],
+  },
+  rpc_server_call_duration_seconds: {
+    kind: 'histogram',
+    help: 'Time a call from another process took here.',
+    labels: ['rpc_service', 'outcome'],
+    buckets: SECONDS,
+  },
+  rpc_client_call_duration_seconds: {
+    kind: 'histogram',
+    help: 'Time a call to another process took, as seen by the caller.',
+    labels: ['rpc_service', 'outcome'],
+    buckets: SECONDS,
+  },
+  identity_cycles_total: {
+    kind: 'counter',
+    help: 'Observations applied, by result: kept or rolled_back.',
+    labels: ['result'],
+  },
+  identity_throttled_total: {
+    kind: 'counter',
+    help: 'Observations that came within the minimum cycle interval.',
+    labels: [],
+  },
+  identity_drift_events_total: {
+    kind: 'counter',
+    help: 'Cycles whose drift level was not D0.',
+    labels: ['level'],
+  },
+  identity_advance_seconds: {
+    kind: 'histogram',
+    help: 'Time of one model step; one in 64 is timed.',
+    labels: [],
+    buckets: [0.000001, 0.0000025, 0.000005, 0.00001, 0.000025, 0.00005, 0.0001, 0.001],
+  },
+  identity_actors_active: {
+    kind: 'gauge',
+    help: 'Actors in memory, by kind.',
+    labels: ['actor'],
+  },
+  identity_actor_bytes: {
+    kind: 'gauge',
+    help: 'Bytes held by actors in memory, estimated, by kind.',
+    labels: ['actor'],
+  },
+  identity_activation_seconds: {
+    kind: 'histogram',
+    help: 'Time to bring an actor to memory, by where its state came from.',
+    labels: ['source'],
+    buckets: SECONDS,
+  },
+  identity_mailbox_wait_seconds: {
+    kind: 'histogram',
+    help: 'Time a call waited for its turn; calls that found the actor idle are not counted.',
+    labels: [],
+    buckets: SECONDS,
+  },
+  journal_unflushed_records: {
+    kind: 'gauge',
+    help: 'Committed records that no checkpoint has stored.',
+    labels: ['service', 'actor'],
+  },
+  checkpoint_dirty_age_seconds: {
+    kind: 'histogram',
+    help: 'How long an actor had been dirty when it was checkpointed.',
+    labels: ['service'],
+    buckets: AGE_SECONDS,
+  },
+  checkpoint_failures_total: {
+    kind: 'counter',
+    help: 'Checkpoint writes that failed and will be tried again.',
+    labels: ['service'],
+  },
+  limiter_checks_total: {
+    kind: 'counter',
+    help: 'Admissions decided: allow, rate, quota, key, unavailable.',
+    labels: ['decision'],
+  },
+  limiter_check_duration_seconds: {
+    kind: 'histogram',
+    help: 'Time to an admission as the edge sees it.',
+    labels: [],
+    buckets: SECONDS,
+  },
+  limiter_frame_messages: {
+    kind: 'histogram',
+    help: 'Messages in one frame that the limiter received.',
+    labels: [],
+    buckets: MESSAGES,
+  },
+  limiter_reservations_expired_total: {
+    kind: 'counter',
+    help: 'Reservations that nobody settled within 60 s; they count as used.',
+    labels: [],
+  },
+  edge_fail_closed_total: {
+    kind: 'counter',
+    help: 'Requests refused because the limiter could not be sure, by reason.',
+    labels: ['reason'],
+  },
+  edge_unsettled_total: {
+    kind: 'counter',
+    help: 'Settlements that did not reach the limiter; their cycles expire as used.',
+    labels: [],
+  },
+  edge_inflight: {
+    kind: 'gauge',
+    help: 'Calls that the edge has admitted and not answered.',
+    labels: [],
+  },
+} as const satisfies Record<string, Definition>;
+
+/** The name of a metric of ours. */
+export type MetricName = keyof typeof METRICS;
+
+type LabelsOf<Name extends MetricName> = (typeof METRICS)[Name]['labels'][number];
+type NamesOf<K extends Kind> = {
+  [Name in MetricName]: (typeof METRICS)[Name] extends { kind: K } ? Name : never;
+}[MetricName];
+
+/** The counters, gauges and histograms of one process, by their names in the catalog. */
+export type Metrics = {
+  counter<Name extends NamesOf<'counter'>>(name: Name): Counter<LabelsOf<Name>>;
+  gauge<Name extends NamesOf<'gauge'>>(name: Name): Gauge<LabelsOf<Name>>;
+  histogram<Name extends NamesOf<'histogram'>>(name: Name): Histogram<LabelsOf<Name>>;
+  /** Runs `refresh` before every scrape, for gauges whose truth is kept elsewhere. */
+  beforeScrape(refresh: () => void): void;
+  /** The text that a scrape gets, and its content type. */
+  scrape(): Promise<{ contentType: string; text: string }>;
+};
+
+/** A registry of its own with every metric of the catalog and the process's standard ones. */
+export function createMetrics(): Metrics {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  const refreshers: (() => void)[] = [];
+  const made = new Map<string, Counter | Gauge | Histogram>();
+  for (const [name, definition] of Object.entries<Definition>(METRICS)) {
+    made.set(name, make(name, definition, registry));
+  }
+  return {
+    counter: (name) => made.get(name) as Counter<LabelsOf<typeof name>>,
+    gauge: (name) => made.get(name) as Gauge<LabelsOf<typeof name>>,
+    histogram: (name) => made.get(name) as Histogram<LabelsOf<typeof name>>,
+    beforeScrape: (refresh) => void refreshers.push(refresh),
+    scrape: async () => {
+      for (const refresh of refreshers) refresh();
+      return { contentType: registry.contentType, text: await registry.metrics() };
+    },
+  };
+}
+
+function make(name: string, definition: Definition, registry: Registry) {
+  const { help, buckets } = definition;
+  const common = { name, help, labelNames: [...definition.labels], registers: [registry] };
+  switch (definition.kind) {
+    case 'counter':
+      return new Counter(common);
+    case 'gauge':
+      return new Gauge(common);
+    case 'histogram':
+      return new Histogram({ ...common, buckets: [...(buckets ?? SECONDS)] });
+  }
+}

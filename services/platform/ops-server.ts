@@ -1,0 +1,58 @@
+import { once } from 'node:events';
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Metrics } from '#platform/metrics';
+import type { Running } from '#platform/run';
+
+/** Where and what the operators' port serves. */
+export type OpsOptions = {
+  readonly host: string;
+  /** 0 takes a free one. */
+  readonly port: number;
+  readonly metrics: Metrics;
+  /** Whether the process can serve: joined once, configuration valid, not draining. */
+  readonly isReady: () => boolean;
+};
+
+/**
+ * The operators' port: `/metrics` for Prometheus, `/health/live` (the event loop answers) and
+ * `/health/ready`. Neither probe asks a dependency (operations, "Probes"). Source: operations.
+ */
+export async function serveOps(options: OpsOptions): Promise<Running> {
+  const server = createServer((request, response) => {
+    const [path = ''] = (request.url ?? '').split('?');
+    if (request.method !== 'GET') answer(response, 404, 'Not Found\n');
+    else if (path === '/metrics') scrape(options.metrics, response);
+    else if (path === '/health/live') answer(response, 200, 'live\n');
+    else if (path !== '/health/ready') answer(response, 404, 'Not Found\n');
+    else if (options.isReady()) answer(response, 200, 'ready\n');
+    else answer(response, 503, 'not ready\n');
+  });
+  server.listen(options.port, options.host);
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  return {
+    address: `http://${options.host}:${port}`,
+    async [Symbol.asyncDispose]() {
+      server.close();
+      server.closeAllConnections();
+      await once(server, 'close');
+    },
+  };
+}
+
+function scrape(metrics: Metrics, response: ServerResponse): void {
+  metrics.scrape().then(
+    ({ contentType, text }) => {
+      response.setHeader('content-type', contentType);
+      response.end(text);
+    },
+    () => answer(response, 500, 'the metrics could not be gathered\n'),
+  );
+}
+
+function answer(response: ServerResponse, status: number, text: string): void {
+  response.statusCode = status;
+  response.setHeader('content-type', 'text/plain; charset=utf-8');
+  response.end(text);
+}

@@ -1,0 +1,17 @@
+import type { Config } from '#config';
+import type { EdgeConfig } from '#edge/compose';
+import { systemRandomness } from '#platform/randomness';
+
+/** Characters of a cluster secret that nobody configured: 190 bits. */
+const SECRET_LENGTH = 32;
+
+/** The edge's part of the configuration. A secret that is not set holds for this process's life. */
+export function edgeConfigOf(config: Config): EdgeConfig {
+  return {
+    host: config.SERVICE_HOST,
+    port: config.SERVICE_PORT,
+    isDocumented: config.SERVICE_DOCS_ENABLED,
+    clusterSecret: config.SERVICE_CLUSTER_SECRET ?? systemRandomness.base62(SECRET_LENGTH),
+    trustedProxies: config.SERVICE_TRUSTED_PROXIES,
+  };
+}

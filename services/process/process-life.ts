@@ -1,0 +1,54 @@
+import { ConfigError } from '#config';
+
+/** How long closing may take before the process ends all the same, in milliseconds. */
+const CLOSING_MS_MAX = 15_000;
+
+/** What a process runs; disposing it closes everything in order. */
+export type Opened = AsyncDisposable;
+
+/**
+ * Opens, waits for SIGINT or SIGTERM, closes. Fulfils with the exit code: 0 after an orderly end,
+ * 1 with one line on standard error if opening failed. A second signal ends the process at once.
+ */
+export async function live(open: () => Promise<Opened>): Promise<number> {
+  const { promise: stopped, resolve: stop } = Promise.withResolvers<void>();
+  let isStopping = false;
+  const onSignal = () => {
+    if (isStopping) process.exit(1);
+    isStopping = true;
+    stop();
+  };
+  process.on('SIGINT', onSignal).on('SIGTERM', onSignal);
+  let opened: Opened;
+  try {
+    opened = await open();
+  } catch (error) {
+    process.stderr.write(`${lineOf(error)}\n`);
+    return 1;
+  }
+  await stopped;
+  const overdue = setTimeout(() => process.exit(1), CLOSING_MS_MAX);
+  await opened[Symbol.asyncDispose]();
+  clearTimeout(overdue);
+  return 0;
+}
+
+/** What went wrong at start, in one line that says what to do. */
+function lineOf(error: unknown): string {
+  if (error instanceof ConfigError) return `configuration: ${error.message}`;
+  const { code, port, address, message } = error as NodeJS.ErrnoException & {
+    port?: number;
+    address?: string;
+  };
+  switch (code) {
+    case 'EADDRINUSE':
+      return `port ${port ?? '?'} on ${address ?? 'this host'} is taken; stop what uses it or choose another (make help)`;
+    case 'EACCES':
+      return `port ${port ?? '?'} may not be opened by this user; choose one above 1023`;
+    case 'EADDRNOTAVAIL':
+    case 'ENOTFOUND':
+      return `${address ?? 'the address'} is not an address of this machine (SERVICE_HOST)`;
+    default:
+      return message.split('\n')[0] ?? 'failed to start';
+  }
+}

@@ -1,0 +1,83 @@
+import { Fault } from '#fault/fault';
+import { MAILBOX_CALLS_MAX } from '#runtime/bounds';
+import { RecentCalls } from '#runtime/recent-calls';
+
+/** A call that waits for its turn, and where its answer goes. */
+export type Waiting<Call, Answer> = {
+  readonly call: Call;
+  readonly sinceMs: number;
+  readonly resolve: (answer: Answer | Promise<Answer>) => void;
+  readonly reject: (fault: unknown) => void;
+};
+
+/**
+ * One actor in memory: its state, what of it is durable and stored, and the calls that wait for it.
+ * It is busy while it is being loaded or while a turn awaits something; then calls queue.
+ */
+export class Activation<State, Call, Answer> {
+  readonly id: string;
+  /** Undefined while loading, when the actor is busy and nobody looks. */
+  state: State | undefined;
+  version = 0;
+  isBusy = true;
+  /** Position of the last committed record in this process's commit log. */
+  position = 0;
+  /** Committed records that no checkpoint has stored. */
+  unflushed = 0;
+  /** Monotonic time of the first change that no checkpoint has stored. */
+  dirtySinceMs: number | undefined;
+  isCheckpointing = false;
+  lastUsedMs: number;
+  bytes = 0;
+  #recent: RecentCalls | undefined;
+  #mailbox: Waiting<Call, Answer>[] | undefined;
+
+  constructor(id: string, monotonicMs: number) {
+    this.id = id;
+    this.lastUsedMs = monotonicMs;
+  }
+
+  /** Whether the actor could leave memory now without anybody noticing. */
+  get isIdle(): boolean {
+    return !this.isBusy && this.#mailbox === undefined && !this.isCheckpointing;
+  }
+
+  /** The ids of recently committed calls; made on first use, because idle actors have none. */
+  get recent(): RecentCalls {
+    this.#recent ??= new RecentCalls();
+    return this.#recent;
+  }
+
+  /** The version at which `callId` was committed a moment ago, if it was. */
+  versionOfCall(callId: number, monotonicMs: number): number | undefined {
+    return this.#recent?.versionOf(callId, monotonicMs);
+  }
+
+  /** Whether a retry of a committed call could still come: then the actor stays (architecture 3.5). */
+  get hasRecentCalls(): boolean {
+    return this.#recent !== undefined;
+  }
+
+  /** Forgets call ids that are too old to matter; frees their memory when none is left. */
+  trim(monotonicMs: number): void {
+    this.#recent?.versionOf(-1, monotonicMs);
+    if (this.#recent?.size === 0) this.#recent = undefined;
+  }
+
+  /** Queues a call. Throws `service_unavailable` when the mailbox is full. */
+  enqueue(waiting: Waiting<Call, Answer>): void {
+    this.#mailbox ??= [];
+    if (this.#mailbox.length >= MAILBOX_CALLS_MAX) {
+      const options = { reason: 'overloaded', retryAfterS: 1 } as const;
+      throw new Fault('service_unavailable', 'too many calls wait for this instance', options);
+    }
+    this.#mailbox.push(waiting);
+  }
+
+  /** The next waiting call, in order of arrival. */
+  dequeue(): Waiting<Call, Answer> | undefined {
+    const next = this.#mailbox?.shift();
+    if (this.#mailbox?.length === 0) this.#mailbox = undefined;
+    return next;
+  }
+}

@@ -1,0 +1,60 @@
+import type { Turn } from '#runtime/turn';
+
+/** What every call to an actor carries. */
+export type ActorCall = {
+  /** Names the call for good (architecture 3.5); 0 for calls that commit nothing. */
+  readonly callId: number;
+  /** Wall-clock time after which the call is dropped before its turn. */
+  readonly deadlineAtMs: number;
+};
+
+/** What is known of an actor when it comes to memory. */
+export type Recovered<State> = {
+  readonly state: State;
+  /** The version that the state rests on; 0 if nothing was ever committed. */
+  readonly version: number;
+};
+
+/**
+ * One kind of durable actor: how it answers, what its operations do and what of it is stored. It
+ * knows nothing of journals, mailboxes, shards or peers. Source: architecture 2.
+ *
+ * Between two turns nothing but the runtime touches `state`; a turn may keep the actor to itself
+ * across an await.
+ */
+export interface ActorKind<State, Call extends ActorCall, Answer, Operation> {
+  readonly name: 'instance' | 'directory' | 'meter';
+
+  /** Reads what the stores know of the actor. Throws `service_unavailable` when it cannot. */
+  activate(id: string): Promise<Recovered<State>>;
+
+  /**
+   * One turn: looks at `state`, commits at most one operation through `turn`, and answers. A thrown
+   * Fault is a refusal and must come before the commit.
+   */
+  receive(state: State, call: Call, turn: Turn<Operation>): Answer | Promise<Answer>;
+
+  /** Changes `state` by a committed operation. Deterministic: recovery runs it again. */
+  apply(state: State, operation: Operation, version: number, id: string): void;
+
+  /**
+   * A copy of what is not stored yet, and how to store it. `write` may be repeated and may arrive
+   * late without harm; `forget` drops from memory what has been stored.
+   */
+  checkpoint(id: string, state: State, version: number): Checkpoint;
+
+  /** Bytes that the actor holds in memory, roughly; drives the byte budget. */
+  sizeOf(state: State): number;
+
+  /** Whether there is no such actor: it leaves memory right after the turn that found that out. */
+  isAbsent(state: State): boolean;
+
+  /** False while the actor holds something that no store would give back. */
+  isEvictable(state: State, nowMs: number): boolean;
+}
+
+/** A pending write of one actor's state. */
+export type Checkpoint = {
+  readonly write: () => Promise<void>;
+  readonly forget: () => void;
+};

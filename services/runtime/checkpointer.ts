@@ -1,0 +1,102 @@
+import type { Activation } from '#runtime/activation';
+import type { ActorCall, ActorKind } from '#runtime/actor-kind';
+import {
+  CHECKPOINT_AGE_MS,
+  CHECKPOINTS_IN_FLIGHT_MAX,
+  UNFLUSHED_RECORDS_MAX,
+} from '#runtime/bounds';
+import type { ActorHostPorts } from '#runtime/host-ports';
+
+/**
+ * Stores dirty actors late and together (architecture 3.2): when one has been dirty for 20 s, or
+ * is the oldest while the unflushed tail is over half its bound, or is about to leave memory.
+ * Only durable state is ever stored; a failed write leaves the actor dirty and is tried again.
+ */
+export class Checkpointer<State, Call extends ActorCall, Answer, Operation> {
+  readonly #kind: ActorKind<State, Call, Answer, Operation>;
+  readonly #ports: ActorHostPorts;
+  /** Oldest change first. */
+  readonly #dirty = new Set<Activation<State, Call, Answer>>();
+  #inFlight = 0;
+  #unflushedRecords = 0;
+
+  constructor(kind: ActorKind<State, Call, Answer, Operation>, ports: ActorHostPorts) {
+    this.#kind = kind;
+    this.#ports = ports;
+  }
+
+  /** Committed records that are in no checkpoint yet. */
+  get unflushedRecords(): number {
+    return this.#unflushedRecords;
+  }
+
+  /** Notes that an actor has committed one more record. */
+  changed(activation: Activation<State, Call, Answer>, monotonicMs: number): void {
+    this.#unflushedRecords += 1;
+    if (activation.dirtySinceMs !== undefined) return;
+    activation.dirtySinceMs = monotonicMs;
+    this.#dirty.add(activation);
+  }
+
+  /** Starts the checkpoints that are due, as many as may be in flight. */
+  startDue(monotonicMs: number): void {
+    for (const activation of this.#dirty) {
+      if (this.#inFlight >= CHECKPOINTS_IN_FLIGHT_MAX) return;
+      const ageMs = monotonicMs - (activation.dirtySinceMs ?? monotonicMs);
+      const isTailLong = this.#unflushedRecords > UNFLUSHED_RECORDS_MAX / 2;
+      if (ageMs < CHECKPOINT_AGE_MS && !isTailLong) return;
+      if (activation.isBusy || activation.isCheckpointing) continue;
+      this.#start(activation);
+    }
+  }
+
+  /** Starts a checkpoint of an actor that is about to leave memory, if there is room for one. */
+  startNow(activation: Activation<State, Call, Answer>): void {
+    if (this.#inFlight < CHECKPOINTS_IN_FLIGHT_MAX && !activation.isCheckpointing) {
+      this.#start(activation);
+    }
+  }
+
+  /** Stores everything, for a process that closes in good order. Rejects if a write fails. */
+  async storeAll(): Promise<void> {
+    while (this.#dirty.size > 0) {
+      const some = [...this.#dirty].slice(0, CHECKPOINTS_IN_FLIGHT_MAX);
+      await Promise.all(some.map((activation) => this.#store(activation)));
+    }
+  }
+
+  #start(activation: Activation<State, Call, Answer>): void {
+    this.#inFlight += 1;
+    this.#store(activation)
+      .catch(() => this.#ports.metrics.checkpointFailed())
+      .finally(() => {
+        this.#inFlight -= 1;
+        this.startDue(this.#ports.clock.monotonicMs());
+      });
+  }
+
+  async #store(activation: Activation<State, Call, Answer>): Promise<void> {
+    const { state, version, position, unflushed } = activation;
+    if (state === undefined) return;
+    const startedMs = this.#ports.clock.monotonicMs();
+    const dirtyMs = startedMs - (activation.dirtySinceMs ?? startedMs);
+    const checkpoint = this.#kind.checkpoint(activation.id, state, version);
+    activation.isCheckpointing = true;
+    try {
+      await this.#ports.log.whenDurable(position);
+      await checkpoint.write();
+    } finally {
+      activation.isCheckpointing = false;
+    }
+    checkpoint.forget();
+    this.#ports.metrics.checkpointed(dirtyMs / 1_000);
+    this.#unflushedRecords -= unflushed;
+    activation.unflushed -= unflushed;
+    this.#dirty.delete(activation);
+    activation.dirtySinceMs = undefined;
+    if (activation.unflushed > 0) {
+      activation.dirtySinceMs = startedMs;
+      this.#dirty.add(activation);
+    }
+  }
+}

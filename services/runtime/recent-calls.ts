@@ -1,0 +1,60 @@
+import { Fault } from '#fault/fault';
+import { RECENT_CALLS_AGE_MS, RECENT_CALLS_MAX } from '#runtime/bounds';
+
+/** Dropped entries are cut off the arrays only in bulk, so that forgetting costs nothing per call. */
+const COMPACT_AT = 64;
+
+/**
+ * The ids of the calls that an actor committed in the last 20 s, with the version of each: what
+ * lets an edge retry any call without a second cycle (architecture 3.5).
+ *
+ * Three parallel arrays of numbers, oldest first; a look-up scans them, because an actor seldom
+ * has more than a few dozen.
+ */
+export class RecentCalls {
+  #ids: number[] = [];
+  #versions: number[] = [];
+  #times: number[] = [];
+  #first = 0;
+
+  /** How many ids are remembered. */
+  get size(): number {
+    return this.#ids.length - this.#first;
+  }
+
+  /** The version at which `callId` was committed, or undefined. Id 0 is nobody's. */
+  versionOf(callId: number, monotonicMs: number): number | undefined {
+    if (callId === 0) return undefined;
+    this.#forgetBefore(monotonicMs - RECENT_CALLS_AGE_MS);
+    for (let i = this.#ids.length - 1; i >= this.#first; i -= 1) {
+      if (this.#ids[i] === callId) return this.#versions[i];
+    }
+    return undefined;
+  }
+
+  /** Throws `service_unavailable` when no further id can be remembered, before anything is done. */
+  assertRoom(): void {
+    if (this.size < RECENT_CALLS_MAX) return;
+    const options = { reason: 'overloaded', retryAfterS: 1 } as const;
+    throw new Fault('service_unavailable', 'too many calls on one instance; use batches', options);
+  }
+
+  /** Remembers a committed call. */
+  add(callId: number, version: number, monotonicMs: number): void {
+    if (callId === 0) return;
+    this.#ids.push(callId);
+    this.#versions.push(version);
+    this.#times.push(monotonicMs);
+  }
+
+  #forgetBefore(oldestMs: number): void {
+    while (this.#first < this.#ids.length && (this.#times[this.#first] ?? 0) < oldestMs) {
+      this.#first += 1;
+    }
+    if (this.#first < COMPACT_AT || this.#first * 2 < this.#ids.length) return;
+    this.#ids = this.#ids.slice(this.#first);
+    this.#versions = this.#versions.slice(this.#first);
+    this.#times = this.#times.slice(this.#first);
+    this.#first = 0;
+  }
+}

@@ -1,0 +1,116 @@
+import { every } from '#platform/clock';
+import { Activation } from '#runtime/activation';
+import type { ActorCall, ActorKind } from '#runtime/actor-kind';
+import { SWEEP_ACTORS_MAX, SWEEP_PERIOD_MS } from '#runtime/bounds';
+import { Checkpointer } from '#runtime/checkpointer';
+import type { ActorHostConfig, ActorHostPorts } from '#runtime/host-ports';
+
+/** An actor moves to the young end of the order at most this often, so that a call rarely pays. */
+const REORDER_AGE_MS = 1_000;
+
+/**
+ * The actors of one kind that are in memory, least recently used first. Idle ones leave by age and
+ * when all of them hold more than the byte budget, always checkpointed first (architecture 3.7).
+ */
+export class Residents<State, Call extends ActorCall, Answer, Operation> {
+  readonly #kind: ActorKind<State, Call, Answer, Operation>;
+  readonly #config: ActorHostConfig;
+  readonly #ports: ActorHostPorts;
+  readonly #checkpointer: Checkpointer<State, Call, Answer, Operation>;
+  readonly #activations = new Map<string, Activation<State, Call, Answer>>();
+  readonly #sweeping: Disposable;
+  #bytes = 0;
+
+  constructor(
+    kind: ActorKind<State, Call, Answer, Operation>,
+    config: ActorHostConfig,
+    ports: ActorHostPorts,
+  ) {
+    this.#kind = kind;
+    this.#config = config;
+    this.#ports = ports;
+    this.#checkpointer = new Checkpointer(kind, ports);
+    this.#sweeping = every(ports.clock, SWEEP_PERIOD_MS, () => this.#sweep());
+  }
+
+  /** Sums over everything in memory. Bytes are the kind's estimate. */
+  get totals(): { actors: number; bytes: number; unflushedRecords: number } {
+    const { unflushedRecords } = this.#checkpointer;
+    return { actors: this.#activations.size, bytes: this.#bytes, unflushedRecords };
+  }
+
+  /** The actor if it is in memory (or loading); being found makes it recently used. */
+  find(id: string): Activation<State, Call, Answer> | undefined {
+    const activation = this.#activations.get(id);
+    if (activation === undefined) return undefined;
+    const nowMs = this.#ports.clock.monotonicMs();
+    if (nowMs - activation.lastUsedMs > REORDER_AGE_MS) {
+      activation.lastUsedMs = nowMs;
+      this.#activations.delete(id);
+      this.#activations.set(id, activation);
+    }
+    return activation;
+  }
+
+  /** Makes a place for an actor that is about to be loaded. */
+  add(id: string): Activation<State, Call, Answer> {
+    const activation = new Activation<State, Call, Answer>(id, this.#ports.clock.monotonicMs());
+    this.#activations.set(id, activation);
+    return activation;
+  }
+
+  /** Takes an actor out of memory. The caller knows that nothing of it is lost. */
+  remove(activation: Activation<State, Call, Answer>): void {
+    this.#activations.delete(activation.id);
+    this.#bytes -= activation.bytes;
+    activation.bytes = 0;
+  }
+
+  /** Notes one more committed record. */
+  changed(activation: Activation<State, Call, Answer>, monotonicMs: number): void {
+    this.#checkpointer.changed(activation, monotonicMs);
+  }
+
+  /** After a turn: takes account of the actor's size, and lets go of one that turned out not to exist. */
+  settle(activation: Activation<State, Call, Answer>): void {
+    const { state } = activation;
+    if (state === undefined) return;
+    if (activation.isIdle && this.#kind.isAbsent(state)) {
+      this.remove(activation);
+      return;
+    }
+    const bytes = this.#kind.sizeOf(state);
+    this.#bytes += bytes - activation.bytes;
+    activation.bytes = bytes;
+  }
+
+  /** Stops sweeping and stores what is not stored. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#sweeping[Symbol.dispose]();
+    await this.#checkpointer.storeAll();
+  }
+
+  #sweep(): void {
+    const nowMs = this.#ports.clock.monotonicMs();
+    this.#checkpointer.startDue(nowMs);
+    let looked = 0;
+    for (const activation of this.#activations.values()) {
+      looked += 1;
+      const isOld = nowMs - activation.lastUsedMs > this.#config.idleAgeMs;
+      const isOverBudget = this.#bytes > this.#config.memoryBytesMax;
+      if (looked > SWEEP_ACTORS_MAX || (!isOld && !isOverBudget)) break;
+      this.#evict(activation, nowMs);
+    }
+    this.#ports.metrics.resident(this.totals);
+  }
+
+  #evict(activation: Activation<State, Call, Answer>, nowMs: number): void {
+    const { state } = activation;
+    activation.trim(nowMs);
+    if (!activation.isIdle || state === undefined) return;
+    if (!this.#kind.isEvictable(state, this.#ports.clock.wallMs())) return;
+    if (activation.hasRecentCalls) return;
+    if (activation.unflushed > 0) this.#checkpointer.startNow(activation);
+    else this.remove(activation);
+  }
+}

@@ -1,0 +1,15 @@
+/** One call's time with an actor, as the actor's kind sees it. */
+export interface Turn<Operation> {
+  /** Wall-clock time at which the turn began, in Unix milliseconds. */
+  readonly nowMs: number;
+  /** Monotonic time at which the turn began, in milliseconds. */
+  readonly monotonicMs: number;
+  /** The actor's version: what is committed so far, this turn's commit included. */
+  readonly version: number;
+  /** The version at which this very call was committed before, if it was (a retry). */
+  readonly earlierVersion: number | undefined;
+  /** Applies the operation to the state and holds the answer until it is durable. Once per turn. */
+  commit(operation: Operation): void;
+  /** Runs after the turn's version is durable and before the answer leaves; may be repeated. */
+  beforeAnswer(effect: () => Promise<void>): void;
+}

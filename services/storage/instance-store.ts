@@ -1,0 +1,87 @@
+/** One processed observation. Source: spec 2.7, decision 39. */
+export type HistoryRow = {
+  /** Counts the instance's observations for life, from 1: the place of the row in the whole history. */
+  readonly ordinal: number;
+  readonly generation: number;
+  readonly cycle: number;
+  /** Index of the mode in the model's fixed order. */
+  readonly mode: number;
+  readonly signal: number;
+  readonly confidence: number;
+  readonly contextJson: string;
+  /** The observation's time in Unix milliseconds. */
+  readonly timestampMs: number;
+};
+
+/** One cycle whose drift level was not D0. Source: spec 2.7, model 3.5. */
+export type DriftRow = {
+  /** Counts the instance's drift events for life, from 1. */
+  readonly ordinal: number;
+  readonly generation: number;
+  readonly cycle: number;
+  readonly level: string;
+  readonly deviationJson: string;
+  readonly affectedModesJson: string;
+  readonly isRolledBack: boolean;
+  readonly timestampMs: number;
+};
+
+/** The stored answer to a call with an `Idempotency-Key`. Source: decision 22. */
+export type AnswerRow = {
+  /** Operation family and key: a create and a later call may use the same key. */
+  readonly key: string;
+  readonly fingerprint: string;
+  readonly body: string;
+  readonly etag: string;
+  /** When the first call was committed, in Unix milliseconds; kept for 24 h. */
+  readonly atMs: number;
+};
+
+/** Everything of an instance but its rows, as of one version. Content is unique per (id, version). */
+export type InstanceHead = {
+  readonly version: number;
+  readonly accountId: string;
+  readonly name: string;
+  readonly description: string;
+  readonly createdAtMs: number;
+  readonly updatedAtMs: number;
+  /** Set when the instance was deleted: then the head is only a marker (architecture 3.2). */
+  readonly deletedAtMs: number | undefined;
+  /** From when the first interval is counted: creation or the last reset. */
+  readonly originMs: number;
+  /** Time of the last accepted observation of this generation. */
+  readonly observedAtMs: number | undefined;
+  readonly generation: number;
+  /** Observations of all generations, and how many of them lie before the current one. */
+  readonly historyCount: number;
+  readonly historyStart: number;
+  readonly driftCount: number;
+  readonly driftStart: number;
+  /** The model's state vector (identity-model 9: doubles, never rounded). */
+  readonly model: Float64Array;
+};
+
+/** What one checkpoint of an instance stores. */
+export type InstanceCheckpoint = {
+  readonly head: InstanceHead;
+  readonly history: readonly HistoryRow[];
+  readonly drift: readonly DriftRow[];
+  readonly answers: readonly AnswerRow[];
+};
+
+/** Where instances rest when they are not in memory. Methods throw `service_unavailable`. */
+export interface InstanceStore {
+  /** The head of the highest version ever stored, or undefined. The result is the caller's own. */
+  readHead(instanceId: string): Promise<InstanceHead | undefined>;
+  /**
+   * Stores rows, each confirmed, and then the head. May be repeated and may come late: a version
+   * below the stored one changes nothing. A head that is deleted takes all rows with it.
+   */
+  checkpoint(instanceId: string, checkpoint: InstanceCheckpoint): Promise<void>;
+  /** At most `count` rows with ordinals from `newest` downwards, newest first. */
+  readHistory(instanceId: string, newest: number, count: number): Promise<HistoryRow[]>;
+  /** At most `count` drift rows with ordinals from `newest` downwards, newest first. */
+  readDrift(instanceId: string, newest: number, count: number): Promise<DriftRow[]>;
+  /** The stored answer for a key, unless it is older than `oldestMs`. */
+  findAnswer(instanceId: string, key: string, oldestMs: number): Promise<AnswerRow | undefined>;
+}

@@ -1,0 +1,57 @@
+import type { Account, AccountWithKeys, ApiKeyRecord } from '#accounts/account';
+import { Fault } from '#fault/fault';
+import type { AccountStore } from '#storage/account-store';
+
+type Row = { account: Account; keys: ApiKeyRecord[] };
+
+/** Accounts of a process that forgets them when it ends (spec 1.8). */
+export function memoryAccountStore(): AccountStore {
+  const rows = new Map<string, Row>();
+
+  function rowOf(accountId: string): Row {
+    const row = rows.get(accountId);
+    if (row === undefined) throw new Fault('not_found', 'there is no such account');
+    return row;
+  }
+
+  function changed(accountId: string, change: Partial<Account>): Account {
+    const row = rowOf(accountId);
+    row.account = structuredClone({ ...row.account, ...change });
+    return structuredClone(row.account);
+  }
+
+  return {
+    async create(account) {
+      if (rows.has(account.id)) throw new Fault('conflict', 'there is an account with this id');
+      rows.set(account.id, { account: structuredClone(account), keys: [] });
+    },
+    async find(accountId): Promise<AccountWithKeys | undefined> {
+      return structuredClone(rows.get(accountId));
+    },
+    async list({ afterId, limit }) {
+      return [...rows.keys()]
+        .filter((id) => afterId === undefined || id > afterId)
+        .sort()
+        .slice(0, limit)
+        .map((id) => structuredClone(rowOf(id).account));
+    },
+    setPlan: async (accountId, plan, limits) => changed(accountId, { plan, limits }),
+    setStatus: async (accountId, status) => changed(accountId, { status }),
+    async addKey(accountId, key) {
+      const { keys } = rowOf(accountId);
+      if (keys.some(({ id, digest }) => id === key.id || digest === key.digest)) {
+        throw new Fault('conflict', 'the account has this key already');
+      }
+      keys.push(structuredClone(key));
+    },
+    async revokeKey(accountId, keyId, revokedAtMs) {
+      const { keys } = rowOf(accountId);
+      const at = keys.findIndex(({ id }) => id === keyId);
+      const key = keys[at];
+      if (key === undefined) throw new Fault('not_found', 'the account has no such key');
+      const revoked = { ...key, revokedAtMs: key.revokedAtMs ?? revokedAtMs };
+      keys[at] = revoked;
+      return { ...revoked };
+    },
+  };
+}

@@ -1,0 +1,104 @@
+/**
+ * What the edge and an engine say to each other, as domain data. Standalone hands these objects
+ * over directly; between processes `engine-codec.ts` turns them into proto. Source: architecture 5.
+ */
+
+/** One observation, validated. `timestampMs` is Unix time; left out, the engine stamps it (decision 33). */
+export type ObservationInput = {
+  /** Index of the mode in the fixed order of the model. */
+  readonly mode: number;
+  readonly signal: number;
+  readonly confidence: number;
+  /** The `context` object as JSON text: stored and given back, never interpreted. */
+  readonly contextJson: string;
+  readonly timestampMs: number | undefined;
+};
+
+/** The caller's `Idempotency-Key` and what it was first used for. Source: decision 22. */
+export type IdempotencyKey = {
+  readonly key: string;
+  /** Hex digest of method, path and body. */
+  readonly fingerprint: string;
+};
+
+/** Which records of a list: `all` generations or only the current one. Source: decision 39. */
+export type RecordPage = {
+  readonly limit: number;
+  readonly offset: number;
+  readonly isEveryGeneration: boolean;
+};
+
+/** The operation an engine is asked for; instance operations in the order of spec 4. */
+export type EngineOperation =
+  | {
+      readonly kind: 'create';
+      readonly name: string;
+      readonly description: string;
+      readonly modeStrengths: readonly number[];
+      readonly energyLevel: number;
+    }
+  | { readonly kind: 'readInstance' }
+  | {
+      readonly kind: 'rename';
+      readonly name: string | undefined;
+      readonly description: string | undefined;
+    }
+  | { readonly kind: 'remove' }
+  | {
+      readonly kind: 'process';
+      readonly observations: readonly ObservationInput[];
+      readonly isBatch: boolean;
+      readonly isEveryStateWanted: boolean;
+    }
+  | { readonly kind: 'readSnapshot' }
+  | { readonly kind: 'readContract' }
+  | { readonly kind: 'reset'; readonly mode: 'initial' | 'default' }
+  | ({ readonly kind: 'readHistory' } & RecordPage)
+  | ({ readonly kind: 'readDrift' } & RecordPage & { readonly isPaged: boolean })
+  | {
+      readonly kind: 'list';
+      readonly limit: number;
+      readonly offset: number;
+      readonly sort: 'created_at' | 'name';
+      readonly order: 'asc' | 'desc';
+    };
+
+/** One call: the operation and everything that travels with it. */
+export type EngineCall = {
+  /** The account on whose behalf; another account's instance is `not_found` (decision 19). */
+  readonly accountId: string;
+  /** The instance, or empty for `list`. */
+  readonly instanceId: string;
+  /**
+   * Names this call for good: a second call with the same id advances nothing. An integer below
+   * 2^52, chosen by the edge or derived from the caller's key. Source: architecture 3.5.
+   */
+  readonly callId: number;
+  /** Wall-clock time of the edge's first attempt plus at most 10 s; dropped when past. */
+  readonly deadlineAtMs: number;
+  readonly idempotency: IdempotencyKey | undefined;
+  /** Only a stored answer may be given; nothing may happen. Source: decision 22 (quota used up). */
+  readonly isReplayOnly: boolean;
+  /** The ETag that `If-Match` names, `*`, or undefined. Source: decision 21. */
+  readonly ifMatch: string | undefined;
+  readonly operation: EngineOperation;
+};
+
+/** What an engine answers when it does not refuse (a refusal is a thrown `Fault`). */
+export type EngineAnswer = {
+  /** The whole response body as JSON, rendered once by the engine: text, or UTF-8 bytes off the wire. */
+  readonly body: string | Uint8Array;
+  /** The strong ETag with its quotes, or empty where decision 21 names none. */
+  readonly etag: string;
+  /** Cycles that this call really advanced: what is billed. */
+  readonly cycles: number;
+  /** Seconds for `Retry-After` when the observation came too early (decision 1), else 0. */
+  readonly throttledRetryAfterS: number;
+  /** Whether this is the stored answer of an earlier call with the same key. */
+  readonly isReplayed: boolean;
+};
+
+/** The engine as the edge sees it. Throws the engine's faults unchanged; never answers past the deadline. */
+export interface EngineClient {
+  ask(call: EngineCall): EngineAnswer | Promise<EngineAnswer>;
+}

@@ -1,0 +1,46 @@
+import { FAULTS, Fault, type FaultCode, type FaultOptions } from '#fault/fault';
+import { type FaultReason, REASONS } from '#fault/reasons';
+import type { Fault as WireFault } from '#wire/gen/identity_engine/v1/stream';
+import { brokenMessage, trustText } from '#wire/wire-trust';
+
+/** Longest message or field path of a fault, in UTF-16 units: generous for a sentence. */
+const FAULT_TEXT_LENGTH_MAX = 4_096;
+
+/** A fault as it travels. Its cause stays in this process. */
+export function faultToWire(fault: Fault): WireFault {
+  return {
+    code: fault.code,
+    message: fault.message.slice(0, FAULT_TEXT_LENGTH_MAX),
+    reason: fault.reason ?? '',
+    field: fault.field?.slice(0, FAULT_TEXT_LENGTH_MAX),
+    retryAfterS: fault.retryAfterS,
+    outcomeUnknown: fault.isOutcomeUnknown,
+  };
+}
+
+/** A peer's fault, unchanged. Throws `internal` when code or reason is not one of ours. */
+export function faultFromWire(wire: WireFault): Fault {
+  if (!isCode(wire.code)) throw brokenMessage('fault code');
+  const options: FaultOptions = { isOutcomeUnknown: wire.outcomeUnknown };
+  if (wire.reason !== '') {
+    if (!isReason(wire.reason)) throw brokenMessage('fault reason');
+    options.reason = wire.reason;
+  }
+  if (wire.field !== undefined) {
+    options.field = trustText(wire.field, 0, FAULT_TEXT_LENGTH_MAX, 'fault field');
+  }
+  if (wire.retryAfterS !== undefined) options.retryAfterS = wire.retryAfterS;
+  return new Fault(
+    wire.code,
+    trustText(wire.message, 0, FAULT_TEXT_LENGTH_MAX, 'fault message'),
+    options,
+  );
+}
+
+function isCode(code: string): code is FaultCode {
+  return Object.hasOwn(FAULTS, code);
+}
+
+function isReason(reason: string): reason is FaultReason {
+  return Object.hasOwn(REASONS, reason);
+}

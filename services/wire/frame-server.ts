@@ -1,0 +1,275 @@
+import type { BinaryReader } from '@bufbuild/protobuf/wire';
+import * as grpc from '@grpc/grpc-js';
+import { Fault, toFault } from '#fault/fault';
+import type { Clock } from '#platform/clock';
+import { FrameWriter, readFrame } from '#wire/frame';
+import type { ServerProtocol, WireRequest } from '#wire/frame-protocol';
+import {
+  CALL_TIMEOUT_MS_MAX,
+  FRAME_BYTES_TARGET,
+  REPLIES_HELD_BYTES_MAX,
+  REPLY_FRAME_BYTES_MAX,
+} from '#wire/wire-bounds';
+
+/** What a handler may know of a call besides its message. */
+export interface CallContext {
+  /** Aborts when the caller has given the call up; made on first use. */
+  readonly signal: AbortSignal;
+}
+
+/** Answers one call. A value is answered in this turn, without a promise; a throw is a fault. */
+export type CallHandler<Call, Answer> = (
+  call: Call,
+  context: CallContext,
+) => Answer | Promise<Answer>;
+
+/** What a server stream is made of. */
+export type FrameServerOptions<Call, Answer, Request extends WireRequest> = {
+  readonly protocol: ServerProtocol<Call, Answer, Request>;
+  readonly handler: CallHandler<Call, Answer>;
+  readonly clock: Clock;
+  /** Calls of one stream whose answers are not there yet; beyond it they are refused. */
+  readonly callsAtWorkMax: number;
+  /** Hears of what is not a `Fault`, of calls that break the domain, and of broken streams. */
+  readonly reportBug: (error: unknown) => void;
+};
+
+type Outcome<Answer> =
+  | { readonly kind: 'answer'; readonly answer: Answer }
+  | { readonly kind: 'fault'; readonly fault: Fault };
+
+/** `size` is an upper bound of the encoded size, in bytes. */
+type QueuedReply<Answer> = { readonly id: number; outcome: Outcome<Answer>; size: number };
+
+/** A call whose answer is not there yet. */
+class CallAtWork implements CallContext {
+  readonly id: number;
+  readonly deadlineMs: number;
+  #cancelled = false;
+  #controller: AbortController | undefined;
+
+  constructor(id: number, deadlineMs: number) {
+    this.id = id;
+    this.deadlineMs = deadlineMs;
+  }
+
+  get isCancelled(): boolean {
+    return this.#cancelled;
+  }
+
+  get signal(): AbortSignal {
+    this.#controller ??= new AbortController();
+    if (this.#cancelled) this.#controller.abort();
+    return this.#controller.signal;
+  }
+
+  cancel(): void {
+    this.#cancelled = true;
+    this.#controller?.abort();
+  }
+}
+
+/** One client's stream: reads frames, asks the handler, writes the replies of a turn as one frame. */
+export class FrameServerStream<Call, Answer, Request extends WireRequest> {
+  readonly #options: FrameServerOptions<Call, Answer, Request>;
+  readonly #stream: grpc.ServerDuplexStream<Buffer, Buffer>;
+  readonly #atWork = new Map<number, CallAtWork>();
+  readonly #writer: FrameWriter<QueuedReply<Answer>>;
+  #replies: QueuedReply<Answer>[] = [];
+  readonly #flushNow = () => this.#flush();
+  readonly #readRequest = (reader: BinaryReader, length: number) => this.#accept(reader, length);
+  readonly #send = (frame: Buffer) => {
+    this.#isBlocked = !this.#stream.write(frame);
+  };
+  #heldBytes = 0;
+  #arrivedMs = 0;
+  #isFlushScheduled = false;
+  #isBlocked = false;
+  #isDraining = false;
+  #isOver = false;
+
+  constructor(
+    stream: grpc.ServerDuplexStream<Buffer, Buffer>,
+    options: FrameServerOptions<Call, Answer, Request>,
+    onOver: () => void,
+  ) {
+    this.#stream = stream;
+    this.#options = options;
+    const { protocol, reportBug } = options;
+    this.#writer = new FrameWriter({
+      frameBytesMax: REPLY_FRAME_BYTES_MAX,
+      isWanted: () => true,
+      sizeOf: ({ size }) => size,
+      write: (writer, { id, outcome }) => {
+        if (outcome.kind === 'answer') protocol.writeAnswer(writer, id, outcome.answer);
+        else protocol.writeFault(writer, id, outcome.fault);
+      },
+      refuse: (reply, error) => {
+        reportBug(error);
+        const fault = new Fault('internal', 'internal error', { isOutcomeUnknown: true });
+        reply.outcome = { kind: 'fault', fault };
+        reply.size = 0;
+      },
+    });
+    const over = (): void => {
+      if (this.#isOver) return;
+      this.#end();
+      onOver();
+    };
+    stream.on('data', (frame: Buffer) => this.#receive(frame));
+    stream.on('drain', () => this.#unblock());
+    stream.on('cancelled', over);
+    stream.on('error', over);
+    stream.on('close', over);
+    stream.on('end', () => this.drain());
+  }
+
+  /** Refuses new calls from now on, and ends the stream when the calls at work are answered. */
+  drain(): void {
+    this.#isDraining = true;
+    this.#scheduleFlush();
+  }
+
+  #receive(frame: Uint8Array): void {
+    if (this.#isOver) return;
+    this.#arrivedMs = this.#options.clock.monotonicMs();
+    try {
+      readFrame(frame, this.#readRequest);
+    } catch (error) {
+      this.#options.reportBug(error);
+      this.#end();
+      // The peer speaks another language: nothing it says can be trusted, nor answered.
+      this.#stream.emit('error', {
+        code: grpc.status.INVALID_ARGUMENT,
+        details: 'not a frame of this service',
+      });
+    }
+  }
+
+  #accept(reader: BinaryReader, length: number): void {
+    const request = this.#options.protocol.readRequest(reader, length);
+    const { id } = request;
+    if (request.timeoutMs === 0) {
+      this.#atWork.get(id)?.cancel();
+      return;
+    }
+    if (this.#atWork.has(id)) throw new RangeError('a second call with the id of one at work');
+    try {
+      this.#start(request);
+    } catch (error) {
+      this.#replyFault(id, error);
+    }
+  }
+
+  // A value is answered in this turn, without a promise.
+  #start(request: Request): void {
+    const { clock, handler } = this.#options;
+    const timeoutMs = Math.min(request.timeoutMs, CALL_TIMEOUT_MS_MAX);
+    const deadlineMs = this.#arrivedMs + timeoutMs;
+    // Its caller has gone while the calls before it in the frame were at work.
+    if (clock.monotonicMs() >= deadlineMs) return;
+    this.#refuseIfFull();
+    const work = new CallAtWork(request.id, deadlineMs);
+    const outcome = handler(this.#callOf(request, clock.wallMs() + timeoutMs), work);
+    if (!(outcome instanceof Promise)) {
+      this.#reply(request.id, { kind: 'answer', answer: outcome });
+      return;
+    }
+    this.#atWork.set(request.id, work);
+    outcome.then(
+      (answer) => this.#answer(work, answer),
+      (error: unknown) => this.#fail(work, error),
+    );
+  }
+
+  #refuseIfFull(): void {
+    if (this.#isDraining) {
+      const reason = 'shutting_down';
+      throw new Fault('service_unavailable', 'the service is shutting down', { reason });
+    }
+    const isFull = this.#atWork.size >= this.#options.callsAtWorkMax;
+    if (isFull || this.#heldBytes >= REPLIES_HELD_BYTES_MAX) {
+      throw new Fault('service_unavailable', 'too many calls at work', { reason: 'overloaded' });
+    }
+  }
+
+  #callOf(request: Request, deadlineAtMs: number): Call {
+    try {
+      return this.#options.protocol.callOf(request, deadlineAtMs);
+    } catch (error) {
+      this.#options.reportBug(error);
+      throw new Fault('internal', 'internal error', { cause: error });
+    }
+  }
+
+  #answer(call: CallAtWork, answer: Answer): void {
+    if (this.#isLeft(call)) this.#reply(call.id, { kind: 'answer', answer });
+  }
+
+  #fail(call: CallAtWork, error: unknown): void {
+    if (this.#isLeft(call)) this.#replyFault(call.id, error);
+  }
+
+  // Whether anybody still waits for the answer. The call stays at work until here, also when it was
+  // cancelled: what bounds the work is what is being done, not what is wanted.
+  #isLeft(call: CallAtWork): boolean {
+    this.#atWork.delete(call.id);
+    if (this.#isDraining && this.#atWork.size === 0) this.#scheduleFlush();
+    return !call.isCancelled && this.#options.clock.monotonicMs() < call.deadlineMs;
+  }
+
+  #replyFault(id: number, error: unknown): void {
+    if (!(error instanceof Fault)) this.#options.reportBug(error);
+    this.#reply(id, { kind: 'fault', fault: toFault(error) });
+  }
+
+  #reply(id: number, outcome: Outcome<Answer>): void {
+    if (this.#isOver) return;
+    const { protocol } = this.#options;
+    const size = outcome.kind === 'answer' ? protocol.sizeOfAnswer(outcome.answer) : 0;
+    this.#replies.push({ id, outcome, size });
+    this.#heldBytes += size;
+    this.#scheduleFlush();
+    // A turn can bring many frames of calls: what fills a frame need not wait for its end.
+    if (this.#heldBytes >= FRAME_BYTES_TARGET) this.#write();
+  }
+
+  // At the end of the event-loop turn: the answers of one commit travel together.
+  #scheduleFlush(): void {
+    if (this.#isFlushScheduled || this.#isBlocked) return;
+    this.#isFlushScheduled = true;
+    setImmediate(this.#flushNow);
+  }
+
+  #flush(): void {
+    this.#isFlushScheduled = false;
+    if (this.#isOver) return;
+    this.#write();
+    const isDone = this.#replies.length === 0 && this.#atWork.size === 0;
+    if (this.#isDraining && isDone) this.#stream.end();
+  }
+
+  // A client that does not read its answers gets no more calls in; so answers cannot pile up.
+  #write(): void {
+    if (this.#isBlocked) return;
+    let next = 0;
+    while (!this.#isBlocked && next < this.#replies.length) {
+      next = this.#writer.write(this.#replies, next, this.#send);
+    }
+    this.#replies = next === this.#replies.length ? [] : this.#replies.slice(next);
+    this.#heldBytes = this.#replies.reduce((sum, { size }) => sum + size, 0);
+    if (this.#isBlocked) this.#stream.pause();
+  }
+
+  #unblock(): void {
+    this.#isBlocked = false;
+    this.#flush();
+    if (!this.#isBlocked) this.#stream.resume();
+  }
+
+  #end(): void {
+    this.#isOver = true;
+    this.#replies = [];
+    for (const call of this.#atWork.values()) call.cancel();
+  }
+}

@@ -1,0 +1,34 @@
+import type { FaultCode } from '#fault/fault';
+import { type Clock, systemClock } from '#platform/clock';
+import { CALLS_IN_FLIGHT_MAX, KEEPALIVE_TIME_MS, KEEPALIVE_TIMEOUT_MS } from '#wire/wire-bounds';
+import { clientCredentials, type WireTls } from '#wire/wire-tls';
+
+/** Where a peer is, and what speaking to it takes from outside. */
+export type PeerOptions = {
+  /** `host:port`. */
+  readonly address: string;
+  readonly clock?: Clock;
+  /** Uniform in [0, 1), for the jitter of reconnects. */
+  readonly random?: () => number;
+  /** Calls without an answer; beyond it they are refused as `overloaded`. */
+  readonly callsInFlightMax?: number;
+  /** Absent: plain text. */
+  readonly tls?: WireTls;
+  /** Silence after which the peer is pinged, and how long it may take to answer, in milliseconds. */
+  readonly keepalive?: { readonly timeMs: number; readonly timeoutMs: number };
+  /** Hears of every call's end, with its duration in seconds. On the hot path: keep it cheap. */
+  readonly observeCall?: (seconds: number, outcome: 'ok' | FaultCode) => void;
+};
+
+/** The same with everything filled in. */
+export function peerDefaults(options: PeerOptions) {
+  return {
+    address: options.address,
+    clock: options.clock ?? systemClock,
+    random: options.random ?? Math.random,
+    callsInFlightMax: options.callsInFlightMax ?? CALLS_IN_FLIGHT_MAX,
+    credentials: clientCredentials(options.tls),
+    keepalive: options.keepalive ?? { timeMs: KEEPALIVE_TIME_MS, timeoutMs: KEEPALIVE_TIMEOUT_MS },
+    observeCall: options.observeCall,
+  };
+}

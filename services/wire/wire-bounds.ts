@@ -1,0 +1,51 @@
+/** Every bound of the wire: its value, unit and reason. Full means a fault at once (architecture 3.7). */
+
+/** Largest frame of requests, in bytes: gRPC's own default; the batch of decision 10 fits many times. */
+export const REQUEST_FRAME_BYTES_MAX = 4 * 1_024 * 1_024;
+
+/** Largest frame of replies, in bytes: 1,000 history records with contexts of 8 KiB (decisions 31, 37). */
+export const REPLY_FRAME_BYTES_MAX = 16 * 1_024 * 1_024;
+
+/** A frame is closed when it holds this many bytes: large enough to spread its cost, small to hold. */
+export const FRAME_BYTES_TARGET = 256 * 1_024;
+
+/** Messages read from one frame: what the smallest of them fill of a frame of the target size. */
+export const FRAME_MESSAGES_MAX = 16_384;
+
+/** Calls waiting for an answer per client, sent or not. A tenth of a second at 40,000 a second. */
+export const CALLS_IN_FLIGHT_MAX = 4_096;
+
+/** Calls at work per stream of a server. Twice a client's, so that the client's bound speaks first. */
+export const CALLS_AT_WORK_MAX = 8_192;
+
+/** Answers held for one client that does not read them, in bytes: four of the largest. */
+export const REPLIES_HELD_BYTES_MAX = 4 * REPLY_FRAME_BYTES_MAX;
+
+/** The longest a call may take, in milliseconds. Source: architecture 3.5. */
+export const CALL_TIMEOUT_MS_MAX = 10_000;
+
+/** How long the limiter may take to answer, in milliseconds. Source: architecture 4. */
+export const LIMITER_TIMEOUT_MS = 100;
+
+/** How often deadlines are looked at, in milliseconds: a tenth of the shortest of them. */
+export const DEADLINE_SWEEP_MS = 10;
+
+/** A connection that is not open after this time has failed, in milliseconds: TCP's first retry and one more. */
+export const CONNECT_TIMEOUT_MS = 3_000;
+
+/** First and largest ceiling of the wait before a reconnect, in milliseconds; full jitter below it. */
+export const BACKOFF_BASE_MS = 50;
+export const BACKOFF_CAP_MS = 2_000;
+
+/** Silence after which a peer is asked for a sign of life, and the time it has to give one, in milliseconds. */
+export const KEEPALIVE_TIME_MS = 2_000;
+export const KEEPALIVE_TIMEOUT_MS = 3_000;
+
+/** Flow-control window of a client, in bytes: an answer's 1.5 kB for several hundred calls at once. */
+export const FLOW_WINDOW_BYTES = 1_024 * 1_024;
+
+/** Streams and unary calls at once on one connection to a server: one stream and a few tools. */
+export const STREAMS_PER_CONNECTION_MAX = 64;
+
+/** How long a server that stops waits for calls at work, in milliseconds, unless told otherwise. */
+export const STOP_GRACE_MS = 5_000;

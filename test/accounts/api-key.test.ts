@@ -1,0 +1,115 @@
+import fc from 'fast-check';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { digestOf, formatApiKey, maskedKey, parseApiKey } from '#accounts/api-key';
+import { base62From, systemRandomness } from '#platform/randomness';
+
+const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+const base62 = (length: number) =>
+  fc.string({ unit: fc.constantFrom(...BASE62), minLength: length, maxLength: length });
+const anyKey = fc
+  .tuple(base62(12), base62(32))
+  .map(([account, secret]) => formatApiKey(account, secret));
+
+const wellFormed = suite('a key made by us');
+
+wellFormed('names its account', () => {
+  fc.assert(
+    fc.property(base62(12), base62(32), (account, secret) => {
+      assert.equal(parseApiKey(formatApiKey(account, secret)), { accountId: account });
+    }),
+  );
+});
+
+wellFormed('has the documented shape', () => {
+  const key = formatApiKey('A'.repeat(12), 'b'.repeat(32));
+  assert.match(key, /^svc_sk_A{12}b{32}[0-9A-Za-z]{6}$/);
+  // CRC32 of the 51 characters before it, in six base62 digits, computed with Python's zlib.
+  assert.is(key.slice(51), '2093Z3');
+});
+
+wellFormed('keeps its account but none of its secret when masked', () => {
+  const key = formatApiKey('A'.repeat(12), 'b'.repeat(32));
+  assert.is(maskedKey(key), 'svc_sk_AAAAAAAAAAAA…');
+  assert.is(maskedKey('svc_sk_my-password'), '…');
+});
+
+wellFormed('has a digest of 43 base64url characters that is its SHA-256', () => {
+  assert.is(digestOf('abc'), 'ungWv48Bz-pBQUDeXa4iI7ADYaOWF3qctBD_YfIAFa0');
+});
+
+wellFormed('cannot be made of parts of the wrong shape', () => {
+  assert.throws(() => formatApiKey('short', 'b'.repeat(32)), RangeError);
+  assert.throws(() => formatApiKey('A'.repeat(12), 'b'.repeat(31)), RangeError);
+  assert.throws(() => formatApiKey('A'.repeat(11).concat('-'), 'b'.repeat(32)), RangeError);
+});
+
+const mistyped = suite('a key with a typing error');
+
+mistyped('is refused whichever single character is another base62 digit', () => {
+  const key = formatApiKey('0aZ9bY8cX7dW', 'Qw3rTy6uIoP0asDfGh1jKl2zXcVb5nM4');
+  for (let at = 0; at < key.length; at += 1) {
+    for (const digit of BASE62) {
+      if (digit === key[at]) continue;
+      assert.is(parseApiKey(key.slice(0, at) + digit + key.slice(at + 1)), undefined, `${at}`);
+    }
+  }
+});
+
+mistyped('is refused for any single change in any key', () => {
+  const unit = fc.string({ unit: 'binary', minLength: 1, maxLength: 1 });
+  fc.assert(
+    fc.property(anyKey, fc.nat(56), unit, (key, at, other) => {
+      fc.pre(key[at] !== other);
+      assert.is(parseApiKey(key.slice(0, at) + other + key.slice(at + 1)), undefined);
+    }),
+  );
+});
+
+mistyped('is refused when two neighbours have changed places', () => {
+  fc.assert(
+    fc.property(anyKey, fc.integer({ min: 7, max: 55 }), (key, at) => {
+      const swapped = [key.slice(0, at), key[at + 1], key[at], key.slice(at + 2)].join('');
+      fc.pre(swapped !== key);
+      assert.is(parseApiKey(swapped), undefined);
+    }),
+  );
+});
+
+mistyped('is refused when it is too short, too long, padded or something else', () => {
+  const key = formatApiKey('A'.repeat(12), 'b'.repeat(32));
+  const others = [
+    '',
+    'svc_sk_',
+    key.slice(0, -1),
+    `${key}0`,
+    ` ${key}`,
+    `${key}\n`,
+    'x'.repeat(57),
+  ];
+  for (const other of others) assert.is(parseApiKey(other), undefined);
+});
+
+const random = suite('random base62 text');
+
+random('has the length asked for and only base62 digits', () => {
+  for (const length of [0, 1, 12, 32, 1_000]) {
+    assert.match(systemRandomness.base62(length), new RegExp(`^[0-9A-Za-z]{${length}}$`));
+    assert.match(systemRandomness.hex(length), new RegExp(`^[0-9a-f]{${length}}$`));
+  }
+});
+
+random('prefers no digit: over every value of a byte each occurs equally often', () => {
+  let calls = 0;
+  const everyByte = (count: number) =>
+    Uint8Array.from({ length: count }, () => {
+      calls += 1;
+      return (calls - 1) % 256;
+    });
+  const text = base62From(everyByte, 248 * 4);
+  for (const digit of BASE62) assert.is(text.split(digit).length - 1, 16, digit);
+});
+
+wellFormed.run();
+mistyped.run();
+random.run();

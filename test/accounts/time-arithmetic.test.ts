@@ -1,0 +1,97 @@
+import fc from 'fast-check';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { keyEndsAtMs } from '#accounts/account';
+import { resetOfNewWindow, resetOfRunningWindow, WINDOW_MS } from '#accounts/minute-window';
+import { monthEndOf } from '#accounts/month';
+import { LOCAL_PLAN, limitsOf } from '#accounts/plan';
+
+const month = suite('the UTC month of a time');
+
+month('ends with the first moment of the next', () => {
+  const end = Date.UTC(2026, 1, 1);
+  assert.is(monthEndOf(Date.UTC(2026, 0, 1)), end);
+  assert.is(monthEndOf(end - 1), end);
+  assert.is(monthEndOf(end), Date.UTC(2026, 2, 1));
+});
+
+month('ends with the year in December, and on the 29th in a leap year', () => {
+  assert.is(monthEndOf(Date.UTC(2026, 11, 31, 23, 59)), Date.UTC(2027, 0, 1));
+  assert.is(monthEndOf(Date.UTC(2028, 1, 29)), Date.UTC(2028, 2, 1));
+});
+
+month('is the same for every time in it, and ends after all of them', () => {
+  const time = fc.integer({ min: 0, max: Date.UTC(2100, 0) });
+  fc.assert(
+    fc.property(time, (atMs) => {
+      const end = monthEndOf(atMs);
+      assert.ok(end > atMs && end - atMs <= 31 * 86_400_000);
+      assert.is(monthEndOf(end - 1), end);
+    }),
+  );
+});
+
+const announced = suite('the announced end of a window');
+
+announced('is the real one, rounded up to a second', () => {
+  assert.is(resetOfNewWindow(1_000_000), 1_060);
+  assert.is(resetOfNewWindow(1_000_001), 1_061);
+});
+
+announced('stands still while both clocks run, even if they round differently', () => {
+  const start = fc.integer({ min: 0, max: 2e12 });
+  fc.assert(
+    fc.property(
+      start,
+      fc.nat(WINDOW_MS - 1),
+      fc.double({ min: -1, max: 1, noNaN: true }),
+      (s, t, d) => {
+        const first = resetOfNewWindow(s);
+        const now = { nowMs: s + t, monotonicMs: Math.max(0, t + d) };
+        fc.pre(first * 1_000 >= now.nowMs);
+        assert.is(resetOfRunningWindow(first, WINDOW_MS, now), first);
+      },
+    ),
+  );
+});
+
+announced('follows a wall clock that was stepped, and is never in the past', () => {
+  const start = fc.integer({ min: 1e9, max: 2e12 });
+  const step = fc.integer({ min: -1e9, max: 1e9 });
+  fc.assert(
+    fc.property(start, fc.nat(WINDOW_MS - 1), step, (s, t, by) => {
+      const now = { nowMs: s + t + by, monotonicMs: t };
+      const reset = resetOfRunningWindow(resetOfNewWindow(s), WINDOW_MS, now) * 1_000;
+      assert.ok(reset >= now.nowMs, 'not in the past');
+      assert.ok(reset - (now.nowMs + WINDOW_MS - t) < 2_011, 'not much after the real end');
+      assert.ok(reset - (now.nowMs + WINDOW_MS - t) >= -10, 'not noticeably before the real end');
+    }),
+  );
+});
+
+const plan = suite('a plan');
+
+plan('has the numbers of the specification', () => {
+  assert.equal(limitsOf({ plan: 'free' }), { requestsPerMinute: 10, cyclesPerMonth: 10_000 });
+  assert.equal(limitsOf({ plan: 'indie' }), { requestsPerMinute: 60, cyclesPerMonth: 100_000 });
+  assert.equal(limitsOf({ plan: 'pro' }), { requestsPerMinute: 300, cyclesPerMonth: 500_000 });
+});
+
+plan('brings its own numbers when it is enterprise', () => {
+  const local = { requestsPerMinute: 1_000_000, cyclesPerMonth: 1_000_000_000 };
+  assert.equal(limitsOf(LOCAL_PLAN), local);
+});
+
+const key = suite('a key');
+
+key('ends when it expires, never, or before all time once it is revoked', () => {
+  const made = { id: 'key_1', digest: '', scope: 'full', createdAtMs: 5 } as const;
+  assert.is(keyEndsAtMs(made), Number.POSITIVE_INFINITY);
+  assert.is(keyEndsAtMs({ ...made, expiresAtMs: 7 }), 7);
+  assert.is(keyEndsAtMs({ ...made, expiresAtMs: 7, revokedAtMs: 9 }), Number.NEGATIVE_INFINITY);
+});
+
+month.run();
+announced.run();
+plan.run();
+key.run();

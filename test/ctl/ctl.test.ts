@@ -1,0 +1,184 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { runCtl } from '#ctl/ctl';
+import { serveAdmin } from '#limiter/admin-server';
+import { admitKey, custom, limiterUnderTest } from '#test/limiter/limiter-fixture';
+
+const work = suite('ctl with a running service');
+
+work('creates an account and a key that works, and shows the key once', async () => {
+  await using service = await serviceUnderTest();
+  const created = await service.ctl('accounts', 'create', 'Ada & Co', '--plan', 'indie');
+  assert.is(created.code, 0);
+  const [headings, row] = created.out.split('\n');
+  assert.match(
+    headings ?? '',
+    /^ACCOUNT +NAME +PLAN +STATUS +REQUESTS\/MIN +CYCLES\/MONTH +CREATED$/,
+  );
+  assert.match(
+    row ?? '',
+    /^\w{12} {2}Ada & Co {2}indie {2}active {2}60 +100000 +2026-01-15T12:00:00/,
+  );
+  const id = row?.slice(0, 12) ?? '';
+
+  const made = await service.ctl('keys', 'create', id);
+  const key = made.out.split('\n')[0] ?? '';
+  assert.is((await admitKey(service.limiter, key)).verdict, 'admitted');
+  const listed = await service.ctl('keys', 'list', id);
+  assert.match(listed.out, /^key_[0-9a-f]{16} {2}full +active/m);
+  assert.not.ok(listed.out.includes(key.slice(19)));
+});
+
+work('makes read-only keys, with an end if one is given', async () => {
+  await using service = await serviceUnderTest();
+  const expires = '2026-02-01T00:00:00.000Z';
+  const args = ['keys', 'create', service.id, '--scope', 'read', '--expires', expires, '--json'];
+  const { out } = await service.ctl(...args);
+  const made = JSON.parse(out);
+  assert.equal([made.scope, made.expires_at], ['read', expires]);
+  assert.is((await admitKey(service.limiter, made.key)).verdict, 'read_only_key');
+});
+
+work('revokes a key at once', async () => {
+  await using service = await serviceUnderTest();
+  const { code, out } = await service.ctl('keys', 'revoke', service.id, service.record.id);
+  assert.is(code, 0);
+  assert.match(out, /revoked/);
+  assert.is((await admitKey(service.limiter, service.key)).verdict, 'unknown_key');
+});
+
+work('suspends and resumes an account', async () => {
+  await using service = await serviceUnderTest();
+  assert.match((await service.ctl('accounts', 'suspend', service.id)).out, /suspended/);
+  assert.is((await admitKey(service.limiter, service.key)).verdict, 'account_suspended');
+  assert.match((await service.ctl('accounts', 'resume', service.id)).out, /active/);
+  assert.is((await admitKey(service.limiter, service.key)).verdict, 'admitted');
+});
+
+work('changes plans, to enterprise with numbers only', async () => {
+  await using service = await serviceUnderTest();
+  const plan = (...rest: string[]) => service.ctl('accounts', 'plan', service.id, ...rest);
+  assert.match((await plan('free')).out, /free +active +10 +10000/);
+  assert.is((await plan('enterprise')).code, 1);
+  const numbers = ['--requests-per-minute', '5', '--cycles-per-month', '6'];
+  assert.match((await plan('enterprise', ...numbers)).out, /enterprise +active +5 +6/);
+  assert.is((await plan('pro', ...numbers)).code, 1);
+  assert.match((await plan('gold')).err, /^ctl: plan: /);
+  assert.match((await service.ctl('accounts', 'list')).out, /enterprise/, 'nothing changed since');
+});
+
+work('shows what an account has used', async () => {
+  await using service = await serviceUnderTest();
+  await service.admit(1, 3);
+  const { out } = await service.ctl('usage', service.id);
+  assert.match(out, /^requests +1 +- +60 +59 +2026-01-15T12:01:00\.000Z$/m);
+  assert.match(out, /^cycles +0 +3 +100 +97 +2026-02-01T00:00:00\.000Z$/m);
+  const { out: json } = await service.ctl('usage', service.id, '--json');
+  assert.is(JSON.parse(json).cycles_reserved, 3);
+});
+
+work('lists more accounts than fit a page', async () => {
+  await using service = await serviceUnderTest();
+  for (let i = 0; i < 1_000; i += 1) {
+    await service.limiter.admin.createAccount({ name: `${i}`, choice: { plan: 'free' } });
+  }
+  const { out } = await service.ctl('accounts', 'list', '--json');
+  assert.is(new Set(JSON.parse(out).map(({ id }: { id: string }) => id)).size, 1_001);
+});
+
+const wrong = suite('ctl used wrongly');
+
+wrong('says in one line what is wrong, and fails', async () => {
+  await using service = await serviceUnderTest();
+  const cases: [string[], RegExp][] = [
+    [['accounts', 'burn'], /no command "accounts burn"; see "ctl --help"/],
+    [['accounts', 'create'], /usage: ctl accounts create <name>/],
+    [['accounts', 'create', 'a', 'b'], /usage: ctl accounts create <name>/],
+    [['accounts', 'list', '--bogus'], /--bogus.*see "ctl --help"/],
+    [['accounts', 'list', '--scope', 'read'], /takes no --scope/],
+    [['accounts', 'suspend', 'Nobody000001'], /there is no such account/],
+    [['keys', 'create', service.id, '--scope', 'write'], /scope/],
+    [['keys', 'create', service.id, '--expires', 'tomorrow'], /expires_at/],
+    [['keys', 'revoke', service.id, '../..'], /no DELETE|no such/],
+    [['usage', 'Nobody000001'], /there is no such account/],
+    [['accounts', 'list', '--admin', 'nonsense'], /--admin takes an address/],
+  ];
+  for (const [args, text] of cases) {
+    const { code, out, err } = await service.ctl(...args);
+    assert.is(code, 1, args.join(' '));
+    assert.match(err, /^ctl: [^\n]+$/, args.join(' '));
+    assert.match(err, text);
+    assert.is(out, '');
+  }
+});
+
+wrong('explains itself when asked, and when asked nothing', async () => {
+  for (const argv of [[], ['--help'], ['accounts', '-h']]) {
+    const { code, out } = await run(argv, 'http://127.0.0.1:1');
+    assert.is(code, 0);
+    assert.match(out, /ctl keys create <account> \[--scope full\|read\]/);
+  }
+});
+
+const nobody = suite('ctl without a service');
+
+nobody('says how to start one when no service listens', async () => {
+  const { code, err } = await run(['accounts', 'list'], await freeAddress());
+  assert.is(code, 1);
+  assert.match(
+    err,
+    /^ctl: no service listens at http:\/\/127\.0\.0\.1:\d+: start one with "make run"/,
+  );
+});
+
+nobody('says so when something else listens there', async () => {
+  const server = createServer((_, response) => response.end('<html>'));
+  const address = await listening(server);
+  const { code, err } = await run(['accounts', 'list'], address);
+  server.close();
+  assert.is(code, 1);
+  assert.match(err, /is no admin port of this service/);
+});
+
+async function run(argv: readonly string[], adminUrl: string) {
+  const out: string[] = [];
+  const err: string[] = [];
+  const io = { out: (text: string) => out.push(text), err: (text: string) => err.push(text) };
+  const code = await runCtl(argv, { ...io, adminUrl });
+  return { code, out: out.join('\n'), err: err.join('\n') };
+}
+
+async function serviceUnderTest() {
+  const fixture = await limiterUnderTest(custom(60, 100));
+  const { limiter, clock, bugs } = fixture;
+  const onBug = (bug: unknown) => bugs.push(bug);
+  const ports = { admin: limiter.admin, clock, onBug };
+  const running = await serveAdmin({ host: '127.0.0.1', port: 0 }, ports);
+  return {
+    ...fixture,
+    ctl: (...argv: string[]) => run(argv, running.address),
+    async [Symbol.asyncDispose]() {
+      await running[Symbol.asyncDispose]();
+      await limiter[Symbol.asyncDispose]();
+      assert.equal(bugs, []);
+    },
+  };
+}
+
+async function listening(server: ReturnType<typeof createServer>): Promise<string> {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+async function freeAddress(): Promise<string> {
+  const server = createServer();
+  const address = await listening(server);
+  await new Promise((resolve) => server.close(resolve));
+  return address;
+}
+
+work.run();
+wrong.run();
+nobody.run();

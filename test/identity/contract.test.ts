@@ -1,0 +1,165 @@
+import fc from 'fast-check';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { ACTIONS } from '#identity/actions';
+import { COMMITMENTS, EXPRESSIVENESSES, RISKS, TEMPOS } from '#identity/decision-style';
+import { bandOf } from '#identity/ladder';
+import { MODE_COUNT } from '#identity/modes';
+import type { Ranking } from '#identity/ranking';
+import { RECOVERY_PATHS } from '#identity/recovery';
+import { newReport, type Report, readReport } from '#identity/report';
+import { createState, OFFSET, type State } from '#identity/state';
+import {
+  advanced,
+  gapSeconds,
+  observation,
+  reachableState,
+  scalarAt,
+} from '#test/support/arbitrary-identity';
+
+/** Risk by action, in vocabulary order, once more from model 4. */
+const RISK = [0.6, 0.2, 0.2, 0.3, 0.6, 0.7, 0.8, 0.15, 0.1, 0, 0.05, 0.1];
+
+/** Stress and energy in the middle of each level and band, and at its ends. */
+const STRESS_OF_LEVEL = [0, 0.4, 0.6, 1];
+const ENERGY_OF_BAND = [0, 0.2, 0.4, 0.8];
+
+const actionsOf = (ranking: Ranking): string[] =>
+  [...ranking.items.subarray(0, ranking.count)].map((item) => ACTIONS[item] ?? '?');
+const modesOf = (ranking: Ranking): number[] => [...ranking.items.subarray(0, ranking.count)];
+
+const all = (list: readonly string[], wanted: readonly string[]): boolean =>
+  wanted.every((one) => list.includes(one));
+
+/** Row 8 of model 7.1 as one statement about a report. */
+function isLawful(report: Report, energyBand: number): boolean {
+  const { contract, snapshot } = report;
+  const { style } = contract;
+  const allowed = actionsOf(contract.allowed);
+  const forbidden = actionsOf(contract.forbidden);
+  const dominant = modesOf(contract.dominant);
+  const level = snapshot.stressLevel;
+  const isTotal =
+    allowed.length > 0 &&
+    new Set([...allowed, ...forbidden]).size === allowed.length + forbidden.length &&
+    all(ACTIONS, [...allowed, ...forbidden]) &&
+    !forbidden.includes('stabilize');
+  const isCalming =
+    level < 2 ||
+    (all(allowed, ['stabilize', 'defer']) &&
+      all(forbidden, ['challenge', 'pivot', 'explore', 'execute']));
+  const isSheltering =
+    level < 3 ||
+    (allowed.includes('withdraw') &&
+      contract.allowed.items
+        .subarray(0, allowed.length)
+        .every((action) => (RISK[action] ?? 1) <= 0.12) &&
+      contract.isSupportRequired &&
+      contract.isCooldownRequired &&
+      TEMPOS[style.tempo] === 'paused');
+  const isNamed =
+    TEMPOS[style.tempo] !== undefined &&
+    RISKS[style.risk] !== undefined &&
+    EXPRESSIVENESSES[style.expressiveness] !== undefined &&
+    COMMITMENTS[style.commitment] !== undefined &&
+    RECOVERY_PATHS[contract.path] !== undefined;
+  const isFocused =
+    dominant.length <= 2 && !modesOf(contract.suppressed).some((mode) => dominant.includes(mode));
+  const isSparing = energyBand > 1 || all(allowed, ['stabilize', 'defer']);
+  return isTotal && isCalming && isSheltering && isNamed && isFocused && isSparing;
+}
+
+const contract = suite('the contract');
+
+contract('is lawful in every state that a life leads to (row 8)', () => {
+  const report = newReport();
+  fc.assert(
+    fc.property(reachableState, observation, gapSeconds, (state, seen, dtSeconds) => {
+      const after = advanced(state, seen, dtSeconds);
+      readReport(after, report);
+      return isLawful(report, scalarAt(after, OFFSET.energyBand));
+    }),
+    { numRuns: 300 },
+  );
+});
+
+contract('is lawful in all 34 992 corners of the state space (row 8)', () => {
+  const state = createState({ modeStrengths: [], energyLevel: 0.8 });
+  const report = newReport();
+  let count = 0;
+  for (let corner = 0; corner < 3 ** MODE_COUNT; corner++) {
+    for (let mode = 0; mode < MODE_COUNT; mode++) {
+      state[OFFSET.tendency + mode] = (Math.floor(corner / 3 ** mode) % 3) / 2;
+    }
+    for (const [level, stress] of STRESS_OF_LEVEL.entries()) {
+      for (const energy of ENERGY_OF_BAND) {
+        const band = bandOf(energy);
+        state[OFFSET.stress] = stress;
+        state[OFFSET.stressLevel] = level;
+        state[OFFSET.energy] = energy;
+        state[OFFSET.energyBand] = band;
+        readReport(state, report);
+        count++;
+        assert.ok(isLawful(report, band), `corner ${corner}, level ${level}, band ${band}`);
+      }
+    }
+  }
+  assert.is(count, 34_992);
+});
+
+/** A neutral identity in the given condition. */
+function neutralAt(stressLevel: number, energyBand: number): Report {
+  const state: State = createState({ modeStrengths: [], energyLevel: 0.8 });
+  state[OFFSET.stressLevel] = stressLevel;
+  state[OFFSET.energyBand] = energyBand;
+  const report = newReport();
+  readReport(state, report);
+  return report;
+}
+
+contract('of a neutral identity at rest leaves nine things open and forbids none', () => {
+  const { contract: open } = neutralAt(0, 3);
+  assert.equal(actionsOf(open.allowed), [
+    'explore',
+    'question',
+    'elaborate',
+    'suggest',
+    'clarify',
+    'stabilize',
+    'execute',
+    'comfort',
+    'defer',
+  ]);
+  assert.equal(actionsOf(open.forbidden), []);
+  const { tempo, risk, expressiveness, commitment } = open.style;
+  assert.is(TEMPOS[tempo], 'measured');
+  assert.is(RISKS[risk], 'balanced');
+  assert.is(EXPRESSIVENESSES[expressiveness], 'medium');
+  assert.is(COMMITMENTS[commitment], 'medium');
+  assert.is(RECOVERY_PATHS[open.path], 'none');
+});
+
+contract('narrows as stress climbs and energy goes', () => {
+  const forbiddenAt = (level: number, band: number) =>
+    actionsOf(neutralAt(level, band).contract.forbidden);
+  assert.equal(forbiddenAt(1, 3), ['challenge']);
+  const left = (level: number, band: number) => {
+    const forbidden = forbiddenAt(level, band);
+    return ACTIONS.filter((action) => !forbidden.includes(action));
+  };
+  const atHigh = ['question', 'elaborate', 'suggest', 'comfort', 'clarify'];
+  assert.equal(left(2, 3), [...atHigh, 'stabilize', 'defer', 'withdraw']);
+  assert.equal(left(3, 3), ['clarify', 'stabilize', 'defer', 'withdraw']);
+  assert.equal(left(0, 0), ['stabilize', 'defer', 'withdraw']);
+});
+
+contract('sends a tired identity to rest and an overloaded one away', () => {
+  const pathAt = (level: number, band: number) =>
+    RECOVERY_PATHS[neutralAt(level, band).contract.path];
+  assert.is(pathAt(3, 1), 'rest');
+  assert.is(pathAt(3, 3), 'disengagement');
+  assert.is(pathAt(0, 2), 'rest');
+  assert.is(pathAt(1, 3), 'rest', 'a neutral identity has no coping style');
+});
+
+contract.run();

@@ -1,0 +1,57 @@
+import { readFileSync } from 'node:fs';
+import { advance } from '#identity/advance';
+import { createState, ENERGY_DEFAULT, OFFSET, type State } from '#identity/state';
+import { type StoredObservation, stepOf, strengthsOf } from '#test/support/arbitrary-identity';
+
+/** A recorded life with every value it must lead to. Source: model 7.2. */
+export type GoldenCase = {
+  id: string;
+  title: string;
+  config: { mode_strengths?: Record<string, number>; energy_level?: number };
+  observations: StoredObservation[];
+  levels: string[];
+  stress_states: string[];
+  final_hidden: Record<'x' | 'b' | 'n' | 'cp' | 'cm', number[]> &
+    Record<'S' | 'L' | 'E' | 'V' | 'run' | 'level' | 'band' | 'checkpoint_cycle', number>;
+  snapshot: Record<string, unknown>;
+  contract: Record<string, unknown>;
+  drift: {
+    level: string;
+    deviation: Record<string, unknown>;
+    affected_modes: string[];
+    rolled_back: boolean;
+  };
+};
+
+const FILE = new URL('./identity-model-golden.json', import.meta.url);
+
+/** The golden data, as it was published with the model. */
+export const GOLDEN_CASES = JSON.parse(readFileSync(FILE, 'utf8')) as readonly GoldenCase[];
+
+/** Lives a golden case; `seen` hears of the state after every cycle. */
+export function live(golden: GoldenCase, seen: (state: State) => void = () => {}): State {
+  const { mode_strengths: byKey, energy_level: energyLevel = ENERGY_DEFAULT } = golden.config;
+  const state = createState({ modeStrengths: strengthsOf(byKey), energyLevel });
+  for (const { observation, dtSeconds } of golden.observations.map(stepOf)) {
+    advance(state, observation, dtSeconds, state);
+    seen(state);
+  }
+  return state;
+}
+
+/** Where the hidden values of a golden case stand in a state. */
+export const HIDDEN = {
+  x: OFFSET.tendency,
+  b: OFFSET.setPoint,
+  n: OFFSET.evidence,
+  cp: OFFSET.risen,
+  cm: OFFSET.fallen,
+  S: OFFSET.stress,
+  L: OFFSET.load,
+  E: OFFSET.energy,
+  V: OFFSET.unrest,
+  run: OFFSET.run,
+  level: OFFSET.stressLevel,
+  band: OFFSET.energyBand,
+  checkpoint_cycle: OFFSET.savedCycle,
+} as const satisfies Record<keyof GoldenCase['final_hidden'], number>;

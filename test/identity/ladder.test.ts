@@ -1,0 +1,86 @@
+import fc from 'fast-check';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { bandOf, energyBandAfter, stressLevelAfter } from '#identity/ladder';
+import { OFFSET } from '#identity/state';
+import {
+  advanced,
+  gapSeconds,
+  observation,
+  reachableState,
+  scalarAt,
+} from '#test/support/arbitrary-identity';
+
+/** Thresholds of model 2.4 and 2.5, once more. */
+const STRESS_UP = [0.35, 0.58, 0.8];
+const STRESS_DOWN = [0.25, 0.47, 0.68];
+const ENERGY_DOWN = [0.15, 0.3, 0.5];
+
+const ladder = suite('the levels of stress and energy');
+
+ladder('hold their value between the thresholds around them (row 11)', () => {
+  fc.assert(
+    fc.property(reachableState, observation, gapSeconds, (state, seen, dtSeconds) => {
+      const after = advanced(state, seen, dtSeconds);
+      const level = scalarAt(after, OFFSET.stressLevel);
+      const stress = scalarAt(after, OFFSET.stress);
+      assert.ok(stress >= (STRESS_DOWN[level - 1] ?? 0) && stress < (STRESS_UP[level] ?? 2));
+      const band = scalarAt(after, OFFSET.energyBand);
+      const energy = scalarAt(after, OFFSET.energy);
+      assert.ok(energy >= (ENERGY_DOWN[band - 1] ?? 0));
+      assert.ok(energy < (ENERGY_DOWN[band] ?? 2) + 0.03);
+    }),
+  );
+});
+
+/** How often `levelAfter` changes its mind over `values`. */
+function switches(
+  levelAfter: (value: number, level: number) => number,
+  start: number,
+  values: readonly number[],
+): number {
+  let level = start;
+  let count = 0;
+  for (const value of values) {
+    const next = levelAfter(value, level);
+    if (next !== level) count++;
+    level = next;
+  }
+  return count;
+}
+
+ladder('switch once at most under noise around a threshold (row 11)', () => {
+  const noise = fc.array(fc.double({ min: -1, max: 1, noNaN: true }), { minLength: 2 });
+  for (const [index, threshold] of [...STRESS_UP, ...STRESS_DOWN].entries()) {
+    const start = index % STRESS_UP.length;
+    fc.assert(
+      fc.property(noise, fc.constantFrom(start, start + 1), (draws, level) => {
+        const values = draws.map((draw) => threshold + 0.04 * draw);
+        assert.ok(switches(stressLevelAfter, level, values) <= 1);
+      }),
+    );
+  }
+  for (const [start, threshold] of ENERGY_DOWN.entries()) {
+    fc.assert(
+      fc.property(noise, fc.constantFrom(start, start + 1), (draws, level) => {
+        const values = draws.map((draw) => threshold + 0.014 * draw);
+        assert.ok(switches(energyBandAfter, level, values) <= 1);
+      }),
+    );
+  }
+});
+
+ladder('climb and fall over several steps at once', () => {
+  assert.is(stressLevelAfter(0.9, 0), 3);
+  assert.is(stressLevelAfter(0.1, 3), 0);
+  assert.is(stressLevelAfter(0.5, 3), 2);
+  assert.is(energyBandAfter(0.53, 0), 3);
+  assert.is(energyBandAfter(0.52, 0), 2);
+  assert.is(energyBandAfter(0.1, 3), 0);
+});
+
+ladder('start without a memory: energy alone says the first band', () => {
+  assert.equal([0, 0.149, 0.15, 0.29, 0.3, 0.49, 0.5, 1].map(bandOf), [0, 0, 1, 1, 2, 2, 3, 3]);
+});
+
+ladder.run();

@@ -1,0 +1,130 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { ACTIONS } from '#identity/actions';
+import { MODE_NAMES } from '#identity/modes';
+import {
+  COMPOSITES,
+  matchPersonas,
+  type PersonaMatch,
+  squaredDistances,
+} from '#identity/persona-match';
+import { PERSONA_PROFILES } from '#identity/persona-profiles';
+import { findPersona, PERSONAS } from '#identity/personas';
+import { newReport, type Report, readReport } from '#identity/report';
+import { createState } from '#identity/state';
+
+/** The derived columns of model 5: dominant | style | preferred | forbidden | path | half-life. */
+const TABLE = `
+analytical | Perception, Order | measured / cautious / medium / high | clarify, question, elaborate, stabilize, suggest | pivot, withdraw | structuring | 12.6
+creative | Exploration, Assertion | rapid / bold / high / medium | suggest, explore, question, elaborate, clarify | withdraw, defer | problem_solving | 13.1
+leader | Assertion, Identity | rapid / balanced / high / low | suggest, execute, clarify, challenge, elaborate | withdraw, defer, pivot | problem_solving | 9.9
+supporter | Connection, Perception | measured / cautious / high / high | clarify, comfort, question, elaborate, stabilize | withdraw, pivot, challenge | support_seeking | 13.5
+explorer | Exploration, Connection | rapid / bold / high / medium | question, explore, suggest, elaborate, clarify | withdraw | problem_solving | 13.5
+guardian | Order, Identity | measured / cautious / medium / medium | stabilize, clarify, execute, suggest, elaborate | pivot, withdraw, explore | structuring | 11.0
+philosopher | Identity, Perception | measured / balanced / medium / high | question, clarify, elaborate, suggest, stabilize | withdraw | reappraisal | 10.2
+performer | Connection, Assertion | rapid / bold / high / low | suggest, comfort, question, elaborate, clarify | withdraw, defer | support_seeking | 13.5
+scholar | Perception, Order | measured / cautious / medium / very_high | clarify, question, elaborate, suggest, stabilize | withdraw, pivot | reappraisal | 11.0
+diplomat | Connection, Order | measured / cautious / high / high | clarify, comfort, question, stabilize, suggest | withdraw, pivot | support_seeking | 12.2
+pioneer | Exploration, Assertion | rapid / bold / high / medium | suggest, challenge, execute, explore, elaborate | withdraw, defer | problem_solving | 11.0
+catalyst | Exploration, Connection | rapid / bold / high / medium | suggest, explore, question, elaborate, comfort | withdraw, defer | support_seeking | 14.5
+`;
+
+/** Nearest neighbours of model 5 with the squared distance. */
+const NEIGHBOURS =
+  'analytical scholar 7.0 creative explorer 5.0 leader guardian 8.9 supporter diplomat 4.7 ' +
+  'explorer creative 5.0 guardian leader 8.9 philosopher scholar 13.5 performer catalyst 5.8 ' +
+  'scholar analytical 7.0 diplomat supporter 4.7 pioneer creative 5.1 catalyst performer 5.8';
+
+function matchOf(strengths: readonly number[]): PersonaMatch {
+  const match: PersonaMatch = { nearestPersona: -1, composite: -1 };
+  matchPersonas(Float64Array.from(strengths), match);
+  return match;
+}
+
+function atRest(strengths: readonly number[]): Report {
+  const report = newReport();
+  readReport(createState({ modeStrengths: strengths, energyLevel: 0.8 }), report);
+  return report;
+}
+
+const strengthsOf = (id: string): readonly number[] =>
+  PERSONA_PROFILES.find((profile) => profile.id === id)?.strengths ?? [];
+
+const personas = suite('the twelve personas');
+
+for (const row of TABLE.trim().split('\n')) {
+  const [key = '', dominant = '', style = '', preferred = '', forbidden = '', path, halfLife] =
+    row.split(' | ');
+  const persona = findPersona(`persona_${key}`);
+
+  personas(`have the listed character at rest: ${key} (row 16)`, () => {
+    assert.ok(persona);
+    const { contract } = atRest(strengthsOf(persona.id));
+    const named = [...contract.dominant.items.subarray(0, contract.dominant.count)];
+    assert.equal(
+      named.map((mode) => MODE_NAMES[mode]),
+      dominant.split(', '),
+    );
+    const refused = [...contract.forbidden.items.subarray(0, contract.forbidden.count)];
+    assert.equal(
+      refused.map((action) => ACTIONS[action]),
+      forbidden.split(', '),
+    );
+    const { tempo, risk, expressiveness, commitmentThreshold } = persona.decisionStyle;
+    assert.equal([tempo, risk, expressiveness, commitmentThreshold], style.split(' / '));
+    assert.equal(persona.preferredActions, preferred.split(', '));
+    assert.equal(persona.stressRecovery, {
+      preferredPath: path,
+      halfLifeMinutes: Number(halfLife),
+      supportRequiredAt: 'OVER',
+      cooldownRequiredAt: 'OVER',
+    });
+  });
+
+  personas(`resemble themselves and no composite: ${key} (row 16)`, () => {
+    const { nearestPersona, composite } = matchOf(strengthsOf(`persona_${key}`));
+    assert.is(PERSONA_PROFILES[nearestPersona]?.id, `persona_${key}`);
+    assert.is(composite, -1);
+  });
+}
+
+personas('have the listed neighbours', () => {
+  const words = NEIGHBOURS.split(' ');
+  for (let index = 0; index < words.length; index += 3) {
+    const [key, neighbour, distance] = words.slice(index, index + 3);
+    const squares = [...squaredDistances(Float64Array.from(strengthsOf(`persona_${key}`)))];
+    const others = PERSONA_PROFILES.map(({ id }, place) => ({ id, square: squares[place] ?? 0 }))
+      .filter(({ id }) => id !== `persona_${key}`)
+      .sort((left, right) => left.square - right.square);
+    assert.is(others[0]?.id, `persona_${neighbour}`);
+    assert.is(others[0]?.square.toFixed(1), distance);
+  }
+});
+
+personas('meet in their composites half-way (row 16)', () => {
+  for (const [place, { from, to }] of COMPOSITES.entries()) {
+    const end = strengthsOf(to);
+    const middle = strengthsOf(from).map((value, mode) => (value + (end[mode] ?? 0)) / 2);
+    assert.is(matchOf(middle).composite, place);
+  }
+});
+
+personas('are not seen in somebody without a leading mode, or too far from all', () => {
+  assert.equal(matchOf([0, 0, 0, 0, 0, 0, 0]), { nearestPersona: -1, composite: -1 });
+  assert.equal(matchOf([0.24, 0.24, 0, 0, 0, 0, 0]), { nearestPersona: -1, composite: -1 });
+  assert.is(matchOf([1, 1, 1, 1, 1, 1, 1]).nearestPersona, -1);
+});
+
+personas('carry their profile by key, their texts, and are found by id', () => {
+  assert.is(PERSONAS.length, 12);
+  for (const persona of PERSONAS) {
+    assert.is(findPersona(persona.id), persona);
+    assert.equal(Object.values(persona.modeProfile), [...strengthsOf(persona.id)]);
+    assert.is(persona.coreValues.length, 4);
+    assert.ok(persona.name.startsWith('The '));
+    assert.ok(persona.longDescription.length > persona.description.length);
+  }
+  assert.is(findPersona('persona_nobody'), undefined);
+});
+
+personas.run();

@@ -1,0 +1,194 @@
+import fc from 'fast-check';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { INVENTORY, type InventoryItem, QUESTIONS } from '#identity/inventory';
+import { MODE_KEYS } from '#identity/modes';
+import { type Answer, type Scored, score } from '#identity/scoring';
+
+/** A filled-in inventory. */
+const answered = (choose: (item: InventoryItem, index: number) => number): Answer[] =>
+  INVENTORY.map((item, index) => ({ questionId: item.id, value: choose(item, index) }));
+
+function scored(answers: readonly Answer[]): Scored {
+  const result = score(answers);
+  assert.is(result.kind, 'scored');
+  return result as Scored;
+}
+
+const value = fc.integer({ min: 1, max: 5 });
+const sheet = fc.array(value, { minLength: 35, maxLength: 35 });
+
+const inventory = suite('the inventory');
+
+inventory('asks every mode three times forward and twice reversed', () => {
+  assert.is(INVENTORY.length, 35);
+  for (const key of MODE_KEYS) {
+    const ofMode = INVENTORY.filter(({ mode }) => mode === key);
+    assert.is(ofMode.filter(({ isReversed }) => isReversed).length, 2);
+    assert.is(ofMode.filter(({ isReversed }) => !isReversed).length, 3);
+  }
+});
+
+inventory('never asks the same mode twice in a row, and keeps its key to itself', () => {
+  for (const [index, item] of INVENTORY.entries()) {
+    assert.is.not(item.mode, INVENTORY[index + 1]?.mode);
+    assert.equal(QUESTIONS[index], { id: item.id, position: index + 1, text: item.text });
+  }
+});
+
+inventory.run();
+
+const protocol = suite('a protocol');
+
+protocol(
+  'that agrees with everything forward and nothing reversed is full strength (row 18)',
+  () => {
+    const result = scored(answered(({ isReversed }) => (isReversed ? 1 : 5)));
+    for (const key of MODE_KEYS) {
+      assert.is(result.scores[key], 5);
+      assert.is(result.modeStrengths[key], 1);
+    }
+    assert.is(result.quality.verdict, 'ok');
+    assert.is(result.quality.consistency, 1);
+  },
+);
+
+protocol('of one answer only is the middle, and void (row 18)', () => {
+  for (const only of [1, 2, 3, 4, 5]) {
+    const { scores, modeStrengths, quality } = scored(answered(() => only));
+    for (const key of MODE_KEYS) {
+      assert.is(scores[key], 3);
+      assert.is(modeStrengths[key], 0.5);
+    }
+    assert.is(quality.verdict, 'invalid');
+    assert.is(quality.longestRun, 35);
+    assert.is(quality.responseSd, 0);
+    assert.is(quality.acquiescence, only - 3);
+    assert.ok(
+      quality.flags.includes('straightlining') && quality.flags.includes('low_variability'),
+    );
+    assert.is(quality.flags.includes('acquiescence'), Math.abs(only - 3) >= 0.75);
+  }
+});
+
+protocol('of a leader is answered as the model shows', () => {
+  const agreed: Partial<Record<string, number>> = { assertion: 1, identity: 1 };
+  const refused: Partial<Record<string, number>> = { connection: 1, stress_response: 1 };
+  const result = scored(
+    answered(({ mode, isReversed }) => {
+      const lean = (agreed[mode] ?? 0) - (refused[mode] ?? 0);
+      return 3 + (isReversed ? -lean : lean);
+    }),
+  );
+  assert.equal(result.modeStrengths, {
+    perception: 0.5,
+    exploration: 0.5,
+    order: 0.5,
+    assertion: 0.75,
+    connection: 0.25,
+    identity: 0.75,
+    stress_response: 0.25,
+  });
+  assert.equal(result.dominantModes, ['Assertion', 'Identity']);
+  assert.equal(result.nearestPersonas.length, 3);
+  const [nearest] = result.nearestPersonas;
+  assert.is(nearest?.id, 'persona_leader');
+  assert.is(nearest?.distance.toFixed(2), '1.29');
+  assert.is(nearest?.fit.toFixed(3), '0.976');
+  assert.is(result.composite, undefined);
+  assert.equal(result.initialConfig, { modeStrengths: result.modeStrengths, energyLevel: 0.8 });
+  const { responseSd, ...quality } = result.quality;
+  assert.is(responseSd.toFixed(2), '0.77');
+  const flags: string[] = [];
+  assert.equal(quality, {
+    verdict: 'ok',
+    consistency: 1,
+    acquiescence: 0,
+    longestRun: 4,
+    flags,
+  });
+});
+
+protocol('scores the same for somebody who agrees one point more with everything', () => {
+  const lean = fc.array(fc.integer({ min: 2, max: 4 }), { minLength: 35, maxLength: 35 });
+  fc.assert(
+    fc.property(lean, fc.constantFrom(-1, 1), (values, shift) => {
+      const plain = scored(answered((_, index) => values[index] ?? 3));
+      const shifted = scored(answered((_, index) => (values[index] ?? 3) + shift));
+      assert.equal(shifted.scores, plain.scores);
+      assert.is(shifted.quality.consistency, plain.quality.consistency);
+      const moved = shifted.quality.acquiescence - plain.quality.acquiescence;
+      assert.ok(Math.abs(moved - shift) < 2e-6);
+    }),
+  );
+});
+
+protocol('keeps every number in range, and its order does not matter', () => {
+  fc.assert(
+    fc.property(sheet, (values) => {
+      const answers = answered((_, index) => values[index] ?? 3);
+      const result = scored(answers);
+      for (const key of MODE_KEYS) {
+        assert.ok(result.modeStrengths[key] >= 0 && result.modeStrengths[key] <= 1);
+        assert.ok(result.scores[key] >= 1 && result.scores[key] <= 5);
+      }
+      assert.ok(result.quality.consistency >= 0 && result.quality.consistency <= 1);
+      assert.equal(score(answers.toReversed()), result);
+    }),
+  );
+});
+
+protocol('answered at random is nearly always noticed', () => {
+  let flagged = 0;
+  let invalid = 0;
+  fc.assert(
+    fc.property(sheet, (values) => {
+      const { quality } = scored(answered((_, index) => values[index] ?? 3));
+      if (quality.verdict !== 'ok') flagged++;
+      if (quality.verdict === 'invalid') invalid++;
+    }),
+    // fast-check favours small values and repetition, so the bounds are wider than model 6.
+    { numRuns: 600, seed: 11 },
+  );
+  assert.ok(flagged > 540, `${flagged} of 600 flagged`);
+  assert.ok(invalid > 420, `${invalid} of 600 invalid`);
+});
+
+protocol('that is short is used with caution, as long as each mode was asked both ways', () => {
+  const full = answered(({ isReversed }, index) => (isReversed ? 2 : 4) + (index % 2));
+  const { quality, modeStrengths, scores } = scored(full.slice(1));
+  assert.ok(quality.flags.includes('missing_answers'));
+  assert.is(quality.verdict, 'caution');
+  const order = 0.5 + 0.75 * ((scores.order - 1) / 4 - 0.5);
+  assert.ok(Math.abs(modeStrengths.order - order) < 1e-6);
+  const unasked = full.filter(({ questionId }) => !['q02', 'q16'].includes(questionId));
+  assert.equal(score(unasked), {
+    kind: 'invalid',
+    reason: 'too_few_answers',
+    field: 'answers',
+    mode: 'exploration',
+  });
+  assert.is(score([]).kind, 'invalid');
+});
+
+protocol('with a wrong answer is refused at that answer', () => {
+  const full = answered(() => 3);
+  const faulty = (answer: Answer) => score([...full.slice(1), answer]);
+  const at = (reason: string, field: string) => ({ kind: 'invalid', reason, field });
+  assert.equal(
+    faulty({ questionId: 'q99', value: 3 }),
+    at('unknown_question', 'answers[34].question_id'),
+  );
+  assert.equal(
+    faulty({ questionId: 'q02', value: 3 }),
+    at('duplicate_question', 'answers[34].question_id'),
+  );
+  for (const wrong of [0, 6, 2.5, Number.NaN]) {
+    assert.equal(
+      faulty({ questionId: 'q01', value: wrong }),
+      at('out_of_range', 'answers[34].value'),
+    );
+  }
+});
+
+protocol.run();

@@ -1,0 +1,269 @@
+import { request } from 'node:http';
+import { connect } from 'node:net';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { parseApiKey } from '#accounts/api-key';
+import { serveAdmin } from '#limiter/admin-server';
+import { isLoopbackAddress, isLoopbackHost } from '#limiter/loopback';
+import { admitKey, custom, limiterUnderTest } from '#test/limiter/limiter-fixture';
+
+const life = suite('an account on the admin port');
+
+life('is created, listed, moved to other plans, suspended and resumed', async () => {
+  await using port = await adminUnderTest();
+  const { status, data } = await port.send('POST', '/accounts', { name: 'Zoë', plan: 'indie' });
+  assert.is(status, 200);
+  const limits = { requests_per_minute: 60, cycles_per_month: 100_000 };
+  const expected = { id: data.id, name: 'Zoë', plan: 'indie', status: 'active', limits };
+  assert.equal(data, { ...expected, created_at: '2026-01-15T12:00:00.000Z' });
+  const path = `/accounts/${data.id}`;
+
+  assert.is((await port.send('PUT', `${path}/plan`, { plan: 'pro' })).data.plan, 'pro');
+  const agreed = { requests_per_minute: 7, cycles_per_month: 8 };
+  const custom = { plan: 'enterprise', limits: agreed };
+  assert.equal((await port.send('PUT', `${path}/plan`, custom)).data.limits, agreed);
+  const suspended = await port.send('PUT', `${path}/status`, { status: 'suspended' });
+  assert.is(suspended.data.status, 'suspended');
+
+  const { data: all } = await port.send('GET', '/accounts');
+  assert.is(all.length, 2);
+  const one = all.find(({ id }: { id: string }) => id === data.id);
+  assert.equal([one.plan, one.status], ['enterprise', 'suspended']);
+  const { data: behind } = await port.send('GET', `/accounts?limit=1&after=${all[0].id}`);
+  assert.equal(behind, [all[1]]);
+});
+
+life('shows a key once, lists it without, and revokes it at once', async () => {
+  await using port = await adminUnderTest();
+  const keys = `/accounts/${port.fixture.id}/keys`;
+  const expires_at = '2026-02-01T00:00:00.000Z';
+  const { data: made } = await port.send('POST', keys, { scope: 'read', expires_at });
+  assert.equal(parseApiKey(made.key), { accountId: port.fixture.id });
+  const { key, ...shown } = made;
+  assert.equal([shown.scope, shown.status, shown.expires_at], ['read', 'active', expires_at]);
+  assert.is((await admitKey(port.fixture.limiter, key)).verdict, 'read_only_key');
+
+  const listed = await port.send('GET', keys);
+  assert.equal(listed.data[1], shown);
+  assert.not.ok(listed.text.includes(key.slice(19, 51)), 'no secret');
+  assert.not.ok(/digest/.test(listed.text), 'no digest');
+
+  const { data: revoked } = await port.send('DELETE', `${keys}/${made.id}`);
+  assert.equal([revoked.status, revoked.revoked_at], ['revoked', '2026-01-15T12:00:00.000Z']);
+  assert.is((await admitKey(port.fixture.limiter, key)).verdict, 'unknown_key');
+  port.fixture.clock.stepWall(32 * 86_400_000);
+  await port.send('POST', keys, { scope: 'full', expires_at });
+  const states = (await port.send('GET', keys)).data.map(
+    ({ status }: { status: string }) => status,
+  );
+  assert.equal(states, ['active', 'revoked', 'expired']);
+});
+
+life('says what it has used', async () => {
+  await using port = await adminUnderTest();
+  const path = `/accounts/${port.fixture.id}/usage`;
+  const fresh = await port.send('GET', path);
+  assert.is(fresh.data.window_resets_at, undefined);
+  await port.fixture.admit(1, 3);
+  await port.fixture.settle(1, 2);
+  await port.fixture.admit(2, 4);
+  assert.equal((await port.send('GET', path)).data, {
+    account_id: port.fixture.id,
+    requests_per_minute: 60,
+    requests_in_window: 2,
+    window_resets_at: '2026-01-15T12:01:00.000Z',
+    cycles_per_month: 100,
+    cycles_used: 2,
+    cycles_reserved: 4,
+    cycles_remaining: 94,
+    month_ends_at: '2026-02-01T00:00:00.000Z',
+  });
+});
+
+const wrong = suite('a request to the admin port that is wrong');
+
+wrong('is refused with the field that is, and changes nothing', async () => {
+  await using port = await adminUnderTest();
+  const limits = { requests_per_minute: 1, cycles_per_month: 1 };
+  const bodies: [object, string | undefined][] = [
+    [{ plan: 'free' }, 'name'],
+    [{ name: '', plan: 'free' }, 'name'],
+    [{ name: 'x'.repeat(101), plan: 'free' }, 'name'],
+    [{ name: 'red \u001b[31m', plan: 'free' }, 'name'],
+    [{ name: 'a', plan: 'gold' }, 'plan'],
+    [{ name: 'a' }, 'plan'],
+    [{ name: 'a', plan: 'free', limits }, undefined],
+    [{ name: 'a', plan: 'free', id: 'mine' }, undefined],
+    [{ name: 'a', plan: 'enterprise' }, 'limits'],
+    [
+      { name: 'a', plan: 'enterprise', limits: { ...limits, cycles_per_month: 0 } },
+      'limits.cycles_per_month',
+    ],
+    [
+      { name: 'a', plan: 'enterprise', limits: { ...limits, requests_per_minute: 1.5 } },
+      'limits.requests_per_minute',
+    ],
+    [[], undefined],
+  ];
+  for (const [body, field] of bodies) {
+    const { status, json } = await port.send('POST', '/accounts', body);
+    assert.equal([status, json.error], [422, 'invalid_request'], JSON.stringify(body));
+    if (field !== undefined) assert.is(json.details.field, field);
+  }
+  assert.is((await port.send('GET', '/accounts')).data.length, 1);
+});
+
+wrong('is answered 404 for what does not exist', async () => {
+  await using port = await adminUnderTest();
+  const paths = ['/', '/accounts/', '/accounts/Nobody000001', '/accounts/Nobody000001/usage'];
+  for (const path of [...paths, '/accounts/..%2f/keys', '/accounts/Nobody000001/keys']) {
+    const { status, json } = await port.send('GET', path);
+    assert.equal([status, json.error], [404, 'not_found'], path);
+  }
+  const unknownKey = `/accounts/${port.fixture.id}/keys/key_0`;
+  assert.is((await port.send('DELETE', unknownKey)).status, 404);
+  assert.is((await port.send('GET', '/accounts?limit=0')).status, 400);
+  assert.is((await port.send('GET', '/accounts?depth=1')).status, 400);
+});
+
+wrong('is refused when its body is no JSON, not declared as JSON, or too large', async () => {
+  await using port = await adminUnderTest();
+  const json = { 'content-type': 'application/json' };
+  const body = JSON.stringify({ name: 'a', plan: 'free' });
+  assert.is((await port.raw('POST', '/accounts', json, '{')).status, 400);
+  assert.is(
+    (await port.raw('POST', '/accounts', { 'content-type': 'text/plain' }, body)).status,
+    415,
+  );
+  assert.is((await port.raw('POST', '/accounts', {}, body)).status, 415);
+  assert.is((await port.raw('POST', '/accounts', json, ' '.repeat(16_385))).status, 413);
+  assert.is((await port.raw('POST', '/accounts', json, ' '.repeat(200_000))).status, 413);
+  assert.is((await port.raw('POST', '/accounts', json, '')).status, 422);
+  assert.is((await port.send('GET', '/accounts')).data.length, 1);
+});
+
+const web = suite('a web page that reaches for the admin port');
+
+web('is refused by the name it was loaded from', async () => {
+  await using port = await adminUnderTest();
+  for (const host of [
+    'evil.example',
+    '127.0.0.1.evil.example',
+    '10.0.0.1',
+    '[::2]',
+    'a@localhost',
+  ]) {
+    const { status, json } = await port.raw('GET', '/accounts', { host }, '');
+    assert.equal([status, json.error], [403, 'forbidden'], host);
+  }
+  for (const host of ['localhost:8002', 'LOCALHOST', '127.0.0.1', '[::1]:99']) {
+    assert.is((await port.raw('GET', '/accounts', { host }, '')).status, 200, host);
+  }
+});
+
+web('is refused by its origin, also if that is this machine', async () => {
+  await using port = await adminUnderTest();
+  for (const origin of ['https://evil.example', 'null', 'http://localhost:3000']) {
+    assert.is((await port.raw('GET', '/accounts', { origin }, '')).status, 403, origin);
+  }
+});
+
+const listen = suite('the admin port');
+
+listen('listens on no address that another machine could reach', async () => {
+  const ports = { admin: (await limiterUnderTest(custom(1, 1))).limiter.admin } as const;
+  for (const host of ['0.0.0.0', '::', '', '10.1.2.3', 'localhost', 'example.org']) {
+    const opening = serveAdmin({ host, port: 0 }, { ...ports, clock, onBug: fail });
+    const refusal = await opening.catch((error: unknown) => error);
+    assert.instance(refusal, RangeError, host);
+    assert.match((refusal as RangeError).message, /127\.0\.0\.1, not/);
+  }
+});
+
+listen('knows its own addresses', () => {
+  for (const yes of ['127.0.0.1', '127.9.9.9', '::1', '::ffff:127.0.0.1']) {
+    assert.ok(isLoopbackAddress(yes), yes);
+  }
+  for (const no of ['128.0.0.1', '127.0.0.1.example', '127.evil', '::ffff:10.0.0.1', 'x']) {
+    assert.not.ok(isLoopbackAddress(no), no);
+  }
+  assert.not.ok(isLoopbackHost(undefined));
+});
+
+listen('closes though somebody keeps a connection open', async () => {
+  const port = await adminUnderTest();
+  const { hostname, port: number } = new URL(port.address);
+  const socket = connect(Number(number), hostname);
+  const closed = new Promise((resolve) => socket.on('close', resolve).on('error', () => undefined));
+  await new Promise((resolve) => socket.on('connect', resolve));
+  socket.write('POST /accounts HTTP/1.1\r\nhost: localhost\r\ncontent-length: 10\r\n\r\n{');
+  await port.send('GET', '/accounts');
+  await port[Symbol.asyncDispose]();
+  await closed;
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.equal(port.fixture.bugs, [], 'whoever hangs up is no bug of ours');
+});
+
+const clock = {
+  wallMs: () => 0,
+  monotonicMs: () => 0,
+  after: () => ({ [Symbol.dispose]: () => {} }),
+};
+
+function fail(error: unknown): never {
+  throw error;
+}
+
+async function adminUnderTest() {
+  const fixture = await limiterUnderTest(custom(60, 100));
+  const { limiter, bugs } = fixture;
+  const onBug = (bug: unknown) => bugs.push(bug);
+  const ports = { admin: limiter.admin, clock: fixture.clock, onBug };
+  const running = await serveAdmin({ host: '127.0.0.1', port: 0 }, ports);
+  const raw = (method: string, path: string, headers: Record<string, string>, body: string) =>
+    exchange(running.address, method, path, headers, body);
+  return {
+    fixture,
+    address: running.address,
+    raw,
+    send: (method: string, path: string, body?: object) =>
+      body === undefined
+        ? raw(method, path, {}, '')
+        : raw(method, path, { 'content-type': 'application/json' }, JSON.stringify(body)),
+    async [Symbol.asyncDispose]() {
+      await running[Symbol.asyncDispose]();
+      await limiter[Symbol.asyncDispose]();
+      assert.equal(bugs, []);
+    },
+  };
+}
+
+// fetch() would correct the headers that these tests get wrong on purpose.
+async function exchange(
+  address: string,
+  method: string,
+  path: string,
+  headers: Record<string, string>,
+  body: string,
+) {
+  const { hostname, port } = new URL(address);
+  const { status, text } = await new Promise<{ status: number; text: string }>(
+    (resolve, reject) => {
+      const options = { hostname, port, method, path, headers, agent: false } as const;
+      const asking = request(options, async (response) => {
+        let text = '';
+        for await (const chunk of response.setEncoding('utf8')) text += chunk;
+        resolve({ status: response.statusCode ?? 0, text });
+      });
+      asking.on('error', reject);
+      asking.end(body);
+    },
+  );
+  const json = JSON.parse(text);
+  return { status, text, json, data: json.data };
+}
+
+life.run();
+wrong.run();
+web.run();
+listen.run();

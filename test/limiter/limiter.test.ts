@@ -1,0 +1,268 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { digestOf, parseApiKey } from '#accounts/api-key';
+import { Fault } from '#fault/fault';
+import type { AccountStore } from '#storage/account-store';
+import { memoryAccountStore } from '#storage/memory/memory-account-store';
+import {
+  admission,
+  admitKey,
+  counted,
+  custom,
+  limiterUnderTest,
+  settlement,
+} from '#test/limiter/limiter-fixture';
+
+const crowd = suite('when 1,000 calls of one account come at once');
+
+crowd('exactly as many as the limit are admitted, also by a meter that is not loaded', async () => {
+  await using fixture = await limiterUnderTestDisposable(custom(60, 1_000_000));
+  const ids = Array.from({ length: 1_000 }, (_, i) => i + 1);
+  const answers = await Promise.all(ids.map((id) => fixture.admit(id)));
+  const verdicts = answers.map(({ verdict }) => verdict);
+  assert.is(verdicts.filter((verdict) => verdict === 'admitted').length, 60);
+  assert.is(verdicts.filter((verdict) => verdict === 'rate_limited').length, 940);
+  assert.is(await counted(fixture.metrics, 'limiter_checks_total{decision="allow"}'), 60);
+  assert.is(await counted(fixture.metrics, 'limiter_checks_total{decision="rate"}'), 940);
+});
+
+crowd('a meter in memory answers each synchronously', async () => {
+  await using fixture = await limiterUnderTestDisposable(custom(60, 1_000_000));
+  await fixture.admit(1);
+  const { client } = fixture.limiter;
+  const digest = digestOf(fixture.key);
+  const answers = [
+    client.ask(admission(2, 1, digest, 'full', fixture.id)),
+    client.ask(settlement(2, 0, fixture.id)),
+  ];
+  for (const answer of answers) assert.not.instance(answer, Promise);
+});
+
+const stranger = suite('a key of an account that does not exist');
+
+stranger('is unknown, and its settlement too', async () => {
+  await using fixture = await limiterUnderTestDisposable(custom(60, 100));
+  const { client } = fixture.limiter;
+  const unknown = { verdict: 'unknown_key', allowance: undefined };
+  assert.equal(await client.ask(admission(1, 1, digestOf('x'), 'full', 'Nobody000001')), unknown);
+  assert.equal(await client.ask(settlement(1, 0, 'Nobody000001')), unknown);
+});
+
+stranger('leaves nothing in memory, however many there are', async () => {
+  await using fixture = await limiterUnderTestDisposable(custom(60, 100));
+  const { client } = fixture.limiter;
+  const digest = digestOf('x');
+  for (let batch = 0; batch < 100; batch += 1) {
+    const ids = Array.from({ length: 1_000 }, (_, i) => `N${String(batch * 1_000 + i)}`);
+    await Promise.all(ids.map((id) => client.ask(admission(1, 1, digest, 'full', id))));
+  }
+  fixture.clock.advance(1_000);
+  assert.is(await counted(fixture.metrics, 'identity_actors_active{actor="meter"}'), 1);
+  assert.is(await counted(fixture.metrics, 'limiter_checks_total{decision="key"}'), 100_000);
+});
+
+stranger('works from the moment the account is created', async () => {
+  await using fixture = await limiterUnderTestDisposable(custom(60, 100));
+  const { admin } = fixture.limiter;
+  const { id } = await admin.createAccount({ name: 'new', choice: { plan: 'free' } });
+  const { key } = await admin.createKey(id, { scope: 'full' });
+  assert.is((await admitKey(fixture.limiter, key)).verdict, 'admitted');
+  assert.equal(parseApiKey(key), { accountId: id });
+});
+
+const change = suite('when an administrator changes an account in use');
+
+change('a revoked key is refused at once, another goes on, and the counts stay', async () => {
+  await using fixture = await limiterUnderTestDisposable(custom(60, 100));
+  const { admin } = fixture.limiter;
+  const other = await admin.createKey(fixture.id, { scope: 'full' });
+  await fixture.admit(1, 5);
+  await admin.revokeKey(fixture.id, fixture.record.id);
+  assert.is((await fixture.admit(2)).verdict, 'unknown_key');
+  const next = await fixture.admit(3, 1, 'full', digestOf(other.key));
+  assert.is(next.verdict, 'admitted');
+  assert.equal([next.allowance?.requestsRemaining, next.allowance?.cyclesRemaining], [58, 94]);
+  assert.is((await fixture.settle(1, 0)).allowance?.cyclesRemaining, 99);
+});
+
+change('suspension and another plan hold for the next call', async () => {
+  await using fixture = await limiterUnderTestDisposable(custom(60, 100));
+  const { admin } = fixture.limiter;
+  await fixture.admit(1);
+  await admin.setStatus(fixture.id, 'suspended');
+  assert.is((await fixture.admit(2)).verdict, 'account_suspended');
+  await admin.setStatus(fixture.id, 'active');
+  await admin.setPlan(fixture.id, { plan: 'free' });
+  const { verdict, allowance } = await fixture.admit(3);
+  assert.is(verdict, 'admitted');
+  assert.equal([allowance?.requestsPerMinute, allowance?.requestsRemaining], [10, 7]);
+  assert.equal([allowance?.cyclesPerMonth, allowance?.cyclesRemaining], [10_000, 9_998]);
+});
+
+change('calls that come while the account is read wait for it', async () => {
+  const accounts = faltering();
+  await using fixture = await limiterUnderTestDisposable(custom(60, 100), { accounts });
+  await fixture.admit(1);
+  const gate = accounts.hold();
+  const revoking = fixture.limiter.admin.revokeKey(fixture.id, fixture.record.id);
+  await gate.reached;
+  const meanwhile = fixture.admit(2);
+  gate.open();
+  await revoking;
+  assert.is((await meanwhile).verdict, 'unknown_key');
+});
+
+change('an account may have 20 usable keys, and another when one is revoked', async () => {
+  await using fixture = await limiterUnderTestDisposable(custom(60, 100));
+  const { admin } = fixture.limiter;
+  for (let made = 1; made < 20; made += 1) await admin.createKey(fixture.id, { scope: 'read' });
+  await refused('conflict', admin.createKey(fixture.id, { scope: 'read' }));
+  await admin.revokeKey(fixture.id, fixture.record.id);
+  await admin.createKey(fixture.id, { scope: 'read' });
+  assert.is((await admin.listKeys(fixture.id)).length, 21);
+});
+
+change('nothing can be done to an account that does not exist', async () => {
+  await using fixture = await limiterUnderTestDisposable(custom(60, 100));
+  const { admin } = fixture.limiter;
+  await refused('not_found', admin.setPlan('Nobody000001', { plan: 'pro' }));
+  await refused('not_found', admin.setStatus('Nobody000001', 'active'));
+  await refused('not_found', admin.createKey('Nobody000001', { scope: 'full' }));
+  await refused('not_found', admin.listKeys('Nobody000001'));
+  await refused('not_found', admin.revokeKey('Nobody000001', 'key_1'));
+  await refused('not_found', admin.usage('Nobody000001'));
+});
+
+const down = suite('when accounts cannot be read');
+
+down('an account that is not in memory is refused as unavailable, then works again', async () => {
+  const accounts = faltering();
+  await using fixture = await limiterUnderTestDisposable(custom(60, 100), { accounts });
+  await fixture.leave();
+  accounts.isDown = true;
+  await refused('service_unavailable', fixture.admit(1));
+  assert.is(await counted(fixture.metrics, 'limiter_checks_total{decision="unavailable"}'), 1);
+  accounts.isDown = false;
+  assert.is((await fixture.admit(1)).verdict, 'admitted');
+});
+
+down('one in memory goes on, until it has changed: then nothing passes unread', async () => {
+  const accounts = faltering();
+  await using fixture = await limiterUnderTestDisposable(custom(60, 100), { accounts });
+  await fixture.admit(1);
+  accounts.isDown = true;
+  assert.is((await fixture.admit(2)).verdict, 'admitted');
+  await refused(
+    'service_unavailable',
+    fixture.limiter.admin.revokeKey(fixture.id, fixture.record.id),
+  );
+  await refused('service_unavailable', fixture.admit(3));
+  accounts.isDown = false;
+  assert.is((await fixture.admit(3)).verdict, 'unknown_key');
+});
+
+const idle = suite('a meter that nobody asks');
+
+idle('leaves memory when it has counted nothing that still matters', async () => {
+  await using fixture = await limiterUnderTestDisposable(custom(60, 100));
+  await fixture.admit(1, 0);
+  await fixture.leave();
+  assert.is(await fixture.residents(), 0);
+});
+
+idle(
+  'stays while cycles of this month are counted, and leaves when the month is over',
+  async () => {
+    await using fixture = await limiterUnderTestDisposable(custom(60, 100));
+    await fixture.admit(1, 2);
+    await fixture.settle(1, 2);
+    await fixture.leave();
+    assert.is(await fixture.residents(), 1);
+    assert.is((await fixture.limiter.admin.usage(fixture.id)).cyclesUsed, 2);
+    fixture.clock.stepWall(31 * 86_400_000);
+    await fixture.leave();
+    assert.is(await fixture.residents(), 0);
+  },
+);
+
+idle('reports reservations that nobody settled, without being asked', async () => {
+  await using fixture = await limiterUnderTestDisposable(custom(60, 100));
+  await fixture.admit(1, 2);
+  await fixture.leave();
+  assert.is(await counted(fixture.metrics, 'limiter_reservations_expired_total'), 1);
+});
+
+const late = suite('an admission that waited too long');
+
+late('is refused as unavailable and has cost nothing; a settlement is taken', async () => {
+  const accounts = faltering();
+  await using fixture = await limiterUnderTestDisposable(custom(60, 100), { accounts });
+  await fixture.admit(1, 5);
+  const gate = accounts.hold();
+  const revoked = fixture.limiter.admin.setPlan(fixture.id, custom(60, 100));
+  await gate.reached;
+  const waiting = fixture.admit(2, 5);
+  const settling = fixture.settle(1, 0);
+  fixture.clock.advance(101);
+  gate.open();
+  await revoked;
+  await refused('service_unavailable', waiting);
+  assert.is((await settling).allowance?.cyclesRemaining, 100);
+});
+
+async function limiterUnderTestDisposable(...args: Parameters<typeof limiterUnderTest>) {
+  const fixture = await limiterUnderTest(...args);
+  return {
+    ...fixture,
+    /** Long enough for everything idle to be looked at and to leave. */
+    async leave() {
+      for (let second = 0; second < 130; second += 1) fixture.clock.advance(1_000);
+    },
+    residents: () => counted(fixture.metrics, 'identity_actors_active{actor="meter"}'),
+    async [Symbol.asyncDispose]() {
+      await fixture.limiter[Symbol.asyncDispose]();
+      assert.equal(fixture.bugs, []);
+    },
+  };
+}
+
+/** A store whose reads can fail, or be held back. */
+function faltering(): AccountStore & {
+  isDown: boolean;
+  hold(): { reached: Promise<void>; open(): void };
+} {
+  const store = memoryAccountStore();
+  let held: { reached: () => void; opened: Promise<void> } | undefined;
+  return {
+    ...store,
+    isDown: false,
+    hold() {
+      const reached = Promise.withResolvers<void>();
+      const opened = Promise.withResolvers<void>();
+      held = { reached: reached.resolve, opened: opened.promise };
+      return { reached: reached.promise, open: opened.resolve };
+    },
+    async find(id) {
+      held?.reached();
+      await held?.opened;
+      if (this.isDown) throw new Fault('service_unavailable', 'the store is down');
+      return store.find(id);
+    },
+  };
+}
+
+async function refused(code: string, pending: Promise<unknown>): Promise<void> {
+  const refusal = await pending.then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+  assert.instance(refusal, Fault);
+  assert.is((refusal as Fault).code, code);
+}
+
+crowd.run();
+stranger.run();
+change.run();
+down.run();
+idle.run();
+late.run();

@@ -1,0 +1,60 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { digestOf } from '#accounts/api-key';
+import { meterKind } from '#limiter/meter-kind';
+import { Activation } from '#runtime/activation';
+import { admission, custom, record } from '#test/limiter/limiter-fixture';
+import { ManualClock } from '#test/support/manual-clock';
+
+/** Bytes that an active account may hold. Source: the limiter's budget, a KiB. */
+const BYTES_MAX = 1_024;
+const ACCOUNTS = 20_000;
+
+const memory = suite('an account that is being used');
+
+memory('holds at most a KiB with its place in the runtime, and about what it says', async () => {
+  const digests = Array.from({ length: ACCOUNTS }, (_, i) => digestOf(String(i)));
+  const clock = new ManualClock();
+  const kind = meterKind({
+    accounts: {
+      async find(id) {
+        const { account, keys } = structuredClone(record(custom(60, 100), { id }));
+        return { account, keys: keys.map((key) => ({ ...key, digest: `${digests[Number(id)]}` })) };
+      },
+    },
+    clock,
+    onExpired: () => undefined,
+  });
+  const places = new Map<string, object>();
+  const before = heapBytes();
+  let estimated = 0;
+  for (let i = 0; i < ACCOUNTS; i += 1) {
+    const id = String(i).padStart(12, '0');
+    const { state } = await kind.activate(id);
+    const place = new Activation(id, 0.5);
+    Object.assign(place, { state });
+    const now = { nowMs: clock.wallMs(), monotonicMs: 0.5 };
+    state.answer(admission(i, 1, digests[i] ?? ''), now);
+    estimated += kind.sizeOf(state);
+    places.set(id, place);
+  }
+  const bytes = (heapBytes() - before) / ACCOUNTS;
+  assert.is(places.size, ACCOUNTS);
+  assert.ok(bytes < BYTES_MAX, `${bytes} bytes each`);
+  assert.ok(
+    Math.abs(estimated / ACCOUNTS - bytes) < bytes / 2,
+    `${estimated / ACCOUNTS} of ${bytes}`,
+  );
+});
+
+function heapBytes(): number {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  collect();
+  collect();
+  return process.memoryUsage().heapUsed;
+}
+
+memory.run();

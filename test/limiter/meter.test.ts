@@ -1,0 +1,364 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { digestOf } from '#accounts/api-key';
+import { Fault } from '#fault/fault';
+import { RESERVATIONS_MAX } from '#limiter/bounds';
+import { admission, custom, meterUnderTest, record } from '#test/limiter/limiter-fixture';
+
+const minute = suite('the minute of an account with 3 requests');
+
+minute('lets 3 requests pass and refuses the 4th, which is not counted', () => {
+  const { admit, clock } = meterUnderTest(custom(3, 100));
+  const verdicts = [1, 2, 3, 4, 5].map((id) => admit(id));
+  assert.equal(
+    verdicts.map(({ verdict, allowance }) => [verdict, allowance?.requestsRemaining]),
+    [
+      ['admitted', 2],
+      ['admitted', 1],
+      ['admitted', 0],
+      ['rate_limited', 0],
+      ['rate_limited', 0],
+    ],
+  );
+  assert.is(verdicts.at(-1)?.allowance?.cyclesRemaining, 97);
+  clock.advance(60_000);
+  assert.is(admit(6).allowance?.requestsRemaining, 2);
+});
+
+minute('begins with the first request after the last one ended, not on the clock', () => {
+  const { admit, clock } = meterUnderTest(custom(3, 100));
+  admit(1);
+  clock.advance(59_999);
+  assert.is(admit(2).allowance?.requestsRemaining, 1);
+  clock.advance(30_001);
+  const late = admit(3).allowance;
+  assert.is(late?.requestsRemaining, 2);
+  assert.is(late?.windowResetAtS, clock.wallMs() / 1_000 + 60);
+});
+
+minute('ends when it was said to end, all the while it lasts', () => {
+  const { admit, settle, clock } = meterUnderTest(custom(3, 100));
+  clock.advance(250);
+  const first = admit(1).allowance?.windowResetAtS;
+  for (let call = 2; call < 60; call += 1) {
+    clock.advance(1_000);
+    assert.is(admit(call).allowance?.windowResetAtS, first);
+    assert.is(settle(call, 0).allowance?.windowResetAtS, first);
+  }
+});
+
+minute('is as long by a wall clock that steps forward: nobody gets a second one early', () => {
+  const { admit, clock } = meterUnderTest(custom(3, 100));
+  for (const id of [1, 2, 3]) admit(id);
+  clock.stepWall(3_600_000);
+  const { verdict, allowance } = admit(4);
+  assert.is(verdict, 'rate_limited');
+  assert.is(allowance?.windowResetAtS, clock.wallMs() / 1_000 + 60);
+});
+
+minute('is as long by a wall clock that steps back: nobody is shut out for an hour', () => {
+  const { admit, clock } = meterUnderTest(custom(3, 100));
+  for (const id of [1, 2, 3]) admit(id);
+  clock.stepWall(-3_600_000);
+  assert.is(admit(4).allowance?.windowResetAtS, clock.wallMs() / 1_000 + 60);
+  clock.advance(60_000);
+  assert.is(admit(5).verdict, 'admitted');
+});
+
+minute('counts a call that the quota refuses, and one without cycles', () => {
+  const { admit } = meterUnderTest(custom(3, 5));
+  assert.is(admit(1, 6).verdict, 'quota_exceeded');
+  assert.is(admit(2, 0).verdict, 'admitted');
+  assert.is(admit(3, 0).allowance?.requestsRemaining, 0);
+  assert.is(admit(4, 0).verdict, 'rate_limited');
+});
+
+minute('counts every try of a call, also while its reservation is open', () => {
+  const { admit } = meterUnderTest(custom(3, 100));
+  const tries = [admit(1), admit(1), admit(1), admit(1)];
+  assert.equal(
+    tries.map(({ verdict }) => verdict),
+    ['admitted', 'admitted', 'admitted', 'rate_limited'],
+  );
+});
+
+const month = suite('the month of an account with 10 cycles');
+
+month('refuses a batch that does not fit, charges nothing for it, and takes one that does', () => {
+  const { admit, settle } = meterUnderTest(custom(100, 10));
+  admit(1, 4);
+  settle(1, 4);
+  const refused = admit(2, 7);
+  assert.is(refused.verdict, 'quota_exceeded');
+  assert.is(refused.allowance?.cyclesRemaining, 6);
+  assert.is(refused.allowance?.requestsRemaining, 98);
+  assert.is(admit(3, 6).verdict, 'admitted');
+  assert.is(admit(4, 1).verdict, 'quota_exceeded');
+  assert.is(admit(5, 0).verdict, 'admitted');
+});
+
+month('counts what is reserved as gone until it is settled', () => {
+  const { admit, settle, meter, now } = meterUnderTest(custom(100, 10));
+  assert.is(admit(1, 4).allowance?.cyclesRemaining, 6);
+  assert.is(settle(1, 1).allowance?.cyclesRemaining, 9);
+  const usage = meter.usage(now());
+  assert.equal([usage?.cyclesUsed, usage?.cyclesReserved], [1, 0]);
+});
+
+month('begins anew at the first moment of the next, UTC', () => {
+  const { admit, settle, clock } = meterUnderTest(custom(100, 10));
+  clock.advance(Date.UTC(2026, 1, 1) - clock.wallMs() - 1);
+  admit(1, 10);
+  settle(1, 10);
+  assert.is(admit(2, 1).verdict, 'quota_exceeded');
+  assert.is(admit(2, 1).allowance?.monthResetAtS, Date.UTC(2026, 1, 1) / 1_000);
+  clock.advance(1);
+  const { verdict, allowance } = admit(3, 1);
+  assert.is(verdict, 'admitted');
+  assert.is(allowance?.cyclesRemaining, 9);
+  assert.is(allowance?.monthResetAtS, Date.UTC(2026, 2, 1) / 1_000);
+});
+
+month('gives a reservation of the last month back to that month', () => {
+  const { admit, settle, clock } = meterUnderTest(custom(100, 10));
+  clock.advance(Date.UTC(2026, 1, 1) - clock.wallMs() - 1);
+  admit(1, 10);
+  clock.advance(1);
+  assert.is(admit(2, 4).allowance?.cyclesRemaining, 6);
+  assert.is(settle(1, 0).allowance?.cyclesRemaining, 6);
+  assert.is(settle(2, 4).allowance?.cyclesRemaining, 6);
+});
+
+month('reserves in the new month for a retry of a call of the last', () => {
+  const { admit, settle, clock } = meterUnderTest(custom(100, 10));
+  clock.advance(Date.UTC(2026, 1, 1) - clock.wallMs() - 1);
+  admit(1, 3);
+  clock.advance(1);
+  assert.is(admit(1, 3).allowance?.cyclesRemaining, 7);
+  settle(1, 0);
+  assert.is(settle(1, 0).allowance?.cyclesRemaining, 10);
+});
+
+month('does not come back with a wall clock that steps back over its end', () => {
+  const { admit, settle, clock } = meterUnderTest(custom(100, 10));
+  clock.advance(Date.UTC(2026, 1, 1) - clock.wallMs());
+  admit(1, 10);
+  settle(1, 10);
+  clock.stepWall(-1);
+  assert.is(admit(2).verdict, 'quota_exceeded');
+  clock.stepWall(1);
+  assert.is(admit(3).verdict, 'quota_exceeded');
+});
+
+const reservation = suite('a reservation');
+
+reservation('is settled once: the second time changes nothing', () => {
+  const { admit, settle } = meterUnderTest(custom(100, 10));
+  admit(1, 5);
+  assert.is(settle(1, 2).allowance?.cyclesRemaining, 8);
+  assert.is(settle(1, 0).allowance?.cyclesRemaining, 8);
+  assert.is(settle(2, 0).allowance?.cyclesRemaining, 8);
+});
+
+reservation('never pays back more, or charges more, than it reserved', () => {
+  const { admit, settle } = meterUnderTest(custom(100, 10));
+  admit(1, 5);
+  assert.is(settle(1, 9).allowance?.cyclesRemaining, 5);
+});
+
+reservation('is shared by every try of its call', () => {
+  const { admit, settle } = meterUnderTest(custom(100, 10));
+  admit(1, 4);
+  const again = admit(1, 4);
+  assert.is(again.verdict, 'admitted');
+  assert.is(again.allowance?.cyclesRemaining, 6);
+  settle(1, 0);
+  assert.is(settle(1, 0).allowance?.cyclesRemaining, 10, 'when both used nothing');
+});
+
+reservation('is not paid back by one try while another may be using it', () => {
+  const { admit, settle } = meterUnderTest(custom(100, 10));
+  admit(1, 4);
+  admit(1, 4);
+  assert.is(settle(1, 0).allowance?.cyclesRemaining, 6, 'the refused one');
+  assert.is(settle(1, 4).allowance?.cyclesRemaining, 6, 'the one that advanced');
+});
+
+reservation('is used once by two tries, whichever is settled first', () => {
+  const { admit, settle } = meterUnderTest(custom(100, 10));
+  admit(1, 4);
+  admit(1, 4);
+  assert.is(settle(1, 4).allowance?.cyclesRemaining, 6);
+  assert.is(settle(1, 0).allowance?.cyclesRemaining, 6);
+});
+
+reservation('grows for a try that needs more, if the quota has it', () => {
+  const { admit, settle } = meterUnderTest(custom(100, 10));
+  admit(1, 1);
+  assert.is(admit(1, 11).verdict, 'quota_exceeded');
+  assert.is(admit(1, 8).allowance?.cyclesRemaining, 2);
+  settle(1, 0);
+  assert.is(settle(1, 8).allowance?.cyclesRemaining, 2);
+});
+
+reservation('is not paid back by a try that needed no cycles', () => {
+  const { admit, settle } = meterUnderTest(custom(100, 10));
+  admit(1, 4);
+  admit(1, 0);
+  settle(1, 0);
+  assert.is(settle(1, 4).allowance?.cyclesRemaining, 6);
+});
+
+reservation('counts as used when nobody settles it for 60 s', () => {
+  const { admit, settle, clock, meter, now, expired } = meterUnderTest(custom(100, 10));
+  admit(1, 4);
+  clock.advance(59_999);
+  admit(2, 1);
+  assert.is(expired(), 0);
+  clock.advance(1);
+  assert.is(settle(1, 0).allowance?.cyclesRemaining, 5, 'too late');
+  assert.is(expired(), 1);
+  const usage = meter.usage(now());
+  assert.equal([usage?.cyclesUsed, usage?.cyclesReserved], [4, 1]);
+  assert.is(settle(2, 0).allowance?.cyclesRemaining, 6, 'the younger one is still open');
+});
+
+reservation('that has expired is not the next try’s: it reserves anew', () => {
+  const { admit, settle, clock } = meterUnderTest(custom(100, 10));
+  admit(1, 4);
+  clock.advance(60_000);
+  assert.is(admit(1, 4).allowance?.cyclesRemaining, 2);
+  assert.is(settle(1, 0).allowance?.cyclesRemaining, 6);
+});
+
+reservation('beyond the most that an account may have open is refused, and costs nothing', () => {
+  const { admit, settle, meter, now } = meterUnderTest(custom(1_000_000, 1_000_000));
+  for (let id = 1; id <= RESERVATIONS_MAX; id += 1) admit(id);
+  const before = meter.usage(now());
+  try {
+    admit(RESERVATIONS_MAX + 1);
+    assert.unreachable();
+  } catch (refusal) {
+    assert.instance(refusal, Fault);
+    assert.is((refusal as Fault).code, 'service_unavailable');
+  }
+  assert.equal(meter.usage(now()), before);
+  assert.is(admit(1).verdict, 'admitted', 'one that is open may be tried again');
+  assert.is(admit(0, 0).verdict, 'admitted', 'and one without cycles needs none');
+  settle(2, 1);
+  assert.is(admit(RESERVATIONS_MAX + 1).verdict, 'admitted');
+});
+
+const change = suite('when an account changes while its meter counts');
+
+change('a smaller plan holds at once, and nothing becomes negative', () => {
+  const { admit, meter } = meterUnderTest(custom(10, 100));
+  for (let id = 1; id <= 5; id += 1) admit(id, 10);
+  meter.adopt(record(custom(3, 20)));
+  const { verdict, allowance } = admit(6);
+  assert.is(verdict, 'rate_limited');
+  assert.equal([allowance?.requestsPerMinute, allowance?.requestsRemaining], [3, 0]);
+  assert.equal([allowance?.cyclesPerMonth, allowance?.cyclesRemaining], [20, 0]);
+});
+
+change('a larger plan helps at once, and what was used stays used', () => {
+  const { admit, meter } = meterUnderTest(custom(2, 10));
+  admit(1, 10);
+  assert.is(admit(2).verdict, 'quota_exceeded');
+  assert.is(admit(3).verdict, 'rate_limited');
+  meter.adopt(record(custom(5, 30)));
+  const { verdict, allowance } = admit(3);
+  assert.is(verdict, 'admitted');
+  assert.equal([allowance?.requestsRemaining, allowance?.cyclesRemaining], [2, 19]);
+});
+
+change('a suspended one is refused, its open calls can be settled, and it resumes', () => {
+  const { admit, settle, meter } = meterUnderTest(custom(10, 10));
+  admit(1, 5);
+  meter.adopt(record(custom(10, 10), { status: 'suspended' }));
+  const refused = admit(2);
+  assert.is(refused.verdict, 'account_suspended');
+  assert.equal([refused.allowance?.requestsRemaining, refused.allowance?.cyclesRemaining], [8, 5]);
+  assert.is(settle(1, 1).allowance?.cyclesRemaining, 9);
+  meter.adopt(record(custom(10, 10)));
+  assert.is(admit(3).verdict, 'admitted');
+});
+
+const key = suite('a key');
+
+key('that is unknown, or no digest at all, is answered without numbers and counts nothing', () => {
+  const { meter, now } = meterUnderTest(custom(10, 10));
+  for (const digest of [digestOf('other'), '', 'x', 'é'.repeat(43)]) {
+    const answer = meter.answer(admission(1, 1, digest), now());
+    assert.equal(answer, { verdict: 'unknown_key', allowance: undefined });
+  }
+  assert.is(meter.usage(now())?.requestsInWindow, 0);
+});
+
+key('that differs from a known one in a single character of its digest is unknown', () => {
+  const { meter, now } = meterUnderTest(custom(1_000, 10));
+  const digest = digestOf('key');
+  for (let at = 0; at < digest.length; at += 1) {
+    const other = digest.slice(0, at) + (digest[at] === 'A' ? 'B' : 'A') + digest.slice(at + 1);
+    assert.is(meter.answer(admission(1, 1, other), now()).verdict, 'unknown_key', `${at}`);
+  }
+});
+
+key('that is revoked, or has expired, is unknown', () => {
+  const { meter, now, clock } = meterUnderTest(custom(10, 10));
+  const { account, keys } = record(custom(10, 10));
+  const expiring = keys.map((one) => ({ ...one, expiresAtMs: clock.wallMs() + 5 }));
+  meter.adopt({ account, keys: expiring });
+  clock.advance(4);
+  assert.is(meter.answer(admission(1), now()).verdict, 'admitted');
+  clock.advance(1);
+  assert.is(meter.answer(admission(1), now()).verdict, 'unknown_key');
+  meter.adopt({ account, keys: keys.map((one) => ({ ...one, revokedAtMs: 0 })) });
+  assert.is(meter.answer(admission(1), now()).verdict, 'unknown_key');
+});
+
+key('is found among many, whichever it is', () => {
+  const { meter, now } = meterUnderTest(custom(100, 10));
+  const { account } = record(custom(100, 10));
+  const names = Array.from({ length: 20 }, (_, i) => `key ${i}`);
+  const keys = names.map((id) => ({
+    id,
+    digest: digestOf(id),
+    scope: 'full' as const,
+    createdAtMs: 0,
+  }));
+  meter.adopt({ account, keys });
+  for (const id of names) {
+    assert.is(meter.answer(admission(0, 0, digestOf(id)), now()).verdict, 'admitted');
+  }
+});
+
+key('that may only read may read, is refused what writes, and pays a request for it', () => {
+  const { meter, now } = meterUnderTest(custom(3, 10));
+  const { account, keys } = record(custom(3, 10));
+  meter.adopt({ account, keys: keys.map((one) => ({ ...one, scope: 'read' as const })) });
+  const ask = (scope: 'read' | 'full') =>
+    meter.answer(admission(1, 1, digestOf('key'), scope), now());
+  assert.is(ask('read').verdict, 'admitted');
+  const refused = ask('full');
+  assert.is(refused.verdict, 'read_only_key');
+  assert.equal([refused.allowance?.requestsRemaining, refused.allowance?.cyclesRemaining], [1, 9]);
+  assert.is(ask('full').verdict, 'read_only_key');
+  assert.is(ask('full').verdict, 'rate_limited', 'beyond the minute it is 429 like any other');
+});
+
+key('that may only read hears of that before it hears that the account is suspended', () => {
+  const { meter, now } = meterUnderTest(custom(3, 10));
+  const { account, keys } = record(custom(3, 10), { status: 'suspended' });
+  meter.adopt({ account, keys: keys.map((one) => ({ ...one, scope: 'read' as const })) });
+  const ask = (scope: 'read' | 'full') =>
+    meter.answer(admission(1, 1, digestOf('key'), scope), now());
+  assert.is(ask('full').verdict, 'read_only_key');
+  assert.is(ask('read').verdict, 'account_suspended');
+});
+
+minute.run();
+month.run();
+reservation.run();
+change.run();
+key.run();

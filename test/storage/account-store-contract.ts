@@ -1,0 +1,167 @@
+import { suite, type Test } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { Account, ApiKeyRecord } from '#accounts/account';
+import { Fault, type FaultCode } from '#fault/fault';
+import type { AccountStore } from '#storage/account-store';
+
+/**
+ * The promises of the AccountStore port as suites to be run, for every adapter. `open` gives an
+ * empty store.
+ */
+export function accountStoreContract(name: string, open: () => Promise<AccountStore>): Test[] {
+  return [accountsOf(name, open), keysOf(name, open)];
+}
+
+function accountsOf(name: string, open: () => Promise<AccountStore>): Test {
+  const accounts = suite(`accounts in ${name}`);
+
+  accounts('are found as they were created, without keys', async () => {
+    const store = await open();
+    await store.create(account('a'));
+    assert.equal(await store.find('a'), { account: account('a'), keys: [] });
+  });
+
+  accounts('that were never created are not found', async () => {
+    const store = await open();
+    assert.is(await store.find('a'), undefined);
+  });
+
+  accounts('cannot be created twice, and the first stays as it is', async () => {
+    const store = await open();
+    await store.create(account('a'));
+    await refused('conflict', store.create({ ...account('a'), name: 'another' }));
+    assert.is((await store.find('a'))?.account.name, 'account a');
+  });
+
+  accounts('are created once, whoever tries at the same time', async () => {
+    const store = await open();
+    const tries = await Promise.allSettled([1, 2, 3].map(() => store.create(account('a'))));
+    assert.is(tries.filter(({ status }) => status === 'fulfilled').length, 1);
+  });
+
+  accounts('are listed in the order of their ids, page by page', async () => {
+    const store = await open();
+    for (const id of ['c', 'B', 'a', 'd']) await store.create(account(id));
+    const first = await store.list({ afterId: undefined, limit: 2 });
+    const second = await store.list({ afterId: 'a', limit: 2 });
+    const last = await store.list({ afterId: 'd', limit: 2 });
+    const ids = [first, second, last].map((page) => page.map(({ id }) => id));
+    assert.equal(ids, [['B', 'a'], ['c', 'd'], []]);
+    assert.equal(first[1], account('a'));
+  });
+
+  accounts('keep their new plan with its limits, and all the rest', async () => {
+    const store = await open();
+    await store.create(account('a'));
+    const limits = { requestsPerMinute: 7, cyclesPerMonth: 8 };
+    const expected = { ...account('a'), plan: 'enterprise', limits };
+    assert.equal(await store.setPlan('a', 'enterprise', limits), expected);
+    assert.equal((await store.find('a'))?.account, expected);
+  });
+
+  accounts('are suspended and resumed, as often as one likes', async () => {
+    const store = await open();
+    await store.create(account('a'));
+    for (const status of ['suspended', 'suspended', 'active'] as const) {
+      assert.equal(await store.setStatus('a', status), { ...account('a'), status });
+      assert.is((await store.find('a'))?.account.status, status);
+    }
+  });
+
+  accounts('that do not exist cannot be changed', async () => {
+    const store = await open();
+    await refused('not_found', store.setPlan('a', 'free', account('a').limits));
+    await refused('not_found', store.setStatus('a', 'suspended'));
+    await refused('not_found', store.addKey('a', key('1')));
+    await refused('not_found', store.revokeKey('a', 'key_1', 5));
+  });
+
+  accounts('are copies: what a caller does to one changes nothing', async () => {
+    const store = await open();
+    const mine = { ...account('a'), limits: { ...account('a').limits } };
+    await store.create(mine);
+    mine.limits.cyclesPerMonth = 0;
+    const found = await store.find('a');
+    Object.assign(found?.account.limits ?? {}, { requestsPerMinute: 0 });
+    Object.assign(found ?? {}, { keys: [key('1')] });
+    const [listed] = await store.list({ afterId: undefined, limit: 1 });
+    Object.assign(listed ?? {}, { name: 'another' });
+    assert.equal(await store.find('a'), { account: account('a'), keys: [] });
+  });
+
+  return accounts;
+}
+
+function keysOf(name: string, open: () => Promise<AccountStore>): Test {
+  const keys = suite(`keys in ${name}`);
+  const withAccount = async () => {
+    const store = await open();
+    await store.create(account('a'));
+    await store.create(account('b'));
+    return store;
+  };
+
+  keys('are found with their account, oldest first', async () => {
+    const store = await withAccount();
+    const second = { ...key('2'), expiresAtMs: 99 };
+    await store.addKey('a', key('1'));
+    await store.addKey('a', second);
+    assert.equal((await store.find('a'))?.keys, [key('1'), second]);
+    assert.equal((await store.find('b'))?.keys, []);
+  });
+
+  keys('cannot be added twice, by id or by digest', async () => {
+    const store = await withAccount();
+    await store.addKey('a', key('1'));
+    await refused('conflict', store.addKey('a', { ...key('2'), id: 'key_1' }));
+    await refused('conflict', store.addKey('a', { ...key('2'), digest: key('1').digest }));
+    assert.equal((await store.find('a'))?.keys, [key('1')]);
+  });
+
+  keys('stay in the list when they are revoked, with the first time', async () => {
+    const store = await withAccount();
+    await store.addKey('a', key('1'));
+    await store.addKey('a', key('2'));
+    const revoked = { ...key('1'), revokedAtMs: 5 };
+    assert.equal(await store.revokeKey('a', 'key_1', 5), revoked);
+    assert.equal(await store.revokeKey('a', 'key_1', 6), revoked);
+    assert.equal((await store.find('a'))?.keys, [revoked, key('2')]);
+  });
+
+  keys('of another account are not there to be revoked', async () => {
+    const store = await withAccount();
+    await store.addKey('a', key('1'));
+    await refused('not_found', store.revokeKey('b', 'key_1', 5));
+    await refused('not_found', store.revokeKey('a', 'key_2', 5));
+  });
+
+  keys('are copies: what a caller does to one changes nothing', async () => {
+    const store = await withAccount();
+    const mine = { ...key('1') };
+    await store.addKey('a', mine);
+    Object.assign(mine, { scope: 'read' });
+    Object.assign((await store.find('a'))?.keys[0] ?? {}, { scope: 'read' });
+    Object.assign(await store.revokeKey('a', 'key_1', 5), { scope: 'read' });
+    assert.equal((await store.find('a'))?.keys, [{ ...key('1'), revokedAtMs: 5 }]);
+  });
+
+  return keys;
+}
+
+function account(id: string): Account {
+  const limits = { requestsPerMinute: 10, cyclesPerMonth: 10_000 };
+  return { id, name: `account ${id}`, plan: 'free', status: 'active', limits, createdAtMs: 1 };
+}
+
+function key(number: string): ApiKeyRecord {
+  return { id: `key_${number}`, digest: `digest ${number}`, scope: 'full', createdAtMs: 2 };
+}
+
+async function refused(code: FaultCode, pending: Promise<unknown>): Promise<void> {
+  const refusal = await pending.then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+  assert.instance(refusal, Fault);
+  assert.is((refusal as Fault).code, code);
+}

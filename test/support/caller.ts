@@ -1,0 +1,98 @@
+import type { Service } from '#test/support/service';
+
+/** An answer with its body read. */
+export type Answer = {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  /** The parsed body; undefined where there was none. Tests know what they look for. */
+  readonly body: ReturnType<typeof JSON.parse>;
+};
+
+/** Headers and body of a request; `json` is serialized, `body` is sent as it is. */
+export type Sent = {
+  readonly json?: unknown;
+  readonly body?: string;
+  readonly headers?: Record<string, string>;
+};
+
+/** Somebody with an API key. */
+export type Caller = {
+  readonly accountId: string;
+  readonly key: string;
+  /** Sends a request to a path under `/v1`. */
+  send(method: string, path: string, sent?: Sent): Promise<Answer>;
+};
+
+/** What an account for a test is like; an ample enterprise account unless told otherwise. */
+export type Wish = {
+  readonly plan?: 'free' | 'indie' | 'pro';
+  readonly requestsPerMinute?: number;
+  readonly cyclesPerMonth?: number;
+  readonly scope?: 'full' | 'read';
+};
+
+/** A new account with one key, made through the admin port. */
+export async function newCaller(service: Service, wish: Wish = {}): Promise<Caller> {
+  const { requestsPerMinute = 1_000_000, cyclesPerMonth = 1_000_000_000 } = wish;
+  const limits = { requests_per_minute: requestsPerMinute, cycles_per_month: cyclesPerMonth };
+  const plan = wish.plan === undefined ? { plan: 'enterprise', limits } : { plan: wish.plan };
+  const account = await admin(service, 'POST', '/accounts', { name: 'test', ...plan });
+  return callerOf(service, account.id, await newKey(service, account.id, wish.scope ?? 'full'));
+}
+
+/** Another key of an account. */
+export async function newKey(service: Service, accountId: string, scope: string): Promise<string> {
+  const made = await admin(service, 'POST', `/accounts/${accountId}/keys`, { scope });
+  return made.key;
+}
+
+/** Somebody with a given key. */
+export function callerOf(service: Service, accountId: string, key: string): Caller {
+  return {
+    accountId,
+    key,
+    send: (method, path, sent) =>
+      send(service, method, path, {
+        ...sent,
+        headers: { authorization: `Bearer ${key}`, ...sent?.headers },
+      }),
+  };
+}
+
+/** Sends a request to a path under `/v1`, with no key unless the headers have one. */
+export async function send(
+  service: Service,
+  method: string,
+  path: string,
+  sent: Sent = {},
+): Promise<Answer> {
+  const body = sent.json === undefined ? sent.body : JSON.stringify(sent.json);
+  const type = body === undefined ? {} : { 'content-type': 'application/json' };
+  const response = await fetch(`${service.api}${path}`, {
+    method,
+    headers: { ...type, ...sent.headers },
+    ...(body === undefined ? {} : { body }),
+  });
+  const text = await response.text();
+  const isJson = response.headers.get('content-type')?.startsWith('application/json') ?? false;
+  const { status, headers } = response;
+  return { status, headers, text, body: isJson && text !== '' ? JSON.parse(text) : undefined };
+}
+
+/** Calls the admin port and answers its data. Throws for anything but success. */
+export async function admin(
+  service: Service,
+  method: string,
+  path: string,
+  json?: unknown,
+): Promise<ReturnType<typeof JSON.parse>> {
+  const response = await fetch(`${service.adminUrl}${path}`, {
+    method,
+    headers: json === undefined ? {} : { 'content-type': 'application/json' },
+    ...(json === undefined ? {} : { body: JSON.stringify(json) }),
+  });
+  const text = await response.text();
+  if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text}`);
+  return JSON.parse(text).data;
+}

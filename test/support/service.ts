@@ -1,0 +1,128 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+
+/** A real service in processes of its own, for tests that come in over HTTP. */
+export type Service = AsyncDisposable & {
+  /** `http://127.0.0.1:port`, without path. */
+  readonly origin: string;
+  /** `origin` + `/v1`. */
+  readonly api: string;
+  readonly metricsUrl: string;
+  readonly adminUrl: string;
+  /** The processes by name, for tests that stop or kill one. */
+  readonly processes: ReadonlyMap<string, ChildProcess>;
+  /** Everything the processes wrote to standard error so far. */
+  readonly log: () => string;
+};
+
+/** How long a process may take to say that it is ready, in milliseconds. */
+const READY_MS_MAX = 15_000;
+
+type Started = { readonly child: ChildProcess; readonly lines: string[]; readonly log: string[] };
+
+/**
+ * Starts the service on free ports in the topology that `TEST_TOPOLOGY` names: standalone, or edge,
+ * engine and limiter as three processes. `variables` are added to the environment of all.
+ */
+export async function startService(variables: Record<string, string> = {}): Promise<Service> {
+  return process.env['TEST_TOPOLOGY'] === 'processes'
+    ? startProcesses(variables)
+    : startStandalone(variables);
+}
+
+/** Everything in one process. */
+export async function startStandalone(variables: Record<string, string> = {}): Promise<Service> {
+  const started = await start('standalone', variables, /Ctrl-C/);
+  const find = (pattern: RegExp) => match(started.lines, pattern);
+  return serviceOf(
+    { standalone: started },
+    find(/API +(http:\S+)\/v1/),
+    find(/Metrics +(http:\S+)/),
+    find(/Admin +(http:\S+)/),
+  );
+}
+
+/** One edge, one engine and one limiter. */
+export async function startProcesses(variables: Record<string, string> = {}): Promise<Service> {
+  const [limiter, engine] = await Promise.all([
+    start('limiter', { SERVICE_LIMITER_LISTEN: '127.0.0.1:0', ...variables }, /ready/),
+    start('engine', { SERVICE_ENGINE_LISTEN: '127.0.0.1:0', ...variables }, /ready/),
+  ]);
+  const addresses = {
+    SERVICE_LIMITER_ADDRESS: match(limiter.lines, /grpc ([^,\s]+)/),
+    SERVICE_ENGINE_ADDRESS: match(engine.lines, /grpc ([^,\s]+)/),
+  };
+  const edge = await start('edge', { ...addresses, ...variables }, /ready/);
+  return serviceOf(
+    { edge, engine, limiter },
+    match(edge.lines, /api (http:[^,\s]+)\/v1/),
+    match(edge.lines, /metrics (http:[^,\s]+)/),
+    match(limiter.lines, /admin (http:[^,\s]+)/),
+  );
+}
+
+/** Starts one process of the service and waits until a line of its output matches `ready`. */
+export async function start(
+  part: string,
+  variables: Record<string, string>,
+  ready: RegExp,
+): Promise<Started> {
+  const env = {
+    PATH: process.env['PATH'],
+    NODE_V8_COVERAGE: process.env['NODE_V8_COVERAGE'],
+    SERVICE_PORT: '0',
+    SERVICE_METRICS_PORT: '0',
+    SERVICE_ADMIN_PORT: '0',
+    ...variables,
+  };
+  const child = spawn(process.execPath, ['services/main.ts', part], { env });
+  const lines: string[] = [];
+  const log: string[] = [];
+  child.stderr.on('data', (chunk: Buffer) => log.push(chunk.toString()));
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  createInterface({ input: child.stdout }).on('line', (line) => {
+    lines.push(line);
+    if (ready.test(line)) resolve();
+  });
+  child.once('exit', (code) => reject(new Error(`${part} ended with ${code}: ${log.join('')}`)));
+  const timer = setTimeout(() => reject(new Error(`${part} is not ready`)), READY_MS_MAX);
+  await promise.finally(() => clearTimeout(timer));
+  return { child, lines, log };
+}
+
+function serviceOf(
+  started: Record<string, Started>,
+  origin: string,
+  metricsUrl: string,
+  adminUrl: string,
+): Service {
+  const all = Object.entries(started);
+  return {
+    origin,
+    api: `${origin}/v1`,
+    metricsUrl,
+    adminUrl,
+    processes: new Map(all.map(([name, { child }]) => [name, child])),
+    log: () => all.map(([, { log }]) => log.join('')).join(''),
+    async [Symbol.asyncDispose]() {
+      for (const [, { child }] of all) await stop(child);
+    },
+  };
+}
+
+/** Stops a process as an operator would, and waits for its end. */
+async function stop(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const ended = once(child, 'exit');
+  child.kill('SIGTERM');
+  await ended;
+}
+
+function match(lines: readonly string[], pattern: RegExp): string {
+  for (const line of lines) {
+    const found = pattern.exec(line)?.[1];
+    if (found !== undefined) return found;
+  }
+  throw new Error(`no line of the output matches ${pattern}`);
+}

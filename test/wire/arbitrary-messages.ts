@@ -1,0 +1,139 @@
+import * as fc from 'fast-check';
+import { FAULTS, Fault, type FaultCode } from '#fault/fault';
+import { type FaultReason, REASONS } from '#fault/reasons';
+import type { EngineCall, EngineOperation } from '#wire/engine-messages';
+import type { LimiterAnswer, LimiterCall } from '#wire/limiter-messages';
+
+/** A record of arbitraries that compares equal to a plain object. */
+export function record<T>(model: { [Key in keyof T]: fc.Arbitrary<T[Key]> }): fc.Arbitrary<T> {
+  return fc.record(model, { noNullPrototype: true }) as fc.Arbitrary<T>;
+}
+
+const unit = fc.double({ min: 0, max: 1, noNaN: true });
+/** Text of any language, `min` to `max` UTF-16 units long. */
+export const text = (min: number, max: number) =>
+  fc.string({ unit: 'grapheme', minLength: min, maxLength: max / 20 });
+/** A non-empty text that could be an id. */
+export const token = fc.string({ minLength: 1, maxLength: 60 });
+const callId = fc.nat({ max: 2 ** 52 - 1 });
+const offset = fc.nat({ max: Number.MAX_SAFE_INTEGER });
+const page = { limit: fc.integer({ min: 1, max: 1_000 }), offset, isEveryGeneration: fc.boolean() };
+
+const observation = record({
+  mode: fc.nat({ max: 6 }),
+  signal: unit,
+  confidence: unit,
+  contextJson: fc.json({ maxDepth: 2 }).filter((json) => json.length >= 2),
+  timestampMs: fc.option(fc.nat({ max: 8.64e15 }), { nil: undefined }),
+});
+
+const operation: fc.Arbitrary<EngineOperation> = fc.oneof(
+  record({
+    kind: fc.constant('create' as const),
+    name: text(1, 200),
+    description: text(0, 4_000),
+    modeStrengths: fc.array(unit, { minLength: 7, maxLength: 7 }),
+    energyLevel: unit,
+  }),
+  fc.constantFrom(
+    { kind: 'readInstance' } as const,
+    { kind: 'remove' } as const,
+    { kind: 'readSnapshot' } as const,
+    { kind: 'readContract' } as const,
+    { kind: 'reset', mode: 'initial' } as const,
+    { kind: 'reset', mode: 'default' } as const,
+  ),
+  record({
+    kind: fc.constant('rename' as const),
+    name: fc.option(text(0, 200), { nil: undefined }),
+    description: fc.option(text(0, 4_000), { nil: undefined }),
+  }),
+  record({
+    kind: fc.constant('process' as const),
+    observations: fc.array(observation, { minLength: 1, maxLength: 20 }),
+    isBatch: fc.constant(true),
+    isEveryStateWanted: fc.boolean(),
+  }),
+  record({ kind: fc.constant('readHistory' as const), ...page }),
+  record({ kind: fc.constant('readDrift' as const), ...page, isPaged: fc.boolean() }),
+  record({
+    kind: fc.constant('list' as const),
+    limit: fc.integer({ min: 1, max: 100 }),
+    offset,
+    sort: fc.constantFrom('created_at' as const, 'name' as const),
+    order: fc.constantFrom('asc' as const, 'desc' as const),
+  }),
+);
+
+/** Any call that an edge may make of an engine. */
+export const engineCall: fc.Arbitrary<EngineCall> = record({
+  accountId: token,
+  instanceId: token,
+  callId,
+  deadlineAtMs: fc.constant(1_800_000_000_000),
+  idempotency: fc.option(record({ key: token, fingerprint: token }), { nil: undefined }),
+  isReplayOnly: fc.boolean(),
+  ifMatch: fc.option(fc.string({ maxLength: 60 }), { nil: undefined }),
+  operation,
+}).map((call) => (call.operation.kind === 'list' ? { ...call, instanceId: '' } : call));
+
+/** Any call that an edge may make of a limiter. */
+export const limiterCall: fc.Arbitrary<LimiterCall> = fc.oneof(
+  record({
+    kind: fc.constant('admit' as const),
+    accountId: token,
+    keyDigest: token,
+    callId,
+    scope: fc.constantFrom('read' as const, 'full' as const),
+    cycles: fc.nat({ max: 100 }),
+  }),
+  record({
+    kind: fc.constant('settle' as const),
+    accountId: token,
+    callId,
+    cyclesUsed: fc.nat({ max: 100 }),
+  }),
+);
+
+const allowance = record({
+  requestsPerMinute: fc.nat(),
+  requestsRemaining: fc.nat(),
+  windowResetAtS: offset,
+  cyclesPerMonth: offset,
+  cyclesRemaining: offset,
+  monthResetAtS: offset,
+});
+/** Any answer of a limiter. */
+export const limiterAnswer: fc.Arbitrary<LimiterAnswer> = fc.oneof(
+  record({
+    verdict: fc.constantFrom(
+      'admitted' as const,
+      'settled' as const,
+      'read_only_key' as const,
+      'account_suspended' as const,
+      'rate_limited' as const,
+      'quota_exceeded' as const,
+    ),
+    allowance,
+  }),
+  fc.constant({ verdict: 'unknown_key' as const, allowance: undefined }),
+);
+
+/** Any refusal. */
+export const fault = record({
+  code: fc.constantFrom(...(Object.keys(FAULTS) as FaultCode[])),
+  message: text(0, 4_000),
+  reason: fc.option(fc.constantFrom(...(Object.keys(REASONS) as FaultReason[])), {
+    nil: undefined,
+  }),
+  field: fc.option(fc.string({ maxLength: 60 }), { nil: undefined }),
+  retryAfterS: fc.option(fc.nat(), { nil: undefined }),
+  isOutcomeUnknown: fc.boolean(),
+}).map(({ code, message, reason, field, retryAfterS, isOutcomeUnknown }) => {
+  const optional = {
+    ...(reason === undefined ? {} : { reason }),
+    ...(field === undefined ? {} : { field }),
+    ...(retryAfterS === undefined ? {} : { retryAfterS }),
+  };
+  return new Fault(code, message, { ...optional, isOutcomeUnknown });
+});

@@ -1,0 +1,331 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { Fault } from '#fault/fault';
+import { systemClock } from '#platform/clock';
+import * as peers from '#test/wire/wire-peers';
+import { engineReplyOf, engineServerProtocol } from '#wire/engine-codec';
+import { connectEngine } from '#wire/engine-connection';
+import type { EngineAnswer, EngineCall, EngineClient } from '#wire/engine-messages';
+import { engineServer } from '#wire/engine-server';
+import type { CallHandler } from '#wire/frame-server';
+import { frameService } from '#wire/frame-service';
+import {
+  EngineReplyFrame,
+  EngineRequestFrame,
+  EngineService,
+} from '#wire/gen/identity_engine/v1/engine';
+import { serveGrpc } from '#wire/grpc-server';
+import { connectLimiter } from '#wire/limiter-connection';
+import { limiterServer } from '#wire/limiter-server';
+
+const LISTEN = '127.0.0.1:0';
+
+/** An engine whose answers the test gives. */
+function heldEngine() {
+  const held: { call: EngineCall; answer: (body: string) => void }[] = [];
+  const engine: EngineClient = {
+    ask: (call) =>
+      new Promise((resolve) => {
+        held.push({ call, answer: (body) => resolve(peers.engineAnswer(body)) });
+      }),
+  };
+  return { engine, held };
+}
+
+async function served(engine: EngineClient, options: Parameters<typeof engineServer>[1] = {}) {
+  return await serveGrpc({
+    listen: LISTEN,
+    services: [engineServer(engine, options)],
+    stopGraceMs: 100,
+  });
+}
+
+/** The engine's stream with a handler that sees the call's context. */
+function engineWith(handler: CallHandler<EngineCall, EngineAnswer>) {
+  return frameService(
+    {
+      name: 'identity_engine.v1.Engine',
+      exchangePath: EngineService.exchange.path,
+      ask: EngineService.ask,
+      replyOf: engineReplyOf,
+    },
+    {
+      protocol: engineServerProtocol,
+      handler,
+      clock: systemClock,
+      callsAtWorkMax: 100,
+      reportBug: () => undefined,
+    },
+  );
+}
+
+const talking = suite('when an edge and an engine share a stream');
+
+talking('answers given out of order find their calls', async () => {
+  const { engine, held } = heldEngine();
+  await using server = await served(engine);
+  await using edge = connectEngine({ address: server.address });
+  await edge.ready();
+  const asked = Array.from({ length: 500 }, async (_, index) => {
+    const answer = await edge.ask(peers.engineCall({ callId: index }));
+    return peers.bodyOf(answer) === `answer ${index}`;
+  });
+  await peers.eventually('all calls arrive', () => held.length === 500);
+  const shuffled = held.map((value, index) => ({ value, key: (index * 7_919) % 500 }));
+  shuffled.sort((a, b) => a.key - b.key);
+  for (const [turn, { value }] of shuffled.entries()) {
+    value.answer(`answer ${value.call.callId}`);
+    if (turn % 50 === 0) await new Promise((resolve) => setImmediate(resolve));
+  }
+  assert.ok((await Promise.all(asked)).every(Boolean));
+});
+
+talking('answers given at once come in the order of the calls', async () => {
+  await using server = await served({ ask: ({ callId }) => peers.engineAnswer(`${callId}`) });
+  await using edge = connectEngine({ address: server.address });
+  await edge.ready();
+  const order: string[] = [];
+  await Promise.all(
+    Array.from({ length: 100 }, async (_, callId) => {
+      order.push(peers.bodyOf(await edge.ask(peers.engineCall({ callId }))));
+    }),
+  );
+  assert.equal(
+    order,
+    Array.from({ length: 100 }, (_, callId) => `${callId}`),
+  );
+});
+
+talking('the calls of one turn travel in one frame', async () => {
+  const frames: number[] = [];
+  await using server = await peers.rawEngine((stream) => {
+    stream.on('data', (frame: Buffer) => {
+      const { messages } = EngineRequestFrame.decode(frame);
+      frames.push(messages.length);
+      stream.write(peers.replyFrame(...messages.map(({ id }): [number, string] => [id, 'ok'])));
+    });
+  });
+  await using edge = connectEngine({ address: server.address });
+  await edge.ready();
+  await Promise.all(Array.from({ length: 50 }, () => edge.ask(peers.engineCall())));
+  assert.equal(frames, [50]);
+});
+
+talking('the answers of one turn travel in one frame, at once or held', async () => {
+  const { engine, held } = heldEngine();
+  await using server = await served({
+    ask: (call) => (call.isReplayOnly ? peers.engineAnswer('now') : engine.ask(call)),
+  });
+  using edge = peers.rawEdge(server.address);
+  const frames: number[] = [];
+  edge.stream.on('data', (frame: Buffer) => {
+    frames.push(EngineReplyFrame.decode(frame).messages.length);
+  });
+  const requests = (replayOnly: boolean, from: number) =>
+    Array.from({ length: 40 }, (_, id) => peers.wireRequest({ id: from + id, replayOnly }));
+  edge.stream.write(peers.requestFrame(...requests(true, 0)));
+  await peers.eventually('the first frame', () => frames.length === 1);
+  edge.stream.write(peers.requestFrame(...requests(false, 100)));
+  await peers.eventually('the calls are held', () => held.length === 40);
+  for (const { answer } of held) answer('later');
+  await peers.eventually('the second frame', () => frames.length === 2);
+  assert.equal(frames, [40, 40]);
+});
+
+talking(
+  'a fault crosses unchanged and a bug becomes internal, its text staying inside',
+  async () => {
+    const refusal = new Fault('conflict', 'it has moved on', {
+      reason: 'version_mismatch',
+      field: 'If-Match',
+      retryAfterS: 3,
+      isOutcomeUnknown: true,
+    });
+    const bugs: unknown[] = [];
+    const secret = new Error('secret');
+    await using server = await served(
+      {
+        ask({ callId }) {
+          if (callId === 1) throw refusal;
+          if (callId === 2) return Promise.reject(refusal);
+          throw secret;
+        },
+      },
+      { reportBug: (bug) => bugs.push(bug) },
+    );
+    await using edge = connectEngine({ address: server.address });
+    await edge.ready();
+    for (const callId of [1, 2]) {
+      const fault = await peers.faultOf(edge.ask(peers.engineCall({ callId })));
+      for (const field of ['code', 'message', 'reason', 'field', 'retryAfterS'] as const) {
+        assert.is(fault[field], refusal[field]);
+      }
+      assert.is(fault.isOutcomeUnknown, true);
+    }
+    const bug = await peers.faultOf(edge.ask(peers.engineCall({ callId: 3 })));
+    assert.is(bug.code, 'internal');
+    assert.not.match(bug.message, 'secret');
+    assert.equal(bugs, [secret]);
+  },
+);
+
+talking('a call that is not answered in time ends, its outcome unknown', async () => {
+  const { engine, held } = heldEngine();
+  await using server = await served(engine);
+  await using edge = connectEngine({ address: server.address });
+  await edge.ready();
+  const seen: string[] = [];
+  await using watched = connectEngine({
+    address: server.address,
+    observeCall: (seconds, outcome) => seen.push(`${outcome} ${seconds >= 0.05}`),
+  });
+  await watched.ready();
+  const deadlineAtMs = Date.now() + 250;
+  const late = watched.ask(peers.engineCall({ deadlineAtMs }));
+  const verdict = peers.verdictOf(await peers.faultOf(late));
+  assert.is(verdict, 'service_unavailable deadline_exceeded unknown');
+  assert.equal(seen, ['service_unavailable true']);
+  assert.ok(Math.abs((held[0]?.call.deadlineAtMs ?? 0) - deadlineAtMs) < 200);
+  held[0]?.answer('too late');
+  const next = watched.ask(peers.engineCall());
+  await peers.eventually('the next call arrives', () => held.length === 2);
+  held[1]?.answer('in time');
+  assert.is(peers.bodyOf(await next), 'in time');
+});
+
+talking('a deadline that has passed is refused without asking', async () => {
+  const { engine, held } = heldEngine();
+  await using server = await served(engine);
+  await using edge = connectEngine({ address: server.address });
+  await edge.ready();
+  const call = peers.engineCall({ deadlineAtMs: Date.now() - 1 });
+  const verdict = peers.verdictOf(await peers.faultOf(edge.ask(call)));
+  assert.is(verdict, 'service_unavailable deadline_exceeded known');
+  assert.is(held.length, 0);
+});
+
+talking('a call that is given up ends at once and the work hears of it', async () => {
+  let isAborted = false;
+  let atWork = 0;
+  const service = engineWith(
+    (_call, { signal }) =>
+      new Promise((resolve) => {
+        atWork += 1;
+        signal.addEventListener('abort', () => {
+          isAborted = true;
+          resolve(peers.engineAnswer('too late'));
+        });
+      }),
+  );
+  await using server = await serveGrpc({ listen: LISTEN, services: [service], stopGraceMs: 100 });
+  using edge = peers.rawEdge(server.address);
+  const replies: number[] = [];
+  edge.stream.on('data', (frame) => {
+    for (const { id } of EngineReplyFrame.decode(frame).messages) replies.push(id);
+  });
+  await using client = connectEngine({ address: server.address });
+  await client.ready();
+  const controller = new AbortController();
+  const call = peers.faultOf(client.ask(peers.engineCall(), controller.signal));
+  await peers.eventually('the call is at work', () => atWork === 1);
+  controller.abort();
+  const verdict = peers.verdictOf(await call);
+  assert.is(verdict, 'service_unavailable engine_unavailable unknown');
+  await peers.eventually('the work hears of it', () => isAborted);
+  isAborted = false;
+  edge.stream.write(peers.requestFrame(peers.wireRequest({ id: 5 })));
+  edge.stream.write(peers.requestFrame(peers.wireRequest({ id: 5, timeoutMs: 0 })));
+  await peers.eventually('the work hears of it again', () => isAborted);
+  edge.stream.write(peers.requestFrame(peers.wireRequest({ id: 6, operation: undefined })));
+  await peers.eventually('a later call is answered', () => replies.length > 0);
+  assert.equal(replies, [6], 'the reply of a cancelled call is dropped');
+});
+
+talking('a call given up before it is sent is never sent', async () => {
+  const { engine, held } = heldEngine();
+  await using server = await served(engine);
+  await using edge = connectEngine({ address: server.address });
+  await edge.ready();
+  const controller = new AbortController();
+  const call = peers.faultOf(edge.ask(peers.engineCall({ callId: 1 }), controller.signal));
+  controller.abort();
+  const verdict = peers.verdictOf(await call);
+  assert.is(verdict, 'service_unavailable engine_unavailable known');
+  const next = edge.ask(peers.engineCall({ callId: 2 }));
+  await peers.eventually('the next call arrives', () => held.length === 1);
+  assert.is(held[0]?.call.callId, 2);
+  held[0]?.answer('ok');
+  await next;
+});
+
+talking('calls beyond the bound of the client are refused at once', async () => {
+  const { engine, held } = heldEngine();
+  await using server = await served(engine);
+  await using edge = connectEngine({ address: server.address, callsInFlightMax: 4 });
+  await edge.ready();
+  const asked = Array.from({ length: 4 }, () => edge.ask(peers.engineCall()));
+  const verdict = peers.verdictOf(await peers.faultOf(edge.ask(peers.engineCall())));
+  assert.is(verdict, 'service_unavailable overloaded known');
+  await peers.eventually('the others arrive', () => held.length === 4);
+  for (const { answer } of held) answer('ok');
+  await Promise.all(asked);
+});
+
+talking('calls beyond the bound of the server are refused by it', async () => {
+  const { engine, held } = heldEngine();
+  await using server = await served(engine, { callsAtWorkMax: 2 });
+  await using edge = connectEngine({ address: server.address });
+  await edge.ready();
+  const asked = Array.from({ length: 3 }, () => edge.ask(peers.engineCall()));
+  const verdict = peers.verdictOf(await peers.faultOf(Promise.race(asked)));
+  assert.is(verdict, 'service_unavailable overloaded known');
+  for (const { answer } of held) answer('ok');
+  assert.is(
+    (await Promise.allSettled(asked)).filter(({ status }) => status === 'fulfilled').length,
+    2,
+  );
+});
+
+talking('a call or answer that cannot be written harms no other of its frame', async () => {
+  const bugs: unknown[] = [];
+  await using server = await served(
+    {
+      ask: ({ callId }) => ({ ...peers.engineAnswer('ok'), cycles: callId === 2 ? 0.5 : 1 }),
+    },
+    { reportBug: (bug) => bugs.push(bug) },
+  );
+  await using edge = connectEngine({ address: server.address });
+  await edge.ready();
+  const [first, broken, unwritable, last] = await Promise.all([
+    edge.ask(peers.engineCall({ callId: 1 })),
+    peers.faultOf(edge.ask(peers.engineCall({ callId: 2 }))),
+    peers.faultOf(edge.ask(peers.engineCall({ callId: -1 }))),
+    edge.ask(peers.engineCall({ callId: 3 })),
+  ]);
+  assert.is(peers.bodyOf(first), 'ok');
+  assert.is(peers.verdictOf(broken), 'internal undefined unknown');
+  assert.is(peers.verdictOf(unwritable), 'internal undefined known');
+  assert.is(peers.bodyOf(last), 'ok');
+  assert.is(bugs.length, 1);
+});
+
+talking('the limiter is asked and answers in the same way', async () => {
+  const allowance = {
+    requestsPerMinute: 60,
+    requestsRemaining: 59,
+    windowResetAtS: 1_800_000_000,
+    cyclesPerMonth: 5_000_000_000,
+    cyclesRemaining: 4_999_999_999,
+    monthResetAtS: 1_800_000_000,
+  };
+  const service = limiterServer({
+    ask: ({ kind }) => ({ verdict: kind === 'admit' ? 'admitted' : 'settled', allowance }),
+  });
+  await using server = await serveGrpc({ listen: LISTEN, services: [service], stopGraceMs: 100 });
+  await using limiter = connectLimiter({ address: server.address });
+  await limiter.ready();
+  const settle = { kind: 'settle', accountId: 'a', callId: 2 ** 52 - 1, cyclesUsed: 1 } as const;
+  assert.equal(await limiter.ask(settle), { verdict: 'settled', allowance });
+});
+
+talking.run();
