@@ -16,8 +16,8 @@ export async function captureAnswer(server: Server, folder: string): Promise<Cap
     context: { channel: 'chat', turn: 1 },
     timestamp: new Date(server.plan.nextS * 1_000).toISOString(),
   };
-  const [id] = server.plan.ids;
-  const path = `/v1/instances/${id}/process`;
+  const [instance] = server.plan.instances;
+  const path = `/v1/instances/${instance?.id}/process`;
   const answer = await caller.send({ method: 'POST', path, body: JSON.stringify(observation) });
   server.plan.use(1);
   const text = JSON.stringify(readProcessAnswer(answer));

@@ -1,5 +1,5 @@
-import { access } from 'node:fs/promises';
-import { Child, environment } from '#bench/child';
+import { basename } from 'node:path';
+import { Child, environment, run } from '#bench/child';
 import { freePorts } from '#bench/free-ports';
 import { HttpCaller } from '#bench/http-caller';
 import { at } from '#bench/process-answer';
@@ -9,17 +9,26 @@ import { untilAnswered } from '#bench/readiness';
 export type ColdStart = { readonly command: string; readonly ms: readonly number[] };
 
 /** Cold starts of the standalone service: Node alone, and as a user types it. */
-export async function measureColdStart(times: number): Promise<ColdStart[]> {
+export async function measureColdStart(
+  times: number,
+  tell: (line: string) => void,
+): Promise<ColdStart[]> {
+  tell('cold starts');
   const node = {
     command: 'node services/main.ts standalone',
     ms: await startsOf(nodeStart, times),
   };
-  const hasMakefile = await access('Makefile').then(
-    () => true,
-    () => false,
-  );
-  if (!hasMakefile) return [node];
+  if (await wouldInstall()) {
+    tell('make run is left out: it would install dependencies first');
+    return [node];
+  }
   return [node, { command: 'make run', ms: await startsOf(makeStart, times) }];
+}
+
+/** Whether `make run` would do more than start the service: the target is for installed dependencies. */
+async function wouldInstall(): Promise<boolean> {
+  const dryRun = { name: 'make', program: 'make', args: ['--dry-run', 'run'], env: environment() };
+  return (await run(dryRun)).includes('npm ci');
 }
 
 type Start = { readonly program: string; readonly args: readonly string[] };
@@ -37,7 +46,7 @@ async function once(start: Start): Promise<number> {
   const [api = 0, metrics = 0, admin = 0] = await freePorts(3);
   const startedMs = performance.now();
   await using child = new Child({
-    name: start.args.join(' '),
+    name: `${basename(start.program)} ${start.args.join(' ')}`,
     ...start,
     env: environment({
       SERVICE_PORT: `${api}`,

@@ -28,6 +28,13 @@ declare module 'k6/options' {
 }
 
 declare const __ENV: {
-  readonly [Name in 'ADDRESS' | 'KEY' | 'IDS' | 'FIRST_S' | 'RATE' | 'SECONDS']?: string;
+  readonly [Name in
+    | 'ADDRESS'
+    | 'FIRST_S'
+    | 'INSTANCES'
+    | 'KEY'
+    | 'RATE'
+    | 'SECONDS'
+    | 'STEP_S']?: string;
 };
 declare function open(path: string): string;

@@ -25,8 +25,7 @@ async function measureAll(options: Options): Promise<void> {
   const tools = { wrk: await findWrk(), k6: parts.has('open') ? await findK6(tell) : undefined };
   const circumstances = await describeRun(tools);
   const load = await measureLoad(tools, options, tell);
-  if (parts.has('cold')) tell('cold starts');
-  const coldStarts = parts.has('cold') ? await measureColdStart(options.coldStarts) : [];
+  const coldStarts = parts.has('cold') ? await measureColdStart(options.coldStarts, tell) : [];
   const memoryRun = { instances: options.memoryInstances, idleS: options.memoryIdleS };
   const memory = parts.has('memory') ? await measureMemory(memoryRun, tell) : undefined;
   const command = ['node', 'bench/main.ts', ...process.argv.slice(2)].join(' ');

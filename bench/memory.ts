@@ -5,6 +5,9 @@ import { Inspector, type MemoryUse } from '#bench/inspector';
 import { at } from '#bench/process-answer';
 import { type Service, startStandalone } from '#bench/service';
 
+/** Instances made before the first measurement, so that code and tables are counted in it. */
+const WARM_UP_INSTANCES = 1_000;
+
 /** How many instances are made, and how long nothing is sent before they count as idle, in s. */
 export type MemoryRun = { readonly instances: number; readonly idleS: number };
 
@@ -50,7 +53,8 @@ export async function measureMemory(
     return use.liveBytes;
   };
 
-  const empty = await stage('started, no instance');
+  await observeEach(caller, await create(caller, WARM_UP_INSTANCES), 1);
+  const empty = await stage(`warm, ${WARM_UP_INSTANCES} instances`);
   const ids = await create(caller, run.instances);
   await stage('created');
   await observeEach(caller, ids, 1);

@@ -3,38 +3,46 @@ import { writeFile } from 'node:fs/promises';
 /** Instances that a run spreads its requests over. Enough that no two requests of one meet. */
 export const INSTANCES = 1_000;
 
-/** How far back the first observation lies, in s: 200 days, more seconds than any run needs. */
+/** Seconds from an instance's observation to its next: the model's usual agent (model 0). */
+export const STEP_S = 60;
+
+/** How far back the first observation lies, in s: 200 days, many times what a run needs. */
 const PAST_S = 200 * 86_400;
+
+/** An instance to be observed, and how strong each of its seven modes usually is. */
+export type PlannedInstance = { readonly id: string; readonly modeStrengths: readonly number[] };
 
 /**
  * The instances of one server and how far their observations' timestamps have come.
  *
- * Every run takes the instances in turns and adds one second with every turn, so that no
- * observation is throttled (spec 8.3); the next run starts after the last second used.
+ * Every run takes the instances in turns and adds `STEP_S` with every turn, so that no observation
+ * is throttled (spec 8.3); the next run starts after the last second used.
  */
 export class ObservationPlan {
-  readonly ids: readonly string[];
+  readonly instances: readonly PlannedInstance[];
   readonly key: string;
-  /** A file with one instance id a line, for wrk and k6. */
+  /** A file with an instance id and its mode strengths a line, for wrk and k6. */
   readonly file: string;
   #nextS = Math.floor(Date.now() / 1_000) - PAST_S;
 
-  private constructor(ids: readonly string[], key: string, file: string) {
-    this.ids = ids;
+  private constructor(instances: readonly PlannedInstance[], key: string, file: string) {
+    this.instances = instances;
     this.key = key;
     this.file = file;
   }
 
   /** A plan for these instances, its file written to `folder` under the server's name. */
   static async write(options: {
-    ids: readonly string[];
+    instances: readonly PlannedInstance[];
     key: string;
     folder: string;
     name: string;
   }): Promise<ObservationPlan> {
+    const { instances, key } = options;
     const file = `${options.folder}/${options.name}.txt`;
-    await writeFile(file, `${options.ids.join('\n')}\n`);
-    return new ObservationPlan(options.ids, options.key, file);
+    const lines = instances.map(({ id, modeStrengths }) => `${id} ${modeStrengths.join(' ')}\n`);
+    await writeFile(file, lines.join(''));
+    return new ObservationPlan(instances, key, file);
   }
 
   /** The first timestamp that no run has used, in Unix seconds. */
@@ -44,6 +52,6 @@ export class ObservationPlan {
 
   /** Notes that a run has sent at most this many requests from `nextS` on. */
   use(requests: number): void {
-    this.#nextS += Math.ceil(requests / this.ids.length) + 1;
+    this.#nextS += (Math.ceil(requests / this.instances.length) + 1) * STEP_S;
   }
 }

@@ -3,7 +3,7 @@ import { post } from 'k6/http';
 import type { Options } from 'k6/options';
 
 // The open model: requests start at a fixed rate whatever the answers do, as independent agents
-// would. Run by open-model.ts, which gives address, key, instance ids, first second and rate.
+// would. Run by open-model.ts, which gives address, key, instances, times and rate.
 
 const MODES = [
   'PERCEPTION',
@@ -29,9 +29,11 @@ const headers = {
   authorization: `Bearer ${__ENV.KEY}`,
   'content-type': 'application/json',
 };
-const ids = open(__ENV.IDS ?? '')
+const stepS = Number(__ENV.STEP_S);
+const instances = open(__ENV.INSTANCES ?? '')
   .trim()
-  .split('\n');
+  .split('\n')
+  .map((line) => line.split(' '));
 
 /** One stream of arrivals at a fixed rate. */
 export const options: Options = {
@@ -52,19 +54,22 @@ export const options: Options = {
   thresholds: { 'http_req_duration{phase:measured}': ['max>=0'] },
 };
 
-/** One observation. The instances take turns, and every turn is one second later (spec 8.3). */
+/** One observation, near what the agent usually is. The instances take turns, as in process.lua. */
 export function observe(): void {
   const n = scenario.iterationInTest;
-  const second = firstS + Math.floor(n / ids.length);
+  const [id = '', ...strengths] = instances[n % instances.length] ?? [];
+  const second = firstS + Math.floor(n / instances.length) * stepS;
+  const mode = n % MODES.length;
+  const signal = Number(strengths[mode]) + ((n % 5) - 2) * 0.04;
   const body = {
-    mode_target: MODES[n % MODES.length],
-    signal_strength: 0.3 + (n % 5) * 0.07,
+    mode_target: MODES[mode],
+    signal_strength: Math.min(1, Math.max(0, signal)),
     confidence: 0.6 + (n % 4) * 0.1,
     context: { channel: 'chat', turn: n % 101 },
     timestamp: new Date(second * 1_000).toISOString(),
   };
-  const url = `${address}/v1/instances/${ids[n % ids.length]}/process`;
   const phase = n < rate * WARM_UP_S ? 'warm-up' : 'measured';
+  const url = `${address}/v1/instances/${id}/process`;
   post(url, JSON.stringify(body), { headers, tags: { name: 'process', phase } });
 }
 

@@ -1,4 +1,5 @@
 import { Child, environment } from '#bench/child';
+import { STEP_S } from '#bench/observation-plan';
 import { at } from '#bench/process-answer';
 import { problemOf } from '#bench/proof';
 import type { Server } from '#bench/servers';
@@ -48,8 +49,9 @@ async function send(k6: string, server: Server, run: OpenRun): Promise<unknown> 
     env: environment({
       ADDRESS: server.address,
       KEY: plan.key,
-      IDS: plan.file,
+      INSTANCES: plan.file,
       FIRST_S: `${plan.nextS}`,
+      STEP_S: `${STEP_S}`,
       RATE: `${run.requestsPerS}`,
       SECONDS: `${run.seconds}`,
     }),

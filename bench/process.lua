@@ -1,13 +1,12 @@
 -- One observation per request for wrk: POST /v1/instances/{id}/process.
 --
--- The instances take turns, and the caller's timestamp grows by one second with every turn, so that
--- each instance sees its observations at least 1 s apart (spec 8.3). An instance's next request is
--- a whole turn of about 1,000 requests away; the run's check of throttled answers proves that no
--- two of them overtook each other.
+-- The instances take turns, and the caller's timestamp grows with every turn, so that no instance
+-- is observed too often (spec 8.3). An instance's next request is a whole turn of about 1,000
+-- requests away; the run's check of throttled answers proves that no two of them overtook.
 --
 -- A request is three pieces joined: everything up to the body's length (per instance), the
--- observation (101 prepared ones; 101 is coprime to the number of instances, so that every
--- instance meets every observation), the timestamp (formatted once a turn).
+-- observation (101 prepared ones per personality; 101 is coprime to the number of instances, so
+-- that every instance meets every observation), the timestamp (formatted once a turn).
 
 local MODES = {
   'PERCEPTION', 'EXPLORATION', 'ORDER', 'ASSERTION', 'CONNECTION', 'IDENTITY', 'STRESS_RESPONSE',
@@ -15,32 +14,52 @@ local MODES = {
 local VARIANTS = 101
 local TIME_BYTES = 20 -- 2026-01-01T00:00:00Z
 
-local heads, observations = {}, {}
-local instance, variant, second, ending = 0, 0, 0, ''
+local heads, personalities = {}, {}
+local instance, variant, second, step, ending = 0, 0, 0, 0, ''
 
--- args: file with one instance id a line, API key, first timestamp in Unix seconds
+-- The observations of an agent that mostly behaves as it is: a signal near its own strength of the
+-- mode, and every 20th one far off.
+local function observationsOf(strengths)
+  local observations = {}
+  for v = 0, VARIANTS - 1 do
+    local mode = v % #MODES + 1
+    local usual = tonumber(strengths[mode])
+    local signal = v % 20 == 19 and 1 - usual or usual + (v % 5 - 2) * 0.04
+    local body = string.format(
+      '{"mode_target":"%s","signal_strength":%.2f,"confidence":%.2f,'
+        .. '"context":{"channel":"chat","turn":%d},"timestamp":"',
+      MODES[mode], math.min(1, math.max(0, signal)), 0.6 + v % 4 * 0.1, v)
+    observations[v + 1] = (#body + TIME_BYTES + 2) .. '\r\n\r\n' .. body
+  end
+  return observations
+end
+
+-- args: file with an instance id and its seven mode strengths a line, API key, first timestamp in
+-- Unix seconds, seconds from one turn to the next
 function init(args)
-  for id in io.lines(args[1]) do
+  local known = {}
+  for line in io.lines(args[1]) do
+    local id, profile = line:match('^(%S+) (.+)$')
+    if known[profile] == nil then
+      local strengths = {}
+      for strength in profile:gmatch('%S+') do strengths[#strengths + 1] = strength end
+      known[profile] = observationsOf(strengths)
+    end
+    personalities[#personalities + 1] = known[profile]
     heads[#heads + 1] = 'POST /v1/instances/' .. id .. '/process HTTP/1.1\r\nHost: ' .. wrk.host
       .. '\r\nAuthorization: Bearer ' .. args[2]
       .. '\r\nContent-Type: application/json\r\nContent-Length: '
   end
-  for v = 0, VARIANTS - 1 do
-    local body = string.format(
-      '{"mode_target":"%s","signal_strength":%.2f,"confidence":%.2f,'
-        .. '"context":{"channel":"chat","turn":%d},"timestamp":"',
-      MODES[v % #MODES + 1], 0.3 + v % 5 * 0.07, 0.6 + v % 4 * 0.1, v)
-    observations[#observations + 1] = (#body + TIME_BYTES + 2) .. '\r\n\r\n' .. body
-  end
-  second = tonumber(args[3]) - 1
+  step = tonumber(args[4])
+  second = tonumber(args[3]) - step
 end
 
 function request()
   if instance == 0 then
-    second = second + 1
+    second = second + step
     ending = os.date('!%Y-%m-%dT%H:%M:%SZ', second) .. '"}'
   end
-  local text = heads[instance + 1] .. observations[variant + 1] .. ending
+  local text = heads[instance + 1] .. personalities[instance + 1][variant + 1] .. ending
   instance = (instance + 1) % #heads
   variant = (variant + 1) % VARIANTS
   return text

@@ -125,18 +125,19 @@ function problemsOf(rounds: readonly Round[]): string[] {
 
 function openOf(open: readonly OpenRow[]): string {
   if (open.length === 0) return '';
-  const rows = open.map(({ label, requestsPerS, result }) => {
+  const rows = open.map(({ label, requestsPerS, result, attempts }) => {
     const { p50Ms, p99Ms, maxMs, problem } = result;
     const figures =
       problem === undefined
         ? [p50Ms, p99Ms, maxMs].map((ms) => numberText(ms, 2))
         : [`void: ${problem}`, '', ''];
-    return [`(${label})`, numberText(requestsPerS, 0), ...figures];
+    return [`(${label})`, numberText(requestsPerS, 0), ...figures, `${attempts}`];
   });
   const note =
     'Requests start at a fixed rate, whatever the answers do (k6, constant arrival rate). The ' +
-    'latencies hold what k6 itself takes on the same cores.';
-  const table = tableOf(['', 'requests/s', 'p50 ms', 'p99 ms', 'longest ms'], rows);
+    'latencies hold what k6 itself takes on the same cores. A run with a dropped or wrong request ' +
+    'is void and repeated once.';
+  const table = tableOf(['', 'requests/s', 'p50 ms', 'p99 ms', 'longest ms', 'attempts'], rows);
   return `## Open model\n\n${note}\n\n${table}`;
 }
 

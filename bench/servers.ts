@@ -2,9 +2,10 @@ import { Child, environment } from '#bench/child';
 import { freePorts } from '#bench/free-ports';
 import { HttpCaller } from '#bench/http-caller';
 import { INSTANCES, ObservationPlan } from '#bench/observation-plan';
-import { at } from '#bench/process-answer';
+import { at, isObject, type JsonObject } from '#bench/process-answer';
 import { untilAnswered } from '#bench/readiness';
 import type { Service } from '#bench/service';
+import { MODE_KEYS } from '#identity/modes';
 
 /** The four servers that are compared, by the letters of the report. */
 export const LABELS = ['a', 'c', 's', 'p'] as const;
@@ -49,12 +50,12 @@ export async function startReference(
   const address = `http://127.0.0.1:${port}`;
   await untilAnswered(child, () => fetch(address));
   // Nobody knows these instances, and nobody looks: a reference has no state.
-  const ids = Array.from(
-    { length: INSTANCES },
-    (_, i) => `inst_${i.toString(16).padStart(16, '0')}`,
-  );
+  const instances = Array.from({ length: INSTANCES }, (_, i) => ({
+    id: `inst_${i.toString(16).padStart(16, '0')}`,
+    modeStrengths: new Array<number>(7).fill(0.5),
+  }));
   const key = `svc_sk_${'0'.repeat(50)}`;
-  const plan = await ObservationPlan.write({ ids, key, folder: files.folder, name: label });
+  const plan = await ObservationPlan.write({ instances, key, folder: files.folder, name: label });
   const opened = opening.move();
   const service = undefined;
   return {
@@ -75,22 +76,27 @@ export async function prepareService(
 ): Promise<Server> {
   using caller = new HttpCaller(service.address, service.key);
   const profiles = await modeProfiles(caller);
+  const profileOf = (i: number) => profiles[i % profiles.length] ?? {};
   const ids = await caller.sendAll(
     INSTANCES,
     (i) => {
-      const config = { mode_strengths: profiles[i % profiles.length] };
+      const config = { mode_strengths: profileOf(i) };
       const body = JSON.stringify({ name: `bench ${i}`, initial_config: config });
       return { method: 'POST', path: '/v1/instances', body };
     },
     (answer) => String(at(answer, ['data', 'id'])),
   );
-  const plan = await ObservationPlan.write({ ids, key: service.key, folder, name: label });
+  const instances = ids.map((id, i) => {
+    const modeStrengths = MODE_KEYS.map((mode) => Number(profileOf(i)[mode]));
+    return { id, modeStrengths };
+  });
+  const plan = await ObservationPlan.write({ instances, key: service.key, folder, name: label });
   return { label, address: service.address, processes: service.processes, plan, service };
 }
 
 /** The personas' mode profiles: starting points that callers really use (spec 2.8). */
-async function modeProfiles(caller: HttpCaller): Promise<unknown[]> {
+async function modeProfiles(caller: HttpCaller): Promise<JsonObject[]> {
   const personas = at(await caller.send({ method: 'GET', path: '/v1/personas' }), ['data']);
   if (!Array.isArray(personas)) throw new Error('GET /v1/personas gave no list');
-  return personas.map((persona) => at(persona, ['mode_profile']));
+  return personas.map((persona) => at(persona, ['mode_profile'])).filter(isObject);
 }

@@ -1,5 +1,6 @@
 import { Child, environment } from '#bench/child';
 import { cpuMicros } from '#bench/cpu-time';
+import { STEP_S } from '#bench/observation-plan';
 import { problemOf } from '#bench/proof';
 import type { Server } from '#bench/servers';
 
@@ -65,7 +66,7 @@ async function send(wrk: string, server: Server, run: ClosedRun): Promise<WrkSum
   await using child = new Child({
     name: 'wrk',
     program: wrk,
-    args: [...load, server.address, '--', plan.file, plan.key, `${plan.nextS}`],
+    args: [...load, server.address, '--', plan.file, plan.key, `${plan.nextS}`, `${STEP_S}`],
     env: environment(),
   });
   await child.ended();

@@ -1,8 +1,5 @@
-/** The tiers of spec 8.1. Enterprise is agreed, not bought (decision 28). */
-export const PLANS = ['free', 'indie', 'pro', 'enterprise'] as const;
-
-/** One of the tiers of spec 8.1. */
-export type Plan = (typeof PLANS)[number];
+/** One of the tiers of spec 8.1. Enterprise is agreed, not bought (decision 28). */
+export type Plan = 'free' | 'indie' | 'pro' | 'enterprise';
 
 /** What a plan allows. */
 export type Limits = {

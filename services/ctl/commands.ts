@@ -14,7 +14,7 @@ import {
 export type Options = Readonly<Record<string, string>>;
 
 /** What the command line said, by option. */
-export type Values = {
+type Values = {
   readonly plan?: string | undefined;
   readonly scope?: string | undefined;
   readonly expires?: string | undefined;

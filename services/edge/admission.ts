@@ -30,8 +30,6 @@ export type AdmissionCall = {
 export type Admitted = {
   readonly headers: Headers;
   readonly refusal: Fault | undefined;
-  /** Whether an earlier try of the same call still holds its reservation (architecture 4). */
-  readonly isJoined: boolean;
 };
 
 /**
@@ -81,7 +79,7 @@ export class Admission {
     this.#remember(accountId, allowance);
     const nowMs = this.#clock.wallMs();
     const refusal = refusalOf(verdict, allowance, nowMs);
-    return { headers: limitHeaders(allowance, nowMs), refusal, isJoined: answer.isJoined ?? false };
+    return { headers: limitHeaders(allowance, nowMs), refusal };
   }
 
   /**
@@ -108,7 +106,7 @@ export class Admission {
 
   #unknown(): Admitted {
     const headers = unknownHeaders(this.#clock.wallMs());
-    return { headers, refusal: unauthorized('the API key is not valid'), isJoined: false };
+    return { headers, refusal: unauthorized('the API key is not valid') };
   }
 
   #unsure(accountId: string, cause: Fault): Admitted {
@@ -119,7 +117,7 @@ export class Admission {
       retryAfterS: UNSURE_RESET_S,
       cause,
     });
-    return { headers, refusal, isJoined: false };
+    return { headers, refusal };
   }
 
   #remember(accountId: string, allowance: Allowance): void {

@@ -1,45 +1,81 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
-import { rawFaultReply } from '#edge/fault-reply';
+import type { Duplex } from 'node:stream';
+import { anonymousReply, rawFaultReply } from '#edge/fault-reply';
 import { requestIdFrom } from '#edge/request-id';
-import { type Fault, invalid } from '#fault/fault';
+import { Fault, invalid } from '#fault/fault';
 import type { Clock } from '#platform/clock';
 
 /**
+ * How long a sender of broken requests has to read its answer before the connection is cut, in
+ * milliseconds: cutting at once would take back an answer that is still on its way.
+ */
+const LINGER_MS = 1_000;
+
+/**
  * Requests that Node or Fastify refuse before any hook runs: they get our envelope and headers all
- * the same (attacks, "hardening recipe").
+ * the same (attacks, "hardening recipe"), and in their turn: an answer never overtakes those of
+ * earlier requests on the same connection.
  */
 export function brokenHttp(clock: Clock) {
+  /** The newest answer of each connection, where the requests before the broken one are known from. */
+  const newest = new WeakMap<Duplex, ServerResponse>();
+  const broken = new WeakSet<Duplex>();
   const raw = (fault: Fault) => rawFaultReply(fault, requestIdFrom(undefined), clock.wallMs());
+
+  function respond(request: IncomingMessage, response: ServerResponse, fault: Fault): void {
+    const requestId = requestIdFrom(request.headers['x-request-id']);
+    const { status, headers, body } = anonymousReply(fault, requestId, clock.wallMs());
+    response.writeHead(status, headers).end(body);
+  }
+
   return {
     /** For sockets whose bytes are no request: malformed, timed out, headers too large. */
-    clientErrorHandler(error: Error & { code?: string }, socket: Socket): void {
-      if (error.code === 'ECONNRESET' || !socket.writable) {
+    clientErrorHandler(error: Error & { code?: string }, socket: Duplex): void {
+      if (error.code === 'ECONNRESET') socket.destroy();
+      if (socket.destroyed || broken.has(socket)) return;
+      broken.add(socket);
+      const fault = faultOfParser(error.code);
+      const last = newest.get(socket);
+      if (last === undefined || (last.req.complete && last.writableFinished)) {
+        hangUp(socket, raw(fault));
+      } else if (last.req.complete) {
+        last.once('finish', () => hangUp(socket, raw(fault)));
+      } else if (last.headersSent) {
+        // It was answered before its body had come; there is nothing to add.
         socket.destroy();
-        return;
+      } else {
+        // Whoever reads the body refuses the request in the usual way.
+        last.once('finish', () => hangUp(socket, ''));
+        last.req.emit('error', fault);
       }
-      socket.end(raw(faultOfParser(error.code)));
     },
     /** For URLs that no router can read. */
     frameworkErrors(
       error: { code: string },
-      _request: unknown,
+      request: { raw: IncomingMessage },
       reply: { raw: ServerResponse },
     ): void {
-      endRaw(reply.raw, raw(faultOfRouter(error.code)));
+      respond(request.raw, reply.raw, faultOfRouter(error.code));
     },
-    /** For an `Expect` header other than `100-continue`. */
-    watchExpectations(server: Server): void {
-      server.on('checkExpectation', (_request: IncomingMessage, response: ServerResponse) => {
+    /** For what Node does not pass on as a request, and to know which answers are under way. */
+    watch(server: Server): void {
+      server.on('request', (request, response) => newest.set(request.socket, response));
+      server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
+        newest.set(request.socket, response);
         const text = 'no expectation but 100-continue is met';
-        endRaw(response, raw(invalid('expectation_failed', 'Expect', text)));
+        respond(request, response, invalid('expectation_failed', 'Expect', text));
+      });
+      server.on('connect', (_request, socket) => {
+        hangUp(socket, raw(new Fault('not_found', 'this is no proxy')));
       });
     },
   };
 }
 
-function endRaw(response: ServerResponse, bytes: string): void {
-  response.socket?.end(bytes);
+/** Says a last word and cuts the connection, once it may have been read. */
+function hangUp(socket: Duplex, lastWords: string): void {
+  if (socket.writable) socket.end(lastWords);
+  setTimeout(() => socket.destroy(), LINGER_MS).unref();
 }
 
 function faultOfParser(code: string | undefined): Fault {

@@ -5,6 +5,12 @@ import { FAULTS, type Fault } from '#fault/fault';
 /** Seconds to wait where a 503 says nothing else: it was refused before anything happened. */
 const RETRY_AFTER_S = 1;
 
+/** What keeps browsers from guessing and caches from sharing; on every answer of the API. */
+export const SAFETY_HEADERS = {
+  'x-content-type-options': 'nosniff',
+  'cache-control': 'private, no-cache',
+} as const;
+
 /** A refusal as an HTTP answer: the only place where a Fault becomes one (spec 7). */
 export type FaultReply = {
   readonly status: number;
@@ -41,19 +47,25 @@ function detailsOf(fault: Fault, requestId: string) {
 }
 
 /**
- * The same refusal as raw bytes, for requests so broken that Node hands over only the socket.
- * Carries envelope and limit headers like every other answer (limiter-headers).
+ * A refusal with everything that an answer carries, for requests that no hook sees: the caller is
+ * unknown (limiter-headers).
  */
-export function rawFaultReply(fault: Fault, requestId: string, nowMs: number): string {
+export function anonymousReply(fault: Fault, requestId: string, nowMs: number): FaultReply {
   const { status, headers, body } = faultReply(fault, requestId);
   const all = {
     ...headers,
     ...unknownHeaders(nowMs),
+    ...SAFETY_HEADERS,
     'x-request-id': requestId,
-    date: new Date(nowMs).toUTCString(),
-    connection: 'close',
     'content-length': Buffer.byteLength(body),
   };
+  return { status, headers: all, body };
+}
+
+/** The same as raw bytes, for requests so broken that Node hands over only the socket. */
+export function rawFaultReply(fault: Fault, requestId: string, nowMs: number): string {
+  const { status, headers, body } = anonymousReply(fault, requestId, nowMs);
+  const all = { ...headers, date: new Date(nowMs).toUTCString(), connection: 'close' };
   const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}`);
   return `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\n${lines.join('\r\n')}\r\n\r\n${body}`;
 }

@@ -52,9 +52,10 @@ function reasonOf(issue: Issue): FaultReason {
   }
 }
 
-function typeReasonOf(issue: Issue): FaultReason {
-  if (issue.input === undefined) return 'missing_field';
-  return typeof issue.input === 'number' ? 'out_of_range' : 'wrong_type';
+/** The one number that a schema of numbers takes for another type is one too large, such as 1e999. */
+function typeReasonOf({ expected, input }: z.core.$ZodIssueInvalidType): FaultReason {
+  if (input === undefined) return 'missing_field';
+  return expected === 'number' && typeof input === 'number' ? 'out_of_range' : 'wrong_type';
 }
 
 /** `observations[3].timestamp`: the way one would write it in code. */

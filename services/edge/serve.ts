@@ -58,11 +58,10 @@ export async function serve(
   }
   try {
     const answered = await perform(plan, call, request, ports, false);
-    const used = answered.isReplayed && admitted.isJoined ? call.cycles : answered.cycles;
     const headers =
       call.cycles === 0
         ? admitted.headers
-        : await ports.admission.settle(call, used, admitted.headers);
+        : await ports.admission.settle(call, answered.cycles, admitted.headers);
     answer(operation, request, reply, answered, headers, ports);
   } catch (error) {
     const fault = toFault(error);

@@ -1,6 +1,6 @@
 import { etagOf } from '#engine/etag';
 import type { InstanceState } from '#engine/instance-state';
-import { contractJson, driftJson, snapshotJson } from '#engine/report-json';
+import { contractJson, reportJson, snapshotJson } from '#engine/report-json';
 import { STRESS_STATES } from '#identity/ladder';
 import { newReport, type Report, readReport } from '#identity/report';
 import type { State } from '#identity/state';
@@ -27,12 +27,7 @@ export function rounded(value: number): number {
 
 /** The object that process, batch and every intermediate state answer. Source: spec 4.2. */
 export function processedJson(instanceId: string, report: Report): string {
-  return `{${processedFields(instanceId, report)}}`;
-}
-
-function processedFields(instanceId: string, report: Report): string {
-  const snapshot = snapshotJson(instanceId, report);
-  return `"snapshot":${snapshot},"contract":${contractJson(report)},"drift":${driftJson(report)}`;
+  return reportJson(instanceId, report);
 }
 
 /** Answer of a processed observation. */

@@ -20,6 +20,7 @@ export const ACTIONS = [
   'defer',
   'withdraw',
 ] as const;
+/** One word of that vocabulary. */
 export type Action = (typeof ACTIONS)[number];
 
 const STABILIZE = ACTIONS.indexOf('stabilize');

@@ -7,7 +7,7 @@ import { MODE_KEYS } from '#identity/modes';
 export type Verdict = 'ok' | 'caution' | 'invalid';
 
 /** What makes a protocol doubtful. Source: model 6. */
-export type QualityFlag =
+type QualityFlag =
   | 'inconsistent'
   | 'acquiescence'
   | 'straightlining'
@@ -41,7 +41,7 @@ const RANDOM_VARIANCE = 2;
 /** The middle of the scale, which acquiescence is measured from. */
 const MIDDLE = (ANSWER_MIN + ANSWER_MAX) / 2;
 
-/** Signs that cast doubt on the answers themselves; two of them void a protocol. Source: model 6. */
+/** Signs that cast doubt on the answers themselves; two of them void a protocol. Model 6. */
 const GRAVE: readonly QualityFlag[] = ['inconsistent', 'straightlining', 'low_variability'];
 const GRAVE_MAX = 1;
 

@@ -10,7 +10,7 @@ export type InvalidAnswers =
   | { kind: 'invalid'; reason: 'too_few_answers'; field: string; mode: ModeKey };
 
 /** What can be wrong with a single answer. */
-export type AnswerFault = 'unknown_question' | 'duplicate_question' | 'out_of_range';
+type AnswerFault = 'unknown_question' | 'duplicate_question' | 'out_of_range';
 
 /** An answered item. */
 export type MarkedItem = { item: InventoryItem; value: number };

@@ -4,7 +4,7 @@ import { MODE_COUNT } from '#identity/modes';
 /** Within-person standard deviation per mode, as a share of the range [0, 1]. Source: model 2.6. */
 export const SIGMA = Float64Array.of(0.18, 0.2, 0.18, 0.2, 0.18, 0.16, 0.2);
 
-/** How modes move together within a person, a labelled design prior, row by row. Source: model 2.6. */
+/** How modes move together within a person, a labelled design prior, row by row. Model 2.6. */
 export const CORRELATION = Float64Array.of(
   ...[1.0, 0.15, 0.2, -0.1, 0.15, 0.1, 0.0],
   ...[0.15, 1.0, -0.3, 0.25, 0.1, -0.1, -0.2],

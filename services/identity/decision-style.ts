@@ -2,10 +2,13 @@ import { at } from '#identity/at';
 import type { Snapshot } from '#identity/snapshot';
 import { OFFSET, type State } from '#identity/state';
 
-/** Closed enumerations of the four fields, in rising order; `paused` stands apart. Model 4. */
+/** How fast it moves, in rising order like all four; `paused` stands apart. Source: model 4. */
 export const TEMPOS = ['slow', 'measured', 'brisk', 'rapid', 'paused'] as const;
+/** How much is ventured. Source: model 4. */
 export const RISKS = ['avoidant', 'cautious', 'balanced', 'bold'] as const;
+/** How much is shown. Source: model 4. */
 export const EXPRESSIVENESSES = ['minimal', 'low', 'medium', 'high'] as const;
+/** How much evidence is wanted before committing. Source: model 4. */
 export const COMMITMENTS = ['low', 'medium', 'high', 'very_high'] as const;
 
 /** Stress from which behaviour shows pressure. Source: model 4. */

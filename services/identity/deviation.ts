@@ -58,7 +58,7 @@ export function newDeviation(): Deviation {
   };
 }
 
-/** Fills `into` with what the last cycle of `state`, seen as `snapshot`, found. Source: model 3.6. */
+/** Fills `into` with what the last cycle of `state`, seen as `snapshot`, found. Model 3.6. */
 export function readDeviation(state: State, snapshot: Snapshot, into: Deviation): void {
   const { departures } = into;
   for (let mode = 0; mode < MODE_COUNT; mode++) {

@@ -6,11 +6,12 @@ import { OFFSET, type State } from '#identity/state';
 
 /** Drift levels in rising order. Source: decision 16. */
 export const DRIFT_LEVELS = ['D0', 'D1', 'D2', 'D3'] as const;
-export type DriftLevel = (typeof DRIFT_LEVELS)[number];
 
+/** Positions in `DRIFT_LEVELS`, from the level at which nothing happened. Source: model 3.4. */
 export const WITHIN_BAND = 0;
-export const SITUATIONAL_DEPARTURE = 1;
-export const SUSTAINED_SHIFT = 2;
+const SITUATIONAL_DEPARTURE = 1;
+const SUSTAINED_SHIFT = 2;
+/** Position of the level that is rolled back. Source: model 3.4. */
 export const IDENTITY_BREACH = 3;
 
 /** Variance of the filtered state relative to that of momentary states. Source: model 3.1. */
@@ -22,7 +23,7 @@ export const BAND_LIMIT = 14.0671;
 /** Limit of a single departure, 5 % over seven modes, two-sided. Source: model 3.1. */
 const SINGLE_LIMIT = 2.6901;
 
-/** Informative cycles outside the band after which a departure counts as lasting. Source: model 3.2. */
+/** Informative cycles outside the band after which a departure counts as lasting. Model 3.2. */
 const RUN_LIMIT = 8;
 
 /** Breach limits, chi-square with 6 degrees of freedom, 95 % and, once lasting, 90 %: model 3.4. */

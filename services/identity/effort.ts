@@ -12,7 +12,7 @@ const RESTORE = Float64Array.of(0.01, 0, 0, 0, 0.03, 0.02, 0);
 /** A direct reading of stress counts more than the gain of a reading. Source: model 2.4. */
 const STRESS_READING = 1.25;
 
-/** Effort of acting out of character: its size, and the departures (SD) where it begins and tops. */
+/** Effort of acting out of character: size, departure (SD) where it starts, range to its top. */
 const OUT_OF_CHARACTER = 0.15;
 const IN_CHARACTER_SD = 1;
 const OUT_OF_CHARACTER_RANGE_SD = 3;

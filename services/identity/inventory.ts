@@ -27,9 +27,11 @@ export const INVENTORY_ID = 'mode_inventory';
 export const INVENTORY_INSTRUCTIONS =
   'How accurately does each statement describe you (or the agent you describe) at present?';
 
-/** The answers a respondent chooses from, one label per value. Source: model 6. */
+/** Lowest answer. Source: model 6. */
 export const ANSWER_MIN = 1;
+/** Highest answer. Source: model 6. */
 export const ANSWER_MAX = 5;
+/** One label per answer, lowest first. Source: model 6. */
 export const ANSWER_LABELS = [
   'very inaccurate',
   'rather inaccurate',

@@ -2,6 +2,7 @@ import { at } from '#identity/at';
 
 /** The stress states in climbing order. Source: spec 2.3. */
 export const STRESS_STATES = ['LOW', 'MED', 'HIGH', 'OVER'] as const;
+/** One of the four stress states. */
 export type StressState = (typeof STRESS_STATES)[number];
 
 /** Stress at which each level is entered, and below which it is left again. Source: model 2.4. */

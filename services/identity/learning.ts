@@ -2,16 +2,15 @@ import { at } from '#identity/at';
 import { clamp } from '#identity/clamp';
 import { COUPLING, SIGMA } from '#identity/covariance';
 import { MODE_COUNT } from '#identity/modes';
-import { OFFSET, type State } from '#identity/state';
+import { EVIDENCE_MAX, OFFSET, type State } from '#identity/state';
 
 /** Noise of a fully certain reading relative to the variance of its mode. Source: model 2.6. */
 const READING_NOISE = 1.5;
 
-/** Extra variance while the set-point rests on few readings, and the weight that ends it. */
+/** Extra variance while the set-point rests on few readings. Source: model 2.6. */
 const UNCERTAINTY = 60;
-const EVIDENCE_MAX = 100;
 
-/** Evidence of drift at which a chart signals: one false alarm in 200 readings. Source: model 2.6. */
+/** Evidence of drift at which a chart signals: one false alarm in 200 readings. Model 2.6. */
 export const DRIFT_LIMIT = Math.log(200);
 
 /** Evidence grows no further than this, so that a lasting shift is forgotten in finite time. */
@@ -27,11 +26,11 @@ const HOME_PULL = 0.004;
 const LATENT_MIN = -0.5;
 const LATENT_MAX = 1.5;
 
-/** Energy below which an identity engages less, and what remains of it at none. Source: model 2.3. */
+/** Energy below which an identity engages less, and what remains of it at none. Model 2.3. */
 const ENGAGED_ENERGY = 0.5;
 const ENGAGEMENT_MIN = 0.4;
 
-/** Stress above which attention narrows, and how much each mode loses at the top. Source: model 2.3. */
+/** Stress above which attention narrows, and how much each mode loses at the top. Model 2.3. */
 const NARROWING_STRESS = 0.3;
 const ATTENTION_LOSS = Float64Array.of(0.3, 0.6, 0, 0.2, 0.4, 0.1, 0);
 
@@ -45,7 +44,7 @@ export function uncertaintyOf(evidence: number): number {
   return 1 + UNCERTAINTY * (1 / (1 + evidence) - 1 / (1 + EVIDENCE_MAX));
 }
 
-/** How much of its cue `mode` still receives under acute stress `stress`, (0, 1]. Source: model 2.3. */
+/** How much of its cue `mode` still receives under acute stress `stress`, (0, 1]. Model 2.3. */
 export function attentionTo(mode: number, stress: number): number {
   const excess = stress - NARROWING_STRESS;
   return excess > 0 ? 1 - at(ATTENTION_LOSS, mode) * (excess / (1 - NARROWING_STRESS)) : 1;

@@ -1,4 +1,4 @@
-/** The seven modes as a request names them, in the order every vector here follows. Source: spec 2.3. */
+/** The seven modes as a request names them, in the order every vector here follows. Spec 2.3. */
 export const MODE_TARGETS = [
   'PERCEPTION',
   'EXPLORATION',
@@ -8,6 +8,7 @@ export const MODE_TARGETS = [
   'IDENTITY',
   'STRESS_RESPONSE',
 ] as const;
+/** One mode as a request names it. */
 export type ModeTarget = (typeof MODE_TARGETS)[number];
 
 /** The same modes as keys of `mode_strengths` and as names in drift answers. Source: spec 2.3. */
@@ -20,9 +21,10 @@ export const MODE_KEYS = [
   'identity',
   'stress_response',
 ] as const;
+/** One mode as a key. */
 export type ModeKey = (typeof MODE_KEYS)[number];
 
-/** The same modes as contracts display them; lower-casing gives the key back. Source: decision 30. */
+/** The same modes as contracts display them; lower-casing gives the key back. Decision 30. */
 export const MODE_NAMES = [
   'Perception',
   'Exploration',
@@ -32,6 +34,7 @@ export const MODE_NAMES = [
   'Identity',
   'Stress_Response',
 ] as const;
+/** One mode as a contract displays it. */
 export type ModeName = (typeof MODE_NAMES)[number];
 
 /** Length of every vector over the modes. Source: spec 2.3. */

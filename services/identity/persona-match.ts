@@ -13,6 +13,7 @@ export const COMPOSITES = [
   { key: 'safe_adventurer', from: 'persona_guardian', to: 'persona_explorer' },
   { key: 'principled_caregiver', from: 'persona_philosopher', to: 'persona_supporter' },
 ] as const satisfies readonly { key: string; from: PersonaId; to: PersonaId }[];
+/** One blend by its key. */
 export type CompositeKey = (typeof COMPOSITES)[number]['key'];
 
 /** What strengths resemble, as positions; -1 for nothing. */
@@ -102,7 +103,7 @@ function compositeOf(strengths: Float64Array): number {
   return best;
 }
 
-/** Weakest leading mode of the pair less the strongest other one; out of reach if it is too weak. */
+/** Weakest leading mode of the pair less the strongest other; out of reach if too weak. */
 function marginOf(strengths: Float64Array, union: number): number {
   let weakest = Number.POSITIVE_INFINITY;
   let strongest = Number.NEGATIVE_INFINITY;

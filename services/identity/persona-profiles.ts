@@ -1,6 +1,6 @@
 /**
- * The twelve archetypes as strengths, in the order of spec 2.8. A profile may be posted unchanged as
- * `initial_config.mode_strengths`. Source: model 5.
+ * The twelve archetypes as strengths, in the order of spec 2.8. A profile may be posted unchanged
+ * as `initial_config.mode_strengths`. Source: model 5.
  */
 export const PERSONA_PROFILES = [
   { id: 'persona_analytical', strengths: [0.85, 0.25, 0.75, 0.35, 0.25, 0.45, 0.2] },
@@ -16,6 +16,7 @@ export const PERSONA_PROFILES = [
   { id: 'persona_pioneer', strengths: [0.3, 0.85, 0.45, 0.8, 0.25, 0.55, 0.1] },
   { id: 'persona_catalyst', strengths: [0.25, 0.8, 0.2, 0.6, 0.75, 0.35, 0.3] },
 ] as const satisfies readonly { id: string; strengths: readonly number[] }[];
+/** One of the twelve ids. */
 export type PersonaId = (typeof PERSONA_PROFILES)[number]['id'];
 
 /** Position of the persona `id`, which is one of the twelve. */

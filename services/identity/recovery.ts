@@ -11,6 +11,7 @@ export const RECOVERY_PATHS = [
   'reappraisal',
   'problem_solving',
 ] as const;
+/** One of the ways back. */
 export type RecoveryPath = (typeof RECOVERY_PATHS)[number];
 
 const NONE = 0;
@@ -75,7 +76,7 @@ export function isSupportRequired(stressLevel: number, energyBand: number, load:
   return stressLevel === HIGH_STRESS && (load >= SUPPORT_LOAD || energyBand <= LOW_ENERGY);
 }
 
-/** Whether work should pause: overload, exhaustion, or a breach just taken back. Source: model 4. */
+/** Whether work should pause: overload, exhaustion, or a breach just taken back. Model 4. */
 export function isCooldownRequired(
   stressLevel: number,
   energyBand: number,

@@ -21,10 +21,11 @@ import { PERSONA_PROFILES, type PersonaId } from '#identity/persona-profiles';
 import { newRanking } from '#identity/ranking';
 import { ENERGY_DEFAULT } from '#identity/state';
 
+/** What `score` takes; named here too, so that a caller needs one import. */
 export type { Answer };
 
 /** Numbers over the modes, by key. */
-export type ByMode = Readonly<Record<ModeKey, number>>;
+type ByMode = Readonly<Record<ModeKey, number>>;
 
 /** What a protocol says; every number is rounded to six decimals. Source: model 6. */
 export type Scored = {

@@ -81,7 +81,7 @@ export const OFFSET = {
 /** Doubles in a state. */
 export const STATE_LENGTH = 94;
 
-/** The version under which states of this layout and these parameters are stored. Source: model 9. */
+/** The version under which states of this layout and these parameters are stored. Model 9. */
 export const MODEL_VERSION = '1.0';
 
 /** What a caller may choose when it creates an identity; absent fields were filled in before. */
@@ -101,11 +101,12 @@ const RESTING_ENERGY_MIN = 0.8;
 /** Strongest mode at which a home counts as fully anchored. Source: model 1. */
 const ANCHORED_STRENGTH = 0.5;
 
-/** Readings a home is worth: of a neutral home, and of an anchored one. Source: model 2.6. */
+/** Readings a neutral home is worth. Source: model 2.6. */
 const EVIDENCE_PRIOR = 8;
-const EVIDENCE_MAX = 100;
+/** Readings an anchored home is worth, and the most a set-point can rest on. Source: model 2.6. */
+export const EVIDENCE_MAX = 100;
 
-/** Half-life of acute stress for a home with equal identity and stress response. Source: model 2.2. */
+/** Half-life of acute stress for a home with equal identity and stress response. Model 2.2. */
 const STRESS_HALF_LIFE_SECONDS = 900;
 
 /** The half-life of acute stress that `home` gives, in seconds. Source: model 2.2. */
@@ -113,7 +114,7 @@ export function stressHalfLifeSeconds(home: ArrayLike<number>): number {
   return STRESS_HALF_LIFE_SECONDS * 2 ** ((home[STRESS_RESPONSE] ?? 0) - (home[IDENTITY] ?? 0));
 }
 
-/** A fresh identity at rest on its home base, which is also its first checkpoint. Source: model 1. */
+/** A fresh identity at rest on its home base, which is also its first checkpoint. Model 1. */
 export function createState(config: InitialConfig): State {
   const state = new Float64Array(STATE_LENGTH);
   const home = Float64Array.from({ length: MODE_COUNT }, (_, mode) =>

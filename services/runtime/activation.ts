@@ -69,7 +69,7 @@ export class Activation<State, Call, Answer> {
     this.#mailbox ??= [];
     if (this.#mailbox.length >= MAILBOX_CALLS_MAX) {
       const options = { reason: 'overloaded', retryAfterS: 1 } as const;
-      throw new Fault('service_unavailable', 'too many calls wait for this instance', options);
+      throw new Fault('service_unavailable', 'too many calls are waiting', options);
     }
     this.#mailbox.push(waiting);
   }

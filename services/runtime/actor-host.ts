@@ -34,7 +34,7 @@ export class ActorHost<State, Call extends ActorCall, Answer, Operation> {
    */
   ask(id: string, call: Call): Answer | Promise<Answer> {
     this.#assertOpen();
-    const activation = this.#residents.find(id);
+    const activation = this.#residents.use(id);
     if (activation === undefined) return this.#activateAndAsk(id, call);
     if (activation.isBusy) return this.#enqueue(activation, call);
     return this.#turn(activation, call);

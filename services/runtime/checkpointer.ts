@@ -67,12 +67,17 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Operation> {
 
   #start(activation: Activation<State, Call, Answer>): void {
     this.#inFlight += 1;
-    this.#store(activation)
-      .catch(() => this.#ports.metrics.checkpointFailed())
-      .finally(() => {
+    this.#store(activation).then(
+      () => {
         this.#inFlight -= 1;
         this.startDue(this.#ports.clock.monotonicMs());
-      });
+      },
+      () => {
+        // Tried again at the next sweep: a store that is down is not asked without pause.
+        this.#inFlight -= 1;
+        this.#ports.metrics.checkpointFailed();
+      },
+    );
   }
 
   async #store(activation: Activation<State, Call, Answer>): Promise<void> {
@@ -94,6 +99,7 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Operation> {
     activation.unflushed -= unflushed;
     this.#dirty.delete(activation);
     activation.dirtySinceMs = undefined;
+    activation.trim(this.#ports.clock.monotonicMs());
     if (activation.unflushed > 0) {
       activation.dirtySinceMs = startedMs;
       this.#dirty.add(activation);

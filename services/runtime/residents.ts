@@ -39,8 +39,13 @@ export class Residents<State, Call extends ActorCall, Answer, Operation> {
     return { actors: this.#activations.size, bytes: this.#bytes, unflushedRecords };
   }
 
-  /** The actor if it is in memory (or loading); being found makes it recently used. */
+  /** The actor if it is in memory (or loading). */
   find(id: string): Activation<State, Call, Answer> | undefined {
+    return this.#activations.get(id);
+  }
+
+  /** The same for a call that is about to use it: that makes it recently used. */
+  use(id: string): Activation<State, Call, Answer> | undefined {
     const activation = this.#activations.get(id);
     if (activation === undefined) return undefined;
     const nowMs = this.#ports.clock.monotonicMs();
@@ -107,10 +112,15 @@ export class Residents<State, Call extends ActorCall, Answer, Operation> {
   #evict(activation: Activation<State, Call, Answer>, nowMs: number): void {
     const { state } = activation;
     activation.trim(nowMs);
-    if (!activation.isIdle || state === undefined) return;
-    if (!this.#kind.isEvictable(state, this.#ports.clock.wallMs())) return;
-    if (activation.hasRecentCalls) return;
-    if (activation.unflushed > 0) this.#checkpointer.startNow(activation);
-    else this.remove(activation);
+    if (!activation.isIdle || state === undefined || activation.hasRecentCalls) return;
+    if (!this.#kind.isEvictable(state, this.#ports.clock.wallMs())) {
+      // To the young end: one that must stay never hides another that may go.
+      this.#activations.delete(activation.id);
+      this.#activations.set(activation.id, activation);
+    } else if (activation.unflushed > 0) {
+      this.#checkpointer.startNow(activation);
+    } else {
+      this.remove(activation);
+    }
   }
 }

@@ -54,11 +54,6 @@ export type Verdict =
 export type LimiterAnswer = {
   readonly verdict: Verdict;
   readonly allowance: Allowance | undefined;
-  /**
-   * Whether an earlier try of the same call already held an open reservation, which this admission
-   * joined: then the outcome of either try settles it (architecture 4). Absent means no.
-   */
-  readonly isJoined?: boolean;
 };
 
 /** The limiter as the edge sees it. Throws `service_unavailable` when it cannot be sure. */

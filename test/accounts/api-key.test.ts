@@ -90,6 +90,12 @@ mistyped('is refused when it is too short, too long, padded or something else', 
   for (const other of others) assert.is(parseApiKey(other), undefined);
 });
 
+mistyped('is refused under another prefix, though its checksum is right', () => {
+  // CRC32 of 'svc_pk_AAAAAAAAAAAAbbbb…' in base62, computed with Python's zlib.
+  const key = `svc_pk_${'A'.repeat(12)}${'b'.repeat(32)}3vx8Tm`;
+  assert.is(parseApiKey(key), undefined);
+});
+
 const random = suite('random base62 text');
 
 random('has the length asked for and only base62 digits', () => {

@@ -69,6 +69,11 @@ announced('follows a wall clock that was stepped, and is never in the past', () 
   );
 });
 
+announced('follows a wall clock that runs ahead by less than shows, before it is past', () => {
+  const last = { nowMs: 1_060_003, monotonicMs: WINDOW_MS - 1 };
+  assert.is(resetOfRunningWindow(resetOfNewWindow(1_000_000), WINDOW_MS, last), 1_061);
+});
+
 const plan = suite('a plan');
 
 plan('has the numbers of the specification', () => {

@@ -13,20 +13,35 @@ import { findPersona, PERSONAS } from '#identity/personas';
 import { newReport, type Report, readReport } from '#identity/report';
 import { createState } from '#identity/state';
 
-/** The derived columns of model 5: dominant | style | preferred | forbidden | path | half-life. */
+/**
+ * The derived columns of model 5, two lines each: persona, dominant modes, style, coping path and
+ * half-life; then preferred and forbidden actions.
+ */
 const TABLE = `
-analytical | Perception, Order | measured / cautious / medium / high | clarify, question, elaborate, stabilize, suggest | pivot, withdraw | structuring | 12.6
-creative | Exploration, Assertion | rapid / bold / high / medium | suggest, explore, question, elaborate, clarify | withdraw, defer | problem_solving | 13.1
-leader | Assertion, Identity | rapid / balanced / high / low | suggest, execute, clarify, challenge, elaborate | withdraw, defer, pivot | problem_solving | 9.9
-supporter | Connection, Perception | measured / cautious / high / high | clarify, comfort, question, elaborate, stabilize | withdraw, pivot, challenge | support_seeking | 13.5
-explorer | Exploration, Connection | rapid / bold / high / medium | question, explore, suggest, elaborate, clarify | withdraw | problem_solving | 13.5
-guardian | Order, Identity | measured / cautious / medium / medium | stabilize, clarify, execute, suggest, elaborate | pivot, withdraw, explore | structuring | 11.0
-philosopher | Identity, Perception | measured / balanced / medium / high | question, clarify, elaborate, suggest, stabilize | withdraw | reappraisal | 10.2
-performer | Connection, Assertion | rapid / bold / high / low | suggest, comfort, question, elaborate, clarify | withdraw, defer | support_seeking | 13.5
-scholar | Perception, Order | measured / cautious / medium / very_high | clarify, question, elaborate, suggest, stabilize | withdraw, pivot | reappraisal | 11.0
-diplomat | Connection, Order | measured / cautious / high / high | clarify, comfort, question, stabilize, suggest | withdraw, pivot | support_seeking | 12.2
-pioneer | Exploration, Assertion | rapid / bold / high / medium | suggest, challenge, execute, explore, elaborate | withdraw, defer | problem_solving | 11.0
-catalyst | Exploration, Connection | rapid / bold / high / medium | suggest, explore, question, elaborate, comfort | withdraw, defer | support_seeking | 14.5
+analytical | Perception, Order | measured / cautious / medium / high | structuring | 12.6
+clarify, question, elaborate, stabilize, suggest | pivot, withdraw
+creative | Exploration, Assertion | rapid / bold / high / medium | problem_solving | 13.1
+suggest, explore, question, elaborate, clarify | withdraw, defer
+leader | Assertion, Identity | rapid / balanced / high / low | problem_solving | 9.9
+suggest, execute, clarify, challenge, elaborate | withdraw, defer, pivot
+supporter | Connection, Perception | measured / cautious / high / high | support_seeking | 13.5
+clarify, comfort, question, elaborate, stabilize | withdraw, pivot, challenge
+explorer | Exploration, Connection | rapid / bold / high / medium | problem_solving | 13.5
+question, explore, suggest, elaborate, clarify | withdraw
+guardian | Order, Identity | measured / cautious / medium / medium | structuring | 11.0
+stabilize, clarify, execute, suggest, elaborate | pivot, withdraw, explore
+philosopher | Identity, Perception | measured / balanced / medium / high | reappraisal | 10.2
+question, clarify, elaborate, suggest, stabilize | withdraw
+performer | Connection, Assertion | rapid / bold / high / low | support_seeking | 13.5
+suggest, comfort, question, elaborate, clarify | withdraw, defer
+scholar | Perception, Order | measured / cautious / medium / very_high | reappraisal | 11.0
+clarify, question, elaborate, suggest, stabilize | withdraw, pivot
+diplomat | Connection, Order | measured / cautious / high / high | support_seeking | 12.2
+clarify, comfort, question, stabilize, suggest | withdraw, pivot
+pioneer | Exploration, Assertion | rapid / bold / high / medium | problem_solving | 11.0
+suggest, challenge, execute, explore, elaborate | withdraw, defer
+catalyst | Exploration, Connection | rapid / bold / high / medium | support_seeking | 14.5
+suggest, explore, question, elaborate, comfort | withdraw, defer
 `;
 
 /** Nearest neighbours of model 5 with the squared distance. */
@@ -52,9 +67,9 @@ const strengthsOf = (id: string): readonly number[] =>
 
 const personas = suite('the twelve personas');
 
-for (const row of TABLE.trim().split('\n')) {
-  const [key = '', dominant = '', style = '', preferred = '', forbidden = '', path, halfLife] =
-    row.split(' | ');
+for (const row of TABLE.match(/.+\n.+/g) ?? []) {
+  const [key = '', dominant = '', style = '', path, halfLife, preferred = '', forbidden = ''] =
+    row.split(/ \| |\n/);
   const persona = findPersona(`persona_${key}`);
 
   personas(`have the listed character at rest: ${key} (row 16)`, () => {
@@ -87,6 +102,10 @@ for (const row of TABLE.trim().split('\n')) {
     assert.is(composite, -1);
   });
 }
+
+personas('are twelve', () => {
+  assert.is(TABLE.match(/.+\n.+/g)?.length, 12);
+});
 
 personas('have the listed neighbours', () => {
   const words = NEIGHBOURS.split(' ');

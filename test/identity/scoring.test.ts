@@ -1,9 +1,10 @@
 import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import type { Answer } from '#identity/answer-sheet';
 import { INVENTORY, type InventoryItem, QUESTIONS } from '#identity/inventory';
 import { MODE_KEYS } from '#identity/modes';
-import { type Answer, type Scored, score } from '#identity/scoring';
+import { type Scored, score } from '#identity/scoring';
 
 /** A filled-in inventory. */
 const answered = (choose: (item: InventoryItem, index: number) => number): Answer[] =>

@@ -11,7 +11,7 @@ import { memoryJournal } from '#storage/memory/memory-journal';
 import { ManualClock } from '#test/support/manual-clock';
 import type { AdmitCall, LimiterAnswer, SettleCall } from '#wire/limiter-messages';
 
-export const ACCOUNT_ID = 'Acc0unt00001';
+const ACCOUNT_ID = 'Acc0unt00001';
 
 /** An enterprise plan with these numbers. */
 export function custom(requestsPerMinute: number, cyclesPerMonth: number): PlanChoice {
@@ -53,6 +53,7 @@ export function meterUnderTest(choice: PlanChoice) {
   };
 }
 
+/** An admission of `callId`, by the fixture's key and account unless told otherwise. */
 export function admission(
   callId: number,
   cycles = 1,
@@ -63,6 +64,7 @@ export function admission(
   return { kind: 'admit', accountId, keyDigest, callId, scope, cycles };
 }
 
+/** A settlement of `callId`. */
 export function settlement(callId: number, cyclesUsed: number, accountId = ACCOUNT_ID): SettleCall {
   return { kind: 'settle', accountId, callId, cyclesUsed };
 }

@@ -1,8 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { digestOf } from '#accounts/api-key';
-import { Fault } from '#fault/fault';
-import { RESERVATIONS_MAX } from '#limiter/bounds';
 import { admission, custom, meterUnderTest, record } from '#test/limiter/limiter-fixture';
 
 const minute = suite('the minute of an account with 3 requests');
@@ -150,105 +148,6 @@ month('does not come back with a wall clock that steps back over its end', () =>
   assert.is(admit(3).verdict, 'quota_exceeded');
 });
 
-const reservation = suite('a reservation');
-
-reservation('is settled once: the second time changes nothing', () => {
-  const { admit, settle } = meterUnderTest(custom(100, 10));
-  admit(1, 5);
-  assert.is(settle(1, 2).allowance?.cyclesRemaining, 8);
-  assert.is(settle(1, 0).allowance?.cyclesRemaining, 8);
-  assert.is(settle(2, 0).allowance?.cyclesRemaining, 8);
-});
-
-reservation('never pays back more, or charges more, than it reserved', () => {
-  const { admit, settle } = meterUnderTest(custom(100, 10));
-  admit(1, 5);
-  assert.is(settle(1, 9).allowance?.cyclesRemaining, 5);
-});
-
-reservation('is shared by every try of its call', () => {
-  const { admit, settle } = meterUnderTest(custom(100, 10));
-  admit(1, 4);
-  const again = admit(1, 4);
-  assert.is(again.verdict, 'admitted');
-  assert.is(again.allowance?.cyclesRemaining, 6);
-  settle(1, 0);
-  assert.is(settle(1, 0).allowance?.cyclesRemaining, 10, 'when both used nothing');
-});
-
-reservation('is not paid back by one try while another may be using it', () => {
-  const { admit, settle } = meterUnderTest(custom(100, 10));
-  admit(1, 4);
-  admit(1, 4);
-  assert.is(settle(1, 0).allowance?.cyclesRemaining, 6, 'the refused one');
-  assert.is(settle(1, 4).allowance?.cyclesRemaining, 6, 'the one that advanced');
-});
-
-reservation('is used once by two tries, whichever is settled first', () => {
-  const { admit, settle } = meterUnderTest(custom(100, 10));
-  admit(1, 4);
-  admit(1, 4);
-  assert.is(settle(1, 4).allowance?.cyclesRemaining, 6);
-  assert.is(settle(1, 0).allowance?.cyclesRemaining, 6);
-});
-
-reservation('grows for a try that needs more, if the quota has it', () => {
-  const { admit, settle } = meterUnderTest(custom(100, 10));
-  admit(1, 1);
-  assert.is(admit(1, 11).verdict, 'quota_exceeded');
-  assert.is(admit(1, 8).allowance?.cyclesRemaining, 2);
-  settle(1, 0);
-  assert.is(settle(1, 8).allowance?.cyclesRemaining, 2);
-});
-
-reservation('is not paid back by a try that needed no cycles', () => {
-  const { admit, settle } = meterUnderTest(custom(100, 10));
-  admit(1, 4);
-  admit(1, 0);
-  settle(1, 0);
-  assert.is(settle(1, 4).allowance?.cyclesRemaining, 6);
-});
-
-reservation('counts as used when nobody settles it for 60 s', () => {
-  const { admit, settle, clock, meter, now, expired } = meterUnderTest(custom(100, 10));
-  admit(1, 4);
-  clock.advance(59_999);
-  admit(2, 1);
-  assert.is(expired(), 0);
-  clock.advance(1);
-  assert.is(settle(1, 0).allowance?.cyclesRemaining, 5, 'too late');
-  assert.is(expired(), 1);
-  const usage = meter.usage(now());
-  assert.equal([usage?.cyclesUsed, usage?.cyclesReserved], [4, 1]);
-  assert.is(settle(2, 0).allowance?.cyclesRemaining, 6, 'the younger one is still open');
-});
-
-reservation('that has expired is not the next try’s: it reserves anew', () => {
-  const { admit, settle, clock } = meterUnderTest(custom(100, 10));
-  admit(1, 4);
-  clock.advance(60_000);
-  assert.is(admit(1, 4).allowance?.cyclesRemaining, 2);
-  assert.is(settle(1, 0).allowance?.cyclesRemaining, 6);
-});
-
-reservation('beyond the most that an account may have open is refused, and costs nothing', () => {
-  const { admit, settle, meter, now } = meterUnderTest(custom(1_000_000, 1_000_000));
-  for (let id = 1; id <= RESERVATIONS_MAX; id += 1) admit(id);
-  const before = meter.usage(now());
-  try {
-    admit(RESERVATIONS_MAX + 1);
-    assert.unreachable();
-  } catch (refusal) {
-    assert.instance(refusal, Fault);
-    assert.is((refusal as Fault).code, 'service_unavailable');
-  }
-  assert.equal(meter.usage(now()), before);
-  assert.is(admit(1).verdict, 'admitted', 'one that is open may be tried again');
-  assert.is(admit(0, 0).verdict, 'admitted', 'and one without cycles needs none');
-  settle(2, 1);
-  assert.is(admit(RESERVATIONS_MAX + 1).verdict, 'admitted');
-});
-
 const change = suite('when an account changes while its meter counts');
 
 change('a smaller plan holds at once, and nothing becomes negative', () => {
@@ -359,6 +258,5 @@ key('that may only read hears of that before it hears that the account is suspen
 
 minute.run();
 month.run();
-reservation.run();
 change.run();
 key.run();

@@ -42,7 +42,7 @@ export const observation: fc.Arbitrary<Observation> = fc.record({
 });
 
 /** A home: neutral, a persona's, or anything. */
-export const home: fc.Arbitrary<readonly number[]> = fc.oneof(
+const home: fc.Arbitrary<readonly number[]> = fc.oneof(
   fc.constant(new Array<number>(MODE_COUNT).fill(0)),
   fc.constantFrom(...PERSONA_PROFILES.map(({ strengths }): readonly number[] => strengths)),
   fc.array(share, { minLength: MODE_COUNT, maxLength: MODE_COUNT }),

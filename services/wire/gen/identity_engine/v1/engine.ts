@@ -1314,7 +1314,8 @@ export type EngineService = typeof EngineService;
 export const EngineService = {
   /**
    * The long-lived stream between an edge and an engine. All messages of one event-loop turn travel
-   * in one frame; replies are matched by id and may come in any order.
+   * in one frame; replies are matched by id and may come in any order. The engine sends its headers
+   * at once: that is how an edge knows that it is heard.
    */
   exchange: {
     path: "/identity_engine.v1.Engine/Exchange" as const,
@@ -1340,7 +1341,8 @@ export const EngineService = {
 export interface EngineServer extends UntypedServiceImplementation {
   /**
    * The long-lived stream between an edge and an engine. All messages of one event-loop turn travel
-   * in one frame; replies are matched by id and may come in any order.
+   * in one frame; replies are matched by id and may come in any order. The engine sends its headers
+   * at once: that is how an edge knows that it is heard.
    */
   exchange: handleBidiStreamingCall<EngineRequestFrame, EngineReplyFrame>;
   /** One call for tools. */
@@ -1350,7 +1352,8 @@ export interface EngineServer extends UntypedServiceImplementation {
 export interface EngineClient extends Client {
   /**
    * The long-lived stream between an edge and an engine. All messages of one event-loop turn travel
-   * in one frame; replies are matched by id and may come in any order.
+   * in one frame; replies are matched by id and may come in any order. The engine sends its headers
+   * at once: that is how an edge knows that it is heard.
    */
   exchange(): ClientDuplexStream<EngineRequestFrame, EngineReplyFrame>;
   exchange(options: Partial<CallOptions>): ClientDuplexStream<EngineRequestFrame, EngineReplyFrame>;

@@ -1,0 +1,40 @@
+# Every target is one line of `make help`; the work itself is in package.json's scripts.
+.DEFAULT_GOAL := help
+.PHONY: help run test check bench coverage generate format ctl
+
+NODE := node_modules/.bin/node
+INSTALLED := node_modules/.package-lock.json
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+run: $(INSTALLED) ## Start the service on port 8000 with docs, an account and a ready API key
+	@SERVICE_DOCS_ENABLED=$${SERVICE_DOCS_ENABLED:-true} SERVICE_LOCAL_ACCOUNT=$${SERVICE_LOCAL_ACCOUNT:-true} exec $(NODE) services/main.ts standalone
+
+test: check ## Check everything and run all tests; ends with "N passed, N failed"
+	@npm run --silent test
+
+check: $(INSTALLED) ## Lint, type-check, look for unused code, compare generated files
+	@npm run --silent check
+
+bench: $(INSTALLED) ## Measure against the references and write bench/RESULTS.md (minutes)
+	@$(NODE) bench/main.ts $(ARGS)
+
+coverage: $(INSTALLED) ## Run all tests and report line coverage
+	@npm run --silent coverage
+
+generate: $(INSTALLED) ## Make wire code and API document again from their sources
+	@npm run --silent generate
+
+format: $(INSTALLED) ## Format and fix what can be fixed
+	@npm run --silent format
+
+ctl: $(INSTALLED) ## Administer a running service: make ctl ARGS="accounts list"
+	@$(NODE) services/main.ts ctl $(ARGS)
+
+$(INSTALLED): package.json package-lock.json
+	@command -v npm >/dev/null || { echo "npm is missing: install Node.js 20 or newer (nodejs.org)" >&2; exit 1; }
+	@node -e 'process.exit(Number(process.versions.node.split(".")[0]) < 20)' || { echo "Node.js 20 or newer is needed; this is $$(node --version)" >&2; exit 1; }
+	@echo "installing dependencies (about 20 s) ..." >&2
+	@npm ci --no-audit --no-fund --loglevel=error
+	@touch $@

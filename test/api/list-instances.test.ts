@@ -1,0 +1,177 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { Caller } from '#test/support/caller';
+import {
+  assertRefused,
+  createInstance,
+  newDocumentedCaller,
+  observationAt,
+  openScene,
+  process,
+} from '#test/support/scene';
+
+const { service, caller, close } = await openScene();
+type Listed = { id: string; name: string; created_at: string };
+const list = (of: Caller, query = '') => of.send('GET', `/instances${query}`);
+const namesIn = async (of: Caller, query: string): Promise<string[]> =>
+  (await list(of, query)).body.data.map(({ name }: Listed) => name);
+
+const empty = suite('listing the instances of an account that has none');
+
+empty('is answered 200 with an empty page', async () => {
+  const nobody = await newDocumentedCaller(service);
+  const answer = await list(nobody);
+  assert.is(answer.status, 200);
+  assert.equal(answer.body, {
+    data: [],
+    pagination: { limit: 20, offset: 0, total: 0, has_more: false },
+  });
+  assert.is(answer.headers.get('etag'), null);
+});
+
+const many = suite('listing 25 instances');
+const owner = await newDocumentedCaller(service);
+const createdIds: string[] = [];
+
+many.before(async () => {
+  for (let i = 0; i < 25; i += 1) {
+    createdIds.push(await createInstance(owner, { name: `n${String((i * 7) % 25).padStart(2, '0')}` }));
+  }
+});
+
+many('shows 20, newest first, unless told otherwise', async () => {
+  const { body } = await list(owner);
+  assert.equal(body.pagination, { limit: 20, offset: 0, total: 25, has_more: true });
+  const ids = body.data.map(({ id }: Listed) => id);
+  assert.is(ids.length, 20);
+  const times = body.data.map(({ created_at }: Listed) => created_at);
+  assert.equal(times, times.toSorted().toReversed());
+});
+
+many('shows exactly the documented fields of an item', async () => {
+  const { body } = await list(owner, '?limit=1');
+  const fields = ['id', 'name', 'description', 'created_at', 'cycle_count', 'energy_level'];
+  assert.equal(Object.keys(body.data[0]), fields);
+});
+
+many('pages without a gap and without a double, in both directions', async () => {
+  for (const order of ['asc', 'desc']) {
+    const seen: string[] = [];
+    for (let offset = 0; offset < 25; offset += 10) {
+      const { body } = await list(owner, `?limit=10&offset=${offset}&order=${order}`);
+      assert.is(body.pagination.has_more, offset + 10 < 25);
+      seen.push(...body.data.map(({ id }: Listed) => id));
+    }
+    assert.equal(seen.toSorted(), createdIds.toSorted());
+    const whole = (await list(owner, `?limit=100&order=${order}`)).body.data;
+    assert.equal(seen, whole.map(({ id }: Listed) => id));
+  }
+});
+
+many('in ascending order is the descending one turned round', async () => {
+  const up = (await list(owner, '?limit=100&order=asc')).body.data;
+  const down = (await list(owner, '?limit=100&order=desc')).body.data;
+  assert.equal(up, down.toReversed());
+});
+
+many('breaks ties of the time by id', async () => {
+  const { data } = (await list(owner, '?limit=100&order=asc')).body;
+  const keys = data.map(({ created_at, id }: Listed) => `${created_at} ${id}`);
+  assert.equal(keys, keys.toSorted());
+});
+
+many('sorted by name goes by name', async () => {
+  const names = await namesIn(owner, '?sort=name&order=asc&limit=100');
+  assert.equal(names, names.toSorted());
+  assert.equal(await namesIn(owner, '?sort=name&limit=100'), names.toReversed());
+});
+
+many('past the end is answered 200 with nothing, and the true total', async () => {
+  const { status, body } = await list(owner, '?offset=25');
+  assert.is(status, 200);
+  assert.equal(body.data, []);
+  assert.equal(body.pagination, { limit: 20, offset: 25, total: 25, has_more: false });
+  const far = await list(owner, `?offset=${Number.MAX_SAFE_INTEGER}`);
+  assert.equal(far.body.data, []);
+});
+
+many('at both bounds of limit is answered 200', async () => {
+  assert.is((await list(owner, '?limit=1')).body.data.length, 1);
+  assert.is((await list(owner, '?limit=100')).body.data.length, 25);
+});
+
+many('shows the cycles and the energy of now', async () => {
+  const id = createdIds[3] ?? '';
+  const { snapshot } = await process(owner, id, observationAt(0));
+  const { data } = (await list(owner, '?limit=100')).body;
+  const item = data.find((row: Listed) => row.id === id);
+  assert.is(item.cycle_count, 1);
+  assert.is(item.energy_level, snapshot.energy_level);
+});
+
+many('knows a new name and a deletion at once', async () => {
+  const id = createdIds[4] ?? '';
+  await owner.send('PATCH', `/instances/${id}`, { json: { name: 'aaa first' } });
+  assert.is((await namesIn(owner, '?sort=name&order=asc&limit=1'))[0], 'aaa first');
+  await owner.send('DELETE', `/instances/${id}`);
+  const { body } = await list(owner, '?limit=100');
+  assert.is(body.pagination.total, 24);
+  assert.not.ok(body.data.some((row: Listed) => row.id === id));
+});
+
+many('never shows another account’s', async () => {
+  await createInstance(caller, { name: 'not theirs' });
+  assert.not.ok((await namesIn(owner, '?limit=100')).includes('not theirs'));
+});
+
+const names = suite('listing by name');
+
+names('goes by code point, so that an emoji comes after U+FF5E', async () => {
+  const someone = await newDocumentedCaller(service);
+  const wanted = ['B', 'Z', 'a', 'ä', '\uff5e', '😀'];
+  for (const name of wanted.toReversed()) await createInstance(someone, { name });
+  assert.equal(await namesIn(someone, '?sort=name&order=asc'), wanted);
+});
+
+names('breaks ties by the time of creation, then by id', async () => {
+  const someone = await newDocumentedCaller(service);
+  for (let i = 0; i < 5; i += 1) await createInstance(someone, { name: 'same' });
+  const { data } = (await list(someone, '?sort=name&order=asc')).body;
+  const keys = data.map(({ created_at, id }: Listed) => `${created_at} ${id}`);
+  assert.equal(keys, keys.toSorted());
+});
+
+const refused = suite('a list query that is out of range');
+
+const WRONG: Record<string, string> = {
+  'limit=0': 'limit',
+  'limit=101': 'limit',
+  'limit=-1': 'limit',
+  'limit=1.5': 'limit',
+  'limit=': 'limit',
+  'limit=1e1': 'limit',
+  'limit=0x10': 'limit',
+  'limit=10&limit=20': 'limit',
+  'offset=-1': 'offset',
+  'offset=x': 'offset',
+  'offset=9007199254740993': 'offset',
+  'sort=id': 'sort',
+  'sort=': 'sort',
+  'order=ASC': 'order',
+};
+
+for (const [query, field] of Object.entries(WRONG)) {
+  refused(`?${query} is answered 400 with the parameter`, async () => {
+    const details = { field, reason: 'invalid_parameter' };
+    assertRefused(await list(caller, `?${query}`), 400, 'invalid_request', details);
+  });
+}
+
+refused('an unknown parameter is answered 400 with its name', async () => {
+  const details = { field: 'page', reason: 'unknown_parameter' };
+  assertRefused(await list(caller, '?page=2'), 400, 'invalid_request', details);
+});
+
+refused.after(close);
+
+for (const each of [empty, many, names, refused]) each.run();

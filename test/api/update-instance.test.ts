@@ -1,0 +1,96 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import {
+  assertRefused,
+  createInstance,
+  newDocumentedCaller,
+  observationAt,
+  openScene,
+  process,
+} from '#test/support/scene';
+
+const { service, caller, close } = await openScene();
+const patch = (id: string, json: unknown) => caller.send('PATCH', `/instances/${id}`, { json });
+const get = async (id: string) => (await caller.send('GET', `/instances/${id}`)).body.data;
+
+const accepted = suite('updating an instance');
+
+accepted('with a new name is answered 200 and keeps the description', async () => {
+  const id = await createInstance(caller, { description: 'first' });
+  const answer = await patch(id, { name: 'Grace' });
+  assert.is(answer.status, 200);
+  const { updated_at, ...rest } = answer.body.data;
+  assert.equal(rest, { id, name: 'Grace', description: 'first' });
+  assert.is(updated_at, (await get(id)).updated_at);
+  assert.match(answer.headers.get('etag') ?? '', /^"snap_[0-9a-f]{16}"$/);
+});
+
+accepted('with a new description keeps the name; an empty one clears it', async () => {
+  const id = await createInstance(caller, { description: 'first' });
+  assert.equal((await patch(id, { description: 'second' })).body.data.description, 'second');
+  assert.is((await patch(id, { description: '' })).body.data.description, '');
+  assert.is((await get(id)).name, 'Ada');
+});
+
+accepted('at the bounds of both is answered 200', async () => {
+  const id = await createInstance(caller);
+  const fields = { name: '😀'.repeat(100), description: 'x'.repeat(2_000) };
+  const { data } = (await patch(id, fields)).body;
+  assert.is(data.name, fields.name);
+  assert.is(data.description, fields.description);
+});
+
+accepted('with nothing to change is answered 200 and changes no word', async () => {
+  const id = await createInstance(caller, { description: 'd' });
+  const { name, description } = (await patch(id, {})).body.data;
+  assert.equal({ name, description }, { name: 'Ada', description: 'd' });
+});
+
+accepted('leaves the engine’s state alone', async () => {
+  const id = await createInstance(caller);
+  await process(caller, id, observationAt(0));
+  const before = (await caller.send('GET', `/instances/${id}/snapshot`)).body.data;
+  await patch(id, { name: 'Grace' });
+  const after = (await caller.send('GET', `/instances/${id}/snapshot`)).body.data;
+  assert.equal({ ...after, updated_at: '' }, { ...before, updated_at: '' });
+  assert.ok(after.updated_at >= before.updated_at);
+});
+
+const refused = suite('an update that breaks a rule');
+const id = await createInstance(caller, { description: 'untouched' });
+
+const WRONG: readonly [body: unknown, field: string | undefined, reason: string][] = [
+  [{ name: '' }, 'name', 'too_short'],
+  [{ name: 'x'.repeat(101) }, 'name', 'too_long'],
+  [{ name: null }, 'name', 'wrong_type'],
+  [{ description: 'x'.repeat(2_001) }, 'description', 'too_long'],
+  [{ description: 1 }, 'description', 'wrong_type'],
+  [{ energy_level: 1 }, 'energy_level', 'unknown_field'],
+  [{ stress_state: 'LOW' }, 'stress_state', 'unknown_field'],
+  [{ cycle_count: 0 }, 'cycle_count', 'unknown_field'],
+  [{ mode_strengths: {} }, 'mode_strengths', 'unknown_field'],
+  [{ name: 'ok', initial_config: {} }, 'initial_config', 'unknown_field'],
+  [[], undefined, 'wrong_type'],
+];
+
+for (const [body, field, reason] of WRONG) {
+  const what = JSON.stringify(body).slice(0, 40);
+  refused(`${what} is answered 422 with ${reason} and changes nothing`, async () => {
+    const details = field === undefined ? { reason } : { field, reason };
+    assertRefused(await patch(id, body), 422, 'invalid_request', details);
+    const { name, description } = await get(id);
+    assert.equal({ name, description }, { name: 'Ada', description: 'untouched' });
+  });
+}
+
+refused('of another account’s instance is answered 404 like an unknown one', async () => {
+  const other = await newDocumentedCaller(service);
+  const foreign = await other.send('PATCH', `/instances/${id}`, { json: { name: 'x' } });
+  assertRefused(foreign, 404, 'not_found');
+  assert.is(foreign.text, (await patch('inst_0123456789abcdef', { name: 'x' })).text);
+  assert.is(foreign.text, (await patch('nonsense', { name: 'x' })).text);
+});
+
+refused.after(close);
+
+for (const each of [accepted, refused]) each.run();

@@ -1,0 +1,32 @@
+import { execFileSync } from 'node:child_process';
+import { cpSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+/*
+ * Makes every generated file again and compares it with the committed one, so that source and
+ * result cannot drift apart. Leaves the tree as it was. Ends with 1 and the differing files.
+ */
+
+/** What `npm run generate` writes. */
+const GENERATED = ['services/wire/gen', 'docs/openapi.json'];
+
+const before = mkdtempSync(join(tmpdir(), 'generated-'));
+for (const path of GENERATED) cpSync(path, join(before, path), { recursive: true });
+try {
+  execFileSync('npm', ['run', '--silent', 'generate'], { stdio: 'inherit' });
+  for (const path of GENERATED) compare(path);
+} finally {
+  rmSync(before, { recursive: true });
+}
+
+function compare(path: string): void {
+  try {
+    execFileSync('diff', ['-r', '-q', join(before, path), path], { stdio: 'pipe' });
+  } catch (error) {
+    const { stdout } = error as { stdout: Buffer };
+    console.error(`${path} is not what its source gives; it is now: look and commit it`);
+    console.error(stdout.toString());
+    process.exitCode = 1;
+  }
+}

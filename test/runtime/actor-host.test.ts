@@ -1,0 +1,373 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { Fault } from '#fault/fault';
+import {
+  CHECKPOINT_AGE_MS,
+  MAILBOX_CALLS_MAX,
+  RECENT_CALLS_AGE_MS,
+  RECENT_CALLS_MAX,
+} from '#runtime/bounds';
+import { memoryJournal } from '#storage/memory/memory-journal';
+import { ManualClock } from '#test/support/manual-clock';
+import { refusalOf, stateOf, turnOfEvents } from '#test/support/settled';
+import { hostOf, SlowJournal, TallyKind, tallyCall } from '#test/support/tally-actor';
+
+const idle = suite('when an actor is in memory, idle, and its journal is durable at once');
+
+idle('a call is answered synchronously', async () => {
+  const { host } = hostOf(new TallyKind(), new ManualClock(), memoryJournal());
+  await host.ask('a', tallyCall({ add: 2 }));
+  const answer = host.ask('a', tallyCall({ add: 3 }));
+  assert.not.instance(answer, Promise);
+  assert.equal(answer, { sum: 5, version: 2, again: false });
+});
+
+idle('a refusal is thrown synchronously', async () => {
+  const { host } = hostOf(new TallyKind(), new ManualClock(), memoryJournal());
+  await host.ask('a', tallyCall({ add: 2 }));
+  assert.throws(() => host.ask('a', tallyCall({ refuse: true })), /refused/);
+});
+
+const busy = suite('when an actor is busy');
+
+busy('calls get their turns one at a time, in order of arrival', async () => {
+  const { host } = hostOf(new TallyKind(), new ManualClock(), memoryJournal());
+  const gate = Promise.withResolvers<void>();
+  const calls = [
+    tallyCall({ add: 1, wait: gate.promise }),
+    tallyCall({ add: 10 }),
+    tallyCall({ add: 100 }),
+  ];
+  const answers = Promise.all(calls.map(async (call) => (await host.ask('a', call)).sum));
+  assert.is(await stateOf(answers), 'pending');
+  gate.resolve();
+  assert.equal(await answers, [1, 11, 111]);
+});
+
+busy('other actors do not wait for it', async () => {
+  const { host } = hostOf(new TallyKind(), new ManualClock(), memoryJournal());
+  const held = host.ask('a', tallyCall({ add: 1, wait: new Promise(() => undefined) }));
+  assert.is((await host.ask('b', tallyCall({ add: 7 }))).sum, 7);
+  assert.is(await stateOf(Promise.resolve(held)), 'pending');
+});
+
+busy('a full mailbox refuses at once, and nothing has happened', async () => {
+  const { host } = hostOf(new TallyKind(), new ManualClock(), memoryJournal());
+  const gate = Promise.withResolvers<void>();
+  const first = host.ask('a', tallyCall({ add: 1, wait: gate.promise }));
+  await turnOfEvents();
+  const waiting = Array.from({ length: MAILBOX_CALLS_MAX }, () =>
+    host.ask('a', tallyCall({ add: 1 })),
+  );
+  const refusal = (await refusalOf(() => host.ask('a', tallyCall({ add: 1 })))) as Fault;
+  assert.is(refusal.reason, 'overloaded');
+  gate.resolve();
+  await first;
+  const last = await waiting.at(-1);
+  assert.is(last?.sum, MAILBOX_CALLS_MAX + 1);
+});
+
+busy('a call whose deadline passes while it waits is dropped before its turn', async () => {
+  const clock = new ManualClock();
+  const { host } = hostOf(new TallyKind(), clock, memoryJournal());
+  const gate = Promise.withResolvers<void>();
+  const first = host.ask('a', tallyCall({ add: 1, wait: gate.promise }));
+  const late = refusalOf(() =>
+    host.ask('a', tallyCall({ add: 10, deadlineAtMs: clock.wallMs() + 50 })),
+  );
+  clock.advance(60);
+  gate.resolve();
+  assert.is(((await late) as Fault).reason, 'deadline_exceeded');
+  assert.is((await first).sum, 1);
+  assert.is((await host.ask('a', tallyCall())).sum, 1);
+});
+
+const durable = suite('when the journal takes its time');
+
+durable('an answer is held until its group is durable', async () => {
+  const journal = new SlowJournal();
+  const { host } = hostOf(new TallyKind(), new ManualClock(), journal);
+  const answer = Promise.resolve(host.ask('a', tallyCall({ add: 1 })));
+  assert.is(await stateOf(answer), 'pending');
+  journal.succeed();
+  assert.is((await answer).sum, 1);
+});
+
+durable('the next turn does not wait, and what gathers goes in one group', async () => {
+  const journal = new SlowJournal();
+  const { host } = hostOf(new TallyKind(), new ManualClock(), journal);
+  const answers = ['a', 'b', 'c', 'a'].map(async (id) => host.ask(id, tallyCall({ add: 1 })));
+  await turnOfEvents();
+  assert.equal(
+    journal.groups.map((group) => group.length),
+    [1],
+  );
+  journal.succeed();
+  await turnOfEvents();
+  assert.equal(
+    journal.groups.map((group) => group.length),
+    [1, 3],
+  );
+  journal.succeed();
+  assert.equal(
+    (await Promise.all(answers)).map(({ sum }) => sum),
+    [1, 1, 1, 2],
+  );
+});
+
+durable('a read and a refusal wait for what they looked at', async () => {
+  const journal = new SlowJournal();
+  const { host } = hostOf(new TallyKind(), new ManualClock(), journal);
+  const write = Promise.resolve(host.ask('a', tallyCall({ add: 1 })));
+  await turnOfEvents();
+  const read = Promise.resolve(host.ask('a', tallyCall()));
+  const refusal = refusalOf(() => host.ask('a', tallyCall({ refuse: true })));
+  assert.is(await stateOf(read), 'pending');
+  assert.is(await stateOf(refusal), 'pending');
+  journal.succeed();
+  assert.is((await read).sum, 1);
+  assert.match((await refusal).message, /refused/);
+  assert.is((await write).sum, 1);
+});
+
+durable('an answer does not wait for later groups', async () => {
+  const journal = new SlowJournal();
+  const { host } = hostOf(new TallyKind(), new ManualClock(), journal);
+  const first = Promise.resolve(host.ask('a', tallyCall({ add: 1 })));
+  await turnOfEvents();
+  const second = Promise.resolve(host.ask('a', tallyCall({ add: 1 })));
+  journal.succeed();
+  assert.is((await first).sum, 1);
+  assert.is(await stateOf(second), 'pending');
+  journal.succeed();
+  assert.is((await second).sum, 2);
+});
+
+durable('its end refuses everything held and everything that comes', async () => {
+  const journal = new SlowJournal();
+  const { host } = hostOf(new TallyKind(), new ManualClock(), journal);
+  const held = refusalOf(() => host.ask('a', tallyCall({ add: 1 })));
+  await turnOfEvents();
+  journal.fail();
+  assert.match((await held).message, /fenced/);
+  assert.match((await refusalOf(() => host.ask('a', tallyCall({ add: 1 })))).message, /fenced/);
+});
+
+durable('an effect runs after durability and before the answer', async () => {
+  const journal = new SlowJournal();
+  const { host } = hostOf(new TallyKind(), new ManualClock(), journal);
+  const told = Promise.withResolvers<void>();
+  let isTold = false;
+  const effect = () => {
+    isTold = true;
+    return told.promise;
+  };
+  const answer = Promise.resolve(host.ask('a', tallyCall({ add: 1, effect })));
+  await turnOfEvents();
+  assert.not(isTold);
+  journal.succeed();
+  assert.is(await stateOf(answer), 'pending');
+  assert.ok(isTold);
+  told.resolve();
+  assert.is((await answer).sum, 1);
+});
+
+const retried = suite('when a call comes twice');
+
+retried('it is committed once and answered twice', async () => {
+  const { host } = hostOf(new TallyKind(), new ManualClock(), memoryJournal());
+  const call = tallyCall({ add: 5 });
+  assert.equal(await host.ask('a', call), { sum: 5, version: 1, again: false });
+  assert.equal(await host.ask('a', call), { sum: 5, version: 1, again: true });
+});
+
+retried('the second waits while the first is not durable', async () => {
+  const journal = new SlowJournal();
+  const { host } = hostOf(new TallyKind(), new ManualClock(), journal);
+  const call = tallyCall({ add: 5 });
+  const first = Promise.resolve(host.ask('a', call));
+  await turnOfEvents();
+  const second = Promise.resolve(host.ask('a', call));
+  assert.is(await stateOf(second), 'pending');
+  journal.succeed();
+  assert.is((await first).sum, 5);
+  assert.is((await second).sum, 5);
+  assert.is(journal.groups.flat().length, 1);
+});
+
+retried('a refused call leaves no trace', async () => {
+  const { host } = hostOf(new TallyKind(), new ManualClock(), memoryJournal());
+  await host.ask('a', tallyCall({ add: 1 }));
+  const call = tallyCall({ refuse: true });
+  await refusalOf(() => host.ask('a', call));
+  assert.equal(await host.ask('a', { ...call, refuse: false, add: 1 }), {
+    sum: 2,
+    version: 2,
+    again: false,
+  });
+});
+
+retried('its id is forgotten after 20 s', async () => {
+  const clock = new ManualClock();
+  const { host } = hostOf(new TallyKind(), clock, memoryJournal());
+  const call = tallyCall({ add: 5 });
+  await host.ask('a', call);
+  clock.advance(RECENT_CALLS_AGE_MS);
+  assert.ok((await host.ask('a', call)).again);
+  clock.advance(1);
+  assert.not((await host.ask('a', call)).again);
+});
+
+retried('an actor that has no room for another id refuses before anything is done', async () => {
+  const { host } = hostOf(new TallyKind(), new ManualClock(), memoryJournal());
+  for (let i = 0; i < RECENT_CALLS_MAX; i += 1) await host.ask('a', tallyCall({ add: 1 }));
+  const refusal = (await refusalOf(() => host.ask('a', tallyCall({ add: 1 })))) as Fault;
+  assert.is(refusal.reason, 'overloaded');
+  assert.is((await host.ask('a', tallyCall())).sum, RECENT_CALLS_MAX);
+});
+
+const memory = suite('when memory is managed');
+
+memory('a dirty actor is stored after 20 s, not before', async () => {
+  const clock = new ManualClock();
+  const kind = new TallyKind();
+  const { host } = hostOf(kind, clock, memoryJournal());
+  await host.ask('a', tallyCall({ add: 1 }));
+  clock.advance(CHECKPOINT_AGE_MS - 1_000);
+  await turnOfEvents();
+  assert.is(kind.writes, 0);
+  clock.advance(2_000);
+  await turnOfEvents();
+  assert.equal(kind.stored.get('a'), { sum: 1, version: 1 });
+  assert.is(host.residency.unflushedRecords, 0);
+});
+
+memory('an undurable state is never stored', async () => {
+  const clock = new ManualClock();
+  const kind = new TallyKind();
+  const journal = new SlowJournal();
+  const { host } = hostOf(kind, clock, journal);
+  const answer = Promise.resolve(host.ask('a', tallyCall({ add: 1 })));
+  await turnOfEvents();
+  clock.advance(CHECKPOINT_AGE_MS + 2_000);
+  await turnOfEvents();
+  assert.is(kind.writes, 0);
+  journal.succeed();
+  await answer;
+  await turnOfEvents();
+  assert.is(kind.writes, 1);
+});
+
+memory('a failed write is tried again and nothing is forgotten', async () => {
+  const clock = new ManualClock();
+  const kind = new TallyKind();
+  const { host } = hostOf(kind, clock, memoryJournal());
+  await host.ask('a', tallyCall({ add: 1 }));
+  kind.isStoreDown = true;
+  clock.advance(CHECKPOINT_AGE_MS + 2_000);
+  await turnOfEvents();
+  assert.is(host.residency.unflushedRecords, 1);
+  kind.isStoreDown = false;
+  clock.advance(2_000);
+  await turnOfEvents();
+  assert.equal(kind.stored.get('a'), { sum: 1, version: 1 });
+});
+
+memory('an idle actor is stored, leaves, and comes back as it was', async () => {
+  const clock = new ManualClock();
+  const kind = new TallyKind();
+  const { host } = hostOf(kind, clock, memoryJournal());
+  await host.ask('a', tallyCall({ add: 1 }));
+  for (let s = 0; s < 90; s += 1) {
+    clock.advance(1_000);
+    await turnOfEvents();
+  }
+  assert.is(host.residency.actors, 0);
+  assert.equal(await host.ask('a', tallyCall({ add: 1 })), { sum: 2, version: 2, again: false });
+  assert.is(kind.activations, 2);
+});
+
+memory('over the byte budget the least recently used leave first', async () => {
+  const clock = new ManualClock();
+  const kind = new TallyKind();
+  const config = { idleAgeMs: 600_000, memoryBytesMax: 10_000 };
+  const { host } = hostOf(kind, clock, memoryJournal(), config);
+  for (const id of ['a', 'b', 'c']) await host.ask(id, tallyCall({ add: 1 }));
+  clock.advance(30_000);
+  await turnOfEvents();
+  await host.ask('a', tallyCall());
+  config.memoryBytesMax = 2_500;
+  clock.advance(1_000);
+  await turnOfEvents();
+  assert.is(
+    host.peek('b', ({ sum }) => sum),
+    undefined,
+  );
+  assert.is(
+    host.peek('a', ({ sum }) => sum),
+    1,
+  );
+  assert.is(
+    host.peek('c', ({ sum }) => sum),
+    1,
+  );
+});
+
+memory('an actor that must stay stays', async () => {
+  const clock = new ManualClock();
+  const kind = new TallyKind();
+  kind.isPinned = true;
+  const { host } = hostOf(kind, clock, memoryJournal());
+  await host.ask('a', tallyCall({ add: 1 }));
+  for (let s = 0; s < 120; s += 1) {
+    clock.advance(1_000);
+    await turnOfEvents();
+  }
+  assert.is(host.residency.actors, 1);
+});
+
+memory('a flood of actors that do not exist leaves nothing behind', async () => {
+  const { host } = hostOf(new TallyKind(), new ManualClock(), memoryJournal());
+  for (let i = 0; i < 10_000; i += 1) await host.ask(`unknown-${i}`, tallyCall());
+  assert.equal(host.residency, { actors: 0, bytes: 0, unflushedRecords: 0 });
+});
+
+memory(
+  'a store that cannot be read refuses every waiting call, and the next one tries again',
+  async () => {
+    const kind = new TallyKind();
+    kind.isStoreDown = true;
+    const { host } = hostOf(kind, new ManualClock(), memoryJournal());
+    const refusals = [1, 2].map(() => refusalOf(() => host.ask('a', tallyCall({ add: 1 }))));
+    for (const refusal of await Promise.all(refusals))
+      assert.match(refusal.message, /store is down/);
+    kind.isStoreDown = false;
+    assert.is((await host.ask('a', tallyCall({ add: 1 }))).sum, 1);
+  },
+);
+
+const closing = suite('when the process closes');
+
+closing('everything durable is stored and new calls are refused', async () => {
+  const kind = new TallyKind();
+  const { host } = hostOf(kind, new ManualClock(), memoryJournal());
+  for (let i = 0; i < 50; i += 1) await host.ask(`a${i}`, tallyCall({ add: i + 1 }));
+  await host[Symbol.asyncDispose]();
+  assert.is(kind.stored.size, 50);
+  const refusal = (await refusalOf(() => host.ask('a0', tallyCall()))) as Fault;
+  assert.is(refusal.reason, 'shutting_down');
+});
+
+const bug = suite('when the kind has a bug');
+
+bug('it is reported and the actor serves on', async () => {
+  const kind = new TallyKind();
+  const { host, bugs } = hostOf(kind, new ManualClock(), memoryJournal());
+  await host.ask('a', tallyCall({ add: 1 }));
+  const wait = Promise.reject(new TypeError('no such thing'));
+  await refusalOf(() => host.ask('a', tallyCall({ wait })));
+  assert.is(bugs.length, 1);
+  assert.is((await host.ask('a', tallyCall({ add: 1 }))).sum, 2);
+});
+
+for (const group of [idle, busy, durable, retried, memory, closing, bug]) group.run();

@@ -1,0 +1,177 @@
+import * as assert from 'uvu/assert';
+import { ACTIONS } from '#identity/actions';
+import { advance } from '#identity/advance';
+import { COMMITMENTS, EXPRESSIVENESSES, RISKS, TEMPOS } from '#identity/decision-style';
+import { DRIFT_LEVELS } from '#identity/drift';
+import { STRESS_STATES } from '#identity/ladder';
+import { MODE_KEYS, MODE_NAMES, MODE_TARGETS } from '#identity/modes';
+import { COMPOSITES } from '#identity/persona-match';
+import { PERSONA_PROFILES } from '#identity/persona-profiles';
+import type { Ranking } from '#identity/ranking';
+import { RECOVERY_PATHS } from '#identity/recovery';
+import { newReport, type Report, readReport } from '#identity/report';
+import {
+  createState,
+  ENERGY_DEFAULT,
+  type InitialConfig,
+  resetToDefault,
+  resetToInitial,
+  type State,
+} from '#identity/state';
+
+/** What a caller sends, as far as the model cares. */
+export type Seen = {
+  readonly mode_target: string;
+  readonly signal_strength: number;
+  readonly confidence?: number;
+};
+
+/** Half of the last of six decimals, and the noise of doubles. Source: model, notation. */
+const ROUNDING = 5.001e-7;
+
+/** Limit of the drift evidence, ln 200. Source: model 2.6. */
+const EVIDENCE_LIMIT = Math.log(200);
+
+const REASONS = ['within_band', 'situational_departure', 'sustained_shift', 'identity_breach'];
+
+/**
+ * The pure model beside a served instance: fed with the same observations and times, it says what
+ * the service has to answer. Knows nothing of HTTP, of the engine and of its serializer.
+ */
+export class ModelReplay {
+  #state: State;
+  #observedAtMs: number;
+  readonly #report = newReport();
+
+  /** `originMs` is the instance's creation: until the first observation, time runs from there. */
+  constructor(originMs: number, config: Partial<InitialConfig> = {}) {
+    const { modeStrengths = new Array<number>(7).fill(0), energyLevel = ENERGY_DEFAULT } = config;
+    this.#state = createState({ modeStrengths, energyLevel });
+    this.#observedAtMs = originMs;
+  }
+
+  /** One cycle. */
+  observe(seen: Seen, atMs: number): void {
+    const targets: readonly string[] = MODE_TARGETS;
+    const mode = targets.indexOf(seen.mode_target);
+    const observation = { mode, signal: seen.signal_strength, confidence: seen.confidence ?? 1 };
+    const dtSeconds = (atMs - this.#observedAtMs) / 1_000;
+    advance(this.#state, observation, dtSeconds, this.#state);
+    this.#observedAtMs = atMs;
+  }
+
+  /** A reset at a time of the server's clock. Source: decisions 5, 6 and 34. */
+  reset(mode: 'initial' | 'default', atMs: number): void {
+    this.#state = mode === 'initial' ? resetToInitial(this.#state) : resetToDefault(this.#state);
+    this.#observedAtMs = atMs;
+  }
+
+  /** The three objects of a process answer, unrounded, without the instance's id. */
+  expected() {
+    readReport(this.#state, this.#report);
+    const { snapshot, contract, deviation } = this.#report;
+    return {
+      snapshot: snapshotOf(snapshot),
+      contract: contractOf(contract, snapshot),
+      drift: { level: DRIFT_LEVELS[deviation.level], deviation: deviationOf(deviation) },
+    };
+  }
+
+  /** Lower-case keys of the modes that the last cycle's drift event names. */
+  affectedModes(): string[] {
+    readReport(this.#state, this.#report);
+    return named(this.#report.deviation.affected, MODE_KEYS);
+  }
+}
+
+/**
+ * Asserts that a served value is the expected one: numbers to the sixth decimal, everything else to
+ * the letter, and no field more or less except those of `ignored`.
+ */
+export function assertServed(
+  actual: unknown,
+  expected: unknown,
+  ignored: readonly string[] = [],
+  path = '',
+): void {
+  if (typeof expected === 'number' && typeof actual === 'number') {
+    assert.ok(Math.abs(actual - expected) <= ROUNDING, `${path}: ${actual} for ${expected}`);
+    return;
+  }
+  if (typeof expected !== 'object' || expected === null) {
+    assert.is(actual, expected, `${path}: ${String(actual)} for ${String(expected)}`);
+    return;
+  }
+  assert.ok(typeof actual === 'object' && actual !== null, path);
+  const known = Object.keys(actual).filter((key) => !ignored.includes(key));
+  assert.equal(known.toSorted(), Object.keys(expected).toSorted(), path);
+  const served = new Map(Object.entries(actual));
+  for (const [key, value] of Object.entries(expected)) {
+    assertServed(served.get(key), value, ignored, `${path}.${key}`);
+  }
+}
+
+const named = <Name extends string>({ items, count }: Ranking, names: readonly Name[]) =>
+  [...items.subarray(0, count)].map((item) => names[item] ?? '?');
+
+const byMode = (values: Float64Array) =>
+  Object.fromEntries(MODE_KEYS.map((key, mode) => [key, values[mode]]));
+
+function snapshotOf({ cycle, strengths, energy, stressLevel, stability }: Report['snapshot']) {
+  return {
+    cycle,
+    mode_strengths: byMode(strengths),
+    energy_level: energy,
+    stress_state: STRESS_STATES[stressLevel],
+    stability_index: stability,
+  };
+}
+
+function contractOf(contract: Report['contract'], { energy, stressLevel }: Report['snapshot']) {
+  const { tempo, risk, expressiveness, commitment } = contract.style;
+  return {
+    dominant_modes: named(contract.dominant, MODE_NAMES),
+    suppressed_modes: named(contract.suppressed, MODE_NAMES),
+    allowed_actions: named(contract.allowed, ACTIONS),
+    forbidden_actions: named(contract.forbidden, ACTIONS),
+    decision_style: {
+      tempo: TEMPOS[tempo],
+      risk: RISKS[risk],
+      expressiveness: EXPRESSIVENESSES[expressiveness],
+      commitment_threshold: COMMITMENTS[commitment],
+    },
+    energy_level: energy,
+    stress_state: STRESS_STATES[stressLevel],
+    recovery_profile: {
+      preferred_path: RECOVERY_PATHS[contract.path],
+      support_required: contract.isSupportRequired,
+      cooldown_required: contract.isCooldownRequired,
+    },
+  };
+}
+
+function deviationOf(deviation: Report['deviation']) {
+  const { evidenceMode, isEvidenceUp, departures, contributions } = deviation;
+  const direction = isEvidenceUp ? 'up' : 'down';
+  return {
+    reason: REASONS[deviation.level],
+    distance: deviation.distance,
+    t2: deviation.bandStatistic,
+    p_value: deviation.pValue,
+    breach: deviation.breach,
+    run: deviation.run,
+    sustained: {
+      statistic: deviation.evidence,
+      limit: EVIDENCE_LIMIT,
+      mode: MODE_KEYS[evidenceMode] ?? null,
+      direction: evidenceMode < 0 ? null : direction,
+    },
+    modes: MODE_KEYS.map((mode, place) => ({
+      mode,
+      z: departures[place],
+      contribution: contributions[place],
+    })),
+    nearest_persona: PERSONA_PROFILES[deviation.nearestPersona]?.id ?? null,
+    composite: COMPOSITES[deviation.composite]?.key ?? null,
+  };
+}

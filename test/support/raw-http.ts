@@ -1,0 +1,148 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import type { Service } from '#test/support/service';
+
+/** An answer as it stood on the wire. */
+export type RawAnswer = {
+  readonly status: number;
+  /** By lower-case name; the last one where a name came twice. */
+  readonly headers: ReadonlyMap<string, string>;
+  readonly text: string;
+  /** The parsed body; undefined where it is no JSON. Tests know what they look for. */
+  readonly body: ReturnType<typeof JSON.parse>;
+};
+
+/** How long an answer may take before a test gives up, in milliseconds. */
+const ANSWER_MS_MAX = 20_000;
+
+/** A TCP connection to the API on which a test says exactly what it wants to say. */
+export class RawConnection implements Disposable {
+  readonly socket: Socket;
+  #received = Buffer.alloc(0);
+  #isEnded = false;
+  #wake = Promise.withResolvers<void>();
+
+  constructor(socket: Socket) {
+    this.socket = socket;
+    socket.on('data', (chunk: Buffer) => {
+      this.#received = Buffer.concat([this.#received, chunk]);
+      this.#signal();
+    });
+    // A reset is an end as well: the test looks at what had arrived until then.
+    socket.on('error', () => undefined);
+    socket.once('close', () => this.#end());
+    socket.once('end', () => this.#end());
+  }
+
+  /** Whether the service has ended the connection. */
+  get isEnded(): boolean {
+    return this.#isEnded;
+  }
+
+  /** Sends bytes or text as they are. */
+  write(bytes: string | Uint8Array): void {
+    if (this.socket.writable) this.socket.write(bytes);
+  }
+
+  /** The next whole answer, or undefined if the connection ended before there was one. */
+  async next(): Promise<RawAnswer | undefined> {
+    const deadline = AbortSignal.timeout(ANSWER_MS_MAX);
+    for (;;) {
+      const taken = takeAnswer(this.#received, this.#isEnded);
+      if (taken !== undefined) {
+        this.#received = this.#received.subarray(taken.length);
+        return taken.answer;
+      }
+      if (this.#isEnded) return undefined;
+      await this.#woken(deadline);
+    }
+  }
+
+  /** Fulfils once the service has ended the connection. */
+  async ended(): Promise<void> {
+    const deadline = AbortSignal.timeout(ANSWER_MS_MAX);
+    while (!this.#isEnded) await this.#woken(deadline);
+  }
+
+  [Symbol.dispose](): void {
+    this.socket.destroy();
+  }
+
+  async #woken(deadline: AbortSignal): Promise<void> {
+    const { promise, reject } = Promise.withResolvers<never>();
+    const late = () => reject(new Error('no answer in time'));
+    deadline.addEventListener('abort', late, { once: true });
+    await Promise.race([this.#wake.promise, promise]).finally(() =>
+      deadline.removeEventListener('abort', late),
+    );
+  }
+
+  #end(): void {
+    this.#isEnded = true;
+    this.#signal();
+  }
+
+  #signal(): void {
+    this.#wake.resolve();
+    this.#wake = Promise.withResolvers<void>();
+  }
+}
+
+/** A connection of its own to the API's port. */
+export async function dial(service: Service): Promise<RawConnection> {
+  const { hostname, port } = new URL(service.origin);
+  const socket = connect({ host: hostname, port: Number(port), noDelay: true });
+  const connection = new RawConnection(socket);
+  await once(socket, 'connect');
+  return connection;
+}
+
+/** Sends bytes on a connection of their own; the first answer, or undefined if there was none. */
+export async function sendRaw(
+  service: Service,
+  bytes: string | Uint8Array,
+): Promise<RawAnswer | undefined> {
+  using connection = await dial(service);
+  connection.write(bytes);
+  return await connection.next();
+}
+
+/** A request's head and body as text; a Host, and a Content-Length for a body, are added. */
+export function requestText(
+  method: string,
+  target: string,
+  headers: readonly string[] = [],
+  body = '',
+): string {
+  const length = body === '' ? [] : [`Content-Length: ${Buffer.byteLength(body)}`];
+  const lines = [`${method} ${target} HTTP/1.1`, 'Host: localhost', ...headers, ...length];
+  return `${lines.join('\r\n')}\r\n\r\n${body}`;
+}
+
+function takeAnswer(
+  bytes: Buffer,
+  isEnded: boolean,
+): { answer: RawAnswer; length: number } | undefined {
+  const headEnd = bytes.indexOf('\r\n\r\n');
+  if (headEnd === -1) return undefined;
+  const [statusLine = '', ...lines] = bytes.toString('latin1', 0, headEnd).split('\r\n');
+  const headers = new Map(lines.map(pairOf));
+  const bodyStart = headEnd + 4;
+  const announced = headers.get('content-length');
+  const bodyLength = announced === undefined ? 0 : Number(announced);
+  if (bytes.length < bodyStart + bodyLength && !isEnded) return undefined;
+  const text = bytes.toString('utf8', bodyStart, bodyStart + bodyLength);
+  const isJson = headers.get('content-type')?.startsWith('application/json') ?? false;
+  const answer = {
+    status: Number(statusLine.split(' ')[1]),
+    headers,
+    text,
+    body: isJson && text !== '' ? JSON.parse(text) : undefined,
+  };
+  return { answer, length: bodyStart + bodyLength };
+}
+
+function pairOf(line: string): [string, string] {
+  const colon = line.indexOf(':');
+  return [line.slice(0, colon).toLowerCase(), line.slice(colon + 1).trim()];
+}

@@ -1,0 +1,78 @@
+import * as assert from 'uvu/assert';
+import { documented } from '#test/support/api-document';
+import { type Answer, type Caller, newCaller, type Wish } from '#test/support/caller';
+import { type Service, startService } from '#test/support/service';
+
+/** A running service and somebody who calls it; every answer is checked against the document. */
+export type Scene = {
+  readonly service: Service;
+  readonly caller: Caller;
+  /** Stops the service; the last suite of a file runs it when it is through. */
+  readonly close: () => Promise<void>;
+};
+
+/** Starts the service for a test file. */
+export async function openScene(variables: Record<string, string> = {}): Promise<Scene> {
+  const service = await startService(variables);
+  const caller = await newDocumentedCaller(service);
+  return { service, caller, close: async () => service[Symbol.asyncDispose]() };
+}
+
+/** A new account's caller whose answers are checked against the API document. */
+export async function newDocumentedCaller(service: Service, wish: Wish = {}): Promise<Caller> {
+  return documented(await newCaller(service, wish));
+}
+
+/** Creates an instance and answers its id. */
+export async function createInstance(
+  caller: Caller,
+  fields: Record<string, unknown> = {},
+): Promise<string> {
+  const answer = await caller.send('POST', '/instances', { json: { name: 'Ada', ...fields } });
+  assert.is(answer.status, 201, answer.text);
+  return answer.body.data.id;
+}
+
+/** A time in the past from which tests count, Unix milliseconds. */
+export const MORNING_MS = Date.parse('2026-01-15T08:00:00Z');
+
+/** `MORNING_MS` and some seconds as a caller writes it. */
+export function morning(seconds = 0): string {
+  return new Date(MORNING_MS + seconds * 1_000).toISOString();
+}
+
+/** A plain observation, some seconds after `MORNING_MS`. */
+export function observationAt(seconds: number, fields: Record<string, unknown> = {}) {
+  return { mode_target: 'ORDER', signal_strength: 0.7, timestamp: morning(seconds), ...fields };
+}
+
+/** Processes one observation that must be accepted, and answers its `data`. */
+export async function process(
+  caller: Caller,
+  id: string,
+  observation: object,
+): Promise<ReturnType<typeof JSON.parse>> {
+  const answer = await caller.send('POST', `/instances/${id}/process`, { json: observation });
+  assert.is(answer.status, 200, answer.text);
+  assert.is(answer.headers.get('x-throttled'), null, 'was throttled');
+  return answer.body.data;
+}
+
+/** Asserts status, code and the whole of `details`; `field` and `reason` or whatever is due. */
+export function assertRefused(
+  answer: Answer,
+  status: number,
+  code: string,
+  details?: Record<string, unknown>,
+): void {
+  assert.is(answer.status, status, answer.text);
+  assert.is(answer.body.error, code);
+  assert.equal(answer.body.details, details);
+  assert.ok(answer.body.message.length > 0);
+}
+
+/** A limit header as a number. */
+export function limitOf(answer: Answer, name: 'limit' | 'remaining' | 'reset' | 'monthly'): number {
+  const header = name === 'monthly' ? 'x-monthly-remaining' : `x-ratelimit-${name}`;
+  return Number(answer.headers.get(header) ?? Number.NaN);
+}

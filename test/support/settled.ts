@@ -1,0 +1,29 @@
+/** Lets everything run that waits for nothing but its turn. */
+export function turnOfEvents(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
+/** What a promise has come to by now: its value, its error, or neither yet. */
+export async function stateOf<Value>(
+  promise: Promise<Value>,
+): Promise<{ value: Value } | { error: unknown } | 'pending'> {
+  await turnOfEvents();
+  return Promise.race([
+    promise.then(
+      (value) => ({ value }),
+      (error: unknown) => ({ error }),
+    ),
+    Promise.resolve('pending' as const),
+  ]);
+}
+
+/** The error that `action` throws or rejects with. Throws if it does neither. */
+export async function refusalOf(action: () => unknown): Promise<Error> {
+  try {
+    await action();
+  } catch (error) {
+    if (error instanceof Error) return error;
+    throw new Error('what was thrown is no error', { cause: error });
+  }
+  throw new Error('nothing was refused');
+}

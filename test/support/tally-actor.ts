@@ -1,0 +1,134 @@
+import { Fault } from '#fault/fault';
+import type { Clock } from '#platform/clock';
+import { createMetrics } from '#platform/metrics';
+import { ActorHost } from '#runtime/actor-host';
+import type { ActorCall, ActorKind, Checkpoint } from '#runtime/actor-kind';
+import { CommitLog } from '#runtime/commit-log';
+import { runtimeMetrics } from '#runtime/runtime-metrics';
+import type { Turn } from '#runtime/turn';
+import type { Journal, JournalRecord } from '#storage/journal';
+
+/** The smallest actor that has everything: a sum that calls add to. */
+export type Tally = { sum: number; unstored: number[] };
+
+/** What a tally is asked. A `wait` holds the turn until it fulfils. */
+export type TallyCall = ActorCall & {
+  readonly add?: number;
+  readonly wait?: Promise<void>;
+  readonly refuse?: boolean;
+  readonly effect?: () => Promise<void>;
+};
+
+/** The sum after the turn, and whether it was a retry. */
+export type TallyAnswer = {
+  readonly sum: number;
+  readonly version: number;
+  readonly again: boolean;
+};
+
+/** A kind whose store is a map, for tests of the runtime. */
+export class TallyKind implements ActorKind<Tally, TallyCall, TallyAnswer, number> {
+  readonly name = 'instance';
+  readonly stored = new Map<string, { sum: number; version: number }>();
+  activations = 0;
+  writes = 0;
+  isStoreDown = false;
+  isPinned = false;
+
+  async activate(id: string) {
+    this.activations += 1;
+    if (this.isStoreDown) throw new Fault('service_unavailable', 'the store is down');
+    const found = this.stored.get(id);
+    return { state: { sum: found?.sum ?? 0, unstored: [] }, version: found?.version ?? 0 };
+  }
+
+  receive(state: Tally, call: TallyCall, turn: Turn<number>): TallyAnswer | Promise<TallyAnswer> {
+    if (call.wait !== undefined) {
+      const { wait, ...rest } = call;
+      return wait.then(() => this.receive(state, rest, turn));
+    }
+    if (call.refuse) throw new Fault('conflict', 'refused');
+    const again = turn.earlierVersion !== undefined;
+    if (call.add !== undefined && !again) turn.commit(call.add);
+    if (call.effect !== undefined) turn.beforeAnswer(call.effect);
+    return { sum: state.sum, version: turn.version, again };
+  }
+
+  apply(state: Tally, added: number): void {
+    state.sum += added;
+    state.unstored.push(added);
+  }
+
+  checkpoint(id: string, state: Tally, version: number): Checkpoint {
+    const { sum } = state;
+    const count = state.unstored.length;
+    return {
+      write: async () => {
+        this.writes += 1;
+        if (this.isStoreDown) throw new Fault('service_unavailable', 'the store is down');
+        this.stored.set(id, { sum, version });
+      },
+      forget: () => void state.unstored.splice(0, count),
+    };
+  }
+
+  sizeOf(): number {
+    return 1_000;
+  }
+
+  isAbsent(state: Tally): boolean {
+    return state.sum === 0;
+  }
+
+  isEvictable(): boolean {
+    return !this.isPinned;
+  }
+}
+
+/** A journal whose appends end when the test says so. */
+export class SlowJournal implements Journal {
+  readonly groups: (readonly JournalRecord[])[] = [];
+  readonly #pending: PromiseWithResolvers<void>[] = [];
+
+  append(group: readonly JournalRecord[]): Promise<void> {
+    this.groups.push(group);
+    const pending = Promise.withResolvers<void>();
+    this.#pending.push(pending);
+    return pending.promise;
+  }
+
+  /** Makes the oldest append durable. */
+  succeed(): void {
+    this.#pending.shift()?.resolve();
+  }
+
+  /** Ends the oldest append, and so the writer. */
+  fail(): void {
+    this.#pending.shift()?.reject(new Fault('service_unavailable', 'fenced'));
+  }
+}
+
+/** A host of tallies on a given clock and journal. */
+export function hostOf(
+  kind: TallyKind,
+  clock: Clock,
+  journal: Journal,
+  config = { idleAgeMs: 60_000, memoryBytesMax: 1_000_000 },
+) {
+  const bugs: unknown[] = [];
+  const host = new ActorHost(kind, config, {
+    clock,
+    log: new CommitLog(journal),
+    metrics: runtimeMetrics(createMetrics(), 'engine', 'instance'),
+    onBug: (error) => bugs.push(error),
+  });
+  return { host, bugs };
+}
+
+let lastCallId = 0;
+
+/** A call with an id of its own and a deadline far away. */
+export function tallyCall(fields: Partial<TallyCall> = {}): TallyCall {
+  lastCallId += 1;
+  return { callId: lastCallId, deadlineAtMs: Number.POSITIVE_INFINITY, ...fields };
+}
