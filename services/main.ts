@@ -29,7 +29,7 @@ async function run(part: string, rest: readonly string[]): Promise<number> {
       return 2;
     }
     const open = await PARTS[part]();
-    return await live(() => open(config));
+    return await live((signal) => open(config, signal));
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     process.stderr.write(`configuration: ${error.message}\n`);

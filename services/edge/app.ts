@@ -2,6 +2,7 @@ import Fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
 import { Admission } from '#edge/admission';
 import { brokenHttp } from '#edge/broken-http';
 import { CallIds } from '#edge/call-identity';
+import { drainOf } from '#edge/drain';
 import { edgeMetrics } from '#edge/edge-metrics';
 import { API_PREFIX, OPERATIONS } from '#edge/endpoints';
 import { EngineCalls } from '#edge/engine-calls';
@@ -53,24 +54,20 @@ export function buildApp(config: AppConfig, ports: EdgePorts): FastifyInstance {
     clientErrorHandler: broken.clientErrorHandler,
     frameworkErrors: broken.frameworkErrors,
   });
-  broken.watchExpectations(app.server);
+  broken.watch(app.server);
+  const drain = drainOf(app.server);
   let isClosing = false;
-  let active = 0;
   app.decorateRequest('exchange', undefined);
-  app.addHook('onRequest', (request, response, done) => {
-    active += 1;
-    check(request, response, done);
-  });
-  app.addHook('onResponse', (_request, _response, done) => {
-    active -= 1;
-    done();
-  });
-  ports.metrics.beforeScrape(() => metrics.active(active));
+  app.addHook(
+    'onRequest',
+    gate({ clock, reply, isClosing: () => isClosing, activeRequests: () => reply.activeRequests }),
+  );
+  ports.metrics.beforeScrape(() => metrics.active(reply.activeRequests));
   app.addHook('preClose', (done) => {
     isClosing = true;
+    drain();
     done();
   });
-  const check = gate({ clock, reply, isClosing: () => isClosing, activeRequests: () => active });
   const refuse = refusals({ admission, callIds: served.callIds, clock, reply });
   app.setErrorHandler(refuse.error);
   app.setNotFoundHandler(refuse.notFound);
@@ -96,8 +93,9 @@ function addRoute(
     bodyLimit: operation.name === 'processBatch' ? HTTP_LIMITS.bodyLimit : BODY_BYTES_MAX,
     handler(request: FastifyRequest, reply) {
       const exchange = exchangeOf(request);
-      if (exchange === undefined) throw new Error('the gate sees every request first');
-      turn.push(() => void serve(operation, request, reply, exchange, ports));
+      if (exchange?.caller === undefined) throw new Error('the gate sees every request first');
+      const fail = (error: unknown) => void reply.send(error);
+      turn.push(() => void serve(operation, request, reply, exchange, ports).catch(fail));
     },
   });
 }

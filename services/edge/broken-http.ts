@@ -1,6 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { anonymousReply, rawFaultReply } from '#edge/fault-reply';
+import { REQUESTS_PER_SOCKET_MAX } from '#edge/http-limits';
 import { requestIdFrom } from '#edge/request-id';
 import { Fault, invalid } from '#fault/fault';
 import type { Clock } from '#platform/clock';
@@ -11,16 +12,32 @@ import type { Clock } from '#platform/clock';
  */
 const LINGER_MS = 1_000;
 
+/** What has happened on a connection. */
+type Talk = {
+  /** The newest answer: all others are in front of it. */
+  last: ServerResponse;
+  requests: number;
+};
+
 /**
  * Requests that Node or Fastify refuse before any hook runs: they get our envelope and headers all
  * the same (attacks, "hardening recipe"), and in their turn: an answer never overtakes those of
  * earlier requests on the same connection.
  */
 export function brokenHttp(clock: Clock) {
-  /** The newest answer of each connection, where the requests before the broken one are known from. */
-  const newest = new WeakMap<Duplex, ServerResponse>();
+  const talks = new WeakMap<Duplex, Talk>();
   const broken = new WeakSet<Duplex>();
   const raw = (fault: Fault) => rawFaultReply(fault, requestIdFrom(undefined), clock.wallMs());
+
+  function note(request: IncomingMessage, response: ServerResponse): void {
+    const talk = talks.get(request.socket);
+    if (talk === undefined) talks.set(request.socket, { last: response, requests: 1 });
+    else {
+      talk.last = response;
+      talk.requests += 1;
+      if (talk.requests >= REQUESTS_PER_SOCKET_MAX) response.setHeader('connection', 'close');
+    }
+  }
 
   function respond(request: IncomingMessage, response: ServerResponse, fault: Fault): void {
     const requestId = requestIdFrom(request.headers['x-request-id']);
@@ -35,19 +52,10 @@ export function brokenHttp(clock: Clock) {
       if (socket.destroyed || broken.has(socket)) return;
       broken.add(socket);
       const fault = faultOfParser(error.code);
-      const last = newest.get(socket);
-      if (last === undefined || (last.req.complete && last.writableFinished)) {
-        hangUp(socket, raw(fault));
-      } else if (last.req.complete) {
-        last.once('finish', () => hangUp(socket, raw(fault)));
-      } else if (last.headersSent) {
-        // It was answered before its body had come; there is nothing to add.
-        socket.destroy();
-      } else {
-        // Whoever reads the body refuses the request in the usual way.
-        last.once('finish', () => hangUp(socket, ''));
-        last.req.emit('error', fault);
-      }
+      const last = talks.get(socket)?.last;
+      if (last === undefined) hangUp(socket, raw(fault));
+      else if (last.req.complete) afterwards(last, () => hangUp(socket, raw(fault)));
+      else breakOff(last, socket, fault);
     },
     /** For URLs that no router can read. */
     frameworkErrors(
@@ -59,9 +67,9 @@ export function brokenHttp(clock: Clock) {
     },
     /** For what Node does not pass on as a request, and to know which answers are under way. */
     watch(server: Server): void {
-      server.on('request', (request, response) => newest.set(request.socket, response));
+      server.prependListener('request', note);
       server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
-        newest.set(request.socket, response);
+        note(request, response);
         const text = 'no expectation but 100-continue is met';
         respond(request, response, invalid('expectation_failed', 'Expect', text));
       });
@@ -70,6 +78,21 @@ export function brokenHttp(clock: Clock) {
       });
     },
   };
+}
+
+/**
+ * Ends a request whose body will never be whole. Whoever reads the body refuses the request in the
+ * usual way; where nobody does, it has an answer or will get one, and there is nothing to add.
+ */
+function breakOff(response: ServerResponse, socket: Duplex, fault: Fault): void {
+  afterwards(response, () => hangUp(socket, ''));
+  if (response.req.listenerCount('error') > 0) response.req.emit('error', fault);
+}
+
+/** Runs `action` once an answer has left. */
+function afterwards(response: ServerResponse, action: () => void): void {
+  if (response.writableFinished) action();
+  else response.once('finish', action);
 }
 
 /** Says a last word and cuts the connection, once it may have been read. */

@@ -31,7 +31,8 @@ export class CallIds {
 
   /** A new id; unlike any of another edge's, because each starts at a place of its own. */
   next(): number {
-    this.#next = (this.#next + 1) % CALL_ID_END;
+    this.#next += 1;
+    if (this.#next >= CALL_ID_END) this.#next = 1;
     return this.#next;
   }
 

@@ -13,9 +13,7 @@ const SCHEME = 'bearer ';
 export function readCaller(request: IncomingMessage): Caller {
   const { authorization } = request.headers;
   if (authorization === undefined) throw unauthorized('send Authorization: Bearer <API key>');
-  if (countOf(request.rawHeaders, 'authorization') > 1) {
-    throw unauthorized('there are two Authorization headers');
-  }
+  assertSentOnce(request);
   if (authorization.slice(0, SCHEME.length).toLowerCase() !== SCHEME) {
     throw unauthorized('only the Bearer scheme is accepted');
   }
@@ -23,6 +21,12 @@ export function readCaller(request: IncomingMessage): Caller {
   const parsed = parseApiKey(key);
   if (parsed === undefined) throw unauthorized('the API key is malformed');
   return { accountId: parsed.accountId, keyDigest: digestOf(key) };
+}
+
+/** Throws `unauthorized` for two Authorization headers, of which Node would show only the first. */
+export function assertSentOnce(request: IncomingMessage): void {
+  if (countOf(request.rawHeaders, 'authorization') <= 1) return;
+  throw unauthorized('there are two Authorization headers');
 }
 
 /** The refusal of a caller that nobody knows. */

@@ -1,5 +1,8 @@
 import type { Metrics } from '#platform/metrics';
 
+/** Methods that a label may hold; what else Node knows is counted together. */
+const COUNTED_METHODS = new Set(['GET', 'POST', 'PATCH', 'DELETE']);
+
 /** What the edge reports; label values are bound on first use and kept. */
 export type EdgeMetrics = {
   /** An HTTP answer left. `route` is a template. */
@@ -31,7 +34,7 @@ export function edgeMetrics(metrics: Metrics): EdgeMetrics {
       let child = bound.get(key);
       if (child === undefined) {
         child = durations.labels({
-          http_request_method: method,
+          http_request_method: COUNTED_METHODS.has(method) ? method : '_OTHER',
           http_route: route,
           http_response_status_code: status,
         });

@@ -15,6 +15,8 @@ export type Exchange = {
   readonly startedMs: number;
   /** Undefined until authentication, and for ever where it failed. */
   caller: Caller | undefined;
+  /** Whether it is counted as begun and not answered. */
+  isActive: boolean;
 };
 
 type Carrier = FastifyRequest & { exchange: Exchange | undefined };

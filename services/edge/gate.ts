@@ -1,7 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { countOf, readCaller } from '#edge/credentials';
+import { countOf } from '#edge/credentials';
 import { API_PREFIX } from '#edge/endpoints';
-import { attachExchange } from '#edge/exchange';
+import { attachExchange, type Exchange } from '#edge/exchange';
+import { KnownCallers } from '#edge/known-callers';
 import { type Headers, unknownHeaders } from '#edge/limit-headers';
 import type { Reply } from '#edge/reply';
 import { requestIdFrom } from '#edge/request-id';
@@ -25,16 +26,19 @@ export type GatePorts = {
  * and learns nothing (decisions 23 and 35). Returns a hook that answers what it refuses.
  */
 export function gate({ clock, reply, isClosing, activeRequests }: GatePorts) {
+  const callers = new KnownCallers();
   return (request: FastifyRequest, response: FastifyReply, done: () => void): void => {
     const requestId = requestIdFrom(request.headers['x-request-id']);
-    const exchange = { requestId, startedMs: clock.monotonicMs(), caller: undefined };
+    const startedMs = clock.monotonicMs();
+    const exchange: Exchange = { requestId, startedMs, caller: undefined, isActive: false };
     attachExchange(request, exchange);
-    const isApi = isApiPath(request.raw.url ?? '');
+    const isApi = isApiRequest(request);
     try {
       assertProtocol(request);
       if (isApi) {
         assertRoom(isClosing(), activeRequests());
-        Object.assign(exchange, { caller: readCaller(request.raw) });
+        exchange.caller = callers.read(request.raw);
+        reply.begin(exchange);
       }
       done();
     } catch (error) {
@@ -45,15 +49,33 @@ export function gate({ clock, reply, isClosing, activeRequests }: GatePorts) {
   };
 }
 
-/** Whether a URL belongs to the API, whose answers all carry the limit headers. */
-export function isApiPath(url: string): boolean {
+/**
+ * Whether a request belongs to the API, whose answers all carry the limit headers and need a key.
+ * The router reads more spellings of a path than the plain one, so its word counts as well.
+ */
+export function isApiRequest(request: FastifyRequest): boolean {
+  const { url = '' } = request.raw;
+  if (isApiPath(url)) return true;
+  return isApiPath(request.routeOptions.url ?? '') || isApiPath(plainPathOf(url));
+}
+
+/** The path of a URL as the router reads it: without origin (RFC 9112, 3.2.2), query and escapes. */
+export function plainPathOf(url: string): string {
+  const full = url.startsWith('/') ? url : (URL.parse(url)?.pathname ?? url);
+  const [path = ''] = full.split(/[?#]/, 1);
+  // The router has refused what cannot be decoded before it gets here.
+  return path.includes('%') ? decodeURI(path) : path;
+}
+
+function isApiPath(url: string): boolean {
   if (!url.startsWith(API_PREFIX)) return false;
   const next = url.charAt(API_PREFIX.length);
-  return next === '' || next === '/' || next === '?';
+  return next === '' || next === '/' || next === '?' || next === '#';
 }
 
 function assertProtocol({ raw }: FastifyRequest): void {
-  if (raw.httpVersionMajor === 1 && raw.httpVersionMinor < 1) {
+  const { httpVersionMajor: major, httpVersionMinor: minor } = raw;
+  if (major < 1 || (major === 1 && minor < 1)) {
     throw invalid('http_version_not_supported', undefined, 'HTTP/1.1 is the oldest version served');
   }
   if (countOf(raw.rawHeaders, 'host') !== 1) {

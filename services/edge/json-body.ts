@@ -13,7 +13,8 @@ const CLOSING = new Set([']', '}'].map((text) => text.charCodeAt(0)));
 /**
  * The JSON value of a request body. Throws `invalid_request` (400) for bytes that are not UTF-8, for
  * text that is not JSON and for an object with the same key twice (decision 37), and 422 for
- * nesting beyond any use, which is refused before it is parsed.
+ * nesting beyond any use, which is refused before it is parsed, and for keys that reach for a
+ * prototype.
  */
 export function parseJsonBody(bytes: Buffer): unknown {
   if (!isUtf8(bytes)) throw invalid('invalid_utf8', undefined, 'the body is not UTF-8');
@@ -65,9 +66,20 @@ function isEscaped(text: string, at: number): boolean {
   return backslashes % 2 === 1;
 }
 
-function keysOf(value: unknown): number {
+/**
+ * How many keys a value has, all levels together. Throws 422 for a key through which a careless
+ * reader of the value would change the prototype of all objects: schemas do not see `__proto__`,
+ * and in a context it would be kept and handed on.
+ */
+function keysOf(value: unknown, within = ''): number {
   if (typeof value !== 'object' || value === null) return 0;
   if (Array.isArray(value)) return value.reduce((sum: number, item) => sum + keysOf(item), 0);
-  const items = Object.values(value);
-  return items.reduce((sum: number, item) => sum + keysOf(item), items.length);
+  let sum = 0;
+  for (const [key, item] of Object.entries(value)) {
+    if (key === '__proto__' || (key === 'prototype' && within === 'constructor')) {
+      throw invalid('unknown_field', key, `${key}: no such field`);
+    }
+    sum += 1 + keysOf(item, key);
+  }
+  return sum;
 }

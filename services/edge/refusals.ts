@@ -3,7 +3,7 @@ import type { Admission } from '#edge/admission';
 import type { CallIds } from '#edge/call-identity';
 import { methodsOf } from '#edge/endpoints';
 import { exchangeOf } from '#edge/exchange';
-import { isApiPath } from '#edge/gate';
+import { isApiRequest, plainPathOf } from '#edge/gate';
 import { unknownHeaders } from '#edge/limit-headers';
 import type { Reply } from '#edge/reply';
 import { Fault, invalid, toFault } from '#fault/fault';
@@ -50,20 +50,27 @@ export function refusals(ports: RefusalPorts) {
     reply.refuse(request, response, counted, refusal ?? fault, { ...headers, ...allow });
   }
 
+  function notFound(request: FastifyRequest, response: FastifyReply): void {
+    if (!isApiRequest(request)) {
+      response.header('x-request-id', exchangeOf(request)?.requestId ?? '');
+      response.code(NOT_FOUND).type('text/plain; charset=utf-8').send('Not Found\n');
+      return;
+    }
+    const fault = new Fault('not_found', 'there is no such endpoint');
+    void refuseAdmitted(request, response, 'unknown', fault, methodsOf(plainPathOf(request.url)));
+  }
+
   return {
     error(error: Error & { code?: string }, request: FastifyRequest, response: FastifyReply): void {
+      // What the framework has to say about a request to nowhere is beside the point.
+      if (request.is404) {
+        notFound(request, response);
+        return;
+      }
       const path = request.routeOptions.url?.replace('/v1', '') ?? 'refused';
       void refuseAdmitted(request, response, path, faultOf(error), []);
     },
-    notFound(request: FastifyRequest, response: FastifyReply): void {
-      const [path = ''] = request.url.split('?');
-      if (!isApiPath(path)) {
-        response.code(NOT_FOUND).type('text/plain; charset=utf-8').send('Not Found\n');
-        return;
-      }
-      const fault = new Fault('not_found', 'there is no such endpoint');
-      void refuseAdmitted(request, response, 'unknown', fault, methodsOf(path));
-    },
+    notFound,
   };
 }
 
@@ -78,6 +85,9 @@ function faultOf(error: Error & { code?: string }): Fault {
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
     case 'FST_ERR_CTP_INVALID_CONTENT_TYPE':
       return invalid('unsupported_media_type', 'Content-Type', 'send application/json');
+    // The sender went away in the middle of its body; nobody reads this.
+    case 'ECONNRESET':
+      return invalid('malformed_request', undefined, 'the body is incomplete');
     case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
       return invalid('malformed_request', 'Content-Length', 'the body is not as long as announced');
     default:

@@ -1,9 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { EdgeMetrics } from '#edge/edge-metrics';
-import { exchangeOf } from '#edge/exchange';
-import { faultReply } from '#edge/fault-reply';
+import { type Exchange, exchangeOf } from '#edge/exchange';
+import { faultReply, SAFETY_HEADERS } from '#edge/fault-reply';
 import type { Headers } from '#edge/limit-headers';
-import type { Fault } from '#fault/fault';
+import { FAULTS, type Fault } from '#fault/fault';
 import type { Clock } from '#platform/clock';
 import type { Logger } from '#platform/logger';
 
@@ -15,11 +15,23 @@ export class Reply {
   readonly #clock: Clock;
   readonly #metrics: EdgeMetrics;
   readonly #logger: Logger;
+  #activeRequests = 0;
 
   constructor(clock: Clock, metrics: EdgeMetrics, logger: Logger) {
     this.#clock = clock;
     this.#metrics = metrics;
     this.#logger = logger;
+  }
+
+  /** Requests of the API that have begun and are not answered, whether or not anybody still waits. */
+  get activeRequests(): number {
+    return this.#activeRequests;
+  }
+
+  /** Counts a request as begun; its answer counts it as done. */
+  begin(exchange: Exchange): void {
+    exchange.isActive = true;
+    this.#activeRequests += 1;
   }
 
   /** Sends a refusal in the envelope of spec 7. */
@@ -32,7 +44,7 @@ export class Reply {
   ): void {
     const requestId = exchangeOf(request)?.requestId ?? '';
     const { status, headers, body } = faultReply(fault, requestId);
-    if (status >= 500) this.#report(request, fault, requestId, status);
+    if (FAULTS[fault.code].http >= 500) this.#report(request, fault, requestId, status);
     this.send(request, reply, counted, status, { ...limits, ...headers }, body);
   }
 
@@ -46,11 +58,16 @@ export class Reply {
     body: string | Uint8Array | undefined,
   ): void {
     const exchange = exchangeOf(request);
+    if (exchange?.isActive) {
+      exchange.isActive = false;
+      this.#activeRequests -= 1;
+    }
+    Object.assign(headers, SAFETY_HEADERS);
     headers['x-request-id'] = exchange?.requestId ?? '';
-    headers['x-content-type-options'] = 'nosniff';
-    headers['cache-control'] = 'private, no-cache';
     if (body !== undefined) headers['content-type'] = 'application/json; charset=utf-8';
-    reply.code(status).headers(headers).send(body);
+    if (body !== undefined) headers['content-length'] = Buffer.byteLength(body);
+    // Straight to Node: of Fastify's own way nothing is used, and it costs a tenth of a request.
+    reply.raw.writeHead(status, flat(headers)).end(body);
     const seconds = (this.#clock.monotonicMs() - (exchange?.startedMs ?? 0)) / 1_000;
     this.#metrics.answered(counted.method, counted.path, status, seconds);
     if (this.#logger.isLevelEnabled('debug')) {
@@ -67,4 +84,11 @@ export class Reply {
     if (status === 500) this.#logger.error(line, fault.message);
     else this.#logger.warn(line, fault.message);
   }
+}
+
+/** Names and values in turn: the form that Node takes without looking every name up again. */
+function flat(headers: Headers): (string | number)[] {
+  const list: (string | number)[] = [];
+  for (const name of Object.keys(headers)) list.push(name, headers[name] ?? '');
+  return list;
 }

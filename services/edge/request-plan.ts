@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyRequest } from 'fastify';
 import { readIdempotencyKey } from '#edge/call-identity';
 import { readIfMatch } from '#edge/conditions';
@@ -10,8 +11,11 @@ import type { IdempotencyKey } from '#wire/engine-messages';
 /** Zod leaves the offending value out of its issues unless asked; the reasons need it. */
 const WITH_INPUT = { reportInput: true };
 
-/** `charset` of a media type, if there is one. */
-const CHARSET = /;\s*charset\s*=\s*"?([^";\s]+)"?/i;
+/** What nearly every request says, so that nothing needs to be looked for. */
+const PLAIN_JSON = 'application/json';
+
+/** Every `charset` of a media type. */
+const CHARSETS = /;\s*charset\s*=\s*"?([^";\s]+)"?/gi;
 
 /** A request as understood: what to do, or why it cannot be done. Nothing has happened yet. */
 export type RequestPlan =
@@ -33,7 +37,7 @@ export function planRequest(
   nowMs: number,
 ): RequestPlan {
   try {
-    const query = queryOf(operation, request);
+    const { query, named } = queryOf(operation, request);
     const bytes = request.body instanceof Buffer ? request.body : undefined;
     const body = bodyOf(operation, request, bytes);
     const { method, url, headers } = request;
@@ -41,7 +45,6 @@ export function planRequest(
       ? readIdempotencyKey(headers['idempotency-key'], method, url, bytes)
       : undefined;
     const ifMatch = operation.isGuarded ? readIfMatch(headers['if-match']) : undefined;
-    const named = new Set(Object.keys(request.query as object));
     const { id } = request.params as { id: string };
     const task = operation.plan({ id, body, query, named, nowMs });
     return { kind: 'task', task, idempotency, ifMatch };
@@ -50,34 +53,49 @@ export function planRequest(
   }
 }
 
-function queryOf(operation: Operation, request: FastifyRequest): unknown {
-  const parsed = operation.query.safeParse(request.query, WITH_INPUT);
+/** A checked query, and which parameters the caller named. */
+type Query = { readonly query: unknown; readonly named: ReadonlySet<string> };
+
+/** The queries of requests that have none, by operation: checked once, because most have none. */
+const noQueries = new Map<Operation, Query>();
+
+function queryOf(operation: Operation, request: FastifyRequest): Query {
+  if (request.url.includes('?')) return checkedQuery(operation, request.query as object);
+  const known = noQueries.get(operation) ?? checkedQuery(operation, {});
+  noQueries.set(operation, known);
+  return known;
+}
+
+function checkedQuery(operation: Operation, sent: object): Query {
+  const parsed = operation.query.safeParse(sent, WITH_INPUT);
   if (!parsed.success) throw queryFault(parsed.error);
-  return parsed.data;
+  return { query: parsed.data, named: new Set(Object.keys(sent)) };
 }
 
 function bodyOf(operation: Operation, request: FastifyRequest, bytes: Buffer | undefined): unknown {
   if (operation.body === undefined) return undefined;
-  assertUtf8(request.headers['content-type'] ?? '');
+  assertReadable(request.headers);
   if (bytes === undefined) {
     throw invalid('malformed_json', undefined, 'the body must be JSON (application/json)');
   }
   const value = parseJsonBody(bytes);
-  assertNoPrototype(value);
   const parsed = operation.body.safeParse(value, WITH_INPUT);
   if (!parsed.success) throw bodyFault(parsed.error);
   return parsed.data;
 }
 
-/** JSON between systems is UTF-8 and nothing else (RFC 8259); another charset must be a mistake. */
-function assertUtf8(contentType: string): void {
-  const charset = CHARSET.exec(contentType)?.[1];
-  if (charset === undefined || charset.toLowerCase() === 'utf-8') return;
-  throw invalid('unsupported_media_type', 'Content-Type', 'the charset must be utf-8');
-}
-
-/** Schemas do not see a field of this name, so that it would pass as if it were not there. */
-function assertNoPrototype(value: unknown): void {
-  if (typeof value !== 'object' || value === null || !Object.hasOwn(value, '__proto__')) return;
-  throw invalid('unknown_field', '__proto__', '__proto__: no such field');
+/**
+ * JSON between systems is UTF-8 and nothing else (RFC 8259); another charset must be a mistake. A
+ * compressed body is refused unopened, so that none can grow beyond its limit (attacks, API4).
+ */
+function assertReadable(headers: IncomingHttpHeaders): void {
+  const { 'content-type': contentType = PLAIN_JSON, 'content-encoding': coding } = headers;
+  if (coding !== undefined && coding.toLowerCase() !== 'identity') {
+    throw invalid('unsupported_media_type', 'Content-Encoding', 'send the body uncompressed');
+  }
+  if (contentType === PLAIN_JSON) return;
+  for (const [, charset] of contentType.matchAll(CHARSETS)) {
+    if (charset?.toLowerCase() === 'utf-8') continue;
+    throw invalid('unsupported_media_type', 'Content-Type', 'the charset must be utf-8');
+  }
 }

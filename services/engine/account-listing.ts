@@ -35,7 +35,12 @@ export class AccountListing {
 
   /** Roughly the bytes held. */
   get bytes(): number {
-    return this.#rows.size * ROW_BYTES + this.#textBytes;
+    return (this.#rows.size + this.#removed.size) * ROW_BYTES + this.#textBytes;
+  }
+
+  /** Whether it holds nothing: no row, and no removal that a late change must not undo. */
+  get isBlank(): boolean {
+    return this.#rows.size === 0 && this.#removed.size === 0;
   }
 
   /** Takes a row in, unless it or its removal is known at the same or a higher version. */
@@ -52,7 +57,8 @@ export class AccountListing {
   /** Takes a row out for good. */
   remove(instanceId: string, version: number): void {
     const known = this.#rows.get(instanceId);
-    if (version <= (known?.version ?? 0)) return;
+    const removedAt = this.#removed.get(instanceId) ?? 0;
+    if (version <= Math.max(known?.version ?? 0, removedAt)) return;
     this.#removed.set(instanceId, version);
     if (known !== undefined) this.#drop(known);
   }

@@ -7,18 +7,32 @@ import {
   resetAnswer,
   singleAnswer,
 } from '#engine/instance-answers';
-import type { InstanceOperation, TimedObservation } from '#engine/instance-operation';
-import type { InstanceState } from '#engine/instance-state';
+import type {
+  InstanceChange,
+  InstanceOperation,
+  TimedObservation,
+} from '#engine/instance-operation';
+import { headOf, type InstanceState, ownModelOf, unstoredOf } from '#engine/instance-state';
 import { affectedModesJson, deviationJson } from '#engine/report-json';
 import { advance } from '#identity/advance';
 import { newReport, type Report, readReport } from '#identity/report';
-import { createState, resetToDefault, resetToInitial } from '#identity/state';
+import {
+  createState,
+  MODEL_VERSION,
+  resetToDefault,
+  resetToInitial,
+  type State,
+} from '#identity/state';
+import type { InstanceHead } from '#storage/instance-store';
 import type { EngineAnswer } from '#wire/engine-messages';
 
-type Of<Kind extends InstanceOperation['kind']> = Extract<InstanceOperation, { kind: Kind }>;
+type Of<Kind extends InstanceChange['kind']> = Extract<InstanceChange, { kind: Kind }>;
 
 /** Reused for every cycle of every instance: a turn never leaves it half read. */
 const report = newReport();
+
+/** A vector for heads that have no identity any more. */
+const NO_MODEL = new Float64Array(0);
 
 /**
  * Changes an instance by a committed operation and leaves the operation's answer in `state.answer`.
@@ -30,13 +44,13 @@ export function applyOperation(
   operation: InstanceOperation,
   version: number,
 ): void {
-  state.updatedAtMs = operation.atMs;
   const answer = answerOf(instanceId, state, operation, version);
   state.answer = answer;
-  const { answerKey } = operation;
+  const { answerKey, atMs } = operation;
   if (answerKey === undefined) return;
+  const { key, fingerprint } = answerKey;
   const { body, etag } = answer;
-  state.answers.push({ ...answerKey, body: body.toString(), etag, atMs: operation.atMs });
+  unstoredOf(state).answers.push({ key, fingerprint, body: body.toString(), etag, atMs });
 }
 
 function answerOf(
@@ -45,96 +59,169 @@ function answerOf(
   operation: InstanceOperation,
   version: number,
 ): EngineAnswer {
-  switch (operation.kind) {
+  const { change, atMs } = operation;
+  switch (change.kind) {
     case 'created':
-      create(state, operation);
-      return createdAnswer(instanceId, state, version);
-    case 'renamed':
-      state.name = operation.name ?? state.name;
-      state.description = operation.description ?? state.description;
-      return renamedAnswer(instanceId, state, version);
+      state.head = created(change, atMs, version);
+      state.isModelShared = false;
+      return createdAnswer(instanceId, state.head);
+    case 'renamed': {
+      const { name = headOf(state).name, description = headOf(state).description } = change;
+      state.head = { ...headOf(state), version, updatedAtMs: atMs, name, description };
+      return renamedAnswer(instanceId, state.head);
+    }
     case 'removed':
-      remove(state, operation);
+      remove(state, atMs, version);
       return removedAnswer(instanceId);
     case 'observed':
-      return observe(instanceId, state, operation, version);
+      state.acceptedMonotonicMs = operation.monotonicMs;
+      return observe(instanceId, state, change, atMs, version);
     case 'reset':
-      reset(state, operation);
-      return resetAnswer(instanceId, state, operation.mode, version);
+      reset(state, change, atMs, version);
+      return resetAnswer(instanceId, headOf(state), change.mode);
   }
 }
 
-function create(state: InstanceState, operation: Of<'created'>): void {
-  const { accountId, name, description, modeStrengths, energyLevel, atMs } = operation;
-  Object.assign(state, { isLive: true, deletedAtMs: undefined, accountId, name, description });
-  state.createdAtMs = atMs;
-  state.originMs = atMs;
-  state.model = createState({ modeStrengths, energyLevel });
+function created(change: Of<'created'>, atMs: number, version: number): InstanceHead {
+  const { accountId, name, description, modeStrengths, energyLevel } = change;
+  return {
+    version,
+    accountId,
+    name,
+    description,
+    createdAtMs: atMs,
+    updatedAtMs: atMs,
+    deletedAtMs: undefined,
+    originMs: atMs,
+    observedAtMs: undefined,
+    generation: 1,
+    historyCount: 0,
+    historyStart: 0,
+    driftCount: 0,
+    driftStart: 0,
+    modelVersion: MODEL_VERSION,
+    model: createState({ modeStrengths, energyLevel }),
+  };
 }
 
-/** What stays is the marker: who it was, whose, and since when it is gone (architecture 3.2). */
-function remove(state: InstanceState, operation: Of<'removed'>): void {
-  state.isLive = false;
-  state.deletedAtMs = operation.atMs;
-  state.name = '';
-  state.description = '';
-  state.history = [];
-  state.drift = [];
-  state.answers = [];
+/** What stays is the marker: whose it was, and since when it is gone (architecture 3.2). */
+function remove(state: InstanceState, atMs: number, version: number): void {
+  const gone = { name: '', description: '', model: NO_MODEL };
+  state.head = { ...headOf(state), ...gone, version, updatedAtMs: atMs, deletedAtMs: atMs };
+  state.unstored = undefined;
 }
 
 /** A new generation that starts now, with no observation to keep a distance from (decision 34). */
-function reset(state: InstanceState, operation: Of<'reset'>): void {
-  state.model =
-    operation.mode === 'initial' ? resetToInitial(state.model) : resetToDefault(state.model);
-  state.generation += 1;
-  state.historyStart = state.historyCount;
-  state.driftStart = state.driftCount;
-  state.originMs = operation.atMs;
-  state.observedAtMs = undefined;
+function reset(state: InstanceState, change: Of<'reset'>, atMs: number, version: number): void {
+  const head = headOf(state);
+  const model = change.mode === 'initial' ? resetToInitial(head.model) : resetToDefault(head.model);
+  state.head = {
+    ...head,
+    version,
+    updatedAtMs: atMs,
+    originMs: atMs,
+    observedAtMs: undefined,
+    generation: head.generation + 1,
+    historyStart: head.historyCount,
+    driftStart: head.driftCount,
+    model,
+  };
+  state.isModelShared = false;
   state.acceptedMonotonicMs = undefined;
 }
 
 function observe(
   instanceId: string,
   state: InstanceState,
-  operation: Of<'observed'>,
+  { observations, isBatch, isEveryStateWanted }: Of<'observed'>,
+  atMs: number,
   version: number,
 ): EngineAnswer {
-  const { observations, isBatch, isEveryStateWanted, monotonicMs } = operation;
-  state.acceptedMonotonicMs = monotonicMs;
+  const head = headOf(state);
+  const model = ownModelOf(state);
   const states: string[] = [];
+  let { observedAtMs, historyCount, driftCount } = head;
   for (const observation of observations) {
-    cycle(state, observation);
+    const { timestampMs } = observation;
+    advance(model, observation, (timestampMs - (observedAtMs ?? head.originMs)) / 1_000, model);
+    readReport(model, report);
+    observedAtMs = timestampMs;
+    historyCount += 1;
+    record(state, observation, historyCount, head.generation);
+    if (report.deviation.level > 0) {
+      driftCount += 1;
+      recordDrift(state, report, timestampMs, driftCount, head.generation);
+    }
     if (isEveryStateWanted) states.push(processedJson(instanceId, report));
   }
+  state.head = afterObservations(head, model, version, atMs, {
+    observedAtMs,
+    historyCount,
+    driftCount,
+  });
+  state.isModelShared = false;
   if (!isBatch) return singleAnswer(instanceId, report, version);
   const last = isEveryStateWanted ? states : processedJson(instanceId, report);
   return batchAnswer(instanceId, last, observations.length, version);
 }
 
-/** One observation: one step of the model, one history row, and a drift row unless within band. */
-function cycle(state: InstanceState, observation: TimedObservation): void {
-  const { mode, signal, confidence, contextJson, timestampMs } = observation;
-  const dtSeconds = (timestampMs - (state.observedAtMs ?? state.originMs)) / 1_000;
-  advance(state.model, observation, dtSeconds, state.model);
-  readReport(state.model, report);
-  state.observedAtMs = timestampMs;
-  state.historyCount += 1;
-  const place = {
-    ordinal: state.historyCount,
-    generation: state.generation,
-    cycle: report.snapshot.cycle,
+/** The next head. Written out: on this path a spread costs more than the model's step. */
+function afterObservations(
+  head: InstanceHead,
+  model: State,
+  version: number,
+  atMs: number,
+  after: Pick<InstanceHead, 'observedAtMs' | 'historyCount' | 'driftCount'>,
+): InstanceHead {
+  return {
+    version,
+    accountId: head.accountId,
+    name: head.name,
+    description: head.description,
+    createdAtMs: head.createdAtMs,
+    updatedAtMs: atMs,
+    deletedAtMs: head.deletedAtMs,
+    originMs: head.originMs,
+    observedAtMs: after.observedAtMs,
+    generation: head.generation,
+    historyCount: after.historyCount,
+    historyStart: head.historyStart,
+    driftCount: after.driftCount,
+    driftStart: head.driftStart,
+    modelVersion: head.modelVersion,
+    model,
   };
-  state.history.push({ ...place, mode, signal, confidence, contextJson, timestampMs });
-  if (report.deviation.level > 0) recordDrift(state, report, timestampMs);
 }
 
-function recordDrift(state: InstanceState, found: Report, timestampMs: number): void {
-  state.driftCount += 1;
-  state.drift.push({
-    ordinal: state.driftCount,
-    generation: state.generation,
+function record(
+  state: InstanceState,
+  observation: TimedObservation,
+  ordinal: number,
+  generation: number,
+): void {
+  const { mode, signal, confidence, contextJson, timestampMs } = observation;
+  unstoredOf(state).history.push({
+    ordinal,
+    generation,
+    cycle: report.snapshot.cycle,
+    mode,
+    signal,
+    confidence,
+    contextJson,
+    timestampMs,
+  });
+}
+
+function recordDrift(
+  state: InstanceState,
+  found: Report,
+  timestampMs: number,
+  ordinal: number,
+  generation: number,
+): void {
+  unstoredOf(state).drift.push({
+    ordinal,
+    generation,
     cycle: found.snapshot.cycle,
     level: `D${found.deviation.level}`,
     deviationJson: deviationJson(found),

@@ -4,8 +4,11 @@ const SURROGATE_FIRST = 0xd800;
 /** The first code unit after that range. */
 const SURROGATE_END = 0xe000;
 
-/** How far surrogates must rise to sort above everything that is one code unit. */
-const SURROGATE_RISE = 0x2800;
+/** How far surrogates rise to sort above everything that is one code unit: up to U+FFFF. */
+const SURROGATE_RISE = 0x1_0000 - SURROGATE_END;
+
+/** How far the units behind them sink to make room for them. */
+const SINK = SURROGATE_END - SURROGATE_FIRST;
 
 /**
  * Orders two strings by code point: negative, zero or positive (decision 40). JavaScript's own
@@ -22,6 +25,6 @@ export function compareCodePoints(a: string, b: string): number {
 }
 
 function ranked(unit: number): number {
-  if (unit >= SURROGATE_END) return unit - SURROGATE_RISE;
+  if (unit >= SURROGATE_END) return unit - SINK;
   return unit >= SURROGATE_FIRST ? unit + SURROGATE_RISE : unit;
 }

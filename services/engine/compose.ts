@@ -49,7 +49,7 @@ export async function composeEngine(
   });
   const instances = opening.use(new ActorHost(kind, config, portsOf('instance')));
   const modelOf: ModelOf = async (id) =>
-    instances.peek(id, ({ model }) => model) ?? (await ports.instances.readHead(id))?.model;
+    instances.peek(id, ({ head }) => head?.model) ?? (await ports.instances.readHead(id))?.model;
   const opened = opening.move();
   return {
     ask: (call) =>

@@ -57,7 +57,7 @@ export class DirectoryKind
   }
 
   isAbsent(listing: AccountListing): boolean {
-    return listing.total === 0;
+    return listing.isBlank;
   }
 
   isEvictable(): boolean {

@@ -1,9 +1,9 @@
 import { etagOf } from '#engine/etag';
-import type { InstanceState } from '#engine/instance-state';
 import { contractJson, reportJson, snapshotJson } from '#engine/report-json';
 import { STRESS_STATES } from '#identity/ladder';
 import { newReport, type Report, readReport } from '#identity/report';
 import type { State } from '#identity/state';
+import type { InstanceHead } from '#storage/instance-store';
 import type { EngineAnswer, EngineOperation } from '#wire/engine-messages';
 
 /** Reused by every answer that describes the present state; never kept across a turn. */
@@ -52,13 +52,12 @@ export function batchAnswer(
 /** Answer to an observation that came too early: the previous state, nothing done (decision 1). */
 export function throttledAnswer(
   instanceId: string,
-  state: InstanceState,
-  version: number,
+  head: InstanceHead,
   shape: { isBatch: boolean; isEveryStateWanted: boolean },
   retryAfterS: number,
 ): EngineAnswer {
-  const etag = etagOf(instanceId, version);
-  const report = reportOf(state.model);
+  const etag = etagOf(instanceId, head.version);
+  const report = reportOf(head.model);
   if (!shape.isBatch) {
     return {
       ...answerOf(processedJson(instanceId, report), etag, 0),
@@ -66,22 +65,22 @@ export function throttledAnswer(
     };
   }
   const states = shape.isEveryStateWanted ? [] : processedJson(instanceId, report);
-  return { ...batchAnswer(instanceId, states, 0, version), throttledRetryAfterS: retryAfterS };
+  return { ...batchAnswer(instanceId, states, 0, head.version), throttledRetryAfterS: retryAfterS };
 }
 
 /** Answer of `POST /instances`. */
-export function createdAnswer(id: string, state: InstanceState, version: number): EngineAnswer {
-  const created_at = isoTime(state.createdAtMs);
-  const updated_at = isoTime(state.updatedAtMs);
-  const { name, description } = state;
-  return objectAnswer({ id, name, description, created_at, updated_at }, etagOf(id, version));
+export function createdAnswer(id: string, head: InstanceHead): EngineAnswer {
+  const created_at = isoTime(head.createdAtMs);
+  const updated_at = isoTime(head.updatedAtMs);
+  const { name, description } = head;
+  return objectAnswer({ id, name, description, created_at, updated_at }, etagOf(id, head.version));
 }
 
 /** Answer of `PATCH /instances/{id}`. */
-export function renamedAnswer(id: string, state: InstanceState, version: number): EngineAnswer {
-  const { name, description } = state;
-  const updated_at = isoTime(state.updatedAtMs);
-  return objectAnswer({ id, name, description, updated_at }, etagOf(id, version));
+export function renamedAnswer(id: string, head: InstanceHead): EngineAnswer {
+  const { name, description } = head;
+  const updated_at = isoTime(head.updatedAtMs);
+  return objectAnswer({ id, name, description, updated_at }, etagOf(id, head.version));
 }
 
 /** Answer of `DELETE /instances/{id}` (decision 14). */
@@ -90,69 +89,69 @@ export function removedAnswer(id: string): EngineAnswer {
 }
 
 /** Answer of `POST /instances/{id}/reset`. */
-export function resetAnswer(
-  id: string,
-  state: InstanceState,
-  mode: string,
-  version: number,
-): EngineAnswer {
-  const { cycle, energy, stressLevel } = reportOf(state.model).snapshot;
+export function resetAnswer(id: string, head: InstanceHead, mode: string): EngineAnswer {
+  const { cycle, energy, stressLevel } = reportOf(head.model).snapshot;
   const stress_state = STRESS_STATES[stressLevel];
   const vitals = { cycle, energy_level: rounded(energy), stress_state };
-  return objectAnswer({ id, reset_to: mode, ...vitals }, etagOf(id, version));
+  return objectAnswer({ id, reset_to: mode, ...vitals }, etagOf(id, head.version));
 }
 
 /** Answer of `GET /instances/{id}`. */
-export function instanceAnswer(id: string, state: InstanceState, version: number): EngineAnswer {
-  const { cycle, energy, stressLevel, stability } = reportOf(state.model).snapshot;
-  const { name, description } = state;
+export function instanceAnswer(id: string, head: InstanceHead): EngineAnswer {
+  const { cycle, energy, stressLevel, stability } = reportOf(head.model).snapshot;
+  const { name, description } = head;
   const body = {
     id,
     name,
     description,
-    created_at: isoTime(state.createdAtMs),
-    updated_at: isoTime(state.updatedAtMs),
+    created_at: isoTime(head.createdAtMs),
+    updated_at: isoTime(head.updatedAtMs),
     cycle_count: cycle,
     energy_level: rounded(energy),
     stress_state: STRESS_STATES[stressLevel],
     stability_index: rounded(stability),
   };
-  return objectAnswer(body, etagOf(id, version));
+  return objectAnswer(body, etagOf(id, head.version));
 }
 
 /** Answer of `GET /instances/{id}/snapshot`: the process snapshot and three fields more (spec 2.5). */
-export function snapshotAnswer(id: string, state: InstanceState, version: number): EngineAnswer {
-  const report = reportOf(state.model);
-  const times = `"created_at":"${isoTime(state.createdAtMs)}","updated_at":"${isoTime(state.updatedAtMs)}"`;
+export function snapshotAnswer(id: string, head: InstanceHead): EngineAnswer {
+  const report = reportOf(head.model);
+  const times = `"created_at":"${isoTime(head.createdAtMs)}","updated_at":"${isoTime(head.updatedAtMs)}"`;
   const more = `"cycle_count":${report.snapshot.cycle},${times}`;
-  return answerOf(`${snapshotJson(id, report).slice(0, -1)},${more}}`, etagOf(id, version), 0);
+  return answerOf(`${snapshotJson(id, report).slice(0, -1)},${more}}`, etagOf(id, head.version), 0);
 }
 
 /** Answer of `GET /instances/{id}/contract`. */
-export function contractAnswer(id: string, state: InstanceState, version: number): EngineAnswer {
-  return answerOf(contractJson(reportOf(state.model)), etagOf(id, version), 0);
+export function contractAnswer(id: string, head: InstanceHead): EngineAnswer {
+  return answerOf(contractJson(reportOf(head.model)), etagOf(id, head.version), 0);
 }
 
-/** What an operation answered whose state is still the present one; for a retried call. */
+/**
+ * What an operation answered whose state is still the present one, for a retried call; undefined
+ * if it answered states that are gone.
+ */
 export function answerAgain(
   id: string,
-  state: InstanceState,
+  head: InstanceHead,
   operation: EngineOperation,
-  version: number,
-): EngineAnswer {
+): EngineAnswer | undefined {
   switch (operation.kind) {
     case 'create':
-      return createdAnswer(id, state, version);
+      return createdAnswer(id, head);
     case 'rename':
-      return renamedAnswer(id, state, version);
+      return renamedAnswer(id, head);
     case 'remove':
       return removedAnswer(id);
     case 'reset':
-      return resetAnswer(id, state, operation.mode, version);
+      return resetAnswer(id, head, operation.mode);
     case 'process': {
-      const report = reportOf(state.model);
-      if (!operation.isBatch) return singleAnswer(id, report, version);
-      return batchAnswer(id, processedJson(id, report), operation.observations.length, version);
+      const { observations, isBatch, isEveryStateWanted } = operation;
+      const report = reportOf(head.model);
+      if (!isBatch) return singleAnswer(id, report, head.version);
+      if (isEveryStateWanted && observations.length > 1) return undefined;
+      const last = processedJson(id, report);
+      return batchAnswer(id, isEveryStateWanted ? [last] : last, observations.length, head.version);
     }
     case 'readInstance':
     case 'readSnapshot':

@@ -3,14 +3,8 @@ import type { Directory } from '#engine/directory';
 import type { EngineMetrics } from '#engine/engine-metrics';
 import { etagOf, isMatched } from '#engine/etag';
 import * as answers from '#engine/instance-answers';
-import type { InstanceOperation } from '#engine/instance-operation';
-import {
-  absentInstance,
-  bytesOf,
-  headOf,
-  type InstanceState,
-  instanceFrom,
-} from '#engine/instance-state';
+import type { InstanceChange, InstanceOperation } from '#engine/instance-operation';
+import { bytesOf, headOf, type InstanceState, instanceFrom, isLive } from '#engine/instance-state';
 import { ANSWER_AGE_MS, findAnswer, nothingToReplay, replayOf } from '#engine/keyed-answers';
 import { observedOperation } from '#engine/observe';
 import { driftPage, historyPage } from '#engine/record-pages';
@@ -43,8 +37,7 @@ export class InstanceKind
 
   async activate(id: string) {
     const head = await this.#ports.store.readHead(id);
-    if (head === undefined) return { state: absentInstance(), version: 0 };
-    return { state: instanceFrom(head), version: head.version };
+    return { state: instanceFrom(head), version: head?.version ?? 0 };
   }
 
   receive(state: InstanceState, call: EngineCall, turn: InstanceTurn) {
@@ -53,7 +46,7 @@ export class InstanceKind
       if (turn.earlierVersion !== undefined) return this.#repeat(state, call, turn);
       return this.#perform(state, call, turn);
     }
-    const found = findAnswer(call, rowKeyOf(call), state, turn.nowMs, this.#ports.store);
+    const found = findAnswer(call, rowKeyOf(call), state, turn, this.#ports.store);
     if (!(found instanceof Promise)) return this.#performKeyed(state, call, turn, found);
     return found.then((row) => this.#performKeyed(state, call, turn, row));
   }
@@ -62,18 +55,21 @@ export class InstanceKind
     applyOperation(id, state, operation, version);
   }
 
-  checkpoint(id: string, state: InstanceState, version: number): Checkpoint {
-    const head = headOf(state, version);
-    const copy = { ...head, model: head.model.slice() };
-    const { history, drift, answers: rows } = state;
+  checkpoint(id: string, state: InstanceState): Checkpoint {
+    const head = headOf(state);
+    const { unstored } = state;
+    const { history = [], drift = [], answers: rows = [] } = unstored ?? {};
     const taken = { history: history.slice(), drift: drift.slice(), answers: rows.slice() };
+    state.isModelShared = true;
     return {
-      write: () => this.#ports.store.checkpoint(id, { head: copy, ...taken }),
+      write: () => this.#ports.store.checkpoint(id, { head, ...taken }),
       forget: () => {
-        // Deletion may have emptied the lists meanwhile; then there is nothing left to forget.
-        if (state.history[0] === taken.history[0]) state.history.splice(0, taken.history.length);
-        if (state.drift[0] === taken.drift[0]) state.drift.splice(0, taken.drift.length);
-        if (state.answers[0] === taken.answers[0]) state.answers.splice(0, taken.answers.length);
+        // Rows that came meanwhile stay; after a deletion meanwhile there is nothing left of these.
+        if (unstored === undefined || state.unstored !== unstored) return;
+        history.splice(0, taken.history.length);
+        drift.splice(0, taken.drift.length);
+        rows.splice(0, taken.answers.length);
+        if (history.length + drift.length + rows.length === 0) state.unstored = undefined;
       },
     };
   }
@@ -83,7 +79,7 @@ export class InstanceKind
   }
 
   isAbsent(state: InstanceState): boolean {
-    return !state.isLive && state.deletedAtMs === undefined;
+    return state.head === undefined;
   }
 
   isEvictable(): boolean {
@@ -112,7 +108,7 @@ export class InstanceKind
       case 'create':
         return this.#create(state, call, operation, turn);
       case 'readInstance':
-        return answers.instanceAnswer(instanceId, state, turn.version);
+        return answers.instanceAnswer(instanceId, headOf(state));
       case 'rename':
         assertMatch(call, turn);
         return this.#commit(state, call, turn, {
@@ -126,9 +122,9 @@ export class InstanceKind
       case 'process':
         return this.#process(state, call, operation, turn);
       case 'readSnapshot':
-        return answers.snapshotAnswer(instanceId, state, turn.version);
+        return answers.snapshotAnswer(instanceId, headOf(state));
       case 'readContract':
-        return answers.contractAnswer(instanceId, state, turn.version);
+        return answers.contractAnswer(instanceId, headOf(state));
       case 'reset':
         assertMatch(call, turn);
         return this.#commit(state, call, turn, { kind: 'reset', mode: operation.mode });
@@ -147,7 +143,8 @@ export class InstanceKind
     operation: Operation<'create'>,
     turn: InstanceTurn,
   ): EngineAnswer {
-    if (state.deletedAtMs !== undefined && turn.nowMs - state.deletedAtMs < ANSWER_AGE_MS) {
+    const deletedAtMs = state.head?.deletedAtMs;
+    if (deletedAtMs !== undefined && turn.nowMs - deletedAtMs < ANSWER_AGE_MS) {
       throw new Fault('conflict', 'the instance this key created was deleted', {
         reason: 'deleted',
       });
@@ -171,11 +168,12 @@ export class InstanceKind
     if (observed.kind === 'throttled') {
       this.#ports.metrics.throttled();
       const { retryAfterS } = observed;
-      return answers.throttledAnswer(call.instanceId, state, turn.version, operation, retryAfterS);
+      return answers.throttledAnswer(call.instanceId, headOf(state), operation, retryAfterS);
     }
-    const driftBefore = state.driftCount;
+    const driftBefore = headOf(state).driftCount;
     const answer = this.#commit(state, call, turn, observed);
-    this.#ports.metrics.cycled(answer.cycles, state.drift, state.driftCount - driftBefore);
+    const driftEvents = headOf(state).driftCount - driftBefore;
+    this.#ports.metrics.cycled(answer.cycles, state.unstored?.drift ?? [], driftEvents);
     return answer;
   }
 
@@ -183,15 +181,14 @@ export class InstanceKind
     state: InstanceState,
     call: EngineCall,
     turn: InstanceTurn,
-    change: WithoutCommon<InstanceOperation>,
+    change: InstanceChange,
   ): EngineAnswer {
     const { idempotency } = call;
     const answerKey =
       idempotency === undefined
         ? undefined
         : { key: rowKeyOf(call), fingerprint: idempotency.fingerprint };
-    const common = { atMs: turn.nowMs, monotonicMs: turn.monotonicMs, answerKey };
-    turn.commit({ ...change, ...common } as InstanceOperation);
+    turn.commit({ change, atMs: turn.nowMs, monotonicMs: turn.monotonicMs, answerKey });
     this.#announce(call, state, turn);
     return takeAnswer(state);
   }
@@ -203,31 +200,26 @@ export class InstanceKind
   #announce({ instanceId, operation }: EngineCall, state: InstanceState, turn: InstanceTurn): void {
     const { kind } = operation;
     if (kind !== 'create' && kind !== 'rename' && kind !== 'remove') return;
-    const { accountId, name, description, createdAtMs, isLive } = state;
-    const row = { instanceId, version: turn.version, name, description, createdAtMs };
+    const { accountId, version, name, description, createdAtMs, deletedAtMs } = headOf(state);
+    const row = { instanceId, version, name, description, createdAtMs };
     turn.beforeAnswer(() =>
-      isLive
+      deletedAtMs === undefined
         ? this.#ports.directory.put(accountId, row)
         : this.#ports.directory.remove(accountId, instanceId, row.version),
     );
   }
 
-  /** The same call once more: its answer again, as long as nothing has happened since. */
+  /** The same call once more: its answer again, as long as the present state can give it. */
   #repeat(state: InstanceState, call: EngineCall, turn: InstanceTurn): EngineAnswer {
     const { operation, instanceId } = call;
     this.#announce(call, state, turn);
-    if (turn.earlierVersion !== turn.version) {
-      throw new Fault('conflict', 'done before, and the instance has moved on since', {
-        reason: 'superseded',
-      });
-    }
-    return answers.answerAgain(instanceId, state, operation, turn.version);
+    const isLatest = turn.earlierVersion === turn.version;
+    const answer = isLatest ? answers.answerAgain(instanceId, headOf(state), operation) : undefined;
+    if (answer !== undefined) return answer;
+    const since = isLatest ? 'the states on the way are gone' : 'the instance has moved on since';
+    throw new Fault('conflict', `done before, and ${since}`, { reason: 'superseded' });
   }
 }
-
-type WithoutCommon<Change> = Change extends unknown
-  ? Omit<Change, 'atMs' | 'monotonicMs' | 'answerKey'>
-  : never;
 
 function takeAnswer(state: InstanceState): EngineAnswer {
   const { answer } = state;
@@ -244,8 +236,8 @@ function rowKeyOf(call: EngineCall): string {
 
 /** Another account's instance looks exactly like none (decision 19). A retried DELETE is answered. */
 function assertPresent(state: InstanceState, call: EngineCall, turn: InstanceTurn): void {
-  const isOwned = state.accountId === call.accountId;
-  if (isOwned && state.isLive) return;
+  const isOwned = state.head?.accountId === call.accountId;
+  if (isOwned && isLive(state)) return;
   if (isOwned && call.operation.kind === 'remove' && turn.earlierVersion !== undefined) return;
   throw new Fault('not_found', 'no such instance');
 }

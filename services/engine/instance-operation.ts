@@ -6,34 +6,36 @@ export type TimedObservation = ObservationInput & { readonly timestampMs: number
 /** The key under which an operation's answer is stored, if the caller gave one (decision 22). */
 export type AnswerKey = { readonly key: string; readonly fingerprint: string };
 
-type Common = {
-  /** Server time of the commit in Unix milliseconds. */
-  readonly atMs: number;
-  /** Monotonic time of the commit; meaningless after recovery, where it is left out. */
-  readonly monotonicMs: number | undefined;
-  readonly answerKey: AnswerKey | undefined;
-};
-
-/** What can happen to an instance. Applying one is deterministic. */
-export type InstanceOperation =
-  | (Common & {
+/** What can happen to an instance. */
+export type InstanceChange =
+  | {
       readonly kind: 'created';
       readonly accountId: string;
       readonly name: string;
       readonly description: string;
       readonly modeStrengths: readonly number[];
       readonly energyLevel: number;
-    })
-  | (Common & {
+    }
+  | {
       readonly kind: 'renamed';
       readonly name: string | undefined;
       readonly description: string | undefined;
-    })
-  | (Common & { readonly kind: 'removed' })
-  | (Common & {
+    }
+  | { readonly kind: 'removed' }
+  | {
       readonly kind: 'observed';
       readonly observations: readonly TimedObservation[];
       readonly isBatch: boolean;
       readonly isEveryStateWanted: boolean;
-    })
-  | (Common & { readonly kind: 'reset'; readonly mode: 'initial' | 'default' });
+    }
+  | { readonly kind: 'reset'; readonly mode: 'initial' | 'default' };
+
+/** One committed operation: the change, when, and under which key. Applying it is deterministic. */
+export type InstanceOperation = {
+  readonly change: InstanceChange;
+  /** Server time of the commit in Unix milliseconds. */
+  readonly atMs: number;
+  /** Monotonic time of the commit; meaningless after recovery, where it is left out. */
+  readonly monotonicMs: number | undefined;
+  readonly answerKey: AnswerKey | undefined;
+};

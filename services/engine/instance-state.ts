@@ -1,89 +1,79 @@
-import { createState, type State } from '#identity/state';
+import type { State } from '#identity/state';
 import type { AnswerRow, DriftRow, HistoryRow, InstanceHead } from '#storage/instance-store';
 import type { EngineAnswer } from '#wire/engine-messages';
 
-/** Bytes of an instance in memory without text and rows, as measured (docs/model.md, "Size"). */
+/** Bytes of an idle instance in memory without its text, as `make bench` measures them. */
 const INSTANCE_BYTES = 1_700;
 
 /** Bytes of one history row in memory: an object of eight numbers and a short text. */
 const ROW_BYTES = 150;
 
-/** One instance in memory: the fields of its head, open to change, and the rows not stored yet. */
+/** Bytes of one drift row or stored answer in memory: mostly the JSON text of a deviation or answer. */
+const TEXT_ROW_BYTES = 1_500;
+
+/** Rows that no checkpoint has stored, oldest first. */
+export type UnstoredRows = {
+  readonly history: HistoryRow[];
+  readonly drift: DriftRow[];
+  readonly answers: AnswerRow[];
+};
+
+/**
+ * One instance in memory. What is stored of it is one immutable value, the head, which every
+ * operation replaces; so an idle instance and a store in the same process share it.
+ */
 export type InstanceState = {
-  /** False until created, and again after deletion. */
-  isLive: boolean;
-  /** Set when it was deleted; kept as the marker. */
-  deletedAtMs: number | undefined;
-  accountId: string;
-  name: string;
-  description: string;
-  createdAtMs: number;
-  updatedAtMs: number;
-  originMs: number;
-  observedAtMs: number | undefined;
-  /** Monotonic time of the last acceptance in this process; not stored. */
+  /** Undefined: nothing was ever committed. With `deletedAtMs` it is the marker of a deleted one. */
+  head: InstanceHead | undefined;
+  /** Whether somebody else may hold the head's model, so that it must be copied before a change. */
+  isModelShared: boolean;
+  /** Monotonic time at which an observation was last accepted in this process; not stored. */
   acceptedMonotonicMs: number | undefined;
-  generation: number;
-  historyCount: number;
-  historyStart: number;
-  driftCount: number;
-  driftStart: number;
-  model: State;
-  /** Rows and answers that no checkpoint has stored, oldest first. */
-  history: HistoryRow[];
-  drift: DriftRow[];
-  answers: AnswerRow[];
+  /** Made on first use, because an idle instance has none. */
+  unstored: UnstoredRows | undefined;
   /** What the operation applied last answers; taken away by the turn that applied it. */
   answer: EngineAnswer | undefined;
 };
 
-const NO_MODEL = createState({ modeStrengths: [0, 0, 0, 0, 0, 0, 0], energyLevel: 0 });
-
-/** An instance of which nothing is known. */
-export function absentInstance(): InstanceState {
+/** The instance that a head describes, or one of which nothing is known. */
+export function instanceFrom(head: InstanceHead | undefined): InstanceState {
   return {
-    isLive: false,
-    deletedAtMs: undefined,
-    accountId: '',
-    name: '',
-    description: '',
-    createdAtMs: 0,
-    updatedAtMs: 0,
-    originMs: 0,
-    observedAtMs: undefined,
+    head,
+    isModelShared: true,
     acceptedMonotonicMs: undefined,
-    generation: 1,
-    historyCount: 0,
-    historyStart: 0,
-    driftCount: 0,
-    driftStart: 0,
-    model: NO_MODEL,
-    history: [],
-    drift: [],
-    answers: [],
+    unstored: undefined,
     answer: undefined,
   };
 }
 
-/** The instance that a head describes. Takes the head's model vector for its own. */
-export function instanceFrom(head: InstanceHead): InstanceState {
-  const { version: _version, ...fields } = head;
-  return { ...absentInstance(), ...fields, isLive: head.deletedAtMs === undefined };
+/** The head of an instance that is there. Whoever calls has made sure that it is. */
+export function headOf({ head }: InstanceState): InstanceHead {
+  if (head === undefined) throw new Error('the instance has no head');
+  return head;
 }
 
-/** The head of an instance at a version; shares the model vector with the state. */
-export function headOf(state: InstanceState, version: number): InstanceHead {
-  const { accountId, name, description, createdAtMs, updatedAtMs, deletedAtMs } = state;
-  const { originMs, observedAtMs, generation, model } = state;
-  const { historyCount, historyStart, driftCount, driftStart } = state;
-  const identity = { version, accountId, name, description };
-  const times = { createdAtMs, updatedAtMs, deletedAtMs, originMs, observedAtMs };
-  const counts = { generation, historyCount, historyStart, driftCount, driftStart };
-  return { ...identity, ...times, ...counts, model };
+/** Whether the instance was created and not deleted. */
+export function isLive({ head }: InstanceState): boolean {
+  return head !== undefined && head.deletedAtMs === undefined;
+}
+
+/** The model vector, for changing: a copy of its own if anybody else could see the change. */
+export function ownModelOf(state: InstanceState): State {
+  const { model } = headOf(state);
+  return state.isModelShared ? model.slice() : model;
+}
+
+/** The rows that no checkpoint has stored, for adding to. */
+export function unstoredOf(state: InstanceState): UnstoredRows {
+  state.unstored ??= { history: [], drift: [], answers: [] };
+  return state.unstored;
 }
 
 /** Roughly the bytes an instance holds. */
-export function bytesOf(state: InstanceState): number {
-  const textBytes = 2 * (state.name.length + state.description.length);
-  return INSTANCE_BYTES + textBytes + ROW_BYTES * (state.history.length + 4 * state.drift.length);
+export function bytesOf({ head, unstored }: InstanceState): number {
+  const textBytes = 2 * ((head?.name.length ?? 0) + (head?.description.length ?? 0));
+  if (unstored === undefined) return INSTANCE_BYTES + textBytes;
+  const { history, drift, answers } = unstored;
+  const rowBytes = ROW_BYTES * history.length + TEXT_ROW_BYTES * (drift.length + answers.length);
+  return INSTANCE_BYTES + textBytes + rowBytes;
 }

@@ -1,5 +1,6 @@
-import type { InstanceState } from '#engine/instance-state';
+import { type InstanceState, isLive } from '#engine/instance-state';
 import { Fault, invalid } from '#fault/fault';
+import type { Turn } from '#runtime/turn';
 import type { AnswerRow, InstanceStore } from '#storage/instance-store';
 import type { EngineAnswer, EngineCall } from '#wire/engine-messages';
 
@@ -16,18 +17,22 @@ const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f
 
 /**
  * The stored answer for a keyed call, if there is one: from memory at once, from the store with one
- * read, or without a read when the key is too young to be there. Source: decision 22.
+ * read, or without a read when the key is too young to be there and its call was not seen before.
+ * Source: decision 22.
  */
 export function findAnswer(
   call: EngineCall,
   rowKey: string,
   state: InstanceState,
-  nowMs: number,
+  { nowMs, earlierVersion }: Pick<Turn<unknown>, 'nowMs' | 'earlierVersion'>,
   store: InstanceStore,
 ): AnswerRow | undefined | Promise<AnswerRow | undefined> {
-  const inMemory = state.answers.findLast(({ key }) => key === rowKey);
+  // Its answers went with the instance, though the store may still hold them.
+  if (!isLive(state)) return undefined;
+  const inMemory = state.unstored?.answers.findLast(({ key }) => key === rowKey);
   if (inMemory !== undefined) return isExpired(inMemory, nowMs) ? undefined : inMemory;
-  if (isFresh(call.idempotency?.key ?? '', nowMs)) return undefined;
+  const isNew = earlierVersion === undefined && isFresh(call.idempotency?.key ?? '', nowMs);
+  if (isNew) return undefined;
   return store.findAnswer(call.instanceId, rowKey, nowMs - ANSWER_AGE_MS);
 }
 

@@ -50,8 +50,9 @@ export async function listingAnswer(
 
 /** Source: spec 2.4. An instance that was deleted a moment ago shows the values of a fresh one. */
 function itemOf({ instanceId, name, description, createdAtMs }: ListingRow, model?: State) {
-  const { cycle, energy } =
-    model === undefined ? { cycle: 0, energy: 0 } : reportOf(model).snapshot;
+  // The marker of a deleted instance has a vector without places.
+  const isGone = model === undefined || model.length === 0;
+  const { cycle, energy } = isGone ? { cycle: 0, energy: 0 } : reportOf(model).snapshot;
   return {
     id: instanceId,
     name,

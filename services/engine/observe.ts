@@ -1,5 +1,5 @@
 import type { TimedObservation } from '#engine/instance-operation';
-import type { InstanceState } from '#engine/instance-state';
+import { headOf, type InstanceState } from '#engine/instance-state';
 import { type Timing, timingOf } from '#engine/observation-timing';
 import { CYCLE_INTERVAL_MS_MIN } from '#identity/cycle-interval';
 import type { EngineOperation } from '#wire/engine-messages';
@@ -24,15 +24,21 @@ export function observedOperation(
 ): Observed {
   const { observations, isBatch, isEveryStateWanted } = operation;
   const timing = timingOf(observations[0]?.timestampMs, observations.length, {
-    observedAtMs: state.observedAtMs,
+    observedAtMs: headOf(state).observedAtMs,
     acceptedMonotonicMs: state.acceptedMonotonicMs,
     nowMs: now.nowMs,
     monotonicMs: now.monotonicMs,
   });
   if (timing.kind === 'throttled') return timing;
-  const timed = observations.map((observation, index) => ({
-    ...observation,
-    timestampMs: observation.timestampMs ?? timing.firstMs + index * CYCLE_INTERVAL_MS_MIN,
-  }));
+  // Written out: on this path a spread costs more than the cycle's model.
+  const timed = observations.map(
+    ({ mode, signal, confidence, contextJson, timestampMs }, index) => ({
+      mode,
+      signal,
+      confidence,
+      contextJson,
+      timestampMs: timestampMs ?? timing.firstMs + index * CYCLE_INTERVAL_MS_MIN,
+    }),
+  );
   return { kind: 'observed', observations: timed, isBatch, isEveryStateWanted };
 }

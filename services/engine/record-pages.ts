@@ -1,5 +1,5 @@
 import { isoTime } from '#engine/instance-answers';
-import type { InstanceState } from '#engine/instance-state';
+import { headOf, type InstanceState } from '#engine/instance-state';
 import { MODE_TARGETS } from '#identity/modes';
 import type { DriftRow, HistoryRow, InstanceStore } from '#storage/instance-store';
 import type { EngineAnswer, RecordPage } from '#wire/engine-messages';
@@ -14,9 +14,11 @@ export async function historyPage(
   page: RecordPage,
   store: InstanceStore,
 ): Promise<EngineAnswer> {
-  const start = page.isEveryGeneration ? 0 : state.historyStart;
-  const total = state.historyCount - start;
-  const rows = await newestFirst(state.history, state.historyCount, start, page, (newest, count) =>
+  const { historyCount, historyStart } = headOf(state);
+  const start = page.isEveryGeneration ? 0 : historyStart;
+  const total = historyCount - start;
+  const unstored = state.unstored?.history ?? [];
+  const rows = await newestFirst(unstored, historyCount, start, page, (newest, count) =>
     store.readHistory(instanceId, newest, count),
   );
   const data = rows.map((row) => historyJson(row, page.isEveryGeneration)).join(',');
@@ -30,11 +32,16 @@ export async function driftPage(
   page: RecordPage & { readonly isPaged: boolean },
   store: InstanceStore,
 ): Promise<EngineAnswer> {
-  const start = page.isEveryGeneration ? 0 : state.driftStart;
-  const total = state.driftCount - start;
+  const { driftCount, driftStart } = headOf(state);
+  const start = page.isEveryGeneration ? 0 : driftStart;
+  const total = driftCount - start;
   const range = page.isPaged ? page : { ...page, limit: DRIFT_EVENTS_MAX, offset: 0 };
-  const rows = await newestFirst(state.drift, state.driftCount, start, range, (newest, count) =>
-    store.readDrift(instanceId, newest, count),
+  const rows = await newestFirst(
+    state.unstored?.drift ?? [],
+    driftCount,
+    start,
+    range,
+    (newest, count) => store.readDrift(instanceId, newest, count),
   );
   const data = rows.map((row) => driftEventJson(row, page.isEveryGeneration)).join(',');
   return pageAnswer(data, page.isPaged ? pagination(range, total) : { total });

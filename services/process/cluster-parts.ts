@@ -5,6 +5,7 @@ import { serveAdmin } from '#limiter/admin-server';
 import { composeLimiter } from '#limiter/compose';
 import { edgeConfigOf } from '#process/edge-config';
 import { lay, serveOperators } from '#process/foundation';
+import { connected } from '#process/peers';
 import { openStores } from '#process/ports';
 import type { Opened } from '#process/process-life';
 import { clientObserver } from '#process/rpc-metrics';
@@ -46,7 +47,7 @@ export async function openLimiter(config: Config): Promise<Opened> {
 }
 
 /** An edge process: the REST API in front of one engine and one limiter at fixed addresses. */
-export async function openEdge(config: Config): Promise<Opened> {
+export async function openEdge(config: Config, signal: AbortSignal): Promise<Opened> {
   await using opening = new AsyncDisposableStack();
   const foundation = lay(config, 'edge');
   const engineAddress = config.SERVICE_ENGINE_ADDRESS;
@@ -61,7 +62,11 @@ export async function openEdge(config: Config): Promise<Opened> {
   const edge = opening.use(
     await composeEdge(edgeConfigOf(config), { ...foundation, engine, limiter }),
   );
-  await Promise.all([engine.ready(), limiter.ready()]);
+  const peers = [
+    { name: 'engine', address: engineAddress, connection: engine },
+    { name: 'limiter', address: limiterAddress, connection: limiter },
+  ];
+  await connected(peers, { clock: foundation.clock, signal });
   const operators = opening.use(await serveOperators(config, foundation));
   say('edge', { api: `${edge.address}/v1`, metrics: `${operators.address}/metrics` });
   return opening.move();

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { ConfigError } from '#config';
 
 /** How long closing may take before the process ends all the same, in milliseconds. */
@@ -9,24 +10,25 @@ export type Opened = AsyncDisposable;
 /**
  * Opens, waits for SIGINT or SIGTERM, closes. Fulfils with the exit code: 0 after an orderly end,
  * 1 with one line on standard error if opening failed. A second signal ends the process at once.
+ * `open` gives up and closes what it opened when its signal aborts.
  */
-export async function live(open: () => Promise<Opened>): Promise<number> {
-  const { promise: stopped, resolve: stop } = Promise.withResolvers<void>();
-  let isStopping = false;
+export async function live(open: (signal: AbortSignal) => Promise<Opened>): Promise<number> {
+  const stopping = new AbortController();
+  const { signal } = stopping;
   const onSignal = () => {
-    if (isStopping) process.exit(1);
-    isStopping = true;
-    stop();
+    if (signal.aborted) process.exit(1);
+    stopping.abort();
   };
   process.on('SIGINT', onSignal).on('SIGTERM', onSignal);
   let opened: Opened;
   try {
-    opened = await open();
+    opened = await open(signal);
   } catch (error) {
+    if (signal.aborted) return 0;
     process.stderr.write(`${lineOf(error)}\n`);
     return 1;
   }
-  await stopped;
+  if (!signal.aborted) await once(signal, 'abort');
   const overdue = setTimeout(() => process.exit(1), CLOSING_MS_MAX);
   await opened[Symbol.asyncDispose]();
   clearTimeout(overdue);

@@ -70,7 +70,8 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Operation> {
     this.#store(activation).then(
       () => {
         this.#inFlight -= 1;
-        this.startDue(this.#ports.clock.monotonicMs());
+        // Stores that answer at once must not keep the event loop from everybody else.
+        if (this.#inFlight === 0) this.#ports.clock.after(0, () => this.#continue());
       },
       () => {
         // Tried again at the next sweep: a store that is down is not asked without pause.
@@ -78,6 +79,10 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Operation> {
         this.#ports.metrics.checkpointFailed();
       },
     );
+  }
+
+  #continue(): void {
+    this.startDue(this.#ports.clock.monotonicMs());
   }
 
   async #store(activation: Activation<State, Call, Answer>): Promise<void> {

@@ -37,7 +37,10 @@ export type AnswerRow = {
   readonly atMs: number;
 };
 
-/** Everything of an instance but its rows, as of one version. Content is unique per (id, version). */
+/**
+ * Everything of an instance but its rows, as of one version. Content is unique per (id, version). A
+ * value: neither the store nor its user ever changes one, the model vector included.
+ */
 export type InstanceHead = {
   readonly version: number;
   readonly accountId: string;
@@ -57,6 +60,8 @@ export type InstanceHead = {
   readonly historyStart: number;
   readonly driftCount: number;
   readonly driftStart: number;
+  /** The model that the vector belongs to (identity-model 9): a replay needs the same one. */
+  readonly modelVersion: string;
   /** The model's state vector (identity-model 9: doubles, never rounded). */
   readonly model: Float64Array;
 };
@@ -71,7 +76,7 @@ export type InstanceCheckpoint = {
 
 /** Where instances rest when they are not in memory. Methods throw `service_unavailable`. */
 export interface InstanceStore {
-  /** The head of the highest version ever stored, or undefined. The result is the caller's own. */
+  /** The head of the highest version ever stored, or undefined. */
   readHead(instanceId: string): Promise<InstanceHead | undefined>;
   /**
    * Stores rows, each confirmed, and then the head. May be repeated and may come late: a version

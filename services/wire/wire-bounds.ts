@@ -33,12 +33,16 @@ export const DEADLINE_SWEEP_MS = 10;
 /** A connection that is not open after this time has failed, in milliseconds: TCP's first retry and one more. */
 export const CONNECT_TIMEOUT_MS = 3_000;
 
-/** First and largest ceiling of the wait before a reconnect, in milliseconds; full jitter below it. */
+/** First ceiling of the wait before a reconnect, in milliseconds; full jitter below it. */
 export const BACKOFF_BASE_MS = 50;
+
+/** Largest ceiling of that wait, in milliseconds. */
 export const BACKOFF_CAP_MS = 2_000;
 
-/** Silence after which a peer is asked for a sign of life, and the time it has to give one, in milliseconds. */
+/** Silence after which a peer is asked for a sign of life, in milliseconds. */
 export const KEEPALIVE_TIME_MS = 2_000;
+
+/** The time it has to give one, in milliseconds. */
 export const KEEPALIVE_TIMEOUT_MS = 3_000;
 
 /** Flow-control window of a client, in bytes: an answer's 1.5 kB for several hundred calls at once. */

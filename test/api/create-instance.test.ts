@@ -83,7 +83,12 @@ const WRONG: readonly [what: string, body: unknown, field: string | undefined, r
   ['a name of 101', { name: 'x'.repeat(101) }, 'name', 'too_long'],
   ['a name of 101 emoji', { name: '😀'.repeat(101) }, 'name', 'too_long'],
   ['half a surrogate pair', { name: 'a\ud800' }, 'name', 'invalid_text'],
-  ['a description of 2,001', { name: 'x', description: 'x'.repeat(2_001) }, 'description', 'too_long'],
+  [
+    'a description of 2,001',
+    { name: 'x', description: 'x'.repeat(2_001) },
+    'description',
+    'too_long',
+  ],
   ['a description that is null', { name: 'x', description: null }, 'description', 'wrong_type'],
   ['an unknown field', { name: 'x', nmae: 'x' }, 'nmae', 'unknown_field'],
   ['an id of its own', { name: 'x', id: 'inst_0000000000000000' }, 'id', 'unknown_field'],

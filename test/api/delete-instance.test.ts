@@ -49,7 +49,10 @@ deleting('takes it off the list', async () => {
   const [first, second] = [await createInstance(someone), await createInstance(someone)];
   await someone.send('DELETE', `/instances/${first}`);
   const { data, pagination } = (await someone.send('GET', '/instances')).body;
-  assert.equal(data.map((row: { id: string }) => row.id), [second]);
+  assert.equal(
+    data.map((row: { id: string }) => row.id),
+    [second],
+  );
   assert.is(pagination.total, 1);
 });
 

@@ -68,7 +68,14 @@ absent('is answered 404, to the letter the same whatever the reason', async () =
   const foreignId = await createInstance(other);
   const deletedId = await createInstance(caller);
   await caller.send('DELETE', `/instances/${deletedId}`);
-  const ids = ['inst_0123456789abcdef', foreignId, deletedId, 'inst_XYZ', 'x', 'inst_0123456789ABCDEF'];
+  const ids = [
+    'inst_0123456789abcdef',
+    foreignId,
+    deletedId,
+    'inst_XYZ',
+    'x',
+    'inst_0123456789ABCDEF',
+  ];
   const bodies = new Set<string>();
   for (const id of ids) {
     const answer = await get(id);

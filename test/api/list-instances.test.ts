@@ -35,7 +35,9 @@ const createdIds: string[] = [];
 
 many.before(async () => {
   for (let i = 0; i < 25; i += 1) {
-    createdIds.push(await createInstance(owner, { name: `n${String((i * 7) % 25).padStart(2, '0')}` }));
+    createdIds.push(
+      await createInstance(owner, { name: `n${String((i * 7) % 25).padStart(2, '0')}` }),
+    );
   }
 });
 
@@ -64,7 +66,10 @@ many('pages without a gap and without a double, in both directions', async () =>
     }
     assert.equal(seen.toSorted(), createdIds.toSorted());
     const whole = (await list(owner, `?limit=100&order=${order}`)).body.data;
-    assert.equal(seen, whole.map(({ id }: Listed) => id));
+    assert.equal(
+      seen,
+      whole.map(({ id }: Listed) => id),
+    );
   }
 });
 
@@ -93,6 +98,11 @@ many('past the end is answered 200 with nothing, and the true total', async () =
   assert.equal(body.pagination, { limit: 20, offset: 25, total: 25, has_more: false });
   const far = await list(owner, `?offset=${Number.MAX_SAFE_INTEGER}`);
   assert.equal(far.body.data, []);
+});
+
+many('ending exactly with a page has no more', async () => {
+  assert.is((await list(owner, '?limit=5&offset=20')).body.pagination.has_more, false);
+  assert.is((await list(owner, '?limit=5&offset=19')).body.pagination.has_more, true);
 });
 
 many('at both bounds of limit is answered 200', async () => {

@@ -41,7 +41,10 @@ accepted('with include_intermediate is answered 200 with every state in order', 
   assert.equal(Object.keys(answer.body.data), ['states', 'processed_count']);
   const { states, processed_count } = answer.body.data;
   assert.is(processed_count, 3);
-  assert.equal(states.map((state: ReturnType<typeof JSON.parse>) => state.snapshot.cycle), [1, 2, 3]);
+  assert.equal(
+    states.map((state: ReturnType<typeof JSON.parse>) => state.snapshot.cycle),
+    [1, 2, 3],
+  );
   const whole = await send(await createInstance(caller), {
     observations: timed(3),
     include_intermediate: false,
@@ -81,7 +84,10 @@ spaced('on a fresh instance is spaced one second and ends now', async () => {
   await send(id, { observations: untimed(5) });
   const times = await timesOf(id);
   const first = times[0] ?? 0;
-  assert.equal(times, times.map((_, index) => first + index * 1_000));
+  assert.equal(
+    times,
+    times.map((_, index) => first + index * 1_000),
+  );
   const endMs = times.at(-1) ?? 0;
   assert.ok(endMs >= beforeMs - 50 && endMs <= Date.now() + 50, 'ends now');
 });

@@ -77,7 +77,7 @@ accepted('keeps its context to the letter', async () => {
     text: 'é😀"\\\n ',
     deep: [[[{ a: [null, true, 1.5e-7, -0.1] }]]],
     '': 0,
-    constructor: { prototype: 1 },
+    constructor: 'a word like any other',
   };
   await process(caller, id, observationAt(0, { context }));
   assert.equal((await historyOf(id))[0].context, context);
@@ -89,6 +89,15 @@ accepted('with a context of 16 levels or 8,192 bytes is answered 200', async () 
   await process(caller, id, observationAt(0, { context: deep }));
   const wide = { a: 'x'.repeat(8_192 - '{"a":""}'.length) };
   await process(caller, id, observationAt(1, { context: wide }));
+  const accented = { a: 'é'.repeat(4_092) };
+  await process(caller, id, observationAt(2, { context: accented }));
+});
+
+accepted('in a body of exactly 32 KiB is answered 200', async () => {
+  const id = await createInstance(caller);
+  const body = JSON.stringify(observationAt(0)).padEnd(32 * 1_024);
+  const answer = await caller.send('POST', `/instances/${id}/process`, { body });
+  assert.is(answer.status, 200);
 });
 
 accepted('up to 300 s in the future is answered 200', async () => {
@@ -142,6 +151,12 @@ const WRONG: readonly [what: string, fields: object, field: string, reason: stri
   ['a context of null', { context: null }, 'context', 'wrong_type'],
   ['a context as text', { context: '{}' }, 'context', 'wrong_type'],
   ['a context of 8,193 bytes', { context: { a: 'x'.repeat(8_185) } }, 'context', 'too_long'],
+  [
+    'a context of 8,193 accented bytes',
+    { context: { a: `x${'é'.repeat(4_092)}` } },
+    'context',
+    'too_long',
+  ],
   ['a context of 17 levels', { context: deep17 }, 'context', 'too_deep'],
   ['an unknown field', { signal: 1 }, 'signal', 'unknown_field'],
   ['a time without offset', { timestamp: '2026-01-15T08:00:00' }, 'timestamp', 'invalid_timestamp'],
@@ -149,8 +164,18 @@ const WRONG: readonly [what: string, fields: object, field: string, reason: stri
   ['a time that is a date', { timestamp: '2026-01-15' }, 'timestamp', 'invalid_timestamp'],
   ['a 30th of February', { timestamp: '2026-02-30T08:00:00Z' }, 'timestamp', 'invalid_timestamp'],
   ['a leap second', { timestamp: '2016-12-31T23:59:60Z' }, 'timestamp', 'invalid_timestamp'],
-  ['ten fraction digits', { timestamp: '2026-01-15T08:00:00.0123456789Z' }, 'timestamp', 'invalid_timestamp'],
-  ['a time before 1970', { timestamp: '1969-12-31T23:59:59.999Z' }, 'timestamp', 'invalid_timestamp'],
+  [
+    'ten fraction digits',
+    { timestamp: '2026-01-15T08:00:00.0123456789Z' },
+    'timestamp',
+    'invalid_timestamp',
+  ],
+  [
+    'a time before 1970',
+    { timestamp: '1969-12-31T23:59:59.999Z' },
+    'timestamp',
+    'invalid_timestamp',
+  ],
   ['a time 301 s ahead', { timestamp: secondsAhead(320) }, 'timestamp', 'timestamp_in_future'],
 ];
 

@@ -55,7 +55,7 @@ export class ModelReplay {
     const targets: readonly string[] = MODE_TARGETS;
     const mode = targets.indexOf(seen.mode_target);
     const observation = { mode, signal: seen.signal_strength, confidence: seen.confidence ?? 1 };
-    const dtSeconds = (atMs - this.#observedAtMs) / 1_000;
+    const dtSeconds = Math.max(0, atMs - this.#observedAtMs) / 1_000;
     advance(this.#state, observation, dtSeconds, this.#state);
     this.#observedAtMs = atMs;
   }

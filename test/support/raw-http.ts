@@ -1,16 +1,7 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
+import type { Answer } from '#test/support/caller';
 import type { Service } from '#test/support/service';
-
-/** An answer as it stood on the wire. */
-export type RawAnswer = {
-  readonly status: number;
-  /** By lower-case name; the last one where a name came twice. */
-  readonly headers: ReadonlyMap<string, string>;
-  readonly text: string;
-  /** The parsed body; undefined where it is no JSON. Tests know what they look for. */
-  readonly body: ReturnType<typeof JSON.parse>;
-};
 
 /** How long an answer may take before a test gives up, in milliseconds. */
 const ANSWER_MS_MAX = 20_000;
@@ -18,6 +9,8 @@ const ANSWER_MS_MAX = 20_000;
 /** A TCP connection to the API on which a test says exactly what it wants to say. */
 export class RawConnection implements Disposable {
   readonly socket: Socket;
+  /** Whether the answers have a head only, as to HEAD. */
+  isHeadOnly = false;
   #received = Buffer.alloc(0);
   #isEnded = false;
   #wake = Promise.withResolvers<void>();
@@ -45,10 +38,10 @@ export class RawConnection implements Disposable {
   }
 
   /** The next whole answer, or undefined if the connection ended before there was one. */
-  async next(): Promise<RawAnswer | undefined> {
+  async next(): Promise<Answer | undefined> {
     const deadline = AbortSignal.timeout(ANSWER_MS_MAX);
     for (;;) {
-      const taken = takeAnswer(this.#received, this.#isEnded);
+      const taken = takeAnswer(this.#received, this.#isEnded, this.isHeadOnly);
       if (taken !== undefined) {
         this.#received = this.#received.subarray(taken.length);
         return taken.answer;
@@ -97,14 +90,14 @@ export async function dial(service: Service): Promise<RawConnection> {
   return connection;
 }
 
-/** Sends bytes on a connection of their own; the first answer, or undefined if there was none. */
-export async function sendRaw(
-  service: Service,
-  bytes: string | Uint8Array,
-): Promise<RawAnswer | undefined> {
+/** Sends bytes on a connection of their own. Rejects if there is no answer. */
+export async function sendRaw(service: Service, bytes: string | Uint8Array): Promise<Answer> {
   using connection = await dial(service);
+  connection.isHeadOnly = bytes.toString().startsWith('HEAD ');
   connection.write(bytes);
-  return await connection.next();
+  const answer = await connection.next();
+  if (answer === undefined) throw new Error('the connection ended without an answer');
+  return answer;
 }
 
 /** A request's head and body as text; a Host, and a Content-Length for a body, are added. */
@@ -122,17 +115,17 @@ export function requestText(
 function takeAnswer(
   bytes: Buffer,
   isEnded: boolean,
-): { answer: RawAnswer; length: number } | undefined {
+  isHeadOnly: boolean,
+): { answer: Answer; length: number } | undefined {
   const headEnd = bytes.indexOf('\r\n\r\n');
   if (headEnd === -1) return undefined;
   const [statusLine = '', ...lines] = bytes.toString('latin1', 0, headEnd).split('\r\n');
-  const headers = new Map(lines.map(pairOf));
+  const headers = new Headers(lines.map(pairOf));
   const bodyStart = headEnd + 4;
-  const announced = headers.get('content-length');
-  const bodyLength = announced === undefined ? 0 : Number(announced);
+  const bodyLength = isHeadOnly ? 0 : Number(headers.get('content-length') ?? 0);
   if (bytes.length < bodyStart + bodyLength && !isEnded) return undefined;
   const text = bytes.toString('utf8', bodyStart, bodyStart + bodyLength);
-  const isJson = headers.get('content-type')?.startsWith('application/json') ?? false;
+  const isJson = headers.get('content-type')?.startsWith('application/json');
   const answer = {
     status: Number(statusLine.split(' ')[1]),
     headers,

@@ -9,8 +9,8 @@ import type {
 type Stored = {
   head: InstanceHead;
   /** Index = ordinal − 1: rows come without gaps, because checkpoints come in order. */
-  readonly history: HistoryRow[];
-  readonly drift: DriftRow[];
+  history: HistoryRow[] | undefined;
+  drift: DriftRow[] | undefined;
   answers: Map<string, AnswerRow> | undefined;
 };
 
@@ -20,28 +20,27 @@ export function memoryInstanceStore(): InstanceStore {
 
   return {
     async readHead(instanceId) {
-      const stored = instances.get(instanceId);
-      return stored === undefined ? undefined : copyOf(stored.head);
+      return instances.get(instanceId)?.head;
     },
     async checkpoint(instanceId, { head, history, drift, answers }) {
       const stored = instances.get(instanceId) ?? {
         head,
-        history: [],
-        drift: [],
+        history: undefined,
+        drift: undefined,
         answers: undefined,
       };
       if (stored.head.version > head.version) return;
       instances.set(instanceId, stored);
       if (head.deletedAtMs === undefined) {
-        place(stored.history, history);
-        place(stored.drift, drift);
+        stored.history = placed(stored.history, history);
+        stored.drift = placed(stored.drift, drift);
         keep(stored, answers);
       } else {
-        stored.history.length = 0;
-        stored.drift.length = 0;
+        stored.history = undefined;
+        stored.drift = undefined;
         stored.answers = undefined;
       }
-      stored.head = copyOf(head);
+      stored.head = head;
     },
     async readHistory(instanceId, newest, count) {
       return rangeOf(instances.get(instanceId)?.history ?? [], newest, count);
@@ -56,12 +55,16 @@ export function memoryInstanceStore(): InstanceStore {
   };
 }
 
-function copyOf(head: InstanceHead): InstanceHead {
-  return { ...head, model: head.model.slice() };
-}
-
-function place<Row extends { ordinal: number }>(rows: Row[], added: readonly Row[]): void {
-  for (const row of added) rows[row.ordinal - 1] = row;
+/** Rows with others added at their places; most instances have none, and then no list either. */
+function placed<Row extends { ordinal: number }>(
+  rows: Row[] | undefined,
+  added: readonly Row[],
+): Row[] | undefined {
+  if (added.length === 0) return rows;
+  if (rows === undefined && added[0]?.ordinal === 1) return added.slice();
+  const all = rows ?? [];
+  for (const row of added) all[row.ordinal - 1] = row;
+  return all;
 }
 
 function rangeOf<Row>(rows: readonly Row[], newest: number, count: number): Row[] {
@@ -75,7 +78,11 @@ const ANSWER_AGE_MS = 24 * 60 * 60 * 1_000;
 function keep(stored: Stored, added: readonly AnswerRow[]): void {
   if (added.length === 0) return;
   stored.answers ??= new Map();
-  for (const row of added) stored.answers.set(row.key, row);
+  for (const row of added) {
+    // A key that is used anew goes to the young end.
+    stored.answers.delete(row.key);
+    stored.answers.set(row.key, row);
+  }
   const newestMs = added.at(-1)?.atMs ?? 0;
   for (const [key, { atMs }] of stored.answers) {
     if (atMs >= newestMs - ANSWER_AGE_MS) break;

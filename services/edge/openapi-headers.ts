@@ -1,0 +1,172 @@
+import type { Json } from '#edge/openapi-schemas';
+import { isBilled } from '#edge/openapi-traits';
+import type { Operation } from '#edge/operation';
+
+const integer = { type: 'integer', minimum: 0 };
+const text = { type: 'string' };
+
+/** Every response header, by name. Source: spec 8.2, limiter-headers, decisions 1, 14, 21, 22, 42. */
+export const RESPONSE_HEADERS: Readonly<Record<string, Json>> = {
+  'X-RateLimit-Limit': {
+    description: 'Requests per minute that the plan allows; 0 where no caller is known.',
+    schema: integer,
+  },
+  'X-RateLimit-Remaining': {
+    description: 'Requests left in the window, after this one.',
+    schema: integer,
+  },
+  'X-RateLimit-Reset': {
+    description: 'When the window ends, in Unix seconds. It does not move while the window lasts.',
+    schema: integer,
+  },
+  'X-Monthly-Remaining': {
+    description: 'Cycles left in the month, without those that calls under way have reserved.',
+    schema: integer,
+  },
+  RateLimit: {
+    description:
+      'The same numbers in the IETF form; `t` counts seconds. Left out where no caller is known.',
+    schema: { ...text, examples: ['"minute";r=59;t=42, "month";r=99120;t=864000'] },
+  },
+  'RateLimit-Policy': {
+    description: 'The limits in the IETF form. Left out where no caller is known.',
+    schema: { ...text, examples: ['"minute";q=60;w=60, "month";q=100000;qu="cycles"'] },
+  },
+  'X-Request-Id': {
+    description: 'The id of this request: the one you sent, if it is well-formed, or a new one.',
+    schema: { ...text, pattern: '^[A-Za-z0-9._-]{8,64}$' },
+  },
+  ETag: {
+    description: 'The version of the instance: `"snap_<16 hex>"`, a strong tag.',
+    schema: { ...text, pattern: '^"snap_[0-9a-f]{16}"$' },
+  },
+  Location: {
+    description: 'The path of the new instance.',
+    schema: { ...text, format: 'uri-reference' },
+  },
+  'X-Throttled': {
+    description: '`true` where the observation came too early and changed nothing.',
+    schema: { ...text, const: 'true' },
+  },
+  'Retry-After': {
+    description: 'Whole seconds after which the same call makes sense again.',
+    schema: { type: 'integer', minimum: 1 },
+  },
+  'Idempotent-Replayed': {
+    description: '`true` where this is the stored answer of an earlier call with the same key.',
+    schema: { ...text, const: 'true' },
+  },
+  'Preference-Applied': {
+    description: 'The preference of `Prefer` that this answer follows.',
+    schema: text,
+  },
+  'WWW-Authenticate': {
+    description: 'The one scheme that is accepted.',
+    schema: { ...text, const: 'Bearer' },
+  },
+};
+
+/** Every request header and the path's id, by name of the component. */
+export const PARAMETERS: Readonly<Record<string, Json>> = {
+  RequestId: {
+    name: 'X-Request-Id',
+    in: 'header',
+    description:
+      'Your own id for this request, 8 to 64 of `A-Z a-z 0-9 . _ -`. It comes back in the answer ' +
+      'and stands in our logs. One that is not well-formed is replaced.',
+    schema: text,
+  },
+  IdempotencyKey: {
+    name: 'Idempotency-Key',
+    in: 'header',
+    description:
+      'Makes a repeated call safe for 24 hours: same key and same body give the stored answer. 1 ' +
+      'to 255 printable ASCII characters. A UUIDv7 made just now needs no look-up: use one.',
+    schema: { ...text, minLength: 1, maxLength: 255, pattern: '^[ -~]+$' },
+  },
+  IfMatch: {
+    name: 'If-Match',
+    in: 'header',
+    description:
+      'The ETag of the version you mean to change, or `*`. If the instance has moved on, the ' +
+      'answer is 409 and nothing changes. Without it the last write wins.',
+    schema: { ...text, maxLength: 1_024 },
+  },
+  IfNoneMatch: {
+    name: 'If-None-Match',
+    in: 'header',
+    description: 'The ETag of the version you have; if it is still current, the answer is 304.',
+    schema: text,
+  },
+  PreferStrict: {
+    name: 'Prefer',
+    in: 'header',
+    description: '`handling=strict` (RFC 7240) turns the throttled 200 into a 429 `throttled`.',
+    schema: { ...text, enum: ['handling=strict', 'handling=lenient'] },
+  },
+  PreferMinimal: {
+    name: 'Prefer',
+    in: 'header',
+    description: '`return=minimal` (RFC 7240) answers 204 without a body.',
+    schema: { ...text, enum: ['return=minimal', 'return=representation'] },
+  },
+};
+
+/** Headers that every answer under `/v1` carries, whatever refused it. Source: spec 8.2. */
+const ALWAYS = [
+  'X-RateLimit-Limit',
+  'X-RateLimit-Remaining',
+  'X-RateLimit-Reset',
+  'X-Monthly-Remaining',
+  'RateLimit',
+  'RateLimit-Policy',
+  'X-Request-Id',
+];
+
+/** The header parameters of an operation, by name of the component. */
+export function headerParametersOf(operation: Operation): string[] {
+  const { method, isKeyed, isGuarded, isTagged } = operation;
+  return [
+    ...(isKeyed ? ['IdempotencyKey'] : []),
+    ...(isGuarded ? ['IfMatch'] : []),
+    ...(method === 'GET' && isTagged ? ['IfNoneMatch'] : []),
+    ...(isBilled(operation) ? ['PreferStrict'] : []),
+    ...(method === 'DELETE' ? ['PreferMinimal'] : []),
+    'RequestId',
+  ];
+}
+
+/** The headers of an operation's success. */
+export function successHeadersOf(operation: Operation): Json {
+  const { method, success, isKeyed, isTagged } = operation;
+  return headers([
+    ...(isTagged ? ['ETag'] : []),
+    ...(success === 201 ? ['Location'] : []),
+    ...(isKeyed ? ['Idempotent-Replayed'] : []),
+    ...(isBilled(operation) ? ['X-Throttled', 'Retry-After'] : []),
+    ...(method === 'DELETE' ? ['Preference-Applied'] : []),
+  ]);
+}
+
+/** The headers of a 304, or of the 204 that a caller prefers. */
+export function bareHeadersOf(operation: Operation): Json {
+  return headers(operation.method === 'DELETE' ? ['Preference-Applied'] : ['ETag']);
+}
+
+/** The headers of a refusal. */
+export function refusalHeadersOf(operation: Operation, status: number): Json {
+  const isThrottling = status === 429 && isBilled(operation);
+  return headers([
+    ...(status === 401 ? ['WWW-Authenticate'] : []),
+    ...(status === 429 || status === 503 ? ['Retry-After'] : []),
+    ...(isThrottling ? ['Preference-Applied'] : []),
+  ]);
+}
+
+function headers(extra: readonly string[]): Json {
+  const named = [...extra, ...ALWAYS].map((name) => [
+    name,
+    { $ref: `#/components/headers/${name}` },
+  ]);
+  return Object.fromEntries(named);
+}

@@ -1,0 +1,177 @@
+import { STATUS_CODES } from 'node:http';
+import { API_PREFIX, OPERATIONS } from '#edge/endpoints';
+import { type ExampleAnswer, exampleBodiesOf } from '#edge/openapi-examples';
+import {
+  bareHeadersOf,
+  headerParametersOf,
+  PARAMETERS,
+  RESPONSE_HEADERS,
+  refusalHeadersOf,
+  successHeadersOf,
+} from '#edge/openapi-headers';
+import { introduction } from '#edge/openapi-introduction';
+import { queryFieldsOf, type RefusalsOfStatus, refusalsOf } from '#edge/openapi-refusals';
+import { type Json, SchemaBook } from '#edge/openapi-schemas';
+import { OPERATION_TEXTS, QUERY_TEXTS, STATUS_TEXTS, TAGS } from '#edge/openapi-texts';
+import type { Operation } from '#edge/operation';
+import { ErrorBody } from '#edge/schemas/answers';
+import { PERSONA_PROFILES } from '#identity/persona-profiles';
+
+/** Refusals that look the same wherever they occur, so that the document says them once. */
+const SHARED_STATUSES = new Set([401, 408, 414, 417, 431, 500, 505]);
+
+/** The release. Source: spec 9. */
+const VERSION = '1.0.0';
+
+/**
+ * The API as an OpenAPI 3.1 document, made from the operations' own schemas. `answers` are the
+ * examples; every operation needs one for each status that the document shows a body for.
+ */
+export function openApiDocument(answers: readonly ExampleAnswer[]): Json {
+  const book = new SchemaBook();
+  book.ofOutput(ErrorBody);
+  const shared = new Map<string, Json>();
+  const paths: Record<string, Record<string, Json>> = {};
+  for (const operation of OPERATIONS) {
+    const path = operation.path.replace(':id', '{id}');
+    const own = answers.filter((answer) => answer.operation === operation.name);
+    paths[path] ??= {};
+    paths[path][operation.method.toLowerCase()] = describe(operation, own, book, shared);
+  }
+  const info = { title: 'Identity Engine Service', version: VERSION, description: introduction() };
+  return {
+    openapi: '3.1.0',
+    info,
+    servers: [{ url: API_PREFIX, description: 'The server that this document comes from.' }],
+    security: [{ bearer: [] }],
+    tags: TAGS,
+    paths,
+    components: {
+      securitySchemes: {
+        bearer: { type: 'http', scheme: 'bearer', description: 'An API key: `svc_sk_…`.' },
+      },
+      parameters: PARAMETERS,
+      headers: RESPONSE_HEADERS,
+      responses: Object.fromEntries([...shared].sort(([a], [b]) => (a < b ? -1 : 1))),
+      schemas: book.components,
+    },
+  };
+}
+
+function describe(
+  operation: Operation,
+  answers: readonly ExampleAnswer[],
+  book: SchemaBook,
+  shared: Map<string, Json>,
+): Json {
+  const { name, summary, tag } = operation;
+  const body = operation.body === undefined ? {} : { requestBody: requestBodyOf(operation, book) };
+  const responses: Record<string, Json> = { ...successesOf(operation, answers, book) };
+  for (const refusals of refusalsOf(operation)) {
+    const { status } = refusals;
+    const response = refusalResponse(operation, refusals, answers);
+    const title = (STATUS_CODES[status] ?? '').replaceAll(/\W/g, '');
+    if (SHARED_STATUSES.has(status)) {
+      if (!shared.has(title)) shared.set(title, response);
+      responses[status] = { $ref: `#/components/responses/${title}` };
+    } else {
+      responses[status] = response;
+    }
+  }
+  return {
+    operationId: name,
+    tags: [tag],
+    summary,
+    description: OPERATION_TEXTS[name] ?? '',
+    parameters: parametersOf(operation, book),
+    ...body,
+    responses,
+  };
+}
+
+function parametersOf(operation: Operation, book: SchemaBook): Json[] {
+  const { properties = {} } = book.ofInput(operation.query) as { properties?: Json };
+  const query = Object.keys(queryFieldsOf(operation)).map((name) => {
+    return { name, in: 'query', description: QUERY_TEXTS[name], schema: properties[name] };
+  });
+  const headers = headerParametersOf(operation).map((name) => {
+    return { $ref: `#/components/parameters/${name}` };
+  });
+  return [...pathParametersOf(operation), ...query, ...headers];
+}
+
+function pathParametersOf({ path, tag }: Operation): Json[] {
+  if (!path.includes(':id')) return [];
+  const common = { name: 'id', in: 'path', required: true };
+  if (tag === 'Personas') {
+    const schema = { type: 'string', enum: PERSONA_PROFILES.map(({ id }) => id) };
+    return [{ ...common, description: 'Id of a persona.', schema }];
+  }
+  const schema = { type: 'string', pattern: '^inst_[0-9a-f]{16}$' };
+  return [{ ...common, description: 'Id of an instance.', schema }];
+}
+
+function requestBodyOf(operation: Operation, book: SchemaBook): Json {
+  const { body } = operation;
+  if (body === undefined) return {};
+  const examples = exampleBodiesOf(operation).map((value, index) => [
+    `example${index + 1}`,
+    { value },
+  ]);
+  const schema = book.ofInput(body);
+  return {
+    required: true,
+    content: { 'application/json': { schema, examples: Object.fromEntries(examples) } },
+  };
+}
+
+function successesOf(
+  operation: Operation,
+  answers: readonly ExampleAnswer[],
+  book: SchemaBook,
+): Record<string, Json> {
+  const { success, method, isTagged } = operation;
+  const schema = book.ofOutput(operation.response);
+  const content = { 'application/json': { schema, examples: examplesOf(answers, success) } };
+  const headers = successHeadersOf(operation);
+  const responses: Record<string, Json> = {
+    [success]: { description: 'Done.', headers, content },
+  };
+  const bare = { headers: bareHeadersOf(operation) };
+  if (method === 'GET' && isTagged) {
+    responses[304] = { description: 'You have this version already.', ...bare };
+  }
+  if (method === 'DELETE') responses[204] = { description: 'Done, with nothing to say.', ...bare };
+  return responses;
+}
+
+/** The envelope of spec 7, narrowed to the codes and reasons that this operation can answer. */
+function refusalResponse(
+  operation: Operation,
+  { status, codes, reasons }: RefusalsOfStatus,
+  answers: readonly ExampleAnswer[],
+): Json {
+  const reason = { details: { type: 'object', properties: { reason: { enum: reasons } } } };
+  const narrowed = {
+    type: 'object',
+    properties: { error: { enum: codes }, ...(reasons.length > 0 ? reason : {}) },
+  };
+  const schema = { allOf: [{ $ref: '#/components/schemas/Error' }, narrowed] };
+  const listed = reasons.map((token) => `\`${token}\``).join(', ');
+  const named = reasons.length > 0 ? ` Reasons: ${listed}.` : '';
+  const what = codes.map((code) => `\`${code}\``).join(', ');
+  return {
+    description: `${what}: ${STATUS_TEXTS[status] ?? ''}${named}`,
+    headers: refusalHeadersOf(operation, status),
+    content: { 'application/json': { schema, examples: examplesOf(answers, status) } },
+  };
+}
+
+function examplesOf(answers: readonly ExampleAnswer[], status: number): Json {
+  const own = answers.filter((answer) => answer.status === status);
+  const named = own.map(({ summary, body }, index) => [
+    `example${index + 1}`,
+    { summary, value: body },
+  ]);
+  return Object.fromEntries(named);
+}

@@ -1,0 +1,79 @@
+import { OPERATIONS } from '#edge/endpoints';
+import { faultReply } from '#edge/fault-reply';
+import type { ExampleAnswer } from '#edge/openapi-examples';
+import { refusalFor, refusalsOf, statusOf } from '#edge/openapi-refusals';
+import type { Operation } from '#edge/operation';
+import { Fault } from '#fault/fault';
+import type { FaultReason } from '#fault/reasons';
+import { ExampleDay } from '#process/example-day';
+import { type ExampleService, openExampleService } from '#process/example-service';
+import { Probes } from '#process/refusal-probes';
+
+/** Refusals that take broken HTTP or a failing cluster: their examples are composed. */
+const COMPOSED = {
+  request_timeout: 'the request took too long to arrive',
+  uri_too_long: 'a part of the URL is too long',
+  expectation_failed: 'no expectation but 100-continue is met',
+  headers_too_large: 'the request headers are too large',
+  http_version_not_supported: 'HTTP/1.1 is the oldest version served',
+  superseded: 'done before, and the instance has moved on since',
+} as const satisfies Partial<Record<FaultReason, string>>;
+
+/**
+ * Answers of the real service to a fixed series of requests: for every operation its successes and
+ * one refusal of every status. The same on every run.
+ */
+export async function exampleAnswers(): Promise<ExampleAnswer[]> {
+  await using service = await openExampleService();
+  const day = new ExampleDay(service, (await openAccount(service, {})).full);
+  await day.live();
+  const poor = new ExampleDay(service, (await openAccount(service, { cyclesPerMonth: 1 })).full);
+  await poor.liveOnOneCycle();
+  const probes = await openProbes(service);
+  const answers = [...day.answers, ...poor.answers];
+  for (const operation of OPERATIONS) {
+    answers.push(...(await probes.refusalsOf(operation)), ...composedAnswers(operation));
+  }
+  return answers;
+}
+
+type Account = { readonly id: string; readonly full: string; readonly readOnly: string };
+
+/** A new account with a key of either scope, as `Authorization` headers; ample unless told not to. */
+async function openAccount(
+  { admin }: ExampleService,
+  { requestsPerMinute = 1_000, cyclesPerMonth = 100_000 },
+): Promise<Account> {
+  const choice = { plan: 'enterprise', limits: { requestsPerMinute, cyclesPerMonth } } as const;
+  const { id } = await admin.createAccount({ name: 'example', choice });
+  const full = await admin.createKey(id, { scope: 'full' });
+  const readOnly = await admin.createKey(id, { scope: 'read' });
+  return { id, full: `Bearer ${full.key}`, readOnly: `Bearer ${readOnly.key}` };
+}
+
+async function openProbes(service: ExampleService): Promise<Probes> {
+  const { full, readOnly } = await openAccount(service, {});
+  const suspended = await openAccount(service, {});
+  await service.admin.setStatus(suspended.id, 'suspended');
+  const hurried = await openAccount(service, { requestsPerMinute: 1 });
+  const headers = { authorization: hurried.full };
+  await service.ask({ method: 'GET', url: '/personas', headers });
+  return new Probes(service, {
+    full,
+    readOnly,
+    suspended: suspended.full,
+    hurried: hurried.full,
+  });
+}
+
+function composedAnswers(operation: Operation): ExampleAnswer[] {
+  const { name } = operation;
+  const possible = refusalsOf(operation).flatMap(({ reasons }) => reasons);
+  return Object.entries(COMPOSED).flatMap(([token, summary]) => {
+    const reason = possible.find((row) => row === token);
+    if (reason === undefined) return [];
+    const refusal = refusalFor(reason);
+    const body = JSON.parse(faultReply(new Fault(refusal.code, summary, { reason }), '').body);
+    return [{ operation: name, status: statusOf(refusal), summary, body }];
+  });
+}

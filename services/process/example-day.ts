@@ -1,0 +1,132 @@
+import assert from 'node:assert/strict';
+import { OPERATIONS } from '#edge/endpoints';
+import { type ExampleAnswer, exampleBodiesOf } from '#edge/openapi-examples';
+import type { ExampleReply, ExampleService } from '#process/example-service';
+
+/** A key as our clients make it: a UUIDv7. */
+const KEY = { 'idempotency-key': '019bc155-2a00-7c3e-9a41-5d2f08b6e711' };
+
+const STRESSFUL = { mode_target: 'STRESS_RESPONSE', signal_strength: 1, context: { turn: 17 } };
+const CALM = { mode_target: 'CONNECTION', signal_strength: 0.6 };
+
+/** Observations of a bad morning: enough of them that drift events are there. */
+const BAD_MORNING = 12;
+
+/** Time between two of them, and between two requests of the rest of the day. */
+const HURRIED_MS = 5_000;
+const CALM_MS = 60_000;
+
+/** What a request adds to its operation. */
+type Parts = {
+  readonly id?: string;
+  readonly query?: string;
+  /** What to send instead of the example of the operation's schema. */
+  readonly body?: unknown;
+  readonly headers?: Record<string, string>;
+};
+
+/**
+ * A short day of one agent, told in requests: the successes of every operation and the refusals
+ * that need an instance with a past. What is told is kept as an example.
+ */
+export class ExampleDay {
+  readonly answers: ExampleAnswer[] = [];
+  readonly #service: ExampleService;
+  readonly #authorization: string;
+
+  /** `authorization` is the header of the account whose day it is. */
+  constructor(service: ExampleService, authorization: string) {
+    this.#service = service;
+    this.#authorization = authorization;
+  }
+
+  /** From the first instance to its end. */
+  async live(): Promise<void> {
+    const { etag, body } = await this.#tell('createInstance', 201, 'a new instance');
+    const { id } = body.data;
+    await this.#observe(id);
+    await this.#read(id);
+    await this.#change(id, etag);
+  }
+
+  /** The day of an account that has one cycle a month. */
+  async liveOnOneCycle(): Promise<void> {
+    const { id } = (await this.#ask('createInstance')).body.data;
+    await this.#ask('processObservation', { id });
+    for (const name of ['processObservation', 'processBatch']) {
+      await this.#tell(name, 429, 'no cycle left this month', { id });
+    }
+  }
+
+  async #observe(id: string): Promise<void> {
+    await this.#tell('processObservation', 200, 'one cycle', { id });
+    for (let i = 0; i < BAD_MORNING; i += 1) {
+      this.#service.wait(HURRIED_MS);
+      await this.#ask('processObservation', { id, body: STRESSFUL });
+    }
+    const strict = { id, headers: { prefer: 'handling=strict' } };
+    for (const name of ['processObservation', 'processBatch']) {
+      this.#keep(name, 200, 'too early: the state before', await this.#ask(name, { id }));
+      const refused = await this.#ask(name, strict);
+      this.#keep(name, 429, 'too early, with Prefer: handling=strict', refused);
+    }
+    await this.#tell('processBatch', 200, 'the last state', { id });
+    const body = { observations: [CALM, CALM], include_intermediate: true };
+    await this.#tell('processBatch', 200, 'every state', { id, body });
+  }
+
+  async #read(id: string): Promise<void> {
+    await this.#tell('listInstances', 200, 'the first page');
+    await this.#tell('getInstance', 200, 'an instance', { id });
+    await this.#tell('getSnapshot', 200, 'the current state', { id });
+    await this.#tell('getContract', 200, 'the current contract', { id });
+    const page = { id, query: '?limit=2' };
+    await this.#tell('getHistory', 200, 'two records, with ?limit=2', page);
+    await this.#tell('getDrift', 200, 'two events, with ?limit=2', page);
+    await this.#tell('getQuestions', 200, 'the test');
+    await this.#tell('submitTest', 200, 'the result');
+    await this.#tell('listPersonas', 200, 'all personas');
+    await this.#tell('getPersona', 200, 'a persona', { id: 'persona_analytical' });
+  }
+
+  /** Changes, from a rename to the end, and what conflicts with them. */
+  async #change(id: string, staleEtag: string): Promise<void> {
+    const stale = { id, headers: { 'if-match': staleEtag } };
+    for (const name of ['updateInstance', 'resetInstance', 'deleteInstance']) {
+      await this.#tell(name, 409, 'the instance has changed since this ETag', stale);
+    }
+    await this.#tell('updateInstance', 200, 'the new name', { id });
+    await this.#tell('resetInstance', 200, 'a fresh start', { id });
+    const every = { id, query: '?generation=all&limit=1' };
+    await this.#tell('getHistory', 200, 'with ?generation=all&limit=1', every);
+    await this.#tell('deleteInstance', 200, 'gone', { id });
+    const keyed = await this.#ask('createInstance', { headers: KEY });
+    await this.#ask('deleteInstance', { id: keyed.body.data.id });
+    const deleted = 'the instance of this key was deleted';
+    await this.#tell('createInstance', 409, deleted, { headers: KEY });
+  }
+
+  /** Asks when some time has passed, and keeps the answer. */
+  async #tell(name: string, status: number, summary: string, parts: Parts = {}) {
+    this.#service.wait(CALM_MS);
+    const reply = await this.#ask(name, parts);
+    this.#keep(name, status, summary, reply);
+    return reply;
+  }
+
+  #keep(operation: string, status: number, summary: string, reply: ExampleReply): void {
+    assert.equal(reply.status, status, `${operation}, ${summary}: ${JSON.stringify(reply.body)}`);
+    this.answers.push({ operation, status, summary, body: reply.body });
+  }
+
+  #ask(name: string, { id = '', query = '', body, headers }: Parts = {}): Promise<ExampleReply> {
+    const operation = OPERATIONS.find((row) => row.name === name);
+    assert(operation, `${name} is an operation`);
+    return this.#service.ask({
+      method: operation.method,
+      url: `${operation.path.replace(':id', id)}${query}`,
+      body: body ?? exampleBodiesOf(operation)[0],
+      headers: { authorization: this.#authorization, ...headers },
+    });
+  }
+}

@@ -1,0 +1,115 @@
+import { readConfig } from '#config';
+import { buildApp, type EdgePorts } from '#edge/app';
+import { composeEngine } from '#engine/compose';
+import { composeLimiter, type Limiter } from '#limiter/compose';
+import { type Clock, systemClock } from '#platform/clock';
+import { createLogger } from '#platform/logger';
+import { createMetrics } from '#platform/metrics';
+import { base62From, type Randomness } from '#platform/randomness';
+import { openStores } from '#process/ports';
+
+/** Where the examples' clock starts: an ordinary day, not long after the release. */
+const START_MS = Date.UTC(2026, 0, 15, 12);
+
+/** Long enough that nothing leaves memory while the examples are made. */
+const ACTORS = { idleAgeMs: 3_600_000, memoryBytesMax: 64 * 1_024 * 1_024 };
+
+/** One request to the example service. */
+export type ExampleRequest = {
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
+  readonly url: string;
+  readonly headers?: Record<string, string>;
+  /** Serialized unless it is text. */
+  readonly body?: unknown;
+};
+
+/** Its answer. */
+export type ExampleReply = {
+  readonly status: number;
+  readonly etag: string;
+  readonly body: ReturnType<typeof JSON.parse>;
+};
+
+/**
+ * The whole service in memory, without sockets, under a clock and a chance that repeat themselves:
+ * every run gives the same answers to the same requests.
+ */
+export type ExampleService = AsyncDisposable & {
+  readonly admin: Limiter['admin'];
+  ask(request: ExampleRequest): Promise<ExampleReply>;
+  /** Lets time pass. */
+  wait(ms: number): void;
+  /** The same service with some of its parts replaced. */
+  broken(parts: Partial<EdgePorts>): Pick<ExampleService, 'ask'>;
+};
+
+/** Opens the example service. */
+export async function openExampleService(): Promise<ExampleService> {
+  await using opening = new AsyncDisposableStack();
+  let nowMs = START_MS;
+  const clock: Clock = {
+    wallMs: () => nowMs,
+    monotonicMs: () => nowMs - START_MS,
+    after: systemClock.after,
+  };
+  const stores = await openStores(readConfig({}));
+  const randomness = repeatable();
+  const onBug = (error: unknown) => {
+    throw error;
+  };
+  const ports = { clock, randomness, onBug, metrics: createMetrics() };
+  const { accounts, instances, listings } = stores;
+  const limiter = opening.use(
+    composeLimiter(ACTORS, { ...ports, accounts, journal: stores.openJournal() }),
+  );
+  const enginePorts = { ...ports, instances, listings, journal: stores.openJournal() };
+  const engine = opening.use(await composeEngine(ACTORS, enginePorts));
+  const logger = createLogger('silent', 'examples');
+  const edgePorts: EdgePorts = { ...ports, engine, limiter: limiter.client, logger };
+  const opened = opening.move();
+  return {
+    admin: limiter.admin,
+    wait: (ms) => {
+      nowMs += ms;
+    },
+    ask: askerOf(edgePorts),
+    broken: (parts) => ({ ask: askerOf({ ...edgePorts, ...parts, metrics: createMetrics() }) }),
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  };
+}
+
+function askerOf(ports: EdgePorts) {
+  const app = buildApp({ clusterSecret: 'only for examples', trustedProxies: [] }, ports);
+  return async ({ method, url, headers, body }: ExampleRequest): Promise<ExampleReply> => {
+    const type = body === undefined ? {} : { 'content-type': 'application/json' };
+    const payload = typeof body === 'string' ? body : JSON.stringify(body);
+    const response = await app.inject({
+      method,
+      url: `/v1${url}`,
+      headers: { ...type, 'x-request-id': 'req_0f2a6c1e9b7d4835a1c0e4f6b8d2937a', ...headers },
+      ...(payload === undefined ? {} : { payload }),
+    });
+    return {
+      status: response.statusCode,
+      etag: String(response.headers['etag'] ?? ''),
+      body: response.body === '' ? undefined : JSON.parse(response.body),
+    };
+  };
+}
+
+/** Bytes of a fixed linear congruential generator (Numerical Recipes): plausible, never secret. */
+function repeatable(): Randomness {
+  let seed = 7;
+  const bytes = (count: number) =>
+    Uint8Array.from({ length: count }, () => {
+      seed = (Math.imul(seed, 1_664_525) + 1_013_904_223) >>> 0;
+      return seed >>> 24;
+    });
+  return {
+    base62: (length) => base62From(bytes, length),
+    hex: (length) =>
+      Buffer.from(bytes(Math.ceil(length / 2)))
+        .toString('hex')
+        .slice(0, length),
+  };
+}

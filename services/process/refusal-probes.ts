@@ -1,0 +1,110 @@
+import assert from 'node:assert/strict';
+import { type ExampleAnswer, exampleBodiesOf } from '#edge/openapi-examples';
+import type { Operation } from '#edge/operation';
+import { Fault } from '#fault/fault';
+import type { ExampleReply, ExampleRequest, ExampleService } from '#process/example-service';
+
+/** `Authorization` headers of callers who are refused for different reasons. */
+export type ProbeKeys = Readonly<Record<'full' | 'readOnly' | 'suspended' | 'hurried', string>>;
+
+/** An id that no instance of the examples has. */
+const UNKNOWN_ID = 'inst_00000000000000ff';
+
+/** A byte more than any body may have. Source: decision 10. */
+const TOO_MANY_BYTES = 256 * 1_024 + 1;
+
+type Probe = {
+  readonly status: number;
+  readonly summary: string;
+  readonly reply: Promise<ExampleReply>;
+};
+
+/** Asks for every operation in every way that is refused without an instance. */
+export class Probes {
+  readonly #service: ExampleService;
+  readonly #keys: ProbeKeys;
+  readonly #noLimiter: Pick<ExampleService, 'ask'>;
+  readonly #noEngine: Pick<ExampleService, 'ask'>;
+
+  constructor(service: ExampleService, keys: ProbeKeys) {
+    this.#service = service;
+    this.#keys = keys;
+    const limiter = failing(new Fault('service_unavailable', 'no limiter answers'));
+    this.#noLimiter = service.broken({ limiter });
+    this.#noEngine = service.broken({ engine: failing(new Error('a bug, for example')) });
+  }
+
+  /** One answer for every way, each with the status that the document promises. */
+  async refusalsOf(operation: Operation): Promise<ExampleAnswer[]> {
+    const answers: ExampleAnswer[] = [];
+    const probes = [...this.#ofCaller(operation), ...this.#ofRequest(operation)];
+    for (const { status, summary, reply } of probes) {
+      const { status: got, body } = await reply;
+      assert.equal(got, status, `${operation.name}, ${summary}: ${JSON.stringify(body)}`);
+      answers.push({ operation: operation.name, status, summary, body });
+    }
+    return answers;
+  }
+
+  /** Refused for who asks, or when. */
+  *#ofCaller(operation: Operation): Generator<Probe> {
+    const request = usualRequest(operation);
+    const { full, readOnly, suspended, hurried } = this.#keys;
+    yield { status: 401, summary: 'no API key', reply: this.#service.ask(request) };
+    if (operation.scope === 'full') {
+      yield { status: 403, summary: 'a read-only key', reply: this.#as(readOnly, request) };
+    }
+    const off = this.#as(suspended, request);
+    yield { status: 403, summary: 'a suspended account', reply: off };
+    const late = this.#as(hurried, request);
+    yield { status: 429, summary: 'too many requests this minute', reply: late };
+    const headers = { authorization: full };
+    if (operation.name === 'createInstance') {
+      const bug = this.#noEngine.ask({ ...request, headers });
+      yield { status: 500, summary: 'a server error', reply: bug };
+    }
+    const unsure = this.#noLimiter.ask({ ...request, headers });
+    yield { status: 503, summary: 'the limiter cannot be asked', reply: unsure };
+  }
+
+  /** Refused for what is asked. */
+  *#ofRequest(operation: Operation): Generator<Probe> {
+    const request = usualRequest(operation);
+    const ask = (parts: Partial<ExampleRequest>) =>
+      this.#as(this.#keys.full, { ...request, ...parts });
+    const nonsense = ask({ url: `${request.url}?verbose=1` });
+    yield { status: 400, summary: 'a query parameter that does not exist', reply: nonsense };
+    if (operation.body !== undefined) {
+      yield { status: 400, summary: 'a body that is not JSON', reply: ask({ body: '{"name": ' }) };
+      const broken = ask({ body: { cycle_count: 1 } });
+      yield { status: 422, summary: 'a body that breaks a rule', reply: broken };
+    }
+    if (operation.path.includes(':id')) {
+      yield { status: 404, summary: 'an unknown id', reply: ask({}) };
+    }
+    if (operation.method === 'GET') return;
+    const large = ask({ body: ' '.repeat(TOO_MANY_BYTES) });
+    yield { status: 413, summary: 'a body that is too large', reply: large };
+    const typed = ask({ body: 'hello', headers: { 'content-type': 'text/plain' } });
+    yield { status: 415, summary: 'a body of another type', reply: typed };
+  }
+
+  #as(authorization: string, request: ExampleRequest): Promise<ExampleReply> {
+    return this.#service.ask({ ...request, headers: { ...request.headers, authorization } });
+  }
+}
+
+/** The request that the document shows for an operation, to something that does not exist. */
+function usualRequest(operation: Operation): ExampleRequest {
+  const { method, path, tag } = operation;
+  const id = tag === 'Personas' ? 'persona_unknown' : UNKNOWN_ID;
+  return { method, url: path.replace(':id', id), body: exampleBodiesOf(operation)[0] };
+}
+
+function failing(error: Error): { ask(): never } {
+  return {
+    ask() {
+      throw error;
+    },
+  };
+}

@@ -1,0 +1,13 @@
+import { writeFile } from 'node:fs/promises';
+import { DOCUMENT_FILE } from '#edge/document-routes';
+import { openApiDocument } from '#edge/openapi';
+import { exampleAnswers } from '#process/example-answers';
+
+/*
+ * Writes the API document (`npm run generate`). It is made above the edge because its examples are
+ * answers of the whole service.
+ */
+await writeFile(
+  DOCUMENT_FILE,
+  `${JSON.stringify(openApiDocument(await exampleAnswers()), null, 2)}\n`,
+);

@@ -1,0 +1,306 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { assertRefusalShape } from '#test/support/api-document';
+import { dial, requestText, sendRaw } from '#test/support/raw-http';
+import { createInstance, limitOf, openScene } from '#test/support/scene';
+
+const { service, caller, close } = await openScene();
+const auth = `Authorization: Bearer ${caller.key}`;
+const json = 'Content-Type: application/json';
+const head = (method: string, version: string, ...lines: string[]) =>
+  `${[`${method} /v1/instances${version}`, auth, ...lines].join('\r\n')}\r\n\r\n`;
+const get = (target: string, ...headers: string[]) =>
+  requestText('GET', target, [auth, ...headers]);
+
+/** Asserts the envelope, all headers and nobody's numbers. */
+async function assertRefusedRaw(bytes: string | Uint8Array, status: number, reason: string) {
+  const answer = await sendRaw(service, bytes);
+  assertRefusalShape(answer);
+  assert.is(answer.status, status, answer.text);
+  assert.is(answer.body.error, 'invalid_request');
+  assert.is(answer.body.details.reason, reason);
+  assert.is(limitOf(answer, 'limit'), 0);
+  assert.is(limitOf(answer, 'monthly'), 0);
+}
+
+/** What cannot be read as one HTTP/1.1 request: how it is spelled, and what it is answered. */
+const BROKEN: Record<
+  string,
+  readonly [bytes: string | Uint8Array, status: number, reason: string]
+> = {
+  'a length and a chunked body': [
+    head('POST', ' HTTP/1.1', 'Host: x', 'Content-Length: 4', 'Transfer-Encoding: chunked'),
+    400,
+    'malformed_request',
+  ],
+  'two lengths': [
+    head('POST', ' HTTP/1.1', 'Host: x', 'Content-Length: 0', 'Content-Length: 5'),
+    400,
+    'malformed_request',
+  ],
+  'a negative length': [
+    head('POST', ' HTTP/1.1', 'Host: x', 'Content-Length: -1'),
+    400,
+    'malformed_request',
+  ],
+  'a space before a colon': [
+    head('GET', ' HTTP/1.1', 'Host: x', 'X-Custom : 1'),
+    400,
+    'malformed_request',
+  ],
+  'a folded header': [
+    head('GET', ' HTTP/1.1', 'Host: x', 'X-A: b\r\n c'),
+    400,
+    'malformed_request',
+  ],
+  'bare line feeds': [`GET /v1/instances HTTP/1.1\nHost: x\n${auth}\n\n`, 400, 'malformed_request'],
+  'a NUL in a header': [head('GET', ' HTTP/1.1', 'Host: x', 'X-A: \0'), 400, 'malformed_request'],
+  'a method nobody knows': [head('FOO', ' HTTP/1.1', 'Host: x'), 400, 'malformed_request'],
+  'a method in lower case': [head('get', ' HTTP/1.1', 'Host: x'), 400, 'malformed_request'],
+  'a TLS hello': [Buffer.from([22, 3, 1, 2, 0, 1, 0, 1, 252, 3, 3]), 400, 'malformed_request'],
+  'the preface of HTTP/2': ['PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 400, 'malformed_request'],
+  'HTTP/0.9': [head('GET', '', 'Host: x'), 505, 'http_version_not_supported'],
+  'HTTP/1.0': [head('GET', ' HTTP/1.0', 'Host: x'), 505, 'http_version_not_supported'],
+  'HTTP/3.0': [head('GET', ' HTTP/3.0', 'Host: x'), 400, 'malformed_request'],
+  'no Host': [head('GET', ' HTTP/1.1'), 400, 'malformed_request'],
+  'two Hosts': [head('GET', ' HTTP/1.1', 'Host: a', 'Host: b'), 400, 'malformed_request'],
+  'an expectation': [get('/v1/instances', 'Expect: a-miracle'), 417, 'expectation_failed'],
+  'a percent sign without digits': [get('/v1/%zz'), 400, 'malformed_request'],
+  'an escape that is not UTF-8': [get('/v1/instances/%ff'), 400, 'malformed_request'],
+  'an id of 500 characters': [get(`/v1/instances/${'a'.repeat(500)}`), 414, 'uri_too_long'],
+  'a URL of 16 KiB': [get(`/v1/instances?x=${'a'.repeat(16_384)}`), 431, 'headers_too_large'],
+  '10,000 headers': [
+    get('/v1/instances', ...Array.from({ length: 10_000 }, (_, i) => `X-${i}: y`)),
+    431,
+    'headers_too_large',
+  ],
+  'a key of 10 KiB': [
+    requestText('GET', '/v1/instances', [`Authorization: Bearer svc_sk_${'a'.repeat(10_240)}`]),
+    431,
+    'headers_too_large',
+  ],
+};
+
+const broken = suite('what is no HTTP/1.1 request');
+
+for (const [name, [bytes, status, reason]] of Object.entries(BROKEN)) {
+  broken(`with ${name} is refused with ${status} in the envelope`, () =>
+    assertRefusedRaw(bytes, status, reason),
+  );
+}
+
+broken('is refused under the caller’s own request id where it could be read', async () => {
+  for (const bytes of [
+    get('/v1/%zz', 'X-Request-Id: my-own-id'),
+    get('/v1/instances', 'Expect: x', 'X-Request-Id: my-own-id'),
+  ]) {
+    const answer = await sendRaw(service, bytes);
+    assert.is(answer.headers.get('x-request-id'), 'my-own-id');
+  }
+});
+
+broken('does not end the process', async () => {
+  assert.is((await caller.send('GET', '/instances')).status, 200);
+  for (const [, child] of service.processes) assert.is(child.exitCode, null);
+});
+
+const bodies = suite('a body in broken framing');
+
+const FRAMING = {
+  'an unknown transfer coding': ['Transfer-Encoding: xchunked', '0\r\n\r\n'],
+  'a chunk without a size': ['Transfer-Encoding: chunked', 'ZZ\r\n{}\r\n0\r\n\r\n'],
+} as const;
+
+for (const [name, [framing, body]] of Object.entries(FRAMING)) {
+  bodies(`with ${name} is refused with 400 and the caller’s numbers`, async () => {
+    const before = (await caller.send('GET', '/instances')).body.pagination.total;
+    const answer = await sendRaw(
+      service,
+      head('POST', ' HTTP/1.1', 'Host: x', json, framing) + body,
+    );
+    assert.is(answer.status, 400, answer.text);
+    assertRefusalShape(answer);
+    assert.is(answer.body.details.reason, 'malformed_request');
+    assert.is(limitOf(answer, 'limit'), 1_000_000);
+    assert.is((await caller.send('GET', '/instances')).body.pagination.total, before);
+  });
+}
+
+const methods = suite('a method that an endpoint does not have');
+
+for (const method of ['HEAD', 'OPTIONS', 'TRACE', 'PUT', 'PROPFIND', 'QUERY']) {
+  methods(`is refused with 404 and Allow: ${method}`, async () => {
+    const answer = await sendRaw(service, requestText(method, '/v1/instances', [auth]));
+    assert.is(answer.status, 404);
+    assert.is(answer.headers.get('allow'), 'POST, GET');
+    assert.is(limitOf(answer, 'limit'), 1_000_000);
+    if (method !== 'HEAD') assert.is(answer.body.error, 'not_found');
+  });
+}
+
+methods('is refused with 401 where there is no key', async () => {
+  for (const method of ['TRACE', 'OPTIONS', 'QUERY']) {
+    const answer = await sendRaw(service, requestText(method, '/v1/instances'));
+    assert.is(answer.status, 401);
+    assert.is(answer.headers.get('allow'), null);
+    assertRefusalShape(answer);
+  }
+});
+
+methods('gives nothing of the request back to TRACE', async () => {
+  const answer = await sendRaw(service, requestText('TRACE', '/v1/instances', [auth, 'X-A: echo']));
+  assert.not.match(answer.text, /echo|svc_sk_/);
+});
+
+methods('opens no tunnel for CONNECT', async () => {
+  const answer = await sendRaw(service, 'CONNECT 127.0.0.1:80 HTTP/1.1\r\nHost: x\r\n\r\n');
+  assert.is(answer.status, 404);
+  assertRefusalShape(answer);
+});
+
+methods('lets no other origin in', async () => {
+  const preflight = ['Origin: https://evil.example', 'Access-Control-Request-Method: GET'];
+  for (const method of ['OPTIONS', 'GET']) {
+    const answer = await sendRaw(
+      service,
+      requestText(method, '/v1/instances', [auth, ...preflight]),
+    );
+    const names = [...answer.headers.keys()];
+    assert.equal(
+      names.filter((name) => name.startsWith('access-control-')),
+      [],
+    );
+  }
+});
+
+const spellings = suite('another spelling of a path');
+
+const SAME_PATH = ['http://localhost/v1/instances', '/%761/instances', '/v1/%69nstances'];
+
+for (const target of SAME_PATH) {
+  spellings(`that the router understands needs a key like the plain one: ${target}`, async () => {
+    const refused = await sendRaw(service, requestText('GET', target));
+    assert.is(refused.status, 401);
+    assertRefusalShape(refused);
+    const answer = await sendRaw(service, get(target));
+    assert.is(answer.status, 200);
+    assert.is(limitOf(answer, 'limit'), 1_000_000);
+  });
+}
+
+for (const target of [
+  '/v1/instances/',
+  '/v1/Instances',
+  '/v1/instances;x',
+  '/v1/',
+  '/v1',
+  '/v1?x',
+]) {
+  spellings(`that leads nowhere in the API is refused with 404: ${target}`, async () => {
+    const answer = await sendRaw(service, get(target));
+    assert.is(answer.status, 404);
+    assertRefusalShape(answer);
+  });
+}
+
+const OUTSIDE = [
+  '//v1/instances',
+  '/V1/instances',
+  '/v1x',
+  '/v1%2finstances',
+  '/v1\\instances',
+  '/',
+];
+
+for (const target of [...OUTSIDE, '*', '/metrics', '/health/live', '/accounts', '/v2/instances']) {
+  spellings(`that leads out of the API is a plain 404: ${target}`, async () => {
+    const answer = await sendRaw(service, get(target));
+    assert.is(answer.status, 404);
+    assert.is(answer.text, 'Not Found\n');
+    assert.is(answer.headers.get('x-ratelimit-limit'), null);
+  });
+}
+
+spellings('without a key leaves the process alive', async () => {
+  for (const target of SAME_PATH) await sendRaw(service, requestText('GET', target));
+  assert.is((await caller.send('GET', '/instances')).status, 200);
+});
+
+const upgrades = suite('asking for another protocol');
+
+for (const protocol of ['h2c', 'websocket']) {
+  upgrades(`is answered in HTTP/1.1: ${protocol}`, async () => {
+    const wish = [`Connection: Upgrade, HTTP2-Settings`, `Upgrade: ${protocol}`];
+    const answer = await sendRaw(service, get('/v1/personas', ...wish, 'HTTP2-Settings: AAMAAABk'));
+    assert.is(answer.status, 200);
+    assert.is(answer.headers.get('upgrade'), null);
+  });
+}
+
+upgrades('with Expect: 100-continue is told to go on', async () => {
+  using connection = await dial(service);
+  const headers = [auth, json, 'Expect: 100-continue', 'Content-Length: 12'];
+  connection.write(requestText('POST', '/v1/instances', headers));
+  assert.is((await connection.next())?.status, 100);
+  connection.write('{"name":"a"}');
+  assert.is((await connection.next())?.status, 201);
+});
+
+const pipelines = suite('several requests in one go');
+
+pipelines('are answered in their order', async () => {
+  const ids = [await createInstance(caller), await createInstance(caller)];
+  using connection = await dial(service);
+  const targets = [
+    `/v1/instances/${ids[0]}`,
+    '/v1/none',
+    `/v1/instances/${ids[1]}`,
+    '/v1/personas',
+  ];
+  connection.write(targets.map((target) => get(target)).join(''));
+  const answers = [];
+  for (const _ of targets) answers.push(await connection.next());
+  assert.equal(
+    answers.map((answer) => answer?.status),
+    [200, 404, 200, 200],
+  );
+  assert.is(answers[0]?.body.data.id, ids[0]);
+  assert.is(answers[2]?.body.data.id, ids[1]);
+});
+
+pipelines('are answered in their order though one has a broken URL', async () => {
+  using connection = await dial(service);
+  connection.write(get('/v1/personas') + get('/v1/%zz') + get('/v1/personas'));
+  const statuses = [];
+  for (let i = 0; i < 3; i += 1) statuses.push((await connection.next())?.status);
+  assert.equal(statuses, [200, 400, 200]);
+});
+
+pipelines('are answered up to the broken one, which is answered last', async () => {
+  using connection = await dial(service);
+  connection.write(
+    `${get('/v1/personas') + get('/v1/personas')}BROKEN\r\n\r\n${get('/v1/personas')}`,
+  );
+  const statuses = [];
+  for (let i = 0; i < 3; i += 1) statuses.push((await connection.next())?.status);
+  assert.equal(statuses, [200, 200, 400]);
+  await connection.ended();
+  assert.is(await connection.next(), undefined);
+});
+
+pipelines('end with the 10,000th, and the connection with them', async () => {
+  using connection = await dial(service);
+  connection.write(get('/v1/none').repeat(10_020));
+  const statuses = new Map<number, number>();
+  let last: Awaited<ReturnType<typeof connection.next>>;
+  for (let next = await connection.next(); next !== undefined; next = await connection.next()) {
+    last = next;
+    statuses.set(next.status, (statuses.get(next.status) ?? 0) + 1);
+  }
+  assert.equal([...statuses], [[404, 10_000]]);
+  assert.is(last?.headers.get('connection'), 'close');
+});
+
+pipelines.after(close);
+
+for (const each of [broken, bodies, methods, spellings, upgrades, pipelines]) each.run();

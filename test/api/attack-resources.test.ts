@@ -1,0 +1,251 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { assertRefusalShape } from '#test/support/api-document';
+import { metricValues } from '#test/support/metric-values';
+import { dial, requestText, sendRaw } from '#test/support/raw-http';
+import {
+  assertRefused,
+  createInstance,
+  limitOf,
+  observationAt,
+  openScene,
+  process,
+} from '#test/support/scene';
+
+const { service, caller, close } = await openScene();
+const auth = `Authorization: Bearer ${caller.key}`;
+const json = 'Content-Type: application/json';
+const id = await createInstance(caller);
+const batchPath = `/instances/${id}/process/batch`;
+const cycles = async () => (await caller.send('GET', `/instances/${id}`)).body.data.cycle_count;
+const activeRequests = async () =>
+  (await metricValues(service)).get('http_server_active_requests') ?? Number.NaN;
+const residentBytes = async () =>
+  (await metricValues(service)).get('process_resident_memory_bytes') ?? Number.NaN;
+
+/** What a process may grow by under an attack that should cost it nothing to speak of. */
+const GROWTH_BYTES_MAX = 150 * 1_024 * 1_024;
+
+const sizes = suite('a body');
+
+sizes('of 257 KiB is refused with 413 wherever it goes, and the connection closes', async () => {
+  const body = JSON.stringify({ name: 'x'.repeat(257 * 1_024) });
+  for (const path of ['/instances', batchPath, `/instances/${id}/process`]) {
+    const answer = await caller.send('POST', path, { body });
+    assertRefused(answer, 413, 'invalid_request', { reason: 'body_too_large' });
+    assert.is(answer.headers.get('connection'), 'close');
+  }
+});
+
+sizes('of 33 KiB is refused with 413 but in a batch', async () => {
+  const body = ' '.repeat(33 * 1_024);
+  assert.is((await caller.send('POST', `/instances/${id}/process`, { body })).status, 413);
+  assert.is((await caller.send('POST', batchPath, { body })).status, 400);
+});
+
+sizes('that announces 50 GB is refused with 413 before it is sent', async () => {
+  const headers = [auth, json, 'Content-Length: 50000000000'];
+  const answer = await sendRaw(service, requestText('POST', '/v1/instances', headers));
+  assert.is(answer.status, 413);
+  assertRefusalShape(answer);
+});
+
+sizes('in chunks without end is refused with 413 when it is too large', async () => {
+  using connection = await dial(service);
+  const headers = [auth, json, 'Transfer-Encoding: chunked'];
+  connection.write(requestText('POST', '/v1/instances', headers));
+  const chunk = `1000\r\n${'x'.repeat(4_096)}\r\n`;
+  for (let i = 0; i < 9; i += 1) connection.write(chunk);
+  const answer = await connection.next();
+  assert.is(answer?.status, 413);
+});
+
+for (const depth of [25, 1_000, 100_000]) {
+  sizes(`${depth} levels deep is refused with 422`, async () => {
+    for (const [open, shut] of [
+      ['[', ']'],
+      ['{"a":', '}'],
+    ] as const) {
+      const levels = open.length === 1 ? depth : Math.min(depth, 30_000);
+      const body = `${open.repeat(levels)}1${shut.repeat(levels)}`;
+      const answer = await caller.send('POST', batchPath, { body });
+      assertRefused(answer, 422, 'invalid_request', { reason: 'too_deep' });
+    }
+  });
+}
+
+sizes('of 20,000 keys is refused soon', async () => {
+  const keys = Array.from({ length: 20_000 }, (_, index) => `"k${index}":0`);
+  const startedMs = performance.now();
+  const answer = await caller.send('POST', batchPath, { body: `{${keys.join()}}` });
+  assert.is(answer.status, 422);
+  assert.ok(performance.now() - startedMs < 1_000);
+});
+
+sizes('of a million keys is refused with 413', async () => {
+  const body = `{${Array.from({ length: 1_000_000 }, (_, index) => `"${index}":0`).join()}}`;
+  const headers = [auth, json, `Content-Length: ${body.length}`];
+  const answer = await sendRaw(service, requestText('POST', `/v1${batchPath}`, headers));
+  assert.is(answer.status, 413);
+});
+
+sizes('of 101 observations is refused with 422 and none is applied', async () => {
+  const observations = Array.from({ length: 101 }, (_, index) => observationAt(index));
+  const answer = await caller.send('POST', batchPath, { json: { observations } });
+  const details = { field: 'observations', reason: 'too_long' };
+  assertRefused(answer, 422, 'invalid_request', details);
+  assert.is(await cycles(), 0);
+});
+
+sizes('with one wrong observation among 100 is refused with 422 and none is applied', async () => {
+  const observations = Array.from({ length: 100 }, (_, index) => observationAt(index));
+  observations[99] = observationAt(99, { signal_strength: 2 });
+  const answer = await caller.send('POST', batchPath, { json: { observations } });
+  const details = { field: 'observations[99].signal_strength', reason: 'out_of_range' };
+  assertRefused(answer, 422, 'invalid_request', details);
+  assert.is(await cycles(), 0);
+});
+
+sizes('with a context of 8 KiB and one byte is refused with 422, of 8 KiB not', async () => {
+  const filler = 8 * 1_024 - '{"a":""}'.length;
+  const observation = (length: number, text = 'x') =>
+    observationAt(0, { context: { a: text.repeat(length) } });
+  const path = `/instances/${await createInstance(caller)}/process`;
+  const details = { field: 'context', reason: 'too_long' };
+  for (const wrong of [observation(filler + 1), observation(filler / 2 + 1, 'é')]) {
+    assertRefused(
+      await caller.send('POST', path, { json: wrong }),
+      422,
+      'invalid_request',
+      details,
+    );
+  }
+  assert.is((await caller.send('POST', path, { json: observation(filler) })).status, 200);
+});
+
+const pages = suite('a page');
+
+const NO_INTEGER = ['-1', '1.5', 'NaN', '0x10', '1e3', '1e9', '', ' 1', '1,000', '٣', 'Infinity'];
+
+for (const value of [...NO_INTEGER, '0', '1001', '1000000000', '9'.repeat(400)]) {
+  pages(`with limit=${value.slice(0, 12)} is refused with 400`, async () => {
+    for (const path of ['/instances', `/instances/${id}/history`, `/instances/${id}/drift`]) {
+      const answer = await caller.send('GET', `${path}?limit=${encodeURIComponent(value)}`);
+      const details = { field: 'limit', reason: 'invalid_parameter' };
+      assertRefused(answer, 400, 'invalid_request', details);
+    }
+  });
+}
+
+for (const value of [...NO_INTEGER, '9007199254740992', '99999999999999999999']) {
+  pages(`with offset=${value} is refused with 400`, async () => {
+    for (const path of ['/instances', `/instances/${id}/history`, `/instances/${id}/drift`]) {
+      const answer = await caller.send('GET', `${path}?offset=${encodeURIComponent(value)}`);
+      const details = { field: 'offset', reason: 'invalid_parameter' };
+      assertRefused(answer, 400, 'invalid_request', details);
+    }
+  });
+}
+
+pages('asked for with a parameter twice is refused with 400', async () => {
+  for (const query of ['limit=1&limit=2', 'limit[]=1', 'limit[a]=1', 'sort=name&sort=name']) {
+    assert.is((await caller.send('GET', `/instances?${query}`)).status, 400, query);
+  }
+});
+
+pages('at the last offset there is comes empty', async () => {
+  const offset = Number.MAX_SAFE_INTEGER;
+  for (const path of ['/instances', `/instances/${id}/history`, `/instances/${id}/drift`]) {
+    const answer = await caller.send('GET', `${path}?offset=${offset}`);
+    assert.is(answer.status, 200);
+    assert.equal(answer.body.data, []);
+  }
+});
+
+const slow = suite('a sender that takes its time');
+
+slow('is answered 408 and cut off: nothing, half a head, half a body', async () => {
+  const half = requestText('POST', '/v1/instances', [auth, json, 'Content-Length: 100']);
+  const cases = [
+    ['', 0],
+    ['GET /v1/instances HTTP/1.1\r\nHost: x\r\nX-Slow: ', 0],
+    [`${half}{"name"`, 1_000_000],
+  ] as const;
+  const startedMs = performance.now();
+  await Promise.all(
+    cases.map(async ([bytes, limit]) => {
+      using connection = await dial(service);
+      connection.write(bytes);
+      const answer = await connection.next();
+      assert.is(answer?.status, 408, bytes);
+      assert.ok(answer);
+      assertRefusalShape(answer);
+      assert.is(answer.body.details.reason, 'request_timeout');
+      assert.is(limitOf(answer, 'limit'), limit);
+      await connection.ended();
+    }),
+  );
+  assert.ok(performance.now() - startedMs < 13_000);
+});
+
+slow('is not waited for where the answer is known', async () => {
+  using connection = await dial(service);
+  connection.write(requestText('POST', '/v1/instances', [json, 'Content-Length: 100']));
+  assert.is((await connection.next())?.status, 401);
+});
+
+slow('that goes away leaves nothing behind, neither a count nor an error in the log', async () => {
+  const head = requestText('POST', '/v1/instances', [auth, json, 'Content-Length: 100']);
+  const before = await activeRequests();
+  const connections = await Promise.all(Array.from({ length: 50 }, () => dial(service)));
+  for (const connection of connections) connection.write(`${head}{`);
+  while ((await activeRequests()) < before + 50) await caller.send('GET', '/personas');
+  for (const connection of connections) connection.socket.resetAndDestroy();
+  while ((await activeRequests()) > before) await caller.send('GET', '/personas');
+  assert.not.match(service.log(), /"level":50/);
+});
+
+slow('that goes away with its answer under way leaves no count behind either', async () => {
+  const before = await activeRequests();
+  for (let i = 0; i < 50; i += 1) {
+    const connection = await dial(service);
+    connection.write(requestText('GET', '/v1/personas', [auth]).repeat(20));
+    connection.socket.resetAndDestroy();
+  }
+  while ((await activeRequests()) > before) await caller.send('GET', '/personas');
+});
+
+const crowds = suite('many connections');
+
+crowds('that say nothing hold up nobody and are cut off: 5,000', async () => {
+  const before = await residentBytes();
+  const idle = await Promise.all(Array.from({ length: 5_000 }, () => dial(service)));
+  assert.is((await caller.send('GET', '/instances')).status, 200);
+  await process(caller, id, observationAt(0));
+  const grown = (await residentBytes()) - before;
+  assert.ok(grown < GROWTH_BYTES_MAX, `${grown} bytes`);
+  await Promise.all(idle.map((connection) => connection.ended()));
+});
+
+crowds('are served at the same time: 100 on one instance', async () => {
+  const answers = await Promise.all(
+    Array.from({ length: 100 }, () => caller.send('GET', `/instances/${id}`)),
+  );
+  assert.ok(answers.every(({ status }) => status === 200));
+});
+
+crowds('one of which does not read: its answers do not pile up', async () => {
+  const before = await residentBytes();
+  using deaf = await dial(service);
+  deaf.socket.pause();
+  deaf.write(requestText('GET', '/v1/personas', [auth]).repeat(9_000));
+  for (let i = 0; i < 200; i += 1) {
+    assert.is((await caller.send('GET', `/instances/${id}`)).status, 200);
+  }
+  const grown = (await residentBytes()) - before;
+  assert.ok(grown < GROWTH_BYTES_MAX, `${grown} bytes`);
+});
+
+crowds.after(close);
+
+for (const each of [sizes, pages, slow, crowds]) each.run();

@@ -1,0 +1,93 @@
+import { once } from 'node:events';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { assertRefusalShape } from '#test/support/api-document';
+import { newCaller } from '#test/support/caller';
+import { dial, RawConnection, requestText } from '#test/support/raw-http';
+import { startService } from '#test/support/service';
+
+/** How long a shutdown may take that has nobody slow to wait for, in milliseconds. */
+const PROMPT_MS_MAX = 3_000;
+
+/** A service with a connection whose request is half sent, told to stop. */
+async function stoppingService() {
+  const service = await startService();
+  const caller = await newCaller(service);
+  const auth = `Authorization: Bearer ${caller.key}`;
+  const facing = service.processes.get('standalone') ?? service.processes.get('edge');
+  assert.ok(facing);
+  const connections = {
+    busy: await dial(service),
+    used: await dial(service),
+    fresh: await dial(service),
+  };
+  connections.used.write(requestText('GET', '/v1/personas', [auth]));
+  assert.is((await connections.used.next())?.status, 200);
+  const headers = [
+    auth,
+    'Content-Type: application/json',
+    'Content-Length: 12',
+    'Expect: 100-continue',
+  ];
+  connections.busy.write(requestText('POST', '/v1/instances', headers));
+  // The service has seen the head once it says "go on".
+  assert.is((await connections.busy.next())?.status, 100);
+  const startedMs = performance.now();
+  const ended = once(facing, 'exit').then(([code]) => ({
+    code,
+    tookMs: performance.now() - startedMs,
+  }));
+  facing.kill('SIGTERM');
+  await connections.used.ended();
+  return { service, auth, ended, ...connections };
+}
+
+const stopping = suite('a service that is told to stop');
+
+stopping('answers what is under way, refuses what comes after with 503, and ends', async () => {
+  const { service, auth, ended, busy, fresh } = await stoppingService();
+  await fresh.ended();
+  busy.write('{"name":"a"}');
+  busy.write(requestText('GET', '/v1/personas', [auth]));
+  assert.is((await busy.next())?.status, 201);
+  const refused = await busy.next();
+  assert.ok(refused);
+  assert.is(refused.status, 503);
+  assertRefusalShape(refused);
+  assert.is(refused.body.error, 'service_unavailable');
+  assert.is(refused.body.details.reason, 'shutting_down');
+  assert.is(refused.headers.get('retry-after'), '1');
+  assert.is(refused.headers.get('connection'), 'close');
+  const { code, tookMs } = await ended;
+  assert.is(code, 0);
+  assert.ok(tookMs < PROMPT_MS_MAX, `${tookMs} ms`);
+  await service[Symbol.asyncDispose]();
+});
+
+stopping('takes no new connections', async () => {
+  const { service, ended, busy } = await stoppingService();
+  // The system may still take one that arrives in the same moment, but nobody answers it.
+  let refusal: unknown;
+  while (refusal === undefined) {
+    const connection = await dial(service).catch((error: unknown) => error);
+    if (!(connection instanceof RawConnection)) refusal = connection;
+    else assert.is(await connection.next(), undefined);
+  }
+  assert.match(String(refusal), /ECONNREFUSED/);
+  busy.socket.destroy();
+  const { code, tookMs } = await ended;
+  assert.is(code, 0);
+  assert.ok(tookMs < PROMPT_MS_MAX, `${tookMs} ms`);
+  await service[Symbol.asyncDispose]();
+});
+
+stopping('does not wait for ever for one that never finishes its request', async () => {
+  const { service, ended, busy } = await stoppingService();
+  busy.write('{');
+  const { code, tookMs } = await ended;
+  assert.is(code, 0);
+  assert.ok(tookMs < 13_000, `${tookMs} ms`);
+  await service[Symbol.asyncDispose]();
+});
+
+stopping.run();

@@ -1,0 +1,146 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import {
+  assertRefused,
+  createInstance,
+  morning,
+  newDocumentedCaller,
+  observationAt,
+  openScene,
+  process,
+} from '#test/support/scene';
+
+const { service, caller, close } = await openScene();
+type Row = { cycle: number; generation?: number };
+const history = (id: string, query = '') => caller.send('GET', `/instances/${id}/history${query}`);
+const cyclesIn = async (id: string, query = ''): Promise<number[]> =>
+  (await history(id, query)).body.data.map(({ cycle }: Row) => cycle);
+const down = (from: number, to: number) =>
+  Array.from({ length: from - to + 1 }, (_, index) => from - index);
+
+const reading = suite('getting the history');
+const id = await createInstance(caller);
+
+reading.before(async () => {
+  for (const start of [0, 100, 200]) {
+    const observations = Array.from({ length: start === 200 ? 50 : 100 }, (_, index) =>
+      observationAt(start + index, { context: { n: start + index + 1 } }),
+    );
+    const path = `/instances/${id}/process/batch`;
+    assert.is((await caller.send('POST', path, { json: { observations } })).status, 200);
+  }
+});
+
+reading('of a fresh instance is answered 200 with an empty page', async () => {
+  const answer = await history(await createInstance(caller));
+  assert.is(answer.status, 200);
+  assert.equal(answer.body, {
+    data: [],
+    pagination: { limit: 100, offset: 0, total: 0, has_more: false },
+  });
+});
+
+reading('shows exactly what was sent, and when', async () => {
+  const one = await createInstance(caller);
+  const sent = observationAt(5, { signal_strength: 0.123456789, confidence: 0, context: { a: 1 } });
+  await process(caller, one, sent);
+  assert.equal((await history(one)).body.data, [{ cycle: 1, ...sent, timestamp: morning(5) }]);
+});
+
+reading('shows the newest 100 first unless told otherwise', async () => {
+  assert.equal(await cyclesIn(id), down(250, 151));
+  const { pagination } = (await history(id)).body;
+  assert.equal(pagination, { limit: 100, offset: 0, total: 250, has_more: true });
+});
+
+reading('pages without a gap and without a double', async () => {
+  const seen: number[] = [];
+  for (let offset = 0; offset < 250; offset += 70) {
+    const { data, pagination } = (await history(id, `?limit=70&offset=${offset}`)).body;
+    assert.equal(pagination, { limit: 70, offset, total: 250, has_more: offset + 70 < 250 });
+    seen.push(...data.map(({ cycle }: Row) => cycle));
+  }
+  assert.equal(seen, down(250, 1));
+});
+
+reading('ending exactly with a page has no more', async () => {
+  const { pagination } = (await history(id, '?limit=50&offset=200')).body;
+  assert.equal(pagination, { limit: 50, offset: 200, total: 250, has_more: false });
+});
+
+reading('at both bounds of limit is answered 200', async () => {
+  assert.equal(await cyclesIn(id, '?limit=1'), [250]);
+  assert.equal(await cyclesIn(id, '?limit=1000'), down(250, 1));
+});
+
+reading('past the end is answered 200 with nothing, and the true total', async () => {
+  const { data, pagination } = (await history(id, '?offset=250')).body;
+  assert.equal(data, []);
+  assert.equal(pagination, { limit: 100, offset: 250, total: 250, has_more: false });
+});
+
+reading('pairs every context with its own cycle', async () => {
+  const { data } = (await history(id, '?limit=1000')).body;
+  for (const { cycle, context } of data) assert.is(context.n, cycle);
+});
+
+reading('has a total that is the instance’s cycle count', async () => {
+  const { cycle_count } = (await caller.send('GET', `/instances/${id}`)).body.data;
+  assert.is((await history(id)).body.pagination.total, cycle_count);
+});
+
+const large = suite('getting 1,000 records with the largest contexts');
+
+large('is answered 200 with all of them, over 8 MB', async () => {
+  const big = await createInstance(caller);
+  const path = `/instances/${big}/process/batch`;
+  const letters = 'é"'.repeat(2_000);
+  for (let start = 0; start < 1_000; start += 25) {
+    const observations = Array.from({ length: 25 }, (_, index) =>
+      observationAt(start + index, { context: { a: `${start + index}${letters}` } }),
+    );
+    assert.is((await caller.send('POST', path, { json: { observations } })).status, 200);
+  }
+  const { status, text, body } = await history(big, '?limit=1000');
+  assert.is(status, 200);
+  assert.ok(text.length > 6_000_000);
+  assert.is(body.data.length, 1_000);
+  assert.is(body.data[0].context.a, `999${letters}`);
+});
+
+const refused = suite('a history query that breaks a rule');
+
+const WRONG: Record<string, string> = {
+  'limit=0': 'limit',
+  'limit=1001': 'limit',
+  'limit=-5': 'limit',
+  'limit=1e3': 'limit',
+  'offset=-1': 'offset',
+  'offset=1.0': 'offset',
+  'generation=1': 'generation',
+  'generation=': 'generation',
+  'generation=ALL': 'generation',
+};
+
+for (const [query, field] of Object.entries(WRONG)) {
+  refused(`?${query} is answered 400 with the parameter`, async () => {
+    const details = { field, reason: 'invalid_parameter' };
+    assertRefused(await history(id, `?${query}`), 400, 'invalid_request', details);
+  });
+}
+
+refused('an unknown parameter is answered 400 with its name', async () => {
+  const details = { field: 'sort', reason: 'unknown_parameter' };
+  assertRefused(await history(id, '?sort=cycle'), 400, 'invalid_request', details);
+});
+
+refused('of another account’s instance is answered 404 like an unknown one', async () => {
+  const other = await newDocumentedCaller(service);
+  const foreign = await other.send('GET', `/instances/${id}/history`);
+  assertRefused(foreign, 404, 'not_found');
+  assert.is(foreign.text, (await history('inst_0123456789abcdef')).text);
+});
+
+refused.after(close);
+
+for (const each of [reading, large, refused]) each.run();

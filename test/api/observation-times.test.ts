@@ -1,0 +1,170 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { assertServed, ModelReplay } from '#test/support/model-replay';
+import {
+  createInstance,
+  limitOf,
+  MORNING_MS,
+  observationAt,
+  openScene,
+  process,
+} from '#test/support/scene';
+
+const { caller, close } = await openScene();
+const NOW = { mode_target: 'ORDER', signal_strength: 0.5 };
+const isoAt = (timeMs: number) => new Date(timeMs).toISOString();
+const send = (id: string, json: unknown) =>
+  caller.send('POST', `/instances/${id}/process`, { json });
+const timesOf = async (id: string): Promise<number[]> => {
+  const { data } = (await caller.send('GET', `/instances/${id}/history`)).body;
+  return data.map(({ timestamp }: { timestamp: string }) => Date.parse(timestamp)).toReversed();
+};
+
+const early = suite('an observation less than a second after the previous one');
+
+early('is answered 200 with the previous snapshot, contract and drift', async () => {
+  const id = await createInstance(caller);
+  const previous = await process(caller, id, observationAt(10));
+  const answer = await send(id, observationAt(10.999, { signal_strength: 0 }));
+  assert.is(answer.status, 200);
+  assert.is(answer.headers.get('x-throttled'), 'true');
+  assert.equal(answer.body.data, previous);
+});
+
+early('repeats the drift of a cycle that was rolled back', async () => {
+  const id = await createInstance(caller, {
+    initial_config: { mode_strengths: { perception: 0.85, order: 0.75, identity: 0.45 } },
+  });
+  let level = '';
+  let seconds = 0;
+  for (; level !== 'D3' && seconds < 3_000; seconds += 30) {
+    const mode_target = ['EXPLORATION', 'ASSERTION', 'CONNECTION'][(seconds / 30) % 3];
+    const found = await process(
+      caller,
+      id,
+      observationAt(seconds, { mode_target, signal_strength: 1 }),
+    );
+    level = found.drift.level;
+    if (level !== 'D3') continue;
+    const throttled = await send(id, observationAt(seconds));
+    assert.equal(throttled.body.data, found);
+  }
+  assert.is(level, 'D3');
+});
+
+early('tells how long to wait: whole seconds, at least one', async () => {
+  const id = await createInstance(caller);
+  await process(caller, id, observationAt(10));
+  const waits = { 10: '1', 10.999: '1', 10.001: '1', 9.999: '2', 9: '2', 0: '11' };
+  for (const [seconds, wait] of Object.entries(waits)) {
+    const answer = await send(id, observationAt(Number(seconds)));
+    assert.is(answer.headers.get('x-throttled'), 'true', seconds);
+    assert.is(answer.headers.get('retry-after'), wait, seconds);
+  }
+});
+
+early('makes no cycle, no record, no charge, no new time and no new tag', async () => {
+  const id = await createInstance(caller);
+  await process(caller, id, observationAt(10));
+  const before = await caller.send('GET', `/instances/${id}`);
+  const answer = await send(id, observationAt(10.5));
+  const after = await caller.send('GET', `/instances/${id}`);
+  assert.is(limitOf(answer, 'monthly'), limitOf(before, 'monthly'));
+  assert.is(limitOf(answer, 'remaining'), limitOf(before, 'remaining') - 1);
+  assert.equal(after.body, before.body);
+  assert.is(after.headers.get('etag'), before.headers.get('etag'));
+  assert.is((await timesOf(id)).length, 1);
+});
+
+early('does not move the interval: it still runs from the accepted one', async () => {
+  const id = await createInstance(caller);
+  await process(caller, id, observationAt(10));
+  await send(id, observationAt(10.9));
+  await process(caller, id, observationAt(11));
+});
+
+early('without timestamps is throttled by the server’s clock', async () => {
+  const id = await createInstance(caller);
+  await process(caller, id, NOW);
+  const answer = await send(id, NOW);
+  assert.is(answer.headers.get('x-throttled'), 'true');
+  assert.is(answer.headers.get('retry-after'), '1');
+});
+
+early('is on a clock of its own for every instance', async () => {
+  await process(caller, await createInstance(caller), NOW);
+  await process(caller, await createInstance(caller), NOW);
+});
+
+const exact = suite('an observation exactly one second after the previous one');
+
+exact('is accepted: 200 and a cycle', async () => {
+  const id = await createInstance(caller);
+  await process(caller, id, observationAt(10));
+  const { snapshot } = await process(caller, id, observationAt(11));
+  assert.is(snapshot.cycle, 2);
+});
+
+exact('is measured in milliseconds, whatever finer digits say', async () => {
+  const id = await createInstance(caller);
+  await process(caller, id, { ...NOW, timestamp: '2026-01-15T08:00:00.000999Z' });
+  await process(caller, id, { ...NOW, timestamp: '2026-01-15T08:00:01.000000Z' });
+});
+
+const past = suite('an observation of the past');
+
+past('may lie before the creation, and then no time has passed', async () => {
+  const id = await createInstance(caller, { initial_config: { energy_level: 0.3 } });
+  const replay = new ModelReplay(MORNING_MS, { energyLevel: 0.3 });
+  const seen = { mode_target: 'CONNECTION', signal_strength: 0.6 };
+  const served = await process(caller, id, { ...seen, timestamp: isoAt(MORNING_MS) });
+  replay.observe(seen, MORNING_MS);
+  assertServed(served, replay.expected(), ['instance_id', 'description']);
+});
+
+past('lets the time between two of them pass for the model', async () => {
+  const id = await createInstance(caller, { initial_config: { energy_level: 0.3 } });
+  const replay = new ModelReplay(MORNING_MS, { energyLevel: 0.3 });
+  for (const seconds of [0, 1, 3_601, 90_001.5]) {
+    const seen = { mode_target: 'ASSERTION', signal_strength: 0.9, confidence: 0.5 };
+    const served = await process(caller, id, observationAt(seconds, seen));
+    replay.observe(seen, MORNING_MS + seconds * 1_000);
+    assertServed(served, replay.expected(), ['instance_id', 'description']);
+  }
+});
+
+past('counts the first one’s time from the creation, where it lies after it', async () => {
+  const made = await caller.send('POST', '/instances', {
+    json: { name: 'x', initial_config: { energy_level: 0.3 } },
+  });
+  const createdMs = Date.parse(made.body.data.created_at);
+  const replay = new ModelReplay(createdMs, { energyLevel: 0.3 });
+  const seen = { mode_target: 'CONNECTION', signal_strength: 0.6 };
+  const timestamp = isoAt(createdMs + 200_123);
+  const served = await process(caller, made.body.data.id, { ...seen, timestamp });
+  replay.observe(seen, createdMs + 200_123);
+  assertServed(served, replay.expected(), ['instance_id', 'description']);
+});
+
+const ahead = suite('an observation stamped after one that was ahead of the clock');
+
+ahead('is throttled at once and accepted a second later, one second after it', async () => {
+  const id = await createInstance(caller);
+  const aheadMs = Date.now() + 200_000;
+  await process(caller, id, { ...NOW, timestamp: isoAt(aheadMs) });
+  const acceptedMs = performance.now();
+  const first = await send(id, NOW);
+  assert.is(first.headers.get('x-throttled'), 'true');
+  assert.ok(Math.abs(Number(first.headers.get('retry-after')) - 201) <= 1);
+  let answer = first;
+  while (answer.headers.get('x-throttled') === 'true') {
+    assert.ok(performance.now() - acceptedMs < 5_000, 'frozen');
+    answer = await send(id, NOW);
+  }
+  assert.ok(performance.now() - acceptedMs >= 900, 'one second must have passed');
+  assert.equal(await timesOf(id), [aheadMs, aheadMs + 1_000]);
+});
+
+ahead.after(close);
+
+for (const each of [early, exact, past, ahead]) each.run();

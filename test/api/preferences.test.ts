@@ -1,0 +1,121 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import {
+  assertRefused,
+  createInstance,
+  limitOf,
+  observationAt,
+  openScene,
+  process,
+} from '#test/support/scene';
+
+const { caller, close } = await openScene();
+
+const strict = suite('whoever prefers strict handling');
+
+async function instanceAt10() {
+  const id = await createInstance(caller);
+  await process(caller, id, observationAt(10));
+  const send = (prefer: string, seconds: number) =>
+    caller.send('POST', `/instances/${id}/process`, {
+      json: observationAt(seconds),
+      headers: { prefer },
+    });
+  return { id, send };
+}
+
+strict('gets 429 with retry_after for an observation that came too early', async () => {
+  const { send } = await instanceAt10();
+  for (const [seconds, wait] of [
+    [10, 1],
+    [10.999, 1],
+    [9.999, 2],
+    [0, 11],
+  ] as const) {
+    const answer = await send('handling=strict', seconds);
+    assertRefused(answer, 429, 'throttled', { reason: 'min_cycle_interval' });
+    assert.is(answer.body.retry_after, wait);
+    assert.is(answer.headers.get('retry-after'), String(wait));
+    assert.is(answer.headers.get('preference-applied'), 'handling=strict');
+    assert.is(answer.headers.get('x-throttled'), null);
+  }
+});
+
+strict('is charged no cycle for it', async () => {
+  const { id, send } = await instanceAt10();
+  const before = await caller.send('GET', `/instances/${id}`);
+  const after = await send('handling=strict', 10);
+  assert.is(limitOf(after, 'monthly'), limitOf(before, 'monthly'));
+  assert.is(limitOf(after, 'remaining'), limitOf(before, 'remaining') - 1);
+});
+
+strict('is answered 200 like anybody else where nothing came too early', async () => {
+  const { send } = await instanceAt10();
+  const answer = await send('handling=strict', 11);
+  assert.is(answer.status, 200);
+  assert.is(answer.headers.get('preference-applied'), null);
+});
+
+strict('may spell it as RFC 7240 allows', async () => {
+  const { send } = await instanceAt10();
+  for (const prefer of [
+    'Handling=strict',
+    'handling="strict"',
+    'respond-async, handling=strict',
+    'handling=strict; foo=bar',
+    'handling = strict',
+  ]) {
+    assert.is((await send(prefer, 10)).status, 429, prefer);
+  }
+});
+
+strict('in other words is not meant: 200 and throttled', async () => {
+  const { send } = await instanceAt10();
+  for (const prefer of ['handling=lenient', 'strict', 'handling', 'x-handling=strict', '']) {
+    const answer = await send(prefer, 10);
+    assert.is(answer.status, 200, prefer);
+    assert.is(answer.headers.get('x-throttled'), 'true', prefer);
+  }
+});
+
+const minimal = suite('whoever prefers a minimal return');
+
+minimal('gets 204 for a deletion', async () => {
+  const id = await createInstance(caller);
+  const headers = { prefer: 'return=minimal' };
+  const answer = await caller.send('DELETE', `/instances/${id}`, { headers });
+  assert.is(answer.status, 204);
+  assert.is(answer.text, '');
+  assert.is(answer.headers.get('preference-applied'), 'return=minimal');
+  assert.is(answer.headers.get('content-type'), null);
+  assertRefused(await caller.send('GET', `/instances/${id}`), 404, 'not_found');
+});
+
+minimal('gets 404 with its body for an instance that is not there', async () => {
+  const headers = { prefer: 'return=minimal' };
+  const answer = await caller.send('DELETE', '/instances/inst_0123456789abcdef', { headers });
+  assertRefused(answer, 404, 'not_found');
+});
+
+minimal('gets the whole answer everywhere else', async () => {
+  const headers = { prefer: 'return=minimal' };
+  const made = await caller.send('POST', '/instances', { json: { name: 'x' }, headers });
+  assert.is(made.status, 201);
+  const patched = await caller.send('PATCH', `/instances/${made.body.data.id}`, {
+    json: { name: 'y' },
+    headers,
+  });
+  assert.is(patched.body.data.name, 'y');
+  assert.is(patched.headers.get('preference-applied'), null);
+});
+
+minimal('prefers full representation and gets 200', async () => {
+  const id = await createInstance(caller);
+  const headers = { prefer: 'return=representation' };
+  const answer = await caller.send('DELETE', `/instances/${id}`, { headers });
+  assert.is(answer.status, 200);
+});
+
+minimal.after(close);
+
+for (const each of [strict, minimal]) each.run();

@@ -1,0 +1,88 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { send } from '#test/support/caller';
+import { createInstance, openScene } from '#test/support/scene';
+import { startService } from '#test/support/service';
+import { turnOfEvents } from '#test/support/settled';
+
+const { service, caller, close } = await openScene();
+const OURS = /^req_[0-9a-f]{32}$/;
+const idIn = async (path: string, requestId: string) => {
+  const answer = await caller.send('GET', path, { headers: { 'x-request-id': requestId } });
+  return answer.headers.get('x-request-id') ?? '';
+};
+
+const own = suite('a request with an id of the caller’s');
+
+for (const id of ['a'.repeat(8), 'Z'.repeat(64), 'A-b_c.9-0123', '........', 'req_0123']) {
+  own(`${id.slice(0, 16)} (${id.length}) is answered with it`, async () => {
+    assert.is(await idIn('/personas', id), id);
+    assert.is(await idIn('/personas/persona_nobody', id), id);
+    assert.is(await idIn('/no-such-path', id), id);
+  });
+}
+
+own('is answered with it on a refusal without a key', async () => {
+  const answer = await send(service, 'GET', '/instances', {
+    headers: { 'x-request-id': 'mine-12345' },
+  });
+  assert.is(answer.status, 401);
+  assert.is(answer.headers.get('x-request-id'), 'mine-12345');
+});
+
+const bad = ['a'.repeat(7), 'a'.repeat(65), 'has space!', 'ünïcödé-id', 'semi;colon', '<script>'];
+
+for (const id of bad) {
+  own(`${id.slice(0, 12)} (${id.length}) is answered with one of ours instead`, async () => {
+    assert.match(await idIn('/personas', Buffer.from(id).toString('latin1')), OURS);
+  });
+}
+
+const fresh = suite('a request without an id');
+
+fresh('is answered with one of ours, never the same twice', async () => {
+  const id = await createInstance(caller);
+  const seen = new Set<string>();
+  const paths = ['/personas', `/instances/${id}`, '/nowhere', '/instances?limit=0'];
+  for (const path of [...paths, ...paths]) {
+    const answer = await caller.send('GET', path);
+    assert.match(answer.headers.get('x-request-id') ?? '', OURS);
+    seen.add(answer.headers.get('x-request-id') ?? '');
+  }
+  assert.is(seen.size, 8);
+});
+
+fresh('outside the API is answered with one as well', async () => {
+  const response = await fetch(`${service.origin}/nowhere`);
+  await response.text();
+  assert.is(response.status, 404);
+  assert.match(response.headers.get('x-request-id') ?? 'missing', OURS);
+});
+
+const logged = suite('an id of a request');
+
+logged('stands in the log line of its answer, where every answer is logged', async () => {
+  await using talkative = await startService({ SERVICE_LOG_LEVEL: 'debug' });
+  const headers = { 'x-request-id': 'find-me-in-the-log' };
+  await send(talkative, 'GET', '/personas', { headers });
+  const line = () =>
+    talkative
+      .log()
+      .split('\n')
+      .find((text) => text.includes('find-me-in-the-log'));
+  const deadlineMs = performance.now() + 2_000;
+  while (line() === undefined && performance.now() < deadlineMs) await turnOfEvents();
+  const { requestId, status, msg } = JSON.parse(line() ?? '{}');
+  assert.equal(
+    { requestId, status, msg },
+    {
+      requestId: 'find-me-in-the-log',
+      status: 401,
+      msg: 'answered',
+    },
+  );
+});
+
+logged.after(close);
+
+for (const each of [own, fresh, logged]) each.run();

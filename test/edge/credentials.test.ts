@@ -1,0 +1,54 @@
+import { IncomingMessage } from 'node:http';
+import { Socket } from 'node:net';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { digestOf, formatApiKey } from '#accounts/api-key';
+import { readCaller } from '#edge/credentials';
+
+const ACCOUNT = 'Account12345';
+const KEY = formatApiKey(ACCOUNT, 'S'.repeat(32));
+
+/** A request with these Authorization headers, read as Node reads them: the first one counts. */
+function requestWith(...values: string[]): IncomingMessage {
+  const request = new IncomingMessage(new Socket());
+  const [first] = values;
+  if (first !== undefined) request.headers.authorization = first;
+  request.rawHeaders = ['Host', 'x', ...values.flatMap((value) => ['AUTHORIZATION', value])];
+  return request;
+}
+
+const credentials = suite('the Authorization header');
+
+credentials('names the account and the digest of the key, and not the key', () => {
+  for (const scheme of ['Bearer', 'bearer', 'BEARER']) {
+    const caller = readCaller(requestWith(`${scheme} ${KEY}`));
+    assert.equal(caller, { accountId: ACCOUNT, keyDigest: digestOf(KEY) });
+  }
+});
+
+for (const value of ['', 'Bearer', 'Bearer ', `Bearer  ${KEY}`, `Bearer\t${KEY}`, `Basic ${KEY}`]) {
+  credentials(`of another form is refused: ${value.slice(0, 10)}`, () => {
+    assert.throws(
+      () => readCaller(requestWith(value)),
+      (error: { code?: string }) => error.code === 'unauthorized',
+    );
+  });
+}
+
+credentials('that comes twice is refused, though the first is right', () => {
+  assert.throws(() => readCaller(requestWith(`Bearer ${KEY}`, 'Basic x')), /two Authorization/);
+});
+
+credentials('that is missing is refused with what to send', () => {
+  assert.throws(() => readCaller(requestWith()), /Authorization: Bearer/);
+});
+
+credentials('with a typing error is refused without anybody being asked', () => {
+  for (let i = 0; i < KEY.length; i += 1) {
+    const other = KEY[i] === 'x' ? 'y' : 'x';
+    const wrong = KEY.slice(0, i) + other + KEY.slice(i + 1);
+    assert.throws(() => readCaller(requestWith(`Bearer ${wrong}`)), /malformed/);
+  }
+});
+
+credentials.run();

@@ -1,0 +1,182 @@
+import { accessSync, constants } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { type Browser, chromium, type Page } from 'playwright-core';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { newCaller } from '#test/support/caller';
+import { type Service, startStandalone } from '#test/support/service';
+
+/*
+ * The pages for people, in a real browser. Without one these tests are skipped, except on CI, where
+ * a missing browser is a failure.
+ */
+
+const ARGUMENTS = [
+  '--headless',
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+  '--no-first-run',
+];
+
+const TAGS = ['Instances', 'Engine', 'Test', 'Personas'];
+
+/** How long a page may take to show something, in milliseconds. */
+const SHOWN_MS_MAX = 20_000;
+
+/** A page, and everything it complained about or asked of others. */
+type Watched = { readonly page: Page; readonly complaints: readonly string[] };
+
+const executablePath = findChromium();
+const isSkipped = executablePath === undefined && process.env['CI'] !== 'true';
+if (isSkipped) console.log('skipped because no Chromium was found (apt-get install chromium)');
+
+const enabled = suite('when the documentation is enabled');
+const inBrowser = isSkipped ? enabled.skip : enabled;
+let service: Service;
+let browser: Browser | undefined;
+
+enabled.before(async () => {
+  service = await startStandalone({ SERVICE_DOCS_ENABLED: 'true' });
+});
+
+enabled.after(async () => {
+  await browser?.close();
+  await service[Symbol.asyncDispose]();
+});
+
+inBrowser('/docs shows all 16 operations without a complaint', async () => {
+  await using opened = await open('/docs');
+  const { page, complaints } = opened;
+  await page.locator('.opblock').first().waitFor();
+  assert.is(await page.locator('.opblock').count(), 16);
+  for (const tag of TAGS) {
+    assert.ok(await page.locator(`.opblock-tag[data-tag="${tag}"]`).isVisible(), tag);
+  }
+  assert.equal(complaints, []);
+});
+
+inBrowser(
+  '/docs lets one authorize and try a GET and a POST, which answer 200 and 201',
+  async () => {
+    const caller = await newCaller(service);
+    await using opened = await open('/docs');
+    const { page, complaints } = opened;
+    await page.locator('.btn.authorize').first().click();
+    await page.locator('.auth-container input').fill(caller.key);
+    await page.locator('.auth-btn-wrapper button.authorize').click();
+    await page.locator('.auth-btn-wrapper button.btn-done').click();
+    assert.is(await tried(page, '#operations-Personas-listPersonas'), '200');
+    assert.is(await tried(page, '#operations-Instances-createInstance'), '201');
+    assert.equal(complaints, []);
+    const { body } = await caller.send('GET', '/instances');
+    assert.is(body.pagination.total, 1);
+    assert.is(body.data[0].name, 'Ada');
+  },
+);
+
+inBrowser('/redoc shows all 16 operations without a complaint', async () => {
+  await using opened = await open('/redoc');
+  const { page, complaints } = opened;
+  await page.locator('h1', { hasText: 'Identity Engine Service' }).waitFor();
+  assert.is(await page.locator('div[id^="tag/"][id*="/operation/"]').count(), 16);
+  assert.ok(await page.locator('h2', { hasText: 'Process one observation' }).isVisible());
+  assert.equal(complaints, []);
+});
+
+enabled('/openapi.json is the committed document, as JSON', async () => {
+  const response = await fetch(`${service.origin}/openapi.json`);
+  assert.is(response.status, 200);
+  assert.is(response.headers.get('content-type'), 'application/json; charset=utf-8');
+  assert.match(await response.text(), /^{\s*"openapi": "3\.1\.0"/);
+});
+
+enabled('a page is only to be got, and forbids everything from elsewhere', async () => {
+  for (const path of ['/docs', '/redoc', '/openapi.json']) {
+    const response = await fetch(`${service.origin}${path}`);
+    assert.match(response.headers.get('content-security-policy') ?? '', /^default-src 'none'/);
+    assert.is(response.headers.get('x-content-type-options'), 'nosniff');
+    await response.body?.cancel();
+    for (const method of ['HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS']) {
+      assert.is(await statusOf(service, path, method), 404, `${method} ${path}`);
+    }
+  }
+  for (const path of ['/docs/', '/docs/../package.json', '/docs/package.json', '/redoc/x']) {
+    assert.is(await statusOf(service, path), 404, path);
+  }
+});
+
+enabled.run();
+
+const disabled = suite('when the documentation is not enabled');
+
+disabled('all three addresses and what belongs to them are a plain 404', async () => {
+  await using plain = await startStandalone();
+  for (const path of ['/docs', '/redoc', '/openapi.json', '/docs/swagger-ui.css']) {
+    const response = await fetch(`${plain.origin}${path}`);
+    assert.is(response.status, 404, path);
+    assert.is(response.headers.get('content-type'), 'text/plain; charset=utf-8');
+    assert.is(await response.text(), 'Not Found\n');
+  }
+});
+
+disabled.run();
+
+async function statusOf({ origin }: Service, path: string, method = 'GET'): Promise<number> {
+  const response = await fetch(`${origin}${path}`, { method });
+  await response.body?.cancel();
+  return response.status;
+}
+
+/** Opens a page that is watched for complaints and for requests to anybody else. */
+async function open(path: string): Promise<Watched & AsyncDisposable> {
+  browser ??= await launch();
+  const page = await browser.newPage();
+  page.setDefaultTimeout(SHOWN_MS_MAX);
+  const complaints: string[] = [];
+  page.on('console', (message) => {
+    if (['error', 'warning'].includes(message.type())) complaints.push(message.text());
+  });
+  page.on('pageerror', (error) => complaints.push(error.message));
+  page.on('request', (request) => {
+    const isOurs = new RegExp(`^(blob:)?${service.origin}/|^data:`).test(request.url());
+    if (!isOurs) complaints.push(`asked ${request.url()}`);
+  });
+  await page.goto(`${service.origin}${path}`);
+  return { page, complaints, [Symbol.asyncDispose]: () => page.close() };
+}
+
+/** Executes an operation as it is shown, and answers the status that the page then shows. */
+async function tried(page: Page, operation: string): Promise<string> {
+  const block = page.locator(operation);
+  await block.locator('.opblock-summary-control').click();
+  await block.locator('.try-out__btn').click();
+  await block.locator('button.execute').click();
+  const status = block.locator('.live-responses-table .response-col_status').last();
+  await status.waitFor();
+  return (await status.textContent()) ?? '';
+}
+
+function launch(): Promise<Browser> {
+  if (executablePath === undefined)
+    throw new Error('Chromium is missing: apt-get install chromium');
+  return chromium.launch({ executablePath, args: ARGUMENTS, chromiumSandbox: false });
+}
+
+function findChromium(): string | undefined {
+  const named = process.env['CHROMIUM_PATH'];
+  const folders = (process.env['PATH'] ?? '').split(delimiter);
+  const candidates = [...folders.map((folder) => join(folder, 'chromium')), '/usr/bin/chromium'];
+  return (named === undefined ? candidates : [named]).find(isExecutable);
+}
+
+function isExecutable(file: string): boolean {
+  try {
+    accessSync(file, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}

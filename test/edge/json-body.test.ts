@@ -1,0 +1,96 @@
+import * as fc from 'fast-check';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { parseJsonBody } from '#edge/json-body';
+import { Fault } from '#fault/fault';
+
+const parse = (text: string) => parseJsonBody(Buffer.from(text));
+const reasonFor = (text: string | Buffer) => {
+  try {
+    parseJsonBody(Buffer.from(text));
+  } catch (error) {
+    if (error instanceof Fault) return error.reason;
+    throw error;
+  }
+  return undefined;
+};
+
+const right = suite('a body that is JSON');
+
+right('is parsed like JSON.parse does', () => {
+  const deep = { maxDepth: 5, noUnicodeString: false };
+  void fc.assert(
+    fc.property(fc.json(deep), (text) => {
+      fc.pre(!/__proto__|prototype/.test(text) && !hasKeyTwice(text));
+      assert.equal(parse(text), JSON.parse(text));
+    }),
+  );
+});
+
+right('may hold quotes, colons and brackets in its strings', () => {
+  for (const text of ['{"a":"{\\"b\\":[1}"}', '{"\\\\":":"}', '["\\\\\\"",{"a:":"\\\\"}]']) {
+    assert.equal(parse(text), JSON.parse(text));
+  }
+});
+
+right('may use the same key in two objects', () => {
+  assert.equal(parse('[{"a":1},{"a":{"a":2}}]'), [{ a: 1 }, { a: { a: 2 } }]);
+});
+
+const wrong = suite('a body that is not');
+
+for (const text of [
+  '',
+  ' ',
+  '{',
+  '"',
+  '"\\',
+  '{"a"}',
+  '[1,]',
+  'nul',
+  '1 2',
+  "{'a':1}",
+  '{"a":1}}',
+]) {
+  wrong(`JSON is refused: ${text}`, () => assert.is(reasonFor(text), 'malformed_json'));
+}
+
+wrong('UTF-8 is refused', () => {
+  assert.is(reasonFor(Buffer.from([0x22, 0xff, 0x22])), 'invalid_utf8');
+});
+
+wrong('free of repeated keys is refused, however they are spelled', () => {
+  assert.is(reasonFor('{"a":1,"a":1}'), 'duplicate_key');
+  assert.is(reasonFor('{"a":1,"\\u0061":1}'), 'duplicate_key');
+  assert.is(reasonFor('{"x":[{"a":1,"b":2,"a":3}]}'), 'duplicate_key');
+});
+
+wrong('free of prototypes is refused', () => {
+  assert.is(reasonFor('{"__proto__":1}'), 'unknown_field');
+  assert.is(reasonFor('[{"a":{"\\u005f_proto__":{}}}]'), 'unknown_field');
+  assert.is(reasonFor('{"constructor":{"prototype":1}}'), 'unknown_field');
+  assert.is(reasonFor('{"constructor":1,"prototype":2}'), undefined);
+});
+
+wrong('shallow is refused before it is parsed', () => {
+  assert.is(reasonFor('['.repeat(24) + ']'.repeat(24)), undefined);
+  assert.is(reasonFor('['.repeat(25) + ']'.repeat(25)), 'too_deep');
+  assert.is(reasonFor('['.repeat(100_000)), 'too_deep');
+});
+
+wrong('short is looked through in time that grows with its length only', () => {
+  const bodies = ['"'.repeat(200_000), `"${'\\'.repeat(200_000)}`, `"${'\\"'.repeat(100_000)}`];
+  for (const body of bodies) {
+    const startedMs = performance.now();
+    reasonFor(body);
+    assert.ok(performance.now() - startedMs < 100);
+  }
+});
+
+for (const each of [right, wrong]) each.run();
+
+/** Whether parsing loses a key; told by writing the value again without white space. */
+function hasKeyTwice(text: string): boolean {
+  const colons = (json: string) => json.replaceAll(/"(?:[^"\\]|\\.)*"/g, '').split(':').length;
+  return colons(JSON.stringify(JSON.parse(text))) !== colons(text);
+}

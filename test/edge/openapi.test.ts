@@ -1,0 +1,173 @@
+import { readFileSync } from 'node:fs';
+import { Validator } from '@seriousme/openapi-schema-validator';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import addFormats from 'ajv-formats';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { OPERATIONS } from '#edge/endpoints';
+import { openApiDocument } from '#edge/openapi';
+import { FAULTS } from '#fault/fault';
+import { REASONS } from '#fault/reasons';
+import { exampleAnswers } from '#process/example-answers';
+
+const text = readFileSync('docs/openapi.json', 'utf8');
+const document = JSON.parse(text);
+
+/** A described operation with where it stands in the document. */
+type Row = { readonly method: string; readonly path: string; readonly described: Described };
+type Described = typeof document.paths;
+
+const rows: Row[] = Object.entries<Described>(document.paths).flatMap(([path, methods]) =>
+  Object.entries<Described>(methods).map(([method, described]) => ({ method, path, described })),
+);
+
+/** What `$ref` stands for, where there is one. */
+function resolved(part: Described): Described {
+  if (part.$ref === undefined) return part;
+  const [, ...names] = part.$ref.split('/');
+  return names.reduce((place: Described, name: string) => place[name], document);
+}
+
+const ajv = new Ajv2020({ strict: false, allErrors: true });
+addFormats.default(ajv);
+ajv.addSchema(document, 'document');
+
+/** Asserts that a media type has examples and that they are what its schema says. */
+function assertExamples(content: Described, where: string): void {
+  const { schema, examples } = content['application/json'];
+  const pointed = JSON.stringify(schema).replaceAll('"$ref":"#', '"$ref":"document#');
+  const validate = ajv.compile(JSON.parse(pointed));
+  const shown = Object.values<Described>(examples);
+  assert.ok(shown.length > 0, `${where}: no example`);
+  for (const { summary, value } of shown) {
+    assert.ok(validate(value), `${where}, ${summary}: ${ajv.errorsText(validate.errors)}`);
+  }
+}
+
+const committed = suite('the committed API document');
+
+committed('is what operations, schemas and service give, and the same every time', async () => {
+  const [first, second] = [await exampleAnswers(), await exampleAnswers()];
+  assert.equal(first, second);
+  assert.ok(`${JSON.stringify(openApiDocument(first), null, 2)}\n` === text, 'npm run generate');
+});
+
+committed('is valid OpenAPI 3.1 by the official schema', async () => {
+  const validator = new Validator();
+  const { valid, errors } = await validator.validate(structuredClone(document));
+  assert.ok(valid, JSON.stringify(errors));
+  assert.is(validator.version, '3.1');
+});
+
+committed('has every operation and no other', () => {
+  const declared = OPERATIONS.map(({ method, path }) => `${method} ${path.replace(':id', '{id}')}`);
+  const found = rows.map(({ method, path }) => `${method.toUpperCase()} ${path}`);
+  assert.equal(found.toSorted(), declared.toSorted());
+  assert.is(found.length, 16);
+});
+
+committed('describes every operation, and asks for a key in all of them', () => {
+  assert.equal(document.security, [{ bearer: [] }]);
+  for (const { described } of rows) {
+    const { operationId, description, summary, tags, security } = described;
+    assert.ok(description.length > 0 && summary.length > 0, `${operationId} says what it does`);
+    assert.ok(document.tags.some(({ name }: Described) => name === tags[0]));
+    assert.is(security, undefined, `${operationId}: no exception`);
+  }
+});
+
+committed('says with every parameter and every header what it is for', () => {
+  for (const { described } of rows) {
+    const { operationId, parameters, responses } = described;
+    for (const parameter of parameters.map(resolved)) {
+      assert.ok(parameter.description, `${operationId}: ${parameter.name}`);
+      assert.ok(parameter.schema.type, `${operationId}: ${parameter.name} has a type`);
+    }
+    for (const response of Object.values<Described>(responses).map(resolved)) {
+      for (const header of Object.values<Described>(response.headers).map(resolved)) {
+        assert.ok(header.description);
+      }
+    }
+  }
+});
+
+/** Headers of every answer (spec 8.2, decision 42), and those that come with a status. */
+const ALWAYS = ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset'].concat([
+  'X-Monthly-Remaining',
+  'X-Request-Id',
+]);
+const WITH_STATUS: Record<string, readonly string[]> = {
+  201: ['Location', 'ETag', 'Idempotent-Replayed'],
+  304: ['ETag'],
+  401: ['WWW-Authenticate'],
+  429: ['Retry-After'],
+  503: ['Retry-After'],
+};
+
+committed('names the limit headers with every answer, the others where they belong', () => {
+  for (const { described } of rows) {
+    for (const [status, response] of Object.entries<Described>(described.responses)) {
+      const names = Object.keys(resolved(response).headers);
+      for (const name of [...ALWAYS, ...(WITH_STATUS[status] ?? [])]) {
+        assert.ok(names.includes(name), `${described.operationId} ${status}: ${name}`);
+      }
+    }
+  }
+});
+
+committed('shows examples of every body, and they keep to their own schemas', () => {
+  for (const { described } of rows) {
+    const { operationId, requestBody, responses } = described;
+    if (requestBody !== undefined) assertExamples(requestBody.content, `${operationId}: request`);
+    for (const [status, response] of Object.entries<Described>(responses)) {
+      const { content } = resolved(response);
+      if (status === '204' || status === '304') assert.is(content, undefined);
+      else assertExamples(content, `${operationId} ${status}`);
+    }
+  }
+});
+
+committed('lists every code, status and reason of the catalog', () => {
+  const { description } = document.info;
+  for (const [code, { http }] of Object.entries(FAULTS)) {
+    assert.match(description, new RegExp(`\\| \\d{3} \\| \`${code}\`: [A-Z]`), code);
+    const own = Object.values(REASONS).filter((row) => row.code === code);
+    const isPlain = own.length === 0 || own.some((row) => !('http' in row));
+    if (isPlain) assert.match(description, new RegExp(`\\| ${http} \\| \`${code}\`: `), code);
+  }
+  for (const [reason, row] of Object.entries(REASONS)) {
+    const status = 'http' in row ? row.http : FAULTS[row.code].http;
+    const line = new RegExp(`\\| ${status} \\| \`${row.code}\`: .*\`${reason}\``);
+    assert.match(description, line, reason);
+  }
+});
+
+committed('has a place for every reason, and every operation the codes of its own', () => {
+  const reasons = new Set<string>();
+  const codes = new Set<string>();
+  for (const { described } of rows) {
+    for (const [status, response] of Object.entries<Described>(described.responses)) {
+      if (Number(status) < 400) continue;
+      const [, { properties }] = resolved(response).content['application/json'].schema.allOf;
+      for (const code of properties.error.enum) codes.add(code);
+      for (const reason of properties.details?.properties.reason.enum ?? []) reasons.add(reason);
+    }
+  }
+  assert.equal([...reasons].toSorted(), Object.keys(REASONS).toSorted());
+  const billing = [
+    'billing_provider_not_configured',
+    'webhook_verification_failed',
+    'invalid_plan',
+  ];
+  assert.equal([...codes, ...billing].toSorted(), Object.keys(FAULTS).toSorted());
+});
+
+committed('names nobody but the server it came from', () => {
+  assert.equal(
+    document.servers.map(({ url }: Described) => url),
+    ['/v1'],
+  );
+  assert.not.match(text, /https?:\/\//);
+});
+
+committed.run();

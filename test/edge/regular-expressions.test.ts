@@ -1,0 +1,68 @@
+import { globSync, readFileSync } from 'node:fs';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+
+/** Characters of a hostile input; more than any header or body field may hold. */
+const LENGTH = 50_000;
+
+/** What one match may take, the best of three, in milliseconds. Source: attacks, "ReDoS". */
+const MATCH_MS_MAX = 5;
+
+/** A regular expression literal: what stands between slashes after something that is no value. */
+const LITERAL =
+  /(?<=[=(,:!&|?]\s*)\/((?![*/])(?:[^/\\\n[]|\\.|\[(?:[^\]\\\n]|\\.)*\])+)\/([dgimsuvy]*)(?=[;,.)\s])/g;
+
+/** What repetition may stumble over: all that the expressions themselves are made of. */
+const PIECES = [
+  ...[' ', '\t', ';', '"', ',', '/', '*', '-', '.', ':', '%', '0', '9', 'a', 'Z', '_', '\\', '='],
+  ...['W/"', '"",', '"" , ', '; charset', ';charset=', 'charset = "', '; ', 'T', '00:', '-00'],
+  ...['svc_sk_', 'inst_', '%00', '%zz', 'http://', '://', '/v1', '\u0301', '👩', '\ud800'],
+];
+const STARTS = ['', '"', '"a"', ';', '*', '2026-01-01T00:00:00', 'svc_sk_', 'inst_', '/v1/'];
+const ENDS = ['', '!', '"', '\n'];
+
+const files = globSync(['services/edge/**/*.ts', 'services/accounts/**/*.ts']);
+const expressions = files.flatMap((file) =>
+  [...readFileSync(file, 'utf8').matchAll(LITERAL)].map(([, source = '', flags = '']) => ({
+    file,
+    expression: new RegExp(source, flags.replace('g', '')),
+  })),
+);
+
+const hostile = suite('a hostile text of 50,000 characters');
+
+hostile('is held against every regular expression there is', () => {
+  const found = expressions.map(({ expression }) => String(expression)).join('\n');
+  assert.ok(expressions.length >= 12, found);
+  for (const known of ['svc_sk_', 'inst_', 'charset', '[A-Za-z0-9._-]', '\\d{4}', 'W\\/']) {
+    assert.ok(found.includes(known), known);
+  }
+});
+
+for (const { file, expression } of expressions) {
+  hostile(`is soon done with by ${expression} (${file})`, () => {
+    for (const piece of PIECES) {
+      const middle = piece.repeat(Math.ceil(LENGTH / piece.length));
+      for (const start of STARTS) {
+        for (const end of ENDS) {
+          const text = start + middle + end;
+          const ms = bestMs(expression, text);
+          assert.ok(ms < MATCH_MS_MAX, `${ms} ms: ${start} ${piece}… ${end}`);
+        }
+      }
+    }
+  });
+}
+
+hostile.run();
+
+/** The best of three, asked again only where the first was slow: the machine may be busy. */
+function bestMs(expression: RegExp, text: string): number {
+  let best = Number.POSITIVE_INFINITY;
+  for (let i = 0; i < 3 && best >= MATCH_MS_MAX; i += 1) {
+    const startedMs = performance.now();
+    expression.test(text);
+    best = Math.min(best, performance.now() - startedMs);
+  }
+  return best;
+}

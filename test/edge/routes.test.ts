@@ -1,0 +1,52 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { buildApp } from '#edge/app';
+import { OPERATIONS } from '#edge/endpoints';
+import { systemClock } from '#platform/clock';
+import { createLogger } from '#platform/logger';
+import { createMetrics } from '#platform/metrics';
+import { systemRandomness } from '#platform/randomness';
+
+const nobody = {
+  ask: () => Promise.reject(new Error('nobody is asked')),
+};
+
+const router = suite('the router');
+
+router('knows the 16 documented endpoints and no other', async () => {
+  const app = buildApp(
+    { clusterSecret: 'x'.repeat(16), trustedProxies: [] },
+    {
+      engine: nobody,
+      limiter: nobody,
+      clock: systemClock,
+      randomness: systemRandomness,
+      metrics: createMetrics(),
+      logger: createLogger('silent', 'test'),
+    },
+  );
+  await app.ready();
+  const documented = OPERATIONS.map(({ method, path }) => `${method} /v1${path}`);
+  assert.is(documented.length, 16);
+  assert.equal(
+    routesIn(app.printRoutes({ commonPrefix: false })).toSorted(),
+    documented.toSorted(),
+  );
+  await app.close();
+});
+
+router.run();
+
+/** Every method and path of the router's own drawing of its tree. */
+function routesIn(drawing: string): string[] {
+  const parents: string[] = [];
+  return drawing.split('\n').flatMap((line) => {
+    const [, indent = '', part = '', methods] =
+      /^((?:[│ ] {3})*[├└]── )(.*?)(?: \(([A-Z, ]+)\))?$/.exec(line) ?? [];
+    if (part === '') return [];
+    const depth = indent.length / 4;
+    parents.length = depth - 1;
+    parents.push(part);
+    return methods?.split(', ').map((method) => `${method} ${parents.join('')}`) ?? [];
+  });
+}

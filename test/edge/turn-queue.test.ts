@@ -1,0 +1,30 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { TurnQueue } from '#edge/turn-queue';
+import { turnOfEvents } from '#test/support/settled';
+
+const turn = suite('requests of one turn');
+
+turn('are served after it, together and in their order', async () => {
+  const served: number[] = [];
+  const queue = new TurnQueue();
+  for (const number of [1, 2, 3]) queue.push(() => served.push(number));
+  assert.equal(served, []);
+  await turnOfEvents();
+  assert.equal(served, [1, 2, 3]);
+});
+
+turn('that are pushed while others are served wait for the next', async () => {
+  const served: string[] = [];
+  const queue = new TurnQueue();
+  queue.push(() => {
+    served.push('first');
+    queue.push(() => served.push('second'));
+  });
+  await turnOfEvents();
+  assert.equal(served, ['first']);
+  await turnOfEvents();
+  assert.equal(served, ['first', 'second']);
+});
+
+turn.run();

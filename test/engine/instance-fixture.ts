@@ -1,0 +1,166 @@
+import { DirectoryKind } from '#engine/directory-kind';
+import { engineMetrics } from '#engine/engine-metrics';
+import { InstanceKind } from '#engine/instance-kind';
+import { storedDirectory } from '#engine/listing';
+import type { Fault } from '#fault/fault';
+import { createMetrics } from '#platform/metrics';
+import { ActorHost } from '#runtime/actor-host';
+import { CommitLog } from '#runtime/commit-log';
+import { runtimeMetrics } from '#runtime/runtime-metrics';
+import type { InstanceStore } from '#storage/instance-store';
+import type { Journal } from '#storage/journal';
+import type { ListingStore } from '#storage/listing-store';
+import { memoryInstanceStore } from '#storage/memory/memory-instance-store';
+import { memoryJournal } from '#storage/memory/memory-journal';
+import { memoryListingStore } from '#storage/memory/memory-listing-store';
+import { ManualClock } from '#test/support/manual-clock';
+import { refusalOf, turnOfEvents } from '#test/support/settled';
+import type {
+  EngineAnswer,
+  EngineCall,
+  EngineOperation,
+  ObservationInput,
+} from '#wire/engine-messages';
+
+/** The account that calls, unless a call says otherwise. */
+export const ACCOUNT_ID = 'Acc0unt00001';
+
+/** The instance that is called, unless a call says otherwise. */
+export const INSTANCE_ID = 'inst_00000000000000aa';
+
+/** When the fixture's clock starts, Unix milliseconds. */
+export const START_MS = Date.UTC(2026, 0, 15, 12);
+
+/** Idle instances leave after this age; the shortest that is longer than a call is remembered. */
+const IDLE_AGE_MS = 30_000;
+
+/** What a test may replace. */
+export type Replaced = {
+  readonly store?: InstanceStore;
+  readonly listings?: ListingStore;
+  readonly journal?: Journal;
+};
+
+/** A call with everything but the operation filled in. */
+export function callOf(
+  operation: EngineOperation,
+  fields: Partial<Omit<EngineCall, 'operation'>> = {},
+): EngineCall {
+  return {
+    accountId: ACCOUNT_ID,
+    instanceId: INSTANCE_ID,
+    callId: 0,
+    deadlineAtMs: Number.POSITIVE_INFINITY,
+    idempotency: undefined,
+    isReplayOnly: false,
+    ifMatch: undefined,
+    ...fields,
+    operation,
+  };
+}
+
+/** A neutral create. */
+export const CREATE = {
+  kind: 'create',
+  name: 'Ada',
+  description: 'first of her name',
+  modeStrengths: [0, 0, 0, 0, 0, 0, 0],
+  energyLevel: 0.8,
+} as const;
+
+/** An observation; without a time the engine stamps it. */
+export function seen(fields: Partial<ObservationInput> = {}): ObservationInput {
+  return {
+    mode: 2,
+    signal: 0.7,
+    confidence: 1,
+    contextJson: '{}',
+    timestampMs: undefined,
+    ...fields,
+  };
+}
+
+/** `process` with these observations: one is a single call, several are a batch. */
+export function process(
+  ...observations: readonly ObservationInput[]
+): Extract<EngineOperation, { kind: 'process' }> {
+  const isBatch = observations.length > 1;
+  return { kind: 'process', observations, isBatch, isEveryStateWanted: false };
+}
+
+/** The JSON of an answer. */
+export function bodyOf({ body }: EngineAnswer): ReturnType<typeof JSON.parse> {
+  return JSON.parse(typeof body === 'string' ? body : Buffer.from(body).toString());
+}
+
+/** Instances on a real host with memory stores, under a manual clock. */
+export function instancesUnderTest(replaced: Replaced = {}) {
+  const clock = new ManualClock(START_MS);
+  const store = replaced.store ?? memoryInstanceStore();
+  const listings = replaced.listings ?? memoryListingStore();
+  const log = new CommitLog(replaced.journal ?? memoryJournal());
+  const metrics = createMetrics();
+  const bugs: unknown[] = [];
+  const config = { idleAgeMs: IDLE_AGE_MS, memoryBytesMax: 64 * 1_024 * 1_024 };
+  const onBug = (error: unknown) => bugs.push(error);
+  const portsOf = (actor: string) => {
+    return { clock, log, onBug, metrics: runtimeMetrics(metrics, 'engine', actor) };
+  };
+  const directories = new ActorHost(new DirectoryKind(listings), config, portsOf('directory'));
+  const directory = storedDirectory(
+    listings,
+    (accountId, call) => directories.ask(accountId, call),
+    () => clock.wallMs(),
+  );
+  const kind = new InstanceKind({ store, directory, metrics: engineMetrics(metrics) });
+  const host = new ActorHost(kind, config, portsOf('instance'));
+  let lastCallId = 0;
+
+  /** Asks with a call id of its own, unless the fields have one. */
+  async function ask(
+    operation: EngineOperation,
+    fields: Partial<Omit<EngineCall, 'operation'>> = {},
+  ): Promise<EngineAnswer> {
+    lastCallId += 1;
+    return host.ask(
+      fields.instanceId ?? INSTANCE_ID,
+      callOf(operation, { callId: lastCallId, ...fields }),
+    );
+  }
+
+  /** Lets time pass in steps in which background work can be done. */
+  async function pass(ms: number): Promise<void> {
+    for (let left = ms; left > 0; left -= 1_000) {
+      clock.advance(Math.min(left, 1_000));
+      await turnOfEvents();
+    }
+  }
+
+  return {
+    clock,
+    store,
+    listings,
+    host,
+    bugs,
+    metrics,
+    ask,
+    pass,
+    read: async (operation: EngineOperation) => bodyOf(await ask(operation)),
+    refusal: async (
+      operation: EngineOperation,
+      fields: Partial<Omit<EngineCall, 'operation'>> = {},
+    ) => (await refusalOf(() => ask(operation, fields))) as Fault,
+    /** Until everything is stored; nothing leaves memory that was used just now. */
+    flush: () => pass(22_000),
+    /** Until everything is stored and has left memory. */
+    evict: async () => {
+      await pass(2 * IDLE_AGE_MS);
+      if (host.residency.actors > 0) throw new Error('something stays in memory');
+    },
+    /** Lets time pass without a checkpoint or an eviction. */
+    jump: (ms: number) => {
+      clock.advance(ms);
+    },
+    isInMemory: (id = INSTANCE_ID) => host.peek(id, () => true) ?? false,
+  };
+}

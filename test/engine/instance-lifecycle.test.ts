@@ -1,0 +1,265 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { etagOf } from '#engine/etag';
+import { memoryListingStore } from '#storage/memory/memory-listing-store';
+import {
+  bodyOf,
+  CREATE,
+  INSTANCE_ID,
+  instancesUnderTest,
+  process,
+  START_MS,
+  seen,
+} from '#test/engine/instance-fixture';
+import { stateOf, turnOfEvents } from '#test/support/settled';
+import { SlowJournal } from '#test/support/tally-actor';
+
+const iso = (timeMs: number) => new Date(timeMs).toISOString();
+
+const created = suite('when an instance is created');
+
+created('it is answered with its texts and times, and a tag of version 1', async () => {
+  const { ask } = instancesUnderTest();
+  const answer = await ask(CREATE);
+  assert.equal(bodyOf(answer).data, {
+    id: INSTANCE_ID,
+    name: 'Ada',
+    description: 'first of her name',
+    created_at: iso(START_MS),
+    updated_at: iso(START_MS),
+  });
+  assert.is(answer.etag, etagOf(INSTANCE_ID, 1));
+  assert.is(answer.cycles, 0);
+});
+
+created('it stands in the listing before it is answered', async () => {
+  const listings = memoryListingStore();
+  const written = Promise.withResolvers<void>();
+  const slow = { ...listings, put: () => written.promise };
+  const { ask } = instancesUnderTest({ listings: slow });
+  const answer = ask(CREATE);
+  assert.is(await stateOf(answer), 'pending');
+  written.resolve();
+  assert.is(bodyOf(await answer).data.id, INSTANCE_ID);
+});
+
+created('its listing row is not written before the journal has it', async () => {
+  const journal = new SlowJournal();
+  const { ask, listings } = instancesUnderTest({ journal });
+  const answer = ask(CREATE);
+  await turnOfEvents();
+  assert.equal(await listings.load('Acc0unt00001'), []);
+  journal.succeed();
+  await answer;
+  assert.is((await listings.load('Acc0unt00001')).length, 1);
+});
+
+created('a second one of this id is a conflict, whoever makes it', async () => {
+  const { ask, refusal } = instancesUnderTest();
+  await ask(CREATE);
+  assert.is((await refusal(CREATE)).reason, 'already_exists');
+  assert.is((await refusal(CREATE, { accountId: 'Acc0unt00002' })).reason, 'already_exists');
+});
+
+const foreign = suite('when an instance is of another account or of nobody');
+
+foreign('every operation is not found, and all refusals are alike', async () => {
+  const { ask, refusal } = instancesUnderTest();
+  await ask(CREATE);
+  const page = { limit: 1, offset: 0, isEveryGeneration: false } as const;
+  const operations = [
+    { kind: 'readInstance' },
+    { kind: 'readSnapshot' },
+    { kind: 'readContract' },
+    { kind: 'rename', name: 'x', description: undefined },
+    { kind: 'remove' },
+    { kind: 'reset', mode: 'initial' },
+    { kind: 'readHistory', ...page },
+    { kind: 'readDrift', ...page, isPaged: true },
+    process(seen()),
+  ] as const;
+  const accountId = 'Acc0unt00002';
+  for (const operation of operations) {
+    const theirs = await refusal(operation, { accountId, ifMatch: '"other"' });
+    const nobodys = await refusal(operation, { instanceId: 'inst_ffffffffffffffff' });
+    assert.is(theirs.code, 'not_found');
+    assert.equal([theirs.message, theirs.reason], [nobodys.message, nobodys.reason]);
+  }
+  assert.is(bodyOf(await ask({ kind: 'readInstance' })).data.name, 'Ada');
+});
+
+foreign('questions for what does not exist leave nothing in memory', async () => {
+  const { host, refusal } = instancesUnderTest();
+  for (const id of ['inst_0000000000000001', 'inst_0000000000000002']) {
+    await refusal({ kind: 'readInstance' }, { instanceId: id });
+  }
+  await turnOfEvents();
+  assert.equal(host.residency, { actors: 0, bytes: 0, unflushedRecords: 0 });
+});
+
+const renamed = suite('when an instance is renamed');
+
+renamed('only what was given changes, and its state does not', async () => {
+  const { ask, jump, read } = instancesUnderTest();
+  await ask(CREATE);
+  await ask(process(seen()));
+  const before = await read({ kind: 'readSnapshot' });
+  jump(5_000);
+  const answer = await ask({ kind: 'rename', name: 'Grace', description: undefined });
+  assert.equal(bodyOf(answer).data, {
+    id: INSTANCE_ID,
+    name: 'Grace',
+    description: 'first of her name',
+    updated_at: iso(START_MS + 5_000),
+  });
+  assert.is(answer.etag, etagOf(INSTANCE_ID, 3));
+  const after = await read({ kind: 'readSnapshot' });
+  assert.equal({ ...after.data, updated_at: before.data.updated_at }, before.data);
+});
+
+renamed('the listing has the new row before the answer', async () => {
+  const { ask, listings } = instancesUnderTest();
+  await ask(CREATE);
+  await ask({ kind: 'rename', name: undefined, description: 'x' });
+  const [row] = await listings.load('Acc0unt00001');
+  assert.equal([row?.name, row?.description, row?.version], ['Ada', 'x', 2]);
+});
+
+const matched = suite('when a call says which version it means');
+
+matched('another version is a conflict that changes nothing', async () => {
+  const { ask, refusal } = instancesUnderTest();
+  const { etag } = await ask(CREATE);
+  await ask({ kind: 'rename', name: 'Grace', description: undefined }, { ifMatch: etag });
+  const operations = [
+    { kind: 'rename', name: 'Alan', description: undefined },
+    { kind: 'remove' },
+    { kind: 'reset', mode: 'initial' },
+  ] as const;
+  for (const operation of operations) {
+    const fault = await refusal(operation, { ifMatch: etag });
+    assert.equal([fault.code, fault.reason], ['conflict', 'version_mismatch']);
+  }
+  const { data } = bodyOf(await ask({ kind: 'readInstance' }));
+  assert.equal([data.name, data.cycle_count], ['Grace', 0]);
+});
+
+matched('any version and the present one are accepted, and process does not care', async () => {
+  const { ask } = instancesUnderTest();
+  await ask(CREATE);
+  const reset = await ask({ kind: 'reset', mode: 'initial' }, { ifMatch: '*' });
+  await ask(process(seen()), { ifMatch: '"snap_0000000000000000"' });
+  const { etag } = await ask({ kind: 'readInstance' });
+  assert.not.equal(etag, reset.etag);
+  await ask({ kind: 'remove' }, { ifMatch: `"x", ${etag}` });
+});
+
+const removed = suite('when an instance is deleted');
+
+removed('it is gone from everywhere, with its rows', async () => {
+  const { ask, refusal, flush, store, listings } = instancesUnderTest();
+  await ask(CREATE);
+  await ask(process(seen({ contextJson: '{"secret":1}' })));
+  await flush();
+  assert.is((await store.readHistory(INSTANCE_ID, 9, 9)).length, 1);
+  assert.equal(bodyOf(await ask({ kind: 'remove' })).data, { id: INSTANCE_ID, deleted: true });
+  assert.equal(await listings.load('Acc0unt00001'), []);
+  assert.is((await refusal({ kind: 'readInstance' })).code, 'not_found');
+  await flush();
+  const head = await store.readHead(INSTANCE_ID);
+  assert.ok(head?.deletedAtMs !== undefined);
+  assert.equal([head?.name, head?.description], ['', '']);
+  assert.equal(await store.readHistory(INSTANCE_ID, 9, 9), []);
+});
+
+removed('it stays gone when it has left memory', async () => {
+  const { ask, refusal, evict } = instancesUnderTest();
+  await ask(CREATE);
+  await ask({ kind: 'remove' });
+  await evict();
+  assert.is((await refusal(process(seen()))).code, 'not_found');
+  assert.is((await refusal({ kind: 'remove' })).code, 'not_found');
+});
+
+const observed = suite('when observations are processed');
+
+observed('each is a cycle, in one version per call', async () => {
+  const { ask, jump } = instancesUnderTest();
+  await ask(CREATE);
+  const single = await ask(process(seen()));
+  assert.equal([single.cycles, single.etag], [1, etagOf(INSTANCE_ID, 2)]);
+  jump(10_000);
+  const batch = await ask(process(seen(), seen(), seen()));
+  assert.equal([batch.cycles, batch.etag], [3, etagOf(INSTANCE_ID, 3)]);
+  const { data } = bodyOf(batch);
+  assert.equal([data.processed_count, data.snapshot.cycle], [3, 4]);
+});
+
+observed('a batch that wants every state gets one for each', async () => {
+  const { ask } = instancesUnderTest();
+  await ask(CREATE);
+  const wish = { ...process(seen(), seen({ mode: 4 })), isEveryStateWanted: true };
+  const { data } = bodyOf(await ask(wish));
+  assert.equal(
+    data.states.map((state: { snapshot: { cycle: number } }) => state.snapshot.cycle),
+    [1, 2],
+  );
+  assert.is(data.processed_count, 2);
+});
+
+observed('one that comes too early changes nothing and says when to come again', async () => {
+  const { ask, jump, clock } = instancesUnderTest();
+  await ask(CREATE);
+  const first = await ask(process(seen()));
+  jump(400);
+  for (const operation of [process(seen()), process(seen({ timestampMs: clock.wallMs() }))]) {
+    const early = await ask(operation);
+    assert.equal([early.throttledRetryAfterS, early.cycles], [1, 0]);
+    assert.equal([early.body, early.etag], [first.body, first.etag]);
+  }
+  jump(600);
+  assert.is((await ask(process(seen()))).cycles, 1);
+});
+
+observed('a batch that comes too early is throttled as a whole', async () => {
+  const { ask } = instancesUnderTest();
+  await ask(CREATE);
+  await ask(process(seen()));
+  const plain = await ask(process(seen(), seen()));
+  const { data } = bodyOf(plain);
+  assert.equal([plain.cycles, data.processed_count, data.snapshot.cycle], [0, 0, 1]);
+  const wish = { ...process(seen(), seen()), isEveryStateWanted: true };
+  assert.equal(bodyOf(await ask(wish)).data, { states: [], processed_count: 0 });
+});
+
+const reset = suite('when an instance is reset');
+
+reset('it is a fresh one: cycle 0, no interval to keep, time from now', async () => {
+  const { ask, jump } = instancesUnderTest();
+  await ask({ ...CREATE, energyLevel: 0.6 });
+  await ask(process(seen()));
+  jump(200);
+  const answer = await ask({ kind: 'reset', mode: 'initial' });
+  const expected = { reset_to: 'initial', cycle: 0, energy_level: 0.6, stress_state: 'LOW' };
+  assert.equal(bodyOf(answer).data, { id: INSTANCE_ID, ...expected });
+  const next = await ask(process(seen({ timestampMs: START_MS - 86_400_000 })));
+  assert.equal([next.throttledRetryAfterS, bodyOf(next).data.snapshot.cycle], [0, 1]);
+});
+
+reset('the very same observations lead to the very same states again', async () => {
+  const { ask, jump } = instancesUnderTest();
+  await ask(CREATE);
+  const day = async () => {
+    const bodies: unknown[] = [];
+    for (let step = 0; step < 20; step += 1) {
+      jump(2_000);
+      bodies.push((await ask(process(seen({ mode: step % 7, signal: (step % 5) / 4 })))).body);
+    }
+    return bodies;
+  };
+  const first = await day();
+  await ask({ kind: 'reset', mode: 'initial' });
+  assert.equal(await day(), first);
+});
+
+for (const group of [created, foreign, renamed, matched, removed, observed, reset]) group.run();

@@ -1,0 +1,156 @@
+import fc from 'fast-check';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { toFault } from '#fault/fault';
+import type { InstanceHead, InstanceStore } from '#storage/instance-store';
+import { memoryInstanceStore } from '#storage/memory/memory-instance-store';
+import { CREATE, instancesUnderTest, process, START_MS, seen } from '#test/engine/instance-fixture';
+import type { EngineAnswer, EngineCall, EngineOperation } from '#wire/engine-messages';
+
+/** Something that happens to an instance, and what happens to its actor right after. */
+type Step = {
+  readonly operation: EngineOperation;
+  readonly key: string | undefined;
+  readonly afterwards: 'nothing' | 'flush' | 'evict';
+};
+
+/** Time between two steps: longer than flushing and leaving memory take. */
+const STEP_MS = 100_000;
+
+/** An anchored home, so that drift and roll-backs come within a few pushes. */
+const ANCHORED = { ...CREATE, modeStrengths: [0.1, 0.1, 0.8, 0.1, 0.1, 0.6, 0.1] };
+
+const page = {
+  limit: fc.integer({ min: 1, max: 12 }),
+  offset: fc.integer({ min: 0, max: 12 }),
+  isEveryGeneration: fc.boolean(),
+};
+const observation = fc.record({
+  mode: fc.integer({ min: 0, max: 6 }),
+  signal: fc.constantFrom(0, 0.3, 0.7, 1),
+  confidence: fc.constantFrom(0, 0.5, 1),
+});
+const operation: fc.Arbitrary<EngineOperation> = fc.oneof(
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      kind: fc.constant('process' as const),
+      observations: fc
+        .array(observation, { minLength: 1, maxLength: 12 })
+        .map((all) => all.map((one) => seen(one))),
+      isBatch: fc.constant(true),
+      isEveryStateWanted: fc.boolean(),
+    }),
+  },
+  { weight: 2, arbitrary: observation.map((one) => process(seen(one))) },
+  { weight: 1, arbitrary: fc.constant<EngineOperation>(ANCHORED) },
+  {
+    weight: 1,
+    arbitrary: fc.constantFrom<EngineOperation>(
+      { kind: 'readInstance' },
+      { kind: 'readSnapshot' },
+      { kind: 'readContract' },
+      { kind: 'rename', name: 'Grace', description: undefined },
+      { kind: 'rename', name: undefined, description: 'another' },
+      { kind: 'reset', mode: 'initial' },
+      { kind: 'reset', mode: 'default' },
+    ),
+  },
+  { weight: 3, arbitrary: fc.record({ kind: fc.constant('readHistory' as const), ...page }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      kind: fc.constant('readDrift' as const),
+      ...page,
+      isPaged: fc.boolean(),
+    }),
+  },
+);
+const step: fc.Arbitrary<Step> = fc.record({
+  operation: fc.oneof(
+    { weight: 20, arbitrary: operation },
+    { weight: 1, arbitrary: fc.constant<EngineOperation>({ kind: 'remove' }) },
+  ),
+  key: fc.option(fc.constantFrom('a', 'b', 'c'), { nil: undefined }),
+  afterwards: fc.constantFrom('nothing' as const, 'flush' as const, 'evict' as const),
+});
+const day = fc.array(step, { minLength: 1, maxLength: 25 });
+
+const property = suite('whatever is done to an instance');
+
+property('leaving memory and coming back changes no byte of any answer', async () => {
+  await fc.assert(
+    fc.asyncProperty(day, async (steps) => {
+      const kept = await answersOf(steps.map((one) => ({ ...one, afterwards: 'nothing' })));
+      assert.equal(await answersOf(steps), kept);
+    }),
+    { numRuns: 60 },
+  );
+});
+
+property('no head that a store holds is ever changed', async () => {
+  await fc.assert(
+    fc.asyncProperty(day, async (steps) => {
+      const { store, assertUnchanged } = watchedStore();
+      await answersOf(steps, store);
+      assertUnchanged();
+    }),
+    { numRuns: 60 },
+  );
+});
+
+/** The answers to the steps, or why they were refused; the clock is the same in every run. */
+async function answersOf(steps: readonly Step[], store?: InstanceStore): Promise<unknown[]> {
+  const scene = instancesUnderTest(store === undefined ? {} : { store });
+  const { ask, clock, flush, evict, bugs } = scene;
+  const answers: unknown[] = [await outcomeOf(() => ask(ANCHORED))];
+  for (const [index, { operation, key, afterwards }] of steps.entries()) {
+    clock.advance(START_MS + (index + 1) * STEP_MS - clock.wallMs());
+    answers.push(await outcomeOf(() => ask(operation, fieldsOf(index, operation, key))));
+    if (afterwards === 'flush') await flush();
+    if (afterwards === 'evict') await evict();
+  }
+  assert.equal(bugs, []);
+  return answers;
+}
+
+/** What the edge adds: only writes have keys, and a key is used for one kind of operation. */
+function fieldsOf(
+  index: number,
+  { kind }: EngineOperation,
+  key: string | undefined,
+): Partial<EngineCall> {
+  const callId = 1_000 + index;
+  const isKeyed = kind === 'process' || kind === 'reset' || kind === 'create';
+  if (key === undefined || !isKeyed) return { callId };
+  return { callId, idempotency: { key: `${kind} ${key}`, fingerprint: kind } };
+}
+
+async function outcomeOf(ask: () => Promise<EngineAnswer>): Promise<unknown> {
+  try {
+    return await ask();
+  } catch (error) {
+    const { code, reason, message } = toFault(error);
+    return { code, reason, message };
+  }
+}
+
+/** A store that remembers what every head looked like when it came in. */
+function watchedStore() {
+  const store = memoryInstanceStore();
+  const heads: { given: InstanceHead; copy: InstanceHead }[] = [];
+  const watched: InstanceStore = {
+    ...store,
+    async checkpoint(id, checkpoint) {
+      const { head } = checkpoint;
+      heads.push({ given: head, copy: structuredClone(head) });
+      await store.checkpoint(id, checkpoint);
+    },
+  };
+  const assertUnchanged = () => {
+    for (const { given, copy } of heads) assert.equal(given, copy);
+  };
+  return { store: watched, assertUnchanged };
+}
+
+property.run();

@@ -1,0 +1,278 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { InstanceStore } from '#storage/instance-store';
+import { memoryInstanceStore } from '#storage/memory/memory-instance-store';
+import {
+  bodyOf,
+  CREATE,
+  INSTANCE_ID,
+  instancesUnderTest,
+  process,
+  START_MS,
+  seen,
+} from '#test/engine/instance-fixture';
+import { stateOf, turnOfEvents } from '#test/support/settled';
+
+type Scene = ReturnType<typeof instancesUnderTest>;
+type Record = { cycle: number; generation: number; context: { n: number } };
+
+/** Observations `first` to `last`, a minute apart, each with its number in the context. */
+async function observe({ ask }: Pick<Scene, 'ask'>, first: number, last: number): Promise<void> {
+  for (let n = first; n <= last; n += 1) {
+    const timestampMs = START_MS + n * 60_000;
+    await ask(process(seen({ mode: n % 7, contextJson: `{"n":${n}}`, timestampMs })));
+  }
+}
+
+async function history(
+  { ask }: Pick<Scene, 'ask'>,
+  limit: number,
+  offset: number,
+  isEveryGeneration = false,
+) {
+  const page = { limit, offset, isEveryGeneration };
+  const { data, pagination } = bodyOf(await ask({ kind: 'readHistory', ...page }));
+  return { numbers: data.map((row: Record) => row.context.n), data, pagination };
+}
+
+/** `from` down to `to`. */
+const down = (from: number, to: number) =>
+  Array.from({ length: Math.max(0, from - to + 1) }, (_, index) => from - index);
+
+const record = suite('when the history is read');
+
+record('a record has what was sent, and when', async () => {
+  const scene = instancesUnderTest();
+  await scene.ask(CREATE);
+  const contextJson = '{"text":"é\\u0000","deep":{"list":[1,2.5,null]}}';
+  await scene.ask(process(seen({ mode: 6, signal: 0.1, confidence: 0, contextJson })));
+  const answer = await scene.ask({
+    kind: 'readHistory',
+    limit: 100,
+    offset: 0,
+    isEveryGeneration: false,
+  });
+  assert.equal(bodyOf(answer), {
+    data: [
+      {
+        cycle: 1,
+        mode_target: 'STRESS_RESPONSE',
+        signal_strength: 0.1,
+        confidence: 0,
+        context: JSON.parse(contextJson),
+        timestamp: new Date(START_MS).toISOString(),
+      },
+    ],
+    pagination: { limit: 100, offset: 0, total: 1, has_more: false },
+  });
+  assert.equal([answer.etag, answer.cycles], ['', 0]);
+});
+
+record('an instance without observations has an empty one', async () => {
+  const scene = instancesUnderTest();
+  await scene.ask(CREATE);
+  const { data, pagination } = await history(scene, 10, 0);
+  assert.equal(data, []);
+  assert.equal(pagination, { limit: 10, offset: 0, total: 0, has_more: false });
+});
+
+const straddling = suite('when some rows are stored and some are not');
+
+/** Ten rows stored, five in memory only. */
+async function straddle(): Promise<Scene> {
+  const scene = instancesUnderTest();
+  await scene.ask(CREATE);
+  await observe(scene, 1, 10);
+  await scene.flush();
+  await observe(scene, 11, 15);
+  assert.is((await scene.store.readHistory(INSTANCE_ID, 99, 99)).length, 10);
+  return scene;
+}
+
+straddling('every page of every size has its rows in order', async () => {
+  const scene = await straddle();
+  for (let limit = 1; limit <= 17; limit += 1) {
+    for (let offset = 0; offset <= 17; offset += 1) {
+      const { numbers, pagination } = await history(scene, limit, offset);
+      assert.equal(numbers, down(15 - offset, Math.max(1, 16 - offset - limit)));
+      const hasMore = offset + limit < 15;
+      assert.equal(pagination, { limit, offset, total: 15, has_more: hasMore });
+    }
+  }
+});
+
+straddling('they are the same pages after they are stored, and after they came back', async () => {
+  const scene = await straddle();
+  const pages = async () => {
+    const all = [];
+    for (const offset of [0, 3, 5, 14]) all.push(await history(scene, 6, offset, true));
+    return all;
+  };
+  const before = await pages();
+  await scene.flush();
+  assert.equal(await pages(), before);
+  await scene.evict();
+  assert.equal(await pages(), before);
+});
+
+straddling(
+  'a page asked for while a checkpoint is written misses and doubles nothing',
+  async () => {
+    const { store, gates } = gatedStore();
+    const scene = instancesUnderTest({ store });
+    await scene.ask(CREATE);
+    await observe(scene, 1, 10);
+    await scene.flush();
+    gates.checkpoint?.resolve();
+    await turnOfEvents();
+    await observe(scene, 11, 15);
+    await scene.pass(21_000);
+    await observe(scene, 16, 18);
+    assert.ok(gates.checkpoint !== undefined, 'a checkpoint is under way');
+    assert.equal((await history(scene, 20, 0)).numbers, down(18, 1));
+    const reading = Promise.withResolvers<void>();
+    gates.read = reading;
+    const page = history(scene, 20, 0);
+    assert.is(await stateOf(page), 'pending');
+    gates.checkpoint?.resolve();
+    await turnOfEvents();
+    reading.resolve();
+    assert.equal((await page).numbers, down(18, 1));
+    assert.equal((await history(scene, 20, 0)).numbers, down(18, 1));
+  },
+);
+
+const generations = suite('when an instance was reset in between');
+
+async function threeGenerations(): Promise<Scene> {
+  const scene = instancesUnderTest();
+  await scene.ask(CREATE);
+  await observe(scene, 1, 4);
+  await scene.ask({ kind: 'reset', mode: 'initial' });
+  await scene.flush();
+  await observe(scene, 5, 7);
+  await scene.ask({ kind: 'reset', mode: 'default' });
+  await observe(scene, 8, 9);
+  return scene;
+}
+
+generations('the current one is shown, and its total is the cycle count', async () => {
+  const scene = await threeGenerations();
+  const { data, numbers, pagination } = await history(scene, 10, 0);
+  assert.equal(numbers, [9, 8]);
+  assert.equal(
+    data.map(({ cycle, generation }: Record) => [cycle, generation]),
+    [
+      [2, undefined],
+      [1, undefined],
+    ],
+  );
+  const { data: instance } = await scene.read({ kind: 'readInstance' });
+  assert.equal([pagination.total, instance.cycle_count], [2, 2]);
+});
+
+generations('all of them are shown newest first, each record with its generation', async () => {
+  const scene = await threeGenerations();
+  const { data, pagination } = await history(scene, 10, 0, true);
+  assert.equal(
+    data.map(({ cycle, generation }: Record) => [generation, cycle]),
+    [
+      [3, 2],
+      [3, 1],
+      [2, 3],
+      [2, 2],
+      [2, 1],
+      [1, 4],
+      [1, 3],
+      [1, 2],
+      [1, 1],
+    ],
+  );
+  assert.is(pagination.total, 9);
+});
+
+const drift = suite('when drift is read');
+
+/** An anchored home that is pushed the other way until it breaks: D1, D2 and D3 events. */
+async function drifting(): Promise<{ scene: Scene; answered: unknown[] }> {
+  const scene = instancesUnderTest();
+  await scene.ask({ ...CREATE, modeStrengths: [0.1, 0.1, 0.8, 0.1, 0.1, 0.6, 0.1] });
+  const answered: unknown[] = [];
+  for (let n = 1; n <= 150; n += 1) {
+    const timestampMs = START_MS + n * 2_000;
+    const mode = n % 2 === 0 ? 1 : 3;
+    const answer = await scene.ask(process(seen({ mode, signal: 1, timestampMs })));
+    const { snapshot, drift: found } = bodyOf(answer).data;
+    if (found.level !== 'D0') answered.unshift({ cycle: snapshot.cycle, ...found });
+    if (n === 75) await scene.flush();
+  }
+  return { scene, answered };
+}
+
+drift(
+  'there is one event for every cycle that was not within band, as it was answered',
+  async () => {
+    const { scene, answered } = await drifting();
+    const read = { kind: 'readDrift', limit: 1_000, offset: 0, isEveryGeneration: false } as const;
+    const { data, pagination } = bodyOf(await scene.ask({ ...read, isPaged: false }));
+    type Event = { cycle: number; drift_level: string; deviation: object; rolled_back: boolean };
+    assert.equal(
+      data.map((event: Event) => ({
+        cycle: event.cycle,
+        level: event.drift_level,
+        deviation: event.deviation,
+      })),
+      answered,
+    );
+    assert.equal(pagination, { total: answered.length });
+    const levels = new Set(data.map((event: Event) => event.drift_level));
+    assert.ok(levels.has('D1') && levels.has('D3'), [...levels].join());
+    for (const event of data) assert.is(event.rolled_back, event.drift_level === 'D3');
+  },
+);
+
+drift('a page of it has all four numbers and straddles what is stored', async () => {
+  const { scene, answered } = await drifting();
+  const total = answered.length;
+  for (const [limit, offset] of [
+    [1, 0],
+    [5, 3],
+    [total, 0],
+    [1_000, total - 2],
+    [10, total],
+  ] as const) {
+    const page = { limit, offset, isEveryGeneration: false, isPaged: true };
+    const { data, pagination } = bodyOf(await scene.ask({ kind: 'readDrift', ...page }));
+    const cycles = answered.slice(offset, offset + limit) as { cycle: number }[];
+    assert.equal(
+      data.map((event: { cycle: number }) => event.cycle),
+      cycles.map(({ cycle }) => cycle),
+    );
+    assert.equal(pagination, { limit, offset, total, has_more: offset + limit < total });
+  }
+});
+
+/** A memory store that can hold the next checkpoint, and a read. */
+function gatedStore() {
+  const store = memoryInstanceStore();
+  const gates: {
+    checkpoint: PromiseWithResolvers<void> | undefined;
+    read: PromiseWithResolvers<void> | undefined;
+  } = { checkpoint: undefined, read: undefined };
+  const gated: InstanceStore = {
+    ...store,
+    async checkpoint(id, checkpoint) {
+      gates.checkpoint = Promise.withResolvers();
+      await gates.checkpoint.promise;
+      gates.checkpoint = undefined;
+      await store.checkpoint(id, checkpoint);
+    },
+    async readHistory(id, newest, count) {
+      await gates.read?.promise;
+      return store.readHistory(id, newest, count);
+    },
+  };
+  return { store: gated, gates };
+}
+
+for (const group of [record, straddling, generations, drift]) group.run();

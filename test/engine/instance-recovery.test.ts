@@ -1,0 +1,102 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import {
+  bodyOf,
+  CREATE,
+  instancesUnderTest,
+  process,
+  START_MS,
+  seen,
+} from '#test/engine/instance-fixture';
+
+type Scene = ReturnType<typeof instancesUnderTest>;
+
+/** Everything that can be asked without changing anything, byte for byte. */
+async function everything({ ask }: Scene, throttledAtMs: number) {
+  const page = { limit: 1_000, offset: 0, isEveryGeneration: true };
+  const operations = [
+    { kind: 'readInstance' },
+    { kind: 'readSnapshot' },
+    { kind: 'readContract' },
+    { kind: 'readHistory', ...page },
+    { kind: 'readDrift', ...page, isPaged: true },
+    process(seen({ timestampMs: throttledAtMs })),
+    process(seen({ timestampMs: throttledAtMs }), seen({ timestampMs: throttledAtMs + 1_000 })),
+  ] as const;
+  const answers = [];
+  for (const operation of operations) answers.push(await ask(operation));
+  return answers;
+}
+
+/** Pushes an anchored identity away from its home until it is rolled back. Returns the last time. */
+async function pushToRollBack({ ask }: Scene): Promise<number> {
+  await ask({ ...CREATE, modeStrengths: [0.1, 0.1, 0.8, 0.1, 0.1, 0.6, 0.1] });
+  for (let n = 1; n <= 400; n += 1) {
+    const timestampMs = START_MS + n * 2_000;
+    const answer = await ask(process(seen({ mode: n % 2 === 0 ? 1 : 3, signal: 1, timestampMs })));
+    if (bodyOf(answer).data.drift.level === 'D3') return timestampMs;
+  }
+  throw new Error('nothing was rolled back');
+}
+
+const back = suite('when an instance has left memory and comes back');
+
+back('every answer is the same to the byte', async () => {
+  const scene = instancesUnderTest();
+  await scene.ask({ ...CREATE, description: 'with "quotes" and é\u{1f600}' });
+  for (let n = 0; n < 30; n += 1) {
+    scene.jump(1_700);
+    await scene.ask(process(seen({ mode: n % 7, signal: (n % 4) / 3, contextJson: `{"n":${n}}` })));
+  }
+  const lastMs = scene.clock.wallMs();
+  const before = await everything(scene, lastMs + 1);
+  await scene.evict();
+  assert.not(scene.isInMemory());
+  assert.equal(await everything(scene, lastMs + 1), before);
+});
+
+back('so is the report of a cycle that was rolled back', async () => {
+  const scene = instancesUnderTest();
+  const lastMs = await pushToRollBack(scene);
+  const before = await everything(scene, lastMs + 999);
+  const throttled = bodyOf(before[5] ?? ({ body: '' } as never));
+  assert.is(throttled.data.drift.level, 'D3');
+  await scene.evict();
+  assert.equal(await everything(scene, lastMs + 999), before);
+});
+
+back('it goes on exactly as one that never left', async () => {
+  const [left, stayed] = [instancesUnderTest(), instancesUnderTest()];
+  for (const scene of [left, stayed]) await pushToRollBack(scene);
+  await left.evict();
+  for (let n = 0; n < 20; n += 1) {
+    const timestampMs = START_MS + 1_000_000 + n * 5_000;
+    const operation = process(seen({ mode: n % 7, signal: 1, timestampMs }));
+    assert.equal((await left.ask(operation)).body, (await stayed.ask(operation)).body);
+    if (n % 7 === 3) await left.evict();
+  }
+});
+
+back('without a timestamp the next observation is of now', async () => {
+  const scene = instancesUnderTest();
+  await scene.ask(CREATE);
+  await scene.ask(process(seen()));
+  await scene.evict();
+  await scene.ask(process(seen()));
+  const page = { limit: 1, offset: 0, isEveryGeneration: false };
+  const { data } = bodyOf(await scene.ask({ kind: 'readHistory', ...page }));
+  assert.is(data[0].timestamp, new Date(scene.clock.wallMs()).toISOString());
+});
+
+back('a clock that stands before its last observation does not freeze it', async () => {
+  const scene = instancesUnderTest();
+  await scene.ask(CREATE);
+  await scene.ask(process(seen({ timestampMs: START_MS + 290_000 })));
+  await scene.evict();
+  assert.is((await scene.ask(process(seen()))).cycles, 1);
+  const page = { limit: 1, offset: 0, isEveryGeneration: false };
+  const { data } = bodyOf(await scene.ask({ kind: 'readHistory', ...page }));
+  assert.is(data[0].timestamp, new Date(START_MS + 291_000).toISOString());
+});
+
+back.run();

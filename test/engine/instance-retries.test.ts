@@ -1,0 +1,239 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import {
+  bodyOf,
+  CREATE,
+  instancesUnderTest,
+  process,
+  START_MS,
+  seen,
+} from '#test/engine/instance-fixture';
+import type { EngineCall } from '#wire/engine-messages';
+
+const DAY_MS = 24 * 60 * 60 * 1_000;
+
+/** A keyed call's fields: the id that the edge derives, the key, and what it was used for. */
+function keyed(key: string, fingerprint = 'f'): Pick<EngineCall, 'callId' | 'idempotency'> {
+  const callId = 1 + [...key].reduce((id, letter) => (id * 31 + letter.charCodeAt(0)) % 2 ** 40, 7);
+  return { callId, idempotency: { key, fingerprint } };
+}
+
+/** A UUIDv7 made at a time. */
+function uuidV7(madeAtMs: number): string {
+  const hex = madeAtMs.toString(16).padStart(12, '0');
+  return `${hex.slice(0, 8)}-${hex.slice(8)}-7abc-8def-0123456789ab`;
+}
+
+const again = suite('when a call without a key comes twice');
+
+again('it is done once and answered twice', async () => {
+  const { ask, read, jump } = instancesUnderTest();
+  const operations = [
+    CREATE,
+    process(seen()),
+    process(seen(), seen()),
+    { kind: 'rename', name: 'Grace', description: undefined },
+    { kind: 'reset', mode: 'initial' },
+  ] as const;
+  for (const [index, operation] of operations.entries()) {
+    const call = { callId: 1_000 + index };
+    const first = await ask(operation, call);
+    jump(5_000);
+    assert.equal(await ask(operation, call), first, operation.kind);
+  }
+  assert.is((await read({ kind: 'readInstance' })).data.name, 'Grace');
+  await ask({ kind: 'remove' }, { callId: 2_000 });
+  assert.ok(bodyOf(await ask({ kind: 'remove' }, { callId: 2_000 })).data.deleted);
+});
+
+again('and the instance has moved on, it is a conflict that says so', async () => {
+  const { ask, refusal, read, jump } = instancesUnderTest();
+  await ask(CREATE);
+  await ask(process(seen()), { callId: 77 });
+  jump(2_000);
+  await ask(process(seen()));
+  const fault = await refusal(process(seen()), { callId: 77 });
+  assert.equal([fault.code, fault.reason], ['conflict', 'superseded']);
+  assert.is((await read({ kind: 'readInstance' })).data.cycle_count, 2);
+});
+
+again('a batch that wanted every state is never answered with fewer', async () => {
+  const { ask, refusal, jump } = instancesUnderTest();
+  await ask(CREATE);
+  const one = { ...process(seen()), isBatch: true, isEveryStateWanted: true };
+  const answer = await ask(one, { callId: 78 });
+  assert.equal(await ask(one, { callId: 78 }), answer);
+  jump(5_000);
+  const two = { ...process(seen(), seen()), isEveryStateWanted: true };
+  await ask(two, { callId: 79 });
+  assert.is((await refusal(two, { callId: 79 })).reason, 'superseded');
+});
+
+again('the listing is told again before the second answer', async () => {
+  const { ask, listings } = instancesUnderTest();
+  await ask(CREATE, { callId: 5 });
+  const puts: number[] = [];
+  const { put } = listings;
+  Object.assign(listings, {
+    put: async (account: string, row: Parameters<typeof put>[1]) => {
+      puts.push(row.version);
+      await put(account, row);
+    },
+  });
+  await ask(CREATE, { callId: 5 });
+  assert.equal(puts, [1]);
+});
+
+again('a throttled or refused call leaves no trace', async () => {
+  const { ask, refusal, jump } = instancesUnderTest();
+  await refusal(process(seen()), { callId: 9 });
+  await ask(CREATE);
+  await ask(process(seen()));
+  assert.is((await ask(process(seen()), { callId: 9 })).throttledRetryAfterS, 1);
+  jump(1_000);
+  assert.is((await ask(process(seen()), { callId: 9 })).cycles, 1);
+});
+
+const stored = suite('when a call with a key comes twice');
+
+stored('the second is the first one’s answer, marked, without a cycle', async () => {
+  const { ask, read, jump } = instancesUnderTest();
+  await ask(CREATE, keyed('c'));
+  const first = await ask(process(seen()), keyed('k'));
+  jump(5_000);
+  await ask(process(seen()));
+  const second = await ask(process(seen()), keyed('k'));
+  assert.equal(second, { ...first, cycles: 0, isReplayed: true });
+  assert.is((await read({ kind: 'readInstance' })).data.cycle_count, 2);
+});
+
+stored('it is the same from memory, from the store, and after it left memory', async () => {
+  const scene = instancesUnderTest();
+  const { ask, evict, flush } = scene;
+  const created = await ask(CREATE, keyed('c'));
+  const wish = { ...process(seen(), seen()), isEveryStateWanted: true };
+  const first = await ask(wish, keyed('k'));
+  for (const settle of [async () => undefined, flush, evict, evict]) {
+    await settle();
+    assert.equal((await ask(wish, keyed('k'))).body, first.body);
+    assert.equal(await ask(CREATE, keyed('c')), { ...created, isReplayed: true });
+  }
+  assert.is((await scene.read({ kind: 'readInstance' })).data.cycle_count, 2);
+});
+
+stored('24 h later it still is, a millisecond more and it is done anew', async () => {
+  for (const isEvicted of [false, true]) {
+    const { ask, clock, evict, flush } = instancesUnderTest();
+    await ask(CREATE);
+    await ask(process(seen()), keyed('k'));
+    const settleMs = clock.monotonicMs();
+    await (isEvicted ? evict() : flush());
+    clock.stepWall(DAY_MS - (clock.monotonicMs() - settleMs));
+    assert.ok((await ask(process(seen()), keyed('k'))).isReplayed);
+    clock.stepWall(1);
+    const anew = await ask(process(seen()), keyed('k'));
+    assert.equal([anew.isReplayed, anew.cycles], [false, 1]);
+    assert.ok((await ask(process(seen()), keyed('k'))).isReplayed);
+  }
+});
+
+stored('with another body it is refused, from memory and from the store', async () => {
+  const { ask, refusal, evict } = instancesUnderTest();
+  await ask(CREATE, keyed('c'));
+  await ask(process(seen()), keyed('k'));
+  for (const settle of [async () => undefined, evict]) {
+    await settle();
+    const fault = await refusal(process(seen()), keyed('k', 'g'));
+    assert.equal([fault.code, fault.reason], ['invalid_request', 'idempotency_key_reused']);
+    assert.is((await refusal(CREATE, keyed('c', 'g'))).reason, 'idempotency_key_reused');
+  }
+});
+
+stored('a create’s key and a later call’s key are two', async () => {
+  const { ask, jump } = instancesUnderTest();
+  await ask(CREATE, keyed('k'));
+  jump(1_000);
+  assert.is((await ask(process(seen()), { ...keyed('k'), callId: 4 })).cycles, 1);
+  assert.ok((await ask(CREATE, keyed('k'))).isReplayed);
+});
+
+stored('a throttled answer is not kept', async () => {
+  const { ask, jump } = instancesUnderTest();
+  await ask(CREATE);
+  await ask(process(seen()));
+  assert.is((await ask(process(seen()), keyed('k'))).throttledRetryAfterS, 1);
+  jump(1_000);
+  assert.is((await ask(process(seen()), keyed('k'))).cycles, 1);
+});
+
+stored('one whose key was made just now is found also if its answer has left memory', async () => {
+  const { ask, clock, pass, read } = instancesUnderTest();
+  await ask(CREATE);
+  await pass(19_500);
+  const key = uuidV7(clock.wallMs());
+  const first = await ask(process(seen()), keyed(key));
+  await pass(2_000);
+  const second = await ask(process(seen()), keyed(key));
+  assert.equal([second.isReplayed, second.body], [true, first.body]);
+  assert.is((await read({ kind: 'readInstance' })).data.cycle_count, 1);
+});
+
+const quota = suite('when only a stored answer may be given');
+
+quota('there is one: it is given', async () => {
+  const { ask, evict } = instancesUnderTest();
+  await ask(CREATE);
+  const first = await ask(process(seen()), keyed('k'));
+  await evict();
+  const second = await ask(process(seen()), { ...keyed('k'), isReplayOnly: true });
+  assert.equal([second.body, second.isReplayed], [first.body, true]);
+});
+
+quota('there is none: the quota is exceeded and nothing happens', async () => {
+  const { ask, refusal, read } = instancesUnderTest();
+  await ask(CREATE);
+  const fault = await refusal(process(seen()), { ...keyed('k'), isReplayOnly: true });
+  assert.is(fault.code, 'quota_exceeded');
+  assert.is((await read({ kind: 'readInstance' })).data.cycle_count, 0);
+});
+
+const deleted = suite('when the instance of a keyed create was deleted');
+
+deleted('the create is a conflict for 24 h, wherever its answer was kept', async () => {
+  for (const isFlushed of [false, true]) {
+    for (const isEvicted of [false, true]) {
+      const { ask, refusal, flush, evict } = instancesUnderTest();
+      await ask(CREATE, keyed('c'));
+      if (isFlushed) await flush();
+      await ask({ kind: 'remove' });
+      if (isEvicted) await evict();
+      const fault = await refusal(CREATE, keyed('c'));
+      assert.equal([fault.code, fault.reason], ['conflict', 'deleted']);
+    }
+  }
+});
+
+deleted('after 24 h its id is taken for good, so that the key gets another one', async () => {
+  const { ask, refusal, clock } = instancesUnderTest();
+  await ask(CREATE, keyed('c'));
+  await ask({ kind: 'remove' });
+  clock.stepWall(DAY_MS - 1);
+  assert.is((await refusal(CREATE, keyed('c'))).reason, 'deleted');
+  clock.stepWall(1);
+  assert.is((await refusal(CREATE, keyed('c'))).reason, 'already_exists');
+  const instanceId = 'inst_00000000000000bb';
+  const anew = await ask(CREATE, { ...keyed('c'), instanceId });
+  assert.equal([bodyOf(anew).data.id, anew.isReplayed], [instanceId, false]);
+});
+
+const early = suite('when a keyed create is older than 24 h and its instance lives');
+
+early('its id is taken', async () => {
+  const { ask, refusal, clock, evict } = instancesUnderTest();
+  await ask(CREATE, keyed('c'));
+  await evict();
+  clock.stepWall(START_MS + DAY_MS + 1 - clock.wallMs());
+  assert.is((await refusal(CREATE, keyed('c'))).reason, 'already_exists');
+});
+
+for (const group of [again, stored, quota, deleted, early]) group.run();

@@ -1,0 +1,109 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { instanceFrom } from '#engine/instance-state';
+import { ANSWER_AGE_MS, findAnswer, replayOf } from '#engine/keyed-answers';
+import type { Fault } from '#fault/fault';
+import type { AnswerRow, InstanceStore } from '#storage/instance-store';
+import { memoryInstanceStore } from '#storage/memory/memory-instance-store';
+import { CREATE, callOf, INSTANCE_ID, START_MS } from '#test/engine/instance-fixture';
+import { answerRow, headAt, markerAt } from '#test/storage/instance-rows';
+import { refusalOf } from '#test/support/settled';
+
+/** A UUIDv7 made at a time. */
+function uuidV7(madeAtMs: number): string {
+  const hex = madeAtMs.toString(16).padStart(12, '0');
+  return `${hex.slice(0, 8)}-${hex.slice(8)}-7abc-8def-0123456789ab`;
+}
+
+/** Looks a key up at `START_MS` and says what was found and whether the store was asked. */
+async function lookUp(
+  key: string,
+  answers: AnswerRow[] = [],
+  earlierVersion: number | undefined = undefined,
+) {
+  const asked: [string, string, number][] = [];
+  const store: InstanceStore = {
+    ...memoryInstanceStore(),
+    async findAnswer(id, rowKey, oldestMs) {
+      asked.push([id, rowKey, oldestMs]);
+      return undefined;
+    },
+  };
+  const state = { ...instanceFrom(headAt(1)), unstored: { history: [], drift: [], answers } };
+  const call = callOf(CREATE, { idempotency: { key, fingerprint: 'f' } });
+  const turn = { nowMs: START_MS, earlierVersion };
+  const found = await findAnswer(call, `call:${key}`, state, turn, store);
+  return { found, asked };
+}
+
+const memory = suite('when the answer for a key is in memory');
+
+memory('it is found without asking the store, for 24 h', async () => {
+  const row = answerRow('call:k', START_MS - ANSWER_AGE_MS);
+  assert.equal(await lookUp('k', [row]), { found: row, asked: [] });
+});
+
+memory('a millisecond later it is not found, and the store knows no better', async () => {
+  const row = answerRow('call:k', START_MS - ANSWER_AGE_MS - 1);
+  assert.equal(await lookUp('k', [row]), { found: undefined, asked: [] });
+});
+
+memory('the newest of several is found', async () => {
+  const rows = [answerRow('call:k', 1), answerRow('call:j', 2), answerRow('call:k', START_MS)];
+  assert.is((await lookUp('k', rows)).found, rows[2]);
+});
+
+const store = suite('when it is not in memory');
+
+for (const [text, key, isAsked] of [
+  ['any text is looked up', 'order-17', true],
+  ['an empty-looking key is looked up', ' ', true],
+  ['a UUIDv7 of now is not', uuidV7(START_MS), false],
+  ['nor one in capitals', uuidV7(START_MS).toUpperCase(), false],
+  ['nor one of 9.999 s ago', uuidV7(START_MS - 9_999), false],
+  ['one of 10 s ago is', uuidV7(START_MS - 10_000), true],
+  ['one 4.999 s ahead is not', uuidV7(START_MS + 4_999), false],
+  ['one 5 s ahead is', uuidV7(START_MS + 5_000), true],
+  ['a UUIDv4 is', '0198f3a2-7c11-4abc-8def-0123456789ab', true],
+  ['a UUIDv7 of another variant is', uuidV7(START_MS).replace('-8def', '-cdef'), true],
+  ['a UUIDv7 with something behind it is', `${uuidV7(START_MS)}0`, true],
+] as const) {
+  store(text, async () => {
+    const { asked } = await lookUp(key);
+    const question = [INSTANCE_ID, `call:${key}`, START_MS - ANSWER_AGE_MS];
+    assert.equal(asked, isAsked ? [question] : []);
+  });
+}
+
+store('a fresh UUIDv7 whose call was seen before is looked up', async () => {
+  assert.is((await lookUp(uuidV7(START_MS), [], 3)).asked.length, 1);
+});
+
+store('nothing is looked for that a deleted instance answered, or none', async () => {
+  const rows = memoryInstanceStore();
+  const answers = [answerRow('create:k', START_MS)];
+  await rows.checkpoint(INSTANCE_ID, { head: headAt(1), history: [], drift: [], answers });
+  const call = callOf(CREATE, { idempotency: { key: 'k', fingerprint: 'f' } });
+  const turn = { nowMs: START_MS, earlierVersion: undefined };
+  for (const head of [markerAt(2), undefined]) {
+    assert.is(await findAnswer(call, 'create:k', instanceFrom(head), turn, rows), undefined);
+  }
+});
+
+const replay = suite('when a stored answer is given again');
+
+replay('it has the first one’s body and tag, no cycle, and says so', () => {
+  const { body, etag, fingerprint } = answerRow('call:k', 5);
+  const expected = { body, etag, cycles: 0, throttledRetryAfterS: 0, isReplayed: true };
+  assert.equal(replayOf(answerRow('call:k', 5), fingerprint), expected);
+});
+
+replay('for another request it is refused and names the header', async () => {
+  const fault = (await refusalOf(() => replayOf(answerRow('call:k', 5), 'g'))) as Fault;
+  assert.equal(
+    [fault.code, fault.reason, fault.field],
+    ['invalid_request', 'idempotency_key_reused', 'Idempotency-Key'],
+  );
+});
+
+for (const group of [memory, store, replay]) group.run();

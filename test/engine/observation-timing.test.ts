@@ -1,0 +1,190 @@
+import fc from 'fast-check';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { type IntervalBasis, timingOf } from '#engine/observation-timing';
+
+/** Now, Unix milliseconds. */
+const NOW = 1_768_478_400_000;
+
+/** The same moment on the monotonic clock. */
+const MONOTONIC = 50_000;
+
+/** A basis with an observation `agoMs` ago by both clocks; negative: it lies ahead by the wall clock. */
+function observed(agoMs: number, realAgoMs = agoMs): IntervalBasis {
+  const acceptedMonotonicMs = MONOTONIC - realAgoMs;
+  return { observedAtMs: NOW - agoMs, acceptedMonotonicMs, nowMs: NOW, monotonicMs: MONOTONIC };
+}
+
+const FRESH: IntervalBasis = {
+  observedAtMs: undefined,
+  acceptedMonotonicMs: undefined,
+  nowMs: NOW,
+  monotonicMs: MONOTONIC,
+};
+
+const accepted = (firstMs: number) => ({ kind: 'accepted', firstMs });
+const throttled = (retryAfterS: number) => ({ kind: 'throttled', retryAfterS });
+
+const own = suite('an observation with a timestamp of its own');
+
+for (const [text, callerMs, basis, expected] of [
+  ['as the first of an instance is taken, however old', 0, FRESH, accepted(0)],
+  ['as the first is taken, also ahead of now', NOW + 300_000, FRESH, accepted(NOW + 300_000)],
+  ['1.000 s after the previous one is taken', NOW - 4_000, observed(5_000), accepted(NOW - 4_000)],
+  ['0.999 s after it waits one second', NOW - 4_001, observed(5_000), throttled(1)],
+  ['at the same time as it waits one second', NOW - 5_000, observed(5_000), throttled(1)],
+  ['1 ms before it waits two', NOW - 5_001, observed(5_000), throttled(2)],
+  [
+    'an hour before it waits an hour and a second',
+    NOW - 3_605_000,
+    observed(5_000),
+    throttled(3_601),
+  ],
+  ['is measured by its own time, not by now', NOW + 1_000, observed(0), accepted(NOW + 1_000)],
+  ['is not moved by a second that really passed', NOW - 5_500, observed(5_000), throttled(2)],
+] as const) {
+  own(text, () => assert.equal(timingOf(callerMs, 1, basis), expected));
+}
+
+const stamped = suite('an observation without a timestamp');
+
+for (const [text, basis, expected] of [
+  ['is of now', FRESH, accepted(NOW)],
+  ['is of now, long after the previous one', observed(60_000), accepted(NOW)],
+  ['exactly 1.000 s after it is of now', observed(1_000), accepted(NOW)],
+  ['0.999 s after it waits one second', observed(999), throttled(1)],
+  ['right after it waits one second', observed(0), throttled(1)],
+  // Decision 33: the wall clock stands before the previous observation.
+  [
+    'follows it by 1 s when the clock stepped back',
+    observed(-60_000, 1_000),
+    accepted(NOW + 61_000),
+  ],
+  ['waits when the clock stepped back but no second passed', observed(-500, 999), throttled(2)],
+  ['waits as long as the clock says, if that is longer', observed(-60_000, 0), throttled(61)],
+  [
+    'follows it when the clock is slow, not only when it is behind',
+    observed(200, 1_000),
+    accepted(NOW + 800),
+  ],
+] as const) {
+  stamped(text, () => assert.equal(timingOf(undefined, 1, basis), expected));
+}
+
+stamped('in a new owner’s hands is not throttled by what it does not know', () => {
+  const basis = { ...observed(-5_000), acceptedMonotonicMs: undefined };
+  assert.equal(timingOf(undefined, 1, basis), accepted(NOW + 6_000));
+});
+
+const batch = suite('a batch without timestamps');
+
+for (const [text, count, basis, expected] of [
+  ['ends now', 5, FRESH, accepted(NOW - 4_000)],
+  ['ends now where there is room', 5, observed(5_000), accepted(NOW - 4_000)],
+  [
+    'starts 1 s after the previous one where there is none',
+    5,
+    observed(3_000),
+    accepted(NOW - 2_000),
+  ],
+  ['is taken from 1.000 s on', 100, observed(1_000), accepted(NOW)],
+  ['is throttled as a whole before', 100, observed(999), throttled(1)],
+  ['of one is like a single one', 1, observed(5_000), accepted(NOW)],
+  [
+    'follows by 1 s when the clock stepped back',
+    3,
+    observed(-10_000, 1_500),
+    accepted(NOW + 11_000),
+  ],
+] as const) {
+  batch(text, () => assert.equal(timingOf(undefined, count, basis), expected));
+}
+
+const timed = suite('a batch with timestamps');
+
+timed('is gated by its first one alone', () => {
+  assert.equal(timingOf(NOW - 4_000, 9, observed(5_000)), accepted(NOW - 4_000));
+  assert.equal(timingOf(NOW - 4_001, 9, observed(5_000)), throttled(1));
+});
+
+const always = suite('whatever comes when');
+
+const basis: fc.Arbitrary<IntervalBasis> = fc.record({
+  observedAtMs: fc.option(fc.integer({ min: NOW - 10_000, max: NOW + 10_000 }), { nil: undefined }),
+  acceptedMonotonicMs: fc.option(fc.integer({ min: MONOTONIC - 5_000, max: MONOTONIC }), {
+    nil: undefined,
+  }),
+  nowMs: fc.integer({ min: NOW - 5_000, max: NOW + 5_000 }),
+  monotonicMs: fc.constant(MONOTONIC),
+});
+const callerMs = fc.option(fc.integer({ min: NOW - 12_000, max: NOW + 12_000 }), {
+  nil: undefined,
+});
+const count = fc.integer({ min: 1, max: 100 });
+
+always(
+  'what is accepted is at least 1 s after the previous one, the caller’s time untouched',
+  () => {
+    fc.assert(
+      fc.property(callerMs, count, basis, (caller, n, known) => {
+        const timing = timingOf(caller, n, known);
+        if (timing.kind === 'throttled') return;
+        if (caller !== undefined) assert.is(timing.firstMs, caller);
+        if (known.observedAtMs !== undefined) {
+          assert.ok(timing.firstMs >= known.observedAtMs + 1_000);
+        }
+      }),
+      { numRuns: 1_000 },
+    );
+  },
+);
+
+always('waiting as long as told is enough, and a second less is not', () => {
+  const seconds = fc.integer({ min: -12, max: 12 }).map((s) => NOW + s * 1_000);
+  fc.assert(
+    fc.property(fc.oneof(callerMs, seconds), basis, (caller, known) => {
+      const timing = timingOf(caller, 1, known);
+      if (timing.kind === 'accepted') return;
+      assert.ok(Number.isInteger(timing.retryAfterS) && timing.retryAfterS >= 1);
+      const later = (s: number) =>
+        timingOf(caller === undefined ? undefined : caller + s * 1_000, 1, {
+          ...known,
+          nowMs: known.nowMs + s * 1_000,
+          monotonicMs: known.monotonicMs + s * 1_000,
+        });
+      assert.is(later(timing.retryAfterS).kind, 'accepted');
+      // Without a timestamp one second of the engine's own is always enough (decision 33).
+      if (caller !== undefined) assert.is(later(timing.retryAfterS - 1).kind, 'throttled');
+    }),
+    { numRuns: 1_000 },
+  );
+});
+
+always(
+  'no clock freezes an instance: a second after the last one an unstamped one is taken',
+  () => {
+    fc.assert(
+      fc.property(basis, count, (known, n) => {
+        const monotonicMs = (known.acceptedMonotonicMs ?? MONOTONIC) + 1_000;
+        assert.is(timingOf(undefined, n, { ...known, monotonicMs }).kind, 'accepted');
+      }),
+      { numRuns: 1_000 },
+    );
+  },
+);
+
+always('a batch never reaches further ahead than its spacing makes it', () => {
+  fc.assert(
+    fc.property(count, basis, (n, known) => {
+      const timing = timingOf(undefined, n, known);
+      if (timing.kind === 'throttled') return;
+      const lastMs = timing.firstMs + (n - 1) * 1_000;
+      const earliestMs = (known.observedAtMs ?? Number.NEGATIVE_INFINITY) + 1_000;
+      assert.ok(lastMs >= known.nowMs, 'it ends now or later');
+      assert.ok(lastMs === known.nowMs || timing.firstMs === earliestMs, 'later only without room');
+    }),
+    { numRuns: 1_000 },
+  );
+});
+
+for (const group of [own, stamped, batch, timed, always]) group.run();

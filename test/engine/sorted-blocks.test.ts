@@ -1,0 +1,95 @@
+import fc from 'fast-check';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { SortedBlocks } from '#engine/sorted-blocks';
+
+/** Entries in the large sequence. */
+const MANY = 200_000;
+
+const ascending = (a: number, b: number) => a - b;
+
+const beside = suite('beside a plain sorted array');
+
+beside('every page is the same after any inserts and removals', () => {
+  const change = fc.record({ isInsert: fc.boolean(), entry: fc.integer({ min: 0, max: 60 }) });
+  const fill = fc.uniqueArray(fc.integer({ min: 0, max: 60 }));
+  fc.assert(
+    fc.property(fill, fc.array(change, { maxLength: 80 }), (filled, changes) => {
+      const blocks = new SortedBlocks<number>(ascending);
+      blocks.fill(filled);
+      const plain = new Set(filled);
+      for (const { isInsert, entry } of changes) {
+        if (!isInsert) blocks.remove(entry);
+        else if (!plain.has(entry)) blocks.insert(entry);
+        if (isInsert) plain.add(entry);
+        else plain.delete(entry);
+      }
+      assertSame(blocks, plain);
+    }),
+    { numRuns: 300 },
+  );
+});
+
+beside('it is the same over many blocks', () => {
+  const blocks = new SortedBlocks<number>(ascending);
+  const plain = new Set<number>();
+  for (const entry of scattered(5_000)) {
+    blocks.insert(entry);
+    plain.add(entry);
+  }
+  assertSame(blocks, plain);
+  for (const entry of scattered(5_000).filter((one) => one % 3 !== 0)) {
+    blocks.remove(entry);
+    plain.delete(entry);
+  }
+  assertSame(blocks, plain);
+  for (const entry of [...plain]) blocks.remove(entry);
+  assert.equal(blocks.slice(0, 10), []);
+  blocks.insert(7);
+  assert.equal(blocks.slice(0, 10), [7]);
+});
+
+beside('removing what is not there changes nothing', () => {
+  const blocks = new SortedBlocks<number>(ascending);
+  blocks.remove(1);
+  blocks.fill([1, 3]);
+  for (const entry of [0, 2, 4]) blocks.remove(entry);
+  assert.equal(blocks.slice(0, 10), [1, 3]);
+});
+
+const large = suite('with 200,000 entries');
+
+// Counting comparisons says what a clock on a busy machine cannot.
+large('an insert compares with few of them, in whatever order they come', () => {
+  for (const entries of [scattered(MANY), rising(MANY), rising(MANY).reverse()]) {
+    let comparisons = 0;
+    const blocks = new SortedBlocks<number>((a, b) => {
+      comparisons += 1;
+      return a - b;
+    });
+    for (const entry of entries) blocks.insert(entry);
+    assert.ok(comparisons < MANY * 2 * Math.log2(MANY), `${comparisons} comparisons`);
+    assert.equal(blocks.slice(MANY / 2, 3), [MANY / 2, MANY / 2 + 1, MANY / 2 + 2]);
+    assert.equal(blocks.slice(MANY - 1, 5), [MANY - 1]);
+  }
+});
+
+function assertSame(blocks: SortedBlocks<number>, plain: ReadonlySet<number>): void {
+  const sorted = [...plain].sort(ascending);
+  assert.equal(blocks.slice(0, sorted.length + 1), sorted);
+  for (const offset of [0, 1, 255, 256, 257, 512, 513, sorted.length - 1, sorted.length]) {
+    if (offset < 0) continue;
+    assert.equal(blocks.slice(offset, 100), sorted.slice(offset, offset + 100));
+  }
+}
+
+function rising(count: number): number[] {
+  return Array.from({ length: count }, (_, index) => index);
+}
+
+/** 0 to count − 1, far apart from one to the next: 7,919 is prime and divides no count used here. */
+function scattered(count: number): number[] {
+  return rising(count).map((index) => (index * 7_919) % count);
+}
+
+for (const group of [beside, large]) group.run();

@@ -1,0 +1,154 @@
+import { once } from 'node:events';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { type Answer, admin, newCaller, send } from '#test/support/caller';
+import {
+  assertRefused,
+  createInstance,
+  limitOf,
+  newDocumentedCaller,
+  observationAt,
+} from '#test/support/scene';
+import { startProcesses } from '#test/support/service';
+
+/** How long the edge may take to say that it is not sure; the limiter has 100 ms (architecture 4). */
+const PROMPT_MS = 2_000;
+
+const service = await startProcesses();
+const LIMITS = { requestsPerMinute: 1_000, cyclesPerMonth: 50 };
+const account = () => newDocumentedCaller(service, LIMITS);
+const nowS = () => Date.now() / 1_000;
+
+function signal(name: string, what: 'SIGSTOP' | 'SIGCONT' | 'SIGKILL'): void {
+  const child = service.processes.get(name);
+  if (child === undefined) throw new Error(`there is no process ${name}`);
+  child.kill(what);
+}
+
+async function exitOf(name: string): Promise<void> {
+  const child = service.processes.get(name);
+  if (child?.exitCode === null && child.signalCode === null) await once(child, 'exit');
+}
+
+/** Asserts the numbers of a counted call that used `cycles`. */
+function assertNext(answer: Answer, previous: Answer, cycles: number): void {
+  assert.is(limitOf(answer, 'limit'), limitOf(previous, 'limit'));
+  assert.is(limitOf(answer, 'reset'), limitOf(previous, 'reset'));
+  assert.is(limitOf(answer, 'remaining'), limitOf(previous, 'remaining') - 1);
+  assert.is(limitOf(answer, 'monthly'), limitOf(previous, 'monthly') - cycles);
+}
+
+const limiter = suite('while the limiter does not answer');
+
+limiter('a call is 503 in time, with the last known numbers and remaining 0', async () => {
+  const someone = await account();
+  const before = await someone.send('GET', '/personas');
+  const stranger = await newCaller(service);
+  signal('limiter', 'SIGSTOP');
+  const startedMs = performance.now();
+  const answer = await someone.send('GET', '/personas');
+  const unknown = await stranger.send('GET', '/personas');
+  const tookMs = performance.now() - startedMs;
+  signal('limiter', 'SIGCONT');
+  assert.ok(tookMs < PROMPT_MS, `took ${tookMs} ms`);
+  assert.is(answer.status, 503);
+  assert.is(answer.body.details.reason, 'limiter_unavailable');
+  assert.is(answer.headers.get('retry-after'), '2');
+  assert.is(limitOf(answer, 'limit'), limitOf(before, 'limit'));
+  assert.is(limitOf(answer, 'remaining'), 0);
+  assert.is(limitOf(answer, 'monthly'), 50);
+  assert.ok(Math.abs(limitOf(answer, 'reset') - nowS() - 2) < 2);
+  assert.equal([limitOf(unknown, 'limit'), limitOf(unknown, 'monthly')], [0, 0]);
+  assert.is(unknown.headers.get('ratelimit'), null);
+});
+
+limiter('and then does again, calls are 200', async () => {
+  const someone = await account();
+  const deadlineMs = performance.now() + 5_000;
+  while ((await someone.send('GET', '/personas')).status !== 200) {
+    assert.ok(performance.now() < deadlineMs, 'the limiter is not found again');
+  }
+});
+
+const engine = suite('when the engine dies');
+
+engine('with a call in its hands, the call is 503 and its cycle counts as used, once', async () => {
+  const someone = await account();
+  const id = await createInstance(someone);
+  const before = await someone.send('GET', '/personas');
+  signal('engine', 'SIGSTOP');
+  const sent = { json: observationAt(0), headers: { 'idempotency-key': 'in its hands' } };
+  const pending = someone.send('POST', `/instances/${id}/process`, sent);
+  const usage = `/accounts/${someone.accountId}/usage`;
+  while ((await admin(service, 'GET', usage)).cycles_reserved === 0);
+  // One more call through the edge: by then the first one has left it.
+  await someone.send('GET', '/personas');
+  signal('engine', 'SIGKILL');
+  const answer = await pending;
+  assert.is(answer.status, 503, answer.text);
+  assert.is(answer.headers.get('retry-after'), '1');
+  assert.is(limitOf(answer, 'limit'), 1_000);
+  assert.is(limitOf(answer, 'monthly'), limitOf(before, 'monthly') - 1);
+  const retried = await someone.send('POST', `/instances/${id}/process`, sent);
+  assert.is(retried.status, 503);
+  assert.is(limitOf(retried, 'monthly'), limitOf(answer, 'monthly'), 'the same reservation');
+});
+
+engine('calls after that are 503 at once and their cycles are given back', async () => {
+  const someone = await account();
+  const before = await someone.send('GET', '/personas');
+  const unknown = '/instances/inst_0123456789abcdef';
+  let previous = before;
+  for (const [method, path, json] of [
+    ['POST', `${unknown}/process`, observationAt(0)],
+    ['POST', '/instances', { name: 'x' }],
+    ['GET', unknown, undefined],
+    ['GET', '/instances', undefined],
+  ] as const) {
+    const startedMs = performance.now();
+    const headers = { 'x-request-id': 'engine-is-gone' };
+    const answer = await someone.send(method, path, { ...(json && { json }), headers });
+    assert.ok(performance.now() - startedMs < PROMPT_MS, `${path} took too long`);
+    const details = { reason: 'engine_unavailable', request_id: 'engine-is-gone' };
+    assertRefused(answer, 503, 'service_unavailable', details);
+    assert.is(answer.headers.get('retry-after'), '1');
+    assertNext(answer, previous, 0);
+    previous = answer;
+  }
+});
+
+engine('whatever needs no engine is 200', async () => {
+  const someone = await account();
+  for (const path of ['/personas', '/personas/persona_leader', '/test/questions']) {
+    assert.is((await someone.send('GET', path)).status, 200);
+  }
+});
+
+const dead = suite('when the limiter is gone');
+
+dead('everything is 503 in time, whatever it was: it fails closed', async () => {
+  const someone = await account();
+  const before = await someone.send('GET', '/personas');
+  signal('limiter', 'SIGKILL');
+  await exitOf('limiter');
+  for (const path of ['/personas', '/instances', '/nowhere', '/instances?limit=x']) {
+    const startedMs = performance.now();
+    const headers = { 'x-request-id': 'limiter-is-gone' };
+    const answer = await someone.send('GET', path, { headers });
+    assert.ok(performance.now() - startedMs < PROMPT_MS, `${path} took too long`);
+    const details = { reason: 'limiter_unavailable', request_id: 'limiter-is-gone' };
+    assertRefused(answer, 503, 'service_unavailable', details);
+    assert.is(answer.headers.get('retry-after'), '2');
+    assert.is(limitOf(answer, 'limit'), limitOf(before, 'limit'));
+    assert.is(limitOf(answer, 'remaining'), 0);
+    assert.is(limitOf(answer, 'monthly'), limitOf(before, 'monthly'));
+  }
+});
+
+dead('whoever has no key is 401 as ever', async () => {
+  assertRefused(await send(service, 'GET', '/personas'), 401, 'unauthorized');
+});
+
+dead.after(async () => service[Symbol.asyncDispose]());
+
+for (const each of [limiter, engine, dead]) each.run();

@@ -1,0 +1,131 @@
+import fc from 'fast-check';
+import { suite, type Test } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { ListingRow, ListingStore } from '#storage/listing-store';
+
+type Open = () => Promise<ListingStore>;
+type Change = { readonly kind: 'put' | 'remove'; readonly id: string; readonly version: number };
+
+/** Orders tried for each set of changes; an adapter with a network between may ask for fewer. */
+const RUNS = 200;
+
+/**
+ * The promises of the ListingStore port as suites to be run, for every adapter. `open` gives an
+ * empty store.
+ */
+export function listingStoreContract(name: string, open: Open, runs = RUNS): Test[] {
+  return [listingOf(name, open), orderOf(name, open, runs)];
+}
+
+function listingOf(name: string, open: Open): Test {
+  const listing = suite(`a listing in ${name}`);
+
+  listing('of an account without instances is empty', async () => {
+    assert.equal(await (await open()).load('a'), []);
+  });
+
+  listing('has every row with every field', async () => {
+    const store = await open();
+    const rows = [rowOf('inst_1', 1), rowOf('inst_2', 4)];
+    for (const row of rows) await store.put('a', row);
+    assert.equal(sorted(await store.load('a')), rows);
+  });
+
+  listing('of one account is not that of another', async () => {
+    const store = await open();
+    await store.put('a', rowOf('inst_1', 1));
+    await store.put('b', rowOf('inst_1', 2));
+    await store.remove('b', 'inst_1', 3);
+    assert.equal(await store.load('a'), [rowOf('inst_1', 1)]);
+    assert.equal(await store.load('b'), []);
+  });
+
+  listing('has one row for an instance, that of the highest version', async () => {
+    const store = await open();
+    for (const version of [2, 5, 3, 5]) await store.put('a', rowOf('inst_1', version));
+    assert.equal(await store.load('a'), [rowOf('inst_1', 5)]);
+  });
+
+  listing('has no row that was removed, also when the put comes late', async () => {
+    const store = await open();
+    await store.remove('a', 'inst_1', 5);
+    for (const version of [1, 4]) await store.put('a', rowOf('inst_1', version));
+    await store.remove('a', 'inst_1', 5);
+    assert.equal(await store.load('a'), []);
+  });
+
+  listing('keeps a row that is newer than a late removal', async () => {
+    const store = await open();
+    await store.put('a', rowOf('inst_1', 5));
+    await store.remove('a', 'inst_1', 4);
+    assert.equal(await store.load('a'), [rowOf('inst_1', 5)]);
+  });
+
+  listing('is a copy: a list that was loaded may be changed', async () => {
+    const store = await open();
+    await store.put('a', rowOf('inst_1', 1));
+    (await store.load('a')).pop();
+    assert.is((await store.load('a')).length, 1);
+  });
+
+  return listing;
+}
+
+function orderOf(name: string, open: Open, numRuns: number): Test {
+  const order = suite(`changes of a listing in ${name}`);
+
+  order('come to the same in any order and any number of times', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.gen(), async (gen) => {
+        const changes = gen(arbitraryChanges);
+        const times = gen(() => fc.array(fc.integer({ min: 0, max: changes.length - 1 })));
+        const again = times.map((index) => changes[index]).filter((one) => one !== undefined);
+        const all = [...changes, ...again];
+        const shuffled = gen(() => fc.shuffledSubarray(all, { minLength: all.length }));
+        assert.equal(await loadedAfter(shuffled), expectedAfter(changes));
+      }),
+      { numRuns },
+    );
+  });
+
+  async function loadedAfter(changes: readonly Change[]): Promise<ListingRow[]> {
+    const store = await open();
+    for (const { kind, id, version } of changes) {
+      if (kind === 'put') await store.put('a', rowOf(id, version));
+      else await store.remove('a', id, version);
+    }
+    return sorted(await store.load('a'));
+  }
+
+  return order;
+}
+
+/** Changes of a few instances; an instance has one change per version. */
+function arbitraryChanges(): fc.Arbitrary<Change[]> {
+  const change = fc.record({
+    kind: fc.constantFrom('put' as const, 'remove' as const),
+    id: fc.constantFrom('inst_1', 'inst_2', 'inst_3'),
+    version: fc.integer({ min: 1, max: 6 }),
+  });
+  const selector = ({ id, version }: Change) => `${id} ${version}`;
+  return fc.uniqueArray(change, { selector, minLength: 1, maxLength: 12 });
+}
+
+/** What the highest version of every instance says. */
+function expectedAfter(changes: readonly Change[]): ListingRow[] {
+  const last = new Map<string, Change>();
+  for (const change of changes) {
+    if (change.version > (last.get(change.id)?.version ?? 0)) last.set(change.id, change);
+  }
+  const kept = [...last.values()].filter(({ kind }) => kind === 'put');
+  return sorted(kept.map(({ id, version }) => rowOf(id, version)));
+}
+
+function rowOf(instanceId: string, version: number): ListingRow {
+  const texts = { name: `name ${version}`, description: `in "quotes" ${version}` };
+  return { instanceId, version, ...texts, createdAtMs: 1_768_478_400_000 };
+}
+
+function sorted(rows: readonly ListingRow[]): ListingRow[] {
+  return rows.toSorted((a, b) => (a.instanceId < b.instanceId ? -1 : 1));
+}

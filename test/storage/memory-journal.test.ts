@@ -1,0 +1,16 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { memoryJournal } from '#storage/memory/memory-journal';
+import { journalContract } from '#test/storage/journal-contract';
+
+const contract = journalContract('memory', async () => memoryJournal());
+
+const memory = suite('a journal in memory');
+
+memory('is as durable as it will get at once, so that nobody waits', () => {
+  const record = { actorId: 'inst_1', version: 1, operation: undefined };
+  assert.is(memoryJournal().append([record]), undefined);
+});
+
+for (const suite of contract) suite.run();
+memory.run();

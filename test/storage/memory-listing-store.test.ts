@@ -1,0 +1,6 @@
+import { memoryListingStore } from '#storage/memory/memory-listing-store';
+import { listingStoreContract } from '#test/storage/listing-store-contract';
+
+const contract = listingStoreContract('memory', async () => memoryListingStore());
+
+for (const suite of contract) suite.run();

@@ -1,0 +1,65 @@
+import { composeEdge } from '#edge/compose';
+import { composeEngine } from '#engine/compose';
+import { serveAdmin } from '#limiter/admin-server';
+import { composeLimiter } from '#limiter/compose';
+import { createLogger } from '#platform/logger';
+import { createMetrics } from '#platform/metrics';
+import { systemRandomness } from '#platform/randomness';
+import { memoryAccountStore } from '#storage/memory/memory-account-store';
+import { memoryInstanceStore } from '#storage/memory/memory-instance-store';
+import { memoryJournal } from '#storage/memory/memory-journal';
+import { memoryListingStore } from '#storage/memory/memory-listing-store';
+import { ManualClock } from '#test/support/manual-clock';
+import type { Service } from '#test/support/service';
+
+/** The least that an operator may configure; two minutes make an instance leave memory. */
+const ACTORS = { idleAgeMs: 120_000, memoryBytesMax: 64 * 1_024 * 1_024 };
+
+/** A service whose time passes only when the test says so. */
+export type ClockedService = {
+  readonly service: Service;
+  readonly clock: ManualClock;
+};
+
+/**
+ * The standalone composition in the test's own process, on a clock of its own and behind real
+ * HTTP: for what takes minutes, days or a month.
+ */
+export async function startClocked(nowMs: number): Promise<ClockedService> {
+  await using opening = new AsyncDisposableStack();
+  const clock = new ManualClock(nowMs);
+  const ports = {
+    clock,
+    randomness: systemRandomness,
+    metrics: createMetrics(),
+    logger: createLogger('silent', 'test'),
+    onBug: (error: unknown) => {
+      throw error;
+    },
+  };
+  const accounts = memoryAccountStore();
+  const limiter = opening.use(
+    composeLimiter(ACTORS, { ...ports, accounts, journal: memoryJournal() }),
+  );
+  const stores = { instances: memoryInstanceStore(), listings: memoryListingStore() };
+  const engine = opening.use(
+    await composeEngine(ACTORS, { ...ports, ...stores, journal: memoryJournal() }),
+  );
+  const listen = { host: '127.0.0.1', port: 0 };
+  const admin = opening.use(await serveAdmin(listen, { ...ports, admin: limiter.admin }));
+  const config = { ...listen, isDocumented: false, clusterSecret: 'a test', trustedProxies: [] };
+  const edge = opening.use(
+    await composeEdge(config, { ...ports, engine, limiter: limiter.client }),
+  );
+  const opened = opening.move();
+  const service: Service = {
+    origin: edge.address,
+    api: `${edge.address}/v1`,
+    metricsUrl: '',
+    adminUrl: admin.address,
+    processes: new Map(),
+    log: () => '',
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  };
+  return { service, clock };
+}

@@ -1,0 +1,13 @@
+import type { Service } from '#test/support/service';
+
+/** A scrape of the process that faces the callers: the value of every series by its full name. */
+export async function metricValues(service: Service): Promise<ReadonlyMap<string, number>> {
+  const text = await (await fetch(service.metricsUrl)).text();
+  const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+  return new Map(
+    lines.map((line) => {
+      const end = line.lastIndexOf(' ');
+      return [line.slice(0, end), Number(line.slice(end + 1))];
+    }),
+  );
+}
