@@ -1,6 +1,12 @@
+import { isIP } from 'node:net';
 import { z } from 'zod';
 
-const port = z.coerce.number().int().min(0).max(65_535);
+/** Digits only: an empty variable must not mean 0. */
+const whole = z
+  .string()
+  .regex(/^\d{1,9}$/, 'must be a whole number')
+  .transform(Number);
+const port = whole.pipe(z.number().max(65_535));
 const address = z.string().regex(/^[A-Za-z0-9.:[\]-]+:\d{1,5}$/, 'must be host:port');
 const flag = z.enum(['true', 'false']).transform((text) => text === 'true');
 
@@ -47,6 +53,10 @@ const VARIABLES = {
   SERVICE_LIMITER_ADDRESS: address
     .default('127.0.0.1:8200')
     .describe('Where an edge process finds the limiter.'),
+  SERVICE_LIMITER_TIMEOUT_MS: whole
+    .pipe(z.number().min(10).max(5_000))
+    .default(100)
+    .describe('Milliseconds an edge waits for the limiter before it fails closed.'),
   SERVICE_CLUSTER_SECRET: z
     .string()
     .min(16)
@@ -56,17 +66,14 @@ const VARIABLES = {
     .string()
     .default('')
     .transform((text) => text.split(',').filter((cidr) => cidr !== ''))
+    .refine((cidrs) => cidrs.every(isNetwork), 'must be addresses or CIDRs')
     .describe('Comma-separated CIDRs whose X-Forwarded-For is believed. None if empty.'),
-  SERVICE_ACTOR_IDLE_S: z.coerce
-    .number()
-    .int()
-    .min(30)
+  SERVICE_ACTOR_IDLE_S: whole
+    .pipe(z.number().min(30))
     .default(900)
     .describe('Seconds after which an unused actor leaves memory.'),
-  SERVICE_ACTOR_MEMORY_MIB: z.coerce
-    .number()
-    .int()
-    .min(1)
+  SERVICE_ACTOR_MEMORY_MIB: whole
+    .pipe(z.number().min(1))
     .default(1_024)
     .describe('MiB that idle actors of one kind may hold; the least recently used leave first.'),
 } as const;
@@ -110,4 +117,12 @@ export function describeVariables(): Variable[] {
     const fallback = result.success && result.data !== undefined ? String(result.data) : '';
     return { name, fallback, meaning: schema.description ?? '' };
   });
+}
+
+function isNetwork(cidr: string): boolean {
+  const [address = '', prefix] = cidr.split('/');
+  const version = isIP(address);
+  const bits = version === 4 ? 32 : 128;
+  if (prefix === undefined) return version !== 0;
+  return version !== 0 && /^[1-9]\d{0,2}$/.test(prefix) && Number(prefix) <= bits;
 }

@@ -38,5 +38,5 @@ async function run(part: string, rest: readonly string[]): Promise<number> {
 }
 
 function isPart(name: string): name is keyof typeof PARTS {
-  return name in PARTS;
+  return Object.hasOwn(PARTS, name);
 }

@@ -17,13 +17,14 @@ const LAYERS: Record<string, readonly string[]> = {
   edge: ['wire', 'accounts', 'identity'],
   ctl: ['limiter'],
   process: ['edge', 'engine', 'limiter', 'wire', 'runtime', 'accounts', 'storage'],
+  apidoc: ['process', 'edge', 'engine', 'limiter', 'accounts', 'identity'],
 };
 const PURE = /^services\/(identity|accounts|fault)\//;
 const EVERYWHERE = ['platform', 'fault'];
 
 /** The one executable and the one reader of the environment stand above the layers. */
 const ROOT_FILES = ['services/main.ts', 'services/config.ts'];
-const ROOT_IMPORTERS = /^services\/(process\/|main\.ts)/;
+const ROOT_IMPORTERS = /^services\/(process\/|apidoc\/|main\.ts)/;
 
 /** The one place in which a vendor's name may be spoken. */
 const VENDORS: Record<string, RegExp> = {

@@ -46,7 +46,15 @@ export function buildApp(config: AppConfig, ports: EdgePorts): FastifyInstance {
   const reply = new Reply(clock, metrics, logger);
   const admission = new Admission(ports.limiter, clock, metrics);
   const engine = new EngineCalls(ports.engine, clock, ports.randomness, config.clusterSecret);
-  const served: ServePorts = { admission, engine, callIds: new CallIds(), clock, reply };
+  const inFlight = { calls: 0 };
+  const served: ServePorts = {
+    admission,
+    engine,
+    callIds: new CallIds(),
+    clock,
+    reply,
+    inFlight,
+  };
   const broken = brokenHttp(clock);
   const app = Fastify({
     ...HTTP_LIMITS,
@@ -62,7 +70,10 @@ export function buildApp(config: AppConfig, ports: EdgePorts): FastifyInstance {
     'onRequest',
     gate({ clock, reply, isClosing: () => isClosing, activeRequests: () => reply.activeRequests }),
   );
-  ports.metrics.beforeScrape(() => metrics.active(reply.activeRequests));
+  ports.metrics.beforeScrape(() => {
+    metrics.active(reply.activeRequests);
+    metrics.inflight(inFlight.calls);
+  });
   app.addHook('preClose', (done) => {
     isClosing = true;
     drain();

@@ -1,6 +1,6 @@
 import { STATUS_CODES } from 'node:http';
 import { type Headers, unknownHeaders } from '#edge/limit-headers';
-import { FAULTS, type Fault } from '#fault/fault';
+import type { Fault } from '#fault/fault';
 
 /** Seconds to wait where a 503 says nothing else: it was refused before anything happened. */
 const RETRY_AFTER_S = 1;
@@ -41,7 +41,7 @@ function detailsOf(fault: Fault, requestId: string) {
     ...(reason === undefined ? {} : { reason }),
     ...(mode === undefined ? {} : { mode }),
     ...(fault.code === 'rate_limited' ? { alias: 'rate_limit_exceeded' } : {}),
-    ...(FAULTS[fault.code].http >= 500 ? { request_id: requestId } : {}),
+    ...(fault.httpStatus >= 500 ? { request_id: requestId } : {}),
   };
   return Object.keys(details).length === 0 ? {} : { details };
 }

@@ -14,8 +14,8 @@ export const HTTP_LIMITS = {
   keepAliveTimeout: 72_000,
   requestTimeout: 10_000,
   /**
-   * A connection on which nothing moves, longer than any call takes: who does not read its answer,
-   * and idle ones that Node's own check has lost sight of (of 5,000 at once, some hundred).
+   * How long nothing may move on a connection that has a request: longer than any call takes. Whoever
+   * does not read its answers would otherwise hold them here for ever.
    */
   connectionTimeout: 15_000,
   routerOptions: { caseSensitive: true, ignoreTrailingSlash: false, maxParamLength: 200 },

@@ -18,6 +18,8 @@ export type ServePorts = {
   readonly callIds: CallIds;
   readonly clock: Clock;
   readonly reply: Reply;
+  /** How many calls are admitted and not answered. */
+  readonly inFlight: { calls: number };
 };
 
 type Served = Extract<RequestPlan, { kind: 'task' }>;
@@ -56,6 +58,7 @@ export async function serve(
     ports.reply.refuse(request, reply, operation, plan.fault, admitted.headers);
     return;
   }
+  ports.inFlight.calls += 1;
   try {
     const answered = await perform(plan, call, request, ports, false);
     const headers =
@@ -70,6 +73,8 @@ export async function serve(
       ? await ports.admission.settle(call, 0, admitted.headers)
       : admitted.headers;
     ports.reply.refuse(request, reply, operation, fault, headers);
+  } finally {
+    ports.inFlight.calls -= 1;
   }
 }
 

@@ -14,6 +14,7 @@ import type {
 } from '#engine/instance-operation';
 import { headOf, type InstanceState, ownModelOf, unstoredOf } from '#engine/instance-state';
 import { affectedModesJson, deviationJson } from '#engine/report-json';
+import type { StepTimer } from '#engine/step-timer';
 import { advance } from '#identity/advance';
 import { newReport, type Report, readReport } from '#identity/report';
 import {
@@ -43,8 +44,9 @@ export function applyOperation(
   state: InstanceState,
   operation: InstanceOperation,
   version: number,
+  steps: StepTimer,
 ): void {
-  const answer = answerOf(instanceId, state, operation, version);
+  const answer = answerOf(instanceId, state, operation, version, steps);
   state.answer = answer;
   const { answerKey, atMs } = operation;
   if (answerKey === undefined) return;
@@ -58,6 +60,7 @@ function answerOf(
   state: InstanceState,
   operation: InstanceOperation,
   version: number,
+  steps: StepTimer,
 ): EngineAnswer {
   const { change, atMs } = operation;
   switch (change.kind) {
@@ -75,7 +78,7 @@ function answerOf(
       return removedAnswer(instanceId);
     case 'observed':
       state.acceptedMonotonicMs = operation.monotonicMs;
-      return observe(instanceId, state, change, atMs, version);
+      return observe(instanceId, state, change, atMs, version, steps);
     case 'reset':
       reset(state, change, atMs, version);
       return resetAnswer(instanceId, headOf(state), change.mode);
@@ -136,6 +139,7 @@ function observe(
   { observations, isBatch, isEveryStateWanted }: Of<'observed'>,
   atMs: number,
   version: number,
+  steps: StepTimer,
 ): EngineAnswer {
   const head = headOf(state);
   const model = ownModelOf(state);
@@ -143,8 +147,10 @@ function observe(
   let { observedAtMs, historyCount, driftCount } = head;
   for (const observation of observations) {
     const { timestampMs } = observation;
+    const startedMs = steps.start();
     advance(model, observation, (timestampMs - (observedAtMs ?? head.originMs)) / 1_000, model);
     readReport(model, report);
+    steps.stop(startedMs);
     observedAtMs = timestampMs;
     historyCount += 1;
     record(state, observation, historyCount, head.generation);

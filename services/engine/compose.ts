@@ -45,7 +45,7 @@ export async function composeEngine(
   const kind = new InstanceKind({
     store: ports.instances,
     directory,
-    metrics: engineMetrics(ports.metrics),
+    metrics: engineMetrics(ports.metrics, clock),
   });
   const instances = opening.use(new ActorHost(kind, config, portsOf('instance')));
   const modelOf: ModelOf = async (id) =>

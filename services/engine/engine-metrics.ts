@@ -1,15 +1,20 @@
+import { StepTimer } from '#engine/step-timer';
+import type { Clock } from '#platform/clock';
 import type { Metrics } from '#platform/metrics';
 import type { DriftRow } from '#storage/instance-store';
 
 /** What the engine reports of the identities it moves; every label bound in advance. */
 export type EngineMetrics = {
   throttled(): void;
+  /** Times some of the model's steps. */
+  readonly steps: StepTimer;
   /** `cycles` were applied; the last `driftEvents` rows of `drift` came of them. */
   cycled(cycles: number, drift: readonly DriftRow[], driftEvents: number): void;
 };
 
 /** The engine's metrics, on a registry of the process. */
-export function engineMetrics(metrics: Metrics): EngineMetrics {
+export function engineMetrics(metrics: Metrics, clock: Clock): EngineMetrics {
+  const advances = metrics.histogram('identity_advance_seconds');
   const throttled = metrics.counter('identity_throttled_total');
   const cycles = metrics.counter('identity_cycles_total');
   const kept = cycles.labels({ result: 'kept' });
@@ -18,6 +23,7 @@ export function engineMetrics(metrics: Metrics): EngineMetrics {
   const level = new Map(['D1', 'D2', 'D3'].map((name) => [name, events.labels({ level: name })]));
   return {
     throttled: () => throttled.inc(),
+    steps: new StepTimer(clock, (seconds) => advances.observe(seconds)),
     cycled(count, drift, driftEvents) {
       let breaches = 0;
       for (let back = 1; back <= driftEvents; back += 1) {

@@ -52,7 +52,7 @@ export class InstanceKind
   }
 
   apply(state: InstanceState, operation: InstanceOperation, version: number, id: string): void {
-    applyOperation(id, state, operation, version);
+    applyOperation(id, state, operation, version, this.#ports.metrics.steps);
   }
 
   checkpoint(id: string, state: InstanceState): Checkpoint {

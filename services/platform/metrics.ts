@@ -22,6 +22,11 @@ type Definition = {
  * and closed sets only, never an account, an instance or a key.
  */
 export const METRICS = {
+  nodejs_eventloop_utilization: {
+    kind: 'gauge',
+    help: 'Share of the time since the last scrape in which the event loop was busy, 0 to 1.',
+    labels: [],
+  },
   http_server_request_duration_seconds: {
     kind: 'histogram',
     help: 'Time from the first byte of a request to its answer.',
@@ -166,11 +171,11 @@ export type Metrics = {
 export function createMetrics(): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
-  const refreshers: (() => void)[] = [];
   const made = new Map<string, Counter | Gauge | Histogram>();
   for (const [name, definition] of Object.entries<Definition>(METRICS)) {
     made.set(name, make(name, definition, registry));
   }
+  const refreshers = [utilizationInto(made.get('nodejs_eventloop_utilization') as Gauge)];
   return {
     counter: (name) => made.get(name) as Counter<LabelsOf<typeof name>>,
     gauge: (name) => made.get(name) as Gauge<LabelsOf<typeof name>>,
@@ -180,6 +185,15 @@ export function createMetrics(): Metrics {
       for (const refresh of refreshers) refresh();
       return { contentType: registry.contentType, text: await registry.metrics() };
     },
+  };
+}
+
+function utilizationInto(gauge: Gauge): () => void {
+  let last = performance.eventLoopUtilization();
+  return () => {
+    const now = performance.eventLoopUtilization();
+    gauge.set(performance.eventLoopUtilization(now, last).utilization);
+    last = now;
   };
 }
 

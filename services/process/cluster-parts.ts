@@ -8,7 +8,7 @@ import { lay, serveOperators } from '#process/foundation';
 import { connected } from '#process/peers';
 import { openStores } from '#process/ports';
 import type { Opened } from '#process/process-life';
-import { clientObserver } from '#process/rpc-metrics';
+import { clientObserver, serverObserver } from '#process/rpc-metrics';
 import { connectEngine } from '#wire/engine-connection';
 import { engineServer } from '#wire/engine-server';
 import { serveGrpc } from '#wire/grpc-server';
@@ -22,7 +22,8 @@ export async function openEngine(config: Config): Promise<Opened> {
   const { instances, listings, openJournal } = await openStores(config);
   const ports = { ...foundation, instances, listings, journal: openJournal() };
   const engine = opening.use(await composeEngine(foundation.actors, ports));
-  const services = [engineServer(engine, { reportBug: foundation.onBug })];
+  const observer = serverObserver(foundation.metrics, 'engine');
+  const services = [engineServer(engine, { reportBug: foundation.onBug, observer })];
   const server = opening.use(await serveGrpc({ listen: config.SERVICE_ENGINE_LISTEN, services }));
   const operators = opening.use(await serveOperators(config, foundation));
   say('engine', { grpc: server.address, metrics: `${operators.address}/metrics` });
@@ -38,7 +39,9 @@ export async function openLimiter(config: Config): Promise<Opened> {
   const limiter = opening.use(composeLimiter(foundation.actors, ports));
   const listen = { host: '127.0.0.1', port: config.SERVICE_ADMIN_PORT };
   const admin = opening.use(await serveAdmin(listen, { ...foundation, admin: limiter.admin }));
-  const services = [limiterServer(limiter.client, { reportBug: foundation.onBug })];
+  const frames = foundation.metrics.histogram('limiter_frame_messages');
+  const observer = serverObserver(foundation.metrics, 'limiter', (count) => frames.observe(count));
+  const services = [limiterServer(limiter.client, { reportBug: foundation.onBug, observer })];
   const server = opening.use(await serveGrpc({ listen: config.SERVICE_LIMITER_LISTEN, services }));
   const operators = opening.use(await serveOperators(config, foundation));
   const metrics = `${operators.address}/metrics`;
@@ -57,7 +60,11 @@ export async function openEdge(config: Config, signal: AbortSignal): Promise<Ope
     connectEngine({ address: engineAddress, observeCall: observe('engine') }),
   );
   const limiter = opening.use(
-    connectLimiter({ address: limiterAddress, observeCall: observe('limiter') }),
+    connectLimiter({
+      address: limiterAddress,
+      timeoutMs: config.SERVICE_LIMITER_TIMEOUT_MS,
+      observeCall: observe('limiter'),
+    }),
   );
   const edge = opening.use(
     await composeEdge(edgeConfigOf(config), { ...foundation, engine, limiter }),

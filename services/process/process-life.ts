@@ -38,10 +38,8 @@ export async function live(open: (signal: AbortSignal) => Promise<Opened>): Prom
 /** What went wrong at start, in one line that says what to do. */
 function lineOf(error: unknown): string {
   if (error instanceof ConfigError) return `configuration: ${error.message}`;
-  const { code, port, address, message } = error as NodeJS.ErrnoException & {
-    port?: number;
-    address?: string;
-  };
+  const { message } = error as Error;
+  const { code, port, address } = placeOf(error);
   switch (code) {
     case 'EADDRINUSE':
       return `port ${port ?? '?'} on ${address ?? 'this host'} is taken; stop what uses it or choose another (make help)`;
@@ -53,4 +51,15 @@ function lineOf(error: unknown): string {
     default:
       return message.split('\n')[0] ?? 'failed to start';
   }
+}
+
+/** Where listening failed, and how: from the error itself, or from the text that gRPC makes of it. */
+function placeOf(error: unknown) {
+  const failed = error as NodeJS.ErrnoException & { port?: number; address?: string };
+  const [, code, address, port] = /listen (E[A-Z]+):.* (\S+):(\d+)/.exec(failed.message) ?? [];
+  return {
+    code: failed.code ?? code,
+    address: failed.address ?? address,
+    port: failed.port ?? port,
+  };
 }

@@ -1,6 +1,7 @@
 import { type Clock, systemClock } from '#platform/clock';
 import { engineReplyOf, engineServerProtocol } from '#wire/engine-codec';
 import type { EngineClient } from '#wire/engine-messages';
+import type { CallObserver } from '#wire/frame-server';
 import { frameService } from '#wire/frame-service';
 import { EngineService } from '#wire/gen/identity_engine/v1/engine';
 import { CALLS_AT_WORK_MAX } from '#wire/wire-bounds';
@@ -13,6 +14,7 @@ export type EngineServerOptions = {
   readonly callsAtWorkMax?: number;
   /** Hears of what is not a `Fault`: our bugs, and what peers should not have sent. */
   readonly reportBug?: (error: unknown) => void;
+  readonly observer?: CallObserver;
 };
 
 /** `engine` as the service that `connectEngine` speaks to, and the unary `Ask` for tools. */
@@ -30,6 +32,7 @@ export function engineServer(engine: EngineClient, options: EngineServerOptions 
       clock: options.clock ?? systemClock,
       callsAtWorkMax: options.callsAtWorkMax ?? CALLS_AT_WORK_MAX,
       reportBug: options.reportBug ?? (() => undefined),
+      observer: options.observer,
     },
   );
 }

@@ -1,6 +1,6 @@
 import type { BinaryReader } from '@bufbuild/protobuf/wire';
 import * as grpc from '@grpc/grpc-js';
-import { Fault, toFault } from '#fault/fault';
+import { Fault, type FaultCode, toFault } from '#fault/fault';
 import type { Clock } from '#platform/clock';
 import { FrameWriter, readFrame } from '#wire/frame';
 import type { ServerProtocol, WireRequest } from '#wire/frame-protocol';
@@ -23,6 +23,14 @@ export type CallHandler<Call, Answer> = (
   context: CallContext,
 ) => Answer | Promise<Answer>;
 
+/** Hears what a server does, for its metrics. On the hot path: keep it cheap. */
+export interface CallObserver {
+  /** A call ended here after this time, whether or not anybody still waits for it. */
+  ended(seconds: number, outcome: 'ok' | FaultCode): void;
+  /** A frame with so many messages came. */
+  received(messages: number): void;
+}
+
 /** What a server stream is made of. */
 export type FrameServerOptions<Call, Answer, Request extends WireRequest> = {
   readonly protocol: ServerProtocol<Call, Answer, Request>;
@@ -32,6 +40,7 @@ export type FrameServerOptions<Call, Answer, Request extends WireRequest> = {
   readonly callsAtWorkMax: number;
   /** Hears of what is not a `Fault`, of calls that break the domain, and of broken streams. */
   readonly reportBug: (error: unknown) => void;
+  readonly observer?: CallObserver | undefined;
 };
 
 type Outcome<Answer> =
@@ -44,12 +53,14 @@ type QueuedReply<Answer> = { readonly id: number; outcome: Outcome<Answer>; size
 /** A call whose answer is not there yet. */
 class CallAtWork implements CallContext {
   readonly id: number;
+  readonly arrivedMs: number;
   readonly deadlineMs: number;
   #cancelled = false;
   #controller: AbortController | undefined;
 
-  constructor(id: number, deadlineMs: number) {
+  constructor(id: number, arrivedMs: number, deadlineMs: number) {
     this.id = id;
+    this.arrivedMs = arrivedMs;
     this.deadlineMs = deadlineMs;
   }
 
@@ -134,7 +145,8 @@ export class FrameServerStream<Call, Answer, Request extends WireRequest> {
     if (this.#isOver) return;
     this.#arrivedMs = this.#options.clock.monotonicMs();
     try {
-      readFrame(frame, this.#readRequest);
+      const messages = readFrame(frame, this.#readRequest);
+      this.#options.observer?.received(messages);
     } catch (error) {
       this.#options.reportBug(error);
       this.#end();
@@ -157,7 +169,7 @@ export class FrameServerStream<Call, Answer, Request extends WireRequest> {
     try {
       this.#start(request);
     } catch (error) {
-      this.#replyFault(id, error);
+      this.#replyFault(id, error, this.#arrivedMs);
     }
   }
 
@@ -169,9 +181,10 @@ export class FrameServerStream<Call, Answer, Request extends WireRequest> {
     // Its caller has gone while the calls before it in the frame were at work.
     if (clock.monotonicMs() >= deadlineMs) return;
     this.#refuseIfFull();
-    const work = new CallAtWork(request.id, deadlineMs);
+    const work = new CallAtWork(request.id, this.#arrivedMs, deadlineMs);
     const outcome = handler(this.#callOf(request, clock.wallMs() + timeoutMs), work);
     if (!(outcome instanceof Promise)) {
+      this.#observe(this.#arrivedMs, 'ok');
       this.#reply(request.id, { kind: 'answer', answer: outcome });
       return;
     }
@@ -203,11 +216,13 @@ export class FrameServerStream<Call, Answer, Request extends WireRequest> {
   }
 
   #answer(call: CallAtWork, answer: Answer): void {
+    this.#observe(call.arrivedMs, 'ok');
     if (this.#isLeft(call)) this.#reply(call.id, { kind: 'answer', answer });
   }
 
   #fail(call: CallAtWork, error: unknown): void {
-    if (this.#isLeft(call)) this.#replyFault(call.id, error);
+    if (this.#isLeft(call)) this.#replyFault(call.id, error, call.arrivedMs);
+    else this.#observe(call.arrivedMs, toFault(error).code);
   }
 
   // Whether anybody still waits for the answer. The call stays at work until here, also when it was
@@ -218,9 +233,16 @@ export class FrameServerStream<Call, Answer, Request extends WireRequest> {
     return !call.isCancelled && this.#options.clock.monotonicMs() < call.deadlineMs;
   }
 
-  #replyFault(id: number, error: unknown): void {
+  #replyFault(id: number, error: unknown, arrivedMs: number): void {
     if (!(error instanceof Fault)) this.#options.reportBug(error);
-    this.#reply(id, { kind: 'fault', fault: toFault(error) });
+    const fault = toFault(error);
+    this.#observe(arrivedMs, fault.code);
+    this.#reply(id, { kind: 'fault', fault });
+  }
+
+  #observe(arrivedMs: number, outcome: 'ok' | FaultCode): void {
+    const { observer, clock } = this.#options;
+    observer?.ended((clock.monotonicMs() - arrivedMs) / 1_000, outcome);
   }
 
   #reply(id: number, outcome: Outcome<Answer>): void {

@@ -6,14 +6,16 @@ const MESSAGE_TAG = 10;
 
 /**
  * Reads a frame message by message, so that no list of them is built. `read` must consume exactly
- * `length` bytes. Throws when the bytes are not such a frame: then nothing after it can be trusted.
+ * `length` bytes. Returns how many there were. Throws when the bytes are not such a frame: then nothing after it can be trusted.
  */
 export function readFrame(
   bytes: Uint8Array,
   read: (reader: BinaryReader, length: number) => void,
-): void {
+): number {
   const reader = new BinaryReader(bytes);
-  for (let count = 1; reader.pos < reader.len; count += 1) {
+  let count = 0;
+  while (reader.pos < reader.len) {
+    count += 1;
     if (count > FRAME_MESSAGES_MAX) throw new RangeError('too many messages in one frame');
     if (reader.uint32() !== MESSAGE_TAG) throw new RangeError('not a frame of messages');
     const length = reader.uint32();
@@ -21,6 +23,7 @@ export function readFrame(
     read(reader, length);
     if (reader.pos !== end) throw new RangeError('a message is not as long as it says');
   }
+  return count;
 }
 
 /** How a `FrameWriter` treats one kind of message. */

@@ -23,6 +23,9 @@ export type ServeGrpcOptions = {
   readonly stopGraceMs?: number;
 };
 
+// What goes wrong is reported by whoever asked for it, once; gRPC would print it as well.
+grpc.setLogVerbosity(grpc.logVerbosity.NONE);
+
 const SERVER = {
   // Off, a forced stop forgets the connections it should destroy (seen in grpc-js 1.14.7).
   'grpc.enable_channelz': 1,

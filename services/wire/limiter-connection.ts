@@ -13,10 +13,16 @@ export interface LimiterConnection extends LimiterClient, AsyncDisposable {
 }
 
 /**
- * Connects to a limiter, again and again, until disposed. A call has 100 ms (architecture 4), and
+ * Connects to a limiter, again and again, until disposed. A call has `timeoutMs`, 100 ms unless told otherwise (architecture 4), and
  * fails at once while there is no connection; either way it is `limiter_unavailable`.
  */
-export function connectLimiter(options: PeerOptions): LimiterConnection {
+export function connectLimiter(
+  options: PeerOptions & {
+    /** How long an answer may take, in milliseconds. */
+    readonly timeoutMs?: number;
+  },
+): LimiterConnection {
+  const { timeoutMs = LIMITER_TIMEOUT_MS } = options;
   const client = new FrameClient({
     ...peerDefaults(options),
     protocol: limiterClientProtocol,
@@ -24,7 +30,7 @@ export function connectLimiter(options: PeerOptions): LimiterConnection {
     timedOut: 'limiter_unavailable',
   });
   return {
-    ask: (call, signal) => client.ask(call, LIMITER_TIMEOUT_MS, signal),
+    ask: (call, signal) => client.ask(call, timeoutMs, signal),
     ready: () => client.ready(),
     [Symbol.asyncDispose]: () => client[Symbol.asyncDispose](),
   };

@@ -1,4 +1,5 @@
 import { type Clock, systemClock } from '#platform/clock';
+import type { CallObserver } from '#wire/frame-server';
 import { frameService } from '#wire/frame-service';
 import { LimiterService } from '#wire/gen/identity_engine/v1/limiter';
 import { limiterReplyOf, limiterServerProtocol } from '#wire/limiter-codec';
@@ -13,6 +14,7 @@ export type LimiterServerOptions = {
   readonly callsAtWorkMax?: number;
   /** Hears of what is not a `Fault`: our bugs, and what peers should not have sent. */
   readonly reportBug?: (error: unknown) => void;
+  readonly observer?: CallObserver;
 };
 
 /** `limiter` as the service that `connectLimiter` speaks to, and the unary `Ask` for tools. */
@@ -33,6 +35,7 @@ export function limiterServer(
       clock: options.clock ?? systemClock,
       callsAtWorkMax: options.callsAtWorkMax ?? CALLS_AT_WORK_MAX,
       reportBug: options.reportBug ?? (() => undefined),
+      observer: options.observer,
     },
   );
 }

@@ -8,7 +8,7 @@ import { OPERATIONS } from '#edge/endpoints';
 import { openApiDocument } from '#edge/openapi';
 import { FAULTS } from '#fault/fault';
 import { REASONS } from '#fault/reasons';
-import { exampleAnswers } from '#process/example-answers';
+import { exampleAnswers } from '#apidoc/example-answers';
 
 const text = readFileSync('docs/openapi.json', 'utf8');
 const document = JSON.parse(text);

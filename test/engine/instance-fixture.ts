@@ -112,7 +112,7 @@ export function instancesUnderTest(replaced: Replaced = {}) {
     (accountId, call) => directories.ask(accountId, call),
     () => clock.wallMs(),
   );
-  const kind = new InstanceKind({ store, directory, metrics: engineMetrics(metrics) });
+  const kind = new InstanceKind({ store, directory, metrics: engineMetrics(metrics, clock) });
   const host = new ActorHost(kind, config, portsOf('instance'));
   let lastCallId = 0;
 

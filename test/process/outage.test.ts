@@ -11,10 +11,10 @@ import {
 } from '#test/support/scene';
 import { startProcesses } from '#test/support/service';
 
-/** How long the edge may take to say that it is not sure; the limiter has 100 ms (architecture 4). */
+/** How long the edge may take to say that it is not sure; the limiter has 300 ms here. */
 const PROMPT_MS = 2_000;
 
-const service = await startProcesses();
+const service = await startProcesses({ SERVICE_LIMITER_TIMEOUT_MS: '300' });
 const LIMITS = { requestsPerMinute: 1_000, cyclesPerMonth: 50 };
 const account = () => newDocumentedCaller(service, LIMITS);
 const nowS = () => Date.now() / 1_000;

@@ -16,6 +16,9 @@ export type Service = AsyncDisposable & {
   readonly log: () => string;
 };
 
+/** A busy test machine is no dead limiter: only tests of that say how long to wait for one. */
+const UNHURRIED = { SERVICE_LIMITER_TIMEOUT_MS: '5000' };
+
 /** How long a process may take to say that it is ready, in milliseconds. */
 const READY_MS_MAX = 15_000;
 
@@ -53,7 +56,7 @@ export async function startProcesses(variables: Record<string, string> = {}): Pr
     SERVICE_LIMITER_ADDRESS: match(limiter.lines, /grpc ([^,\s]+)/),
     SERVICE_ENGINE_ADDRESS: match(engine.lines, /grpc ([^,\s]+)/),
   };
-  const edge = await start('edge', { ...addresses, ...variables }, /ready/);
+  const edge = await start('edge', { ...addresses, ...UNHURRIED, ...variables }, /ready/);
   return serviceOf(
     { edge, engine, limiter },
     match(edge.lines, /api (http:[^,\s]+)\/v1/),
@@ -77,6 +80,9 @@ export async function start(
     ...variables,
   };
   const child = spawn(process.execPath, ['services/main.ts', part], { env });
+  const end = () => void child.kill('SIGKILL');
+  process.once('exit', end);
+  child.once('exit', () => process.off('exit', end));
   const lines: string[] = [];
   const log: string[] = [];
   child.stderr.on('data', (chunk: Buffer) => log.push(chunk.toString()));

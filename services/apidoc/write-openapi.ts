@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
+import { exampleAnswers } from '#apidoc/example-answers';
 import { DOCUMENT_FILE } from '#edge/document-routes';
 import { openApiDocument } from '#edge/openapi';
-import { exampleAnswers } from '#process/example-answers';
 
 /*
  * Writes the API document (`npm run generate`). It is made above the edge because its examples are

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
+import type { ExampleReply, ExampleService } from '#apidoc/example-service';
 import { OPERATIONS } from '#edge/endpoints';
 import { type ExampleAnswer, exampleBodiesOf } from '#edge/openapi-examples';
-import type { ExampleReply, ExampleService } from '#process/example-service';
 
 /** A key as our clients make it: a UUIDv7. */
 const KEY = { 'idempotency-key': '019bc155-2a00-7c3e-9a41-5d2f08b6e711' };

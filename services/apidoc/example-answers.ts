@@ -1,3 +1,10 @@
+import { ExampleDay } from '#apidoc/example-day';
+import {
+  EXAMPLE_REQUEST_ID,
+  type ExampleService,
+  openExampleService,
+} from '#apidoc/example-service';
+import { Probes } from '#apidoc/refusal-probes';
 import { OPERATIONS } from '#edge/endpoints';
 import { faultReply } from '#edge/fault-reply';
 import type { ExampleAnswer } from '#edge/openapi-examples';
@@ -5,9 +12,6 @@ import { refusalFor, refusalsOf, statusOf } from '#edge/openapi-refusals';
 import type { Operation } from '#edge/operation';
 import { Fault } from '#fault/fault';
 import type { FaultReason } from '#fault/reasons';
-import { ExampleDay } from '#process/example-day';
-import { type ExampleService, openExampleService } from '#process/example-service';
-import { Probes } from '#process/refusal-probes';
 
 /** Refusals that take broken HTTP or a failing cluster: their examples are composed. */
 const COMPOSED = {
@@ -73,7 +77,8 @@ function composedAnswers(operation: Operation): ExampleAnswer[] {
     const reason = possible.find((row) => row === token);
     if (reason === undefined) return [];
     const refusal = refusalFor(reason);
-    const body = JSON.parse(faultReply(new Fault(refusal.code, summary, { reason }), '').body);
+    const fault = new Fault(refusal.code, summary, { reason });
+    const body = JSON.parse(faultReply(fault, EXAMPLE_REQUEST_ID).body);
     return [{ operation: name, status: statusOf(refusal), summary, body }];
   });
 }

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
+import type { ExampleReply, ExampleRequest, ExampleService } from '#apidoc/example-service';
 import { type ExampleAnswer, exampleBodiesOf } from '#edge/openapi-examples';
 import type { Operation } from '#edge/operation';
 import { Fault } from '#fault/fault';
-import type { ExampleReply, ExampleRequest, ExampleService } from '#process/example-service';
 
 /** `Authorization` headers of callers who are refused for different reasons. */
 export type ProbeKeys = Readonly<Record<'full' | 'readOnly' | 'suspended' | 'hurried', string>>;

@@ -8,6 +8,9 @@ import { createMetrics } from '#platform/metrics';
 import { base62From, type Randomness } from '#platform/randomness';
 import { openStores } from '#process/ports';
 
+/** The request id of every example. */
+export const EXAMPLE_REQUEST_ID = 'req_0f2a6c1e9b7d4835a1c0e4f6b8d2937a';
+
 /** Where the examples' clock starts: an ordinary day, not long after the release. */
 const START_MS = Date.UTC(2026, 0, 15, 12);
 
@@ -86,7 +89,7 @@ function askerOf(ports: EdgePorts) {
     const response = await app.inject({
       method,
       url: `/v1${url}`,
-      headers: { ...type, 'x-request-id': 'req_0f2a6c1e9b7d4835a1c0e4f6b8d2937a', ...headers },
+      headers: { ...type, 'x-request-id': EXAMPLE_REQUEST_ID, ...headers },
       ...(payload === undefined ? {} : { payload }),
     });
     return {

@@ -1,0 +1,249 @@
+import { readFileSync } from 'node:fs';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { createMetrics, METRICS, type MetricName } from '#platform/metrics';
+import {
+  CREATE,
+  instancesUnderTest,
+  process as observe,
+  seen,
+} from '#test/engine/instance-fixture';
+import { newCaller, send } from '#test/support/caller';
+import { tableIn, tableLines } from '#test/support/markdown-table';
+import { addressIn, type ProcessRun, runMain } from '#test/support/process-run';
+import type { Service } from '#test/support/service';
+
+const COLUMNS = ['Metric', 'Kind', 'Labels', 'Meaning'];
+
+/** What a minute of ordinary traffic does not show, and who shows it instead. */
+const RARE: readonly MetricName[] = [
+  'checkpoint_dirty_age_seconds', // after 20 s: below, under a manual clock
+  'checkpoint_failures_total', // with a broken store: likewise
+  'edge_fail_closed_total', // without a limiter: test/process/outage.test.ts
+  'edge_unsettled_total', // likewise
+  'limiter_reservations_expired_total', // after 60 s: test/limiter
+  'identity_mailbox_wait_seconds', // calls that meet: below
+];
+
+/** Scrapes until one shows what takes a second: each takes a few milliseconds. */
+const TRIES_MAX = 3_000;
+
+const names = Object.keys(METRICS) as MetricName[];
+
+/** Family by family: kind, help and samples. */
+function familiesIn(text: string) {
+  const families = new Map<string, { kind: string; help: string; samples: string[] }>();
+  for (const block of text.split('\n\n')) {
+    const [, name = '', help = ''] = /^# HELP (\S+) (.*)$/m.exec(block) ?? [];
+    const kind = /^# TYPE \S+ (\w+)$/m.exec(block)?.[1] ?? '';
+    const samples = block.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+    if (name !== '') families.set(name, { kind, help, samples });
+  }
+  return families;
+}
+
+/** Whether any sample of a family has counted something. */
+function isObserved(samples: readonly string[]): boolean {
+  const telling = samples.filter((line) => !/_(bucket|sum)\{?/.test(line.split(' ')[0] ?? ''));
+  return telling.some((line) => Number(line.slice(line.lastIndexOf(' '))) > 0);
+}
+
+const document = suite('docs/metrics.md');
+
+document('has every metric of the catalog, in its order', () => {
+  const rows = Object.entries<(typeof METRICS)[MetricName]>(METRICS).map(([name, metric]) => [
+    `\`${name}\``,
+    metric.kind,
+    metric.labels.map((label) => `\`${label}\``).join(', '),
+    metric.help,
+  ]);
+  const expected = tableLines(COLUMNS, rows);
+  const found = tableIn(readFileSync('docs/metrics.md', 'utf8'), COLUMNS) ?? [];
+  const isSame = found.join('\n') === expected.join('\n');
+  assert.ok(isSame, `docs/metrics.md should have this table:\n\n${expected.join('\n')}\n`);
+});
+
+const catalog = suite('the catalog of metrics');
+
+catalog('has names in base units and never a label for who or which', () => {
+  for (const name of names) {
+    const { kind, labels } = METRICS[name];
+    assert.is(name.endsWith('_total'), kind === 'counter', name);
+    assert.not.match(name, /_(ms|millis|milliseconds|kib|mib)$/);
+    for (const label of labels) assert.not.match(label, /account|instance|key|id$/, name);
+  }
+});
+
+catalog('is what a scrape shows, besides the process’s own', async () => {
+  const families = familiesIn((await createMetrics().scrape()).text);
+  const others = [...families.keys()].filter((name) => !/^(process|nodejs)_/.test(name));
+  const ours = names.filter((name) => !/^(process|nodejs)_/.test(name));
+  assert.equal(others.sort(), ours.toSorted());
+  for (const name of names) {
+    const { kind, help } = METRICS[name];
+    assert.equal([families.get(name)?.kind, families.get(name)?.help], [kind, help]);
+  }
+});
+
+const scraped = suite('when three processes have had some traffic');
+
+let cluster: Awaited<ReturnType<typeof startCluster>>;
+let secrets: string[] = [];
+let texts: string[] = [];
+scraped.before(async () => {
+  cluster = await startCluster();
+  secrets = await makeTraffic(cluster.service);
+  texts = await scrapes(cluster);
+});
+scraped.after(async () => cluster.service[Symbol.asyncDispose]());
+
+scraped('every metric has been observed, but for the rare ones', () => {
+  const families = texts.map(familiesIn);
+  const silent = names.filter(
+    (name) => !families.some((scrape) => isObserved(scrape.get(name)?.samples ?? [])),
+  );
+  assert.equal(
+    silent.filter((name) => !RARE.includes(name)),
+    [],
+  );
+});
+
+scraped('every process shows all of them, those it never uses too', () => {
+  for (const text of texts) {
+    const families = familiesIn(text);
+    for (const name of names) assert.ok(families.has(name), name);
+  }
+});
+
+scraped('no label says who it was or which', () => {
+  for (const text of texts) {
+    const labels = [...text.matchAll(/="([^"]*)"/g)].map(([, value = '']) => value);
+    for (const value of labels) {
+      assert.not.match(value, /inst_|svc_sk_|snap_|req_|[0-9a-f]{16}/);
+      for (const secret of secrets) assert.not.ok(value.includes(secret), value);
+    }
+  }
+});
+
+scraped('routes are templates, also of what does not exist', () => {
+  const [edge = ''] = texts;
+  const routes = new Set([...edge.matchAll(/http_route="([^"]*)"/g)].map(([, route]) => route));
+  assert.ok(routes.has('/instances/:id/process'), [...routes].join());
+  for (const route of routes) assert.not.match(route ?? '', /nowhere|persona_/);
+});
+
+const checkpoints = suite('when actors are stored');
+
+checkpoints('the age of what was dirty is counted, and so is a failure', async () => {
+  const scene = instancesUnderTest();
+  await scene.ask(CREATE);
+  const { checkpoint } = scene.store;
+  scene.store.checkpoint = () => Promise.reject(new Error('no disk'));
+  await scene.flush();
+  const failed = familiesIn((await scene.metrics.scrape()).text);
+  assert.ok(isObserved(failed.get('checkpoint_failures_total')?.samples ?? []));
+  scene.store.checkpoint = checkpoint;
+  await scene.flush();
+  const stored = familiesIn((await scene.metrics.scrape()).text);
+  assert.ok(isObserved(stored.get('checkpoint_dirty_age_seconds')?.samples ?? []));
+});
+
+checkpoints('calls that meet are counted as waiting', async () => {
+  const scene = instancesUnderTest();
+  await Promise.all([scene.ask(CREATE), scene.ask(observe(seen()))]);
+  const families = familiesIn((await scene.metrics.scrape()).text);
+  assert.ok(isObserved(families.get('identity_mailbox_wait_seconds')?.samples ?? []));
+});
+
+/** One model step in 64 is timed, so that many steps are taken. Answers what no label may hold. */
+async function makeTraffic(running: Service): Promise<string[]> {
+  const caller = await newCaller(running);
+  const poor = await newCaller(running, { requestsPerMinute: 1 });
+  const created = await caller.send('POST', '/instances', {
+    json: { name: 'Ada', initial_config: { mode_strengths: { order: 0.9, identity: 0.6 } } },
+  });
+  const { id } = created.body.data;
+  const observations = Array.from({ length: 100 }, (_, n) => ({
+    mode_target: n % 2 === 0 ? 'EXPLORATION' : 'ASSERTION',
+    signal_strength: 1,
+    timestamp: new Date(Date.UTC(2026, 0, 15) + n * 2_000).toISOString(),
+  }));
+  await caller.send('POST', `/instances/${id}/process/batch`, { json: { observations } });
+  const now = { mode_target: 'ORDER', signal_strength: 0.5 };
+  for (const _ of ['taken', 'too early']) {
+    await caller.send('POST', `/instances/${id}/process`, { json: now });
+  }
+  for (const path of [
+    '/instances',
+    `/instances/${id}/drift`,
+    '/personas/persona_leader',
+    '/nowhere',
+  ]) {
+    await caller.send('GET', path);
+    await poor.send('GET', path);
+  }
+  await send(running, 'GET', `/instances/${id}`);
+  return [id, caller.key, caller.accountId, poor.key, poor.accountId];
+}
+
+/** Edge, engine and limiter, and where each shows its metrics, the edge's first. */
+async function startCluster() {
+  const [limiter, engine] = [runMain(['limiter']), runMain(['engine'])];
+  await Promise.all([limiter.says(/ready/), engine.says(/ready/)]);
+  const edge = runMain(['edge'], {
+    SERVICE_LIMITER_ADDRESS: addressIn(limiter, 'grpc'),
+    SERVICE_ENGINE_ADDRESS: addressIn(engine, 'grpc'),
+  });
+  await edge.says(/ready/);
+  const runs: readonly ProcessRun[] = [edge, engine, limiter];
+  const api = addressIn(edge, 'api');
+  const metricsUrls = runs.map((run) => addressIn(run, 'metrics'));
+  const service: Service = {
+    origin: new URL(api).origin,
+    api,
+    metricsUrl: metricsUrls[0] ?? '',
+    adminUrl: addressIn(limiter, 'admin'),
+    processes: new Map(),
+    log: () => runs.map((run) => run.stderr()).join(''),
+    async [Symbol.asyncDispose]() {
+      for (const { child, ended } of runs) {
+        child.kill('SIGTERM');
+        await ended;
+      }
+    },
+  };
+  return { service, metricsUrls };
+}
+
+/** The scrapes of all processes, the edge's taken while calls are under way. */
+async function scrapes({ service, metricsUrls }: typeof cluster): Promise<string[]> {
+  const caller = await newCaller(service);
+  const [edgeUrl = '', ...otherUrls] = metricsUrls;
+  const found: string[] = [];
+  // The runtime's gauges are set by a sweep, once a second.
+  for (const url of otherUrls) found.push(await textThat(/^identity_actors_active\S+ [1-9]/m, url));
+  const busy = /^edge_inflight [1-9]/m;
+  const calls = () => Array.from({ length: 20 }, () => caller.send('GET', '/instances'));
+  return [await textThat(busy, edgeUrl, calls), ...found];
+}
+
+/** A scrape that matches, with `calls` under way at every try. */
+async function textThat(
+  pattern: RegExp,
+  url: string,
+  calls: () => Promise<unknown>[] = () => [],
+): Promise<string> {
+  for (let tries = 0; tries < TRIES_MAX; tries += 1) {
+    const underWay = Promise.all(calls());
+    const text = await textOf(url);
+    await underWay;
+    if (pattern.test(text)) return text;
+  }
+  throw new Error(`no scrape of ${url} has ${pattern}`);
+}
+
+async function textOf(url: string): Promise<string> {
+  return (await fetch(url)).text();
+}
+
+for (const group of [document, catalog, scraped, checkpoints]) group.run();

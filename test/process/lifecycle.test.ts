@@ -1,0 +1,223 @@
+import { execFile } from 'node:child_process';
+import { connect, type Socket } from 'node:net';
+import { promisify } from 'node:util';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { newCaller, send } from '#test/support/caller';
+import { metricValues } from '#test/support/metric-values';
+import { type ProcessRun, runMain } from '#test/support/process-run';
+import { type Service, startProcesses, startStandalone } from '#test/support/service';
+
+/** How long a stop may take when nothing slow is under way, in milliseconds. */
+const STOP_MS_MAX = 2_000;
+
+const until = async (isSo: () => Promise<boolean>): Promise<void> => {
+  while (!(await isSo())) await new Promise((resolve) => setImmediate(resolve));
+};
+
+/** Sends a signal and answers the exit code and how long it took. */
+async function stopped(service: Service, name: string, signal: 'SIGTERM' | 'SIGINT') {
+  const child = service.processes.get(name);
+  assert.ok(child, name);
+  const startedMs = performance.now();
+  const ended = new Promise<number | null>((resolve) => child.once('exit', resolve));
+  child.kill(signal);
+  return { code: await ended, tookMs: performance.now() - startedMs };
+}
+
+const stop = suite('when a process is told to stop');
+
+for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+  stop(`${signal} ends a standalone with 0 within 2 s, whoever stays connected`, async () => {
+    const service = await startStandalone();
+    const caller = await newCaller(service);
+    assert.is((await caller.send('GET', '/personas')).status, 200);
+    const idle = await opened(service);
+    const { code, tookMs } = await stopped(service, 'standalone', signal);
+    assert.is(code, 0, service.log());
+    assert.ok(tookMs < STOP_MS_MAX, `${tookMs} ms`);
+    assert.is(service.log(), '');
+    idle.destroy();
+  });
+}
+
+stop('each of three processes ends with 0 within 2 s, in whatever order', async () => {
+  for (const order of [
+    ['edge', 'limiter', 'engine'],
+    ['engine', 'limiter', 'edge'],
+  ]) {
+    const service = await startProcesses();
+    const caller = await newCaller(service);
+    assert.is((await caller.send('GET', '/instances')).status, 200);
+    for (const name of order) {
+      const { code, tookMs } = await stopped(service, name, 'SIGTERM');
+      assert.is(code, 0, service.log());
+      assert.ok(tookMs < STOP_MS_MAX, `${name}: ${tookMs} ms`);
+    }
+  }
+});
+
+stop('what is under way is answered first', async () => {
+  const service = await startStandalone();
+  const caller = await newCaller(service);
+  const body = JSON.stringify({ name: 'Ada' });
+  const socket = await opened(service);
+  const head = [
+    'POST /v1/instances HTTP/1.1',
+    'Host: localhost',
+    `Authorization: Bearer ${caller.key}`,
+    'Content-Type: application/json',
+    `Content-Length: ${body.length}`,
+  ];
+  socket.write(`${head.join('\r\n')}\r\n\r\n${body.slice(0, 5)}`);
+  const active = async () => (await metricValues(service)).get('http_server_active_requests') ?? 0;
+  await until(async () => (await active()) === 1);
+  const ending = stopped(service, 'standalone', 'SIGTERM');
+  await until(async () => !(await isReachable(service.metricsUrl)));
+  socket.write(body.slice(5));
+  const answer = await textOf(socket);
+  assert.match(answer, /^HTTP\/1\.1 201 Created\r\n/);
+  assert.match(answer, /"name":"Ada"/);
+  const { code, tookMs } = await ending;
+  assert.is(code, 0);
+  assert.ok(tookMs < STOP_MS_MAX, `${tookMs} ms`);
+});
+
+stop('a second signal ends it at once', async () => {
+  const run = runMain(['standalone']);
+  await run.says(/Ctrl-C/);
+  const socket = await openedAt(addressIn(run, /API +(http:\S+)\/v1/));
+  socket.write('POST /v1/instances HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n{');
+  run.child.kill('SIGTERM');
+  run.child.kill('SIGINT');
+  run.child.kill('SIGINT');
+  assert.ok([0, 1].includes(Number(await run.ended)));
+  socket.destroy();
+});
+
+const welcome = suite('when a standalone with a local account starts');
+
+welcome('the curl that it prints works as pasted, as often as one likes', async () => {
+  const run = runMain(['standalone'], {
+    SERVICE_LOCAL_ACCOUNT: 'true',
+    SERVICE_DOCS_ENABLED: 'true',
+  });
+  await run.says(/Ctrl-C/);
+  const text = run.stdout();
+  assert.match(text, /^ {2}API key {2}svc_sk_[0-9A-Za-z]{50}$/m);
+  assert.match(text, /^ {2}Docs {5}http:\S+\/docs {3}http:\S+\/redoc/m);
+  const command = /^ {2}curl (.|\n)*?(?=\n\n)/m.exec(text)?.[0] ?? '';
+  for (const _ of ['once', 'again']) {
+    const { stdout } = await promisify(execFile)('sh', ['-c', command]);
+    const { data } = JSON.parse(stdout);
+    assert.match(data.id, /^inst_[0-9a-f]{16}$/);
+    assert.is(data.name, 'Ada');
+  }
+  await end(run);
+});
+
+welcome(
+  'without one it prints neither a key nor what needs one, nor docs that are off',
+  async () => {
+    const run = runMain(['standalone']);
+    await run.says(/Ctrl-C/);
+    assert.not.match(run.stdout(), /svc_sk_|curl|Docs/);
+    await end(run);
+  },
+);
+
+const ports = suite('when a service runs');
+
+let service: Service;
+ports.before(async () => {
+  service = await startStandalone();
+});
+ports.after(async () => service[Symbol.asyncDispose]());
+
+ports('its operators’ port says that it lives and is ready', async () => {
+  const origin = new URL(service.metricsUrl).origin;
+  for (const [path, status, text] of [
+    ['/health/live', 200, 'live\n'],
+    ['/health/ready', 200, 'ready\n'],
+    ['/health/ready?verbose', 200, 'ready\n'],
+    ['/health', 404, 'Not Found\n'],
+    ['/v1/personas', 404, 'Not Found\n'],
+  ] as const) {
+    const response = await fetch(`${origin}${path}`);
+    assert.equal([response.status, await response.text()], [status, text], path);
+  }
+  assert.is((await fetch(`${origin}/metrics`, { method: 'POST' })).status, 404);
+  const scrape = await fetch(service.metricsUrl);
+  assert.match(scrape.headers.get('content-type') ?? '', /^text\/plain; version=0\.0\.4/);
+});
+
+ports('the API’s port knows no metrics, no health, no docs, no admin', async () => {
+  const { key } = await newCaller(service);
+  const headers = { authorization: `Bearer ${key}` };
+  const outside = [
+    '/metrics',
+    '/health/live',
+    '/docs',
+    '/redoc',
+    '/openapi.json',
+    '/accounts',
+    '/',
+  ];
+  for (const path of outside) {
+    for (const sent of [{}, { headers }]) {
+      assert.is((await fetch(`${service.origin}${path}`, sent)).status, 404, path);
+    }
+  }
+  for (const path of ['/metrics', '/health/live', '/docs', '/accounts']) {
+    assert.is((await send(service, 'GET', path, { headers })).status, 404, path);
+  }
+});
+
+ports('the API’s port speaks no gRPC', async () => {
+  for (const path of ['/identity_engine.v1.Engine/Ask', '/grpc.health.v1.Health/Check']) {
+    const headers = { 'content-type': 'application/grpc', te: 'trailers' };
+    const response = await fetch(`${service.origin}${path}`, { method: 'POST', headers, body: '' });
+    assert.is(response.status, 404, path);
+    assert.is(response.headers.get('grpc-status'), null);
+  }
+  const socket = await opened(service);
+  socket.write('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
+  assert.match(await textOf(socket), /^HTTP\/1\.1 (400|505) /);
+});
+
+/** A connection to the API's port. */
+function opened({ origin }: Service): Promise<Socket> {
+  return openedAt(origin);
+}
+
+async function openedAt(origin: string): Promise<Socket> {
+  const { hostname, port } = new URL(origin);
+  const socket = connect(Number(port), hostname);
+  await new Promise((resolve, reject) => socket.once('connect', resolve).once('error', reject));
+  return socket;
+}
+
+/** Everything that comes until the other side closes. */
+async function textOf(socket: Socket): Promise<string> {
+  let text = '';
+  for await (const chunk of socket) text += chunk;
+  return text;
+}
+
+function isReachable(url: string): Promise<boolean> {
+  return fetch(url).then(
+    () => true,
+    () => false,
+  );
+}
+
+function addressIn(run: ProcessRun, pattern: RegExp): string {
+  return pattern.exec(run.stdout())?.[1] ?? '';
+}
+
+async function end(run: ProcessRun): Promise<void> {
+  run.child.kill('SIGTERM');
+  assert.is(await run.ended, 0);
+}
+
+for (const group of [stop, welcome, ports]) group.run();

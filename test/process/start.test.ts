@@ -1,0 +1,119 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { type ProcessRun, runMain } from '#test/support/process-run';
+
+/** Asserts that a run ended with one line on standard error, and answers the line. */
+async function complaintOf(run: ProcessRun, code = 1): Promise<string> {
+  assert.is(await run.ended, code, run.stderr());
+  assert.is(run.stdout(), '');
+  const lines = run.stderr().trimEnd().split('\n');
+  assert.is(lines.length, 1, run.stderr());
+  return lines[0] ?? '';
+}
+
+/** Takes a port until disposed. */
+async function takenPort() {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  return { port, [Symbol.asyncDispose]: async () => void server.close() };
+}
+
+const taken = suite('when a port is taken');
+
+for (const [part, variableOf] of [
+  ['standalone', (port: number) => ({ SERVICE_PORT: `${port}` })],
+  ['standalone', (port: number) => ({ SERVICE_METRICS_PORT: `${port}` })],
+  ['standalone', (port: number) => ({ SERVICE_ADMIN_PORT: `${port}` })],
+  ['engine', (port: number) => ({ SERVICE_ENGINE_LISTEN: `127.0.0.1:${port}` })],
+  ['limiter', (port: number) => ({ SERVICE_LIMITER_LISTEN: `127.0.0.1:${port}` })],
+] as const) {
+  taken(`${part} ends with one line that names it (${Object.keys(variableOf(0))})`, async () => {
+    await using other = await takenPort();
+    const run = runMain([part], { ...variableOf(other.port), SERVICE_LOCAL_ACCOUNT: 'false' });
+    const line = await complaintOf(run);
+    assert.match(line, new RegExp(`\\b${other.port}\\b`));
+    assert.match(line, /taken/);
+  });
+}
+
+const variable = suite('when a variable is wrong');
+
+for (const [name, value, why] of [
+  ['SERVICE_PORT', 'abc', 'no number'],
+  ['SERVICE_PORT', '70000', 'no port'],
+  ['SERVICE_PORT', '-1', 'no port'],
+  ['SERVICE_PORT', '80.5', 'not whole'],
+  ['SERVICE_PORT', '', 'empty'],
+  ['SERVICE_PROT', '8000', 'unknown'],
+  ['SERVICE_DOCS_ENABLED', 'yes', 'neither true nor false'],
+  ['SERVICE_STORAGE', 'disk', 'not a store'],
+  ['SERVICE_ENGINE_ADDRESS', 'somewhere', 'no port'],
+  ['SERVICE_CLUSTER_SECRET', 'short', 'too short'],
+  ['SERVICE_ACTOR_IDLE_S', '29', 'too small'],
+  ['SERVICE_TRUSTED_PROXIES', 'everybody', 'no network'],
+] as const) {
+  variable(`${name}=${value} (${why}) ends it with one line that names it`, async () => {
+    const line = await complaintOf(runMain(['standalone'], { [name]: value }));
+    assert.match(line, new RegExp(`^configuration: ${name}: .`));
+  });
+}
+
+variable('an address that is not of this machine ends it with one line', async () => {
+  const line = await complaintOf(runMain(['standalone'], { SERVICE_HOST: '192.0.2.1' }));
+  assert.match(line, /192\.0\.2\.1.*SERVICE_HOST/);
+});
+
+const part = suite('when it is not said what to run');
+
+for (const argv of [[], ['sandalone'], ['standalone', '--port=1'], ['toString'], ['--help']]) {
+  part(`"main.ts ${argv.join(' ')}" prints the usage and ends with 2`, async () => {
+    const run = runMain(argv);
+    assert.is(await run.ended, 2);
+    assert.match(run.stderr(), /^usage: main\.ts standalone\|edge\|engine\|limiter\n/);
+    assert.not.match(run.stderr(), /\n {4}at /);
+  });
+}
+
+const waiting = suite('when an edge finds nobody');
+
+/** Ports that nothing listens on: those of servers that have just closed. */
+async function silentAddress(): Promise<string> {
+  await using gone = await takenPort();
+  return `127.0.0.1:${gone.port}`;
+}
+
+waiting('it says what it waits for', async () => {
+  const [engine, limiter] = [await silentAddress(), await silentAddress()];
+  const addresses = { SERVICE_ENGINE_ADDRESS: engine, SERVICE_LIMITER_ADDRESS: limiter };
+  const run = runMain(['edge'], addresses);
+  await run.says(/\n/);
+  const expected = `waiting for the engine at ${engine} and the limiter at ${limiter}\n`;
+  assert.is(run.stderr(), expected);
+  run.child.kill('SIGTERM');
+  assert.is(await run.ended, 0);
+  assert.is(run.stdout(), '');
+});
+
+waiting('it says only what is missing, and starts when that has come', async () => {
+  const limiter = runMain(['limiter']);
+  await limiter.says(/ready/);
+  const limiterAddress = /grpc ([^,\s]+)/.exec(limiter.stdout())?.[1] ?? '';
+  const engineAddress = await silentAddress();
+  const edge = runMain(['edge'], {
+    SERVICE_ENGINE_ADDRESS: engineAddress,
+    SERVICE_LIMITER_ADDRESS: limiterAddress,
+  });
+  await edge.says(/waiting/);
+  assert.is(edge.stderr(), `waiting for the engine at ${engineAddress}\n`);
+  const engine = runMain(['engine'], { SERVICE_ENGINE_LISTEN: engineAddress });
+  await edge.says(/edge is ready/);
+  for (const run of [edge, engine, limiter]) {
+    run.child.kill('SIGTERM');
+    assert.is(await run.ended, 0, run.stderr());
+  }
+});
+
+for (const group of [taken, variable, part, waiting]) group.run();

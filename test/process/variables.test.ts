@@ -1,0 +1,78 @@
+import { readFileSync } from 'node:fs';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { ConfigError, describeVariables, readConfig } from '#config';
+import { tableIn, tableLines } from '#test/support/markdown-table';
+
+const COLUMNS = ['Variable', 'Default', 'Meaning'];
+
+const readme = suite('the configuration table of README.md');
+
+readme('has every variable with its default and meaning, in the order of the code', () => {
+  const rows = describeVariables().map(({ name, fallback, meaning }) => [name, fallback, meaning]);
+  const expected = tableLines(COLUMNS, rows);
+  const found = tableIn(readFileSync('README.md', 'utf8'), COLUMNS) ?? [];
+  const plain = (lines: readonly string[]) => lines.map((line) => line.replaceAll(/ +/g, ' '));
+  const isSame = plain(found).join('\n') === plain(expected).join('\n');
+  assert.ok(isSame, `README.md should have this table:\n\n${expected.join('\n')}\n`);
+});
+
+const variables = suite('the variables');
+
+variables('all have a meaning, and none is a secret with a default', () => {
+  for (const { name, fallback, meaning } of describeVariables()) {
+    assert.match(name, /^SERVICE_[A-Z_]+$/);
+    assert.match(meaning, /^[A-Za-z`/].*\.$/, name);
+    if (name.includes('SECRET')) assert.is(fallback, '');
+  }
+});
+
+variables('left out mean their defaults', () => {
+  const config = readConfig({ PATH: '/bin' });
+  for (const { name, fallback } of describeVariables()) {
+    const value = config[name as keyof typeof config];
+    assert.is(value === undefined ? '' : String(value), fallback, name);
+  }
+});
+
+variables('that are set are taken as typed', () => {
+  const config = readConfig({
+    SERVICE_PORT: '65535',
+    SERVICE_DOCS_ENABLED: 'true',
+    SERVICE_TRUSTED_PROXIES: '10.0.0.0/8,::1',
+    SERVICE_ENGINE_ADDRESS: '[::1]:8100',
+  });
+  assert.is(config.SERVICE_PORT, 65_535);
+  assert.is(config.SERVICE_DOCS_ENABLED, true);
+  assert.equal(config.SERVICE_TRUSTED_PROXIES, ['10.0.0.0/8', '::1']);
+  assert.is(config.SERVICE_ENGINE_ADDRESS, '[::1]:8100');
+});
+
+for (const [name, value] of [
+  ['SERVICE_PORT', '65536'],
+  ['SERVICE_PORT', '0x50'],
+  ['SERVICE_PORT', ' 80'],
+  ['SERVICE_DOCS_ENABLED', 'TRUE'],
+  ['SERVICE_ADMIN_URL', 'https://127.0.0.1:8001'],
+  ['SERVICE_TRUSTED_PROXIES', '10.0.0.0/33'],
+  ['SERVICE_TRUSTED_PROXIES', '10.0.0.0/8, nobody'],
+  ['SERVICE_ACTOR_MEMORY_MIB', '0'],
+  ['SERVICE_LOG_LEVEL', 'loud'],
+  ['SERVICE_prot', '1'],
+] as const) {
+  variables(`such as ${name}=${value} are refused by name in one line`, () => {
+    try {
+      readConfig({ [name]: value });
+    } catch (error) {
+      assert.instance(error, ConfigError);
+      const { message } = error as ConfigError;
+      assert.ok(message.startsWith(`${name}: `), message);
+      assert.not.match(message, /\n/);
+      return;
+    }
+    assert.unreachable();
+  });
+}
+
+readme.run();
+variables.run();

@@ -1,0 +1,66 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+
+/** A process of the service that need not become ready. */
+export type ProcessRun = {
+  readonly child: ChildProcess;
+  readonly stdout: () => string;
+  readonly stderr: () => string;
+  /** Fulfils with the exit code, or the signal that ended it, when all output is read. */
+  readonly ended: Promise<number | string>;
+  /** Fulfils when the output of either stream matches; rejects when the process ends before. */
+  readonly says: (pattern: RegExp) => Promise<void>;
+};
+
+/** No process of a test may live longer, in milliseconds. */
+const RUN_MS_MAX = 60_000;
+
+/** Runs `main.ts` with these arguments, on free ports unless the variables say otherwise. */
+export function runMain(
+  argv: readonly string[],
+  variables: Record<string, string> = {},
+): ProcessRun {
+  const env = {
+    PATH: process.env['PATH'],
+    NODE_V8_COVERAGE: process.env['NODE_V8_COVERAGE'],
+    SERVICE_PORT: '0',
+    SERVICE_METRICS_PORT: '0',
+    SERVICE_ADMIN_PORT: '0',
+    SERVICE_ENGINE_LISTEN: '127.0.0.1:0',
+    SERVICE_LIMITER_LISTEN: '127.0.0.1:0',
+    ...variables,
+  };
+  const child = spawn(process.execPath, ['services/main.ts', ...argv], { env });
+  const out: string[] = [];
+  const err: string[] = [];
+  child.stdout.on('data', (chunk: Buffer) => out.push(chunk.toString()));
+  child.stderr.on('data', (chunk: Buffer) => err.push(chunk.toString()));
+  const timer = setTimeout(() => child.kill('SIGKILL'), RUN_MS_MAX);
+  const ended = once(child, 'close').then(([code, signal]) => {
+    clearTimeout(timer);
+    return code ?? signal;
+  });
+  const all = () => out.join('') + err.join('');
+  return {
+    child,
+    stdout: () => out.join(''),
+    stderr: () => err.join(''),
+    ended,
+    async says(pattern) {
+      while (!pattern.test(all())) {
+        const more = [once(child.stdout, 'data'), once(child.stderr, 'data')];
+        const over = ended.then(() => 'over' as const);
+        if ((await Promise.race([...more, over])) !== 'over') continue;
+        if (pattern.test(all())) return;
+        throw new Error(`ended without saying ${pattern}: ${all()}`);
+      }
+    },
+  };
+}
+
+/** An address in the line that says that a process is ready: `grpc`, `metrics`, `admin` or `api`. */
+export function addressIn(run: ProcessRun, name: string): string {
+  const found = new RegExp(`\\b${name} ([^,\\s]+)`).exec(run.stdout())?.[1];
+  if (found === undefined) throw new Error(`no ${name} address in ${run.stdout()}`);
+  return found;
+}
