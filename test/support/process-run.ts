@@ -35,9 +35,12 @@ export function runMain(
   const err: string[] = [];
   child.stdout.on('data', (chunk: Buffer) => out.push(chunk.toString()));
   child.stderr.on('data', (chunk: Buffer) => err.push(chunk.toString()));
-  const timer = setTimeout(() => child.kill('SIGKILL'), RUN_MS_MAX);
+  const cut = () => void child.kill('SIGKILL');
+  const timer = setTimeout(cut, RUN_MS_MAX);
+  process.once('exit', cut);
   const ended = once(child, 'close').then(([code, signal]) => {
     clearTimeout(timer);
+    process.off('exit', cut);
     return code ?? signal;
   });
   const all = () => out.join('') + err.join('');
