@@ -1,4 +1,4 @@
-import type { z } from 'zod';
+import { z } from 'zod';
 import type { EngineAnswer, EngineOperation } from '#wire/engine-messages';
 
 /** A request after parsing, as an operation's own code sees it. */
@@ -39,6 +39,8 @@ export type Operation = {
   readonly success: 200 | 201;
   readonly query: z.ZodType;
   readonly body: z.ZodType | undefined;
+  /** The same as `body`, compiled: what requests are checked with. */
+  readonly compiledBody: z.ZodType | undefined;
   /** The body of a success, for the API document and for tests; never run on a live answer. */
   readonly response: z.ZodType;
   /** Whether `Idempotency-Key` is honoured. Source: decision 22. */
@@ -53,7 +55,7 @@ export type Operation = {
 
 type Options<Body extends z.ZodType, Query extends z.ZodType> = Omit<
   Operation,
-  'query' | 'body' | 'plan' | 'isKeyed' | 'isGuarded' | 'isTagged' | 'success'
+  'query' | 'body' | 'compiledBody' | 'plan' | 'isKeyed' | 'isGuarded' | 'isTagged' | 'success'
 > & {
   readonly success?: 201;
   readonly query: Query;
@@ -73,6 +75,7 @@ export function operation<Body extends z.ZodType, Query extends z.ZodType>(
     ...options,
     success: options.success ?? 200,
     body: options.body,
+    compiledBody: options.body === undefined ? undefined : z.compile(options.body),
     isKeyed: options.isKeyed ?? false,
     isGuarded: options.isGuarded ?? false,
     isTagged: options.isTagged ?? false,

@@ -73,13 +73,13 @@ function checkedQuery(operation: Operation, sent: object): Query {
 }
 
 function bodyOf(operation: Operation, request: FastifyRequest, bytes: Buffer | undefined): unknown {
-  if (operation.body === undefined) return undefined;
+  if (operation.compiledBody === undefined) return undefined;
   assertReadable(request.headers);
   if (bytes === undefined) {
     throw invalid('malformed_json', undefined, 'the body must be JSON (application/json)');
   }
   const value = parseJsonBody(bytes);
-  const parsed = operation.body.safeParse(value, WITH_INPUT);
+  const parsed = operation.compiledBody.safeParse(value, WITH_INPUT);
   if (!parsed.success) throw bodyFault(parsed.error);
   return parsed.data;
 }
