@@ -11,7 +11,7 @@ help: ## Show this list
 run: $(INSTALLED) ## Start the service on port 8000 with docs, an account and a ready API key
 	@SERVICE_DOCS_ENABLED=$${SERVICE_DOCS_ENABLED:-true} SERVICE_LOCAL_ACCOUNT=$${SERVICE_LOCAL_ACCOUNT:-true} exec $(NODE) services/main.ts standalone
 
-test: check ## Check everything and run all tests; ends with "N passed, N failed"
+test: $(INSTALLED) ## Check everything and run all tests; ends with "N passed, N failed"
 	@npm run --silent test
 
 check: $(INSTALLED) ## Lint, type-check, look for unused code, compare generated files

@@ -29,7 +29,7 @@ const FULL = {
   openSeconds: 5,
   coldStarts: 5,
   memoryInstances: 100_000,
-  memoryIdleS: 22,
+  memoryIdleS: 25,
 };
 
 const QUICK = {

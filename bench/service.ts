@@ -54,6 +54,7 @@ export async function startThreeProcesses(): Promise<Service> {
     startRole('edge', edgeMetrics, {
       SERVICE_PORT: `${api}`,
       SERVICE_ENGINE_ADDRESS: engineAddress,
+      SERVICE_CLUSTER_SECRET: 'the secret of the benchmark',
       SERVICE_LIMITER_ADDRESS: limiterAddress,
     }),
   );

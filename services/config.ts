@@ -61,7 +61,9 @@ const VARIABLES = {
     .string()
     .min(16)
     .optional()
-    .describe('Names the instances of keyed creates; the same on every edge. Random if unset.'),
+    .describe(
+      'Names the instances of keyed creates; the same on every edge, which cannot do without.',
+    ),
   SERVICE_TRUSTED_PROXIES: z
     .string()
     .default('')

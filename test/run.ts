@@ -1,9 +1,10 @@
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { globSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 
 /*
- * Runs every test file in a process of its own and counts what really ran. Files under `test/api`
+ * Runs the static checks as one test, then every test file in a process of its own, and counts what
+ * really ran. Files under `test/api`
  * run twice: against standalone and against edge, engine and limiter as three processes. Ends with
  * `N passed, N failed` (`, N skipped`). Usage: node test/run.ts [part of a path …]
  */
@@ -29,7 +30,8 @@ const jobs: Job[] = files.flatMap((file) =>
     : [{ file, topology: 'standalone' }],
 );
 
-const outcomes = await runAll(jobs, Math.max(2, availableParallelism()));
+const checked = wanted.length === 0 ? [runChecks()] : [];
+const outcomes = [...checked, ...(await runAll(jobs, Math.max(2, availableParallelism())))];
 const sum = (count: (outcome: Outcome) => number) =>
   outcomes.reduce((total, outcome) => total + count(outcome), 0);
 const skipped = sum((outcome) => outcome.skipped);
@@ -41,6 +43,18 @@ console.log(
   `${sum((outcome) => outcome.passed)} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`,
 );
 process.exitCode = failed > 0 ? 1 : 0;
+
+/** Lint, types, unused code and generated files, as `make check` does. */
+function runChecks(): Outcome {
+  const { status, stdout, stderr } = spawnSync('npm', ['run', '--silent', 'check'], {
+    encoding: 'utf8',
+  });
+  const passed = status === 0 ? 1 : 0;
+  const counts = { passed, failed: 1 - passed, skipped: 0, text: stdout + stderr };
+  const outcome: Outcome = { file: 'make check', topology: 'standalone', ...counts };
+  report(outcome, performance.now() / 1_000);
+  return outcome;
+}
 
 async function runAll(queue: readonly Job[], atOnce: number): Promise<Outcome[]> {
   const waiting = [...queue];

@@ -4,6 +4,7 @@ import type { Caller } from '#edge/exchange';
 import {
   type Headers,
   limitHeaders,
+  secondsUntil,
   UNSURE_RESET_S,
   unknownHeaders,
   unsureHeaders,
@@ -22,6 +23,8 @@ export type AdmissionCall = {
   /** The peer's address, for counting refused keys. */
   readonly address: string;
   readonly callId: number;
+  /** Whether the id stands for an `Idempotency-Key` and so for several tries. */
+  readonly isKeyed: boolean;
   readonly scope: 'read' | 'full';
   readonly cycles: number;
 };
@@ -67,7 +70,9 @@ export class Admission {
       });
       answer = asked instanceof Promise ? await asked : asked;
     } catch (error) {
-      return this.#unsure(accountId, toFault(error));
+      const fault = toFault(error);
+      if (cycles > 0 && fault.isOutcomeUnknown) this.#giveBack(call);
+      return this.#unsure(accountId, fault);
     }
     this.#metrics.checked((this.#clock.monotonicMs() - startedMs) / 1_000);
     const { verdict, allowance } = answer;
@@ -102,6 +107,19 @@ export class Admission {
       this.#metrics.unsettled();
       return headers;
     }
+  }
+
+  /**
+   * Takes back what the limiter may have granted too late to be of use: the engine will not be asked,
+   * so nothing of it is ever used. An id of which the limiter knows nothing changes nothing.
+   */
+  #giveBack({ caller, callId, isKeyed }: AdmissionCall): void {
+    // The id of a keyed call is shared with its other tries, one of which may be using the cycles.
+    if (isKeyed) return;
+    const { accountId } = caller;
+    const settle = async () =>
+      this.#limiter.ask({ kind: 'settle', accountId, callId, cyclesUsed: 0 });
+    settle().catch(() => this.#metrics.unsettled());
   }
 
   #unknown(): Admitted {
@@ -141,17 +159,17 @@ function refusalOf(verdict: Verdict, allowance: Allowance, nowMs: number): Fault
     case 'account_suspended':
       return new Fault('forbidden', 'the account is suspended', { reason: 'account_suspended' });
     case 'rate_limited': {
-      const retryAfterS = secondsUntil(allowance.windowResetAtS, nowMs);
+      const retryAfterS = waitUntil(allowance.windowResetAtS, nowMs);
       return new Fault('rate_limited', 'too many requests this minute', { retryAfterS });
     }
     case 'quota_exceeded': {
-      const retryAfterS = secondsUntil(allowance.monthResetAtS, nowMs);
+      const retryAfterS = waitUntil(allowance.monthResetAtS, nowMs);
       return new Fault('quota_exceeded', 'the monthly quota is used up', { retryAfterS });
     }
   }
 }
 
-/** Whole seconds to wait, at least one, and never a moment too short. */
-function secondsUntil(timeS: number, nowMs: number): number {
-  return Math.max(1, Math.ceil(timeS - nowMs / 1_000));
+/** Whole seconds to wait for a Unix time in seconds, at least one. */
+function waitUntil(timeS: number, nowMs: number): number {
+  return Math.max(1, secondsUntil(timeS, nowMs));
 }

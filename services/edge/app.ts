@@ -79,7 +79,13 @@ export function buildApp(config: AppConfig, ports: EdgePorts): FastifyInstance {
     drain();
     done();
   });
-  const refuse = refusals({ admission, callIds: served.callIds, clock, reply });
+  const refuse = refusals({
+    admission,
+    callIds: served.callIds,
+    clock,
+    reply,
+    onBug: (error) => logger.error({ err: error }, 'bug'),
+  });
   app.setErrorHandler(refuse.error);
   app.setNotFoundHandler(refuse.notFound);
   app.removeAllContentTypeParsers();

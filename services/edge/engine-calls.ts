@@ -4,9 +4,7 @@ import { Fault, toFault } from '#fault/fault';
 import type { Clock } from '#platform/clock';
 import type { Randomness } from '#platform/randomness';
 import type { EngineAnswer, EngineCall, EngineClient } from '#wire/engine-messages';
-
-/** The longest a call may take, from its first attempt on. Source: architecture 3.5. */
-const CALL_AGE_MS_MAX = 10_000;
+import { CALL_TIMEOUT_MS_MAX } from '#wire/wire-bounds';
 
 /** Days a key may have been used anew before a create gives up; a key lives 24 h (decision 22). */
 const KEYED_ATTEMPTS_MAX = 32;
@@ -39,7 +37,7 @@ export class EngineCalls {
 
   /** Throws the engine's faults; an id that cannot exist is `not_found` unasked (decision 3). */
   ask(caller: Caller, question: EngineQuestion): EdgeAnswer | Promise<EdgeAnswer> {
-    const deadlineAtMs = this.#clock.wallMs() + CALL_AGE_MS_MAX;
+    const deadlineAtMs = this.#clock.wallMs() + CALL_TIMEOUT_MS_MAX;
     // Written out: on this path a spread costs more than the whole call.
     const call: EngineCall = {
       accountId: caller.accountId,

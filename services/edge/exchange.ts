@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify';
 /** Who calls, as far as the edge can tell: the limiter decides whether the key is any good. */
 export type Caller = {
   readonly accountId: string;
-  /** SHA-256 of the whole key; the key itself is dropped here. */
+  /** SHA-256 of the whole key: all that leaves this process of it. */
   readonly keyDigest: string;
 };
 

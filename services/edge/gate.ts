@@ -40,12 +40,13 @@ export function gate({ clock, reply, isClosing, activeRequests }: GatePorts) {
         exchange.caller = callers.read(request.raw);
         reply.begin(exchange);
       }
-      done();
     } catch (error) {
       const counted = { method: request.method, path: 'refused' };
       const limits: Headers = isApi ? unknownHeaders(clock.wallMs()) : {};
       reply.refuse(request, response, counted, toFault(error), limits);
+      return;
     }
+    done();
   };
 }
 
@@ -85,7 +86,7 @@ function assertProtocol({ raw }: FastifyRequest): void {
 
 function assertRoom(isClosing: boolean, activeRequests: number): void {
   if (isClosing) throw busy('shutting_down', 'this server is shutting down');
-  if (activeRequests > ACTIVE_REQUESTS_MAX) throw busy('overloaded', 'too many requests at once');
+  if (activeRequests >= ACTIVE_REQUESTS_MAX) throw busy('overloaded', 'too many requests at once');
 }
 
 function busy(reason: 'shutting_down' | 'overloaded', text: string): Fault {

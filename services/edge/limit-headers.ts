@@ -9,13 +9,18 @@ const UNKNOWN_RESET_S = 60;
 /** Seconds after which a limiter that was not sure may be asked again. Source: decision 24. */
 export const UNSURE_RESET_S = 2;
 
+/** Whole seconds until a Unix time in seconds, never a moment too short. */
+export function secondsUntil(timeS: number, nowMs: number): number {
+  return Math.max(0, Math.ceil(timeS - nowMs / 1_000));
+}
+
 /** The headers for a known caller: spec 8.2 and the IETF pair. */
 export function limitHeaders(allowance: Allowance, nowMs: number): Headers {
   const { requestsPerMinute, requestsRemaining, cyclesPerMonth, cyclesRemaining } = allowance;
   const nowS = Math.ceil(nowMs / 1_000);
   const resetAtS = Math.max(allowance.windowResetAtS, nowS);
-  const minute = `"minute";r=${requestsRemaining};t=${resetAtS - nowS}`;
-  const month = `"month";r=${cyclesRemaining};t=${Math.max(0, allowance.monthResetAtS - nowS)}`;
+  const minute = `"minute";r=${requestsRemaining};t=${secondsUntil(resetAtS, nowMs)}`;
+  const month = `"month";r=${cyclesRemaining};t=${secondsUntil(allowance.monthResetAtS, nowMs)}`;
   return {
     'x-ratelimit-limit': requestsPerMinute,
     'x-ratelimit-remaining': requestsRemaining,

@@ -15,11 +15,13 @@ export type RefusalPorts = {
   readonly callIds: CallIds;
   readonly clock: Clock;
   readonly reply: Reply;
+  /** Called with what is no refusal: our own bugs, for the process's log. */
+  readonly onBug: (error: unknown) => void;
 };
 
 /** Handlers for what never reaches an operation: unknown paths and bodies that Fastify refuses. */
 export function refusals(ports: RefusalPorts) {
-  const { admission, callIds, clock, reply } = ports;
+  const { admission, callIds, clock, reply, onBug } = ports;
 
   /** A refusal with a valid key costs a request like any other (decisions 25 and 35). */
   async function refuseAdmitted(
@@ -43,6 +45,7 @@ export function refusals(ports: RefusalPorts) {
       caller,
       address: request.ip,
       callId: callIds.next(),
+      isKeyed: false,
       scope: 'read',
       cycles: 0,
     } as const;
@@ -57,7 +60,8 @@ export function refusals(ports: RefusalPorts) {
       return;
     }
     const fault = new Fault('not_found', 'there is no such endpoint');
-    void refuseAdmitted(request, response, 'unknown', fault, methodsOf(plainPathOf(request.url)));
+    const allowed = methodsOf(plainPathOf(request.url));
+    refuseAdmitted(request, response, 'unknown', fault, allowed).catch(onBug);
   }
 
   return {
@@ -68,7 +72,7 @@ export function refusals(ports: RefusalPorts) {
         return;
       }
       const path = request.routeOptions.url?.replace('/v1', '') ?? 'refused';
-      void refuseAdmitted(request, response, path, faultOf(error), []);
+      refuseAdmitted(request, response, path, faultOf(error), []).catch(onBug);
     },
     notFound,
   };

@@ -62,6 +62,11 @@ export class Reply {
       exchange.isActive = false;
       this.#activeRequests -= 1;
     }
+    if (reply.raw.headersSent) {
+      // A bug after the answer had begun: half an answer is cut off, never followed by another.
+      reply.raw.destroy();
+      return;
+    }
     Object.assign(headers, SAFETY_HEADERS);
     headers['x-request-id'] = exchange?.requestId ?? '';
     if (body !== undefined) headers['content-type'] = 'application/json; charset=utf-8';

@@ -43,6 +43,7 @@ export async function serve(
     caller,
     address: request.ip,
     callId: callIdOf(plan, operation, request, exchange, ports),
+    isKeyed: plan.kind === 'task' && plan.idempotency !== undefined,
     scope: operation.scope,
     cycles: plan.kind === 'task' && plan.task.kind === 'engine' ? plan.task.cycles : 0,
   };
@@ -61,14 +62,13 @@ export async function serve(
   ports.inFlight.calls += 1;
   try {
     const answered = await perform(plan, call, request, ports, false);
-    const headers =
-      call.cycles === 0
-        ? admitted.headers
-        : await ports.admission.settle(call, answered.cycles, admitted.headers);
+    const headers = !isSettled(call)
+      ? admitted.headers
+      : await ports.admission.settle(call, answered.cycles, admitted.headers);
     answer(operation, request, reply, answered, headers, ports);
   } catch (error) {
     const fault = toFault(error);
-    const isGivenBack = call.cycles > 0 && !fault.isOutcomeUnknown && fault.code !== 'internal';
+    const isGivenBack = isSettled(call) && !fault.isOutcomeUnknown && fault.code !== 'internal';
     const headers = isGivenBack
       ? await ports.admission.settle(call, 0, admitted.headers)
       : admitted.headers;
@@ -76,6 +76,11 @@ export async function serve(
   } finally {
     ports.inFlight.calls -= 1;
   }
+}
+
+/** A call without cycles reserves none, but the id of a keyed one may stand for another's reservation. */
+function isSettled({ cycles, isKeyed }: AdmissionCall): boolean {
+  return cycles > 0 || isKeyed;
 }
 
 function callIdOf(
@@ -129,10 +134,9 @@ function answer(
   request: FastifyRequest,
   reply: FastifyReply,
   answered: EdgeAnswer,
-  limits: Headers,
+  headers: Headers,
   ports: ServePorts,
 ): void {
-  const headers: Headers = limits;
   const { etag, throttledRetryAfterS } = answered;
   if (throttledRetryAfterS > 0) {
     const refusal = strictRefusal(request, throttledRetryAfterS);

@@ -12,7 +12,13 @@ import type {
   InstanceOperation,
   TimedObservation,
 } from '#engine/instance-operation';
-import { headOf, type InstanceState, ownModelOf, unstoredOf } from '#engine/instance-state';
+import {
+  bytesOfRow,
+  headOf,
+  type InstanceState,
+  ownModelOf,
+  unstoredOf,
+} from '#engine/instance-state';
 import { affectedModesJson, deviationJson } from '#engine/report-json';
 import type { StepTimer } from '#engine/step-timer';
 import { advance } from '#identity/advance';
@@ -52,7 +58,9 @@ export function applyOperation(
   if (answerKey === undefined) return;
   const { key, fingerprint } = answerKey;
   const { body, etag } = answer;
-  unstoredOf(state).answers.push({ key, fingerprint, body: body.toString(), etag, atMs });
+  const unstored = unstoredOf(state);
+  unstored.answers.push({ key, fingerprint, body: body.toString(), etag, atMs });
+  unstored.bytes += bytesOfRow(body.length);
 }
 
 function answerOf(
@@ -206,7 +214,9 @@ function record(
   generation: number,
 ): void {
   const { mode, signal, confidence, contextJson, timestampMs } = observation;
-  unstoredOf(state).history.push({
+  const unstored = unstoredOf(state);
+  unstored.bytes += bytesOfRow(contextJson.length);
+  unstored.history.push({
     ordinal,
     generation,
     cycle: report.snapshot.cycle,
@@ -225,12 +235,15 @@ function recordDrift(
   ordinal: number,
   generation: number,
 ): void {
-  unstoredOf(state).drift.push({
+  const unstored = unstoredOf(state);
+  const deviation = deviationJson(found);
+  unstored.bytes += bytesOfRow(deviation.length);
+  unstored.drift.push({
     ordinal,
     generation,
     cycle: found.snapshot.cycle,
     level: `D${found.deviation.level}`,
-    deviationJson: deviationJson(found),
+    deviationJson: deviation,
     affectedModesJson: affectedModesJson(found),
     isRolledBack: found.deviation.isRolledBack,
     timestampMs,

@@ -56,6 +56,10 @@ export class DirectoryKind
     return listing.bytes;
   }
 
+  sizeOfRecord(): number {
+    return 0;
+  }
+
   isAbsent(listing: AccountListing): boolean {
     return listing.isBlank;
   }

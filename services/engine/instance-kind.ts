@@ -4,14 +4,21 @@ import type { EngineMetrics } from '#engine/engine-metrics';
 import { etagOf, isMatched } from '#engine/etag';
 import * as answers from '#engine/instance-answers';
 import type { InstanceChange, InstanceOperation } from '#engine/instance-operation';
-import { bytesOf, headOf, type InstanceState, instanceFrom, isLive } from '#engine/instance-state';
-import { ANSWER_AGE_MS, findAnswer, nothingToReplay, replayOf } from '#engine/keyed-answers';
+import {
+  bytesOf,
+  bytesOfRecord,
+  headOf,
+  type InstanceState,
+  instanceFrom,
+  isLive,
+} from '#engine/instance-state';
+import { findAnswer, nothingToReplay, replayOf } from '#engine/keyed-answers';
 import { observedOperation } from '#engine/observe';
 import { driftPage, historyPage } from '#engine/record-pages';
 import { Fault } from '#fault/fault';
 import type { ActorKind, Checkpoint } from '#runtime/actor-kind';
 import type { Turn } from '#runtime/turn';
-import type { AnswerRow, InstanceStore } from '#storage/instance-store';
+import { ANSWER_AGE_MS, type AnswerRow, type InstanceStore } from '#storage/instance-store';
 import type { EngineAnswer, EngineCall, EngineOperation } from '#wire/engine-messages';
 
 /** What instances need besides the runtime. */
@@ -41,7 +48,7 @@ export class InstanceKind
   }
 
   receive(state: InstanceState, call: EngineCall, turn: InstanceTurn) {
-    if (call.operation.kind !== 'create') assertPresent(state, call, turn);
+    if (call.operation.kind !== 'create') this.#assertPresent(state, call, turn);
     if (call.idempotency === undefined) {
       if (turn.earlierVersion !== undefined) return this.#repeat(state, call, turn);
       return this.#perform(state, call, turn);
@@ -60,6 +67,7 @@ export class InstanceKind
     const { unstored } = state;
     const { history = [], drift = [], answers: rows = [] } = unstored ?? {};
     const taken = { history: history.slice(), drift: drift.slice(), answers: rows.slice() };
+    const takenBytes = unstored?.bytes ?? 0;
     state.isModelShared = true;
     return {
       write: () => this.#ports.store.checkpoint(id, { head, ...taken }),
@@ -69,6 +77,7 @@ export class InstanceKind
         history.splice(0, taken.history.length);
         drift.splice(0, taken.drift.length);
         rows.splice(0, taken.answers.length);
+        unstored.bytes -= takenBytes;
         if (history.length + drift.length + rows.length === 0) state.unstored = undefined;
       },
     };
@@ -78,12 +87,29 @@ export class InstanceKind
     return bytesOf(state);
   }
 
+  sizeOfRecord(operation: InstanceOperation): number {
+    return bytesOfRecord(operation);
+  }
+
   isAbsent(state: InstanceState): boolean {
     return state.head === undefined;
   }
 
   isEvictable(): boolean {
     return true;
+  }
+
+  /** Another account's instance looks exactly like none (decision 19). A retried DELETE is answered. */
+  #assertPresent(state: InstanceState, call: EngineCall, turn: InstanceTurn): void {
+    if (state.head?.accountId === call.accountId) {
+      if (isLive(state)) return;
+      if (call.operation.kind === 'remove') {
+        // Told once more, because the first delete may have ended before the listing heard of it.
+        this.#announce(call, state, turn);
+        if (turn.earlierVersion !== undefined) return;
+      }
+    }
+    throw new Fault('not_found', 'no such instance');
   }
 
   #performKeyed(
@@ -232,14 +258,6 @@ function takeAnswer(state: InstanceState): EngineAnswer {
 function rowKeyOf(call: EngineCall): string {
   const family = call.operation.kind === 'create' ? 'create' : 'call';
   return `${family}:${call.idempotency?.key ?? ''}`;
-}
-
-/** Another account's instance looks exactly like none (decision 19). A retried DELETE is answered. */
-function assertPresent(state: InstanceState, call: EngineCall, turn: InstanceTurn): void {
-  const isOwned = state.head?.accountId === call.accountId;
-  if (isOwned && isLive(state)) return;
-  if (isOwned && call.operation.kind === 'remove' && turn.earlierVersion !== undefined) return;
-  throw new Fault('not_found', 'no such instance');
 }
 
 function assertMatch({ ifMatch, instanceId }: EngineCall, turn: InstanceTurn): void {

@@ -1,21 +1,21 @@
+import type { InstanceOperation } from '#engine/instance-operation';
 import type { State } from '#identity/state';
 import type { AnswerRow, DriftRow, HistoryRow, InstanceHead } from '#storage/instance-store';
 import type { EngineAnswer } from '#wire/engine-messages';
 
 /** Bytes of an idle instance in memory without its text, as `make bench` measures them. */
-const INSTANCE_BYTES = 1_700;
+const INSTANCE_BYTES = 1_800;
 
-/** Bytes of one history row in memory: an object of eight numbers and a short text. */
-const ROW_BYTES = 150;
-
-/** Bytes of one drift row or stored answer in memory: mostly the JSON text of a deviation or answer. */
-const TEXT_ROW_BYTES = 1_500;
+/** Bytes of one row in memory without its text, as `make bench` measures them. */
+const ROW_BYTES = 200;
 
 /** Rows that no checkpoint has stored, oldest first. */
 export type UnstoredRows = {
   readonly history: HistoryRow[];
   readonly drift: DriftRow[];
   readonly answers: AnswerRow[];
+  /** Roughly the bytes of all of them. */
+  bytes: number;
 };
 
 /**
@@ -65,15 +65,26 @@ export function ownModelOf(state: InstanceState): State {
 
 /** The rows that no checkpoint has stored, for adding to. */
 export function unstoredOf(state: InstanceState): UnstoredRows {
-  state.unstored ??= { history: [], drift: [], answers: [] };
+  state.unstored ??= { history: [], drift: [], answers: [], bytes: 0 };
   return state.unstored;
 }
 
 /** Roughly the bytes an instance holds. */
 export function bytesOf({ head, unstored }: InstanceState): number {
   const textBytes = 2 * ((head?.name.length ?? 0) + (head?.description.length ?? 0));
-  if (unstored === undefined) return INSTANCE_BYTES + textBytes;
-  const { history, drift, answers } = unstored;
-  const rowBytes = ROW_BYTES * history.length + TEXT_ROW_BYTES * (drift.length + answers.length);
-  return INSTANCE_BYTES + textBytes + rowBytes;
+  return INSTANCE_BYTES + textBytes + (unstored?.bytes ?? 0);
+}
+
+/** Roughly the bytes of a row that holds so much text. JSON text takes a byte a character. */
+export function bytesOfRow(textLength: number): number {
+  return ROW_BYTES + textLength;
+}
+
+/** Roughly the bytes that a committed operation waits with until it is stored. */
+export function bytesOfRecord({ change }: InstanceOperation): number {
+  if (change.kind !== 'observed') return ROW_BYTES;
+  return change.observations.reduce(
+    (sum, { contextJson }) => sum + bytesOfRow(contextJson.length),
+    0,
+  );
 }

@@ -1,11 +1,8 @@
 import { type InstanceState, isLive } from '#engine/instance-state';
 import { Fault, invalid } from '#fault/fault';
 import type { Turn } from '#runtime/turn';
-import type { AnswerRow, InstanceStore } from '#storage/instance-store';
+import { ANSWER_AGE_MS, type AnswerRow, type InstanceStore } from '#storage/instance-store';
 import type { EngineAnswer, EngineCall } from '#wire/engine-messages';
-
-/** How long a stored answer is given again. Source: decision 22. */
-export const ANSWER_AGE_MS = 24 * 60 * 60 * 1_000;
 
 /** A key made this recently cannot be in the store: the actor's memory covers it (architecture 3.5). */
 const FRESH_KEY_AGE_MS = 10_000;

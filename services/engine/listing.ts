@@ -3,9 +3,9 @@ import type { Directory } from '#engine/directory';
 import type { DirectoryAnswer, DirectoryCall } from '#engine/directory-kind';
 import { isoTime, reportOf, rounded } from '#engine/instance-answers';
 import type { State } from '#identity/state';
-import { CALL_AGE_MS_MAX } from '#runtime/bounds';
 import type { ListingRow, ListingStore } from '#storage/listing-store';
 import type { EngineAnswer } from '#wire/engine-messages';
+import { CALL_TIMEOUT_MS_MAX } from '#wire/wire-bounds';
 
 /** Asks an account's directory, wherever it lives. */
 export type AskDirectory = (
@@ -19,7 +19,7 @@ export function storedDirectory(
   ask: AskDirectory,
   nowMs: () => number,
 ): Directory {
-  const common = () => ({ callId: 0, deadlineAtMs: nowMs() + CALL_AGE_MS_MAX });
+  const common = () => ({ callId: 0, deadlineAtMs: nowMs() + CALL_TIMEOUT_MS_MAX });
   return {
     async put(accountId, row) {
       await store.put(accountId, row);

@@ -69,6 +69,7 @@ export function meterKind(ports: MeterPorts): ActorKind<Meter, MeterCall, MeterA
     checkpoint: () => ({ write: async () => undefined, forget: () => undefined }),
 
     sizeOf: (meter) => meter.bytes,
+    sizeOfRecord: () => 0,
     isAbsent: (meter) => meter.isAbsent,
     isEvictable: (meter, nowMs) => meter.isBlank({ nowMs, monotonicMs: clock.monotonicMs() }),
   };

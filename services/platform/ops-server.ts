@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, isIPv6 } from 'node:net';
 import type { Metrics } from '#platform/metrics';
 import type { Running } from '#platform/run';
 
@@ -32,7 +32,7 @@ export async function serveOps(options: OpsOptions): Promise<Running> {
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
   return {
-    address: `http://${options.host}:${port}`,
+    address: `http://${isIPv6(options.host) ? `[${options.host}]` : options.host}:${port}`,
     async [Symbol.asyncDispose]() {
       server.close();
       server.closeAllConnections();

@@ -5,7 +5,10 @@ import { systemRandomness } from '#platform/randomness';
 /** Characters of a cluster secret that nobody configured: 190 bits. */
 const SECRET_LENGTH = 32;
 
-/** The edge's part of the configuration. A secret that is not set holds for this process's life. */
+/**
+ * The edge's part of the configuration. A secret that is not set holds for this process's life, which
+ * is enough where the instances do not live longer either.
+ */
 export function edgeConfigOf(config: Config): EdgeConfig {
   return {
     host: config.SERVICE_HOST,

@@ -4,13 +4,14 @@ import { createLogger } from '#platform/logger';
 import { createMetrics } from '#platform/metrics';
 import { serveOps } from '#platform/ops-server';
 import { systemRandomness } from '#platform/randomness';
+import type { Running } from '#platform/run';
 import type { ActorHostConfig } from '#runtime/host-ports';
 
 /** What every process has, whatever it serves. */
-export type Foundation = Awaited<ReturnType<typeof lay>>;
+export type Foundation = ReturnType<typeof foundationOf>;
 
 /** Clock, randomness, logger and metrics of a process, and the bounds of its actors. */
-export function lay(config: Config, service: string) {
+export function foundationOf(config: Config, service: string) {
   const logger = createLogger(config.SERVICE_LOG_LEVEL, service);
   const actors: ActorHostConfig = {
     idleAgeMs: config.SERVICE_ACTOR_IDLE_S * 1_000,
@@ -21,16 +22,32 @@ export function lay(config: Config, service: string) {
   return { logger, actors, onBug, metrics, clock: systemClock, randomness: systemRandomness };
 }
 
-/** The operators' port. Ready as soon as it is opened, which is last; not ready while it closes. */
-export async function serveOperators(config: Config, { metrics }: Foundation) {
-  let isReady = true;
+/** The operators' port of a process. */
+export type OperatorsPort = Running & {
+  /** Says from now on that the process can serve; the returned disposable takes that back. */
+  ready(): Disposable;
+};
+
+/**
+ * Opens the operators' port, which is opened first and closed last: while the process starts and
+ * while it closes, probes and scrapes are answered, and the answer is "not ready".
+ */
+export async function serveOperators(
+  config: Config,
+  { metrics }: Foundation,
+): Promise<OperatorsPort> {
+  let isReady = false;
   const { SERVICE_HOST: host, SERVICE_METRICS_PORT: port } = config;
   const server = await serveOps({ host, port, metrics, isReady: () => isReady });
   return {
-    address: server.address,
-    [Symbol.asyncDispose]() {
-      isReady = false;
-      return server[Symbol.asyncDispose]();
+    ...server,
+    ready() {
+      isReady = true;
+      return {
+        [Symbol.dispose]: () => {
+          isReady = false;
+        },
+      };
     },
   };
 }

@@ -6,7 +6,7 @@ import type { AccountAdmin } from '#limiter/account-admin';
 import { serveAdmin } from '#limiter/admin-server';
 import { composeLimiter } from '#limiter/compose';
 import { edgeConfigOf } from '#process/edge-config';
-import { lay, serveOperators } from '#process/foundation';
+import { foundationOf, serveOperators } from '#process/foundation';
 import { openStores } from '#process/ports';
 import type { Opened } from '#process/process-life';
 import { welcome } from '#process/welcome';
@@ -14,7 +14,8 @@ import { welcome } from '#process/welcome';
 /** Everything in one process with direct calls: the local deployment of spec 1.7. */
 export async function openStandalone(config: Config): Promise<Opened> {
   await using opening = new AsyncDisposableStack();
-  const foundation = lay(config, 'standalone');
+  const foundation = foundationOf(config, 'standalone');
+  const operators = opening.use(await serveOperators(config, foundation));
   const stores = await openStores(config);
   const limiterPorts = { ...foundation, accounts: stores.accounts, journal: stores.openJournal() };
   const limiter = opening.use(composeLimiter(foundation.actors, limiterPorts));
@@ -25,7 +26,7 @@ export async function openStandalone(config: Config): Promise<Opened> {
   const admin = opening.use(await serveAdmin(adminListen, { ...foundation, admin: limiter.admin }));
   const edgePorts = { ...foundation, engine, limiter: limiter.client };
   const edge = opening.use(await composeEdge(edgeConfigOf(config), edgePorts));
-  const operators = opening.use(await serveOperators(config, foundation));
+  opening.use(operators.ready());
   const key = config.SERVICE_LOCAL_ACCOUNT ? await localKey(limiter.admin) : undefined;
   process.stdout.write(
     welcome({

@@ -24,6 +24,8 @@ export class Activation<State, Call, Answer> {
   position = 0;
   /** Committed records that no checkpoint has stored. */
   unflushed = 0;
+  /** Roughly their bytes. */
+  unflushedBytes = 0;
   /** Monotonic time of the first change that no checkpoint has stored. */
   dirtySinceMs: number | undefined;
   isCheckpointing = false;

@@ -1,7 +1,6 @@
 import { Fault } from '#fault/fault';
 import type { Activation, Waiting } from '#runtime/activation';
 import type { ActorCall, ActorKind } from '#runtime/actor-kind';
-import { UNFLUSHED_RECORDS_MAX } from '#runtime/bounds';
 import type { ActorHostConfig, ActorHostPorts } from '#runtime/host-ports';
 import { HostedTurn } from '#runtime/hosted-turn';
 import { Residents } from '#runtime/residents';
@@ -59,7 +58,7 @@ export class ActorHost<State, Call extends ActorCall, Answer, Operation> {
 
   #assertOpen(): void {
     if (this.#isClosing) throw unavailable('shutting_down', 'the service is shutting down');
-    if (this.#residents.totals.unflushedRecords < UNFLUSHED_RECORDS_MAX) return;
+    if (!this.#residents.isTailFull) return;
     throw unavailable('overloaded', 'too much is waiting to be stored');
   }
 
@@ -147,9 +146,13 @@ export class ActorHost<State, Call extends ActorCall, Answer, Operation> {
   ): Promise<Answer> {
     if (!(refusal instanceof Fault)) this.#ports.onBug(refusal);
     if (this.#ports.log.isDurable(activation.position)) throw refusal;
-    return turn.whenAnswerable(activation.position).then(() => {
-      throw refusal;
-    });
+    return this.#refusedLater(turn.whenAnswerable(activation.position), refusal);
+  }
+
+  /** A refused call has not happened, also when the journal ends before the refusal may be told. */
+  async #refusedLater(answerable: Promise<void>, refusal: unknown): Promise<never> {
+    await answerable.catch(() => this.#ports.log.assertOpen());
+    throw refusal;
   }
 
   async #finishLater(
@@ -168,8 +171,7 @@ export class ActorHost<State, Call extends ActorCall, Answer, Operation> {
     this.#release(activation);
     if ('refusal' in outcome) {
       if (!(outcome.refusal instanceof Fault)) this.#ports.onBug(outcome.refusal);
-      await this.#ports.log.whenDurable(position);
-      throw outcome.refusal;
+      return this.#refusedLater(this.#ports.log.whenDurable(position), outcome.refusal);
     }
     await turn.whenAnswerable(position);
     return outcome.answer;

@@ -9,17 +9,20 @@ export const RECENT_CALLS_AGE_MS = 20_000;
 /** Ids an actor remembers: 200 calls a second on one instance for 20 s (architecture 3.5). */
 export const RECENT_CALLS_MAX = 4_096;
 
-/** The longest a call may take from the edge's first attempt (architecture 3.5). */
-export const CALL_AGE_MS_MAX = 10_000;
-
 /** A dirty actor is checkpointed at this age: late, so that rows gather (architecture 3.2). */
 export const CHECKPOINT_AGE_MS = 20_000;
 
 /** Checkpoint writes in flight per process; more would delay appends (architecture 3.2). */
 export const CHECKPOINTS_IN_FLIGHT_MAX = 8;
 
+/** How long checkpoints may keep the event loop when the store answers at once, in milliseconds. */
+export const CHECKPOINT_SLICE_MS = 2;
+
 /** Records durable in the journal but not yet checkpointed, per process (architecture 3.2). */
 export const UNFLUSHED_RECORDS_MAX = 200_000;
+
+/** Bytes of rows in the same state, estimated, per process (architecture 3.2). */
+export const UNFLUSHED_BYTES_MAX = 64 * 1_024 * 1_024;
 
 /** How often idle and dirty actors are looked for. A tenth of the shortest age that matters. */
 export const SWEEP_PERIOD_MS = 1_000;

@@ -2,7 +2,9 @@ import type { Activation } from '#runtime/activation';
 import type { ActorCall, ActorKind } from '#runtime/actor-kind';
 import {
   CHECKPOINT_AGE_MS,
+  CHECKPOINT_SLICE_MS,
   CHECKPOINTS_IN_FLIGHT_MAX,
+  UNFLUSHED_BYTES_MAX,
   UNFLUSHED_RECORDS_MAX,
 } from '#runtime/bounds';
 import type { ActorHostPorts } from '#runtime/host-ports';
@@ -18,7 +20,9 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Operation> {
   /** Oldest change first. */
   readonly #dirty = new Set<Activation<State, Call, Answer>>();
   #inFlight = 0;
+  #sliceStartMs = 0;
   #unflushedRecords = 0;
+  #unflushedBytes = 0;
 
   constructor(kind: ActorKind<State, Call, Answer, Operation>, ports: ActorHostPorts) {
     this.#kind = kind;
@@ -30,9 +34,22 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Operation> {
     return this.#unflushedRecords;
   }
 
-  /** Notes that an actor has committed one more record. */
-  changed(activation: Activation<State, Call, Answer>, monotonicMs: number): void {
+  /** How full the tail is: 1 means that a bound, records or bytes, is reached. */
+  get tail(): number {
+    const records = this.#unflushedRecords / UNFLUSHED_RECORDS_MAX;
+    return Math.max(records, this.#unflushedBytes / UNFLUSHED_BYTES_MAX);
+  }
+
+  /** Notes that an actor has committed one more record, of roughly so many bytes. */
+  changed(
+    activation: Activation<State, Call, Answer>,
+    recordBytes: number,
+    monotonicMs: number,
+  ): void {
+    activation.unflushed += 1;
+    activation.unflushedBytes += recordBytes;
     this.#unflushedRecords += 1;
+    this.#unflushedBytes += recordBytes;
     if (activation.dirtySinceMs !== undefined) return;
     activation.dirtySinceMs = monotonicMs;
     this.#dirty.add(activation);
@@ -43,7 +60,7 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Operation> {
     for (const activation of this.#dirty) {
       if (this.#inFlight >= CHECKPOINTS_IN_FLIGHT_MAX) return;
       const ageMs = monotonicMs - (activation.dirtySinceMs ?? monotonicMs);
-      const isTailLong = this.#unflushedRecords > UNFLUSHED_RECORDS_MAX / 2;
+      const isTailLong = this.tail > 0.5;
       if (ageMs < CHECKPOINT_AGE_MS && !isTailLong) return;
       if (activation.isBusy || activation.isCheckpointing) continue;
       this.#start(activation);
@@ -70,8 +87,7 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Operation> {
     this.#store(activation).then(
       () => {
         this.#inFlight -= 1;
-        // Stores that answer at once must not keep the event loop from everybody else.
-        if (this.#inFlight === 0) this.#ports.clock.after(0, () => this.#continue());
+        this.#continue();
       },
       () => {
         // Tried again at the next sweep: a store that is down is not asked without pause.
@@ -81,12 +97,22 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Operation> {
     );
   }
 
+  /** Goes on with what is due; stores that answer at once must not keep the event loop for long. */
   #continue(): void {
-    this.startDue(this.#ports.clock.monotonicMs());
+    if (this.#inFlight > 0) return;
+    const { clock } = this.#ports;
+    if (clock.monotonicMs() - this.#sliceStartMs < CHECKPOINT_SLICE_MS) {
+      this.startDue(clock.monotonicMs());
+      return;
+    }
+    clock.after(0, () => {
+      this.#sliceStartMs = clock.monotonicMs();
+      this.startDue(this.#sliceStartMs);
+    });
   }
 
   async #store(activation: Activation<State, Call, Answer>): Promise<void> {
-    const { state, version, position, unflushed } = activation;
+    const { state, version, position, unflushed, unflushedBytes } = activation;
     if (state === undefined) return;
     const startedMs = this.#ports.clock.monotonicMs();
     const dirtyMs = startedMs - (activation.dirtySinceMs ?? startedMs);
@@ -101,7 +127,9 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Operation> {
     checkpoint.forget();
     this.#ports.metrics.checkpointed(dirtyMs / 1_000);
     this.#unflushedRecords -= unflushed;
+    this.#unflushedBytes -= unflushedBytes;
     activation.unflushed -= unflushed;
+    activation.unflushedBytes -= unflushedBytes;
     this.#dirty.delete(activation);
     activation.dirtySinceMs = undefined;
     activation.trim(this.#ports.clock.monotonicMs());

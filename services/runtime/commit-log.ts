@@ -1,3 +1,4 @@
+import { Fault } from '#fault/fault';
 import type { Journal, JournalRecord } from '#storage/journal';
 
 type Waiter = {
@@ -24,9 +25,9 @@ export class CommitLog {
     this.#journal = journal;
   }
 
-  /** Throws what ended the journal, if anything did: from then on nothing can be committed. */
+  /** Throws `service_unavailable` once the journal has ended: then nothing can be committed. */
   assertOpen(): void {
-    if (this.#failure !== undefined) throw this.#failure;
+    if (this.#failure !== undefined) throw ended(this.#failure, false);
   }
 
   /** Adds a record to the open group and returns its position. */
@@ -43,10 +44,13 @@ export class CommitLog {
     return position <= this.#durable;
   }
 
-  /** Fulfils when `position` is durable; rejects with what ended the journal if it never will be. */
+  /**
+   * Fulfils when `position` is durable. Rejects with `service_unavailable` of unknown outcome if the
+   * journal ended before: the append may have got through all the same.
+   */
   async whenDurable(position: number): Promise<void> {
     if (this.isDurable(position)) return;
-    if (this.#failure !== undefined) throw this.#failure;
+    if (this.#failure !== undefined) throw ended(this.#failure, true);
     await new Promise<void>((resolve, reject) => this.#waiters.push({ position, resolve, reject }));
   }
 
@@ -76,6 +80,17 @@ export class CommitLog {
 
   #fail(failure: unknown): void {
     this.#failure = failure;
-    for (const waiter of this.#waiters.splice(0)) waiter.reject(failure);
+    for (const waiter of this.#waiters.splice(0)) waiter.reject(ended(failure, true));
   }
+}
+
+/** The refusal after the journal's end. What was in an append may be durable; what comes later is not. */
+function ended(cause: unknown, isOutcomeUnknown: boolean): Fault {
+  const options = {
+    reason: 'engine_unavailable',
+    retryAfterS: 1,
+    isOutcomeUnknown,
+    cause,
+  } as const;
+  return new Fault('service_unavailable', 'this node has stopped committing', options);
 }

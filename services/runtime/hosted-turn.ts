@@ -7,7 +7,11 @@ import type { Turn } from '#runtime/turn';
 
 /** Whoever keeps account of what is committed but not stored. */
 export interface DirtyBook<State, Call, Answer> {
-  changed(activation: Activation<State, Call, Answer>, monotonicMs: number): void;
+  changed(
+    activation: Activation<State, Call, Answer>,
+    recordBytes: number,
+    monotonicMs: number,
+  ): void;
 }
 
 /** A turn on a real activation: commits go to the process's log and into the actor's state. */
@@ -63,9 +67,8 @@ export class HostedTurn<State, Call extends ActorCall, Answer, Operation>
     this.#kind.apply(this.state, operation, version, activation.id);
     activation.version = version;
     activation.position = this.#log.add({ actorId: activation.id, version, operation });
-    activation.unflushed += 1;
     recent.add(this.#callId, version, this.monotonicMs);
-    this.#book.changed(activation, this.monotonicMs);
+    this.#book.changed(activation, this.#kind.sizeOfRecord(operation), this.monotonicMs);
   }
 
   beforeAnswer(effect: () => Promise<void>): void {

@@ -71,9 +71,18 @@ export class Residents<State, Call extends ActorCall, Answer, Operation> {
     activation.bytes = 0;
   }
 
+  /** Whether so much is waiting to be stored that nothing more may come (architecture 3.2). */
+  get isTailFull(): boolean {
+    return this.#checkpointer.tail >= 1;
+  }
+
   /** Notes one more committed record. */
-  changed(activation: Activation<State, Call, Answer>, monotonicMs: number): void {
-    this.#checkpointer.changed(activation, monotonicMs);
+  changed(
+    activation: Activation<State, Call, Answer>,
+    recordBytes: number,
+    monotonicMs: number,
+  ): void {
+    this.#checkpointer.changed(activation, recordBytes, monotonicMs);
   }
 
   /** After a turn: takes account of the actor's size, and lets go of one that turned out not to exist. */

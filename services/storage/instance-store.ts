@@ -26,6 +26,9 @@ export type DriftRow = {
   readonly timestampMs: number;
 };
 
+/** How long a stored answer is given again. Source: decision 22. */
+export const ANSWER_AGE_MS = 24 * 60 * 60 * 1_000;
+
 /** The stored answer to a call with an `Idempotency-Key`. Source: decision 22. */
 export type AnswerRow = {
   /** Operation family and key: a create and a later call may use the same key. */

@@ -4,11 +4,11 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { exampleAnswers } from '#apidoc/example-answers';
 import { OPERATIONS } from '#edge/endpoints';
 import { openApiDocument } from '#edge/openapi';
 import { FAULTS } from '#fault/fault';
 import { REASONS } from '#fault/reasons';
-import { exampleAnswers } from '#apidoc/example-answers';
 
 const text = readFileSync('docs/openapi.json', 'utf8');
 const document = JSON.parse(text);

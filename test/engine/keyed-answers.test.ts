@@ -1,9 +1,9 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { instanceFrom } from '#engine/instance-state';
-import { ANSWER_AGE_MS, findAnswer, replayOf } from '#engine/keyed-answers';
+import { findAnswer, replayOf } from '#engine/keyed-answers';
 import type { Fault } from '#fault/fault';
-import type { AnswerRow, InstanceStore } from '#storage/instance-store';
+import { ANSWER_AGE_MS, type AnswerRow, type InstanceStore } from '#storage/instance-store';
 import { memoryInstanceStore } from '#storage/memory/memory-instance-store';
 import { CREATE, callOf, INSTANCE_ID, START_MS } from '#test/engine/instance-fixture';
 import { answerRow, headAt, markerAt } from '#test/storage/instance-rows';
@@ -29,7 +29,10 @@ async function lookUp(
       return undefined;
     },
   };
-  const state = { ...instanceFrom(headAt(1)), unstored: { history: [], drift: [], answers } };
+  const state = {
+    ...instanceFrom(headAt(1)),
+    unstored: { history: [], drift: [], answers, bytes: 0 },
+  };
   const call = callOf(CREATE, { idempotency: { key, fingerprint: 'f' } });
   const turn = { nowMs: START_MS, earlierVersion };
   const found = await findAnswer(call, `call:${key}`, state, turn, store);

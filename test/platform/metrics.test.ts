@@ -191,6 +191,7 @@ async function startCluster() {
   const [limiter, engine] = [runMain(['limiter']), runMain(['engine'])];
   await Promise.all([limiter.says(/ready/), engine.says(/ready/)]);
   const edge = runMain(['edge'], {
+    SERVICE_CLUSTER_SECRET: 'the secret of this test',
     SERVICE_LIMITER_ADDRESS: addressIn(limiter, 'grpc'),
     SERVICE_ENGINE_ADDRESS: addressIn(engine, 'grpc'),
   });

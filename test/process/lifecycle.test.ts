@@ -73,7 +73,9 @@ stop('what is under way is answered first', async () => {
   const active = async () => (await metricValues(service)).get('http_server_active_requests') ?? 0;
   await until(async () => (await active()) === 1);
   const ending = stopped(service, 'standalone', 'SIGTERM');
-  await until(async () => !(await isReachable(service.metricsUrl)));
+  // Probes are answered while it closes, and say that it is not ready.
+  const ready = new URL('/health/ready', service.metricsUrl);
+  await until(async () => (await fetch(ready)).status === 503);
   socket.write(body.slice(5));
   const answer = await textOf(socket);
   assert.match(answer, /^HTTP\/1\.1 201 Created\r\n/);
@@ -202,13 +204,6 @@ async function textOf(socket: Socket): Promise<string> {
   let text = '';
   for await (const chunk of socket) text += chunk;
   return text;
-}
-
-function isReachable(url: string): Promise<boolean> {
-  return fetch(url).then(
-    () => true,
-    () => false,
-  );
 }
 
 function addressIn(run: ProcessRun, pattern: RegExp): string {

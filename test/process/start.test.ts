@@ -77,6 +77,8 @@ for (const argv of [[], ['sandalone'], ['standalone', '--port=1'], ['toString'],
   });
 }
 
+const SECRET = { SERVICE_CLUSTER_SECRET: 'the secret of this test' };
+
 const waiting = suite('when an edge finds nobody');
 
 /** Ports that nothing listens on: those of servers that have just closed. */
@@ -87,7 +89,11 @@ async function silentAddress(): Promise<string> {
 
 waiting('it says what it waits for', async () => {
   const [engine, limiter] = [await silentAddress(), await silentAddress()];
-  const addresses = { SERVICE_ENGINE_ADDRESS: engine, SERVICE_LIMITER_ADDRESS: limiter };
+  const addresses = {
+    ...SECRET,
+    SERVICE_ENGINE_ADDRESS: engine,
+    SERVICE_LIMITER_ADDRESS: limiter,
+  };
   const run = runMain(['edge'], addresses);
   await run.says(/\n/);
   const expected = `waiting for the engine at ${engine} and the limiter at ${limiter}\n`;
@@ -103,6 +109,7 @@ waiting('it says only what is missing, and starts when that has come', async () 
   const limiterAddress = /grpc ([^,\s]+)/.exec(limiter.stdout())?.[1] ?? '';
   const engineAddress = await silentAddress();
   const edge = runMain(['edge'], {
+    ...SECRET,
     SERVICE_ENGINE_ADDRESS: engineAddress,
     SERVICE_LIMITER_ADDRESS: limiterAddress,
   });
@@ -114,6 +121,12 @@ waiting('it says only what is missing, and starts when that has come', async () 
     run.child.kill('SIGTERM');
     assert.is(await run.ended, 0, run.stderr());
   }
+});
+
+waiting('it does not start without the secret that all edges share', async () => {
+  const run = runMain(['edge']);
+  assert.is(await run.ended, 1);
+  assert.match(run.stderr(), /^configuration: SERVICE_CLUSTER_SECRET: .+\n$/);
 });
 
 for (const group of [taken, variable, part, waiting]) group.run();

@@ -19,6 +19,9 @@ export type Service = AsyncDisposable & {
 /** A busy test machine is no dead limiter: only tests of that say how long to wait for one. */
 const UNHURRIED = { SERVICE_LIMITER_TIMEOUT_MS: '5000' };
 
+/** An edge of its own does not start without. */
+const SECRET = { SERVICE_CLUSTER_SECRET: 'the secret of all tests' };
+
 /** How long a process may take to say that it is ready, in milliseconds. */
 const READY_MS_MAX = 15_000;
 
@@ -56,7 +59,11 @@ export async function startProcesses(variables: Record<string, string> = {}): Pr
     SERVICE_LIMITER_ADDRESS: match(limiter.lines, /grpc ([^,\s]+)/),
     SERVICE_ENGINE_ADDRESS: match(engine.lines, /grpc ([^,\s]+)/),
   };
-  const edge = await start('edge', { ...addresses, ...UNHURRIED, ...variables }, /ready/);
+  const edge = await start(
+    'edge',
+    { ...addresses, ...UNHURRIED, ...SECRET, ...variables },
+    /ready/,
+  );
   return serviceOf(
     { edge, engine, limiter },
     match(edge.lines, /api (http:[^,\s]+)\/v1/),

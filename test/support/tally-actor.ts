@@ -76,6 +76,10 @@ export class TallyKind implements ActorKind<Tally, TallyCall, TallyAnswer, numbe
     return 1_000;
   }
 
+  sizeOfRecord(): number {
+    return 100;
+  }
+
   isAbsent(state: Tally): boolean {
     return state.sum === 0;
   }

@@ -1,9 +1,10 @@
-import type {
-  AnswerRow,
-  DriftRow,
-  HistoryRow,
-  InstanceHead,
-  InstanceStore,
+import {
+  ANSWER_AGE_MS,
+  type AnswerRow,
+  type DriftRow,
+  type HistoryRow,
+  type InstanceHead,
+  type InstanceStore,
 } from '#storage/instance-store';
 
 type Stored = {
@@ -70,9 +71,6 @@ function placed<Row extends { ordinal: number }>(
 function rangeOf<Row>(rows: readonly Row[], newest: number, count: number): Row[] {
   return rows.slice(Math.max(0, newest - count), Math.max(0, newest)).reverse();
 }
-
-/** How long a stored answer is kept. Source: decision 22. */
-const ANSWER_AGE_MS = 24 * 60 * 60 * 1_000;
 
 /** Adds answers, oldest first, and lets go of those that nobody may be given any more. */
 function keep(stored: Stored, added: readonly AnswerRow[]): void {
