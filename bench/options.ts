@@ -20,7 +20,7 @@ export type Options = {
   readonly memoryIdleS: number;
 };
 
-// Five rounds give a median that one disturbed round cannot move. 22 s of idleness: request ids are
+// Five rounds give a median that one disturbed round cannot move. 45 s of idleness: request ids are
 // forgotten after 20 s and checkpoints due after 20 s (architecture 3.2, 3.5).
 const FULL = {
   rounds: 5,
@@ -29,7 +29,7 @@ const FULL = {
   openSeconds: 5,
   coldStarts: 5,
   memoryInstances: 100_000,
-  memoryIdleS: 25,
+  memoryIdleS: 45,
 };
 
 const QUICK = {

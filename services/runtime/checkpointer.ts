@@ -4,6 +4,7 @@ import {
   CHECKPOINT_AGE_MS,
   CHECKPOINT_SLICE_MS,
   CHECKPOINTS_IN_FLIGHT_MAX,
+  RECENT_CALLS_AGE_MS,
   UNFLUSHED_BYTES_MAX,
   UNFLUSHED_RECORDS_MAX,
 } from '#runtime/bounds';
@@ -19,6 +20,8 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Operation> {
   readonly #ports: ActorHostPorts;
   /** Oldest change first. */
   readonly #dirty = new Set<Activation<State, Call, Answer>>();
+  /** Stored actors that still remember call ids, and the monotonic time at which those are too old. */
+  readonly #remembering = new Map<Activation<State, Call, Answer>, number>();
   #inFlight = 0;
   #sliceStartMs = 0;
   #unflushedRecords = 0;
@@ -67,6 +70,15 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Operation> {
     }
   }
 
+  /** Frees the call ids of stored actors once they are too old to matter, so that idle ones are small. */
+  forgetOldCalls(monotonicMs: number): void {
+    for (const [activation, dueMs] of this.#remembering) {
+      if (dueMs > monotonicMs) return;
+      this.#remembering.delete(activation);
+      activation.trim(monotonicMs);
+    }
+  }
+
   /** Starts a checkpoint of an actor that is about to leave memory, if there is room for one. */
   startNow(activation: Activation<State, Call, Answer>): void {
     if (this.#inFlight < CHECKPOINTS_IN_FLIGHT_MAX && !activation.isCheckpointing) {
@@ -95,6 +107,15 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Operation> {
         this.#ports.metrics.checkpointFailed();
       },
     );
+  }
+
+  #forgetCalls(activation: Activation<State, Call, Answer>): void {
+    const nowMs = this.#ports.clock.monotonicMs();
+    activation.trim(nowMs);
+    this.#remembering.delete(activation);
+    if (activation.hasRecentCalls) {
+      this.#remembering.set(activation, nowMs + RECENT_CALLS_AGE_MS + 1);
+    }
   }
 
   /** Goes on with what is due; stores that answer at once must not keep the event loop for long. */
@@ -132,7 +153,7 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Operation> {
     activation.unflushedBytes -= unflushedBytes;
     this.#dirty.delete(activation);
     activation.dirtySinceMs = undefined;
-    activation.trim(this.#ports.clock.monotonicMs());
+    this.#forgetCalls(activation);
     if (activation.unflushed > 0) {
       activation.dirtySinceMs = startedMs;
       this.#dirty.add(activation);

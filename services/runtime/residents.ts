@@ -107,6 +107,7 @@ export class Residents<State, Call extends ActorCall, Answer, Operation> {
   #sweep(): void {
     const nowMs = this.#ports.clock.monotonicMs();
     this.#checkpointer.startDue(nowMs);
+    this.#checkpointer.forgetOldCalls(nowMs);
     let looked = 0;
     for (const activation of this.#activations.values()) {
       looked += 1;
