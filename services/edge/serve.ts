@@ -62,13 +62,14 @@ export async function serve(
   ports.inFlight.calls += 1;
   try {
     const answered = await perform(plan, call, request, ports, false);
-    const headers = !isSettled(call)
-      ? admitted.headers
-      : await ports.admission.settle(call, answered.cycles, admitted.headers);
+    const headers =
+      call.cycles === 0
+        ? admitted.headers
+        : await ports.admission.settle(call, answered.cycles, admitted.headers);
     answer(operation, request, reply, answered, headers, ports);
   } catch (error) {
     const fault = toFault(error);
-    const isGivenBack = isSettled(call) && !fault.isOutcomeUnknown && fault.code !== 'internal';
+    const isGivenBack = call.cycles > 0 && !fault.isOutcomeUnknown && fault.code !== 'internal';
     const headers = isGivenBack
       ? await ports.admission.settle(call, 0, admitted.headers)
       : admitted.headers;
@@ -76,11 +77,6 @@ export async function serve(
   } finally {
     ports.inFlight.calls -= 1;
   }
-}
-
-/** A call without cycles reserves none, but the id of a keyed one may stand for another's reservation. */
-function isSettled({ cycles, isKeyed }: AdmissionCall): boolean {
-  return cycles > 0 || isKeyed;
 }
 
 function callIdOf(
