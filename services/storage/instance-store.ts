@@ -40,6 +40,14 @@ export type AnswerRow = {
   readonly atMs: number;
 };
 
+/** A committed call that may yet be retried. Source: architecture 3.5. */
+export type RecentCall = {
+  readonly callId: number;
+  readonly version: number;
+  /** Server time of the commit in Unix milliseconds. */
+  readonly atMs: number;
+};
+
 /**
  * Everything of an instance but its rows, as of one version. Content is unique per (id, version). A
  * value: neither the store nor its user ever changes one, the model vector included.
@@ -67,6 +75,8 @@ export type InstanceHead = {
   readonly modelVersion: string;
   /** The model's state vector (identity-model 9: doubles, never rounded). */
   readonly model: Float64Array;
+  /** Calls of the last 20 s before the version was stored. */
+  readonly recentCalls: readonly RecentCall[];
 };
 
 /** What one checkpoint of an instance stores. */

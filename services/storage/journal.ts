@@ -1,18 +1,27 @@
 /** One committed operation of one actor, as the journal keeps it. Source: architecture 3.1. */
 export type JournalRecord = {
+  /** The kind of actor. */
+  readonly actor: string;
   readonly actorId: string;
   /** Grows by one per committed operation of the actor, for life. */
   readonly version: number;
-  /** The operation with everything needed to run it again: input, server time, call id. */
+  /** The call that committed it, 0 for none: a retry must find it after a crash too. */
+  readonly callId: number;
+  /** Server time of the commit in Unix milliseconds. */
+  readonly atMs: number;
+  /** The operation with everything needed to run it again; plain JSON data. */
   readonly operation: unknown;
 };
 
 /** What has happened, in the order in which it did. One writer. */
 export interface Journal {
+  /** Whether records outlive this process; if not, nobody can take its actors over either. */
+  readonly isLasting: boolean;
   /**
    * Makes a group durable as one unit. Returns undefined when it is durable at once, else a promise
-   * that fulfils when it is and rejects with `service_unavailable` when this writer must stop.
-   * Groups are durable in the order of the calls.
+   * that fulfils when it is and rejects with `service_unavailable` when this writer must stop. The
+   * next group comes only after that. Groups before the `low`th (from 0, in the order of the calls)
+   * are not needed any more.
    */
-  append(group: readonly JournalRecord[]): Promise<void> | undefined;
+  append(group: readonly JournalRecord[], low: number): Promise<void> | undefined;
 }

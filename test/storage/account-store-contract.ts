@@ -1,18 +1,20 @@
-import { suite, type Test } from 'uvu';
+import { suite as plainSuite, type Test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Account, ApiKeyRecord } from '#accounts/account';
 import { Fault, type FaultCode } from '#fault/fault';
 import type { AccountStore } from '#storage/account-store';
 
+type Open = () => Promise<AccountStore>;
+
 /**
  * The promises of the AccountStore port as suites to be run, for every adapter. `open` gives an
- * empty store.
+ * empty store, `suite` makes the suites: uvu's own, or one that skips.
  */
-export function accountStoreContract(name: string, open: () => Promise<AccountStore>): Test[] {
-  return [accountsOf(name, open), keysOf(name, open)];
+export function accountStoreContract(name: string, open: Open, suite = plainSuite): Test[] {
+  return [accountsOf(name, open, suite), keysOf(name, open, suite)];
 }
 
-function accountsOf(name: string, open: () => Promise<AccountStore>): Test {
+function accountsOf(name: string, open: Open, suite: typeof plainSuite): Test {
   const accounts = suite(`accounts in ${name}`);
 
   accounts('are found as they were created, without keys', async () => {
@@ -92,7 +94,7 @@ function accountsOf(name: string, open: () => Promise<AccountStore>): Test {
   return accounts;
 }
 
-function keysOf(name: string, open: () => Promise<AccountStore>): Test {
+function keysOf(name: string, open: Open, suite: typeof plainSuite): Test {
   const keys = suite(`keys in ${name}`);
   const withAccount = async () => {
     const store = await open();
@@ -108,6 +110,13 @@ function keysOf(name: string, open: () => Promise<AccountStore>): Test {
     await store.addKey('a', second);
     assert.equal((await store.find('a'))?.keys, [key('1'), second]);
     assert.equal((await store.find('b'))?.keys, []);
+  });
+
+  keys('are all kept when several are added at the same time', async () => {
+    const store = await withAccount();
+    await Promise.all(['1', '2', '3'].map((number) => store.addKey('a', key(number))));
+    const ids = (await store.find('a'))?.keys.map(({ id }) => id) ?? [];
+    assert.equal(ids.toSorted(), ['key_1', 'key_2', 'key_3']);
   });
 
   keys('cannot be added twice, by id or by digest', async () => {

@@ -21,6 +21,10 @@ export function headAt(version: number, fields: Partial<InstanceHead> = {}): Ins
     driftStart: 0,
     modelVersion: '1.0',
     model: createState({ modeStrengths, energyLevel: 1 / (version + 2) }),
+    recentCalls: [
+      { callId: 2 ** 53 - version, version, atMs: 1_768_478_400_123 + version },
+      { callId: 7, version: version - 1, atMs: 1_768_478_400_000 },
+    ],
     ...fields,
   };
 }

@@ -1,4 +1,4 @@
-import { suite, type Test } from 'uvu';
+import { suite as plainSuite, type Test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { InstanceCheckpoint, InstanceHead, InstanceStore } from '#storage/instance-store';
 import { answerRow, driftRows, headAt, historyRows, markerAt } from '#test/storage/instance-rows';
@@ -6,14 +6,18 @@ import { answerRow, driftRows, headAt, historyRows, markerAt } from '#test/stora
 /** How long an answer is kept, in milliseconds. Source: decision 22. */
 const ANSWER_AGE_MS = 24 * 60 * 60 * 1_000;
 
+/** Rows of a long history: more than any store keeps in one place. */
+const LONG = 9_000;
+
 type Open = () => Promise<InstanceStore>;
 
 /**
  * The promises of the InstanceStore port as suites to be run, for every adapter. `open` gives an
- * empty store.
+ * empty store, `suite` makes the suites: uvu's own, or one that skips.
  */
-export function instanceStoreContract(name: string, open: Open): Test[] {
-  return [headsOf(name, open), rowsOf(name, open), answersOf(name, open), deletionOf(name, open)];
+export function instanceStoreContract(name: string, open: Open, suite = plainSuite): Test[] {
+  const parts = [headsOf, rowsOf, answersOf, deletionOf];
+  return parts.map((part) => part(name, open, suite));
 }
 
 /** A checkpoint at a version with nothing but its head, unless told otherwise. */
@@ -24,7 +28,7 @@ function checkpointAt(
   return { head: headAt(version), history: [], drift: [], answers: [], ...parts };
 }
 
-function headsOf(name: string, open: Open): Test {
+function headsOf(name: string, open: Open, suite: typeof plainSuite): Test {
   const heads = suite(`heads in ${name}`);
 
   heads('of unknown instances are undefined', async () => {
@@ -40,6 +44,27 @@ function headsOf(name: string, open: Open): Test {
     assert.equal(found, head);
     assert.instance(found?.model, Float64Array);
     assert.ok(found?.model.every((value, index) => Object.is(value, head.model[index])));
+  });
+
+  heads('know the calls that may yet be retried, however many', async () => {
+    const store = await open();
+    for (const [index, count] of [0, 1, 4_096].entries()) {
+      const recentCalls = Array.from({ length: count }, (_, call) => ({
+        callId: 2 ** 53 - 1 - call,
+        version: index + 1,
+        atMs: 1_768_478_400_000 + call,
+      }));
+      const head = headAt(index + 1, { recentCalls });
+      await store.checkpoint('inst_a', checkpointAt(index + 1, { head }));
+      assert.equal(await store.readHead('inst_a'), head);
+    }
+  });
+
+  heads('take texts of any length', async () => {
+    const store = await open();
+    const head = headAt(1, { name: '', description: '\u{1f600}é'.repeat(20_000) });
+    await store.checkpoint('inst_a', checkpointAt(1, { head }));
+    assert.equal(await store.readHead('inst_a'), head);
   });
 
   heads('of one instance are not those of another', async () => {
@@ -66,7 +91,7 @@ function headsOf(name: string, open: Open): Test {
   return heads;
 }
 
-function rowsOf(name: string, open: Open): Test {
+function rowsOf(name: string, open: Open, suite: typeof plainSuite): Test {
   const rows = suite(`rows in ${name}`);
 
   rows('of unknown instances are none', async () => {
@@ -115,6 +140,43 @@ function rowsOf(name: string, open: Open): Test {
     assert.is((await store.readHead('inst_a'))?.version, 4);
   });
 
+  rows('of a try that failed are taken along by the next, and may still come late', async () => {
+    const store = await open();
+    const first = checkpointAt(5, { history: historyRows(1, 5), drift: driftRows(1, 2) });
+    const next = checkpointAt(8, { history: historyRows(1, 8), drift: driftRows(1, 4) });
+    for (const part of [next, first, next]) {
+      await store.checkpoint('inst_a', part);
+      assert.equal(await store.readHistory('inst_a', 8, 10), historyRows(1, 8).reverse());
+      assert.equal(await store.readDrift('inst_a', 4, 10), driftRows(1, 4).reverse());
+      assert.equal(await store.readHead('inst_a'), headAt(8));
+    }
+  });
+
+  rows('are found at every depth of a long history', async () => {
+    const store = await open();
+    for (let last = 1_500; last <= LONG; last += 1_500) {
+      const parts = {
+        history: historyRows(last - 1_499, last),
+        drift: driftRows(last - 1_499, last),
+      };
+      await store.checkpoint('inst_a', checkpointAt(last, parts));
+    }
+    for (const newest of [LONG, 8_193, 8_192, 8_191, 4_200, 4_097, 4_096, 100, 1]) {
+      const expected = historyRows(Math.max(1, newest - 99), newest).reverse();
+      assert.equal(await store.readHistory('inst_a', newest, 100), expected, `from ${newest}`);
+    }
+    assert.equal(await store.readHistory('inst_a', LONG, LONG), historyRows(1, LONG).reverse());
+    assert.equal(await store.readDrift('inst_a', 4_100, 10), driftRows(4_091, 4_100).reverse());
+  });
+
+  rows('may be as large as a context can be, many in one checkpoint', async () => {
+    const store = await open();
+    const contextJson = JSON.stringify({ text: '\u{1f600}'.repeat(2_000) });
+    const history = historyRows(1, 200).map((row) => ({ ...row, contextJson }));
+    await store.checkpoint('inst_a', checkpointAt(200, { history }));
+    assert.equal(await store.readHistory('inst_a', 200, 200), history.toReversed());
+  });
+
   rows('are there as soon as the head is that counts them', async () => {
     const store = await open();
     await store.checkpoint('inst_a', checkpointAt(1, { history: historyRows(1, 1) }));
@@ -141,7 +203,7 @@ function rowsOf(name: string, open: Open): Test {
   return rows;
 }
 
-function answersOf(name: string, open: Open): Test {
+function answersOf(name: string, open: Open, suite: typeof plainSuite): Test {
   const answers = suite(`stored answers in ${name}`);
   const start = 1_768_478_400_000;
 
@@ -185,10 +247,21 @@ function answersOf(name: string, open: Open): Test {
     assert.equal(await store.findAnswer('inst_a', 'call:a', start), again);
   });
 
+  answers('of a key that was used twice before they were stored are the newer ones', async () => {
+    const store = await open();
+    // Several, so that it is not the order of their bytes that decides.
+    const keys = Array.from({ length: 12 }, (_, index) => `call:${index}`);
+    const old = keys.map((key, index) => answerRow(key, start + 977 * index));
+    const again = keys.map((key, index) => answerRow(key, start + ANSWER_AGE_MS + 1 + 313 * index));
+    await store.checkpoint('inst_a', checkpointAt(2, { answers: [...old, ...again] }));
+    const found = keys.map((key) => store.findAnswer('inst_a', key, start));
+    assert.equal(await Promise.all(found), again);
+  });
+
   return answers;
 }
 
-function deletionOf(name: string, open: Open): Test {
+function deletionOf(name: string, open: Open, suite: typeof plainSuite): Test {
   const deletion = suite(`a deleted instance in ${name}`);
   const full = (version: number) =>
     checkpointAt(version, {
@@ -216,6 +289,15 @@ function deletionOf(name: string, open: Open): Test {
       assert.equal(await store.readHead('inst_a'), markerAt(4));
       await assertEmpty(store);
     }
+  });
+
+  deletion('takes a long history with it', async () => {
+    const store = await open();
+    await store.checkpoint('inst_a', checkpointAt(LONG, { history: historyRows(1, LONG) }));
+    const marker = checkpointAt(LONG + 1, { head: markerAt(LONG + 1) });
+    await store.checkpoint('inst_a', marker);
+    assert.equal(await store.readHistory('inst_a', LONG, LONG), []);
+    assert.equal(await store.readHead('inst_a'), markerAt(LONG + 1));
   });
 
   deletion('that was never stored alive is a marker all the same', async () => {

@@ -1,0 +1,54 @@
+import type { types } from 'cassandra-driver';
+import type { Account, ApiKeyRecord } from '#accounts/account';
+
+/** The columns that `accountFrom` and `keyFrom` read, and the revision. */
+export const SELECTED_COLUMNS = `account_id, revision, name, plan, status, requests_per_minute,
+  cycles_per_month, created_at_ms, key_id, digest, scope, key_created_at_ms, revoked_at_ms,
+  expires_at_ms`;
+
+/** Name, plan, status, the two limits and the time of creation, as statements take them. */
+export function accountColumns({ name, plan, status, limits, createdAtMs }: Account): unknown[] {
+  const { requestsPerMinute, cyclesPerMonth } = limits;
+  const numbers = [BigInt(requestsPerMinute), BigInt(cyclesPerMonth), BigInt(createdAtMs)];
+  return [name, plan, status, ...numbers];
+}
+
+/** The account that a row of its partition bears. */
+export function accountFrom(row: types.Row): Account {
+  return {
+    id: row['account_id'],
+    name: row['name'],
+    plan: row['plan'],
+    status: row['status'],
+    limits: {
+      requestsPerMinute: Number(row['requests_per_minute']),
+      cyclesPerMonth: Number(row['cycles_per_month']),
+    },
+    createdAtMs: Number(row['created_at_ms']),
+  };
+}
+
+/** Id, digest, scope and the three times of a key, as statements take them. */
+export function keyColumns(key: ApiKeyRecord): unknown[] {
+  const times = [key.createdAtMs, key.revokedAtMs, key.expiresAtMs];
+  return [key.id, key.digest, key.scope, ...times.map(bigintOf)];
+}
+
+/** The key that a row is. */
+export function keyFrom(row: types.Row): ApiKeyRecord {
+  const revokedAt: bigint | null = row['revoked_at_ms'];
+  const expiresAt: bigint | null = row['expires_at_ms'];
+  return {
+    id: row['key_id'],
+    digest: row['digest'],
+    scope: row['scope'],
+    createdAtMs: Number(row['key_created_at_ms']),
+    ...(revokedAt === null ? {} : { revokedAtMs: Number(revokedAt) }),
+    ...(expiresAt === null ? {} : { expiresAtMs: Number(expiresAt) }),
+  };
+}
+
+/** Undefined stays undefined: the driver leaves such a column unset. */
+function bigintOf(value: number | undefined): bigint | undefined {
+  return value === undefined ? undefined : BigInt(value);
+}

@@ -1,0 +1,182 @@
+import type { Account, AccountWithKeys, ApiKeyRecord } from '#accounts/account';
+import { Fault } from '#fault/fault';
+import { ACCOUNTS_PAGE_MAX, type AccountStore } from '#storage/account-store';
+import {
+  accountColumns,
+  accountFrom,
+  keyColumns,
+  keyFrom,
+  SELECTED_COLUMNS,
+} from '#storage/cassandra/account-rows';
+import type { CassandraSession, Statement, StatementOptions } from '#storage/cassandra/session';
+
+/** Tries of a change that others get in front of; administration is rarer than that. */
+const TRIES_MAX = 8;
+
+/** Accounts read at once for a listing. */
+const READS_IN_FLIGHT_MAX = 16;
+
+/** A conditional write goes through four round trips between servers. Milliseconds. */
+const CHANGE_MS_MAX = 5_000;
+
+const FIND = `SELECT ${SELECTED_COLUMNS} FROM accounts WHERE account_id = ?`;
+const CREATE = `INSERT INTO accounts (account_id, revision, name, plan, status,
+  requests_per_minute, cycles_per_month, created_at_ms) VALUES (?, 0, ?, ?, ?, ?, ?, ?) IF NOT EXISTS`;
+const CHANGE = `UPDATE accounts SET revision = ?, name = ?, plan = ?, status = ?,
+  requests_per_minute = ?, cycles_per_month = ?, created_at_ms = ?
+  WHERE account_id = ? IF revision = ?`;
+const PUT_KEY = `INSERT INTO accounts (account_id, key_position, key_id, digest, scope,
+  key_created_at_ms, revoked_at_ms, expires_at_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`;
+// All ids lie in one bucket, in order.
+const ADD_ID = 'INSERT INTO account_ids (bucket, account_id) VALUES (0, ?)';
+const LIST_IDS = 'SELECT account_id FROM account_ids WHERE bucket = 0 AND account_id > ? LIMIT ?';
+
+/** An account as it stands, and the revision that a change of it must find again. */
+type Stored = { readonly revision: number } & AccountWithKeys;
+
+/** What a change makes of an account: its new fields, or a key at a position. */
+type Change =
+  | { readonly account: Account }
+  | { readonly key: ApiKeyRecord; readonly position: number };
+
+/** Accounts in Cassandra, one partition each, changed only under the condition that nobody else did. */
+export function cassandraAccountStore(session: CassandraSession): AccountStore {
+  return {
+    async create(account) {
+      const { id } = account;
+      // First, so that every account is listed; an id without an account is passed over.
+      const options: StatementOptions = { kind: 'write', operation: 'account_id_write' };
+      await session.execute(ADD_ID, [id], options);
+      const isApplied = await conditional(session, [
+        { query: CREATE, params: [id, ...accountColumns(account)] },
+      ]);
+      if (!isApplied) throw new Fault('conflict', 'there is an account with this id');
+    },
+    async find(accountId): Promise<AccountWithKeys | undefined> {
+      const stored = await find(session, accountId);
+      return stored && { account: stored.account, keys: stored.keys };
+    },
+    list: ({ afterId, limit }) => list(session, afterId ?? '', Math.min(limit, ACCOUNTS_PAGE_MAX)),
+    setPlan: (accountId, plan, limits) =>
+      changed(session, accountId, ({ account }) => ({ ...account, plan, limits })),
+    setStatus: (accountId, status) =>
+      changed(session, accountId, ({ account }) =>
+        account.status === status ? account : { ...account, status },
+      ),
+    async addKey(accountId, key) {
+      await change(session, accountId, ({ keys }) => {
+        if (keys.some(({ id, digest }) => id === key.id || digest === key.digest)) {
+          throw new Fault('conflict', 'the account has this key already');
+        }
+        return { key, position: keys.length };
+      });
+    },
+    async revokeKey(accountId, keyId, revokedAtMs) {
+      let revoked: ApiKeyRecord | undefined;
+      await change(session, accountId, ({ keys }) => {
+        const position = keys.findIndex(({ id }) => id === keyId);
+        const key = keys[position];
+        if (key === undefined) throw new Fault('not_found', 'the account has no such key');
+        revoked = { ...key, revokedAtMs: key.revokedAtMs ?? revokedAtMs };
+        return key.revokedAtMs === undefined ? { key: revoked, position } : undefined;
+      });
+      if (revoked === undefined) throw new Error('a change is decided before it is made');
+      return revoked;
+    },
+  };
+}
+
+async function find(session: CassandraSession, accountId: string): Promise<Stored | undefined> {
+  const options: StatementOptions = { kind: 'read', operation: 'account_read' };
+  const keys: ApiKeyRecord[] = [];
+  let stored: Stored | undefined;
+  for await (const page of session.pages(FIND, [accountId], options)) {
+    for (const row of page) {
+      stored ??= { revision: row['revision'], account: accountFrom(row), keys };
+      // An account without keys is one row with nothing but the columns all share.
+      if (row['key_id'] !== null) keys.push(keyFrom(row));
+    }
+  }
+  return stored;
+}
+
+async function list(session: CassandraSession, afterId: string, limit: number): Promise<Account[]> {
+  const accounts: Account[] = [];
+  let after = afterId;
+  while (accounts.length < limit) {
+    const wanted = limit - accounts.length;
+    const options: StatementOptions = { kind: 'read', operation: 'account_ids_read' };
+    const { rows } = await session.execute(LIST_IDS, [after, wanted], options);
+    const ids = rows.map((row): string => row['account_id']);
+    accounts.push(...(await findAll(session, ids)));
+    const last = ids.at(-1);
+    if (last === undefined || ids.length < wanted) break;
+    after = last;
+  }
+  return accounts;
+}
+
+/** The accounts with these ids, in their order, without those that were never created. */
+async function findAll(session: CassandraSession, ids: readonly string[]): Promise<Account[]> {
+  const found: (Account | undefined)[] = [];
+  const entries = ids.entries();
+  const worker = async (): Promise<void> => {
+    for (const [index, id] of entries) found[index] = (await find(session, id))?.account;
+  };
+  await Promise.all(Array.from({ length: READS_IN_FLIGHT_MAX }, worker));
+  return found.filter((account) => account !== undefined);
+}
+
+async function changed(
+  session: CassandraSession,
+  accountId: string,
+  next: (stored: Stored) => Account,
+): Promise<Account> {
+  let account: Account | undefined;
+  await change(session, accountId, (stored) => {
+    account = next(stored);
+    return account === stored.account ? undefined : { account };
+  });
+  if (account === undefined) throw new Error('a change is decided before it is made');
+  return account;
+}
+
+/** Reads, decides and writes, again and again until nobody else wrote in between. */
+async function change(
+  session: CassandraSession,
+  accountId: string,
+  decide: (stored: Stored) => Change | undefined,
+): Promise<void> {
+  for (let tries = 0; tries < TRIES_MAX; tries += 1) {
+    const stored = await find(session, accountId);
+    if (stored === undefined) throw new Fault('not_found', 'there is no such account');
+    const decided = decide(stored);
+    if (decided === undefined) return;
+    if (await conditional(session, statementsOf(stored, decided))) return;
+  }
+  throw new Fault('service_unavailable', 'the account is being changed by others', {
+    retryAfterS: 1,
+  });
+}
+
+function statementsOf({ account, revision }: Stored, decided: Change): Statement[] {
+  const next = 'account' in decided ? decided.account : account;
+  const params = [revision + 1, ...accountColumns(next), account.id, revision];
+  const update = { query: CHANGE, params };
+  if ('account' in decided) return [update];
+  const { key, position } = decided;
+  return [update, { query: PUT_KEY, params: [account.id, position, ...keyColumns(key)] }];
+}
+
+async function conditional(
+  session: CassandraSession,
+  statements: readonly Statement[],
+): Promise<boolean> {
+  const options: StatementOptions = {
+    kind: 'conditional',
+    operation: 'account_change',
+    timeoutMs: CHANGE_MS_MAX,
+  };
+  const { rows } = await session.batch(statements, options);
+  return rows[0]?.['[applied]'] === true;
+}

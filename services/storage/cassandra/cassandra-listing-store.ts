@@ -1,0 +1,85 @@
+import { hash } from 'node:crypto';
+import type { types } from 'cassandra-driver';
+import type { CassandraSession, StatementOptions } from '#storage/cassandra/session';
+import type { ListingRow, ListingStore } from '#storage/listing-store';
+
+/** Partitions of one account's listing. Fixed: it says where stored rows lie. Architecture 3.6. */
+const BUCKETS = 64;
+
+/** Buckets read at once: an account of 200,000 instances has 3,000 rows in each. */
+const READS_IN_FLIGHT_MAX = 8;
+
+/** Rows of one page: about 1 MiB. */
+const PAGE_ROWS = 2_000;
+
+/** How long a removal wins over what comes late: as long as a deleted head. Architecture 3.2. */
+const REMOVED_SECONDS = 40 * 24 * 60 * 60;
+
+const COLUMNS = 'instance_id, version, name, description, created_at_ms, is_removed';
+const LOAD = `SELECT ${COLUMNS} FROM listings WHERE account_id = ? AND bucket = ?`;
+const WRITE = `INSERT INTO listings (account_id, bucket, ${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+  USING TIMESTAMP ?`;
+const WRITE_REMOVED = `${WRITE} AND TTL ${REMOVED_SECONDS}`;
+
+/**
+ * Listings in Cassandra. Every write carries the instance's version as its timestamp, so that the
+ * higher version wins whatever comes late or twice (architecture 3.2).
+ */
+export function cassandraListingStore(session: CassandraSession): ListingStore {
+  return {
+    put: (accountId, row) => write(session, accountId, row, false),
+    remove: (accountId, instanceId, version) => {
+      const row = { instanceId, version, name: '', description: '', createdAtMs: 0 };
+      return write(session, accountId, row, true);
+    },
+    load: (accountId) => load(session, accountId),
+  };
+}
+
+async function write(
+  session: CassandraSession,
+  accountId: string,
+  { instanceId, version, name, description, createdAtMs }: ListingRow,
+  isRemoved: boolean,
+): Promise<void> {
+  const values = [name, description, BigInt(createdAtMs), isRemoved];
+  const timestamp = BigInt(version);
+  const key = [accountId, bucketOf(instanceId), instanceId];
+  const options: StatementOptions = { kind: 'write', operation: 'listing_write' };
+  const query = isRemoved ? WRITE_REMOVED : WRITE;
+  await session.execute(query, [...key, timestamp, ...values, timestamp], options);
+}
+
+async function load(session: CassandraSession, accountId: string): Promise<ListingRow[]> {
+  const found: ListingRow[] = [];
+  const buckets = Array.from({ length: BUCKETS }, (_, bucket) => bucket).values();
+  const options: StatementOptions = {
+    kind: 'read',
+    operation: 'listing_read',
+    pageRows: PAGE_ROWS,
+  };
+  const worker = async (): Promise<void> => {
+    for (const bucket of buckets) {
+      for await (const page of session.pages(LOAD, [accountId, bucket], options)) {
+        for (const row of page) if (row['is_removed'] !== true) found.push(rowFrom(row));
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: READS_IN_FLIGHT_MAX }, worker));
+  return found;
+}
+
+function rowFrom(row: types.Row): ListingRow {
+  return {
+    instanceId: row['instance_id'],
+    version: Number(row['version']),
+    name: row['name'],
+    description: row['description'],
+    createdAtMs: Number(row['created_at_ms']),
+  };
+}
+
+/** Spreads an account's instances evenly over its partitions; ids need not be random for it. */
+function bucketOf(instanceId: string): number {
+  return hash('sha1', instanceId, 'buffer').readUInt8(0) % BUCKETS;
+}

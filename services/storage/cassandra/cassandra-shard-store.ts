@@ -1,0 +1,92 @@
+import assert from 'node:assert/strict';
+import type { types } from 'cassandra-driver';
+import { conditionalAnswerOf } from '#storage/cassandra/conditional-answer';
+import type { CassandraSession, Statement } from '#storage/cassandra/session';
+import type { ShardChange, ShardRow, ShardStore } from '#storage/shard-store';
+
+/** How long a change or a look at one row may take. Milliseconds. Ours, as for the journal. */
+const STATEMENT_MS_MAX = 2_000;
+
+const FIX_FACT = 'INSERT INTO cluster_facts (fact, value) VALUES (?, ?) IF NOT EXISTS';
+
+// The table is small (some hundred rows), and a scan is one read where partitions would be many.
+const LOAD = 'SELECT service, shard, owner, epoch FROM shards';
+
+const READ = 'SELECT shard, owner, epoch FROM shards WHERE service = ? AND shard = ?';
+
+const FIRST_OWNER = `
+  INSERT INTO shards (service, shard, owner, epoch) VALUES (?, ?, ?, 1) IF NOT EXISTS`;
+
+const NEXT_OWNER = `
+  UPDATE shards SET owner = ?, epoch = ? WHERE service = ? AND shard = ?
+  IF owner = ? AND epoch = ?`;
+
+/**
+ * Shard rows on Cassandra: one partition a shard, changed only by lightweight transaction and never
+ * deleted. `session` stays the caller's. Source: architecture 3.
+ */
+export function cassandraShardStore(session: CassandraSession): ShardStore {
+  const write = async (operation: string, { query, params }: Statement) => {
+    const options = { kind: 'conditional', operation, timeoutMs: STATEMENT_MS_MAX } as const;
+    return conditionalAnswerOf(await session.execute(query, params, options));
+  };
+
+  /** The value that a fact of the cluster has for good: the one that stands, or `wanted`. */
+  async function fix(fact: string, wanted: string): Promise<string> {
+    const answer = await write('cluster_fact_fix', { query: FIX_FACT, params: [fact, wanted] });
+    return answer.isApplied ? wanted : String(answer.row?.['value']);
+  }
+
+  return {
+    fixCluster: (wanted) => fix('cluster', wanted),
+    async fixCount(service, wanted) {
+      const count = Number(await fix(`shard_count_${service}`, String(wanted)));
+      assert(Number.isSafeInteger(count), `the shard count of ${service} is not a number`);
+      return count;
+    },
+    async load(service, count) {
+      const pages = session.pages(LOAD, [], {
+        kind: 'read',
+        operation: 'shard_load',
+        timeoutMs: STATEMENT_MS_MAX,
+      });
+      const shards: ShardRow[] = [];
+      for await (const page of pages) {
+        for (const row of page) {
+          const shard: number = row['shard'];
+          if (row['service'] === service && shard < count) shards.push(rowOf(shard, row));
+        }
+      }
+      return shards;
+    },
+    async read(service, shard) {
+      const { rows } = await session.execute(READ, [service, shard], {
+        kind: 'serial_read',
+        operation: 'shard_read',
+        timeoutMs: STATEMENT_MS_MAX,
+      });
+      return rows[0] === undefined ? undefined : rowOf(shard, rows[0]);
+    },
+    async change(change) {
+      const { shard, from, owner } = change;
+      const answer = await write('shard_change', changeStatement(change));
+      if (answer.isApplied) {
+        return { isApplied: true, row: { shard, owner, epoch: (from?.epoch ?? 0) + 1 } };
+      }
+      const { row } = answer;
+      return { isApplied: false, row: row === undefined ? undefined : rowOf(shard, row) };
+    },
+  };
+}
+
+function changeStatement({ service, shard, from, owner }: ShardChange): Statement {
+  if (from === undefined) return { query: FIRST_OWNER, params: [service, shard, owner] };
+  const epoch = BigInt(from.epoch);
+  const params = [owner, epoch + 1n, service, shard, from.owner, epoch];
+  return { query: NEXT_OWNER, params };
+}
+
+function rowOf(shard: number, row: types.Row): ShardRow {
+  const owner: string = row['owner'];
+  return { shard, owner, epoch: Number(row['epoch']) };
+}

@@ -1,0 +1,80 @@
+import { ByteReader } from '#storage/cassandra/byte-reader';
+import { ByteWriter } from '#storage/cassandra/byte-writer';
+import type { InstanceHead, RecentCall } from '#storage/instance-store';
+
+/** What the first byte of a stored head says. A change of the layout below is another format. */
+const FORMAT = 1;
+
+/** Which of the optional times follow. */
+const HAS_DELETED_AT = 1;
+const HAS_OBSERVED_AT = 2;
+
+const writer = new ByteWriter();
+
+/** A head as it is stored: about 950 bytes, 752 of them the model's doubles as they are. */
+export function encodeHead(head: InstanceHead): Buffer {
+  const { deletedAtMs, observedAtMs } = head;
+  writer
+    .begin(FORMAT)
+    .byte(
+      (deletedAtMs === undefined ? 0 : HAS_DELETED_AT) |
+        (observedAtMs === undefined ? 0 : HAS_OBSERVED_AT),
+    )
+    .number(head.version)
+    .text(head.accountId)
+    .text(head.name)
+    .text(head.description)
+    .number(head.createdAtMs)
+    .number(head.updatedAtMs)
+    .number(head.originMs);
+  if (deletedAtMs !== undefined) writer.number(deletedAtMs);
+  if (observedAtMs !== undefined) writer.number(observedAtMs);
+  writer
+    .number(head.generation)
+    .number(head.historyCount)
+    .number(head.historyStart)
+    .number(head.driftCount)
+    .number(head.driftStart)
+    .text(head.modelVersion)
+    .numbers(head.model)
+    .count(head.recentCalls.length);
+  for (const { callId, version, atMs } of head.recentCalls) {
+    writer.number(callId).number(version).number(atMs);
+  }
+  return writer.end();
+}
+
+/** The head of an instance from its stored bytes. Throws `CorruptState`. */
+export function decodeHead(instanceId: string, bytes: unknown): InstanceHead {
+  const reader = new ByteReader(bytes, FORMAT, `the head of ${instanceId}`);
+  const has = reader.byte();
+  const head: InstanceHead = {
+    version: reader.number(),
+    accountId: reader.text(),
+    name: reader.text(),
+    description: reader.text(),
+    createdAtMs: reader.number(),
+    updatedAtMs: reader.number(),
+    originMs: reader.number(),
+    deletedAtMs: (has & HAS_DELETED_AT) === 0 ? undefined : reader.number(),
+    observedAtMs: (has & HAS_OBSERVED_AT) === 0 ? undefined : reader.number(),
+    generation: reader.number(),
+    historyCount: reader.number(),
+    historyStart: reader.number(),
+    driftCount: reader.number(),
+    driftStart: reader.number(),
+    modelVersion: reader.text(),
+    model: reader.numbers(),
+    recentCalls: recentCallsFrom(reader),
+  };
+  reader.end();
+  return head;
+}
+
+function recentCallsFrom(reader: ByteReader): RecentCall[] {
+  const calls: RecentCall[] = [];
+  for (let left = reader.count(); left > 0; left -= 1) {
+    calls.push({ callId: reader.number(), version: reader.number(), atMs: reader.number() });
+  }
+  return calls;
+}

@@ -1,0 +1,48 @@
+import type { CassandraSession, Statement, StatementOptions } from '#storage/cassandra/session';
+
+/** A batch to one partition may be larger; kept small all the same. Bytes. Source: architecture 3.2. */
+const BATCH_BYTES_MAX = 60 * 1_024;
+
+/** What a row takes in a batch besides its value: key, timestamp, statement id. Bytes. */
+const ROW_BYTES = 96;
+
+/** A statement that writes one row, the partition it goes to, and the bytes of its value. */
+export type RowWrite = {
+  readonly partition: number;
+  readonly statement: Statement;
+  readonly valueBytes: number;
+};
+
+/**
+ * Writes rows in their order, each confirmed: as many of one partition in a batch as its bound
+ * allows, one batch after the other. Rejects with the first fault; then some may be written.
+ */
+export async function writeRows(
+  session: CassandraSession,
+  writes: readonly RowWrite[],
+  options: StatementOptions,
+): Promise<void> {
+  for (const statements of batchesOf(writes)) {
+    const [first] = statements;
+    if (first === undefined) continue;
+    if (statements.length === 1) await session.execute(first.query, first.params, options);
+    else await session.batch(statements, options);
+  }
+}
+
+/** Neighbours of one partition together, up to the bound; a row above it goes alone. */
+export function batchesOf(writes: readonly RowWrite[]): Statement[][] {
+  const batches: Statement[][] = [];
+  let open: { partition: number; bytes: number; statements: Statement[] } | undefined;
+  for (const { partition, statement, valueBytes } of writes) {
+    const bytes = ROW_BYTES + valueBytes;
+    const hasRoom = open?.partition === partition && open.bytes + bytes <= BATCH_BYTES_MAX;
+    if (open === undefined || !hasRoom) {
+      open = { partition, bytes: 0, statements: [] };
+      batches.push(open.statements);
+    }
+    open.bytes += bytes;
+    open.statements.push(statement);
+  }
+  return batches;
+}

@@ -1,0 +1,62 @@
+import type { types } from 'cassandra-driver';
+import type { CassandraSession, StatementOptions } from '#storage/cassandra/session';
+
+/** What the servers must be set to, and what happens otherwise. Source: architecture 6. */
+const NEEDED: Record<string, { readonly value: string; readonly reason: string }> = {
+  paxos_variant: {
+    value: 'v2',
+    reason: 'conditional appends take twice the round trips with v1',
+  },
+  commitlog_sync: {
+    value: 'batch',
+    reason:
+      'periodic loses acknowledged writes when all replicas lose power, group is paid four times per append',
+  },
+};
+
+/** Copies with which the loss of one server stops nothing. */
+export const SAFE_REPLICATION = 3;
+
+const READ_SETTINGS = 'SELECT name, value FROM system_views.settings WHERE name IN ?';
+const READ_REPLICATION = 'SELECT replication FROM system_schema.keyspaces WHERE keyspace_name = ?';
+
+/**
+ * What is not as safety needs it, a line each: the settings of every server that is up, and how
+ * many copies the keyspace keeps in `dataCenter`. Rejects with `service_unavailable`.
+ */
+export async function serverProblems(
+  session: CassandraSession,
+  keyspace: string,
+  dataCenter: string,
+): Promise<string[]> {
+  const settings: StatementOptions = { kind: 'read', operation: 'settings_read' };
+  const names = Object.keys(NEEDED);
+  const servers = await session.executeOnEach(READ_SETTINGS, [names], settings);
+  const problems = servers.flatMap(({ server, result }) => settingProblems(server, result.rows));
+  const { rows } = await session.execute(READ_REPLICATION, [keyspace], settings);
+  return [...problems, ...replicationProblems(keyspace, dataCenter, rows[0])];
+}
+
+function settingProblems(server: string, rows: readonly types.Row[]): string[] {
+  const found = new Map(rows.map((row) => [String(row['name']), String(row['value'])]));
+  return Object.entries(NEEDED).flatMap(([name, { value, reason }]) => {
+    const actual = found.get(name);
+    if (actual === value) return [];
+    return [`Cassandra ${server}: ${name} is ${actual ?? 'unknown'}, not ${value} (${reason})`];
+  });
+}
+
+function replicationProblems(
+  keyspace: string,
+  dataCenter: string,
+  row: types.Row | undefined,
+): string[] {
+  if (row === undefined) return [`keyspace ${keyspace} does not exist: run main.ts migrate`];
+  const replication: Readonly<Record<string, string>> = row['replication'];
+  const copies = replication[dataCenter] ?? replication['replication_factor'] ?? '0';
+  if (Number.parseInt(copies, 10) >= SAFE_REPLICATION) return [];
+  const text = `keyspace ${keyspace} keeps ${copies} copies in data center ${dataCenter}`;
+  return [
+    `${text}, not ${SAFE_REPLICATION}: one server that is lost takes data or service with it`,
+  ];
+}

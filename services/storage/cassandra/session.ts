@@ -1,0 +1,291 @@
+import { auth, Client, type Host, policies, type QueryOptions, types } from 'cassandra-driver';
+import { Fault } from '#fault/fault';
+import type { Clock } from '#platform/clock';
+import {
+  failureOf,
+  type StatementEffect,
+  type StoreErrorType,
+} from '#storage/cassandra/driver-fault';
+
+/** A statement with its parameters: `bigint` for `bigint` columns; undefined leaves a column unset. */
+export type Statement = { readonly query: string; readonly params: readonly unknown[] };
+
+/**
+ * What a statement is. `read`: `LOCAL_QUORUM`. `serial_read`: sees every conditional write that was
+ * applied. `write`: unconditional and repeatable, because it carries its own timestamp.
+ * `conditional`: sent once, never repeated by the driver. `schema`: changes tables.
+ */
+export type StatementKind = 'read' | 'serial_read' | 'write' | 'conditional' | 'schema';
+
+/** How a statement is sent. */
+export type StatementOptions = {
+  readonly kind: StatementKind;
+  /** What the statement does, for the metric: `journal_append`. A closed set. */
+  readonly operation: string;
+  /** How long one try may take; undefined: `STATEMENT_MS_MAX`. Reads and writes have two tries. */
+  readonly timeoutMs?: number;
+  /** Rows of one page; undefined: 5,000, the driver's default. */
+  readonly pageRows?: number;
+  /** Where the next page begins: `pageState` of the page before. */
+  readonly pageState?: string;
+};
+
+/** Hears of every statement: how long it took and, if it failed, why. */
+export type ObserveStatement = (
+  operation: string,
+  seconds: number,
+  errorType: StoreErrorType | undefined,
+) => void;
+
+/** What a session shows to servers and whom it trusts, each as PEM. */
+export type SessionTls = {
+  readonly authority: Buffer;
+  readonly certificate?: Buffer;
+  readonly key?: Buffer;
+};
+
+/** Where the servers are and how this process speaks to them. */
+export type SessionOptions = {
+  /** `host:port` of some servers; the rest is found through them. All listen on the same port. */
+  readonly contactPoints: readonly string[];
+  readonly localDataCenter: string;
+  /** Undefined: none yet, for whoever creates it. */
+  readonly keyspace: string | undefined;
+  readonly credentials?: { readonly username: string; readonly password: string };
+  readonly tls?: SessionTls;
+  readonly clock: Clock;
+  readonly observe?: ObserveStatement;
+};
+
+/** How long one try of a statement may take unless it says otherwise. Milliseconds. */
+export const STATEMENT_MS_MAX = 2_000;
+
+/** How long a connection may take to open. Milliseconds. */
+const CONNECT_MS_MAX = 5_000;
+
+/** Between tries to reach a server again; the default grows to 10 min. Source: architecture 6. */
+const RECONNECT_MS = 500;
+
+/**
+ * Unanswered statements after which a connection is closed and opened anew: a half-open one would
+ * otherwise swallow everything for long (the default is 64).
+ */
+const UNANSWERED_MAX = 4;
+
+/** An idle connection is probed this often, so that a dead one is found before it is needed. */
+const HEARTBEAT_MS = 5_000;
+
+/** Where servers listen unless the contact point says otherwise. */
+const PORT = 9042;
+
+/** Tries once more, on another server if there is one; only for what may be repeated. */
+class OneMoreTry extends policies.retry.RetryPolicy {
+  override onRequestError(
+    ...[info, consistency, error]: Parameters<policies.retry.RetryPolicy['onRequestError']>
+  ) {
+    if (info.nbRetry > 0) return this.rethrowResult();
+    return super.onRequestError(info, consistency, error);
+  }
+}
+
+const { localQuorum, localSerial } = types.consistencies;
+const once = new policies.retry.FallthroughRetryPolicy();
+const repeatable = { isIdempotent: true, retry: new OneMoreTry() };
+const unrepeatable = { isIdempotent: false, retry: once };
+
+const SENT_AS: Record<StatementKind, QueryOptions> = {
+  read: { consistency: localQuorum, ...repeatable },
+  serial_read: { consistency: localSerial, ...repeatable },
+  write: { consistency: localQuorum, ...repeatable },
+  conditional: { consistency: localQuorum, serialConsistency: localSerial, ...unrepeatable },
+  schema: { consistency: localQuorum, prepare: false, ...unrepeatable },
+};
+
+const EFFECT: Record<StatementKind, StatementEffect> = {
+  read: 'none',
+  serial_read: 'none',
+  write: 'change',
+  conditional: 'change',
+  schema: 'change',
+};
+
+/**
+ * A process's connection to Cassandra. Methods reject with `service_unavailable` when no answer
+ * comes in time, with `isOutcomeUnknown` when a change may have happened or happen yet, and with
+ * `internal` when the server refuses for good: a broken statement, or one too large.
+ */
+export class CassandraSession implements AsyncDisposable {
+  readonly #client: Client;
+  readonly #clock: Clock;
+  readonly #observe: ObserveStatement | undefined;
+
+  /** For `openSession`, which connects first. */
+  constructor(client: Client, { clock, observe }: Pick<SessionOptions, 'clock' | 'observe'>) {
+    this.#client = client;
+    this.#clock = clock;
+    this.#observe = observe;
+  }
+
+  /** The keyspace whose tables statements name; empty: none. */
+  get keyspace(): string {
+    return this.#client.keyspace ?? '';
+  }
+
+  /** Sends one statement, prepared on first use. Answers one page of rows. */
+  execute(
+    query: string,
+    params: readonly unknown[],
+    options: StatementOptions,
+  ): Promise<types.ResultSet> {
+    return this.#watched(options, () =>
+      this.#client.execute(query, [...params], driverOptions(options)),
+    );
+  }
+
+  /**
+   * Sends statements as one unlogged batch: one unit, if all are of one partition. Of several
+   * partitions it is refused above 50 KiB (architecture 3.2).
+   */
+  batch(statements: readonly Statement[], options: StatementOptions): Promise<types.ResultSet> {
+    const queries = statements.map(({ query, params }) => ({ query, params: [...params] }));
+    return this.#watched(options, () =>
+      this.#client.batch(queries, { ...driverOptions(options), logged: false }),
+    );
+  }
+
+  /** All rows of a read, page by page; each page has the statement's deadline. */
+  async *pages(
+    query: string,
+    params: readonly unknown[],
+    options: StatementOptions,
+  ): AsyncGenerator<types.Row[]> {
+    let pageState: string | null | undefined;
+    do {
+      const page = await this.execute(
+        query,
+        params,
+        typeof pageState === 'string' ? { ...options, pageState } : options,
+      );
+      yield page.rows;
+      pageState = page.pageState;
+    } while (typeof pageState === 'string');
+  }
+
+  /** Sends a read to every server that is up: for tables that each server has of its own. */
+  async executeOnEach(
+    query: string,
+    params: readonly unknown[],
+    options: StatementOptions,
+  ): Promise<{ server: string; result: types.ResultSet }[]> {
+    const servers = this.#client.hosts.values().filter((host: Host) => host.isUp());
+    const answers: { server: string; result: types.ResultSet }[] = [];
+    for (const host of servers) {
+      const result = await this.#watched(options, () =>
+        this.#client.execute(query, [...params], { ...driverOptions(options), host }),
+      );
+      answers.push({ server: host.address, result });
+    }
+    return answers;
+  }
+
+  /** Closes every connection; what is under way ends with `service_unavailable`. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#client.shutdown();
+  }
+
+  async #watched(
+    { kind, operation }: StatementOptions,
+    send: () => Promise<types.ResultSet>,
+  ): Promise<types.ResultSet> {
+    const startedMs = this.#clock.monotonicMs();
+    const seconds = () => (this.#clock.monotonicMs() - startedMs) / 1_000;
+    try {
+      const result = await send();
+      this.#observe?.(operation, seconds(), undefined);
+      return result;
+    } catch (error) {
+      const { fault, errorType } = failureOf(error, EFFECT[kind]);
+      this.#observe?.(operation, seconds(), errorType);
+      throw fault;
+    }
+  }
+}
+
+/** Connects. Rejects with `service_unavailable` when no contact point answers or lets us in. */
+export async function openSession(options: SessionOptions): Promise<CassandraSession> {
+  const client = new Client(clientOptions(options));
+  client.on('hostRemove', closeReplaced);
+  try {
+    await client.connect();
+  } catch (error) {
+    await client.shutdown();
+    const where = options.contactPoints.join(', ');
+    throw new Fault('service_unavailable', `no Cassandra can be used at ${where}`, {
+      cause: error,
+    });
+  }
+  return new CassandraSession(client, options);
+}
+
+/**
+ * After an outage of every contact point the driver knows each server anew, and forgets to close
+ * what it knew before: that would connect again too, and never let the process end.
+ */
+function closeReplaced(host: Host & { shutdown?: (isDrained: boolean) => Promise<void> }): void {
+  host.shutdown?.(false).catch(() => {
+    // It is closed all the same; there is nobody to tell.
+  });
+}
+
+function driverOptions({ kind, timeoutMs, pageRows, pageState }: StatementOptions): QueryOptions {
+  const options: QueryOptions = { ...SENT_AS[kind] };
+  options.readTimeout = timeoutMs ?? STATEMENT_MS_MAX;
+  if (pageRows !== undefined) options.fetchSize = pageRows;
+  if (pageState !== undefined) options.pageState = pageState;
+  return options;
+}
+
+function clientOptions(options: SessionOptions): ConstructorParameters<typeof Client>[0] {
+  const { contactPoints, localDataCenter, keyspace, credentials, tls } = options;
+  const port = Number(/:(\d+)$/.exec(contactPoints[0] ?? '')?.[1] ?? PORT);
+  const { username = '', password = '' } = credentials ?? {};
+  return {
+    contactPoints: [...contactPoints],
+    ...(keyspace === undefined ? {} : { keyspace }),
+    ...(credentials === undefined
+      ? {}
+      : { authProvider: new auth.PlainTextAuthProvider(username, password) }),
+    ...(tls === undefined ? {} : { sslOptions: sslOptions(tls) }),
+    // Other servers are known by address alone, and taken to listen on this port.
+    protocolOptions: { port },
+    policies: {
+      // Not as the client's own option: when that names no data center, the driver gives up without
+      // closing its connection, and the process never ends.
+      loadBalancing: new policies.loadBalancing.DefaultLoadBalancingPolicy({
+        localDc: localDataCenter,
+      }),
+      reconnection: new policies.reconnection.ConstantReconnectionPolicy(RECONNECT_MS),
+      retry: once,
+      // A timestamp is the statement's own or the server's, never that of this process's clock.
+      // The driver takes null for none; its types have only the generator.
+      timestampGeneration: null as unknown as policies.timestampGeneration.TimestampGenerator,
+    },
+    pooling: { heartBeatInterval: HEARTBEAT_MS },
+    socketOptions: {
+      connectTimeout: CONNECT_MS_MAX,
+      readTimeout: STATEMENT_MS_MAX,
+      defunctReadTimeoutThreshold: UNANSWERED_MAX,
+    },
+    encoding: { useBigIntAsLong: true },
+    queryOptions: { prepare: true, consistency: localQuorum, serialConsistency: localSerial },
+  };
+}
+
+function sslOptions({ authority, certificate, key }: SessionTls) {
+  return {
+    ca: authority,
+    rejectUnauthorized: true,
+    ...(certificate === undefined ? {} : { cert: certificate }),
+    ...(key === undefined ? {} : { key }),
+  };
+}

@@ -1,0 +1,130 @@
+import { randomBytes } from 'node:crypto';
+import * as assert from 'uvu/assert';
+import { Fault } from '#fault/fault';
+import { systemClock } from '#platform/clock';
+import { cassandraJournalStore } from '#storage/cassandra/cassandra-journal-store';
+import type { CassandraSession } from '#storage/cassandra/session';
+import { openFaultyLink } from '#test/storage/faulty-link';
+import { ADDRESS, APPLIED, appendOf, begun, newIncarnation } from '#test/storage/journal-fixture';
+import { journalStoreContract } from '#test/storage/journal-store-contract';
+import { openMigratedKeyspace, sessionIn } from '#test/storage/migrated-keyspace';
+import { cassandraOrSkip } from '#test/support/real-servers';
+
+const { address, suite } = cassandraOrSkip();
+
+let opened: ReturnType<typeof openMigratedKeyspace> | undefined;
+
+function keyspaceOf() {
+  opened ??= openMigratedKeyspace(address);
+  return opened;
+}
+
+const open = async () => cassandraJournalStore((await keyspaceOf()).session);
+
+/** How long an append may take (cassandra-journal-store.ts), and what a busy machine adds. */
+const APPEND_MS_MAX = 2_000;
+const SCHEDULING_MS_MAX = 1_500;
+
+const contract = journalStoreContract({ name: 'Cassandra', open, runs: 25, suite });
+
+const partition = suite('a journal as a partition of Cassandra');
+
+partition('refuses a group that no server would take, and nothing has happened', async () => {
+  const { store, incarnation } = await begun(open);
+  const records = new Uint8Array(5 * 1_024 * 1_024);
+  const fault = await faultOf(store.append(appendOf(incarnation, 0, records)));
+  assert.is(fault.code, 'internal');
+  assert.is(fault.isOutcomeUnknown, false);
+  assert.equal(await store.append(appendOf(incarnation, 0)), APPLIED);
+});
+
+partition('takes only the part that is meant of a larger buffer', async () => {
+  const { store, incarnation } = await begun(open);
+  const whole = new Uint8Array(randomBytes(64));
+  const records = whole.subarray(10, 20);
+  await store.append(appendOf(incarnation, 0, records));
+  const expected = [{ slot: 0, records: whole.slice(10, 20) }];
+  assert.equal(await store.readSlots(incarnation, 0, 1), expected);
+});
+
+partition('whose statics are gone has no head, whatever slots are left', async () => {
+  const { session } = await keyspaceOf();
+  const store = cassandraJournalStore(session);
+  const incarnation = newIncarnation();
+  const orphan =
+    'INSERT INTO journal (incarnation, slot, records) VALUES (?, 7, 0x01) IF NOT EXISTS';
+  await session.execute(orphan, [incarnation], { kind: 'conditional', operation: 'orphan' });
+  assert.is(await store.readHead(incarnation, 'serial'), undefined);
+  assert.is(await store.readHead(incarnation, 'quorum'), undefined);
+  const refused = await store.append(appendOf(incarnation, 0));
+  assert.equal(refused, { isApplied: false, head: undefined });
+  assert.equal(await store.seal(incarnation), { isApplied: false, head: undefined });
+});
+
+const lost = suite('a journal whose answers are lost');
+
+lost('says in time that the outcome is unknown, and the write may have happened', async () => {
+  const { store, incarnation } = await begun(open);
+  await using link = await openFaultyLink(address);
+  await using session = await sessionIn(link.address, (await keyspaceOf()).name);
+  const silenced = cassandraJournalStore(session);
+  assert.equal(await silenced.append(appendOf(incarnation, 0)), APPLIED);
+  link.silence();
+  const startedMs = systemClock.monotonicMs();
+  const fault = await faultOf(silenced.append(appendOf(incarnation, 1)));
+  const tookMs = systemClock.monotonicMs() - startedMs;
+  assert.is(fault.code, 'service_unavailable');
+  assert.ok(fault.isOutcomeUnknown);
+  assert.ok(tookMs < APPEND_MS_MAX + SCHEDULING_MS_MAX, `${tookMs} ms`);
+  const head = { address: ADDRESS, next: 2, low: 0, isSealed: false };
+  assert.equal(await store.append(appendOf(incarnation, 1)), { isApplied: false, head });
+});
+
+lost('says so too when it knows of a refusal but not of the head', async () => {
+  const { store, incarnation } = await begun(open);
+  const { session } = await keyspaceOf();
+  const refusing = cassandraJournalStore(withoutReads(session));
+  await store.seal(incarnation);
+  const fault = await faultOf(refusing.append(appendOf(incarnation, 0)));
+  assert.is(fault.code, 'service_unavailable');
+  assert.ok(fault.isOutcomeUnknown);
+});
+
+lost('says so when the connection breaks under way', async () => {
+  const { incarnation } = await begun(open);
+  await using link = await openFaultyLink(address);
+  await using session = await sessionIn(link.address, (await keyspaceOf()).name);
+  const store = cassandraJournalStore(session);
+  assert.equal(await store.append(appendOf(incarnation, 0)), APPLIED);
+  link.silence();
+  const broken = faultOf(store.append(appendOf(incarnation, 1)));
+  await new Promise((resolve) => setImmediate(resolve));
+  link.cut();
+  const fault = await broken;
+  assert.is(fault.code, 'service_unavailable');
+  assert.ok(fault.isOutcomeUnknown);
+});
+
+lost.after(async () => (await opened)?.[Symbol.asyncDispose]());
+
+for (const part of contract) part.run();
+partition.run();
+lost.run();
+
+async function faultOf(call: Promise<unknown>): Promise<Fault> {
+  const error = await call.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  if (!(error instanceof Fault)) throw new Error('there was no fault', { cause: error });
+  return error;
+}
+
+/** A session on which every read fails for want of a server. */
+function withoutReads(session: CassandraSession): CassandraSession {
+  const execute: CassandraSession['execute'] = async (query, params, options) => {
+    if (options.kind === 'conditional') return session.execute(query, params, options);
+    throw new Fault('service_unavailable', 'the store gives no answer');
+  };
+  return Object.assign(Object.create(session), { execute });
+}

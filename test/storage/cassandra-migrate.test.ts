@@ -1,0 +1,182 @@
+import * as assert from 'uvu/assert';
+import { Fault } from '#fault/fault';
+import { assertSchema, createKeyspace, migrate } from '#storage/cassandra/migrate';
+import { knownVersions, versionsIn } from '#storage/cassandra/schema-versions';
+import { serverProblems } from '#storage/cassandra/server-settings';
+import type { CassandraSession, StatementOptions } from '#storage/cassandra/session';
+import {
+  DATA_CENTER,
+  MIGRATION,
+  openEmptyKeyspace,
+  sessionIn,
+} from '#test/storage/migrated-keyspace';
+import { changeSchema } from '#test/storage/scratch-keyspace';
+import { cassandraOrSkip } from '#test/support/real-servers';
+
+const { address, suite } = cassandraOrSkip();
+
+const TABLES = `account_ids accounts answers cluster_facts drift heads history journal listings
+  schema_versions shards`.split(/\s+/);
+
+async function messageOf(pending: Promise<unknown>): Promise<string> {
+  const error = await pending.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  assert.instance(error, Fault);
+  assert.is((error as Fault).code, 'conflict');
+  return (error as Fault).message;
+}
+
+async function tablesIn(session: CassandraSession): Promise<string[]> {
+  const query = 'SELECT table_name FROM system_schema.tables WHERE keyspace_name = ?';
+  const options: StatementOptions = { kind: 'read', operation: 'test_read' };
+  const { rows } = await session.execute(query, [session.keyspace], options);
+  return rows.map((row): string => row['table_name']);
+}
+
+async function holdLock(session: CassandraSession, seconds: number): Promise<void> {
+  const query = `UPDATE schema_versions USING TTL ${seconds} SET lock_holder = 'another'
+    WHERE component = 'storage' IF lock_holder = null`;
+  await session.execute(query, [], { kind: 'conditional', operation: 'test_lock' });
+}
+
+const text = suite('the text of a schema');
+
+text('is read into versions and statements, without what is said about them', () => {
+  const versions = versionsIn(
+    '-- all\n\n-- version 1\nCREATE A (\n  x int -- so\n);\nCREATE B;\n-- version 2\nALTER A;\n',
+  );
+  assert.equal(versions, [
+    { version: 1, statements: ['CREATE A (\n  x int\n)', 'CREATE B'] },
+    { version: 2, statements: ['ALTER A'] },
+  ]);
+});
+
+text('must have its versions in turn and its statements ended', () => {
+  assert.throws(() => versionsIn('-- version 2\nCREATE A;\n'), /out of turn/);
+  assert.throws(() => versionsIn('CREATE A;\n'), /before the first version/);
+  assert.throws(() => versionsIn('-- version 1\nCREATE A\n'), /no end/);
+});
+
+text('can be run again from the start, whatever is there already', () => {
+  for (const { statements } of knownVersions()) {
+    for (const statement of statements) assert.match(statement, /IF NOT EXISTS/);
+  }
+});
+
+const migration = suite('a migration');
+
+migration('makes every table, and a second one changes nothing', async () => {
+  await using keyspace = await openEmptyKeyspace(address);
+  const { session } = keyspace;
+  assert.match(await messageOf(assertSchema(session)), /no tables yet.*run main\.ts migrate/);
+  const told: string[] = [];
+  const ports = { ...MIGRATION, tell: (line: string) => void told.push(line) };
+  await migrate(session, ports);
+  assert.equal(await tablesIn(session), TABLES);
+  await assertSchema(session);
+  await migrate(session, ports);
+  const newest = knownVersions().length;
+  assert.is(told.at(-1), `schema version ${newest} is there already`);
+  assert.is(told.length, newest + 1);
+});
+
+migration('goes on where one was ended', async () => {
+  await using keyspace = await openEmptyKeyspace(address);
+  const { session } = keyspace;
+  const [first] = knownVersions();
+  for (const statement of first?.statements.slice(0, 3) ?? [])
+    await changeSchema(session, statement);
+  await migrate(session, MIGRATION);
+  await assertSchema(session);
+});
+
+migration('applies what is new only, in its turn', async () => {
+  await using keyspace = await openEmptyKeyspace(address);
+  const { session } = keyspace;
+  const one = { version: 1, statements: ['CREATE TABLE one (a int PRIMARY KEY)'] };
+  const two = { version: 2, statements: ['ALTER TABLE one ADD b int'] };
+  await migrate(session, { ...MIGRATION, versions: [one] });
+  await migrate(session, { ...MIGRATION, versions: [one, two] });
+  await migrate(session, { ...MIGRATION, versions: [one, two] });
+  await session.execute('SELECT a, b FROM one', [], { kind: 'read', operation: 'test_read' });
+});
+
+migration('of several at once is done by one of them', async () => {
+  await using keyspace = await openEmptyKeyspace(address);
+  const told: string[] = [];
+  // Not repeatable: it would fail if two ran it.
+  const versions = [{ version: 1, statements: ['CREATE TABLE one (a int PRIMARY KEY)'] }];
+  const ports = { ...MIGRATION, versions, tell: (line: string) => void told.push(line) };
+  await Promise.all(
+    [1, 2, 3].map(async () => {
+      await using session = await sessionIn(address, keyspace.name);
+      await migrate(session, ports);
+    }),
+  );
+  const present = 'schema version 1 is there already';
+  assert.equal(told, ['schema version 1 applied', present, present]);
+});
+
+migration('waits for another one, and takes over when that one is dead', async () => {
+  await using keyspace = await openEmptyKeyspace(address);
+  const { session } = keyspace;
+  await migrate(session, { ...MIGRATION, versions: [] });
+  await holdLock(session, 2);
+  const startedMs = performance.now();
+  await migrate(session, { ...MIGRATION, versions: [] });
+  assert.ok(performance.now() - startedMs > 1_000);
+});
+
+migration('refuses tables of a newer version, as does a process that starts', async () => {
+  await using keyspace = await openEmptyKeyspace(address);
+  const { session } = keyspace;
+  await migrate(session, { ...MIGRATION, versions: [] });
+  const query = `INSERT INTO schema_versions (component, version) VALUES ('storage', 99) IF NOT EXISTS`;
+  await session.execute(query, [], { kind: 'conditional', operation: 'test_version' });
+  const expected = /the tables are of version 99, this program knows up to \d+: run a newer one/;
+  assert.match(await messageOf(assertSchema(session)), expected);
+  assert.match(await messageOf(migrate(session, MIGRATION)), expected);
+});
+
+migration('refuses names and numbers that a keyspace cannot have', async () => {
+  await using session = await sessionIn(address, undefined);
+  const simple = { kind: 'simple', factor: 1 } as const;
+  for (const name of ['', 'Upper', 'a b', "a'", 'a'.repeat(49)]) {
+    await rejects(createKeyspace(session, name, simple), RangeError);
+  }
+  await rejects(createKeyspace(session, 'test_x', { ...simple, factor: 0 }), RangeError);
+  const injected = { kind: 'by_data_center', factors: { "dc'": 3 } } as const;
+  await rejects(createKeyspace(session, 'test_x', injected), RangeError);
+});
+
+const settings = suite('the settings of a server');
+
+settings('are fine on the server of the tests but for the number of copies', async () => {
+  await using keyspace = await openEmptyKeyspace(address);
+  const problems = await serverProblems(keyspace.session, keyspace.name, DATA_CENTER);
+  assert.is(problems.length, 1, problems.join('\n'));
+  assert.match(problems[0] ?? '', /keeps 1 copies in data center datacenter1, not 3/);
+});
+
+settings('count the copies of the data center that is used', async () => {
+  await using keyspace = await openEmptyKeyspace(address);
+  const { session, name } = keyspace;
+  const factors = { class: 'NetworkTopologyStrategy', [DATA_CENTER]: '3' };
+  const replication = JSON.stringify(factors).replaceAll('"', "'");
+  await changeSchema(session, `ALTER KEYSPACE ${name} WITH replication = ${replication}`);
+  assert.equal(await serverProblems(session, name, DATA_CENTER), []);
+  assert.match((await serverProblems(session, name, 'moon'))[0] ?? '', /keeps 0 copies/);
+  assert.match((await serverProblems(session, 'nowhere', DATA_CENTER))[0] ?? '', /not exist/);
+});
+
+for (const part of [text, migration, settings]) part.run();
+
+async function rejects(pending: Promise<unknown>, kind: typeof RangeError): Promise<void> {
+  const error = await pending.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  assert.instance(error, kind);
+}

@@ -1,0 +1,154 @@
+import * as assert from 'uvu/assert';
+import { CorruptState } from '#storage/cassandra/byte-reader';
+import { cassandraInstanceStore } from '#storage/cassandra/cassandra-instance-store';
+import { cassandraListingStore } from '#storage/cassandra/cassandra-listing-store';
+import type { CassandraSession } from '#storage/cassandra/session';
+import { answerRow, driftRows, headAt, historyRows, markerAt } from '#test/storage/instance-rows';
+import { newPrefix, openMigratedKeyspace } from '#test/storage/migrated-keyspace';
+import { cassandraOrSkip } from '#test/support/real-servers';
+
+const { address, suite } = cassandraOrSkip();
+
+/** What is left of 40 days, in seconds, soon after a write. */
+const FORTY_DAYS = [40 * 86_400 - 600, 40 * 86_400] as const;
+
+let opened: ReturnType<typeof openMigratedKeyspace> | undefined;
+const sent: string[] = [];
+
+async function sessionOf(): Promise<CassandraSession> {
+  opened ??= openMigratedKeyspace(address, (operation) => void sent.push(operation));
+  return (await opened).session;
+}
+
+async function rowsOf(query: string, ...params: unknown[]) {
+  const session = await sessionOf();
+  return (await session.execute(query, params, { kind: 'read', operation: 'test_read' })).rows;
+}
+
+async function storesOf() {
+  const session = await sessionOf();
+  return {
+    id: `${newPrefix()}inst`,
+    instances: cassandraInstanceStore(session),
+    listings: cassandraListingStore(session),
+    session,
+  };
+}
+
+function full(version: number) {
+  return {
+    head: headAt(version),
+    history: historyRows(1, version),
+    drift: driftRows(1, version),
+    answers: [answerRow('call:a', 5), answerRow('call:b', 6)],
+  };
+}
+
+const stamps = suite('what is written of an actor');
+
+stamps('bears its version as timestamp in every table and column', async () => {
+  const { id, instances, listings } = await storesOf();
+  await instances.checkpoint(id, full(7));
+  for (const [table, column, rows] of [
+    ['history', 'observation', 7],
+    ['drift', 'event', 7],
+  ] as const) {
+    const query = `SELECT WRITETIME(${column}) AS stamp FROM ${table} WHERE instance_id = ? AND bucket = 0`;
+    assert.equal(await stampsOf(query, id), Array(rows).fill(7n), table);
+  }
+  const answers = 'SELECT WRITETIME(answer) AS stamp FROM answers WHERE instance_id = ?';
+  assert.equal(await stampsOf(answers, id), [7n, 7n]);
+  assert.equal(
+    await stampsOf('SELECT WRITETIME(state) AS stamp FROM heads WHERE instance_id = ?', id),
+    [7n],
+  );
+  const row = { instanceId: id, version: 4, name: 'n', description: 'd', createdAtMs: 1 };
+  await listings.put(id, row);
+  await listings.remove(id, 'inst_gone', 9);
+  const columns = ['version', 'name', 'description', 'created_at_ms', 'is_removed'];
+  for (const column of columns) {
+    const query = `SELECT WRITETIME(${column}) AS stamp FROM listings WHERE account_id = ? ALLOW FILTERING`;
+    assert.equal((await stampsOf(query, id)).toSorted(), [4n, 9n], column);
+  }
+});
+
+stamps('ends by itself only where it should: markers, removals and answers', async () => {
+  const { id, instances, listings } = await storesOf();
+  await instances.checkpoint(id, full(3));
+  const head = 'SELECT TTL(state) AS ttl FROM heads WHERE instance_id = ?';
+  assert.is((await rowsOf(head, id))[0]?.['ttl'], null);
+  const history =
+    'SELECT TTL(observation) AS ttl FROM history WHERE instance_id = ? AND bucket = 0';
+  assert.is((await rowsOf(history, id))[0]?.['ttl'], null);
+  const answer = 'SELECT TTL(answer) AS ttl FROM answers WHERE instance_id = ?';
+  assertBetween((await rowsOf(answer, id))[0]?.['ttl'], 24 * 3_600, 25 * 3_600);
+  await instances.checkpoint(id, { ...full(4), head: markerAt(4) });
+  assertBetween((await rowsOf(head, id))[0]?.['ttl'], ...FORTY_DAYS);
+  await listings.remove(id, 'inst_gone', 9);
+  const listing =
+    'SELECT TTL(is_removed) AS ttl FROM listings WHERE account_id = ? ALLOW FILTERING';
+  assertBetween((await rowsOf(listing, id))[0]?.['ttl'], ...FORTY_DAYS);
+});
+
+stamps('goes in one batch for each table, and the head last', async () => {
+  const { id, instances } = await storesOf();
+  sent.length = 0;
+  await instances.checkpoint(id, { ...full(1), head: headAt(100), history: historyRows(1, 100) });
+  assert.equal(sent.slice(0, -1).toSorted(), ['answers_write', 'drift_write', 'history_write']);
+  assert.is(sent.at(-1), 'head_write');
+});
+
+stamps('has no head when its rows could not be written', async () => {
+  const { id, session } = await storesOf();
+  const failing = {
+    execute: session.execute.bind(session),
+    batch: () => Promise.reject(new Error('no answer')),
+  };
+  const instances = cassandraInstanceStore(failing as unknown as CassandraSession);
+  const failure = await instances.checkpoint(id, full(2)).catch((error: Error) => error.message);
+  assert.is(failure, 'no answer');
+  assert.is(await instances.readHead(id), undefined);
+});
+
+const damage = suite('a stored value that was damaged');
+
+damage('is refused by name: a head, an observation, an answer', async () => {
+  const { id, instances, session } = await storesOf();
+  await instances.checkpoint(id, full(2));
+  const write = async (query: string) => {
+    const bytes = Buffer.from('not what was written');
+    await session.execute(query, [bytes, id], { kind: 'write', operation: 'test_write' });
+  };
+  await write('UPDATE heads USING TIMESTAMP 3 SET state = ? WHERE instance_id = ?');
+  await write(
+    'UPDATE history USING TIMESTAMP 3 SET observation = ? WHERE instance_id = ? AND bucket = 0 AND ordinal = 1',
+  );
+  await write(
+    `UPDATE answers USING TIMESTAMP 3 SET answer = ? WHERE instance_id = ? AND answer_key = 'call:a'`,
+  );
+  await corrupt(instances.readHead(id), `the head of ${id}`);
+  await corrupt(instances.readHistory(id, 2, 2), `observation 1 of ${id}`);
+  await corrupt(instances.findAnswer(id, 'call:a', 0), `the answer to call:a of ${id}`);
+  assert.is((await instances.readDrift(id, 2, 2)).length, 2);
+});
+
+damage.after(async () => (await opened)?.[Symbol.asyncDispose]());
+
+for (const part of [stamps, damage]) part.run();
+
+async function stampsOf(query: string, id: string): Promise<bigint[]> {
+  return (await rowsOf(query, id)).map((row): bigint => row['stamp']);
+}
+
+function assertBetween(value: unknown, from: number, to: number): void {
+  assert.ok(Number(value) > from && Number(value) <= to, `${value} s`);
+}
+
+async function corrupt(pending: Promise<unknown>, name: string): Promise<void> {
+  const error = await pending.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  assert.instance(error, CorruptState);
+  assert.ok((error as Error).message.startsWith(name), (error as Error).message);
+}

@@ -1,0 +1,252 @@
+import { randomBytes } from 'node:crypto';
+import fc from 'fast-check';
+import type { Test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { Fault } from '#fault/fault';
+import type { Conditional } from '#storage/journal-store';
+import { journalEnds } from '#test/storage/journal-ends-contract';
+import {
+  ADDRESS,
+  APPLIED,
+  appendMany,
+  appendOf,
+  begun,
+  listed,
+  newIncarnation,
+  recordsOf,
+  type JournalSubject as Subject,
+  slotNumbers,
+  slotsOf,
+} from '#test/storage/journal-fixture';
+import { arbitrarySteps, JournalModel, play } from '#test/storage/journal-model';
+
+/** The largest group. Bytes. Source: architecture 3.1. */
+const GROUP_BYTES_MAX = 512 * 1_024;
+
+/** The promises of the JournalStore port as suites to be run. */
+export function journalStoreContract(subject: Subject): Test[] {
+  return [
+    beginning(subject),
+    appending(subject),
+    movingLow(subject),
+    readingSlots(subject),
+    ...journalEnds(subject),
+    histories(subject),
+  ];
+}
+
+function beginning({ name, open, suite }: Subject): Test {
+  const beginning = suite(`beginning a journal in ${name}`);
+
+  beginning('puts a head in front of it: slot 0 is next, nothing is sealed', async () => {
+    const store = await open();
+    const incarnation = newIncarnation();
+    assert.equal(await store.begin(incarnation, ADDRESS), APPLIED);
+    const head = { address: ADDRESS, next: 0, low: 0, isSealed: false };
+    assert.equal(await store.readHead(incarnation, 'serial'), head);
+    assert.equal(await store.readHead(incarnation, 'quorum'), head);
+    assert.equal(await store.readSlots(incarnation, 0, 10), []);
+  });
+
+  beginning('happens once: a second time is refused, and shown the first', async () => {
+    const { store, incarnation } = await begun(open);
+    const again = await store.begin(incarnation, '127.0.0.1:9999');
+    const head = { address: ADDRESS, next: 0, low: 0, isSealed: false };
+    assert.equal(again, { isApplied: false, head });
+    assert.equal(await store.readHead(incarnation, 'serial'), head);
+  });
+
+  beginning('is refused too when the journal has slots or is sealed', async () => {
+    const { store, incarnation } = await begun(open);
+    await appendMany(store, incarnation, 3);
+    await store.seal(incarnation);
+    const again = await store.begin(incarnation, '127.0.0.1:9999');
+    const head = { address: ADDRESS, next: 3, low: 0, isSealed: true };
+    assert.equal(again, { isApplied: false, head });
+  });
+
+  beginning('comes first: without it nothing is appended, sealed, read or listed', async () => {
+    const store = await open();
+    const incarnation = newIncarnation();
+    const refused: Conditional = { isApplied: false, head: undefined };
+    assert.equal(await store.append(appendOf(incarnation, 0)), refused);
+    assert.equal(await store.seal(incarnation), refused);
+    await store.empty(incarnation);
+    assert.is(await store.readHead(incarnation, 'serial'), undefined);
+    assert.is(await store.readHead(incarnation, 'quorum'), undefined);
+    assert.equal(await store.readSlots(incarnation, 0, 10), []);
+    assert.is(await listed(store, incarnation), undefined);
+  });
+  return beginning;
+}
+
+function appending({ name, open, suite }: Subject): Test {
+  const appending = suite(`appending to a journal in ${name}`);
+
+  appending('takes one slot after the other and keeps every byte', async () => {
+    const { store, incarnation } = await begun(open);
+    const groups = [randomBytes(100), new Uint8Array(0), Uint8Array.of(0, 255, 128)];
+    for (const [slot, records] of groups.entries()) {
+      assert.equal(await store.append(appendOf(incarnation, slot, records)), APPLIED);
+    }
+    const slots = groups.map((records, slot) => ({ slot, records: new Uint8Array(records) }));
+    assert.equal(await slotsOf(store, incarnation), slots);
+    assert.is((await store.readHead(incarnation, 'serial'))?.next, 3);
+  });
+
+  appending('takes a group of the largest size', async () => {
+    const { store, incarnation } = await begun(open);
+    const records = new Uint8Array(randomBytes(GROUP_BYTES_MAX));
+    assert.equal(await store.append(appendOf(incarnation, 0, records)), APPLIED);
+    assert.equal(await slotsOf(store, incarnation), [{ slot: 0, records }]);
+  });
+
+  appending(
+    'is refused at any slot but the next, shown the head, and changes nothing',
+    async () => {
+      const { store, incarnation } = await begun(open);
+      await appendMany(store, incarnation, 3);
+      const before = await slotsOf(store, incarnation);
+      const head = { address: ADDRESS, next: 3, low: 0, isSealed: false };
+      for (const slot of [0, 1, 4, 1_000]) {
+        const refused = await store.append(appendOf(incarnation, slot, Uint8Array.of(9)));
+        assert.equal(refused, { isApplied: false, head });
+      }
+      assert.equal(await slotsOf(store, incarnation), before);
+    },
+  );
+
+  appending('a second time tells the writer that the first got through', async () => {
+    const { store, incarnation } = await begun(open);
+    const append = appendOf(incarnation, 0, Uint8Array.of(1));
+    assert.equal(await store.append(append), APPLIED);
+    const again = await store.append(append);
+    const head = { address: ADDRESS, next: 1, low: 0, isSealed: false };
+    assert.equal(again, { isApplied: false, head });
+  });
+
+  appending('copies: neither the bytes given nor the bytes read are shared', async () => {
+    const { store, incarnation } = await begun(open);
+    const records = Uint8Array.of(1, 2, 3);
+    await store.append(appendOf(incarnation, 0, records));
+    records.fill(7);
+    const [read] = await store.readSlots(incarnation, 0, 1);
+    read?.records.fill(8);
+    const expected = [{ slot: 0, records: Uint8Array.of(1, 2, 3) }];
+    assert.equal(await slotsOf(store, incarnation), expected);
+  });
+
+  appending('to one journal leaves the others alone', async () => {
+    const { store, incarnation } = await begun(open);
+    const other = newIncarnation();
+    await store.begin(other, ADDRESS);
+    await store.append(appendOf(incarnation, 0));
+    assert.equal(await slotsOf(store, other), []);
+    assert.is((await store.readHead(other, 'serial'))?.next, 0);
+  });
+  return appending;
+}
+
+function movingLow({ name, open, suite }: Subject): Test {
+  const low = suite(`moving low in ${name}`);
+
+  low('takes the slots below it away and leaves the others', async () => {
+    const { store, incarnation } = await begun(open);
+    await appendMany(store, incarnation, 5);
+    assert.equal(await store.append({ ...appendOf(incarnation, 5), low: 3 }), APPLIED);
+    const head = { address: ADDRESS, next: 6, low: 3, isSealed: false };
+    assert.equal(await store.readHead(incarnation, 'serial'), head);
+    assert.equal(slotNumbers(await slotsOf(store, incarnation)), [3, 4, 5]);
+  });
+
+  low('stays where it is when an append does not move it', async () => {
+    const { store, incarnation } = await begun(open);
+    await appendMany(store, incarnation, 2);
+    await store.append({ ...appendOf(incarnation, 2), low: 2 });
+    await store.append(appendOf(incarnation, 3));
+    assert.is((await store.readHead(incarnation, 'serial'))?.low, 2);
+    assert.equal(slotNumbers(await slotsOf(store, incarnation)), [2, 3]);
+  });
+
+  low('may reach the newest slot, which stays', async () => {
+    const { store, incarnation } = await begun(open);
+    await appendMany(store, incarnation, 4);
+    const records = Uint8Array.of(42);
+    await store.append({ incarnation, slot: 4, records, low: 4 });
+    assert.equal(await slotsOf(store, incarnation), [{ slot: 4, records }]);
+  });
+
+  low('never passes the newest slot: that would be a bug of the writer', async () => {
+    const { store, incarnation } = await begun(open);
+    const passing = store.append({ ...appendOf(incarnation, 0), low: 1 });
+    const error = await passing.then(
+      () => undefined,
+      (reason: unknown) => reason,
+    );
+    assert.instance(error, Error);
+    assert.not.instance(error, Fault);
+    assert.is((await store.readHead(incarnation, 'serial'))?.next, 0);
+  });
+
+  low('does not move with an append that is refused, and nothing is taken away', async () => {
+    const { store, incarnation } = await begun(open);
+    await appendMany(store, incarnation, 4);
+    const head = { address: ADDRESS, next: 4, low: 0, isSealed: false };
+    const late = await store.append({ ...appendOf(incarnation, 3), low: 3 });
+    assert.equal(late, { isApplied: false, head });
+    await store.seal(incarnation);
+    await store.append({ ...appendOf(incarnation, 4), low: 4 });
+    const sealed = { ...head, isSealed: true };
+    assert.equal(await store.readHead(incarnation, 'serial'), sealed);
+    assert.equal(slotNumbers(await slotsOf(store, incarnation)), [0, 1, 2, 3]);
+  });
+  return low;
+}
+
+function readingSlots({ name, open, suite }: Subject): Test {
+  const reading = suite(`reading slots in ${name}`);
+
+  reading('gives those from the first to before the second, in ascending order', async () => {
+    const { store, incarnation } = await begun(open);
+    await appendMany(store, incarnation, 6);
+    const read = async (from: number, to: number) =>
+      slotNumbers(await store.readSlots(incarnation, from, to));
+    assert.equal(await read(0, 6), [0, 1, 2, 3, 4, 5]);
+    assert.equal(await read(2, 4), [2, 3]);
+    assert.equal(await read(4, 100), [4, 5]);
+    assert.equal(await read(3, 3), []);
+    assert.equal(await read(4, 2), []);
+    assert.equal(await read(6, 9), []);
+  });
+
+  reading('gives many of them, whole and in order', async () => {
+    const { store, incarnation } = await begun(open);
+    await appendMany(store, incarnation, 150);
+    const slots = await store.readSlots(incarnation, 1, 149);
+    assert.is(slots.length, 148);
+    for (const [index, { slot, records }] of slots.entries()) {
+      assert.is(slot, index + 1);
+      assert.equal(records, recordsOf(slot));
+    }
+  });
+  return reading;
+}
+
+function histories({ name, open, suite, runs }: Subject): Test {
+  const histories = suite(`any history of a journal in ${name}`);
+
+  histories('answers and leaves what a plain model does', async () => {
+    const store = await open();
+    const property = fc.asyncProperty(arbitrarySteps(), async (steps) => {
+      const incarnation = newIncarnation();
+      const model = new JournalModel();
+      for (const step of steps) {
+        assert.equal(await play(store, incarnation, step), model.play(step), JSON.stringify(step));
+      }
+      assert.equal(await store.readHead(incarnation, 'serial'), model.head);
+      assert.equal(await slotsOf(store, incarnation), model.slots());
+    });
+    await fc.assert(property, { numRuns: runs });
+  });
+  return histories;
+}

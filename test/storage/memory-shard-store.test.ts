@@ -1,0 +1,7 @@
+import { suite } from 'uvu';
+import { memoryShardStore } from '#storage/memory/memory-shard-store';
+import { shardStoreContract } from '#test/storage/shard-store-contract';
+
+const open = async () => memoryShardStore();
+
+for (const part of shardStoreContract({ name: 'memory', open, suite })) part.run();
