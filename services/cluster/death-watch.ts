@@ -1,0 +1,248 @@
+import type { Bus } from '#bus/bus';
+import {
+  GONE_MS,
+  OPEN_AFTER_SEAL_MS,
+  REFUSAL_GAP_MS,
+  STILL_SEAL_REST_MS,
+  SUSPECT_MS,
+  WATCH_PERIOD_MS,
+  WATCHERS,
+} from '#cluster/keeper-bounds';
+import type { Members } from '#cluster/members';
+import { ProgressWatch } from '#cluster/progress-watch';
+import { nodesAfter } from '#cluster/ring';
+import { type Clock, every, sleep } from '#platform/clock';
+import type { JournalStore } from '#storage/journal-store';
+import type { ShardedService } from '#storage/shard-store';
+
+/** Why a journal was sealed: the three grounds of architecture 3.3. */
+export type SealGround = 'dead' | 'still' | 'gone';
+
+/** Looks who is at an address, by a fresh connection. Never rejects. */
+export type Probe = (
+  address: string,
+) => Promise<{ kind: 'refused' } | { kind: 'answered'; incarnation: string } | { kind: 'silent' }>;
+
+/** What watching others takes. */
+export type DeathWatchPorts = {
+  readonly bus: Bus;
+  readonly clock: Clock;
+  readonly journals: JournalStore;
+  readonly members: Members;
+  readonly probe: Probe;
+  /** The longest of this process's own appends since it was last asked, in milliseconds. */
+  readonly takeSlowestAppendMs: () => number;
+  readonly onSealed: (ground: SealGround) => void;
+  readonly onBug: (error: unknown) => void;
+};
+
+/** Who watches. */
+export type DeathWatchConfig = {
+  readonly service: ShardedService;
+  readonly prefix: string;
+  readonly incarnation: string;
+  readonly node: string;
+  /** Where this process answers: whoever else was there before it lives no more. */
+  readonly address: string;
+};
+
+type Watched = {
+  readonly sinceMs: number;
+  isBusy: boolean;
+  isSuspected: boolean;
+  /** Whether the last probe found nobody to connect to. */
+  isUnreachable: boolean;
+};
+
+/**
+ * Finds out which owners of shards live no more, and seals their journals on one of three grounds
+ * (architecture 3.3). Being wrong disturbs the sealed one and loses nothing.
+ */
+export class DeathWatch implements Disposable {
+  readonly #config: DeathWatchConfig;
+  readonly #ports: DeathWatchPorts;
+  readonly #progress: ProgressWatch;
+  readonly #watched = new Map<string, Watched>();
+  /** Sealed incarnations, and from when on their shards may be opened (monotonic). */
+  readonly #sealed = new Map<string, number>();
+  readonly #listeners = new Set<() => void>();
+  readonly #opened = new DisposableStack();
+  #stillSealMs = Number.NEGATIVE_INFINITY;
+
+  constructor(config: DeathWatchConfig, ports: DeathWatchPorts) {
+    this.#config = config;
+    this.#ports = ports;
+    const { bus, clock } = ports;
+    this.#progress = new ProgressWatch(ports);
+    this.#opened.use(every(clock, WATCH_PERIOD_MS, () => this.#look()));
+    const suspect = (message: Uint8Array) => this.#suspect(Buffer.from(message).toString());
+    this.#opened.use(bus.subscribe(this.#subject, suspect));
+  }
+
+  /** Watches exactly these incarnations from now on: those that own shards. */
+  watch(owners: ReadonlySet<string>): void {
+    const { incarnation } = this.#config;
+    for (const known of [...this.#watched.keys()]) {
+      if (!owners.has(known)) this.#watched.delete(known);
+    }
+    for (const known of [...this.#sealed.keys()]) {
+      if (!owners.has(known)) this.#sealed.delete(known);
+    }
+    const sinceMs = this.#ports.clock.monotonicMs();
+    for (const owner of owners) {
+      if (owner === incarnation || this.#watched.has(owner)) continue;
+      const blank = { isBusy: false, isSuspected: false, isUnreachable: false };
+      this.#watched.set(owner, { sinceMs, ...blank });
+    }
+  }
+
+  /** Whether an incarnation is known to be sealed: it can acknowledge nothing more. */
+  isSealed(incarnation: string): boolean {
+    return this.#sealed.has(incarnation);
+  }
+
+  /** From when on (monotonic) a sealed incarnation's shards may be opened; infinite for others. */
+  openableMs(incarnation: string): number {
+    return this.#sealed.get(incarnation) ?? Number.POSITIVE_INFINITY;
+  }
+
+  /**
+   * Whether at least half of the shard-owning incarnations are heard, this one and the sealed ones
+   * included: whoever hears fewer may be the one that is cut off (architecture 3.4).
+   */
+  get hearsEnough(): boolean {
+    return this.#heardShare * 2 >= this.#watched.size + 1;
+  }
+
+  /** Hears that an incarnation turned out to be sealed. */
+  onSealed(listener: () => void): Disposable {
+    this.#listeners.add(listener);
+    return { [Symbol.dispose]: () => void this.#listeners.delete(listener) };
+  }
+
+  [Symbol.dispose](): void {
+    this.#opened.dispose();
+    this.#listeners.clear();
+  }
+
+  get #subject(): string {
+    return `${this.#config.prefix}.${this.#config.service}.suspect`;
+  }
+
+  get #heardShare(): number {
+    let heard = 1;
+    for (const owner of this.#watched.keys()) {
+      if (this.#sealed.has(owner) || this.#silentMs(owner) < SUSPECT_MS * 2) heard += 1;
+    }
+    return heard;
+  }
+
+  /** How long an incarnation has not been heard, at most since it is watched. */
+  #silentMs(incarnation: string): number {
+    const nowMs = this.#ports.clock.monotonicMs();
+    const member = this.#memberOf(incarnation);
+    const sinceMs = this.#watched.get(incarnation)?.sinceMs ?? nowMs;
+    return nowMs - Math.max(member?.heardMs ?? Number.NEGATIVE_INFINITY, sinceMs);
+  }
+
+  #memberOf(incarnation: string) {
+    return this.#ports.members.known().find((member) => member.incarnation === incarnation);
+  }
+
+  #suspect(incarnation: string): void {
+    const watched = this.#watched.get(incarnation);
+    if (watched === undefined) return;
+    watched.isSuspected = true;
+    this.#look();
+  }
+
+  #look(): void {
+    this.#progress.look();
+    for (const [owner, watched] of this.#watched) {
+      if (watched.isBusy || this.openableMs(owner) < this.#ports.clock.monotonicMs()) continue;
+      const isMine = this.#isWatcherOf(owner);
+      if (!isMine && !watched.isSuspected && this.#silentMs(owner) < SUSPECT_MS) continue;
+      watched.isBusy = true;
+      this.#examine(owner, watched, isMine)
+        .catch((error: unknown) => this.#ports.onBug(error))
+        .finally(() => {
+          watched.isBusy = false;
+        });
+    }
+  }
+
+  /** The nodes after it on the ring watch a node; one that nobody has heard is watched by all. */
+  #isWatcherOf(owner: string): boolean {
+    const node = this.#memberOf(owner)?.node;
+    if (node === undefined) return true;
+    const nodes = new Set(this.#ports.members.present().map((member) => member.node)).add(node);
+    return nodesAfter(node, [...nodes], WATCHERS).includes(this.#config.node);
+  }
+
+  async #examine(owner: string, watched: Watched, isMine: boolean): Promise<void> {
+    const head = await this.#progress.read(owner);
+    if (head === 'unknown') return;
+    if (head === 'missing') {
+      // Never by guess: a journal without a beginning is a riddle for a human.
+      this.#ports.onBug(new Error(`a shard is owned by ${owner}, which has no journal`));
+      return;
+    }
+    if (head.isSealed) this.#note(owner, false);
+    if (await this.#isDead(owner, head.address, watched)) await this.#seal(owner, 'dead');
+    else if (head.isSealed) return;
+    else if (isMine && this.#progress.isStill(owner)) await this.#sealStill(owner);
+    else if (this.#isGone(owner, watched)) await this.#seal(owner, 'gone');
+  }
+
+  /** First ground: nobody listens there, twice, or somebody else does. */
+  async #isDead(owner: string, address: string, watched: Watched): Promise<boolean> {
+    const { probe, clock } = this.#ports;
+    if (address === this.#config.address) return true;
+    for (let refusals = 0; refusals < 2; refusals += 1) {
+      if (refusals > 0) await sleep(clock, REFUSAL_GAP_MS);
+      const found = await probe(address);
+      watched.isUnreachable = found.kind !== 'answered';
+      if (found.kind === 'answered') return found.incarnation !== owner;
+      if (found.kind === 'silent') return false;
+    }
+    return true;
+  }
+
+  /** Second ground, seldom: a store that stalls must not make nodes seal each other in a row. */
+  async #sealStill(owner: string): Promise<void> {
+    const nowMs = this.#ports.clock.monotonicMs();
+    if (nowMs - this.#stillSealMs < STILL_SEAL_REST_MS) return;
+    this.#stillSealMs = nowMs;
+    await this.#seal(owner, 'still');
+  }
+
+  /** Third ground: nobody hears it and nobody can reach it, and that is not for our being cut off. */
+  #isGone(owner: string, watched: Watched): boolean {
+    if (!watched.isUnreachable || this.#silentMs(owner) < GONE_MS) return false;
+    return this.#heardShare * 2 > this.#watched.size + 1;
+  }
+
+  async #seal(owner: string, ground: SealGround): Promise<void> {
+    const { journals, onSealed } = this.#ports;
+    const sealed = await journals.seal(owner).catch(() => undefined);
+    if (sealed === undefined) return;
+    if (sealed.isApplied) onSealed(ground);
+    else if (sealed.head?.isSealed !== true) return;
+    this.#note(owner, ground === 'dead');
+  }
+
+  /** An incarnation is sealed, seen now; without proof of its death its read lease may still run. */
+  #note(owner: string, isProvenDead: boolean): void {
+    const { clock, members, bus } = this.#ports;
+    const nowMs = clock.monotonicMs();
+    const before = this.openableMs(owner);
+    const openableMs = isProvenDead ? nowMs : nowMs + OPEN_AFTER_SEAL_MS;
+    if (before <= openableMs) return;
+    this.#sealed.set(owner, openableMs);
+    if (isProvenDead) {
+      members.forget(owner);
+      bus.publish(this.#subject, Buffer.from(owner));
+    }
+    for (const listener of this.#listeners) listener();
+  }
+}

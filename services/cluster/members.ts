@@ -1,0 +1,266 @@
+import { strict as assert } from 'node:assert';
+import type { Bus } from '#bus/bus';
+import {
+  announcementSubject,
+  decodeAnnouncement,
+  decodeHeartbeat,
+  encodeAnnouncement,
+  encodeHeartbeat,
+  type Heartbeat,
+  heartbeatSubject,
+  type ShardAnnouncement,
+} from '#cluster/heartbeat';
+import { hashText } from '#cluster/text-hash';
+import { type Clock, every } from '#platform/clock';
+import type { ShardedService } from '#storage/shard-store';
+
+/** One incarnation, as it was last heard. */
+export type Member = Heartbeat & {
+  /** When it was last heard, by this process's monotonic clock; now for the process itself. */
+  readonly heardMs: number;
+};
+
+/** What a process says of itself; the rest of its heartbeat is known here. */
+export type SelfReport = Omit<Heartbeat, 'cluster' | 'service' | 'viewHash'>;
+
+/** Whose view, of whom. */
+export type MembersOptions = {
+  readonly bus: Bus;
+  readonly clock: Clock;
+  /** Id of the cluster; what comes from another one is not believed. */
+  readonly cluster: string;
+  /** First part of all subjects. */
+  readonly prefix: string;
+  readonly service: ShardedService;
+  /** Undefined: this process watches the service and is none of it. */
+  readonly self: (() => SelfReport) | undefined;
+  /** Told at most once a minute that another cluster speaks under the same prefix. */
+  readonly onForeignCluster: (stranger: Heartbeat | ShardAnnouncement) => void;
+};
+
+/** Source: architecture 3, as are the 3 s: two heartbeats may be lost. */
+const HEARTBEAT_PERIOD_MS = 1_000;
+const PRESENT_MS = 3_000;
+
+/** How long a silent incarnation is remembered: longer than any watch for its death, in milliseconds. */
+const KNOWN_MS = 60_000;
+
+/** Incarnations heard within that time; a fleet of 500 that restarts several times. */
+const KNOWN_MAX = 4_096;
+
+/** Incarnations proven dead that are remembered, the oldest forgotten first: years of restarts. */
+const FORGOTTEN_MAX = 10_000;
+
+/** Between two reports of a foreign cluster, in milliseconds. */
+const FOREIGN_REPORT_MS = 60_000;
+
+/**
+ * One process's view of the processes of one service: who is alive and, by that, who should own
+ * what. Views may differ and nothing here is authority (architecture 3).
+ */
+export class Members implements Disposable {
+  readonly #options: MembersOptions;
+  readonly #heard = new Map<string, Member>();
+  readonly #forgotten = new Set<string>();
+  readonly #changeListeners = new Set<() => void>();
+  readonly #heartbeatListeners = new Set<(heartbeat: Heartbeat) => void>();
+  readonly #announcementListeners = new Set<(announcement: ShardAnnouncement) => void>();
+  readonly #opened = new DisposableStack();
+  #toldViewHash = '';
+  #foreignReportedMs = Number.NEGATIVE_INFINITY;
+  #ignoredCount = 0;
+
+  /** Listens at once; the first heartbeat comes after a second, or with `beat`. */
+  constructor(options: MembersOptions) {
+    this.#options = options;
+    const { bus, clock, prefix, service } = options;
+    const hear = (message: Uint8Array): void => this.#receiveHeartbeat(message);
+    const hearShard = (message: Uint8Array): void => this.#receiveAnnouncement(message);
+    this.#opened.use(bus.subscribe(heartbeatSubject(prefix, service), hear));
+    this.#opened.use(bus.subscribe(announcementSubject(prefix, service), hearShard));
+    this.#opened.use(every(clock, HEARTBEAT_PERIOD_MS, () => this.beat()));
+  }
+
+  /** Messages that were not believed: garbage, foreign, of another service or of the dead. */
+  get ignoredCount(): number {
+    return this.#ignoredCount;
+  }
+
+  /**
+   * Heard within 3 s and not leaving, this process included; of several incarnations of one node
+   * the one that started last. In the order of the nodes' names.
+   */
+  present(): readonly Member[] {
+    const newest = new Map<string, Member>();
+    const sinceMs = this.#options.clock.monotonicMs() - PRESENT_MS;
+    for (const member of this.known()) {
+      if (member.isLeaving || member.heardMs < sinceMs) continue;
+      const rival = newest.get(member.node);
+      if (rival === undefined || isLater(member, rival)) newest.set(member.node, member);
+    }
+    return [...newest.values()].sort((a, b) => (a.node < b.node ? -1 : 1));
+  }
+
+  /** Every incarnation heard within 60 s, leaving or silent too, but none that is proven dead. */
+  known(): readonly Member[] {
+    const sinceMs = this.#options.clock.monotonicMs() - KNOWN_MS;
+    const others = [...this.#heard.values()].filter(({ heardMs }) => heardMs >= sinceMs);
+    const self = this.#self();
+    return self === undefined ? others : [self, ...others];
+  }
+
+  /** Names the present incarnations; equal for equal views. */
+  get viewHash(): string {
+    const names = this.present().map(({ node, incarnation }) => `${node} ${incarnation}`);
+    return hashText(names.join('\n')).toString(16).padStart(8, '0');
+  }
+
+  /** Takes an incarnation that is proven dead out of the view; nothing it says is believed again. */
+  forget(incarnation: string): void {
+    this.#forgotten.add(incarnation);
+    const [oldest] = this.#forgotten;
+    if (this.#forgotten.size > FORGOTTEN_MAX && oldest !== undefined) {
+      this.#forgotten.delete(oldest);
+    }
+    this.#heard.delete(incarnation);
+    this.#tellChange();
+  }
+
+  /** Sends a heartbeat now, besides those of every second, and looks who has become silent. */
+  beat(): void {
+    this.#dropSilent();
+    const self = this.#self();
+    if (self !== undefined) {
+      const { heardMs: _, ...report } = self;
+      const heartbeat = { ...report, viewHash: this.viewHash };
+      const { bus, prefix, service } = this.#options;
+      bus.publish(heartbeatSubject(prefix, service), encodeHeartbeat(heartbeat));
+      for (const listener of this.#heartbeatListeners) listener(heartbeat);
+    }
+    this.#tellChange();
+  }
+
+  /** Tells everybody that this process owns a shard since `epoch`; see `announceFor`. */
+  announce(shard: number, epoch: number): void {
+    const self = this.#self();
+    assert(self !== undefined, 'a process that only watches owns nothing');
+    this.announceFor(self, { shard, epoch });
+  }
+
+  /**
+   * Tells everybody who owns a shard since `epoch`, as the table says. This process's own listeners
+   * hear it a turn later, and perhaps once more over the bus.
+   */
+  announceFor(
+    { incarnation, address }: Pick<Member, 'incarnation' | 'address'>,
+    { shard, epoch }: { readonly shard: number; readonly epoch: number },
+  ): void {
+    const { bus, clock, cluster, prefix, service } = this.#options;
+    const announcement = { cluster, service, shard, epoch, incarnation, address };
+    bus.publish(announcementSubject(prefix, service), encodeAnnouncement(announcement));
+    // Not by way of the bus, which may be away.
+    clock.after(0, () => this.#tellAnnouncement(announcement));
+  }
+
+  /** Hears that `present` has changed. Silence is noticed within a second. */
+  onChange(listener: () => void): Disposable {
+    return listening(this.#changeListeners, listener);
+  }
+
+  /** Hears every heartbeat that is believed, those of this process included. */
+  onHeartbeat(listener: (heartbeat: Heartbeat) => void): Disposable {
+    return listening(this.#heartbeatListeners, listener);
+  }
+
+  /** Hears every announcement, those of this process included; they may be late, doubled or lost. */
+  onAnnouncement(listener: (announcement: ShardAnnouncement) => void): Disposable {
+    return listening(this.#announcementListeners, listener);
+  }
+
+  [Symbol.dispose](): void {
+    this.#opened.dispose();
+    this.#changeListeners.clear();
+    this.#heartbeatListeners.clear();
+    this.#announcementListeners.clear();
+  }
+
+  /** As the others hear it, but for the view, of which it is a part itself. */
+  #self(): Member | undefined {
+    const { self, clock, cluster, service } = this.#options;
+    if (self === undefined) return undefined;
+    const heardMs = clock.monotonicMs();
+    return { ...self(), cluster, service, viewHash: this.#toldViewHash, heardMs };
+  }
+
+  #receiveHeartbeat(message: Uint8Array): void {
+    const heartbeat = decodeHeartbeat(message);
+    if (heartbeat === undefined || !this.#isBelieved(heartbeat)) this.#ignore(heartbeat);
+    else if (heartbeat.incarnation !== this.#options.self?.().incarnation) this.#hear(heartbeat);
+  }
+
+  #receiveAnnouncement(message: Uint8Array): void {
+    const announcement = decodeAnnouncement(message);
+    if (announcement === undefined || !this.#isBelieved(announcement)) this.#ignore(announcement);
+    else this.#tellAnnouncement(announcement);
+  }
+
+  #hear(heartbeat: Heartbeat): void {
+    const { incarnation } = heartbeat;
+    const before = this.#heard.get(incarnation);
+    if (before === undefined && this.#heard.size >= KNOWN_MAX) {
+      this.#ignore(undefined);
+      return;
+    }
+    // Who has said that it leaves stays leaving: an older word may come later.
+    const isLeaving = heartbeat.isLeaving || before?.isLeaving === true;
+    const heardMs = this.#options.clock.monotonicMs();
+    this.#heard.set(incarnation, { ...heartbeat, isLeaving, heardMs });
+    for (const listener of this.#heartbeatListeners) listener(heartbeat);
+    const wasPresent = before !== undefined && before.heardMs >= heardMs - PRESENT_MS;
+    if (!wasPresent || before.isLeaving !== isLeaving) this.#tellChange();
+  }
+
+  #isBelieved({ cluster, service, incarnation }: Heartbeat | ShardAnnouncement): boolean {
+    if (cluster !== this.#options.cluster || service !== this.#options.service) return false;
+    return !this.#forgotten.has(incarnation);
+  }
+
+  /** `message` is undefined when it could not be read. */
+  #ignore(message: Heartbeat | ShardAnnouncement | undefined): void {
+    this.#ignoredCount += 1;
+    if (message === undefined || message.cluster === this.#options.cluster) return;
+    const nowMs = this.#options.clock.monotonicMs();
+    if (nowMs - this.#foreignReportedMs < FOREIGN_REPORT_MS) return;
+    this.#foreignReportedMs = nowMs;
+    this.#options.onForeignCluster(message);
+  }
+
+  #tellAnnouncement(announcement: ShardAnnouncement): void {
+    for (const listener of this.#announcementListeners) listener(announcement);
+  }
+
+  #dropSilent(): void {
+    const sinceMs = this.#options.clock.monotonicMs() - KNOWN_MS;
+    for (const [incarnation, { heardMs }] of this.#heard) {
+      if (heardMs < sinceMs) this.#heard.delete(incarnation);
+    }
+  }
+
+  #tellChange(): void {
+    const { viewHash } = this;
+    if (viewHash === this.#toldViewHash) return;
+    this.#toldViewHash = viewHash;
+    for (const listener of this.#changeListeners) listener();
+  }
+}
+
+/** Of two incarnations of one node, whether the first is the one that lives. */
+function isLater(one: Member, other: Member): boolean {
+  if (one.startedAtMs !== other.startedAtMs) return one.startedAtMs > other.startedAtMs;
+  return one.incarnation > other.incarnation;
+}
+
+function listening<Listener>(listeners: Set<Listener>, listener: Listener): Disposable {
+  listeners.add(listener);
+  return { [Symbol.dispose]: () => void listeners.delete(listener) };
+}

@@ -1,0 +1,65 @@
+import { AGREED_VIEW_MS, MOTIONS_MAX, MOVE_REST_MS } from '#cluster/keeper-bounds';
+import type { Members } from '#cluster/members';
+import type { Clock } from '#platform/clock';
+
+/**
+ * When a shard may move on purpose: to a node that has seen what we see for 3 s, not again for 30 s,
+ * and only so many at once; else views that differ would play ping-pong (architecture 3.4).
+ */
+export class MoveRules {
+  readonly #clock: Clock;
+  readonly #members: Members;
+  readonly #movedMs = new Map<number, number>();
+  /** Since when each node's view has been ours (monotonic). */
+  readonly #agreedMs = new Map<string, { viewHash: string; sinceMs: number }>();
+  #motions = 0;
+
+  constructor({ clock, members }: { clock: Clock; members: Members }) {
+    this.#clock = clock;
+    this.#members = members;
+  }
+
+  /** Every second: notes whose view is ours. */
+  look(): void {
+    const { viewHash } = this.#members;
+    const nowMs = this.#clock.monotonicMs();
+    const present = this.#members.present();
+    for (const member of present) {
+      const known = this.#agreedMs.get(member.node);
+      if (member.viewHash !== viewHash) this.#agreedMs.delete(member.node);
+      else if (known?.viewHash !== viewHash) {
+        this.#agreedMs.set(member.node, { viewHash, sinceMs: nowMs });
+      }
+    }
+  }
+
+  /** Whether there is room for one more shard in motion. */
+  get hasRoom(): boolean {
+    return this.#motions < MOTIONS_MAX;
+  }
+
+  /** Whether a shard may be given to `node` now. */
+  mayMove(shard: number, node: string): boolean {
+    const nowMs = this.#clock.monotonicMs();
+    const restMs = nowMs - (this.#movedMs.get(shard) ?? Number.NEGATIVE_INFINITY);
+    const agreed = this.#agreedMs.get(node);
+    if (agreed === undefined || agreed.viewHash !== this.#members.viewHash) return false;
+    return this.hasRoom && restMs >= MOVE_REST_MS && nowMs - agreed.sinceMs >= AGREED_VIEW_MS;
+  }
+
+  /** A shard has come here by somebody's will: it rests, as one that has left does. */
+  arrived(shard: number): void {
+    this.#movedMs.set(shard, this.#clock.monotonicMs());
+  }
+
+  /** A shard is in motion until the returned disposable ends it. */
+  moving(shard: number): Disposable {
+    this.#motions += 1;
+    this.#movedMs.set(shard, this.#clock.monotonicMs());
+    return {
+      [Symbol.dispose]: () => {
+        this.#motions -= 1;
+      },
+    };
+  }
+}

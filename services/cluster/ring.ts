@@ -1,0 +1,73 @@
+import { strict as assert } from 'node:assert';
+import { hashText, mix } from '#cluster/text-hash';
+
+/** Spreads shard numbers before they meet a node's hash: 2^32 over the golden ratio. */
+const SHARD_SPREAD = 0x9e3779b1;
+
+/** Pairs of node and shard that fit beside a 32-bit weight in one exact number: 2^53 / 2^32. */
+const PAIRS_MAX = 2 ** 21;
+
+/**
+ * The node of each shard: consistent hashing with bounded loads (architecture 3). Every pair of
+ * node and shard has a weight of its own; pairs are taken in the order of their weights, as long as
+ * the shard is free and the node below its share. So loads differ by one at most, the order of
+ * `nodes` does not matter, and a change of them moves little beyond what it must. Without nodes:
+ * empty. `nodes` are distinct names.
+ */
+export function assignShards(nodes: readonly string[], shardCount: number): string[] {
+  assert(new Set(nodes).size === nodes.length, 'every node is on the ring once');
+  const sorted = [...nodes].sort();
+  const shareMin = Math.floor(shardCount / sorted.length);
+  // So many nodes have one shard more than the rest.
+  let largerShares = shardCount % sorted.length;
+  const loads = new Uint32Array(sorted.length);
+  const assigned: string[] = [];
+  let free = sorted.length === 0 ? 0 : shardCount;
+  for (const pair of pairsByWeight(sorted, shardCount)) {
+    if (free === 0) break;
+    const shard = pair % shardCount;
+    const node = (pair - shard) / shardCount;
+    const load = loads[node] ?? 0;
+    const isLarger = load === shareMin;
+    if (assigned[shard] !== undefined || load > shareMin || (isLarger && largerShares === 0)) {
+      continue;
+    }
+    if (isLarger) largerShares -= 1;
+    loads[node] = load + 1;
+    assigned[shard] = sorted[node] ?? '';
+    free -= 1;
+  }
+  return assigned;
+}
+
+/**
+ * The `count` nodes that come after `node` on the circle of the nodes' hashes, nearest first; never
+ * `node` itself, which need not be among `nodes`. Source: architecture 3.3 (who watches whom).
+ */
+export function nodesAfter(node: string, nodes: readonly string[], count: number): string[] {
+  const start = hashText(node);
+  const place = (name: string): number => (hashText(name) - start) >>> 0;
+  return nodes
+    .filter((name) => name !== node)
+    .sort((a, b) => place(a) - place(b) || (a < b ? -1 : 1))
+    .slice(0, count);
+}
+
+/** All pairs, as `node * shardCount + shard`, heaviest first. */
+function pairsByWeight(nodes: readonly string[], shardCount: number): Float64Array {
+  assert(nodes.length * shardCount <= PAIRS_MAX, `at most ${PAIRS_MAX} pairs of node and shard`);
+  const pairs = new Float64Array(nodes.length * shardCount);
+  let pair = 0;
+  for (const node of nodes) {
+    const hash = hashText(node);
+    for (let shard = 0; shard < shardCount; shard += 1) {
+      const weight = mix(hash ^ Math.imul(shard + 1, SHARD_SPREAD));
+      // Weight above, pair below: the typed array sorts numbers without calling back.
+      pairs[pair] = -(weight * PAIRS_MAX) + pair;
+      pair += 1;
+    }
+  }
+  pairs.sort();
+  // The weight's part is a multiple of PAIRS_MAX, so the rest is the pair.
+  return pairs.map((sorted) => sorted - Math.floor(sorted / PAIRS_MAX) * PAIRS_MAX);
+}

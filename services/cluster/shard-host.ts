@@ -1,0 +1,25 @@
+/** A claim to the ownership of a shard at an epoch that is not ours yet. */
+export type ShardClaim = { readonly shard: number; readonly epoch: number };
+
+/** What the keeper of a process's shards makes happen with the actors in them. */
+export interface ShardHost {
+  /** The shards whose actors are served here, with the epoch of each. */
+  readonly open: ReadonlyMap<number, number>;
+  /** Whether the records for a claim have been adopted. */
+  isAdopted(claim: ShardClaim): boolean;
+  /**
+   * Copies the records of the claimed shards out of a sealed journal into our own, and fulfils when
+   * they are durable there. Rejects with `service_unavailable` when a store gives no answer, and
+   * with anything else when the journal is corrupt.
+   */
+  adopt(incarnation: string, claims: readonly ShardClaim[]): Promise<void>;
+  /** Serves a shard from now on. */
+  openShard(claim: ShardClaim): void;
+  /**
+   * Stops taking calls for a shard at once, and fulfils when everything of it is stored and out of
+   * memory. Rejects when this incarnation ends before.
+   */
+  closeShard(shard: number): Promise<void>;
+  /** The shard's row stands at this epoch: claims up to it are decided. */
+  decided(claim: ShardClaim): void;
+}

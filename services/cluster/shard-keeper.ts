@@ -1,0 +1,295 @@
+import type { DeathWatch } from '#cluster/death-watch';
+import { HandOver } from '#cluster/hand-over';
+import { CLAIMS_IN_FLIGHT_MAX, LOOK_PERIOD_MS } from '#cluster/keeper-bounds';
+import type { Members } from '#cluster/members';
+import { MoveRules } from '#cluster/move-rules';
+import { assignShards } from '#cluster/ring';
+import type { ShardClaim, ShardHost } from '#cluster/shard-host';
+import { type Clock, every, sleep } from '#platform/clock';
+import type { JournalStore } from '#storage/journal-store';
+import type { ShardedService, ShardRow, ShardStore } from '#storage/shard-store';
+
+/** Why a shard came here or went. */
+export type MoveReason = 'first' | 'takeover' | 'given' | 'handed_over';
+
+/** What keeping shards takes. */
+export type ShardKeeperPorts = {
+  readonly clock: Clock;
+  readonly shards: ShardStore;
+  readonly journals: JournalStore;
+  readonly members: Members;
+  readonly deaths: DeathWatch;
+  readonly host: ShardHost;
+  /** Ends this incarnation at once: its shards are somebody else's. */
+  readonly fence: (why: string) => void;
+  /** Whether the bus reaches others: without it nothing is claimed or released. */
+  readonly isConnected: () => boolean;
+  readonly onMoved: (reason: MoveReason) => void;
+  readonly onBug: (error: unknown) => void;
+};
+
+/** Whose shards. */
+export type ShardKeeperConfig = {
+  readonly service: ShardedService;
+  readonly shardCount: number;
+  readonly incarnation: string;
+  readonly node: string;
+  /** How long to listen who else is there before claiming anything, in milliseconds. */
+  readonly settleMs: number;
+};
+
+/**
+ * Keeps what this process owns in step with the ring: claims, opens, takes over and gives up shards.
+ * Level-triggered: every second it compares the ring with the table, which alone decides; heartbeats
+ * and announcements only make it look sooner. One task at a time per shard (architecture 3.3, 3.4).
+ */
+export class ShardKeeper implements Disposable {
+  readonly #config: ShardKeeperConfig;
+  readonly #ports: ShardKeeperPorts;
+  readonly #rules: MoveRules;
+  readonly #handOver: HandOver;
+  readonly #rows = new Map<number, ShardRow>();
+  /** The last epoch at which this incarnation opened each shard: never again at the same one. */
+  readonly #opened = new Map<number, number>();
+  readonly #busy = new Set<number>();
+  readonly #stack = new DisposableStack();
+  readonly #startedMs: number;
+  #ringed: { view: string; owners: readonly string[] } = { view: '', owners: [] };
+  #isLooking = false;
+  #isWanted = false;
+  #isLeaving = false;
+
+  constructor(config: ShardKeeperConfig, ports: ShardKeeperPorts) {
+    this.#config = config;
+    this.#ports = ports;
+    const { clock, members, deaths } = ports;
+    this.#startedMs = clock.monotonicMs();
+    this.#rules = new MoveRules({ clock, members });
+    this.#handOver = new HandOver(config, { ...ports, hasEnded: () => this.#stack.disposed });
+    const wake = () => this.wake();
+    this.#stack.use(every(clock, LOOK_PERIOD_MS, wake));
+    this.#stack.use(members.onChange(wake));
+    this.#stack.use(members.onAnnouncement(wake));
+    this.#stack.use(deaths.onSealed(wake));
+  }
+
+  /** Looks at the table soon, whoever asks. */
+  wake(): void {
+    this.#isWanted = true;
+    if (this.#isLooking) return;
+    this.#isLooking = true;
+    this.#ports.clock.after(0, () => {
+      this.#isWanted = false;
+      this.#look()
+        .catch((error: unknown) => this.#ports.onBug(error))
+        .finally(() => {
+          this.#isLooking = false;
+          if (this.#isWanted) this.wake();
+        });
+    });
+  }
+
+  /**
+   * Gives every shard to whoever the ring says without us, and fulfils when none is ours any more;
+   * with nobody to give to, when all are closed and stored.
+   */
+  async leave(): Promise<void> {
+    this.#isLeaving = true;
+    while (this.#ports.host.open.size > 0 || this.#busy.size > 0) {
+      this.wake();
+      await sleep(this.#ports.clock, LOOK_PERIOD_MS / 20);
+    }
+  }
+
+  [Symbol.dispose](): void {
+    this.#stack.dispose();
+  }
+
+  async #look(): Promise<void> {
+    const { service, shardCount } = this.#config;
+    // A store that gives no answer changes nothing: the next look asks again.
+    const rows = await this.#ports.shards.load(service, shardCount).catch(() => undefined);
+    if (rows === undefined) return;
+    this.#note(rows);
+    this.#rules.look();
+    const ring = this.#ring();
+    const wanted: number[] = [];
+    for (let shard = 0; shard < shardCount; shard += 1) {
+      if (this.#busy.has(shard) || this.#keep(shard, this.#rows.get(shard), ring[shard])) continue;
+      if (ring[shard] === this.#config.node) wanted.push(shard);
+    }
+    if (wanted.length > 0 && this.#mayClaim) this.#claimAll(wanted);
+  }
+
+  #note(rows: readonly ShardRow[]): void {
+    for (const row of rows) {
+      if (row.epoch >= (this.#rows.get(row.shard)?.epoch ?? 0)) this.#rows.set(row.shard, row);
+    }
+    const owners = new Set([...this.#rows.values()].map(({ owner }) => owner));
+    owners.delete(this.#config.incarnation);
+    this.#ports.deaths.watch(owners);
+  }
+
+  #claimAll(wanted: readonly number[]): void {
+    const unowned = wanted.filter((shard) => !this.#rows.has(shard));
+    if (unowned.length > 0) this.#run(unowned, () => this.#claimFirst(unowned));
+    const lost = wanted.map((shard) => this.#rows.get(shard)).filter((row) => row !== undefined);
+    for (const [owner, rows] of Map.groupBy(lost, (row) => row.owner)) {
+      if (!this.#ports.deaths.isSealed(owner)) continue;
+      const numbers = rows.map(({ shard }) => shard);
+      this.#run(numbers, () => this.#takeOver(owner, rows));
+    }
+  }
+
+  /** The node that should own each shard; nobody if there is none. */
+  #ring(): readonly string[] {
+    const nodes = this.#ports.members.present().map(({ node }) => node);
+    const others = this.#isLeaving ? nodes.filter((node) => node !== this.#config.node) : nodes;
+    const view = others.join('\n');
+    // A large ring takes milliseconds, and a view seldom changes.
+    if (view !== this.#ringed.view) {
+      const owners = others.length === 0 ? [] : assignShards(others, this.#config.shardCount);
+      this.#ringed = { view, owners };
+    }
+    return this.#ringed.owners;
+  }
+
+  get #mayClaim(): boolean {
+    const { clock, deaths, isConnected } = this.#ports;
+    if (this.#isLeaving || !isConnected() || !deaths.hearsEnough) return false;
+    return clock.monotonicMs() - this.#startedMs >= this.#config.settleMs;
+  }
+
+  /** Deals with a shard that is ours by the table or by what is open; false if it is neither. */
+  #keep(shard: number, row: ShardRow | undefined, target: string | undefined): boolean {
+    const { host, fence } = this.#ports;
+    const openEpoch = host.open.get(shard);
+    if (openEpoch !== undefined) {
+      const isOurs = row === undefined || row.epoch < openEpoch || this.#isMine(row);
+      if (!isOurs || (row?.epoch ?? 0) > openEpoch) fence(`shard ${shard} has been taken`);
+      else this.#considerGiving(shard, openEpoch, target);
+      return true;
+    }
+    if (row === undefined) return false;
+    if (!this.#isMine(row)) {
+      host.decided(row);
+      return false;
+    }
+    const isLeftOver = this.#isLeaving && target === undefined;
+    if (row.epoch > (this.#opened.get(shard) ?? 0)) this.#open(row, 'given');
+    else if (!isLeftOver) this.#run([shard], () => this.#moveOn(row, target));
+    return true;
+  }
+
+  #isMine({ owner }: ShardRow): boolean {
+    return owner === this.#config.incarnation;
+  }
+
+  #open({ shard, epoch }: ShardClaim, reason: MoveReason): void {
+    const { host, members, onMoved } = this.#ports;
+    // At most once in its life (architecture 3.3): whoever closed an epoch has promised it away.
+    if (epoch <= (this.#opened.get(shard) ?? 0)) return;
+    this.#opened.set(shard, epoch);
+    this.#rows.set(shard, { shard, epoch, owner: this.#config.incarnation });
+    host.openShard({ shard, epoch });
+    members.announce(shard, epoch);
+    if (reason === 'given') this.#rules.arrived(shard);
+    onMoved(reason);
+  }
+
+  #considerGiving(shard: number, epoch: number, target: string | undefined): void {
+    const { isConnected, deaths } = this.#ports;
+    if (this.#isLeaving) {
+      if (this.#rules.hasRoom) this.#run([shard], () => this.#give(shard, epoch, target));
+      return;
+    }
+    if (target === this.#config.node || target === undefined) return;
+    if (!isConnected() || !deaths.hearsEnough || !this.#rules.mayMove(shard, target)) return;
+    this.#run([shard], () => this.#give(shard, epoch, target));
+  }
+
+  async #give(shard: number, epoch: number, target: string | undefined): Promise<void> {
+    using _ = this.#rules.moving(shard);
+    const to = await this.#handOver.receiverAt(target);
+    if (to === undefined && !this.#isLeaving) return;
+    await this.#ports.host.closeShard(shard);
+    if (to === undefined) return;
+    const row = await this.#handOver.give({ shard, epoch, owner: this.#config.incarnation }, to);
+    this.#learn(row);
+  }
+
+  /** A shard that this incarnation has closed and whose row still names it: to the target, or to us anew. */
+  async #moveOn(row: ShardRow, target: string | undefined): Promise<void> {
+    const isElsewhere = target !== undefined && target !== this.#config.node;
+    const to = isElsewhere ? await this.#handOver.receiverAt(target) : undefined;
+    if (to === undefined && this.#isLeaving) return;
+    this.#learn(await this.#handOver.give(row, to));
+  }
+
+  #learn(row: ShardRow): void {
+    this.#rows.set(row.shard, row);
+    if (this.#isMine(row)) this.#open(row, 'given');
+    else this.#ports.onMoved('handed_over');
+  }
+
+  async #claimFirst(unowned: readonly number[]): Promise<void> {
+    await eachOf(unowned, CLAIMS_IN_FLIGHT_MAX, async (shard) => {
+      await this.#claim(shard, undefined, 'first');
+    });
+  }
+
+  /**
+   * A sealed node's shards: its records first, durable in our own journal, then the claims, then the
+   * doors (architecture 3.3). Whatever fails is tried again from the table at the next look.
+   */
+  async #takeOver(owner: string, lost: readonly ShardRow[]): Promise<void> {
+    const { clock, deaths, host } = this.#ports;
+    const claims = lost.map(({ shard, epoch }) => ({ shard, epoch: epoch + 1 }));
+    const missing = claims.filter((claim) => !host.isAdopted(claim));
+    if (missing.length > 0) await host.adopt(owner, missing);
+    // Before the claim: whoever finds our name in the row may open at once.
+    const waitMs = deaths.openableMs(owner) - clock.monotonicMs();
+    if (waitMs > 0) await sleep(clock, Math.min(waitMs, LOOK_PERIOD_MS * 5));
+    if (deaths.openableMs(owner) > clock.monotonicMs()) return;
+    await eachOf(lost, CLAIMS_IN_FLIGHT_MAX, async (row) => {
+      await this.#claim(row.shard, row, 'takeover');
+    });
+  }
+
+  async #claim(shard: number, from: ShardRow | undefined, reason: MoveReason): Promise<void> {
+    const { service, incarnation } = this.#config;
+    const claim = { service, shard, from, owner: incarnation };
+    // Without an answer nothing is decided: the next look reads what became of it.
+    const outcome = await this.#ports.shards.change(claim).catch(() => undefined);
+    if (outcome === undefined) return;
+    const epoch = (from?.epoch ?? 0) + 1;
+    const row = outcome.isApplied ? { shard, epoch, owner: incarnation } : outcome.row;
+    if (row === undefined) return;
+    if (this.#isMine(row)) this.#open(row, reason);
+    else this.#rows.set(shard, row);
+  }
+
+  /** One task at a time per shard. */
+  #run(shards: readonly number[], task: () => Promise<void>): void {
+    for (const shard of shards) this.#busy.add(shard);
+    task()
+      .catch((error: unknown) => this.#ports.onBug(error))
+      .finally(() => {
+        for (const shard of shards) this.#busy.delete(shard);
+        this.wake();
+      });
+  }
+}
+
+/** Does something with each item, so many at once. */
+async function eachOf<Item>(
+  items: readonly Item[],
+  atOnce: number,
+  task: (item: Item) => Promise<void>,
+): Promise<void> {
+  const queue = items.values();
+  const worker = async () => {
+    for (const item of queue) await task(item);
+  };
+  await Promise.all(Array.from({ length: Math.min(atOnce, items.length) }, worker));
+}

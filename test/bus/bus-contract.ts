@@ -1,0 +1,180 @@
+import type { suite as plainSuite, Test } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { Bus } from '#bus/bus';
+
+/** A bus under test, and what its listeners threw. */
+export type OpenBus = { readonly bus: Bus; readonly bugs: unknown[] };
+
+/** An adapter: its name, how a bus of it is opened, and uvu's `suite` or one that skips. */
+export type BusUnderTest = {
+  readonly name: string;
+  readonly open: () => Promise<OpenBus>;
+  readonly suite: typeof plainSuite;
+};
+
+/** Another subject in every test: some buses are shared. */
+let subjects = 0;
+const newSubject = (): string => `test.${process.pid}.${Date.now().toString(36)}.${subjects++}`;
+
+const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
+const textOf = (message: Uint8Array): string => new TextDecoder().decode(message);
+
+/** Fulfils when what was published on a bus so far has been delivered to its own listeners. */
+export async function delivered(bus: Bus): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const fence = newSubject();
+  using _listener = bus.subscribe(fence, () => resolve());
+  bus.publish(fence, bytes('fence'));
+  await promise;
+}
+
+/** The promises of the Bus port as suites to be run, for every adapter. */
+export function busContract(underTest: BusUnderTest): Test[] {
+  return [messagesOn(underTest), listenersOn(underTest)];
+}
+
+function messagesOn({ name, open, suite }: BusUnderTest): Test {
+  const messages = suite(`messages on ${name}`);
+
+  messages('reach every listener of their subject, the sender included, and no other', async () => {
+    const { bus } = await open();
+    await using _bus = bus;
+    const [subject, other] = [newSubject(), newSubject()];
+    const heard: string[] = [];
+    using _first = bus.subscribe(subject, (message) => heard.push(`first ${textOf(message)}`));
+    using _second = bus.subscribe(subject, (message) => heard.push(`second ${textOf(message)}`));
+    using _other = bus.subscribe(other, (message) => heard.push(`other ${textOf(message)}`));
+    bus.publish(subject, bytes('a'));
+    await delivered(bus);
+    assert.equal(heard.sort(), ['first a', 'second a']);
+  });
+
+  messages('arrive byte for byte', async () => {
+    const { bus } = await open();
+    await using _bus = bus;
+    const subject = newSubject();
+    const heard: number[][] = [];
+    using _listener = bus.subscribe(subject, (message) => heard.push([...message]));
+    const every = Array.from({ length: 256 }, (_, byte) => byte);
+    for (const message of [[], [13, 10], every]) bus.publish(subject, Uint8Array.from(message));
+    await delivered(bus);
+    assert.equal(heard, [[], [13, 10], every]);
+  });
+
+  messages('are heard in a later turn, never within publish', async () => {
+    const { bus } = await open();
+    await using _bus = bus;
+    const subject = newSubject();
+    const heard: string[] = [];
+    using _listener = bus.subscribe(subject, (message) => heard.push(textOf(message)));
+    bus.publish(subject, bytes('a'));
+    assert.equal(heard, []);
+    await Promise.resolve();
+    assert.equal(heard, []);
+    await delivered(bus);
+    assert.equal(heard, ['a']);
+  });
+
+  messages('are copies: what the sender does to its bytes afterwards changes nothing', async () => {
+    const { bus } = await open();
+    await using _bus = bus;
+    const subject = newSubject();
+    const heard: string[] = [];
+    using _listener = bus.subscribe(subject, (message) => heard.push(textOf(message)));
+    const mine = Uint8Array.of(0);
+    for (const digit of ['1', '2', '3']) {
+      mine.set(bytes(digit));
+      bus.publish(subject, mine);
+    }
+    mine.fill(0);
+    await delivered(bus);
+    assert.equal(heard, ['1', '2', '3']);
+  });
+
+  messages('may be published by a listener', async () => {
+    const { bus } = await open();
+    await using _bus = bus;
+    const [subject, answers] = [newSubject(), newSubject()];
+    const heard: string[] = [];
+    using _asked = bus.subscribe(subject, (message) => bus.publish(answers, message));
+    using _answered = bus.subscribe(answers, (message) => heard.push(textOf(message)));
+    bus.publish(subject, bytes('a'));
+    await delivered(bus);
+    await delivered(bus);
+    assert.equal(heard, ['a']);
+  });
+
+  return messages;
+}
+
+function listenersOn({ name, open, suite }: BusUnderTest): Test {
+  const listeners = suite(`listeners on ${name}`);
+
+  listeners('that are disposed hear nothing more, not even what is on its way', async () => {
+    const { bus } = await open();
+    await using _bus = bus;
+    const subject = newSubject();
+    const heard: string[] = [];
+    const gone = bus.subscribe(subject, () => heard.push('gone'));
+    using _stays = bus.subscribe(subject, () => heard.push('stays'));
+    bus.publish(subject, bytes('a'));
+    gone[Symbol.dispose]();
+    gone[Symbol.dispose]();
+    await delivered(bus);
+    assert.equal(heard, ['stays']);
+  });
+
+  listeners('hear as often as they have subscribed, each time on its own', async () => {
+    const { bus } = await open();
+    await using _bus = bus;
+    const subject = newSubject();
+    let count = 0;
+    const listener = (): void => {
+      count += 1;
+    };
+    const first = bus.subscribe(subject, listener);
+    using _second = bus.subscribe(subject, listener);
+    bus.publish(subject, bytes('a'));
+    await delivered(bus);
+    assert.is(count, 2);
+    first[Symbol.dispose]();
+    bus.publish(subject, bytes('b'));
+    await delivered(bus);
+    assert.is(count, 3);
+  });
+
+  listeners('that throw are reported as bugs and hinder nobody', async () => {
+    const { bus, bugs } = await open();
+    await using _bus = bus;
+    const subject = newSubject();
+    const heard: string[] = [];
+    using _broken = bus.subscribe(subject, () => {
+      throw new Error('broken');
+    });
+    using _other = bus.subscribe(subject, (message) => heard.push(textOf(message)));
+    for (const text of ['a', 'b']) bus.publish(subject, bytes(text));
+    await delivered(bus);
+    assert.equal(heard, ['a', 'b']);
+    assert.equal(bugs.map(String), ['Error: broken', 'Error: broken']);
+  });
+
+  listeners(
+    'hear nothing of a bus that is closed, and publishing to it does not throw',
+    async () => {
+      const { bus } = await open();
+      const subject = newSubject();
+      const heard: string[] = [];
+      const listener = bus.subscribe(subject, (message) => heard.push(textOf(message)));
+      assert.ok(bus.isConnected);
+      await bus[Symbol.asyncDispose]();
+      assert.not(bus.isConnected);
+      bus.publish(subject, bytes('a'));
+      await new Promise((resolve) => setImmediate(resolve));
+      listener[Symbol.dispose]();
+      await bus[Symbol.asyncDispose]();
+      assert.equal(heard, []);
+    },
+  );
+
+  return listeners;
+}

@@ -1,0 +1,53 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { inProcessBus } from '#bus/in-process-bus';
+import { systemClock } from '#platform/clock';
+import { busContract } from '#test/bus/bus-contract';
+import { ManualClock } from '#test/support/manual-clock';
+
+const contract = busContract({
+  name: 'the bus of one process',
+  suite,
+  open: async () => {
+    const bugs: unknown[] = [];
+    // The system's clock does not keep a process alive that has nothing else to do.
+    const alive = setInterval(() => undefined, 1_000);
+    const bus = inProcessBus({ clock: systemClock, onBug: (error) => bugs.push(error) });
+    const close = bus[Symbol.asyncDispose];
+    bus[Symbol.asyncDispose] = async () => {
+      clearInterval(alive);
+      await close();
+    };
+    return { bus, bugs };
+  },
+});
+
+const noBug = (error: unknown): void => assert.unreachable(String(error));
+
+const simulated = suite('a bus of one process under a simulated clock');
+
+simulated('delivers when the clock moves, in the order of publishing, once', () => {
+  const clock = new ManualClock();
+  const bus = inProcessBus({ clock, onBug: noBug });
+  const heard: number[] = [];
+  using _listener = bus.subscribe('subject', ([byte = 0]) => heard.push(byte));
+  for (const byte of [1, 2, 3]) bus.publish('subject', Uint8Array.of(byte));
+  assert.equal(heard, []);
+  clock.advance(0);
+  clock.advance(1_000);
+  assert.equal(heard, [1, 2, 3]);
+});
+
+simulated('holds 65,536 messages at most', () => {
+  const clock = new ManualClock();
+  const bus = inProcessBus({ clock, onBug: noBug });
+  let count = 0;
+  using _listener = bus.subscribe('subject', () => {
+    count += 1;
+  });
+  for (let sent = 0; sent < 70_000; sent += 1) bus.publish('subject', new Uint8Array());
+  clock.advance(0);
+  assert.is(count, 65_536);
+});
+
+for (const each of [...contract, simulated]) each.run();

@@ -1,0 +1,263 @@
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import * as assert from 'uvu/assert';
+import type { Bus } from '#bus/bus';
+import { type NatsBusOptions, openNatsBus } from '#bus/nats-bus';
+import { freePort } from '#deploy/local/free-port';
+import type { LocalServer } from '#deploy/local/local-server';
+import { startNats } from '#deploy/local/nats-server';
+import { Fault } from '#fault/fault';
+import { systemClock } from '#platform/clock';
+import { busContract, delivered } from '#test/bus/bus-contract';
+import { natsOrSkip } from '#test/support/real-servers';
+
+const { address, suite } = natsOrSkip();
+
+/** Longer than any reconnect here, in milliseconds. */
+const PATIENCE_MS = 20_000;
+
+async function open(server: string, options: Partial<NatsBusOptions> = {}) {
+  const bugs: unknown[] = [];
+  const notices: string[] = [];
+  const bus = await openNatsBus({
+    servers: [server],
+    name: 'test',
+    clock: systemClock,
+    onBug: (error) => bugs.push(error),
+    onNotice: (notice) => notices.push(notice),
+    ...options,
+  });
+  return { bus, bugs, notices };
+}
+
+/** A NATS server of this test alone, with a port that it has again after a restart. */
+async function ownServer(): Promise<AsyncDisposable & { address: string; restart: Restart }> {
+  const folder = mkdtempSync(join(tmpdir(), 'nats-bus-'));
+  const port = await freePort();
+  const start = () => startNats({ folder: join(folder, 'state'), logFolder: folder, port });
+  let server = await start();
+  const restart = {
+    stop: () => server.stop(),
+    signal: (signal: NodeJS.Signals) => server.signal(signal),
+    start: async () => {
+      server = await start();
+    },
+  };
+  return {
+    address: server.address,
+    restart,
+    async [Symbol.asyncDispose]() {
+      await server.stop();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+type Restart = Pick<LocalServer, 'stop' | 'signal'> & { start(): Promise<void> };
+
+async function eventually(what: string, isSo: () => boolean): Promise<void> {
+  const endMs = performance.now() + PATIENCE_MS;
+  while (!isSo()) {
+    if (performance.now() > endMs) assert.unreachable(`not in time: ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
+
+/** Everything that a listener hears, as text. */
+function hearing(bus: Bus, subject: string): string[] {
+  const heard: string[] = [];
+  bus.subscribe(subject, (message) => heard.push(new TextDecoder().decode(message)));
+  return heard;
+}
+
+const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
+
+async function refusalOf(pending: Promise<unknown>): Promise<Fault> {
+  const refusal = await pending.then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+  assert.instance(refusal, Fault);
+  return refusal as Fault;
+}
+
+const contract = busContract({ name: 'NATS', suite, open: () => open(address) });
+
+const shared = suite('a NATS server between processes');
+
+shared('carries messages from one to the other', async () => {
+  const [one, other] = await Promise.all([open(address), open(address)]);
+  await using _one = one.bus;
+  await using _other = other.bus;
+  const subject = `between.${process.pid}.${Date.now()}`;
+  const heard = hearing(other.bus, subject);
+  await delivered(other.bus);
+  one.bus.publish(subject, bytes('hello'));
+  await eventually('heard', () => heard.length > 0);
+  assert.equal(heard, ['hello']);
+});
+
+shared('loses nothing that was published just before its sender closed in good order', async () => {
+  const [one, other] = await Promise.all([open(address), open(address)]);
+  await using _other = other.bus;
+  const subject = `parting.${process.pid}.${Date.now()}`;
+  const heard = hearing(other.bus, subject);
+  await delivered(other.bus);
+  const words = ['so', 'long', 'and', 'thanks'];
+  for (const word of words) one.bus.publish(subject, bytes(word));
+  await one.bus[Symbol.asyncDispose]();
+  await eventually('all is heard', () => heard.length === words.length);
+  assert.equal(heard, words);
+});
+
+shared('drops a message that it would refuse, says so, and goes on', async () => {
+  const { bus, notices } = await open(address);
+  await using _bus = bus;
+  const subject = `bad subject ${process.pid}`;
+  bus.publish(subject, bytes('a'));
+  assert.match(notices.join('\n'), /a message on bad subject .* was not sent/);
+  await delivered(bus);
+});
+
+shared('drops what is published faster than it answers', async () => {
+  const { bus } = await open(address);
+  await using _bus = bus;
+  const subject = `flood.${process.pid}.${Date.now()}`;
+  let heardBytes = 0;
+  bus.subscribe(subject, ({ length }) => {
+    heardBytes += length;
+  });
+  for (let sent = 0; sent < 200; sent += 1) bus.publish(subject, new Uint8Array(1_024));
+  // There is room again when the server has answered.
+  await eventually('room for another', () => {
+    bus.publish(subject, new Uint8Array(1));
+    return heardBytes % 1_024 > 0;
+  });
+  assert.is(Math.floor(heardBytes / 1_024), 64);
+});
+
+const away = suite('when the NATS server goes away');
+
+away('it is noticed, publishing is silent, and all goes on when it is back', async () => {
+  await using server = await ownServer();
+  const { bus, notices } = await open(server.address);
+  await using _bus = bus;
+  const heard = hearing(bus, 'subject');
+  await server.restart.stop();
+  await eventually('the loss is noticed', () => !bus.isConnected);
+  bus.publish('subject', bytes('lost'));
+  const meanwhile = hearing(bus, 'subject');
+  const gone = bus.subscribe('subject', () => assert.unreachable());
+  gone[Symbol.dispose]();
+  await server.restart.start();
+  await eventually('it is back', () => bus.isConnected);
+  bus.publish('subject', bytes('back'));
+  await eventually('heard', () => heard.length > 0 && meanwhile.length > 0);
+  await delivered(bus);
+  assert.equal([heard, meanwhile], [['back'], ['back']]);
+  assert.is(notices.length, 2);
+  assert.match(notices[0] ?? '', /is lost/);
+  assert.match(notices[1] ?? '', /again/);
+});
+
+away('it is looked for as often as it takes', async () => {
+  await using server = await ownServer();
+  const { bus } = await open(server.address);
+  await using _bus = bus;
+  await server.restart.stop();
+  let tries = 0;
+  const closed = createServer((socket) => {
+    tries += 1;
+    socket.destroy();
+  });
+  closed.listen(Number(new URL(server.address).port), '127.0.0.1');
+  await eventually('three tries', () => tries === 3);
+  closed.close();
+  await once(closed, 'close');
+  await server.restart.start();
+  await eventually('it is back', () => bus.isConnected);
+  await delivered(bus);
+});
+
+away('closing does not wait for it', async () => {
+  await using server = await ownServer();
+  const { bus } = await open(server.address);
+  await server.restart.stop();
+  await eventually('the loss is noticed', () => !bus.isConnected);
+  const startedMs = performance.now();
+  await bus[Symbol.asyncDispose]();
+  assert.ok(performance.now() - startedMs < 3_000);
+});
+
+away('frozen under a flood, it is left for another that is there', async () => {
+  await using frozen = await ownServer();
+  await using other = await ownServer();
+  await other.restart.stop();
+  const { bus, notices } = await open(frozen.address, { servers: [frozen.address, other.address] });
+  await using _bus = bus;
+  const heard = hearing(bus, 'subject');
+  await other.restart.start();
+  frozen.restart.signal('SIGSTOP');
+  try {
+    await eventually('the loss is noticed', () => {
+      for (let sent = 0; sent < 100; sent += 1) bus.publish('flood', new Uint8Array(1_024));
+      return notices.some((notice) => notice.includes('is lost'));
+    });
+    await eventually('it is connected to the other', () => bus.isConnected);
+    bus.publish('subject', bytes('here'));
+    await eventually('heard', () => heard.length > 0);
+  } finally {
+    frozen.restart.signal('SIGCONT');
+  }
+});
+
+away('another that was away at first takes over', async () => {
+  await using first = await ownServer();
+  await using other = await ownServer();
+  await other.restart.stop();
+  const { bus, notices } = await open(first.address, { servers: [other.address, first.address] });
+  await using _bus = bus;
+  await other.restart.start();
+  await first.restart.stop();
+  await eventually('it is found', () => notices.some((notice) => notice.includes('again')));
+  await delivered(bus);
+});
+
+const absent = suite('when there is no NATS server to begin with');
+
+absent('opening is refused within its deadline, and says where', async () => {
+  const server = `nats://127.0.0.1:${await freePort()}`;
+  const startedMs = performance.now();
+  const refusal = await refusalOf(open(server, { connectTimeoutMs: 700 }));
+  assert.ok(performance.now() - startedMs < 3_000);
+  assert.is(refusal.code, 'service_unavailable');
+  assert.match(refusal.message, new RegExp(`^no NATS server at ${server}: `));
+});
+
+absent('but something that says nothing, likewise', async () => {
+  const sockets: Socket[] = [];
+  const silent = createServer((socket) => sockets.push(socket)).listen(0, '127.0.0.1');
+  await once(silent, 'listening');
+  const server = `nats://127.0.0.1:${(silent.address() as AddressInfo).port}`;
+  const startedMs = performance.now();
+  const refusal = await refusalOf(open(server, { connectTimeoutMs: 700 }));
+  silent.close();
+  // The driver leaves a connection open that never became one.
+  for (const socket of sockets) socket.destroy();
+  assert.ok(performance.now() - startedMs < 3_000);
+  assert.match(refusal.message, new RegExp(`^no NATS server at ${server}: `));
+});
+
+absent('one that starts within the deadline is found', async () => {
+  await using server = await ownServer();
+  await server.restart.stop();
+  const opening = open(server.address, { connectTimeoutMs: PATIENCE_MS });
+  await server.restart.start();
+  const { bus } = await opening;
+  await using _bus = bus;
+  await delivered(bus);
+});
+
+for (const each of [...contract, shared, away, absent]) each.run();

@@ -1,0 +1,150 @@
+import fc from 'fast-check';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { inProcessBus } from '#bus/in-process-bus';
+import type { OwnedShard } from '#cluster/heartbeat';
+import { Members } from '#cluster/members';
+import { RoutingTable, type ShardOwner } from '#cluster/routing-table';
+import { ManualClock } from '#test/support/manual-clock';
+
+const SHARDS = 8;
+
+/** One engine, and an edge with its table. */
+function newScene() {
+  const clock = new ManualClock();
+  const bus = inProcessBus({ clock, onBug: (error) => assert.unreachable(String(error)) });
+  const owned: OwnedShard[] = [];
+  const common = { bus, clock, cluster: 'c', prefix: 'test', service: 'engine' as const };
+  const onForeignCluster = (): void => undefined;
+  const self = () => ({
+    node: 'a',
+    incarnation: 'a-1',
+    address: 'a:8100',
+    startedAtMs: 1,
+    isLeaving: false,
+    shards: owned,
+    shardCount: SHARDS,
+  });
+  const engine = new Members({ ...common, self, onForeignCluster });
+  const edge = new Members({ ...common, self: undefined, onForeignCluster });
+  const table = new RoutingTable({ members: edge, shardCount: SHARDS });
+  const changes: string[] = [];
+  table.onChange((shard, owner) => changes.push(`${shard} ${owner?.incarnation ?? 'nobody'}`));
+  return { clock, bus, owned, engine, edge, table, changes };
+}
+
+const owner = (incarnation: string, epoch: number): ShardOwner => ({
+  incarnation,
+  address: `${incarnation}:8100`,
+  epoch,
+});
+
+const known = suite('the owner of a shard');
+
+known('is nobody until somebody says so', () => {
+  const { clock, table } = newScene();
+  clock.advance(60_000);
+  for (let shard = 0; shard < SHARDS; shard += 1) assert.is(table.ownerOf(shard), undefined);
+});
+
+known('is learnt from a heartbeat, an announcement or an answer', () => {
+  const { clock, owned, engine, table } = newScene();
+  owned.push([1, 5]);
+  engine.beat();
+  engine.announce(2, 6);
+  clock.advance(0);
+  table.learn(3, owner('b', 7));
+  const a = { incarnation: 'a-1', address: 'a:8100' };
+  assert.equal(table.ownerOf(1), { ...a, epoch: 5 });
+  assert.equal(table.ownerOf(2), { ...a, epoch: 6 });
+  assert.equal(table.ownerOf(3), owner('b', 7));
+});
+
+known('is the one with the largest epoch, in whatever order it is heard', () => {
+  const epochs = fc.array(fc.integer({ min: 1, max: 50 }), { minLength: 1, maxLength: 20 });
+  fc.assert(
+    fc.property(epochs, (heard) => {
+      const { table, changes } = newScene();
+      for (const epoch of heard) table.learn(0, owner(`owner-${epoch}`, epoch));
+      const largest = Math.max(...heard);
+      assert.equal(table.ownerOf(0), owner(`owner-${largest}`, largest));
+      assert.is(changes.at(-1), `0 owner-${largest}`);
+    }),
+  );
+});
+
+known('does not change by another claim to the same epoch', () => {
+  const { table, changes } = newScene();
+  assert.ok(table.learn(0, owner('a', 5)));
+  assert.not(table.learn(0, owner('b', 5)));
+  assert.equal([table.ownerOf(0), changes], [owner('a', 5), ['0 a']]);
+});
+
+known('stays, however long it is silent and the bus away', async () => {
+  const { clock, bus, owned, engine, edge, table } = newScene();
+  owned.push([1, 5]);
+  engine.beat();
+  clock.advance(0);
+  await bus[Symbol.asyncDispose]();
+  clock.advance(600_000);
+  assert.equal(edge.known(), []);
+  assert.is(table.ownerOf(1)?.address, 'a:8100');
+});
+
+known('of a shard that the cluster does not have is nobody', () => {
+  const { table, changes } = newScene();
+  for (const shard of [-1, SHARDS, 0.5, 4_000]) {
+    assert.not(table.learn(shard, owner('a', 1)));
+    assert.is(table.ownerOf(shard), undefined);
+  }
+  assert.equal(changes, []);
+});
+
+const forgotten = suite('an owner that is forgotten');
+
+forgotten('is nobody, until it claims the shard again', () => {
+  const { clock, owned, engine, table, changes } = newScene();
+  owned.push([1, 5]);
+  engine.beat();
+  clock.advance(0);
+  table.forgetOwner(1, 'a-1');
+  table.forgetOwner(1, 'a-1');
+  assert.is(table.ownerOf(1), undefined);
+  engine.beat();
+  clock.advance(0);
+  assert.is(table.ownerOf(1)?.incarnation, 'a-1');
+  assert.equal(changes, ['1 a-1', '1 nobody', '1 a-1']);
+});
+
+forgotten('gives way to a newer one and not to an older one', () => {
+  const { table } = newScene();
+  table.learn(0, owner('b', 5));
+  table.forgetOwner(0, 'b');
+  assert.not(table.learn(0, owner('a', 4)));
+  assert.is(table.ownerOf(0), undefined);
+  assert.ok(table.learn(0, owner('c', 6)));
+  assert.equal(table.ownerOf(0), owner('c', 6));
+});
+
+forgotten('was the owner: another one is not forgotten in its place', () => {
+  const { table, changes } = newScene();
+  table.learn(0, owner('b', 5));
+  table.forgetOwner(0, 'a');
+  table.forgetOwner(1, 'a');
+  assert.equal([table.ownerOf(0), changes], [owner('b', 5), ['0 b']]);
+});
+
+const closed = suite('a routing table that is disposed');
+
+closed('learns nothing from the bus and tells nobody', () => {
+  const { clock, owned, engine, table, changes } = newScene();
+  table[Symbol.dispose]();
+  owned.push([1, 5]);
+  engine.beat();
+  engine.announce(2, 6);
+  clock.advance(0);
+  table.learn(3, owner('b', 1));
+  assert.equal([table.ownerOf(1), table.ownerOf(2), changes], [undefined, undefined, []]);
+});
+
+for (const each of [known, forgotten, closed]) each.run();
