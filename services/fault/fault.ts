@@ -1,4 +1,4 @@
-import { type FaultReason, httpOfReason } from '#fault/reasons';
+import { type FaultReason, httpOfReason, type PeerReason } from '#fault/reasons';
 
 /**
  * The closed set of error codes and the only place where a code meets a status.
@@ -26,10 +26,19 @@ export const FAULTS = {
 /** One of the error codes of spec 7. */
 export type FaultCode = keyof typeof FAULTS;
 
+/** Who owns a shard, as `not_owner` names it. Source: architecture 3.5. */
+export type ShardOwner = {
+  readonly incarnation: string;
+  /** `host:port` of its gRPC server. */
+  readonly address: string;
+  /** Grows with every change of the owner. */
+  readonly epoch: number;
+};
+
 /** What a refusal may add to its code and message. */
 export type FaultOptions = {
   /** Why, from the closed set of decision 36; it may move the HTTP status (400 instead of 422). */
-  reason?: FaultReason;
+  reason?: FaultReason | PeerReason;
   /** JSON path, parameter or header that is wrong. */
   field?: string;
   /** The mode whose answers are missing (identity-model 6). */
@@ -38,6 +47,8 @@ export type FaultOptions = {
   retryAfterS?: number;
   /** Whether the refused operation may have happened all the same. Source: architecture 4. */
   isOutcomeUnknown?: boolean;
+  /** With `not_owner`: who owns the shard instead, if that is known. Never shown. */
+  owner?: ShardOwner;
   /** For the log only; never shown. */
   cause?: unknown;
 };
@@ -46,11 +57,12 @@ export type FaultOptions = {
 export class Fault extends Error {
   override readonly name = 'Fault';
   readonly code: FaultCode;
-  readonly reason: FaultReason | undefined;
+  readonly reason: FaultReason | PeerReason | undefined;
   readonly field: string | undefined;
   readonly mode: string | undefined;
   readonly retryAfterS: number | undefined;
   readonly isOutcomeUnknown: boolean;
+  readonly owner: ShardOwner | undefined;
 
   constructor(code: FaultCode, message: string, options: FaultOptions = {}) {
     super(message, { cause: options.cause });
@@ -60,6 +72,7 @@ export class Fault extends Error {
     this.mode = options.mode;
     this.retryAfterS = options.retryAfterS;
     this.isOutcomeUnknown = options.isOutcomeUnknown ?? false;
+    this.owner = options.owner;
   }
 
   /** The one HTTP status of this refusal. */

@@ -58,9 +58,21 @@ export const REASONS = {
 /** A stable token that says why a request was refused. */
 export type FaultReason = keyof typeof REASONS;
 
+/**
+ * What processes of ours tell each other and no caller ever meets: whoever routes calls answers it
+ * itself, so these stand in no document of the API. Source: architecture 3.5.
+ */
+export const PEER_REASONS = {
+  /** Another incarnation owns the shard; the refusal may name it. Nothing has happened. */
+  not_owner: { code: 'service_unavailable' },
+} as const satisfies Record<string, { code: string }>;
+
+/** A stable token that says to another process of ours why it was refused. */
+export type PeerReason = keyof typeof PEER_REASONS;
+
 /** The status that a reason imposes instead of its code's own, if it does. */
-export function httpOfReason(reason: FaultReason | undefined): number | undefined {
-  const row: { readonly code: string; readonly http?: number } | undefined =
-    reason === undefined ? undefined : REASONS[reason];
+export function httpOfReason(reason: FaultReason | PeerReason | undefined): number | undefined {
+  const rows: Readonly<Record<string, { readonly code: string; readonly http?: number }>> = REASONS;
+  const row = reason === undefined ? undefined : rows[reason];
   return row?.http;
 }

@@ -17,6 +17,8 @@ const CYCLES_MAX = 100;
 const MESSAGE_BYTES = 4_096;
 /** Numbers and tags of one observation, in bytes, rounded up. */
 const OBSERVATION_BYTES = 64;
+/** Tag and length of one id of a list, in bytes, rounded up. */
+const ID_BYTES = 4;
 /** UTF-8 bytes of a UTF-16 unit, at most. */
 const BYTES_PER_UNIT_MAX = 3;
 
@@ -83,7 +85,8 @@ function requestOf(id: number, timeoutMs: number, call: EngineCall): EngineReque
 function callOf(wire: EngineRequest, deadlineAtMs: number): EngineCall {
   const operation = operationFromWire(wire.operation);
   const { idempotencyKey: key, idempotencyFingerprint: fingerprint, ifMatch } = wire;
-  const idLengthMax = operation.kind === 'list' ? 0 : TOKEN_LENGTH_MAX;
+  const isOfNoInstance = operation.kind === 'list' || operation.kind === 'peek';
+  const idLengthMax = isOfNoInstance ? 0 : TOKEN_LENGTH_MAX;
   trustText(key, 0, TOKEN_LENGTH_MAX, 'idempotency key');
   if (key !== '') trustText(fingerprint, 1, TOKEN_LENGTH_MAX, 'fingerprint');
   if (ifMatch !== undefined) trustText(ifMatch, 0, IF_MATCH_LENGTH_MAX, 'If-Match');
@@ -140,8 +143,16 @@ function operationTextLength(operation: EngineOperation): number {
     case 'create':
     case 'rename':
       return (operation.name?.length ?? 0) + (operation.description?.length ?? 0);
+    case 'putListingRow':
+      return operation.name.length + operation.description.length;
+    case 'peek': {
+      let length = 0;
+      for (const id of operation.instanceIds) length += id.length + ID_BYTES;
+      return length;
+    }
     case 'readInstance':
     case 'remove':
+    case 'removeListingRow':
     case 'readSnapshot':
     case 'readContract':
     case 'reset':

@@ -28,8 +28,27 @@ export type RecordPage = {
   readonly isEveryGeneration: boolean;
 };
 
+/** What engines ask of each other and no edge ever does. Source: architecture 3.6. */
+export type PeerOperation =
+  /** Tells the account's directory of the row of `EngineCall.instanceId`, which is stored already. */
+  | {
+      readonly kind: 'putListingRow';
+      readonly version: number;
+      readonly name: string;
+      readonly description: string;
+      readonly createdAtMs: number;
+    }
+  /** Tells the account's directory that the row of `EngineCall.instanceId` is gone for good. */
+  | { readonly kind: 'removeListingRow'; readonly version: number }
+  /** Cycle and energy of instances of the account, active or not, without activating them. */
+  | { readonly kind: 'peek'; readonly instanceIds: readonly string[] };
+
+/** Most instances of one `peek`: those of the largest page. Source: spec 8.2. */
+export const PEEKED_INSTANCES_MAX = 100;
+
 /** The operation an engine is asked for; instance operations in the order of spec 4. */
 export type EngineOperation =
+  | PeerOperation
   | {
       readonly kind: 'create';
       readonly name: string;
@@ -67,7 +86,7 @@ export type EngineOperation =
 export type EngineCall = {
   /** The account on whose behalf; another account's instance is `not_found` (decision 19). */
   readonly accountId: string;
-  /** The instance, or empty for `list`. */
+  /** The instance, or empty for `list` and `peek`. */
   readonly instanceId: string;
   /**
    * Names this call for good: a second call with the same id advances nothing. An integer below

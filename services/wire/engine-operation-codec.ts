@@ -1,9 +1,15 @@
-import type { EngineOperation, ObservationInput, RecordPage } from '#wire/engine-messages';
+import {
+  type EngineOperation,
+  type ObservationInput,
+  PEEKED_INSTANCES_MAX,
+  type RecordPage,
+} from '#wire/engine-messages';
 import type {
   EngineRequest,
   CreateInstance as WireCreate,
   ListInstances as WireList,
   Observation as WireObservation,
+  PutListingRow as WirePutRow,
   ReadRecords as WireRecords,
 } from '#wire/gen/identity_engine/v1/engine';
 import { brokenMessage, trustInteger, trustText, trustUnit } from '#wire/wire-trust';
@@ -20,6 +26,8 @@ const DESCRIPTION_LENGTH_MAX = 4_000;
 const CONTEXT_LENGTH_MAX = 8_192;
 /** Observations of one call. Source: decision 10. */
 const OBSERVATIONS_MAX = 100;
+/** Longest id, in UTF-16 units. */
+const ID_LENGTH_MAX = 255;
 /** Records and instances on one page. Source: spec 8.2, decisions 13 and 31. */
 const RECORDS_MAX = 1_000;
 const INSTANCES_MAX = 100;
@@ -78,6 +86,14 @@ export function operationToWire(operation: EngineOperation): WireOperation {
           ascending: operation.order === 'asc',
         },
       };
+    case 'putListingRow': {
+      const { version, name, description, createdAtMs } = operation;
+      return { $case: 'putListingRow', value: { version, name, description, createdAtMs } };
+    }
+    case 'removeListingRow':
+      return { $case: 'removeListingRow', value: { version: operation.version } };
+    case 'peek':
+      return { $case: 'peek', value: { instanceIds: [...operation.instanceIds] } };
   }
 }
 
@@ -119,6 +135,16 @@ export function operationFromWire(wire: EngineRequest['operation']): EngineOpera
       return { kind: 'readDrift', ...recordsFromWire(wire.value), isPaged: wire.value.paged };
     case 'list':
       return listFromWire(wire.value);
+    case 'putListingRow':
+      return putRowFromWire(wire.value);
+    case 'removeListingRow':
+      return { kind: 'removeListingRow', version: versionOf(wire.value) };
+    case 'peek': {
+      const { instanceIds } = wire.value;
+      trustInteger(instanceIds.length, 1, PEEKED_INSTANCES_MAX, 'number of instances');
+      for (const id of instanceIds) trustText(id, 1, ID_LENGTH_MAX, 'instance id');
+      return { kind: 'peek', instanceIds };
+    }
   }
 }
 
@@ -154,6 +180,20 @@ function listFromWire(wire: WireList): EngineOperation {
     sort: wire.byName ? 'name' : 'created_at',
     order: wire.ascending ? 'asc' : 'desc',
   };
+}
+
+function putRowFromWire(wire: WirePutRow): EngineOperation {
+  return {
+    kind: 'putListingRow',
+    version: versionOf(wire),
+    name: trustText(wire.name, 1, NAME_LENGTH_MAX, 'name'),
+    description: trustText(wire.description, 0, DESCRIPTION_LENGTH_MAX, 'description'),
+    createdAtMs: trustInteger(wire.createdAtMs, 0, TIME_MS_MAX, 'time of creation'),
+  };
+}
+
+function versionOf({ version }: { readonly version: number }): number {
+  return trustInteger(version, 1, Number.MAX_SAFE_INTEGER, 'version');
 }
 
 function recordsToWire(page: RecordPage, paged: boolean): WireRecords {

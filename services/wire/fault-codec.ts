@@ -1,10 +1,13 @@
-import { FAULTS, Fault, type FaultCode, type FaultOptions } from '#fault/fault';
-import { type FaultReason, REASONS } from '#fault/reasons';
+import { FAULTS, Fault, type FaultCode, type FaultOptions, type ShardOwner } from '#fault/fault';
+import { type FaultReason, PEER_REASONS, type PeerReason, REASONS } from '#fault/reasons';
 import type { Fault as WireFault } from '#wire/gen/identity_engine/v1/stream';
-import { brokenMessage, trustText } from '#wire/wire-trust';
+import { brokenMessage, trustInteger, trustText } from '#wire/wire-trust';
 
 /** Longest message or field path of a fault, in UTF-16 units: generous for a sentence. */
 const FAULT_TEXT_LENGTH_MAX = 4_096;
+
+/** Longest incarnation or address of an owner, in UTF-16 units: a host name (RFC 1035) and its port. */
+const OWNER_TEXT_LENGTH_MAX = 261;
 
 /** A fault as it travels. Its cause stays in this process. */
 export function faultToWire(fault: Fault): WireFault {
@@ -15,6 +18,7 @@ export function faultToWire(fault: Fault): WireFault {
     field: fault.field?.slice(0, FAULT_TEXT_LENGTH_MAX),
     retryAfterS: fault.retryAfterS,
     outcomeUnknown: fault.isOutcomeUnknown,
+    owner: fault.owner,
   };
 }
 
@@ -30,6 +34,7 @@ export function faultFromWire(wire: WireFault): Fault {
     options.field = trustText(wire.field, 0, FAULT_TEXT_LENGTH_MAX, 'fault field');
   }
   if (wire.retryAfterS !== undefined) options.retryAfterS = wire.retryAfterS;
+  if (wire.owner !== undefined) options.owner = ownerFromWire(wire.owner);
   return new Fault(
     wire.code,
     trustText(wire.message, 0, FAULT_TEXT_LENGTH_MAX, 'fault message'),
@@ -37,10 +42,18 @@ export function faultFromWire(wire: WireFault): Fault {
   );
 }
 
+function ownerFromWire({ incarnation, address, epoch }: ShardOwner): ShardOwner {
+  return {
+    incarnation: trustText(incarnation, 1, OWNER_TEXT_LENGTH_MAX, 'incarnation'),
+    address: trustText(address, 1, OWNER_TEXT_LENGTH_MAX, 'address of an owner'),
+    epoch: trustInteger(epoch, 1, Number.MAX_SAFE_INTEGER, 'epoch'),
+  };
+}
+
 function isCode(code: string): code is FaultCode {
   return Object.hasOwn(FAULTS, code);
 }
 
-function isReason(reason: string): reason is FaultReason {
-  return Object.hasOwn(REASONS, reason);
+function isReason(reason: string): reason is FaultReason | PeerReason {
+  return Object.hasOwn(REASONS, reason) || Object.hasOwn(PEER_REASONS, reason);
 }

@@ -22,15 +22,26 @@ export type FrameClientOptions<Call, Answer, Reply extends { readonly id: number
   readonly observeCall?: ((seconds: number, outcome: 'ok' | FaultCode) => void) | undefined;
 };
 
+/**
+ * Takes a call over that has failed: what it returns becomes the call's outcome; undefined lets the
+ * fault stand. `askedAtMs` is monotonic time.
+ */
+export type RecoverCall<Call, Answer> = (
+  call: Call,
+  fault: Fault,
+  askedAtMs: number,
+) => Promise<Answer> | undefined;
+
 type PendingCall<Call, Answer> = {
   readonly id: number;
   readonly call: Call;
   readonly askedAtMs: number;
   readonly deadlineMs: number;
-  readonly resolve: (answer: Answer) => void;
+  readonly resolve: (answer: Answer | Promise<Answer>) => void;
   readonly reject: (fault: Fault) => void;
   readonly signal: AbortSignal | undefined;
   readonly onAbort: (() => void) | undefined;
+  readonly recover: RecoverCall<Call, Answer> | undefined;
   isSent: boolean;
   isSettled: boolean;
   isCancelled: boolean;
@@ -100,17 +111,31 @@ export class FrameClient<Call, Answer, Reply extends { readonly id: number }>
     );
   }
 
+  /** Whether the peer is connected, as far as is known. */
+  get isOpen(): boolean {
+    return this.#connection.isOpen;
+  }
+
   /** Settles when the peer is connected. */
   ready(): Promise<void> {
     return this.#connection.ready();
   }
 
-  /** Asks; never waits for a connection. `signal` gives the call up and tells the peer so. */
-  ask(call: Call, timeoutMs: number, signal?: AbortSignal): Promise<Answer> {
+  /**
+   * Asks; never waits for a connection. `signal` gives the call up and tells the peer so. `recover`
+   * hears of a fault before the caller does, so that a call that goes well needs no second promise.
+   */
+  ask(
+    call: Call,
+    timeoutMs: number,
+    signal?: AbortSignal,
+    recover?: RecoverCall<Call, Answer>,
+  ): Promise<Answer> {
     const refusal = this.#refusalOf(timeoutMs, signal);
     if (refusal !== undefined) {
       this.#options.observeCall?.(0, refusal.code);
-      return Promise.reject(refusal);
+      const recovered = recover?.(call, refusal, this.#options.clock.monotonicMs());
+      return recovered ?? Promise.reject(refusal);
     }
     return new Promise((resolve, reject) => {
       const askedAtMs = this.#options.clock.monotonicMs();
@@ -124,6 +149,7 @@ export class FrameClient<Call, Answer, Reply extends { readonly id: number }>
         reject,
         signal,
         onAbort: signal === undefined ? undefined : () => this.#cancel(pending),
+        recover,
         isSent: false,
         isSettled: false,
         isCancelled: false,
@@ -208,7 +234,9 @@ export class FrameClient<Call, Answer, Reply extends { readonly id: number }>
 
   #fail(pending: PendingCall<Call, Answer>, fault: Fault): void {
     this.#finish(pending, fault.code);
-    pending.reject(fault);
+    const recovered = pending.recover?.(pending.call, fault, pending.askedAtMs);
+    if (recovered === undefined) pending.reject(fault);
+    else pending.resolve(recovered);
   }
 
   #finish(pending: PendingCall<Call, Answer>, outcome: 'ok' | FaultCode): void {

@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { FAULTS, Fault, invalid, toFault } from '#fault/fault';
-import { type FaultReason, httpOfReason, REASONS } from '#fault/reasons';
+import { type FaultReason, httpOfReason, PEER_REASONS, REASONS } from '#fault/reasons';
 
 /** Code and status, as spec 7 and decisions 2, 4, 20 and 36 have it. */
 const STATUSES: Record<keyof typeof FAULTS, number> = {
@@ -123,6 +123,19 @@ refusal('keeps everything that its caller is told', () => {
   }
   assert.ok(fault.isOutcomeUnknown);
   assert.not(new Fault('conflict', 'x').isOutcomeUnknown);
+});
+
+refusal('of a shard names who owns it instead, and is a 503', () => {
+  const owner = { incarnation: 'inc_1', address: 'host:1', epoch: 3 };
+  const fault = new Fault('service_unavailable', 'not mine', { reason: 'not_owner', owner });
+  assert.equal(fault.owner, owner);
+  assert.is(fault.httpStatus, 503);
+  assert.is(PEER_REASONS.not_owner.code, fault.code);
+  assert.is(new Fault('conflict', 'x').owner, undefined);
+});
+
+catalog('keeps what processes tell each other apart from what callers are told', () => {
+  for (const reason of Object.keys(PEER_REASONS)) assert.not.ok(reason in REASONS, reason);
 });
 
 refusal('without a field has none', () => {

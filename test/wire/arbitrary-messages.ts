@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { FAULTS, Fault, type FaultCode } from '#fault/fault';
-import { type FaultReason, REASONS } from '#fault/reasons';
+import { type FaultReason, PEER_REASONS, type PeerReason, REASONS } from '#fault/reasons';
 import type { EngineCall, EngineOperation } from '#wire/engine-messages';
 import type { LimiterAnswer, LimiterCall } from '#wire/limiter-messages';
 
@@ -17,6 +17,7 @@ export const text = (min: number, max: number) =>
 export const token = fc.string({ minLength: 1, maxLength: 60 });
 const callId = fc.nat({ max: 2 ** 52 - 1 });
 const offset = fc.nat({ max: Number.MAX_SAFE_INTEGER });
+const version = fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER });
 const page = { limit: fc.integer({ min: 1, max: 1_000 }), offset, isEveryGeneration: fc.boolean() };
 
 const observation = record({
@@ -63,9 +64,23 @@ const operation: fc.Arbitrary<EngineOperation> = fc.oneof(
     sort: fc.constantFrom('created_at' as const, 'name' as const),
     order: fc.constantFrom('asc' as const, 'desc' as const),
   }),
+  record({
+    kind: fc.constant('putListingRow' as const),
+    version,
+    name: text(1, 200),
+    description: text(0, 4_000),
+    createdAtMs: fc.nat({ max: 8.64e15 }),
+  }),
+  record({ kind: fc.constant('removeListingRow' as const), version }),
+  record({
+    kind: fc.constant('peek' as const),
+    instanceIds: fc.array(token, { minLength: 1, maxLength: 100 }),
+  }),
 );
 
-/** Any call that an edge may make of an engine. */
+const ofNoInstance = ['list', 'peek'];
+
+/** Any call that an edge or another engine may make of an engine. */
 export const engineCall: fc.Arbitrary<EngineCall> = record({
   accountId: token,
   instanceId: token,
@@ -75,7 +90,7 @@ export const engineCall: fc.Arbitrary<EngineCall> = record({
   isReplayOnly: fc.boolean(),
   ifMatch: fc.option(fc.string({ maxLength: 60 }), { nil: undefined }),
   operation,
-}).map((call) => (call.operation.kind === 'list' ? { ...call, instanceId: '' } : call));
+}).map((call) => (ofNoInstance.includes(call.operation.kind) ? { ...call, instanceId: '' } : call));
 
 /** Any call that an edge may make of a limiter. */
 export const limiterCall: fc.Arbitrary<LimiterCall> = fc.oneof(
@@ -119,21 +134,28 @@ export const limiterAnswer: fc.Arbitrary<LimiterAnswer> = fc.oneof(
   fc.constant({ verdict: 'unknown_key' as const, allowance: undefined }),
 );
 
+const reasons = [
+  ...(Object.keys(REASONS) as FaultReason[]),
+  ...(Object.keys(PEER_REASONS) as PeerReason[]),
+];
+
 /** Any refusal. */
 export const fault = record({
   code: fc.constantFrom(...(Object.keys(FAULTS) as FaultCode[])),
   message: text(0, 4_000),
-  reason: fc.option(fc.constantFrom(...(Object.keys(REASONS) as FaultReason[])), {
-    nil: undefined,
-  }),
+  reason: fc.option(fc.constantFrom(...reasons), { nil: undefined }),
   field: fc.option(fc.string({ maxLength: 60 }), { nil: undefined }),
   retryAfterS: fc.option(fc.nat(), { nil: undefined }),
   isOutcomeUnknown: fc.boolean(),
-}).map(({ code, message, reason, field, retryAfterS, isOutcomeUnknown }) => {
+  owner: fc.option(record({ incarnation: token, address: token, epoch: version }), {
+    nil: undefined,
+  }),
+}).map(({ code, message, reason, field, retryAfterS, isOutcomeUnknown, owner }) => {
   const optional = {
     ...(reason === undefined ? {} : { reason }),
     ...(field === undefined ? {} : { field }),
     ...(retryAfterS === undefined ? {} : { retryAfterS }),
+    ...(owner === undefined ? {} : { owner }),
   };
   return new Fault(code, message, { ...optional, isOutcomeUnknown });
 });

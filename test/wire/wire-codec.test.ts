@@ -18,8 +18,9 @@ import { faultFromWire, faultToWire } from '#wire/fault-codec';
 import type { EngineRequest } from '#wire/gen/identity_engine/v1/engine';
 import { limiterClientProtocol, limiterServerProtocol } from '#wire/limiter-codec';
 
-function fieldsOf({ code, message, reason, field, retryAfterS, isOutcomeUnknown }: Fault) {
-  return { code, message, reason, field, retryAfterS, isOutcomeUnknown };
+function fieldsOf(fault: Fault) {
+  const { code, message, reason, field, retryAfterS, isOutcomeUnknown, owner } = fault;
+  return { code, message, reason, field, retryAfterS, isOutcomeUnknown, owner };
 }
 
 /** Writes with one side and reads with the other. */
@@ -53,6 +54,23 @@ crossing('every engine call arrives as it was sent, within its announced size', 
     }),
     { numRuns: 500 },
   );
+});
+
+crossing('the largest look at instances fits its announced size', () => {
+  const instanceIds = Array.from({ length: 100 }, () => '\u4e16'.repeat(255));
+  const call: EngineCall = {
+    accountId: 'acct_1',
+    instanceId: '',
+    callId: 0,
+    deadlineAtMs: 0,
+    idempotency: undefined,
+    isReplayOnly: false,
+    ifMatch: undefined,
+    operation: { kind: 'peek', instanceIds },
+  };
+  const { result, size } = sentEngineCall(call);
+  assert.equal(engineServerProtocol.callOf(result, 0), call);
+  assert.ok(size <= engineClientProtocol.sizeOfCall(call));
 });
 
 crossing('every engine answer arrives as it was given, text as its UTF-8 bytes', async () => {
@@ -149,6 +167,8 @@ const honestCall: EngineCall = {
   },
 };
 
+const PEEK = { kind: 'peek', instanceIds: ['inst_1'] } as const;
+
 function refusesOperation(name: string, value: EngineRequest['operation']): void {
   const request = { ...sentEngineCall(honestCall).result, operation: value };
   assert.is(thrownBy(() => engineServerProtocol.callOf(request, 0)).code, 'internal', name);
@@ -181,6 +201,20 @@ lying('a call that no engine could be asked is refused', () => {
   refusesOperation('new name', { $case: 'rename', value: { name: 'x'.repeat(201) } });
   refusesOperation('limit', { $case: 'readHistory', value: { ...records, limit: 1_001 } });
   refusesOperation('page', { $case: 'list', value: { ...list, limit: 101 } });
+  const row = { version: 1, name: 'a', description: '', createdAtMs: 0 };
+  refusesOperation('no version', { $case: 'putListingRow', value: { ...row, version: 0 } });
+  refusesOperation('no name', { $case: 'putListingRow', value: { ...row, name: '' } });
+  refusesOperation('removal', { $case: 'removeListingRow', value: { version: 0 } });
+});
+
+lying('a look at too many instances, or at none, is refused', () => {
+  const { result } = sentEngineCall({ ...honestCall, instanceId: '', operation: PEEK });
+  assert.equal(engineServerProtocol.callOf(result, 0).operation, PEEK);
+  for (const instanceIds of [[], [''], Array<string>(101).fill('inst_1'), ['x'.repeat(256)]]) {
+    const operation = { $case: 'peek', value: { instanceIds } } as const;
+    const call = () => engineServerProtocol.callOf({ ...result, operation }, 0);
+    assert.is(thrownBy(call).code, 'internal');
+  }
 });
 
 lying('a call with impossible ids is refused', () => {
@@ -198,6 +232,8 @@ lying('a call with impossible ids is refused', () => {
   refuses({
     operation: { $case: 'list', value: { limit: 1, offset: 0, byName: true, ascending: true } },
   });
+  refuses({ operation: { $case: 'peek', value: { instanceIds: ['inst_1'] } } });
+  refuses({ instanceId: '', operation: { $case: 'removeListingRow', value: { version: 1 } } });
 });
 
 lying('an answer that no engine or limiter gives is refused, and its outcome is unknown', () => {
@@ -209,6 +245,8 @@ lying('an answer that no engine or limiter gives is refused, and its outcome is 
     replayed: false,
   };
   const wireFault = { code: 'not_found', message: '', reason: '', outcomeUnknown: false };
+  const somebody = { incarnation: 'inc_1', address: 'host:1', epoch: 1 };
+  const nobody = { ...somebody, incarnation: '' };
   const engine = engineClientProtocol.answerOf;
   const limiter = limiterClientProtocol.answerOf;
   const numbers = {
@@ -226,6 +264,12 @@ lying('an answer that no engine or limiter gives is refused, and its outcome is 
       engine({ id: 1, outcome: { $case: 'answer', value: { ...answer, etag: 'x'.repeat(300) } } }),
     () => engine({ id: 1, outcome: { $case: 'fault', value: { ...wireFault, code: 'toString' } } }),
     () => engine({ id: 1, outcome: { $case: 'fault', value: { ...wireFault, reason: 'no' } } }),
+    () => engine({ id: 1, outcome: { $case: 'fault', value: { ...wireFault, owner: nobody } } }),
+    () =>
+      engine({
+        id: 1,
+        outcome: { $case: 'fault', value: { ...wireFault, owner: { ...somebody, epoch: 0 } } },
+      }),
     () => limiter({ id: 1, outcome: undefined }),
     () =>
       limiter({ id: 1, outcome: { $case: 'answer', value: { verdict: 0, allowance: numbers } } }),

@@ -59,6 +59,11 @@ export interface EngineRequest {
     | { $case: "readHistory"; value: ReadRecords }
     | { $case: "readDrift"; value: ReadRecords }
     | { $case: "list"; value: ListInstances }
+    | //
+    /** From here on only engines ask each other. */
+    { $case: "putListingRow"; value: PutListingRow }
+    | { $case: "removeListingRow"; value: RemoveListingRow }
+    | { $case: "peek"; value: PeekInstances }
     | undefined;
 }
 
@@ -123,6 +128,26 @@ export interface ListInstances {
   ascending: boolean;
 }
 
+/** Tells the account's directory of an instance's row, which is stored already. */
+export interface PutListingRow {
+  /** The instance's version that wrote the row. */
+  version: number;
+  name: string;
+  description: string;
+  /** Unix milliseconds. */
+  createdAtMs: number;
+}
+
+/** Tells the account's directory that an instance's row is gone for good. */
+export interface RemoveListingRow {
+  version: number;
+}
+
+/** Asks for cycle and energy of instances of the account, active or not, without activating them. */
+export interface PeekInstances {
+  instanceIds: string[];
+}
+
 export interface EngineReply {
   id: number;
   outcome: { $case: "answer"; value: EngineAnswer } | { $case: "fault"; value: Fault } | undefined;
@@ -135,6 +160,52 @@ export interface EngineAnswer {
   cycles: number;
   throttledRetryAfterS: number;
   replayed: boolean;
+}
+
+export interface IdentifyRequest {
+}
+
+export interface IdentifyReply {
+  incarnation: string;
+}
+
+export interface InspectRequest {
+  instanceId: string;
+}
+
+export interface InspectReply {
+  incarnation: string;
+  /** Whether calls for the instance are answered here. */
+  served: boolean;
+  /** Absent: it is not in memory. */
+  active: ActiveInstance | undefined;
+}
+
+export interface ActiveInstance {
+  version: number;
+  generation: number;
+  cycle: number;
+  /** The last ones that no checkpoint has stored, newest first. */
+  unstoredCycles: UnstoredCycle[];
+}
+
+export interface UnstoredCycle {
+  generation: number;
+  cycle: number;
+  mode: number;
+  signal: number;
+  confidence: number;
+  /** Unix milliseconds. */
+  timestampMs: number;
+}
+
+export interface DrainRequest {
+}
+
+export interface DrainReply {
+  incarnation: string;
+  /** Shards that are still served here. */
+  openShards: number;
 }
 
 function createBaseEngineRequestFrame(): EngineRequestFrame {
@@ -306,6 +377,15 @@ export const EngineRequest: MessageFns<EngineRequest> = {
         break;
       case "list":
         ListInstances.encode(message.operation.value, writer.uint32(242).fork()).join();
+        break;
+      case "putListingRow":
+        PutListingRow.encode(message.operation.value, writer.uint32(322).fork()).join();
+        break;
+      case "removeListingRow":
+        RemoveListingRow.encode(message.operation.value, writer.uint32(330).fork()).join();
+        break;
+      case "peek":
+        PeekInstances.encode(message.operation.value, writer.uint32(338).fork()).join();
         break;
     }
     return writer;
@@ -482,6 +562,30 @@ export const EngineRequest: MessageFns<EngineRequest> = {
             }
 
             message.operation = { $case: "list", value: ListInstances.decode(reader, reader.uint32()) };
+            continue;
+          }
+          case 40: {
+            if (tag !== 322) {
+              break;
+            }
+
+            message.operation = { $case: "putListingRow", value: PutListingRow.decode(reader, reader.uint32()) };
+            continue;
+          }
+          case 41: {
+            if (tag !== 330) {
+              break;
+            }
+
+            message.operation = { $case: "removeListingRow", value: RemoveListingRow.decode(reader, reader.uint32()) };
+            continue;
+          }
+          case 42: {
+            if (tag !== 338) {
+              break;
+            }
+
+            message.operation = { $case: "peek", value: PeekInstances.decode(reader, reader.uint32()) };
             continue;
           }
         }
@@ -1149,6 +1253,177 @@ export const ListInstances: MessageFns<ListInstances> = {
   },
 };
 
+function createBasePutListingRow(): PutListingRow {
+  return { version: 0, name: "", description: "", createdAtMs: 0 };
+}
+
+export const PutListingRow: MessageFns<PutListingRow> = {
+  encode(message: PutListingRow, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.version !== 0) {
+      writer.uint32(8).uint64(message.version);
+    }
+    if (message.name !== "") {
+      writer.uint32(18).string(message.name);
+    }
+    if (message.description !== "") {
+      writer.uint32(26).string(message.description);
+    }
+    if (message.createdAtMs !== 0) {
+      writer.uint32(32).uint64(message.createdAtMs);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): PutListingRow {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBasePutListingRow();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.version = longToNumber(reader.uint64());
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.name = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.description = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.createdAtMs = longToNumber(reader.uint64());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseRemoveListingRow(): RemoveListingRow {
+  return { version: 0 };
+}
+
+export const RemoveListingRow: MessageFns<RemoveListingRow> = {
+  encode(message: RemoveListingRow, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.version !== 0) {
+      writer.uint32(8).uint64(message.version);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): RemoveListingRow {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseRemoveListingRow();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.version = longToNumber(reader.uint64());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBasePeekInstances(): PeekInstances {
+  return { instanceIds: [] };
+}
+
+export const PeekInstances: MessageFns<PeekInstances> = {
+  encode(message: PeekInstances, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.instanceIds) {
+      writer.uint32(10).string(v!);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): PeekInstances {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBasePeekInstances();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.instanceIds.push(reader.string());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
 function createBaseEngineReply(): EngineReply {
   return { id: 0, outcome: undefined };
 }
@@ -1309,6 +1584,473 @@ export const EngineAnswer: MessageFns<EngineAnswer> = {
   },
 };
 
+function createBaseIdentifyRequest(): IdentifyRequest {
+  return {};
+}
+
+export const IdentifyRequest: MessageFns<IdentifyRequest> = {
+  encode(_: IdentifyRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): IdentifyRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseIdentifyRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseIdentifyReply(): IdentifyReply {
+  return { incarnation: "" };
+}
+
+export const IdentifyReply: MessageFns<IdentifyReply> = {
+  encode(message: IdentifyReply, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.incarnation !== "") {
+      writer.uint32(10).string(message.incarnation);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): IdentifyReply {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseIdentifyReply();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.incarnation = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseInspectRequest(): InspectRequest {
+  return { instanceId: "" };
+}
+
+export const InspectRequest: MessageFns<InspectRequest> = {
+  encode(message: InspectRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.instanceId !== "") {
+      writer.uint32(10).string(message.instanceId);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): InspectRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseInspectRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.instanceId = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseInspectReply(): InspectReply {
+  return { incarnation: "", served: false, active: undefined };
+}
+
+export const InspectReply: MessageFns<InspectReply> = {
+  encode(message: InspectReply, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.incarnation !== "") {
+      writer.uint32(10).string(message.incarnation);
+    }
+    if (message.served !== false) {
+      writer.uint32(16).bool(message.served);
+    }
+    if (message.active !== undefined) {
+      ActiveInstance.encode(message.active, writer.uint32(26).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): InspectReply {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseInspectReply();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.incarnation = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.served = reader.bool();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.active = ActiveInstance.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseActiveInstance(): ActiveInstance {
+  return { version: 0, generation: 0, cycle: 0, unstoredCycles: [] };
+}
+
+export const ActiveInstance: MessageFns<ActiveInstance> = {
+  encode(message: ActiveInstance, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.version !== 0) {
+      writer.uint32(8).uint64(message.version);
+    }
+    if (message.generation !== 0) {
+      writer.uint32(16).uint64(message.generation);
+    }
+    if (message.cycle !== 0) {
+      writer.uint32(24).uint64(message.cycle);
+    }
+    for (const v of message.unstoredCycles) {
+      UnstoredCycle.encode(v!, writer.uint32(34).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ActiveInstance {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseActiveInstance();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.version = longToNumber(reader.uint64());
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.generation = longToNumber(reader.uint64());
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.cycle = longToNumber(reader.uint64());
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.unstoredCycles.push(UnstoredCycle.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseUnstoredCycle(): UnstoredCycle {
+  return { generation: 0, cycle: 0, mode: 0, signal: 0, confidence: 0, timestampMs: 0 };
+}
+
+export const UnstoredCycle: MessageFns<UnstoredCycle> = {
+  encode(message: UnstoredCycle, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.generation !== 0) {
+      writer.uint32(8).uint64(message.generation);
+    }
+    if (message.cycle !== 0) {
+      writer.uint32(16).uint64(message.cycle);
+    }
+    if (message.mode !== 0) {
+      writer.uint32(24).uint32(message.mode);
+    }
+    if (message.signal !== 0) {
+      writer.uint32(33).double(message.signal);
+    }
+    if (message.confidence !== 0) {
+      writer.uint32(41).double(message.confidence);
+    }
+    if (message.timestampMs !== 0) {
+      writer.uint32(48).int64(message.timestampMs);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): UnstoredCycle {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseUnstoredCycle();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.generation = longToNumber(reader.uint64());
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.cycle = longToNumber(reader.uint64());
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.mode = reader.uint32();
+            continue;
+          }
+          case 4: {
+            if (tag !== 33) {
+              break;
+            }
+
+            message.signal = reader.double();
+            continue;
+          }
+          case 5: {
+            if (tag !== 41) {
+              break;
+            }
+
+            message.confidence = reader.double();
+            continue;
+          }
+          case 6: {
+            if (tag !== 48) {
+              break;
+            }
+
+            message.timestampMs = longToNumber(reader.int64());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseDrainRequest(): DrainRequest {
+  return {};
+}
+
+export const DrainRequest: MessageFns<DrainRequest> = {
+  encode(_: DrainRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): DrainRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseDrainRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseDrainReply(): DrainReply {
+  return { incarnation: "", openShards: 0 };
+}
+
+export const DrainReply: MessageFns<DrainReply> = {
+  encode(message: DrainReply, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.incarnation !== "") {
+      writer.uint32(10).string(message.incarnation);
+    }
+    if (message.openShards !== 0) {
+      writer.uint32(16).uint32(message.openShards);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): DrainReply {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseDrainReply();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.incarnation = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.openShards = reader.uint32();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
 /** The engine: in-memory instances, one cycle per observation. */
 export type EngineService = typeof EngineService;
 export const EngineService = {
@@ -1336,6 +2078,36 @@ export const EngineService = {
     responseSerialize: (value: EngineReply): Buffer => Buffer.from(EngineReply.encode(value).finish()),
     responseDeserialize: (value: Buffer): EngineReply => EngineReply.decode(value),
   },
+  /** Which life of the process this is. Another answer than before proves that the former one is dead. */
+  identify: {
+    path: "/identity_engine.v1.Engine/Identify" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: IdentifyRequest): Buffer => Buffer.from(IdentifyRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): IdentifyRequest => IdentifyRequest.decode(value),
+    responseSerialize: (value: IdentifyReply): Buffer => Buffer.from(IdentifyReply.encode(value).finish()),
+    responseDeserialize: (value: Buffer): IdentifyReply => IdentifyReply.decode(value),
+  },
+  /** What this process has in memory of an instance, for operators. Activates nothing. */
+  inspect: {
+    path: "/identity_engine.v1.Engine/Inspect" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: InspectRequest): Buffer => Buffer.from(InspectRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): InspectRequest => InspectRequest.decode(value),
+    responseSerialize: (value: InspectReply): Buffer => Buffer.from(InspectReply.encode(value).finish()),
+    responseDeserialize: (value: Buffer): InspectReply => InspectReply.decode(value),
+  },
+  /** Gives every shard up and takes none until the process ends. Answers at once; may be repeated. */
+  drain: {
+    path: "/identity_engine.v1.Engine/Drain" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: DrainRequest): Buffer => Buffer.from(DrainRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): DrainRequest => DrainRequest.decode(value),
+    responseSerialize: (value: DrainReply): Buffer => Buffer.from(DrainReply.encode(value).finish()),
+    responseDeserialize: (value: Buffer): DrainReply => DrainReply.decode(value),
+  },
 } as const;
 
 export interface EngineServer extends UntypedServiceImplementation {
@@ -1347,6 +2119,12 @@ export interface EngineServer extends UntypedServiceImplementation {
   exchange: handleBidiStreamingCall<EngineRequestFrame, EngineReplyFrame>;
   /** One call for tools. */
   ask: handleUnaryCall<EngineRequest, EngineReply>;
+  /** Which life of the process this is. Another answer than before proves that the former one is dead. */
+  identify: handleUnaryCall<IdentifyRequest, IdentifyReply>;
+  /** What this process has in memory of an instance, for operators. Activates nothing. */
+  inspect: handleUnaryCall<InspectRequest, InspectReply>;
+  /** Gives every shard up and takes none until the process ends. Answers at once; may be repeated. */
+  drain: handleUnaryCall<DrainRequest, DrainReply>;
 }
 
 export interface EngineClient extends Client {
@@ -1373,6 +2151,51 @@ export interface EngineClient extends Client {
     metadata: Metadata,
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: EngineReply) => void,
+  ): ClientUnaryCall;
+  /** Which life of the process this is. Another answer than before proves that the former one is dead. */
+  identify(
+    request: IdentifyRequest,
+    callback: (error: ServiceError | null, response: IdentifyReply) => void,
+  ): ClientUnaryCall;
+  identify(
+    request: IdentifyRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: IdentifyReply) => void,
+  ): ClientUnaryCall;
+  identify(
+    request: IdentifyRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: IdentifyReply) => void,
+  ): ClientUnaryCall;
+  /** What this process has in memory of an instance, for operators. Activates nothing. */
+  inspect(
+    request: InspectRequest,
+    callback: (error: ServiceError | null, response: InspectReply) => void,
+  ): ClientUnaryCall;
+  inspect(
+    request: InspectRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: InspectReply) => void,
+  ): ClientUnaryCall;
+  inspect(
+    request: InspectRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: InspectReply) => void,
+  ): ClientUnaryCall;
+  /** Gives every shard up and takes none until the process ends. Answers at once; may be repeated. */
+  drain(request: DrainRequest, callback: (error: ServiceError | null, response: DrainReply) => void): ClientUnaryCall;
+  drain(
+    request: DrainRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: DrainReply) => void,
+  ): ClientUnaryCall;
+  drain(
+    request: DrainRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: DrainReply) => void,
   ): ClientUnaryCall;
 }
 

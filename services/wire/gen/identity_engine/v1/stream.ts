@@ -19,10 +19,28 @@ export interface Fault {
   field?: string | undefined;
   retryAfterS?: number | undefined;
   outcomeUnknown: boolean;
+  /** With reason not_owner: who owns the shard instead, if that is known. */
+  owner?: ShardOwner | undefined;
+}
+
+export interface ShardOwner {
+  incarnation: string;
+  /** host:port of its gRPC server. */
+  address: string;
+  /** Grows with every change of the owner. */
+  epoch: number;
 }
 
 function createBaseFault(): Fault {
-  return { code: "", message: "", reason: "", field: undefined, retryAfterS: undefined, outcomeUnknown: false };
+  return {
+    code: "",
+    message: "",
+    reason: "",
+    field: undefined,
+    retryAfterS: undefined,
+    outcomeUnknown: false,
+    owner: undefined,
+  };
 }
 
 export const Fault: MessageFns<Fault> = {
@@ -44,6 +62,9 @@ export const Fault: MessageFns<Fault> = {
     }
     if (message.outcomeUnknown !== false) {
       writer.uint32(48).bool(message.outcomeUnknown);
+    }
+    if (message.owner !== undefined) {
+      ShardOwner.encode(message.owner, writer.uint32(58).fork()).join();
     }
     return writer;
   },
@@ -109,6 +130,14 @@ export const Fault: MessageFns<Fault> = {
             message.outcomeUnknown = reader.bool();
             continue;
           }
+          case 7: {
+            if (tag !== 58) {
+              break;
+            }
+
+            message.owner = ShardOwner.decode(reader, reader.uint32());
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -121,6 +150,85 @@ export const Fault: MessageFns<Fault> = {
     }
   },
 };
+
+function createBaseShardOwner(): ShardOwner {
+  return { incarnation: "", address: "", epoch: 0 };
+}
+
+export const ShardOwner: MessageFns<ShardOwner> = {
+  encode(message: ShardOwner, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.incarnation !== "") {
+      writer.uint32(10).string(message.incarnation);
+    }
+    if (message.address !== "") {
+      writer.uint32(18).string(message.address);
+    }
+    if (message.epoch !== 0) {
+      writer.uint32(24).uint64(message.epoch);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ShardOwner {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseShardOwner();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.incarnation = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.address = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.epoch = longToNumber(reader.uint64());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function longToNumber(int64: { toString(): string }): number {
+  const num = globalThis.Number(int64.toString());
+  if (num > globalThis.Number.MAX_SAFE_INTEGER) {
+    throw new globalThis.Error("Value is larger than Number.MAX_SAFE_INTEGER");
+  }
+  if (num < globalThis.Number.MIN_SAFE_INTEGER) {
+    throw new globalThis.Error("Value is smaller than Number.MIN_SAFE_INTEGER");
+  }
+  return num;
+}
 
 export interface MessageFns<T> {
   encode(message: T, writer?: BinaryWriter): BinaryWriter;

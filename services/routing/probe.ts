@@ -1,0 +1,70 @@
+import { connect } from 'node:net';
+import { type Clock, systemClock } from '#platform/clock';
+import { identify } from '#wire/identify';
+import type { WireTls } from '#wire/wire-tls';
+
+/**
+ * What an address says of the process that should be there. `refused`: nobody listens, so it is
+ * dead, because a listener closes only with its process. `silent` says nothing either way.
+ */
+export type ProbeResult =
+  | { readonly kind: 'refused' }
+  | { readonly kind: 'answered'; readonly incarnation: string }
+  | { readonly kind: 'silent' };
+
+/** How long a probe may take, and what it takes from outside. */
+export type ProbeOptions = {
+  /** For connect and answer together, in milliseconds. */
+  readonly timeoutMs: number;
+  readonly clock?: Clock;
+  /** Absent: plain text. */
+  readonly tls?: WireTls;
+};
+
+const SILENT: ProbeResult = { kind: 'silent' };
+
+/**
+ * Looks who is at `address` (`host:port`), by a fresh connection. Never throws; everything but a
+ * clear refusal or a clear name is `silent`. Source: architecture 3.3, first ground.
+ */
+export async function probe(address: string, options: ProbeOptions): Promise<ProbeResult> {
+  const { timeoutMs, clock = systemClock, tls } = options;
+  const endMs = clock.monotonicMs() + timeoutMs;
+  const reached = await reach(address, timeoutMs, clock);
+  if (reached !== 'connected') return { kind: reached };
+  const leftMs = endMs - clock.monotonicMs();
+  if (leftMs <= 0) return SILENT;
+  return await identify(address, { timeoutMs: leftMs, clock, tls }).then(
+    (incarnation) => ({ kind: 'answered', incarnation }),
+    () => SILENT,
+  );
+}
+
+/** How a TCP connect ends. A stopped process is still connected to, by its kernel. */
+function reach(
+  address: string,
+  timeoutMs: number,
+  clock: Clock,
+): Promise<'connected' | 'refused' | 'silent'> {
+  const at = address.lastIndexOf(':');
+  const host = address.slice(0, at).replace(/^\[(.*)\]$/, '$1');
+  const port = Number(address.slice(at + 1));
+  if (!(port > 0 && port < 65_536)) return Promise.resolve('silent');
+  return new Promise((resolve) => {
+    const socket = connect({ host, port });
+    const end = (how: 'connected' | 'refused' | 'silent'): void => {
+      timer[Symbol.dispose]();
+      socket.destroy();
+      resolve(how);
+    };
+    const timer = clock.after(timeoutMs, () => end('silent'));
+    socket.on('connect', () => end('connected'));
+    socket.on('error', (error) => end(isRefusal(error) ? 'refused' : 'silent'));
+  });
+}
+
+/** A name with several addresses is refused only if each of them is. */
+function isRefusal(error: Error): boolean {
+  if (error instanceof AggregateError) return error.errors.every(isRefusal);
+  return 'code' in error && error.code === 'ECONNREFUSED';
+}

@@ -1,0 +1,63 @@
+import { Fault } from '#fault/fault';
+import type { Clock } from '#platform/clock';
+import { WAITING_CALLS_MAX } from '#routing/routing-bounds';
+
+/** What a call waits for besides its time: news of a shard, or of an address. */
+export type Awaited = {
+  readonly shard: number | undefined;
+  readonly address: string | undefined;
+};
+
+type Waiter = Awaited & { readonly wake: () => void };
+
+/** The calls that pause before their next try. */
+export class WaitingCalls {
+  readonly #clock: Clock;
+  readonly #waiters = new Set<Waiter>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** How many calls wait. */
+  get size(): number {
+    return this.#waiters.size;
+  }
+
+  /**
+   * Fulfils after `delayMs`, or sooner when what is awaited wakes. Rejects at once with
+   * `overloaded` when too many wait already.
+   */
+  wait(delayMs: number, awaited: Awaited): Promise<void> {
+    if (this.#waiters.size >= WAITING_CALLS_MAX) {
+      const options = { reason: 'overloaded', retryAfterS: 1 } as const;
+      const text = 'too many calls wait for an engine';
+      return Promise.reject(new Fault('service_unavailable', text, options));
+    }
+    return new Promise((resolve) => {
+      const wake = (): void => {
+        timer[Symbol.dispose]();
+        this.#waiters.delete(waiter);
+        resolve();
+      };
+      const waiter: Waiter = { ...awaited, wake };
+      const timer = this.#clock.after(delayMs, wake);
+      this.#waiters.add(waiter);
+    });
+  }
+
+  /** The shard has another owner. */
+  wakeShard(shard: number): void {
+    for (const waiter of this.#waiters) if (waiter.shard === shard) waiter.wake();
+  }
+
+  /** The engine at the address can be asked. */
+  wakeAddress(address: string): void {
+    for (const waiter of this.#waiters) if (waiter.address === address) waiter.wake();
+  }
+
+  /** Nobody shall wait any longer. */
+  wakeAll(): void {
+    for (const waiter of this.#waiters) waiter.wake();
+  }
+}

@@ -1,0 +1,47 @@
+import * as grpc from '@grpc/grpc-js';
+import type { Clock } from '#platform/clock';
+import { clientCredentials, type WireTls } from '#wire/wire-tls';
+
+/** How long one call may take, and what it takes from outside. */
+export type UnaryCallOptions = {
+  /** Connect included, in milliseconds. */
+  readonly timeoutMs: number;
+  readonly clock: Clock;
+  /** Absent: plain text. */
+  readonly tls?: WireTls | undefined;
+};
+
+// A connection of its own: one that is reused could lead to a process that is no longer there.
+const FRESH = {
+  'grpc.use_local_subchannel_pool': 1,
+  'grpc.enable_retries': 0,
+  'grpc.enable_channelz': 0,
+  'grpc.enable_http_proxy': 0,
+  'grpc.service_config_disable_resolution': 1,
+} satisfies grpc.ClientOptions;
+
+/**
+ * One call to the process at `address` (`host:port`), over a fresh connection. Rejects with gRPC's
+ * own `ServiceError`, which the caller puts into words; after `timeoutMs` its code is CANCELLED.
+ */
+export async function unaryCall<Request, Reply>(
+  address: string,
+  method: grpc.MethodDefinition<Request, Reply>,
+  request: Request,
+  { timeoutMs, clock, tls }: UnaryCallOptions,
+): Promise<Reply | undefined> {
+  using opened = new DisposableStack();
+  const client = new grpc.Client(address, clientCredentials(tls), FRESH);
+  opened.defer(() => client.close());
+  const { promise, resolve, reject } = Promise.withResolvers<Reply | undefined>();
+  const { path, requestSerialize, responseDeserialize } = method;
+  const call = client.makeUnaryRequest(
+    path,
+    requestSerialize,
+    responseDeserialize,
+    request,
+    (error, reply) => (error === null ? resolve(reply) : reject(error)),
+  );
+  opened.use(clock.after(timeoutMs, () => call.cancel()));
+  return await promise;
+}

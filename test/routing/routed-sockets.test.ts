@@ -1,0 +1,195 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { systemClock } from '#platform/clock';
+import { inProcessPeer } from '#routing/engine-peer';
+import { probe } from '#routing/probe';
+import { type RetryReason, RoutedEngine } from '#routing/routed-engine';
+import { FakeOwners, passing, SHARDS, shardOf } from '#test/routing/routing-fakes';
+import * as peers from '#test/wire/wire-peers';
+import { connectEngine } from '#wire/engine-connection';
+import type { EngineClient } from '#wire/engine-messages';
+import { engineServer } from '#wire/engine-server';
+import { serveGrpc } from '#wire/grpc-server';
+import { identify } from '#wire/identify';
+
+const LISTEN = '127.0.0.1:0';
+
+/** Patience of a probe that is to be answered, and of one that is not. Milliseconds. */
+const PATIENT = { timeoutMs: 2_000 };
+const HASTY = { timeoutMs: 100 };
+
+/** An engine process in miniature. */
+async function served(engine: EngineClient, incarnation = 'inc_1', stopGraceMs = 200) {
+  const services = [engineServer(engine, { identity: () => incarnation })];
+  return await serveGrpc({ listen: LISTEN, services, stopGraceMs });
+}
+
+/** A router over real connections, and why it has retried. */
+function routerUnderTest() {
+  const owners = new FakeOwners();
+  const retries: RetryReason[] = [];
+  const routed = new RoutedEngine({
+    routes: owners,
+    shardCount: SHARDS,
+    shardOf,
+    clock: systemClock,
+    random: Math.random,
+    connect: (address) => connectEngine({ address }),
+    onRetry: (reason) => void retries.push(reason),
+  });
+  return { owners, routed, retries };
+}
+
+/** A free port, on which nobody listens. */
+async function vacantAddress(): Promise<string> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return `127.0.0.1:${port}`;
+}
+
+const closing = suite('when one of two engines closes');
+
+closing('no call fails, and each is done once', async () => {
+  const { owners, routed, retries } = routerUnderTest();
+  await using _ = routed;
+  const done: number[] = [];
+  let isFirstOwner = true;
+  await using second = await served({
+    ask({ callId }) {
+      if (isFirstOwner) throw passing('not_owner');
+      done.push(callId);
+      return peers.engineAnswer('second');
+    },
+  });
+  const first = await served({
+    async ask({ callId }) {
+      if (!isFirstOwner) {
+        const owner = { incarnation: 'inc_2', address: second.address, epoch: 2 };
+        throw passing('not_owner', { owner });
+      }
+      done.push(callId);
+      return peers.engineAnswer('first');
+    },
+  });
+  owners.learn(0, { incarnation: 'inc_1', address: first.address, epoch: 1 });
+
+  let lastCallId = 0;
+  let isOver = false;
+  const bodies = new Set<string>();
+  const caller = async (): Promise<void> => {
+    while (!isOver) {
+      lastCallId += 1;
+      const call = peers.engineCall({ instanceId: 'inst_0', callId: lastCallId });
+      bodies.add(peers.bodyOf(await routed.ask(call)));
+    }
+  };
+  const callers = Array.from({ length: 8 }, caller);
+  await peers.eventually('the first engine serves', () => done.length > 200);
+  isFirstOwner = false;
+  await peers.eventually('the first engine has named the second', () =>
+    retries.includes('not_owner'),
+  );
+  await first[Symbol.asyncDispose]();
+  const before = done.length;
+  await peers.eventually('the second engine serves', () => done.length > before + 200);
+  isOver = true;
+  await Promise.all(callers);
+
+  assert.equal([...bodies], ['first', 'second']);
+  assert.is(done.length, lastCallId);
+  assert.is(new Set(done).size, lastCallId);
+  assert.ok(retries.length > 0);
+  assert.equal(owners.ownerOf(0)?.address, second.address);
+});
+
+closing('without a word of the new owner, calls wait until somebody names it', async () => {
+  const { owners, routed } = routerUnderTest();
+  await using _ = routed;
+  const first = await served({ ask: () => peers.engineAnswer('first') }, 'inc_1', 0);
+  owners.learn(0, { incarnation: 'inc_1', address: first.address, epoch: 1 });
+  const call = peers.engineCall({ instanceId: 'inst_0' });
+  assert.is(peers.bodyOf(await routed.ask(call)), 'first');
+  await first[Symbol.asyncDispose]();
+  await using second = await served({ ask: () => peers.engineAnswer('second') });
+  const waiting = routed.ask(peers.engineCall({ instanceId: 'inst_0' }));
+  await peers.eventually('the call waits', () => routed.totals.waitingCalls === 1);
+  owners.learn(0, { incarnation: 'inc_2', address: second.address, epoch: 2 });
+  assert.is(peers.bodyOf(await waiting), 'second');
+});
+
+const own = suite('when a process is itself the owner');
+
+own('its engine is asked without a connection', async () => {
+  const owners = new FakeOwners();
+  const engine: EngineClient = { ask: () => peers.engineAnswer('mine') };
+  await using routed = new RoutedEngine({
+    routes: owners,
+    shardCount: SHARDS,
+    shardOf,
+    clock: systemClock,
+    random: Math.random,
+    connect: () => inProcessPeer(engine, systemClock),
+  });
+  owners.learn(0, { incarnation: 'inc_1', address: 'self', epoch: 1 });
+  const answer = routed.ask(peers.engineCall({ instanceId: 'inst_0' }));
+  assert.not.instance(answer, Promise);
+});
+
+const probing = suite('when a process is probed');
+
+probing('one that lives says who it is', async () => {
+  await using server = await served({ ask: () => peers.engineAnswer('') }, 'inc_7');
+  assert.equal(await probe(server.address, PATIENT), { kind: 'answered', incarnation: 'inc_7' });
+  const options = { ...PATIENT, clock: systemClock };
+  assert.is(await identify(server.address, options), 'inc_7');
+});
+
+probing('one that stops says who it is as long as it listens', async () => {
+  const service = engineServer({ ask: () => peers.engineAnswer('') }, { identity: () => 'inc_7' });
+  await using server = await serveGrpc({ listen: LISTEN, services: [service] });
+  service.drain();
+  assert.equal(await probe(server.address, PATIENT), { kind: 'answered', incarnation: 'inc_7' });
+});
+
+probing('where nobody listens the connection is refused', async () => {
+  assert.equal(await probe(await vacantAddress(), PATIENT), { kind: 'refused' });
+});
+
+probing('one that accepts and says nothing is silent, and so is a stranger', async () => {
+  const held = new Set<{ destroy(): void }>();
+  const mute = createServer((socket) => void held.add(socket)).listen(0, '127.0.0.1');
+  const stranger = createServer((socket) => socket.end('220 mail\r\n')).listen(0, '127.0.0.1');
+  for (const server of [mute, stranger]) {
+    if (!server.listening) await once(server, 'listening');
+    server.on('connection', (socket) => socket.on('error', () => undefined));
+    const { port } = server.address() as AddressInfo;
+    const startedMs = performance.now();
+    assert.equal(await probe(`127.0.0.1:${port}`, HASTY), { kind: 'silent' });
+    assert.ok(performance.now() - startedMs < 1_000);
+  }
+  for (const socket of held) socket.destroy();
+  mute.close();
+  stranger.close();
+});
+
+probing('a server without an identity proves nothing', async () => {
+  const services = [engineServer({ ask: () => peers.engineAnswer('') })];
+  await using server = await serveGrpc({ listen: LISTEN, services });
+  assert.equal(await probe(server.address, PATIENT), { kind: 'silent' });
+  const options = { ...PATIENT, clock: systemClock };
+  const fault = await peers.faultOf(identify(server.address, options));
+  assert.is(peers.verdictOf(fault), 'service_unavailable engine_unavailable known');
+});
+
+probing('an address that is none, or cannot be reached, is silent', async () => {
+  for (const address of ['', 'nowhere', '127.0.0.1:0', '127.0.0.1:99999', 'no.such.invalid:80']) {
+    assert.equal(await probe(address, { timeoutMs: 1_000 }), { kind: 'silent' }, address);
+  }
+});
+
+for (const group of [closing, own, probing]) group.run();
