@@ -8,6 +8,12 @@ const whole = z
   .transform(Number);
 const port = whole.pipe(z.number().max(65_535));
 const address = z.string().regex(/^[A-Za-z0-9.:[\]-]+:\d{1,5}$/, 'must be host:port');
+/** Several values, separated by commas. */
+const list = (item: z.ZodType<string, string>) =>
+  z
+    .string()
+    .transform((text) => text.split(','))
+    .pipe(z.array(item).min(1));
 const flag = z.enum(['true', 'false']).transform((text) => text === 'true');
 
 /**
@@ -35,9 +41,64 @@ const VARIABLES = {
     .default('info')
     .describe('Least severe level that is logged; `debug` adds a line for every request.'),
   SERVICE_STORAGE: z
-    .enum(['memory'])
+    .enum(['memory', 'cassandra'])
     .default('memory')
     .describe('Where data is kept. `memory` forgets everything at a restart (spec 1.8).'),
+  SERVICE_ENVIRONMENT: z
+    .enum(['development', 'production'])
+    .default('development')
+    .describe(
+      'In `production` settings of the stores that may lose data are refused, not warned of.',
+    ),
+  SERVICE_CASSANDRA_CONTACT_POINTS: list(address)
+    .default(['127.0.0.1:9042'])
+    .describe(
+      'Comma-separated host:port of some Cassandra nodes; the others are found through them.',
+    ),
+  SERVICE_CASSANDRA_DATACENTER: z
+    .string()
+    .min(1)
+    .default('datacenter1')
+    .describe('Name of the Cassandra data center that is near.'),
+  SERVICE_CASSANDRA_KEYSPACE: z
+    .string()
+    .regex(/^[a-z][a-z0-9_]{0,47}$/, 'must be lower-case letters, digits and underscores')
+    .default('identity_engine')
+    .describe('Keyspace of the tables; `main.ts migrate` makes it.'),
+  SERVICE_CASSANDRA_COPIES: whole
+    .pipe(z.number().min(1).max(9))
+    .default(1)
+    .describe('Copies that a new keyspace keeps of everything: 1 locally, 3 in production.'),
+  SERVICE_CASSANDRA_USERNAME: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('User at Cassandra, if it asks.'),
+  SERVICE_CASSANDRA_PASSWORD: z.string().min(1).optional().describe('Its password.'),
+  SERVICE_NATS_URL: list(z.url({ protocol: /^(nats|tls)$/ }))
+    .optional()
+    .describe(
+      'Comma-separated NATS servers through which edges and engines find each other. None: fixed addresses.',
+    ),
+  SERVICE_NATS_PREFIX: z
+    .string()
+    .regex(/^[A-Za-z0-9_-]{1,60}$/, 'must be letters, digits, - and _')
+    .default('identity-engine')
+    .describe('First part of all subjects on NATS; another for every cluster that shares it.'),
+  SERVICE_SHARDS: whole
+    .pipe(z.number().min(1).max(4_096))
+    .default(256)
+    .describe(
+      'Shards of a new cluster: 10 to 40 for each engine it may ever have. Fixed when it is made.',
+    ),
+  SERVICE_NODE_NAME: z
+    .string()
+    .regex(/^[A-Za-z0-9._:-]{1,200}$/, 'must be letters, digits and . _ : -')
+    .optional()
+    .describe('Stable name of an engine, which places it in its cluster; its address if left out.'),
+  SERVICE_ENGINE_ADVERTISE: address
+    .optional()
+    .describe('host:port at which others reach an engine; where it listens if left out.'),
   SERVICE_LOCAL_ACCOUNT: flag
     .default(false)
     .describe('Creates one enterprise account at start and prints its key (decision 32).'),

@@ -10,6 +10,7 @@ const PARTS = {
 } as const;
 
 const USAGE = `usage: main.ts ${Object.keys(PARTS).join('|')}
+       main.ts migrate
        main.ts ctl --help
 `;
 
@@ -24,12 +25,19 @@ async function run(part: string, rest: readonly string[]): Promise<number> {
       const err = (text: string) => void process.stderr.write(`${text}\n`);
       return await runCtl(rest, { out, err, adminUrl: config.SERVICE_ADMIN_URL });
     }
+    if (part === 'migrate' && rest.length === 0) {
+      const { migrateAll } = await import('#process/migrate');
+      return await migrateAll(config);
+    }
     if (!isPart(part) || rest.length > 0) {
       process.stderr.write(USAGE);
       return 2;
     }
     const open = await PARTS[part]();
-    return await live((signal) => open(config, signal));
+    const code = await live((signal) => open(config, signal));
+    // What a failed start has left open, a driver's socket say, must not keep the process.
+    if (code !== 0) process.exit(code);
+    return code;
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     process.stderr.write(`configuration: ${error.message}\n`);

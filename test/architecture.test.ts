@@ -10,13 +10,19 @@ const LAYERS: Record<string, readonly string[]> = {
   fault: [],
   platform: [],
   storage: ['identity', 'accounts'],
+  bus: [],
   wire: [],
-  runtime: ['storage'],
-  engine: ['wire', 'runtime', 'identity', 'storage'],
+  routing: ['wire', 'cluster'],
+  cluster: ['bus', 'storage'],
+  runtime: ['bus', 'cluster', 'storage'],
+  engine: ['wire', 'routing', 'cluster', 'runtime', 'identity', 'storage'],
   limiter: ['wire', 'runtime', 'accounts', 'storage'],
   edge: ['wire', 'accounts', 'identity'],
   ctl: ['limiter'],
-  process: ['edge', 'engine', 'limiter', 'wire', 'runtime', 'accounts', 'storage'],
+  process: [
+    ...['edge', 'engine', 'limiter', 'wire', 'routing', 'cluster', 'bus'],
+    ...['runtime', 'accounts', 'storage'],
+  ],
   apidoc: ['process', 'edge', 'engine', 'limiter', 'accounts', 'identity'],
 };
 const PURE = /^services\/(identity|accounts|fault)\//;
@@ -30,6 +36,8 @@ const ROOT_IMPORTERS = /^services\/(process\/|apidoc\/|main\.ts)/;
 const VENDORS: Record<string, RegExp> = {
   '@grpc/': /^services\/wire\//,
   '@bufbuild/': /^services\/wire\//,
+  '@nats-io/': /^services\/bus\//,
+  'cassandra-driver': /^services\/storage\/cassandra\//,
   fastify: /^services\/edge\//,
   'prom-client': /^services\/platform\/metrics\.ts$/,
   pino: /^services\/platform\/logger\.ts$/,
@@ -75,8 +83,8 @@ architecture('every import follows an arrow of the map', () => {
 });
 
 architecture('every adapter is opened in ports.ts and nowhere else', () => {
-  const adapter = /^#storage\/memory\//;
-  for (const file of files.filter((name) => !/\/ports\.ts$|\/memory\//.test(name))) {
+  const adapter = /^#storage\/(memory|cassandra)\/|^#bus\/(in-process|nats)-bus/;
+  for (const file of files.filter((name) => !/\/ports\.ts$|\/(memory|cassandra)\//.test(name))) {
     for (const target of importsOf(file)) assert.not.match(target, adapter, `${file}: ${target}`);
   }
 });

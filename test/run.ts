@@ -1,21 +1,19 @@
-import { spawn, spawnSync } from 'node:child_process';
 import { globSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
+import { type Job, type Outcome, runChecks } from '#test/support/file-run';
+import { type RunServers, startRunServers } from '#test/support/run-servers';
+import { WorkerKeyspace } from '#test/support/worker-keyspace';
 
 /*
  * Runs the static checks as one test, then every test file in a process of its own, and counts what
- * really ran. Files under `test/api`
- * run twice: against standalone and against edge, engine and limiter as three processes. Ends with
- * `N passed, N failed` (`, N skipped`). Usage: node test/run.ts [part of a path …]
+ * really ran. Files under `test/api` run three times: against standalone, against edge, engine and
+ * limiter as three processes, and against standalone on Cassandra. Files that need Cassandra or NATS come last, when those answer; see
+ * `test/support/real-servers.ts`. Ends with `N passed, N failed` (`, N skipped`).
+ * Usage: node test/run.ts [part of a path …]
  */
 
-type Job = { readonly file: string; readonly topology: 'standalone' | 'processes' };
-type Outcome = Job & { passed: number; failed: number; skipped: number; text: string };
-
-/** A file that hangs is a failure. Milliseconds. */
-const FILE_MS_MAX = 240_000;
-
-const COUNTS = /Total: +(\d+)\s+Passed: +(\d+)\s+Skipped: +(\d+)/;
+// Ending by `exit` is what lets everything that was started here be ended too.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
 
 const wanted = process.argv.slice(2);
 const files = globSync('test/**/*.test.ts')
@@ -26,12 +24,12 @@ const jobs: Job[] = files.flatMap((file) =>
     ? [
         { file, topology: 'standalone' },
         { file, topology: 'processes' },
+        { file, topology: 'cassandra' },
       ]
     : [{ file, topology: 'standalone' }],
 );
 
-const checked = wanted.length === 0 ? [runChecks()] : [];
-const outcomes = [...checked, ...(await runAll(jobs, Math.max(2, availableParallelism())))];
+const outcomes = await runEverything();
 const sum = (count: (outcome: Outcome) => number) =>
   outcomes.reduce((total, outcome) => total + count(outcome), 0);
 const skipped = sum((outcome) => outcome.skipped);
@@ -44,66 +42,36 @@ console.log(
 );
 process.exitCode = failed > 0 ? 1 : 0;
 
-/** Lint, types, unused code and generated files, as `make check` does. */
-function runChecks(): Outcome {
-  const { status, stdout, stderr } = spawnSync('npm', ['run', '--silent', 'check'], {
-    encoding: 'utf8',
-  });
-  const passed = status === 0 ? 1 : 0;
-  const counts = { passed, failed: 1 - passed, skipped: 0, text: stdout + stderr };
-  const outcome: Outcome = { file: 'make check', topology: 'standalone', ...counts };
-  report(outcome, performance.now() / 1_000);
-  return outcome;
+/** The servers start beside the checks. */
+async function runEverything(): Promise<Outcome[]> {
+  await using servers = startRunServers(jobs);
+  const checked = wanted.length === 0 ? [await reported(runChecks)] : [];
+  return [...checked, ...(await runAll(servers, Math.max(2, availableParallelism())))];
 }
 
-async function runAll(queue: readonly Job[], atOnce: number): Promise<Outcome[]> {
-  const waiting = [...queue];
+async function runAll(servers: RunServers, atOnce: number): Promise<Outcome[]> {
+  const waiting = jobs.toSorted((left, right) => servers.waitOf(left) - servers.waitOf(right));
   const done: Outcome[] = [];
-  const worker = async (): Promise<void> => {
+  const worker = async (_: unknown, number: number): Promise<void> => {
+    const keyspace = new WorkerKeyspace(`api_${process.pid}_${number}`);
     for (let job = waiting.shift(); job !== undefined; job = waiting.shift()) {
-      const startedMs = performance.now();
-      const outcome = await runFile(job);
-      done.push(outcome);
-      report(outcome, (performance.now() - startedMs) / 1_000);
+      const next = job;
+      const variables = await servers.variablesFor(next);
+      done.push(await reported(() => keyspace.run(next, variables)));
     }
   };
   await Promise.all(Array.from({ length: atOnce }, worker));
   return done;
 }
 
-function report({ file, topology, passed, failed, text }: Outcome, seconds: number): void {
+async function reported(run: () => Promise<Outcome>): Promise<Outcome> {
+  const startedMs = performance.now();
+  const outcome = await run();
+  const { file, topology, passed, failed: failures, text } = outcome;
   const name = file.startsWith('test/api/') ? `${file} (${topology})` : file;
-  const verdict = failed === 0 ? 'ok    ' : 'FAILED';
+  const verdict = failures === 0 ? 'ok    ' : 'FAILED';
+  const seconds = (performance.now() - startedMs) / 1_000;
   console.log(`${verdict} ${name}: ${passed} passed, ${seconds.toFixed(1)} s`);
-  if (failed > 0) console.log(text);
-}
-
-function runFile(job: Job): Promise<Outcome> {
-  return new Promise((resolve) => {
-    const env = { ...process.env, TEST_TOPOLOGY: job.topology, FORCE_COLOR: '0' };
-    const child = spawn(process.execPath, [job.file], { env, stdio: ['ignore', 'pipe', 'pipe'] });
-    let text = '';
-    child.stdout.on('data', (chunk) => (text += chunk));
-    child.stderr.on('data', (chunk) => (text += chunk));
-    const timer = setTimeout(() => {
-      text += `\nstill running after ${FILE_MS_MAX / 1_000} s: ended\n`;
-      child.kill('SIGKILL');
-    }, FILE_MS_MAX);
-    child.on('close', (code) => {
-      clearTimeout(timer);
-      resolve({ ...job, ...countsIn(text, code), text });
-    });
-  });
-}
-
-/** A file counts as failed too when it ran nothing or ended badly after its tests. */
-function countsIn(text: string, code: number | null) {
-  const [, total, passed, skipped] = COUNTS.exec(text)?.map(Number) ?? [];
-  if (total === undefined || passed === undefined || skipped === undefined) {
-    return { passed: 0, failed: 1, skipped: 0 };
-  }
-  // uvu leaves what it skipped out of its total.
-  const failed = total - passed;
-  const isSilent = total + skipped === 0 || (code !== 0 && failed === 0);
-  return { passed, failed: isSilent ? failed + 1 : failed, skipped };
+  if (failures > 0) console.log(text);
+  return outcome;
 }

@@ -6,6 +6,7 @@ import { type Clock, systemClock } from '#platform/clock';
 import { createLogger } from '#platform/logger';
 import { createMetrics } from '#platform/metrics';
 import { base62From, type Randomness } from '#platform/randomness';
+import { foundationOf } from '#process/foundation';
 import { openStores } from '#process/ports';
 
 /** The request id of every example. */
@@ -55,18 +56,20 @@ export async function openExampleService(): Promise<ExampleService> {
     monotonicMs: () => nowMs - START_MS,
     after: systemClock.after,
   };
-  const stores = await openStores(readConfig({}));
+  const config = readConfig({});
+  const stores = await openStores(config, foundationOf(config, 'examples'));
+  if (stores.kind !== 'local') throw new Error('examples are made on memory');
   const randomness = repeatable();
   const onBug = (error: unknown) => {
     throw error;
   };
   const ports = { clock, randomness, onBug, metrics: createMetrics() };
-  const { accounts, instances, listings } = stores;
+  const { accounts, meterJournal } = stores;
   const limiter = opening.use(
-    composeLimiter(ACTORS, { ...ports, accounts, journal: stores.openJournal() }),
+    composeLimiter(ACTORS, { ...ports, accounts, journal: meterJournal }),
   );
-  const enginePorts = { ...ports, instances, listings, journal: stores.openJournal() };
-  const engine = opening.use(await composeEngine(ACTORS, enginePorts));
+  const enginePorts = { ...stores, ...ports, journal: stores.engineJournal };
+  const engine = opening.use(composeEngine(ACTORS, enginePorts));
   const logger = createLogger('silent', 'examples');
   const edgePorts: EdgePorts = { ...ports, engine, limiter: limiter.client, logger };
   const opened = opening.move();

@@ -30,13 +30,15 @@ import {
   resetToInitial,
   type State,
 } from '#identity/state';
-import type { InstanceHead } from '#storage/instance-store';
+import type { InstanceHead, RecentCall } from '#storage/instance-store';
 import type { EngineAnswer } from '#wire/engine-messages';
 
 type Of<Kind extends InstanceChange['kind']> = Extract<InstanceChange, { kind: Kind }>;
 
 /** Reused for every cycle of every instance: a turn never leaves it half read. */
 const report = newReport();
+
+const NO_CALLS: readonly RecentCall[] = [];
 
 /** A vector for heads that have no identity any more. */
 const NO_MODEL = new Float64Array(0);
@@ -112,6 +114,7 @@ function created(change: Of<'created'>, atMs: number, version: number): Instance
     driftStart: 0,
     modelVersion: MODEL_VERSION,
     model: createState({ modeStrengths, energyLevel }),
+    recentCalls: NO_CALLS,
   };
 }
 
@@ -204,6 +207,8 @@ function afterObservations(
     driftStart: head.driftStart,
     modelVersion: head.modelVersion,
     model,
+    // What was remembered is the runtime's now; the next checkpoint stores it anew.
+    recentCalls: NO_CALLS,
   };
 }
 

@@ -28,7 +28,8 @@ export class DirectoryKind
   }
 
   async activate(accountId: string) {
-    return { state: new AccountListing(await this.#store.load(accountId)), version: 0 };
+    const rows = await this.#store.load(accountId);
+    return { state: new AccountListing(rows), version: 0, recentCalls: [] };
   }
 
   receive(listing: AccountListing, call: DirectoryCall): DirectoryAnswer {
@@ -46,6 +47,14 @@ export class DirectoryKind
 
   apply(): void {
     throw new Error('a directory commits nothing');
+  }
+
+  read(): never {
+    throw new Error('the journal holds nothing of a directory');
+  }
+
+  owedAfter(): undefined {
+    return undefined;
   }
 
   checkpoint(): Checkpoint {

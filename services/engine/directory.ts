@@ -1,3 +1,5 @@
+import type { Effect } from '#runtime/actor-kind';
+import type { InstanceHead } from '#storage/instance-store';
 import type { ListingRow } from '#storage/listing-store';
 
 /** The listing of accounts as instances see it: told of every change before it is answered. */
@@ -6,4 +8,15 @@ export interface Directory {
   put(accountId: string, row: ListingRow): Promise<void>;
   /** Fulfils when the row is gone for good and the account's directory knows. May be repeated. */
   remove(accountId: string, instanceId: string, version: number): Promise<void>;
+}
+
+/** Tells the listing of an instance as it is now, deleted or not. */
+export function announcementOf(
+  instanceId: string,
+  { accountId, version, name, description, createdAtMs, deletedAtMs }: InstanceHead,
+  directory: Directory,
+): Effect {
+  if (deletedAtMs !== undefined) return () => directory.remove(accountId, instanceId, version);
+  const row = { instanceId, version, name, description, createdAtMs };
+  return () => directory.put(accountId, row);
 }

@@ -158,6 +158,9 @@ export function answerAgain(
     case 'readContract':
     case 'readHistory':
     case 'readDrift':
+    case 'putListingRow':
+    case 'removeListingRow':
+    case 'peek':
     case 'list':
       throw new Error(`${operation.kind} commits nothing that could be repeated`);
   }

@@ -1,9 +1,14 @@
 import { applyOperation } from '#engine/apply-operation';
-import type { Directory } from '#engine/directory';
+import { announcementOf, type Directory } from '#engine/directory';
 import type { EngineMetrics } from '#engine/engine-metrics';
 import { etagOf, isMatched } from '#engine/etag';
 import * as answers from '#engine/instance-answers';
-import type { InstanceChange, InstanceOperation } from '#engine/instance-operation';
+import {
+  type InstanceChange,
+  type InstanceOperation,
+  isListedChange,
+  readOperation,
+} from '#engine/instance-operation';
 import {
   bytesOf,
   bytesOfRecord,
@@ -16,9 +21,15 @@ import { findAnswer, nothingToReplay, replayOf } from '#engine/keyed-answers';
 import { observedOperation } from '#engine/observe';
 import { driftPage, historyPage } from '#engine/record-pages';
 import { Fault } from '#fault/fault';
-import type { ActorKind, Checkpoint } from '#runtime/actor-kind';
+import { MODEL_VERSION } from '#identity/state';
+import type { ActorKind, Checkpoint, Effect } from '#runtime/actor-kind';
 import type { Turn } from '#runtime/turn';
-import { ANSWER_AGE_MS, type AnswerRow, type InstanceStore } from '#storage/instance-store';
+import {
+  ANSWER_AGE_MS,
+  type AnswerRow,
+  type InstanceStore,
+  type RecentCall,
+} from '#storage/instance-store';
 import type { EngineAnswer, EngineCall, EngineOperation } from '#wire/engine-messages';
 
 /** What instances need besides the runtime. */
@@ -44,7 +55,8 @@ export class InstanceKind
 
   async activate(id: string) {
     const head = await this.#ports.store.readHead(id);
-    return { state: instanceFrom(head), version: head?.version ?? 0 };
+    const recentCalls = head?.recentCalls ?? [];
+    return { state: instanceFrom(head), version: head?.version ?? 0, recentCalls };
   }
 
   receive(state: InstanceState, call: EngineCall, turn: InstanceTurn) {
@@ -62,8 +74,22 @@ export class InstanceKind
     applyOperation(id, state, operation, version, this.#ports.metrics.steps);
   }
 
-  checkpoint(id: string, state: InstanceState): Checkpoint {
-    const head = headOf(state);
+  read(operation: unknown): InstanceOperation {
+    return readOperation(operation);
+  }
+
+  owedAfter(
+    id: string,
+    state: InstanceState,
+    operations: readonly InstanceOperation[],
+  ): Effect | undefined {
+    const isListed = operations.some(({ change }) => isListedChange(change.kind));
+    return isListed ? announcementOf(id, headOf(state), this.#ports.directory) : undefined;
+  }
+
+  checkpoint(id: string, state: InstanceState, recentCalls: readonly RecentCall[]): Checkpoint {
+    const present = headOf(state);
+    const head = recentCalls.length === 0 ? present : { ...present, recentCalls };
     const { unstored } = state;
     const { history = [], drift = [], answers: rows = [] } = unstored ?? {};
     const taken = { history: history.slice(), drift: drift.slice(), answers: rows.slice() };
@@ -158,6 +184,9 @@ export class InstanceKind
         return historyPage(instanceId, state, operation, this.#ports.store);
       case 'readDrift':
         return driftPage(instanceId, state, operation, this.#ports.store);
+      case 'putListingRow':
+      case 'removeListingRow':
+      case 'peek':
       case 'list':
         throw new Fault('internal', 'a listing is not an instance');
     }
@@ -214,7 +243,8 @@ export class InstanceKind
       idempotency === undefined
         ? undefined
         : { key: rowKeyOf(call), fingerprint: idempotency.fingerprint };
-    turn.commit({ change, atMs: turn.nowMs, monotonicMs: turn.monotonicMs, answerKey });
+    const { nowMs: atMs, monotonicMs } = turn;
+    turn.commit({ modelVersion: MODEL_VERSION, change, atMs, monotonicMs, answerKey });
     this.#announce(call, state, turn);
     return takeAnswer(state);
   }
@@ -226,13 +256,7 @@ export class InstanceKind
   #announce({ instanceId, operation }: EngineCall, state: InstanceState, turn: InstanceTurn): void {
     const { kind } = operation;
     if (kind !== 'create' && kind !== 'rename' && kind !== 'remove') return;
-    const { accountId, version, name, description, createdAtMs, deletedAtMs } = headOf(state);
-    const row = { instanceId, version, name, description, createdAtMs };
-    turn.beforeAnswer(() =>
-      deletedAtMs === undefined
-        ? this.#ports.directory.put(accountId, row)
-        : this.#ports.directory.remove(accountId, instanceId, row.version),
-    );
+    turn.beforeAnswer(announcementOf(instanceId, headOf(state), this.#ports.directory));
   }
 
   /** The same call once more: its answer again, as long as the present state can give it. */

@@ -10,6 +10,7 @@ import { ActorHost } from '#runtime/actor-host';
 import { CommitLog } from '#runtime/commit-log';
 import type { ActorHostConfig } from '#runtime/host-ports';
 import { runtimeMetrics } from '#runtime/runtime-metrics';
+import { ONE_SHARD } from '#runtime/shard-gate';
 import type { AccountStore } from '#storage/account-store';
 import type { Journal } from '#storage/journal';
 import type { LimiterAnswer, LimiterClient } from '#wire/limiter-messages';
@@ -45,7 +46,8 @@ export function composeLimiter(config: LimiterConfig, ports: LimiterPorts): Limi
   const kind = meterKind({ accounts, clock, onExpired: metrics.reservationExpired });
   const host = new ActorHost(kind, config, {
     clock,
-    log: new CommitLog(ports.journal),
+    log: new CommitLog(ports.journal, clock),
+    gate: ONE_SHARD,
     metrics: runtimeMetrics(ports.metrics, 'limiter', kind.name),
     onBug,
   });

@@ -47,7 +47,7 @@ export function meterKind(ports: MeterPorts): ActorKind<Meter, MeterCall, MeterA
 
     async activate(accountId) {
       const record = await accounts.find(accountId);
-      return { state: new Meter(accountId, record, onExpired), version: 0 };
+      return { state: new Meter(accountId, record, onExpired), version: 0, recentCalls: [] };
     },
 
     receive(meter, call, turn) {
@@ -64,6 +64,10 @@ export function meterKind(ports: MeterPorts): ActorKind<Meter, MeterCall, MeterA
 
     // No operation exists that could be passed in: the parameter's type is `never`.
     apply: () => undefined,
+    read: () => {
+      throw new Error('the journal holds nothing of a meter');
+    },
+    owedAfter: () => undefined,
 
     // Never called: without commits no meter is ever dirty.
     checkpoint: () => ({ write: async () => undefined, forget: () => undefined }),

@@ -19,6 +19,11 @@ export const systemClock: Clock = {
   },
 };
 
+/** Fulfils after `delayMs`. */
+export function sleep(clock: Clock, delayMs: number): Promise<void> {
+  return new Promise((resolve) => void clock.after(delayMs, resolve));
+}
+
 /** Runs `task` every `periodMs` until disposed; a slow task delays its successor instead of piling up. */
 export function every(clock: Clock, periodMs: number, task: () => void): Disposable {
   let pending = clock.after(periodMs, run);

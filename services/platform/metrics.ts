@@ -109,6 +109,49 @@ export const METRICS = {
     help: 'Checkpoint writes that failed and will be tried again.',
     labels: ['service'],
   },
+  journal_append_seconds: {
+    kind: 'histogram',
+    help: 'Time until the journal held a group, further tries included.',
+    labels: ['service'],
+    buckets: SECONDS,
+  },
+  journal_group_records: {
+    kind: 'histogram',
+    help: 'Records of one group; 0 is an idle node that shows it lives.',
+    labels: ['service'],
+    buckets: MESSAGES,
+  },
+  journal_fenced_total: {
+    kind: 'counter',
+    help: 'Incarnations of this process that ended because their journal was sealed or broken.',
+    labels: ['service'],
+  },
+  shards_owned: {
+    kind: 'gauge',
+    help: 'Shards that this process serves.',
+    labels: ['service'],
+  },
+  shard_moves_total: {
+    kind: 'counter',
+    help: 'Shards that came here or went, by reason: first, takeover, given or handed_over.',
+    labels: ['service', 'reason'],
+  },
+  shard_seals_total: {
+    kind: 'counter',
+    help: 'Journals of others that this process sealed, by ground: dead, still or gone.',
+    labels: ['service', 'ground'],
+  },
+  adopted_records_total: {
+    kind: 'counter',
+    help: 'Records copied out of the journals of others into our own.',
+    labels: ['service'],
+  },
+  db_client_operation_duration_seconds: {
+    kind: 'histogram',
+    help: 'Time a statement took at the database.',
+    labels: ['db_system_name', 'db_operation_name', 'error_type'],
+    buckets: SECONDS,
+  },
   limiter_checks_total: {
     kind: 'counter',
     help: 'Admissions decided: allow, rate, quota, key, unavailable.',
@@ -140,6 +183,11 @@ export const METRICS = {
     kind: 'counter',
     help: 'Settlements that did not reach the limiter; their cycles expire as used.',
     labels: [],
+  },
+  edge_retries_total: {
+    kind: 'counter',
+    help: 'Further tries of calls to engines: not_owner, engine_unavailable, shutting_down or no_owner.',
+    labels: ['reason'],
   },
   edge_inflight: {
     kind: 'gauge',

@@ -3,29 +3,45 @@ import { composeEdge } from '#edge/compose';
 import { composeEngine } from '#engine/compose';
 import { serveAdmin } from '#limiter/admin-server';
 import { composeLimiter } from '#limiter/compose';
+import { engineConnector, heardFacts, watchedEngines } from '#process/cluster';
 import { edgeConfigOf } from '#process/edge-config';
-import { foundationOf, serveOperators } from '#process/foundation';
-import { connected } from '#process/peers';
-import { openStores } from '#process/ports';
+import { joinCluster } from '#process/engine-service';
+import { type Foundation, foundationOf, serveOperators } from '#process/foundation';
+import { LateEngine } from '#process/late-engine';
+import { connected, type Peer } from '#process/peers';
+import { openBus, openStores } from '#process/ports';
 import type { Opened } from '#process/process-life';
 import { clientObserver, serverObserver } from '#process/rpc-metrics';
-import { connectEngine } from '#wire/engine-connection';
+import type { EngineClient } from '#wire/engine-messages';
 import { engineServer } from '#wire/engine-server';
 import { serveGrpc } from '#wire/grpc-server';
 import { connectLimiter } from '#wire/limiter-connection';
 import { limiterServer } from '#wire/limiter-server';
 
-/** An engine process: instances and directories behind gRPC. */
+/** An engine process: instances and directories behind gRPC, alone on memory or one of a cluster. */
 export async function openEngine(config: Config): Promise<Opened> {
   await using opening = new AsyncDisposableStack();
   const foundation = foundationOf(config, 'engine');
   const operators = opening.use(await serveOperators(config, foundation));
-  const { instances, listings, openJournal } = await openStores(config);
-  const ports = { ...foundation, instances, listings, journal: openJournal() };
-  const engine = opening.use(await composeEngine(foundation.actors, ports));
+  const stores = opening.use(await openStores(config, foundation));
+  if (stores.kind === 'shared' && config.SERVICE_NATS_URL === undefined) {
+    throw new ConfigError('SERVICE_NATS_URL: engines on Cassandra find each other through it');
+  }
+  const bus = opening.use(await openBus(config, foundation));
+  const engine = new LateEngine();
   const observer = serverObserver(foundation.metrics, 'engine');
-  const services = [engineServer(engine, { reportBug: foundation.onBug, observer })];
+  const identity = () => engine.identity;
+  const { onBug: reportBug } = foundation;
+  const services = [engineServer(engine, { reportBug, observer, identity, tools: engine })];
   const server = opening.use(await serveGrpc({ listen: config.SERVICE_ENGINE_LISTEN, services }));
+  const { address = server.address } = { address: config.SERVICE_ENGINE_ADVERTISE };
+  if (stores.kind === 'local') {
+    const ports = { ...foundation, ...stores, journal: stores.engineJournal };
+    engine.begin(opening.use(composeEngine(foundation.actors, ports)));
+  } else {
+    const node = opening.use(await joinCluster(config, foundation, stores, bus, address));
+    engine.beginNode(node);
+  }
   opening.use(operators.ready());
   say('engine', { grpc: server.address, metrics: `${operators.address}/metrics` });
   return opening.move();
@@ -36,8 +52,8 @@ export async function openLimiter(config: Config): Promise<Opened> {
   await using opening = new AsyncDisposableStack();
   const foundation = foundationOf(config, 'limiter');
   const operators = opening.use(await serveOperators(config, foundation));
-  const { accounts, openJournal } = await openStores(config);
-  const ports = { ...foundation, accounts, journal: openJournal() };
+  const { accounts, meterJournal } = opening.use(await openStores(config, foundation));
+  const ports = { ...foundation, accounts, journal: meterJournal };
   const limiter = opening.use(composeLimiter(foundation.actors, ports));
   const listen = { host: '127.0.0.1', port: config.SERVICE_ADMIN_PORT };
   const admin = opening.use(await serveAdmin(listen, { ...foundation, admin: limiter.admin }));
@@ -51,7 +67,10 @@ export async function openLimiter(config: Config): Promise<Opened> {
   return opening.move();
 }
 
-/** An edge process: the REST API in front of one engine and one limiter at fixed addresses. */
+/**
+ * An edge process: the REST API in front of a limiter at a fixed address, and of the engines of a
+ * cluster or one at a fixed address.
+ */
 export async function openEdge(config: Config, signal: AbortSignal): Promise<Opened> {
   await using opening = new AsyncDisposableStack();
   const foundation = foundationOf(config, 'edge');
@@ -61,30 +80,57 @@ export async function openEdge(config: Config, signal: AbortSignal): Promise<Ope
     const text = 'SERVICE_CLUSTER_SECRET: an edge of its own needs it, the same on every edge';
     throw new ConfigError(text);
   }
-  const engineAddress = config.SERVICE_ENGINE_ADDRESS;
   const limiterAddress = config.SERVICE_LIMITER_ADDRESS;
-  const observe = (service: string) => clientObserver(foundation.metrics, service);
-  const engine = opening.use(
-    connectEngine({ address: engineAddress, observeCall: observe('engine') }),
-  );
+  const engine = opening.use(await openEngines(config, foundation, signal));
   const limiter = opening.use(
     connectLimiter({
       address: limiterAddress,
       timeoutMs: config.SERVICE_LIMITER_TIMEOUT_MS,
-      observeCall: observe('limiter'),
+      observeCall: clientObserver(foundation.metrics, 'limiter'),
     }),
   );
   const edge = opening.use(
     await composeEdge(edgeConfigOf(config), { ...foundation, engine, limiter }),
   );
   const peers = [
-    { name: 'engine', address: engineAddress, connection: engine },
+    ...engine.peers,
     { name: 'limiter', address: limiterAddress, connection: limiter },
   ];
   await connected(peers, { clock: foundation.clock, signal });
   opening.use(operators.ready());
   say('edge', { api: `${edge.address}/v1`, metrics: `${operators.address}/metrics` });
   return opening.move();
+}
+
+type Engines = EngineClient & AsyncDisposable & { readonly peers: readonly Peer[] };
+
+/** The engines of the cluster that NATS names, or the one at a fixed address. */
+async function openEngines(
+  config: Config,
+  foundation: Foundation,
+  signal: AbortSignal,
+): Promise<Engines> {
+  const connect = engineConnector(foundation);
+  if (config.SERVICE_NATS_URL === undefined) {
+    const address = config.SERVICE_ENGINE_ADDRESS;
+    const connection = connect(address);
+    const peers = [{ name: 'engine', address, connection }];
+    return {
+      peers,
+      ask: (call) => connection.ask(call),
+      [Symbol.asyncDispose]: () => connection[Symbol.asyncDispose](),
+    };
+  }
+  await using opening = new AsyncDisposableStack();
+  const bus = opening.use(await openBus(config, foundation));
+  const facts = await heardFacts(config, foundation, bus, signal);
+  const engines = opening.use(watchedEngines(config, foundation, bus, facts, connect));
+  const opened = opening.move();
+  return {
+    peers: [],
+    ask: (call) => engines.ask(call),
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  };
 }
 
 function say(service: string, addresses: Record<string, string>): void {

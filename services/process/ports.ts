@@ -2,35 +2,156 @@
  * The one place where adapters are chosen. They are imported dynamically, so that a run on memory
  * never loads a driver (architecture 2).
  */
-import type { Config } from '#config';
+import type { Bus } from '#bus/bus';
+import { type Config, ConfigError } from '#config';
+import { Fault } from '#fault/fault';
+import type { Foundation } from '#process/foundation';
 import type { AccountStore } from '#storage/account-store';
+import type { CassandraSession } from '#storage/cassandra/session';
 import type { InstanceStore } from '#storage/instance-store';
 import type { Journal } from '#storage/journal';
+import type { JournalStore } from '#storage/journal-store';
 import type { ListingStore } from '#storage/listing-store';
+import type { ShardStore } from '#storage/shard-store';
 
-/** Every store a process may need. */
-export type Stores = {
+/** What every process with stores has, wherever they are. */
+type CommonStores = {
   readonly accounts: AccountStore;
   readonly instances: InstanceStore;
   readonly listings: ListingStore;
-  /** A journal has one writer: every service of the process opens its own. */
-  readonly openJournal: () => Journal;
+  /** Of the meters, whose counts live in memory alone, wherever the accounts do. */
+  readonly meterJournal: Journal;
 };
 
-/** The stores that the configuration names. */
-export async function openStores({ SERVICE_STORAGE }: Config): Promise<Stores> {
-  switch (SERVICE_STORAGE) {
-    case 'memory': {
-      const { memoryAccountStore } = await import('#storage/memory/memory-account-store');
-      const { memoryInstanceStore } = await import('#storage/memory/memory-instance-store');
-      const { memoryListingStore } = await import('#storage/memory/memory-listing-store');
-      const { memoryJournal } = await import('#storage/memory/memory-journal');
-      return {
-        accounts: memoryAccountStore(),
-        instances: memoryInstanceStore(),
-        listings: memoryListingStore(),
-        openJournal: memoryJournal,
-      };
-    }
+/** The stores of a process that keeps its data to itself and forgets it at its end. */
+export type LocalStores = CommonStores & {
+  readonly kind: 'local';
+  readonly engineJournal: Journal;
+};
+
+/** The stores that the processes of a cluster share. */
+export type SharedStores = CommonStores & {
+  readonly kind: 'shared';
+  readonly journals: JournalStore;
+  readonly shards: ShardStore;
+};
+
+/** Every store that a process may need. */
+export type Stores = (LocalStores | SharedStores) & AsyncDisposable;
+
+/** The stores that the configuration names. Rejects with `ConfigError` when they cannot be used. */
+export async function openStores(config: Config, foundation: Foundation): Promise<Stores> {
+  switch (config.SERVICE_STORAGE) {
+    case 'memory':
+      return { ...(await memoryStores()), [Symbol.asyncDispose]: async () => undefined };
+    case 'cassandra':
+      return await cassandraStores(config, foundation);
   }
+}
+
+/** The bus that the configuration names: NATS, or none but this process's own. */
+export async function openBus(config: Config, { clock, onBug, logger }: Foundation): Promise<Bus> {
+  const servers = config.SERVICE_NATS_URL;
+  if (servers === undefined) {
+    const { inProcessBus } = await import('#bus/in-process-bus');
+    return inProcessBus({ clock, onBug });
+  }
+  const { openNatsBus } = await import('#bus/nats-bus');
+  const onNotice = (notice: string) => logger.warn(`NATS: ${notice}`);
+  const name = config.SERVICE_NODE_NAME ?? 'identity-engine';
+  return await openNatsBus({ servers, name, clock, onBug, onNotice });
+}
+
+/** Makes the keyspace and its tables, or brings them up to date. `tell` hears of each step. */
+export async function migrateStores(
+  config: Config,
+  foundation: Foundation,
+  tell: (text: string) => void,
+): Promise<void> {
+  const { createKeyspace, migrate } = await import('#storage/cassandra/migrate');
+  const { SERVICE_CASSANDRA_COPIES: copies, SERVICE_CASSANDRA_KEYSPACE: keyspace } = config;
+  const factors = { [config.SERVICE_CASSANDRA_DATACENTER]: copies };
+  await using bare = await sessionOf(config, foundation, undefined);
+  await createKeyspace(bare, keyspace, { kind: 'by_data_center', factors });
+  await using session = await sessionOf(config, foundation, keyspace);
+  await migrate(session, { ...foundation, tell });
+}
+
+async function memoryStores(): Promise<LocalStores> {
+  const { memoryAccountStore } = await import('#storage/memory/memory-account-store');
+  const { memoryInstanceStore } = await import('#storage/memory/memory-instance-store');
+  const { memoryListingStore } = await import('#storage/memory/memory-listing-store');
+  const { memoryJournal } = await import('#storage/memory/memory-journal');
+  return {
+    kind: 'local',
+    accounts: memoryAccountStore(),
+    instances: memoryInstanceStore(),
+    listings: memoryListingStore(),
+    meterJournal: memoryJournal(),
+    engineJournal: memoryJournal(),
+  };
+}
+
+async function cassandraStores(config: Config, foundation: Foundation): Promise<Stores> {
+  await using opening = new AsyncDisposableStack();
+  const keyspace = config.SERVICE_CASSANDRA_KEYSPACE;
+  const session = opening.use(await sessionOf(config, foundation, keyspace));
+  await assertUsable(session, config, foundation);
+  const { cassandraAccountStore } = await import('#storage/cassandra/cassandra-account-store');
+  const { cassandraInstanceStore } = await import('#storage/cassandra/cassandra-instance-store');
+  const { cassandraListingStore } = await import('#storage/cassandra/cassandra-listing-store');
+  const { cassandraJournalStore } = await import('#storage/cassandra/cassandra-journal-store');
+  const { cassandraShardStore } = await import('#storage/cassandra/cassandra-shard-store');
+  const { memoryJournal } = await import('#storage/memory/memory-journal');
+  const opened = opening.move();
+  return {
+    kind: 'shared',
+    meterJournal: memoryJournal(),
+    accounts: cassandraAccountStore(session),
+    instances: cassandraInstanceStore(session),
+    listings: cassandraListingStore(session),
+    journals: cassandraJournalStore(session),
+    shards: cassandraShardStore(session),
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  };
+}
+
+async function sessionOf(
+  config: Config,
+  { clock }: Foundation,
+  keyspace: string | undefined,
+): Promise<CassandraSession> {
+  const { openSession } = await import('#storage/cassandra/session');
+  const username = config.SERVICE_CASSANDRA_USERNAME;
+  const password = config.SERVICE_CASSANDRA_PASSWORD;
+  if ((username === undefined) !== (password === undefined)) {
+    throw new ConfigError('SERVICE_CASSANDRA_USERNAME and SERVICE_CASSANDRA_PASSWORD go together');
+  }
+  const credentials =
+    username === undefined || password === undefined ? {} : { credentials: { username, password } };
+  const contactPoints = config.SERVICE_CASSANDRA_CONTACT_POINTS;
+  const localDataCenter = config.SERVICE_CASSANDRA_DATACENTER;
+  return await openSession({ contactPoints, localDataCenter, keyspace, clock, ...credentials });
+}
+
+/** The tables are there, and the servers lose nothing: refused in production, else a warning. */
+async function assertUsable(
+  session: CassandraSession,
+  config: Config,
+  { logger }: Foundation,
+): Promise<void> {
+  const { assertSchema } = await import('#storage/cassandra/migrate');
+  const { serverProblems } = await import('#storage/cassandra/server-settings');
+  try {
+    await assertSchema(session);
+  } catch (error) {
+    if (error instanceof Fault && error.code === 'conflict') throw new ConfigError(error.message);
+    throw error;
+  }
+  const { SERVICE_CASSANDRA_KEYSPACE: keyspace, SERVICE_CASSANDRA_DATACENTER: near } = config;
+  const problems = await serverProblems(session, keyspace, near);
+  if (config.SERVICE_ENVIRONMENT === 'production' && problems.length > 0) {
+    throw new ConfigError(problems.join('; '));
+  }
+  for (const problem of problems) logger.warn(problem);
 }

@@ -1,6 +1,10 @@
 import { Fault } from '#fault/fault';
+import type { Effect } from '#runtime/actor-kind';
 import { MAILBOX_CALLS_MAX } from '#runtime/bounds';
-import { RecentCalls } from '#runtime/recent-calls';
+import { type Moment, RecentCalls } from '#runtime/recent-calls';
+import type { RecentCall } from '#storage/instance-store';
+
+const NO_CALLS: readonly RecentCall[] = [];
 
 /** A call that waits for its turn, and where its answer goes. */
 export type Waiting<Call, Answer> = {
@@ -16,12 +20,15 @@ export type Waiting<Call, Answer> = {
  */
 export class Activation<State, Call, Answer> {
   readonly id: string;
+  readonly shard: number;
   /** Undefined while loading, when the actor is busy and nobody looks. */
   state: State | undefined;
   version = 0;
   isBusy = true;
   /** Position of the last committed record in this process's commit log. */
   position = 0;
+  /** Position of the first record that no checkpoint has stored; infinite for none. */
+  firstUnflushed = Number.POSITIVE_INFINITY;
   /** Committed records that no checkpoint has stored. */
   unflushed = 0;
   /** Roughly their bytes. */
@@ -29,19 +36,29 @@ export class Activation<State, Call, Answer> {
   /** Monotonic time of the first change that no checkpoint has stored. */
   dirtySinceMs: number | undefined;
   isCheckpointing = false;
+  /** Whether it has been taken out of memory with changes that are kept elsewhere. */
+  isAbandoned = false;
+  /** What must be done outside before the actor's newest version may count as stored. */
+  owed: Effect | undefined;
   lastUsedMs: number;
   bytes = 0;
   #recent: RecentCalls | undefined;
   #mailbox: Waiting<Call, Answer>[] | undefined;
 
-  constructor(id: string, monotonicMs: number) {
+  constructor(id: string, shard: number, monotonicMs: number) {
     this.id = id;
+    this.shard = shard;
     this.lastUsedMs = monotonicMs;
   }
 
   /** Whether the actor could leave memory now without anybody noticing. */
   get isIdle(): boolean {
     return !this.isBusy && this.#mailbox === undefined && !this.isCheckpointing;
+  }
+
+  /** Whether calls wait for their turns. */
+  get isWaitedFor(): boolean {
+    return this.#mailbox !== undefined;
   }
 
   /** The ids of recently committed calls; made on first use, because idle actors have none. */
@@ -64,6 +81,11 @@ export class Activation<State, Call, Answer> {
   trim(monotonicMs: number): void {
     this.#recent?.versionOf(-1, monotonicMs);
     if (this.#recent?.size === 0) this.#recent = undefined;
+  }
+
+  /** The remembered calls as a checkpoint stores them. */
+  recentCalls(now: Moment): readonly RecentCall[] {
+    return this.#recent?.list(now) ?? NO_CALLS;
   }
 
   /** Queues a call. Throws `service_unavailable` when the mailbox is full. */

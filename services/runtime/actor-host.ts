@@ -1,8 +1,10 @@
 import { Fault } from '#fault/fault';
+import type { FaultReason } from '#fault/reasons';
 import type { Activation, Waiting } from '#runtime/activation';
 import type { ActorCall, ActorKind } from '#runtime/actor-kind';
 import type { ActorHostConfig, ActorHostPorts } from '#runtime/host-ports';
 import { HostedTurn } from '#runtime/hosted-turn';
+import { runAgain } from '#runtime/recovery';
 import { Residents } from '#runtime/residents';
 
 /**
@@ -32,9 +34,12 @@ export class ActorHost<State, Call extends ActorCall, Answer, Operation> {
    * has passed before the turn, or the process is closing: then nothing has happened.
    */
   ask(id: string, call: Call): Answer | Promise<Answer> {
+    const { gate } = this.#ports;
+    const shard = gate.shardOf(id);
+    gate.assertOpen(shard);
     this.#assertOpen();
     const activation = this.#residents.use(id);
-    if (activation === undefined) return this.#activateAndAsk(id, call);
+    if (activation === undefined) return this.#enqueue(this.#activate(id, shard), call);
     if (activation.isBusy) return this.#enqueue(activation, call);
     return this.#turn(activation, call);
   }
@@ -43,6 +48,49 @@ export class ActorHost<State, Call extends ActorCall, Answer, Operation> {
   peek<T>(id: string, read: (state: State, version: number) => T): T | undefined {
     const activation = this.#residents.find(id);
     return activation?.state === undefined ? undefined : read(activation.state, activation.version);
+  }
+
+  /** The same for an answer: fulfils when what was read is durable and still ours to tell. */
+  async glance<T>(id: string, read: (state: State) => T): Promise<T | undefined> {
+    const position = this.#residents.find(id)?.position;
+    const found = this.peek(id, read);
+    if (found === undefined || position === undefined) return undefined;
+    const { log } = this.#ports;
+    await log.whenDurable(position);
+    if (!log.isLeased()) await log.whenConfirmed();
+    return found;
+  }
+
+  /** The kind of the actors here. */
+  get kind(): string {
+    return this.#kind.name;
+  }
+
+  /** Brings an actor of an open shard to memory, if it is not there: adopted records wait for it. */
+  warm(id: string): void {
+    if (this.#residents.find(id) === undefined) this.#activate(id, this.#ports.gate.shardOf(id));
+  }
+
+  /** How many actors of a shard are busy or have calls waiting. */
+  busyIn(shard: number): number {
+    return this.#residents.ofShard(shard).filter(({ isBusy, isWaitedFor }) => isBusy || isWaitedFor)
+      .length;
+  }
+
+  /** Stores what is not stored of a shard. Rejects if a write fails. */
+  async storeShard(shard: number): Promise<void> {
+    await this.#residents.storeShard(shard);
+  }
+
+  /** Takes a shard's actors out of memory: somebody else has them, or will. */
+  dropShard(shard: number): void {
+    this.#residents.dropShard(shard);
+  }
+
+  /** Ends without storing anything: the journal has ended, and others recover from it. */
+  abandon(): void {
+    this.#isClosing = true;
+    this.#residents.abandon();
   }
 
   /** How many actors are in memory, and roughly how many bytes they hold. */
@@ -62,25 +110,36 @@ export class ActorHost<State, Call extends ActorCall, Answer, Operation> {
     throw unavailable('overloaded', 'too much is waiting to be stored');
   }
 
-  #activateAndAsk(id: string, call: Call): Promise<Answer> {
-    const activation = this.#residents.add(id);
-    const answer = this.#enqueue(activation, call);
-    const startedMs = this.#ports.clock.monotonicMs();
-    this.#kind.activate(id).then(
-      (recovered) => {
-        activation.state = recovered.state;
-        activation.version = recovered.version;
-        this.#ports.metrics.activated((this.#ports.clock.monotonicMs() - startedMs) / 1_000);
-        this.#release(activation);
-      },
-      (fault: unknown) => {
-        this.#residents.remove(activation);
-        for (let next = activation.dequeue(); next !== undefined; next = activation.dequeue()) {
-          next.reject(fault);
-        }
-      },
-    );
-    return answer;
+  #activate(id: string, shard: number): Activation<State, Call, Answer> {
+    const activation = this.#residents.add(id, shard);
+    this.#load(activation).catch((fault: unknown) => {
+      if (!(fault instanceof Fault)) this.#ports.onBug(fault);
+      this.#residents.remove(activation);
+      for (let next = activation.dequeue(); next !== undefined; next = activation.dequeue()) {
+        next.reject(fault);
+      }
+    });
+    return activation;
+  }
+
+  /** Head first, then what the head does not know yet, run again in order (architecture 3.3). */
+  async #load(activation: Activation<State, Call, Answer>): Promise<void> {
+    const { clock, gate, metrics } = this.#ports;
+    const startedMs = clock.monotonicMs();
+    const recovered = await this.#kind.activate(activation.id);
+    // Meanwhile the shard may have gone, and with it the right to answer.
+    if (activation.isAbandoned) throw unavailable('engine_unavailable', 'the actor has moved');
+    activation.state = recovered.state;
+    activation.version = recovered.version;
+    const now = { monotonicMs: clock.monotonicMs(), wallMs: clock.wallMs() };
+    for (const call of recovered.recentCalls) activation.recent.restore(call, now);
+    const tail = gate.tailOf(activation.shard, this.#kind.name, activation.id);
+    if (tail !== undefined) {
+      runAgain(this.#kind, activation, recovered.state, tail, now, this.#residents);
+      gate.activated(activation.shard, this.#kind.name, activation.id);
+    }
+    metrics.activated((clock.monotonicMs() - startedMs) / 1_000);
+    this.#release(activation);
   }
 
   #enqueue(activation: Activation<State, Call, Answer>, call: Call): Promise<Answer> {
@@ -134,7 +193,7 @@ export class ActorHost<State, Call extends ActorCall, Answer, Operation> {
     turn: HostedTurn<State, Call, Answer, Operation>,
     answer: Answer,
   ): Answer | Promise<Answer> {
-    if (turn.effect === undefined && this.#ports.log.isDurable(activation.position)) return answer;
+    if (turn.isAnswerable) return answer;
     return turn.whenAnswerable(activation.position).then(() => answer);
   }
 
@@ -145,7 +204,7 @@ export class ActorHost<State, Call extends ActorCall, Answer, Operation> {
     refusal: unknown,
   ): Promise<Answer> {
     if (!(refusal instanceof Fault)) this.#ports.onBug(refusal);
-    if (this.#ports.log.isDurable(activation.position)) throw refusal;
+    if (turn.isAnswerable) throw refusal;
     return this.#refusedLater(turn.whenAnswerable(activation.position), refusal);
   }
 
@@ -171,13 +230,13 @@ export class ActorHost<State, Call extends ActorCall, Answer, Operation> {
     this.#release(activation);
     if ('refusal' in outcome) {
       if (!(outcome.refusal instanceof Fault)) this.#ports.onBug(outcome.refusal);
-      return this.#refusedLater(this.#ports.log.whenDurable(position), outcome.refusal);
+      return this.#refusedLater(turn.whenAnswerable(position), outcome.refusal);
     }
     await turn.whenAnswerable(position);
     return outcome.answer;
   }
 }
 
-function unavailable(reason: 'overloaded' | 'shutting_down' | 'deadline_exceeded', text: string) {
+function unavailable(reason: FaultReason, text: string): Fault {
   return new Fault('service_unavailable', text, { reason, retryAfterS: 1 });
 }

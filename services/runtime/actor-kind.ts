@@ -1,4 +1,5 @@
 import type { Turn } from '#runtime/turn';
+import type { RecentCall } from '#storage/instance-store';
 
 /** What every call to an actor carries. */
 export type ActorCall = {
@@ -13,6 +14,8 @@ export type Recovered<State> = {
   readonly state: State;
   /** The version that the state rests on; 0 if nothing was ever committed. */
   readonly version: number;
+  /** Calls that were committed up to that version and may yet be retried. */
+  readonly recentCalls: readonly RecentCall[];
 };
 
 /**
@@ -37,11 +40,20 @@ export interface ActorKind<State, Call extends ActorCall, Answer, Operation> {
   /** Changes `state` by a committed operation. Deterministic: recovery runs it again. */
   apply(state: State, operation: Operation, version: number, id: string): void;
 
+  /** An operation as it came back from the journal. Throws when it makes no sense. */
+  read(operation: unknown): Operation;
+
+  /**
+   * What an actor that has run these operations again still owes the world outside, if anything: it
+   * is done before the state counts as stored.
+   */
+  owedAfter(id: string, state: State, operations: readonly Operation[]): Effect | undefined;
+
   /**
    * A copy of what is not stored yet, and how to store it. `write` may be repeated and may arrive
    * late without harm; `forget` drops from memory what has been stored.
    */
-  checkpoint(id: string, state: State, version: number): Checkpoint;
+  checkpoint(id: string, state: State, recentCalls: readonly RecentCall[]): Checkpoint;
 
   /** Bytes that the actor holds in memory, roughly; drives the byte budget. */
   sizeOf(state: State): number;
@@ -55,6 +67,9 @@ export interface ActorKind<State, Call extends ActorCall, Answer, Operation> {
   /** False while the actor holds something that no store would give back. */
   isEvictable(state: State, nowMs: number): boolean;
 }
+
+/** Something done outside that may be repeated without harm. */
+export type Effect = () => Promise<void>;
 
 /** A pending write of one actor's state. */
 export type Checkpoint = {

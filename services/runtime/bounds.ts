@@ -29,3 +29,63 @@ export const SWEEP_PERIOD_MS = 1_000;
 
 /** Activations looked at in one sweep: 50 µs of work, so that no call waits for it. */
 export const SWEEP_ACTORS_MAX = 2_000;
+
+/** Records of one journal group (architecture 3.1). */
+export const GROUP_RECORDS_MAX = 4_096;
+
+/**
+ * Bytes of one journal group, as its actors estimate them (architecture 3.1). Escaping may double
+ * them; Cassandra refuses a batch of 8 MiB.
+ */
+export const GROUP_BYTES_MAX = 512 * 1_024;
+
+/** Bytes of one record, as its actor estimates them (architecture 3.1). */
+export const RECORD_BYTES_MAX = 300 * 1_024;
+
+/** How long the last successful append vouches for answers from memory (architecture 3.3). */
+export const LEASE_MS = 2_000;
+
+/** An append without an answer for so long: nothing more is taken in until it has one. Ours. */
+export const APPEND_STALL_MS_MAX = 3_000;
+
+/** How often an idle node appends an empty group, so that others see it alive (architecture 3.1). */
+export const JOURNAL_BEAT_MS = 1_000;
+
+/** How often the low mark is looked up: it costs a walk over all dirty actors. Ours. */
+export const LOW_PERIOD_MS = 1_000;
+
+/** Slots that make moving the low mark worth a delete (architecture 3.1). */
+export const LOW_SLOTS = 1_000;
+
+/** Bytes that do (architecture 3.1). */
+export const LOW_BYTES = 4 * 1_024 * 1_024;
+
+/** The time after which any slot does (architecture 3.1). */
+export const LOW_AGE_MS = 10_000;
+
+/** Pause before the journal is asked again what became of an append. Ours. */
+export const APPEND_RETRY_MS = 100;
+
+/** Pause before a write that an actor owes is tried again. Ours: a tenth of a sweep. */
+export const OWED_RETRY_MS = 100;
+
+/** Slots of a dead node's journal read at once: 256 groups of a busy node are 1 to 10 MiB. Ours. */
+export const ADOPTION_SLOTS = 256;
+
+/** Adopted actors that are activated at once in the background. Ours: 3,200 a second. */
+export const WARM_ACTORS = 32;
+
+/** Pause between two such portions, in milliseconds. Ours. */
+export const WARM_PERIOD_MS = 10;
+
+/** How often a closing shard is looked at until it is quiet. Ours: well below a caller's notice. */
+export const CLOSE_POLL_MS = 2;
+
+/** First pause before a fenced node lives again; each is twice the one before (architecture 3.1). */
+export const REJOIN_MS_MIN = 1_000;
+
+/** The longest of these pauses (architecture 3.1). */
+export const REJOIN_MS_MAX = 30_000;
+
+/** A life this long lets the pauses start anew. Ours. */
+export const REJOIN_RESET_MS = 60_000;

@@ -1,3 +1,4 @@
+import { sleep } from '#platform/clock';
 import type { Activation } from '#runtime/activation';
 import type { ActorCall, ActorKind } from '#runtime/actor-kind';
 import {
@@ -49,10 +50,38 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Operation> {
     recordBytes: number,
     monotonicMs: number,
   ): void {
-    activation.unflushed += 1;
-    activation.unflushedBytes += recordBytes;
-    this.#unflushedRecords += 1;
-    this.#unflushedBytes += recordBytes;
+    this.#note(activation, 1, recordBytes, activation.position, monotonicMs);
+  }
+
+  /** Notes records that an actor ran again, adopted at `position`: durable and in no checkpoint. */
+  recovered(
+    activation: Activation<State, Call, Answer>,
+    records: number,
+    recordBytes: number,
+    position: number,
+  ): void {
+    this.#note(activation, records, recordBytes, position, this.#ports.clock.monotonicMs());
+  }
+
+  /** The lowest position in the log that a dirty actor still needs; infinite for none. */
+  get lowest(): number {
+    let lowest = Number.POSITIVE_INFINITY;
+    for (const { firstUnflushed } of this.#dirty) lowest = Math.min(lowest, firstUnflushed);
+    return lowest;
+  }
+
+  #note(
+    activation: Activation<State, Call, Answer>,
+    records: number,
+    bytes: number,
+    position: number,
+    monotonicMs: number,
+  ): void {
+    activation.unflushed += records;
+    activation.unflushedBytes += bytes;
+    this.#unflushedRecords += records;
+    this.#unflushedBytes += bytes;
+    activation.firstUnflushed = Math.min(activation.firstUnflushed, position);
     if (activation.dirtySinceMs !== undefined) return;
     activation.dirtySinceMs = monotonicMs;
     this.#dirty.add(activation);
@@ -86,12 +115,30 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Operation> {
     }
   }
 
-  /** Stores everything, for a process that closes in good order. Rejects if a write fails. */
-  async storeAll(): Promise<void> {
-    while (this.#dirty.size > 0) {
-      const some = [...this.#dirty].slice(0, CHECKPOINTS_IN_FLIGHT_MAX);
-      await Promise.all(some.map((activation) => this.#store(activation)));
+  /**
+   * Stores every dirty actor that is `wanted`, for a process that closes in good order or gives a
+   * shard up. Rejects if a write fails.
+   */
+  async storeAll(wanted: (activation: Activation<State, Call, Answer>) => boolean): Promise<void> {
+    for (;;) {
+      const dirty = [...this.#dirty].filter(wanted);
+      if (dirty.length === 0) return;
+      const some = dirty.filter(({ isCheckpointing }) => !isCheckpointing);
+      const due = some.slice(0, CHECKPOINTS_IN_FLIGHT_MAX);
+      await Promise.all(due.map((activation) => this.#store(activation)));
+      if (due.length === 0) await sleep(this.#ports.clock, 1);
     }
+  }
+
+  /** Forgets an actor that is somebody else's now, or will be recovered from the journal. */
+  abandon(activation: Activation<State, Call, Answer>): void {
+    this.#dirty.delete(activation);
+    this.#remembering.delete(activation);
+    this.#unflushedRecords -= activation.unflushed;
+    this.#unflushedBytes -= activation.unflushedBytes;
+    activation.unflushed = 0;
+    activation.unflushedBytes = 0;
+    activation.isAbandoned = true;
   }
 
   #start(activation: Activation<State, Call, Answer>): void {
@@ -133,18 +180,25 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Operation> {
   }
 
   async #store(activation: Activation<State, Call, Answer>): Promise<void> {
-    const { state, version, position, unflushed, unflushedBytes } = activation;
+    const { state, position, unflushed, unflushedBytes, owed } = activation;
     if (state === undefined) return;
-    const startedMs = this.#ports.clock.monotonicMs();
+    const { clock, log } = this.#ports;
+    const startedMs = clock.monotonicMs();
     const dirtyMs = startedMs - (activation.dirtySinceMs ?? startedMs);
-    const checkpoint = this.#kind.checkpoint(activation.id, state, version);
+    const now = { monotonicMs: startedMs, wallMs: clock.wallMs() };
+    const recentCalls = log.isLasting ? activation.recentCalls(now) : [];
+    const checkpoint = this.#kind.checkpoint(activation.id, state, recentCalls);
     activation.isCheckpointing = true;
     try {
-      await this.#ports.log.whenDurable(position);
+      await log.whenDurable(position);
+      // Once the journal has let go of the records nobody would know that this is still to be done.
+      await owed?.();
       await checkpoint.write();
     } finally {
       activation.isCheckpointing = false;
     }
+    if (activation.isAbandoned) return;
+    if (activation.owed === owed) activation.owed = undefined;
     checkpoint.forget();
     this.#ports.metrics.checkpointed(dirtyMs / 1_000);
     this.#unflushedRecords -= unflushed;
@@ -153,8 +207,10 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Operation> {
     activation.unflushedBytes -= unflushedBytes;
     this.#dirty.delete(activation);
     activation.dirtySinceMs = undefined;
+    activation.firstUnflushed = Number.POSITIVE_INFINITY;
     this.#forgetCalls(activation);
     if (activation.unflushed > 0) {
+      activation.firstUnflushed = position + 1;
       activation.dirtySinceMs = startedMs;
       this.#dirty.add(activation);
     }

@@ -1,11 +1,23 @@
 import { Fault } from '#fault/fault';
+import type { Clock } from '#platform/clock';
+import {
+  APPEND_STALL_MS_MAX,
+  GROUP_BYTES_MAX,
+  GROUP_RECORDS_MAX,
+  LEASE_MS,
+  LOW_PERIOD_MS,
+} from '#runtime/bounds';
 import type { Journal, JournalRecord } from '#storage/journal';
 
 type Waiter = {
+  /** Fulfilled when so many groups are durable and this position is. */
+  readonly groups: number;
   readonly position: number;
   readonly resolve: () => void;
   readonly reject: (e: unknown) => void;
 };
+type Sized = { readonly record: JournalRecord; readonly bytes: number };
+type Began = { readonly monotonicMs: number; readonly wallMs: number };
 
 /**
  * Group commit: while one append is in flight further records gather, then they go together, so
@@ -14,28 +26,67 @@ type Waiter = {
  */
 export class CommitLog {
   readonly #journal: Journal;
-  #open: JournalRecord[] = [];
+  readonly #clock: Clock;
+  readonly #keepers: (() => number)[] = [];
+  #open: Sized[] = [];
   #added = 0;
   #durable = 0;
-  #isAppending = false;
+  #groupsBegun = 0;
+  #groupsDone = 0;
+  /** Last positions of the groups that are kept, and the index of the first of them. */
+  #kept: number[] = [];
+  #low = 0;
+  #lowAtMs = Number.NEGATIVE_INFINITY;
+  #appendBegan: Began | undefined;
+  #lease: Began | undefined;
+  #isGroupWanted = false;
   #failure: unknown;
   #waiters: Waiter[] = [];
 
-  constructor(journal: Journal) {
+  constructor(journal: Journal, clock: Clock) {
     this.#journal = journal;
+    this.#clock = clock;
   }
 
-  /** Throws `service_unavailable` once the journal has ended: then nothing can be committed. */
+  /** Whether what is committed here outlives the process, so that others may take it over. */
+  get isLasting(): boolean {
+    return this.#journal.isLasting;
+  }
+
+  /** Position of the last record that was added. */
+  get added(): number {
+    return this.#added;
+  }
+
+  /** `lowest` names the lowest position that is still needed; infinite for none. */
+  keep(lowest: () => number): void {
+    this.#keepers.push(lowest);
+  }
+
+  /**
+   * Throws `service_unavailable` once the journal has ended, and while it does not answer: then
+   * nothing can be committed.
+   */
   assertOpen(): void {
+    this.assertAlive();
+    const began = this.#appendBegan;
+    if (began === undefined || !this.#journal.isLasting) return;
+    if (this.#clock.monotonicMs() - began.monotonicMs <= APPEND_STALL_MS_MAX) return;
+    const options = { reason: 'engine_unavailable', retryAfterS: 1 } as const;
+    throw new Fault('service_unavailable', 'the journal does not answer', options);
+  }
+
+  /** Throws `service_unavailable` once the journal has ended. */
+  assertAlive(): void {
     if (this.#failure !== undefined) throw ended(this.#failure, false);
   }
 
-  /** Adds a record to the open group and returns its position. */
-  add(record: JournalRecord): number {
-    this.#open.push(record);
+  /** Adds a record of roughly so many bytes to the open group and returns its position. */
+  add(record: JournalRecord, bytes: number): number {
+    this.#open.push({ record, bytes });
     this.#added += 1;
     const position = this.#added;
-    if (!this.#isAppending) this.#append();
+    if (this.#appendBegan === undefined) this.#append();
     return position;
   }
 
@@ -50,37 +101,114 @@ export class CommitLog {
    */
   async whenDurable(position: number): Promise<void> {
     if (this.isDurable(position)) return;
+    await this.#until(0, position);
+  }
+
+  /**
+   * Whether an answer may come from memory alone: the last append that succeeded began so recently
+   * that nobody else can have opened our shards since (read lease, architecture 3.3).
+   */
+  isLeased(): boolean {
+    if (!this.#journal.isLasting) return true;
+    const lease = this.#lease;
+    if (lease === undefined || this.#failure !== undefined) return false;
+    const monotonicAgeMs = this.#clock.monotonicMs() - lease.monotonicMs;
+    const wallAgeMs = Math.abs(this.#clock.wallMs() - lease.wallMs);
+    return monotonicAgeMs < LEASE_MS && wallAgeMs < LEASE_MS;
+  }
+
+  /** Fulfils when an append that begins from now on has succeeded. Rejects like `whenDurable`. */
+  async whenConfirmed(): Promise<void> {
+    if (!this.#journal.isLasting) return;
+    if (this.#failure !== undefined) throw ended(this.#failure, false);
+    const waits = this.#until(this.#groupsBegun + 1, 0);
+    if (this.#appendBegan === undefined) this.#append();
+    else this.#isGroupWanted = true;
+    await waits;
+  }
+
+  /** Shows that this writer lives, if nothing else has within `quietMs`: the heartbeat that counts. */
+  beat(quietMs: number): void {
+    if (this.#failure !== undefined || this.#appendBegan !== undefined) return;
+    const sinceMs = this.#clock.monotonicMs() - (this.#lease?.monotonicMs ?? 0);
+    if (this.#lease === undefined || sinceMs >= quietMs) this.#append();
+  }
+
+  /** Ends the log from outside: whatever is not durable never will be, as far as this process knows. */
+  end(failure: unknown): void {
+    if (this.#failure === undefined) this.#fail(failure);
+  }
+
+  async #until(groups: number, position: number): Promise<void> {
     if (this.#failure !== undefined) throw ended(this.#failure, true);
-    await new Promise<void>((resolve, reject) => this.#waiters.push({ position, resolve, reject }));
+    await new Promise<void>((resolve, reject) =>
+      this.#waiters.push({ groups, position, resolve, reject }),
+    );
   }
 
   #append(): void {
-    const group = this.#open;
-    this.#open = [];
-    const appended = this.#journal.append(group);
+    const group = this.#takeGroup();
+    this.#isGroupWanted = false;
+    const began = { monotonicMs: this.#clock.monotonicMs(), wallMs: this.#clock.wallMs() };
+    this.#groupsBegun += 1;
+    const appended = this.#journal.append(group, this.#lowGroup(began.monotonicMs));
     if (appended === undefined) {
       this.#durable += group.length;
+      this.#groupsDone += 1;
       return;
     }
-    this.#isAppending = true;
+    this.#appendBegan = began;
     appended.then(
-      () => this.#settle(group.length),
+      () => this.#settle(group.length, began),
       (failure: unknown) => this.#fail(failure),
     );
   }
 
-  #settle(recordCount: number): void {
-    this.#isAppending = false;
+  /** As many of the waiting records as one group may hold. */
+  #takeGroup(): JournalRecord[] {
+    const group: JournalRecord[] = [];
+    let bytes = 0;
+    for (const { record, bytes: recordBytes } of this.#open) {
+      bytes += recordBytes;
+      if (group.length > 0 && bytes > GROUP_BYTES_MAX) break;
+      group.push(record);
+      if (group.length >= GROUP_RECORDS_MAX) break;
+    }
+    this.#open = group.length === this.#open.length ? [] : this.#open.slice(group.length);
+    return group;
+  }
+
+  #settle(recordCount: number, began: Began): void {
+    if (this.#failure !== undefined) return;
+    this.#appendBegan = undefined;
+    this.#lease = began;
     this.#durable += recordCount;
+    this.#groupsDone += 1;
+    this.#kept.push(this.#durable);
     const waiting = this.#waiters;
-    this.#waiters = waiting.filter((waiter) => waiter.position > this.#durable);
-    for (const waiter of waiting) if (waiter.position <= this.#durable) waiter.resolve();
-    if (this.#open.length > 0) this.#append();
+    const isDone = ({ groups, position }: Waiter) =>
+      position <= this.#durable && groups <= this.#groupsDone;
+    this.#waiters = waiting.filter((waiter) => !isDone(waiter));
+    if (this.#open.length > 0 || this.#isGroupWanted) this.#append();
+    for (const waiter of waiting) if (isDone(waiter)) waiter.resolve();
+  }
+
+  /** The index of the first group that is needed, looked up now and then: keepers may be slow. */
+  #lowGroup(nowMs: number): number {
+    if (!this.#journal.isLasting || nowMs - this.#lowAtMs < LOW_PERIOD_MS) return this.#low;
+    this.#lowAtMs = nowMs;
+    const lowest = Math.min(...this.#keepers.map((keeper) => keeper()));
+    const needed = this.#kept.findIndex((last) => last >= lowest);
+    const dropped = needed === -1 ? this.#kept.length : needed;
+    this.#kept.splice(0, dropped);
+    this.#low += dropped;
+    return this.#low;
   }
 
   #fail(failure: unknown): void {
-    this.#failure = failure;
-    for (const waiter of this.#waiters.splice(0)) waiter.reject(ended(failure, true));
+    this.#failure = failure ?? new Error('the journal has ended');
+    this.#open = [];
+    for (const waiter of this.#waiters.splice(0)) waiter.reject(ended(this.#failure, true));
   }
 }
 

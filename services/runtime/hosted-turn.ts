@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import type { Clock } from '#platform/clock';
 import type { Activation } from '#runtime/activation';
-import type { ActorCall, ActorKind } from '#runtime/actor-kind';
+import type { ActorCall, ActorKind, Effect } from '#runtime/actor-kind';
+import { RECORD_BYTES_MAX } from '#runtime/bounds';
 import type { CommitLog } from '#runtime/commit-log';
 import type { Turn } from '#runtime/turn';
 
@@ -21,13 +22,14 @@ export class HostedTurn<State, Call extends ActorCall, Answer, Operation>
   readonly nowMs: number;
   readonly monotonicMs: number;
   readonly earlierVersion: number | undefined;
-  /** What must be done before the answer leaves, if anything. */
-  effect: (() => Promise<void>) | undefined;
   readonly #kind: ActorKind<State, Call, Answer, Operation>;
   readonly #activation: Activation<State, Call, Answer>;
   readonly #callId: number;
   readonly #log: CommitLog;
   readonly #book: DirtyBook<State, Call, Answer>;
+  #hasCommitted = false;
+  /** What must be done before the answer leaves, if anything. */
+  #effect: Effect | undefined;
 
   constructor(
     kind: ActorKind<State, Call, Answer, Operation>,
@@ -63,21 +65,50 @@ export class HostedTurn<State, Call extends ActorCall, Answer, Operation>
     const { recent } = activation;
     recent.assertRoom();
     this.#log.assertOpen();
+    const bytes = this.#kind.sizeOfRecord(operation);
+    assert(bytes <= RECORD_BYTES_MAX, 'the API takes no body that makes a larger record');
     const version = activation.version + 1;
     this.#kind.apply(this.state, operation, version, activation.id);
     activation.version = version;
-    activation.position = this.#log.add({ actorId: activation.id, version, operation });
+    const record = {
+      actor: this.#kind.name,
+      actorId: activation.id,
+      version,
+      callId: this.#callId,
+      atMs: this.nowMs,
+      operation,
+    };
+    activation.position = this.#log.add(record, bytes);
+    this.#hasCommitted = true;
     recent.add(this.#callId, version, this.monotonicMs);
-    this.#book.changed(activation, this.#kind.sizeOfRecord(operation), this.monotonicMs);
+    this.#book.changed(activation, bytes, this.monotonicMs);
   }
 
-  beforeAnswer(effect: () => Promise<void>): void {
-    this.effect = effect;
+  beforeAnswer(effect: Effect): void {
+    this.#effect = effect;
+    if (this.#hasCommitted) this.#activation.owed = effect;
   }
 
-  /** Fulfils when everything up to `position` is durable and the turn's effect is done. */
+  /** Whether the answer may leave at once: all that it rests on is durable, ours and done. */
+  get isAnswerable(): boolean {
+    return (
+      this.#effect === undefined &&
+      this.#log.isDurable(this.#activation.position) &&
+      (this.#hasCommitted || this.#log.isLeased())
+    );
+  }
+
+  /**
+   * Fulfils when everything up to `position` is durable, nobody else can have taken the actor over
+   * since the turn, and the turn's effect is done.
+   */
   async whenAnswerable(position: number): Promise<void> {
     await this.#log.whenDurable(position);
-    await this.effect?.();
+    // A commit of its own proves that the turn's state was the latest; any other answer needs a lease.
+    if (!this.#hasCommitted && !this.#log.isLeased()) await this.#log.whenConfirmed();
+    const effect = this.#effect;
+    if (effect === undefined) return;
+    await effect();
+    if (this.#activation.owed === effect) this.#activation.owed = undefined;
   }
 }

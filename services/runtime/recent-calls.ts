@@ -1,8 +1,18 @@
 import { Fault } from '#fault/fault';
 import { RECENT_CALLS_AGE_MS, RECENT_CALLS_MAX } from '#runtime/bounds';
+import type { RecentCall } from '#storage/instance-store';
 
 /** Dropped entries are cut off the arrays only in bulk, so that forgetting costs nothing per call. */
 const COMPACT_AT = 64;
+
+/**
+ * Calls of a recovered actor that are older than this are not remembered: clocks of two machines
+ * differ by less than the difference to 20 s, or operators hear of it. Ours.
+ */
+const RESTORE_AGE_MS_MAX = 3 * RECENT_CALLS_AGE_MS;
+
+/** Now, by both clocks. */
+export type Moment = { readonly monotonicMs: number; readonly wallMs: number };
 
 /**
  * The ids of the calls that an actor committed in the last 20 s, with the version of each: what
@@ -45,6 +55,26 @@ export class RecentCalls {
     this.#ids.push(callId);
     this.#versions.push(version);
     this.#times.push(monotonicMs);
+  }
+
+  /** What is remembered, by wall-clock time, for whoever has the actor next. */
+  list({ monotonicMs, wallMs }: Moment): RecentCall[] {
+    this.#forgetBefore(monotonicMs - RECENT_CALLS_AGE_MS);
+    const calls: RecentCall[] = [];
+    for (let i = this.#first; i < this.#ids.length; i += 1) {
+      const atMs = Math.round(wallMs - (monotonicMs - (this.#times[i] ?? 0)));
+      calls.push({ callId: this.#ids[i] ?? 0, version: this.#versions[i] ?? 0, atMs });
+    }
+    return calls;
+  }
+
+  /**
+   * Remembers a call that was committed elsewhere. A clock there that was ahead of ours, or ours
+   * stepping back, lets it be remembered for longer, never for less than its time from now on.
+   */
+  restore({ callId, version, atMs }: RecentCall, { monotonicMs, wallMs }: Moment): void {
+    const ageMs = Math.max(0, wallMs - atMs);
+    if (callId !== 0 && ageMs < RESTORE_AGE_MS_MAX) this.add(callId, version, monotonicMs);
   }
 
   #forgetBefore(oldestMs: number): void {

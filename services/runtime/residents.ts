@@ -30,6 +30,7 @@ export class Residents<State, Call extends ActorCall, Answer, Operation> {
     this.#config = config;
     this.#ports = ports;
     this.#checkpointer = new Checkpointer(kind, ports);
+    ports.log.keep(() => this.#checkpointer.lowest);
     this.#sweeping = every(ports.clock, SWEEP_PERIOD_MS, () => this.#sweep());
   }
 
@@ -58,8 +59,9 @@ export class Residents<State, Call extends ActorCall, Answer, Operation> {
   }
 
   /** Makes a place for an actor that is about to be loaded. */
-  add(id: string): Activation<State, Call, Answer> {
-    const activation = new Activation<State, Call, Answer>(id, this.#ports.clock.monotonicMs());
+  add(id: string, shard: number): Activation<State, Call, Answer> {
+    const nowMs = this.#ports.clock.monotonicMs();
+    const activation = new Activation<State, Call, Answer>(id, shard, nowMs);
     this.#activations.set(id, activation);
     return activation;
   }
@@ -85,10 +87,46 @@ export class Residents<State, Call extends ActorCall, Answer, Operation> {
     this.#checkpointer.changed(activation, recordBytes, monotonicMs);
   }
 
+  /** Notes records that an actor has run again, adopted at `position` of the log. */
+  recovered(
+    activation: Activation<State, Call, Answer>,
+    records: number,
+    recordBytes: number,
+    position: number,
+  ): void {
+    this.#checkpointer.recovered(activation, records, recordBytes, position);
+  }
+
+  /** Every actor of a shard that is in memory or being loaded. */
+  ofShard(shard: number): Activation<State, Call, Answer>[] {
+    return [...this.#activations.values()].filter((activation) => activation.shard === shard);
+  }
+
+  /** Stores what is not stored of a shard. Rejects if a write fails. */
+  async storeShard(shard: number): Promise<void> {
+    await this.#checkpointer.storeAll((activation) => activation.shard === shard);
+  }
+
+  /** Takes a shard's actors out of memory, whatever is stored of them: they are somebody else's. */
+  dropShard(shard: number): void {
+    for (const activation of this.ofShard(shard)) this.#drop(activation);
+  }
+
+  /** The same with everything, and no sweep any more: this incarnation has ended. */
+  abandon(): void {
+    this.#sweeping[Symbol.dispose]();
+    for (const activation of [...this.#activations.values()]) this.#drop(activation);
+  }
+
+  #drop(activation: Activation<State, Call, Answer>): void {
+    this.#checkpointer.abandon(activation);
+    this.remove(activation);
+  }
+
   /** After a turn: takes account of the actor's size, and lets go of one that turned out not to exist. */
   settle(activation: Activation<State, Call, Answer>): void {
     const { state } = activation;
-    if (state === undefined) return;
+    if (state === undefined || activation.isAbandoned) return;
     if (activation.isIdle && this.#kind.isAbsent(state)) {
       this.remove(activation);
       return;
@@ -101,7 +139,7 @@ export class Residents<State, Call extends ActorCall, Answer, Operation> {
   /** Stops sweeping and stores what is not stored. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#sweeping[Symbol.dispose]();
-    await this.#checkpointer.storeAll();
+    await this.#checkpointer.storeAll(() => true);
   }
 
   #sweep(): void {

@@ -1,3 +1,5 @@
+import type { Effect } from '#runtime/actor-kind';
+
 /** One call's time with an actor, as the actor's kind sees it. */
 export interface Turn<Operation> {
   /** Wall-clock time at which the turn began, in Unix milliseconds. */
@@ -11,5 +13,5 @@ export interface Turn<Operation> {
   /** Applies the operation to the state and holds the answer until it is durable. Once per turn. */
   commit(operation: Operation): void;
   /** Runs after the turn's version is durable and before the answer leaves; may be repeated. */
-  beforeAnswer(effect: () => Promise<void>): void;
+  beforeAnswer(effect: Effect): void;
 }

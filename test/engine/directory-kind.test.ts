@@ -5,6 +5,7 @@ import { createMetrics } from '#platform/metrics';
 import { ActorHost } from '#runtime/actor-host';
 import { CommitLog } from '#runtime/commit-log';
 import { runtimeMetrics } from '#runtime/runtime-metrics';
+import { ONE_SHARD } from '#runtime/shard-gate';
 import type { ListingRow } from '#storage/listing-store';
 import { memoryJournal } from '#storage/memory/memory-journal';
 import { memoryListingStore } from '#storage/memory/memory-listing-store';
@@ -28,7 +29,8 @@ function directoryUnderTest() {
     { idleAgeMs: 30_000, memoryBytesMax: 1_000_000 },
     {
       clock,
-      log: new CommitLog(memoryJournal()),
+      log: new CommitLog(memoryJournal(), clock),
+      gate: ONE_SHARD,
       metrics: runtimeMetrics(createMetrics(), 'engine', 'directory'),
       onBug: (error) => {
         throw error;

@@ -1,12 +1,13 @@
 import { DirectoryKind } from '#engine/directory-kind';
 import { engineMetrics } from '#engine/engine-metrics';
 import { InstanceKind } from '#engine/instance-kind';
-import { storedDirectory } from '#engine/listing';
+import { remoteDirectory, TOLD, toldCall } from '#engine/remote-directory';
 import type { Fault } from '#fault/fault';
 import { createMetrics } from '#platform/metrics';
 import { ActorHost } from '#runtime/actor-host';
 import { CommitLog } from '#runtime/commit-log';
 import { runtimeMetrics } from '#runtime/runtime-metrics';
+import { ONE_SHARD } from '#runtime/shard-gate';
 import type { InstanceStore } from '#storage/instance-store';
 import type { Journal } from '#storage/journal';
 import type { ListingStore } from '#storage/listing-store';
@@ -18,6 +19,7 @@ import { refusalOf, turnOfEvents } from '#test/support/settled';
 import type {
   EngineAnswer,
   EngineCall,
+  EngineClient,
   EngineOperation,
   ObservationInput,
 } from '#wire/engine-messages';
@@ -98,20 +100,31 @@ export function instancesUnderTest(replaced: Replaced = {}) {
   const clock = new ManualClock(START_MS);
   const store = replaced.store ?? memoryInstanceStore();
   const listings = replaced.listings ?? memoryListingStore();
-  const log = new CommitLog(replaced.journal ?? memoryJournal());
+  const log = new CommitLog(replaced.journal ?? memoryJournal(), clock);
   const metrics = createMetrics();
   const bugs: unknown[] = [];
   const config = { idleAgeMs: IDLE_AGE_MS, memoryBytesMax: 64 * 1_024 * 1_024 };
   const onBug = (error: unknown) => bugs.push(error);
   const portsOf = (actor: string) => {
-    return { clock, log, onBug, metrics: runtimeMetrics(metrics, 'engine', actor) };
+    return {
+      clock,
+      log,
+      gate: ONE_SHARD,
+      onBug,
+      metrics: runtimeMetrics(metrics, 'engine', actor),
+    };
   };
   const directories = new ActorHost(new DirectoryKind(listings), config, portsOf('directory'));
-  const directory = storedDirectory(
-    listings,
-    (accountId, call) => directories.ask(accountId, call),
-    () => clock.wallMs(),
-  );
+  const engines: EngineClient = {
+    async ask(call) {
+      const { operation } = call;
+      const isTell = operation.kind === 'putListingRow' || operation.kind === 'removeListingRow';
+      if (!isTell) throw new Error('an instance asks others for nothing but to be listed');
+      await directories.ask(call.accountId, toldCall(call, operation));
+      return TOLD;
+    },
+  };
+  const directory = remoteDirectory(listings, engines, clock);
   const kind = new InstanceKind({ store, directory, metrics: engineMetrics(metrics, clock) });
   const host = new ActorHost(kind, config, portsOf('instance'));
   let lastCallId = 0;

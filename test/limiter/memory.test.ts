@@ -33,7 +33,7 @@ memory('holds at most a KiB with its place in the runtime, and about what it say
   for (let i = 0; i < ACCOUNTS; i += 1) {
     const id = String(i).padStart(12, '0');
     const { state } = await kind.activate(id);
-    const place = new Activation(id, 0.5);
+    const place = new Activation(id, 0, 0.5);
     Object.assign(place, { state });
     const now = { nowMs: clock.wallMs(), monotonicMs: 0.5 };
     state.answer(admission(i, 1, digests[i] ?? ''), now);

@@ -245,7 +245,7 @@ memory('a dirty actor is stored after 20 s, not before', async () => {
   assert.is(kind.writes, 0);
   clock.advance(2_000);
   await turnOfEvents();
-  assert.equal(kind.stored.get('a'), { sum: 1, version: 1 });
+  assert.equal(kind.stored.get('a'), { sum: 1, version: 1, recentCalls: [] });
   assert.is(host.residency.unflushedRecords, 0);
 });
 
@@ -277,7 +277,7 @@ memory('a failed write is tried again and nothing is forgotten', async () => {
   kind.isStoreDown = false;
   clock.advance(2_000);
   await turnOfEvents();
-  assert.equal(kind.stored.get('a'), { sum: 1, version: 1 });
+  assert.equal(kind.stored.get('a'), { sum: 1, version: 1, recentCalls: [] });
 });
 
 memory('an idle actor is stored, leaves, and comes back as it was', async () => {

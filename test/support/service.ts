@@ -28,13 +28,28 @@ const READY_MS_MAX = 15_000;
 type Started = { readonly child: ChildProcess; readonly lines: string[]; readonly log: string[] };
 
 /**
- * Starts the service on free ports in the topology that `TEST_TOPOLOGY` names: standalone, or edge,
- * engine and limiter as three processes. `variables` are added to the environment of all.
+ * Starts the service on free ports in the topology that `TEST_TOPOLOGY` names: standalone on memory
+ * or on Cassandra, or edge, engine and limiter as three processes. `variables` are added to the environment of all.
  */
 export async function startService(variables: Record<string, string> = {}): Promise<Service> {
-  return process.env['TEST_TOPOLOGY'] === 'processes'
-    ? startProcesses(variables)
-    : startStandalone(variables);
+  switch (process.env['TEST_TOPOLOGY']) {
+    case 'processes':
+      return startProcesses(variables);
+    case 'cassandra':
+      return startStandalone({ ...onCassandra(), ...variables });
+    default:
+      return startStandalone(variables);
+  }
+}
+
+/** Few shards, because every start claims them all. */
+function onCassandra(): Record<string, string> {
+  return {
+    SERVICE_STORAGE: 'cassandra',
+    SERVICE_CASSANDRA_CONTACT_POINTS: process.env['TEST_CASSANDRA'] ?? '',
+    SERVICE_CASSANDRA_KEYSPACE: process.env['TEST_KEYSPACE'] ?? '',
+    SERVICE_SHARDS: '8',
+  };
 }
 
 /** Everything in one process. */

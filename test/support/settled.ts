@@ -7,14 +7,13 @@ export function turnOfEvents(): Promise<void> {
 export async function stateOf<Value>(
   promise: Promise<Value>,
 ): Promise<{ value: Value } | { error: unknown } | 'pending'> {
+  const settled: ({ value: Value } | { error: unknown })[] = [];
+  promise.then(
+    (value) => settled.push({ value }),
+    (error: unknown) => settled.push({ error }),
+  );
   await turnOfEvents();
-  return Promise.race([
-    promise.then(
-      (value) => ({ value }),
-      (error: unknown) => ({ error }),
-    ),
-    Promise.resolve('pending' as const),
-  ]);
+  return settled[0] ?? 'pending';
 }
 
 /** The error that `action` throws or rejects with. Throws if it does neither. */

@@ -5,7 +5,9 @@ import { ActorHost } from '#runtime/actor-host';
 import type { ActorCall, ActorKind, Checkpoint } from '#runtime/actor-kind';
 import { CommitLog } from '#runtime/commit-log';
 import { runtimeMetrics } from '#runtime/runtime-metrics';
+import { ONE_SHARD, type ShardGate } from '#runtime/shard-gate';
 import type { Turn } from '#runtime/turn';
+import type { RecentCall } from '#storage/instance-store';
 import type { Journal, JournalRecord } from '#storage/journal';
 
 /** The smallest actor that has everything: a sum that calls add to. */
@@ -26,10 +28,13 @@ export type TallyAnswer = {
   readonly again: boolean;
 };
 
+/** What the store keeps of a tally. */
+type StoredTally = { sum: number; version: number; recentCalls: readonly RecentCall[] };
+
 /** A kind whose store is a map, for tests of the runtime. */
 export class TallyKind implements ActorKind<Tally, TallyCall, TallyAnswer, number> {
   readonly name = 'instance';
-  readonly stored = new Map<string, { sum: number; version: number }>();
+  readonly stored = new Map<string, StoredTally>();
   activations = 0;
   writes = 0;
   isStoreDown = false;
@@ -39,7 +44,8 @@ export class TallyKind implements ActorKind<Tally, TallyCall, TallyAnswer, numbe
     this.activations += 1;
     if (this.isStoreDown) throw new Fault('service_unavailable', 'the store is down');
     const found = this.stored.get(id);
-    return { state: { sum: found?.sum ?? 0, unstored: [] }, version: found?.version ?? 0 };
+    const state = { sum: found?.sum ?? 0, unstored: [] };
+    return { state, version: found?.version ?? 0, recentCalls: found?.recentCalls ?? [] };
   }
 
   receive(state: Tally, call: TallyCall, turn: Turn<number>): TallyAnswer | Promise<TallyAnswer> {
@@ -59,14 +65,23 @@ export class TallyKind implements ActorKind<Tally, TallyCall, TallyAnswer, numbe
     state.unstored.push(added);
   }
 
-  checkpoint(id: string, state: Tally, version: number): Checkpoint {
+  read(operation: unknown): number {
+    return Number(operation);
+  }
+
+  owedAfter(): undefined {
+    return undefined;
+  }
+
+  checkpoint(id: string, state: Tally, recentCalls: readonly RecentCall[]): Checkpoint {
     const { sum } = state;
+    const version = (this.stored.get(id)?.version ?? 0) + state.unstored.length;
     const count = state.unstored.length;
     return {
       write: async () => {
         this.writes += 1;
         if (this.isStoreDown) throw new Fault('service_unavailable', 'the store is down');
-        this.stored.set(id, { sum, version });
+        this.stored.set(id, { sum, version, recentCalls });
       },
       forget: () => void state.unstored.splice(0, count),
     };
@@ -91,6 +106,7 @@ export class TallyKind implements ActorKind<Tally, TallyCall, TallyAnswer, numbe
 
 /** A journal whose appends end when the test says so. */
 export class SlowJournal implements Journal {
+  readonly isLasting = true;
   readonly groups: (readonly JournalRecord[])[] = [];
   readonly #pending: PromiseWithResolvers<void>[] = [];
 
@@ -118,11 +134,13 @@ export function hostOf(
   clock: Clock,
   journal: Journal,
   config = { idleAgeMs: 60_000, memoryBytesMax: 1_000_000 },
+  gate: ShardGate = ONE_SHARD,
 ) {
   const bugs: unknown[] = [];
   const host = new ActorHost(kind, config, {
     clock,
-    log: new CommitLog(journal),
+    log: new CommitLog(journal, clock),
+    gate,
     metrics: runtimeMetrics(createMetrics(), 'engine', 'instance'),
     onBug: (error) => bugs.push(error),
   });

@@ -1,0 +1,118 @@
+import { DirectoryKind } from '#engine/directory-kind';
+import { engineMetrics } from '#engine/engine-metrics';
+import { type GlancesOf, glancesFrom } from '#engine/glance';
+import { inspectionOf } from '#engine/inspection';
+import { InstanceKind } from '#engine/instance-kind';
+import { type ModelOf, pageAnswer } from '#engine/listing';
+import { peekAnswer } from '#engine/peek';
+import { remoteDirectory, TOLD, toldCall } from '#engine/remote-directory';
+import type { Clock } from '#platform/clock';
+import type { Metrics } from '#platform/metrics';
+import { ActorHost } from '#runtime/actor-host';
+import type { CommitLog } from '#runtime/commit-log';
+import type { ActorHostConfig } from '#runtime/host-ports';
+import { runtimeMetrics } from '#runtime/runtime-metrics';
+import type { ShardGate } from '#runtime/shard-gate';
+import type { InstanceStore } from '#storage/instance-store';
+import type { ListingStore } from '#storage/listing-store';
+import type { EngineAnswer, EngineCall, EngineClient } from '#wire/engine-messages';
+import type { ActiveInstance } from '#wire/engine-tools';
+
+/** What the actors of an engine stand on. */
+export type EngineActorsPorts = {
+  readonly clock: Clock;
+  readonly metrics: Metrics;
+  readonly log: CommitLog;
+  readonly gate: ShardGate;
+  readonly instances: InstanceStore;
+  readonly listings: ListingStore;
+  /** All engines, this one included; undefined if there is no other. */
+  readonly engines: EngineClient | undefined;
+  /** Looks at instances of all engines; undefined if all are here. */
+  readonly glancesOf: GlancesOf | undefined;
+  readonly onBug: (error: unknown) => void;
+};
+
+type Operation<Kind extends EngineCall['operation']['kind']> = Extract<
+  EngineCall['operation'],
+  { kind: Kind }
+>;
+
+/** Instances and account directories on one journal: everything that an engine answers. */
+export class EngineActors implements EngineClient, AsyncDisposable {
+  readonly #instances;
+  readonly #directories;
+  readonly #modelOf: ModelOf;
+  readonly #glancesOf: GlancesOf;
+
+  constructor(config: ActorHostConfig, ports: EngineActorsPorts) {
+    const { clock, log, gate, onBug, metrics, engines = this } = ports;
+    const hostPorts = (actor: 'instance' | 'directory') => {
+      return { clock, log, gate, onBug, metrics: runtimeMetrics(metrics, 'engine', actor) };
+    };
+    const directories = new DirectoryKind(ports.listings);
+    this.#directories = new ActorHost(directories, config, hostPorts('directory'));
+    const instances = new InstanceKind({
+      store: ports.instances,
+      directory: remoteDirectory(ports.listings, engines, clock),
+      metrics: engineMetrics(metrics, clock),
+    });
+    this.#instances = new ActorHost(instances, config, hostPorts('instance'));
+    this.#modelOf = async (id) =>
+      (await this.#instances.glance(id, ({ head }) => head?.model)) ??
+      (await ports.instances.readHead(id))?.model;
+    this.#glancesOf = ports.glancesOf ?? ((_, ids) => glancesFrom(ids, this.#modelOf));
+  }
+
+  /** The hosts, for whoever opens and closes shards. */
+  get hosts() {
+    return [this.#instances, this.#directories];
+  }
+
+  /** How many instances are active, and roughly how many bytes they hold. */
+  get residency(): { actors: number; bytes: number; unflushedRecords: number } {
+    return this.#instances.residency;
+  }
+
+  /** Looks at an instance that is in memory, for operators; undefined if it is not. */
+  async inspect(instanceId: string): Promise<ActiveInstance | undefined> {
+    return await this.#instances.glance(instanceId, inspectionOf);
+  }
+
+  ask(call: EngineCall): EngineAnswer | Promise<EngineAnswer> {
+    const { operation } = call;
+    switch (operation.kind) {
+      case 'list':
+        return this.#list(call, operation);
+      case 'putListingRow':
+      case 'removeListingRow':
+        return this.#tell(call, operation);
+      case 'peek':
+        return peekAnswer(operation.instanceIds, this.#modelOf);
+      default:
+        return this.#instances.ask(call.instanceId, call);
+    }
+  }
+
+  /** Refuses new calls, then stores everything. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#instances[Symbol.asyncDispose]();
+    await this.#directories[Symbol.asyncDispose]();
+  }
+
+  async #list(call: EngineCall, page: Operation<'list'>): Promise<EngineAnswer> {
+    const { callId, deadlineAtMs, accountId } = call;
+    const question = { kind: 'page', page, callId, deadlineAtMs } as const;
+    const answer = await this.#directories.ask(accountId, question);
+    const ids = answer.rows.map(({ instanceId }) => instanceId);
+    return pageAnswer(answer, page, await this.#glancesOf(accountId, ids));
+  }
+
+  async #tell(
+    call: EngineCall,
+    tell: Operation<'putListingRow' | 'removeListingRow'>,
+  ): Promise<EngineAnswer> {
+    await this.#directories.ask(call.accountId, toldCall(call, tell));
+    return TOLD;
+  }
+}

@@ -1,0 +1,115 @@
+import { shardOf } from '#cluster/shard-of';
+import type { EnginePorts } from '#engine/compose';
+import { EngineActors } from '#engine/engine-actors';
+import { glancesOfOwners } from '#engine/peek';
+import { Fault } from '#fault/fault';
+import { type EnginePeer, inProcessPeer } from '#routing/engine-peer';
+import { type RetryReason, RoutedEngine } from '#routing/routed-engine';
+import { DurableNode, type DurableNodePorts } from '#runtime/durable-node';
+import type { ActorHostConfig } from '#runtime/host-ports';
+import type { Ground, Incarnation, NodeConfig, Tenants } from '#runtime/incarnation';
+import type { EngineAnswer, EngineCall, EngineClient } from '#wire/engine-messages';
+import type { DrainProgress, EngineTools, InspectedInstance } from '#wire/engine-tools';
+
+/** What an engine of a cluster needs of its process. */
+export type EngineNodePorts = EnginePorts &
+  Omit<DurableNodePorts, 'metrics'> & {
+    readonly nodeMetrics: DurableNodePorts['metrics'];
+    /** Opens a connection to another engine. */
+    readonly connect: (address: string) => EnginePeer;
+    /** Uniform in [0, 1), for the jitter of pauses. */
+    readonly random: () => number;
+    readonly onRetry: (reason: RetryReason) => void;
+  };
+
+/** An engine that is one of a cluster: it answers for the shards that it owns. */
+export class EngineNode implements EngineClient, EngineTools, AsyncDisposable {
+  /** Id of the cluster that it is one of. */
+  readonly cluster: string;
+  readonly #node: DurableNode<EngineActors>;
+  readonly #shardCount: number;
+
+  private constructor(node: DurableNode<EngineActors>, { cluster, shardCount }: NodeConfig) {
+    this.#node = node;
+    this.cluster = cluster;
+    this.#shardCount = shardCount;
+  }
+
+  /** Joins the cluster; fulfils when its journal has begun. Shards come as others let them. */
+  static async join(
+    config: ActorHostConfig & NodeConfig,
+    ports: EngineNodePorts,
+  ): Promise<EngineNode> {
+    const nodePorts = { ...ports, metrics: ports.nodeMetrics };
+    const settle = (ground: Ground) => settleActors(config, ports, ground);
+    return new EngineNode(await DurableNode.join(config, nodePorts, settle), config);
+  }
+
+  /** The present life of the node; undefined between two. */
+  get incarnation() {
+    return this.#node.current;
+  }
+
+  ask(call: EngineCall): EngineAnswer | Promise<EngineAnswer> {
+    return this.#present.served.ask(call);
+  }
+
+  async inspect(instanceId: string): Promise<InspectedInstance> {
+    const { id, shards, served } = this.#present;
+    const isServed = shards.has(shardOf(instanceId, this.#shardCount));
+    return { incarnation: id, isServed, active: await served.inspect(instanceId) };
+  }
+
+  async drain(): Promise<DrainProgress> {
+    const { id, shards } = this.#present;
+    this.#node.drain();
+    return { incarnation: id, openShards: shards.size };
+  }
+
+  /** Gives all shards up and leaves. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#node[Symbol.asyncDispose]();
+  }
+
+  get #present(): Incarnation<EngineActors> {
+    const incarnation = this.#node.current;
+    if (incarnation !== undefined) return incarnation;
+    throw new Fault('service_unavailable', 'this node is joining again', {
+      reason: 'engine_unavailable',
+      retryAfterS: 1,
+    });
+  }
+}
+
+/** The actors of one incarnation, and the way from them to those of the others. */
+function settleActors(
+  config: ActorHostConfig & NodeConfig,
+  ports: EngineNodePorts,
+  { log, gate, routes }: Ground,
+): Tenants<EngineActors> {
+  const { clock, random, onRetry } = ports;
+  const { address, shardCount } = config;
+  const engines = new RoutedEngine({
+    routes,
+    shardCount,
+    shardOf: (id) => shardOf(id, shardCount),
+    connect: (other) => (other === address ? inProcessPeer(actors, clock) : ports.connect(other)),
+    clock,
+    random,
+    onRetry,
+  });
+  const storedModelOf = async (id: string) => (await ports.instances.readHead(id))?.model;
+  const glancesOf = glancesOfOwners({ owners: engines, storedModelOf, clock });
+  const actors: EngineActors = new EngineActors(config, {
+    ...ports,
+    log,
+    gate,
+    engines,
+    glancesOf,
+  });
+  return {
+    served: actors,
+    hosts: actors.hosts,
+    end: () => void engines[Symbol.asyncDispose]().catch(ports.onBug),
+  };
+}

@@ -1,0 +1,19 @@
+import type { InstanceState } from '#engine/instance-state';
+import { at } from '#identity/at';
+import { OFFSET } from '#identity/state';
+import type { ActiveInstance } from '#wire/engine-tools';
+
+/** Cycles that an operator is shown: enough to see what is going on. */
+const UNSTORED_SHOWN = 10;
+
+/** What an operator is told of an instance in memory; undefined if none was ever created. */
+export function inspectionOf({ head, unstored }: InstanceState): ActiveInstance | undefined {
+  if (head === undefined) return undefined;
+  const { version, generation, model, deletedAtMs } = head;
+  const unstoredCycles = (unstored?.history ?? [])
+    .slice(-UNSTORED_SHOWN)
+    .reverse()
+    .map(({ contextJson: _, ordinal: __, ...cycle }) => cycle);
+  const cycle = deletedAtMs === undefined ? at(model, OFFSET.cycle) : 0;
+  return { version, generation, cycle, unstoredCycles };
+}

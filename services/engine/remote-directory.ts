@@ -1,0 +1,70 @@
+import type { Directory } from '#engine/directory';
+import type { DirectoryCall } from '#engine/directory-kind';
+import type { Clock } from '#platform/clock';
+import type { ListingStore } from '#storage/listing-store';
+import type { EngineAnswer, EngineCall, EngineClient, PeerOperation } from '#wire/engine-messages';
+import { CALL_TIMEOUT_MS_MAX } from '#wire/wire-bounds';
+
+/** What an instance tells its account's directory. */
+type Tell = Extract<PeerOperation, { kind: 'putListingRow' | 'removeListingRow' }>;
+
+/** The answer to a tell: it has been heard. */
+export const TOLD: EngineAnswer = {
+  body: '',
+  etag: '',
+  cycles: 0,
+  throttledRetryAfterS: 0,
+  isReplayed: false,
+};
+
+/**
+ * The directory as instances see it, wherever it lives: the row is stored first, then the owner of
+ * the account's shard is told. Throws `service_unavailable` when either cannot be reached in 10 s.
+ * Source: architecture 3.6.
+ */
+export function remoteDirectory(
+  store: ListingStore,
+  engine: EngineClient,
+  clock: Clock,
+): Directory {
+  async function tell(accountId: string, instanceId: string, operation: Tell): Promise<void> {
+    await engine.ask({
+      accountId,
+      instanceId,
+      callId: 0,
+      deadlineAtMs: clock.wallMs() + CALL_TIMEOUT_MS_MAX,
+      idempotency: undefined,
+      isReplayOnly: false,
+      ifMatch: undefined,
+      operation,
+    });
+  }
+  return {
+    async put(accountId, row) {
+      const { instanceId, version, name, description, createdAtMs } = row;
+      await store.put(accountId, row);
+      const told = { kind: 'putListingRow', version, name, description, createdAtMs } as const;
+      await tell(accountId, instanceId, told);
+    },
+    async remove(accountId, instanceId, version) {
+      await store.remove(accountId, instanceId, version);
+      await tell(accountId, instanceId, { kind: 'removeListingRow', version });
+    },
+  };
+}
+
+/** A tell as the account's directory takes it, on the engine that owns it. */
+export function toldCall(
+  { instanceId, callId, deadlineAtMs }: EngineCall,
+  tell: Tell,
+): DirectoryCall {
+  switch (tell.kind) {
+    case 'putListingRow': {
+      const { version, name, description, createdAtMs } = tell;
+      const row = { instanceId, version, name, description, createdAtMs };
+      return { kind: 'put', row, callId, deadlineAtMs };
+    }
+    case 'removeListingRow':
+      return { kind: 'remove', instanceId, version: tell.version, callId, deadlineAtMs };
+  }
+}

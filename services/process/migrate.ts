@@ -1,0 +1,18 @@
+import type { Config } from '#config';
+import { foundationOf } from '#process/foundation';
+import { migrateStores } from '#process/ports';
+
+/**
+ * Makes the tables of the configured keyspace, or brings them up to date; may be repeated. Fulfils
+ * with the exit code: 1 with one line on standard error when the servers or the tables do not let it.
+ */
+export async function migrateAll(config: Config): Promise<number> {
+  const tell = (text: string) => void process.stdout.write(`${text}\n`);
+  try {
+    await migrateStores(config, foundationOf(config, 'migrate'), tell);
+    return 0;
+  } catch (error) {
+    process.stderr.write(`${(error as Error).message.split('\n')[0]}\n`);
+    return 1;
+  }
+}

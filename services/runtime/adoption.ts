@@ -1,0 +1,36 @@
+import { ADOPTION_SLOTS } from '#runtime/bounds';
+import { CorruptJournal, decodeGroup } from '#runtime/record-codec';
+import type { JournalRecord } from '#storage/journal';
+import type { JournalStore } from '#storage/journal-store';
+
+/** A record of somebody else's journal and its size there, in bytes. */
+export type TailRecord = { readonly record: JournalRecord; readonly bytes: number };
+
+/**
+ * The wanted records of a sealed journal's tail, `low` to before `next`, in order. Throws
+ * `CorruptJournal` when a slot is missing or makes no sense, or when the journal is not sealed or
+ * not there: whoever goes on then would lose what was acknowledged (architecture 3.1).
+ */
+export async function readTail(
+  journals: JournalStore,
+  incarnation: string,
+  isWanted: (record: JournalRecord) => boolean,
+): Promise<TailRecord[]> {
+  const head = await journals.readHead(incarnation, 'serial');
+  if (head === undefined) throw new CorruptJournal(`the journal of ${incarnation} is gone`);
+  if (!head.isSealed) throw new CorruptJournal(`the journal of ${incarnation} is not sealed`);
+  const tail: TailRecord[] = [];
+  for (let from = head.low; from < head.next; from += ADOPTION_SLOTS) {
+    const to = Math.min(head.next, from + ADOPTION_SLOTS);
+    const slots = await journals.readSlots(incarnation, from, to);
+    if (slots.length !== to - from || slots.some(({ slot }, i) => slot !== from + i)) {
+      throw new CorruptJournal(`the journal of ${incarnation} lacks slots in ${from} to ${to - 1}`);
+    }
+    for (const { records } of slots) {
+      const group = decodeGroup(records);
+      const bytes = Math.ceil(records.length / Math.max(1, group.length));
+      for (const record of group) if (isWanted(record)) tail.push({ record, bytes });
+    }
+  }
+  return tail;
+}

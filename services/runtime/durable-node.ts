@@ -1,0 +1,99 @@
+import { sleep } from '#platform/clock';
+import type { Randomness } from '#platform/randomness';
+import { REJOIN_MS_MAX, REJOIN_MS_MIN, REJOIN_RESET_MS } from '#runtime/bounds';
+import {
+  beginJournal,
+  type Ground,
+  Incarnation,
+  type NodeConfig,
+  type NodePorts,
+  type Tenants,
+} from '#runtime/incarnation';
+
+/** What a node needs besides what each of its lives does. */
+export type DurableNodePorts = NodePorts & { readonly randomness: Randomness };
+
+/**
+ * A node of the cluster through all its lives: one incarnation after another, each with a new id and
+ * journal, because one that has been sealed may never come back (architecture 3.1).
+ */
+export class DurableNode<Served> implements AsyncDisposable {
+  readonly #config: NodeConfig;
+  readonly #ports: DurableNodePorts;
+  readonly #settle: (ground: Ground) => Tenants<Served>;
+  #current: Incarnation<Served> | undefined;
+  #isClosing = false;
+  #isDraining = false;
+  #pauseMs = REJOIN_MS_MIN;
+
+  private constructor(
+    config: NodeConfig,
+    ports: DurableNodePorts,
+    settle: (ground: Ground) => Tenants<Served>,
+  ) {
+    this.#config = config;
+    this.#ports = ports;
+    this.#settle = settle;
+  }
+
+  /** Joins the cluster; fulfils when the first incarnation's journal has begun. */
+  static async join<Served>(
+    config: NodeConfig,
+    ports: DurableNodePorts,
+    settle: (ground: Ground) => Tenants<Served>,
+  ): Promise<DurableNode<Served>> {
+    const node = new DurableNode(config, ports, settle);
+    await node.#live();
+    return node;
+  }
+
+  /** The present incarnation; undefined between two. */
+  get current(): Incarnation<Served> | undefined {
+    return this.#current;
+  }
+
+  /**
+   * Begins to give all shards to others and takes none until the process ends. Throws `conflict`
+   * when nobody else is there. A drained life that is ended by others is the last one.
+   */
+  drain(): void {
+    this.#current?.drain();
+    this.#isDraining = true;
+  }
+
+  /** Gives all shards up and leaves. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isClosing = true;
+    await this.#current?.leave();
+    this.#current = undefined;
+  }
+
+  async #live(): Promise<void> {
+    const { randomness, clock } = this.#ports;
+    const id = randomness.hex(16);
+    await beginJournal(id, this.#config, this.#ports, () => this.#isClosing);
+    if (this.#isClosing) return;
+    const incarnation = new Incarnation(id, this.#config, this.#ports, this.#settle);
+    this.#current = incarnation;
+    const bornMs = clock.monotonicMs();
+    incarnation.fenced
+      .then((why) => this.#rejoin(why, bornMs))
+      .catch((error: unknown) => this.#ports.onBug(error));
+  }
+
+  async #rejoin(why: Error, bornMs: number): Promise<void> {
+    const { clock, metrics, onNotice } = this.#ports;
+    this.#current = undefined;
+    if (this.#isOver) return;
+    if (clock.monotonicMs() - bornMs > REJOIN_RESET_MS) this.#pauseMs = REJOIN_MS_MIN;
+    metrics.fenced();
+    onNotice(`this node has ended and joins again in ${this.#pauseMs} ms: ${why.message}`);
+    await sleep(clock, this.#pauseMs);
+    this.#pauseMs = Math.min(this.#pauseMs * 2, REJOIN_MS_MAX);
+    if (!this.#isOver) await this.#live();
+  }
+
+  get #isOver(): boolean {
+    return this.#isClosing || this.#isDraining;
+  }
+}

@@ -1,0 +1,169 @@
+import type { ShardClaim, ShardHost } from '#cluster/shard-host';
+import { Fault, type ShardOwner } from '#fault/fault';
+import { type Clock, sleep } from '#platform/clock';
+import { AdoptedRecords, type AdoptedTail } from '#runtime/adopted-records';
+import { readTail } from '#runtime/adoption';
+import { CLOSE_POLL_MS, OWED_RETRY_MS, WARM_ACTORS, WARM_PERIOD_MS } from '#runtime/bounds';
+import type { CommitLog } from '#runtime/commit-log';
+import type { ShardGate } from '#runtime/shard-gate';
+import type { JournalStore } from '#storage/journal-store';
+
+/** A host of one kind of actor, as far as shards come and go. */
+export interface ShardedHost {
+  readonly kind: string;
+  warm(actorId: string): void;
+  busyIn(shard: number): number;
+  storeShard(shard: number): Promise<void>;
+  dropShard(shard: number): void;
+}
+
+/** What shards need of their process. */
+export type HostedShardsPorts = {
+  readonly log: CommitLog;
+  readonly journals: JournalStore;
+  readonly clock: Clock;
+  readonly shardOf: (actorId: string) => number;
+  /** Who else may own a shard, to be named in a refusal. */
+  readonly ownerOf: (shard: number) => ShardOwner | undefined;
+  readonly onAdopted: (records: number) => void;
+};
+
+/**
+ * The shards of one incarnation: which are open, what has been adopted for them, and how they open
+ * and close for all kinds of actor together (architecture 3.3, 3.4).
+ */
+export class HostedShards implements ShardGate, ShardHost {
+  readonly open = new Map<number, number>();
+  readonly #ports: HostedShardsPorts;
+  readonly #adopted = new AdoptedRecords();
+  readonly #hosts: ShardedHost[] = [];
+  #isWarming = false;
+  #hasEnded = false;
+
+  constructor(ports: HostedShardsPorts) {
+    this.#ports = ports;
+    ports.log.keep(() => this.#adopted.lowest);
+  }
+
+  /** Adds a kind of actor. Before the first shard opens. */
+  attach(host: ShardedHost): void {
+    this.#hosts.push(host);
+  }
+
+  /** Adopted records that no actor has taken over yet. */
+  get adoptedRecords(): number {
+    return this.#adopted.size;
+  }
+
+  shardOf(actorId: string): number {
+    return this.#ports.shardOf(actorId);
+  }
+
+  assertOpen(shard: number): void {
+    if (this.open.has(shard)) return;
+    const owner = this.#ports.ownerOf(shard);
+    throw new Fault('service_unavailable', 'another node owns this shard', {
+      reason: 'not_owner',
+      retryAfterS: 1,
+      ...(owner === undefined ? {} : { owner }),
+    });
+  }
+
+  tailOf(shard: number, actor: string, actorId: string): AdoptedTail | undefined {
+    return this.#adopted.tailOf(shard, actor, actorId);
+  }
+
+  activated(shard: number, actor: string, actorId: string): void {
+    this.#adopted.activated(shard, actor, actorId);
+  }
+
+  isAdopted({ shard, epoch }: ShardClaim): boolean {
+    return this.#adopted.isHeld(shard, epoch);
+  }
+
+  async adopt(incarnation: string, claims: readonly ShardClaim[]): Promise<void> {
+    const { journals, shardOf, log, onAdopted } = this.#ports;
+    const wanted = new Set(claims.map(({ shard }) => shard));
+    const tail = await readTail(journals, incarnation, ({ actorId }) =>
+      wanted.has(shardOf(actorId)),
+    );
+    if (this.#hasEnded) log.assertOpen();
+    // Held before they are durable, so that `low` cannot pass them in between.
+    const position = log.added + 1;
+    for (const { shard, epoch } of claims) {
+      const records = tail.filter(({ record }) => shardOf(record.actorId) === shard);
+      this.#adopted.hold(
+        shard,
+        epoch,
+        records.map(({ record }) => record),
+        position,
+      );
+    }
+    for (const { record, bytes } of tail) log.add(record, bytes);
+    onAdopted(tail.length);
+    await log.whenDurable(log.added);
+  }
+
+  openShard({ shard, epoch }: ShardClaim): void {
+    if (this.#hasEnded) return;
+    this.#adopted.open(shard, epoch);
+    this.open.set(shard, epoch);
+    this.#warm();
+  }
+
+  decided({ shard, epoch }: ShardClaim): void {
+    this.#adopted.decide(shard, epoch);
+  }
+
+  async closeShard(shard: number): Promise<void> {
+    const { clock, log } = this.#ports;
+    this.open.delete(shard);
+    for (;;) {
+      for (const host of this.#hosts) this.#warmSome(host, shard, WARM_ACTORS);
+      const isBusy = this.#hosts.some((host) => host.busyIn(shard) > 0);
+      const isWaiting = this.#hosts.some(({ kind }) => this.#adopted.hasWaiting(shard, kind));
+      if (!isBusy && !isWaiting) break;
+      await sleep(clock, CLOSE_POLL_MS);
+      log.assertAlive();
+    }
+    await log.whenDurable(log.added);
+    for (;;) {
+      try {
+        for (const host of this.#hosts) await host.storeShard(shard);
+        break;
+      } catch {
+        log.assertAlive();
+        await sleep(clock, OWED_RETRY_MS);
+      }
+    }
+    for (const host of this.#hosts) host.dropShard(shard);
+  }
+
+  /** Closes everything at once and stores nothing: this incarnation has ended. */
+  end(): void {
+    this.#hasEnded = true;
+    this.open.clear();
+  }
+
+  /** Activates, little by little, what nobody calls: until then its records hold `low` back. */
+  #warm(): void {
+    if (this.#isWarming) return;
+    this.#isWarming = true;
+    const pass = (): void => {
+      let left = WARM_ACTORS;
+      for (const shard of this.open.keys()) {
+        for (const host of this.#hosts) left -= this.#warmSome(host, shard, left);
+        if (left <= 0) break;
+      }
+      this.#isWarming = left < WARM_ACTORS && !this.#hasEnded;
+      if (this.#isWarming) this.#ports.clock.after(WARM_PERIOD_MS, pass);
+    };
+    this.#ports.clock.after(0, pass);
+  }
+
+  #warmSome(host: ShardedHost, shard: number, count: number): number {
+    const waiting = this.#adopted.waiting(shard, host.kind, count);
+    for (const actorId of waiting) host.warm(actorId);
+    return waiting.length;
+  }
+}

@@ -1,0 +1,21 @@
+import type { AdoptedTail } from '#runtime/adopted-records';
+
+/** Which actors may be served here, and what they bring with them. */
+export interface ShardGate {
+  /** The shard of an actor. */
+  shardOf(actorId: string): number;
+  /** Throws `service_unavailable` with reason `not_owner` unless the shard is open here. */
+  assertOpen(shard: number): void;
+  /** Records of the actor that are durable and in no checkpoint, adopted from a dead node. */
+  tailOf(shard: number, actor: string, actorId: string): AdoptedTail | undefined;
+  /** The actor has taken them over. */
+  activated(shard: number, actor: string, actorId: string): void;
+}
+
+/** The gate of a process that shares its actors with nobody. */
+export const ONE_SHARD: ShardGate = {
+  shardOf: () => 0,
+  assertOpen: () => undefined,
+  tailOf: () => undefined,
+  activated: () => undefined,
+};

@@ -1,0 +1,176 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { glancesOfOwners, peekAnswer } from '#engine/peek';
+import { Fault } from '#fault/fault';
+import { createState, ENERGY_DEFAULT, OFFSET, type State } from '#identity/state';
+import { ManualClock } from '#test/support/manual-clock';
+import { refusalOf, turnOfEvents } from '#test/support/settled';
+import type { EngineAnswer, EngineCall } from '#wire/engine-messages';
+
+/** The model of an instance after so many cycles. */
+function modelAt(cycle: number, energy = ENERGY_DEFAULT): State {
+  const model = createState({ modeStrengths: Array<number>(7).fill(0.5), energyLevel: energy });
+  model[OFFSET.cycle] = cycle;
+  return model;
+}
+
+const MARKER: State = new Float64Array(0);
+
+type Engine = (call: EngineCall) => EngineAnswer | Promise<EngineAnswer>;
+
+/**
+ * Engines by address, instances by the address of their owner, and the store's models. Every model
+ * in the store is of cycle 1, so a test sees where an answer came from.
+ */
+function ownersUnderTest(engines: Record<string, Engine>, owned: Record<string, string>) {
+  const clock = new ManualClock();
+  const asked: { address: string; call: EngineCall }[] = [];
+  const stored: string[] = [];
+  const glancesOf = glancesOfOwners({
+    clock,
+    owners: {
+      addressOf: (id) => owned[id],
+      async askAt(address, call) {
+        asked.push({ address, call });
+        const engine = engines[address];
+        if (engine === undefined) throw new Fault('service_unavailable', 'not there');
+        return engine(call);
+      },
+    },
+    async storedModelOf(id) {
+      stored.push(id);
+      return id.startsWith('gone') ? undefined : modelAt(1);
+    },
+  });
+  const cyclesOf = async (...ids: string[]) => {
+    const glances = await glancesOf('acct_1', ids);
+    return Object.fromEntries([...glances].map(([id, { cycle }]) => [id, cycle]));
+  };
+  return { clock, asked, stored, glancesOf, cyclesOf };
+}
+
+/** An owner in whose memory every instance is at `cycle`, its answer as it comes off the wire. */
+function ownerAt(cycle: number): Engine {
+  return async ({ operation }) => {
+    const ids = operation.kind === 'peek' ? operation.instanceIds : [];
+    const answer = await peekAnswer(ids, async () => modelAt(cycle));
+    return { ...answer, body: Buffer.from(answer.body) };
+  };
+}
+
+const asking = suite('when a page needs what its instances are at');
+
+asking('every owner is asked once, for all of its own', async () => {
+  const owned = { i1: 'a', i2: 'b', i3: 'a' };
+  const { asked, stored, cyclesOf } = ownersUnderTest({ a: ownerAt(5), b: ownerAt(9) }, owned);
+  assert.equal(await cyclesOf('i1', 'i2', 'i3'), { i1: 5, i3: 5, i2: 9 });
+  assert.equal(stored, []);
+  assert.equal(
+    asked.map(({ address, call }) => [address, call.operation, call.accountId, call.callId]),
+    [
+      ['a', { kind: 'peek', instanceIds: ['i1', 'i3'] }, 'acct_1', 0],
+      ['b', { kind: 'peek', instanceIds: ['i2'] }, 'acct_1', 0],
+    ],
+  );
+});
+
+asking('the numbers arrive unrounded', async () => {
+  const energy = 0.1 + 0.2;
+  const engine = () => peekAnswer(['i1'], async () => modelAt(3, energy));
+  const { glancesOf } = ownersUnderTest({ a: engine }, { i1: 'a' });
+  const [glance] = (await glancesOf('acct_1', ['i1'])).values();
+  assert.equal(glance, { cycle: 3, energy });
+});
+
+asking('no call names more instances than an engine takes', async () => {
+  const ids = Array.from({ length: 250 }, (_, n) => `i${n}`);
+  const owned = Object.fromEntries(ids.map((id) => [id, 'a']));
+  const { asked, glancesOf } = ownersUnderTest({ a: ownerAt(2) }, owned);
+  assert.is((await glancesOf('acct_1', ids)).size, 250);
+  const counts = asked.map(({ call }) =>
+    call.operation.kind === 'peek' ? call.operation.instanceIds.length : 0,
+  );
+  assert.equal(counts, [100, 100, 50]);
+});
+
+asking('an account without instances asks nobody', async () => {
+  const { asked, glancesOf } = ownersUnderTest({}, {});
+  assert.is((await glancesOf('acct_1', [])).size, 0);
+  assert.equal(asked, []);
+});
+
+const silent = suite('when an owner gives no answer');
+
+silent('its instances are read from the store after 300 ms, those of others are not', async () => {
+  const never = () => new Promise<EngineAnswer>(() => undefined);
+  const owned = { i1: 'a', i2: 'b' };
+  const { clock, asked, stored, cyclesOf } = ownersUnderTest({ a: never, b: ownerAt(9) }, owned);
+  const page = cyclesOf('i1', 'i2');
+  await turnOfEvents();
+  assert.is(asked[0]?.call.deadlineAtMs, clock.wallMs() + 300);
+  clock.advance(299);
+  await turnOfEvents();
+  assert.equal(stored, []);
+  clock.advance(1);
+  assert.equal(await page, { i1: 1, i2: 9 });
+  assert.equal(stored, ['i1']);
+});
+
+silent(
+  'or is none, or cannot be reached, or is not an answer, the store is read at once',
+  async () => {
+    const answering = (body: string) => () =>
+      ({ body, etag: '', cycles: 0, throttledRetryAfterS: 0, isReplayed: false }) as const;
+    const engines = {
+      refusing: () => {
+        throw new Fault('service_unavailable', 'not mine', { reason: 'not_owner' });
+      },
+      garbled: answering('no json'),
+      other: answering('{"a":1}'),
+      wrong: answering('[["i5","4",1]]'),
+      hollow: answering('[null]'),
+    };
+    const owned = {
+      i1: 'nowhere',
+      i2: 'refusing',
+      i3: 'garbled',
+      i4: 'other',
+      i5: 'wrong',
+      i6: 'hollow',
+    };
+    const { cyclesOf } = ownersUnderTest(engines, owned);
+    const expected = { i0: 1, i1: 1, i2: 1, i3: 1, i4: 1, i5: 1, i6: 1 };
+    const ids = Object.keys(expected);
+    const found = await cyclesOf(...ids);
+    assert.equal(Object.entries(found).toSorted(), Object.entries(expected));
+  },
+);
+
+silent('nor does the store, the page is refused', async () => {
+  const refusal = new Fault('service_unavailable', 'the store is away');
+  const glancesOf = glancesOfOwners({
+    clock: new ManualClock(),
+    owners: { addressOf: () => undefined, askAt: () => Promise.reject(refusal) },
+    storedModelOf: () => Promise.reject(refusal),
+  });
+  assert.is(await refusalOf(() => glancesOf('acct_1', ['i1'])), refusal);
+});
+
+const owner = suite('when an owner is asked what its instances are at');
+
+owner('those that were deleted or never were are left out', async () => {
+  const models: Record<string, State | undefined> = { i1: modelAt(4), gone: MARKER };
+  const { body, etag, cycles } = await peekAnswer(
+    ['i1', 'gone', 'never'],
+    async (id) => models[id],
+  );
+  assert.equal(JSON.parse(String(body)), [['i1', 4, ENERGY_DEFAULT]]);
+  assert.equal([etag, cycles], ['', 0]);
+});
+
+owner('what its store refuses is refused, so that the asker may read for itself', async () => {
+  const refusal = new Fault('service_unavailable', 'the store is away');
+  assert.is(await refusalOf(() => peekAnswer(['i1'], () => Promise.reject(refusal))), refusal);
+});
+
+for (const group of [asking, silent, owner]) group.run();

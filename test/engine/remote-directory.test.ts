@@ -1,0 +1,92 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { AccountListing } from '#engine/account-listing';
+import { DirectoryKind } from '#engine/directory-kind';
+import { remoteDirectory, TOLD, toldCall } from '#engine/remote-directory';
+import { Fault } from '#fault/fault';
+import type { ListingRow, ListingStore } from '#storage/listing-store';
+import { memoryListingStore } from '#storage/memory/memory-listing-store';
+import { ManualClock } from '#test/support/manual-clock';
+import { refusalOf } from '#test/support/settled';
+import type { EngineCall } from '#wire/engine-messages';
+
+const ROW: ListingRow = {
+  instanceId: 'inst_1',
+  version: 3,
+  name: 'a',
+  description: 'b',
+  createdAtMs: 5,
+};
+
+/** A directory whose owner takes tells in as an engine would, and everything that happened. */
+function directoryUnderTest({ refusal }: { refusal?: Fault } = {}) {
+  const clock = new ManualClock();
+  const store = memoryListingStore();
+  const kind = new DirectoryKind(store);
+  const listing = new AccountListing([]);
+  const calls: EngineCall[] = [];
+  const storedWhenTold: number[] = [];
+  const engine = {
+    async ask(call: EngineCall) {
+      calls.push(call);
+      storedWhenTold.push((await store.load(call.accountId)).length);
+      if (refusal !== undefined) throw refusal;
+      const { operation } = call;
+      assert.ok(operation.kind === 'putListingRow' || operation.kind === 'removeListingRow');
+      kind.receive(listing, toldCall(call, operation));
+      return TOLD;
+    },
+  };
+  const directory = remoteDirectory(store, engine, clock);
+  return { clock, store, listing, calls, storedWhenTold, directory };
+}
+
+const telling = suite('when an instance tells its account’s directory');
+
+telling('the row is stored first, and then the owner has it', async () => {
+  const { clock, store, listing, calls, storedWhenTold, directory } = directoryUnderTest();
+  await directory.put('acct_1', ROW);
+  assert.equal(await store.load('acct_1'), [ROW]);
+  const page = { limit: 1, offset: 0, sort: 'name', order: 'asc' } as const;
+  assert.equal(listing.page(page), [ROW]);
+  assert.equal(storedWhenTold, [1]);
+  const [call] = calls;
+  assert.equal([call?.accountId, call?.instanceId, call?.callId], ['acct_1', 'inst_1', 0]);
+  assert.is(call?.deadlineAtMs, clock.wallMs() + 10_000);
+});
+
+telling('a removal is for good on both sides', async () => {
+  const { store, listing, storedWhenTold, directory } = directoryUnderTest();
+  await directory.put('acct_1', ROW);
+  await directory.remove('acct_1', 'inst_1', 4);
+  await directory.put('acct_1', ROW);
+  assert.equal(await store.load('acct_1'), []);
+  assert.is(listing.total, 0);
+  assert.equal(storedWhenTold, [1, 0, 0]);
+});
+
+telling('it has not been told when the owner does not confirm', async () => {
+  const refusal = new Fault('service_unavailable', 'no', { reason: 'engine_unavailable' });
+  const { directory } = directoryUnderTest({ refusal });
+  assert.is(await refusalOf(() => directory.put('acct_1', ROW)), refusal);
+  assert.is(await refusalOf(() => directory.remove('acct_1', 'inst_1', 4)), refusal);
+});
+
+telling('nobody is told of a row that could not be stored', async () => {
+  const refusal = new Fault('service_unavailable', 'the store is away');
+  const fail = () => Promise.reject(refusal);
+  const store: ListingStore = { put: fail, remove: fail, load: fail };
+  const calls: EngineCall[] = [];
+  const engine = {
+    ask(call: EngineCall) {
+      calls.push(call);
+      return TOLD;
+    },
+  };
+  const directory = remoteDirectory(store, engine, new ManualClock());
+  assert.is(await refusalOf(() => directory.put('acct_1', ROW)), refusal);
+  assert.is(await refusalOf(() => directory.remove('acct_1', 'inst_1', 4)), refusal);
+  assert.equal(calls, []);
+});
+
+telling.run();

@@ -1,0 +1,17 @@
+import { systemClock } from '#platform/clock';
+import { JournalWriter } from '#runtime/journal-writer';
+import { memoryJournalStore } from '#storage/memory/memory-journal-store';
+import { journalContract } from '#test/storage/journal-contract';
+
+const contract = journalContract('a journal writer', async () => {
+  const store = memoryJournalStore(systemClock);
+  await store.begin('a', '127.0.0.1:1');
+  return new JournalWriter('a', {
+    store,
+    clock: systemClock,
+    onAppended: () => undefined,
+    onFenced: () => undefined,
+  });
+});
+
+for (const suite of contract) suite.run();
