@@ -1,0 +1,67 @@
+import { pathToFileURL } from 'node:url';
+
+/** What the Java machine of a server is told. */
+export type JavaOptions = {
+  /** Settings, logging and state of the server, as files. */
+  readonly yaml: string;
+  readonly logback: string;
+  readonly state: string;
+  readonly heapMb: number;
+  /** Where `nodetool` may connect; without it nobody can. */
+  readonly jmxPort?: number;
+};
+
+/** What Cassandra opens of Java 17's own modules: the list of its `jvm17-server.options`. */
+const EXPORTED = [
+  'java.base/jdk.internal.misc',
+  'java.management.rmi/com.sun.jmx.remote.internal.rmi',
+  'java.rmi/sun.rmi.registry',
+  'java.rmi/sun.rmi.server',
+  'java.sql/java.sql',
+  'java.base/java.lang.ref',
+  'jdk.unsupported/sun.misc',
+];
+const OPENED = [
+  'java.base/java.lang.module',
+  'java.base/jdk.internal.loader',
+  'java.base/jdk.internal.ref',
+  'java.base/jdk.internal.reflect',
+  'java.base/jdk.internal.math',
+  'java.base/jdk.internal.module',
+  'java.base/jdk.internal.util.jar',
+  'jdk.management/com.sun.management.internal',
+  'java.base/sun.nio.ch',
+  'java.base/java.io',
+  'java.base/java.lang',
+  'java.base/java.lang.reflect',
+  'java.base/java.util',
+];
+
+/** Nobody else is there to hear from or to wait for: a single server need not let gossip settle. */
+const FAST_START = [
+  '-Dcassandra.skip_wait_for_gossip_to_settle=0',
+  '-Dcassandra.ring_delay_ms=100',
+  '-Dcassandra.load_ring_state=false',
+];
+
+/** The arguments of `java` before the class path. */
+export function javaOptions(options: JavaOptions): string[] {
+  const { yaml, logback, state, heapMb, jmxPort } = options;
+  return [
+    '-Xms256m',
+    `-Xmx${heapMb}m`,
+    '-XX:+UseG1GC',
+    '-XX:+ExitOnOutOfMemoryError',
+    '-Xlog:disable',
+    '-Djdk.attach.allowAttachSelf=true',
+    ...EXPORTED.map((name) => `--add-exports=${name}=ALL-UNNAMED`),
+    ...OPENED.map((name) => `--add-opens=${name}=ALL-UNNAMED`),
+    '-Dio.netty.tryReflectionSetAccessible=true',
+    `-Dcassandra.config=${pathToFileURL(yaml)}`,
+    `-Dlogback.configurationFile=${pathToFileURL(logback)}`,
+    `-Dcassandra.storagedir=${state}`,
+    '-Dcassandra-foreground=yes',
+    ...(jmxPort === undefined ? [] : [`-Dcassandra.jmx.local.port=${jmxPort}`]),
+    ...FAST_START,
+  ];
+}

@@ -1,0 +1,84 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { cassandraVersionAt } from '#deploy/local/cassandra-answer';
+import { installedCassandra } from '#deploy/local/cassandra-install';
+import { javaOptions } from '#deploy/local/cassandra-options';
+import {
+  type CassandraSettings,
+  cassandraYaml,
+  localCassandraSettings,
+} from '#deploy/local/cassandra-settings';
+import { assertPortFree, freePort } from '#deploy/local/free-port';
+import { type LocalServer, type ServerPlace, startServer } from '#deploy/local/local-server';
+import { type Tell, tellNobody, withProgress } from '#deploy/local/progress';
+
+/** A first start takes 10 s on a quiet machine with two cores. */
+const READY_MS_MAX = 180_000;
+
+/** Enough for the journal's load and for every test; in MiB. */
+const HEAP_MB = 1_024;
+
+const MAIN_CLASS = 'org.apache.cassandra.service.CassandraDaemon';
+
+/** Where a Cassandra runs, and what differs from the usual. */
+export type CassandraOptions = ServerPlace & {
+  /** Of CQL; a free one unless named. */
+  readonly port?: number;
+  /** Of `nodetool`; without it there is none. */
+  readonly jmxPort?: number;
+  readonly heapMb?: number;
+  /** Replaces settings by name: for a test that wants a server which is set up wrongly. */
+  readonly settings?: CassandraSettings;
+  readonly tell?: Tell;
+};
+
+/**
+ * Starts a Cassandra 5.0 on loopback, fetched first if need be; fulfils when it answers a query.
+ * Throws `MissingServer` when there is none to be had.
+ */
+export async function startCassandra(options: CassandraOptions): Promise<LocalServer> {
+  const { tell = tellNobody, heapMb = HEAP_MB, jmxPort, logFolder } = options;
+  const folder = resolve(options.folder);
+  if (options.port !== undefined) await assertPortFree(options.port, 'Cassandra');
+  if (jmxPort !== undefined) await assertPortFree(jmxPort, "Cassandra's nodetool");
+  const { java, version, libraries } = await installedCassandra(tell);
+  const ports = { cql: options.port ?? (await freePort()), storage: await freePort() };
+  const files = { yaml: join(folder, 'cassandra.yaml'), logback: join(folder, 'logback.xml') };
+  await mkdir(folder, { recursive: true });
+  await writeFile(
+    files.yaml,
+    cassandraYaml({ ...localCassandraSettings(ports), ...options.settings }),
+  );
+  await writeFile(files.logback, LOGBACK);
+  const jmx = jmxPort === undefined ? {} : { jmxPort };
+  const args = [
+    ...javaOptions({ ...files, state: join(folder, 'state'), heapMb, ...jmx }),
+    '-cp',
+    libraries.map((path) => join(path, '*')).join(':'),
+    MAIN_CLASS,
+  ];
+  const address = `127.0.0.1:${ports.cql}`;
+  const start = () =>
+    startServer(
+      { ...options, folder, logFolder },
+      {
+        name: 'cassandra',
+        program: java,
+        args,
+        address,
+        readyMsMax: READY_MS_MAX,
+        ask: () => cassandraVersionAt(address),
+      },
+    );
+  return withProgress(tell, `cassandra: starting ${version} (usually 10 to 20 s)`, start);
+}
+
+/** One line for what happened, to standard output, which is the log file. */
+const LOGBACK = `<configuration>
+  <appender name="OUT" class="ch.qos.logback.core.ConsoleAppender">
+    <encoder><pattern>%date{ISO8601} %-5level %logger{0} %msg%n</pattern></encoder>
+  </appender>
+  <logger name="org.apache.cassandra.io.sstable" level="WARN"/>
+  <root level="INFO"><appender-ref ref="OUT"/></root>
+</configuration>
+`;

@@ -1,0 +1,36 @@
+import { join } from 'node:path';
+import { installOnce } from '#deploy/local/install-once';
+import { MissingServer } from '#deploy/local/missing-server';
+import { programPath } from '#deploy/local/program-path';
+import { type Tell, withProgress } from '#deploy/local/progress';
+import { lastLine, runProgram } from '#deploy/local/run-program';
+
+/** A first build fetches and compiles everything the program imports. Milliseconds. */
+const BUILD_MS_MAX = 600_000;
+
+/** A Go program by its package, with the name of what it builds. */
+export type GoPackage = {
+  readonly name: string;
+  readonly path: string;
+  readonly version: string;
+  readonly binary: string;
+};
+
+/** Builds a Go program into the cache, once; answers its file. Throws `MissingServer`. */
+export async function goInstall(wanted: GoPackage, tell: Tell): Promise<string> {
+  const { name, path, version, binary } = wanted;
+  const folder = await installOnce(`${name}-${version}-go`, async (target) => {
+    const go = programPath('go');
+    if (go === undefined) throw new MissingServer(`${name} ${version} needs Go to build it`);
+    const build = () =>
+      runProgram({
+        program: go,
+        args: ['install', `${path}@${version}`],
+        env: { GOBIN: target },
+        msMax: BUILD_MS_MAX,
+      });
+    const { isOk, output } = await withProgress(tell, `${name}: building ${version}`, build);
+    if (!isOk) throw new MissingServer(`${name} could not be built: ${lastLine(output)}`);
+  });
+  return join(folder, binary);
+}

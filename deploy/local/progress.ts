@@ -1,0 +1,35 @@
+/** Takes a line for the person who waits. */
+export type Tell = (line: string) => void;
+
+/** Tells nothing: for callers that nobody watches. */
+export const tellNobody: Tell = () => {};
+
+/** What takes longer than this is announced, in milliseconds. */
+const QUIET_MS_MAX = 2_000;
+
+/** How often a long wait says that it goes on, in milliseconds. */
+const REPEAT_MS = 5_000;
+
+/**
+ * Runs `work` and, while it takes long, tells what it is and how far: first after 2 s, then every 5 s.
+ * `howFar` is asked for each line and may answer nothing.
+ */
+export async function withProgress<Result>(
+  tell: Tell,
+  what: string,
+  work: () => Promise<Result>,
+  howFar: () => string = () => '',
+): Promise<Result> {
+  const startedMs = performance.now();
+  let timer = setTimeout(line, QUIET_MS_MAX);
+  function line(): void {
+    const seconds = Math.round((performance.now() - startedMs) / 1_000);
+    tell([`${what} ... ${seconds} s`, howFar()].filter((part) => part !== '').join(', '));
+    timer = setTimeout(line, REPEAT_MS);
+  }
+  try {
+    return await work();
+  } finally {
+    clearTimeout(timer);
+  }
+}

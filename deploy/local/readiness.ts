@@ -1,0 +1,43 @@
+import { cassandraVersionAt } from '#deploy/local/cassandra-answer';
+import type { ClusterPlan, PlannedProcess } from '#deploy/local/cluster-plan';
+import { natsVersionAt } from '#deploy/local/nats-answer';
+
+/** How long a process on this machine may take to say that it is ready, in milliseconds. */
+const ANSWER_MS_MAX = 1_000;
+
+/** Where clients reach a process, as they write it. */
+export function addressOf({ kind, port }: PlannedProcess): string {
+  const address = `127.0.0.1:${port}`;
+  if (kind === 'nats') return `nats://${address}`;
+  return kind === 'edge' || kind === 'balancer' ? `http://${address}` : address;
+}
+
+/** Fulfils when a process says now that it can serve; rejects within a second or so if it does not. */
+export async function askReady(planned: PlannedProcess): Promise<void> {
+  const address = addressOf(planned);
+  const { kind, operatorsPort } = planned;
+  if (kind === 'nats') await natsVersionAt(address);
+  else if (kind === 'cassandra') await cassandraVersionAt(address);
+  // Behind the balancer an edge answers: without a key it refuses, and that is an answer too.
+  else if (operatorsPort === undefined) await answerOf(`${address}/v1/personas`);
+  else {
+    const { ok } = await answerOf(`http://127.0.0.1:${operatorsPort}/health/ready`);
+    if (!ok) throw new Error(`${planned.name} is not ready`);
+  }
+}
+
+/** How many shards of the plan the engines serve now, by their own count. */
+export async function shardsServed({ processes }: Pick<ClusterPlan, 'processes'>): Promise<number> {
+  const engines = processes.filter(({ kind }) => kind === 'engine');
+  const counts = engines.map(async ({ operatorsPort }) => {
+    const { text } = await answerOf(`http://127.0.0.1:${operatorsPort}/metrics`);
+    return Number(/^shards_owned\{[^}]*\} (\d+)$/m.exec(text)?.[1] ?? 0);
+  });
+  const settled = await Promise.allSettled(counts);
+  return settled.reduce((sum, count) => sum + (count.status === 'fulfilled' ? count.value : 0), 0);
+}
+
+async function answerOf(url: string): Promise<{ readonly ok: boolean; readonly text: string }> {
+  const response = await fetch(url, { signal: AbortSignal.timeout(ANSWER_MS_MAX) });
+  return { ok: response.ok, text: await response.text() };
+}

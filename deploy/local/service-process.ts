@@ -1,0 +1,75 @@
+import { fileURLToPath } from 'node:url';
+import type { ClusterPlan, PlannedProcess } from '#deploy/local/cluster-plan';
+import { type LocalServer, type ServerPlace, startServer } from '#deploy/local/local-server';
+import { addressOf, askReady } from '#deploy/local/readiness';
+import { type ProgramRun, runProgram } from '#deploy/local/run-program';
+
+/** A start waits for whatever it needs; one that takes longer is broken. Milliseconds. */
+const READY_MS_MAX = 180_000;
+
+/** Making the tables on a server that has just started, in milliseconds. */
+const MIGRATE_MS_MAX = 120_000;
+
+/** The service's one executable, and the balancer's. */
+export const MAIN = fileURLToPath(import.meta.resolve('#main'));
+const BALANCER = fileURLToPath(import.meta.resolve('#deploy/local/balancer'));
+
+/** What processes are told beside their own variables. */
+export type Variables = Readonly<Record<string, string>>;
+
+/** Starts a limiter, engine or edge, or the balancer in front of them; fulfils when it is ready. */
+export function startServiceProcess(
+  place: ServerPlace,
+  planned: PlannedProcess,
+  variables: Variables,
+): Promise<LocalServer> {
+  return startServer(place, {
+    name: planned.name,
+    program: process.execPath,
+    args: [MAIN, planned.kind],
+    env: environmentOf({ ...variables, ...planned.variables }),
+    address: addressOf(planned),
+    readyMsMax: READY_MS_MAX,
+    ask: () => askReady(planned),
+  });
+}
+
+/** Starts the balancer in front of the edges of the plan; fulfils when it answers. */
+export function startBalancer(
+  place: ServerPlace,
+  planned: PlannedProcess,
+  { processes }: ClusterPlan,
+): Promise<LocalServer> {
+  const edges = processes.filter(({ kind }) => kind === 'edge');
+  return startServer(place, {
+    name: planned.name,
+    program: process.execPath,
+    args: [
+      BALANCER,
+      `${planned.port}`,
+      ...edges.map(({ port, operatorsPort }) => `${port}/${operatorsPort}`),
+    ],
+    address: addressOf(planned),
+    readyMsMax: READY_MS_MAX,
+    ask: () => askReady(planned),
+  });
+}
+
+/** Makes the tables that the processes need, or brings them up to date. */
+export function runMigrate(variables: Variables): Promise<ProgramRun> {
+  return runProgram({
+    program: process.execPath,
+    args: [MAIN, 'migrate'],
+    env: variables,
+    msMax: MIGRATE_MS_MAX,
+  });
+}
+
+/** This process's environment with these variables of the service and no others. */
+export function environmentOf(variables: Variables): Record<string, string> {
+  const kept: Record<string, string> = {};
+  for (const [name, value] of Object.entries(process.env)) {
+    if (value !== undefined && !name.startsWith('SERVICE_')) kept[name] = value;
+  }
+  return { ...kept, ...variables };
+}

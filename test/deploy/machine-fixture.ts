@@ -1,0 +1,36 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+/** A machine on which only what a test puts there can be found: its own PATH, cache and Java home. */
+export type Machine = Disposable & {
+  readonly folder: string;
+  /** Puts a program on `PATH` that runs this shell text. */
+  place(program: string, script: string): string;
+};
+
+const VARIABLES = ['PATH', 'XDG_CACHE_HOME', 'JAVA_HOME'] as const;
+
+/** Pretends to be a bare machine until disposed. The environment is this process's own. */
+export function bareMachine(): Machine {
+  const before = VARIABLES.map((name) => [name, process.env[name]] as const);
+  const folder = mkdtempSync(join(tmpdir(), 'identity-engine-machine-'));
+  process.env['PATH'] = folder;
+  process.env['XDG_CACHE_HOME'] = join(folder, 'cache');
+  delete process.env['JAVA_HOME'];
+  return {
+    folder,
+    place(program, script) {
+      const file = join(folder, program);
+      writeFileSync(file, `#!/bin/sh\n${script}\n`, { mode: 0o755 });
+      return file;
+    },
+    [Symbol.dispose]: () => {
+      for (const [name, value] of before) {
+        if (value === undefined) delete process.env[name];
+        else process.env[name] = value;
+      }
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}

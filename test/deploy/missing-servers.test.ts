@@ -1,0 +1,111 @@
+import { existsSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { installedCassandra } from '#deploy/local/cassandra-install';
+import { findJava } from '#deploy/local/java';
+import { MissingServer } from '#deploy/local/missing-server';
+import { installedNats } from '#deploy/local/nats-install';
+import { tellNobody } from '#deploy/local/progress';
+import { installedToxiproxy } from '#deploy/local/toxiproxy-install';
+import { bareMachine } from '#test/deploy/machine-fixture';
+import { refusalOf } from '#test/support/settled';
+
+/** The one line that says what is missing. */
+async function complaintOf(work: Promise<unknown>): Promise<string> {
+  const error = await refusalOf(() => work);
+  assert.instance(error, MissingServer);
+  assert.not.match(error.message, /\n/);
+  return error.message;
+}
+
+const java17 = `echo 'openjdk version "17.0.15" 2025-04-15' >&2`;
+
+const java = suite('when Java is looked for');
+
+java('JAVA_HOME comes before PATH', async () => {
+  using machine = bareMachine();
+  machine.place('java', java17);
+  process.env['JAVA_HOME'] = join(machine.folder, 'nowhere');
+  assert.is(await findJava(), join(machine.folder, 'java'), 'an unusable one is passed over');
+});
+
+for (const [what, script] of [
+  ['of another version', `echo 'openjdk version "21.0.1"' >&2`],
+  ['from before versions had one number', `echo 'java version "1.8.0_392"' >&2`],
+  ['that does not run', 'exit 1'],
+] as const) {
+  java(`one ${what} is never used`, async () => {
+    using machine = bareMachine();
+    const file = machine.place('java', script);
+    const found = await findJava().catch((error: Error) => error.message);
+    assert.is.not(found, file);
+    // Where the system keeps a right one, that one is used; else the line names what was found.
+    if (!found.startsWith('/usr/lib/jvm/')) assert.match(found, file);
+  });
+}
+
+java.run();
+
+const cassandra = suite('when Cassandra is not on the machine');
+
+cassandra('and Maven is not either, one line says how to get it', async () => {
+  using machine = bareMachine();
+  machine.place('java', java17);
+  assert.match(await complaintOf(installedCassandra(tellNobody)), /install Maven/);
+});
+
+cassandra('and Maven fails, its first error is the reason and nothing is kept', async () => {
+  using machine = bareMachine();
+  machine.place('java', java17);
+  machine.place('mvn', `echo '[INFO] x'; echo '[ERROR] no route'; echo '[ERROR] advice'; exit 1`);
+  assert.match(await complaintOf(installedCassandra(tellNobody)), /fetched: no route$/);
+  assert.equal(readdirSync(join(machine.folder, 'cache/identity-engine')), []);
+});
+
+cassandra('and Maven brings something else, that is not used', async () => {
+  using machine = bareMachine();
+  machine.place('java', java17);
+  machine.place('mvn', 'exit 0');
+  assert.match(await complaintOf(installedCassandra(tellNobody)), /no Cassandra 5\.0/);
+  assert.equal(readdirSync(join(machine.folder, 'cache/identity-engine')), []);
+});
+
+cassandra.run();
+
+const nats = suite('when NATS is looked for');
+
+nats('one on PATH that is new enough is used', async () => {
+  using machine = bareMachine();
+  const file = machine.place('nats-server', 'echo nats-server: v2.10.0');
+  assert.is(await installedNats(tellNobody), file);
+  assert.not.ok(existsSync(join(machine.folder, 'cache')));
+});
+
+nats('one on PATH that is too old is told, and not used', async () => {
+  using machine = bareMachine();
+  machine.place('nats-server', 'echo nats-server: v2.9.10');
+  const told: string[] = [];
+  const line = await complaintOf(installedNats((text) => told.push(text)));
+  assert.match(told.join('\n'), /is 2\.9, and 2\.10 or newer is needed/);
+  assert.match(line, /no pip; .*needs Go.*python3-pip or Go/);
+});
+
+nats('and pip fails, its reason is told beside that of Go', async () => {
+  using machine = bareMachine();
+  machine.place('pip3', 'echo collecting; echo ERROR: no route >&2; exit 1');
+  machine.place('go', 'echo no such module >&2; exit 1');
+  const line = await complaintOf(installedNats(tellNobody));
+  assert.match(line, /pip: ERROR: no route; nats could not be built: no such module/);
+});
+
+nats.run();
+
+const toxiproxy = suite('when toxiproxy is looked for');
+
+toxiproxy('and there is neither it nor Go, one line says so', async () => {
+  using _machine = bareMachine();
+  assert.match(await complaintOf(installedToxiproxy(tellNobody)), /toxiproxy v2\.5\.0 needs Go/);
+});
+
+toxiproxy.run();
