@@ -5,9 +5,10 @@
 import type { Bus } from '#bus/bus';
 import { type Config, ConfigError } from '#config';
 import { Fault } from '#fault/fault';
+import type { Metrics } from '#platform/metrics';
 import type { Foundation } from '#process/foundation';
 import type { AccountStore } from '#storage/account-store';
-import type { CassandraSession } from '#storage/cassandra/session';
+import type { CassandraSession, ObserveStatement } from '#storage/cassandra/session';
 import type { InstanceStore } from '#storage/instance-store';
 import type { Journal } from '#storage/journal';
 import type { JournalStore } from '#storage/journal-store';
@@ -118,7 +119,7 @@ async function cassandraStores(config: Config, foundation: Foundation): Promise<
 
 async function sessionOf(
   config: Config,
-  { clock }: Foundation,
+  { clock, metrics }: Foundation,
   keyspace: string | undefined,
 ): Promise<CassandraSession> {
   const { openSession } = await import('#storage/cassandra/session');
@@ -131,7 +132,26 @@ async function sessionOf(
     username === undefined || password === undefined ? {} : { credentials: { username, password } };
   const contactPoints = config.SERVICE_CASSANDRA_CONTACT_POINTS;
   const localDataCenter = config.SERVICE_CASSANDRA_DATACENTER;
-  return await openSession({ contactPoints, localDataCenter, keyspace, clock, ...credentials });
+  const observe = statementObserver(metrics);
+  const place = { contactPoints, localDataCenter, keyspace };
+  return await openSession({ ...place, clock, observe, ...credentials });
+}
+
+/** Times every statement; labels are bound once each, because that costs more than the rest. */
+function statementObserver(metrics: Metrics): ObserveStatement {
+  const durations = metrics.histogram('db_client_operation_duration_seconds');
+  const bound = new Map<string, { observe(seconds: number): void }>();
+  return (operation, seconds, errorType) => {
+    const key = `${operation} ${errorType}`;
+    const labels = {
+      db_system_name: 'cassandra',
+      db_operation_name: operation,
+      error_type: errorType ?? '',
+    };
+    const child = bound.get(key) ?? durations.labels(labels);
+    bound.set(key, child);
+    child.observe(seconds);
+  };
 }
 
 /** The tables are there, and the servers lose nothing: refused in production, else a warning. */

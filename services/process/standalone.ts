@@ -39,6 +39,7 @@ export async function openStandalone(config: Config): Promise<Opened> {
       metrics: operators.address,
       admin: admin.address,
       isDocumented: config.SERVICE_DOCS_ENABLED,
+      isLasting: stores.kind === 'shared',
     }),
   );
   return opening.move();

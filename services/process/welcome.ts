@@ -5,12 +5,16 @@ export type Addresses = {
   readonly metrics: string;
   readonly admin: string;
   readonly isDocumented: boolean;
+  /** Whether data outlives the process. */
+  readonly isLasting: boolean;
 };
 
 /** What a person sees when the service is up: where it is and what to type next. */
-export function welcome({ api, key, metrics, admin, isDocumented }: Addresses): string {
+export function welcome(addresses: Addresses): string {
+  const { api, key, metrics, admin, isDocumented, isLasting } = addresses;
+  const place = isLasting ? 'Cassandra' : 'memory: it is gone when this stops';
   const lines = [
-    'Identity Engine Service is ready. Data is kept in memory: it is gone when this stops.',
+    `Identity Engine Service is ready. Data is kept in ${place}.`,
     '',
     `  API      ${api}/v1`,
     ...(isDocumented ? [`  Docs     ${api}/docs   ${api}/redoc   ${api}/openapi.json`] : []),

@@ -23,6 +23,16 @@ const RARE: readonly MetricName[] = [
   'edge_unsettled_total', // likewise
   'limiter_reservations_expired_total', // after 60 s: test/limiter
   'identity_mailbox_wait_seconds', // calls that meet: below
+  // Only engines of a cluster have these: test/process/cluster.test.ts, test/runtime, test/cluster.
+  'journal_append_seconds',
+  'journal_group_records',
+  'journal_fenced_total',
+  'shards_owned',
+  'shard_moves_total',
+  'shard_seals_total',
+  'adopted_records_total',
+  'db_client_operation_duration_seconds',
+  'edge_retries_total',
 ];
 
 /** Scrapes until one shows what takes a second: each takes a few milliseconds. */

@@ -220,11 +220,17 @@ export async function openSession(options: SessionOptions): Promise<CassandraSes
   } catch (error) {
     await client.shutdown();
     const where = options.contactPoints.join(', ');
-    throw new Fault('service_unavailable', `no Cassandra can be used at ${where}`, {
-      cause: error,
-    });
+    const text = `no Cassandra can be used at ${where}: ${refusalText(error)}`;
+    throw new Fault('service_unavailable', text, { cause: error });
   }
   return new CassandraSession(client, options);
+}
+
+/** What the driver met, in one line: of several servers what the first said. */
+function refusalText(error: unknown): string {
+  const { message, innerErrors } = error as Error & { innerErrors?: Record<string, Error> };
+  const [inner] = Object.values(innerErrors ?? {});
+  return (inner?.message ?? message).split('\n')[0] ?? '';
 }
 
 /**

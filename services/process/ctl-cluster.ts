@@ -1,0 +1,35 @@
+import { type Config, ConfigError } from '#config';
+import type { ClusterPorts } from '#ctl/cluster-ports';
+import { foundationOf } from '#process/foundation';
+import { openBus, openStores } from '#process/ports';
+import { connectEngineTools } from '#wire/engine-tool-client';
+
+/** How long an engine may take to answer an operator, in milliseconds. A live one takes a few. */
+const TOOL_MS_MAX = 3_000;
+
+/**
+ * The cluster of the configuration, for `ctl`. Rejects with a `ConfigError` when its stores are in
+ * the memory of another process, and as they do when they cannot be used.
+ */
+export async function openCtlCluster(config: Config): Promise<ClusterPorts & AsyncDisposable> {
+  // Whoever repairs a cluster must be let in also when its servers are not as they should be.
+  const lenient = {
+    ...config,
+    SERVICE_ENVIRONMENT: 'development',
+    SERVICE_LOG_LEVEL: 'silent',
+  } as const;
+  const foundation = foundationOf(lenient, 'ctl');
+  const stores = await openStores(lenient, foundation);
+  if (stores.kind === 'local') {
+    throw new ConfigError('SERVICE_STORAGE: of a cluster in memory nobody else can see anything');
+  }
+  const { clock } = foundation;
+  return {
+    ...stores,
+    clock,
+    prefix: config.SERVICE_NATS_PREFIX,
+    openBus: () => openBus(lenient, foundation),
+    toolsAt: (address) => connectEngineTools(address, { timeoutMs: TOOL_MS_MAX, clock }),
+    [Symbol.asyncDispose]: () => stores[Symbol.asyncDispose](),
+  };
+}

@@ -1,0 +1,141 @@
+import { suite as plainSuite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { openNatsBus } from '#bus/nats-bus';
+import { encodeHeartbeat, type Heartbeat, heartbeatSubject } from '#cluster/heartbeat';
+import { systemClock } from '#platform/clock';
+import { openEmptyKeyspace, openMigratedKeyspace } from '#test/storage/migrated-keyspace';
+import { runMain } from '#test/support/process-run';
+import { cassandraOrSkip, natsOrSkip } from '#test/support/real-servers';
+
+const cassandra = cassandraOrSkip();
+const nats = natsOrSkip();
+
+/** A port that nobody listens on. */
+const NOBODY = '127.0.0.1:9';
+
+/** What points a process at a keyspace on the real server. */
+function on(keyspace: string, more: Record<string, string> = {}): Record<string, string> {
+  return {
+    SERVICE_STORAGE: 'cassandra',
+    SERVICE_CASSANDRA_CONTACT_POINTS: cassandra.address,
+    SERVICE_CASSANDRA_KEYSPACE: keyspace,
+    SERVICE_SHARDS: '8',
+    SERVICE_LOG_LEVEL: 'error',
+    ...more,
+  };
+}
+
+/** Asserts that a start ends with exit code 1 and one line, and answers the line. */
+async function complaintOf(argv: string[], variables: Record<string, string>): Promise<string> {
+  const run = runMain(argv, variables);
+  assert.is(await run.ended, 1, run.stdout() + run.stderr());
+  const lines = run.stderr().trimEnd().split('\n');
+  assert.is(lines.length, 1, run.stderr());
+  return lines[0] ?? '';
+}
+
+const unreachable = plainSuite('when a server cannot be reached at start');
+
+unreachable('Cassandra is named with its address and the reason', async () => {
+  const place = { SERVICE_CASSANDRA_CONTACT_POINTS: NOBODY };
+  for (const argv of [['standalone'], ['limiter'], ['migrate']]) {
+    const line = await complaintOf(argv, { ...on('nowhere'), ...place });
+    assert.match(line, /^no Cassandra can be used at 127\.0\.0\.1:9: .*ECONNREFUSED/);
+  }
+});
+
+const half = cassandra.suite('when Cassandra is only half set up');
+
+half('a keyspace that does not exist is named', async () => {
+  const line = await complaintOf(['standalone'], on('no_such_keyspace'));
+  assert.match(line, /no_such_keyspace/);
+});
+
+half('tables that do not exist are asked for with the command that makes them', async () => {
+  await using keyspace = await openEmptyKeyspace(cassandra.address);
+  const line = await complaintOf(['standalone'], on(keyspace.name));
+  assert.match(line, /^configuration: there are no tables yet.*main\.ts migrate$/);
+});
+
+half('a data center of another name is refused with its name', async () => {
+  await using keyspace = await openMigratedKeyspace(cassandra.address);
+  const place = on(keyspace.name, { SERVICE_CASSANDRA_DATACENTER: 'elsewhere' });
+  assert.match(await complaintOf(['standalone'], place), /elsewhere/);
+});
+
+const wrong = cassandra.suite('when a process does not fit its cluster');
+
+wrong('another number of shards is refused: it stands for good', async () => {
+  await using keyspace = await openMigratedKeyspace(cassandra.address);
+  const run = runMain(['standalone'], on(keyspace.name));
+  await run.says(/Ctrl-C/);
+  run.child.kill('SIGTERM');
+  assert.is(await run.ended, 0, run.stderr());
+  const line = await complaintOf(['standalone'], on(keyspace.name, { SERVICE_SHARDS: '16' }));
+  assert.match(line, /^configuration: SERVICE_SHARDS: .* 8 shards, not 16$/);
+});
+
+wrong('tables of a newer program are refused', async () => {
+  await using keyspace = await openMigratedKeyspace(cassandra.address);
+  const future = `INSERT INTO schema_versions (component, version) VALUES ('storage', 999)`;
+  const options = { kind: 'conditional', operation: 'test' } as const;
+  await keyspace.session.execute(`${future} IF NOT EXISTS`, [], options);
+  for (const argv of [['standalone'], ['migrate']]) {
+    assert.match(await complaintOf(argv, on(keyspace.name)), /version 999.*newer/);
+  }
+});
+
+wrong('in production one copy of everything is refused, in development warned of', async () => {
+  await using keyspace = await openMigratedKeyspace(cassandra.address);
+  const production = on(keyspace.name, { SERVICE_ENVIRONMENT: 'production' });
+  const line = await complaintOf(['standalone'], production);
+  assert.match(line, /^configuration: keyspace .* keeps 1 copies .*, not 3/);
+  const run = runMain(['standalone'], on(keyspace.name, { SERVICE_LOG_LEVEL: 'warn' }));
+  await run.says(/Ctrl-C/);
+  assert.match(run.stderr(), /keeps 1 copies/);
+  run.child.kill('SIGTERM');
+  assert.is(await run.ended, 0);
+});
+
+wrong('an engine on Cassandra without NATS is refused', async () => {
+  await using keyspace = await openMigratedKeyspace(cassandra.address);
+  const line = await complaintOf(['engine'], on(keyspace.name));
+  assert.match(line, /^configuration: SERVICE_NATS_URL: /);
+});
+
+wrong('NATS is named when it cannot be reached', async () => {
+  await using keyspace = await openMigratedKeyspace(cassandra.address);
+  const line = await complaintOf(
+    ['engine'],
+    on(keyspace.name, { SERVICE_NATS_URL: `nats://${NOBODY}` }),
+  );
+  assert.match(line, /nats:\/\/127\.0\.0\.1:9/);
+});
+
+const strangers = nats.suite('when another cluster speaks under the same subjects');
+
+strangers('it is ignored, and the log says what to do', async () => {
+  if (cassandra.address === '') return;
+  await using keyspace = await openMigratedKeyspace(cassandra.address);
+  const prefix = keyspace.name;
+  const bus = await openNatsBus({
+    servers: [nats.address],
+    name: 'stranger',
+    clock: systemClock,
+    onBug: (error) => assert.unreachable(String(error)),
+  });
+  await using _ = bus;
+  const place = { SERVICE_NATS_URL: nats.address, SERVICE_NATS_PREFIX: prefix };
+  const run = runMain(['engine'], on(keyspace.name, { ...place, SERVICE_LOG_LEVEL: 'warn' }));
+  await run.says(/engine is ready/);
+  const stranger: Heartbeat = {
+    ...{ cluster: 'other', service: 'engine', node: 'x', incarnation: 'x1', address: NOBODY },
+    ...{ startedAtMs: 1, isLeaving: false, viewHash: '', shards: [], shardCount: 8 },
+  };
+  bus.publish(heartbeatSubject(prefix, 'engine'), encodeHeartbeat(stranger));
+  await run.says(/another cluster \(other\) speaks under our subjects/);
+  run.child.kill('SIGTERM');
+  assert.is(await run.ended, 0, run.stderr());
+});
+
+for (const group of [unreachable, half, wrong, strangers]) group.run();
