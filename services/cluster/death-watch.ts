@@ -5,6 +5,7 @@ import {
   REFUSAL_GAP_MS,
   STILL_SEAL_REST_MS,
   SUSPECT_MS,
+  SUSPECTED_MS,
   WATCH_PERIOD_MS,
   WATCHERS,
 } from '#cluster/keeper-bounds';
@@ -49,7 +50,8 @@ export type DeathWatchConfig = {
 type Watched = {
   readonly sinceMs: number;
   isBusy: boolean;
-  isSuspected: boolean;
+  /** When somebody said last that it is dead or sealed (monotonic). */
+  suspectedMs: number;
   /** Whether the last probe found nobody to connect to. */
   isUnreachable: boolean;
 };
@@ -91,8 +93,8 @@ export class DeathWatch implements Disposable {
     const sinceMs = this.#ports.clock.monotonicMs();
     for (const owner of owners) {
       if (owner === incarnation || this.#watched.has(owner)) continue;
-      const blank = { isBusy: false, isSuspected: false, isUnreachable: false };
-      this.#watched.set(owner, { sinceMs, ...blank });
+      const suspectedMs = Number.NEGATIVE_INFINITY;
+      this.#watched.set(owner, { sinceMs, isBusy: false, suspectedMs, isUnreachable: false });
     }
   }
 
@@ -152,16 +154,18 @@ export class DeathWatch implements Disposable {
   #suspect(incarnation: string): void {
     const watched = this.#watched.get(incarnation);
     if (watched === undefined) return;
-    watched.isSuspected = true;
+    watched.suspectedMs = this.#ports.clock.monotonicMs();
     this.#look();
   }
 
   #look(): void {
     this.#progress.look();
+    const nowMs = this.#ports.clock.monotonicMs();
     for (const [owner, watched] of this.#watched) {
-      if (watched.isBusy || this.openableMs(owner) < this.#ports.clock.monotonicMs()) continue;
+      if (watched.isBusy || this.openableMs(owner) < nowMs) continue;
       const isMine = this.#isWatcherOf(owner);
-      if (!isMine && !watched.isSuspected && this.#silentMs(owner) < SUSPECT_MS) continue;
+      const isSuspected = nowMs - watched.suspectedMs < SUSPECTED_MS;
+      if (!isMine && !isSuspected && this.#silentMs(owner) < SUSPECT_MS) continue;
       watched.isBusy = true;
       this.#examine(owner, watched, isMine)
         .catch((error: unknown) => this.#ports.onBug(error))
@@ -239,10 +243,9 @@ export class DeathWatch implements Disposable {
     const openableMs = isProvenDead ? nowMs : nowMs + OPEN_AFTER_SEAL_MS;
     if (before <= openableMs) return;
     this.#sealed.set(owner, openableMs);
-    if (isProvenDead) {
-      members.forget(owner);
-      bus.publish(this.#subject, Buffer.from(owner));
-    }
+    // However loudly it still speaks: it can own nothing any more, so the ring goes on without it.
+    members.forget(owner);
+    bus.publish(this.#subject, Buffer.from(owner));
     for (const listener of this.#listeners) listener();
   }
 }

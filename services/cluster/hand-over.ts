@@ -1,5 +1,6 @@
 import { HAND_OVER_RETRY_MS } from '#cluster/keeper-bounds';
 import type { Member, Members } from '#cluster/members';
+import type { ShardHost } from '#cluster/shard-host';
 import { type Clock, sleep } from '#platform/clock';
 import type { JournalStore } from '#storage/journal-store';
 import type { ShardedService, ShardRow, ShardStore } from '#storage/shard-store';
@@ -10,6 +11,7 @@ export type HandOverPorts = {
   readonly shards: ShardStore;
   readonly journals: JournalStore;
   readonly members: Members;
+  readonly host: Pick<ShardHost, 'leaving'>;
   readonly hasEnded: () => boolean;
 };
 
@@ -44,6 +46,7 @@ export class HandOver {
    */
   async give(from: ShardRow, to: Member | undefined): Promise<ShardRow> {
     let receiver = to;
+    this.#ports.host.leaving(from.shard);
     // After the end of this incarnation whoever seals it moves the epoch.
     while (!this.#ports.hasEnded()) {
       const row = await this.#change(from, receiver?.incarnation ?? this.#incarnation);

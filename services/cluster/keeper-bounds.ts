@@ -30,6 +30,9 @@ export const REFUSAL_GAP_MS = 50;
 /** Silence on the bus after which anybody who wants a node's shards probes it. Ours. */
 export const SUSPECT_MS = 1_500;
 
+/** How long a word of somebody's end makes others look: two reads of its journal (architecture 3.3). */
+export const SUSPECTED_MS = 3_000;
+
 /** A journal whose `next` stands still for so long may be sealed (architecture 3.3). */
 export const STILL_MS = 5_000;
 

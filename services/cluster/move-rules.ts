@@ -23,13 +23,14 @@ export class MoveRules {
   look(): void {
     const { viewHash } = this.#members;
     const nowMs = this.#clock.monotonicMs();
-    const present = this.#members.present();
-    for (const member of present) {
-      const known = this.#agreedMs.get(member.node);
-      if (member.viewHash !== viewHash) this.#agreedMs.delete(member.node);
-      else if (known?.viewHash !== viewHash) {
-        this.#agreedMs.set(member.node, { viewHash, sinceMs: nowMs });
-      }
+    const before = new Map(this.#agreedMs);
+    // Whoever is away or sees something else begins anew.
+    this.#agreedMs.clear();
+    for (const member of this.#members.present()) {
+      if (member.viewHash !== viewHash) continue;
+      const known = before.get(member.node);
+      const isSame = known?.viewHash === viewHash;
+      this.#agreedMs.set(member.node, isSame ? known : { viewHash, sinceMs: nowMs });
     }
   }
 

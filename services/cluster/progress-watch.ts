@@ -56,6 +56,7 @@ export class ProgressWatch {
       head = await journals.readHead(incarnation, 'quorum');
     } catch {
       this.#progress.delete(incarnation);
+      this.#startAgain();
       return 'unknown';
     }
     if (head === undefined) return 'missing';

@@ -1,10 +1,11 @@
 import type { DeathWatch } from '#cluster/death-watch';
 import { HandOver } from '#cluster/hand-over';
-import { CLAIMS_IN_FLIGHT_MAX, LOOK_PERIOD_MS } from '#cluster/keeper-bounds';
+import { CLAIMS_IN_FLIGHT_MAX, LOOK_PERIOD_MS, REFUSAL_GAP_MS } from '#cluster/keeper-bounds';
 import type { Members } from '#cluster/members';
 import { MoveRules } from '#cluster/move-rules';
 import { assignShards } from '#cluster/ring';
 import type { ShardClaim, ShardHost } from '#cluster/shard-host';
+import { toFault } from '#fault/fault';
 import { type Clock, every, sleep } from '#platform/clock';
 import type { JournalStore } from '#storage/journal-store';
 import type { ShardedService, ShardRow, ShardStore } from '#storage/shard-store';
@@ -76,7 +77,7 @@ export class ShardKeeper implements Disposable {
   /** Looks at the table soon, whoever asks. */
   wake(): void {
     this.#isWanted = true;
-    if (this.#isLooking) return;
+    if (this.#isLooking || this.#stack.disposed) return;
     this.#isLooking = true;
     this.#ports.clock.after(0, () => {
       this.#isWanted = false;
@@ -109,7 +110,7 @@ export class ShardKeeper implements Disposable {
     const { service, shardCount } = this.#config;
     // A store that gives no answer changes nothing: the next look asks again.
     const rows = await this.#ports.shards.load(service, shardCount).catch(() => undefined);
-    if (rows === undefined) return;
+    if (rows === undefined || this.#stack.disposed) return;
     this.#note(rows);
     this.#rules.look();
     const ring = this.#ring();
@@ -248,9 +249,11 @@ export class ShardKeeper implements Disposable {
     const missing = claims.filter((claim) => !host.isAdopted(claim));
     if (missing.length > 0) await host.adopt(owner, missing);
     // Before the claim: whoever finds our name in the row may open at once.
-    const waitMs = deaths.openableMs(owner) - clock.monotonicMs();
-    if (waitMs > 0) await sleep(clock, Math.min(waitMs, LOOK_PERIOD_MS * 5));
-    if (deaths.openableMs(owner) > clock.monotonicMs()) return;
+    while (deaths.openableMs(owner) > clock.monotonicMs()) {
+      if (!deaths.isSealed(owner) || this.#stack.disposed) return;
+      // In short steps: a proof of its death may come and end the wait.
+      await sleep(clock, REFUSAL_GAP_MS);
+    }
     await eachOf(lost, CLAIMS_IN_FLIGHT_MAX, async (row) => {
       await this.#claim(row.shard, row, 'takeover');
     });
@@ -258,6 +261,7 @@ export class ShardKeeper implements Disposable {
 
   async #claim(shard: number, from: ShardRow | undefined, reason: MoveReason): Promise<void> {
     const { service, incarnation } = this.#config;
+    if (this.#stack.disposed) return;
     const claim = { service, shard, from, owner: incarnation };
     // Without an answer nothing is decided: the next look reads what became of it.
     const outcome = await this.#ports.shards.change(claim).catch(() => undefined);
@@ -273,7 +277,10 @@ export class ShardKeeper implements Disposable {
   #run(shards: readonly number[], task: () => Promise<void>): void {
     for (const shard of shards) this.#busy.add(shard);
     task()
-      .catch((error: unknown) => this.#ports.onBug(error))
+      .catch((error: unknown) => {
+        // A store that gives no answer is no bug: the next look tries again.
+        if (toFault(error).code !== 'service_unavailable') this.#ports.onBug(error);
+      })
       .finally(() => {
         for (const shard of shards) this.#busy.delete(shard);
         this.wake();

@@ -42,10 +42,12 @@ type Operation<Kind extends EngineCall['operation']['kind']> = Extract<
 export class EngineActors implements EngineClient, AsyncDisposable {
   readonly #instances;
   readonly #directories;
+  readonly #ports: EngineActorsPorts;
   readonly #modelOf: ModelOf;
   readonly #glancesOf: GlancesOf;
 
   constructor(config: ActorHostConfig, ports: EngineActorsPorts) {
+    this.#ports = ports;
     const { clock, log, gate, onBug, metrics, engines = this } = ports;
     const hostPorts = (actor: 'instance' | 'directory') => {
       return { clock, log, gate, onBug, metrics: runtimeMetrics(metrics, 'engine', actor) };
@@ -112,7 +114,12 @@ export class EngineActors implements EngineClient, AsyncDisposable {
     call: EngineCall,
     tell: Operation<'putListingRow' | 'removeListingRow'>,
   ): Promise<EngineAnswer> {
-    await this.#directories.ask(call.accountId, toldCall(call, tell));
+    const { gate, log } = this.#ports;
+    // The row is stored, and whoever opens the shard next loads it: two shards that close at once
+    // and tell each other must not wait for each other.
+    if (!gate.isClosing(gate.shardOf(call.accountId))) {
+      await this.#directories.ask(call.accountId, toldCall(call, tell));
+    } else if (!log.isLeased()) await log.whenConfirmed();
     return TOLD;
   }
 }

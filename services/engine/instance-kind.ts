@@ -144,7 +144,11 @@ export class InstanceKind
     turn: InstanceTurn,
     row: AnswerRow | undefined,
   ) {
-    if (row === undefined) return this.#perform(state, call, turn);
+    if (row === undefined) {
+      // A deletion takes its own answer along with everything else; the marker knows the call.
+      const isRepeated = call.operation.kind === 'remove' && turn.earlierVersion !== undefined;
+      return isRepeated ? this.#repeat(state, call, turn) : this.#perform(state, call, turn);
+    }
     this.#announce(call, state, turn);
     return replayOf(row, call.idempotency?.fingerprint ?? '');
   }

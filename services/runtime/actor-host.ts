@@ -132,7 +132,7 @@ export class ActorHost<State, Call extends ActorCall, Answer, Operation> {
     activation.state = recovered.state;
     activation.version = recovered.version;
     const now = { monotonicMs: clock.monotonicMs(), wallMs: clock.wallMs() };
-    for (const call of recovered.recentCalls) activation.recent.restore(call, now);
+    if (recovered.recentCalls.length > 0) activation.recent.restore(recovered.recentCalls, now);
     const tail = gate.tailOf(activation.shard, this.#kind.name, activation.id);
     if (tail !== undefined) {
       runAgain(this.#kind, activation, recovered.state, tail, now, this.#residents);

@@ -3,7 +3,10 @@ import { CorruptJournal, decodeGroup } from '#runtime/record-codec';
 import type { JournalRecord } from '#storage/journal';
 import type { JournalStore } from '#storage/journal-store';
 
-/** A record of somebody else's journal and its size there, in bytes. */
+/** Everything of a record but its operation: kind, id, version, call, time. Ours. */
+const FIELDS_BYTES = 100;
+
+/** A record of somebody else's journal and roughly its size there, in bytes. */
 export type TailRecord = { readonly record: JournalRecord; readonly bytes: number };
 
 /**
@@ -27,10 +30,15 @@ export async function readTail(
       throw new CorruptJournal(`the journal of ${incarnation} lacks slots in ${from} to ${to - 1}`);
     }
     for (const { records } of slots) {
-      const group = decodeGroup(records);
-      const bytes = Math.ceil(records.length / Math.max(1, group.length));
-      for (const record of group) if (isWanted(record)) tail.push({ record, bytes });
+      for (const record of decodeGroup(records)) {
+        // Each by its own size: an average would let large ones gather in a group too large to append.
+        if (isWanted(record)) tail.push({ record, bytes: bytesOf(record) });
+      }
     }
   }
   return tail;
+}
+
+function bytesOf({ operation }: JournalRecord): number {
+  return Buffer.byteLength(JSON.stringify(operation)) + FIELDS_BYTES;
 }

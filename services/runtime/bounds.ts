@@ -63,7 +63,7 @@ export const LOW_BYTES = 4 * 1_024 * 1_024;
 /** The time after which any slot does (architecture 3.1). */
 export const LOW_AGE_MS = 10_000;
 
-/** Pause before the journal is asked again what became of an append. Ours. */
+/** Pause before an append is sent again, or asked about again. Ours. */
 export const APPEND_RETRY_MS = 100;
 
 /** Pause before a write that an actor owes is tried again. Ours: a tenth of a sweep. */

@@ -124,8 +124,9 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Operation> {
       const dirty = [...this.#dirty].filter(wanted);
       if (dirty.length === 0) return;
       const some = dirty.filter(({ isCheckpointing }) => !isCheckpointing);
-      const due = some.slice(0, CHECKPOINTS_IN_FLIGHT_MAX);
-      await Promise.all(due.map((activation) => this.#store(activation)));
+      // The bound is the process's: shards that close share it with everybody else.
+      const due = some.slice(0, Math.max(0, CHECKPOINTS_IN_FLIGHT_MAX - this.#inFlight));
+      await Promise.all(due.map((activation) => this.#counted(activation)));
       if (due.length === 0) await sleep(this.#ports.clock, 1);
     }
   }
@@ -142,18 +143,20 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Operation> {
   }
 
   #start(activation: Activation<State, Call, Answer>): void {
-    this.#inFlight += 1;
-    this.#store(activation).then(
-      () => {
-        this.#inFlight -= 1;
-        this.#continue();
-      },
-      () => {
-        // Tried again at the next sweep: a store that is down is not asked without pause.
-        this.#inFlight -= 1;
-        this.#ports.metrics.checkpointFailed();
-      },
+    this.#counted(activation).then(
+      () => this.#continue(),
+      // Tried again at the next sweep: a store that is down is not asked without pause.
+      () => this.#ports.metrics.checkpointFailed(),
     );
+  }
+
+  async #counted(activation: Activation<State, Call, Answer>): Promise<void> {
+    this.#inFlight += 1;
+    try {
+      await this.#store(activation);
+    } finally {
+      this.#inFlight -= 1;
+    }
   }
 
   #forgetCalls(activation: Activation<State, Call, Answer>): void {

@@ -34,6 +34,7 @@ export type HostedShardsPorts = {
  */
 export class HostedShards implements ShardGate, ShardHost {
   readonly open = new Map<number, number>();
+  readonly #closing = new Set<number>();
   readonly #ports: HostedShardsPorts;
   readonly #adopted = new AdoptedRecords();
   readonly #hosts: ShardedHost[] = [];
@@ -67,6 +68,14 @@ export class HostedShards implements ShardGate, ShardHost {
       retryAfterS: 1,
       ...(owner === undefined ? {} : { owner }),
     });
+  }
+
+  isClosing(shard: number): boolean {
+    return this.#closing.has(shard);
+  }
+
+  leaving(shard: number): void {
+    this.#closing.delete(shard);
   }
 
   tailOf(shard: number, actor: string, actorId: string): AdoptedTail | undefined {
@@ -107,6 +116,7 @@ export class HostedShards implements ShardGate, ShardHost {
   openShard({ shard, epoch }: ShardClaim): void {
     if (this.#hasEnded) return;
     this.#adopted.open(shard, epoch);
+    this.#closing.delete(shard);
     this.open.set(shard, epoch);
     this.#warm();
   }
@@ -118,6 +128,7 @@ export class HostedShards implements ShardGate, ShardHost {
   async closeShard(shard: number): Promise<void> {
     const { clock, log } = this.#ports;
     this.open.delete(shard);
+    this.#closing.add(shard);
     for (;;) {
       for (const host of this.#hosts) this.#warmSome(host, shard, WARM_ACTORS);
       const isBusy = this.#hosts.some((host) => host.busyIn(shard) > 0);
@@ -143,6 +154,7 @@ export class HostedShards implements ShardGate, ShardHost {
   end(): void {
     this.#hasEnded = true;
     this.open.clear();
+    this.#closing.clear();
   }
 
   /** Activates, little by little, what nobody calls: until then its records hold `low` back. */

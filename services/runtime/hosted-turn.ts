@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { Fault, toFault } from '#fault/fault';
 import type { Clock } from '#platform/clock';
 import type { Activation } from '#runtime/activation';
 import type { ActorCall, ActorKind, Effect } from '#runtime/actor-kind';
@@ -100,7 +101,8 @@ export class HostedTurn<State, Call extends ActorCall, Answer, Operation>
 
   /**
    * Fulfils when everything up to `position` is durable, nobody else can have taken the actor over
-   * since the turn, and the turn's effect is done.
+   * since the turn, and the turn's effect is done. Rejects with an unknown outcome when it cannot be
+   * done: the turn has happened, and whoever asks again has its answer once it is.
    */
   async whenAnswerable(position: number): Promise<void> {
     await this.#log.whenDurable(position);
@@ -108,7 +110,19 @@ export class HostedTurn<State, Call extends ActorCall, Answer, Operation>
     if (!this.#hasCommitted && !this.#log.isLeased()) await this.#log.whenConfirmed();
     const effect = this.#effect;
     if (effect === undefined) return;
-    await effect();
+    await effect().catch((error: unknown) => {
+      throw owedStill(error);
+    });
     if (this.#activation.owed === effect) this.#activation.owed = undefined;
   }
+}
+
+/** Of the effect's own fault nothing is passed on: its reason and owner speak of another actor. */
+function owedStill(cause: unknown): Fault {
+  const options = { retryAfterS: 1, isOutcomeUnknown: true, cause } as const;
+  if (toFault(cause).code !== 'service_unavailable') {
+    return new Fault('internal', 'done, but not all that follows from it', options);
+  }
+  const reason = 'engine_unavailable';
+  return new Fault('service_unavailable', 'done, but not yet told', { ...options, reason });
 }

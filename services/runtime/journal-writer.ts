@@ -52,7 +52,10 @@ export class JournalWriter implements Journal {
     this.#ports.onFenced(this.#fenced);
   }
 
-  /** The longest that an append took since this was last asked, one under way included, in ms. */
+  /**
+   * The longest that an append took since this was last asked, one under way included, in ms;
+   * infinite when a try had no answer.
+   */
   takeSlowestMs(): number {
     const underWayMs =
       this.#ports.clock.monotonicMs() - (this.#beganMs ?? Number.POSITIVE_INFINITY);
@@ -97,6 +100,7 @@ export class JournalWriter implements Journal {
       if (written !== undefined || head === undefined || head.isSealed || head.next !== slot) {
         throw this.#end(head, slot);
       }
+      await sleep(this.#ports.clock, APPEND_RETRY_MS);
     }
   }
 
@@ -106,7 +110,10 @@ export class JournalWriter implements Journal {
       return await write();
     } catch (error) {
       const fault = toFault(error);
-      if (fault.code === 'service_unavailable') return undefined;
+      if (fault.code === 'service_unavailable') {
+        this.#slowestMs = Number.POSITIVE_INFINITY;
+        return undefined;
+      }
       this.fence(`the journal refuses an append: ${fault.message}`);
       throw new Fault('service_unavailable', 'the journal refuses an append', { cause: error });
     }

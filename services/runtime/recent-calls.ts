@@ -5,11 +5,11 @@ import type { RecentCall } from '#storage/instance-store';
 /** Dropped entries are cut off the arrays only in bulk, so that forgetting costs nothing per call. */
 const COMPACT_AT = 64;
 
-/**
- * Calls of a recovered actor that are older than this are not remembered: clocks of two machines
- * differ by less than the difference to 20 s, or operators hear of it. Ours.
- */
+/** Calls of a recovered actor are remembered unless they are so much older than its newest. Ours. */
 const RESTORE_AGE_MS_MAX = 3 * RECENT_CALLS_AGE_MS;
+
+/** Nobody's clock is so wrong, so older ones need no memory, in milliseconds. Ours. */
+const RESTORE_CLOCK_MS_MAX = 24 * 60 * 60 * 1_000;
 
 /** Now, by both clocks. */
 export type Moment = { readonly monotonicMs: number; readonly wallMs: number };
@@ -69,12 +69,15 @@ export class RecentCalls {
   }
 
   /**
-   * Remembers a call that was committed elsewhere. A clock there that was ahead of ours, or ours
-   * stepping back, lets it be remembered for longer, never for less than its time from now on.
+   * Remembers calls that were committed elsewhere, oldest first, for 20 s from now on. Their ages
+   * are taken from the newest of them: our clock may differ from the one that dated them.
    */
-  restore({ callId, version, atMs }: RecentCall, { monotonicMs, wallMs }: Moment): void {
-    const ageMs = Math.max(0, wallMs - atMs);
-    if (callId !== 0 && ageMs < RESTORE_AGE_MS_MAX) this.add(callId, version, monotonicMs);
+  restore(calls: readonly RecentCall[], { monotonicMs, wallMs }: Moment): void {
+    const newestMs = calls.at(-1)?.atMs ?? 0;
+    if (wallMs - newestMs > RESTORE_CLOCK_MS_MAX) return;
+    for (const { callId, version, atMs } of calls) {
+      if (newestMs - atMs < RESTORE_AGE_MS_MAX) this.add(callId, version, monotonicMs);
+    }
   }
 
   #forgetBefore(oldestMs: number): void {

@@ -3,6 +3,7 @@ import type { ActorCall, ActorKind } from '#runtime/actor-kind';
 import type { AdoptedTail } from '#runtime/adopted-records';
 import type { Moment } from '#runtime/recent-calls';
 import { CorruptJournal } from '#runtime/record-codec';
+import type { JournalRecord } from '#storage/journal';
 
 /** Whoever keeps account of records that are durable and in no checkpoint. */
 export interface RecoveryBook<State, Call, Answer> {
@@ -28,6 +29,7 @@ export function runAgain<State, Call extends ActorCall, Answer, Operation>(
   book: RecoveryBook<State, Call, Answer>,
 ): void {
   const operations: Operation[] = [];
+  const calls: JournalRecord[] = [];
   let bytes = 0;
   for (const record of records.toSorted((a, b) => a.version - b.version)) {
     if (record.version <= activation.version) continue;
@@ -38,11 +40,12 @@ export function runAgain<State, Call extends ActorCall, Answer, Operation>(
     const operation = kind.read(record.operation);
     kind.apply(state, operation, record.version, activation.id);
     activation.version = record.version;
-    activation.recent.restore(record, now);
+    calls.push(record);
     bytes += kind.sizeOfRecord(operation);
     operations.push(operation);
   }
   if (operations.length === 0) return;
+  activation.recent.restore(calls, now);
   activation.position = position;
   activation.owed = kind.owedAfter(activation.id, state, operations);
   book.recovered(activation, operations.length, bytes, position);

@@ -6,6 +6,11 @@ export interface ShardGate {
   shardOf(actorId: string): number;
   /** Throws `service_unavailable` with reason `not_owner` unless the shard is open here. */
   assertOpen(shard: number): void;
+  /**
+   * Whether the shard is closing or closed and still nobody else's: whoever opens it next reads
+   * everything anew, so what is stored already need not be told to its actors.
+   */
+  isClosing(shard: number): boolean;
   /** Records of the actor that are durable and in no checkpoint, adopted from a dead node. */
   tailOf(shard: number, actor: string, actorId: string): AdoptedTail | undefined;
   /** The actor has taken them over. */
@@ -16,6 +21,7 @@ export interface ShardGate {
 export const ONE_SHARD: ShardGate = {
   shardOf: () => 0,
   assertOpen: () => undefined,
+  isClosing: () => false,
   tailOf: () => undefined,
   activated: () => undefined,
 };
