@@ -1,5 +1,6 @@
 import type { Bus } from '#bus/bus';
 import { DeathWatch, type Probe } from '#cluster/death-watch';
+import { JournalScan } from '#cluster/journal-scan';
 import { Members, type SelfReport } from '#cluster/members';
 import { RoutingTable } from '#cluster/routing-table';
 import { ShardKeeper } from '#cluster/shard-keeper';
@@ -120,6 +121,7 @@ export class Incarnation<Served> {
       for (const host of tenants.hosts) host.abandon();
       tenants.end();
     });
+    this.#stack.use(new JournalScan(id, ports));
     const deaths = this.#stack.use(this.#watch(() => writer.takeSlowestMs()));
     this.#keeper = this.#stack.use(
       new ShardKeeper(

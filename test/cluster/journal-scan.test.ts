@@ -1,0 +1,77 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { JournalScan } from '#cluster/journal-scan';
+import { memoryJournalStore } from '#storage/memory/memory-journal-store';
+import { memoryShardStore } from '#storage/memory/memory-shard-store';
+import { ManualClock } from '#test/support/manual-clock';
+import { turnOfEvents } from '#test/support/settled';
+
+const HOUR_MS = 60 * 60 * 1_000;
+const RECORDS = new TextEncoder().encode('[1,[]]');
+
+/** Journals by name, of which some are sealed, and a node that scans them. */
+async function journalsUnderTest() {
+  const clock = new ManualClock();
+  const journals = memoryJournalStore(clock);
+  const shards = memoryShardStore();
+  const begin = async (...names: string[]) => {
+    for (const name of names) await journals.begin(name, `${name}:1`);
+  };
+  await begin('me', 'old', 'owner', 'limiter');
+  for (const name of ['old', 'owner', 'limiter']) await journals.seal(name);
+  await shards.change({ service: 'engine', shard: 3, from: undefined, owner: 'owner' });
+  await shards.change({ service: 'limiter', shard: 0, from: undefined, owner: 'limiter' });
+  const onBug = (error: unknown) => assert.unreachable(String(error));
+  const scan = new JournalScan('me', { clock, journals, shards, onBug });
+  const names = async () => (await journals.list()).map(({ incarnation }) => incarnation).sort();
+  const append = (incarnation: string, slot: number) =>
+    journals.append({ incarnation, slot, records: RECORDS, low: undefined });
+  const pass = async (ms: number) => {
+    clock.advance(ms);
+    for (let turns = 0; turns < 20; turns += 1) await turnOfEvents();
+  };
+  return { clock, journals, scan, begin, names, append, pass };
+}
+
+const old = suite('when a journal was sealed more than a day ago');
+
+old('it is emptied, unless a shard of any service still names it', async () => {
+  const { names, pass, scan } = await journalsUnderTest();
+  using _ = scan;
+  await pass(24 * HOUR_MS);
+  assert.equal(await names(), ['limiter', 'me', 'owner']);
+});
+
+old('a younger one is kept', async () => {
+  const { names, scan, clock } = await journalsUnderTest();
+  using _ = scan;
+  clock.advance(23 * HOUR_MS);
+  await scan.scan();
+  assert.ok((await names()).includes('old'));
+});
+
+const idle = suite('when a journal owns nothing and is not sealed');
+
+idle('it is sealed after an hour in which it did not move', async () => {
+  const { begin, journals, pass, scan } = await journalsUnderTest();
+  using _ = scan;
+  await begin('idle');
+  await scan.scan();
+  await pass(HOUR_MS - 1);
+  assert.not((await journals.readHead('idle', 'serial'))?.isSealed);
+  await pass(1);
+  assert.ok((await journals.readHead('idle', 'serial'))?.isSealed);
+});
+
+idle('one that moves is left alone, and so is our own', async () => {
+  const { append, begin, journals, pass, scan } = await journalsUnderTest();
+  using _ = scan;
+  await begin('alive');
+  await scan.scan();
+  await append('alive', 0);
+  await pass(HOUR_MS);
+  assert.not((await journals.readHead('alive', 'serial'))?.isSealed);
+  assert.not((await journals.readHead('me', 'serial'))?.isSealed);
+});
+
+for (const group of [old, idle]) group.run();
