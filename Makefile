@@ -1,15 +1,27 @@
 # Every target is one line of `make help`; the work itself is in package.json's scripts.
 .DEFAULT_GOAL := help
-.PHONY: help run test check bench coverage generate format ctl
+.PHONY: help run cluster cluster-status cluster-down cluster-ctl test check bench simulate coverage generate format ctl chaos
 
 NODE := node_modules/.bin/node
 INSTALLED := node_modules/.package-lock.json
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: $(INSTALLED) ## Start the service on port 8000 with docs, an account and a ready API key
 	@SERVICE_DOCS_ENABLED=$${SERVICE_DOCS_ENABLED:-true} SERVICE_LOCAL_ACCOUNT=$${SERVICE_LOCAL_ACCOUNT:-true} exec $(NODE) services/main.ts standalone
+
+cluster: $(INSTALLED) ## Start edges, engines, limiter, NATS and Cassandra here, without Docker; prints address and key
+	@$(NODE) deploy/local/cluster.ts up
+
+cluster-status: $(INSTALLED) ## Show the processes of that cluster; ARGS=--json for machines
+	@$(NODE) deploy/local/cluster.ts status $(ARGS)
+
+cluster-down: $(INSTALLED) ## End that cluster in good order; its data is kept
+	@$(NODE) deploy/local/cluster.ts down
+
+cluster-ctl: $(INSTALLED) ## Administer that cluster: make cluster-ctl ARGS="accounts list"
+	@$(NODE) deploy/local/cluster.ts ctl $(ARGS)
 
 test: $(INSTALLED) ## Check everything and run all tests; ends with "N passed, N failed"
 	@npm run --silent test
@@ -19,6 +31,12 @@ check: $(INSTALLED) ## Lint, type-check, look for unused code, compare generated
 
 bench: $(INSTALLED) ## Measure against the references and write bench/RESULTS.md (minutes)
 	@$(NODE) bench/main.ts $(ARGS)
+
+simulate: $(INSTALLED) ## Run simulated clusters: SEED=n one of them with its trace, MINUTES=n as many as fit
+	@$(NODE) test/simulation/main.ts $(if $(SEED),--seed $(SEED) --trace,--minutes $(or $(MINUTES),1)) $(ARGS)
+
+chaos: $(INSTALLED) ## Break a real cluster under load and prove that nothing is lost: ARGS="--only kill-engine"
+	@$(NODE) test/chaos/main.ts $(ARGS)
 
 coverage: $(INSTALLED) ## Run all tests and report line coverage
 	@npm run --silent coverage

@@ -47,7 +47,7 @@ function join(caller: Socket, [edge, ...others]: readonly Edge[]): void {
   socket.once('connect', () => {
     socket.off('error', refused);
     socket.on('error', () => socket.destroy());
-    socket.on('close', () => caller.destroy());
+    socket.on('close', () => caller.destroySoon());
     caller.on('close', () => socket.destroy());
     if (caller.destroyed) return void socket.destroy();
     caller.pipe(socket).pipe(caller);

@@ -40,6 +40,9 @@ export type ClusterSize = {
   readonly edges?: number;
   /** 64 unless given; fixed by the first start on a folder. */
   readonly shards?: number;
+  /** `host:port` of a Cassandra and URL of a NATS to use instead of own ones. */
+  readonly cassandra?: string | undefined;
+  readonly nats?: string | undefined;
 };
 
 /** A whole cluster. */
@@ -75,10 +78,14 @@ const LIMITER_TIMEOUT_MS = '1000';
 /** The local cluster of this size: 2 edges, 3 engines, a limiter, NATS, Cassandra and a balancer. */
 export function clusterPlan(size: ClusterSize): ClusterPlan {
   const { folder, ports, engines = 3, edges = 2, shards = 64 } = size;
+  const stores: readonly PlannedProcess[] = [
+    { name: 'nats', kind: 'nats', port: ports + NATS, variables: {} },
+    { name: 'cassandra', kind: 'cassandra', port: ports + CASSANDRA, variables: {} },
+  ];
   const shared = {
     SERVICE_STORAGE: 'cassandra',
-    SERVICE_CASSANDRA_CONTACT_POINTS: `${HOST}:${ports + CASSANDRA}`,
-    SERVICE_NATS_URL: `nats://${HOST}:${ports + NATS}`,
+    SERVICE_CASSANDRA_CONTACT_POINTS: size.cassandra ?? `${HOST}:${ports + CASSANDRA}`,
+    SERVICE_NATS_URL: size.nats ?? `nats://${HOST}:${ports + NATS}`,
     SERVICE_SHARDS: `${shards}`,
   };
   return {
@@ -89,8 +96,7 @@ export function clusterPlan(size: ClusterSize): ClusterPlan {
     shards,
     shared,
     processes: [
-      { name: 'nats', kind: 'nats', port: ports + NATS, variables: {} },
-      { name: 'cassandra', kind: 'cassandra', port: ports + CASSANDRA, variables: {} },
+      ...stores.filter(({ name }) => size[name as 'nats' | 'cassandra'] === undefined),
       plannedLimiter(ports),
       ...numbersTo(engines).map((number) => plannedEngine(ports, number)),
       ...numbersTo(edges).map((number) => plannedEdge(ports, number)),

@@ -22,3 +22,17 @@ export async function assertPortFree(port: number, what: string): Promise<void> 
   server.close();
   await once(server, 'close');
 }
+
+/** The first of `count` free ports in a row, looked for in steps of `count` from a chance start. */
+export async function freeBlock(count: number, from = 20_000, to = 32_000): Promise<number> {
+  const blocks = Math.floor((to - from) / count);
+  const start = Math.floor(Math.random() * blocks);
+  for (let step = 0; step < blocks; step += 1) {
+    const first = from + ((start + step) % blocks) * count;
+    const ports = Array.from({ length: count }, (_, index) => first + index);
+    const looks = ports.map((port) => assertPortFree(port, 'block'));
+    const seen = await Promise.allSettled(looks);
+    if (seen.every(({ status }) => status === 'fulfilled')) return first;
+  }
+  throw new Error(`there are no ${count} free ports in a row between ${from} and ${to}`);
+}

@@ -50,8 +50,13 @@ export type LocalServer = AsyncDisposable & {
   signal(signal: NodeJS.Signals): void;
 };
 
-/** How often a starting server is asked, in milliseconds. */
+/**
+ * How often a starting server is asked, in milliseconds: the longer it takes, the less often, because
+ * asking takes time from a slow machine too.
+ */
 const ASK_EVERY_MS = 50;
+const ASK_EVERY_MS_MAX = 500;
+const ASKED_PART = 0.05;
 
 /** Lines of the log that explain a failed start; the frames of a stack do not. */
 const LOG_LINES_TOLD = 5;
@@ -139,8 +144,8 @@ async function untilAnswered(
   ended: Promise<number | string>,
 ): Promise<void> {
   const over = ended.then((how) => ({ how }));
-  const deadlineMs = performance.now() + readyMsMax;
-  while (performance.now() < deadlineMs) {
+  const startedMs = performance.now();
+  for (let tookMs = 0; tookMs < readyMsMax; tookMs = performance.now() - startedMs) {
     const answered = ask().then(
       () => 'yes' as const,
       () => 'no' as const,
@@ -148,7 +153,7 @@ async function untilAnswered(
     const result = await Promise.race([answered, over]);
     if (result === 'yes') return;
     if (result !== 'no') throw new Error(`${name} ended while starting, with ${result.how}`);
-    await sleep(ASK_EVERY_MS);
+    await sleep(Math.min(ASK_EVERY_MS_MAX, Math.max(ASK_EVERY_MS, tookMs * ASKED_PART)));
   }
   throw new Error(`${name} did not answer within ${readyMsMax / 1_000} s`);
 }

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { link, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -41,7 +42,7 @@ export async function recordServer(folder: string, record: ServerRecord): Promis
  * wins.
  */
 export async function claimFolder(folder: string, record: ServerRecord): Promise<boolean> {
-  const own = `${fileIn(folder)}.${record.pid}`;
+  const own = `${fileIn(folder)}.${randomUUID()}`;
   await writeFile(own, `${JSON.stringify(record, undefined, 2)}\n`);
   try {
     if (runningServer(folder) !== undefined) return false;
@@ -63,11 +64,14 @@ export async function stopRecordedServer(folder: string): Promise<void> {
   await rm(fileIn(folder), { force: true });
 }
 
-/** Ends a process by its id: asks, and after 20 s kills. Returns when it is gone. */
-export async function endProcess(who: Pick<ServerRecord, 'pid' | 'birth'>): Promise<void> {
+/** Ends a process by its id: asks, and after a time (20 s) kills. Returns when it is gone. */
+export async function endProcess(
+  who: Pick<ServerRecord, 'pid' | 'birth'>,
+  msMax = STOP_MS_MAX,
+): Promise<void> {
   // A process that is stopped hears SIGTERM only when it goes on.
   for (const signal of ['SIGTERM', 'SIGCONT'] as const) signalProcess(who, signal);
-  const deadlineMs = performance.now() + STOP_MS_MAX;
+  const deadlineMs = performance.now() + msMax;
   while (isRunning(who)) {
     if (performance.now() > deadlineMs) signalProcess(who, 'SIGKILL');
     await sleep(ASK_EVERY_MS);

@@ -1,4 +1,6 @@
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { cacheFolder } from '#deploy/local/cache-folder';
 import type { ClusterPlan, PlannedProcess } from '#deploy/local/cluster-plan';
 import { type LocalServer, type ServerPlace, startServer } from '#deploy/local/local-server';
 import { addressOf, askReady } from '#deploy/local/readiness';
@@ -14,10 +16,10 @@ const MIGRATE_MS_MAX = 120_000;
 export const MAIN = fileURLToPath(import.meta.resolve('#main'));
 const BALANCER = fileURLToPath(import.meta.resolve('#deploy/local/balancer'));
 
-/** What processes are told beside their own variables. */
+/** Variables of the service by name. */
 export type Variables = Readonly<Record<string, string>>;
 
-/** Starts a limiter, engine or edge, or the balancer in front of them; fulfils when it is ready. */
+/** Starts a limiter, an engine or an edge with these variables; fulfils when it is ready. */
 export function startServiceProcess(
   place: ServerPlace,
   planned: PlannedProcess,
@@ -27,7 +29,7 @@ export function startServiceProcess(
     name: planned.name,
     program: process.execPath,
     args: [MAIN, planned.kind],
-    env: environmentOf({ ...variables, ...planned.variables }),
+    env: environmentOf(variables),
     address: addressOf(planned),
     readyMsMax: READY_MS_MAX,
     ask: () => askReady(planned),
@@ -49,6 +51,7 @@ export function startBalancer(
       `${planned.port}`,
       ...edges.map(({ port, operatorsPort }) => `${port}/${operatorsPort}`),
     ],
+    env: environmentOf({}),
     address: addressOf(planned),
     readyMsMax: READY_MS_MAX,
     ask: () => askReady(planned),
@@ -60,16 +63,19 @@ export function runMigrate(variables: Variables): Promise<ProgramRun> {
   return runProgram({
     program: process.execPath,
     args: [MAIN, 'migrate'],
-    env: variables,
+    env: environmentOf(variables),
     msMax: MIGRATE_MS_MAX,
   });
 }
 
-/** This process's environment with these variables of the service and no others. */
+/**
+ * This process's environment with these variables of the service and no others. What Node compiles is
+ * kept between runs: starting nine processes is work for a small machine.
+ */
 export function environmentOf(variables: Variables): Record<string, string> {
   const kept: Record<string, string> = {};
   for (const [name, value] of Object.entries(process.env)) {
     if (value !== undefined && !name.startsWith('SERVICE_')) kept[name] = value;
   }
-  return { ...kept, ...variables };
+  return { NODE_COMPILE_CACHE: join(cacheFolder(), 'node'), ...kept, ...variables };
 }

@@ -1,0 +1,132 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { parseArgs } from 'node:util';
+import { table } from '#ctl/table';
+import { type ClusterPlan, clusterPlan } from '#deploy/local/cluster-plan';
+import { readCluster, supervisorFolder } from '#deploy/local/cluster-record';
+import { readSecrets } from '#deploy/local/cluster-secrets';
+import { startCluster, stopCluster } from '#deploy/local/cluster-start';
+import { type ProcessStatus, processStatuses } from '#deploy/local/process-status';
+import { runningServer } from '#deploy/local/server-record';
+import { environmentOf, MAIN } from '#deploy/local/service-process';
+import { clusterFolder, wantedCluster } from '#deploy/local/state-folder';
+
+/*
+ * The cluster on this machine, for `make`: starts it, shows it, ends it.
+ * Usage: node deploy/local/cluster.ts up | down | status [--json] | ctl …
+ */
+
+const USAGE = 'usage: cluster.ts up | down | status [--json] | ctl …';
+
+const out = (text: string): void => void process.stdout.write(`${text}\n`);
+
+try {
+  process.exitCode = await run(process.argv.slice(2));
+} catch (error) {
+  process.stderr.write(`cluster: ${(error as Error).message}\n`);
+  process.exitCode = 1;
+}
+
+async function run([command = '', ...rest]: readonly string[]): Promise<number> {
+  const folder = clusterFolder();
+  if (command === 'up' && rest.length === 0) return up(folder);
+  if (command === 'down' && rest.length === 0) return down(folder);
+  if (command === 'ctl') return ctl(folder, rest);
+  if (command === 'status') {
+    const { values } = parseArgs({ args: rest, options: { json: { type: 'boolean' } } });
+    return status(folder, values.json === true);
+  }
+  throw new Error(USAGE);
+}
+
+async function up(folder: string): Promise<number> {
+  await startCluster(wantedCluster(), out).catch((error: Error) => {
+    const isTaken = /port \d+ .*is taken/.test(error.message);
+    const hint = isTaken ? '; choose another block of ports with CLUSTER_PORT=…' : '';
+    throw new Error(`${error.message}${hint}`);
+  });
+  const key = readSecrets(folder)?.apiKey ?? '';
+  out(welcome(planOf(folder), key));
+  return 0;
+}
+
+async function down(folder: string): Promise<number> {
+  out((await stopCluster(folder)) ? 'the cluster has ended' : 'no cluster runs');
+  out(`its state is kept in ${folder}`);
+  return 0;
+}
+
+/** The exit code says whether everything is ready. */
+async function status(folder: string, isJson: boolean): Promise<number> {
+  const restarts = readCluster(folder)?.restarts ?? {};
+  const statuses = await processStatuses(planOf(folder), (name) => restarts[name] ?? 0);
+  const supervisor = runningServer(supervisorFolder(folder));
+  const all: ProcessStatus[] = [
+    ...statuses,
+    {
+      name: 'supervisor',
+      pid: supervisor?.pid,
+      upSince: supervisor?.startedAt,
+      restarts: 0,
+      address: '',
+      isReady: supervisor !== undefined,
+    },
+  ];
+  out(isJson ? JSON.stringify(all.map(viewOf), undefined, 2) : tableOf(all));
+  return all.every(({ isReady }) => isReady) ? 0 : 1;
+}
+
+/** Runs `main.ts ctl` with the variables of this cluster. */
+async function ctl(folder: string, args: readonly string[]): Promise<number> {
+  const { shared, adminUrl } = planOf(folder);
+  const env = environmentOf({ ...shared, SERVICE_ADMIN_URL: adminUrl });
+  const child = spawn(process.execPath, [MAIN, 'ctl', ...args], { env, stdio: 'inherit' });
+  const [code] = await once(child, 'exit');
+  return code ?? 1;
+}
+
+/** Of the cluster that runs on the folder, or would. */
+function planOf(folder: string): ClusterPlan {
+  return clusterPlan(readCluster(folder)?.size ?? wantedCluster());
+}
+
+function viewOf({ name, pid, upSince, restarts, address, isReady }: ProcessStatus) {
+  const up = { pid: pid ?? null, up_since: upSince ?? null };
+  return { name, ...up, restarts, address, is_ready: isReady };
+}
+
+function tableOf(statuses: readonly ProcessStatus[]): string {
+  const headings = ['PROCESS', 'PID', 'UP SINCE', 'RESTARTS', 'ADDRESS', 'READY'];
+  const rows = statuses.map(({ name, pid, upSince, restarts, address, isReady }) => {
+    const up = [String(pid ?? '-'), upSince?.replace(/\.\d+Z$/, 'Z') ?? '-'];
+    return [name, ...up, String(restarts), address, isReady ? 'yes' : 'no'];
+  });
+  return table(headings, rows);
+}
+
+/** What a person sees when the cluster serves: where it is and what to type next. */
+function welcome({ address, folder, logFolder, processes }: ClusterPlan, key: string): string {
+  const count = (kind: string) => processes.filter((planned) => planned.kind === kind).length;
+  const parts = `${count('edge')} edges, ${count('engine')} engines, ${count('limiter')} limiter`;
+  return [
+    `The cluster serves: ${parts}, NATS and Cassandra. Data is kept between runs.`,
+    '',
+    `  API      ${address}/v1`,
+    `  Docs     ${address}/docs   ${address}/redoc   ${address}/openapi.json`,
+    `  API key  ${key}`,
+    `  Logs     ${logFolder}`,
+    `  State    ${folder}`,
+    '',
+    'Create an instance:',
+    '',
+    `  curl -s ${address}/v1/instances -H 'Authorization: Bearer ${key}' \\`,
+    `    -H 'Content-Type: application/json' -d '{"name":"Ada"}'`,
+    '',
+    'Look at it, administer it, end it:',
+    '',
+    '  make cluster-status',
+    '  make cluster-ctl ARGS="nodes"',
+    '  make cluster-down',
+    '',
+  ].join('\n');
+}

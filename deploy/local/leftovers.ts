@@ -1,0 +1,19 @@
+import { existsSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { processFolder, STOP_ORDER } from '#deploy/local/cluster-plan';
+import { runningServer, stopRecordedServer } from '#deploy/local/server-record';
+
+/**
+ * Ends, in good order, processes of this folder whose supervisor is gone: killed, for instance. Answers
+ * their names.
+ */
+export async function endLeftovers(folder: string): Promise<string[]> {
+  const parent = join(folder, 'processes');
+  const names = existsSync(parent) ? readdirSync(parent) : [];
+  const running = names.filter((name) => runningServer(processFolder(folder, name)) !== undefined);
+  for (const kind of STOP_ORDER) {
+    const group = running.filter((name) => name.replace(/\d+$/, '') === kind);
+    await Promise.all(group.map((name) => stopRecordedServer(processFolder(folder, name))));
+  }
+  return running;
+}

@@ -1,0 +1,42 @@
+import { type ClusterPlan, processFolder } from '#deploy/local/cluster-plan';
+import { addressOf, askReady } from '#deploy/local/readiness';
+import { runningServer } from '#deploy/local/server-record';
+
+/** What is known of one process of a cluster now. */
+export type ProcessStatus = {
+  readonly name: string;
+  /** Undefined while it does not run. */
+  readonly pid: number | undefined;
+  /** ISO 8601, UTC; undefined while it does not run. */
+  readonly upSince: string | undefined;
+  /** How often it was started again because it had ended. */
+  readonly restarts: number;
+  readonly address: string;
+  readonly isReady: boolean;
+};
+
+/** Looks at every process of the plan, at most a few seconds. Works from any process of this user. */
+export function processStatuses(
+  { folder, processes }: Pick<ClusterPlan, 'folder' | 'processes'>,
+  restartsOf: (name: string) => number,
+): Promise<ProcessStatus[]> {
+  const statuses = processes.map(async (planned): Promise<ProcessStatus> => {
+    const { name } = planned;
+    const record = runningServer(processFolder(folder, name));
+    const isReady =
+      record !== undefined &&
+      (await askReady(planned).then(
+        () => true,
+        () => false,
+      ));
+    return {
+      name,
+      pid: record?.pid,
+      upSince: record?.startedAt,
+      restarts: restartsOf(name),
+      address: addressOf(planned),
+      isReady,
+    };
+  });
+  return Promise.all(statuses);
+}

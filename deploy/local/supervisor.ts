@@ -1,0 +1,91 @@
+import { once } from 'node:events';
+import { mkdir } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { ClusterSize } from '#deploy/local/cluster-plan';
+import { supervisorFolder, writeCluster } from '#deploy/local/cluster-record';
+import { type LocalCluster, openLocalCluster } from '#deploy/local/local-cluster';
+import { birthOf } from '#deploy/local/process-birth';
+import { claimFolder, runningServer } from '#deploy/local/server-record';
+
+/*
+ * The process that owns a local cluster and keeps every process of it running, as an orchestrator
+ * would. It outlives whoever started it; until the cluster is ready it tells that process how far it
+ * is, and gives up when that one goes. SIGTERM ends everything in good order.
+ * Usage: node deploy/local/supervisor.ts CLUSTER_SIZE_AS_JSON (with an IPC channel)
+ */
+
+/** What a supervisor tells whoever started it. */
+export type SupervisorMessage =
+  | { readonly kind: 'told'; readonly line: string }
+  | { readonly kind: 'ready' }
+  | { readonly kind: 'failed'; readonly reason: string };
+
+/** How often the counts of restarts are written down, in milliseconds. */
+const WRITE_EVERY_MS = 500;
+
+const size: ClusterSize = JSON.parse(process.argv[2] ?? '');
+const { folder } = size;
+
+// Whatever this process has started ends with it, so giving up is just ending.
+const giveUp = (): void => process.exit(1);
+process.on('disconnect', giveUp);
+process.on('SIGINT', giveUp).on('SIGTERM', giveUp);
+
+try {
+  await claim();
+  await writeCluster(folder, { size, isReady: false, restarts: {} });
+  const cluster = await openLocalCluster({ ...size, tell });
+  process.off('disconnect', giveUp).off('SIGINT', giveUp).off('SIGTERM', giveUp);
+  const stopping = Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')]);
+  await writeCluster(folder, { size, isReady: true, restarts: {} });
+  send({ kind: 'ready' });
+  await Promise.race([stopping, keepCounting(cluster)]);
+  log('ending everything');
+  await cluster[Symbol.asyncDispose]();
+  process.exit(0);
+} catch (error) {
+  const { message } = error as Error;
+  log(message);
+  send({ kind: 'failed', reason: message }, giveUp);
+}
+
+async function claim(): Promise<void> {
+  const own = supervisorFolder(folder);
+  await mkdir(own, { recursive: true });
+  const { pid } = process;
+  const isOurs = await claimFolder(own, {
+    name: 'supervisor',
+    pid,
+    birth: birthOf(pid) ?? '',
+    startedAt: new Date().toISOString(),
+    address: '',
+    logFile: '',
+  });
+  if (!isOurs)
+    throw new Error(`a cluster runs on ${folder} already, as ${runningServer(own)?.pid}`);
+}
+
+/** Never fulfils: other processes read the counts from the folder. */
+async function keepCounting(cluster: LocalCluster): Promise<never> {
+  for (let written = ''; ; ) {
+    const restarts = cluster.restarts;
+    const text = JSON.stringify(restarts);
+    if (text !== written) await writeCluster(folder, { size, isReady: true, restarts });
+    written = text;
+    await sleep(WRITE_EVERY_MS);
+  }
+}
+
+function tell(line: string): void {
+  log(line);
+  send({ kind: 'told', line });
+}
+
+function log(line: string): void {
+  process.stdout.write(`${new Date().toISOString()} ${line}\n`);
+}
+
+function send(message: SupervisorMessage, then: () => void = () => undefined): void {
+  if (process.connected) process.send?.(message, then);
+  else then();
+}

@@ -1,0 +1,132 @@
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { KeptProcess } from '#deploy/local/kept-process';
+import { startServer } from '#deploy/local/local-server';
+import { MissingServer } from '#deploy/local/missing-server';
+import { claimFolder, runningServer, signalProcess } from '#deploy/local/server-record';
+import { refusalOf, turnOfEvents } from '#test/support/settled';
+
+/** How long anything here may take on a busy machine, in milliseconds. */
+const PATIENCE_MS = 20_000;
+
+/** A process that runs this program of Node, is ready at once, and is gone when disposed. */
+function keptProgram(program: string) {
+  const folder = mkdtempSync(join(tmpdir(), 'identity-engine-kept-'));
+  const ends: string[] = [];
+  const open = () =>
+    startServer(
+      { folder, logFolder: folder },
+      {
+        name: 'program',
+        program: process.execPath,
+        args: ['-e', program],
+        address: '',
+        readyMsMax: PATIENCE_MS,
+        ask: () => (program.includes('process.exit') ? Promise.reject() : Promise.resolve()),
+      },
+    );
+  const kept = new KeptProcess({ name: 'program', folder, open, onEnd: (how) => ends.push(how) });
+  return {
+    kept,
+    ends,
+    folder,
+    [Symbol.asyncDispose]: async () => {
+      await kept.stop();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+async function until(isSo: () => boolean): Promise<void> {
+  const deadlineMs = performance.now() + PATIENCE_MS;
+  while (!isSo()) {
+    assert.ok(performance.now() < deadlineMs, 'it did not come to that');
+    await turnOfEvents();
+  }
+}
+
+const ENDLESS = 'setInterval(() => {}, 1000)';
+
+const keeping = suite('a process that is kept');
+
+keeping('is started again two seconds after it was killed', async () => {
+  await using program = keptProgram(ENDLESS);
+  const { kept } = program;
+  await kept.start();
+  const first = kept.record;
+  assert.ok(first);
+  signalProcess(first, 'SIGKILL');
+  const killedMs = performance.now();
+  await until(() => (kept.record?.pid ?? first.pid) !== first.pid);
+  assert.ok(performance.now() - killedMs >= 1_990, `${performance.now() - killedMs} ms`);
+  assert.is(kept.restarts, 1);
+  assert.equal(program.ends, ['program ended with SIGKILL']);
+});
+
+keeping(
+  'stays away once it is stopped, also between two lives, and can be started again',
+  async () => {
+    await using program = keptProgram(ENDLESS);
+    const { kept, folder } = program;
+    await kept.start();
+    const first = kept.record;
+    assert.ok(first);
+    await kept.stop();
+    assert.is(runningServer(folder), undefined);
+    assert.equal(program.ends, []);
+    await kept.start();
+    const second = kept.record;
+    assert.ok(second);
+    signalProcess(second, 'SIGKILL');
+    await until(() => program.ends.length === 1);
+    await kept.stop();
+    assert.is(kept.record, undefined);
+    assert.is(kept.restarts, 0);
+  },
+);
+
+keeping('that is stopped while it starts is gone afterwards', async () => {
+  await using program = keptProgram(ENDLESS);
+  const ready = program.kept.start();
+  await program.kept.stop();
+  assert.is(program.kept.record, undefined);
+  await ready.catch(() => undefined);
+});
+
+keeping('that never becomes ready is given up with its reason after three lives', async () => {
+  await using program = keptProgram(`console.log('no such thing'); process.exit(3)`);
+  const { message } = await refusalOf(() => program.kept.start());
+  assert.match(message, /^program ended while starting, with 3\n.*no such thing/);
+  assert.is(program.kept.restarts, 2);
+});
+
+keeping('that cannot be had is not tried again', async () => {
+  const open = () => Promise.reject(new MissingServer('install it'));
+  const nowhere = { name: 'program', folder: '/nowhere', onEnd: () => undefined };
+  const kept = new KeptProcess({ ...nowhere, open });
+  assert.instance(await refusalOf(() => kept.start()), MissingServer);
+  await kept.stop();
+});
+
+keeping.run();
+
+const claiming = suite('a folder that several claim at once');
+
+claiming('goes to one of them, and to the next when that one is gone', async () => {
+  await using program = keptProgram(ENDLESS);
+  await program.kept.start();
+  const { record } = program.kept;
+  assert.ok(record);
+  const folder = join(program.folder, 'claimed');
+  mkdirSync(folder);
+  const claims = Array.from({ length: 5 }, () => claimFolder(folder, record));
+  assert.is((await Promise.all(claims)).filter(Boolean).length, 1);
+  assert.not.ok(await claimFolder(folder, record));
+  await program.kept.stop();
+  assert.ok(await claimFolder(folder, record));
+});
+
+claiming.run();

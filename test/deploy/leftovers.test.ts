@@ -1,0 +1,35 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import * as assert from 'uvu/assert';
+import { processFolder } from '#deploy/local/cluster-plan';
+import { stopCluster } from '#deploy/local/cluster-start';
+import { endLeftovers } from '#deploy/local/leftovers';
+import { startNats } from '#deploy/local/nats-server';
+import { runningServer } from '#deploy/local/server-record';
+import { natsOrSkip } from '#test/support/real-servers';
+
+const { suite } = natsOrSkip();
+
+const leftovers = suite('what a killed supervisor leaves running');
+
+for (const [how, end] of [
+  ['the next start', endLeftovers],
+  ['being told to end', stopCluster],
+] as const) {
+  leftovers(`is ended by ${how}`, async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'identity-engine-left-'));
+    const place = { folder: processFolder(folder, 'nats'), logFolder: join(folder, 'logs') };
+    await using nats = await startNats(place);
+    try {
+      assert.ok(await end(folder));
+      assert.is(runningServer(place.folder), undefined);
+      await nats.ended;
+      assert.not.ok([await end(folder)].flat().some(Boolean), 'there was something left to end');
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  });
+}
+
+leftovers.run();

@@ -1,0 +1,203 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { globSync, mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import * as assert from 'uvu/assert';
+import { clusterPlan, PORTS_PER_CLUSTER, processFolder } from '#deploy/local/cluster-plan';
+import { freeBlock } from '#deploy/local/free-port';
+import { openLocalCluster } from '#deploy/local/local-cluster';
+import { processStatuses } from '#deploy/local/process-status';
+import { runningServer, signalProcess } from '#deploy/local/server-record';
+import { cassandraOrSkip } from '#test/support/real-servers';
+import { refusalOf } from '#test/support/settled';
+
+/*
+ * The whole cluster as `make` starts it, with a Cassandra and a NATS of its own. Starting costs most,
+ * so one cluster lives through all tests, in their order: by `make`'s program, then by the library.
+ */
+
+const { suite } = cassandraOrSkip();
+
+/** How long the cluster may take to mend itself on a busy machine, in milliseconds. */
+const PATIENCE_MS = 60_000;
+const ASK_EVERY_MS = 100;
+
+// These Cassandras live for seconds, so they need not compile well, only soon.
+process.env['JAVA_TOOL_OPTIONS'] = '-XX:TieredStopAtLevel=1';
+
+const folder = mkdtempSync(join(tmpdir(), 'identity-engine-cluster-'));
+const ports = await freeBlock(PORTS_PER_CLUSTER, 21_000, 22_000);
+const plan = clusterPlan({ folder, ports });
+
+/** Runs the program behind `make cluster…`. */
+async function cluster(...args: readonly string[]) {
+  const env = { ...process.env, CLUSTER_FOLDER: folder, CLUSTER_PORT: `${ports}` };
+  const child = spawn(process.execPath, ['deploy/local/cluster.ts', ...args], { env });
+  let out = '';
+  let err = '';
+  child.stdout.on('data', (chunk) => (out += chunk));
+  child.stderr.on('data', (chunk) => (err += chunk));
+  const [code] = await once(child, 'close');
+  return { code, out, err };
+}
+
+/** Calls the balanced address on a connection of its own, so that the balancer chooses anew. */
+async function call(key: string, method: string, path: string, json?: object) {
+  const response = await fetch(`${plan.address}/v1${path}`, {
+    method,
+    headers: {
+      authorization: `Bearer ${key}`,
+      'content-type': 'application/json',
+      connection: 'close',
+    },
+    ...(json === undefined ? {} : { body: JSON.stringify(json) }),
+  });
+  return { status: response.status, body: JSON.parse(await response.text()) };
+}
+
+async function statuses() {
+  const { out } = await cluster('status', '--json');
+  return JSON.parse(out) as { name: string; pid: number; is_ready: boolean }[];
+}
+
+const recordOf = (name: string) => runningServer(processFolder(folder, name));
+
+/** Everything under the folder that still runs. */
+function running(): string[] {
+  const files = globSync('**/server.json', { cwd: folder });
+  return files.filter((file) => runningServer(join(folder, dirname(file))) !== undefined);
+}
+
+/** Ends by force what a failed test left running; the supervisor first, which would start it again. */
+process.once('exit', () => {
+  for (const file of ['supervisor/server.json', ...running()]) {
+    const record = runningServer(join(folder, dirname(file)));
+    if (record !== undefined) signalProcess(record, 'SIGKILL');
+  }
+  rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
+});
+
+const ADA = { name: 'Ada' };
+const OBSERVATION = { mode_target: 'ORDER', signal_strength: 0.5 };
+
+let key = '';
+let ada = '';
+
+const started = suite('a cluster that make has started');
+
+started('does not start on a port that is taken, and says which in one line', async () => {
+  const { port = 0 } = plan.processes.find(({ name }) => name === 'engine2') ?? {};
+  const other = createServer().listen(port, '127.0.0.1');
+  await once(other, 'listening');
+  const { code, out, err } = await cluster('up');
+  other.close();
+  assert.is(code, 1);
+  assert.is(out, '');
+  assert.match(err, new RegExp(`^cluster: engine2: port ${port} of 127.0.0.1 is taken; .+\n$`));
+  assert.equal(running(), []);
+});
+
+started('does not start when a server that was named does not answer', async () => {
+  const nats = 'nats://127.0.0.1:1';
+  const { message } = await refusalOf(() => openLocalCluster({ folder, ports, nats }));
+  assert.is(message, `no NATS answers at ${nats}`);
+});
+
+started('serves at its one address with the key that it prints', async () => {
+  const { code, out, err } = await cluster('up');
+  assert.is(code, 0, err);
+  assert.match(out, `${plan.address}/v1`);
+  key = /API key +(\S+)/.exec(out)?.[1] ?? '';
+  const created = await call(key, 'POST', '/instances', ADA);
+  assert.is(created.status, 201, JSON.stringify(created.body));
+  ada = created.body.data.id;
+  const processed = await call(key, 'POST', `/instances/${ada}/process`, OBSERVATION);
+  assert.is(processed.status, 200, JSON.stringify(processed.body));
+});
+
+started('is left as it is by a second start', async () => {
+  const before = await statuses();
+  const { code, out } = await cluster('up');
+  assert.is(code, 0);
+  assert.match(out, key);
+  assert.equal(await statuses(), before);
+  assert.ok(before.every(({ is_ready }) => is_ready));
+});
+
+started(
+  'brings an engine that was killed back after two seconds, and goes on meanwhile',
+  async () => {
+    const before = recordOf('engine2');
+    assert.ok(before);
+    signalProcess(before, 'SIGKILL');
+    const killedMs = Date.now();
+    assert.is((await call(key, 'GET', `/instances/${ada}`)).status, 200);
+    const deadlineMs = performance.now() + PATIENCE_MS;
+    while (!(await processStatuses(plan, () => 0)).every(({ isReady }) => isReady)) {
+      assert.ok(performance.now() < deadlineMs, 'it did not come back');
+      await sleep(ASK_EVERY_MS);
+    }
+    const after = recordOf('engine2');
+    assert.ok(after && after.pid !== before.pid);
+    const awayMs = Date.parse(after.startedAt) - killedMs;
+    assert.ok(awayMs > 1_900 && awayMs < 8_000, `${awayMs} ms`);
+  },
+);
+
+started('shows all its processes', async () => {
+  const { code, out } = await cluster('status');
+  assert.is(code, 0, out);
+  const lines = out.trimEnd().split('\n');
+  assert.match(lines[0] ?? '', /^PROCESS +PID +UP SINCE +RESTARTS +ADDRESS +READY$/);
+  for (const { name } of plan.processes) {
+    const restarts = name === 'engine2' ? 1 : 0;
+    const row = new RegExp(
+      `^${name} +\\d+ +[-\\dT:]+Z +${restarts} +\\S*127\\.0\\.0\\.1:\\d+ +yes$`,
+      'm',
+    );
+    assert.match(out, row);
+  }
+  assert.is(lines.length, plan.processes.length + 2);
+});
+
+started('is gone when it was told to end', async () => {
+  const { code, out } = await cluster('down');
+  assert.is(code, 0);
+  assert.match(out, `${folder}`);
+  assert.equal(running(), []);
+  assert.is((await cluster('status')).code, 1);
+  assert.match((await cluster('down')).out, /no cluster runs/);
+});
+
+started.run();
+
+const opened = suite('a cluster that a program opens on the folder of an earlier one');
+
+opened('has its data and its key, and loses or gains engines without losing anything', async () => {
+  await using local = await openLocalCluster({ folder, ports });
+  assert.is(local.key, key);
+  const page = await call(key, 'GET', `/instances/${ada}/history?limit=10`);
+  assert.is(page.body.pagination?.total, 1, JSON.stringify(page.body));
+
+  assert.is(await local.addEngine(), 'engine4');
+  await local.stop('engine1');
+  await local.served();
+  assert.is((await call(key, 'GET', `/instances/${ada}`)).status, 200);
+  await local.removeEngine('engine4');
+  await local.start('engine1');
+  await local.served();
+  assert.is((await call(key, 'GET', `/instances/${ada}`)).status, 200);
+
+  local.signal('engine3', 'SIGSTOP');
+  const find = async () => (await local.statuses()).find(({ name }) => name === 'engine3');
+  assert.is((await find())?.isReady, false);
+  local.signal('engine3', 'SIGCONT');
+  assert.is((await find())?.isReady, true);
+});
+
+opened('is gone when that is disposed', () => assert.equal(running(), []));
+
+opened.run();
