@@ -33,7 +33,7 @@ export type DeathWatchPorts = {
   readonly probe: Probe;
   /** The longest of this process's own appends since it was last asked, in milliseconds. */
   readonly takeSlowestAppendMs: () => number;
-  readonly onSealed: (ground: SealGround) => void;
+  readonly onSealed: (ground: SealGround, incarnation: string) => void;
   readonly onBug: (error: unknown) => void;
 };
 
@@ -193,7 +193,7 @@ export class DeathWatch implements Disposable {
     }
     if (head.isSealed) this.#note(owner, false);
     if (await this.#isDead(owner, head.address, watched)) await this.#seal(owner, 'dead');
-    else if (head.isSealed) return;
+    else if (head.isSealed || this.isSealed(owner)) return;
     else if (isMine && this.#progress.isStill(owner)) await this.#sealStill(owner);
     else if (this.#isGone(owner, watched)) await this.#seal(owner, 'gone');
   }
@@ -230,7 +230,7 @@ export class DeathWatch implements Disposable {
     const { journals, onSealed } = this.#ports;
     const sealed = await journals.seal(owner).catch(() => undefined);
     if (sealed === undefined) return;
-    if (sealed.isApplied) onSealed(ground);
+    if (sealed.isApplied) onSealed(ground, owner);
     else if (sealed.head?.isSealed !== true) return;
     this.#note(owner, ground === 'dead');
   }

@@ -146,6 +146,12 @@ export const METRICS = {
     help: 'Records copied out of the journals of others into our own.',
     labels: ['service'],
   },
+  recovery_seconds: {
+    kind: 'histogram',
+    help: 'Time from asking for a dead node’s records to serving its shard.',
+    labels: ['service'],
+    buckets: SECONDS,
+  },
   db_client_operation_duration_seconds: {
     kind: 'histogram',
     help: 'Time a statement took at the database.',

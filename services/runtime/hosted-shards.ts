@@ -25,7 +25,10 @@ export type HostedShardsPorts = {
   readonly shardOf: (actorId: string) => number;
   /** Who else may own a shard, to be named in a refusal. */
   readonly ownerOf: (shard: number) => ShardOwner | undefined;
-  readonly onAdopted: (records: number) => void;
+  /** So many records of a dead incarnation are about to be ours. */
+  readonly onAdopted: (records: number, incarnation: string) => void;
+  /** A dead incarnation's shard is served again, so many seconds after its records were asked for. */
+  readonly onRecovered: (seconds: number) => void;
 };
 
 /**
@@ -35,6 +38,8 @@ export type HostedShardsPorts = {
 export class HostedShards implements ShardGate, ShardHost {
   readonly open = new Map<number, number>();
   readonly #closing = new Set<number>();
+  /** When the adoption for each shard that is being taken over began (monotonic). */
+  readonly #adoptionsBegan = new Map<number, number>();
   readonly #ports: HostedShardsPorts;
   readonly #adopted = new AdoptedRecords();
   readonly #hosts: ShardedHost[] = [];
@@ -91,7 +96,9 @@ export class HostedShards implements ShardGate, ShardHost {
   }
 
   async adopt(incarnation: string, claims: readonly ShardClaim[]): Promise<void> {
-    const { journals, shardOf, log, onAdopted } = this.#ports;
+    const { journals, shardOf, log, clock, onAdopted } = this.#ports;
+    const beganMs = clock.monotonicMs();
+    for (const { shard } of claims) this.#adoptionsBegan.set(shard, beganMs);
     const wanted = new Set(claims.map(({ shard }) => shard));
     const tail = await readTail(journals, incarnation, ({ actorId }) =>
       wanted.has(shardOf(actorId)),
@@ -99,17 +106,13 @@ export class HostedShards implements ShardGate, ShardHost {
     if (this.#hasEnded) log.assertOpen();
     // Held before they are durable, so that `low` cannot pass them in between.
     const position = log.added + 1;
+    const records = tail.map(({ record }) => record);
+    const byShard = Map.groupBy(records, ({ actorId }) => shardOf(actorId));
     for (const { shard, epoch } of claims) {
-      const records = tail.filter(({ record }) => shardOf(record.actorId) === shard);
-      this.#adopted.hold(
-        shard,
-        epoch,
-        records.map(({ record }) => record),
-        position,
-      );
+      this.#adopted.hold(shard, epoch, byShard.get(shard) ?? [], position);
     }
     for (const { record, bytes } of tail) log.add(record, bytes);
-    onAdopted(tail.length);
+    onAdopted(tail.length, incarnation);
     await log.whenDurable(log.added);
   }
 
@@ -118,6 +121,11 @@ export class HostedShards implements ShardGate, ShardHost {
     this.#adopted.open(shard, epoch);
     this.#closing.delete(shard);
     this.open.set(shard, epoch);
+    const beganMs = this.#adoptionsBegan.get(shard);
+    if (beganMs !== undefined) {
+      this.#ports.onRecovered((this.#ports.clock.monotonicMs() - beganMs) / 1_000);
+    }
+    this.#adoptionsBegan.delete(shard);
     this.#warm();
   }
 

@@ -112,7 +112,11 @@ export class Incarnation<Served> {
       clock,
       shardOf: (actorId) => shardOf(actorId, config.shardCount),
       ownerOf: (shard) => routes.ownerOf(shard),
-      onAdopted: metrics.adopted,
+      onAdopted: (records, from) => {
+        metrics.adopted(records);
+        ports.onNotice(`taking over from ${from}: ${records} records`);
+      },
+      onRecovered: metrics.recovered,
     });
     const tenants = settle({ incarnation: id, log, gate: this.#gate, routes });
     this.served = tenants.served;
@@ -208,13 +212,16 @@ export class Incarnation<Served> {
   }
 
   #watch(takeSlowestAppendMs: () => number): DeathWatch {
-    const { metrics } = this.#ports;
+    const { metrics, onNotice } = this.#ports;
     const ports = { ...this.#ports, members: this.#members, takeSlowestAppendMs };
     return new DeathWatch(
       { ...this.#config, incarnation: this.id },
       {
         ...ports,
-        onSealed: metrics.sealed,
+        onSealed: (ground, other) => {
+          metrics.sealed(ground);
+          onNotice(`sealed the journal of ${other}, which is ${ground}`);
+        },
       },
     );
   }

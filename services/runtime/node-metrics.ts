@@ -9,6 +9,7 @@ export type NodeMetrics = {
   adopted(records: number): void;
   moved(reason: MoveReason): void;
   sealed(ground: SealGround): void;
+  recovered(seconds: number): void;
   fenced(): void;
 };
 
@@ -18,6 +19,7 @@ export function nodeMetrics(metrics: Metrics, service: ShardedService): NodeMetr
   const groups = metrics.histogram('journal_group_records').labels({ service });
   const adopted = metrics.counter('adopted_records_total').labels({ service });
   const fenced = metrics.counter('journal_fenced_total').labels({ service });
+  const recoveries = metrics.histogram('recovery_seconds').labels({ service });
   const moves = metrics.counter('shard_moves_total');
   const seals = metrics.counter('shard_seals_total');
   return {
@@ -28,6 +30,7 @@ export function nodeMetrics(metrics: Metrics, service: ShardedService): NodeMetr
     adopted: (records) => adopted.inc(records),
     moved: (reason) => moves.labels({ service, reason }).inc(),
     sealed: (ground) => seals.labels({ service, ground }).inc(),
+    recovered: (seconds) => recoveries.observe(seconds),
     fenced: () => fenced.inc(),
   };
 }

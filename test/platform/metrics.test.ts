@@ -31,6 +31,7 @@ const RARE: readonly MetricName[] = [
   'shard_moves_total',
   'shard_seals_total',
   'adopted_records_total',
+  'recovery_seconds',
   'db_client_operation_duration_seconds',
   'edge_retries_total',
 ];
