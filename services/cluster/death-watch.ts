@@ -52,6 +52,8 @@ type Watched = {
   isBusy: boolean;
   /** When somebody said last that it is dead or sealed (monotonic). */
   suspectedMs: number;
+  /** Whether its lack of a journal has been reported. */
+  hasNoJournal: boolean;
   /** Whether the last probe found nobody to connect to. */
   isUnreachable: boolean;
 };
@@ -94,7 +96,8 @@ export class DeathWatch implements Disposable {
     for (const owner of owners) {
       if (owner === incarnation || this.#watched.has(owner)) continue;
       const suspectedMs = Number.NEGATIVE_INFINITY;
-      this.#watched.set(owner, { sinceMs, isBusy: false, suspectedMs, isUnreachable: false });
+      const blank = { isBusy: false, hasNoJournal: false, isUnreachable: false };
+      this.#watched.set(owner, { sinceMs, suspectedMs, ...blank });
     }
   }
 
@@ -188,7 +191,9 @@ export class DeathWatch implements Disposable {
     if (head === 'unknown') return;
     if (head === 'missing') {
       // Never by guess: a journal without a beginning is a riddle for a human.
-      this.#ports.onBug(new Error(`a shard is owned by ${owner}, which has no journal`));
+      const riddle = new Error(`a shard is owned by ${owner}, which has no journal`);
+      if (!watched.hasNoJournal) this.#ports.onBug(riddle);
+      watched.hasNoJournal = true;
       return;
     }
     if (head.isSealed) this.#note(owner, false);

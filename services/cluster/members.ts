@@ -94,11 +94,13 @@ export class Members implements Disposable {
     const newest = new Map<string, Member>();
     const sinceMs = this.#options.clock.monotonicMs() - PRESENT_MS;
     for (const member of this.known()) {
-      if (member.isLeaving || member.heardMs < sinceMs) continue;
+      if (member.heardMs < sinceMs) continue;
       const rival = newest.get(member.node);
       if (rival === undefined || isLater(member, rival)) newest.set(member.node, member);
     }
-    return [...newest.values()].sort((a, b) => (a.node < b.node ? -1 : 1));
+    // Who leaves still hides its former lives: they must not come back in its place.
+    const staying = [...newest.values()].filter(({ isLeaving }) => !isLeaving);
+    return staying.sort((a, b) => (a.node < b.node ? -1 : 1));
   }
 
   /** Every incarnation heard within 60 s, leaving or silent too, but none that is proven dead. */

@@ -1,4 +1,5 @@
 import type { DeathWatch } from '#cluster/death-watch';
+import { eachOf } from '#cluster/each-of';
 import { HandOver } from '#cluster/hand-over';
 import { CLAIMS_IN_FLIGHT_MAX, LOOK_PERIOD_MS, REFUSAL_GAP_MS } from '#cluster/keeper-bounds';
 import type { Members } from '#cluster/members';
@@ -92,13 +93,17 @@ export class ShardKeeper implements Disposable {
 
   /**
    * Gives every shard to whoever the ring says without us, and fulfils when none is ours any more;
-   * with nobody to give to, when all are closed and stored.
+   * with nobody to give to, when all are closed and stored. After `withinMs` it gives up: a store
+   * that is away, or a directory whose owner has gone, must not hold an end up for ever.
    */
-  async leave(): Promise<void> {
+  async leave(withinMs = Number.POSITIVE_INFINITY): Promise<void> {
+    const { clock, host } = this.#ports;
+    const endMs = clock.monotonicMs() + withinMs;
     this.#isLeaving = true;
-    while (this.#ports.host.open.size > 0 || this.#busy.size > 0) {
+    while (host.open.size > 0 || this.#busy.size > 0) {
+      if (clock.monotonicMs() >= endMs) return;
       this.wake();
-      await sleep(this.#ports.clock, LOOK_PERIOD_MS / 20);
+      await sleep(clock, LOOK_PERIOD_MS / 20);
     }
   }
 
@@ -286,17 +291,4 @@ export class ShardKeeper implements Disposable {
         this.wake();
       });
   }
-}
-
-/** Does something with each item, so many at once. */
-async function eachOf<Item>(
-  items: readonly Item[],
-  atOnce: number,
-  task: (item: Item) => Promise<void>,
-): Promise<void> {
-  const queue = items.values();
-  const worker = async () => {
-    for (const item of queue) await task(item);
-  };
-  await Promise.all(Array.from({ length: Math.min(atOnce, items.length) }, worker));
 }

@@ -104,8 +104,7 @@ async function cassandraStores(config: Config, foundation: Foundation): Promise<
   const { cassandraJournalStore } = await import('#storage/cassandra/cassandra-journal-store');
   const { cassandraShardStore } = await import('#storage/cassandra/cassandra-shard-store');
   const { memoryJournal } = await import('#storage/memory/memory-journal');
-  const opened = opening.move();
-  return {
+  const stores: SharedStores = {
     kind: 'shared',
     meterJournal: memoryJournal(),
     accounts: cassandraAccountStore(session),
@@ -113,8 +112,19 @@ async function cassandraStores(config: Config, foundation: Foundation): Promise<
     listings: cassandraListingStore(session),
     journals: cassandraJournalStore(session),
     shards: cassandraShardStore(session),
-    [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };
+  await warm(stores);
+  const opened = opening.move();
+  return { ...stores, [Symbol.asyncDispose]: () => opened.disposeAsync() };
+}
+
+/**
+ * Asks once for what nobody has: that prepares the statements and opens the connections, which takes
+ * longer than the first caller's limiter check may.
+ */
+async function warm({ accounts, instances, listings }: SharedStores): Promise<void> {
+  const nobody = 'nobody';
+  await Promise.all([accounts.find(nobody), instances.readHead(nobody), listings.load(nobody)]);
 }
 
 async function sessionOf(

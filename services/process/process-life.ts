@@ -4,6 +4,12 @@ import { ConfigError } from '#config';
 /** How long closing may take before the process ends all the same, in milliseconds. */
 const CLOSING_MS_MAX = 15_000;
 
+/**
+ * How long a process may linger once everything is closed, in milliseconds: after an outage the
+ * Cassandra driver may forget a connection of its own, which would keep the process for ever.
+ */
+const LINGER_MS_MAX = 500;
+
 /** What a process runs; disposing it closes everything in order. */
 export type Opened = AsyncDisposable;
 
@@ -32,6 +38,7 @@ export async function live(open: (signal: AbortSignal) => Promise<Opened>): Prom
   const overdue = setTimeout(() => process.exit(1), CLOSING_MS_MAX);
   await opened[Symbol.asyncDispose]();
   clearTimeout(overdue);
+  setTimeout(() => process.exit(0), LINGER_MS_MAX).unref();
   return 0;
 }
 

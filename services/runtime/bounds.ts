@@ -78,6 +78,12 @@ export const WARM_ACTORS = 32;
 /** Pause between two such portions, in milliseconds. Ours. */
 export const WARM_PERIOD_MS = 10;
 
+/** Portions that activate nothing before the pause grows: a slow read takes a few. Ours. */
+export const WARM_FRUITLESS_MAX = 20;
+
+/** That longer pause, in milliseconds: once a second each actor that cannot be activated is reported. Ours. */
+export const WARM_STUCK_MS = 1_000;
+
 /** How often a closing shard is looked at until it is quiet. Ours: well below a caller's notice. */
 export const CLOSE_POLL_MS = 2;
 
@@ -89,3 +95,6 @@ export const REJOIN_MS_MAX = 30_000;
 
 /** A life this long lets the pauses start anew. Ours. */
 export const REJOIN_RESET_MS = 60_000;
+
+/** How long a node that ends tries to give everything up: less than its process has for closing. Ours. */
+export const LEAVE_MS_MAX = 10_000;

@@ -3,7 +3,14 @@ import { Fault, type ShardOwner } from '#fault/fault';
 import { type Clock, sleep } from '#platform/clock';
 import { AdoptedRecords, type AdoptedTail } from '#runtime/adopted-records';
 import { readTail } from '#runtime/adoption';
-import { CLOSE_POLL_MS, OWED_RETRY_MS, WARM_ACTORS, WARM_PERIOD_MS } from '#runtime/bounds';
+import {
+  CLOSE_POLL_MS,
+  OWED_RETRY_MS,
+  WARM_ACTORS,
+  WARM_FRUITLESS_MAX,
+  WARM_PERIOD_MS,
+  WARM_STUCK_MS,
+} from '#runtime/bounds';
 import type { CommitLog } from '#runtime/commit-log';
 import type { ShardGate } from '#runtime/shard-gate';
 import type { JournalStore } from '#storage/journal-store';
@@ -44,6 +51,8 @@ export class HostedShards implements ShardGate, ShardHost {
   readonly #adopted = new AdoptedRecords();
   readonly #hosts: ShardedHost[] = [];
   #isWarming = false;
+  /** Passes since an actor was last activated. */
+  #fruitlessPasses = 0;
   #hasEnded = false;
 
   constructor(ports: HostedShardsPorts) {
@@ -88,6 +97,7 @@ export class HostedShards implements ShardGate, ShardHost {
   }
 
   activated(shard: number, actor: string, actorId: string): void {
+    this.#fruitlessPasses = 0;
     this.#adopted.activated(shard, actor, actorId);
   }
 
@@ -176,7 +186,11 @@ export class HostedShards implements ShardGate, ShardHost {
         if (left <= 0) break;
       }
       this.#isWarming = left < WARM_ACTORS && !this.#hasEnded;
-      if (this.#isWarming) this.#ports.clock.after(WARM_PERIOD_MS, pass);
+      this.#fruitlessPasses += 1;
+      // A store that is down, or a journal that makes no sense, is not asked without pause.
+      const isStuck = this.#fruitlessPasses > WARM_FRUITLESS_MAX;
+      const pauseMs = isStuck ? WARM_STUCK_MS : WARM_PERIOD_MS;
+      if (this.#isWarming) this.#ports.clock.after(pauseMs, pass);
     };
     this.#ports.clock.after(0, pass);
   }

@@ -7,7 +7,7 @@ import { ShardKeeper } from '#cluster/shard-keeper';
 import { shardOf } from '#cluster/shard-of';
 import { Fault } from '#fault/fault';
 import { type Clock, every, sleep } from '#platform/clock';
-import { APPEND_RETRY_MS, JOURNAL_BEAT_MS } from '#runtime/bounds';
+import { APPEND_RETRY_MS, JOURNAL_BEAT_MS, LEAVE_MS_MAX } from '#runtime/bounds';
 import { CommitLog } from '#runtime/commit-log';
 import { HostedShards, type ShardedHost } from '#runtime/hosted-shards';
 import { JournalWriter } from '#runtime/journal-writer';
@@ -177,7 +177,8 @@ export class Incarnation<Served> {
   async leave(): Promise<void> {
     this.#isLeaving = true;
     this.#members.beat();
-    await this.#keeper.leave();
+    // What is not stored by then stands in the journal, for whoever takes over.
+    await this.#keeper.leave(LEAVE_MS_MAX);
     this.#members.beat();
     // Nothing may ever follow; a store that gives no answer leaves that to the daily scan.
     await this.#ports.journals.seal(this.id).catch(() => undefined);

@@ -2,28 +2,80 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { createMetrics } from '#platform/metrics';
 import { Activation } from '#runtime/activation';
-import { CHECKPOINT_AGE_MS, RECENT_CALLS_AGE_MS } from '#runtime/bounds';
+import {
+  CHECKPOINT_AGE_MS,
+  CHECKPOINTS_IN_FLIGHT_MAX,
+  RECENT_CALLS_AGE_MS,
+  UNFLUSHED_BYTES_MAX,
+  UNFLUSHED_RECORDS_MAX,
+} from '#runtime/bounds';
 import { Checkpointer } from '#runtime/checkpointer';
 import { CommitLog } from '#runtime/commit-log';
 import { runtimeMetrics } from '#runtime/runtime-metrics';
 import { ONE_SHARD } from '#runtime/shard-gate';
+import type { Journal } from '#storage/journal';
 import { memoryJournal } from '#storage/memory/memory-journal';
+import { recordOf } from '#test/runtime/journal-records';
 import { ManualClock } from '#test/support/manual-clock';
-import { turnOfEvents } from '#test/support/settled';
-import { type Tally, type TallyAnswer, type TallyCall, TallyKind } from '#test/support/tally-actor';
+import { pass } from '#test/support/passing';
+import { refusalOf, stateOf, turnOfEvents } from '#test/support/settled';
+import {
+  SlowJournal,
+  type Tally,
+  type TallyAnswer,
+  type TallyCall,
+  TallyKind,
+} from '#test/support/tally-actor';
 
-const stored = suite('when an actor is stored while it remembers a young call id');
+const INFINITE = Number.POSITIVE_INFINITY;
 
-stored('the id stays for a retry, and its memory is free when it is too old', async () => {
+/** A kind whose writes end when the test says so. */
+class HeldTallyKind extends TallyKind {
+  readonly held: { readonly id: string; readonly end: (failure?: Error) => void }[] = [];
+
+  override checkpoint(...given: Parameters<TallyKind['checkpoint']>) {
+    const checkpoint = super.checkpoint(...given);
+    const write = async (): Promise<void> => {
+      const { promise, resolve, reject } = Promise.withResolvers<void>();
+      const end = (failure?: Error) => (failure === undefined ? resolve() : reject(failure));
+      this.held.push({ id: given[0], end });
+      await promise;
+      await checkpoint.write();
+    };
+    return { ...checkpoint, write };
+  }
+}
+
+function newScene({ kind = new TallyKind(), journal = memoryJournal() as Journal } = {}) {
   const clock = new ManualClock();
   const metrics = runtimeMetrics(createMetrics(), 'engine', 'instance');
-  const log = new CommitLog(memoryJournal(), clock);
+  const log = new CommitLog(journal, clock);
   const ports = { clock, log, gate: ONE_SHARD, metrics, onBug: () => undefined };
-  const checkpointer = new Checkpointer(new TallyKind(), ports);
-  const activation = new Activation<Tally, TallyCall, TallyAnswer>('a', 0, 0);
-  activation.state = { sum: 1, unstored: [1] };
-  activation.isBusy = false;
-  checkpointer.changed(activation, 100, clock.monotonicMs());
+  const checkpointer = new Checkpointer(kind, ports);
+  const actorOf = (id: string, shard = 0) => {
+    const activation = new Activation<Tally, TallyCall, TallyAnswer>(id, shard, 0);
+    activation.state = { sum: 0, unstored: [] };
+    activation.isBusy = false;
+    return activation;
+  };
+  /** What a turn's commit does. */
+  const commit = (activation: ReturnType<typeof actorOf>, bytes = 100): number => {
+    if (activation.state !== undefined) kind.apply(activation.state, 1);
+    activation.version += 1;
+    const { id, version } = activation;
+    activation.position = log.add(recordOf({ actorId: id, version }), bytes);
+    checkpointer.changed(activation, bytes, clock.monotonicMs());
+    return activation.position;
+  };
+  return { clock, log, kind, checkpointer, actorOf, commit };
+}
+
+const remembering = suite('when an actor is stored while it remembers a young call id');
+
+remembering('the id stays for a retry, and its memory is free when it is too old', async () => {
+  const { clock, checkpointer, actorOf, commit } = newScene();
+  const activation = actorOf('a');
+  commit(activation);
   clock.advance(CHECKPOINT_AGE_MS - 5_000);
   activation.recent.add(7, 1, clock.monotonicMs());
   clock.advance(5_000);
@@ -37,4 +89,216 @@ stored('the id stays for a retry, and its memory is free when it is too old', as
   assert.not(activation.hasRecentCalls);
 });
 
-stored.run();
+const lowest = suite('the lowest position that dirty actors need');
+
+lowest('is that of the oldest record that is in no checkpoint', async () => {
+  const { checkpointer, actorOf, commit } = newScene();
+  const [a, b] = [actorOf('a'), actorOf('b')];
+  assert.is(checkpointer.lowest, INFINITE);
+  commit(a);
+  commit(b);
+  commit(a);
+  assert.is(checkpointer.lowest, 1);
+  await checkpointer.storeAll((activation) => activation === a);
+  assert.is(checkpointer.lowest, 2);
+  await checkpointer.storeAll(() => true);
+  assert.is(checkpointer.lowest, INFINITE);
+});
+
+lowest('does not move before the write is confirmed, nor when it fails', async () => {
+  const { kind, checkpointer, actorOf, commit } = heldScene();
+  commit(actorOf('a'));
+  const stored = refusalOf(() => checkpointer.storeAll(() => true));
+  await turnOfEvents();
+  assert.is(checkpointer.lowest, 1);
+  kind.held.shift()?.end(new Error('down'));
+  await stored;
+  assert.equal([checkpointer.lowest, checkpointer.unflushedRecords], [1, 1]);
+});
+
+lowest('moves only past what the checkpoint held when it was taken', async () => {
+  const { kind, checkpointer, actorOf, commit } = heldScene();
+  const a = actorOf('a');
+  commit(a);
+  commit(a);
+  const stored = checkpointer.storeAll(() => true);
+  await turnOfEvents();
+  commit(a);
+  kind.held.shift()?.end();
+  await turnOfEvents();
+  assert.equal([checkpointer.lowest, checkpointer.unflushedRecords], [3, 1]);
+  assert.equal(a.state?.unstored, [1]);
+  await turnOfEvents();
+  kind.held.shift()?.end();
+  await stored;
+  assert.is(checkpointer.lowest, INFINITE);
+});
+
+lowest('is that of the adoption for what was run again', async () => {
+  const { checkpointer, actorOf, commit } = newScene();
+  const a = actorOf('a');
+  for (let i = 0; i < 9; i += 1) commit(actorOf(`b${i}`));
+  await checkpointer.storeAll(() => true);
+  checkpointer.recovered(a, 5, 500, 4);
+  assert.equal([checkpointer.lowest, checkpointer.unflushedRecords], [4, 5]);
+  commit(a);
+  assert.is(checkpointer.lowest, 4);
+  await checkpointer.storeAll(() => true);
+  assert.is(checkpointer.lowest, INFINITE);
+});
+
+const order = suite('a checkpoint');
+
+order('waits until what it holds is durable', async () => {
+  const journal = new SlowJournal();
+  const { kind, checkpointer, actorOf, commit } = newScene({ journal });
+  commit(actorOf('a'));
+  const stored = checkpointer.storeAll(() => true);
+  assert.is(await stateOf(stored), 'pending');
+  assert.is(kind.writes, 0);
+  journal.succeed();
+  await stored;
+  assert.is(kind.writes, 1);
+});
+
+order('is not written when the journal ends before', async () => {
+  const journal = new SlowJournal();
+  const { kind, checkpointer, actorOf, commit } = newScene({ journal });
+  commit(actorOf('a'));
+  const refused = refusalOf(() => checkpointer.storeAll(() => true));
+  journal.fail();
+  await refused;
+  assert.is(kind.writes, 0);
+});
+
+order('comes after what the actor owes, and not at all while that fails', async () => {
+  const { kind, checkpointer, actorOf, commit } = newScene();
+  const a = actorOf('a');
+  commit(a);
+  let isDown = true;
+  const steps: number[] = [];
+  a.owed = async () => {
+    steps.push(kind.writes);
+    if (isDown) throw new Error('down');
+  };
+  await refusalOf(() => checkpointer.storeAll(() => true));
+  assert.equal([steps, kind.writes, checkpointer.lowest], [[0], 0, 1]);
+  isDown = false;
+  await checkpointer.storeAll(() => true);
+  assert.equal([steps, kind.writes], [[0, 0], 1]);
+  assert.is(a.owed, undefined);
+});
+
+order('leaves owed what was committed meanwhile', async () => {
+  const { kind, checkpointer, actorOf, commit } = heldScene();
+  const a = actorOf('a');
+  commit(a);
+  a.owed = async () => undefined;
+  const stored = checkpointer.storeAll(() => true);
+  await turnOfEvents();
+  const later = async () => undefined;
+  commit(a);
+  a.owed = later;
+  kind.held.shift()?.end();
+  await turnOfEvents();
+  assert.is(a.owed, later);
+  kind.held.shift()?.end();
+  await stored;
+});
+
+const due = suite('checkpoints in the background');
+
+due('begin at 20 s, oldest first, 8 at once', async () => {
+  const { clock, kind, checkpointer, actorOf, commit } = heldScene();
+  for (let i = 0; i < 20; i += 1) {
+    commit(actorOf(`a${i}`));
+    clock.advance(1);
+  }
+  checkpointer.startDue(CHECKPOINT_AGE_MS - 1);
+  await turnOfEvents();
+  assert.is(kind.held.length, 0);
+  checkpointer.startDue(CHECKPOINT_AGE_MS + 100);
+  await turnOfEvents();
+  assert.equal(
+    kind.held.map(({ id }) => id),
+    ['a0', 'a1', 'a2', 'a3', 'a4', 'a5', 'a6', 'a7'],
+  );
+  checkpointer.startDue(CHECKPOINT_AGE_MS + 100);
+  checkpointer.startNow(actorOf('b'));
+  await turnOfEvents();
+  assert.is(kind.held.length, CHECKPOINTS_IN_FLIGHT_MAX);
+});
+
+due('share their bound with shards that close', async () => {
+  const { clock, kind, checkpointer, actorOf, commit } = heldScene();
+  for (let i = 0; i < 5; i += 1) commit(actorOf(`a${i}`, 0));
+  checkpointer.startDue(CHECKPOINT_AGE_MS);
+  for (const shard of [1, 2])
+    for (let i = 0; i < 9; i += 1) commit(actorOf(`s${shard}-${i}`, shard));
+  const closed = [1, 2].map((shard) => checkpointer.storeAll((actor) => actor.shard === shard));
+  await turnOfEvents();
+  let most = kind.held.length;
+  const isDone = Promise.all(closed);
+  while ((await stateOf(isDone)) === 'pending') {
+    most = Math.max(most, kind.held.length);
+    kind.held.shift()?.end();
+    await pass(clock, 2, 1);
+  }
+  assert.is(most, CHECKPOINTS_IN_FLIGHT_MAX);
+  await isDone;
+});
+
+due('begin at once, whatever the age, when the tail is over half its bound', async () => {
+  for (const [records, bytes] of [
+    [UNFLUSHED_RECORDS_MAX / 2 + 1, 0],
+    [1, UNFLUSHED_BYTES_MAX / 2 + 1],
+  ] as const) {
+    const { kind, checkpointer, actorOf } = newScene();
+    checkpointer.recovered(actorOf('a'), records - 1, 0, 1);
+    checkpointer.startDue(0);
+    await turnOfEvents();
+    assert.is(kind.writes, 0);
+    const b = actorOf('b');
+    checkpointer.recovered(b, 1, bytes, 1);
+    assert.ok(checkpointer.tail > 0.5);
+    checkpointer.startDue(0);
+    await turnOfEvents();
+    assert.ok(kind.writes > 0);
+  }
+});
+
+due('pass over an actor that is busy', async () => {
+  const { kind, checkpointer, actorOf, commit } = newScene();
+  const [a, b] = [actorOf('a'), actorOf('b')];
+  commit(a);
+  commit(b);
+  a.isBusy = true;
+  checkpointer.startDue(CHECKPOINT_AGE_MS);
+  await turnOfEvents();
+  assert.equal([...kind.stored.keys()], ['b']);
+});
+
+const abandoned = suite('an actor that is somebody else’s now');
+
+abandoned('is needed no more, and a write under way changes no account', async () => {
+  const { kind, checkpointer, actorOf, commit } = heldScene();
+  const [a, b] = [actorOf('a'), actorOf('b')];
+  commit(a);
+  commit(b);
+  commit(a);
+  const stored = checkpointer.storeAll((activation) => activation === a);
+  await turnOfEvents();
+  checkpointer.abandon(a);
+  assert.equal([checkpointer.lowest, checkpointer.unflushedRecords], [2, 1]);
+  kind.held.shift()?.end();
+  await stored;
+  assert.equal([checkpointer.lowest, checkpointer.unflushedRecords], [2, 1]);
+  assert.ok(a.isAbandoned);
+});
+
+for (const group of [remembering, lowest, order, due, abandoned]) group.run();
+
+function heldScene() {
+  const kind = new HeldTallyKind();
+  return { ...newScene({ kind }), kind };
+}

@@ -1,0 +1,93 @@
+import type { Bus } from '#bus/bus';
+import { inProcessBus } from '#bus/in-process-bus';
+import type { Probe } from '#cluster/death-watch';
+import { encodeHeartbeat, type Heartbeat, heartbeatSubject } from '#cluster/heartbeat';
+import { Members } from '#cluster/members';
+import { Fault } from '#fault/fault';
+import type { JournalStore } from '#storage/journal-store';
+import { memoryJournalStore } from '#storage/memory/memory-journal-store';
+import { ManualClock } from '#test/support/manual-clock';
+
+type Found = Awaited<ReturnType<Probe>>;
+
+/** A store's silence: what was asked may have happened. */
+export function silence(): never {
+  throw new Fault('service_unavailable', 'no answer', { isOutcomeUnknown: true });
+}
+
+/** A bus, a clock, journals that can be made slow, and addresses at which somebody answers or not. */
+export class KeeperWorld {
+  readonly clock = new ManualClock();
+  readonly bugs: unknown[] = [];
+  readonly bus: Bus = inProcessBus({ clock: this.clock, onBug: (e) => this.bugs.push(e) });
+  /** Who is at an address; nobody listens at those that are not here. */
+  readonly found = new Map<string, Found>();
+  readonly probed: string[] = [];
+  readonly stored: JournalStore = memoryJournalStore(this.clock);
+  /** Seals in the order in which they were asked for. */
+  readonly seals: string[] = [];
+  isStoreDown = false;
+  /** Reads of these journals have no answer. */
+  readonly unread = new Set<string>();
+  /** How long a read of a head takes. */
+  readMs = 0;
+  readonly journals: JournalStore = {
+    ...this.stored,
+    seal: async (incarnation) => {
+      if (this.isStoreDown) silence();
+      this.seals.push(incarnation);
+      return await this.stored.seal(incarnation);
+    },
+    readHead: async (incarnation, read) => {
+      if (this.isStoreDown || this.unread.has(incarnation)) silence();
+      if (this.readMs > 0) {
+        await new Promise<void>((resolve) => void this.clock.after(this.readMs, resolve));
+      }
+      return await this.stored.readHead(incarnation, read);
+    },
+  };
+  readonly probe: Probe = async (address) => {
+    this.probed.push(address);
+    return this.found.get(address) ?? { kind: 'refused' };
+  };
+
+  /** A process `node` in its first life, `node-1`, that sees the others; it ends with the world. */
+  members(node: string, isLeaving = () => false): Members {
+    return new Members({
+      bus: this.bus,
+      clock: this.clock,
+      cluster: 'c',
+      prefix: 'test',
+      service: 'engine',
+      self: () => ({ ...reportOf(node), isLeaving: isLeaving() }),
+      onForeignCluster: () => undefined,
+    });
+  }
+
+  /** A heartbeat of an incarnation that need not exist. */
+  say(node: string, change: Partial<Heartbeat> = {}): void {
+    const rest = { cluster: 'c', service: 'engine', viewHash: '' } as const;
+    const heartbeat = { ...reportOf(node), ...rest, ...change };
+    this.bus.publish(heartbeatSubject('test', 'engine'), encodeHeartbeat(heartbeat));
+    this.clock.advance(0);
+  }
+
+  /** Begins the journal of a node's first life; its process answers at its address. */
+  async begin(node: string): Promise<void> {
+    await this.stored.begin(`${node}-1`, `${node}:1`);
+    this.found.set(`${node}:1`, { kind: 'answered', incarnation: `${node}-1` });
+  }
+
+  /** One more group in the journal of a node's first life. */
+  async append(node: string): Promise<void> {
+    const incarnation = `${node}-1`;
+    const head = await this.stored.readHead(incarnation, 'serial');
+    const slot = head?.next ?? 0;
+    await this.stored.append({ incarnation, slot, records: new Uint8Array(), low: undefined });
+  }
+}
+
+function reportOf(node: string) {
+  const names = { node, incarnation: `${node}-1`, address: `${node}:1` };
+  return { ...names, startedAtMs: 1, isLeaving: false, shards: [], shardCount: 8 };
+}

@@ -1,0 +1,325 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { Fault } from '#fault/fault';
+import {
+  APPEND_STALL_MS_MAX,
+  GROUP_BYTES_MAX,
+  GROUP_RECORDS_MAX,
+  LEASE_MS,
+  LOW_PERIOD_MS,
+} from '#runtime/bounds';
+import { CommitLog } from '#runtime/commit-log';
+import type { Journal, JournalRecord } from '#storage/journal';
+import { memoryJournal } from '#storage/memory/memory-journal';
+import { recordOf } from '#test/runtime/journal-records';
+import { ManualClock } from '#test/support/manual-clock';
+import { refusalOf, stateOf, turnOfEvents } from '#test/support/settled';
+
+/** A journal whose appends end when the test says so, one after the other. */
+class HeldJournal implements Journal {
+  readonly isLasting = true;
+  readonly groups: { readonly records: readonly JournalRecord[]; readonly low: number }[] = [];
+  #pending: PromiseWithResolvers<void> | undefined;
+
+  append(records: readonly JournalRecord[], low: number): Promise<void> {
+    assert.is(this.#pending, undefined, 'one append at a time');
+    this.groups.push({ records, low });
+    this.#pending = Promise.withResolvers<void>();
+    return this.#pending.promise;
+  }
+
+  async succeed(): Promise<void> {
+    const pending = this.#pending;
+    this.#pending = undefined;
+    pending?.resolve();
+    await turnOfEvents();
+  }
+
+  async fail(): Promise<void> {
+    this.#pending?.reject(new Error('fenced'));
+    await turnOfEvents();
+  }
+
+  get sizes(): number[] {
+    return this.groups.map(({ records }) => records.length);
+  }
+}
+
+function newScene() {
+  const clock = new ManualClock();
+  const journal = new HeldJournal();
+  const log = new CommitLog(journal, clock);
+  const add = (count: number, bytes = 100): number => {
+    for (let i = 0; i < count; i += 1) log.add(recordOf(), bytes);
+    return log.added;
+  };
+  return { clock, journal, log, add };
+}
+
+const groups = suite('records that come while an append is in flight');
+
+groups('gather and go together, in order', async () => {
+  const { journal, log } = newScene();
+  for (const version of [1, 2, 3, 4]) log.add(recordOf({ version }), 100);
+  assert.equal(journal.sizes, [1]);
+  await journal.succeed();
+  assert.equal(
+    journal.groups.map(({ records }) => records.map(({ version }) => version)),
+    [[1], [2, 3, 4]],
+  );
+  assert.ok(log.isDurable(1));
+  assert.not(log.isDurable(2));
+  await journal.succeed();
+  assert.ok(log.isDurable(4));
+});
+
+groups('go in groups of at most 4,096', async () => {
+  const { journal, add } = newScene();
+  add(1);
+  add(GROUP_RECORDS_MAX + 5);
+  for (let i = 0; i < 3; i += 1) await journal.succeed();
+  assert.equal(journal.sizes, [1, GROUP_RECORDS_MAX, 5]);
+});
+
+groups('go in groups of at most 512 KiB, or one larger record alone', async () => {
+  const { journal, add } = newScene();
+  add(1);
+  add(3, GROUP_BYTES_MAX / 2);
+  add(1, GROUP_BYTES_MAX * 2);
+  for (let i = 0; i < 4; i += 1) await journal.succeed();
+  assert.equal(journal.sizes, [1, 2, 1, 1]);
+});
+
+groups('are each waited for alone, not with what comes later', async () => {
+  const { journal, log, add } = newScene();
+  const first = log.whenDurable(add(1));
+  const second = log.whenDurable(add(1));
+  await journal.succeed();
+  assert.equal([await stateOf(first), await stateOf(second)], [{ value: undefined }, 'pending']);
+});
+
+const lease = suite('the read lease');
+
+lease('is not there before the first append has succeeded', async () => {
+  const { journal, log, add } = newScene();
+  assert.not(log.isLeased());
+  add(1);
+  assert.not(log.isLeased());
+  await journal.succeed();
+  assert.ok(log.isLeased());
+});
+
+lease('runs 2 s from the beginning of the append, by the monotonic clock', async () => {
+  const { journal, log, add, clock } = newScene();
+  add(1);
+  clock.advance(500);
+  await journal.succeed();
+  clock.advance(LEASE_MS - 501);
+  assert.ok(log.isLeased());
+  clock.advance(1);
+  assert.not(log.isLeased());
+});
+
+for (const stepMs of [LEASE_MS, -LEASE_MS]) {
+  lease(`ends when the wall clock steps by ${stepMs} ms, as after a sleep`, async () => {
+    const { journal, log, add, clock } = newScene();
+    add(1);
+    await journal.succeed();
+    clock.stepWall(stepMs);
+    assert.not(log.isLeased());
+  });
+}
+
+lease('ends by the monotonic clock although the wall clock was set back', async () => {
+  const { journal, log, add, clock } = newScene();
+  add(1);
+  await journal.succeed();
+  clock.advance(LEASE_MS);
+  clock.stepWall(-LEASE_MS);
+  assert.not(log.isLeased());
+});
+
+lease('is not renewed by an append that is in flight', async () => {
+  const { journal, log, add, clock } = newScene();
+  add(1);
+  await journal.succeed();
+  clock.advance(LEASE_MS - 1);
+  add(1);
+  clock.advance(1);
+  assert.not(log.isLeased());
+});
+
+lease('is over when the journal has ended', async () => {
+  const { journal, log, add } = newScene();
+  add(1);
+  await journal.succeed();
+  log.end(new Error('taken'));
+  assert.not(log.isLeased());
+});
+
+lease('needs nothing where nobody can take over', async () => {
+  const log = new CommitLog(memoryJournal(), new ManualClock());
+  assert.ok(log.isLeased());
+  await log.whenConfirmed();
+});
+
+const confirmed = suite('an answer that waits for confirmation');
+
+confirmed('starts an append of its own on a quiet journal', async () => {
+  const { journal, log } = newScene();
+  const waits = log.whenConfirmed();
+  assert.equal(journal.sizes, [0]);
+  assert.is(await stateOf(waits), 'pending');
+  await journal.succeed();
+  await waits;
+});
+
+confirmed('is not answered by the append that was in flight, but by the next', async () => {
+  const { journal, log, add } = newScene();
+  add(1);
+  const waits = log.whenConfirmed();
+  await journal.succeed();
+  assert.is(await stateOf(waits), 'pending');
+  assert.equal(journal.sizes, [1, 0]);
+  await journal.succeed();
+  await waits;
+  assert.equal(journal.sizes, [1, 0]);
+});
+
+confirmed('shares the next append with others and with records', async () => {
+  const { journal, log, add } = newScene();
+  add(1);
+  const waits = Promise.all([log.whenConfirmed(), log.whenConfirmed()]);
+  add(2);
+  await journal.succeed();
+  await journal.succeed();
+  await waits;
+  assert.equal(journal.sizes, [1, 2]);
+});
+
+const end = suite('when the journal ends');
+
+end('what waits is refused with an unknown outcome, what comes as not done', async () => {
+  const { journal, log, add } = newScene();
+  const waits = refusalOf(() => log.whenDurable(add(1)));
+  const later = refusalOf(() => log.whenDurable(add(1)));
+  const read = refusalOf(() => log.whenConfirmed());
+  await journal.fail();
+  for (const refusal of [await waits, await later, await read]) {
+    assert.equal(
+      [(refusal as Fault).code, (refusal as Fault).isOutcomeUnknown],
+      ['service_unavailable', true],
+    );
+  }
+  for (const action of [
+    () => log.assertOpen(),
+    () => log.assertAlive(),
+    () => log.whenConfirmed(),
+  ]) {
+    const refusal = (await refusalOf(action)) as Fault;
+    assert.equal([refusal.code, refusal.isOutcomeUnknown], ['service_unavailable', false]);
+  }
+  assert.equal(journal.sizes, [1]);
+});
+
+end('an append that succeeds all the same makes nothing durable any more', async () => {
+  const { journal, log, add } = newScene();
+  const waits = refusalOf(() => log.whenDurable(add(1)));
+  log.end(new Error('taken'));
+  await journal.succeed();
+  assert.ok((await waits) as Fault);
+  assert.not(log.isDurable(1));
+});
+
+const stall = suite('when an append has no answer for 3 s');
+
+stall('nothing more is taken in until it has one', async () => {
+  const { journal, log, add, clock } = newScene();
+  add(1);
+  clock.advance(APPEND_STALL_MS_MAX);
+  log.assertOpen();
+  clock.advance(1);
+  const refusal = (await refusalOf(() => log.assertOpen())) as Fault;
+  assert.equal([refusal.code, refusal.retryAfterS], ['service_unavailable', 1]);
+  log.assertAlive();
+  await journal.succeed();
+  log.assertOpen();
+});
+
+const low = suite('the group from which on all are needed');
+
+/** The low mark of the append that a second's quiet and one more record make. */
+async function lowAfter({ journal, clock, add }: ReturnType<typeof newScene>): Promise<number> {
+  clock.advance(LOW_PERIOD_MS);
+  add(1);
+  const mark = journal.groups.at(-1)?.low ?? -1;
+  await journal.succeed();
+  return mark;
+}
+
+low('is the one with the lowest position that any keeper names', async () => {
+  const scene = newScene();
+  const { journal, log, add } = scene;
+  let [lowest, other] = [1, Number.POSITIVE_INFINITY];
+  log.keep(() => lowest);
+  log.keep(() => other);
+  for (let i = 0; i < 3; i += 1) {
+    add(2);
+    await journal.succeed();
+    await journal.succeed();
+  }
+  assert.is(await lowAfter(scene), 0);
+  lowest = 3;
+  assert.is(await lowAfter(scene), 2);
+  lowest = 6;
+  other = 5;
+  assert.is(await lowAfter(scene), 4);
+  other = Number.POSITIVE_INFINITY;
+  assert.is(await lowAfter(scene), 5);
+});
+
+low('never includes an append that is in flight', async () => {
+  const scene = newScene();
+  scene.log.keep(() => Number.POSITIVE_INFINITY);
+  scene.add(1);
+  await scene.journal.succeed();
+  assert.is(await lowAfter(scene), 1);
+  assert.is(await lowAfter(scene), 2);
+});
+
+low('is looked up once a second', async () => {
+  const { journal, log, add, clock } = newScene();
+  let looks = 0;
+  log.keep(() => {
+    looks += 1;
+    return 1;
+  });
+  for (let i = 0; i < 4; i += 1) {
+    add(1);
+    await journal.succeed();
+    clock.advance(LOW_PERIOD_MS / 2);
+  }
+  assert.is(looks, 2);
+});
+
+const beat = suite('the beat of a quiet journal');
+
+beat('appends an empty group, but not beside other appends', async () => {
+  const { journal, log, add, clock } = newScene();
+  log.beat(750);
+  log.beat(750);
+  assert.equal(journal.sizes, [0]);
+  await journal.succeed();
+  clock.advance(749);
+  log.beat(750);
+  assert.equal(journal.sizes, [0]);
+  clock.advance(1);
+  log.beat(750);
+  assert.equal(journal.sizes, [0, 0]);
+  add(1);
+  await journal.succeed();
+  log.beat(0);
+  assert.equal(journal.sizes, [0, 0, 1]);
+});
+
+for (const group of [groups, lease, confirmed, end, stall, low, beat]) group.run();

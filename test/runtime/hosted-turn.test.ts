@@ -1,0 +1,103 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { Fault } from '#fault/fault';
+import { LEASE_MS } from '#runtime/bounds';
+import { memoryJournal } from '#storage/memory/memory-journal';
+import { ManualClock } from '#test/support/manual-clock';
+import { refusalOf, stateOf, turnOfEvents } from '#test/support/settled';
+import { hostOf, SlowJournal, TallyKind, tallyCall } from '#test/support/tally-actor';
+
+/** A tally of 1 in memory whose journal has just succeeded. */
+async function newScene() {
+  const [clock, journal, kind] = [new ManualClock(), new SlowJournal(), new TallyKind()];
+  const { host } = hostOf(kind, clock, journal);
+  const first = host.ask('a', tallyCall({ add: 1 }));
+  await turnOfEvents();
+  journal.succeed();
+  await first;
+  return { clock, journal, host };
+}
+
+const reads = suite('an answer that adds no record');
+
+reads('comes from memory at once under the lease', async () => {
+  const { host } = await newScene();
+  assert.equal(host.ask('a', tallyCall()), { sum: 1, version: 1, again: false });
+  assert.throws(() => host.ask('a', tallyCall({ refuse: true })), /refused/);
+});
+
+reads('waits without it for an append that begins later, refusals and replays too', async () => {
+  const { clock, journal, host } = await newScene();
+  const kept = tallyCall({ add: 5 });
+  const done = Promise.resolve(host.ask('a', kept));
+  journal.succeed();
+  await done;
+  clock.advance(LEASE_MS);
+  const answers = [
+    Promise.resolve(host.ask('a', tallyCall())),
+    refusalOf(() => host.ask('a', tallyCall({ refuse: true }))),
+    Promise.resolve(host.ask('a', kept)),
+    Promise.resolve(host.ask('nobody', tallyCall())),
+  ];
+  for (const answer of answers) assert.is(await stateOf(answer as Promise<unknown>), 'pending');
+  journal.succeed();
+  await turnOfEvents();
+  journal.succeed();
+  const [read, refusal, replay] = await Promise.all(
+    answers as [Promise<{ sum: number }>, Promise<Error>, Promise<{ again: boolean }>],
+  );
+  assert.is(read.sum, 6);
+  assert.match(refusal.message, /refused/);
+  assert.ok(replay.again);
+});
+
+const commits = suite('an answer that adds a record');
+
+commits('needs no lease beside its own append', async () => {
+  const { clock, journal, host } = await newScene();
+  clock.advance(LEASE_MS);
+  const answer = Promise.resolve(host.ask('a', tallyCall({ add: 1 })));
+  await turnOfEvents();
+  journal.succeed();
+  assert.is((await answer).sum, 2);
+  assert.is(journal.groups.length, 2);
+});
+
+const effects = suite('a turn whose effect fails after the commit');
+
+effects(
+  'is told as of unknown outcome, and without the other actor’s reason and owner',
+  async () => {
+    const owner = { incarnation: 'x', address: 'x:1', epoch: 3 };
+    const failures = [
+      new Fault('service_unavailable', 'not mine', { reason: 'not_owner', owner, retryAfterS: 1 }),
+      new Error('a bug'),
+    ];
+    for (const [i, failure] of failures.entries()) {
+      const { host } = hostOf(new TallyKind(), new ManualClock(), memoryJournal());
+      const effect = () => Promise.reject(failure);
+      const refusal = (await refusalOf(() =>
+        host.ask('a', tallyCall({ add: 1, effect })),
+      )) as Fault;
+      assert.is(refusal.code, i === 0 ? 'service_unavailable' : 'internal');
+      assert.equal([refusal.isOutcomeUnknown, refusal.owner], [true, undefined]);
+      assert.is.not(refusal.reason, 'not_owner');
+      assert.is(refusal.cause, failure);
+    }
+  },
+);
+
+effects('is answered when the same call comes again and the effect succeeds', async () => {
+  const { host } = hostOf(new TallyKind(), new ManualClock(), memoryJournal());
+  let isDown = true;
+  const effect = async () => {
+    if (isDown) throw new Fault('service_unavailable', 'down');
+  };
+  const call = tallyCall({ add: 1, effect });
+  await refusalOf(() => host.ask('a', call));
+  await refusalOf(() => host.ask('a', call));
+  isDown = false;
+  assert.equal(await host.ask('a', call), { sum: 1, version: 1, again: true });
+});
+
+for (const suite of [reads, commits, effects]) suite.run();

@@ -1,0 +1,23 @@
+import type { JournalRecord } from '#storage/journal';
+
+/** When a `ManualClock` begins. */
+const AT_MS = Date.UTC(2026, 0, 15, 12);
+
+/** A committed operation of a tally, version 1 of `a` unless told otherwise. */
+export function recordOf(fields: Partial<JournalRecord> = {}): JournalRecord {
+  const { version = 1 } = fields;
+  return {
+    actor: 'instance',
+    actorId: 'a',
+    version,
+    callId: version,
+    atMs: AT_MS,
+    operation: 1,
+    ...fields,
+  };
+}
+
+/** Several of one actor, by their versions. */
+export function recordsOf(actorId: string, versions: readonly number[]): JournalRecord[] {
+  return versions.map((version) => recordOf({ actorId, version }));
+}
