@@ -99,6 +99,11 @@ const VARIABLES = {
   SERVICE_ENGINE_ADVERTISE: address
     .optional()
     .describe('host:port at which others reach an engine; where it listens if left out.'),
+  SERVICE_ENGINE_DIRECT: flag
+    .default(true)
+    .describe(
+      'Whether engines reach each other without proxy or NAT: then a refused connection proves one dead.',
+    ),
   SERVICE_LOCAL_ACCOUNT: flag
     .default(false)
     .describe('Creates one enterprise account at start and prints its key (decision 32).'),

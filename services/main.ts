@@ -23,7 +23,11 @@ async function run(part: string, rest: readonly string[]): Promise<number> {
       const { runCtl } = await import('#ctl/ctl');
       const out = (text: string) => void process.stdout.write(`${text}\n`);
       const err = (text: string) => void process.stderr.write(`${text}\n`);
-      return await runCtl(rest, { out, err, adminUrl: config.SERVICE_ADMIN_URL });
+      const openCluster = async () => {
+        const { openCtlCluster } = await import('#process/ctl-cluster');
+        return await openCtlCluster(config);
+      };
+      return await runCtl(rest, { out, err, adminUrl: config.SERVICE_ADMIN_URL, openCluster });
     }
     if (part === 'migrate' && rest.length === 0) {
       const { migrateAll } = await import('#process/migrate');

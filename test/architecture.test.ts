@@ -18,10 +18,10 @@ const LAYERS: Record<string, readonly string[]> = {
   engine: ['wire', 'routing', 'cluster', 'runtime', 'identity', 'storage'],
   limiter: ['wire', 'runtime', 'accounts', 'storage'],
   edge: ['wire', 'accounts', 'identity'],
-  ctl: ['limiter'],
+  ctl: ['limiter', 'engine', 'runtime', 'wire', 'cluster', 'bus', 'identity', 'storage'],
   process: [
     ...['edge', 'engine', 'limiter', 'wire', 'routing', 'cluster', 'bus'],
-    ...['runtime', 'accounts', 'storage'],
+    ...['runtime', 'accounts', 'storage', 'ctl'],
   ],
   apidoc: ['process', 'edge', 'engine', 'limiter', 'accounts', 'identity'],
 };

@@ -45,6 +45,8 @@ export type DeathWatchConfig = {
   readonly node: string;
   /** Where this process answers: whoever else was there before it lives no more. */
   readonly address: string;
+  /** Whether addresses lead straight to processes; behind a proxy or NAT they prove nothing. */
+  readonly isDirect: boolean;
 };
 
 type Watched = {
@@ -206,13 +208,14 @@ export class DeathWatch implements Disposable {
   /** First ground: nobody listens there, twice, or somebody else does. */
   async #isDead(owner: string, address: string, watched: Watched): Promise<boolean> {
     const { probe, clock } = this.#ports;
-    if (address === this.#config.address) return true;
+    const { isDirect, address: own } = this.#config;
+    if (isDirect && address === own) return true;
     for (let refusals = 0; refusals < 2; refusals += 1) {
       if (refusals > 0) await sleep(clock, REFUSAL_GAP_MS);
       const found = await probe(address);
       watched.isUnreachable = found.kind !== 'answered';
+      if (!isDirect || found.kind === 'silent') return false;
       if (found.kind === 'answered') return found.incarnation !== owner;
-      if (found.kind === 'silent') return false;
     }
     return true;
   }

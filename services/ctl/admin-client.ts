@@ -1,15 +1,11 @@
 import { z } from 'zod';
+import { CtlError } from '#ctl/ctl-error';
 import { RefusalView } from '#limiter/admin-schema';
 
 /** How long the admin port may take: it is on this machine and answers from memory. */
 const ANSWER_MS_MAX = 10_000;
 
 const Envelope = z.object({ data: z.unknown() });
-
-/** Why a command failed, in one line for its user. */
-export class CtlError extends Error {
-  override readonly name = 'CtlError';
-}
 
 /** The admin port of a running service, for one command. */
 export interface AdminClient {

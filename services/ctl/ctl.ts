@@ -1,13 +1,21 @@
 import { parseArgs } from 'node:util';
-import { adminClient, CtlError } from '#ctl/admin-client';
-import { COMMANDS, type Options } from '#ctl/commands';
+import { ACCOUNT_COMMANDS } from '#ctl/account-commands';
+import { adminClient } from '#ctl/admin-client';
+import { CLUSTER_COMMANDS } from '#ctl/cluster-commands';
+import type { ClusterPorts } from '#ctl/cluster-ports';
+import type { Command, Printout, Values } from '#ctl/command';
+import { CtlError } from '#ctl/ctl-error';
 
-/** Where a command prints and which service it talks to unless told otherwise. */
+/** Where a command prints, and what it looks at unless told otherwise. */
 export type CtlIo = {
   readonly out: (text: string) => void;
   readonly err: (text: string) => void;
   readonly adminUrl: string;
+  /** Opens the cluster of the configuration. Rejects with one line that says what is missing. */
+  readonly openCluster: () => Promise<ClusterPorts & AsyncDisposable>;
 };
+
+const COMMANDS: readonly Command[] = [...ACCOUNT_COMMANDS, ...CLUSTER_COMMANDS];
 
 const OPTIONS = {
   admin: { type: 'string' },
@@ -18,6 +26,7 @@ const OPTIONS = {
   expires: { type: 'string' },
   'requests-per-minute': { type: 'string' },
   'cycles-per-month': { type: 'string' },
+  last: { type: 'string' },
 } as const;
 
 /** Runs one command (`argv` without program and script). Fulfils with the exit code, never rejects. */
@@ -36,11 +45,10 @@ export async function runCtl(argv: readonly string[], io: CtlIo): Promise<number
     if (args.length !== command.args.length) {
       throw new CtlError(`usage: ctl ${synopsis(command)}`);
     }
-    assertTaken(command.options, values, synopsis(command));
-    const admin = adminClient(values.admin ?? io.adminUrl);
-    const { data, text } = await command.run(admin, args, values);
+    assertTaken(command, values);
+    const { data, text, isBad = false } = await ran(command, args, values, io);
     io.out(values.json ? JSON.stringify(data, undefined, 2) : text);
-    return 0;
+    return isBad ? 1 : 0;
   } catch (error) {
     const text = error instanceof Error ? error.message : String(error);
     io.err(`ctl: ${text.replaceAll('\n', ' ')}`);
@@ -48,14 +56,35 @@ export async function runCtl(argv: readonly string[], io: CtlIo): Promise<number
   }
 }
 
-/** All commands with what they take, one a line. */
-function usageText(): string {
-  const lines = COMMANDS.map((command) => `  ctl ${synopsis(command)}`);
-  const general = '  every command: --json for machines, --admin <url> for another service';
-  return ['Administers the accounts of a running service.', '', ...lines, '', general].join('\n');
+async function ran(
+  command: Command,
+  args: readonly string[],
+  values: Values & { readonly admin?: string | undefined; readonly json?: boolean | undefined },
+  io: CtlIo,
+): Promise<Printout> {
+  if (command.kind === 'account') {
+    return await command.run(adminClient(values.admin ?? io.adminUrl), args, values);
+  }
+  await using cluster = await io.openCluster();
+  return await command.run(cluster, args, values, values.json ? () => undefined : io.out);
 }
 
-function synopsis(command: (typeof COMMANDS)[number]): string {
+/** All commands with what they take, one a line. */
+function usageText(): string {
+  const lines = (commands: readonly Command[]) =>
+    commands.map((command) => `  ctl ${synopsis(command)}`);
+  return [
+    'Administers the accounts of a running service, through its admin port (--admin <url>):',
+    ...lines(ACCOUNT_COMMANDS),
+    '',
+    'Looks after a cluster, with the SERVICE_ variables that its engines have:',
+    ...lines(CLUSTER_COMMANDS),
+    '',
+    'Every command: --json for machines.',
+  ].join('\n');
+}
+
+function synopsis(command: Command): string {
   const options = Object.entries(command.options).map(([name, value]) => `[--${name} ${value}]`);
   return [...command.words, ...command.args.map((arg) => `<${arg}>`), ...options].join(' ');
 }
@@ -69,11 +98,11 @@ function parsed(argv: readonly string[]) {
   }
 }
 
-function assertTaken(taken: Options, values: object, usage: string): void {
+function assertTaken(command: Command, values: object): void {
   for (const name of Object.keys(values)) {
-    const isGeneral = name === 'admin' || name === 'json';
-    if (!isGeneral && !(name in taken)) {
-      throw new CtlError(`this command takes no --${name}; usage: ctl ${usage}`);
+    const isGeneral = name === 'json' || (name === 'admin' && command.kind === 'account');
+    if (!isGeneral && !(name in command.options)) {
+      throw new CtlError(`this command takes no --${name}; usage: ctl ${synopsis(command)}`);
     }
   }
 }

@@ -27,6 +27,12 @@ export async function openEngine(config: Config): Promise<Opened> {
   if (stores.kind === 'shared' && config.SERVICE_NATS_URL === undefined) {
     throw new ConfigError('SERVICE_NATS_URL: engines on Cassandra find each other through it');
   }
+  const isEverywhere = /^(0\.0\.0\.0|\[::\]):/.test(config.SERVICE_ENGINE_LISTEN);
+  if (stores.kind === 'shared' && isEverywhere && config.SERVICE_ENGINE_ADVERTISE === undefined) {
+    const text =
+      'needed when SERVICE_ENGINE_LISTEN is every address, which is nobody’s in particular';
+    throw new ConfigError(`SERVICE_ENGINE_ADVERTISE: ${text}`);
+  }
   const bus = opening.use(await openBus(config, foundation));
   const engine = new LateEngine();
   const observer = serverObserver(foundation.metrics, 'engine');

@@ -42,6 +42,7 @@ export async function joinCluster(
       prefix: config.SERVICE_NATS_PREFIX,
       cluster,
       settleMs: isAlone ? 0 : SETTLE_MS,
+      isDirect: config.SERVICE_ENGINE_DIRECT,
     },
     {
       ...foundation,

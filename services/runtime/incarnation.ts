@@ -28,6 +28,8 @@ export type NodeConfig = {
   readonly cluster: string;
   /** How long to listen who else is there before claiming anything, in milliseconds. */
   readonly settleMs: number;
+  /** Whether addresses lead straight to processes, with no proxy or NAT between. */
+  readonly isDirect: boolean;
 };
 
 /** What a node needs of its process. */

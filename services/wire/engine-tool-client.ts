@@ -14,9 +14,11 @@ export function connectEngineTools(address: string, options: UnaryCallOptions): 
     method: MethodDefinition<Request, Reply>,
     request: Request,
   ): Promise<Reply> {
-    const reply = await unaryCall(address, method, request, options).catch((error: ServiceError) => {
-      throw faultOf(error, address);
-    });
+    const reply = await unaryCall(address, method, request, options).catch(
+      (error: ServiceError) => {
+        throw faultOf(error, address);
+      },
+    );
     if (reply === undefined) throw nobodyAt(address, undefined);
     return reply;
   }

@@ -1,5 +1,6 @@
 import * as grpc from '@grpc/grpc-js';
 import type { Clock } from '#platform/clock';
+import { ownSockets } from '#wire/owned-sockets';
 import { clientCredentials, type WireTls } from '#wire/wire-tls';
 
 /** How long one call may take, and what it takes from outside. */
@@ -23,6 +24,7 @@ const FRESH = {
 /**
  * One call to the process at `address` (`host:port`), over a fresh connection. Rejects with gRPC's
  * own `ServiceError`, which the caller puts into words; after `timeoutMs` its code is CANCELLED.
+ * Nothing of the connection is left in the end, whatever the peer does.
  */
 export async function unaryCall<Request, Reply>(
   address: string,
@@ -31,7 +33,8 @@ export async function unaryCall<Request, Reply>(
   { timeoutMs, clock, tls }: UnaryCallOptions,
 ): Promise<Reply | undefined> {
   using opened = new DisposableStack();
-  const client = new grpc.Client(address, clientCredentials(tls), FRESH);
+  const { credentials } = opened.use(ownSockets(clientCredentials(tls)));
+  const client = new grpc.Client(address, credentials, FRESH);
   opened.defer(() => client.close());
   const { promise, resolve, reject } = Promise.withResolvers<Reply | undefined>();
   const { path, requestSerialize, responseDeserialize } = method;

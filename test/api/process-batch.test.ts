@@ -35,6 +35,21 @@ accepted('is answered 200 with the last state and the count', async () => {
   assert.match(answer.headers.get('etag') ?? '', /^"snap_[0-9a-f]{16}"$/);
 });
 
+const inflated = suite('a batch whose contexts grow when they are written again');
+
+inflated('is answered 422 too_long, and nothing has happened', async () => {
+  const id = await createInstance(caller);
+  const numbers = Array.from({ length: 360 }, () => '1e20').join(',');
+  const one = `{"mode_target":"ORDER","signal_strength":0.5,"context":{"n":[${numbers}]}}`;
+  const body = `{"observations":[${Array.from({ length: 100 }, () => one).join(',')}]}`;
+  const answer = await caller.send('POST', `/instances/${id}/process/batch`, {
+    body,
+    headers: { 'content-type': 'application/json' },
+  });
+  assertRefused(answer, 422, 'invalid_request', { reason: 'too_long', field: 'observations' });
+  assert.is((await caller.send('GET', `/instances/${id}`)).body.data.cycle_count, 0);
+});
+
 accepted('with include_intermediate is answered 200 with every state in order', async () => {
   const id = await createInstance(caller);
   const answer = await send(id, { observations: timed(3), include_intermediate: true });
@@ -245,4 +260,4 @@ refused('beyond what the quota has left is answered 429 whole, and a smaller one
 
 refused.after(close);
 
-for (const each of [accepted, spaced, early, refused]) each.run();
+for (const each of [accepted, inflated, spaced, early, refused]) each.run();

@@ -14,7 +14,14 @@ async function newScene(others: readonly string[] = ['a', 'b', 'c']) {
   const told: string[] = [];
   let slowestMs = 0;
   const deaths = new DeathWatch(
-    { service: 'engine', prefix: 'test', incarnation: 'me-1', node: 'me', address: 'me:1' },
+    {
+      service: 'engine',
+      prefix: 'test',
+      incarnation: 'me-1',
+      node: 'me',
+      address: 'me:1',
+      isDirect: true,
+    },
     {
       ...world,
       members,

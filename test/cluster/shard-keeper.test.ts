@@ -72,7 +72,14 @@ async function newScene() {
   let isLeaving = false;
   const members = world.members('me', () => isLeaving);
   const deaths = new DeathWatch(
-    { service: 'engine', prefix: 'test', incarnation: 'me-1', node: 'me', address: 'me:1' },
+    {
+      service: 'engine',
+      prefix: 'test',
+      incarnation: 'me-1',
+      node: 'me',
+      address: 'me:1',
+      isDirect: true,
+    },
     {
       ...world,
       members,

@@ -2,8 +2,8 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { runCtl } from '#ctl/ctl';
 import { serveAdmin } from '#limiter/admin-server';
+import { ctl } from '#test/ctl/ctl-run';
 import { admitKey, custom, limiterUnderTest } from '#test/limiter/limiter-fixture';
 
 const work = suite('ctl with a running service');
@@ -142,12 +142,8 @@ nobody('says so when something else listens there', async () => {
   assert.match(err, /is no admin port of this service/);
 });
 
-async function run(argv: readonly string[], adminUrl: string) {
-  const out: string[] = [];
-  const err: string[] = [];
-  const io = { out: (text: string) => out.push(text), err: (text: string) => err.push(text) };
-  const code = await runCtl(argv, { ...io, adminUrl });
-  return { code, out: out.join('\n'), err: err.join('\n') };
+function run(argv: readonly string[], adminUrl: string) {
+  return ctl(argv, { adminUrl });
 }
 
 async function serviceUnderTest() {

@@ -43,6 +43,7 @@ export class TallyCluster {
       prefix: 'test',
       cluster: 'c',
       settleMs: 0,
+      isDirect: true,
     };
     const ports = {
       clock: this.clock,

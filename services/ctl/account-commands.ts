@@ -1,5 +1,7 @@
 import type { z } from 'zod';
-import { type AdminClient, CtlError } from '#ctl/admin-client';
+import type { AdminClient } from '#ctl/admin-client';
+import type { AccountCommand, Values } from '#ctl/command';
+import { CtlError } from '#ctl/ctl-error';
 import { table } from '#ctl/table';
 import {
   AccountsView,
@@ -10,35 +12,12 @@ import {
   UsageView,
 } from '#limiter/admin-schema';
 
-/** The options a command takes, by name, with what stands for their values in the help. */
-export type Options = Readonly<Record<string, string>>;
-
-/** What the command line said, by option. */
-type Values = {
-  readonly plan?: string | undefined;
-  readonly scope?: string | undefined;
-  readonly expires?: string | undefined;
-  readonly 'requests-per-minute'?: string | undefined;
-  readonly 'cycles-per-month'?: string | undefined;
-};
-
-/** One command: its words, its arguments in order, and what it prints. */
-export type Command = {
-  readonly words: readonly string[];
-  readonly args: readonly string[];
-  readonly options: Options;
-  readonly run: (
-    admin: AdminClient,
-    args: readonly string[],
-    values: Values,
-  ) => Promise<{ data: unknown; text: string }>;
-};
-
 const CUSTOM = { 'requests-per-minute': 'n', 'cycles-per-month': 'n' };
 
-/** Everything `ctl` can do. */
-export const COMMANDS: readonly Command[] = [
+/** What `ctl` does with accounts and their keys. */
+export const ACCOUNT_COMMANDS: readonly AccountCommand[] = [
   {
+    kind: 'account',
     words: ['accounts', 'create'],
     args: ['name'],
     options: { plan: 'free|indie|pro|enterprise', ...CUSTOM },
@@ -48,6 +27,7 @@ export const COMMANDS: readonly Command[] = [
     },
   },
   {
+    kind: 'account',
     words: ['accounts', 'list'],
     args: [],
     options: {},
@@ -57,6 +37,7 @@ export const COMMANDS: readonly Command[] = [
     },
   },
   {
+    kind: 'account',
     words: ['accounts', 'plan'],
     args: ['account', 'plan'],
     options: CUSTOM,
@@ -68,6 +49,7 @@ export const COMMANDS: readonly Command[] = [
   statusCommand('suspend', 'suspended'),
   statusCommand('resume', 'active'),
   {
+    kind: 'account',
     words: ['keys', 'create'],
     args: ['account'],
     options: { scope: 'full|read', expires: 'time' },
@@ -79,6 +61,7 @@ export const COMMANDS: readonly Command[] = [
     },
   },
   {
+    kind: 'account',
     words: ['keys', 'list'],
     args: ['account'],
     options: {},
@@ -88,6 +71,7 @@ export const COMMANDS: readonly Command[] = [
     },
   },
   {
+    kind: 'account',
     words: ['keys', 'revoke'],
     args: ['account', 'key id'],
     options: {},
@@ -98,6 +82,7 @@ export const COMMANDS: readonly Command[] = [
     },
   },
   {
+    kind: 'account',
     words: ['usage'],
     args: ['account'],
     options: {},
@@ -108,8 +93,9 @@ export const COMMANDS: readonly Command[] = [
   },
 ];
 
-function statusCommand(verb: string, status: 'active' | 'suspended'): Command {
+function statusCommand(verb: string, status: 'active' | 'suspended'): AccountCommand {
   return {
+    kind: 'account',
     words: ['accounts', verb],
     args: ['account'],
     options: {},

@@ -1,0 +1,20 @@
+import type { Bus } from '#bus/bus';
+import type { Clock } from '#platform/clock';
+import type { InstanceStore } from '#storage/instance-store';
+import type { JournalStore } from '#storage/journal-store';
+import type { ShardStore } from '#storage/shard-store';
+import type { EngineTools } from '#wire/engine-tools';
+
+/** What a cluster is looked at through. `ctl` writes nothing to any of it. */
+export type ClusterPorts = {
+  readonly clock: Clock;
+  readonly shards: ShardStore;
+  readonly journals: JournalStore;
+  readonly instances: InstanceStore;
+  /** Opened only by commands that listen, so that the others work without a bus. */
+  readonly openBus: () => Promise<Bus>;
+  /** First part of all subjects on the bus. */
+  readonly prefix: string;
+  /** What an engine alone can tell or do, by its address (`host:port`). */
+  readonly toolsAt: (address: string) => EngineTools;
+};

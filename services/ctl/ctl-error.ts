@@ -1,0 +1,4 @@
+/** Why a command failed, in one line for its user. */
+export class CtlError extends Error {
+  override readonly name = 'CtlError';
+}

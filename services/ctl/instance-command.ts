@@ -1,0 +1,163 @@
+import { shardOf } from '#cluster/shard-of';
+import { readShardTable } from '#ctl/cluster-picture';
+import type { ClusterPorts } from '#ctl/cluster-ports';
+import type { ClusterCommand } from '#ctl/command';
+import { CtlError } from '#ctl/ctl-error';
+import { table } from '#ctl/table';
+import { Fault } from '#fault/fault';
+import { MODE_KEYS } from '#identity/modes';
+import { OFFSET } from '#identity/state';
+import type { InstanceHead } from '#storage/instance-store';
+import type { InspectedInstance, UnstoredCycle } from '#wire/engine-tools';
+
+/** Cycles that are shown, the newest first. */
+const CYCLES_SHOWN = 10;
+
+/** `ctl instance`: who owns an instance, what is stored of it, and what its engine has in memory. */
+export const INSTANCE: ClusterCommand = {
+  kind: 'cluster',
+  words: ['instance'],
+  args: ['instance'],
+  options: {},
+  async run(ports, [id = '']) {
+    const [head, owner] = await Promise.all([ports.instances.readHead(id), ownerOf(ports, id)]);
+    const inspected = await inspect(ports, owner.address, id);
+    if (head === undefined && inspected?.active === undefined) {
+      const hint = inspected === undefined ? ', and its engine does not answer' : '';
+      throw new CtlError(`there is no instance ${id}${hint}`);
+    }
+    const data = {
+      id,
+      ...owner,
+      is_served: inspected?.isServed,
+      is_active: inspected === undefined ? undefined : inspected.active !== undefined,
+      memory: memoryOf(inspected),
+      stored: storedOf(head),
+      last_cycles: await lastCycles(ports, id, head, inspected),
+    };
+    return { data, text: textOf(data) };
+  },
+};
+
+async function ownerOf({ shards, journals }: ClusterPorts, id: string) {
+  const { rows, shardCount } = await readShardTable({ shards });
+  const shard = shardOf(id, shardCount);
+  const row = rows.find((one) => one.shard === shard);
+  const journal = row === undefined ? undefined : await journals.readHead(row.owner, 'quorum');
+  return { shard, epoch: row?.epoch, incarnation: row?.owner, address: journal?.address };
+}
+
+/** Undefined: the owner does not answer, or the process there is another one. */
+async function inspect(
+  { toolsAt }: ClusterPorts,
+  address: string | undefined,
+  id: string,
+): Promise<InspectedInstance | undefined> {
+  if (address === undefined) return undefined;
+  try {
+    return await toolsAt(address).inspect(id);
+  } catch (error) {
+    if (error instanceof Fault) return undefined;
+    throw error;
+  }
+}
+
+function memoryOf(inspected: InspectedInstance | undefined) {
+  const active = inspected?.active;
+  if (active === undefined) return undefined;
+  const { version, generation, cycle } = active;
+  return { version, generation, cycle };
+}
+
+function storedOf(head: InstanceHead | undefined) {
+  if (head === undefined) return undefined;
+  return {
+    account: head.accountId,
+    name: head.name,
+    version: head.version,
+    generation: head.generation,
+    cycle: head.model[OFFSET.cycle] ?? 0,
+    observations: head.historyCount,
+    drift_events: head.driftCount,
+    created_at: isoTime(head.createdAtMs),
+    updated_at: isoTime(head.updatedAtMs),
+    deleted_at: head.deletedAtMs === undefined ? undefined : isoTime(head.deletedAtMs),
+    model_version: head.modelVersion,
+  };
+}
+
+/** What only the engine's memory holds, before what is stored. */
+async function lastCycles(
+  { instances }: ClusterPorts,
+  id: string,
+  head: InstanceHead | undefined,
+  inspected: InspectedInstance | undefined,
+) {
+  const newest = head === undefined || head.deletedAtMs !== undefined ? 0 : head.historyCount;
+  const stored = newest === 0 ? [] : await instances.readHistory(id, newest, CYCLES_SHOWN);
+  const isStored = (cycle: UnstoredCycle) =>
+    stored.some((row) => row.generation === cycle.generation && row.cycle === cycle.cycle);
+  const unstored = (inspected?.active?.unstoredCycles ?? []).filter((cycle) => !isStored(cycle));
+  const cycles = [
+    ...unstored.map((cycle) => ({ ...cycle, is_stored: false })),
+    ...stored.map((cycle) => ({ ...cycle, is_stored: true })),
+  ];
+  return cycles.slice(0, CYCLES_SHOWN).map((one) => ({
+    generation: one.generation,
+    cycle: one.cycle,
+    mode: MODE_KEYS[one.mode] ?? String(one.mode),
+    signal: one.signal,
+    confidence: one.confidence,
+    at: isoTime(one.timestampMs),
+    is_stored: one.is_stored,
+  }));
+}
+
+type InstanceData = Awaited<ReturnType<typeof ownerOf>> & {
+  readonly id: string;
+  readonly is_served: boolean | undefined;
+  readonly is_active: boolean | undefined;
+  readonly memory: ReturnType<typeof memoryOf>;
+  readonly stored: ReturnType<typeof storedOf>;
+  readonly last_cycles: Awaited<ReturnType<typeof lastCycles>>;
+};
+
+function textOf(data: InstanceData): string {
+  const { stored, memory, last_cycles } = data;
+  const facts: [string, unknown][] = [
+    ['instance', data.id],
+    ['name', stored?.name],
+    ['account', stored?.account],
+    ['shard', `${data.shard} at epoch ${data.epoch ?? '-'}`],
+    ['owner', `${data.incarnation ?? '-'} at ${data.address ?? '-'}`],
+    ['served', data.is_served ?? 'the owner does not answer'],
+    ['active', data.is_active],
+    ['in memory', memory === undefined ? undefined : placeText(memory)],
+    ['stored', stored === undefined ? 'not yet' : placeText(stored)],
+    ['observations', stored?.observations],
+    ['drift events', stored?.drift_events],
+    ['created', stored?.created_at],
+    ['updated', stored?.updated_at],
+    ['deleted', stored?.deleted_at],
+  ];
+  const told = facts.filter(([, value]) => value !== undefined);
+  const rows = told.map(([name, value]) => [name, String(value)]);
+  if (last_cycles.length === 0) return table(['WHAT', 'VALUE'], rows);
+  const headings = ['GENERATION', 'CYCLE', 'MODE', 'SIGNAL', 'CONFIDENCE', 'AT', 'STORED'];
+  const cycles = last_cycles.map((one) => [
+    ...[one.generation, one.cycle].map(String),
+    one.mode,
+    ...[one.signal, one.confidence].map(String),
+    one.at,
+    one.is_stored ? 'yes' : 'not yet',
+  ]);
+  return `${table(['WHAT', 'VALUE'], rows)}\n\n${table(headings, cycles)}`;
+}
+
+function placeText({ version, generation, cycle }: NonNullable<ReturnType<typeof memoryOf>>) {
+  return `version ${version}, generation ${generation}, cycle ${cycle}`;
+}
+
+function isoTime(timeMs: number): string {
+  return new Date(timeMs).toISOString();
+}

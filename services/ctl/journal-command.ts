@@ -1,0 +1,127 @@
+import type { ClusterPorts } from '#ctl/cluster-ports';
+import type { ClusterCommand } from '#ctl/command';
+import { CtlError } from '#ctl/ctl-error';
+import { recordText } from '#ctl/record-text';
+import { table } from '#ctl/table';
+import { CorruptJournal, decodeGroup } from '#runtime/record-codec';
+import type { JournalHead, JournalSlot } from '#storage/journal-store';
+
+/** Records that are shown unless told otherwise, and at most. */
+const RECORDS_SHOWN = 20;
+const RECORDS_SHOWN_MAX = 200_000;
+
+/** Slots of one read: 16 MiB of the largest groups. */
+const SLOTS_PER_READ = 32;
+
+/** `ctl journal`: the head of an incarnation's journal and the newest records of its tail. */
+export const JOURNAL: ClusterCommand = {
+  kind: 'cluster',
+  words: ['journal'],
+  args: ['incarnation'],
+  options: { last: 'records' },
+  async run({ journals, shards }, [incarnation = ''], { last }) {
+    const wanted = countOf(last);
+    const head = await journals.readHead(incarnation, 'serial');
+    if (head === undefined) {
+      throw new CtlError(`there is no journal of ${incarnation}; "ctl nodes" names incarnations`);
+    }
+    const rows = await shards.load('engine', Number.MAX_SAFE_INTEGER);
+    const records = await newestRecords(journals, { ...head, incarnation }, wanted);
+    const data = {
+      incarnation,
+      address: head.address,
+      next: head.next,
+      low: head.low,
+      is_sealed: head.isSealed,
+      shards: rows.filter(({ owner }) => owner === incarnation).length,
+      records,
+    };
+    return { data, text: textOf(data) };
+  },
+};
+
+/** A record, or why a slot of the tail is none. */
+type Line = {
+  readonly slot: number;
+  readonly actor: string;
+  readonly id: string;
+  readonly version: number | undefined;
+  readonly call_id: number | undefined;
+  readonly at: string | undefined;
+  readonly what: string;
+  /** The operation as the journal holds it. */
+  readonly operation: unknown;
+};
+
+/** The newest records of a tail, newest first. Slots that idle nodes append hold none. */
+async function newestRecords(
+  journals: ClusterPorts['journals'],
+  head: JournalHead & { readonly incarnation: string },
+  wanted: number,
+): Promise<Line[]> {
+  const lines: Line[] = [];
+  for (let to = head.next; to > head.low && lines.length < wanted; to -= SLOTS_PER_READ) {
+    const from = Math.max(head.low, to - SLOTS_PER_READ);
+    const slots = await journals.readSlots(head.incarnation, from, to);
+    const bySlot = new Map(slots.map((slot) => [slot.slot, slot]));
+    // A living node may have dropped slots since its head was read; in a sealed journal all are there.
+    const lowest = head.isSealed ? from : (slots[0]?.slot ?? to);
+    for (let slot = to - 1; slot >= lowest; slot -= 1)
+      lines.push(...linesOf(slot, bySlot.get(slot)));
+    if (lowest > from) break;
+  }
+  return lines.slice(0, wanted);
+}
+
+function linesOf(slot: number, stored: JournalSlot | undefined): Line[] {
+  if (stored === undefined) return [brokenLine(slot, 'the slot is missing')];
+  try {
+    const lines = decodeGroup(stored.records).map(
+      ({ actor, actorId, version, callId, atMs, operation }) => ({
+        slot,
+        actor,
+        id: actorId,
+        version,
+        call_id: callId,
+        at: new Date(atMs).toISOString(),
+        what: recordText(operation),
+        operation,
+      }),
+    );
+    return lines.reverse();
+  } catch (error) {
+    if (!(error instanceof CorruptJournal)) throw error;
+    return [brokenLine(slot, `corrupt: ${error.message}`)];
+  }
+}
+
+function brokenLine(slot: number, what: string): Line {
+  const nothing = { version: undefined, call_id: undefined, at: undefined, operation: undefined };
+  return { slot, actor: '-', id: '-', ...nothing, what };
+}
+
+function countOf(last: string | undefined): number {
+  const count = Number(last ?? RECORDS_SHOWN);
+  if (Number.isInteger(count) && count >= 0 && count <= RECORDS_SHOWN_MAX) return count;
+  throw new CtlError(`--last takes a number of records up to ${RECORDS_SHOWN_MAX}, not ${last}`);
+}
+
+function textOf(data: {
+  readonly incarnation: string;
+  readonly address: string;
+  readonly next: number;
+  readonly low: number;
+  readonly is_sealed: boolean;
+  readonly shards: number;
+  readonly records: readonly Line[];
+}): string {
+  const headings = ['INCARNATION', 'ADDRESS', 'LOW', 'NEXT', 'SEALED', 'SHARDS'];
+  const { incarnation, address, low, next, is_sealed, shards, records } = data;
+  const counts = [String(low), String(next), is_sealed ? 'yes' : 'no', String(shards)];
+  const head = table(headings, [[incarnation, address, ...counts]]);
+  if (records.length === 0) return `${head}\n\nNo records to show between LOW and NEXT.`;
+  const lines = records.map(({ slot, actor, id, version, at, what }) => {
+    return [String(slot), actor, id, String(version ?? '-'), at ?? '-', what];
+  });
+  return `${head}\n\n${table(['SLOT', 'ACTOR', 'ID', 'VERSION', 'AT', 'WHAT'], lines)}`;
+}

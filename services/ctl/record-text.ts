@@ -1,0 +1,39 @@
+import { type InstanceChange, readOperation } from '#engine/instance-operation';
+import { MODE_KEYS } from '#identity/modes';
+
+/** Longest text of a caller that is shown, in UTF-16 units: a line should stay one. */
+const TEXT_SHOWN = 40;
+
+/** What a journal's record did, in a few words for an operator. Never throws. */
+export function recordText(operation: unknown): string {
+  try {
+    const { change, answerKey } = readOperation(operation);
+    return `${changeText(change)}${answerKey === undefined ? '' : ', keyed'}`;
+  } catch (error) {
+    return error instanceof Error ? error.message : 'unreadable';
+  }
+}
+
+function changeText(change: InstanceChange): string {
+  switch (change.kind) {
+    case 'created':
+      return `created ${quoted(change.name)} for ${change.accountId}`;
+    case 'renamed':
+      return change.name === undefined ? 'described anew' : `renamed to ${quoted(change.name)}`;
+    case 'removed':
+      return 'removed';
+    case 'reset':
+      return `reset to ${change.mode}`;
+    case 'observed': {
+      const { observations } = change;
+      if (observations.length !== 1) return `observed ${observations.length}`;
+      const [{ mode, signal, confidence } = { mode: -1, signal: 0, confidence: 0 }] = observations;
+      return `observed ${MODE_KEYS[mode] ?? mode} ${signal}, confidence ${confidence}`;
+    }
+  }
+}
+
+/** In quotation marks, without what would break a terminal's line. */
+function quoted(text: string): string {
+  return JSON.stringify(text.length > TEXT_SHOWN ? `${text.slice(0, TEXT_SHOWN)}…` : text);
+}

@@ -1,0 +1,146 @@
+import { advance } from '#identity/advance';
+import { at } from '#identity/at';
+import { OFFSET, resetToDefault, resetToInitial, type State } from '#identity/state';
+import type { HistoryRow, InstanceHead } from '#storage/instance-store';
+
+/** A reset that whoever asks for a replay knows of. */
+export type KnownReset = {
+  readonly mode: 'initial' | 'default';
+  /** Server time in Unix milliseconds; undefined: not known. */
+  readonly atMs: number | undefined;
+};
+
+/** How the present generation began, as far as the replay could tell. */
+export type ReplayStart =
+  /** With the creation: everything there is has been run again. */
+  | 'created'
+  /** With a reset to the state of the creation: older generations do not matter for the head. */
+  | 'initial'
+  /** With a reset to a checkpoint that was itself run again, in generation `since` and after. */
+  | 'default'
+  /** With a reset to a checkpoint that the head still holds, and that was taken on trust. */
+  | 'kept';
+
+/** A state that the instance may be in, and where it comes from. */
+export type ReplayedState = {
+  readonly state: State;
+  /** How the present generation began. */
+  readonly start: ReplayStart;
+  /** The generation whose start needed no other, and the rows before it. */
+  readonly since: number;
+  readonly rowsBefore: number;
+  /** Cycles of the present generation with a drift event. */
+  driftEvents: number;
+};
+
+/** Possible pasts that are followed at once; resets that leave the same state are one. Ours. */
+const TRACKS_MAX = 32;
+
+/**
+ * Every past that the rows allow. A row does not say how its generation began, so at each unknown
+ * reset a track for either mode goes on. The vector holds what every `initial` needs; `default`
+ * needs the end of the generation before, and that generation's origin, which is known for the
+ * first one (the creation) and the present one (the head) only: a track without it ends.
+ */
+export class ReplayTracks {
+  readonly #head: InstanceHead;
+  readonly #resets: ReadonlyMap<number, KnownReset>;
+  readonly #initial: State;
+  #tracks: ReplayedState[];
+  #generation = 1;
+  #rows = 0;
+  /** Time of the last row of the generation. */
+  #observedAtMs: number | undefined;
+  #isIncomplete = false;
+
+  constructor(head: InstanceHead, resets: ReadonlyMap<number, KnownReset>) {
+    this.#head = head;
+    this.#resets = resets;
+    this.#initial = resetToInitial(head.model);
+    this.#tracks = [this.#fresh('created')];
+  }
+
+  /** Whether the instance may have had a past that is not among the tracks. */
+  get isIncomplete(): boolean {
+    return this.#isIncomplete;
+  }
+
+  /** Runs a row on every track; returns the states, which the next row changes. */
+  observe(row: HistoryRow): readonly State[] {
+    while (this.#generation < row.generation) this.#reset();
+    const beforeMs = this.#observedAtMs ?? this.#originMs(row);
+    if (beforeMs === undefined) this.#loseTracks();
+    const dtSeconds = (row.timestampMs - (beforeMs ?? row.timestampMs)) / 1_000;
+    for (const track of this.#tracks) {
+      advance(track.state, row, dtSeconds, track.state);
+      if (at(track.state, OFFSET.driftLevel) > 0) track.driftEvents += 1;
+    }
+    this.#observedAtMs = row.timestampMs;
+    this.#rows += 1;
+    return this.#tracks.map(({ state }) => state);
+  }
+
+  /** The states after the last row and the last reset, those that need least trust first. */
+  end(): readonly ReplayedState[] {
+    while (this.#generation < this.#head.generation) this.#reset();
+    return this.#tracks;
+  }
+
+  #reset(): void {
+    this.#generation += 1;
+    this.#observedAtMs = undefined;
+    const mode = this.#resets.get(this.#generation)?.mode;
+    const ends = this.#tracks;
+    this.#tracks = [];
+    if (mode !== 'default') this.#add(this.#fresh('initial'));
+    if (mode === 'initial') {
+      this.#isIncomplete = false;
+      return;
+    }
+    for (const { state, since, rowsBefore } of ends) {
+      const reset = { state: resetToDefault(state), since, rowsBefore };
+      this.#add({ ...reset, start: 'default', driftEvents: 0 });
+    }
+    if (this.#isIncomplete) this.#addKept();
+  }
+
+  /** The head still holds the checkpoint that the reset went to, as long as there is no newer one. */
+  #addKept(): void {
+    const { model, generation } = this.#head;
+    if (this.#generation !== generation || at(model, OFFSET.savedCycle) !== 0) return;
+    this.#add({ ...this.#fresh('kept'), state: resetToDefault(model) });
+  }
+
+  #fresh(start: ReplayStart): ReplayedState {
+    const where = { since: this.#generation, rowsBefore: this.#rows };
+    return { ...where, state: this.#initial.slice(), start, driftEvents: 0 };
+  }
+
+  #add(track: ReplayedState): void {
+    if (this.#tracks.some(({ state }) => isSame(state, track.state))) return;
+    if (this.#tracks.length < TRACKS_MAX) this.#tracks.push(track);
+    else this.#isIncomplete = true;
+  }
+
+  #loseTracks(): void {
+    this.#tracks = [];
+    this.#isIncomplete = true;
+  }
+
+  /**
+   * When the generation began; undefined: nobody has written it down. A first observation from
+   * before the creation is from before every reset too, and then no interval is counted.
+   */
+  #originMs({ timestampMs, generation }: HistoryRow): number | undefined {
+    const { createdAtMs, originMs } = this.#head;
+    if (generation === 1) return createdAtMs;
+    if (generation === this.#head.generation) return originMs;
+    return (
+      this.#resets.get(generation)?.atMs ?? (timestampMs <= createdAtMs ? createdAtMs : undefined)
+    );
+  }
+}
+
+function isSame(one: State, other: State): boolean {
+  return one.every((value, place) => Object.is(value, other[place]));
+}

@@ -1,0 +1,170 @@
+import {
+  type KnownReset,
+  type ReplayedState,
+  type ReplayStart,
+  ReplayTracks,
+} from '#ctl/replay-tracks';
+import { MODEL_VERSION, OFFSET, STATE_LENGTH, type State } from '#identity/state';
+import type { HistoryRow, InstanceHead } from '#storage/instance-store';
+
+/** What a replay may be told besides the head and the rows. */
+export type ReplayOptions = {
+  /** Resets by the generation that each began. Of any other both modes are tried. */
+  readonly resets?: ReadonlyMap<number, KnownReset>;
+  /**
+   * Hears, after each row, every state that the instance may then have been in: one, unless a reset
+   * is not known; none, where no start is known. The states are valid during the call.
+   */
+  readonly onCycle?: (row: HistoryRow, states: readonly State[]) => void;
+};
+
+/** What came of running a stored history again. */
+export type Replay =
+  | {
+      readonly kind: 'same';
+      readonly start: ReplayStart;
+      /** The generation from which on the head follows from nothing but rows. */
+      readonly since: number;
+      /** Observations of those generations. */
+      readonly cycles: number;
+    }
+  /** Each difference in words; the head does not follow from the rows. */
+  | { readonly kind: 'different'; readonly differences: readonly string[] }
+  /** The rows are in order, but the state that the generation began with cannot be told from them. */
+  | { readonly kind: 'unknown_start'; readonly generation: number }
+  /** The instance is deleted; `rows` of it are left, which should be 0. */
+  | { readonly kind: 'deleted'; readonly rows: number }
+  /** The head was stored under other parameters of the model, which this program does not have. */
+  | { readonly kind: 'other_model'; readonly modelVersion: string };
+
+/** Differences that are told; a head that is wrong is wrong in many places. */
+const DIFFERENCES_MAX = 20;
+
+/**
+ * Runs a stored history through the model again and compares what comes out with the head, to the
+ * last bit. `rows` are all rows up to `head.historyCount`, oldest first. Pure but for `rows`.
+ * What it can and cannot tell is decision 86.
+ */
+export async function replayedHead(
+  head: InstanceHead,
+  rows: AsyncIterable<HistoryRow> | Iterable<HistoryRow>,
+  options: ReplayOptions = {},
+): Promise<Replay> {
+  const { modelVersion, deletedAtMs } = head;
+  if (deletedAtMs !== undefined) return { kind: 'deleted', rows: await countOf(rows) };
+  if (modelVersion !== MODEL_VERSION) return { kind: 'other_model', modelVersion };
+  const tracks = new ReplayTracks(head, options.resets ?? new Map());
+  const order = new RowOrder(head);
+  for await (const row of rows) {
+    if (!order.accepts(row)) break;
+    const states = tracks.observe(row);
+    options.onCycle?.(row, states);
+  }
+  const differences = order.end();
+  if (differences.length > 0) return { kind: 'different', differences };
+  return verdictOn(head, tracks);
+}
+
+function verdictOn(head: InstanceHead, tracks: ReplayTracks): Replay {
+  const { generation, historyCount } = head;
+  const ends = tracks.end();
+  let nearest: readonly string[] | undefined;
+  for (const end of ends) {
+    const differences = differencesFrom(head, end);
+    if (differences.length === 0) {
+      const { start, since, rowsBefore } = end;
+      return { kind: 'same', start, since, cycles: historyCount - rowsBefore };
+    }
+    if (nearest === undefined || differences.length < nearest.length) nearest = differences;
+  }
+  if (tracks.isIncomplete) return { kind: 'unknown_start', generation };
+  return { kind: 'different', differences: (nearest ?? []).slice(0, DIFFERENCES_MAX) };
+}
+
+/** What of the head does not follow from a replayed state. */
+function differencesFrom(head: InstanceHead, { state, driftEvents }: ReplayedState): string[] {
+  const differences: string[] = [];
+  if (head.model.length !== state.length) {
+    return [`the vector has ${head.model.length} places, not ${state.length}`];
+  }
+  for (const [place, stored] of head.model.entries()) {
+    if (Object.is(stored, state[place])) continue;
+    differences.push(`${nameOf(place)} is ${stored}; the replay gives ${state[place]}`);
+  }
+  const stored = head.driftCount - head.driftStart;
+  if (stored !== driftEvents) {
+    differences.push(`${stored} drift events are counted; the replay gives ${driftEvents}`);
+  }
+  return differences;
+}
+
+/** A place of the vector by the name of its part, as `tendency[3]`. */
+function nameOf(place: number): string {
+  const parts = Object.entries(OFFSET);
+  const index = parts.findLastIndex(([, start]) => start <= place);
+  const [name = '', start = 0] = parts[index] ?? [];
+  const [, end] = parts[index + 1] ?? ['', STATE_LENGTH];
+  return end - start > 1 ? `${name}[${place - start}]` : name;
+}
+
+/** Whether rows stand where they must: without gaps, each cycle after the one before. */
+class RowOrder {
+  readonly #head: InstanceHead;
+  #last: HistoryRow | undefined;
+  #ordinal = 0;
+  #startOfGeneration = 0;
+  #problem: string | undefined;
+
+  constructor(head: InstanceHead) {
+    this.#head = head;
+  }
+
+  /** False when nothing that follows makes sense any more. */
+  accepts(row: HistoryRow): boolean {
+    this.#problem = this.#problemOf(row);
+    if (this.#problem !== undefined) return false;
+    if (row.generation !== (this.#last?.generation ?? 0)) this.#startOfGeneration = this.#ordinal;
+    this.#ordinal = row.ordinal;
+    this.#last = row;
+    return true;
+  }
+
+  /** What is wrong with the rows as a whole. */
+  end(): string[] {
+    if (this.#problem !== undefined) return [this.#problem];
+    const { historyCount, historyStart, generation, observedAtMs } = this.#head;
+    if (this.#ordinal !== historyCount) {
+      return [`${this.#ordinal} rows are stored; the head counts ${historyCount}`];
+    }
+    const differences: string[] = [];
+    const isLive = this.#last?.generation === generation;
+    const start = isLive ? this.#startOfGeneration : historyCount;
+    if (start !== historyStart) {
+      differences.push(`generation ${generation} begins after row ${start}, not ${historyStart}`);
+    }
+    const lastMs = isLive ? this.#last?.timestampMs : undefined;
+    if (lastMs !== observedAtMs) {
+      differences.push(`the last observation was at ${lastMs}, not at ${observedAtMs}`);
+    }
+    return differences;
+  }
+
+  #problemOf({ ordinal, generation, cycle }: HistoryRow): string | undefined {
+    const due = this.#ordinal + 1;
+    if (ordinal !== due) return `row ${due} is not there; row ${ordinal} stands in its place`;
+    const before = this.#last?.generation ?? 1;
+    if (generation < before || generation > this.#head.generation) {
+      return `row ${ordinal} is of generation ${generation}, after ${before}`;
+    }
+    const isNext = generation === this.#last?.generation;
+    const dueCycle = isNext ? (this.#last?.cycle ?? 0) + 1 : 1;
+    if (cycle !== dueCycle) return `row ${ordinal} is cycle ${cycle}, where ${dueCycle} belongs`;
+    return undefined;
+  }
+}
+
+async function countOf(rows: AsyncIterable<unknown> | Iterable<unknown>): Promise<number> {
+  let count = 0;
+  for await (const _ of rows) count += 1;
+  return count;
+}

@@ -1,0 +1,52 @@
+import { type ClusterPicture, lookAtCluster, remarksOn } from '#ctl/cluster-picture';
+import type { ClusterCommand } from '#ctl/command';
+import { table } from '#ctl/table';
+
+/** `ctl shards`: a line for each shard with its owner by the table and its place on the ring. */
+export const SHARDS: ClusterCommand = {
+  kind: 'cluster',
+  words: ['shards'],
+  args: [],
+  options: {},
+  async run(ports) {
+    const picture = await lookAtCluster(ports);
+    const data = shardsOf(picture);
+    const headings = ['SHARD', 'STATE', 'OWNER', 'ADDRESS', 'INCARNATION', 'EPOCH', 'DUE AT'];
+    const rows = data.map(({ shard, state, node, address, incarnation, epoch, due_at }) => [
+      String(shard),
+      state,
+      node ?? '-',
+      address ?? '-',
+      incarnation ?? '-',
+      String(epoch ?? '-'),
+      due_at ?? '-',
+    ]);
+    return { data, text: `${table(headings, rows)}${remarksOn(picture)}` };
+  },
+};
+
+function shardsOf({ rows, members, ring, shardCount }: ClusterPicture) {
+  const rowOf = new Map(rows.map((row) => [row.shard, row]));
+  const memberOf = new Map(members.map((member) => [member.incarnation, member]));
+  return Array.from({ length: shardCount }, (_, shard) => {
+    const row = rowOf.get(shard);
+    const member = memberOf.get(row?.owner ?? '');
+    const isServed = member?.shards.some(([one, epoch]) => one === shard && epoch === row?.epoch);
+    return {
+      shard,
+      state: stateOf(row !== undefined, member !== undefined, isServed ?? false),
+      node: member?.node,
+      address: member?.address,
+      incarnation: row?.owner,
+      epoch: row?.epoch,
+      due_at: ring[shard],
+    };
+  });
+}
+
+/** `in motion`: its owner is heard and does not say that it serves the shard at this epoch. */
+function stateOf(isOwned: boolean, isHeard: boolean, isServed: boolean) {
+  if (!isOwned) return 'unowned';
+  if (!isHeard) return 'not heard';
+  return isServed ? 'served' : 'in motion';
+}

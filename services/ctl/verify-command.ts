@@ -1,0 +1,87 @@
+import type { ClusterPorts } from '#ctl/cluster-ports';
+import type { ClusterCommand } from '#ctl/command';
+import { CtlError } from '#ctl/ctl-error';
+import { type Replay, replayedHead } from '#ctl/replayed-head';
+import { storedHistory } from '#ctl/stored-history';
+import { table } from '#ctl/table';
+import type { InstanceHead } from '#storage/instance-store';
+
+/** `ctl verify`: whether an instance's stored history, run again, comes to its head. Ends with 1 if not. */
+export const VERIFY: ClusterCommand = {
+  kind: 'cluster',
+  words: ['verify'],
+  args: ['instance'],
+  options: {},
+  async run({ instances }, [id = '']) {
+    const { head, replay } = await verified(instances, id);
+    const data = {
+      id,
+      version: head.version,
+      generation: head.generation,
+      observations: head.historyCount,
+      result: replay,
+    };
+    const headings = ['INSTANCE', 'VERSION', 'GENERATION', 'OBSERVATIONS', 'RESULT'];
+    const numbers = [head.version, head.generation, head.historyCount].map(String);
+    const lines = replay.kind === 'different' ? replay.differences : [];
+    const text = [
+      table(headings, [[id, ...numbers, replay.kind.replace('_', ' ')]]),
+      '',
+      explained(replay, head),
+      ...lines.map((line) => `  ${line}`),
+    ];
+    return { data, text: text.join('\n'), isBad: isBad(replay) };
+  },
+};
+
+/** A deletion between the two reads takes the rows away; then the marker is what is looked at. */
+async function verified(
+  instances: ClusterPorts['instances'],
+  id: string,
+): Promise<{ head: InstanceHead; replay: Replay }> {
+  const head = await instances.readHead(id);
+  if (head === undefined) {
+    throw new CtlError(`nothing is stored of ${id}: what is new is stored within half a minute`);
+  }
+  const replay = await replayedHead(head, storedHistory(instances, id, head.historyCount));
+  if (replay.kind !== 'different') return { head, replay };
+  const now = await instances.readHead(id);
+  if (now?.deletedAtMs === undefined) return { head, replay };
+  const rows = storedHistory(instances, id, now.historyCount);
+  return { head: now, replay: await replayedHead(now, rows) };
+}
+
+function isBad(replay: Replay): boolean {
+  return replay.kind === 'different' || (replay.kind === 'deleted' && replay.rows > 0);
+}
+
+function explained(replay: Replay, { generation }: InstanceHead): string {
+  switch (replay.kind) {
+    case 'same':
+      return sameText(replay, generation);
+    case 'different':
+      return 'The head does not follow from the stored history:';
+    case 'unknown_start':
+      return (
+        `The rows are in order. Whether the head follows from them cannot be told: generation ` +
+        `${generation} began with a checkpoint of an older one that nothing stored leads to.`
+      );
+    case 'deleted':
+      return replay.rows === 0
+        ? 'The instance is deleted, and nothing of its history is left.'
+        : `The instance is deleted, and ${replay.rows} rows of its history are left.`;
+    case 'other_model':
+      return `The head was stored by model ${replay.modelVersion}; this program has another.`;
+  }
+}
+
+function sameText({ start, since, cycles }: Extract<Replay, { kind: 'same' }>, generation: number) {
+  const cyclesText = cycles === 1 ? '1 observation' : `${cycles} observations`;
+  const covered =
+    since === generation
+      ? `${cyclesText} of generation ${generation}`
+      : `${cyclesText} of generations ${since} to ${generation}`;
+  const trust =
+    start === 'kept' ? '; its beginning is the checkpoint that the head itself still holds' : '';
+  return `Run again, ${covered} come to the head, bit for bit${trust}.`;
+}

@@ -1,0 +1,264 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { OFFSET } from '#identity/state';
+import { encodeGroup } from '#runtime/record-codec';
+import { clusterInMemory, SHARDS } from '#test/ctl/cluster-fixture';
+import { ctl } from '#test/ctl/ctl-run';
+import { CREATE, process, seen } from '#test/engine/instance-fixture';
+
+type Cluster = Awaited<ReturnType<typeof clusterInMemory>>;
+
+/** Longest wait for the cluster to come to what it should be, in milliseconds. */
+const SETTLED_MS_MAX = 20_000;
+
+const ID = 'inst_00000000000000aa';
+
+/** What a command says to machines. */
+async function dataOf({ ports: cluster }: Cluster, ...argv: string[]) {
+  const { code, out, err } = await ctl([...argv, '--json'], { cluster });
+  assert.is(code, 0, err);
+  return JSON.parse(out);
+}
+
+async function textOf({ ports: cluster }: Cluster, ...argv: string[]) {
+  const { code, out, err } = await ctl(argv, { cluster });
+  assert.is(code, 0, err);
+  return out;
+}
+
+async function refusalOf({ ports: cluster }: Cluster, ...argv: string[]) {
+  const { code, out, err } = await ctl(argv, { cluster });
+  assert.is(code, 1, out);
+  assert.match(err, /^ctl: [^\n]+$/);
+  return err;
+}
+
+/** Until nodes serve so many shards each, by name. */
+async function serving(cluster: Cluster, shares: Record<string, number>): Promise<void> {
+  const untilMs = performance.now() + SETTLED_MS_MAX;
+  const isSo = () =>
+    Object.entries(shares).every(
+      ([name, share]) => cluster.node(name).incarnation?.shards.size === share,
+    );
+  while (!isSo()) {
+    assert.ok(performance.now() < untilMs, 'the shards are where they should be in time');
+    await sleep(50);
+  }
+}
+
+/** Until an engine has noticed that its journal is sealed. */
+async function fenced(cluster: Cluster, name: string): Promise<void> {
+  const untilMs = performance.now() + SETTLED_MS_MAX;
+  while (cluster.node(name).incarnation !== undefined) {
+    assert.ok(performance.now() < untilMs, 'the end is noticed in time');
+    await sleep(50);
+  }
+}
+
+/** Drains whoever has the instance, which stores it; answers the node that it moves to. */
+async function storedByMoving(cluster: Cluster): Promise<string> {
+  const { address } = await dataOf(cluster, 'instance', ID);
+  const [owner, other] = address === 'a:8100' ? ['a', 'b'] : ['b', 'a'];
+  await dataOf(cluster, 'drain', owner);
+  await serving(cluster, { [owner]: 0, [other]: SHARDS });
+  return other;
+}
+
+const pair = suite('ctl with two engines');
+
+pair('shows ring, shards and nodes', async () => {
+  await using cluster = await clusterInMemory(['a', 'b']);
+  await serving(cluster, { a: 4, b: 4 });
+  const ring = await textOf(cluster, 'ring');
+  assert.match(ring, /^NODE +DUE +OWNS +TO COME +TO GO +SHARDS\na +4 +4 +0 +0 +[\d,-]+\nb +4 +4 /);
+  const shards = await dataOf(cluster, 'shards');
+  assert.is(shards.length, SHARDS);
+  const shardsOfA = shards.filter(({ node }: { node: string }) => node === 'a');
+  assert.is(shardsOfA.length, 4);
+  const [{ state, address, epoch, due_at }] = shardsOfA;
+  assert.equal([state, address, epoch, due_at], ['served', 'a:8100', 1, 'a']);
+  const nodes = await dataOf(cluster, 'nodes');
+  const told = nodes.map(({ node, state, owns, serves, agrees }: Record<string, unknown>) => [
+    node,
+    state,
+    owns,
+    serves,
+    agrees,
+  ]);
+  assert.equal(told, [
+    ['a', 'serving', 4, 4, true],
+    ['b', 'serving', 4, 4, true],
+  ]);
+  assert.match(
+    await textOf(cluster, 'nodes'),
+    /^a +[0-9a-f]{16} +a:8100 +serving +4 +4 +\S+ +yes /m,
+  );
+});
+
+pair('shows an instance that is active and one that is not', async () => {
+  await using cluster = await clusterInMemory(['a', 'b']);
+  await serving(cluster, { a: 4, b: 4 });
+  await cluster.ask(ID, CREATE);
+  await cluster.ask(ID, process(seen({ mode: 2, signal: 0.7 })));
+  const active = await dataOf(cluster, 'instance', ID);
+  assert.equal([active.is_active, active.is_served, active.stored], [true, true, undefined]);
+  assert.equal(active.memory, { version: 2, generation: 1, cycle: 1 });
+  assert.equal(active.last_cycles.length, 1);
+  const [{ mode, signal, is_stored }] = active.last_cycles;
+  assert.equal([mode, signal, is_stored], ['order', 0.7, false]);
+  assert.match(await textOf(cluster, 'instance', ID), /^1 +1 +order +0\.7 +1 +\S+ +not yet$/m);
+
+  const other = await storedByMoving(cluster);
+  const idle = await dataOf(cluster, 'instance', ID);
+  assert.equal([idle.is_active, idle.address, idle.epoch], [false, `${other}:8100`, 2]);
+  assert.equal([idle.stored.version, idle.stored.name, idle.stored.cycle], [2, 'Ada', 1]);
+  assert.is(idle.last_cycles[0].is_stored, true);
+  assert.match(
+    await textOf(cluster, 'instance', ID),
+    /^stored +version 2, generation 1, cycle 1$/m,
+  );
+});
+
+pair('drains a node, says how far it is, and leaves it without shards', async () => {
+  await using cluster = await clusterInMemory(['a', 'b']);
+  await serving(cluster, { a: 4, b: 4 });
+  const { code, out } = await ctl(['drain', 'a'], { cluster: cluster.ports });
+  assert.is(code, 0);
+  assert.match(out, /^(\d shards? left\n)*0 shards left\n/);
+  assert.match(out, /^a +[0-9a-f]{16} +a:8100 +0$/m);
+  assert.match(out, /takes none until it ends/);
+  await serving(cluster, { a: 0, b: SHARDS });
+  // Longer than views must agree before shards move back.
+  await sleep(4_500);
+  const [a, b] = await dataOf(cluster, 'nodes');
+  assert.equal([a.node, a.state, a.owns, b.state, b.owns], ['a', 'leaving', 0, 'serving', SHARDS]);
+  const again = await dataOf(cluster, 'drain', 'a:8100');
+  assert.equal([again.node, again.shards_left], ['a', 0]);
+  assert.match(await refusalOf(cluster, 'drain', 'b'), /there is no other node to take its shards/);
+  assert.is(cluster.node('b').incarnation?.shards.size, SHARDS);
+  assert.match(await refusalOf(cluster, 'drain', 'z'), /no node "z" is heard; heard: a, b/);
+  assert.equal(cluster.bugs, []);
+});
+
+pair('a drained engine whose life is ended by others does not come back with another', async () => {
+  await using cluster = await clusterInMemory(['a', 'b']);
+  await serving(cluster, { a: 4, b: 4 });
+  const { incarnation } = await dataOf(cluster, 'drain', 'a');
+  await cluster.stores.journals.seal(incarnation);
+  await fenced(cluster, 'a');
+  // Longer than the pause before a life that was not drained is followed by another.
+  await sleep(2_500);
+  assert.is(cluster.node('a').incarnation, undefined);
+  assert.is(cluster.node('b').incarnation?.shards.size, SHARDS);
+});
+
+pair('verifies an instance, and ends with 1 when its rows were changed', async () => {
+  await using cluster = await clusterInMemory(['a', 'b']);
+  await serving(cluster, { a: 4, b: 4 });
+  await cluster.ask(ID, CREATE);
+  const at = (seconds: number) => seen({ timestampMs: Date.now() - 60_000 + seconds * 1_000 });
+  await cluster.ask(ID, process(at(0), at(5), at(20)));
+  assert.match(await refusalOf(cluster, 'verify', ID), /nothing is stored of inst_/);
+  await storedByMoving(cluster);
+  const good = await textOf(cluster, 'verify', ID);
+  assert.match(good, /^inst_0+aa +2 +1 +3 +same$/m);
+  assert.match(good, /3 observations of generation 1 come to the head, bit for bit\./);
+
+  const { instances } = cluster.stores;
+  const head = await instances.readHead(ID);
+  assert.ok(head);
+  const model = head.model.slice();
+  model[OFFSET.stress] = 0.25;
+  const none = { history: [], drift: [], answers: [] };
+  await instances.checkpoint(ID, { head: { ...head, version: 3, model }, ...none });
+  const bad = await ctl(['verify', ID], { cluster: cluster.ports });
+  assert.is(bad.code, 1);
+  assert.match(bad.out, /does not follow from the stored history:\n {2}stress is 0.25; the replay/);
+});
+
+const journals = suite('ctl journal');
+
+journals('shows the head of a journal and the records of its tail, the newest first', async () => {
+  await using cluster = await clusterInMemory(['a']);
+  await serving(cluster, { a: SHARDS });
+  await cluster.ask(ID, { ...CREATE, name: 'Ada "the\u0007first"' });
+  await cluster.ask(ID, process(seen({ mode: 2, signal: 0.7 })));
+  const at = (seconds: number) => seen({ timestampMs: Date.now() + seconds * 1_000 });
+  await cluster.ask(ID, process(at(2), at(4)));
+  await cluster.ask(ID, { kind: 'reset', mode: 'default' });
+  const incarnation = cluster.node('a').incarnation?.id ?? '';
+  const text = await textOf(cluster, 'journal', incarnation);
+  const [, head = '', , , ...lines] = text.split('\n');
+  assert.match(head, new RegExp(`^${incarnation} +a:8100 +0 +\\d+ +no +8$`));
+  const whats = lines.map((line) => /(\d) +\d{4}-\S+Z +(.*)$/.exec(line)?.slice(1));
+  assert.equal(whats, [
+    ['4', 'reset to default'],
+    ['3', 'observed 2'],
+    ['2', 'observed order 0.7, confidence 1'],
+    ['1', 'created "Ada \\"the\\u0007first\\"" for Acc0unt00001'],
+  ]);
+  const data = await dataOf(cluster, 'journal', incarnation, '--last', '1');
+  assert.equal([data.address, data.is_sealed, data.records.length], ['a:8100', false, 1]);
+  assert.equal(data.records[0].operation.change, { kind: 'reset', mode: 'default' });
+});
+
+journals('names what is corrupt instead of stopping at it', async () => {
+  await using cluster = await clusterInMemory(['a']);
+  await serving(cluster, { a: SHARDS });
+  const { journals: store } = cluster.stores;
+  await store.begin('old', 'old:8100');
+  const append = { incarnation: 'old', low: undefined };
+  await store.append({ ...append, slot: 0, records: Buffer.from('{"no":"group"}') });
+  await store.append({ ...append, slot: 1, records: encodeGroup([]) });
+  const record = { actor: 'instance', actorId: ID, callId: 5, atMs: 0, operation: {} };
+  const group = [1, 2].map((version) => ({ ...record, version }));
+  await store.append({ ...append, slot: 2, records: encodeGroup(group) });
+  await store.seal('old');
+  const text = await textOf(cluster, 'journal', 'old');
+  assert.match(text, /^old +old:8100 +0 +3 +yes +0$/m);
+  assert.match(
+    text,
+    /^2 +instance +inst_0+aa +2 .*\n2 +instance +inst_0+aa +1 +1970-\S+ +the journal/m,
+  );
+  assert.match(text, /^0 +- +- +- +- +corrupt: not a group of a known format$/m);
+});
+
+journals('says what is wrong with its arguments', async () => {
+  await using cluster = await clusterInMemory(['a']);
+  assert.match(await refusalOf(cluster, 'journal', 'nobody'), /no journal of nobody; "ctl nodes"/);
+  assert.match(await refusalOf(cluster, 'journal', 'x', '--last', 'some'), /--last takes a number/);
+});
+
+const alone = suite('ctl with a cluster that cannot be seen');
+
+alone('says that there never was one', async () => {
+  await using cluster = await clusterInMemory([]);
+  for (const argv of [['ring'], ['shards'], ['nodes'], ['drain', 'a'], ['instance', ID]]) {
+    assert.match(await refusalOf(cluster, ...argv), /no engine has ever owned a shard/);
+  }
+});
+
+alone('shows owners that are not heard, and whose journal is sealed', async () => {
+  await using cluster = await clusterInMemory([]);
+  const { shards, journals: store } = cluster.stores;
+  await shards.fixCluster('c1');
+  await shards.fixCount('engine', 2);
+  for (const owner of ['dead', 'mute']) {
+    await store.begin(owner, `${owner}:8100`);
+    const shard = owner === 'dead' ? 0 : 1;
+    await shards.change({ service: 'engine', shard, from: undefined, owner });
+  }
+  await store.seal('dead');
+  const nodes = await textOf(cluster, 'nodes');
+  assert.match(nodes, /^- +dead +dead:8100 +sealed +- +1 +- +- +-$/m);
+  assert.match(nodes, /^- +mute +mute:8100 +not heard +- +1 /m);
+  assert.match(nodes, /No engine was heard: set SERVICE_NATS_URL and SERVICE_NATS_PREFIX/);
+  assert.match(await textOf(cluster, 'shards'), /^0 +not heard +- +- +dead +1 +-$/m);
+  assert.match(await textOf(cluster, 'ring'), /^dead +0 +1 +0 +0 +0$/m);
+  assert.match(await refusalOf(cluster, 'instance', ID), /its engine does not answer/);
+});
+
+pair.run();
+journals.run();
+alone.run();

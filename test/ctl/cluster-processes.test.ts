@@ -1,0 +1,131 @@
+import * as assert from 'uvu/assert';
+import { type MigratedKeyspace, openMigratedKeyspace } from '#test/storage/migrated-keyspace';
+import { type Cluster, startCluster } from '#test/support/cluster';
+import { runMain } from '#test/support/process-run';
+import { cassandraOrSkip, natsOrSkip } from '#test/support/real-servers';
+import { createInstance, observationAt, process } from '#test/support/scene';
+
+const { address: cassandra, suite } = cassandraOrSkip();
+const { address: nats } = natsOrSkip();
+
+let keyspace: MigratedKeyspace;
+let cluster: Cluster;
+let id = '';
+
+const running = suite('ctl with a cluster of processes');
+
+running.before(async () => {
+  keyspace = await openMigratedKeyspace(cassandra);
+  cluster = await startCluster({ cassandra, keyspace: keyspace.name, nats }, ['a', 'b']);
+  id = await createInstance(cluster.caller, { name: 'Ada' });
+  await process(cluster.caller, id, observationAt(0));
+  await process(cluster.caller, id, observationAt(5, { mode_target: 'ASSERTION' }));
+});
+running.after(async () => {
+  await cluster[Symbol.asyncDispose]();
+  await keyspace[Symbol.asyncDispose]();
+});
+
+/** Runs `main.ts ctl` with the variables of the engines. */
+async function ctl(...argv: string[]) {
+  const run = runMain(['ctl', ...argv], {
+    SERVICE_STORAGE: 'cassandra',
+    SERVICE_CASSANDRA_CONTACT_POINTS: cassandra,
+    SERVICE_CASSANDRA_KEYSPACE: keyspace.name,
+    SERVICE_NATS_URL: nats,
+    SERVICE_NATS_PREFIX: keyspace.name,
+  });
+  const code = await run.ended;
+  return { code, out: run.stdout(), err: run.stderr() };
+}
+
+async function dataOf(...argv: string[]) {
+  const { code, out, err } = await ctl(...argv, '--json');
+  assert.is(code, 0, err);
+  assert.is(err, '');
+  return JSON.parse(out);
+}
+
+running('both engines are shown, with one view and all shards', async () => {
+  const nodes = await dataOf('nodes');
+  const told = nodes.map(({ node, state, agrees }: Record<string, unknown>) => [
+    node,
+    state,
+    agrees,
+  ]);
+  assert.equal(told, [
+    ['a', 'serving', true],
+    ['b', 'serving', true],
+  ]);
+  const shards: { state: string }[] = await dataOf('shards');
+  assert.equal([...new Set(shards.map(({ state }) => state))], ['served']);
+  assert.is(shards.length, 16);
+  const { out } = await ctl('ring');
+  assert.match(out, /^a +8 +\d+ +\d+ +\d+ +[\d,-]+\nb +8 /m);
+});
+
+running('an instance is shown with what only its engine knows', async () => {
+  const { address, is_active, memory, last_cycles } = await dataOf('instance', id);
+  assert.equal([is_active, memory], [true, { version: 3, generation: 1, cycle: 2 }]);
+  assert.equal(
+    last_cycles.map(({ mode }: { mode: string }) => mode),
+    ['assertion', 'order'],
+  );
+  assert.match(address, /^127\.0\.0\.1:\d+$/);
+});
+
+running('the journal of the owner holds what happened', async () => {
+  const { incarnation } = await dataOf('instance', id);
+  const { out } = await ctl('journal', incarnation);
+  assert.match(out, / {2}observed assertion 0\.7, confidence 1/);
+  assert.match(out, / {2}created "Ada" for \w{12}/);
+});
+
+running(
+  'a drained engine has no shards, callers notice nothing, the history is whole',
+  async () => {
+    const { incarnation: owner } = await dataOf('instance', id);
+    const nodes: { node: string; incarnation: string }[] = await dataOf('nodes');
+    const name = nodes.find(({ incarnation }) => incarnation === owner)?.node ?? '';
+    const draining = ctl('drain', name);
+    const answered = await process(cluster.caller, id, observationAt(10));
+    assert.is(answered.snapshot.cycle, 3);
+    const { code, out, err } = await draining;
+    assert.is(code, 0, err);
+    assert.match(out, /^0 shards left$/m);
+    assert.is((await process(cluster.caller, id, observationAt(15))).snapshot.cycle, 4);
+    const after = await dataOf('nodes');
+    const drained = after.find(({ node }: { node: string }) => node === name);
+    assert.equal([drained.state, drained.owns], ['leaving', 0]);
+    const run = cluster.engines.get(name);
+    assert.ok(run);
+    assert.is(run.child.exitCode, null, 'it waits for its end');
+
+    const moved = await dataOf('instance', id);
+    assert.is.not(moved.incarnation, owner);
+    assert.equal([moved.memory.version, moved.epoch > 1], [5, true]);
+    const verified = await ctl('verify', id);
+    assert.is(verified.code, 0, verified.out);
+    assert.match(verified.out, /come to the head, bit for bit/);
+    run.child.kill('SIGTERM');
+    assert.is(await run.ended, 0, run.stderr());
+    assert.match((await ctl('journal', owner)).out, new RegExp(`^${owner} .* yes +0$`, 'm'));
+  },
+);
+
+running('the last engine is not drained', async () => {
+  const [{ node }] = (await dataOf('nodes')).filter(
+    ({ state }: { state: string }) => state === 'serving',
+  );
+  const { code, err } = await ctl('drain', node);
+  assert.is(code, 1);
+  assert.match(err, /^ctl: there is no other node to take its shards\n$/);
+});
+
+running('a cluster in memory is nothing that ctl could see', async () => {
+  const run = runMain(['ctl', 'nodes'], {});
+  assert.is(await run.ended, 1);
+  assert.match(run.stderr(), /^ctl: SERVICE_STORAGE: of a cluster in memory/);
+});
+
+running.run();

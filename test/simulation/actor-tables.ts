@@ -1,0 +1,149 @@
+import type {
+  AnswerRow,
+  DriftRow,
+  HistoryRow,
+  InstanceCheckpoint,
+  InstanceHead,
+} from '#storage/instance-store';
+import type { ListingRow } from '#storage/listing-store';
+
+type Stamped<Row> = { readonly row: Row; readonly version: number };
+type Partition = {
+  head: InstanceHead | undefined;
+  /** Rows written at this version or below are deleted. */
+  deletedVersion: number;
+  readonly history: Map<number, Stamped<HistoryRow>>;
+  readonly drift: Map<number, Stamped<DriftRow>>;
+  readonly answers: Map<string, Stamped<AnswerRow>>;
+};
+type Line = { row: ListingRow | undefined; version: number };
+
+/** Ways in which the tables can be written wrongly. */
+export type TableFlaws = {
+  /** Whatever arrives last stands, not the highest version. */
+  readonly isUnstamped?: boolean;
+  /** A deletion takes the head too, instead of leaving the marker. */
+  readonly isMarkerless?: boolean;
+};
+
+/**
+ * The tables of instances and listings as Cassandra keeps them: every cell with the version that
+ * wrote it, the highest wins, and a deletion covers what was written at or below it.
+ */
+export class ActorTables {
+  readonly #flaws: TableFlaws;
+  readonly #partitions = new Map<string, Partition>();
+  readonly #listings = new Map<string, Map<string, Line>>();
+
+  constructor(flaws: TableFlaws = {}) {
+    this.#flaws = flaws;
+  }
+
+  /** Writes rows at a version. */
+  putRows(id: string, version: number, rows: Omit<InstanceCheckpoint, 'head'>): void {
+    const partition = this.#partition(id);
+    if (version <= partition.deletedVersion && !this.#flaws.isUnstamped) return;
+    for (const row of rows.history) this.#put(partition.history, row.ordinal, { row, version });
+    for (const row of rows.drift) this.#put(partition.drift, row.ordinal, { row, version });
+    for (const row of rows.answers) this.#put(partition.answers, row.key, { row, version });
+  }
+
+  /** Writes a head, which brings its version along. */
+  putHead(id: string, head: InstanceHead): void {
+    const partition = this.#partition(id);
+    if ((partition.head?.version ?? 0) > head.version && !this.#flaws.isUnstamped) return;
+    const isRemoved = head.deletedAtMs !== undefined && this.#flaws.isMarkerless === true;
+    partition.head = isRemoved ? undefined : head;
+  }
+
+  /** Deletes all rows written at a version or below. */
+  deleteRows(id: string, version: number): void {
+    const partition = this.#partition(id);
+    partition.deletedVersion = Math.max(partition.deletedVersion, version);
+    for (const rows of [partition.history, partition.drift, partition.answers]) {
+      for (const [key, stamped] of rows) if (stamped.version <= version) rows.delete(key as never);
+    }
+  }
+
+  /** Every instance of which anything was ever written. */
+  get instances(): string[] {
+    return [...this.#partitions.keys()];
+  }
+
+  /** The head, if there is one. */
+  head(id: string): InstanceHead | undefined {
+    return this.#partitions.get(id)?.head;
+  }
+
+  /** History rows with ordinals from `newest` downwards, at most `count`. */
+  history(id: string, newest: number, count: number): HistoryRow[] {
+    return rangeOf(this.#partitions.get(id)?.history, newest, count);
+  }
+
+  /** Drift rows with ordinals from `newest` downwards, at most `count`. */
+  drift(id: string, newest: number, count: number): DriftRow[] {
+    return rangeOf(this.#partitions.get(id)?.drift, newest, count);
+  }
+
+  /** The stored answer of a key. */
+  answer(id: string, key: string): AnswerRow | undefined {
+    return this.#partitions.get(id)?.answers.get(key)?.row;
+  }
+
+  /** How many rows of any sort an instance has. */
+  rowCount(id: string): number {
+    const partition = this.#partitions.get(id);
+    if (partition === undefined) return 0;
+    return partition.history.size + partition.drift.size + partition.answers.size;
+  }
+
+  /** Writes a line of a listing, or removes it when `row` is undefined. */
+  putLine(account: string, id: string, version: number, row: ListingRow | undefined): void {
+    const lines = this.#listings.get(account) ?? new Map<string, Line>();
+    this.#listings.set(account, lines);
+    const line = lines.get(id);
+    if (line !== undefined && line.version >= version && !this.#flaws.isUnstamped) return;
+    lines.set(id, { row, version });
+  }
+
+  /** All lines of an account. */
+  lines(account: string): ListingRow[] {
+    const lines = [...(this.#listings.get(account)?.values() ?? [])];
+    return lines.flatMap(({ row }) => (row === undefined ? [] : [row]));
+  }
+
+  #put<Key, Row>(rows: Map<Key, Stamped<Row>>, key: Key, written: Stamped<Row>): void {
+    const standing = rows.get(key);
+    if (standing !== undefined && standing.version > written.version && !this.#flaws.isUnstamped) {
+      return;
+    }
+    rows.set(key, written);
+  }
+
+  #partition(id: string): Partition {
+    const known = this.#partitions.get(id);
+    if (known !== undefined) return known;
+    const fresh = {
+      head: undefined,
+      deletedVersion: 0,
+      history: new Map(),
+      drift: new Map(),
+      answers: new Map(),
+    };
+    this.#partitions.set(id, fresh);
+    return fresh;
+  }
+}
+
+function rangeOf<Row>(
+  rows: ReadonlyMap<number, Stamped<Row>> | undefined,
+  newest: number,
+  count: number,
+): Row[] {
+  const range: Row[] = [];
+  for (let ordinal = newest; ordinal > Math.max(0, newest - count); ordinal -= 1) {
+    const stamped = rows?.get(ordinal);
+    if (stamped !== undefined) range.push(stamped.row);
+  }
+  return range;
+}

@@ -1,0 +1,106 @@
+import { LISTED_MAX } from '#test/simulation/check-listings';
+import { markOf, nameOf, type Wish } from '#test/simulation/history';
+import type { SeededRandom } from '#test/simulation/seeded-random';
+import type { EngineOperation, ObservationInput } from '#wire/engine-messages';
+
+/** Where callers' own timestamps begin: long before any instance is created. Unix milliseconds. */
+const RECORDED_DAY_MS = Date.UTC(2020, 0, 1);
+
+/** Largest page of a history. Source: decision 31. */
+const HISTORY_MAX = 1_000;
+
+/** How often callers wish what; the rest is a single observation. */
+const SHARES = {
+  batch: 0.06,
+  read: 0.16,
+  readHistory: 0.03,
+  list: 0.03,
+  rename: 0.04,
+  reset: 0.03,
+  remove: 0.008,
+} as const;
+
+/** What callers ask of one instance, and the recorded time that they have reached. */
+export class CallerWishes {
+  readonly #random: SeededRandom;
+  #recordedMs = RECORDED_DAY_MS;
+
+  constructor(random: SeededRandom) {
+    this.#random = random;
+  }
+
+  /** A new instance. */
+  create(): Extract<Wish, { kind: 'create' }> {
+    const modeStrengths = Array.from({ length: 7 }, () => this.#random.whole(0, 10) / 10);
+    return { kind: 'create', modeStrengths, energyLevel: this.#random.whole(3, 10) / 10 };
+  }
+
+  /** Something with an instance that is there; `id` is the operation's. */
+  next(id: number): Wish {
+    let drawn = this.#random.unit();
+    for (const [kind, share] of Object.entries(SHARES)) {
+      if (drawn < share) return this.#wish(kind as keyof typeof SHARES, id);
+      drawn -= share;
+    }
+    return { kind: 'process', observations: [this.#observation(id, 0)] };
+  }
+
+  #wish(kind: keyof typeof SHARES, id: number): Wish {
+    switch (kind) {
+      case 'batch': {
+        const count = this.#random.whole(2, 5);
+        const observations = Array.from({ length: count }, (_, index) =>
+          this.#observation(id, index),
+        );
+        return { kind: 'process', observations };
+      }
+      case 'reset':
+        return { kind, mode: this.#random.happens(0.5) ? 'initial' : 'default' };
+      case 'read':
+      case 'readHistory':
+      case 'list':
+      case 'rename':
+      case 'remove':
+        return { kind };
+    }
+  }
+
+  /** Later calls have later times, so that only one that overtakes another is throttled. */
+  #observation(id: number, index: number): ObservationInput {
+    this.#recordedMs += this.#random.whole(1_000, 600_000);
+    return {
+      mode: this.#random.whole(0, 6),
+      signal: this.#random.whole(0, 100) / 100,
+      confidence: this.#random.whole(50, 100) / 100,
+      contextJson: JSON.stringify({ mark: markOf(id, index) }),
+      timestampMs: this.#recordedMs,
+    };
+  }
+}
+
+/** A wish as the engine is asked for it. */
+export function operationOf(wish: Wish, id: number, random: SeededRandom): EngineOperation {
+  switch (wish.kind) {
+    case 'create': {
+      const { modeStrengths, energyLevel } = wish;
+      return { kind: 'create', name: nameOf(id), description: '', modeStrengths, energyLevel };
+    }
+    case 'rename':
+      return { kind: 'rename', name: nameOf(id), description: undefined };
+    case 'remove':
+      return { kind: 'remove' };
+    case 'process': {
+      const { observations } = wish;
+      const isBatch = observations.length > 1;
+      return { kind: 'process', observations, isBatch, isEveryStateWanted: false };
+    }
+    case 'reset':
+      return { kind: 'reset', mode: wish.mode };
+    case 'read':
+      return { kind: random.happens(0.7) ? 'readSnapshot' : 'readContract' };
+    case 'readHistory':
+      return { kind: 'readHistory', limit: HISTORY_MAX, offset: 0, isEveryGeneration: true };
+    case 'list':
+      return { kind: 'list', limit: LISTED_MAX, offset: 0, sort: 'created_at', order: 'asc' };
+  }
+}

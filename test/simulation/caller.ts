@@ -1,0 +1,193 @@
+import { createHash } from 'node:crypto';
+import { Fault } from '#fault/fault';
+import { CallerWishes, operationOf } from '#test/simulation/caller-wishes';
+import {
+  type History,
+  type Operation,
+  type Outcome,
+  outcomeOfAnswer,
+  outcomeOfError,
+  type Wish,
+} from '#test/simulation/history';
+import type { SeededRandom } from '#test/simulation/seeded-random';
+import type { SimulatedEdge } from '#test/simulation/simulated-edge';
+import { Violation } from '#test/simulation/version-index';
+import type { World } from '#test/simulation/world';
+
+/** How long a caller waits for its edge, in milliseconds: longer than any call may take. */
+const PATIENCE_MS = 12_000;
+
+/** Tries of a call with a key; one without a key is never sent again by its caller. */
+const KEYED_TRIES = 4;
+
+/** Share of calls with an `Idempotency-Key`, and of changes that are bound by `If-Match`. */
+const KEYED = 0.2;
+const BOUND = 0.15;
+
+/** Share of the calls with a key that are sent twice at once, as by an impatient caller. */
+const DOUBLED = 0.3;
+
+/** What callers need of their world. */
+export type CallerPorts = {
+  readonly world: World;
+  readonly history: History;
+  readonly edges: () => readonly SimulatedEdge[];
+  /** Hears of every end of an operation. */
+  readonly onEnded: (operation: Operation) => void;
+};
+
+/** Somebody who uses one account: asks edges, keeps keys for retries, and notes what it was told. */
+export class Caller {
+  readonly account: string;
+  readonly wishes: CallerWishes;
+  readonly #ports: CallerPorts;
+  readonly #random: SeededRandom;
+
+  constructor(account: string, ports: CallerPorts) {
+    this.account = account;
+    this.#ports = ports;
+    this.#random = ports.world.random.fork();
+    this.wishes = new CallerWishes(this.#random);
+  }
+
+  /** Creates an instance: its id, or undefined when the caller was not told one. */
+  async create(): Promise<string | undefined> {
+    const operation = await this.carryOut('', this.wishes.create(), undefined);
+    return operation.instance === '' ? undefined : operation.instance;
+  }
+
+  /** Does something with an instance; `etag` is the newest that the caller knows. */
+  async use(instance: string, etag: string | undefined): Promise<Operation> {
+    const wish = this.wishes.next(this.#ports.history.nextId);
+    const isBindable = wish.kind === 'rename' || wish.kind === 'reset' || wish.kind === 'remove';
+    const ifMatch = isBindable && this.#random.happens(BOUND) ? etag : undefined;
+    return await this.carryOut(wish.kind === 'list' ? '' : instance, wish, ifMatch);
+  }
+
+  /** Carries out one operation to its end, over all tries. */
+  async carryOut(instance: string, wish: Wish, ifMatch: string | undefined): Promise<Operation> {
+    const { world, history, onEnded } = this.#ports;
+    const { account } = this;
+    const operation = history.begin({ wish, account, instance, ifMatch, invokedMs: world.nowMs });
+    const isRead = wish.kind === 'read' || wish.kind === 'readHistory' || wish.kind === 'list';
+    const key = !isRead && this.#random.happens(KEYED) ? this.#key(operation) : undefined;
+    world.note(`op ${operation.id} ${wish.kind} ${instance || account} ${key ?? ''}`);
+    operation.outcome = await this.#tries(operation, key);
+    operation.endedMs = world.nowMs;
+    world.note(`op ${operation.id} ${instance} ends: ${JSON.stringify(operation.outcome, shown)}`);
+    onEnded(operation);
+    return operation;
+  }
+
+  async #tries(operation: Operation, key: string | undefined): Promise<Outcome> {
+    let isUnknown = false;
+    for (let left = key === undefined ? 1 : KEYED_TRIES; left > 0; left -= 1) {
+      const outcome = await this.#once(operation, key);
+      if (isDone(outcome)) return outcome;
+      isUnknown ||= outcome.kind === 'unknown';
+      if (left === 1 || isFinal(outcome)) return isUnknown ? { kind: 'unknown' } : outcome;
+      await this.#ports.world.sleep(this.#random.between(50, 1_500));
+    }
+    return { kind: 'unknown' };
+  }
+
+  async #once(operation: Operation, key: string | undefined): Promise<Outcome> {
+    const isDoubled = key !== undefined && this.#random.happens(DOUBLED);
+    return await (isDoubled ? this.#tryTwice(operation, key) : this.#try(operation, key));
+  }
+
+  /** Two tries at once: whichever has done it speaks for both, and they must not both have. */
+  async #tryTwice(operation: Operation, key: string): Promise<Outcome> {
+    const tries = [this.#try(operation, key), this.#try(operation, key)];
+    const outcomes = await Promise.all(tries);
+    const done = outcomes.filter(isDone);
+    const etags = done.flatMap((each) => (each.kind === 'answered' ? [each.seen.etag] : []));
+    if (new Set(etags).size > 1) {
+      throw new Violation(`operation ${operation.id} was done twice: ${etags.join(' and ')}`);
+    }
+    const unknown = outcomes.find(({ kind }) => kind === 'unknown');
+    return done[0] ?? unknown ?? outcomes[0] ?? { kind: 'unknown' };
+  }
+
+  async #try(operation: Operation, key: string | undefined): Promise<Outcome> {
+    const { world, edges } = this.#ports;
+    const open = edges();
+    if (open.length === 0) {
+      await world.sleep(200);
+      return { kind: 'refused', code: 'service_unavailable', reason: undefined };
+    }
+    const edge = this.#random.pick(open);
+    const { account: accountId } = this;
+    const { instance: instanceId, wish, ifMatch, id } = operation;
+    const fingerprint = `f${id}`;
+    const question = {
+      instanceId,
+      callId: key === undefined ? edge.nextCallId() : this.#callIdOf(operation, key),
+      idempotency: key === undefined ? undefined : { key, fingerprint },
+      isReplayOnly: false,
+      ifMatch,
+      operation: operationOf(wish, id, this.#random),
+    };
+    try {
+      const answer = await this.#patiently(edge, () =>
+        edge.calls.ask({ accountId, keyDigest: '' }, question),
+      );
+      if (answer.location !== undefined) operation.instance = answer.location.slice(-21);
+      return outcomeOfAnswer(answer);
+    } catch (error) {
+      return outcomeOfError(error);
+    }
+  }
+
+  /** Waits for an edge that may die, or never answer. */
+  #patiently<Answer>(edge: SimulatedEdge, ask: () => Answer | Promise<Answer>): Promise<Answer> {
+    return new Promise((resolve, reject) => {
+      const gone = () =>
+        reject(new Fault('service_unavailable', 'the edge is gone', { isOutcomeUnknown: true }));
+      const death = edge.process.onDeath(gone);
+      const timer = this.#ports.world.after(PATIENCE_MS, gone);
+      const asked = async () => ask();
+      edge.process.deliver(() => {
+        asked()
+          .then(resolve, reject)
+          .finally(() => {
+            timer[Symbol.dispose]();
+            death[Symbol.dispose]();
+          });
+      });
+    });
+  }
+
+  /** A UUIDv7 of now, as our clients send, or anything else. */
+  #key({ id }: Operation): string {
+    if (this.#random.happens(0.5)) return `key-${id}`;
+    const time = Math.floor(this.#ports.world.wallMs()).toString(16).padStart(12, '0');
+    const rest = this.#random.whole(0, 0xfff).toString(16).padStart(3, '0');
+    const tail = id.toString(16).padStart(12, '0');
+    return `${time.slice(0, 8)}-${time.slice(8)}-7${rest}-8000-${tail}`;
+  }
+
+  /** The same on every edge and at every try, as the edge derives it. */
+  #callIdOf({ wish, instance }: Operation, key: string): number {
+    const scope = wish.kind === 'create' ? 'create' : instance;
+    const digest = createHash('sha256').update([this.account, scope, key].join('\n')).digest();
+    return digest.readUIntBE(0, 6) * 2 ** 4 + ((digest[6] ?? 0) >> 4);
+  }
+}
+
+/** Whether the caller was told that it has happened. */
+function isDone(outcome: Outcome): boolean {
+  return outcome.kind === 'answered' ? !outcome.seen.isThrottled : outcome.kind === 'superseded';
+}
+
+/** Whether another try could not end otherwise. */
+function isFinal(outcome: Outcome): boolean {
+  if (outcome.kind === 'refused') return outcome.code !== 'service_unavailable';
+  return outcome.kind === 'answered';
+}
+
+/** Leaves long lists out of the trace. */
+function shown(key: string, value: unknown): unknown {
+  if (key === 'marks' && Array.isArray(value)) return value.length;
+  return value instanceof Map ? value.size : value;
+}

@@ -1,0 +1,78 @@
+import type { ActorTables } from '#test/simulation/actor-tables';
+import type { History, Operation } from '#test/simulation/history';
+import { isAcknowledged, Violation } from '#test/simulation/version-index';
+
+/** Most rows that a listing asks for: more than an account has here. */
+export const LISTED_MAX = 100;
+
+type Instance = { created: Operation | undefined; removes: Operation[] };
+
+/**
+ * Checks every listing that callers saw, and what the store holds in the end: an instance is listed
+ * from its create's answer until its delete begins, and never after its delete's answer; `total` is
+ * what is listed. Throws a `Violation`.
+ */
+export function checkListings(
+  { operations }: Pick<History, 'operations'>,
+  tables: ActorTables,
+): void {
+  const accounts = new Map<string, Map<string, Instance>>();
+  for (const operation of operations) {
+    const { account, instance, wish } = operation;
+    const instances = accounts.get(account) ?? new Map<string, Instance>();
+    accounts.set(account, instances);
+    if (instance === '') continue;
+    const known = instances.get(instance) ?? { created: undefined, removes: [] };
+    instances.set(instance, known);
+    if (wish.kind === 'create' && isAcknowledged(operation)) known.created = operation;
+    if (wish.kind === 'remove') known.removes.push(operation);
+  }
+  for (const operation of operations) {
+    if (operation.wish.kind !== 'list') continue;
+    checkListing(operation, accounts.get(operation.account) ?? new Map());
+  }
+  for (const account of accounts.keys()) checkLines(account, tables);
+}
+
+function checkListing(list: Operation, instances: ReadonlyMap<string, Instance>): void {
+  if (list.outcome.kind !== 'answered') return;
+  const { listed = new Map<string, string>(), total } = list.outcome.seen;
+  if (total !== undefined && total <= LISTED_MAX && total !== listed.size) {
+    throw new Violation(`listing ${list.id}: total is ${total} and ${listed.size} are listed`);
+  }
+  for (const [instance, { created, removes }] of instances) {
+    const isThere = created !== undefined && created.endedMs < list.invokedMs;
+    const isLeaving = removes.some(({ invokedMs }) => invokedMs < list.endedMs);
+    if (isThere && !isLeaving && !listed.has(instance)) {
+      throw new Violation(`listing ${list.id} lacks ${instance} of operation ${created.id}`);
+    }
+    const removed = removes.find(
+      (remove) => isAcknowledged(remove) && remove.endedMs < list.invokedMs,
+    );
+    if (removed !== undefined && listed.has(instance)) {
+      throw new Violation(`listing ${list.id} shows ${instance} after its delete ${removed.id}`);
+    }
+  }
+}
+
+function checkLines(account: string, tables: ActorTables): void {
+  const lines = new Map(tables.lines(account).map((line) => [line.instanceId, line]));
+  for (const instance of tables.instances) {
+    const head = tables.head(instance);
+    if (head?.accountId !== account) continue;
+    const line = lines.get(instance);
+    lines.delete(instance);
+    if (head.deletedAtMs === undefined && line === undefined) {
+      throw new Violation(`${account}: ${instance} is there and not listed`);
+    }
+    if (head.deletedAtMs !== undefined && line !== undefined) {
+      throw new Violation(`${account}: ${instance} is listed and not there`);
+    }
+    if (line !== undefined && line.name !== head.name) {
+      throw new Violation(`${account}: ${instance} is "${head.name}" and listed as "${line.name}"`);
+    }
+  }
+  for (const instance of lines.keys()) {
+    throw new Violation(`${account}: ${instance} is listed and was never there`);
+  }
+}

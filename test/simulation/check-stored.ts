@@ -1,0 +1,224 @@
+import type { HistoryRow, InstanceHead } from '#storage/instance-store';
+import type { ActorTables } from '#test/simulation/actor-tables';
+import { type History, markOf, nameOf, type Operation } from '#test/simulation/history';
+import { isReplayed, type ResetMode } from '#test/simulation/replay';
+import { isAcknowledged, isWrite, VersionIndex, Violation } from '#test/simulation/version-index';
+
+/**
+ * Checks what callers were told against what the stores hold in the end, when every checkpoint has
+ * been written: nothing acknowledged is lost, nothing refused is there, nothing is there twice, and
+ * the history run again is the head. Throws a `Violation`.
+ */
+export function checkStored(history: Pick<History, 'operations'>, tables: ActorTables): void {
+  const index = new VersionIndex(history);
+  for (const instance of index.instances) {
+    const operations = index.of(instance);
+    const head = tables.head(instance);
+    const isEverCreated = operations.some(
+      (operation) => isAcknowledged(operation) && isWrite(operation),
+    );
+    if (head === undefined) {
+      if (isEverCreated) throw new Violation(`${instance}: nothing is stored of it`);
+      continue;
+    }
+    checkVersions(instance, operations, index, head);
+    if (head.deletedAtMs === undefined) checkLive(instance, operations, index, head, tables);
+    else checkGone(instance, operations, tables);
+  }
+  checkOrphans(history, index, tables);
+}
+
+/** An instance whose id nobody was told was made by a create of unknown outcome, once. */
+function checkOrphans(
+  { operations }: Pick<History, 'operations'>,
+  index: VersionIndex,
+  tables: ActorTables,
+): void {
+  const creates = new Map(
+    operations
+      .filter(({ wish, instance }) => wish.kind === 'create' && instance === '')
+      .map((create) => [nameOf(create.id), create]),
+  );
+  for (const instance of tables.instances) {
+    const head = tables.head(instance);
+    if (head === undefined || index.of(instance).length > 0) continue;
+    const create = creates.get(head.name);
+    if (create?.outcome.kind !== 'unknown') {
+      throw new Violation(`${instance}: nobody has made "${head.name}", or it was refused`);
+    }
+    creates.delete(head.name);
+  }
+}
+
+/** Every version was made by one operation that happened or may have. */
+function checkVersions(
+  instance: string,
+  operations: readonly Operation[],
+  index: VersionIndex,
+  head: InstanceHead,
+): void {
+  const writes = operations.filter(isWrite);
+  const acknowledged = writes.filter(isAcknowledged).length;
+  const unknown = writes.filter(({ outcome }) => outcome.kind === 'unknown').length;
+  if (head.version < acknowledged || head.version > acknowledged + unknown) {
+    throw new Violation(
+      `${instance}: version ${head.version} after ${acknowledged} acknowledged and ${unknown} unknown`,
+    );
+  }
+  for (const operation of operations) {
+    const version = index.versionOf(operation) ?? 0;
+    if (version <= head.version) continue;
+    throw new Violation(
+      `${instance}: operation ${operation.id} was answered with version ${version}, ` +
+        `and ${head.version} is stored`,
+    );
+  }
+}
+
+function checkGone(instance: string, operations: readonly Operation[], tables: ActorTables): void {
+  const removes = operations.filter(({ wish }) => wish.kind === 'remove');
+  if (!removes.some((remove) => isAcknowledged(remove) || remove.outcome.kind === 'unknown')) {
+    throw new Violation(`${instance}: it is deleted, and nobody has done that`);
+  }
+  const left = tables.rowCount(instance);
+  if (left > 0) throw new Violation(`${instance}: ${left} rows are left of it after its delete`);
+}
+
+function checkLive(
+  instance: string,
+  operations: readonly Operation[],
+  index: VersionIndex,
+  head: InstanceHead,
+  tables: ActorTables,
+): void {
+  const removed = operations.find(
+    (operation) => operation.wish.kind === 'remove' && isAcknowledged(operation),
+  );
+  if (removed !== undefined) {
+    throw new Violation(`${instance}: operation ${removed.id} deleted it, and it is there`);
+  }
+  const rows = tables.history(instance, head.historyCount, head.historyCount).reverse();
+  if (rows.length !== head.historyCount) {
+    throw new Violation(`${instance}: ${rows.length} of ${head.historyCount} rows are stored`);
+  }
+  checkName(instance, operations, index, head);
+  checkRows(instance, operations, rows);
+  checkRowOrder(instance, operations, index, rows);
+  const create = operations.find(({ wish }) => wish.kind === 'create')?.wish;
+  if (create?.kind !== 'create') return;
+  if (!isReplayed(create, rows, resetsOf(operations, index, head), head, toldOf(operations))) {
+    throw new Violation(`${instance}: its history does not come to its state`);
+  }
+}
+
+/** The name is the newest that was acknowledged, or one of unknown outcome. */
+function checkName(
+  instance: string,
+  operations: readonly Operation[],
+  index: VersionIndex,
+  head: InstanceHead,
+): void {
+  const named = operations.filter(({ wish }) => wish.kind === 'create' || wish.kind === 'rename');
+  const author = named.find(({ id }) => nameOf(id) === head.name);
+  if (author !== undefined && author.outcome.kind === 'unknown') return;
+  if (author === undefined || !isAcknowledged(author)) {
+    throw new Violation(`${instance}: the name "${head.name}" was refused, or nobody gave it`);
+  }
+  const version = index.versionOf(author) ?? head.version;
+  const later = named.find(
+    (operation) => isAcknowledged(operation) && (index.versionOf(operation) ?? 0) > version,
+  );
+  if (later === undefined) return;
+  throw new Violation(`${instance}: the name "${head.name}" is older than operation ${later.id}`);
+}
+
+function checkRows(
+  instance: string,
+  operations: readonly Operation[],
+  rows: readonly HistoryRow[],
+): void {
+  const places = new Map<string, number>();
+  for (const { contextJson, ordinal } of rows) {
+    const mark = String(JSON.parse(contextJson).mark);
+    if (places.has(mark)) throw new Violation(`${instance}: observation ${mark} is there twice`);
+    places.set(mark, ordinal);
+  }
+  for (const operation of operations) checkObservations(instance, operation, places);
+}
+
+/** All of an acknowledged call's observations are there, and none of a refused or throttled one. */
+function checkObservations(
+  instance: string,
+  operation: Operation,
+  places: ReadonlyMap<string, number>,
+): void {
+  const { wish, id, outcome } = operation;
+  if (wish.kind !== 'process') return;
+  const found = wish.observations.filter((_, place) => places.has(markOf(id, place))).length;
+  if (found > 0 && found < wish.observations.length) {
+    throw new Violation(`${instance}: only a part of operation ${id} is there`);
+  }
+  const isThere = found > 0;
+  if (isAcknowledged(operation)) {
+    if (!isThere) throw new Violation(`${instance}: acknowledged operation ${id} is lost`);
+  } else if (isThere && outcome.kind !== 'unknown') {
+    throw new Violation(`${instance}: operation ${id} was refused, and it is there`);
+  }
+}
+
+/** Rows stand in the order of the versions that answered them. */
+function checkRowOrder(
+  instance: string,
+  operations: readonly Operation[],
+  index: VersionIndex,
+  rows: readonly HistoryRow[],
+): void {
+  const versions = new Map<string, number>();
+  for (const operation of operations) {
+    const version = isAcknowledged(operation) ? index.versionOf(operation) : undefined;
+    if (operation.wish.kind !== 'process' || version === undefined) continue;
+    versions.set(markOf(operation.id, 0), version);
+  }
+  let last = 0;
+  for (const { contextJson } of rows) {
+    const version = versions.get(JSON.parse(contextJson).mark);
+    if (version === undefined) continue;
+    if (version < last) throw new Violation(`${instance}: version ${version} stands after ${last}`);
+    last = version;
+  }
+}
+
+/** The modes of the resets in their order, as far as callers were told. */
+function resetsOf(
+  operations: readonly Operation[],
+  index: VersionIndex,
+  head: InstanceHead,
+): ResetMode[] {
+  const resets = operations.filter(({ wish }) => wish.kind === 'reset');
+  const happened = resets.filter(isAcknowledged);
+  const unknown = resets.filter(({ outcome }) => outcome.kind === 'unknown').length;
+  const count = head.generation - 1;
+  if (count < happened.length || count > happened.length + unknown) {
+    throw new Violation(
+      `${head.generation} generations after ${happened.length} resets and ${unknown} unknown`,
+    );
+  }
+  const isKnown =
+    count === happened.length && happened.every((reset) => index.versionOf(reset) !== undefined);
+  if (!isKnown) return [];
+  return happened
+    .toSorted((a, b) => (index.versionOf(a) ?? 0) - (index.versionOf(b) ?? 0))
+    .map(({ wish }) => (wish.kind === 'reset' ? wish.mode : 'either'));
+}
+
+/** What callers were told of the state after their last observation, by its mark. */
+function toldOf(operations: readonly Operation[]): Map<string, string> {
+  const told = new Map<string, string>();
+  for (const { wish, outcome, id } of operations) {
+    if (wish.kind !== 'process' || outcome.kind !== 'answered' || outcome.seen.isThrottled)
+      continue;
+    if (outcome.seen.vitals === undefined) continue;
+    told.set(markOf(id, wish.observations.length - 1), outcome.seen.vitals);
+  }
+  return told;
+}

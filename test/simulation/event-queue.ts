@@ -1,0 +1,78 @@
+/** Something that will happen. */
+export type SimulatedEvent = { readonly atMs: number; readonly order: number; task: () => void };
+
+const nothing = (): void => undefined;
+
+/** What will happen, soonest first; at the same moment in the order in which it was arranged. */
+export class EventQueue {
+  /** A binary heap. */
+  readonly #heap: SimulatedEvent[] = [];
+  #order = 0;
+
+  /** Arranges a task. */
+  add(atMs: number, task: () => void): SimulatedEvent {
+    this.#order += 1;
+    const event = { atMs, order: this.#order, task };
+    this.#heap.push(event);
+    this.#rise(this.#heap.length - 1);
+    return event;
+  }
+
+  /** Makes nothing of an event; it stays in the queue until its time. */
+  cancel(event: SimulatedEvent): void {
+    event.task = nothing;
+  }
+
+  /** Takes the next event that has not been cancelled. */
+  next(): SimulatedEvent | undefined {
+    let event = this.#take();
+    while (event?.task === nothing) event = this.#take();
+    return event;
+  }
+
+  #take(): SimulatedEvent | undefined {
+    const [first] = this.#heap;
+    const last = this.#heap.pop();
+    if (last === undefined || first === undefined || this.#heap.length === 0) return first;
+    this.#heap[0] = last;
+    this.#sink(0);
+    return first;
+  }
+
+  #rise(from: number): void {
+    let place = from;
+    while (place > 0) {
+      const parent = (place - 1) >> 1;
+      if (!this.#isBefore(place, parent)) return;
+      this.#swap(place, parent);
+      place = parent;
+    }
+  }
+
+  #sink(from: number): void {
+    let place = from;
+    for (;;) {
+      let least = place;
+      if (this.#isBefore(2 * place + 1, least)) least = 2 * place + 1;
+      if (this.#isBefore(2 * place + 2, least)) least = 2 * place + 2;
+      if (least === place) return;
+      this.#swap(place, least);
+      place = least;
+    }
+  }
+
+  #isBefore(place: number, other: number): boolean {
+    const one = this.#heap[place];
+    const two = this.#heap[other];
+    if (one === undefined || two === undefined) return false;
+    return one.atMs < two.atMs || (one.atMs === two.atMs && one.order < two.order);
+  }
+
+  #swap(place: number, other: number): void {
+    const one = this.#heap[place];
+    const two = this.#heap[other];
+    if (one === undefined || two === undefined) return;
+    this.#heap[place] = two;
+    this.#heap[other] = one;
+  }
+}

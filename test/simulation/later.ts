@@ -1,0 +1,13 @@
+/** An answer that comes later, and that its host does not take for one. */
+export class Later {
+  readonly #answer: Promise<unknown>;
+
+  constructor(answer: Promise<unknown>) {
+    this.#answer = answer;
+  }
+
+  // biome-ignore lint/suspicious/noThenProperty: it is to be awaited without being a promise
+  get then() {
+    return this.#answer.then.bind(this.#answer);
+  }
+}

@@ -1,0 +1,65 @@
+import { advance } from '#identity/advance';
+import { STRESS_STATES } from '#identity/ladder';
+import { newReport, readReport } from '#identity/report';
+import { createState, resetToDefault, resetToInitial, type State } from '#identity/state';
+import type { HistoryRow, InstanceHead } from '#storage/instance-store';
+import { vitalsText, type Wish } from '#test/simulation/history';
+
+const report = newReport();
+
+/** A reset that happened, or whose mode is not known. */
+export type ResetMode = 'initial' | 'default' | 'either';
+
+/** What callers were told of the state after an observation, by its mark. */
+export type Told = ReadonlyMap<string, string>;
+
+/**
+ * Whether a stored history, run through the model again, comes to the stored state, and passes
+ * through every state that callers were told. `resets` are the modes between the generations; where
+ * one is not known both are tried. Callers' timestamps lie before any creation or reset, so that no
+ * interval is counted from one.
+ */
+export function isReplayed(
+  create: Extract<Wish, { kind: 'create' }>,
+  rows: readonly HistoryRow[],
+  resets: readonly ResetMode[],
+  head: InstanceHead,
+  told: Told,
+): boolean {
+  const generations = Array.from({ length: head.generation }, (_, index) =>
+    rows.filter(({ generation }) => generation === index + 1),
+  );
+  const replay = (from: State, generation: number): boolean => {
+    const state = from.slice();
+    if (!runs(state, generations[generation] ?? [], told)) return false;
+    if (generation + 1 === head.generation) return isSame(state, head.model);
+    const mode = resets[generation] ?? 'either';
+    if (mode !== 'default' && replay(resetToInitial(state), generation + 1)) return true;
+    return mode !== 'initial' && replay(resetToDefault(state), generation + 1);
+  };
+  return replay(createState(create), 0);
+}
+
+/** Runs rows; false when a state on the way is not the one that was told. */
+function runs(state: State, rows: readonly HistoryRow[], told: Told): boolean {
+  let beforeMs: number | undefined;
+  for (const { mode, signal, confidence, timestampMs, contextJson } of rows) {
+    const dtSeconds = (timestampMs - (beforeMs ?? timestampMs)) / 1_000;
+    advance(state, { mode, signal, confidence }, dtSeconds, state);
+    beforeMs = timestampMs;
+    const expected = told.get(JSON.parse(contextJson).mark);
+    if (expected !== undefined && expected !== vitalsIn(state)) return false;
+  }
+  return true;
+}
+
+/** Cycle, energy and stress state as answers show them. */
+function vitalsIn(state: State): string {
+  readReport(state, report);
+  const { cycle, energy, stressLevel } = report.snapshot;
+  return vitalsText(cycle, Math.round(energy * 1e6) / 1e6, STRESS_STATES[stressLevel] ?? '?');
+}
+
+function isSame(one: Float64Array, other: Float64Array): boolean {
+  return one.length === other.length && one.every((value, place) => Object.is(value, other[place]));
+}

@@ -1,0 +1,90 @@
+import {
+  DISTURBANCES,
+  type Disturbance,
+  type DisturbanceKind,
+  drawDisturbance,
+} from '#test/simulation/disturbances';
+import type { SeededRandom } from '#test/simulation/seeded-random';
+import { type BusFaults, NO_BUS_FAULTS } from '#test/simulation/simulated-bus';
+import { type NetworkFaults, NO_NETWORK_FAULTS } from '#test/simulation/simulated-network';
+import { NO_STORE_FAULTS, type StoreFaults } from '#test/simulation/simulated-store';
+
+/** What a seed stands for: a cluster, what is asked of it, and what goes wrong. Times in ms. */
+export type Scenario = {
+  readonly nodes: number;
+  readonly edges: number;
+  readonly shardCount: number;
+  readonly accounts: number;
+  readonly instances: number;
+  /** Callers per instance. */
+  readonly callersMax: number;
+  readonly thinkMsMax: number;
+  readonly loadMs: number;
+  /** Idle actors leave memory after this age. */
+  readonly idleAgeMs: number;
+  /** How far wall clocks are from true time. */
+  readonly skewMsMax: number;
+  readonly store: StoreFaults;
+  readonly bus: BusFaults;
+  readonly network: NetworkFaults;
+  readonly disturbances: readonly { readonly atMs: number; readonly what: Disturbance }[];
+};
+
+/** What a runner may fix of a scenario; the rest is drawn. */
+export type ScenarioWishes = {
+  readonly loadMs?: number;
+  /** Only these sorts of disturbance, and as many of them. */
+  readonly only?: readonly DisturbanceKind[];
+  readonly count?: number;
+  /** No faults of stores, bus or network besides the disturbances. */
+  readonly isCalm?: boolean;
+  /** Faults of the store that are not drawn. */
+  readonly store?: Partial<StoreFaults>;
+};
+
+/** Draws the scenario of a seed. */
+export function drawScenario(random: SeededRandom, wishes: ScenarioWishes = {}): Scenario {
+  const nodes = random.whole(2, 5);
+  const edges = random.whole(1, 3);
+  const loadMs = wishes.loadMs ?? random.between(12_000, 45_000);
+  const sorts = wishes.only ?? DISTURBANCES.filter(() => random.happens(0.4));
+  const count = wishes.count ?? Math.round(loadMs / random.between(1_500, 9_000));
+  const disturbances =
+    sorts.length === 0
+      ? []
+      : Array.from({ length: count }, () => ({
+          atMs: random.between(2_000, loadMs),
+          what: drawDisturbance(random.pick(sorts), random, nodes, edges),
+        })).sort((a, b) => a.atMs - b.atMs);
+  return {
+    nodes,
+    edges,
+    shardCount: random.pick([4, 8, 16]),
+    accounts: random.whole(1, 3),
+    instances: random.whole(6, 24),
+    callersMax: random.whole(1, 3),
+    thinkMsMax: random.pick([100, 400, 1_500]),
+    loadMs,
+    idleAgeMs: random.pick([2_000, 21_000, 900_000]),
+    skewMsMax: random.happens(0.5) ? 0 : 400,
+    ...drawFaults(random, wishes),
+    disturbances,
+  };
+}
+
+function drawFaults(random: SeededRandom, { isCalm, store: fixed }: ScenarioWishes) {
+  /** Half of the runs have none of a fault; the others from one in a thousand to a few in a hundred. */
+  const rate = (most: number): number =>
+    random.happens(0.5) ? 0 : most * random.pick([0.05, 0.3, 1]);
+  const store = {
+    slow: rate(0.05),
+    answerLost: rate(0.04),
+    executedLate: rate(0.04),
+    refused: rate(0.03),
+    swallowed: rate(0.02),
+  };
+  const bus = { lost: rate(0.2), late: rate(0.8), doubled: rate(0.9) };
+  const network = { lost: rate(0.01), slow: rate(0.05) };
+  if (!isCalm) return { store: { ...store, ...fixed }, bus, network };
+  return { store: NO_STORE_FAULTS, bus: NO_BUS_FAULTS, network: NO_NETWORK_FAULTS };
+}

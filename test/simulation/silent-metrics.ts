@@ -1,0 +1,13 @@
+import type { Metrics } from '#platform/metrics';
+
+const nothing = (): void => undefined;
+const instrument = { labels: () => instrument, inc: nothing, set: nothing, observe: nothing };
+
+/** Metrics that count nothing: a simulated process is watched from outside. */
+export const silentMetrics = {
+  counter: () => instrument,
+  gauge: () => instrument,
+  histogram: () => instrument,
+  beforeScrape: nothing,
+  scrape: async () => ({ contentType: '', text: '' }),
+} as unknown as Metrics;

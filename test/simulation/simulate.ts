@@ -1,0 +1,281 @@
+import { shardOf } from '#cluster/shard-of';
+import { Fault } from '#fault/fault';
+import { Caller } from '#test/simulation/caller';
+import { checkListings } from '#test/simulation/check-listings';
+import { checkOrder } from '#test/simulation/check-order';
+import { checkStored } from '#test/simulation/check-stored';
+import { FLAWLESS, type Flaws } from '#test/simulation/flaws';
+import { History, type Operation } from '#test/simulation/history';
+import { drawScenario, type Scenario, type ScenarioWishes } from '#test/simulation/scenario';
+import { SimulatedCluster } from '#test/simulation/simulated-cluster';
+import { Trace } from '#test/simulation/trace';
+import { EtagBook, isAcknowledged, isWrite, Violation } from '#test/simulation/version-index';
+import { World } from '#test/simulation/world';
+
+/** After the last fault every shard must be served again within this time, in milliseconds. */
+const SERVED_WITHIN_MS = 45_000;
+
+/** How long a write may be executed late at most, and what follows from it, in milliseconds. */
+const LATE_WRITES_MS = 16_000;
+
+/** How long all engines may take to leave one after the other, in milliseconds. */
+const LEAVING_MS_MAX = 180_000;
+
+/** What a run may be told besides its seed. */
+export type SimulationOptions = {
+  readonly wishes?: ScenarioWishes;
+  readonly flaws?: Flaws;
+  /** Hears every line of the trace. */
+  readonly hear?: (line: string) => void;
+};
+
+/** How a run went. */
+export type Simulated = {
+  readonly seed: number;
+  readonly digest: string;
+  readonly virtualMs: number;
+  readonly events: number;
+  readonly operations: number;
+  readonly acknowledged: number;
+  readonly unknown: number;
+  readonly refused: number;
+  /** From the last fault until every shard was served, in milliseconds. */
+  readonly servedAfterMs: number;
+  readonly seals: number;
+};
+
+/** A run that found something: the seed that shows it again, and the last that happened. */
+export class SimulationFailure extends Error {
+  override readonly name = 'SimulationFailure';
+  readonly seed: number;
+  readonly lastLines: readonly string[];
+
+  constructor(seed: number, cause: unknown, lastLines: readonly string[]) {
+    super(`seed ${seed}: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
+    this.seed = seed;
+    this.lastLines = lastLines;
+  }
+}
+
+/** Runs the history that a seed names and checks it. Rejects with `SimulationFailure`. */
+export async function simulate(seed: number, options: SimulationOptions = {}): Promise<Simulated> {
+  const world = new World(seed, new Trace(options.hear));
+  try {
+    return await world.run(runScenario(world, options));
+  } catch (error) {
+    throw new SimulationFailure(seed, error, world.trace.lastLines);
+  }
+}
+
+async function runScenario(world: World, options: SimulationOptions): Promise<Simulated> {
+  const scenario = drawScenario(world.random.fork(), options.wishes);
+  world.note(`scenario ${JSON.stringify(scenario)}`);
+  const history = new History();
+  const cluster = new SimulatedCluster(world, scenario, options.flaws ?? FLAWLESS);
+  cluster.start();
+  cluster.trouble();
+  for (const { atMs, what } of scenario.disturbances) {
+    world.after(atMs, () => cluster.disturb(what));
+  }
+  const callers = load(world, scenario, history, cluster);
+  await world.sleep(scenario.loadMs);
+  cluster.heal();
+  const servedAfterMs = await allServed(world, cluster);
+  await callers;
+  checkSeals(scenario, cluster);
+  await readAll(world, scenario, history, cluster);
+  await leaveAll(world, cluster);
+  await world.sleep(LATE_WRITES_MS);
+  checkOrder(history);
+  checkStored(history, cluster.actors.tables);
+  checkListings(history, cluster.actors.tables);
+  return resultOf(world, history, cluster, servedAfterMs);
+}
+
+/** Callers on every instance, until the load ends; fulfils when all of their calls have. */
+async function load(
+  world: World,
+  scenario: Scenario,
+  history: History,
+  cluster: SimulatedCluster,
+): Promise<void> {
+  const ear = new Ear(cluster, history);
+  const onEnded = (operation: Operation): void => ear.hear(operation);
+  const ports = { world, history, edges: () => cluster.edges, onEnded };
+  const lives = Array.from({ length: scenario.instances }, async (_, place) => {
+    const caller = new Caller(`account${place % scenario.accounts}`, ports);
+    const random = world.random.fork();
+    await world.sleep(random.between(500, 4_000));
+    while (world.nowMs < scenario.loadMs) {
+      const instance = await caller.create();
+      if (instance === undefined) {
+        await world.sleep(random.between(100, 1_000));
+        continue;
+      }
+      const life = { isOver: false };
+      const users = random.whole(1, scenario.callersMax);
+      await Promise.all(Array.from({ length: users }, () => use(caller, instance, life)));
+    }
+
+    async function use(user: Caller, instance: string, life: { isOver: boolean }): Promise<void> {
+      while (world.nowMs < scenario.loadMs && !life.isOver) {
+        await world.sleep(random.between(1, scenario.thinkMsMax));
+        const { wish, outcome } = await user.use(instance, ear.etags.get(instance));
+        const isGone = outcome.kind === 'refused' && outcome.code === 'not_found';
+        if (isGone || (wish.kind === 'remove' && outcome.kind !== 'refused')) life.isOver = true;
+      }
+    }
+  });
+  await Promise.all(lives);
+}
+
+/** Hears of answers as callers get them. */
+class Ear {
+  /** The newest ETag that anybody was told of an instance. */
+  readonly etags = new Map<string, string>();
+  readonly #book = new EtagBook();
+  readonly #cluster: SimulatedCluster;
+  readonly #history: History;
+
+  constructor(cluster: SimulatedCluster, history: History) {
+    this.#cluster = cluster;
+    this.#history = history;
+  }
+
+  /** Tells the oracle which version a caller was answered with. */
+  hear({ id, outcome, instance }: Operation): void {
+    if (outcome.kind === 'refused' && outcome.code === 'internal') {
+      throw new Violation(`operation ${id} on ${instance} was answered with internal`);
+    }
+    if (outcome.kind !== 'answered' || outcome.seen.etag === '') return;
+    const { etag } = outcome.seen;
+    this.etags.set(instance, etag);
+    const version = this.#book.versionOf(instance, etag, this.#history.operations.length);
+    if (version !== undefined) this.#cluster.oracle.answered(instance, version);
+  }
+}
+
+/** Where nothing but the store stood still, nobody is sealed: a stall must not become a storm. */
+function checkSeals(
+  { disturbances, store, bus, network }: Scenario,
+  cluster: SimulatedCluster,
+): void {
+  const faults = [...Object.values(store), ...Object.values(bus), ...Object.values(network)];
+  const isOnlyStalls = disturbances.every(({ what }) => what.kind === 'storeStall');
+  if (!isOnlyStalls || faults.some((rate) => rate > 0)) return;
+  const [seal] = cluster.seals;
+  if (seal === undefined) return;
+  throw new Violation(`${seal.by} sealed ${seal.victim}, which was only waiting for the store`);
+}
+
+/** Asks every shard for something, again and again, and answers how long it took until all did. */
+async function allServed(world: World, cluster: SimulatedCluster): Promise<number> {
+  const { shardCount } = cluster.scenario;
+  const startedMs = world.nowMs;
+  const random = world.random.fork();
+  const served = Array.from({ length: shardCount }, async (_, shard) => {
+    const instanceId = idIn(shard, shardCount);
+    for (;;) {
+      const [edge] = cluster.edges;
+      if (edge === undefined) throw new Violation('there is no edge after everything healed');
+      const isServed = await isAnswered(edge, instanceId);
+      if (isServed) return;
+      if (world.nowMs - startedMs > SERVED_WITHIN_MS) {
+        throw new Violation(
+          `shard ${shard} is not served ${world.nowMs - startedMs} ms after all faults`,
+        );
+      }
+      await world.sleep(random.between(20, 60));
+    }
+  });
+  await Promise.all(served);
+  return world.nowMs - startedMs;
+}
+
+type Edge = SimulatedCluster['edges'][number];
+
+async function isAnswered(edge: Edge, instanceId: string): Promise<boolean> {
+  const question = {
+    instanceId,
+    callId: 0,
+    idempotency: undefined,
+    isReplayOnly: false,
+    ifMatch: undefined,
+    operation: { kind: 'readSnapshot' },
+  } as const;
+  try {
+    await edge.calls.ask({ accountId: 'nobody', keyDigest: '' }, question);
+    return true;
+  } catch (error) {
+    return error instanceof Fault && error.code === 'not_found';
+  }
+}
+
+/** An instance id that belongs to a shard. */
+function idIn(shard: number, shardCount: number): string {
+  for (let number = 0; ; number += 1) {
+    const id = `inst_${number.toString(16).padStart(16, '0')}`;
+    if (shardOf(id, shardCount) === shard) return id;
+  }
+}
+
+/** Reads everything once more, when all is calm. */
+async function readAll(
+  world: World,
+  scenario: Scenario,
+  history: History,
+  cluster: SimulatedCluster,
+): Promise<void> {
+  const ear = new Ear(cluster, history);
+  const onEnded = (operation: Operation): void => ear.hear(operation);
+  const ports = { world, history, edges: () => cluster.edges, onEnded };
+  const instances = new Map<string, string>();
+  for (const { instance, account } of history.operations) {
+    if (instance !== '') instances.set(instance, account);
+  }
+  const reads = [...instances].flatMap(([instance, account]) => {
+    const caller = new Caller(account, ports);
+    return [
+      caller.carryOut(instance, { kind: 'read' }, undefined),
+      caller.carryOut(instance, { kind: 'readHistory' }, undefined),
+    ];
+  });
+  const lists = Array.from({ length: scenario.accounts }, (_, place) =>
+    new Caller(`account${place}`, ports).carryOut('', { kind: 'list' }, undefined),
+  );
+  for (const { id, outcome } of await Promise.all([...reads, ...lists])) {
+    const isGone = outcome.kind === 'refused' && outcome.code === 'not_found';
+    if (outcome.kind === 'answered' || isGone) continue;
+    throw new Violation(`operation ${id} was not answered when all was calm: ${outcome.kind}`);
+  }
+}
+
+async function leaveAll(world: World, cluster: SimulatedCluster): Promise<void> {
+  const late = world.after(LEAVING_MS_MAX, () => {
+    world.fail(new Violation(`the engines have not left after ${LEAVING_MS_MAX} ms`));
+  });
+  await cluster.stop();
+  late[Symbol.dispose]();
+}
+
+function resultOf(
+  world: World,
+  { operations }: History,
+  cluster: SimulatedCluster,
+  servedAfterMs: number,
+): Simulated {
+  const count = (isCounted: (operation: Operation) => boolean): number =>
+    operations.filter(isCounted).length;
+  return {
+    seed: world.seed,
+    digest: world.trace.digest,
+    virtualMs: Math.round(world.nowMs),
+    events: world.eventCount,
+    operations: operations.length,
+    acknowledged: count((operation) => isWrite(operation) && isAcknowledged(operation)),
+    unknown: count(({ outcome }) => outcome.kind === 'unknown'),
+    refused: count(({ outcome }) => outcome.kind === 'refused'),
+    servedAfterMs: Math.round(servedAfterMs),
+    seals: cluster.seals.length,
+  };
+}

@@ -1,0 +1,108 @@
+import { memoryShardStore } from '#storage/memory/memory-shard-store';
+import type { ShardChange, ShardRow, ShardStore } from '#storage/shard-store';
+import type { SimulatedProcess } from '#test/simulation/simulated-process';
+import type { SimulatedStore } from '#test/simulation/simulated-store';
+
+/** Ways in which shards can change hands wrongly. */
+export type ShardFlaws = {
+  /** A change looks at the owner only and not at the epoch. */
+  readonly isEpochIgnored?: boolean;
+  /** A change without an answer is taken as one that somebody else has won. */
+  readonly isSilenceLost?: boolean;
+  /** A change that is not applied is taken as lost, though it was one's own earlier try. */
+  readonly isRefusalLost?: boolean;
+};
+
+/** The table of shard owners of a world, behind a store that fails. Bulk reads lag as quorum reads do. */
+export class SimulatedShards {
+  readonly #server: SimulatedStore;
+  readonly #truth = memoryShardStore();
+  readonly #onChanged: (row: ShardRow, by: string) => void;
+  readonly #flaws: ShardFlaws;
+  /** What a bulk read sees where that is less than the truth. */
+  readonly #lagging = new Map<number, ShardRow | undefined>();
+
+  constructor(
+    server: SimulatedStore,
+    onChanged: (row: ShardRow, by: string) => void,
+    flaws: ShardFlaws = {},
+  ) {
+    this.#server = server;
+    this.#onChanged = onChanged;
+    this.#flaws = flaws;
+  }
+
+  /** The table as it is, for checkers. */
+  get truth(): ShardStore {
+    return this.#truth;
+  }
+
+  /** The table as one process sees it. */
+  portOf(process: SimulatedProcess): ShardStore {
+    const call = <Answer>(name: string, isWrite: boolean, execute: () => Promise<Answer>) =>
+      this.#server.call(process, { name, isWrite, execute });
+    return {
+      fixCluster: (wanted) => call('cluster', true, () => this.#truth.fixCluster(wanted)),
+      fixCount: (service, wanted) =>
+        call('shard count', true, () => this.#truth.fixCount(service, wanted)),
+      load: (service, count) => call('shards', false, () => this.#load(service, count)),
+      read: (service, shard) =>
+        call(`shard ${shard}`, false, () => {
+          this.#lagging.delete(shard);
+          return this.#truth.read(service, shard);
+        }),
+      change: (change) => this.#heard(change, this.#change(process, change)),
+    };
+  }
+
+  /** The outcome as the process is told of it. */
+  async #heard(change: ShardChange, changed: ReturnType<ShardStore['change']>) {
+    const { from, owner } = change;
+    const { isSilenceLost, isRefusalLost } = this.#flaws;
+    if (from === undefined) return await changed;
+    const lost = { isApplied: false, row: { ...from, epoch: from.epoch + 1 } };
+    try {
+      const written = await changed;
+      const isOwn = !written.isApplied && written.row?.owner === owner;
+      return isRefusalLost && isOwn ? lost : written;
+    } catch (error) {
+      if (isSilenceLost) return lost;
+      throw error;
+    }
+  }
+
+  async #load(service: ShardChange['service'], count: number): Promise<ShardRow[]> {
+    const rows = await this.#truth.load(service, count);
+    return rows.flatMap((row) => {
+      const seen = this.#lagging.has(row.shard) ? this.#lagging.get(row.shard) : row;
+      return seen === undefined ? [] : [seen];
+    });
+  }
+
+  /** The change as the store is asked for it. */
+  #asWritten(change: ShardChange, before: ShardRow | undefined): ShardChange {
+    const isSameOwner = before?.owner === change.from?.owner;
+    return this.#flaws.isEpochIgnored && isSameOwner ? { ...change, from: before } : change;
+  }
+
+  #change(process: SimulatedProcess, change: ShardChange) {
+    let before: ShardRow | undefined;
+    const { service, shard, owner } = change;
+    return this.#server.call(process, {
+      name: `change ${shard} to ${owner}`,
+      isWrite: true,
+      execute: async () => {
+        before = await this.#truth.read(service, shard);
+        this.#lagging.delete(shard);
+        const written = await this.#truth.change(this.#asWritten(change, before));
+        if (written.isApplied && written.row !== undefined) {
+          this.#onChanged(written.row, process.name);
+        }
+        return written;
+      },
+      onLeft: (isAnswered) => {
+        if (!isAnswered && this.#server.world.random.happens(0.5)) this.#lagging.set(shard, before);
+      },
+    });
+  }
+}

@@ -1,0 +1,66 @@
+import type { Flaws } from '#test/simulation/flaws';
+import type { ScenarioWishes } from '#test/simulation/scenario';
+
+/** The system with one thing deliberately broken. Source: architecture 7. */
+export type Variant = {
+  readonly name: string;
+  readonly flaws?: Flaws;
+  /** Breaks the code itself until the stack is disposed. */
+  readonly spoil?: (stack: DisposableStack) => void;
+  /** The runs that it shows in soonest. */
+  readonly wishes: ScenarioWishes;
+};
+
+/** Processes end or stand still, or cannot reach the store. */
+export const CRASHES: ScenarioWishes = {
+  only: ['kill', 'pause', 'storeCut'],
+  count: 6,
+  loadMs: 16_000,
+};
+
+/** Processes leave and come back in good order. */
+export const MOVES: ScenarioWishes = { only: ['restart'], count: 6, loadMs: 14_000 };
+
+/** Processes are taken for dead that are not. */
+export const PAUSES: ScenarioWishes = { only: ['pause', 'storeCut'], count: 6, loadMs: 20_000 };
+
+/** Long enough for checkpoints by age and for what follows from them. */
+export const LONG: ScenarioWishes = {
+  only: ['kill', 'restart', 'pause'],
+  count: 8,
+  loadMs: 45_000,
+};
+
+/** Processes end while the store fails a lot. */
+export const ROUGH: ScenarioWishes = {
+  only: ['kill'],
+  count: 6,
+  loadMs: 16_000,
+  store: { executedLate: 0.15, answerLost: 0.1, swallowed: 0.1 },
+};
+
+/** Nodes without their store, or without each other, and edges that hear nothing of it. */
+export const ISLANDS: ScenarioWishes = {
+  only: ['storeCut', 'edgeBusCut', 'edgeBusCut', 'island'],
+  count: 10,
+  loadMs: 40_000,
+};
+
+/** Nodes that nobody but edges and the store reaches, so that they are taken for gone. */
+export const GONE: ScenarioWishes = {
+  only: ['island', 'edgeBusCut'],
+  count: 10,
+  loadMs: 45_000,
+  isCalm: true,
+};
+
+/** A shard that comes back to where it was: every 30 s at most. */
+export const RETURNS: ScenarioWishes = { only: ['restart'], count: 10, loadMs: 75_000 };
+
+/** Nothing but the store stands still now and then. */
+export const STALLS: ScenarioWishes = {
+  only: ['storeStall'],
+  count: 3,
+  loadMs: 40_000,
+  isCalm: true,
+};

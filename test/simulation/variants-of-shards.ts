@@ -1,0 +1,183 @@
+import { DeathWatch } from '#cluster/death-watch';
+import { ProgressWatch } from '#cluster/progress-watch';
+import { ActorHost } from '#runtime/actor-host';
+import { AdoptedRecords } from '#runtime/adopted-records';
+import { HostedShards } from '#runtime/hosted-shards';
+import { replaceGetter, replaceMethod } from '#test/simulation/replace-method';
+import {
+  CRASHES,
+  GONE,
+  LONG,
+  MOVES,
+  RETURNS,
+  STALLS,
+  type Variant,
+} from '#test/simulation/variant';
+
+/** A journal that has not grown in so many reads in a row counts as still, whatever else is slow. */
+const STILL_READS = 4;
+
+/** What can be wrong with sealing, taking over and handing over. */
+export const SHARD_VARIANTS: readonly Variant[] = [
+  {
+    name: 'release before halt',
+    wishes: MOVES,
+    spoil: (stack) =>
+      replaceMethod(
+        stack,
+        HostedShards.prototype,
+        'closeShard',
+        (close) =>
+          async function (this: HostedShards, ...args) {
+            // The shard is given away while its doors are still open.
+            close.apply(this, args).catch(() => undefined);
+            const epoch = this.open.get(args[0]) ?? 1;
+            this.open.set(args[0], epoch);
+          },
+      ),
+  },
+  {
+    name: 're-open while closing',
+    wishes: MOVES,
+    spoil: (stack) => {
+      const reopened = new WeakMap<HostedShards, Set<number>>();
+      replaceMethod(
+        stack,
+        HostedShards.prototype,
+        'closeShard',
+        (close) =>
+          async function (this: HostedShards, ...args) {
+            const [shard] = args;
+            const epoch = this.open.get(shard) ?? 1;
+            await close.apply(this, args);
+            const before = reopened.get(this) ?? new Set();
+            reopened.set(this, before);
+            if (!before.has(shard)) this.openShard({ shard, epoch });
+            before.add(shard);
+          },
+      );
+    },
+  },
+  {
+    name: 'opening without the records adopted for that epoch',
+    wishes: CRASHES,
+    spoil: (stack) =>
+      replaceMethod(
+        stack,
+        AdoptedRecords.prototype,
+        'open',
+        () =>
+          function (this: AdoptedRecords, shard, epoch) {
+            this.decide(shard, epoch);
+          },
+      ),
+  },
+  {
+    name: 'low past adopted records',
+    wishes: LONG,
+    spoil: (stack) =>
+      replaceGetter(
+        stack,
+        AdoptedRecords.prototype,
+        'lowest',
+        () => () => Number.POSITIVE_INFINITY,
+      ),
+  },
+  {
+    name: 'claim before adoption is durable',
+    wishes: CRASHES,
+    spoil: (stack) => {
+      const waiting = new Set<() => void>();
+      replaceMethod(
+        stack,
+        AdoptedRecords.prototype,
+        'hold',
+        (hold) =>
+          function (this: AdoptedRecords, ...args) {
+            hold.apply(this, args);
+            for (const look of waiting) look();
+          },
+      );
+      replaceMethod(
+        stack,
+        HostedShards.prototype,
+        'adopt',
+        (adopt) =>
+          function (this: HostedShards, owner, claims) {
+            return new Promise((resolve, reject) => {
+              const look = (): void => {
+                if (claims.every((claim) => this.isAdopted(claim))) resolve();
+              };
+              waiting.add(look);
+              adopt
+                .call(this, owner, claims)
+                .then(resolve, reject)
+                .finally(() => waiting.delete(look));
+            });
+          },
+      );
+    },
+  },
+  {
+    name: 'release with adopted records not activated',
+    wishes: LONG,
+    spoil: (stack) => {
+      replaceMethod(stack, AdoptedRecords.prototype, 'hasWaiting', () => () => false);
+      replaceMethod(stack, AdoptedRecords.prototype, 'waiting', () => () => []);
+    },
+  },
+  {
+    name: 'memory kept across a release',
+    wishes: RETURNS,
+    spoil: (stack) => replaceMethod(stack, ActorHost.prototype, 'dropShard', () => () => undefined),
+  },
+  {
+    name: 'lease waited for before the seal and not after',
+    wishes: GONE,
+    spoil: (stack) =>
+      replaceMethod(
+        stack,
+        DeathWatch.prototype,
+        'openableMs',
+        (openableMs) =>
+          function (this: DeathWatch, incarnation) {
+            return openableMs.call(this, incarnation) < Number.POSITIVE_INFINITY ? 0 : Infinity;
+          },
+      ),
+  },
+  {
+    name: 'sealing without own progress',
+    wishes: STALLS,
+    spoil: (stack) => {
+      const reads = new WeakMap<ProgressWatch, Map<string, { next: number; still: number }>>();
+      const readsOf = (watch: ProgressWatch) => {
+        const known = reads.get(watch) ?? new Map<string, { next: number; still: number }>();
+        reads.set(watch, known);
+        return known;
+      };
+      replaceMethod(
+        stack,
+        ProgressWatch.prototype,
+        'read',
+        (read) =>
+          async function (this: ProgressWatch, incarnation) {
+            const head = await read.call(this, incarnation);
+            const before = readsOf(this).get(incarnation) ?? { next: -1, still: 0 };
+            const next = typeof head === 'string' ? before.next : head.next;
+            const still = next === before.next ? before.still + 1 : 0;
+            readsOf(this).set(incarnation, { next, still });
+            return head;
+          },
+      );
+      replaceMethod(
+        stack,
+        ProgressWatch.prototype,
+        'isStill',
+        () =>
+          function (this: ProgressWatch, incarnation) {
+            return (readsOf(this).get(incarnation)?.still ?? 0) >= STILL_READS;
+          },
+      );
+    },
+  },
+];

@@ -1,0 +1,291 @@
+import { InstanceKind } from '#engine/instance-kind';
+import { Checkpointer } from '#runtime/checkpointer';
+import { CommitLog } from '#runtime/commit-log';
+import { HostedShards } from '#runtime/hosted-shards';
+import { HostedTurn } from '#runtime/hosted-turn';
+import { RecentCalls } from '#runtime/recent-calls';
+import { Later } from '#test/simulation/later';
+import { replaceMethod } from '#test/simulation/replace-method';
+import { CRASHES, ISLANDS, MOVES, ROUGH, type Variant } from '#test/simulation/variant';
+
+type AnyTurn = HostedTurn<unknown, never, unknown, unknown>;
+type AnyCheckpointer = Checkpointer<unknown, never, unknown, unknown>;
+
+/** Calls that are remembered where only their number counts. */
+const REMEMBERED = 2;
+
+/** Lets answers go before what they rest on is durable: those of commits, or all others. */
+function hasty(stack: DisposableStack, isOfCommit: boolean): void {
+  const committed = new WeakSet<object>();
+  replaceMethod(
+    stack,
+    HostedTurn.prototype,
+    'commit',
+    (commit) =>
+      function (this: AnyTurn, operation) {
+        commit.call(this, operation);
+        committed.add(this);
+      },
+  );
+  replaceMethod(
+    stack,
+    HostedTurn.prototype,
+    'whenAnswerable',
+    (when) =>
+      async function (this: AnyTurn, position) {
+        if (committed.has(this) !== isOfCommit) await when.call(this, position);
+      },
+  );
+}
+
+/** Knows whether it is an answer that asks when something is durable. */
+function replies(stack: DisposableStack): { isReplying: () => boolean } {
+  let isReply = false;
+  replaceMethod(
+    stack,
+    HostedTurn.prototype,
+    'whenAnswerable',
+    (when) =>
+      function (this: AnyTurn, position) {
+        isReply = true;
+        try {
+          return when.call(this, position);
+        } finally {
+          isReply = false;
+        }
+      },
+  );
+  return { isReplying: () => isReply };
+}
+
+/** Lets flushes begin before the records are durable. */
+function flushEarly(stack: DisposableStack): void {
+  let isFlushing = false;
+  const flushing = <Result>(flush: () => Result): Result => {
+    isFlushing = true;
+    try {
+      return flush();
+    } finally {
+      isFlushing = false;
+    }
+  };
+  const { prototype } = Checkpointer;
+  replaceMethod(
+    stack,
+    prototype,
+    'startDue',
+    (start) =>
+      function (this: AnyCheckpointer, nowMs) {
+        flushing(() => start.call(this, nowMs));
+      },
+  );
+  replaceMethod(
+    stack,
+    prototype,
+    'startNow',
+    (start) =>
+      function (this: AnyCheckpointer, activation) {
+        flushing(() => start.call(this, activation));
+      },
+  );
+  replaceMethod(
+    stack,
+    prototype,
+    'storeAll',
+    (store) =>
+      function (this: AnyCheckpointer, wanted) {
+        return flushing(() => store.call(this, wanted));
+      },
+  );
+  const { isReplying } = replies(stack);
+  replaceMethod(
+    stack,
+    CommitLog.prototype,
+    'whenDurable',
+    (when) =>
+      async function (this: CommitLog, position) {
+        if (isReplying() || !isFlushing) await when.call(this, position);
+      },
+  );
+}
+
+/** Gives a shard away with what is durable, while the rest of it is still on its way. */
+function handOverEarly(stack: DisposableStack): void {
+  const logs = new WeakMap<object, CommitLog>();
+  let lastLog: CommitLog | undefined;
+  let closing = 0;
+  let adopting = 0;
+  replaceMethod(
+    stack,
+    CommitLog.prototype,
+    'add',
+    (add) =>
+      function (this: CommitLog, ...args) {
+        lastLog = this;
+        return add.apply(this, args);
+      },
+  );
+  replaceMethod(
+    stack,
+    Checkpointer.prototype,
+    'changed',
+    (changed) =>
+      function (this: AnyCheckpointer, activation, ...rest) {
+        if (lastLog !== undefined) logs.set(activation, lastLog);
+        changed.call(this, activation, ...rest);
+      },
+  );
+  replaceMethod(
+    stack,
+    Checkpointer.prototype,
+    'storeAll',
+    (store) =>
+      function (this: AnyCheckpointer, wanted) {
+        const isDurable = (activation: Parameters<typeof wanted>[0]) =>
+          logs.get(activation)?.isDurable(activation.position) ?? true;
+        return store.call(this, (activation) => wanted(activation) && isDurable(activation));
+      },
+  );
+  replaceMethod(
+    stack,
+    HostedShards.prototype,
+    'adopt',
+    (adopt) =>
+      function (this: HostedShards, owner, claims) {
+        adopting += 1;
+        return adopt.call(this, owner, claims).finally(() => {
+          adopting -= 1;
+        });
+      },
+  );
+  replaceMethod(
+    stack,
+    HostedShards.prototype,
+    'closeShard',
+    (close) =>
+      function (this: HostedShards, ...args) {
+        closing += 1;
+        return close.apply(this, args).finally(() => {
+          closing -= 1;
+        });
+      },
+  );
+  const { isReplying } = replies(stack);
+  replaceMethod(
+    stack,
+    CommitLog.prototype,
+    'whenDurable',
+    (when) =>
+      async function (this: CommitLog, position) {
+        const isClosing = closing > 0 && adopting === 0 && position === this.added;
+        if (isReplying() || !isClosing) await when.call(this, position);
+      },
+  );
+}
+
+/** What can be wrong with turns, answers and what actors remember. */
+export const TURN_VARIANTS: readonly Variant[] = [
+  { name: 'reply before durable', wishes: CRASHES, spoil: (stack) => hasty(stack, true) },
+  {
+    name: 'read or refusal before durable',
+    wishes: CRASHES,
+    spoil: (stack) => hasty(stack, false),
+  },
+  {
+    name: 'flush before durable',
+    wishes: { ...ROUGH, only: ['kill', 'pause', 'storeCut'], count: 14, loadMs: 45_000 },
+    spoil: (stack) => flushEarly(stack),
+  },
+  {
+    name: 'hand-over that does not wait for appends in flight',
+    wishes: MOVES,
+    spoil: (stack) => handOverEarly(stack),
+  },
+  {
+    name: 'read without lease',
+    wishes: { ...ISLANDS, only: ['storeCut', 'edgeBusCut'], count: 16 },
+    spoil: (stack) => replaceMethod(stack, CommitLog.prototype, 'isLeased', () => () => true),
+  },
+  {
+    name: 'request ids remembered by count only',
+    wishes: CRASHES,
+    spoil: (stack) => {
+      const last = new WeakMap<RecentCalls, number[]>();
+      replaceMethod(
+        stack,
+        RecentCalls.prototype,
+        'add',
+        (add) =>
+          function (this: RecentCalls, callId, version, monotonicMs) {
+            add.call(this, callId, version, monotonicMs);
+            last.set(this, [...(last.get(this) ?? []), callId].slice(-REMEMBERED));
+          },
+      );
+      replaceMethod(
+        stack,
+        RecentCalls.prototype,
+        'versionOf',
+        (versionOf) =>
+          function (this: RecentCalls, callId, monotonicMs) {
+            const version = versionOf.call(this, callId, monotonicMs);
+            return last.get(this)?.includes(callId) ? version : undefined;
+          },
+      );
+    },
+  },
+  {
+    name: 'request ids forgotten in recovery',
+    wishes: CRASHES,
+    spoil: (stack) => replaceMethod(stack, RecentCalls.prototype, 'restore', () => () => undefined),
+  },
+  {
+    name: 'key lookup outside the turn',
+    wishes: MOVES,
+    spoil: (stack) => {
+      const positions = new WeakMap<object, number>();
+      let added = 0;
+      replaceMethod(
+        stack,
+        CommitLog.prototype,
+        'add',
+        (add) =>
+          function (this: CommitLog, ...args) {
+            added = add.apply(this, args);
+            return added;
+          },
+      );
+      replaceMethod(
+        stack,
+        HostedTurn.prototype,
+        'commit',
+        (commit) =>
+          function (this: AnyTurn, operation) {
+            commit.call(this, operation);
+            positions.set(this, added);
+          },
+      );
+      replaceMethod(
+        stack,
+        InstanceKind.prototype,
+        'receive',
+        (receive) =>
+          function (this: InstanceKind, state, call, turn) {
+            const answer = receive.call(this, state, call, turn);
+            if (!(answer instanceof Promise)) return answer;
+            const held = answer.then(async (found) => {
+              await (turn as AnyTurn).whenAnswerable(positions.get(turn) ?? 0);
+              return found;
+            });
+            // Not a promise to the host, so that the actor goes on with others meanwhile.
+            return new Later(held) as unknown as typeof answer;
+          },
+      );
+    },
+  },
+  {
+    name: 'directory not told again in recovery',
+    wishes: ROUGH,
+    spoil: (stack) =>
+      replaceMethod(stack, InstanceKind.prototype, 'owedAfter', () => () => undefined),
+  },
+];
