@@ -1,5 +1,6 @@
 import * as grpc from '@grpc/grpc-js';
 import type { Clock } from '#platform/clock';
+import { type OwnedSockets, ownSockets } from '#wire/owned-sockets';
 import {
   CONNECT_TIMEOUT_MS,
   FLOW_WINDOW_BYTES,
@@ -24,7 +25,8 @@ export type LinkOptions = {
   /** Path of the stream method. */
   readonly path: string;
   readonly clock: Clock;
-  readonly credentials: grpc.ChannelCredentials;
+  /** Credentials for one link alone. */
+  readonly newCredentials: () => grpc.ChannelCredentials;
   /** Silence after which the peer is pinged, and how long it may take to answer, in milliseconds. */
   readonly keepalive: { readonly timeMs: number; readonly timeoutMs: number };
 };
@@ -56,11 +58,17 @@ export class FrameLink implements Disposable {
   readonly #stream: grpc.ClientDuplexStream<Buffer, Buffer>;
   readonly #events: LinkEvents;
   readonly #connecting: Disposable;
+  readonly #sockets: OwnedSockets;
+  #wasOpen = false;
   #isClosed = false;
 
-  constructor({ address, path, clock, credentials, keepalive }: LinkOptions, events: LinkEvents) {
+  constructor(
+    { address, path, clock, newCredentials, keepalive }: LinkOptions,
+    events: LinkEvents,
+  ) {
     this.#events = events;
-    this.#client = new grpc.Client(address, credentials, {
+    this.#sockets = ownSockets(newCredentials());
+    this.#client = new grpc.Client(address, this.#sockets.credentials, {
       ...CHANNEL,
       'grpc.keepalive_time_ms': keepalive.timeMs,
       'grpc.keepalive_timeout_ms': keepalive.timeoutMs,
@@ -71,6 +79,7 @@ export class FrameLink implements Disposable {
     });
     this.#stream.on('metadata', () => {
       this.#connecting[Symbol.dispose]();
+      this.#wasOpen = true;
       if (!this.#isClosed) events.onOpen();
     });
     this.#stream.on('data', (frame: Buffer) => {
@@ -95,6 +104,8 @@ export class FrameLink implements Disposable {
     this.#connecting[Symbol.dispose]();
     this.#stream.cancel();
     this.#client.close();
+    // One that never opened would stay for ever at a peer that accepts and says nothing.
+    if (!this.#wasOpen) this.#sockets[Symbol.dispose]();
     this.#events.onClose(cause);
   }
 

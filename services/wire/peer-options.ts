@@ -27,7 +27,7 @@ export function peerDefaults(options: PeerOptions) {
     clock: options.clock ?? systemClock,
     random: options.random ?? Math.random,
     callsInFlightMax: options.callsInFlightMax ?? CALLS_IN_FLIGHT_MAX,
-    credentials: clientCredentials(options.tls),
+    newCredentials: () => clientCredentials(options.tls),
     keepalive: options.keepalive ?? { timeMs: KEEPALIVE_TIME_MS, timeoutMs: KEEPALIVE_TIMEOUT_MS },
     observeCall: options.observeCall,
   };
