@@ -108,14 +108,24 @@ dying('a connection that is disposed fails what waits and never comes back', asy
 
 const hanging = suite('when a peer hangs');
 
-hanging('one that accepts and says nothing is never connected to', async () => {
-  await using silent = await tcpServer(createServer());
-  const clock = peers.hurriedClock(50);
-  await using edge = connectEngine({ address: silent.address, clock, random: () => 0 });
-  assert.is(peers.verdictOf(await peers.faultOf(edge.ask(peers.engineCall()))), UNREACHABLE);
-  const attempts = () => clock.delaysMs.filter((ms) => ms === CONNECT_TIMEOUT_MS).length;
-  await peers.eventually('the attempt is given up and made again', () => attempts() >= 3);
-});
+hanging(
+  'one that accepts and says nothing is never connected to, and keeps no connection',
+  async () => {
+    let openConnections = 0;
+    const listener = createServer((socket) => {
+      openConnections += 1;
+      socket.resume().on('error', () => undefined);
+      socket.on('close', () => (openConnections -= 1));
+    });
+    await using silent = await tcpServer(listener);
+    const clock = peers.hurriedClock(50);
+    await using edge = connectEngine({ address: silent.address, clock, random: () => 0 });
+    assert.is(peers.verdictOf(await peers.faultOf(edge.ask(peers.engineCall()))), UNREACHABLE);
+    const attempts = () => clock.delaysMs.filter((ms) => ms === CONNECT_TIMEOUT_MS).length;
+    await peers.eventually('the attempt is given up and made again', () => attempts() >= 4);
+    await peers.eventually('what was given up is closed', () => openConnections <= 1);
+  },
+);
 
 hanging('one that takes calls and never answers costs each call its time-out', async () => {
   const limiterPath = '/identity_engine.v1.Limiter/Exchange';
