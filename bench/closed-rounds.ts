@@ -43,7 +43,8 @@ export async function runClosedRounds(
   return rounds;
 }
 
-function lineOf(label: Label, connections: number, result: ClosedResult): string {
+/** One line of progress for a measurement. */
+export function lineOf(label: Label, connections: number, result: ClosedResult): string {
   if (result.problem !== undefined) return `${label} at ${connections}: VOID, ${result.problem}`;
   return `${label} at ${connections}: ${numberText(result.requestsPerS, 0)} requests/s`;
 }

@@ -1,17 +1,58 @@
-import { readFile } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
+
+/** A process whose CPU time is measured, by the name of the report. */
+export type Measured = { readonly name: string; readonly pid: number };
 
 /** Clock ticks a second in /proc: USER_HZ, 100 on every Linux architecture that Node runs on. */
 const TICKS_PER_SECOND = 100;
 
 /** Fields of /proc/<pid>/stat after the closing parenthesis of the program's name. Source: proc(5). */
+const PARENT = 1;
 const UTIME = 11;
 const STIME = 12;
+/** Of children that have ended and were waited for. */
+const CUTIME = 13;
+const CSTIME = 14;
 
-/** CPU time that a process, all its threads together, has used so far, in µs; steps of 10 ms. */
+/**
+ * CPU time that a process and its children, living and ended ones, all their threads together, have
+ * used so far, in µs; steps of 10 ms. By parent, because the processes of a PostgreSQL server each
+ * make a process group of their own.
+ */
 export async function cpuMicros(pid: number): Promise<number> {
-  const text = await readFile(`/proc/${pid}/stat`, 'utf8');
-  // The name may hold spaces and parentheses; the last parenthesis ends it.
-  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
-  const ticks = Number(fields[UTIME]) + Number(fields[STIME]);
+  const own = await statOf(pid);
+  if (own === undefined) throw new Error(`process ${pid} has ended`);
+  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
+  const all = await Promise.all(pids.map((name) => statOf(Number(name))));
+  const family = all.filter((fields) => fields?.[PARENT] === pid);
+  const ticks = [own, ...family].reduce((sum, fields) => sum + ticksOf(fields ?? []), 0);
   return (ticks / TICKS_PER_SECOND) * 1e6;
+}
+
+/** CPU time of a process's threads so far, in µs, by name without the number of a pool's thread. */
+export async function threadMicros(pid: number): Promise<Map<string, number>> {
+  const micros = new Map<string, number>();
+  for (const thread of await readdir(`/proc/${pid}/task`)) {
+    const folder = `${pid}/task/${thread}`;
+    const fields = await statOf(folder);
+    const name = await readFile(`/proc/${folder}/comm`, 'utf8').catch(() => '');
+    const kind = name.trim().replace(/[-#: ]*\d+$/, '');
+    const ticks = (fields?.[UTIME] ?? 0) + (fields?.[STIME] ?? 0);
+    micros.set(kind, (micros.get(kind) ?? 0) + (ticks / TICKS_PER_SECOND) * 1e6);
+  }
+  return micros;
+}
+
+function ticksOf(fields: readonly number[]): number {
+  return [UTIME, STIME, CUTIME, CSTIME].reduce((sum, field) => sum + (fields[field] ?? 0), 0);
+}
+
+/** The fields after the name; undefined when there is no such process any more. */
+async function statOf(pid: number | string): Promise<number[] | undefined> {
+  const text = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => undefined);
+  // The name may hold spaces and parentheses; the last parenthesis ends it.
+  return text
+    ?.slice(text.lastIndexOf(')') + 2)
+    .split(' ')
+    .map(Number);
 }

@@ -1,9 +1,13 @@
 import type { Child } from '#bench/child';
+import type { CpuProfile } from '#bench/cpu-profile';
 import { at } from '#bench/process-answer';
 import { untilAnswered } from '#bench/readiness';
 
 /** Bytes that a Node process holds: all of it, and what its objects and buffers need. */
 export type MemoryUse = { readonly residentBytes: number; readonly liveBytes: number };
+
+/** Between two samples of a profile: short against a turn, and still under 5 % of its own cost. */
+const SAMPLE_MICROS = 500;
 
 /** Talks to a Node process that was started with `--inspect=127.0.0.1:0`. */
 export class Inspector {
@@ -41,6 +45,16 @@ export class Inspector {
     const result = await this.#call('Runtime.evaluate', { expression, returnByValue: true });
     const bytes = (name: string) => Number(at(result, ['result', 'value', name]));
     return { residentBytes: bytes('rss'), liveBytes: bytes('heapUsed') + bytes('external') };
+  }
+
+  /** What the process's functions did while `work` was under way, in the format of `.cpuprofile`. */
+  async profile(work: () => Promise<void>): Promise<CpuProfile> {
+    await this.#call('Profiler.enable');
+    await this.#call('Profiler.setSamplingInterval', { interval: SAMPLE_MICROS });
+    await this.#call('Profiler.start');
+    await work();
+    const result = await this.#call('Profiler.stop');
+    return at(result, ['profile']) as CpuProfile;
   }
 
   [Symbol.dispose](): void {

@@ -1,6 +1,5 @@
 import { readCycleCount } from '#bench/cycle-count';
 import { HttpCaller } from '#bench/http-caller';
-import { INSTANCES } from '#bench/observation-plan';
 import { at } from '#bench/process-answer';
 import type { Server } from '#bench/servers';
 
@@ -16,13 +15,13 @@ export async function checkLedger(server: Server): Promise<void> {
   if (service === undefined) return;
   using caller = new HttpCaller(server.address, server.plan.key);
   let listed = 0;
-  for (let offset = 0; offset < INSTANCES; offset += PAGE) {
+  for (let offset = 0; offset < server.plan.instances.length; offset += PAGE) {
     const path = `/v1/instances?limit=${PAGE}&offset=${offset}`;
     const page = at(await caller.send({ method: 'GET', path }), ['data']);
     if (!Array.isArray(page)) throw new Error(`GET ${path} gave no list`);
     for (const item of page) listed += Number(at(item, ['cycle_count']));
   }
-  const { advanced } = await readCycleCount(service.metricsUrl);
+  const { advanced } = await readCycleCount(service.metricsUrls);
   if (listed === advanced) return;
   throw new Error(`(${server.label}) lists ${listed} cycles, but counted ${advanced}`);
 }

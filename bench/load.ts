@@ -1,9 +1,10 @@
 import { captureAnswer } from '#bench/capture-answer';
 import { type Round, runClosedRounds } from '#bench/closed-rounds';
+import { isDurableWanted } from '#bench/durable';
 import { checkLedger } from '#bench/ledger';
 import { type OpenRow, runOpenRounds } from '#bench/open-rounds';
 import type { Options } from '#bench/options';
-import { LABELS, prepareService, type Server, startReference } from '#bench/servers';
+import { prepareService, type Server, startReference } from '#bench/servers';
 import { startStandalone, startThreeProcesses } from '#bench/service';
 import { temporaryFolder } from '#bench/temporary-folder';
 
@@ -24,7 +25,9 @@ export async function measureLoad(
   tell: (line: string) => void,
 ): Promise<Load> {
   const { parts } = options;
-  if (!LABELS.some((label) => parts.has(label))) {
+  // With the durable comparison (c) is measured there, and here only beside others.
+  const isComparing = (['a', 's', 'p'] as const).some((label) => parts.has(label));
+  if (!isComparing && (!parts.has('c') || isDurableWanted(options))) {
     return { answerBytes: undefined, rounds: [], open: [] };
   }
   await using opened = new AsyncDisposableStack();

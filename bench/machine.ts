@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { cpus, loadavg, release, totalmem, type } from 'node:os';
 import { promisify } from 'node:util';
+import type { PostgresTools } from '#bench/postgres-server';
 import { at } from '#bench/process-answer';
 
 /** One line of the report's head: what the figures belong to. */
@@ -11,6 +12,7 @@ export type Circumstance = { readonly name: string; readonly value: string };
 export async function describeRun(tools: {
   readonly wrk: string;
   readonly k6: string | undefined;
+  readonly postgres: PostgresTools | undefined;
 }): Promise<Circumstance[]> {
   const [cpu] = cpus();
   const memoryGib = Math.round(totalmem() / 2 ** 30);
@@ -33,6 +35,7 @@ export async function describeRun(tools: {
     ['Fastify', await packageVersion('fastify')],
     ['wrk', /wrk \S+/.exec(wrk)?.[0].slice('wrk '.length)],
     ['k6', /v[\d.]+/.exec(k6 ?? '')?.[0]],
+    ['PostgreSQL', tools.postgres?.version],
   ];
   return circumstances.flatMap(([name, value]) => (value === undefined ? [] : [{ name, value }]));
 }

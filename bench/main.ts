@@ -1,11 +1,18 @@
 import { writeFile } from 'node:fs/promises';
+import type { Round } from '#bench/closed-rounds';
 import { measureColdStart } from '#bench/cold-start';
+import { measureDurable } from '#bench/durable';
+import { measureJournalAge } from '#bench/journal-age';
 import { type Load, measureLoad } from '#bench/load';
 import { describeRun } from '#bench/machine';
 import { measureMemory } from '#bench/memory';
 import { type Options, readOptions, USAGE } from '#bench/options';
+import { findPostgres } from '#bench/postgres-server';
 import { reportOf } from '#bench/report';
 import { findK6, findWrk, MissingTool } from '#bench/tool-path';
+import { installedCassandra } from '#deploy/local/cassandra-install';
+import { MissingServer } from '#deploy/local/missing-server';
+import { installedNats } from '#deploy/local/nats-install';
 
 /** Where the report of a complete run goes; written by nobody else. */
 const RESULTS = 'bench/RESULTS.md';
@@ -22,26 +29,43 @@ function tell(line: string): void {
 
 async function measureAll(options: Options): Promise<void> {
   const { parts } = options;
-  const tools = { wrk: await findWrk(), k6: parts.has('open') ? await findK6(tell) : undefined };
+  const tools = await findTools(options);
   const circumstances = await describeRun(tools);
   const load = await measureLoad(tools, options, tell);
+  const durable = await measureDurable(tools, options, tell);
   const coldStarts = parts.has('cold') ? await measureColdStart(options.coldStarts, tell) : [];
   const memoryRun = { instances: options.memoryInstances, idleS: options.memoryIdleS };
   const memory = parts.has('memory') ? await measureMemory(memoryRun, tell) : undefined;
+  const journal = parts.has('journal')
+    ? await measureJournalAge(options.journalSlots, tell)
+    : undefined;
   const command = ['node', 'bench/main.ts', ...process.argv.slice(2)].join(' ');
   const seconds = secondsSoFar();
-  const report = reportOf({ command, circumstances, ...load, coldStarts, memory, seconds });
+  const { checkpointS } = options;
+  const found = { ...load, durable, checkpointS, coldStarts, memory, journal };
+  const report = reportOf({ command, circumstances, ...found, seconds });
   process.stdout.write(report);
   if (options.isComplete) await writeFile(RESULTS, report);
   else tell(`not a complete run: ${RESULTS} stays as it is`);
-  if (isAnyVoid(load)) {
+  if (isAnyVoid(load, durable)) {
     tell('some measurements are void: see the report');
     process.exitCode = 1;
   }
 }
 
-function isAnyVoid({ rounds, open }: Load): boolean {
-  const closed = rounds.flatMap(({ results }) => [...results.values()]);
+/** Whatever a run needs is looked for before anything is measured. */
+async function findTools(options: Options) {
+  const { parts } = options;
+  const wrk = await findWrk();
+  const postgres = parts.has('pg') || parts.has('cas') ? await findPostgres() : undefined;
+  if (parts.has('d') || parts.has('journal')) await installedCassandra(tell);
+  if (parts.has('d')) await installedNats(tell);
+  const k6 = parts.has('open') ? await findK6(tell) : undefined;
+  return { wrk, k6, postgres };
+}
+
+function isAnyVoid({ rounds, open }: Load, durable: readonly Round[]): boolean {
+  const closed = [...rounds, ...durable].flatMap(({ results }) => [...results.values()]);
   const results = [...closed, ...open.map(({ result }) => result)];
   return results.some(({ problem }) => problem !== undefined);
 }
@@ -52,7 +76,7 @@ if (options === undefined) {
   process.exitCode = 2;
 } else {
   await measureAll(options).catch((error: unknown) => {
-    if (!(error instanceof MissingTool)) throw error;
+    if (!(error instanceof MissingTool || error instanceof MissingServer)) throw error;
     process.stderr.write(`${error.message}\n`);
     process.exitCode = 1;
   });

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { sumOf } from '#bench/cycle-count';
+import { metricsOf, sumOf } from '#bench/cycle-count';
 import { HttpCaller } from '#bench/http-caller';
 import { Inspector, type MemoryUse } from '#bench/inspector';
 import { at } from '#bench/process-answer';
@@ -40,9 +40,7 @@ export async function measureMemory(
   tell: (line: string) => void,
 ): Promise<MemoryResult> {
   await using service = await startStandalone(['--inspect=127.0.0.1:0']);
-  const [child] = service.processes;
-  if (child === undefined) throw new Error('standalone has no process');
-  using inspector = await Inspector.connect(child);
+  using inspector = await Inspector.connect(service.process);
   using caller = new HttpCaller(service.address, service.key);
   const stages: MemoryStage[] = [];
   const stage = async (title: string): Promise<number> => {
@@ -98,6 +96,5 @@ async function observeEach(
 }
 
 async function activeInstances(service: Service): Promise<number> {
-  const text = await (await fetch(`${service.metricsUrl}/metrics`)).text();
-  return sumOf(text, 'identity_actors_active', 'actor="instance"');
+  return sumOf(await metricsOf(service.metricsUrls), 'identity_actors_active', 'actor="instance"');
 }

@@ -1,7 +1,11 @@
 import { CONNECTIONS, type Round } from '#bench/closed-rounds';
 import type { ColdStart } from '#bench/cold-start';
+import { DURABLE_CONNECTIONS } from '#bench/durable-rounds';
+import { durableTargets } from '#bench/durable-targets';
+import { AGED_RATIO_MAX, type JournalAppends } from '#bench/journal-appends';
 import type { Circumstance } from '#bench/machine';
 import type { MemoryResult } from '#bench/memory';
+import { DURABLE_INSTANCES } from '#bench/observation-plan';
 import type { OpenRow } from '#bench/open-rounds';
 import { LABELS, TITLES } from '#bench/servers';
 import { numberText, spreadOf, spreadText } from '#bench/statistics';
@@ -15,8 +19,12 @@ export type Findings = {
   readonly answerBytes: number | undefined;
   readonly rounds: readonly Round[];
   readonly open: readonly OpenRow[];
+  readonly durable: readonly Round[];
+  /** How long (d) was loaded before it was measured, in s. */
+  readonly checkpointS: number;
   readonly coldStarts: readonly ColdStart[];
   readonly memory: MemoryResult | undefined;
+  readonly journal: JournalAppends | undefined;
   /** Seconds that the run took. */
   readonly seconds: number;
 };
@@ -28,9 +36,16 @@ export function reportOf(findings: Findings): string {
   const parts = [
     headOf(findings),
     targetsOf(findings),
-    ...CONNECTIONS.map((connections) => closedOf(findings.rounds, connections)),
+    ...CONNECTIONS.map((connections) =>
+      closedOf(`Closed model, ${connections} connections`, findings.rounds, connections),
+    ),
     openOf(findings.open),
+    durableNoteOf(findings),
+    ...DURABLE_CONNECTIONS.map((connections) =>
+      closedOf(`Durable, ${connections} connections`, findings.durable, connections),
+    ),
     memoryOf(findings.memory),
+    journalOf(findings.journal),
   ];
   return `${parts.filter((part) => part !== '').join('\n\n')}\n`;
 }
@@ -43,19 +58,22 @@ function headOf({ command, circumstances, answerBytes, seconds }: Findings): str
     '# Benchmark results',
     'Written by the benchmark itself; every run replaces it. Figures are medians over alternating ' +
       'rounds with (smallest..largest). Load generator and servers share the machine, nothing is ' +
-      'pinned. Authentication, limiter, headers, metrics and the model are on in (s) and (p).',
+      'pinned. Authentication, limiter, headers, metrics and the model are on in (s), (p) and (d).',
     `    ${command}`,
     tableOf(['', ''], rows),
   ].join('\n\n');
 }
 
-function targetsOf({ rounds, coldStarts, memory }: Findings): string {
+function targetsOf({ rounds, durable, coldStarts, memory, journal }: Findings): string {
   const rows = ratiosOf(rounds).map(({ label, connections, least, reached }) => [
     `${label} / c at ${connections} connections`,
     `≥ ${numberText(least, 2)}`,
     spreadText(reached, 2),
     verdict(reached.median >= least),
   ]);
+  for (const { what, target, reached, isMet } of durableTargets(durable)) {
+    rows.push([what, target, reached, target === 'none' ? '' : verdict(isMet)]);
+  }
   for (const { command, ms } of coldStarts) {
     const spread = spreadOf(ms);
     const limit = `≤ ${numberText(COLD_START_MS_MAX, 0)} ms`;
@@ -73,6 +91,12 @@ function targetsOf({ rounds, coldStarts, memory }: Findings): string {
     const reached = `${numberText(bytes, 0)} bytes`;
     rows.push(['one idle active instance', limit, reached, verdict(bytes <= INSTANCE_BYTES_MAX)]);
   }
+  if (journal !== undefined) {
+    const ratio = journal.agedP50Ms / journal.freshP50Ms;
+    const what = `append p50 after ${numberText(journal.droppedSlots, 0)} dropped slots / fresh`;
+    const target = `≤ ${numberText(AGED_RATIO_MAX, 2)}`;
+    rows.push([what, target, numberText(ratio, 2), verdict(ratio <= AGED_RATIO_MAX)]);
+  }
   if (rows.length === 0) return '';
   return `## Targets\n\n${tableOf(['', 'target', 'reached', ''], rows)}`;
 }
@@ -81,7 +105,7 @@ function verdict(isMet: boolean): string {
   return isMet ? 'met' : '**not met**';
 }
 
-function closedOf(rounds: readonly Round[], connections: number): string {
+function closedOf(heading: string, rounds: readonly Round[], connections: number): string {
   const measured = rounds.filter((round) => round.connections === connections);
   const labels = LABELS.filter((label) => measured.some((round) => round.results.has(label)));
   if (labels.length === 0) return '';
@@ -100,8 +124,7 @@ function closedOf(rounds: readonly Round[], connections: number): string {
     ];
   });
   const head = ['', 'requests/s', 'p50 ms', 'p99 ms', 'CPU µs per request', 'valid rounds'];
-  const title = `## Closed model, ${connections} connections`;
-  return [title, tableOf(head, rows), ...problemsOf(measured)].join('\n\n');
+  return [`## ${heading}`, tableOf(head, rows), ...problemsOf(measured)].join('\n\n');
 }
 
 /** The median CPU time of every process of a server, and of wrk beside it. */
@@ -139,6 +162,30 @@ function openOf(open: readonly OpenRow[]): string {
     'is void and repeated once.';
   const table = tableOf(['', 'requests/s', 'p50 ms', 'p99 ms', 'longest ms', 'attempts'], rows);
   return `## Open model\n\n${note}\n\n${table}`;
+}
+
+function durableNoteOf({ durable, checkpointS }: Findings): string {
+  if (durable.length === 0) return '';
+  const { size } = new Set(durable.flatMap(({ results }) => [...results.keys()]));
+  return [
+    '## Durable comparison',
+    `${size} servers in turns, ${numberText(DURABLE_INSTANCES, 0)} instances each, everything on ` +
+      'this machine: Cassandra with `commitlog_sync: batch`, PostgreSQL with `fsync` and ' +
+      '`synchronous_commit` on. (pg) and (cas) run the same model and answer the same bytes after ' +
+      'a look at the API key; they have no limiter. (d) writes its checkpoints 20 s late: it is ' +
+      `loaded for ${checkpointS} s before it is measured, and what is left is written before the ` +
+      'next server has its turn.',
+  ].join('\n\n');
+}
+
+function journalOf(journal: JournalAppends | undefined): string {
+  if (journal === undefined) return '';
+  const { droppedSlots, freshP50Ms, agedP50Ms, filledS } = journal;
+  const sentence =
+    `Append p50 of one journal: ${numberText(freshP50Ms, 2)} ms fresh, ` +
+    `${numberText(agedP50Ms, 2)} ms after ${numberText(droppedSlots, 0)} slots were appended in ` +
+    `${numberText(filledS, 0)} s, dropped, and flushed to disk.`;
+  return `## Journal\n\n${sentence}`;
 }
 
 function memoryOf(memory: MemoryResult | undefined): string {

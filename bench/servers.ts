@@ -1,4 +1,5 @@
 import { Child, environment } from '#bench/child';
+import type { Measured } from '#bench/cpu-time';
 import { freePorts } from '#bench/free-ports';
 import { HttpCaller } from '#bench/http-caller';
 import { INSTANCES, ObservationPlan } from '#bench/observation-plan';
@@ -7,8 +8,8 @@ import { untilAnswered } from '#bench/readiness';
 import type { Service } from '#bench/service';
 import { MODE_KEYS } from '#identity/modes';
 
-/** The four servers that are compared, by the letters of the report. */
-export const LABELS = ['a', 'c', 's', 'p'] as const;
+/** The servers that are compared, by the letters of the report. */
+export const LABELS = ['a', 'c', 's', 'p', 'd', 'pg', 'cas'] as const;
 
 /** One of `LABELS`. */
 export type Label = (typeof LABELS)[number];
@@ -19,22 +20,26 @@ export const TITLES: Readonly<Record<Label, string>> = {
   c: 'Fastify, ajv and fast-json-stringify, no state',
   s: 'this service, standalone',
   p: 'this service, edge + limiter + engine',
+  d: 'this service, edge + limiter + engine on Cassandra and NATS',
+  pg: 'Fastify + PostgreSQL, a transaction with row lock',
+  cas: 'Fastify + PostgreSQL, one compare-and-set statement',
 };
 
 /** A server that is up and has instances to be asked about. */
 export type Server = {
   readonly label: Label;
   readonly address: string;
-  readonly processes: readonly Child[];
+  readonly processes: readonly Measured[];
   readonly plan: ObservationPlan;
-  /** The service behind it; undefined for a reference. */
-  readonly service: Service | undefined;
+  /** What counts and lists its cycles; undefined for a reference without state. */
+  readonly service: Pick<Service, 'metricsUrls'> | undefined;
 };
 
-/** One of the reference servers, answering with the captured answer in `answerFile`. */
+/** One of the stateless references, answering with the captured answer in `answerFile`. */
 export async function startReference(
   label: 'a' | 'c',
   files: { readonly folder: string; readonly answerFile: string },
+  instanceCount = INSTANCES,
 ): Promise<Server & AsyncDisposable> {
   await using opening = new AsyncDisposableStack();
   const script = { a: 'bench/reference-http.ts', c: 'bench/reference-fastify.ts' }[label];
@@ -50,7 +55,7 @@ export async function startReference(
   const address = `http://127.0.0.1:${port}`;
   await untilAnswered(child, () => fetch(address));
   // Nobody knows these instances, and nobody looks: a reference has no state.
-  const instances = Array.from({ length: INSTANCES }, (_, i) => ({
+  const instances = Array.from({ length: instanceCount }, (_, i) => ({
     id: `inst_${i.toString(16).padStart(16, '0')}`,
     modeStrengths: new Array<number>(7).fill(0.5),
   }));
@@ -70,15 +75,16 @@ export async function startReference(
 
 /** Prepares a running service for the benchmark: creates its instances, as different as the personas. */
 export async function prepareService(
-  label: 's' | 'p',
+  label: 's' | 'p' | 'd',
   service: Service,
   folder: string,
+  instanceCount = INSTANCES,
 ): Promise<Server> {
   using caller = new HttpCaller(service.address, service.key);
   const profiles = await modeProfiles(caller);
   const profileOf = (i: number) => profiles[i % profiles.length] ?? {};
   const ids = await caller.sendAll(
-    INSTANCES,
+    instanceCount,
     (i) => {
       const config = { mode_strengths: profileOf(i) };
       const body = JSON.stringify({ name: `bench ${i}`, initial_config: config });

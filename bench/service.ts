@@ -1,9 +1,11 @@
 import { Child, environment, run } from '#bench/child';
+import type { Measured } from '#bench/cpu-time';
 import { freePorts } from '#bench/free-ports';
 import { at } from '#bench/process-answer';
 import { untilReady } from '#bench/readiness';
 
-const MAIN = 'services/main.ts';
+/** The service's one executable. */
+export const MAIN = 'services/main.ts';
 
 // A thousand times what this machine can send: the limiter works as always and refuses nothing.
 const REQUESTS_PER_MINUTE = '1000000000';
@@ -13,22 +15,25 @@ const CYCLES_PER_MONTH = '1000000000000';
 export type Service = AsyncDisposable & {
   /** Base address of the API, without `/v1`. */
   readonly address: string;
-  /** Where the process that advances instances shows its metrics. */
-  readonly metricsUrl: string;
+  /** Where the processes that advance instances show their metrics. */
+  readonly metricsUrls: readonly string[];
   /** An API key whose account no limit of this benchmark reaches. */
   readonly key: string;
-  readonly processes: readonly Child[];
+  readonly processes: readonly Measured[];
 };
 
 /** One process that does everything; `nodeArgs` go to Node itself. */
-export async function startStandalone(nodeArgs: readonly string[] = []): Promise<Service> {
+export async function startStandalone(
+  nodeArgs: readonly string[] = [],
+): Promise<Service & { readonly process: Child }> {
   await using opening = new AsyncDisposableStack();
   const [api = 0, metrics = 0, admin = 0] = await freePorts(3);
   const variables = { SERVICE_PORT: `${api}`, SERVICE_ADMIN_PORT: `${admin}` };
   const child = opening.use(startRole('standalone', metrics, variables, nodeArgs));
   await untilReady(child, `${metricsUrlOf(metrics)}/health/ready`);
   const key = await createKey(admin);
-  return running(opening.move(), { api, metrics, key, processes: [child] });
+  const service = running(opening.move(), { api, metrics: [metrics], key, processes: [child] });
+  return { ...service, process: child };
 }
 
 /** Edge, limiter and engine as three processes on this machine. */
@@ -61,42 +66,51 @@ export async function startThreeProcesses(): Promise<Service> {
   await untilReady(edge, `${metricsUrlOf(edgeMetrics)}/health/ready`);
   const key = await createKey(admin);
   const processes = [edge, limiter, engine];
-  return running(opening.move(), { api, metrics: engineMetrics, key, processes });
+  return running(opening.move(), { api, metrics: [engineMetrics], key, processes });
 }
 
-function running(
+/** A service whose parts are up: its API's port, and the ports of its engines' metrics. */
+export function running(
   opened: AsyncDisposableStack,
-  parts: { api: number; metrics: number; key: string; processes: readonly Child[] },
+  parts: {
+    readonly api: number;
+    readonly metrics: readonly number[];
+    readonly key: string;
+    readonly processes: readonly Measured[];
+  },
 ): Service {
   return {
     address: `http://127.0.0.1:${parts.api}`,
-    metricsUrl: metricsUrlOf(parts.metrics),
+    metricsUrls: parts.metrics.map(metricsUrlOf),
     key: parts.key,
     processes: parts.processes,
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };
 }
 
-function startRole(
+/** Starts one process of the service, named for its role unless another name is given. */
+export function startRole(
   role: string,
   metricsPort: number,
-  variables: Record<string, string>,
+  variables: Readonly<Record<string, string>>,
   nodeArgs: readonly string[] = [],
+  name = role,
 ): Child {
   return new Child({
-    name: role,
+    name,
     program: process.execPath,
     args: [...nodeArgs, MAIN, role],
     env: environment({ SERVICE_METRICS_PORT: `${metricsPort}`, ...variables }),
   });
 }
 
-function metricsUrlOf(port: number): string {
+/** Where a process shows its metrics and its health. */
+export function metricsUrlOf(port: number): string {
   return `http://127.0.0.1:${port}`;
 }
 
 /** Makes an account with limits far out of reach, and a key of it, with the service's own tool. */
-async function createKey(adminPort: number): Promise<string> {
+export async function createKey(adminPort: number): Promise<string> {
   const limits = [
     '--requests-per-minute',
     REQUESTS_PER_MINUTE,

@@ -1,4 +1,4 @@
-import { access, constants } from 'node:fs/promises';
+import { access, constants, glob } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { Child, environment } from '#bench/child';
@@ -40,6 +40,15 @@ export async function findK6(tell: (line: string) => void): Promise<string> {
   clearInterval(progress);
   if (code !== 0) throw new MissingTool(`k6 could not be built:\n${build.output.trim()}`);
   return join(folder, 'k6');
+}
+
+/** A program on PATH, or below a folder that holds a version a folder: the newest there. */
+export async function findProgram(program: string, versions: string): Promise<string | undefined> {
+  const found = await onPath(program);
+  if (found !== undefined) return found;
+  const paths = await Array.fromAsync(glob(`${versions}/*/bin/${program}`));
+  const order = new Intl.Collator('en', { numeric: true });
+  return paths.toSorted(order.compare).at(-1);
 }
 
 function cacheFolder(): string {

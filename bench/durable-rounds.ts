@@ -1,0 +1,61 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { lineOf, type Round } from '#bench/closed-rounds';
+import { metricsOf, sumOf } from '#bench/cycle-count';
+import type { Options } from '#bench/options';
+import type { Label, Server } from '#bench/servers';
+import { type ClosedResult, runWrk } from '#bench/wrk';
+
+/** Connections of the durable comparison. Source: the targets are given for these two. */
+export const DURABLE_CONNECTIONS = [64, 256] as const;
+
+/** How long the service may take to store what it owes after a turn, in ms: its 20 s, and some. */
+const STORED_MS_MAX = 40_000;
+
+/** How often it is asked. */
+const ASK_EVERY_MS = 250;
+
+/**
+ * Alternating rounds of the durable comparison. A server has both numbers of connections in one
+ * turn, because the service writes its checkpoints 20 s late: a turn of its begins with as long a
+ * load that is not measured, so that what is measured pays for checkpoints as a service that runs
+ * for days does, and ends when nothing is left that would burden the next server.
+ */
+export async function runDurableRounds(
+  wrk: string,
+  servers: readonly Server[],
+  options: Options,
+  tell: (line: string) => void,
+): Promise<Round[]> {
+  const rounds: Round[] = [];
+  for (let round = 0; round < options.rounds; round += 1) {
+    const order = servers.map((_, i) => servers[(i + round) % servers.length] as Server);
+    const results = new Map<number, Map<Label, ClosedResult>>();
+    for (const connections of DURABLE_CONNECTIONS) results.set(connections, new Map());
+    for (const server of order) {
+      const leadInS = server.label === 'd' ? options.checkpointS : options.warmUpS;
+      tell(`${server.label}: ${leadInS} s before it is measured`);
+      await runWrk(wrk, server, { connections: DURABLE_CONNECTIONS[0], seconds: leadInS });
+      for (const connections of DURABLE_CONNECTIONS) {
+        const run = { connections, seconds: options.secondsPerRun };
+        const result = await runWrk(wrk, server, run);
+        results.get(connections)?.set(server.label, result);
+        tell(`round ${round + 1}/${options.rounds}: ${lineOf(server.label, connections, result)}`);
+      }
+      await untilStored(server);
+    }
+    for (const [connections, ofAll] of results) rounds.push({ connections, results: ofAll });
+  }
+  return rounds;
+}
+
+/** Fulfils when the service has checkpointed everything. References owe nothing. */
+async function untilStored({ service }: Server): Promise<void> {
+  if (service === undefined) return;
+  const deadlineMs = performance.now() + STORED_MS_MAX;
+  while (performance.now() < deadlineMs) {
+    const text = await metricsOf(service.metricsUrls);
+    if (sumOf(text, 'journal_unflushed_records') === 0) return;
+    await sleep(ASK_EVERY_MS);
+  }
+  throw new Error(`the service has not stored everything within ${STORED_MS_MAX / 1_000} s`);
+}

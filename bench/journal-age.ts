@@ -1,0 +1,16 @@
+import { join } from 'node:path';
+import { type JournalAppends, measureJournal } from '#bench/journal-appends';
+import { temporaryFolder } from '#bench/temporary-folder';
+import { startCassandra } from '#deploy/local/cassandra-server';
+
+/** Measures an aged journal on a Cassandra of its own, which nothing else has used before. */
+export async function measureJournalAge(
+  slots: number,
+  tell: (line: string) => void,
+): Promise<JournalAppends> {
+  const folder = temporaryFolder();
+  const place = { folder: join(folder, 'cassandra'), logFolder: folder, tell };
+  await using cassandra = await startCassandra(place);
+  tell(`journal: appending and dropping ${slots} slots, about 2 ms each`);
+  return await measureJournal(cassandra.address, slots);
+}

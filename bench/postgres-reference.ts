@@ -1,0 +1,50 @@
+import { Child, environment } from '#bench/child';
+import { freePorts } from '#bench/free-ports';
+import { ObservationPlan } from '#bench/observation-plan';
+import type { Postgres } from '#bench/postgres-server';
+import { untilReady } from '#bench/readiness';
+import type { Server } from '#bench/servers';
+import { PERSONA_PROFILES } from '#identity/persona-profiles';
+
+const WAYS = { pg: 'transaction', cas: 'compare-and-set' } as const;
+
+/** Its key; the reference checks no more of one than whether its digest is known. */
+const KEY = `svc_sk_${'0'.repeat(50)}`;
+
+/** One of the references on PostgreSQL, with a database and instances of its own. */
+export async function startPostgresReference(
+  label: 'pg' | 'cas',
+  postgres: Postgres,
+  options: { readonly folder: string; readonly instanceCount: number },
+): Promise<Server & AsyncDisposable> {
+  const { folder, instanceCount } = options;
+  await using opening = new AsyncDisposableStack();
+  const [port = 0] = await freePorts(1);
+  const url = await postgres.database(label);
+  const child = opening.use(
+    new Child({
+      name: 'fastify',
+      program: process.execPath,
+      args: ['bench/reference-postgres.ts', WAYS[label], `${port}`, url, KEY, `${instanceCount}`],
+      env: environment(),
+    }),
+  );
+  const address = `http://127.0.0.1:${port}`;
+  await untilReady(child, `${address}/metrics`);
+  // As the reference makes them.
+  const instances = Array.from({ length: instanceCount }, (_, i) => ({
+    id: `inst_${i.toString(16).padStart(16, '0')}`,
+    modeStrengths: PERSONA_PROFILES[i % PERSONA_PROFILES.length]?.strengths ?? [],
+  }));
+  const plan = await ObservationPlan.write({ instances, key: KEY, folder, name: label });
+  const opened = opening.move();
+  const processes = [child, { name: 'postgres', pid: postgres.process.pid }];
+  return {
+    label,
+    address,
+    processes,
+    plan,
+    service: { metricsUrls: [address] },
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  };
+}

@@ -1,0 +1,72 @@
+import { singleAnswer } from '#engine/instance-answers';
+import { timingOf } from '#engine/observation-timing';
+import { advance } from '#identity/advance';
+import { MODE_NAMES } from '#identity/modes';
+import { newReport, readReport } from '#identity/report';
+import { createState, ENERGY_DEFAULT, type State } from '#identity/state';
+import type { EngineAnswer } from '#wire/engine-messages';
+
+/** An observation as callers send it (spec 2.7), checked by a schema before. */
+export type SentObservation = {
+  readonly mode_target: string;
+  readonly signal_strength: number;
+  readonly confidence: number;
+  readonly context: object;
+  readonly timestamp?: string;
+};
+
+/** What a database row keeps of an instance. */
+export type StoredIdentity = {
+  readonly version: number;
+  /** Time of the last observation, in Unix milliseconds; undefined: there was none. */
+  readonly observedAtMs: number | undefined;
+  readonly model: State;
+};
+
+/** What an observation made of an instance: its next row, its history row, and the answer. */
+export type Cycle = {
+  readonly next: StoredIdentity & { readonly observedAtMs: number };
+  readonly mode: number;
+  readonly signal: number;
+  readonly confidence: number;
+  readonly contextJson: string;
+  readonly answer: EngineAnswer;
+};
+
+const report = newReport();
+
+/** An instance before its first observation. */
+export function newIdentity(modeStrengths: readonly number[]): StoredIdentity {
+  const model = createState({ modeStrengths, energyLevel: ENERGY_DEFAULT });
+  return { version: 1, observedAtMs: undefined, model };
+}
+
+/**
+ * One observation of an instance, with the service's own model, interval rule and answer; undefined
+ * when it came too early. Changes nothing.
+ */
+export function observe(
+  id: string,
+  { version, observedAtMs, model: before }: StoredIdentity,
+  observation: SentObservation,
+): Cycle | undefined {
+  const { mode_target, signal_strength: signal, confidence, context, timestamp } = observation;
+  const callerMs = timestamp === undefined ? undefined : Date.parse(timestamp);
+  const acceptedMonotonicMs = undefined;
+  const now = { nowMs: Date.now(), monotonicMs: performance.now() };
+  const timing = timingOf(callerMs, 1, { observedAtMs, acceptedMonotonicMs, ...now });
+  if (timing.kind === 'throttled') return undefined;
+  const { firstMs } = timing;
+  const mode = (MODE_NAMES as readonly string[]).indexOf(mode_target);
+  const model = before.slice();
+  advance(
+    model,
+    { mode, signal, confidence },
+    (firstMs - (observedAtMs ?? firstMs)) / 1_000,
+    model,
+  );
+  readReport(model, report);
+  const next = { version: version + 1, observedAtMs: firstMs, model };
+  const answer = singleAnswer(id, report, next.version);
+  return { next, mode, signal, confidence, contextJson: JSON.stringify(context), answer };
+}

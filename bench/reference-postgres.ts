@@ -1,0 +1,88 @@
+import fastify from 'fastify';
+import { Pool } from 'pg';
+import { digestOf } from '#accounts/api-key';
+import { compareAndSetStore } from '#bench/reference-compare-and-set';
+import { newIdentity, type SentObservation } from '#bench/reference-identity';
+import { bytesOf, TABLES } from '#bench/reference-rows';
+import { OBSERVATION } from '#bench/reference-schemas';
+import { transactionStore } from '#bench/reference-transaction';
+import { PERSONA_PROFILES } from '#identity/persona-profiles';
+
+// References (pg) and (cas): what a careful user of Fastify and PostgreSQL writes. ajv checks path
+// and body, the API key is looked up by its digest in memory, the model is the service's own, and so
+// are the bytes of the answer. No limiter. What it counts and lists has the service's names, so that
+// the same proof holds for it.
+// Usage: node bench/reference-postgres.ts <transaction|compare-and-set> <port> <database's url> <API key> <instances>
+
+/** Connections to the database: enough for commits to share a flush of the log. Ours. */
+const CONNECTIONS_MAX = 32;
+
+const ACCOUNT = 'bench0000000';
+
+const [way, port = '0', connectionString = '', apiKey = '', count = '0'] = process.argv.slice(2);
+const pool = new Pool({ connectionString, max: CONNECTIONS_MAX, min: CONNECTIONS_MAX });
+const store = way === 'compare-and-set' ? compareAndSetStore(pool) : transactionStore(pool);
+await fill();
+const accounts = await accountsByDigest();
+const tally = { advanced: 0, early: 0 };
+
+const app = fastify();
+app.decorateRequest('accountId', '');
+app.get('/metrics', async () => {
+  return `identity_cycles_total ${tally.advanced}\nidentity_throttled_total ${tally.early}\n`;
+});
+// What history holds, for the ledger: it must agree with what was answered.
+app.get<{ Querystring: { limit: string; offset: string } }>('/v1/instances', async ({ query }) => {
+  const text = `SELECT id, (SELECT count(*)::integer FROM history WHERE instance_id = id) AS cycle_count
+    FROM instances ORDER BY id LIMIT $1 OFFSET $2`;
+  const { rows } = await pool.query(text, [query.limit, query.offset]);
+  return { data: rows };
+});
+app.post<{ Params: { id: string }; Body: SentObservation }>(
+  '/v1/instances/:id/process',
+  {
+    schema: {
+      params: {
+        type: 'object',
+        properties: { id: { type: 'string', pattern: '^inst_[0-9a-f]{16}$' } },
+        required: ['id'],
+      },
+      body: OBSERVATION,
+    },
+  },
+  async (request, reply) => {
+    const { authorization = '' } = request.headers;
+    const accountId = accounts.get(digestOf(authorization.slice('Bearer '.length)));
+    if (accountId === undefined) return reply.code(401).send({ error: 'unauthorized' });
+    const answer = await store.process(request.params.id, accountId, request.body);
+    if (answer === 'unknown') return reply.code(404).send({ error: 'not_found' });
+    if (answer === 'early') {
+      tally.early += 1;
+      return reply.code(409).send({ error: 'too_early' });
+    }
+    tally.advanced += 1;
+    const { body, etag } = answer;
+    return reply.header('etag', etag).type('application/json; charset=utf-8').send(body);
+  },
+);
+await app.listen({ host: '127.0.0.1', port: Number(port) });
+
+/** Makes the tables, the account's key and the instances, as different as the personas. */
+async function fill(): Promise<void> {
+  await pool.query(TABLES);
+  await pool.query('INSERT INTO api_keys VALUES ($1, $2)', [digestOf(apiKey), ACCOUNT]);
+  for (let i = 0; i < Number(count); i += 1) {
+    const strengths = PERSONA_PROFILES[i % PERSONA_PROFILES.length]?.strengths ?? [];
+    const { version, model } = newIdentity(strengths);
+    const values = [`inst_${i.toString(16).padStart(16, '0')}`, ACCOUNT, version, bytesOf(model)];
+    await pool.query(
+      'INSERT INTO instances (id, account_id, version, model) VALUES ($1, $2, $3, $4)',
+      values,
+    );
+  }
+}
+
+async function accountsByDigest(): Promise<Map<string, string>> {
+  const { rows } = await pool.query('SELECT digest, account_id FROM api_keys');
+  return new Map(rows.map((row) => [row.digest, row.account_id]));
+}
