@@ -134,6 +134,9 @@ export class InstanceKind
         this.#announce(call, state, turn);
         if (turn.earlierVersion !== undefined) return;
       }
+    } else if (state.head !== undefined) {
+      // Looked for all the same, after the turn, as an unknown one is: time must not tell them apart.
+      turn.beforeAnswer(async () => void (await this.#ports.store.readHead(call.instanceId)));
     }
     throw new Fault('not_found', 'no such instance');
   }
@@ -145,9 +148,9 @@ export class InstanceKind
     row: AnswerRow | undefined,
   ) {
     if (row === undefined) {
-      // A deletion takes its own answer along with everything else; the marker knows the call.
-      const isRepeated = call.operation.kind === 'remove' && turn.earlierVersion !== undefined;
-      return isRepeated ? this.#repeat(state, call, turn) : this.#perform(state, call, turn);
+      const isRepeatedRemoval =
+        call.operation.kind === 'remove' && turn.earlierVersion !== undefined;
+      return isRepeatedRemoval ? this.#repeat(state, call, turn) : this.#perform(state, call, turn);
     }
     this.#announce(call, state, turn);
     return replayOf(row, call.idempotency?.fingerprint ?? '');

@@ -109,9 +109,8 @@ const WARM_UP = 200;
 const KEPT = 0.9;
 
 /**
- * How far the means may lie apart, as a share. An unknown instance is looked for in the store, one
- * that is in memory is not: some microseconds, 2 to 3 % here, far below what a network lets through;
- * a lookup more or a message more is far above.
+ * How far the means may lie apart, as a share. Both are looked for in the store, an unknown one
+ * before its turn, a foreign one in memory after it; a lookup more or a message more is far above.
  */
 const DIFFERENCE_MAX = 0.1;
 
