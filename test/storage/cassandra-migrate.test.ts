@@ -171,6 +171,18 @@ settings('count the copies of the data center that is used', async () => {
   assert.match((await serverProblems(session, 'nowhere', DATA_CENTER))[0] ?? '', /not exist/);
 });
 
+settings('are named with their server when they are not safe', async () => {
+  const rows = [{ name: 'commitlog_sync', value: 'periodic' }];
+  const session = {
+    executeOnEach: async () => [{ server: '10.0.0.7:9042', result: { rows } }],
+    execute: async () => ({ rows: [{ replication: { [DATA_CENTER]: '3' } }] }),
+  };
+  const problems = await serverProblems(session as unknown as CassandraSession, 'x', DATA_CENTER);
+  assert.is(problems.length, 2);
+  assert.match(problems[0] ?? '', /10\.0\.0\.7:9042: paxos_variant is unknown, not v2/);
+  assert.match(problems[1] ?? '', /10\.0\.0\.7:9042: commitlog_sync is periodic, not batch/);
+});
+
 for (const part of [text, migration, settings]) part.run();
 
 async function rejects(pending: Promise<unknown>, kind: typeof RangeError): Promise<void> {

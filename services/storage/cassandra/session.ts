@@ -6,6 +6,7 @@ import {
   type StatementEffect,
   type StoreErrorType,
 } from '#storage/cassandra/driver-fault';
+import { searchOnceAtATime } from '#storage/cassandra/single-search';
 
 /** A statement with its parameters: `bigint` for `bigint` columns; undefined leaves a column unset. */
 export type Statement = { readonly query: string; readonly params: readonly unknown[] };
@@ -215,6 +216,7 @@ export class CassandraSession implements AsyncDisposable {
 export async function openSession(options: SessionOptions): Promise<CassandraSession> {
   const client = new Client(clientOptions(options));
   client.on('hostRemove', closeReplaced);
+  searchOnceAtATime(client);
   try {
     await client.connect();
   } catch (error) {

@@ -1,0 +1,217 @@
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { readConfig } from '#config';
+import { type LocalCluster, openLocalCluster } from '#deploy/local/local-cluster';
+import type { Tell } from '#deploy/local/progress';
+import { foundationOf } from '#process/foundation';
+import { openStores } from '#process/ports';
+import type { InstanceStore } from '#storage/instance-store';
+import { CallLog } from '#test/chaos/call-log';
+import { Chance } from '#test/chaos/chance';
+import { checkJournals } from '#test/chaos/check-journals';
+import { checkPages } from '#test/chaos/check-pages';
+import { type CheckResult, checkStores } from '#test/chaos/check-stores';
+import { EdgeCaller } from '#test/chaos/edge-caller';
+import { type FaultProxy, startFaultProxy } from '#test/chaos/fault-proxy';
+import type { Fault } from '#test/chaos/faults';
+import { Findings } from '#test/chaos/findings';
+import { Load, type LoadAccount } from '#test/chaos/load';
+import { newAccount } from '#test/chaos/load-account';
+import { Scene } from '#test/chaos/scene';
+import type { Disturbance } from '#test/chaos/timeline';
+
+/** How much is done to a cluster, and how much it has to do meanwhile. */
+export type ChaosPlan = {
+  /** State and logs of the cluster, the acknowledgement log, the report. */
+  readonly folder: string;
+  /** The first of 100 ports of the loopback address. */
+  readonly ports: number;
+  readonly faults: readonly Fault[];
+  /** Quiet seconds before the first fault and after each. */
+  readonly quietS: number;
+  readonly callsPerSecond: number;
+  readonly instances: number;
+  readonly accounts: number;
+  readonly seed: number;
+  readonly tell: Tell;
+};
+
+/** What a run came to. */
+export type ChaosResult = {
+  readonly log: CallLog;
+  readonly disturbances: readonly Disturbance[];
+  readonly check: CheckResult;
+  /** When the load began and ended, in monotonic milliseconds. */
+  readonly fromMs: number;
+  readonly toMs: number;
+  readonly unsent: number;
+};
+
+/** A service that takes longer to stop is worth a line, in seconds. */
+const SLOW_STOP_S = 5;
+
+/** Everything dirty is stored after so long (architecture 3.2), in milliseconds. */
+const STORED_MS = 25_000;
+
+/** Offsets in the cluster's block of ports: of Cassandra, and of the fault proxy before it. */
+const CASSANDRA = 3;
+const PROXY = 99;
+
+/** Accounts and instances whose pages are walked over the API. */
+const HISTORIES_WALKED = 20;
+
+/**
+ * Starts a cluster, puts a load on it, does every fault of the plan to it, stops it, and checks from
+ * its stores what callers were told. Rejects when the cluster cannot be started; what the check finds
+ * is in the result.
+ */
+export async function runChaos(plan: ChaosPlan): Promise<ChaosResult> {
+  const { folder, ports, tell } = plan;
+  await mkdir(folder, { recursive: true });
+  await using proxy = await proxyOf(plan);
+  await using cluster = await openLocalCluster({
+    folder: join(folder, 'cluster'),
+    ports,
+    tell,
+    variablesOf: ({ kind }) =>
+      kind === 'engine' && proxy !== undefined
+        ? { SERVICE_CASSANDRA_CONTACT_POINTS: proxy.address }
+        : {},
+  });
+  tell('the cluster serves');
+  const scene = new Scene(cluster, proxy, tell);
+  const accounts = await accountsOf(cluster, plan.accounts);
+  const edges = cluster.plan.processes.filter(({ kind }) => kind === 'edge');
+  using caller = new EdgeCaller(edges.map(({ port }) => `http://127.0.0.1:${port}`));
+  const log = new CallLog();
+  const load = new Load({ log, caller, accounts, chance: new Chance(plan.seed) });
+  await load.prepare(plan.instances);
+  tell(`${load.instances} instances of ${accounts.length} accounts; the load begins`);
+  const fromMs = performance.now();
+  await disturb(scene, load, plan);
+  const toMs = performance.now();
+  const { disturbances, endedThemselves } = scene;
+  tell(`the load has ended: ${log.calls.length} calls; checking the pages`);
+  const pages = await pageFindings(caller, accounts, log);
+  await log.writeTo(join(folder, 'calls.jsonl'));
+  tell('stopping the service');
+  await stopService(cluster, tell);
+  tell('checking the stores');
+  const check = await checkCluster(cluster, log, accounts, tell);
+  for (const line of [...pages.lines, ...endedThemselves]) check.findings.add(line);
+  return { log, disturbances, check, fromMs, toMs, unsent: load.unsent };
+}
+
+/** The proxy that some faults take, if the plan has any of them: it costs every statement a little. */
+async function proxyOf({
+  folder,
+  ports,
+  faults,
+  tell,
+}: ChaosPlan): Promise<FaultProxy | undefined> {
+  if (!faults.some(({ isProxied }) => isProxied)) return undefined;
+  const place = { folder: join(folder, 'toxiproxy'), logFolder: join(folder, 'cluster', 'logs') };
+  const upstream = `127.0.0.1:${ports + CASSANDRA}`;
+  return startFaultProxy(place, { port: ports + PROXY, upstream, tell });
+}
+
+async function disturb(scene: Scene, load: Load, plan: ChaosPlan): Promise<void> {
+  const running = load.run(plan.callsPerSecond);
+  await sleep(plan.quietS * 1_000);
+  for (const fault of plan.faults) {
+    plan.tell(fault.title);
+    scene.fault = fault.name;
+    await fault.run(scene);
+    await sleep(plan.quietS * 1_000);
+  }
+  await load.stop();
+  await running;
+}
+
+function accountsOf({ plan }: LocalCluster, count: number): Promise<LoadAccount[]> {
+  const numbers = Array.from({ length: count }, (_, index) => index + 1);
+  return Promise.all(numbers.map((number) => newAccount(plan.adminUrl, `chaos ${number}`)));
+}
+
+/** What is wrong with the pages of the API. */
+async function pageFindings(
+  caller: EdgeCaller,
+  accounts: readonly LoadAccount[],
+  { calls }: CallLog,
+): Promise<Findings> {
+  const findings = new Findings();
+  const gone = new Set(
+    calls.filter(({ wish }) => wish.kind === 'remove').map(({ instance }) => instance),
+  );
+  for (const account of accounts) {
+    await checkPages(caller, account, '/instances', findings);
+    const walked = calls.filter(
+      ({ wish, instance, accountId }) =>
+        wish.kind === 'create' &&
+        instance !== '' &&
+        !gone.has(instance) &&
+        accountId === account.accountId,
+    );
+    for (const { instance } of walked.slice(0, HISTORIES_WALKED)) {
+      await checkPages(caller, account, `/instances/${instance}/history?generation=all`, findings);
+    }
+  }
+  return findings;
+}
+
+/** Ends every process but the stores, so that nobody writes any more. */
+async function stopService(cluster: LocalCluster, tell: Tell): Promise<void> {
+  const startedMs = performance.now();
+  const stop = async (name: string) => {
+    await cluster.stop(name);
+    const seconds = (performance.now() - startedMs) / 1_000;
+    if (seconds > SLOW_STOP_S) tell(`  ${name} took ${seconds.toFixed(1)} s to leave`);
+  };
+  for (const kind of ['balancer', 'edge', 'engine', 'limiter']) {
+    await Promise.all(cluster.names.filter((name) => name.startsWith(kind)).map(stop));
+  }
+}
+
+/**
+ * Checks what the stores hold. Engines that left something in their journals alone have not left in
+ * good order: that is a finding, and their successors must be able to recover it.
+ */
+async function checkCluster(
+  cluster: LocalCluster,
+  log: CallLog,
+  accounts: readonly LoadAccount[],
+  tell: Tell,
+): Promise<CheckResult> {
+  const config = readConfig({ ...cluster.plan.shared, SERVICE_LOG_LEVEL: 'silent' });
+  await using stores = await openStores(config, foundationOf(config, 'chaos'));
+  if (stores.kind !== 'shared') throw new Error('a cluster has shared stores');
+  const ids = accounts.map(({ accountId }) => accountId);
+  const left = new Findings();
+  await checkJournals(stores.journals, await versionsOf(log, stores.instances), left);
+  if (left.count > 0) {
+    tell(`${left.count} instances are in journals alone; starting engines again to recover them`);
+    await recover(cluster, tell);
+  }
+  const check = await checkStores(log, ids, stores);
+  for (const line of left.lines) check.findings.add(`at the first stop: ${line}`);
+  tell(`${check.observations} observations of ${check.instances} instances checked`);
+  return check;
+}
+
+async function versionsOf(log: CallLog, store: InstanceStore): Promise<Map<string, number>> {
+  const ids = new Set(log.calls.map(({ instance }) => instance));
+  ids.delete('');
+  const versions = new Map<string, number>();
+  for (const id of ids) versions.set(id, (await store.readHead(id))?.version ?? 0);
+  return versions;
+}
+
+/** Lets new engines take over what earlier ones have left, and stops them when it is stored. */
+async function recover(cluster: LocalCluster, tell: Tell): Promise<void> {
+  const engines = cluster.names.filter((name) => name.startsWith('engine'));
+  await Promise.all(engines.map((name) => cluster.start(name)));
+  await cluster.served();
+  await sleep(STORED_MS);
+  await stopService(cluster, tell);
+}

@@ -1,0 +1,58 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import * as assert from 'uvu/assert';
+import { type ChaosResult, runChaos } from '#test/chaos/chaos-run';
+import { FAULTS } from '#test/chaos/faults';
+import { isError } from '#test/chaos/timeline';
+import { cassandraOrSkip, natsOrSkip } from '#test/support/real-servers';
+
+/* The cluster has servers of its own, because some faults kill them; what is asked is whether there are any. */
+const cassandra = cassandraOrSkip();
+const nats = natsOrSkip();
+const { suite } = cassandra.address === '' ? cassandra : nats;
+
+/** A block of 100 ports that neither the defaults of the service nor other tests use. */
+const PORTS = 23_700;
+
+/** Light: other tests run beside it. */
+const LOAD = { callsPerSecond: 25, instances: 40, accounts: 2, quietS: 3 } as const;
+
+/** Errors that a kill of an engine may cost. Source: issue 4, "To reach". */
+const ERROR_SHARE_MAX = 0.001;
+
+const killed = suite('when an engine is killed under load');
+
+let folder = '';
+let result: ChaosResult;
+
+killed.before(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'chaos-'));
+  const faults = FAULTS.filter(({ name }) => name === 'kill-engine');
+  const tell = () => undefined;
+  result = await runChaos({ folder, ports: PORTS, faults, seed: 1, tell, ...LOAD });
+});
+
+killed.after(async () => {
+  await rm(folder, { recursive: true, force: true });
+});
+
+killed('the stores hold what callers were told, and nothing else', () => {
+  const { findings, observations } = result.check;
+  assert.equal(findings.lines, []);
+  assert.ok(observations > 100, `only ${observations} observations were checked`);
+});
+
+killed('callers wait a little and meet no errors', () => {
+  const { calls } = result.log;
+  const errors = calls.filter(isError);
+  const told = errors.map(({ id, outcome }) => `${id}: ${JSON.stringify(outcome)}`).join('\n');
+  assert.ok(errors.length <= ERROR_SHARE_MAX * calls.length, told);
+});
+
+killed('every shard is served again', () => {
+  const [kill] = result.disturbances;
+  assert.ok(kill?.servedAfterMs !== undefined, 'not every shard was served again');
+});
+
+killed.run();

@@ -1,0 +1,155 @@
+import { createdAnswer } from '#engine/instance-answers';
+import type { InstanceHead, InstanceStore } from '#storage/instance-store';
+import { bodyHashOf, type Call, hasHappened } from '#test/chaos/call-log';
+import { checkOrder } from '#test/chaos/check-order';
+import { checkRows } from '#test/chaos/check-rows';
+import type { Findings } from '#test/chaos/findings';
+import type { InstanceCalls } from '#test/chaos/instance-calls';
+import { replayProblem } from '#test/chaos/replayed-history';
+import type { StoredInstance } from '#test/chaos/stored-instance';
+
+/** Checks one instance as the stores hold it against what its callers were told. */
+export async function checkInstance(
+  stored: StoredInstance,
+  calls: InstanceCalls,
+  byId: ReadonlyMap<number, Call>,
+  store: InstanceStore,
+  findings: Findings,
+): Promise<void> {
+  const { id, head } = stored;
+  if (head === undefined) {
+    if (calls.writes.some(hasHappened)) findings.add(`${id}: nothing is stored of it`);
+    return;
+  }
+  checkVersion(head, calls, findings);
+  if (head.deletedAtMs !== undefined) {
+    await checkGone(stored, calls, store, findings);
+    checkOrder(stored, calls, byId, findings);
+    return;
+  }
+  for (const { id: call } of calls.happened('remove')) {
+    findings.add(`${id}: call ${call} deleted it, and it is there`);
+  }
+  checkName(head, calls, findings);
+  checkCreated(head, calls, findings);
+  checkRows(stored, calls, findings);
+  checkOrder(stored, calls, byId, findings);
+  await checkAnswers(calls, store, findings);
+  const problem = replayProblem({
+    stored,
+    create: calls.create?.wish.kind === 'create' ? calls.create.wish : undefined,
+    calls: byId,
+    resets: calls
+      .happened('reset')
+      .toSorted(
+        (left, right) =>
+          (calls.versionOf(left) ?? left.endMs) - (calls.versionOf(right) ?? right.endMs),
+      ),
+    unknownResets: calls.unknown('reset'),
+  });
+  if (problem !== undefined) findings.add(`${id}: ${problem}`);
+}
+
+/** Every version was made by one call that has happened, or may have. */
+function checkVersion(head: InstanceHead, calls: InstanceCalls, findings: Findings): void {
+  const { instance, writes } = calls;
+  const happened = writes.filter(hasHappened).length;
+  const unknown = writes.filter(({ outcome }) => outcome.kind === 'unknown').length;
+  if (head.version < happened || head.version > happened + unknown) {
+    findings.add(
+      `${instance}: version ${head.version} after ${happened} acknowledged calls and ${unknown} unknown`,
+    );
+  }
+  for (const call of calls.calls) {
+    const version = calls.versionOf(call) ?? 0;
+    if (version <= head.version) continue;
+    findings.add(
+      `${instance}: call ${call.id} was answered version ${version}, and ${head.version} is stored`,
+    );
+  }
+}
+
+/** A deleted instance has left nothing but its marker. */
+async function checkGone(
+  { id, head, history, drift }: StoredInstance,
+  calls: InstanceCalls,
+  store: InstanceStore,
+  findings: Findings,
+): Promise<void> {
+  if (calls.happened('remove').length + calls.unknown('remove').length === 0) {
+    findings.add(`${id}: it is deleted, and nobody has done that`);
+  }
+  if (history.length > 0) findings.add(`${id}: ${history.length} rows are left after its delete`);
+  if (drift.length > 0)
+    findings.add(`${id}: ${drift.length} drift events are left after its delete`);
+  if (head !== undefined && head.model.length + head.name.length + head.description.length > 0) {
+    findings.add(`${id}: its marker holds more than a marker may`);
+  }
+  for (const call of calls.writes) {
+    if (call.key === undefined) continue;
+    const answer = await store.findAnswer(id, rowKeyOf(call, call.key), 0);
+    if (answer !== undefined)
+      findings.add(`${id}: the answer of call ${call.id} outlived its delete`);
+  }
+}
+
+/** The name is the newest that was acknowledged, or one of unknown outcome. */
+function checkName(head: InstanceHead, calls: InstanceCalls, findings: Findings): void {
+  const { instance } = calls;
+  const nameOf = ({ wish }: Call) => ('name' in wish ? wish.name : undefined);
+  const author = calls.writes.find((call) => nameOf(call) === head.name);
+  if (author === undefined || !(hasHappened(author) || author.outcome.kind === 'unknown')) {
+    findings.add(`${instance}: its name "${head.name}" was refused, or nobody gave it`);
+    return;
+  }
+  const version = calls.versionOf(author);
+  const later = calls
+    .happened('rename')
+    .find((call) =>
+      version === undefined ? call.startMs > author.endMs : (calls.versionOf(call) ?? 0) > version,
+    );
+  if (later === undefined) return;
+  findings.add(`${instance}: its name "${head.name}" is older than that of call ${later.id}`);
+}
+
+/** The create was answered what is stored of it. */
+function checkCreated(head: InstanceHead, { instance, create }: InstanceCalls, findings: Findings) {
+  if (create?.wish.kind !== 'create' || create.outcome.kind !== 'acknowledged') return;
+  const first = { ...head, name: create.wish.name, updatedAtMs: head.createdAtMs };
+  if (bodyHashOf(createdAnswer(instance, first).body) === create.outcome.bodyHash) return;
+  findings.add(`${instance}: its create (call ${create.id}) was answered something else`);
+}
+
+/** The stored answer of every keyed call that has happened is the one that its caller got. */
+async function checkAnswers(
+  { instance, writes }: InstanceCalls,
+  store: InstanceStore,
+  findings: Findings,
+): Promise<void> {
+  for (const call of writes) {
+    if (call.key === undefined) continue;
+    const answer = await store.findAnswer(instance, rowKeyOf(call, call.key), 0);
+    const problem = answerProblem(call.outcome, answer?.body);
+    if (problem !== undefined) findings.add(`${instance}: keyed call ${call.id} ${problem}`);
+  }
+}
+
+function answerProblem(outcome: Call['outcome'], body: string | undefined): string | undefined {
+  switch (outcome.kind) {
+    case 'acknowledged':
+      if (body === undefined) return 'has lost its answer';
+      return bodyHashOf(body) === outcome.bodyHash
+        ? undefined
+        : 'has another answer than was given';
+    case 'refused':
+    case 'throttled':
+      return body === undefined ? undefined : `was ${outcome.kind}, and has an answer`;
+    case 'superseded':
+    case 'unknown':
+      return undefined;
+  }
+}
+
+function rowKeyOf({ wish }: Call, key: string): string {
+  return `${wish.kind === 'create' ? 'create' : 'call'}:${key}`;
+}

@@ -1,0 +1,34 @@
+import type { EdgeCaller } from '#test/chaos/edge-caller';
+import type { Findings } from '#test/chaos/findings';
+import type { LoadAccount } from '#test/chaos/load';
+
+/** Items of one page: the most that the API gives. */
+const PAGE_ITEMS = 100;
+
+/** Checks over the API, while nobody changes anything, that `total` is what the pages list. */
+export async function checkPages(
+  caller: EdgeCaller,
+  { accountId, apiKey }: LoadAccount,
+  path: string,
+  findings: Findings,
+): Promise<void> {
+  const listed = new Set<string>();
+  let count = 0;
+  for (let total = 1; count < total; ) {
+    const query = `${path.includes('?') ? '&' : '?'}limit=${PAGE_ITEMS}&offset=${count}`;
+    const answered = await caller.send({ method: 'GET', path: path + query, apiKey });
+    if (answered.kind !== 'answer' || answered.status !== 200) {
+      const why = answered.kind === 'answer' ? answered.body : answered.kind;
+      findings.add(`${accountId}: ${path} cannot be listed: ${why}`);
+      return;
+    }
+    const { data, pagination } = JSON.parse(answered.body);
+    for (const item of data) listed.add(JSON.stringify(item));
+    count += data.length;
+    ({ total } = pagination);
+    if (data.length > 0 || count >= total) continue;
+    findings.add(`${accountId}: ${path} counts ${total} and lists ${count}`);
+    return;
+  }
+  if (listed.size !== count) findings.add(`${accountId}: ${path} lists something twice`);
+}

@@ -1,0 +1,90 @@
+import type { HistoryRow } from '#storage/instance-store';
+import { type Call, callIdOf, hasHappened, type SentObservation } from '#test/chaos/call-log';
+import type { Findings } from '#test/chaos/findings';
+import type { InstanceCalls } from '#test/chaos/instance-calls';
+import { markIn } from '#test/chaos/replayed-history';
+import type { StoredInstance } from '#test/chaos/stored-instance';
+
+/**
+ * Every acknowledged observation has exactly one row, as it was sent; a call's rows stand together;
+ * nothing refused or throttled has one, and what is unknown has all of its rows once, or none.
+ */
+export function checkRows(
+  { id, head, history }: StoredInstance,
+  { writes }: InstanceCalls,
+  findings: Findings,
+): void {
+  if (history.length !== head?.historyCount) {
+    findings.add(
+      `${id}: ${history.length} rows are stored and its head counts ${head?.historyCount}`,
+    );
+  }
+  const rows = new Map<string, HistoryRow>();
+  for (const [place, row] of history.entries()) {
+    if (row.ordinal !== place + 1) findings.add(`${id}: row ${place + 1} is missing`);
+    const mark = markIn(row);
+    const twin = rows.get(mark);
+    if (twin !== undefined) {
+      findings.add(
+        `${id}: observation ${mark} is there twice, as ${twin.ordinal} and ${row.ordinal}`,
+      );
+    }
+    rows.set(mark, row);
+  }
+  const sent = new Set<string>();
+  for (const call of writes) {
+    if (call.wish.kind !== 'process') continue;
+    for (const { mark } of call.wish.observations) sent.add(mark);
+    checkCall(id, call, call.wish.observations, rows, findings);
+  }
+  for (const mark of rows.keys()) {
+    if (!sent.has(mark)) findings.add(`${id}: nobody has sent observation "${mark}" here`);
+  }
+}
+
+function checkCall(
+  id: string,
+  call: Call,
+  observations: readonly SentObservation[],
+  rows: ReadonlyMap<string, HistoryRow>,
+  findings: Findings,
+): void {
+  const found = observations.map(({ mark }) => rows.get(mark)).filter((row) => row !== undefined);
+  const { kind } = call.outcome;
+  if (found.length === 0) {
+    if (hasHappened(call)) findings.add(`${id}: acknowledged call ${call.id} is lost`);
+    return;
+  }
+  if (found.length < observations.length) {
+    findings.add(
+      `${id}: of call ${call.id} only ${found.length} of ${observations.length} are there`,
+    );
+  }
+  if (kind === 'refused' || kind === 'throttled') {
+    findings.add(`${id}: call ${call.id} was ${kind}, and it is there`);
+  }
+  const first = found[0]?.ordinal ?? 0;
+  for (const [place, observation] of observations.entries()) {
+    const row = rows.get(observation.mark);
+    if (row === undefined) continue;
+    if (row.ordinal !== first + place) findings.add(`${id}: call ${call.id} is not in one piece`);
+    if (!isAsSent(row, observation)) {
+      findings.add(`${id}: observation ${observation.mark} is not what was sent`);
+    }
+  }
+}
+
+function isAsSent(row: HistoryRow, sent: SentObservation): boolean {
+  return (
+    row.mode === sent.mode &&
+    row.signal === sent.signal &&
+    row.confidence === sent.confidence &&
+    row.timestampMs === sent.timestampMs
+  );
+}
+
+/** The calls that the rows of a history came from, in its order. */
+export function authorsOf({ history }: StoredInstance, calls: ReadonlyMap<number, Call>): Call[] {
+  const ids = new Set(history.map((row) => callIdOf(markIn(row))));
+  return [...ids].map((id) => calls.get(id)).filter((call) => call !== undefined);
+}

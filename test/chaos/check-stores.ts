@@ -1,0 +1,151 @@
+import type { InstanceStore } from '#storage/instance-store';
+import type { JournalStore } from '#storage/journal-store';
+import type { ListingStore } from '#storage/listing-store';
+import type { Call, CallLog } from '#test/chaos/call-log';
+import { checkInstance } from '#test/chaos/check-instance';
+import { checkJournals } from '#test/chaos/check-journals';
+import { Findings } from '#test/chaos/findings';
+import { InstanceCalls } from '#test/chaos/instance-calls';
+import { readInstance, type StoredInstance } from '#test/chaos/stored-instance';
+
+/** Instances read at once: a server that has just been tormented should not be flooded. */
+const READS_IN_FLIGHT = 8;
+
+/** The stores that a check reads; nobody writes them meanwhile. */
+export type CheckedStores = {
+  readonly instances: InstanceStore;
+  readonly listings: ListingStore;
+  /** Absent: nothing is known of journals, as with stores that have none. */
+  readonly journals?: JournalStore;
+};
+
+/** What was checked and what was found. */
+export type CheckResult = {
+  readonly findings: Findings;
+  readonly instances: number;
+  readonly deleted: number;
+  readonly observations: number;
+  readonly calls: Record<Call['outcome']['kind'], number>;
+};
+
+/**
+ * Proves from the stores alone, after the cluster has stopped or gone quiet, that they hold what
+ * callers were told (issue 4, demand 8): what was acknowledged once and with the answered state,
+ * nothing that was refused, what is unknown at most once, in an order that respects real time.
+ */
+export async function checkStores(
+  { calls }: Pick<CallLog, 'calls'>,
+  accounts: readonly string[],
+  stores: CheckedStores,
+): Promise<CheckResult> {
+  const findings = new Findings();
+  const listed = await loadListings(accounts, stores.listings);
+  const ofInstance = callsByInstance(calls, listed, findings);
+  const byId = new Map(calls.map((call) => [call.id, call]));
+  const versions = new Map<string, number>();
+  let deleted = 0;
+  let observations = 0;
+  await eachOf([...ofInstance], READS_IN_FLIGHT, async ([id, own]) => {
+    const instance = new InstanceCalls(id, own);
+    const stored = await readInstance(stores.instances, id, rowsOf(own));
+    await checkInstance(stored, instance, byId, stores.instances, findings);
+    checkLine(stored, listed.get(id), own, findings);
+    if (stored.head?.deletedAtMs !== undefined) deleted += 1;
+    versions.set(id, stored.head?.version ?? 0);
+    observations += stored.history.length;
+  });
+  if (stores.journals !== undefined) await checkJournals(stores.journals, versions, findings);
+  return { findings, instances: ofInstance.size, deleted, observations, calls: countOf(calls) };
+}
+
+type Line = { readonly name: string; readonly accountId: string };
+
+async function loadListings(
+  accounts: readonly string[],
+  listings: ListingStore,
+): Promise<Map<string, Line>> {
+  const listed = new Map<string, Line>();
+  for (const accountId of accounts) {
+    for (const { instanceId, name } of await listings.load(accountId)) {
+      listed.set(instanceId, { name, accountId });
+    }
+  }
+  return listed;
+}
+
+/**
+ * The calls of every instance that a caller knows of or an account lists. An instance whose id nobody
+ * was told was made by a create of unknown outcome, once; names tell which.
+ */
+function callsByInstance(
+  calls: readonly Call[],
+  listed: ReadonlyMap<string, Line>,
+  findings: Findings,
+): Map<string, Call[]> {
+  const ofInstance = Map.groupBy(
+    calls.filter(({ instance }) => instance !== ''),
+    ({ instance }) => instance,
+  );
+  const untold = new Map<string, Call>();
+  for (const call of calls) {
+    if (call.wish.kind !== 'create' || call.instance !== '') continue;
+    untold.set(call.wish.name, call);
+    if (call.outcome.kind === 'acknowledged')
+      findings.add(`call ${call.id} was acknowledged and named no instance`);
+  }
+  for (const [id, { name }] of listed) {
+    if (ofInstance.has(id)) continue;
+    const create = untold.get(name);
+    untold.delete(name);
+    const isPossible = create !== undefined && create.outcome.kind !== 'refused';
+    if (isPossible) ofInstance.set(id, [{ ...create, instance: id }]);
+    else findings.add(`${id}: nobody has made "${name}", or it was refused, or made twice`);
+  }
+  return ofInstance;
+}
+
+function rowsOf(calls: readonly Call[]): number {
+  return calls.reduce(
+    (sum, { wish }) => sum + (wish.kind === 'process' ? wish.observations.length : 0),
+    0,
+  );
+}
+
+/** Exactly what is there is listed, under its name, by its own account. */
+function checkLine(
+  { id, head }: StoredInstance,
+  line: Line | undefined,
+  calls: readonly Call[],
+  findings: Findings,
+): void {
+  const isLive = head !== undefined && head.deletedAtMs === undefined;
+  if (line === undefined) {
+    if (isLive) findings.add(`${id}: it is there and not listed`);
+    return;
+  }
+  if (!isLive) findings.add(`${id}: it is listed and not there`);
+  else if (line.name !== head.name) {
+    findings.add(`${id}: it is "${head.name}" and listed as "${line.name}"`);
+  }
+  if (calls.some(({ accountId }) => accountId !== line.accountId)) {
+    findings.add(`${id}: another account lists it`);
+  }
+}
+
+function countOf(calls: readonly Call[]): CheckResult['calls'] {
+  const counts = { acknowledged: 0, throttled: 0, superseded: 0, refused: 0, unknown: 0 };
+  for (const { outcome } of calls) counts[outcome.kind] += 1;
+  return counts;
+}
+
+async function eachOf<Item>(
+  items: readonly Item[],
+  atOnce: number,
+  task: (item: Item) => Promise<void>,
+): Promise<void> {
+  const queue = items.values();
+  const worker = async () => {
+    for (const item of queue) await task(item);
+  };
+  await Promise.all(Array.from({ length: atOnce }, worker));
+}

@@ -1,0 +1,72 @@
+import { freePort } from '#deploy/local/free-port';
+import { type LocalServer, type ServerPlace, startServer } from '#deploy/local/local-server';
+import type { Tell } from '#deploy/local/progress';
+import { installedToxiproxy } from '#deploy/local/toxiproxy-install';
+
+/** Starting takes some 20 ms; the rest is a busy machine. */
+const READY_MS_MAX = 20_000;
+
+/** How long the proxy may take for a command, in milliseconds. */
+const ANSWER_MS_MAX = 5_000;
+
+/** What may be done to the traffic. Source: the documentation of toxiproxy, "Toxics". */
+export type Toxic =
+  | { readonly type: 'latency'; readonly attributes: { latency: number; jitter: number } }
+  | { readonly type: 'bandwidth'; readonly attributes: { rate: number } }
+  | { readonly type: 'reset_peer'; readonly attributes: { timeout: number } }
+  /** With a time-out of 0 nothing passes any more and nobody is told: half-open. */
+  | { readonly type: 'timeout'; readonly attributes: { timeout: number } };
+
+/** Direction: what the server says, or what its clients say. */
+export type Stream = 'downstream' | 'upstream';
+
+/** A TCP proxy in front of one server, whose traffic can be disturbed. */
+export type FaultProxy = AsyncDisposable & {
+  /** Where clients connect to instead. */
+  readonly address: string;
+  /** Does something to all traffic of one direction, of new connections and of those that are. */
+  add(toxic: Toxic, stream: Stream): Promise<void>;
+  /** Leaves all traffic alone again. */
+  heal(): Promise<void>;
+};
+
+/** Starts a proxy on `port` before `upstream` (`host:port`). Throws `MissingServer`. */
+export async function startFaultProxy(
+  place: ServerPlace,
+  { port, upstream, tell }: { port: number; upstream: string; tell: Tell },
+): Promise<FaultProxy> {
+  const program = await installedToxiproxy(tell);
+  const api = await freePort();
+  const url = `http://127.0.0.1:${api}`;
+  const server: LocalServer = await startServer(place, {
+    name: 'toxiproxy',
+    program,
+    args: ['-host', '127.0.0.1', '-port', `${api}`],
+    address: url,
+    readyMsMax: READY_MS_MAX,
+    ask: () => command(`${url}/version`, 'GET'),
+  });
+  const address = `127.0.0.1:${port}`;
+  await command(`${url}/proxies`, 'POST', { name: 'store', listen: address, upstream });
+  return {
+    address,
+    add: (toxic, stream) =>
+      command(`${url}/proxies/store/toxics`, 'POST', {
+        ...toxic,
+        name: `${toxic.type}-${stream}`,
+        stream,
+      }),
+    heal: () => command(`${url}/reset`, 'POST'),
+    [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
+  };
+}
+
+async function command(url: string, method: 'GET' | 'POST', body?: object): Promise<void> {
+  const response = await fetch(url, {
+    method,
+    signal: AbortSignal.timeout(ANSWER_MS_MAX),
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  const text = await response.text();
+  if (!response.ok) throw new Error(`the fault proxy answered ${response.status}: ${text}`);
+}

@@ -1,0 +1,175 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Toxic } from '#test/chaos/fault-proxy';
+import type { Scene } from '#test/chaos/scene';
+
+/** Something that happens to clusters. */
+export type Fault = {
+  readonly name: string;
+  readonly title: string;
+  /** Whether it takes a fault proxy between the engines and Cassandra. */
+  readonly isProxied?: true;
+  /** Does it, and fulfils when the cluster should serve everything again. */
+  readonly run: (scene: Scene) => Promise<void>;
+};
+
+/** How long a killed process stays away before its supervisor starts it again, and some. */
+const BACK_MS = 6_000;
+
+const PAUSED_ENGINE_MS = 20_000;
+const PAUSED_STORE_MS = 10_000;
+const NATS_DOWN_MS = 60_000;
+const PROXY_FAULT_MS = 10_000;
+
+/** Every fault of a full run, in its order. Source: issue 4, demand 8. */
+export const FAULTS: readonly Fault[] = [
+  {
+    name: 'kill-engine',
+    title: 'kill -9 of an engine',
+    async run(scene) {
+      const [engine = ''] = scene.named('engine');
+      await scene.disturb(`kill -9 ${engine}`, () => scene.kill(engine));
+      await scene.served([engine]);
+      await sleep(BACK_MS);
+    },
+  },
+  {
+    name: 'kill-edge',
+    title: 'kill -9 of an edge',
+    async run(scene) {
+      const [edge = ''] = scene.named('edge');
+      await scene.disturb(`kill -9 ${edge}`, () => scene.kill(edge));
+      await sleep(BACK_MS);
+    },
+  },
+  {
+    name: 'pause-engine',
+    title: 'SIGSTOP of an engine for 20 s',
+    async run(scene) {
+      const engine = scene.named('engine')[1] ?? '';
+      scene.cluster.signal(engine, 'SIGSTOP');
+      const over = scene.disturb(`SIGSTOP ${engine}, SIGCONT after 20 s`, async () => {
+        await sleep(PAUSED_ENGINE_MS);
+        scene.cluster.signal(engine, 'SIGCONT');
+      });
+      await scene.served([engine]);
+      await over;
+      await sleep(BACK_MS);
+    },
+  },
+  {
+    name: 'kill-nats',
+    title: 'kill -9 of NATS, back after 2 s',
+    async run(scene) {
+      await scene.disturb('kill -9 nats', () => scene.kill('nats'));
+      await sleep(BACK_MS);
+    },
+  },
+  {
+    name: 'nats-down',
+    title: 'NATS away for a minute',
+    async run(scene) {
+      await scene.disturb('nats stopped for 60 s', async () => {
+        await scene.cluster.stop('nats');
+        await sleep(NATS_DOWN_MS);
+        await scene.cluster.start('nats');
+      });
+      await sleep(BACK_MS);
+    },
+  },
+  {
+    name: 'pause-store',
+    title: 'Cassandra paused for 10 s',
+    async run(scene) {
+      await scene.disturb('SIGSTOP cassandra for 10 s', async () => {
+        scene.cluster.signal('cassandra', 'SIGSTOP');
+        await sleep(PAUSED_STORE_MS);
+        scene.cluster.signal('cassandra', 'SIGCONT');
+      });
+      await scene.served();
+      await sleep(BACK_MS);
+    },
+  },
+  {
+    name: 'kill-store',
+    title: 'kill -9 of Cassandra, started again',
+    async run(scene) {
+      await scene.disturb('kill -9 cassandra until it answers again', async () => {
+        scene.kill('cassandra');
+        await sleep(PAUSED_STORE_MS / 5);
+        await untilReady(scene, 'cassandra');
+      });
+      await scene.served();
+      await sleep(BACK_MS);
+    },
+  },
+  proxyFault('store-latency', 'Cassandra 300 ms away', {
+    type: 'latency',
+    attributes: { latency: 300, jitter: 100 },
+  }),
+  proxyFault('store-bandwidth', 'Cassandra behind 64 kB/s', {
+    type: 'bandwidth',
+    attributes: { rate: 64 },
+  }),
+  proxyFault('store-half-open', 'connections to Cassandra half open', {
+    type: 'timeout',
+    attributes: { timeout: 0 },
+  }),
+  proxyFault('store-reset', 'connections to Cassandra reset', {
+    type: 'reset_peer',
+    attributes: { timeout: 0 },
+  }),
+  {
+    name: 'rolling-restart',
+    title: 'rolling restart of all engines and edges',
+    async run(scene) {
+      for (const name of [...scene.named('engine'), ...scene.named('edge')]) {
+        await scene.disturb(`SIGTERM ${name} and start`, async () => {
+          await scene.cluster.stop(name);
+          await scene.cluster.start(name);
+        });
+        await scene.served();
+      }
+      await sleep(BACK_MS);
+    },
+  },
+  {
+    name: 'add-and-drain',
+    title: 'an engine added, another taken away',
+    async run(scene) {
+      const [oldest = ''] = scene.named('engine');
+      await scene.disturb('an engine joins', async () => {
+        await scene.cluster.addEngine();
+        await sleep(BACK_MS);
+      });
+      await scene.served();
+      await scene.disturb(`${oldest} leaves for good`, () => scene.cluster.removeEngine(oldest));
+      await scene.served();
+      await sleep(BACK_MS);
+    },
+  },
+];
+
+function proxyFault(name: string, title: string, toxic: Toxic): Fault {
+  return {
+    name,
+    title,
+    isProxied: true,
+    async run(scene) {
+      await scene.disturb(`${title} for 10 s`, async () => {
+        await scene.proxy.add(toxic, 'downstream');
+        await sleep(PROXY_FAULT_MS);
+        await scene.proxy.heal();
+      });
+      await scene.served();
+      await sleep(BACK_MS);
+    },
+  };
+}
+
+async function untilReady(scene: Scene, name: string): Promise<void> {
+  for (;;) {
+    const statuses = await scene.cluster.statuses();
+    if (statuses.some((status) => status.name === name && status.isReady)) return;
+    await sleep(200);
+  }
+}

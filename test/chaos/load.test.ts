@@ -1,0 +1,100 @@
+import { once } from 'node:events';
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { CallLog } from '#test/chaos/call-log';
+import { Chance } from '#test/chaos/chance';
+import { EdgeCaller } from '#test/chaos/edge-caller';
+import { Load } from '#test/chaos/load';
+import { outcomeOf } from '#test/chaos/outcome-of';
+
+const ACCOUNTS = [{ accountId: 'Acc0unt00001', apiKey: 'a key' }];
+
+/** An edge that answers creates at once and everything else when it is told to. */
+async function slowEdge() {
+  const held: ServerResponse[] = [];
+  let created = 0;
+  let isHolding = true;
+  const refuse = (response: ServerResponse) =>
+    response.writeHead(422).end('{"error":"invalid_request"}');
+  const server = createServer((request, response) => {
+    request.resume();
+    if (request.url !== '/v1/instances') {
+      return void (isHolding ? held.push(response) : refuse(response));
+    }
+    created += 1;
+    const id = `inst_${created.toString(16).padStart(16, '0')}`;
+    response.writeHead(201).end(JSON.stringify({ data: { id } }));
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `http://127.0.0.1:${port}`,
+    held,
+    /** Refuses what it holds, and from now on everything else. */
+    release() {
+      isHolding = false;
+      for (const response of held) refuse(response);
+    },
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}
+
+const stalled = suite('a load on a service that has stopped answering');
+
+stalled('goes on at its rate, and its log leaves open what was never answered', async () => {
+  await using edge = await slowEdge();
+  using caller = new EdgeCaller([edge.url]);
+  const log = new CallLog();
+  const load = new Load({ log, caller, accounts: ACCOUNTS, chance: new Chance(1) });
+  await load.prepare(10);
+  const running = load.run(200);
+  await sleep(500);
+  assert.ok(edge.held.length > 50, `only ${edge.held.length} calls have arrived`);
+  const ended = load.stop();
+  edge.release();
+  await Promise.all([ended, running]);
+  assert.ok(log.calls.every(({ endMs }) => endMs !== Number.POSITIVE_INFINITY));
+  assert.ok(log.calls.some(({ outcome }) => outcome.kind === 'refused'));
+});
+
+stalled('sends a call to another edge when one takes no connection', async () => {
+  await using edge = await slowEdge();
+  using caller = new EdgeCaller(['http://127.0.0.1:1', edge.url]);
+  const asked = { method: 'POST', path: '/instances', apiKey: '', body: {} } as const;
+  const answers = await Promise.all([1, 2, 3, 4].map(() => caller.send(asked)));
+  assert.equal(
+    answers.map(({ kind }) => kind),
+    ['answer', 'answer', 'answer', 'answer'],
+  );
+});
+
+const meaning = suite('what an answer means to the log');
+
+const answered = (status: number, body: object, isThrottled = false) =>
+  outcomeOf({ kind: 'answer', status, body: JSON.stringify(body), etag: '"e"', isThrottled }).kind;
+const refusal = (error: string, reason?: string) => ({
+  error,
+  ...(reason === undefined ? {} : { details: { reason } }),
+});
+
+meaning('is acknowledged, throttled, done before, refused for sure or unknown', () => {
+  assert.is(answered(200, { data: { cycle: 3 } }), 'acknowledged');
+  assert.is(answered(200, { data: {} }, true), 'throttled');
+  assert.is(answered(409, refusal('conflict', 'superseded')), 'superseded');
+  assert.is(answered(404, refusal('not_found')), 'refused');
+  assert.is(answered(503, refusal('service_unavailable', 'limiter_unavailable')), 'refused');
+  assert.is(answered(503, refusal('service_unavailable', 'engine_unavailable')), 'unknown');
+  assert.is(answered(500, refusal('internal')), 'unknown');
+  assert.is(outcomeOf({ kind: 'lost', why: 'ECONNRESET' }).kind, 'unknown');
+  assert.is(outcomeOf({ kind: 'unsent' }).kind, 'refused');
+});
+
+stalled.run();
+meaning.run();

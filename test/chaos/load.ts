@@ -1,0 +1,194 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Call, CallLog, Outcome, Wish } from '#test/chaos/call-log';
+import type { Chance } from '#test/chaos/chance';
+import type { Asked, EdgeCaller } from '#test/chaos/edge-caller';
+import { isRetried, outcomeOf } from '#test/chaos/outcome-of';
+import { requestOf } from '#test/chaos/request-of';
+import { type KnownInstance, Wishes } from '#test/chaos/wishes';
+
+/** Share of creates, observations, batches and resets with an `Idempotency-Key`. */
+const KEYED = 0.25;
+
+/** A caller with a key tries again for so long, in milliseconds. */
+const RETRY_MS_MAX = 40_000;
+const RETRY_PAUSE_MS = 500;
+
+/** Calls that the caller's process has under way at most; what comes then is not sent. Ours. */
+const IN_FLIGHT_MAX = 8_000;
+
+/** Instances looked at for one that nobody is using: most agents do one thing at a time. */
+const PICKS = 4;
+
+/** Share of calls on an instance that was deleted. */
+const TO_DELETED = 0.003;
+
+/** An account of the load. */
+export type LoadAccount = { readonly accountId: string; readonly apiKey: string };
+
+/** What a load needs. */
+export type LoadPorts = {
+  readonly log: CallLog;
+  readonly caller: EdgeCaller;
+  readonly chance: Chance;
+  readonly accounts: readonly LoadAccount[];
+};
+
+/**
+ * Calls that arrive at a given rate, whether or not the earlier ones have been answered: what really
+ * happens to a service when it stops for a while. Every call and its outcome is in the log.
+ */
+export class Load {
+  readonly #ports: LoadPorts;
+  readonly #wishes: Wishes;
+  readonly #instances: KnownInstance[] = [];
+  readonly #deleted: KnownInstance[] = [];
+  readonly #underWay = new Set<Promise<void>>();
+  #isEnding = false;
+  /** Calls that were due and not sent, because too many were under way. */
+  unsent = 0;
+
+  constructor(ports: LoadPorts) {
+    this.#ports = ports;
+    this.#wishes = new Wishes(ports.chance, Date.now());
+  }
+
+  /** How many calls have not been answered yet. */
+  get inFlight(): number {
+    return this.#underWay.size;
+  }
+
+  /** How many instances there are to be used. */
+  get instances(): number {
+    return this.#instances.length;
+  }
+
+  /** Creates instances, some at a time, before the arrivals begin. */
+  async prepare(count: number): Promise<void> {
+    let left = count;
+    const worker = async () => {
+      for (; left > 0; await sleep(0)) {
+        left -= 1;
+        await this.#create(performance.now());
+      }
+    };
+    await Promise.all(Array.from({ length: 16 }, worker));
+  }
+
+  /** Lets calls arrive, `perSecond` on average and at random, until `stop`. */
+  async run(perSecond: number): Promise<void> {
+    const { chance } = this.#ports;
+    let dueMs = performance.now();
+    while (!this.#isEnding) {
+      while (dueMs <= performance.now()) {
+        this.#arrive(dueMs);
+        dueMs += (-Math.log(1 - chance.next()) * 1_000) / perSecond;
+      }
+      await sleep(Math.max(1, dueMs - performance.now()));
+    }
+  }
+
+  /** Ends the arrivals and waits until every call has ended. */
+  async stop(): Promise<void> {
+    this.#isEnding = true;
+    while (this.#underWay.size > 0) await Promise.all(this.#underWay);
+  }
+
+  #arrive(dueMs: number): void {
+    if (this.#underWay.size >= IN_FLIGHT_MAX) {
+      this.unsent += 1;
+      return;
+    }
+    const call = this.#next(dueMs).finally(() => this.#underWay.delete(call));
+    this.#underWay.add(call);
+  }
+
+  #next(dueMs: number): Promise<void> {
+    const { chance, log } = this.#ports;
+    const kind = this.#wishes.kind();
+    const isLate = chance.happens(TO_DELETED);
+    const instance = (isLate ? chance.pick(this.#deleted) : undefined) ?? this.#pick();
+    if (kind === 'create' || instance === undefined) return this.#create(dueMs);
+    const wish = this.#wishes.use(kind, log.nextId, instance);
+    if (kind === 'remove') this.#forget(instance);
+    return this.#use(instance, wish, dueMs);
+  }
+
+  async #create(dueMs: number): Promise<void> {
+    const { accounts, chance, log } = this.#ports;
+    const account = accounts[chance.below(accounts.length)];
+    if (account === undefined) throw new Error('a load needs an account');
+    const { accountId } = account;
+    const call = await this.#carryOut(account, '', this.#wishes.create(log.nextId), dueMs);
+    if (call.instance !== '') {
+      this.#instances.push({ id: call.instance, accountId, sent: 0, inFlight: 0 });
+    }
+  }
+
+  async #use(instance: KnownInstance, wish: Wish, dueMs: number): Promise<void> {
+    const account = this.#ports.accounts.find(({ accountId }) => accountId === instance.accountId);
+    if (account === undefined) throw new Error('an instance has an account');
+    instance.inFlight += 1;
+    await this.#carryOut(account, instance.id, wish, dueMs);
+    instance.inFlight -= 1;
+  }
+
+  /** One call to its end, over all tries. */
+  async #carryOut(
+    { accountId, apiKey }: LoadAccount,
+    instance: string,
+    wish: Wish,
+    dueMs: number,
+  ): Promise<Call> {
+    const { log, chance } = this.#ports;
+    const isKeyable = wish.kind === 'create' || wish.kind === 'process' || wish.kind === 'reset';
+    const key = isKeyable && chance.happens(KEYED) ? chance.uuidV7(Date.now()) : undefined;
+    const startMs = performance.now();
+    const call = log.begin({ wish, accountId, instance, key, dueMs, startMs });
+    const outcome = await this.#tries(call, apiKey);
+    call.endMs = performance.now();
+    call.outcome = outcome;
+    return call;
+  }
+
+  async #tries(call: Call, apiKey: string): Promise<Outcome> {
+    const asked = { ...requestOf(call.wish, call.instance), apiKey, idempotencyKey: call.key };
+    const lastMs = call.startMs + (call.key === undefined ? 0 : RETRY_MS_MAX);
+    let isUnknown = false;
+    for (;;) {
+      const outcome = await this.#try(call, asked);
+      if (outcome.kind === 'acknowledged' || outcome.kind === 'superseded') return outcome;
+      if (outcome.kind === 'unknown') isUnknown = true;
+      if (!isRetried(outcome) || performance.now() > lastMs) {
+        if (!isUnknown || outcome.kind === 'unknown') return outcome;
+        return { kind: 'unknown', why: `then ${outcome.kind}` };
+      }
+      await sleep(RETRY_PAUSE_MS);
+    }
+  }
+
+  async #try(call: Call, asked: Asked): Promise<Outcome> {
+    call.tries += 1;
+    const answered = await this.#ports.caller.send(asked);
+    const outcome = outcomeOf(answered);
+    const isNew = call.wish.kind === 'create' && outcome.kind === 'acknowledged';
+    if (isNew && answered.kind === 'answer') {
+      call.instance = /"id":"(inst_[0-9a-f]{16})"/.exec(answered.body)?.[1] ?? '';
+    }
+    return outcome;
+  }
+
+  #pick(): KnownInstance | undefined {
+    const { chance } = this.#ports;
+    let picked = chance.pick(this.#instances);
+    for (let left = PICKS; left > 0 && (picked?.inFlight ?? 0) > 0; left -= 1) {
+      picked = chance.pick(this.#instances);
+    }
+    return picked;
+  }
+
+  #forget(instance: KnownInstance): void {
+    const place = this.#instances.indexOf(instance);
+    if (place >= 0) this.#instances.splice(place, 1);
+    this.#deleted.push(instance);
+  }
+}

@@ -1,0 +1,43 @@
+import { bodyHashOf, type Outcome } from '#test/chaos/call-log';
+import type { Answered } from '#test/chaos/edge-caller';
+
+/**
+ * Reasons of a 503 that say that nothing has happened: refused before work was done for it. Any other
+ * 5xx leaves open what became of the call (API document, "Errors").
+ */
+const UNTOUCHED = new Set(['limiter_unavailable', 'overloaded']);
+
+/** What an answer, or none, means to the caller of one try. */
+export function outcomeOf(answered: Answered): Outcome {
+  if (answered.kind === 'unsent') return { kind: 'refused', status: 0, reason: 'no_edge' };
+  if (answered.kind === 'lost') return { kind: 'unknown', why: answered.why };
+  const { status, body, etag, isThrottled } = answered;
+  if (isThrottled) return { kind: 'throttled', etag };
+  if (status < 300) {
+    return { kind: 'acknowledged', etag, bodyHash: bodyHashOf(body), cycle: cycleIn(body) };
+  }
+  const reason = reasonIn(body);
+  if (reason === 'superseded') return { kind: 'superseded' };
+  if (status < 500 || UNTOUCHED.has(reason)) return { kind: 'refused', status, reason };
+  return { kind: 'unknown', why: `${status} ${reason}` };
+}
+
+/** Whether a try again may end better. */
+export function isRetried(outcome: Outcome): boolean {
+  if (outcome.kind === 'refused') return outcome.status === 0 || outcome.status === 503;
+  return outcome.kind === 'unknown';
+}
+
+function cycleIn(body: string): number | undefined {
+  const cycle = /"cycle":(\d+)/.exec(body)?.[1];
+  return cycle === undefined ? undefined : Number(cycle);
+}
+
+function reasonIn(body: string): string {
+  try {
+    const { error, details } = JSON.parse(body);
+    return String(details?.reason ?? error);
+  } catch {
+    return 'unreadable';
+  }
+}

@@ -1,0 +1,184 @@
+import { processedJson, resetAnswer } from '#engine/instance-answers';
+import { advance } from '#identity/advance';
+import { MODE_COUNT } from '#identity/modes';
+import { newReport, readReport } from '#identity/report';
+import { createState, OFFSET, resetToDefault, resetToInitial, type State } from '#identity/state';
+import type { DriftRow, HistoryRow } from '#storage/instance-store';
+import { bodyHashOf, type Call, callIdOf } from '#test/chaos/call-log';
+import type { StoredInstance } from '#test/chaos/stored-instance';
+
+const report = newReport();
+
+type DriftSeen = Pick<DriftRow, 'generation' | 'cycle' | 'level' | 'isRolledBack'>;
+
+/** What a replay starts from and has to pass through. */
+export type ReplayBasis = {
+  readonly stored: StoredInstance;
+  /** Undefined when nobody was told of the create: then what the vector keeps of it counts. */
+  readonly create: Extract<Call['wish'], { kind: 'create' }> | undefined;
+  readonly calls: ReadonlyMap<number, Call>;
+  /** Resets that have happened, in the order of their versions. */
+  readonly resets: readonly Call[];
+  /** Resets of unknown outcome. */
+  readonly unknownResets: readonly Call[];
+};
+
+/**
+ * Runs a stored history through the model and answers what is wrong with it, or undefined when every
+ * state that a caller was answered is passed through, the drift events are those that are stored, and
+ * the end is the head, bit for bit. Which of several unknown resets has happened is found by trying.
+ * Callers' timestamps lie before any creation or reset, so that no interval is counted from one.
+ */
+export function replayProblem(basis: ReplayBasis): string | undefined {
+  const { stored, create } = basis;
+  const { head } = stored;
+  if (head === undefined) return 'there is no head';
+  const config = create ?? {
+    modeStrengths: [...head.model.subarray(OFFSET.home, OFFSET.home + MODE_COUNT)],
+    energyLevel: head.model[OFFSET.initialEnergy] ?? 0,
+  };
+  const generations = Array.from({ length: head.generation }, (_, index) =>
+    stored.history.filter(({ generation }) => generation === index + 1),
+  );
+  const replay = new Replay(basis, generations, head.model);
+  return replay.from(createState(config), 0, 0, [...basis.unknownResets], []);
+}
+
+class Replay {
+  readonly #basis: ReplayBasis;
+  readonly #generations: readonly (readonly HistoryRow[])[];
+  readonly #end: State;
+  /** The problem of the way that came furthest. */
+  #furthest = { generation: -1, problem: 'there is no history' };
+
+  constructor(basis: ReplayBasis, generations: readonly (readonly HistoryRow[])[], end: State) {
+    this.#basis = basis;
+    this.#generations = generations;
+    this.#end = end;
+  }
+
+  /** Tries every way from the beginning of a generation; answers the best one's problem. */
+  from(
+    start: State,
+    generation: number,
+    told: number,
+    unknown: readonly Call[],
+    driftBefore: readonly DriftSeen[],
+  ): string | undefined {
+    const state = start.slice();
+    const drift = [...driftBefore];
+    const problem = this.#run(state, generation, drift);
+    if (problem !== undefined) return this.#failed(generation, problem);
+    const { resets, stored } = this.#basis;
+    if (generation + 1 === this.#generations.length) {
+      if (told < resets.length)
+        return this.#failed(generation, `reset ${resets[told]?.id} is lost`);
+      if (!isSame(state, this.#end)) {
+        return this.#failed(generation, 'its history does not come to its state');
+      }
+      const difference = driftProblem(drift, stored.drift);
+      return difference === undefined ? undefined : this.#failed(generation, difference);
+    }
+    const next = resets[told];
+    if (next !== undefined && this.#isAnswered(next, state)) {
+      const after = resetBy(next, state);
+      if (this.from(after, generation + 1, told + 1, unknown, drift) === undefined)
+        return undefined;
+    }
+    for (const [place, reset] of unknown.entries()) {
+      const left = unknown.toSpliced(place, 1);
+      const after = resetBy(reset, state);
+      if (this.from(after, generation + 1, told, left, drift) === undefined) return undefined;
+    }
+    return this.#failed(generation, `no reset explains generation ${generation + 2}`);
+  }
+
+  #failed(generation: number, problem: string): string {
+    if (generation >= this.#furthest.generation) this.#furthest = { generation, problem };
+    return this.#furthest.problem;
+  }
+
+  /** Whether a reset's answer shows the state that it leads to. */
+  #isAnswered(call: Call, state: State): boolean {
+    const { stored } = this.#basis;
+    if (call.wish.kind !== 'reset' || stored.head === undefined) return false;
+    if (call.outcome.kind !== 'acknowledged') return true;
+    const head = { ...stored.head, model: resetBy(call, state) };
+    const { body } = resetAnswer(stored.id, head, call.wish.mode);
+    return bodyHashOf(body) === call.outcome.bodyHash;
+  }
+
+  /** Runs the rows of one generation through the model, call by call. */
+  #run(state: State, generation: number, drift: DriftSeen[]): string | undefined {
+    const { stored, calls } = this.#basis;
+    let beforeMs: number | undefined;
+    let states: string[] = [];
+    const rows = this.#generations[generation] ?? [];
+    for (const [place, row] of rows.entries()) {
+      const { mode, signal, confidence, timestampMs } = row;
+      const dtSeconds = (timestampMs - (beforeMs ?? timestampMs)) / 1_000;
+      advance(state, { mode, signal, confidence }, dtSeconds, state);
+      beforeMs = timestampMs;
+      readReport(state, report);
+      const { cycle } = report.snapshot;
+      if (cycle !== row.cycle) return `row ${row.ordinal} is of cycle ${row.cycle}, not ${cycle}`;
+      const { level, isRolledBack } = report.deviation;
+      if (level > 0) {
+        drift.push({ generation: generation + 1, cycle, level: `D${level}`, isRolledBack });
+      }
+      const call = calls.get(callIdOf(markIn(row)));
+      states.push(processedJson(stored.id, report));
+      const next = rows[place + 1];
+      if (next !== undefined && callIdOf(markIn(next)) === call?.id) continue;
+      const problem = call === undefined ? undefined : answerProblem(call, states);
+      if (problem !== undefined) return problem;
+      states = [];
+    }
+    return undefined;
+  }
+}
+
+/** The mark that a row carries in its context; empty when it carries none. */
+export function markIn({ contextJson }: HistoryRow): string {
+  const { mark } = JSON.parse(contextJson);
+  return typeof mark === 'string' ? mark : '';
+}
+
+function answerProblem({ id, wish, outcome }: Call, states: readonly string[]): string | undefined {
+  if (wish.kind !== 'process' || outcome.kind !== 'acknowledged') return undefined;
+  const last = states.at(-1) ?? '';
+  const json = wish.isBatch
+    ? wish.isEveryStateWanted
+      ? `{"states":[${states.join(',')}],"processed_count":${states.length}}`
+      : `${last.slice(0, -1)},"processed_count":${states.length}}`
+    : last;
+  if (bodyHashOf(`{"data":${json}}`) === outcome.bodyHash) return undefined;
+  return `call ${id} was answered another state than its place in the history has`;
+}
+
+function resetBy({ wish }: Call, state: State): State {
+  return wish.kind === 'reset' && wish.mode === 'initial'
+    ? resetToInitial(state)
+    : resetToDefault(state);
+}
+
+function driftProblem(seen: readonly DriftSeen[], stored: readonly DriftRow[]): string | undefined {
+  if (seen.length !== stored.length) {
+    return `${stored.length} drift events are stored, its history has ${seen.length}`;
+  }
+  const wrong = stored.find((row, place) => {
+    const event = seen[place];
+    return (
+      row.ordinal !== place + 1 ||
+      row.generation !== event?.generation ||
+      row.cycle !== event.cycle ||
+      row.level !== event.level ||
+      row.isRolledBack !== event.isRolledBack
+    );
+  });
+  return wrong === undefined ? undefined : `drift event ${wrong.ordinal} is not what happened`;
+}
+
+function isSame(one: State, other: State): boolean {
+  return one.length === other.length && one.every((value, place) => Object.is(value, other[place]));
+}

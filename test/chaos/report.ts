@@ -1,0 +1,100 @@
+import { cpus, loadavg, totalmem } from 'node:os';
+import type { ChaosResult } from '#test/chaos/chaos-run';
+import type { Fault } from '#test/chaos/faults';
+import { type Disturbance, failedAfterMs, isError, quantile } from '#test/chaos/timeline';
+
+/** How long after its end a disturbance may still be felt, in milliseconds. */
+const AFTERMATH_MS = 5_000;
+
+/** The report of a run on one page, in Markdown; `picture` is the file name of its timeline. */
+export function reportText(result: ChaosResult, faults: readonly Fault[], picture: string): string {
+  const { check, log, fromMs, toMs, unsent, disturbances } = result;
+  const { findings, calls } = check;
+  const seconds = Math.round((toMs - fromMs) / 1_000);
+  const [cpu] = cpus();
+  const machine = `${cpus().length} × ${cpu?.model ?? '?'}, ${Math.round(totalmem() / 2 ** 30)} GiB; load average ${loadavg()[1]?.toFixed(1)} over the last 5 min`;
+  const lines = [
+    '# Chaos',
+    '',
+    'A cluster of real processes on one machine (2 edges, 3 engines, limiter, NATS, Cassandra), disturbed',
+    `under an open-model load of ${Math.round(log.calls.length / seconds)} calls a second for ${seconds} s. Made by \`make chaos\`; the checker`,
+    'reads the stores after everything has been stopped.',
+    '',
+    `Machine: ${machine}.`,
+    '',
+    findings.count === 0
+      ? '**Nothing is wrong**: every acknowledged call is stored once, with the answered state.'
+      : `**${findings.count} things are wrong**, see below.`,
+    '',
+    `![Throughput, errors, latency and disturbances over time](${picture})`,
+    '',
+    '| Checked | |',
+    '|---|---:|',
+    `| calls | ${log.calls.length} |`,
+    `| acknowledged | ${calls.acknowledged + calls.superseded} |`,
+    `| throttled | ${calls.throttled} |`,
+    `| definitely refused | ${calls.refused} |`,
+    `| of unknown outcome | ${calls.unknown} |`,
+    `| due and not sent by the load | ${unsent} |`,
+    `| instances (deleted of these) | ${check.instances} (${check.deleted}) |`,
+    `| observations in history | ${check.observations} |`,
+    '',
+    ...faultTable(result, faults),
+    '',
+    ...errorTable(result),
+    ...(findings.count === 0 ? [] : ['', '## Findings', '']),
+    ...findings.lines.map((line) => `- ${line}`),
+    ...(disturbances.length === 0 ? ['No fault was asked for.'] : []),
+  ];
+  return `${lines.join('\n').trimEnd()}\n`;
+}
+
+function faultTable({ log, disturbances }: ChaosResult, faults: readonly Fault[]): string[] {
+  const rows = faults.flatMap(({ name, title }) => {
+    const own = disturbances.filter(({ fault }) => fault === name);
+    const [first] = own;
+    const last = own.at(-1);
+    if (first === undefined || last === undefined) return [];
+    const calls = log.calls.filter(
+      ({ dueMs }) => dueMs >= first.fromMs && dueMs <= last.toMs + AFTERMATH_MS,
+    );
+    const errors = calls.filter(isError).length;
+    const latencies = calls
+      .filter(({ outcome }) => outcome.kind === 'acknowledged')
+      .map(({ dueMs, endMs }) => endMs - dueMs);
+    const failedMs = failedAfterMs(log.calls, last.toMs, last.toMs + AFTERMATH_MS);
+    const share = calls.length === 0 ? 0 : (100 * errors) / calls.length;
+    const times = [0.5, 0.99, 1].map((at) => milliseconds(quantile(latencies, at)));
+    return `| ${title} | ${servedText(own)} | ${milliseconds(failedMs)} | ${calls.length} | ${errors} (${share.toFixed(2)} %) | ${times.join(' | ')} |`;
+  });
+  return [
+    'Calls that were due from the beginning of a fault until 5 s after its end. Latency counts from',
+    'when a call was due to its acknowledgement, retries of the caller included.',
+    '',
+    '| Fault | Every shard served again after | Errors until so long after its end | Calls | Errors | p50 | p99 | longest |',
+    '|---|---:|---:|---:|---:|---:|---:|---:|',
+    ...rows,
+  ];
+}
+
+function servedText(disturbances: readonly Disturbance[]): string {
+  const times = disturbances.flatMap(({ servedAfterMs }) => servedAfterMs ?? []);
+  return times.length === 0 ? '-' : milliseconds(Math.max(...times));
+}
+
+function errorTable({ log }: ChaosResult): string[] {
+  const errors = Map.groupBy(log.calls.filter(isError), ({ outcome }) =>
+    outcome.kind === 'unknown'
+      ? `unknown: ${outcome.why}`
+      : outcome.kind === 'refused'
+        ? `refused: ${outcome.status} ${outcome.reason}`
+        : outcome.kind,
+  );
+  if (errors.size === 0) return [];
+  const rows = [...errors].map(([what, calls]) => `| ${what} | ${calls.length} |`);
+  return ['| What callers met | Calls |', '|---|---:|', ...rows];
+}
+
+function milliseconds(ms: number): string {
+  return ms < 1_000 ? `${Math.round(ms)} ms` : `${(ms / 1_000).toFixed(1)} s`;
+}

@@ -1,0 +1,62 @@
+import type { Call } from '#test/chaos/call-log';
+
+/** Something that was done to the cluster. Times are monotonic milliseconds. */
+export type Disturbance = {
+  readonly fault: string;
+  readonly text: string;
+  readonly fromMs: number;
+  /** When it was over; the same moment for what has no duration. */
+  toMs: number;
+  /** From its beginning until the engines that answered served every shard again. */
+  servedAfterMs: number | undefined;
+};
+
+/** One second of the load, by when calls were due. */
+export type Second = {
+  due: number;
+  answered: number;
+  /** Calls that ended in a failure of the service, or that nobody knows of. */
+  errors: number;
+  latenciesMs: number[];
+};
+
+/** Whether the service failed its caller: refusals that the caller has earned are answers. */
+export function isError({ outcome }: Call): boolean {
+  if (outcome.kind === 'refused') return outcome.status === 0 || outcome.status >= 500;
+  return outcome.kind === 'unknown';
+}
+
+/** The load second by second from `fromMs` on. */
+export function secondsOf(calls: readonly Call[], fromMs: number, toMs: number): Second[] {
+  const seconds = Array.from(
+    { length: Math.max(1, Math.ceil((toMs - fromMs) / 1_000)) },
+    (): Second => ({ due: 0, answered: 0, errors: 0, latenciesMs: [] }),
+  );
+  for (const call of calls) {
+    const due = seconds[Math.floor((call.dueMs - fromMs) / 1_000)];
+    if (due === undefined) continue;
+    due.due += 1;
+    if (isError(call)) due.errors += 1;
+    if (call.endMs !== Number.POSITIVE_INFINITY) due.latenciesMs.push(call.endMs - call.dueMs);
+    const ended = seconds[Math.floor((call.endMs - fromMs) / 1_000)];
+    if (ended !== undefined && !isError(call)) ended.answered += 1;
+  }
+  return seconds;
+}
+
+/**
+ * How long after a disturbance was over the last call became due that the service failed, in
+ * milliseconds; 0 when none did. Looks as far as `untilMs`.
+ */
+export function failedAfterMs(calls: readonly Call[], overMs: number, untilMs: number): number {
+  const late = calls.filter(
+    (call) => call.dueMs > overMs && call.dueMs <= untilMs && isError(call),
+  );
+  return Math.max(0, ...late.map(({ dueMs }) => dueMs - overMs));
+}
+
+/** The value below which this share of the numbers lies; 0 of none. */
+export function quantile(numbers: readonly number[], share: number): number {
+  const sorted = numbers.toSorted((left, right) => left - right);
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
+}
