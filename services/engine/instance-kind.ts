@@ -135,8 +135,8 @@ export class InstanceKind
         if (turn.earlierVersion !== undefined) return;
       }
     } else if (state.head !== undefined) {
-      // Looked for all the same, after the turn, as an unknown one is: time must not tell them apart.
-      turn.beforeAnswer(async () => void (await this.#ports.store.readHead(call.instanceId)));
+      // After the turn somebody unknown is looked for: time must not tell a foreign one from them.
+      turn.beforeAnswer(async () => void (await this.#ports.store.readHead(`${call.instanceId}?`)));
     }
     throw new Fault('not_found', 'no such instance');
   }
