@@ -1,3 +1,6 @@
+import { Fault } from '#fault/fault';
+import type { EngineCall } from '#wire/engine-messages';
+
 /** Multipliers of the 32-bit finalizer of MurmurHash3 (Appleby, public domain). */
 const MIX_1 = 0x85ebca6b;
 const MIX_2 = 0xc2b2ae35;
@@ -22,6 +25,18 @@ export function etagOf(instanceId: string, version: number): string {
 /** Whether an `If-Match` value names the tag; `*` names any. Weak tags never match (RFC 9110). */
 export function isMatched(ifMatch: string, etag: string): boolean {
   return ifMatch.trim() === '*' || ifMatch.split(',').some((tag) => tag.trim() === etag);
+}
+
+/** Throws `conflict` unless the call's `If-Match`, if it has one, names this version (decision 21). */
+export function assertMatch(
+  { ifMatch, instanceId }: Pick<EngineCall, 'ifMatch' | 'instanceId'>,
+  version: number,
+): void {
+  if (ifMatch === undefined || isMatched(ifMatch, etagOf(instanceId, version))) return;
+  throw new Fault('conflict', 'the instance has changed since this ETag', {
+    reason: 'version_mismatch',
+    field: 'If-Match',
+  });
 }
 
 function mix(value: number): number {

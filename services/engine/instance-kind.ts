@@ -1,7 +1,7 @@
 import { applyOperation } from '#engine/apply-operation';
 import { announcementOf, type Directory } from '#engine/directory';
 import type { EngineMetrics } from '#engine/engine-metrics';
-import { etagOf, isMatched } from '#engine/etag';
+import { assertMatch } from '#engine/etag';
 import * as answers from '#engine/instance-answers';
 import {
   type InstanceChange,
@@ -169,14 +169,14 @@ export class InstanceKind
       case 'readInstance':
         return answers.instanceAnswer(instanceId, headOf(state));
       case 'rename':
-        assertMatch(call, turn);
+        assertMatch(call, turn.version);
         return this.#commit(state, call, turn, {
           kind: 'renamed',
           name: operation.name,
           description: operation.description,
         });
       case 'remove':
-        assertMatch(call, turn);
+        assertMatch(call, turn.version);
         return this.#commit(state, call, turn, { kind: 'removed' });
       case 'process':
         return this.#process(state, call, operation, turn);
@@ -185,7 +185,7 @@ export class InstanceKind
       case 'readContract':
         return answers.contractAnswer(instanceId, headOf(state));
       case 'reset':
-        assertMatch(call, turn);
+        assertMatch(call, turn.version);
         return this.#commit(state, call, turn, { kind: 'reset', mode: operation.mode });
       case 'readHistory':
         return historyPage(instanceId, state, operation, this.#ports.store);
@@ -289,12 +289,4 @@ function takeAnswer(state: InstanceState): EngineAnswer {
 function rowKeyOf(call: EngineCall): string {
   const family = call.operation.kind === 'create' ? 'create' : 'call';
   return `${family}:${call.idempotency?.key ?? ''}`;
-}
-
-function assertMatch({ ifMatch, instanceId }: EngineCall, turn: InstanceTurn): void {
-  if (ifMatch === undefined || isMatched(ifMatch, etagOf(instanceId, turn.version))) return;
-  throw new Fault('conflict', 'the instance has changed since this ETag', {
-    reason: 'version_mismatch',
-    field: 'If-Match',
-  });
 }
