@@ -71,11 +71,6 @@ export class EngineActors implements EngineClient, AsyncDisposable {
     return [this.#instances, this.#directories];
   }
 
-  /** How many instances are active, and roughly how many bytes they hold. */
-  get residency(): { actors: number; bytes: number; unflushedRecords: number } {
-    return this.#instances.residency;
-  }
-
   /** Looks at an instance that is in memory, for operators; undefined if it is not. */
   async inspect(instanceId: string): Promise<ActiveInstance | undefined> {
     return await this.#instances.glance(instanceId, inspectionOf);

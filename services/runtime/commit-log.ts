@@ -120,7 +120,7 @@ export class CommitLog {
   /** Fulfils when an append that begins from now on has succeeded. Rejects like `whenDurable`. */
   async whenConfirmed(): Promise<void> {
     if (!this.#journal.isLasting) return;
-    if (this.#failure !== undefined) throw ended(this.#failure, false);
+    this.assertAlive();
     const waits = this.#until(this.#groupsBegun + 1, 0);
     if (this.#appendBegan === undefined) this.#append();
     else this.#isGroupWanted = true;

@@ -48,7 +48,6 @@ export type NodePorts = {
 
 /** What the actors of one incarnation stand on. */
 export type Ground = {
-  readonly incarnation: string;
   readonly log: CommitLog;
   readonly gate: HostedShards;
   readonly routes: RoutingTable;
@@ -120,7 +119,7 @@ export class Incarnation<Served> {
       },
       onRecovered: metrics.recovered,
     });
-    const tenants = settle({ incarnation: id, log, gate: this.#gate, routes });
+    const tenants = settle({ log, gate: this.#gate, routes });
     this.served = tenants.served;
     for (const host of tenants.hosts) this.#gate.attach(host);
     this.#stack.defer(() => {
@@ -153,11 +152,6 @@ export class Incarnation<Served> {
   /** The shards that are served here, with their epochs. */
   get shards(): ReadonlyMap<number, number> {
     return this.#gate.open;
-  }
-
-  /** Who is there, as this incarnation sees it. */
-  get members(): Members {
-    return this.#members;
   }
 
   /**

@@ -1,3 +1,4 @@
+import { eachOf } from '#cluster/each-of';
 import type { InstanceStore } from '#storage/instance-store';
 import type { JournalStore } from '#storage/journal-store';
 import type { ListingStore } from '#storage/listing-store';
@@ -136,16 +137,4 @@ function countOf(calls: readonly Call[]): CheckResult['calls'] {
   const counts = { acknowledged: 0, throttled: 0, superseded: 0, refused: 0, unknown: 0 };
   for (const { outcome } of calls) counts[outcome.kind] += 1;
   return counts;
-}
-
-async function eachOf<Item>(
-  items: readonly Item[],
-  atOnce: number,
-  task: (item: Item) => Promise<void>,
-): Promise<void> {
-  const queue = items.values();
-  const worker = async () => {
-    for (const item of queue) await task(item);
-  };
-  await Promise.all(Array.from({ length: atOnce }, worker));
 }

@@ -2,15 +2,8 @@ import * as fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { Fault } from '#fault/fault';
-import {
-  answerOf,
-  callOf,
-  clusterUnderTest,
-  outcomeOf,
-  ownerAt,
-  passing,
-} from '#test/routing/routing-fakes';
-import { turnOfEvents } from '#test/support/settled';
+import { answerOf, callOf, clusterUnderTest, ownerAt, passing } from '#test/routing/routing-fakes';
+import { stateOf, turnOfEvents } from '#test/support/settled';
 import type { EngineAnswer, EngineCall } from '#wire/engine-messages';
 
 /** Virtual milliseconds between two looks at the world. */
@@ -176,7 +169,7 @@ anything('a call is one call, ends, and is never tried again after its deadline'
       const answer = (async () => routed.ask(call))();
       answer.catch(() => undefined);
       await live(cluster, history);
-      const outcome = await outcomeOf(answer);
+      const outcome = await stateOf(answer);
       assert.is.not(outcome, 'pending', 'the call ends');
       assertOneCall(call, tries);
       if (tries.length > 1) retriedRuns += 1;

@@ -9,14 +9,13 @@ import {
   callOf,
   clusterUnderTest,
   FakeOwners,
-  outcomeOf,
   ownerAt,
   passing,
   SHARDS,
   shardOf,
 } from '#test/routing/routing-fakes';
 import { ManualClock } from '#test/support/manual-clock';
-import { refusalOf, turnOfEvents } from '#test/support/settled';
+import { refusalOf, stateOf, turnOfEvents } from '#test/support/settled';
 import type { EngineAnswer, EngineCall, EngineOperation } from '#wire/engine-messages';
 
 type Cluster = ReturnType<typeof clusterUnderTest>;
@@ -38,13 +37,13 @@ async function pass({ clock }: Cluster, ms: number, stepMs = 5): Promise<void> {
 
 /** The fault with which a call has ended by now. */
 async function faultOf(call: Promise<unknown>): Promise<Fault> {
-  const state = await outcomeOf(call);
+  const state = await stateOf(call);
   if (state !== 'pending' && 'error' in state && state.error instanceof Fault) return state.error;
   throw new Error('the call has not ended in a fault');
 }
 
 async function bodyOf(call: Promise<EngineAnswer>): Promise<string> {
-  const state = await outcomeOf(call);
+  const state = await stateOf(call);
   if (state !== 'pending' && 'value' in state) return String(state.value.body);
   throw new Error('the call has not been answered');
 }
@@ -239,7 +238,7 @@ orphaned('the call ends at its deadline as not done, with a time to come back', 
   const cluster = clusterUnderTest();
   const call = ask(cluster, { deadlineAtMs: cluster.clock.wallMs() + 500 });
   await pass(cluster, 495);
-  assert.is(await outcomeOf(call), 'pending');
+  assert.is(await stateOf(call), 'pending');
   await pass(cluster, 5);
   const { code, reason, retryAfterS, isOutcomeUnknown } = await faultOf(call);
   assert.equal(
@@ -380,7 +379,7 @@ unreachable(
     await turnOfEvents();
     peers.get('a')?.open();
     assert.is(await bodyOf(call), 'from a');
-    assert.is(await outcomeOf(late), 'pending');
+    assert.is(await stateOf(late), 'pending');
     await pass(cluster, 300);
     assert.is((await faultOf(late)).reason, 'engine_unavailable');
   },

@@ -5,7 +5,6 @@ import { inProcessPeer } from '#routing/engine-peer';
 import type { OwnerTable } from '#routing/owner-table';
 import { type RetryReason, RoutedEngine } from '#routing/routed-engine';
 import { ManualClock } from '#test/support/manual-clock';
-import { turnOfEvents } from '#test/support/settled';
 import type { EngineAnswer, EngineCall, EngineOperation } from '#wire/engine-messages';
 
 /** Shards of the fake cluster. An id ends in its shard's digit. */
@@ -144,17 +143,4 @@ export function clusterUnderTest({ isOpen = true } = {}) {
   const onRetry = (reason: RetryReason) => void retries.push(reason);
   const routed = new RoutedEngine({ ...options, random: () => 1, onRetry });
   return { clock, owners, engines, peers, sent, retries, routed };
-}
-
-/** What a promise has come to when everything has run that waits for nothing but its turn. */
-export async function outcomeOf<Value>(
-  promise: Promise<Value>,
-): Promise<{ value: Value } | { error: unknown } | 'pending'> {
-  const settled: ({ value: Value } | { error: unknown })[] = [];
-  promise.then(
-    (value) => settled.push({ value }),
-    (error: unknown) => settled.push({ error }),
-  );
-  await turnOfEvents();
-  return settled[0] ?? 'pending';
 }
