@@ -27,6 +27,13 @@ export async function runDurableRounds(
   tell: (line: string) => void,
 ): Promise<Round[]> {
   const rounds: Round[] = [];
+  const durable = servers.find(({ label }) => label === 'd');
+  if (durable !== undefined) {
+    tell(`d: ${options.compileS} s until Cassandra is compiled`);
+    const connections = DURABLE_CONNECTIONS[1];
+    await runWrk(wrk, durable, { connections, seconds: options.compileS });
+    await untilStored(durable);
+  }
   for (let round = 0; round < options.rounds; round += 1) {
     const order = servers.map((_, i) => servers[(i + round) % servers.length] as Server);
     const results = new Map<number, Map<Label, ClosedResult>>();

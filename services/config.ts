@@ -136,6 +136,12 @@ const VARIABLES = {
     .transform((text) => text.split(',').filter((cidr) => cidr !== ''))
     .refine((cidrs) => cidrs.every(isNetwork), 'must be addresses or CIDRs')
     .describe('Comma-separated CIDRs whose X-Forwarded-For is believed. None if empty.'),
+  SERVICE_DRAIN_SECONDS: whole
+    .pipe(z.number().max(10))
+    .default(1)
+    .describe(
+      'Seconds a stopping edge still serves, closing each connection behind its answer. Standalone: 0.',
+    ),
   SERVICE_ACTOR_IDLE_S: whole
     .pipe(z.number().min(30))
     .default(900)

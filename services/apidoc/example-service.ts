@@ -85,7 +85,10 @@ export async function openExampleService(): Promise<ExampleService> {
 }
 
 function askerOf(ports: EdgePorts) {
-  const app = buildApp({ clusterSecret: 'only for examples', trustedProxies: [] }, ports);
+  const app = buildApp(
+    { clusterSecret: 'only for examples', trustedProxies: [], drainMs: 0 },
+    ports,
+  );
   return async ({ method, url, headers, body }: ExampleRequest): Promise<ExampleReply> => {
     const type = body === undefined ? {} : { 'content-type': 'application/json' };
     const payload = typeof body === 'string' ? body : JSON.stringify(body);

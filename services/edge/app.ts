@@ -37,6 +37,8 @@ export type AppConfig = {
   readonly clusterSecret: string;
   /** CIDRs whose `X-Forwarded-For` is believed. */
   readonly trustedProxies: readonly string[];
+  /** How long a closing edge goes on serving those whose connections it closes, in milliseconds. */
+  readonly drainMs: number;
 };
 
 /** The REST application, built but not listening. Closing it answers what is under way. */
@@ -74,10 +76,11 @@ export function buildApp(config: AppConfig, ports: EdgePorts): FastifyInstance {
     metrics.active(reply.activeRequests);
     metrics.inflight(inFlight.calls);
   });
-  app.addHook('preClose', (done) => {
+  app.addHook('preClose', async () => {
+    // From here on Fastify closes each connection behind its next answer.
+    await drain.sendAway(config.drainMs);
     isClosing = true;
-    drain();
-    done();
+    drain.end();
   });
   const refuse = refusals({
     admission,

@@ -16,5 +16,6 @@ export function edgeConfigOf(config: Config): EdgeConfig {
     isDocumented: config.SERVICE_DOCS_ENABLED,
     clusterSecret: config.SERVICE_CLUSTER_SECRET ?? systemRandomness.base62(SECRET_LENGTH),
     trustedProxies: config.SERVICE_TRUSTED_PROXIES,
+    drainMs: config.SERVICE_DRAIN_SECONDS * 1_000,
   };
 }

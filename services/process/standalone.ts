@@ -29,7 +29,9 @@ export async function openStandalone(config: Config): Promise<Opened> {
   const adminListen = { host: '127.0.0.1', port: config.SERVICE_ADMIN_PORT };
   const admin = opening.use(await serveAdmin(adminListen, { ...foundation, admin: limiter.admin }));
   const edgePorts = { ...foundation, engine, limiter: limiter.client };
-  const edge = opening.use(await composeEdge(edgeConfigOf(config), edgePorts));
+  // Alone it has nobody to send its callers to.
+  const edgeConfig = { ...edgeConfigOf(config), drainMs: 0 };
+  const edge = opening.use(await composeEdge(edgeConfig, edgePorts));
   opening.use(operators.ready());
   const key = config.SERVICE_LOCAL_ACCOUNT ? await localKey(limiter.admin) : undefined;
   process.stdout.write(

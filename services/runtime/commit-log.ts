@@ -40,6 +40,7 @@ export class CommitLog {
   #appendBegan: Began | undefined;
   #lease: Began | undefined;
   #isGroupWanted = false;
+  #isAppendDue = false;
   #failure: unknown;
   #waiters: Waiter[] = [];
 
@@ -86,7 +87,7 @@ export class CommitLog {
     this.#open.push({ record, bytes });
     this.#added += 1;
     const position = this.#added;
-    if (this.#appendBegan === undefined) this.#append();
+    this.#appendSoon();
     return position;
   }
 
@@ -122,8 +123,8 @@ export class CommitLog {
     if (!this.#journal.isLasting) return;
     this.assertAlive();
     const waits = this.#until(this.#groupsBegun + 1, 0);
-    if (this.#appendBegan === undefined) this.#append();
-    else this.#isGroupWanted = true;
+    this.#isGroupWanted = true;
+    this.#appendSoon();
     await waits;
   }
 
@@ -144,6 +145,22 @@ export class CommitLog {
     await new Promise<void>((resolve, reject) =>
       this.#waiters.push({ groups, position, resolve, reject }),
     );
+  }
+
+  /**
+   * Begins an append once whoever is running now has added all it has: the records of one frame
+   * go together, where the first would else go alone and the others wait for it.
+   */
+  #appendSoon(): void {
+    if (!this.#journal.isLasting) return void this.#append();
+    if (this.#isAppendDue || this.#appendBegan !== undefined) return;
+    this.#isAppendDue = true;
+    queueMicrotask(() => {
+      this.#isAppendDue = false;
+      const isWanted = this.#open.length > 0 || this.#isGroupWanted;
+      if (isWanted && this.#appendBegan === undefined && this.#failure === undefined)
+        this.#append();
+    });
   }
 
   #append(): void {

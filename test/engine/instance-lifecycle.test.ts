@@ -49,7 +49,7 @@ created('its listing row is not written before the journal has it', async () => 
   const answer = ask(CREATE);
   await turnOfEvents();
   assert.equal(await listings.load('Acc0unt00001'), []);
-  journal.succeed();
+  await journal.succeed();
   await answer;
   assert.is((await listings.load('Acc0unt00001')).length, 1);
 });

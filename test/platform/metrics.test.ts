@@ -19,6 +19,7 @@ const COLUMNS = ['Metric', 'Kind', 'Labels', 'Meaning'];
 const RARE: readonly MetricName[] = [
   'checkpoint_dirty_age_seconds', // after 20 s: below, under a manual clock
   'checkpoint_failures_total', // with a broken store: likewise
+  'journal_unflushed_records', // back at 0 when all is stored: likewise
   'edge_fail_closed_total', // without a limiter: test/process/outage.test.ts
   'edge_unsettled_total', // likewise
   'limiter_reservations_expired_total', // after 60 s: test/limiter
@@ -153,10 +154,12 @@ checkpoints('the age of what was dirty is counted, and so is a failure', async (
   await scene.flush();
   const failed = familiesIn((await scene.metrics.scrape()).text);
   assert.ok(isObserved(failed.get('checkpoint_failures_total')?.samples ?? []));
+  assert.ok(isObserved(failed.get('journal_unflushed_records')?.samples ?? []));
   scene.store.checkpoint = checkpoint;
   await scene.flush();
   const stored = familiesIn((await scene.metrics.scrape()).text);
   assert.ok(isObserved(stored.get('checkpoint_dirty_age_seconds')?.samples ?? []));
+  assert.not.ok(isObserved(stored.get('journal_unflushed_records')?.samples ?? []));
 });
 
 checkpoints('calls that meet are counted as waiting', async () => {

@@ -156,7 +156,7 @@ order('waits until what it holds is durable', async () => {
   const stored = checkpointer.storeAll(() => true);
   assert.is(await stateOf(stored), 'pending');
   assert.is(kind.writes, 0);
-  journal.succeed();
+  await journal.succeed();
   await stored;
   assert.is(kind.writes, 1);
 });
@@ -166,7 +166,7 @@ order('is not written when the journal ends before', async () => {
   const { kind, checkpointer, actorOf, commit } = newScene({ journal });
   commit(actorOf('a'));
   const refused = refusalOf(() => checkpointer.storeAll(() => true));
-  journal.fail();
+  await journal.fail();
   await refused;
   assert.is(kind.writes, 0);
 });

@@ -49,9 +49,12 @@ function newScene() {
   const clock = new ManualClock();
   const journal = new HeldJournal();
   const log = new CommitLog(journal, clock);
-  const add = (count: number, bytes = 100): number => {
+  /** Adds so many records in one turn of events and lets it end. */
+  const add = async (count: number, bytes = 100): Promise<number> => {
     for (let i = 0; i < count; i += 1) log.add(recordOf(), bytes);
-    return log.added;
+    const position = log.added;
+    await turnOfEvents();
+    return position;
   };
   return { clock, journal, log, add };
 }
@@ -60,7 +63,9 @@ const groups = suite('records that come while an append is in flight');
 
 groups('gather and go together, in order', async () => {
   const { journal, log } = newScene();
-  for (const version of [1, 2, 3, 4]) log.add(recordOf({ version }), 100);
+  log.add(recordOf({ version: 1 }), 100);
+  await turnOfEvents();
+  for (const version of [2, 3, 4]) log.add(recordOf({ version }), 100);
   assert.equal(journal.sizes, [1]);
   await journal.succeed();
   assert.equal(
@@ -73,27 +78,38 @@ groups('gather and go together, in order', async () => {
   assert.ok(log.isDurable(4));
 });
 
+groups('go together from the first on when they come in one turn of events', async () => {
+  const { journal, log } = newScene();
+  for (const version of [1, 2]) log.add(recordOf({ version }), 100);
+  queueMicrotask(() => log.add(recordOf({ version: 3 }), 100));
+  assert.equal(journal.sizes, []);
+  await turnOfEvents();
+  assert.equal(journal.sizes, [2]);
+  await journal.succeed();
+  assert.equal(journal.sizes, [2, 1]);
+});
+
 groups('go in groups of at most 4,096', async () => {
   const { journal, add } = newScene();
-  add(1);
-  add(GROUP_RECORDS_MAX + 5);
+  await add(1);
+  await add(GROUP_RECORDS_MAX + 5);
   for (let i = 0; i < 3; i += 1) await journal.succeed();
   assert.equal(journal.sizes, [1, GROUP_RECORDS_MAX, 5]);
 });
 
 groups('go in groups of at most 512 KiB, or one larger record alone', async () => {
   const { journal, add } = newScene();
-  add(1);
-  add(3, GROUP_BYTES_MAX / 2);
-  add(1, GROUP_BYTES_MAX * 2);
+  await add(1);
+  await add(3, GROUP_BYTES_MAX / 2);
+  await add(1, GROUP_BYTES_MAX * 2);
   for (let i = 0; i < 4; i += 1) await journal.succeed();
   assert.equal(journal.sizes, [1, 2, 1, 1]);
 });
 
 groups('are each waited for alone, not with what comes later', async () => {
   const { journal, log, add } = newScene();
-  const first = log.whenDurable(add(1));
-  const second = log.whenDurable(add(1));
+  const first = log.whenDurable(await add(1));
+  const second = log.whenDurable(await add(1));
   await journal.succeed();
   assert.equal([await stateOf(first), await stateOf(second)], [{ value: undefined }, 'pending']);
 });
@@ -103,7 +119,7 @@ const lease = suite('the read lease');
 lease('is not there before the first append has succeeded', async () => {
   const { journal, log, add } = newScene();
   assert.not(log.isLeased());
-  add(1);
+  await add(1);
   assert.not(log.isLeased());
   await journal.succeed();
   assert.ok(log.isLeased());
@@ -111,7 +127,7 @@ lease('is not there before the first append has succeeded', async () => {
 
 lease('runs 2 s from the beginning of the append, by the monotonic clock', async () => {
   const { journal, log, add, clock } = newScene();
-  add(1);
+  await add(1);
   clock.advance(500);
   await journal.succeed();
   clock.advance(LEASE_MS - 501);
@@ -123,7 +139,7 @@ lease('runs 2 s from the beginning of the append, by the monotonic clock', async
 for (const stepMs of [LEASE_MS, -LEASE_MS]) {
   lease(`ends when the wall clock steps by ${stepMs} ms, as after a sleep`, async () => {
     const { journal, log, add, clock } = newScene();
-    add(1);
+    await add(1);
     await journal.succeed();
     clock.stepWall(stepMs);
     assert.not(log.isLeased());
@@ -132,7 +148,7 @@ for (const stepMs of [LEASE_MS, -LEASE_MS]) {
 
 lease('ends by the monotonic clock although the wall clock was set back', async () => {
   const { journal, log, add, clock } = newScene();
-  add(1);
+  await add(1);
   await journal.succeed();
   clock.advance(LEASE_MS);
   clock.stepWall(-LEASE_MS);
@@ -141,17 +157,17 @@ lease('ends by the monotonic clock although the wall clock was set back', async 
 
 lease('is not renewed by an append that is in flight', async () => {
   const { journal, log, add, clock } = newScene();
-  add(1);
+  await add(1);
   await journal.succeed();
   clock.advance(LEASE_MS - 1);
-  add(1);
+  await add(1);
   clock.advance(1);
   assert.not(log.isLeased());
 });
 
 lease('is over when the journal has ended', async () => {
   const { journal, log, add } = newScene();
-  add(1);
+  await add(1);
   await journal.succeed();
   log.end(new Error('taken'));
   assert.not(log.isLeased());
@@ -168,6 +184,7 @@ const confirmed = suite('an answer that waits for confirmation');
 confirmed('starts an append of its own on a quiet journal', async () => {
   const { journal, log } = newScene();
   const waits = log.whenConfirmed();
+  await turnOfEvents();
   assert.equal(journal.sizes, [0]);
   assert.is(await stateOf(waits), 'pending');
   await journal.succeed();
@@ -176,7 +193,7 @@ confirmed('starts an append of its own on a quiet journal', async () => {
 
 confirmed('is not answered by the append that was in flight, but by the next', async () => {
   const { journal, log, add } = newScene();
-  add(1);
+  await add(1);
   const waits = log.whenConfirmed();
   await journal.succeed();
   assert.is(await stateOf(waits), 'pending');
@@ -188,9 +205,9 @@ confirmed('is not answered by the append that was in flight, but by the next', a
 
 confirmed('shares the next append with others and with records', async () => {
   const { journal, log, add } = newScene();
-  add(1);
+  await add(1);
   const waits = Promise.all([log.whenConfirmed(), log.whenConfirmed()]);
-  add(2);
+  await add(2);
   await journal.succeed();
   await journal.succeed();
   await waits;
@@ -201,8 +218,9 @@ const end = suite('when the journal ends');
 
 end('what waits is refused with an unknown outcome, what comes as not done', async () => {
   const { journal, log, add } = newScene();
-  const waits = refusalOf(() => log.whenDurable(add(1)));
-  const later = refusalOf(() => log.whenDurable(add(1)));
+  const [inFlight, open] = [await add(1), await add(1)];
+  const waits = refusalOf(() => log.whenDurable(inFlight));
+  const later = refusalOf(() => log.whenDurable(open));
   const read = refusalOf(() => log.whenConfirmed());
   await journal.fail();
   for (const refusal of [await waits, await later, await read]) {
@@ -224,7 +242,8 @@ end('what waits is refused with an unknown outcome, what comes as not done', asy
 
 end('an append that succeeds all the same makes nothing durable any more', async () => {
   const { journal, log, add } = newScene();
-  const waits = refusalOf(() => log.whenDurable(add(1)));
+  const position = await add(1);
+  const waits = refusalOf(() => log.whenDurable(position));
   log.end(new Error('taken'));
   await journal.succeed();
   assert.ok((await waits) as Fault);
@@ -235,7 +254,7 @@ const stall = suite('when an append has no answer for 3 s');
 
 stall('nothing more is taken in until it has one', async () => {
   const { journal, log, add, clock } = newScene();
-  add(1);
+  await add(1);
   clock.advance(APPEND_STALL_MS_MAX);
   log.assertOpen();
   clock.advance(1);
@@ -251,7 +270,7 @@ const low = suite('the group from which on all are needed');
 /** The low mark of the append that a second's quiet and one more record make. */
 async function lowAfter({ journal, clock, add }: ReturnType<typeof newScene>): Promise<number> {
   clock.advance(LOW_PERIOD_MS);
-  add(1);
+  await add(1);
   const mark = journal.groups.at(-1)?.low ?? -1;
   await journal.succeed();
   return mark;
@@ -263,9 +282,8 @@ low('is the one with the lowest position that any keeper names', async () => {
   let [lowest, other] = [1, Number.POSITIVE_INFINITY];
   log.keep(() => lowest);
   log.keep(() => other);
-  for (let i = 0; i < 3; i += 1) {
-    add(2);
-    await journal.succeed();
+  for (let i = 0; i < 6; i += 1) {
+    await add(1);
     await journal.succeed();
   }
   assert.is(await lowAfter(scene), 0);
@@ -281,7 +299,7 @@ low('is the one with the lowest position that any keeper names', async () => {
 low('never includes an append that is in flight', async () => {
   const scene = newScene();
   scene.log.keep(() => Number.POSITIVE_INFINITY);
-  scene.add(1);
+  await scene.add(1);
   await scene.journal.succeed();
   assert.is(await lowAfter(scene), 1);
   assert.is(await lowAfter(scene), 2);
@@ -295,7 +313,7 @@ low('is looked up once a second', async () => {
     return 1;
   });
   for (let i = 0; i < 4; i += 1) {
-    add(1);
+    await add(1);
     await journal.succeed();
     clock.advance(LOW_PERIOD_MS / 2);
   }
@@ -316,7 +334,7 @@ beat('appends an empty group, but not beside other appends', async () => {
   clock.advance(1);
   log.beat(750);
   assert.equal(journal.sizes, [0, 0]);
-  add(1);
+  await add(1);
   await journal.succeed();
   log.beat(0);
   assert.equal(journal.sizes, [0, 0, 1]);

@@ -13,7 +13,7 @@ async function newScene() {
   const { host } = hostOf(kind, clock, journal);
   const first = host.ask('a', tallyCall({ add: 1 }));
   await turnOfEvents();
-  journal.succeed();
+  await journal.succeed();
   await first;
   return { clock, journal, host };
 }
@@ -30,7 +30,7 @@ reads('waits without it for an append that begins later, refusals and replays to
   const { clock, journal, host } = await newScene();
   const kept = tallyCall({ add: 5 });
   const done = Promise.resolve(host.ask('a', kept));
-  journal.succeed();
+  await journal.succeed();
   await done;
   clock.advance(LEASE_MS);
   const answers = [
@@ -40,9 +40,9 @@ reads('waits without it for an append that begins later, refusals and replays to
     Promise.resolve(host.ask('nobody', tallyCall())),
   ];
   for (const answer of answers) assert.is(await stateOf(answer as Promise<unknown>), 'pending');
-  journal.succeed();
+  await journal.succeed();
   await turnOfEvents();
-  journal.succeed();
+  await journal.succeed();
   const [read, refusal, replay] = await Promise.all(
     answers as [Promise<{ sum: number }>, Promise<Error>, Promise<{ again: boolean }>],
   );
@@ -58,7 +58,7 @@ commits('needs no lease beside its own append', async () => {
   clock.advance(LEASE_MS);
   const answer = Promise.resolve(host.ask('a', tallyCall({ add: 1 })));
   await turnOfEvents();
-  journal.succeed();
+  await journal.succeed();
   assert.is((await answer).sum, 2);
   assert.is(journal.groups.length, 2);
 });

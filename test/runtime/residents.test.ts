@@ -170,7 +170,7 @@ ended('an answer that was held stays held until the journal says', async () => {
   await turnOfEvents();
   host.abandon();
   assert.is(await stateOf(answer), 'pending');
-  journal.fail();
+  await journal.fail();
   assert.ok(((await refusalOf(() => answer)) as Fault).isOutcomeUnknown);
 });
 

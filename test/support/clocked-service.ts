@@ -25,7 +25,7 @@ export type ClockedService = {
  * The standalone composition in the test's own process, on a clock of its own and behind real
  * HTTP: for what takes minutes, days or a month.
  */
-export async function startClocked(nowMs: number): Promise<ClockedService> {
+export async function startClocked(nowMs: number, drainMs = 0): Promise<ClockedService> {
   await using opening = new AsyncDisposableStack();
   const clock = new ManualClock(nowMs);
   const ports = {
@@ -47,7 +47,13 @@ export async function startClocked(nowMs: number): Promise<ClockedService> {
   );
   const listen = { host: '127.0.0.1', port: 0 };
   const admin = opening.use(await serveAdmin(listen, { ...ports, admin: limiter.admin }));
-  const config = { ...listen, isDocumented: false, clusterSecret: 'a test', trustedProxies: [] };
+  const config = {
+    ...listen,
+    isDocumented: false,
+    clusterSecret: 'a test',
+    trustedProxies: [],
+    drainMs,
+  };
   const edge = opening.use(
     await composeEdge(config, { ...ports, engine, limiter: limiter.client }),
   );

@@ -9,6 +9,7 @@ import { ONE_SHARD, type ShardGate } from '#runtime/shard-gate';
 import type { Turn } from '#runtime/turn';
 import type { RecentCall } from '#storage/instance-store';
 import type { Journal, JournalRecord } from '#storage/journal';
+import { turnOfEvents } from '#test/support/settled';
 
 /** The smallest actor that has everything: a sum that calls add to. */
 export type Tally = { sum: number; unstored: number[] };
@@ -117,13 +118,15 @@ export class SlowJournal implements Journal {
     return pending.promise;
   }
 
-  /** Makes the oldest append durable. */
-  succeed(): void {
+  /** Makes the oldest append durable, one that begins in this turn of events included. */
+  async succeed(): Promise<void> {
+    await turnOfEvents();
     this.#pending.shift()?.resolve();
   }
 
   /** Ends the oldest append, and so the writer. */
-  fail(): void {
+  async fail(): Promise<void> {
+    await turnOfEvents();
     this.#pending.shift()?.reject(new Fault('service_unavailable', 'fenced'));
   }
 }
