@@ -1,4 +1,5 @@
-import { type InstanceChange, readOperation } from '#engine/instance-operation';
+import type { InstanceChange } from '#engine/instance-operation';
+import { operationOfRecord } from '#engine/operation-record';
 import { MODE_KEYS } from '#identity/modes';
 
 /** Longest text of a caller that is shown, in UTF-16 units: a line should stay one. */
@@ -7,7 +8,7 @@ const TEXT_SHOWN = 40;
 /** What a journal's record did, in a few words for an operator. Never throws. */
 export function recordText(operation: unknown): string {
   try {
-    const { change, answerKey } = readOperation(operation);
+    const { change, answerKey } = operationOfRecord(operation);
     return `${changeText(change)}${answerKey === undefined ? '' : ', keyed'}`;
   } catch (error) {
     return error instanceof Error ? error.message : 'unreadable';

@@ -49,6 +49,10 @@ export class DirectoryKind
     throw new Error('a directory commits nothing');
   }
 
+  recordOf(): never {
+    throw new Error('a directory commits nothing');
+  }
+
   read(): never {
     throw new Error('the journal holds nothing of a directory');
   }

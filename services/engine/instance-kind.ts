@@ -7,7 +7,6 @@ import {
   type InstanceChange,
   type InstanceOperation,
   isListedChange,
-  readOperation,
 } from '#engine/instance-operation';
 import {
   bytesOf,
@@ -19,6 +18,7 @@ import {
 } from '#engine/instance-state';
 import { findAnswer, nothingToReplay, replayOf } from '#engine/keyed-answers';
 import { observedOperation } from '#engine/observe';
+import { operationOfRecord, recordOfOperation } from '#engine/operation-record';
 import { driftPage, historyPage } from '#engine/record-pages';
 import { Fault } from '#fault/fault';
 import { MODEL_VERSION } from '#identity/state';
@@ -74,8 +74,12 @@ export class InstanceKind
     applyOperation(id, state, operation, version, this.#ports.metrics.steps);
   }
 
-  read(operation: unknown): InstanceOperation {
-    return readOperation(operation);
+  recordOf(operation: InstanceOperation): unknown {
+    return recordOfOperation(operation);
+  }
+
+  read(record: unknown): InstanceOperation {
+    return operationOfRecord(record);
   }
 
   owedAfter(

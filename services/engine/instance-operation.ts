@@ -1,4 +1,3 @@
-import { MODEL_VERSION } from '#identity/state';
 import type { ObservationInput } from '#wire/engine-messages';
 
 /** An observation with its time settled. */
@@ -43,28 +42,7 @@ export type InstanceOperation = {
   readonly answerKey: AnswerKey | undefined;
 };
 
-const KINDS: ReadonlySet<unknown> = new Set<InstanceChange['kind']>([
-  'created',
-  'renamed',
-  'removed',
-  'observed',
-  'reset',
-]);
-
 /** Whether a change of this kind shows in the account's listing. */
 export function isListedChange(kind: InstanceChange['kind']): boolean {
   return kind === 'created' || kind === 'renamed' || kind === 'removed';
-}
-
-/** An operation as the journal gives it back. Throws an Error when this process cannot run it again. */
-export function readOperation(json: unknown): InstanceOperation {
-  const operation = json as InstanceOperation;
-  if (!KINDS.has(operation?.change?.kind) || typeof operation.atMs !== 'number') {
-    throw new Error('the journal holds an operation that is none');
-  }
-  if (operation.modelVersion !== MODEL_VERSION) {
-    throw new Error(`the journal needs model ${operation.modelVersion}; this is ${MODEL_VERSION}`);
-  }
-  // The other process's monotonic clock says nothing here.
-  return { ...operation, monotonicMs: undefined };
 }

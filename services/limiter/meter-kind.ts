@@ -64,6 +64,7 @@ export function meterKind(ports: MeterPorts): ActorKind<Meter, MeterCall, MeterA
 
     // No operation exists that could be passed in: the parameter's type is `never`.
     apply: () => undefined,
+    recordOf: () => undefined,
     read: () => {
       throw new Error('the journal holds nothing of a meter');
     },

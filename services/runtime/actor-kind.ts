@@ -40,8 +40,11 @@ export interface ActorKind<State, Call extends ActorCall, Answer, Operation> {
   /** Changes `state` by a committed operation. Deterministic: recovery runs it again. */
   apply(state: State, operation: Operation, version: number, id: string): void;
 
-  /** An operation as it came back from the journal. Throws when it makes no sense. */
-  read(operation: unknown): Operation;
+  /** An operation as the journal keeps it: plain JSON data, as small as can be. */
+  recordOf(operation: Operation): unknown;
+
+  /** The operation of such a record. Throws when it makes no sense. */
+  read(record: unknown): Operation;
 
   /**
    * What an actor that has run these operations again still owes the world outside, if anything: it

@@ -77,7 +77,8 @@ export class HostedTurn<State, Call extends ActorCall, Answer, Operation>
       version,
       callId: this.#callId,
       atMs: this.nowMs,
-      operation,
+      // Nobody reads back what does not last.
+      operation: this.#log.isLasting ? this.#kind.recordOf(operation) : undefined,
     };
     activation.position = this.#log.add(record, bytes);
     this.#hasCommitted = true;

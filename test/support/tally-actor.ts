@@ -66,8 +66,12 @@ export class TallyKind implements ActorKind<Tally, TallyCall, TallyAnswer, numbe
     state.unstored.push(added);
   }
 
-  read(operation: unknown): number {
-    return Number(operation);
+  recordOf(added: number): number {
+    return added;
+  }
+
+  read(record: unknown): number {
+    return Number(record);
   }
 
   owedAfter(): undefined {
