@@ -138,7 +138,7 @@ const VARIABLES = {
     .describe('Comma-separated CIDRs whose X-Forwarded-For is believed. None if empty.'),
   SERVICE_DRAIN_SECONDS: whole
     .pipe(z.number().max(10))
-    .default(1)
+    .default(5)
     .describe(
       'Seconds a stopping edge still serves, closing each connection behind its answer. Standalone: 0.',
     ),

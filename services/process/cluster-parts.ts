@@ -95,14 +95,15 @@ export async function openEdge(config: Config, signal: AbortSignal): Promise<Ope
       observeCall: clientObserver(foundation.metrics, 'limiter'),
     }),
   );
-  const edge = opening.use(
-    await composeEdge(edgeConfigOf(config), { ...foundation, engine, limiter }),
-  );
   const peers = [
     ...engine.peers,
     { name: 'limiter', address: limiterAddress, connection: limiter },
   ];
   await connected(peers, { clock: foundation.clock, signal });
+  // It listens last: whoever balances load sends nobody to a port that refuses.
+  const edge = opening.use(
+    await composeEdge(edgeConfigOf(config), { ...foundation, engine, limiter }),
+  );
   opening.use(operators.ready());
   say('edge', { api: `${edge.address}/v1`, metrics: `${operators.address}/metrics` });
   return opening.move();
@@ -131,9 +132,10 @@ async function openEngines(
   const bus = opening.use(await openBus(config, foundation));
   const facts = await heardFacts(config, foundation, bus, signal);
   const engines = opening.use(watchedEngines(config, foundation, bus, facts, connect));
+  const address = config.SERVICE_NATS_URL.join(',');
   const opened = opening.move();
   return {
-    peers: [],
+    peers: [{ name: 'owner of every shard', address, connection: engines }],
     ask: (call) => engines.ask(call),
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };

@@ -1,9 +1,14 @@
 import { Fault, toFault } from '#fault/fault';
-import type { Clock } from '#platform/clock';
+import { type Clock, sleep } from '#platform/clock';
 import type { EnginePeer, Recover } from '#routing/engine-peer';
 import type { OwnerTable } from '#routing/owner-table';
 import { PeerPool } from '#routing/peer-pool';
-import { RETRY_PAUSE_MS_MAX, RETRY_PAUSE_MS_MIN } from '#routing/routing-bounds';
+import {
+  RETRY_PAUSE_MS_MAX,
+  RETRY_PAUSE_MS_MIN,
+  ROUTES_MS_MAX,
+  ROUTES_POLL_MS,
+} from '#routing/routing-bounds';
 import { ofUnknownOutcome } from '#routing/unknown-outcome';
 import { WaitingCalls } from '#routing/waiting-calls';
 import type { EngineAnswer, EngineCall, EngineClient } from '#wire/engine-messages';
@@ -72,6 +77,17 @@ export class RoutedEngine implements EngineClient, AsyncDisposable {
   }
 
   /**
+   * Fulfils when the owner of every shard is known and connected, so that no call waits for the
+   * next heartbeat; or after 3 s, because a shard without an owner must not keep the others from
+   * being served.
+   */
+  async ready(): Promise<void> {
+    const { clock } = this.#options;
+    const endMs = clock.monotonicMs() + ROUTES_MS_MAX;
+    while (!this.#isRouted && clock.monotonicMs() < endMs) await sleep(clock, ROUTES_POLL_MS);
+  }
+
+  /**
    * Asks the owner. Rejects with the engine's refusals, and with `engine_unavailable` when there
    * was no owner to answer within the call's deadline, at most 10 s after the first try.
    */
@@ -116,6 +132,14 @@ export class RoutedEngine implements EngineClient, AsyncDisposable {
     this.#listening[Symbol.dispose]();
     this.#waiting.wakeAll();
     await this.#peers[Symbol.asyncDispose]();
+  }
+
+  get #isRouted(): boolean {
+    const { routes, shardCount } = this.#options;
+    const owners = Array.from({ length: shardCount }, (_, shard) => routes.ownerOf(shard));
+    return owners.every(
+      (owner) => owner !== undefined && this.#peers.at(owner.address, owner.incarnation)?.isOpen,
+    );
   }
 
   readonly #recover: Recover = (call, fault, askedAtMs) =>

@@ -17,3 +17,9 @@ export const PEER_IDLE_MS = 30_000;
 
 /** How often connections without a shard are looked for, in milliseconds: a tenth of that age. */
 export const PEER_SWEEP_MS = 3_000;
+
+/** How long a process that starts waits for the owners of all shards: two heartbeats, and some. Ours. */
+export const ROUTES_MS_MAX = 3_000;
+
+/** How often it looks for them, in milliseconds. Ours. */
+export const ROUTES_POLL_MS = 20;

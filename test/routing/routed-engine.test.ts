@@ -3,7 +3,12 @@ import * as assert from 'uvu/assert';
 import { Fault } from '#fault/fault';
 import { inProcessPeer } from '#routing/engine-peer';
 import { RoutedEngine } from '#routing/routed-engine';
-import { RETRY_PAUSE_MS_MAX, RETRY_PAUSE_MS_MIN, WAITING_CALLS_MAX } from '#routing/routing-bounds';
+import {
+  RETRY_PAUSE_MS_MAX,
+  RETRY_PAUSE_MS_MIN,
+  ROUTES_MS_MAX,
+  WAITING_CALLS_MAX,
+} from '#routing/routing-bounds';
 import {
   answerOf,
   callOf,
@@ -395,6 +400,36 @@ unreachable('a question for one address is asked once', async () => {
   assert.is(sent.length, 1);
 });
 
+const starting = suite('a router that has just started');
+
+starting('is ready when every shard has an owner and is connected to it', async () => {
+  const cluster = clusterUnderTest({ isOpen: false });
+  const { owners, peers, routed } = cluster;
+  const ready = routed.ready();
+  for (let shard = 0; shard < SHARDS; shard += 1) {
+    await pass(cluster, 100);
+    assert.is(await stateOf(ready), 'pending', `before shard ${shard}`);
+    owners.learn(shard, ownerAt(shard === 0 ? 'a' : 'b'));
+  }
+  await pass(cluster, 100);
+  peers.get('a')?.open();
+  await pass(cluster, 100);
+  assert.is(await stateOf(ready), 'pending');
+  peers.get('b')?.open();
+  await pass(cluster, 20);
+  assert.equal(await stateOf(ready), { value: undefined });
+});
+
+starting('does not wait for ever for the owner of a shard', async () => {
+  const cluster = clusterUnderTest();
+  for (let shard = 1; shard < SHARDS; shard += 1) cluster.owners.learn(shard, ownerAt('a'));
+  const ready = cluster.routed.ready();
+  await pass(cluster, ROUTES_MS_MAX - 20);
+  assert.is(await stateOf(ready), 'pending');
+  await pass(cluster, 20);
+  assert.equal(await stateOf(ready), { value: undefined });
+});
+
 const connections = suite('the connections of a router');
 
 connections(
@@ -480,4 +515,4 @@ connections('are closed with the router, and calls that wait end', async () => {
   assert.is(routed.totals.peers, 0);
 });
 
-for (const group of [known, moved, orphaned, lost, unreachable, connections]) group.run();
+for (const group of [known, moved, orphaned, lost, unreachable, starting, connections]) group.run();

@@ -29,6 +29,8 @@ export function runMain(
     SERVICE_ADMIN_PORT: '0',
     SERVICE_ENGINE_LISTEN: '127.0.0.1:0',
     SERVICE_LIMITER_LISTEN: '127.0.0.1:0',
+    // Callers of tests keep their connections.
+    SERVICE_DRAIN_SECONDS: '0',
     ...variables,
   };
   const child = spawn(process.execPath, ['services/main.ts', ...argv], { env });

@@ -99,6 +99,8 @@ export async function start(
     SERVICE_PORT: '0',
     SERVICE_METRICS_PORT: '0',
     SERVICE_ADMIN_PORT: '0',
+    // Callers of tests keep their connections.
+    SERVICE_DRAIN_SECONDS: '0',
     ...variables,
   };
   const child = spawn(process.execPath, ['services/main.ts', part], { env });
