@@ -3,7 +3,7 @@
 /** First ceiling of the pause before a call is made again, in milliseconds: a hand-over takes tens. */
 export const RETRY_PAUSE_MS_MIN = 20;
 
-/** Largest ceiling of that pause, in milliseconds: a quarter of what a fail-over may take (issue 4). */
+/** Largest ceiling of that pause, in milliseconds: a quarter of what a fail-over may take. */
 export const RETRY_PAUSE_MS_MAX = 250;
 
 /** Calls that pause before their next try, per process: as many as one connection has in flight. */

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Toxic } from '#test/chaos/fault-proxy';
+import { fillDiskOf } from '#test/chaos/full-disk';
 import type { Scene } from '#test/chaos/scene';
 
 /** Something that happens to clusters. */
@@ -17,6 +18,7 @@ const BACK_MS = 6_000;
 
 const PAUSED_ENGINE_MS = 20_000;
 const PAUSED_STORE_MS = 10_000;
+const FULL_STORE_MS = 5_000;
 const NATS_DOWN_MS = 60_000;
 const PROXY_FAULT_MS = 10_000;
 
@@ -94,6 +96,21 @@ export const FAULTS: readonly Fault[] = [
     title: 'kill -9 of Cassandra, started again',
     async run(scene) {
       await scene.disturb('kill -9 cassandra until it answers again', async () => {
+        scene.kill('cassandra');
+        await sleep(PAUSED_STORE_MS / 5);
+        await untilReady(scene, 'cassandra');
+      });
+      await scene.served();
+      await sleep(BACK_MS);
+    },
+  },
+  {
+    name: 'full-store',
+    title: 'no room on Cassandra’s disk, then kill -9 and room',
+    async run(scene) {
+      await scene.disturb('cassandra cannot write until it answers again', async () => {
+        await fillDiskOf(scene.cluster.pidOf('cassandra') ?? 0);
+        await sleep(FULL_STORE_MS);
         scene.kill('cassandra');
         await sleep(PAUSED_STORE_MS / 5);
         await untilReady(scene, 'cassandra');

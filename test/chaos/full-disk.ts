@@ -1,0 +1,14 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+
+/** Bytes at which no file can grow any more: all that is worth writing lies beyond. */
+const FILE_BYTES_MAX = 1;
+
+/**
+ * Lets every further write of a process to a file fail, as on a full disk: by its limit of a file's
+ * size (`prlimit`, Linux), because filling a real disk would disturb everybody else on it.
+ */
+export async function fillDiskOf(pid: number): Promise<void> {
+  const limit = `--fsize=${FILE_BYTES_MAX}:unlimited`;
+  await promisify(execFile)('prlimit', ['--pid', `${pid}`, limit]);
+}
