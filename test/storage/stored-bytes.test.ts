@@ -87,7 +87,7 @@ batches('go in batches of one partition, in order, below the bound', () => {
     const writes = sizes
       .toSorted((a, b) => a.partition - b.partition)
       .map((size, index): RowWrite => ({ ...size, statement: { query: '', params: [index] } }));
-    const made = batchesOf(writes);
+    const made = [...batchesOf(writes)];
     assert.equal(
       made.flat().map(({ params }) => params[0]),
       writes.map((_, index) => index),
@@ -105,8 +105,8 @@ batches('go in batches of one partition, in order, below the bound', () => {
 batches('of a usual size are one batch', () => {
   const statement = { query: '', params: [] };
   const write = { partition: 3, statement, valueBytes: 250 };
-  assert.is(batchesOf(Array.from({ length: 100 }, () => write)).length, 1);
-  assert.equal(batchesOf([]), []);
+  assert.is([...batchesOf(Array.from({ length: 100 }, () => write))].length, 1);
+  assert.equal([...batchesOf([])], []);
 });
 
 const buckets = suite('ordinals in buckets');

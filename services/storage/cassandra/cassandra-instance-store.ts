@@ -104,7 +104,7 @@ async function readRows<Row>(
   return found;
 }
 
-type Rows = { readonly table: string; readonly writes: readonly RowWrite[] };
+type Rows = { readonly table: string; readonly writes: Iterable<RowWrite> };
 
 function rowsOf(instanceId: string, { head, history, drift, answers }: InstanceCheckpoint): Rows[] {
   const timestamp = BigInt(head.version);
@@ -113,7 +113,7 @@ function rowsOf(instanceId: string, { head, history, drift, answers }: InstanceC
     rows: readonly Row[],
     encode: (row: Row) => Buffer,
   ): Rows => {
-    const writes = rows.map((row) => {
+    const writes = rows.values().map((row) => {
       const partition = bucketOf(row.ordinal);
       const value = encode(row);
       const params = [instanceId, partition, BigInt(row.ordinal), value, timestamp];
@@ -122,8 +122,8 @@ function rowsOf(instanceId: string, { head, history, drift, answers }: InstanceC
     return { table, writes };
   };
   return [
-    numbered(HISTORY, history, rowCodec.encodeHistoryRow),
-    numbered(DRIFT, drift, rowCodec.encodeDriftRow),
+    numbered(HISTORY, [...history], rowCodec.encodeHistoryRow),
+    numbered(DRIFT, [...drift], rowCodec.encodeDriftRow),
     { table: 'answers', writes: answerWrites(instanceId, answers, timestamp) },
   ];
 }

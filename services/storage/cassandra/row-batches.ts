@@ -15,11 +15,12 @@ export type RowWrite = {
 
 /**
  * Writes rows in their order, each confirmed: as many of one partition in a batch as its bound
- * allows, one batch after the other. Rejects with the first fault; then some may be written.
+ * allows, one batch after the other. Rejects with the first fault; then some may be written. Rows
+ * are taken as they are needed, so that a long list costs the event loop a batch at a time.
  */
 export async function writeRows(
   session: CassandraSession,
-  writes: readonly RowWrite[],
+  writes: Iterable<RowWrite>,
   options: StatementOptions,
 ): Promise<void> {
   for (const statements of batchesOf(writes)) {
@@ -31,18 +32,17 @@ export async function writeRows(
 }
 
 /** Neighbours of one partition together, up to the bound; a row above it goes alone. */
-export function batchesOf(writes: readonly RowWrite[]): Statement[][] {
-  const batches: Statement[][] = [];
+export function* batchesOf(writes: Iterable<RowWrite>): Generator<Statement[]> {
   let open: { partition: number; bytes: number; statements: Statement[] } | undefined;
   for (const { partition, statement, valueBytes } of writes) {
     const bytes = ROW_BYTES + valueBytes;
     const hasRoom = open?.partition === partition && open.bytes + bytes <= BATCH_BYTES_MAX;
     if (open === undefined || !hasRoom) {
+      if (open !== undefined) yield open.statements;
       open = { partition, bytes: 0, statements: [] };
-      batches.push(open.statements);
     }
     open.bytes += bytes;
     open.statements.push(statement);
   }
-  return batches;
+  if (open !== undefined) yield open.statements;
 }
