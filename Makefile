@@ -1,6 +1,6 @@
 # Every target is one line of `make help`; the work itself is in package.json's scripts.
 .DEFAULT_GOAL := help
-.PHONY: help run cluster cluster-status cluster-down cluster-ctl test check bench simulate coverage generate format ctl chaos
+.PHONY: help run cluster cluster-status cluster-down cluster-ctl test check bench scale simulate coverage generate format ctl chaos
 
 NODE := node_modules/.bin/node
 INSTALLED := node_modules/.package-lock.json
@@ -31,6 +31,9 @@ check: $(INSTALLED) ## Lint, type-check, look for unused code, compare generated
 
 bench: $(INSTALLED) ## Measure against the references and write bench/RESULTS.md (minutes)
 	@$(NODE) bench/main.ts $(ARGS)
+
+scale: $(INSTALLED) ## Measure many instances, long histories and tails (half an hour): ARGS="--only history"
+	@$(NODE) bench/scale/main.ts $(ARGS)
 
 simulate: $(INSTALLED) ## Run simulated clusters: SEED=n one of them with its trace, MINUTES=n as many as fit
 	@$(NODE) test/simulation/main.ts $(if $(SEED),--seed $(SEED) --trace,--minutes $(or $(MINUTES),1)) $(ARGS)

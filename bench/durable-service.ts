@@ -6,10 +6,11 @@ import { freePorts } from '#bench/free-ports';
 import { untilAnswered, untilReady } from '#bench/readiness';
 import { createKey, MAIN, metricsUrlOf, running, type Service, startRole } from '#bench/service';
 import { startCassandra } from '#deploy/local/cassandra-server';
+import type { LocalServer } from '#deploy/local/local-server';
 import { startNats } from '#deploy/local/nats-server';
 
-/** As the local cluster has: 10 to 40 for each of its engines. */
-const SHARDS = 64;
+/** Shards of a durable service. As the local cluster has: 10 to 40 for each of its engines. */
+export const SHARDS = 64;
 
 /** As the local cluster has it: while all share two cores, a late answer is not a broken limiter. */
 const LIMITER_TIMEOUT_MS = '1000';
@@ -21,11 +22,30 @@ export type DurablePlan = {
   readonly folder: string;
   /** For Node itself, in front of the program, of engines and edge: to profile them. */
   readonly nodeArgs?: readonly string[];
+  /** Servers that outlive the service; its own unless given. */
+  readonly stores?: DurableStores;
+  /** Where its tables are in Cassandra; the usual place unless given. */
+  readonly keyspace?: string;
   readonly tell: (line: string) => void;
 };
 
+/** The servers that a durable service stands on. */
+export type DurableStores = AsyncDisposable & {
+  readonly cassandra: LocalServer;
+  readonly nats: LocalServer;
+};
+
 /** The service and those of its processes that are worth a look inside. */
-export type DurableService = Service & { readonly edge: Child; readonly engines: readonly Child[] };
+export type DurableService = Service & {
+  readonly edge: Child;
+  readonly engines: readonly Child[];
+  readonly cassandra: LocalServer;
+  /**
+   * Starts an engine that has ended once more, under its name and with its metrics where they were;
+   * gives the process at once, which ends with the service.
+   */
+  readonly startAgain: (engine: number) => Child;
+};
 
 type Variables = Readonly<Record<string, string>>;
 
@@ -37,12 +57,11 @@ type Role = { readonly child: Child; readonly metrics: number };
  * of its own. Throws `MissingServer` when a server cannot be had.
  */
 export async function startDurable(plan: DurablePlan): Promise<DurableService> {
-  const { folder, engines, tell, nodeArgs = [] } = plan;
+  const { engines, nodeArgs = [], keyspace } = plan;
   await using opening = new AsyncDisposableStack();
-  const placeOf = (name: string) => ({ folder: join(folder, name), logFolder: folder, tell });
-  const cassandra = opening.use(await startCassandra(placeOf('cassandra')));
-  const nats = opening.use(await startNats(placeOf('nats')));
+  const { cassandra, nats } = plan.stores ?? opening.use(await startStores(plan));
   const shared = {
+    ...(keyspace === undefined ? {} : { SERVICE_CASSANDRA_KEYSPACE: keyspace }),
     SERVICE_STORAGE: 'cassandra',
     SERVICE_CASSANDRA_CONTACT_POINTS: cassandra.address,
     SERVICE_NATS_URL: nats.address,
@@ -56,11 +75,16 @@ export async function startDurable(plan: DurablePlan): Promise<DurableService> {
     SERVICE_LIMITER_LISTEN: limiterAddress,
     SERVICE_ADMIN_PORT: `${admin}`,
   });
+  const nameOf = (engine: number) => (engines === 1 ? 'engine' : `engine${engine + 1}`);
+  const variablesOf = (engine: number) => ({
+    ...shared,
+    SERVICE_NODE_NAME: nameOf(engine),
+    SERVICE_ENGINE_LISTEN: '127.0.0.1:0',
+  });
   const nodes: Role[] = [];
-  for (let number = 1; number <= engines; number += 1) {
-    const name = engines === 1 ? 'engine' : `engine${number}`;
-    const variables = { ...shared, SERVICE_NODE_NAME: name, SERVICE_ENGINE_LISTEN: '127.0.0.1:0' };
-    nodes.push(await startProcess(opening, 'engine', variables, { name, nodeArgs }));
+  for (let engine = 0; engine < engines; engine += 1) {
+    const named = { name: nameOf(engine), nodeArgs };
+    nodes.push(await startProcess(opening, 'engine', variablesOf(engine), named));
   }
   const edgeVariables = {
     ...shared,
@@ -79,8 +103,26 @@ export async function startDurable(plan: DurablePlan): Promise<DurableService> {
   ];
   const children = nodes.map(({ child }) => child);
   const processes = [edge.child, limiter.child, ...children, ...stores];
-  const service = running(opening.move(), { api, metrics, key, processes });
-  return { ...service, edge: edge.child, engines: children };
+  const opened = opening.move();
+  const startAgain = (engine: number) => {
+    const port = metrics[engine] ?? 0;
+    return opened.use(startRole('engine', port, variablesOf(engine), nodeArgs, nameOf(engine)));
+  };
+  const service = running(opened, { api, metrics, key, processes });
+  return { ...service, edge: edge.child, engines: children, cassandra, startAgain };
+}
+
+/** Cassandra and NATS with a state of their own. Throws `MissingServer` when one cannot be had. */
+export async function startStores({
+  folder,
+  tell,
+}: Pick<DurablePlan, 'folder' | 'tell'>): Promise<DurableStores> {
+  await using opening = new AsyncDisposableStack();
+  const placeOf = (name: string) => ({ folder: join(folder, name), logFolder: folder, tell });
+  const cassandra = opening.use(await startCassandra(placeOf('cassandra')));
+  const nats = opening.use(await startNats(placeOf('nats')));
+  const opened = opening.move();
+  return { cassandra, nats, [Symbol.asyncDispose]: () => opened.disposeAsync() };
 }
 
 async function migrate(variables: Variables): Promise<void> {

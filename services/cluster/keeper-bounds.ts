@@ -12,8 +12,14 @@ export const MOVE_REST_MS = 30_000;
 /** Shards that a node gives up at once (architecture 3.4). */
 export const MOTIONS_MAX = 8;
 
-/** Claims under way at once: conditional writes that should not delay the appends. Ours. */
-export const CLAIMS_IN_FLIGHT_MAX = 8;
+/** Claims under way at once: conditional writes, and as many shards wait for them to be served. Ours. */
+export const CLAIMS_IN_FLIGHT_MAX = 16;
+
+/**
+ * How long a node that has just started looks around when every owner of a shard is sealed, so that
+ * nobody serves anything. Longer than a look for the dead. Ours.
+ */
+export const OUTAGE_SETTLE_MS = 300;
 
 /** Pause before a hand-over's change is tried again. Ours. */
 export const HAND_OVER_RETRY_MS = 200;

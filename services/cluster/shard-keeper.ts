@@ -1,10 +1,15 @@
+import { cachedRing } from '#cluster/cached-ring';
 import type { DeathWatch } from '#cluster/death-watch';
 import { eachOf } from '#cluster/each-of';
 import { HandOver } from '#cluster/hand-over';
-import { CLAIMS_IN_FLIGHT_MAX, LOOK_PERIOD_MS, REFUSAL_GAP_MS } from '#cluster/keeper-bounds';
+import {
+  CLAIMS_IN_FLIGHT_MAX,
+  LOOK_PERIOD_MS,
+  OUTAGE_SETTLE_MS,
+  REFUSAL_GAP_MS,
+} from '#cluster/keeper-bounds';
 import type { Members } from '#cluster/members';
 import { MoveRules } from '#cluster/move-rules';
-import { assignShards } from '#cluster/ring';
 import type { ShardClaim, ShardHost } from '#cluster/shard-host';
 import { toFault } from '#fault/fault';
 import { type Clock, every, sleep } from '#platform/clock';
@@ -56,7 +61,7 @@ export class ShardKeeper implements Disposable {
   readonly #busy = new Set<number>();
   readonly #stack = new DisposableStack();
   readonly #startedMs: number;
-  #ringed: { view: string; owners: readonly string[] } = { view: '', owners: [] };
+  readonly #ring: (nodes: readonly string[]) => readonly string[];
   #isLooking = false;
   #isWanted = false;
   #isLeaving = false;
@@ -64,6 +69,7 @@ export class ShardKeeper implements Disposable {
   constructor(config: ShardKeeperConfig, ports: ShardKeeperPorts) {
     this.#config = config;
     this.#ports = ports;
+    this.#ring = cachedRing(config.shardCount);
     const { clock, members, deaths } = ports;
     this.#startedMs = clock.monotonicMs();
     this.#rules = new MoveRules({ clock, members });
@@ -73,6 +79,8 @@ export class ShardKeeper implements Disposable {
     this.#stack.use(members.onChange(wake));
     this.#stack.use(members.onAnnouncement(wake));
     this.#stack.use(deaths.onSealed(wake));
+    this.#stack.use(clock.after(OUTAGE_SETTLE_MS, wake));
+    this.#stack.use(clock.after(config.settleMs, wake));
   }
 
   /** Looks at the table soon, whoever asks. */
@@ -118,7 +126,7 @@ export class ShardKeeper implements Disposable {
     if (rows === undefined || this.#stack.disposed) return;
     this.#note(rows);
     this.#rules.look();
-    const ring = this.#ring();
+    const ring = this.#owners();
     const wanted: number[] = [];
     for (let shard = 0; shard < shardCount; shard += 1) {
       if (this.#busy.has(shard) || this.#keep(shard, this.#rows.get(shard), ring[shard])) continue;
@@ -147,23 +155,24 @@ export class ShardKeeper implements Disposable {
     }
   }
 
-  /** The node that should own each shard; nobody if there is none. */
-  #ring(): readonly string[] {
+  /** The node that should own each shard: never this one while it leaves. */
+  #owners(): readonly string[] {
     const nodes = this.#ports.members.present().map(({ node }) => node);
-    const others = this.#isLeaving ? nodes.filter((node) => node !== this.#config.node) : nodes;
-    const view = others.join('\n');
-    // A large ring takes milliseconds, and a view seldom changes.
-    if (view !== this.#ringed.view) {
-      const owners = others.length === 0 ? [] : assignShards(others, this.#config.shardCount);
-      this.#ringed = { view, owners };
-    }
-    return this.#ringed.owners;
+    return this.#ring(nodes.filter((node) => !this.#isLeaving || node !== this.#config.node));
   }
 
   get #mayClaim(): boolean {
     const { clock, deaths, isConnected } = this.#ports;
     if (this.#isLeaving || !isConnected() || !deaths.hearsEnough) return false;
-    return clock.monotonicMs() - this.#startedMs >= this.#config.settleMs;
+    const { settleMs } = this.#config;
+    const enoughMs = this.#isOutage ? Math.min(OUTAGE_SETTLE_MS, settleMs) : settleMs;
+    return clock.monotonicMs() - this.#startedMs >= enoughMs;
+  }
+
+  /** Whether nobody serves any shard: then waiting to see who else is there only makes it longer. */
+  get #isOutage(): boolean {
+    if (this.#rows.size < this.#config.shardCount) return false;
+    return this.#rows.values().every(({ owner }) => this.#ports.deaths.isSealed(owner));
   }
 
   /** Deals with a shard that is ours by the table or by what is open; false if it is neither. */
@@ -239,9 +248,7 @@ export class ShardKeeper implements Disposable {
   }
 
   async #claimFirst(unowned: readonly number[]): Promise<void> {
-    await eachOf(unowned, CLAIMS_IN_FLIGHT_MAX, async (shard) => {
-      await this.#claim(shard, undefined, 'first');
-    });
+    await eachOf(unowned, CLAIMS_IN_FLIGHT_MAX, (shard) => this.#claim(shard, undefined, 'first'));
   }
 
   /**
@@ -259,9 +266,7 @@ export class ShardKeeper implements Disposable {
       // In short steps: a proof of its death may come and end the wait.
       await sleep(clock, REFUSAL_GAP_MS);
     }
-    await eachOf(lost, CLAIMS_IN_FLIGHT_MAX, async (row) => {
-      await this.#claim(row.shard, row, 'takeover');
-    });
+    await eachOf(lost, CLAIMS_IN_FLIGHT_MAX, (row) => this.#claim(row.shard, row, 'takeover'));
   }
 
   async #claim(shard: number, from: ShardRow | undefined, reason: MoveReason): Promise<void> {

@@ -1,7 +1,7 @@
-import { ADOPTION_SLOTS } from '#runtime/bounds';
+import { ADOPTION_READS_MAX, ADOPTION_SLOTS } from '#runtime/bounds';
 import { CorruptJournal, decodeGroup } from '#runtime/record-codec';
 import type { JournalRecord } from '#storage/journal';
-import type { JournalStore } from '#storage/journal-store';
+import type { JournalHead, JournalSlot, JournalStore } from '#storage/journal-store';
 
 /** Everything of a record but its operation: kind, id, version, call, time. Ours. */
 const FIELDS_BYTES = 100;
@@ -23,20 +23,46 @@ export async function readTail(
   if (head === undefined) throw new CorruptJournal(`the journal of ${incarnation} is gone`);
   if (!head.isSealed) throw new CorruptJournal(`the journal of ${incarnation} is not sealed`);
   const tail: TailRecord[] = [];
-  for (let from = head.low; from < head.next; from += ADOPTION_SLOTS) {
-    const to = Math.min(head.next, from + ADOPTION_SLOTS);
-    const slots = await journals.readSlots(incarnation, from, to);
-    if (slots.length !== to - from || slots.some(({ slot }, i) => slot !== from + i)) {
-      throw new CorruptJournal(`the journal of ${incarnation} lacks slots in ${from} to ${to - 1}`);
-    }
-    for (const { records } of slots) {
-      for (const record of decodeGroup(records)) {
-        // Each by its own size: an average would let large ones gather in a group too large to append.
-        if (isWanted(record)) tail.push({ record, bytes: bytesOf(record) });
-      }
+  for await (const { records } of slotsOf(journals, incarnation, head)) {
+    for (const record of decodeGroup(records)) {
+      // Each by its own size: an average would let large ones gather in a group too large to append.
+      if (isWanted(record)) tail.push({ record, bytes: bytesOf(record) });
     }
   }
   return tail;
+}
+
+/** All slots from `low` to before `next` in order, the next of them read while some are looked at. */
+async function* slotsOf(
+  journals: JournalStore,
+  incarnation: string,
+  { low, next }: JournalHead,
+): AsyncGenerator<JournalSlot> {
+  const reads: Promise<JournalSlot[]>[] = [];
+  for (let from = low; from < next || reads.length > 0; ) {
+    while (from < next && reads.length < ADOPTION_READS_MAX) {
+      const to = Math.min(next, from + ADOPTION_SLOTS);
+      const read = readWhole(journals, incarnation, from, to);
+      // Whoever stops at an earlier read leaves this one to itself.
+      read.catch(() => undefined);
+      reads.push(read);
+      from = to;
+    }
+    yield* (await reads.shift()) ?? [];
+  }
+}
+
+async function readWhole(
+  journals: JournalStore,
+  incarnation: string,
+  from: number,
+  to: number,
+): Promise<JournalSlot[]> {
+  const slots = await journals.readSlots(incarnation, from, to);
+  if (slots.length !== to - from || slots.some(({ slot }, i) => slot !== from + i)) {
+    throw new CorruptJournal(`the journal of ${incarnation} lacks slots in ${from} to ${to - 1}`);
+  }
+  return slots;
 }
 
 function bytesOf({ operation }: JournalRecord): number {

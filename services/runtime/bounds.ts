@@ -69,11 +69,20 @@ export const APPEND_RETRY_MS = 100;
 /** Pause before a write that an actor owes is tried again. Ours: a tenth of a sweep. */
 export const OWED_RETRY_MS = 100;
 
-/** Slots of a dead node's journal read at once: 256 groups of a busy node are 1 to 10 MiB. Ours. */
-export const ADOPTION_SLOTS = 256;
+/** Slots of a dead node's journal in one read: 16 MiB at the most, and 70 KiB to 1 MiB as a rule. Ours. */
+export const ADOPTION_SLOTS = 32;
+
+/** Such reads under way at once: the next are there when one has been decoded. Ours. */
+export const ADOPTION_READS_MAX = 4;
 
 /** Adopted actors that are activated at once in the background. Ours: 3,200 a second. */
 export const WARM_ACTORS = 32;
+
+/**
+ * How long the first portion waits for the take-over to end, in milliseconds: callers activate what
+ * they need, and hundreds of reads of heads would delay the claims. Ours.
+ */
+export const WARM_DELAY_MS = 1_000;
 
 /** Pause between two such portions, in milliseconds. Ours. */
 export const WARM_PERIOD_MS = 10;

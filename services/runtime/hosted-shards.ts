@@ -7,6 +7,7 @@ import {
   CLOSE_POLL_MS,
   OWED_RETRY_MS,
   WARM_ACTORS,
+  WARM_DELAY_MS,
   WARM_FRUITLESS_MAX,
   WARM_PERIOD_MS,
   WARM_STUCK_MS,
@@ -192,7 +193,7 @@ export class HostedShards implements ShardGate, ShardHost {
       const pauseMs = isStuck ? WARM_STUCK_MS : WARM_PERIOD_MS;
       if (this.#isWarming) this.#ports.clock.after(pauseMs, pass);
     };
-    this.#ports.clock.after(0, pass);
+    this.#ports.clock.after(WARM_DELAY_MS, pass);
   }
 
   #warmSome(host: ShardedHost, shard: number, count: number): number {

@@ -280,6 +280,22 @@ dead('are adopted, then claimed, then opened, within a second', async () => {
   assert.ok(scene.moves.every((reason) => reason === 'takeover'));
 });
 
+for (const isServed of [false, true]) {
+  const what = isServed ? 'only after listening while others serve' : 'at once when nobody serves';
+  dead(`are claimed by a node that has just started ${what}`, async () => {
+    const scene = await newScene();
+    await scene.world.begin('gone');
+    scene.kill('gone');
+    await scene.join('a');
+    for (const shard of ALL) await scene.put(shard, isServed && shard === 0 ? 'a-1' : 'gone-1');
+    await scene.live(1_500);
+    const mine = shardsOf('me', ['a', 'me']);
+    assert.equal(openNow(scene), isServed ? [] : mine);
+    await scene.live(SETTLE_MS);
+    assert.equal(openNow(scene), isServed ? mine.filter((shard) => shard !== 0) : mine);
+  });
+}
+
 dead('are not claimed before their records are durable', async () => {
   const scene = await afterDeath();
   const { promise, resolve } = Promise.withResolvers<void>();

@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Fault } from '#fault/fault';
-import { CLOSE_POLL_MS, OWED_RETRY_MS } from '#runtime/bounds';
+import { CLOSE_POLL_MS, OWED_RETRY_MS, WARM_DELAY_MS } from '#runtime/bounds';
 import { CommitLog } from '#runtime/commit-log';
 import { HostedShards, type ShardedHost } from '#runtime/hosted-shards';
 import { JournalWriter } from '#runtime/journal-writer';
@@ -195,7 +195,9 @@ opening('activates what nobody calls, little by little, and then lets low go', a
   const { gate, clock, host, lowest } = await newScene(ids.flatMap((id) => recordsOf(id, [1])));
   await gate.adopt('dead', [{ shard: 1, epoch: 2 }]);
   gate.openShard({ shard: 1, epoch: 2 });
-  clock.advance(0);
+  await pass(clock, WARM_DELAY_MS - 10, 10);
+  assert.is(host.steps.length, 0);
+  await pass(clock, 10, 10);
   assert.is(host.steps.length, 32);
   assert.is(lowest(), 1);
   await pass(clock, 100, 10);
@@ -209,7 +211,7 @@ opening('tries seldom what cannot be activated, and goes on when it can', async 
   await gate.adopt('dead', [{ shard: 1, epoch: 2 }]);
   host.isWarmingStuck = true;
   gate.openShard({ shard: 1, epoch: 2 });
-  await pass(clock, 1_000, 10);
+  await pass(clock, 2 * WARM_DELAY_MS, 10);
   const before = host.warmings;
   await pass(clock, 10_000, 10);
   assert.ok(host.warmings - before <= 22, `${host.warmings - before}`);

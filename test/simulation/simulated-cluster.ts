@@ -200,9 +200,10 @@ export class SimulatedCluster {
     }
   }
 
-  /** Lets every engine leave in good order, one after the other, and fulfils when all are gone. */
+  /** Lets every engine leave in good order, each when a restart that has begun is over. */
   async stop(): Promise<void> {
     for (const slot of this.#nodes) {
+      while (slot.isStopping) await this.world.sleep(100);
       const { running } = slot;
       if (running === undefined) continue;
       slot.isStopping = true;

@@ -1,0 +1,69 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Child } from '#bench/child';
+import { metricsOf, sumOf } from '#bench/cycle-count';
+import { type DurableService, SHARDS } from '#bench/durable-service';
+import { untilReady } from '#bench/readiness';
+
+/** An engine's process, where it answers, and where it shows its metrics. */
+export type Engine = {
+  readonly number: number;
+  readonly child: Child;
+  readonly address: string;
+  readonly url: string;
+};
+
+/** How long shards may take to lie evenly, in ms: each rests 30 s between two moves. */
+const BALANCED_MS_MAX = 120_000;
+
+/** How often it is asked whether they do, in ms. */
+const ASK_EVERY_MS = 250;
+
+/** How often it is told who has how many, in ms. */
+const TELL_EVERY_MS = 5_000;
+
+/** The engines of a service, of which some end and begin again. */
+export class EngineFleet {
+  readonly engines: Engine[];
+  readonly #service: DurableService;
+
+  /** All are ready. */
+  constructor(service: DurableService) {
+    this.#service = service;
+    this.engines = service.engines.map((child, number) => this.#engineOf(number, child));
+  }
+
+  /** Starts an engine that has ended once more; fulfils when it is ready. */
+  async startAgain(number: number): Promise<Engine> {
+    const child = this.#service.startAgain(number);
+    await untilReady(child, `${this.#service.metricsUrls[number]}/health/ready`);
+    const engine = this.#engineOf(number, child);
+    this.engines[number] = engine;
+    return engine;
+  }
+
+  /** Fulfils when no engine has over one shard more than another. */
+  async untilBalanced(tell: (line: string) => void): Promise<void> {
+    const least = Math.floor(SHARDS / this.engines.length);
+    const deadlineMs = performance.now() + BALANCED_MS_MAX;
+    let toldMs = performance.now();
+    while (performance.now() < deadlineMs) {
+      const owned = await Promise.all(
+        this.engines.map(async ({ url }) => sumOf(await metricsOf([url]), 'shards_owned')),
+      );
+      if (owned.every((count) => count >= least)) return;
+      if (performance.now() - toldMs > TELL_EVERY_MS) {
+        toldMs = performance.now();
+        tell(`shards lie ${owned.join(', ')}`);
+      }
+      await sleep(ASK_EVERY_MS);
+    }
+    throw new Error('the shards do not spread over the engines');
+  }
+
+  #engineOf(number: number, child: Child): Engine {
+    const address = /engine is ready: grpc ([^\s,]+)/.exec(child.output)?.[1];
+    const url = this.#service.metricsUrls[number];
+    if (address === undefined || url === undefined) throw new Error(`where is ${child.name}?`);
+    return { number, child, address, url };
+  }
+}

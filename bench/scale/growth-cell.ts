@@ -1,0 +1,180 @@
+import { join } from 'node:path';
+import { parseApiKey } from '#accounts/api-key';
+import { metricsOf, sumOf } from '#bench/cycle-count';
+import { type DurableService, type DurableStores, startDurable } from '#bench/durable-service';
+import { ObservationPlan } from '#bench/observation-plan';
+import { seededId, seededStrengths, seedInstances } from '#bench/scale/seed';
+import { untilStored } from '#bench/scale/until-stored';
+import type { Server } from '#bench/servers';
+import { temporaryFolder } from '#bench/temporary-folder';
+import { type ClosedResult, runWrk } from '#bench/wrk';
+import { sessionIn } from '#test/storage/migrated-keyspace';
+
+/** Connections of the load. Source: the durable comparison's smaller number. */
+const CONNECTIONS = 64;
+
+/** Instances that a load is spread over when more are known: each of ten. */
+const ADDRESSED_MAX = 100_000;
+
+/** Instances that only a measurement of cold ones meets: more than its seconds can reach. */
+const COLD_MAX = 100_000;
+
+/** Runs until one is not void. */
+const RUNS_MAX = 5;
+
+/** How a run's proof says that observations came too late. */
+const THROTTLED = /^\d+ answers were throttled$/;
+
+/** How often a long load tells that it goes on, in ms. */
+const TELL_EVERY_MS = 8_000;
+
+/** How long a cell is loaded before it is measured, and measured, in s. */
+export type CellTimes = { readonly leadInS: number; readonly measuredS: number };
+
+/** Instances that a cluster knows, in a keyspace of their own, and the plan of observing them. */
+export type Ground = {
+  readonly known: number;
+  readonly keyspace: string;
+  readonly plan: ObservationPlan;
+  /** Instances that are not in memory when they are met; none where all are addressed. */
+  readonly cold: ObservationPlan | undefined;
+};
+
+/** What one combination of engines and known instances costs. */
+export type Cell = {
+  readonly engines: number;
+  readonly known: number;
+  readonly result: ClosedResult;
+  readonly recordsPerGroup: number;
+  readonly appendMs: number;
+  /** Instances in memory after the measurement. */
+  readonly active: number;
+  /** The same when every observation meets an instance that is not in memory. */
+  readonly whenCold: ClosedResult | undefined;
+};
+
+/** What all cells share. */
+export type GrowthBench = {
+  readonly wrk: string;
+  readonly stores: DurableStores;
+  readonly tell: (line: string) => void;
+};
+
+/** Makes a keyspace in which one account has so many instances, none of them in memory. */
+export async function openGround(bench: GrowthBench, known: number): Promise<Ground> {
+  const { tell, stores } = bench;
+  const keyspace = `known_${known}`;
+  await using service = await startOn(bench, keyspace, 1);
+  await using session = await sessionIn(stores.cassandra.address, keyspace);
+  const accountIds = [parseApiKey(service.key)?.accountId ?? ''];
+  // Not listed: whoever observes reads no listing.
+  await seedInstances({ session, count: known, accountIds, isListed: false, tell });
+  return groundOf(known, keyspace, service.key);
+}
+
+/** The plans for a keyspace that is seeded already. */
+async function groundOf(known: number, keyspace: string, key: string): Promise<Ground> {
+  const folder = temporaryFolder();
+  const addressed = Math.min(known, ADDRESSED_MAX);
+  const stride = Math.floor(known / addressed);
+  const planOf = (name: string, count: number, offset: number) => {
+    const instances = Array.from({ length: count }, (_, nth) => {
+      const index = nth * stride + offset;
+      return { id: seededId(index), modeStrengths: seededStrengths(index) };
+    });
+    return ObservationPlan.write({ instances, key, folder, name });
+  };
+  const plan = await planOf(keyspace, addressed, 0);
+  const hasOthers = stride > 1;
+  const cold = hasOthers ? await planOf(`${keyspace}_cold`, COLD_MAX, 1) : undefined;
+  return { known, keyspace, plan, cold };
+}
+
+/** Starts so many engines on a ground, loads them, and measures. */
+export async function measureCell(
+  bench: GrowthBench,
+  ground: Ground,
+  engines: number,
+  { leadInS, measuredS }: CellTimes,
+): Promise<Cell> {
+  const { tell } = bench;
+  const title = `${engines} engine(s), ${ground.known} instances`;
+  await using service = await startOn(bench, ground.keyspace, engines);
+  const server = serverOf(service, ground.plan);
+  const load = (to: Server, seconds: number) =>
+    withProgress(`${title}: under load`, tell, () => proven(bench, to, seconds));
+  await withProgress(`${title}: under load`, tell, () => loaded(bench, server, leadInS));
+  const before = await metricsOf(service.metricsUrls);
+  const result = await load(server, measuredS);
+  const after = await metricsOf(service.metricsUrls);
+  const { cold } = ground;
+  const whenCold = cold === undefined ? undefined : await load(serverOf(service, cold), measuredS);
+  const grown = (name: string) => sumOf(after, name) - sumOf(before, name);
+  const groups = grown('journal_group_records_count');
+  const cell: Cell = {
+    engines,
+    known: ground.known,
+    result,
+    recordsPerGroup: grown('journal_group_records_sum') / groups,
+    appendMs: (1_000 * grown('journal_append_seconds_sum')) / groups,
+    active: sumOf(after, 'identity_actors_active', 'actor="instance"'),
+    whenCold,
+  };
+  tell(`${title}: ${result.requestsPerS.toFixed(0)} requests/s, p50 ${result.p50Ms.toFixed(1)} ms`);
+  // So that the next cell begins with nothing owed.
+  await untilStored(service, tell);
+  return cell;
+}
+
+function startOn(
+  { stores, tell }: GrowthBench,
+  keyspace: string,
+  engines: number,
+): Promise<DurableService> {
+  const folder = join(temporaryFolder(), keyspace);
+  return startDurable({ engines, folder, stores, keyspace, tell });
+}
+
+function serverOf(service: DurableService, plan: ObservationPlan): Server {
+  const { address, processes } = service;
+  return { label: 'd', address, processes, plan, service };
+}
+
+/** A run whose answers are proved right: one with late observations is void, and repeated. */
+async function proven(bench: GrowthBench, server: Server, seconds: number): Promise<ClosedResult> {
+  for (let run = 0; run < RUNS_MAX; run += 1) {
+    const result = await loaded(bench, server, seconds);
+    if (result.problem === undefined) return result;
+  }
+  throw new Error(`${RUNS_MAX} runs had late observations`);
+}
+
+/**
+ * A run in which nothing failed. With a hundred instances a connection that waits while a third of
+ * the others are answered sends an observation that is late, and throttled (spec 8.3): that is told.
+ */
+async function loaded(
+  { wrk, tell }: GrowthBench,
+  server: Server,
+  seconds: number,
+): Promise<ClosedResult> {
+  const result = await runWrk(wrk, server, { connections: CONNECTIONS, seconds });
+  const { problem } = result;
+  if (problem === undefined) return result;
+  if (!THROTTLED.test(problem)) throw new Error(problem);
+  tell(`under load: ${problem}`);
+  return result;
+}
+
+async function withProgress<Result>(
+  what: string,
+  tell: (line: string) => void,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  const progress = setInterval(() => tell(what), TELL_EVERY_MS);
+  try {
+    return await work();
+  } finally {
+    clearInterval(progress);
+  }
+}

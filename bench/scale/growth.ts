@@ -1,0 +1,110 @@
+import { startStores } from '#bench/durable-service';
+import {
+  type Cell,
+  type CellTimes,
+  type Ground,
+  type GrowthBench,
+  measureCell,
+  openGround,
+} from '#bench/scale/growth-cell';
+import { figure, type ScaleFigure, type ScalePart, type ScaleRun } from '#bench/scale/scale-part';
+import { temporaryFolder } from '#bench/temporary-folder';
+import { findWrk } from '#bench/tool-path';
+import type { ClosedResult } from '#bench/wrk';
+
+/** From few to as many as an engine's memory target is given for. */
+const KNOWN = [100, 10_000, 1_000_000] as const;
+const KNOWN_QUICK = [100, 1_000] as const;
+
+/** More than two engines and Cassandra do not fit on two cores; the third shows what crowding costs. */
+const ENGINES_MAX = 3;
+
+/** JIT compilers, and checkpoints, which are 20 s late. */
+const USUAL: CellTimes = { leadInS: 25, measuredS: 8 };
+
+/** With so many instances that all are met before the measurement. */
+const MANY: CellTimes = { leadInS: 40, measuredS: 8 };
+const MANY_KNOWN = 100_000;
+
+const QUICK: CellTimes = { leadInS: 1, measuredS: 1 };
+
+/** Cassandra's compilers are busy for the first minute under load; not measured. */
+const COMPILE: CellTimes = { leadInS: 35, measuredS: 1 };
+
+/** A combination of engines and place in the list of grounds. */
+type Combination = { readonly engines: number; readonly place: number };
+
+/** What an observation costs with more engines and more instances. */
+export const growth: ScalePart = {
+  name: 'growth',
+  title: 'Cost of an observation: 1 to 3 engines, 100 to 1,000,000 instances',
+  measure,
+};
+
+async function measure({ isQuick, tell }: ScaleRun): Promise<readonly ScaleFigure[]> {
+  const folder = temporaryFolder();
+  const wrk = await findWrk();
+  await using stores = await startStores({ folder, tell });
+  const bench: GrowthBench = { wrk, stores, tell };
+  const grounds: Ground[] = [];
+  for (const known of isQuick ? KNOWN_QUICK : KNOWN) grounds.push(await openGround(bench, known));
+  const [smallest] = grounds;
+  if (!isQuick && smallest !== undefined) await measureCell(bench, smallest, 1, COMPILE);
+  const cells: Cell[] = [];
+  for (const { engines, place } of isQuick ? QUICK_COMBINATIONS : inTurns(grounds.length)) {
+    const ground = grounds[place];
+    if (ground === undefined) throw new Error(`there is no ground ${place}`);
+    cells.push(await measureCell(bench, ground, engines, isQuick ? QUICK : timesOf(ground)));
+  }
+  return figuresOf(cells);
+}
+
+const QUICK_COMBINATIONS: readonly Combination[] = [{ engines: 2, place: 1 }];
+
+/**
+ * Every combination once, each number of engines and each ground once in every third of the run: so
+ * a machine that becomes slower favours none of them.
+ */
+function inTurns(grounds: number): Combination[] {
+  return Array.from({ length: ENGINES_MAX * grounds }, (_, nth) => {
+    const round = Math.floor(nth / grounds);
+    const place = (nth + 2 * round) % grounds;
+    return { engines: 1 + (nth % ENGINES_MAX), place };
+  });
+}
+
+function timesOf({ known }: Ground): CellTimes {
+  return known >= MANY_KNOWN ? MANY : USUAL;
+}
+
+/** One figure a cell, by engines and then instances, and one where instances are not in memory. */
+function figuresOf(cells: readonly Cell[]): ScaleFigure[] {
+  const sorted = cells.toSorted((a, b) => a.engines - b.engines || a.known - b.known);
+  return sorted.flatMap(
+    ({ engines, known, result, recordsPerGroup, appendMs, active, whenCold }) => {
+      const title = `${engines} × ${known.toLocaleString('en')}`;
+      const journal = `${recordsPerGroup.toFixed(1)} records a group, append ${appendMs.toFixed(1)} ms`;
+      const memory = `${active.toLocaleString('en')} active`;
+      const usual = figure(title, `${textOf(result)}; ${journal}; ${memory}`);
+      if (whenCold === undefined) return [usual];
+      return [usual, figure(`${title}, none of them in memory`, textOf(whenCold))];
+    },
+  );
+}
+
+function textOf({ requestsPerS, p50Ms, p99Ms, cpu }: ClosedResult): string {
+  const of = (isMeant: (name: string) => boolean) =>
+    cpu
+      .filter(({ process }) => isMeant(process))
+      .reduce((sum, { microsPerRequest }) => sum + microsPerRequest, 0)
+      .toFixed(0);
+  const parts = [
+    `edge ${of((name) => name === 'edge')}`,
+    `limiter ${of((name) => name === 'limiter')}`,
+    `engines ${of((name) => name.startsWith('engine'))}`,
+    `Cassandra ${of((name) => name === 'cassandra')}`,
+    `NATS ${of((name) => name === 'nats')}`,
+  ];
+  const speed = `${requestsPerS.toFixed(0)}/s, p50 ${p50Ms.toFixed(1)} ms, p99 ${p99Ms.toFixed(1)} ms`;
+  return `${speed}; CPU µs: ${parts.join(', ')}`;
+}

@@ -1,0 +1,112 @@
+import { cpuMicros } from '#bench/cpu-time';
+import { type DurableService, startDurable } from '#bench/durable-service';
+import { HttpCaller } from '#bench/http-caller';
+import { Inspector } from '#bench/inspector';
+import { at } from '#bench/process-answer';
+import { pageFigures, timed } from '#bench/scale/latencies';
+import { BATCH, LongHistory } from '#bench/scale/long-history';
+import { figure, type ScaleFigure, type ScalePart, type ScaleRun } from '#bench/scale/scale-part';
+import { rateFigure, ratesOf } from '#bench/scale/steady-rate';
+import { untilStored } from '#bench/scale/until-stored';
+import { temporaryFolder } from '#bench/temporary-folder';
+
+/** Rows of a page: what the API gives whoever does not say. */
+const PAGE_ROWS = 100;
+
+const FULL = { observations: 1_000_000, pages: 500 };
+const QUICK = { observations: 10_000, pages: 20 };
+
+/** How fast one instance is observed a million times, and how fast any page of that is read. */
+export const history: ScalePart = {
+  name: 'history',
+  title: 'One instance of 1,000,000 observations',
+  measure,
+};
+
+async function measure({ isQuick, tell }: ScaleRun): Promise<ScaleFigure[]> {
+  const size = isQuick ? QUICK : FULL;
+  const nodeArgs = ['--inspect=127.0.0.1:0'];
+  const plan = { engines: 1, folder: temporaryFolder(), nodeArgs, tell };
+  await using service = await startDurable(plan);
+  const engine = engineOf(service);
+  using inspector = await Inspector.connect(engine);
+  using caller = new HttpCaller(service.address, service.key);
+  const created = await caller.send({
+    method: 'POST',
+    path: '/v1/instances',
+    body: '{"name":"long"}',
+  });
+  const long = new LongHistory(caller, String(at(created, ['data', 'id'])), size.observations);
+
+  const cpu = new TenthsOfCpu(engine.pid, size.observations / BATCH);
+  const taken = await long.fill((batches) => cpu.note(batches), tell);
+  const { residentBytes: afterLoad } = await inspector.memory();
+  const cpuPerObservation = await cpu.micros();
+  tell(`${taken.overtaken} batches were overtaken and sent again`);
+  const { ms: storedMs } = await timed(() => untilStored(service, tell));
+  tell('reading pages');
+  const times = await readPages(long, size.pages);
+  const { residentBytes, liveBytes } = await inspector.memoryAfterCollection();
+
+  const [first = 0, last = 0] = [cpuPerObservation[0], cpuPerObservation.at(-1)];
+  return [
+    rateFigure('observations taken in the last tenth', ratesOf(taken.answeredMs), BATCH),
+    figure(
+      'CPU of the engine per observation, first and last tenth',
+      `${(first / BATCH).toFixed(1)} µs, then ${(last / BATCH).toFixed(1)} µs`,
+    ),
+    figure('a batch of 100 observations, longest', `${taken.longestMs.toFixed(0)} ms`),
+    figure('from the last answer until all is checkpointed', `${(storedMs / 1_000).toFixed(1)} s`),
+    ...pageFigures(`a page of ${PAGE_ROWS} at any depth`, times),
+    figure(
+      'memory of the engine: resident at the last batch; after all, collected; live',
+      [afterLoad, residentBytes, liveBytes].map(mebibytes).join('; '),
+    ),
+  ];
+}
+
+/** Reads the newest page, the oldest, and others anywhere, one at a time; the times in ms. */
+async function readPages(long: LongHistory, pages: number): Promise<number[]> {
+  const times: number[] = [];
+  for (let page = 0; page < pages; page += 1) {
+    const deepest = long.total - PAGE_ROWS;
+    const offset =
+      page === 0 ? 0 : page === 1 ? deepest : Math.floor(Math.random() * (deepest + 1));
+    const { ms, answer } = await timed(() => long.read(PAGE_ROWS, offset));
+    long.check(answer, PAGE_ROWS, offset);
+    times.push(ms);
+  }
+  return times;
+}
+
+/** The CPU time of a process in each tenth of its calls. */
+class TenthsOfCpu {
+  readonly #pid: number;
+  readonly #callsPerTenth: number;
+  readonly #marks: Promise<number>[];
+
+  constructor(pid: number, calls: number) {
+    this.#pid = pid;
+    this.#callsPerTenth = Math.floor(calls / 10);
+    this.#marks = [cpuMicros(pid)];
+  }
+
+  note(calls: number): void {
+    if (calls % this.#callsPerTenth === 0) this.#marks.push(cpuMicros(this.#pid));
+  }
+
+  /** µs of CPU per call, tenth by tenth. */
+  async micros(): Promise<number[]> {
+    const marks = await Promise.all(this.#marks);
+    return marks.slice(1).map((mark, i) => (mark - (marks[i] ?? 0)) / this.#callsPerTenth);
+  }
+}
+
+function engineOf({ engines: [engine] }: DurableService) {
+  if (engine === undefined) throw new Error('there is no engine');
+  return engine;
+}
+
+function mebibytes(bytes: number): string {
+  return `${Math.round(bytes / 2 ** 20)} MiB`;
+}

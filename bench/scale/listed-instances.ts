@@ -1,0 +1,103 @@
+import type { HttpCaller } from '#bench/http-caller';
+import { at, isObject } from '#bench/process-answer';
+
+/** How often it is told how far it is, in ms. */
+const TELL_EVERY_MS = 5_000;
+
+/** Prime, so that names in their order belong to instances made all over the run. */
+const NAME_STEP = 7_919;
+
+/** A page of the listing: where it begins, and in which order. */
+export type ListedPage = {
+  readonly limit: number;
+  readonly offset: number;
+  readonly sort: 'created_at' | 'name';
+  readonly order: 'asc' | 'desc';
+};
+
+type Listed = { readonly id: string; readonly name: string; readonly created_at: string };
+
+/** Instances of one account, and what its listing must look like. */
+export class ListedInstances {
+  readonly #byCreation: readonly Listed[];
+  readonly #byName: readonly Listed[];
+  /** When each creation was answered, in ms, in the order of the answers. */
+  readonly answeredMs: readonly number[];
+
+  private constructor(instances: readonly Listed[], answeredMs: readonly number[]) {
+    this.#byCreation = instances.toSorted(byCreation);
+    this.#byName = instances.toSorted((a, b) => compare(a.name, b.name));
+    this.answeredMs = answeredMs;
+  }
+
+  /** Makes `count` of them, 64 under way at once. */
+  static async create(
+    caller: HttpCaller,
+    count: number,
+    tell: (line: string) => void,
+  ): Promise<ListedInstances> {
+    if (count % NAME_STEP === 0)
+      throw new Error(`${count} instances would not have names of their own`);
+    const answeredMs: number[] = [];
+    let toldMs = performance.now();
+    const instances = await caller.sendAll(
+      count,
+      (i) => ({ method: 'POST', path: '/v1/instances', body: `{"name":"${nameOf(i, count)}"}` }),
+      (answer) => {
+        const nowMs = performance.now();
+        answeredMs.push(nowMs);
+        if (nowMs - toldMs > TELL_EVERY_MS) {
+          toldMs = nowMs;
+          tell(`${answeredMs.length.toLocaleString('en')} instances`);
+        }
+        return listedIn(at(answer, ['data']));
+      },
+    );
+    return new ListedInstances(instances, answeredMs);
+  }
+
+  /** Throws unless `answer` is just this page. */
+  check(answer: unknown, { limit, offset, sort, order }: ListedPage): void {
+    const all = sort === 'name' ? this.#byName : this.#byCreation;
+    const total = all.length;
+    const place = (index: number) => (order === 'asc' ? index : total - 1 - index);
+    const rows = at(answer, ['data']);
+    const expected = Math.min(limit, total - offset);
+    const where = `${sort} ${order}, offset ${offset}`;
+    if (!Array.isArray(rows) || rows.length !== expected) {
+      throw new Error(`${where}: a page of ${expected} instances expected`);
+    }
+    for (const [index, row] of rows.entries()) {
+      const right = all[place(offset + index)];
+      const found = listedIn(row);
+      const isSame = found.id === right?.id && found.name === right.name;
+      if (!isSame || found.created_at !== right.created_at || at(row, ['cycle_count']) !== 0) {
+        throw new Error(`${where}: ${right?.id} expected in line ${index}, not ${found.id}`);
+      }
+    }
+    const right = JSON.stringify({ limit, offset, total, has_more: offset + limit < total });
+    const pagination = JSON.stringify(at(answer, ['pagination']));
+    if (pagination !== right) throw new Error(`${where}: ${right} expected, not ${pagination}`);
+  }
+}
+
+function nameOf(index: number, count: number): string {
+  return `agent ${String((index * NAME_STEP) % count).padStart(7, '0')}`;
+}
+
+function listedIn(value: unknown): Listed {
+  const { id, name, created_at } = isObject(value) ? value : {};
+  if (typeof id === 'string' && typeof name === 'string' && typeof created_at === 'string') {
+    return { id, name, created_at };
+  }
+  throw new Error('no instance was answered');
+}
+
+/** As the service sorts: by the millisecond, then by id. */
+function byCreation(a: Listed, b: Listed): number {
+  return compare(a.created_at, b.created_at) || compare(a.id, b.id);
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}

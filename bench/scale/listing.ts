@@ -1,0 +1,91 @@
+import { metricsOf, sumOf } from '#bench/cycle-count';
+import { type DurableService, startDurable } from '#bench/durable-service';
+import { HttpCaller } from '#bench/http-caller';
+import { untilAnswered } from '#bench/readiness';
+import { pageFigures, timed } from '#bench/scale/latencies';
+import { ListedInstances, type ListedPage } from '#bench/scale/listed-instances';
+import { figure, type ScaleFigure, type ScalePart, type ScaleRun } from '#bench/scale/scale-part';
+import { rateFigure, ratesOf } from '#bench/scale/steady-rate';
+import { untilStored } from '#bench/scale/until-stored';
+import { temporaryFolder } from '#bench/temporary-folder';
+
+/** Items of a page: what the API gives whoever does not say. */
+const PAGE_ITEMS = 20;
+
+/** `warmUp` instances are made before the rate counts; each of the four orders has `pages` pages. */
+const FULL = { instances: 200_000, warmUp: 5_000, pages: 75 };
+const QUICK = { instances: 3_000, warmUp: 500, pages: 5 };
+
+/** How fast one account makes instances when it has many, and how fast it lists those not in memory. */
+export const listing: ScalePart = {
+  name: 'listing',
+  title: 'One account of 200,000 instances',
+  measure,
+};
+
+async function measure({ isQuick, tell }: ScaleRun): Promise<ScaleFigure[]> {
+  const size = isQuick ? QUICK : FULL;
+  await using service = await startDurable({ engines: 1, folder: temporaryFolder(), tell });
+  using caller = new HttpCaller(service.address, service.key);
+  const listed = await ListedInstances.create(caller, size.instances, tell);
+  const rates = ratesOf(listed.answeredMs.slice(size.warmUp));
+  await untilStored(service, tell);
+  tell('restarting the engine');
+  await restart(service);
+  const read = async (page: ListedPage): Promise<number> => {
+    const { ms, answer } = await timed(() => caller.send({ method: 'GET', path: pathOf(page) }));
+    listed.check(answer, page);
+    return ms;
+  };
+  const deepest = size.instances - PAGE_ITEMS;
+  const firstMs = await read({
+    limit: PAGE_ITEMS,
+    offset: deepest,
+    sort: 'created_at',
+    order: 'desc',
+  });
+  tell('reading pages');
+  const times: number[] = [];
+  for (const page of pagesOf(size)) times.push(await read(page));
+  const active = await activeInstances(service);
+  if (active > 0) throw new Error(`${active} instances are in memory after listing them`);
+  return [
+    rateFigure('instances created in the last tenth', rates),
+    figure('the first page after a restart, which loads the listing', `${firstMs.toFixed(0)} ms`),
+    ...pageFigures(`a page of ${PAGE_ITEMS} at the middle, no instance in memory`, times),
+  ];
+}
+
+/** Pages from the middle on in each order, none of whose instances has been read before in its sort. */
+function pagesOf({ instances, pages }: typeof FULL): ListedPage[] {
+  return Array.from({ length: pages }, (_, page) => {
+    const offset = instances / 2 + page * PAGE_ITEMS;
+    const orders = ['asc', 'desc'] as const;
+    const sorts = ['created_at', 'name'] as const;
+    return sorts.flatMap((sort) =>
+      orders.map((order) => ({ limit: PAGE_ITEMS, offset, sort, order })),
+    );
+  }).flat();
+}
+
+function pathOf({ limit, offset, sort, order }: ListedPage): string {
+  return `/v1/instances?limit=${limit}&offset=${offset}&sort=${sort}&order=${order}`;
+}
+
+/** Ends the engine in good order and starts it again; fulfils when it owns all shards as before. */
+async function restart(service: DurableService): Promise<void> {
+  const ownedBefore = await ownedShards(service);
+  for (const engine of service.engines) await engine[Symbol.asyncDispose]();
+  const again = service.startAgain(0);
+  await untilAnswered(again, async () =>
+    (await ownedShards(service)) === ownedBefore ? true : undefined,
+  );
+}
+
+async function ownedShards({ metricsUrls }: DurableService): Promise<number> {
+  return sumOf(await metricsOf(metricsUrls), 'shards_owned');
+}
+
+async function activeInstances({ metricsUrls }: DurableService): Promise<number> {
+  return sumOf(await metricsOf(metricsUrls), 'identity_actors_active', 'actor="instance"');
+}

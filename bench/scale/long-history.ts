@@ -1,0 +1,150 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { HttpCaller } from '#bench/http-caller';
+import { at, isObject, type JsonObject } from '#bench/process-answer';
+import { MODE_TARGETS } from '#identity/modes';
+
+/** Observations of one batch, the most that the API takes (decision 10). */
+export const BATCH = 100;
+
+/** Batches under way at once. The instance takes them in turn; more would only wait there. */
+const BATCHES_IN_FLIGHT = 4;
+
+/**
+ * The shortest time between two batches, in ms: an instance remembers 4,096 calls of the last 20 s
+ * and refuses more (architecture 3.5).
+ */
+const PACE_MS = 5;
+
+/** How often it is told how far it is, in ms. */
+const TELL_EVERY_MS = 5_000;
+
+/** Time of the first observation; the others follow a second apart, so that none is throttled. */
+const FIRST_MS = Date.UTC(2026, 0, 1);
+
+/** How a long history was taken in. */
+export type Taken = {
+  /** When each batch was answered, in ms. */
+  readonly answeredMs: readonly number[];
+  readonly longestMs: number;
+  /** Batches that were overtaken on their way, and sent again. */
+  readonly overtaken: number;
+};
+
+/** An instance that is observed a given number of times, and what its history must look like. */
+export class LongHistory {
+  readonly total: number;
+  readonly #caller: HttpCaller;
+  readonly #path: string;
+  /** For each batch in the order of its cycles the number of its first observation as it was sent. */
+  readonly #firstOfBatch: number[] = [];
+  #sent = 0;
+
+  constructor(caller: HttpCaller, instanceId: string, total: number) {
+    if (total % BATCH !== 0) throw new Error(`${total} observations are no whole batches`);
+    this.#caller = caller;
+    this.#path = `/v1/instances/${instanceId}`;
+    this.total = total;
+  }
+
+  /** Sends all observations, some batches at a time; `afterBatch` is told how many are answered. */
+  async fill(afterBatch: (count: number) => void, tell: (line: string) => void): Promise<Taken> {
+    const answeredMs: number[] = [];
+    const count = this.total / BATCH;
+    const state = { begun: 0, longestMs: 0, overtaken: 0, nextMs: 0, toldMs: performance.now() };
+    const sender = async (): Promise<void> => {
+      while (state.begun < count) {
+        state.begun += 1;
+        for (let isTaken = false; !isTaken; ) {
+          const sentMs = await pause(state);
+          isTaken = await this.#sendBatch();
+          if (!isTaken) state.overtaken += 1;
+          state.longestMs = Math.max(state.longestMs, performance.now() - sentMs);
+        }
+        answeredMs.push(performance.now());
+        afterBatch(answeredMs.length);
+        if (performance.now() - state.toldMs > TELL_EVERY_MS) {
+          state.toldMs = performance.now();
+          tell(`${(answeredMs.length * BATCH).toLocaleString('en')} observations`);
+        }
+      }
+    };
+    await Promise.all(Array.from({ length: BATCHES_IN_FLIGHT }, sender));
+    for (let batch = 0; batch < count; batch += 1) {
+      if (this.#firstOfBatch[batch] === undefined) throw new Error(`batch ${batch} is missing`);
+    }
+    return { answeredMs, longestMs: state.longestMs, overtaken: state.overtaken };
+  }
+
+  /** Reads a page of the history, newest first. */
+  read(limit: number, offset: number): Promise<unknown> {
+    const path = `${this.#path}/history?limit=${limit}&offset=${offset}`;
+    return this.#caller.send({ method: 'GET', path });
+  }
+
+  /** Throws unless `answer` holds just the observations that lie there, each as it was sent. */
+  check(answer: unknown, limit: number, offset: number): void {
+    const rows = at(answer, ['data']);
+    const expected = Math.min(limit, this.total - offset);
+    if (!Array.isArray(rows) || rows.length !== expected) {
+      throw new Error(`a page of ${expected} rows expected at ${offset}`);
+    }
+    for (const [index, row] of rows.entries()) this.#checkRow(row, this.total - offset - index);
+    const pagination = JSON.stringify(at(answer, ['pagination']));
+    const { total } = this;
+    const right = JSON.stringify({ limit, offset, total, has_more: offset + limit < total });
+    if (pagination !== right) throw new Error(`pagination ${right} expected, not ${pagination}`);
+  }
+
+  #checkRow(row: unknown, cycle: number): void {
+    const batch = Math.floor((cycle - 1) / BATCH);
+    const number = (this.#firstOfBatch[batch] ?? Number.NaN) + ((cycle - 1) % BATCH);
+    const right = { cycle, ...observationOf(number) };
+    if (!isObject(row)) throw new Error(`cycle ${cycle} expected`);
+    for (const [name, value] of Object.entries(right)) {
+      const found = JSON.stringify(row[name]);
+      const wanted = JSON.stringify(value);
+      if (found !== wanted)
+        throw new Error(`cycle ${cycle}: ${name} ${wanted} expected, not ${found}`);
+    }
+  }
+
+  /** Sends the next observations; false if a later batch had come first, so that nothing was done. */
+  async #sendBatch(): Promise<boolean> {
+    const first = this.#sent;
+    this.#sent += BATCH;
+    const observations = Array.from({ length: BATCH }, (_, i) => observationOf(first + i));
+    const body = JSON.stringify({ observations });
+    const path = `${this.#path}/process/batch`;
+    const answer = await this.#caller.send({ method: 'POST', path, body });
+    const processed = at(answer, ['data', 'processed_count']);
+    if (processed === 0) return false;
+    const cycle = Number(at(answer, ['data', 'snapshot', 'cycle']));
+    const batch = cycle / BATCH - 1;
+    const isRight = processed === BATCH && Number.isInteger(batch) && batch >= 0;
+    if (!isRight || this.#firstOfBatch[batch] !== undefined) {
+      throw new Error(`${processed} observations were processed, up to cycle ${cycle}`);
+    }
+    this.#firstOfBatch[batch] = first;
+    return true;
+  }
+}
+
+/** The observation of this number, as it is sent and as the history shows it. */
+function observationOf(number: number): JsonObject {
+  return {
+    mode_target: MODE_TARGETS[number % MODE_TARGETS.length],
+    signal_strength: (20 + ((number * 37) % 61)) / 100,
+    confidence: (60 + (number % 41)) / 100,
+    context: { channel: 'chat', turn: number },
+    timestamp: new Date(FIRST_MS + number * 1_000).toISOString(),
+  };
+}
+
+/** Waits until the next batch may be sent; a pause of the machine is not made up for. */
+async function pause(state: { nextMs: number }): Promise<number> {
+  const nowMs = performance.now();
+  const dueMs = Math.max(nowMs, state.nextMs);
+  state.nextMs = dueMs + PACE_MS;
+  if (dueMs > nowMs) await sleep(dueMs - nowMs);
+  return performance.now();
+}

@@ -1,0 +1,87 @@
+/**
+ * How the service behaves with many instances, long histories and long tails, on a cluster of its
+ * own with a real Cassandra. Every part that is run replaces its section of bench/SCALE.md.
+ *
+ *   node bench/scale/main.ts [--quick] [--only history,listing]
+ */
+import { execFileSync } from 'node:child_process';
+import { readFile, writeFile } from 'node:fs/promises';
+import { cpus } from 'node:os';
+import { parseArgs } from 'node:util';
+import { growth } from '#bench/scale/growth';
+import { history } from '#bench/scale/history';
+import { listing } from '#bench/scale/listing';
+import { memory } from '#bench/scale/memory';
+import { restart } from '#bench/scale/restart';
+import type { ScaleFigure, ScalePart } from '#bench/scale/scale-part';
+import { takeover } from '#bench/scale/takeover';
+
+const PARTS: readonly ScalePart[] = [history, listing, takeover, restart, memory, growth];
+const FILE = 'bench/SCALE.md';
+
+const HEAD = `# Figures of size
+
+Written by \`node bench/scale/main.ts\`, part by part (\`--only\`). Cassandra, NATS, the service and the
+caller share the machine. What the figures mean: [docs/scale.md](../docs/scale.md).
+`;
+
+const { values } = parseArgs({
+  options: { quick: { type: 'boolean', default: false }, only: { type: 'string' } },
+});
+const names = values.only?.split(',') ?? PARTS.map(({ name }) => name);
+const unknown = names.filter((name) => PARTS.every((part) => part.name !== name));
+if (unknown.length > 0) {
+  const known = PARTS.map(({ name }) => name).join(', ');
+  console.error(`no part ${unknown.join(', ')}; there are ${known}`);
+  process.exit(2);
+}
+const startedMs = performance.now();
+const tell = (line: string) => {
+  const s = ((performance.now() - startedMs) / 1_000).toFixed(0);
+  process.stderr.write(`${s.padStart(5)} s  ${line}\n`);
+};
+
+let isAllMet = true;
+for (const part of PARTS.filter(({ name }) => names.includes(name))) {
+  tell(`${part.name}: ${part.title}`);
+  const beganMs = performance.now();
+  const figures = await part.measure({ isQuick: values.quick, tell });
+  isAllMet &&= figures.every(({ isMet }) => isMet);
+  const section = sectionOf(part, figures, (performance.now() - beganMs) / 60_000);
+  console.log(section);
+  if (!values.quick) await keep(part, section);
+}
+if (values.quick) tell(`a quick run: ${FILE} stays as it is`);
+process.exitCode = isAllMet || values.quick ? 0 : 1;
+
+function sectionOf(
+  { name, title }: ScalePart,
+  figures: readonly ScaleFigure[],
+  minutes: number,
+): string {
+  const commit = execFileSync('git', ['rev-parse', '--short', 'HEAD'], { encoding: 'utf8' }).trim();
+  const rows = figures.map(({ what, target, reached, isMet }) => {
+    const verdict = target === '' ? '' : isMet ? 'met' : '**not met**';
+    return `| ${what} | ${target} | ${reached} | ${verdict} |`;
+  });
+  return [
+    `## ${title}\n`,
+    `\`--only ${name}\`, ${new Date().toISOString().slice(0, 10)}, commit ${commit}, ${cpus().length} × ${cpus()[0]?.model.trim()}, Node ${process.version}, ${minutes.toFixed(0)} min\n`,
+    '|  | target | reached |  |',
+    '| --- | --- | --- | --- |',
+    ...rows,
+    '',
+  ].join('\n');
+}
+
+/** Puts a section into the file, in the order of the parts. */
+async function keep({ title }: ScalePart, section: string): Promise<void> {
+  const kept = new Map<string, string>();
+  const text = await readFile(FILE, 'utf8').catch(() => '');
+  for (const found of text.split(/^(?=## )/m).slice(1)) {
+    kept.set(/^## (.*)$/m.exec(found)?.[1] ?? '', `${found.trimEnd()}\n`);
+  }
+  kept.set(title, section);
+  const sections = PARTS.map((part) => kept.get(part.title)).filter((one) => one !== undefined);
+  await writeFile(FILE, [HEAD, ...sections].join('\n'));
+}

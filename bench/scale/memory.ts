@@ -1,0 +1,216 @@
+import { readFile } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { metricsOf, sumOf } from '#bench/cycle-count';
+import { type DurableService, startDurable } from '#bench/durable-service';
+import { HttpCaller } from '#bench/http-caller';
+import { Inspector, type MemoryUse } from '#bench/inspector';
+import { at } from '#bench/process-answer';
+import { ObservedInstances } from '#bench/scale/observed-instances';
+import {
+  atMost,
+  figure,
+  type ScaleFigure,
+  type ScalePart,
+  type ScaleRun,
+} from '#bench/scale/scale-part';
+import {
+  type SeededAccount,
+  seedAccounts,
+  seededId,
+  seededName,
+  seedInstances,
+} from '#bench/scale/seed';
+import { untilStored } from '#bench/scale/until-stored';
+import { temporaryFolder } from '#bench/temporary-folder';
+import { sessionIn } from '#test/storage/migrated-keyspace';
+
+/** Where a service's tables are unless it is told otherwise. */
+const KEYSPACE = 'identity_engine';
+
+/** Instances before the first measurement, so that code and tables are counted in it. */
+const WARM_UP_INSTANCES = 1_000;
+
+/** Live bytes that an idle active instance may take. Source: the project's targets. */
+const INSTANCE_BYTES_MAX = 2_048;
+
+/** MiB that an engine may take with 100,000 active instances. Source: the project's targets. */
+const ENGINE_MIB_MAX = 1_024;
+
+const BYTES_PER_MIB = 2 ** 20;
+
+/** How long nothing is sent before instances count as idle, in s: checkpoints are due after 20 s. */
+const IDLE_S = 45;
+const TELL_EVERY_S = 8;
+
+/** How many instances there are; a quick run does not wait for checkpoints. */
+type Sizes = {
+  readonly active: number;
+  readonly seeded: number;
+  readonly accounts: number;
+  readonly checked: number;
+  readonly idleS: number;
+  readonly isStoring: boolean;
+};
+
+const FULL: Sizes = {
+  active: 100_000,
+  seeded: 900_000,
+  accounts: 900,
+  checked: 500,
+  idleS: IDLE_S,
+  isStoring: true,
+};
+
+const QUICK: Sizes = {
+  active: 1_000,
+  seeded: 2_000,
+  accounts: 10,
+  checked: 50,
+  idleS: 1,
+  isStoring: false,
+};
+
+/** An engine's memory at one point, garbage not yet collected and collected. */
+type Stage = { readonly residentBytes: number; readonly collected: MemoryUse };
+
+/** How much memory an engine takes for what is active in it, and for what is only known. */
+export const memory: ScalePart = {
+  name: 'memory',
+  title: 'Memory of one engine: 100,000 active instances, 1,000,000 known',
+  measure,
+};
+
+async function measure(run: ScaleRun): Promise<readonly ScaleFigure[]> {
+  const sizes = run.isQuick ? QUICK : FULL;
+  const { tell } = run;
+  const nodeArgs = ['--inspect=127.0.0.1:0'];
+  await using service = await startDurable({
+    engines: 1,
+    folder: temporaryFolder(),
+    nodeArgs,
+    tell,
+  });
+  const [engine] = service.engines;
+  if (engine === undefined) throw new Error('there is no engine');
+  using inspector = await Inspector.connect(engine);
+  const stage = async (title: string): Promise<Stage> => {
+    const { residentBytes } = await inspector.memory();
+    const collected = await inspector.memoryAfterCollection();
+    tell(`${title}: ${mib(residentBytes)} resident, ${mib(collected.residentBytes)} collected`);
+    return { residentBytes, collected };
+  };
+
+  using few = new ObservedInstances(service, tell);
+  await makeActive(few, WARM_UP_INSTANCES);
+  await untilIdle(service, sizes, tell);
+  const before = await stage('warm');
+  using instances = new ObservedInstances(service, tell);
+  await makeActive(instances, sizes.active);
+  await untilIdle(service, sizes, tell);
+  const active = await stage(`${sizes.active} active`);
+  await seedAndCheck(service, sizes, tell);
+  await observeAll(instances);
+  const known = await stage('all known, the active ones observed again');
+  const total = sizes.active + sizes.seeded + WARM_UP_INSTANCES;
+  const activeAtEnd = await activeInstances(service);
+  if (activeAtEnd < sizes.active) throw new Error(`only ${activeAtEnd} instances are active`);
+
+  const live = active.collected.liveBytes - before.collected.liveBytes;
+  const many = total.toLocaleString('en');
+  const some = sizes.active.toLocaleString('en');
+  const residentMib = (title: string, { residentBytes }: Stage) =>
+    atMost(`resident, ${title}`, residentBytes / BYTES_PER_MIB, ENGINE_MIB_MAX, 'MiB');
+  return [
+    atMost(
+      'live bytes of an idle active instance',
+      live / sizes.active,
+      INSTANCE_BYTES_MAX,
+      'bytes',
+    ),
+    figure(
+      'the same in resident bytes, after collection',
+      ((active.collected.residentBytes - before.collected.residentBytes) / sizes.active).toFixed(0),
+    ),
+    residentMib(`${some} active, all idle`, active),
+    residentMib(`${many} known, ${activeAtEnd.toLocaleString('en')} active, just observed`, known),
+    atMost(
+      'highest resident size of the whole run',
+      (await highestBytes(engine.pid)) / BYTES_PER_MIB,
+      ENGINE_MIB_MAX,
+      'MiB',
+    ),
+    figure('the engine before, 1,000 active', mib(before.residentBytes)),
+    figure('instances known and not active that answered right', `${sizes.checked}`),
+  ];
+}
+
+/** Creates instances and observes each once. */
+async function makeActive(instances: ObservedInstances, count: number): Promise<void> {
+  await instances.create(count);
+  await observeAll(instances);
+}
+
+function observeAll(instances: ObservedInstances): Promise<void> {
+  return instances.observeEach(instances.ids.map((_, i) => i));
+}
+
+/** Fulfils when nothing was sent for long enough and everything is checkpointed. */
+async function untilIdle(
+  service: DurableService,
+  { idleS, isStoring }: Sizes,
+  tell: (line: string) => void,
+): Promise<void> {
+  for (let leftS = idleS; leftS > 0; leftS -= TELL_EVERY_S) {
+    tell(`idle for another ${leftS} s`);
+    await sleep(1_000 * Math.min(leftS, TELL_EVERY_S));
+  }
+  if (isStoring) await untilStored(service, tell);
+}
+
+/** Makes most instances known without activating them, then asks some of them through the API. */
+async function seedAndCheck(
+  service: DurableService,
+  { seeded, accounts: accountCount, checked }: Sizes,
+  tell: (line: string) => void,
+): Promise<void> {
+  await using session = await sessionIn(service.cassandra.address, KEYSPACE);
+  const accounts = await seedAccounts(session, accountCount);
+  const accountIds = accounts.map(({ id }) => id);
+  await seedInstances({ session, count: seeded, accountIds, isListed: true, tell });
+  const stride = Math.floor(seeded / checked);
+  for (let nth = 0; nth < checked; nth += 1) {
+    const index = nth * stride + Math.floor(Math.random() * stride);
+    await checkSeeded(service, index, accounts);
+  }
+  tell(`${checked} seeded instances answered right`);
+}
+
+async function checkSeeded(
+  { address }: DurableService,
+  index: number,
+  accounts: readonly SeededAccount[],
+): Promise<void> {
+  const { key = '' } = accounts[index % accounts.length] ?? {};
+  using caller = new HttpCaller(address, key);
+  const path = `/v1/instances/${seededId(index)}`;
+  const name = at(await caller.send({ method: 'GET', path }), ['data', 'name']);
+  if (name !== seededName(index)) throw new Error(`${path} is named ${name}`);
+  const body = JSON.stringify({ mode_target: 'ORDER', signal_strength: 0.6 });
+  const answer = await caller.send({ method: 'POST', path: `${path}/process`, body });
+  const cycle = at(answer, ['data', 'snapshot', 'cycle']);
+  if (cycle !== 1) throw new Error(`${path} is at cycle ${cycle}`);
+}
+
+async function activeInstances({ metricsUrls }: DurableService): Promise<number> {
+  return sumOf(await metricsOf(metricsUrls), 'identity_actors_active', 'actor="instance"');
+}
+
+/** The highest resident size that a process ever had. Source: VmHWM in proc(5). */
+async function highestBytes(pid: number): Promise<number> {
+  const status = await readFile(`/proc/${pid}/status`, 'utf8');
+  return 1_024 * Number(/^VmHWM:\s+(\d+) kB$/m.exec(status)?.[1]);
+}
+
+function mib(bytes: number): string {
+  return `${(bytes / BYTES_PER_MIB).toFixed(0)} MiB`;
+}

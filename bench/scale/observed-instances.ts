@@ -1,0 +1,106 @@
+import { type Call, HttpCaller } from '#bench/http-caller';
+import { at } from '#bench/process-answer';
+import type { Service } from '#bench/service';
+
+/** Between two observations of an instance, by their timestamps, in ms: more than the model's least. */
+const STEP_MS = 2_000;
+
+/** The first observation's timestamp. Any time that is over. */
+const FIRST_MS = Date.UTC(2026, 0, 1);
+
+/** How often long work is told of, in ms. */
+const TELL_EVERY_MS = 8_000;
+
+/** Instances and how many of their observations have been acknowledged, for proof that none is lost. */
+export class ObservedInstances implements Disposable {
+  readonly ids: string[] = [];
+  readonly #caller: HttpCaller;
+  readonly #acknowledged: number[] = [];
+  readonly #tell: (line: string) => void;
+
+  constructor({ address, key }: Service, tell: (line: string) => void) {
+    this.#caller = new HttpCaller(address, key);
+    this.#tell = tell;
+  }
+
+  /** Makes `count` more. */
+  async create(count: number): Promise<void> {
+    const call = (i: number): Call => ({
+      method: 'POST',
+      path: '/v1/instances',
+      body: `{"name":"agent ${i}"}`,
+    });
+    const idOf = (answer: unknown) => String(at(answer, ['data', 'id']));
+    this.ids.push(...(await this.#each('created', count, call, idOf)));
+    while (this.#acknowledged.length < this.ids.length) this.#acknowledged.push(0);
+  }
+
+  /** Observes each of these once, 64 at a time. Throws when an answer is not the next cycle. */
+  async observeEach(instances: readonly number[]): Promise<void> {
+    const call = (i: number) => this.#observation(instances[i] ?? 0);
+    const made = await this.#each('observed', instances.length, call, cycleIn);
+    made.forEach((cycle, i) => void this.#acknowledge(instances[i] ?? 0, cycle));
+  }
+
+  /** Observes one instance. Rejects like `observeEach`, and with what the service refuses. */
+  async observe(instance: number): Promise<void> {
+    const answer = await this.#caller.send(this.#observation(instance));
+    this.#acknowledge(instance, cycleIn(answer));
+  }
+
+  /** Asks each of these for its cycle; throws unless it is what was acknowledged. */
+  async prove(instances: readonly number[]): Promise<void> {
+    const call = (i: number): Call => ({ method: 'GET', path: this.#pathOf(instances[i] ?? 0) });
+    const cycleOf = (answer: unknown) => at(answer, ['data', 'cycle_count']);
+    const found = await this.#each('proven', instances.length, call, cycleOf);
+    const wrong = instances.filter((instance, i) => found[i] !== this.#acknowledged[instance]);
+    if (wrong.length === 0) return;
+    const [first = 0] = wrong;
+    const told = `${found[instances.indexOf(first)]}, not ${this.#acknowledged[first]}`;
+    throw new Error(`${wrong.length} instances are not as acknowledged: one is at cycle ${told}`);
+  }
+
+  /** Closes the kept connections. */
+  [Symbol.dispose](): void {
+    this.#caller[Symbol.dispose]();
+  }
+
+  #observation(instance: number): Call {
+    const atMs = FIRST_MS + (this.#acknowledged[instance] ?? 0) * STEP_MS;
+    const timestamp = new Date(atMs).toISOString();
+    const body = JSON.stringify({ mode_target: 'ORDER', signal_strength: 0.6, timestamp });
+    return { method: 'POST', path: `${this.#pathOf(instance)}/process`, body };
+  }
+
+  #pathOf(instance: number): string {
+    return `/v1/instances/${this.ids[instance]}`;
+  }
+
+  #acknowledge(instance: number, cycle: unknown): void {
+    const due = (this.#acknowledged[instance] ?? 0) + 1;
+    if (cycle !== due) throw new Error(`cycle ${due} expected, not ${cycle}`);
+    this.#acknowledged[instance] = due;
+  }
+
+  async #each<Answer>(
+    done: string,
+    count: number,
+    callOf: (index: number) => Call,
+    read: (answer: unknown) => Answer,
+  ): Promise<Answer[]> {
+    let answered = 0;
+    const timer = setInterval(() => this.#tell(`${answered} of ${count} ${done}`), TELL_EVERY_MS);
+    try {
+      return await this.#caller.sendAll(count, callOf, (answer) => {
+        answered += 1;
+        return read(answer);
+      });
+    } finally {
+      clearInterval(timer);
+    }
+  }
+}
+
+function cycleIn(answer: unknown): unknown {
+  return at(answer, ['data', 'snapshot', 'cycle']);
+}

@@ -1,0 +1,152 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { metricsOf, sumOf } from '#bench/cycle-count';
+import { type DurableService, startDurable } from '#bench/durable-service';
+import { type Engine, EngineFleet } from '#bench/scale/engine-fleet';
+import { latenciesOf } from '#bench/scale/latencies';
+import { ObservedInstances } from '#bench/scale/observed-instances';
+import { atMost, figure, type ScaleFigure, type ScalePart } from '#bench/scale/scale-part';
+import { untilStored } from '#bench/scale/until-stored';
+import { temporaryFolder } from '#bench/temporary-folder';
+
+const INSTANCES = 100_000;
+const INSTANCES_QUICK = 1_000;
+
+/** Instances that are observed right after a start, and how many at a time. */
+const OBSERVED = 2_000;
+const OBSERVED_QUICK = 200;
+const AT_ONCE = 32;
+
+/** Instances with a record that is not stored when the engine is killed: less than 20 s of calls. */
+const TAIL = 20_000;
+const TAIL_QUICK = 200;
+
+/** From readiness to the first answer, in ms. The target. */
+const FIRST_MS_MAX = 500;
+
+/** The longest that any of those after it may take, in ms. The target. */
+const LONGEST_MS_MAX = 1_000;
+
+/** An engine counts what it has not stored once a second; this long its figure may be old, in ms. */
+const COUNTED_MS = 1_100;
+
+/** What a caller sees of a start, in ms. */
+type Start = {
+  /** From the process's start. */
+  readonly readyMs: number;
+  readonly firstMs: number;
+  /** Of each of those after the first. */
+  readonly answersMs: readonly number[];
+};
+
+/** How soon the only engine answers after it has ended, with many instances and with a tail. */
+export const restart: ScalePart = {
+  name: 'restart',
+  title: 'The only engine is started again',
+  async measure({ isQuick, tell }) {
+    const count = isQuick ? INSTANCES_QUICK : INSTANCES;
+    const observed = isQuick ? OBSERVED_QUICK : OBSERVED;
+    const tail = isQuick ? TAIL_QUICK : TAIL;
+    await using service = await startDurable({ engines: 1, folder: temporaryFolder(), tell });
+    using instances = new ObservedInstances(service, tell);
+    const fleet = new EngineFleet(service);
+    // A small run does not wait 20 s for what an engine stores by itself.
+    const storedAll = async () => {
+      if (isQuick) return;
+      await sleep(COUNTED_MS);
+      await untilStored(service, tell);
+    };
+    await instances.create(count);
+    await instances.observeEach(Array.from({ length: count }, (_, i) => i));
+    await storedAll();
+    const engine = engineOf(fleet);
+
+    const stoppingMs = performance.now();
+    engine.child.kill('SIGTERM');
+    await engine.child.ended();
+    const stoppedMs = performance.now() - stoppingMs;
+    tell(`stopped in ${stoppedMs.toFixed(0)} ms`);
+    const stopped = await startedAgain(fleet, instances, observed);
+    tell(lineOf(stopped));
+
+    await storedAll();
+    const touched = numbersOf(count, tail);
+    await instances.observeEach(touched);
+    await sleep(COUNTED_MS);
+    const unflushed = await unflushedOf(service);
+    engineOf(fleet).child.kill('SIGKILL');
+    await engineOf(fleet).child.ended();
+    tell(`killed with ${unflushed} records that are not stored`);
+    const killed = await startedAgain(fleet, instances, observed);
+    tell(lineOf(killed));
+    await instances.prove(touched);
+
+    const name = count.toLocaleString('en');
+    return [
+      figure(`SIGTERM with ${name} instances stored: time to end`, `${stoppedMs.toFixed(0)} ms`),
+      ...figuresOf('after SIGTERM', stopped),
+      figure('SIGKILL: records not stored', unflushed.toLocaleString('en')),
+      ...figuresOf('after SIGKILL', killed),
+    ];
+  },
+};
+
+/** Starts the engine that has ended, and observes different instances as soon as it is ready. */
+async function startedAgain(
+  fleet: EngineFleet,
+  instances: ObservedInstances,
+  observed: number,
+): Promise<Start> {
+  const startedMs = performance.now();
+  await fleet.startAgain(0);
+  const readyMs = performance.now() - startedMs;
+  const [first = 0, ...rest] = numbersOf(instances.ids.length, observed + 1);
+  await instances.observe(first);
+  const firstMs = performance.now() - startedMs;
+  const waiting = rest.values();
+  const answersMs: number[] = [];
+  const caller = async (): Promise<void> => {
+    for (const instance of waiting) {
+      const sentMs = performance.now();
+      await instances.observe(instance);
+      answersMs.push(performance.now() - sentMs);
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, caller));
+  return { readyMs, firstMs, answersMs };
+}
+
+/** Numbers of `count` different instances of so many, at random. */
+function numbersOf(instances: number, count: number): number[] {
+  const chosen = new Set<number>();
+  while (chosen.size < count) chosen.add(Math.floor(Math.random() * instances));
+  return [...chosen];
+}
+
+function engineOf({ engines: [engine] }: EngineFleet): Engine {
+  if (engine === undefined) throw new Error('there is no engine');
+  return engine;
+}
+
+async function unflushedOf({ metricsUrls }: DurableService): Promise<number> {
+  return sumOf(await metricsOf(metricsUrls), 'journal_unflushed_records');
+}
+
+function lineOf({ readyMs, firstMs, answersMs }: Start): string {
+  const { p50, p99, longest } = latenciesOf(answersMs);
+  const [ready, first, middle, high, last] = [readyMs, firstMs, p50, p99, longest].map(
+    (ms) => `${ms.toFixed(0)} ms`,
+  );
+  return `ready ${ready}, first answer ${first}, then p50 ${middle}, p99 ${high}, longest ${last}`;
+}
+
+function figuresOf(when: string, { readyMs, firstMs, answersMs }: Start): ScaleFigure[] {
+  const { p50, p99, longest } = latenciesOf(answersMs);
+  return [
+    figure(`${when}: start to ready`, `${readyMs.toFixed(0)} ms`),
+    figure(`${when}: start to first answer`, `${firstMs.toFixed(0)} ms`),
+    atMost(`${when}: ready to first answer`, firstMs - readyMs, FIRST_MS_MAX, 'ms'),
+    figure(`${when}: ${answersMs.length} others, p50`, `${p50.toFixed(1)} ms`),
+    figure(`${when}: ${answersMs.length} others, p99`, `${p99.toFixed(1)} ms`),
+    atMost(`${when}: ${answersMs.length} others, longest`, longest, LONGEST_MS_MAX, 'ms'),
+  ];
+}

@@ -1,0 +1,145 @@
+import { createHash } from 'node:crypto';
+import { digestOf, formatApiKey, SECRET_LENGTH } from '#accounts/api-key';
+import type { Limits } from '#accounts/plan';
+import { PERSONA_PROFILES } from '#identity/persona-profiles';
+import { createState, MODEL_VERSION } from '#identity/state';
+import { systemRandomness } from '#platform/randomness';
+import { cassandraAccountStore } from '#storage/cassandra/cassandra-account-store';
+import { cassandraInstanceStore } from '#storage/cassandra/cassandra-instance-store';
+import { cassandraListingStore } from '#storage/cassandra/cassandra-listing-store';
+import type { CassandraSession } from '#storage/cassandra/session';
+import type { InstanceHead } from '#storage/instance-store';
+
+/** Instances that are being written at once: Cassandra is busy and none of its queues grows long. */
+const WRITES_IN_FLIGHT = 64;
+
+/** How often the progress is told, in ms. */
+const TELL_EVERY_MS = 8_000;
+
+/** Far above what a check of the seeded instances sends. */
+const LIMITS: Limits = { requestsPerMinute: 1_000_000, cyclesPerMonth: 1_000_000_000 };
+
+/** What an instance has after its creation: full energy, as the API's default is (spec 2.3). */
+const ENERGY = 1;
+
+/** The state of a fresh instance of each persona. Values, like every head's model: shared by all. */
+const MODELS = PERSONA_PROFILES.map(({ strengths }) =>
+  createState({ modeStrengths: strengths, energyLevel: ENERGY }),
+);
+
+/** An account and the key that may do everything with it. */
+export type SeededAccount = { readonly id: string; readonly key: string };
+
+/** Instances that are written into the tables without asking the service. */
+export type Seed = {
+  readonly session: CassandraSession;
+  readonly count: number;
+  /** The accounts get instances in turns. */
+  readonly accountIds: readonly string[];
+  /** Whether the accounts' listings show them too. */
+  readonly isListed: boolean;
+  readonly tell: (line: string) => void;
+};
+
+/** The id of the seeded instance number `index`; the same in every run. */
+export function seededId(index: number): string {
+  return `inst_${createHash('sha1').update(`seeded ${index}`).digest('hex').slice(0, 16)}`;
+}
+
+/** The name that the seeded instance number `index` has. */
+export function seededName(index: number): string {
+  return `seeded ${index}`;
+}
+
+/** The strengths of the seven modes that it began with: those of a persona. */
+export function seededStrengths(index: number): readonly number[] {
+  const profile = PERSONA_PROFILES[index % PERSONA_PROFILES.length];
+  if (profile === undefined) throw new Error('there are no personas');
+  return profile.strengths;
+}
+
+/** Writes instances as the service stores one that was created and never observed. */
+export async function seedInstances(seed: Seed): Promise<void> {
+  const { session, count, accountIds, isListed, tell } = seed;
+  const instances = cassandraInstanceStore(session);
+  const listings = cassandraListingStore(session);
+  const startedMs = performance.now();
+  const perS = () => ((1_000 * next) / (performance.now() - startedMs)).toFixed(0);
+  const progress = setInterval(
+    () => tell(`seeded ${next} of ${count}, ${perS()}/s`),
+    TELL_EVERY_MS,
+  );
+  let next = 0;
+  const writer = async (): Promise<void> => {
+    while (next < count) {
+      const index = next;
+      next += 1;
+      const instanceId = seededId(index);
+      const head = headOf(index, accountIds[index % accountIds.length] ?? '');
+      await instances.checkpoint(instanceId, { head, history: [], drift: [], answers: [] });
+      if (!isListed) continue;
+      const { accountId, version, name, description, createdAtMs } = head;
+      await listings.put(accountId, { instanceId, version, name, description, createdAtMs });
+    }
+  };
+  try {
+    await Promise.all(Array.from({ length: WRITES_IN_FLIGHT }, writer));
+  } finally {
+    clearInterval(progress);
+  }
+  tell(`seeded ${count} instances, ${perS()}/s`);
+}
+
+/** Makes accounts, each with a key. */
+export async function seedAccounts(
+  session: CassandraSession,
+  count: number,
+): Promise<SeededAccount[]> {
+  const store = cassandraAccountStore(session);
+  const made: SeededAccount[] = [];
+  let left = count;
+  const writer = async (): Promise<void> => {
+    while (left > 0) {
+      left -= 1;
+      const id = systemRandomness.base62(12);
+      const key = formatApiKey(id, systemRandomness.base62(SECRET_LENGTH));
+      const createdAtMs = Date.now();
+      const plan = { plan: 'enterprise', status: 'active', limits: LIMITS } as const;
+      await store.create({ id, name: `seeded ${id}`, ...plan, createdAtMs });
+      const record = { id: `key_${systemRandomness.hex(16)}`, digest: digestOf(key) };
+      await store.addKey(id, { ...record, scope: 'full', createdAtMs });
+      made.push({ id, key });
+    }
+  };
+  await Promise.all(Array.from({ length: WRITES_IN_FLIGHT }, writer));
+  return made;
+}
+
+function headOf(index: number, accountId: string): InstanceHead {
+  const createdAtMs = Date.now();
+  return {
+    version: 1,
+    accountId,
+    name: seededName(index),
+    description: '',
+    createdAtMs,
+    updatedAtMs: createdAtMs,
+    deletedAtMs: undefined,
+    originMs: createdAtMs,
+    observedAtMs: undefined,
+    generation: 1,
+    historyCount: 0,
+    historyStart: 0,
+    driftCount: 0,
+    driftStart: 0,
+    modelVersion: MODEL_VERSION,
+    model: modelOf(index),
+    recentCalls: [],
+  };
+}
+
+function modelOf(index: number): Float64Array {
+  const model = MODELS[index % MODELS.length];
+  if (model === undefined) throw new Error('there are no personas');
+  return model;
+}

@@ -1,0 +1,191 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { metricsOf, sumOf } from '#bench/cycle-count';
+import { SHARDS, startDurable } from '#bench/durable-service';
+import { type Engine, EngineFleet } from '#bench/scale/engine-fleet';
+import { type Killed, killEngine } from '#bench/scale/killed-engine';
+import { latenciesOf } from '#bench/scale/latencies';
+import { ObservedInstances } from '#bench/scale/observed-instances';
+import {
+  atMost,
+  figure,
+  type ScaleFigure,
+  type ScalePart,
+  type ScaleRun,
+} from '#bench/scale/scale-part';
+import { storeWorkBetween, storeWorkIn } from '#bench/scale/store-work';
+import { openStoredOwners, type StoredOwners, type StoredTail } from '#bench/scale/stored-owners';
+import { untilStored } from '#bench/scale/until-stored';
+import { spreadOf, spreadText } from '#bench/statistics';
+import { temporaryFolder } from '#bench/temporary-folder';
+import { shardOf } from '#cluster/shard-of';
+
+const ENGINES = 3;
+const INSTANCES = 5_000;
+const INSTANCES_QUICK = 300;
+
+/** How long a tail may grow, in ms: at 20 s its oldest records are stored. */
+const TAIL_MS_MAX = 17_500;
+
+/** An engine counts what it has not stored once a second; this long its figure may be old, in ms. */
+const COUNTED_MS = 1_100;
+
+/** What a metric calls records that were copied from somebody else's journal. */
+const ADOPTED = 'adopted_records_total';
+
+/** A tail in records, how often an engine is killed with it, and how long its last shard may be away. */
+type Tail = { readonly records: number; readonly times: number; readonly answeredMsMax: number };
+
+/** The targets of a take-over. */
+const TAILS: readonly Tail[] = [
+  { records: 20_000, times: 3, answeredMsMax: 1_000 },
+  { records: 200_000, times: 2, answeredMsMax: 3_000 },
+];
+const TAILS_QUICK: readonly Tail[] = [{ records: 500, times: 1, answeredMsMax: 1_000 }];
+
+/** One kill: what the engine had not stored, what was in its journal, and what callers saw. */
+type Round = Killed & {
+  readonly unflushed: number;
+  readonly stored: StoredTail;
+  readonly adopted: number;
+};
+
+type Scene = {
+  readonly fleet: EngineFleet;
+  readonly owners: StoredOwners;
+  readonly instances: ObservedInstances;
+  readonly tell: (line: string) => void;
+};
+
+/** How soon the shards of a killed engine answer again, by the length of its tail. */
+export const takeover: ScalePart = {
+  name: 'takeover',
+  title: 'One engine of three is killed',
+  async measure({ isQuick, tell }: ScaleRun) {
+    const folder = temporaryFolder();
+    await using service = await startDurable({ engines: ENGINES, folder, tell });
+    await using owners = await openStoredOwners(service, SHARDS);
+    using instances = new ObservedInstances(service, tell);
+    const fleet = new EngineFleet(service);
+    await fleet.untilBalanced(tell);
+    await instances.create(isQuick ? INSTANCES_QUICK : INSTANCES);
+    const figures: ScaleFigure[] = [];
+    let kills = 0;
+    for (const tail of isQuick ? TAILS_QUICK : TAILS) {
+      const rounds: Round[] = [];
+      while (rounds.length < tail.times) {
+        if (!isQuick || kills > 0) {
+          await sleep(COUNTED_MS);
+          await untilStored(service, tell);
+        }
+        const scene = { fleet, owners, instances, tell };
+        rounds.push(await measureKill(scene, kills % ENGINES, tail.records));
+        kills += 1;
+      }
+      figures.push(...figuresOf(tail, rounds));
+    }
+    return figures;
+  },
+};
+
+/** Everything is stored. Kills an engine, proves that nothing is lost, and starts it again. */
+async function measureKill(scene: Scene, number: number, records: number): Promise<Round> {
+  const { fleet, owners, instances, tell } = scene;
+  const victim = fleet.engines[number];
+  if (victim === undefined) throw new Error(`there is no engine ${number}`);
+  const others = fleet.engines.filter((engine) => engine !== victim);
+  const survivors = others.map(({ url }) => url);
+  const ofOthers = await Promise.all(others.map((other) => instancesOf(other, scene)));
+  const { incarnation, groups } = await instancesOf(victim, scene);
+  const all = groups.flat();
+  const unflushed = await growTail(instances, all, victim, records);
+  tell(`${victim.child.name}: ${unflushed} records of ${all.length} instances are not stored`);
+  const before = await metricsOf(survivors);
+  const killed = await killEngine({
+    victim: victim.child,
+    survivors,
+    instances,
+    waiting: groups.map(([first = 0]) => first),
+    bystanders: ofOthers.map((other) => other.groups[0]?.[0] ?? 0),
+  });
+  const after = await metricsOf(survivors);
+  const adopted = sumOf(after, ADOPTED) - sumOf(before, ADOPTED);
+  const stored = await owners.tailOf(incarnation);
+  const round = { ...killed, unflushed, adopted, stored };
+  tell(lineOf(round));
+  tell(`  asked of the store: ${storeWorkBetween(storeWorkIn(before), storeWorkIn(after))}`);
+  for (const { child } of others) tellNotices(child.name, child.output, killed.atMs, tell);
+  await instances.prove(all);
+  await fleet.startAgain(number);
+  await fleet.untilBalanced(tell);
+  return round;
+}
+
+/** The instances whose shards an engine owns, by shard. */
+async function instancesOf({ address }: Engine, { owners, instances }: Scene) {
+  const { incarnation, shards } = await owners.shardsAt(address);
+  const numbers = Array.from(instances.ids.keys());
+  const byShard = Map.groupBy(numbers, (i) => shardOf(instances.ids[i] ?? '', SHARDS));
+  const groups = [...byShard].filter(([shard]) => shards.has(shard)).map(([, group]) => group);
+  return { incarnation, groups };
+}
+
+/** Observes an engine's instances in turns until so much is not stored, or the oldest soon will be. */
+async function growTail(
+  instances: ObservedInstances,
+  all: readonly number[],
+  { url }: Engine,
+  records: number,
+): Promise<number> {
+  const endMs = performance.now() + TAIL_MS_MAX;
+  for (let left = records; left > 0 && performance.now() < endMs; left -= all.length) {
+    await instances.observeEach(all.slice(0, left));
+  }
+  await sleep(COUNTED_MS);
+  return sumOf(await metricsOf([url]), 'journal_unflushed_records');
+}
+
+/** What the engines that are left said of it, and how long after the kill. */
+function tellNotices(name: string, output: string, sinceMs: number, tell: ScaleRun['tell']): void {
+  for (const [, time = '', message = ''] of output.matchAll(/"time":"([^"]*)".*"msg":"([^"]*)"/g)) {
+    const atMs = Date.parse(time) - sinceMs;
+    if (atMs >= 0) tell(`  ${name} after ${atMs} ms: ${message}`);
+  }
+}
+
+function lineOf({ unflushed, stored, adopted, ownedMs, answeredMs, bystanderMs }: Round): string {
+  const { p50, p99, longest } = latenciesOf(answeredMs);
+  const [owned, middle, high, last, other] = [ownedMs, p50, p99, longest, bystanderMs].map(
+    (ms) => `${ms.toFixed(0)} ms`,
+  );
+  const tail = `${unflushed} unflushed, ${adopted} adopted of ${stored.slots} slots with ${mebibytes(stored.bytes)}`;
+  return `${tail}: owned ${owned}, answered p50 ${middle}, p99 ${high}, last ${last}, others waited ${other}`;
+}
+
+function figuresOf({ records, answeredMsMax }: Tail, rounds: readonly Round[]): ScaleFigure[] {
+  const spread = (of: (round: Round) => number, decimals = 0) =>
+    spreadText(spreadOf(rounds.map(of)), decimals);
+  const latency = (round: Round) => latenciesOf(round.answeredMs);
+  const last = rounds.map((round) => latency(round).longest);
+  const name = `a tail of up to ${records.toLocaleString('en')}`;
+  const wanted = atMost(`${name}: last shard answers`, Math.max(...last), answeredMsMax, 'ms');
+  return [
+    figure(
+      `${name}: records not stored`,
+      spread((round) => round.unflushed),
+    ),
+    figure(
+      `${name}: records adopted`,
+      spread((round) => round.adopted),
+    ),
+    figure(`${name}: journal`, `${spread((round) => round.stored.bytes / 2 ** 20, 1)} MiB`),
+    figure(`${name}: every shard owned`, `${spread((round) => round.ownedMs)} ms`),
+    figure(`${name}: shards answer, p50`, `${spread((round) => latency(round).p50)} ms`),
+    figure(`${name}: shards answer, p99`, `${spread((round) => latency(round).p99)} ms`),
+    { ...wanted, reached: `${spread((round) => latency(round).longest)} ms` },
+    figure(`${name}: longest wait at other engines`, `${spread((round) => round.bystanderMs)} ms`),
+  ];
+}
+
+function mebibytes(bytes: number): string {
+  return `${(bytes / 2 ** 20).toFixed(1)} MiB`;
+}

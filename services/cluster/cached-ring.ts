@@ -1,0 +1,18 @@
+import { assignShards } from '#cluster/ring';
+
+/**
+ * Says which of some nodes should own each shard; nobody if there is none. It remembers its last
+ * answer: a large ring takes milliseconds, and views seldom change.
+ */
+export function cachedRing(shardCount: number): (nodes: readonly string[]) => readonly string[] {
+  let view = '';
+  let owners: readonly string[] = [];
+  return (nodes) => {
+    const asked = nodes.join('\n');
+    if (asked !== view) {
+      owners = nodes.length === 0 ? [] : assignShards(nodes, shardCount);
+      view = asked;
+    }
+    return owners;
+  };
+}
