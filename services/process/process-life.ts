@@ -1,8 +1,11 @@
 import { once } from 'node:events';
 import { ConfigError } from '#config';
 
-/** How long closing may take before the process ends all the same, in milliseconds. */
-const CLOSING_MS_MAX = 15_000;
+/**
+ * How long closing may take before the process ends all the same, in milliseconds: an edge drains for
+ * up to 10 s and then waits up to 10 s for a slow sender.
+ */
+const CLOSING_MS_MAX = 25_000;
 
 /**
  * How long a process may linger once everything is closed, in milliseconds: after an outage the
