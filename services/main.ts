@@ -1,10 +1,5 @@
-import { enableCompileCache } from 'node:module';
 import { ConfigError, readConfig } from '#config';
 import { live } from '#process/process-life';
-
-// What is loaded below is compiled once per machine and version: a start takes half the CPU, which
-// a process that is restarted takes from its neighbours.
-enableCompileCache();
 
 /** What the one executable can be; each part is loaded only when it is asked for. */
 const PARTS = {

@@ -18,8 +18,8 @@ export type ServerRecord = {
   readonly logFile: string;
 };
 
-/** How long a server may take to end in good order before it is killed, in milliseconds. */
-const STOP_MS_MAX = 20_000;
+/** How long a process may end in good order before it is killed: the service's own 25 s, and some. Ms. */
+const STOP_MS_MAX = 30_000;
 const ASK_EVERY_MS = 50;
 
 /** The server that runs on this folder now, whoever started it. */
@@ -64,7 +64,7 @@ export async function stopRecordedServer(folder: string): Promise<void> {
   await rm(fileIn(folder), { force: true });
 }
 
-/** Ends a process by its id: asks, and after a time (20 s) kills. Returns when it is gone. */
+/** Ends a process by its id: asks, and after a time (30 s) kills. Returns when it is gone. */
 export async function endProcess(
   who: Pick<ServerRecord, 'pid' | 'birth'>,
   msMax = STOP_MS_MAX,

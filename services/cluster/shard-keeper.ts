@@ -169,10 +169,10 @@ export class ShardKeeper implements Disposable {
     return clock.monotonicMs() - this.#startedMs >= enoughMs;
   }
 
-  /** Whether nobody serves any shard: then waiting to see who else is there only makes it longer. */
+  /** Whether one process owned everything and lives no more: then nobody serves anything. */
   get #isOutage(): boolean {
-    if (this.#rows.size < this.#config.shardCount) return false;
-    return this.#rows.values().every(({ owner }) => this.#ports.deaths.isSealed(owner));
+    const [owner, another] = new Set([...this.#rows.values()].map((row) => row.owner));
+    return owner !== undefined && another === undefined && this.#ports.deaths.isSealed(owner);
   }
 
   /** Deals with a shard that is ours by the table or by what is open; false if it is neither. */

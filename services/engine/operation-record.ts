@@ -52,11 +52,12 @@ function rowOf({ mode, signal, confidence, timestampMs, contextJson }: TimedObse
 /** An operation as the journal gives it back. Throws an Error when this process cannot run it again. */
 export function operationOfRecord(record: unknown): InstanceOperation {
   const [modelVersion, atMs, key, kind, ...fields] = listOf(record);
-  const change = changeOf(kind, fields);
-  if (typeof atMs !== 'number') throw unreadable();
+  if (typeof modelVersion !== 'string' || typeof atMs !== 'number') throw unreadable();
+  // Before the rest is looked at: another model may have other fields.
   if (modelVersion !== MODEL_VERSION) {
     throw new Error(`the journal needs model ${modelVersion}; this is ${MODEL_VERSION}`);
   }
+  const change = changeOf(kind, fields);
   // The other process's monotonic clock says nothing here.
   return { modelVersion, atMs, answerKey: keyOf(key), change, monotonicMs: undefined };
 }

@@ -84,7 +84,9 @@ export class RoutedEngine implements EngineClient, AsyncDisposable {
   async ready(): Promise<void> {
     const { clock } = this.#options;
     const endMs = clock.monotonicMs() + ROUTES_MS_MAX;
-    while (!this.#isRouted && clock.monotonicMs() < endMs) await sleep(clock, ROUTES_POLL_MS);
+    while (!this.#isDisposed && !this.#isRouted() && clock.monotonicMs() < endMs) {
+      await sleep(clock, ROUTES_POLL_MS);
+    }
   }
 
   /**
@@ -134,12 +136,12 @@ export class RoutedEngine implements EngineClient, AsyncDisposable {
     await this.#peers[Symbol.asyncDispose]();
   }
 
-  get #isRouted(): boolean {
+  /** Whether every shard's owner is connected. Connects to all that are known. */
+  #isRouted(): boolean {
     const { routes, shardCount } = this.#options;
     const owners = Array.from({ length: shardCount }, (_, shard) => routes.ownerOf(shard));
-    return owners.every(
-      (owner) => owner !== undefined && this.#peers.at(owner.address, owner.incarnation)?.isOpen,
-    );
+    const peers = owners.map((owner) => owner && this.#peers.at(owner.address, owner.incarnation));
+    return peers.every((peer) => peer?.isOpen === true);
   }
 
   readonly #recover: Recover = (call, fault, askedAtMs) =>

@@ -109,7 +109,9 @@ export const FAULTS: readonly Fault[] = [
     title: 'no room on Cassandra’s disk, then kill -9 and room',
     async run(scene) {
       await scene.disturb('cassandra cannot write until it answers again', async () => {
-        await fillDiskOf(scene.cluster.pidOf('cassandra') ?? 0);
+        const pid = scene.cluster.pidOf('cassandra');
+        if (pid === undefined) throw new Error('there is no cassandra');
+        await fillDiskOf(pid);
         await sleep(FULL_STORE_MS);
         scene.kill('cassandra');
         await sleep(PAUSED_STORE_MS / 5);

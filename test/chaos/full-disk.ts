@@ -9,6 +9,7 @@ const FILE_BYTES_MAX = 1;
  * size (`prlimit`, Linux), because filling a real disk would disturb everybody else on it.
  */
 export async function fillDiskOf(pid: number): Promise<void> {
-  const limit = `--fsize=${FILE_BYTES_MAX}:unlimited`;
+  // The soft limit alone: the hard one cannot be raised again by everybody.
+  const limit = `--fsize=${FILE_BYTES_MAX}:`;
   await promisify(execFile)('prlimit', ['--pid', `${pid}`, limit]);
 }

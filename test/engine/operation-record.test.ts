@@ -104,7 +104,9 @@ record('that is none is refused', () => {
 
 record('of another model is refused by its name', () => {
   const other = (recordOfOperation(PLAIN) as unknown[]).with(0, 'm9');
-  assert.throws(() => operationOfRecord(other), /needs model m9/);
+  for (const record of [other, other.with(3, 'renounced'), other.with(6, 'rows')]) {
+    assert.throws(() => operationOfRecord(record), /needs model m9/);
+  }
 });
 
 record.run();

@@ -420,14 +420,29 @@ starting('is ready when every shard has an owner and is connected to it', async 
   assert.equal(await stateOf(ready), { value: undefined });
 });
 
-starting('does not wait for ever for the owner of a shard', async () => {
+starting(
+  'does not wait for ever for the owner of a shard, and connects to the others',
+  async () => {
+    const cluster = clusterUnderTest();
+    for (let shard = 1; shard < SHARDS; shard += 1) cluster.owners.learn(shard, ownerAt('a'));
+    const ready = cluster.routed.ready();
+    assert.ok(cluster.peers.has('a'));
+    await pass(cluster, ROUTES_MS_MAX - 20);
+    assert.is(await stateOf(ready), 'pending');
+    await pass(cluster, 20);
+    assert.equal(await stateOf(ready), { value: undefined });
+  },
+);
+
+starting('stops waiting when it is closed, and connects to nobody any more', async () => {
   const cluster = clusterUnderTest();
-  for (let shard = 1; shard < SHARDS; shard += 1) cluster.owners.learn(shard, ownerAt('a'));
   const ready = cluster.routed.ready();
-  await pass(cluster, ROUTES_MS_MAX - 20);
-  assert.is(await stateOf(ready), 'pending');
-  await pass(cluster, 20);
+  await pass(cluster, 100);
+  await cluster.routed[Symbol.asyncDispose]();
+  for (let shard = 0; shard < SHARDS; shard += 1) cluster.owners.learn(shard, ownerAt('a'));
+  await pass(cluster, 100);
   assert.equal(await stateOf(ready), { value: undefined });
+  assert.is(cluster.peers.size, 0);
 });
 
 const connections = suite('the connections of a router');

@@ -78,7 +78,7 @@ groups('gather and go together, in order', async () => {
   assert.ok(log.isDurable(4));
 });
 
-groups('go together from the first on when they come in one turn of events', async () => {
+groups('go together from the first on when they come in one go', async () => {
   const { journal, log } = newScene();
   for (const version of [1, 2]) log.add(recordOf({ version }), 100);
   queueMicrotask(() => log.add(recordOf({ version: 3 }), 100));
