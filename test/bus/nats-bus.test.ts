@@ -202,8 +202,10 @@ away('frozen under a flood, it is left for another that is there', async () => {
   frozen.restart.signal('SIGSTOP');
   try {
     await eventually('the loss is noticed', () => {
+      // Asked first: a flood after a quick reconnect would leave the message below no room.
+      if (notices.some((notice) => notice.includes('is lost'))) return true;
       for (let sent = 0; sent < 100; sent += 1) bus.publish('flood', new Uint8Array(1_024));
-      return notices.some((notice) => notice.includes('is lost'));
+      return false;
     });
     await eventually('it is connected to the other', () => bus.isConnected);
     bus.publish('subject', bytes('here'));
