@@ -1,6 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { lineOf, type Round } from '#bench/closed-rounds';
-import { metricsOf, sumOf } from '#bench/cycle-count';
+import { untilStored } from '#bench/gauges';
 import type { Options } from '#bench/options';
 import type { Label, Server } from '#bench/servers';
 import { type ClosedResult, runWrk } from '#bench/wrk';
@@ -10,9 +9,6 @@ export const DURABLE_CONNECTIONS = [64, 256] as const;
 
 /** How long the service may take to store what it owes after a turn, in ms: its 20 s, and some. */
 const STORED_MS_MAX = 40_000;
-
-/** How often it is asked. */
-const ASK_EVERY_MS = 250;
 
 /**
  * Alternating rounds of the durable comparison. A server has both numbers of connections in one
@@ -32,7 +28,7 @@ export async function runDurableRounds(
     tell(`d: ${options.compileS} s until Cassandra is compiled`);
     const connections = DURABLE_CONNECTIONS[1];
     await runWrk(wrk, durable, { connections, seconds: options.compileS });
-    await untilStored(durable);
+    await settled(durable, tell);
   }
   for (let round = 0; round < options.rounds; round += 1) {
     const order = servers.map((_, i) => servers[(i + round) % servers.length] as Server);
@@ -48,7 +44,7 @@ export async function runDurableRounds(
         results.get(connections)?.set(server.label, result);
         tell(`round ${round + 1}/${options.rounds}: ${lineOf(server.label, connections, result)}`);
       }
-      await untilStored(server);
+      await settled(server, tell);
     }
     for (const [connections, ofAll] of results) rounds.push({ connections, results: ofAll });
   }
@@ -56,13 +52,6 @@ export async function runDurableRounds(
 }
 
 /** Fulfils when the service has checkpointed everything. References owe nothing. */
-async function untilStored({ service }: Server): Promise<void> {
-  if (service === undefined) return;
-  const deadlineMs = performance.now() + STORED_MS_MAX;
-  while (performance.now() < deadlineMs) {
-    const text = await metricsOf(service.metricsUrls);
-    if (sumOf(text, 'journal_unflushed_records') === 0) return;
-    await sleep(ASK_EVERY_MS);
-  }
-  throw new Error(`the service has not stored everything within ${STORED_MS_MAX / 1_000} s`);
+async function settled({ service }: Server, tell: (line: string) => void): Promise<void> {
+  if (service !== undefined) await untilStored(service.metricsUrls, tell, STORED_MS_MAX);
 }

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { type Child, environment, run } from '#bench/child';
-import { metricsOf, sumOf } from '#bench/cycle-count';
 import { freePorts } from '#bench/free-ports';
+import { ownedShards } from '#bench/gauges';
 import { untilAnswered, untilReady } from '#bench/readiness';
 import { createKey, MAIN, metricsUrlOf, running, type Service, startRole } from '#bench/service';
 import { startCassandra } from '#deploy/local/cassandra-server';
@@ -11,6 +11,9 @@ import { startNats } from '#deploy/local/nats-server';
 
 /** Shards of a durable service. As the local cluster has: 10 to 40 for each of its engines. */
 export const SHARDS = 64;
+
+/** The default of the service's own configuration. */
+const KEYSPACE = 'identity_engine';
 
 /** As the local cluster has it: while all share two cores, a late answer is not a broken limiter. */
 const LIMITER_TIMEOUT_MS = '1000';
@@ -24,7 +27,7 @@ export type DurablePlan = {
   readonly nodeArgs?: readonly string[];
   /** Servers that outlive the service; its own unless given. */
   readonly stores?: DurableStores;
-  /** Where its tables are in Cassandra; the usual place unless given. */
+  /** Where its tables are in Cassandra; `identity_engine` unless given. */
   readonly keyspace?: string;
   readonly tell: (line: string) => void;
 };
@@ -40,6 +43,8 @@ export type DurableService = Service & {
   readonly edge: Child;
   readonly engines: readonly Child[];
   readonly cassandra: LocalServer;
+  /** Where its tables are. */
+  readonly keyspace: string;
   /**
    * Starts an engine that has ended once more, under its name and with its metrics where they were;
    * gives the process at once, which ends with the service.
@@ -57,11 +62,11 @@ type Role = { readonly child: Child; readonly metrics: number };
  * of its own. Throws `MissingServer` when a server cannot be had.
  */
 export async function startDurable(plan: DurablePlan): Promise<DurableService> {
-  const { engines, nodeArgs = [], keyspace } = plan;
+  const { engines, nodeArgs = [], keyspace = KEYSPACE } = plan;
   await using opening = new AsyncDisposableStack();
   const { cassandra, nats } = plan.stores ?? opening.use(await startStores(plan));
   const shared = {
-    ...(keyspace === undefined ? {} : { SERVICE_CASSANDRA_KEYSPACE: keyspace }),
+    SERVICE_CASSANDRA_KEYSPACE: keyspace,
     SERVICE_STORAGE: 'cassandra',
     SERVICE_CASSANDRA_CONTACT_POINTS: cassandra.address,
     SERVICE_NATS_URL: nats.address,
@@ -109,7 +114,7 @@ export async function startDurable(plan: DurablePlan): Promise<DurableService> {
     return opened.use(startRole('engine', port, variablesOf(engine), nodeArgs, nameOf(engine)));
   };
   const service = running(opened, { api, metrics, key, processes });
-  return { ...service, edge: edge.child, engines: children, cassandra, startAgain };
+  return { ...service, edge: edge.child, engines: children, cassandra, keyspace, startAgain };
 }
 
 /** Cassandra and NATS with a state of their own. Throws `MissingServer` when one cannot be had. */
@@ -150,7 +155,6 @@ async function startProcess(
 /** Fulfils when the engines together own every shard. */
 async function untilAllServed(edge: Child, metricsUrls: readonly string[]): Promise<void> {
   await untilAnswered(edge, async () => {
-    const owned = sumOf(await metricsOf(metricsUrls), 'shards_owned');
-    return owned === SHARDS ? true : undefined;
+    return (await ownedShards(metricsUrls)) === SHARDS ? true : undefined;
   });
 }

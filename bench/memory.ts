@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { metricsOf, sumOf } from '#bench/cycle-count';
+import { activeInstances } from '#bench/gauges';
 import { HttpCaller } from '#bench/http-caller';
 import { Inspector, type MemoryUse } from '#bench/inspector';
 import { at } from '#bench/process-answer';
-import { type Service, startStandalone } from '#bench/service';
+import { startStandalone } from '#bench/service';
+import { mebibytes } from '#bench/statistics';
 
 /** Instances made before the first measurement, so that code and tables are counted in it. */
 const WARM_UP_INSTANCES = 1_000;
@@ -47,7 +48,7 @@ export async function measureMemory(
     const { residentBytes } = await inspector.memory();
     const use = await inspector.memoryAfterCollection();
     stages.push({ title, ...use, uncollectedBytes: residentBytes });
-    tell(`memory: ${title}: ${Math.round(residentBytes / 2 ** 20)} MiB resident`);
+    tell(`memory: ${title}: ${mebibytes(residentBytes)} resident`);
     return use.liveBytes;
   };
 
@@ -65,7 +66,7 @@ export async function measureMemory(
 
   const bytesPerRow = (twice - once) / run.instances;
   const bytesPerInstance = (once - empty) / run.instances - bytesPerRow;
-  const active = await activeInstances(service);
+  const active = await activeInstances(service.metricsUrls);
   return { instances: run.instances, stages, active, bytesPerRow, bytesPerInstance };
 }
 
@@ -93,8 +94,4 @@ async function observeEach(
       if (made !== cycle) throw new Error(`cycle ${cycle} expected, not ${made}`);
     },
   );
-}
-
-async function activeInstances(service: Service): Promise<number> {
-  return sumOf(await metricsOf(service.metricsUrls), 'identity_actors_active', 'actor="instance"');
 }

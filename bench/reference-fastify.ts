@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import fastify from 'fastify';
 import { type ProcessAnswer, readProcessAnswer } from '#bench/process-answer';
-import { OBSERVATION, PROCESS_ANSWER } from '#bench/reference-schemas';
+import { OBSERVATION, PROCESS_ANSWER, PROCESS_PARAMS } from '#bench/reference-schemas';
 
 // Reference (c): the route that a careful Fastify user writes. ajv checks path and body,
 // fast-json-stringify renders the answer; no state, no authentication, no headers, no metrics.
@@ -43,11 +43,7 @@ app.post<{ Params: { id: string } }>(
   '/v1/instances/:id/process',
   {
     schema: {
-      params: {
-        type: 'object',
-        properties: { id: { type: 'string', pattern: '^inst_[0-9a-f]{16}$' } },
-        required: ['id'],
-      },
+      params: PROCESS_PARAMS,
       body: OBSERVATION,
       response: { 200: PROCESS_ANSWER },
     },

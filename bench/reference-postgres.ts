@@ -4,7 +4,7 @@ import { digestOf } from '#accounts/api-key';
 import { compareAndSetStore } from '#bench/reference-compare-and-set';
 import { newIdentity, type SentObservation } from '#bench/reference-identity';
 import { bytesOf, TABLES } from '#bench/reference-rows';
-import { OBSERVATION } from '#bench/reference-schemas';
+import { OBSERVATION, PROCESS_PARAMS } from '#bench/reference-schemas';
 import { transactionStore } from '#bench/reference-transaction';
 import { PERSONA_PROFILES } from '#identity/persona-profiles';
 
@@ -42,11 +42,7 @@ app.post<{ Params: { id: string }; Body: SentObservation }>(
   '/v1/instances/:id/process',
   {
     schema: {
-      params: {
-        type: 'object',
-        properties: { id: { type: 'string', pattern: '^inst_[0-9a-f]{16}$' } },
-        required: ['id'],
-      },
+      params: PROCESS_PARAMS,
       body: OBSERVATION,
     },
   },

@@ -17,6 +17,13 @@ function object<Fields extends Record<string, unknown>>(properties: Fields) {
   } as const;
 }
 
+/** The path's parameters, for ajv. */
+export const PROCESS_PARAMS = {
+  type: 'object',
+  properties: { id: { type: 'string', pattern: '^inst_[0-9a-f]{16}$' } },
+  required: ['id'],
+} as const;
+
 /** The observation of spec 2.7 with the timestamp of decision 8, for ajv. */
 export const OBSERVATION = {
   type: 'object',

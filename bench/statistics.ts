@@ -24,3 +24,8 @@ export function numberText(value: number, decimals: number): string {
   const options = { minimumFractionDigits: decimals, maximumFractionDigits: decimals };
   return value.toLocaleString('en-US', options);
 }
+
+/** Bytes as MiB. */
+export function mebibytes(bytes: number, decimals = 0): string {
+  return `${numberText(bytes / 2 ** 20, decimals)} MiB`;
+}

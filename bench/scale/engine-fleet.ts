@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Child } from '#bench/child';
-import { metricsOf, sumOf } from '#bench/cycle-count';
 import { type DurableService, SHARDS } from '#bench/durable-service';
+import { ownedShards } from '#bench/gauges';
+import { withProgress } from '#bench/progress';
 import { untilReady } from '#bench/readiness';
 
 /** An engine's process, where it answers, and where it shows its metrics. */
@@ -17,9 +18,6 @@ const BALANCED_MS_MAX = 120_000;
 
 /** How often it is asked whether they do, in ms. */
 const ASK_EVERY_MS = 250;
-
-/** How often it is told who has how many, in ms. */
-const TELL_EVERY_MS = 5_000;
 
 /** The engines of a service, of which some end and begin again. */
 export class EngineFleet {
@@ -45,19 +43,20 @@ export class EngineFleet {
   async untilBalanced(tell: (line: string) => void): Promise<void> {
     const least = Math.floor(SHARDS / this.engines.length);
     const deadlineMs = performance.now() + BALANCED_MS_MAX;
-    let toldMs = performance.now();
-    while (performance.now() < deadlineMs) {
-      const owned = await Promise.all(
-        this.engines.map(async ({ url }) => sumOf(await metricsOf([url]), 'shards_owned')),
-      );
-      if (owned.every((count) => count >= least)) return;
-      if (performance.now() - toldMs > TELL_EVERY_MS) {
-        toldMs = performance.now();
-        tell(`shards lie ${owned.join(', ')}`);
-      }
-      await sleep(ASK_EVERY_MS);
-    }
-    throw new Error('the shards do not spread over the engines');
+    const ownedNow = () => Promise.all(this.engines.map(({ url }) => ownedShards([url])));
+    let owned = await ownedNow();
+    await withProgress(
+      () => `shards lie ${owned.join(', ')}`,
+      tell,
+      async () => {
+        for (; owned.some((count) => count < least); owned = await ownedNow()) {
+          if (performance.now() > deadlineMs) {
+            throw new Error('the shards do not spread over the engines');
+          }
+          await sleep(ASK_EVERY_MS);
+        }
+      },
+    );
   }
 
   #engineOf(number: number, child: Child): Engine {

@@ -2,9 +2,10 @@ import { join } from 'node:path';
 import { parseApiKey } from '#accounts/api-key';
 import { metricsOf, sumOf } from '#bench/cycle-count';
 import { type DurableService, type DurableStores, startDurable } from '#bench/durable-service';
+import { activeInstances, untilStored } from '#bench/gauges';
 import { ObservationPlan } from '#bench/observation-plan';
+import { withProgress } from '#bench/progress';
 import { seededId, seededStrengths, seedInstances } from '#bench/scale/seed';
-import { untilStored } from '#bench/scale/until-stored';
 import type { Server } from '#bench/servers';
 import { temporaryFolder } from '#bench/temporary-folder';
 import { type ClosedResult, runWrk } from '#bench/wrk';
@@ -24,9 +25,6 @@ const RUNS_MAX = 5;
 
 /** How a run's proof says that observations came too late. */
 const THROTTLED = /^\d+ answers were throttled$/;
-
-/** How often a long load tells that it goes on, in ms. */
-const TELL_EVERY_MS = 8_000;
 
 /** How long a cell is loaded before it is measured, and measured, in s. */
 export type CellTimes = { readonly leadInS: number; readonly measuredS: number };
@@ -101,12 +99,14 @@ export async function measureCell(
   const title = `${engines} engine(s), ${ground.known} instances`;
   await using service = await startOn(bench, ground.keyspace, engines);
   const server = serverOf(service, ground.plan);
+  const underLoad = () => `${title}: under load`;
   const load = (to: Server, seconds: number) =>
-    withProgress(`${title}: under load`, tell, () => proven(bench, to, seconds));
-  await withProgress(`${title}: under load`, tell, () => loaded(bench, server, leadInS));
+    withProgress(underLoad, tell, () => proven(bench, to, seconds));
+  await withProgress(underLoad, tell, () => loaded(bench, server, leadInS));
   const before = await metricsOf(service.metricsUrls);
   const result = await load(server, measuredS);
   const after = await metricsOf(service.metricsUrls);
+  const active = await activeInstances(service.metricsUrls);
   const { cold } = ground;
   const whenCold = cold === undefined ? undefined : await load(serverOf(service, cold), measuredS);
   const grown = (name: string) => sumOf(after, name) - sumOf(before, name);
@@ -117,12 +117,12 @@ export async function measureCell(
     result,
     recordsPerGroup: grown('journal_group_records_sum') / groups,
     appendMs: (1_000 * grown('journal_append_seconds_sum')) / groups,
-    active: sumOf(after, 'identity_actors_active', 'actor="instance"'),
+    active,
     whenCold,
   };
   tell(`${title}: ${result.requestsPerS.toFixed(0)} requests/s, p50 ${result.p50Ms.toFixed(1)} ms`);
   // So that the next cell begins with nothing owed.
-  await untilStored(service, tell);
+  await untilStored(service.metricsUrls, tell);
   return cell;
 }
 
@@ -164,17 +164,4 @@ async function loaded(
   if (!THROTTLED.test(problem)) throw new Error(problem);
   tell(`under load: ${problem}`);
   return result;
-}
-
-async function withProgress<Result>(
-  what: string,
-  tell: (line: string) => void,
-  work: () => Promise<Result>,
-): Promise<Result> {
-  const progress = setInterval(() => tell(what), TELL_EVERY_MS);
-  try {
-    return await work();
-  } finally {
-    clearInterval(progress);
-  }
 }

@@ -1,5 +1,6 @@
 import { cpuMicros } from '#bench/cpu-time';
 import { type DurableService, startDurable } from '#bench/durable-service';
+import { untilStored } from '#bench/gauges';
 import { HttpCaller } from '#bench/http-caller';
 import { Inspector } from '#bench/inspector';
 import { at } from '#bench/process-answer';
@@ -7,7 +8,7 @@ import { pageFigures, timed } from '#bench/scale/latencies';
 import { BATCH, LongHistory } from '#bench/scale/long-history';
 import { figure, type ScaleFigure, type ScalePart, type ScaleRun } from '#bench/scale/scale-part';
 import { rateFigure, ratesOf } from '#bench/scale/steady-rate';
-import { untilStored } from '#bench/scale/until-stored';
+import { mebibytes } from '#bench/statistics';
 import { temporaryFolder } from '#bench/temporary-folder';
 
 /** Rows of a page: what the API gives whoever does not say. */
@@ -43,7 +44,7 @@ async function measure({ isQuick, tell }: ScaleRun): Promise<ScaleFigure[]> {
   const { residentBytes: afterLoad } = await inspector.memory();
   const cpuPerObservation = await cpu.micros();
   tell(`${taken.overtaken} batches were overtaken and sent again`);
-  const { ms: storedMs } = await timed(() => untilStored(service, tell));
+  const { ms: storedMs } = await timed(() => untilStored(service.metricsUrls, tell));
   tell('reading pages');
   const times = await readPages(long, size.pages);
   const { residentBytes, liveBytes } = await inspector.memoryAfterCollection();
@@ -60,7 +61,7 @@ async function measure({ isQuick, tell }: ScaleRun): Promise<ScaleFigure[]> {
     ...pageFigures(`a page of ${PAGE_ROWS} at any depth`, times),
     figure(
       'memory of the engine: resident at the last batch; after all, collected; live',
-      [afterLoad, residentBytes, liveBytes].map(mebibytes).join('; '),
+      [afterLoad, residentBytes, liveBytes].map((bytes) => mebibytes(bytes)).join('; '),
     ),
   ];
 }
@@ -105,8 +106,4 @@ class TenthsOfCpu {
 function engineOf({ engines: [engine] }: DurableService) {
   if (engine === undefined) throw new Error('there is no engine');
   return engine;
-}
-
-function mebibytes(bytes: number): string {
-  return `${Math.round(bytes / 2 ** 20)} MiB`;
 }

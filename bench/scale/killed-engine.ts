@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Child } from '#bench/child';
-import { metricsOf, sumOf } from '#bench/cycle-count';
 import { SHARDS } from '#bench/durable-service';
+import { ownedShards } from '#bench/gauges';
 import type { ObservedInstances } from '#bench/scale/observed-instances';
 
 /** How often it is asked who owns what, in ms. */
@@ -74,7 +74,7 @@ export async function killEngine(killing: Killing): Promise<Killed> {
 
 async function untilOwned(survivors: readonly string[], sinceKill: () => number): Promise<number> {
   while (sinceKill() < TAKEOVER_MS_MAX) {
-    if (sumOf(await metricsOf(survivors), 'shards_owned') === SHARDS) return sinceKill();
+    if ((await ownedShards(survivors)) === SHARDS) return sinceKill();
     await sleep(ASK_EVERY_MS);
   }
   throw new Error(`not every shard was owned again after ${TAKEOVER_MS_MAX / 1_000} s`);

@@ -1,8 +1,6 @@
-import type { HttpCaller } from '#bench/http-caller';
+import type { Call, HttpCaller } from '#bench/http-caller';
 import { at, isObject } from '#bench/process-answer';
-
-/** How often it is told how far it is, in ms. */
-const TELL_EVERY_MS = 5_000;
+import { withProgress } from '#bench/progress';
 
 /** Prime, so that names in their order belong to instances made all over the run. */
 const NAME_STEP = 7_919;
@@ -39,19 +37,15 @@ export class ListedInstances {
     if (count % NAME_STEP === 0)
       throw new Error(`${count} instances would not have names of their own`);
     const answeredMs: number[] = [];
-    let toldMs = performance.now();
-    const instances = await caller.sendAll(
-      count,
-      (i) => ({ method: 'POST', path: '/v1/instances', body: `{"name":"${nameOf(i, count)}"}` }),
-      (answer) => {
-        const nowMs = performance.now();
-        answeredMs.push(nowMs);
-        if (nowMs - toldMs > TELL_EVERY_MS) {
-          toldMs = nowMs;
-          tell(`${answeredMs.length.toLocaleString('en')} instances`);
-        }
+    const line = () => `${answeredMs.length.toLocaleString('en')} instances`;
+    const callOf = (i: number): Call => {
+      return { method: 'POST', path: '/v1/instances', body: `{"name":"${nameOf(i, count)}"}` };
+    };
+    const instances = await withProgress(line, tell, () =>
+      caller.sendAll(count, callOf, (answer) => {
+        answeredMs.push(performance.now());
         return listedIn(at(answer, ['data']));
-      },
+      }),
     );
     return new ListedInstances(instances, answeredMs);
   }

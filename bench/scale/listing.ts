@@ -1,12 +1,11 @@
-import { metricsOf, sumOf } from '#bench/cycle-count';
 import { type DurableService, startDurable } from '#bench/durable-service';
+import { activeInstances, ownedShards, untilStored } from '#bench/gauges';
 import { HttpCaller } from '#bench/http-caller';
 import { untilAnswered } from '#bench/readiness';
 import { pageFigures, timed } from '#bench/scale/latencies';
 import { ListedInstances, type ListedPage } from '#bench/scale/listed-instances';
 import { figure, type ScaleFigure, type ScalePart, type ScaleRun } from '#bench/scale/scale-part';
 import { rateFigure, ratesOf } from '#bench/scale/steady-rate';
-import { untilStored } from '#bench/scale/until-stored';
 import { temporaryFolder } from '#bench/temporary-folder';
 
 /** Items of a page: what the API gives whoever does not say. */
@@ -32,7 +31,7 @@ async function measure({ isQuick, tell }: ScaleRun): Promise<ScaleFigure[]> {
   using caller = new HttpCaller(service.address, service.key);
   const listed = await ListedInstances.create(caller, size.instances, tell);
   const rates = ratesOf(listed.answeredMs.slice(size.warmUp));
-  await untilStored(service, tell);
+  await untilStored(service.metricsUrls, tell);
   tell('restarting the engine');
   await restart(service);
   const read = async (page: ListedPage): Promise<number> => {
@@ -51,7 +50,7 @@ async function measure({ isQuick, tell }: ScaleRun): Promise<ScaleFigure[]> {
   const times: number[] = [];
   for (const page of pagesOf(size)) times.push(await read(page));
   // Those that the last journal still named are activated by the take-over, all of them at the end.
-  const active = await activeInstances(service);
+  const active = await activeInstances(service.metricsUrls);
   if (active > size.instances * WARM_SHARE_MAX) {
     throw new Error(`${active} instances are in memory after listing them`);
   }
@@ -80,18 +79,10 @@ function pathOf({ limit, offset, sort, order }: ListedPage): string {
 
 /** Ends the engine in good order and starts it again; fulfils when it owns all shards as before. */
 async function restart(service: DurableService): Promise<void> {
-  const ownedBefore = await ownedShards(service);
+  const ownedBefore = await ownedShards(service.metricsUrls);
   for (const engine of service.engines) await engine[Symbol.asyncDispose]();
   const again = service.startAgain(0);
   await untilAnswered(again, async () =>
-    (await ownedShards(service)) === ownedBefore ? true : undefined,
+    (await ownedShards(service.metricsUrls)) === ownedBefore ? true : undefined,
   );
-}
-
-async function ownedShards({ metricsUrls }: DurableService): Promise<number> {
-  return sumOf(await metricsOf(metricsUrls), 'shards_owned');
-}
-
-async function activeInstances({ metricsUrls }: DurableService): Promise<number> {
-  return sumOf(await metricsOf(metricsUrls), 'identity_actors_active', 'actor="instance"');
 }

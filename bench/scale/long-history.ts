@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { HttpCaller } from '#bench/http-caller';
 import { at, isObject, type JsonObject } from '#bench/process-answer';
+import { withProgress } from '#bench/progress';
 import { MODE_TARGETS } from '#identity/modes';
 
 /** Observations of one batch, the most that the API takes (decision 10). */
@@ -14,9 +15,6 @@ const BATCHES_IN_FLIGHT = 4;
  * and refuses more (architecture 3.5).
  */
 const PACE_MS = 5;
-
-/** How often it is told how far it is, in ms. */
-const TELL_EVERY_MS = 5_000;
 
 /** Time of the first observation; the others follow a second apart, so that none is throttled. */
 const FIRST_MS = Date.UTC(2026, 0, 1);
@@ -50,7 +48,7 @@ export class LongHistory {
   async fill(afterBatch: (count: number) => void, tell: (line: string) => void): Promise<Taken> {
     const answeredMs: number[] = [];
     const count = this.total / BATCH;
-    const state = { begun: 0, longestMs: 0, overtaken: 0, nextMs: 0, toldMs: performance.now() };
+    const state = { begun: 0, longestMs: 0, overtaken: 0, nextMs: 0 };
     const sender = async (): Promise<void> => {
       while (state.begun < count) {
         state.begun += 1;
@@ -62,13 +60,11 @@ export class LongHistory {
         }
         answeredMs.push(performance.now());
         afterBatch(answeredMs.length);
-        if (performance.now() - state.toldMs > TELL_EVERY_MS) {
-          state.toldMs = performance.now();
-          tell(`${(answeredMs.length * BATCH).toLocaleString('en')} observations`);
-        }
       }
     };
-    await Promise.all(Array.from({ length: BATCHES_IN_FLIGHT }, sender));
+    const line = () => `${(answeredMs.length * BATCH).toLocaleString('en')} observations`;
+    const senders = () => Array.from({ length: BATCHES_IN_FLIGHT }, sender);
+    await withProgress(line, tell, () => Promise.all(senders()));
     for (let batch = 0; batch < count; batch += 1) {
       if (this.#firstOfBatch[batch] === undefined) throw new Error(`batch ${batch} is missing`);
     }

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { metricsOf, sumOf } from '#bench/cycle-count';
 import { type DurableService, startDurable } from '#bench/durable-service';
+import { activeInstances, untilStored } from '#bench/gauges';
 import { HttpCaller } from '#bench/http-caller';
 import { Inspector, type MemoryUse } from '#bench/inspector';
 import { at } from '#bench/process-answer';
@@ -20,12 +20,9 @@ import {
   seededName,
   seedInstances,
 } from '#bench/scale/seed';
-import { untilStored } from '#bench/scale/until-stored';
+import { mebibytes } from '#bench/statistics';
 import { temporaryFolder } from '#bench/temporary-folder';
 import { sessionIn } from '#test/storage/migrated-keyspace';
-
-/** Where a service's tables are unless it is told otherwise. */
-const KEYSPACE = 'identity_engine';
 
 /** Instances before the first measurement, so that code and tables are counted in it. */
 const WARM_UP_INSTANCES = 1_000;
@@ -80,9 +77,8 @@ export const memory: ScalePart = {
   measure,
 };
 
-async function measure(run: ScaleRun): Promise<readonly ScaleFigure[]> {
-  const sizes = run.isQuick ? QUICK : FULL;
-  const { tell } = run;
+async function measure({ isQuick, tell }: ScaleRun): Promise<readonly ScaleFigure[]> {
+  const sizes = isQuick ? QUICK : FULL;
   const nodeArgs = ['--inspect=127.0.0.1:0'];
   await using service = await startDurable({
     engines: 1,
@@ -96,7 +92,9 @@ async function measure(run: ScaleRun): Promise<readonly ScaleFigure[]> {
   const stage = async (title: string): Promise<Stage> => {
     const { residentBytes } = await inspector.memory();
     const collected = await inspector.memoryAfterCollection();
-    tell(`${title}: ${mib(residentBytes)} resident, ${mib(collected.residentBytes)} collected`);
+    tell(
+      `${title}: ${mebibytes(residentBytes)} resident, ${mebibytes(collected.residentBytes)} collected`,
+    );
     return { residentBytes, collected };
   };
 
@@ -112,7 +110,7 @@ async function measure(run: ScaleRun): Promise<readonly ScaleFigure[]> {
   await observeAll(instances);
   const known = await stage('all known, the active ones observed again');
   const total = sizes.active + sizes.seeded + WARM_UP_INSTANCES;
-  const activeAtEnd = await activeInstances(service);
+  const activeAtEnd = await activeInstances(service.metricsUrls);
   if (activeAtEnd < sizes.active) throw new Error(`only ${activeAtEnd} instances are active`);
 
   const live = active.collected.liveBytes - before.collected.liveBytes;
@@ -139,7 +137,7 @@ async function measure(run: ScaleRun): Promise<readonly ScaleFigure[]> {
       ENGINE_MIB_MAX,
       'MiB',
     ),
-    figure('the engine before, 1,000 active', mib(before.residentBytes)),
+    figure('the engine before, 1,000 active', mebibytes(before.residentBytes)),
     figure('instances known and not active that answered right', `${sizes.checked}`),
   ];
 }
@@ -164,7 +162,7 @@ async function untilIdle(
     tell(`idle for another ${leftS} s`);
     await sleep(1_000 * Math.min(leftS, TELL_EVERY_S));
   }
-  if (isStoring) await untilStored(service, tell);
+  if (isStoring) await untilStored(service.metricsUrls, tell);
 }
 
 /** Makes most instances known without activating them, then asks some of them through the API. */
@@ -173,7 +171,7 @@ async function seedAndCheck(
   { seeded, accounts: accountCount, checked }: Sizes,
   tell: (line: string) => void,
 ): Promise<void> {
-  await using session = await sessionIn(service.cassandra.address, KEYSPACE);
+  await using session = await sessionIn(service.cassandra.address, service.keyspace);
   const accounts = await seedAccounts(session, accountCount);
   const accountIds = accounts.map(({ id }) => id);
   await seedInstances({ session, count: seeded, accountIds, isListed: true, tell });
@@ -201,16 +199,8 @@ async function checkSeeded(
   if (cycle !== 1) throw new Error(`${path} is at cycle ${cycle}`);
 }
 
-async function activeInstances({ metricsUrls }: DurableService): Promise<number> {
-  return sumOf(await metricsOf(metricsUrls), 'identity_actors_active', 'actor="instance"');
-}
-
 /** The highest resident size that a process ever had. Source: VmHWM in proc(5). */
 async function highestBytes(pid: number): Promise<number> {
   const status = await readFile(`/proc/${pid}/status`, 'utf8');
   return 1_024 * Number(/^VmHWM:\s+(\d+) kB$/m.exec(status)?.[1]);
-}
-
-function mib(bytes: number): string {
-  return `${(bytes / BYTES_PER_MIB).toFixed(0)} MiB`;
 }

@@ -1,5 +1,6 @@
 import { type Call, HttpCaller } from '#bench/http-caller';
 import { at } from '#bench/process-answer';
+import { withProgress } from '#bench/progress';
 import type { Service } from '#bench/service';
 
 /** Between two observations of an instance, by their timestamps, in ms: more than the model's least. */
@@ -7,9 +8,6 @@ const STEP_MS = 2_000;
 
 /** The first observation's timestamp. Any time that is over. */
 const FIRST_MS = Date.UTC(2026, 0, 1);
-
-/** How often long work is told of, in ms. */
-const TELL_EVERY_MS = 8_000;
 
 /** Instances and how many of their observations have been acknowledged, for proof that none is lost. */
 export class ObservedInstances implements Disposable {
@@ -89,15 +87,13 @@ export class ObservedInstances implements Disposable {
     read: (answer: unknown) => Answer,
   ): Promise<Answer[]> {
     let answered = 0;
-    const timer = setInterval(() => this.#tell(`${answered} of ${count} ${done}`), TELL_EVERY_MS);
-    try {
-      return await this.#caller.sendAll(count, callOf, (answer) => {
+    const line = () => `${answered} of ${count} ${done}`;
+    return await withProgress(line, this.#tell, () =>
+      this.#caller.sendAll(count, callOf, (answer) => {
         answered += 1;
         return read(answer);
-      });
-    } finally {
-      clearInterval(timer);
-    }
+      }),
+    );
   }
 }
 

@@ -1,11 +1,9 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-import { metricsOf, sumOf } from '#bench/cycle-count';
-import { type DurableService, startDurable } from '#bench/durable-service';
+import { startDurable } from '#bench/durable-service';
+import { unflushedRecords, untilStored } from '#bench/gauges';
 import { type Engine, EngineFleet } from '#bench/scale/engine-fleet';
 import { latenciesOf } from '#bench/scale/latencies';
 import { ObservedInstances } from '#bench/scale/observed-instances';
 import { atMost, figure, type ScaleFigure, type ScalePart } from '#bench/scale/scale-part';
-import { untilStored } from '#bench/scale/until-stored';
 import { temporaryFolder } from '#bench/temporary-folder';
 
 const INSTANCES = 100_000;
@@ -25,9 +23,6 @@ const FIRST_MS_MAX = 500;
 
 /** The longest that any of those after it may take, in ms. The target. */
 const LONGEST_MS_MAX = 1_000;
-
-/** An engine counts what it has not stored once a second; this long its figure may be old, in ms. */
-const COUNTED_MS = 1_100;
 
 /** What a caller sees of a start, in ms. */
 type Start = {
@@ -51,9 +46,7 @@ export const restart: ScalePart = {
     const fleet = new EngineFleet(service);
     // A small run does not wait 20 s for what an engine stores by itself.
     const storedAll = async () => {
-      if (isQuick) return;
-      await sleep(COUNTED_MS);
-      await untilStored(service, tell);
+      if (!isQuick) await untilStored(service.metricsUrls, tell);
     };
     await instances.create(count);
     await instances.observeEach(Array.from({ length: count }, (_, i) => i));
@@ -71,8 +64,7 @@ export const restart: ScalePart = {
     await storedAll();
     const touched = numbersOf(count, tail);
     await instances.observeEach(touched);
-    await sleep(COUNTED_MS);
-    const unflushed = await unflushedOf(service);
+    const unflushed = await unflushedRecords(service.metricsUrls);
     engineOf(fleet).child.kill('SIGKILL');
     await engineOf(fleet).child.ended();
     tell(`killed with ${unflushed} records that are not stored`);
@@ -125,10 +117,6 @@ function numbersOf(instances: number, count: number): number[] {
 function engineOf({ engines: [engine] }: EngineFleet): Engine {
   if (engine === undefined) throw new Error('there is no engine');
   return engine;
-}
-
-async function unflushedOf({ metricsUrls }: DurableService): Promise<number> {
-  return sumOf(await metricsOf(metricsUrls), 'journal_unflushed_records');
 }
 
 function lineOf({ readyMs, firstMs, answersMs }: Start): string {

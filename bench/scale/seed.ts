@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { digestOf, formatApiKey, SECRET_LENGTH } from '#accounts/api-key';
 import type { Limits } from '#accounts/plan';
+import { withProgress } from '#bench/progress';
 import { PERSONA_PROFILES } from '#identity/persona-profiles';
 import { createState, MODEL_VERSION } from '#identity/state';
 import { systemRandomness } from '#platform/randomness';
@@ -12,9 +13,6 @@ import type { InstanceHead } from '#storage/instance-store';
 
 /** Instances that are being written at once: Cassandra is busy and none of its queues grows long. */
 const WRITES_IN_FLIGHT = 64;
-
-/** How often the progress is told, in ms. */
-const TELL_EVERY_MS = 8_000;
 
 /** Far above what a check of the seeded instances sends. */
 const LIMITS: Limits = { requestsPerMinute: 1_000_000, cyclesPerMonth: 1_000_000_000 };
@@ -65,10 +63,6 @@ export async function seedInstances(seed: Seed): Promise<void> {
   const listings = cassandraListingStore(session);
   const startedMs = performance.now();
   const perS = () => ((1_000 * next) / (performance.now() - startedMs)).toFixed(0);
-  const progress = setInterval(
-    () => tell(`seeded ${next} of ${count}, ${perS()}/s`),
-    TELL_EVERY_MS,
-  );
   let next = 0;
   const writer = async (): Promise<void> => {
     while (next < count) {
@@ -82,11 +76,9 @@ export async function seedInstances(seed: Seed): Promise<void> {
       await listings.put(accountId, { instanceId, version, name, description, createdAtMs });
     }
   };
-  try {
-    await Promise.all(Array.from({ length: WRITES_IN_FLIGHT }, writer));
-  } finally {
-    clearInterval(progress);
-  }
+  const line = () => `seeded ${next} of ${count}, ${perS()}/s`;
+  const writers = () => Array.from({ length: WRITES_IN_FLIGHT }, writer);
+  await withProgress(line, tell, () => Promise.all(writers()));
   tell(`seeded ${count} instances, ${perS()}/s`);
 }
 

@@ -1,14 +1,12 @@
 import type { DurableService } from '#bench/durable-service';
 import { systemClock } from '#platform/clock';
+import { slotsOf } from '#runtime/adoption';
 import { cassandraJournalStore } from '#storage/cassandra/cassandra-journal-store';
 import { cassandraShardStore } from '#storage/cassandra/cassandra-shard-store';
 import { openSession } from '#storage/cassandra/session';
 
-/** Where the service keeps its tables unless told otherwise. */
-const PLACE = { localDataCenter: 'datacenter1', keyspace: 'identity_engine' };
-
-/** Slots of one read: 16 MiB of the largest groups. */
-const SLOTS_PER_READ = 32;
+/** The data center of a local server. */
+const LOCAL_DATA_CENTER = 'datacenter1';
 
 /** What a journal still holds. */
 export type StoredTail = { readonly slots: number; readonly bytes: number };
@@ -23,11 +21,12 @@ export type StoredOwners = AsyncDisposable & {
 
 /** Looks into the service's database, `shardCount` shards. */
 export async function openStoredOwners(
-  { cassandra }: DurableService,
+  { cassandra, keyspace }: DurableService,
   shardCount: number,
 ): Promise<StoredOwners> {
   const contactPoints = [cassandra.address];
-  const session = await openSession({ ...PLACE, contactPoints, clock: systemClock });
+  const place = { localDataCenter: LOCAL_DATA_CENTER, keyspace, contactPoints };
+  const session = await openSession({ ...place, clock: systemClock });
   const journals = cassandraJournalStore(session);
   const table = cassandraShardStore(session);
   return {
@@ -44,11 +43,7 @@ export async function openStoredOwners(
       const head = await journals.readHead(incarnation, 'serial');
       if (head === undefined) throw new Error(`there is no journal of ${incarnation}`);
       let bytes = 0;
-      for (let from = head.low; from < head.next; from += SLOTS_PER_READ) {
-        const to = Math.min(head.next, from + SLOTS_PER_READ);
-        const slots = await journals.readSlots(incarnation, from, to);
-        for (const { records } of slots) bytes += records.length;
-      }
+      for await (const { records } of slotsOf(journals, incarnation, head)) bytes += records.length;
       return { slots: head.next - head.low, bytes };
     },
     [Symbol.asyncDispose]: () => session[Symbol.asyncDispose](),

@@ -1,6 +1,6 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { metricsOf, sumOf } from '#bench/cycle-count';
 import { SHARDS, startDurable } from '#bench/durable-service';
+import { unflushedRecords, untilStored } from '#bench/gauges';
 import { type Engine, EngineFleet } from '#bench/scale/engine-fleet';
 import { type Killed, killEngine } from '#bench/scale/killed-engine';
 import { latenciesOf } from '#bench/scale/latencies';
@@ -14,8 +14,7 @@ import {
 } from '#bench/scale/scale-part';
 import { storeWorkBetween, storeWorkIn } from '#bench/scale/store-work';
 import { openStoredOwners, type StoredOwners, type StoredTail } from '#bench/scale/stored-owners';
-import { untilStored } from '#bench/scale/until-stored';
-import { spreadOf, spreadText } from '#bench/statistics';
+import { mebibytes, spreadOf, spreadText } from '#bench/statistics';
 import { temporaryFolder } from '#bench/temporary-folder';
 import { shardOf } from '#cluster/shard-of';
 
@@ -25,9 +24,6 @@ const INSTANCES_QUICK = 300;
 
 /** How long a tail may grow, in ms: at 20 s its oldest records are stored. */
 const TAIL_MS_MAX = 17_500;
-
-/** An engine counts what it has not stored once a second; this long its figure may be old, in ms. */
-const COUNTED_MS = 1_100;
 
 /** What a metric calls records that were copied from somebody else's journal. */
 const ADOPTED = 'adopted_records_total';
@@ -73,10 +69,7 @@ export const takeover: ScalePart = {
     for (const tail of isQuick ? TAILS_QUICK : TAILS) {
       const rounds: Round[] = [];
       while (rounds.length < tail.times) {
-        if (!isQuick || kills > 0) {
-          await sleep(COUNTED_MS);
-          await untilStored(service, tell);
-        }
+        if (!isQuick || kills > 0) await untilStored(service.metricsUrls, tell);
         const scene = { fleet, owners, instances, tell };
         rounds.push(await measureKill(scene, kills % ENGINES, tail.records));
         kills += 1;
@@ -140,8 +133,7 @@ async function growTail(
   for (let left = records; left > 0 && performance.now() < endMs; left -= all.length) {
     await instances.observeEach(all.slice(0, left));
   }
-  await sleep(COUNTED_MS);
-  return sumOf(await metricsOf([url]), 'journal_unflushed_records');
+  return await unflushedRecords([url]);
 }
 
 /** What the engines that are left said of it, and how long after the kill. */
@@ -157,7 +149,7 @@ function lineOf({ unflushed, stored, adopted, ownedMs, answeredMs, bystanderMs }
   const [owned, middle, high, last, other] = [ownedMs, p50, p99, longest, bystanderMs].map(
     (ms) => `${ms.toFixed(0)} ms`,
   );
-  const tail = `${unflushed} unflushed, ${adopted} adopted of ${stored.slots} slots with ${mebibytes(stored.bytes)}`;
+  const tail = `${unflushed} unflushed, ${adopted} adopted of ${stored.slots} slots with ${mebibytes(stored.bytes, 1)}`;
   return `${tail}: owned ${owned}, answered p50 ${middle}, p99 ${high}, last ${last}, others waited ${other}`;
 }
 
@@ -184,8 +176,4 @@ function figuresOf({ records, answeredMsMax }: Tail, rounds: readonly Round[]): 
     { ...wanted, reached: `${spread((round) => latency(round).longest)} ms` },
     figure(`${name}: longest wait at other engines`, `${spread((round) => round.bystanderMs)} ms`),
   ];
-}
-
-function mebibytes(bytes: number): string {
-  return `${(bytes / 2 ** 20).toFixed(1)} MiB`;
 }

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LOCAL_PLAN, limitsOf } from '#accounts/plan';
 import type { ClusterPlan } from '#deploy/local/cluster-plan';
+import { newAccount } from '#deploy/local/new-account';
 
 /** What a cluster keeps to itself between runs. */
 export type ClusterSecrets = {
@@ -14,7 +15,7 @@ export type ClusterSecrets = {
   readonly apiKey?: string;
 };
 
-/** How long the limiter or an edge may take for a call of ours, in milliseconds. */
+/** How long an edge may take for a call of ours, in milliseconds. */
 const ANSWER_MS_MAX = 10_000;
 
 /** How long the first call may be refused, and how soon it is tried again, in milliseconds. */
@@ -48,9 +49,7 @@ export async function readyKey(plan: ClusterPlan, secrets: ClusterSecrets): Prom
   if (apiKey !== undefined && (await isKnown(plan, apiKey))) return apiKey;
   const { requestsPerMinute, cyclesPerMonth } = limitsOf(LOCAL_PLAN);
   const limits = { requests_per_minute: requestsPerMinute, cycles_per_month: cyclesPerMonth };
-  const { id } = await post(plan, '/accounts', { name: 'local', plan: 'enterprise', limits });
-  const { key } = await post(plan, `/accounts/${id}/keys`, { scope: 'full' });
-  if (key === undefined) throw new Error('the admin port gave no key');
+  const { apiKey: key } = await newAccount(plan.adminUrl, 'local', limits);
   await writeSecrets(plan.folder, { ...secrets, apiKey: key });
   if (await isKnown(plan, key)) return key;
   throw new Error('the key that was just made is not known');
@@ -72,22 +71,6 @@ async function isKnown({ address }: ClusterPlan, key: string): Promise<boolean> 
     if (performance.now() > deadlineMs) throw new Error(`${address}: ${response.status} ${text}`);
     await sleep(RETRY_MS);
   }
-}
-
-async function post(
-  { adminUrl }: ClusterPlan,
-  path: string,
-  body: object,
-): Promise<{ readonly id?: string; readonly key?: string }> {
-  const response = await fetch(`${adminUrl}${path}`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify(body),
-    signal: AbortSignal.timeout(ANSWER_MS_MAX),
-  });
-  const text = await response.text();
-  if (!response.ok) throw new Error(`the admin port answered ${response.status}: ${text}`);
-  return JSON.parse(text).data;
 }
 
 /** For this user's eyes only, and never half written. */

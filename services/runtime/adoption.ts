@@ -32,8 +32,11 @@ export async function readTail(
   return tail;
 }
 
-/** All slots from `low` to before `next` in order, the next of them read while some are looked at. */
-async function* slotsOf(
+/**
+ * All slots from `low` to before `next` in order, the next of them read while some are looked at.
+ * Throws `CorruptJournal` when one is missing.
+ */
+export async function* slotsOf(
   journals: JournalStore,
   incarnation: string,
   { low, next }: JournalHead,

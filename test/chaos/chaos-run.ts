@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readConfig } from '#config';
 import { type LocalCluster, openLocalCluster } from '#deploy/local/local-cluster';
+import { newAccount } from '#deploy/local/new-account';
 import type { Tell } from '#deploy/local/progress';
 import { foundationOf } from '#process/foundation';
 import { openStores } from '#process/ports';
@@ -17,7 +18,6 @@ import { type FaultProxy, startFaultProxy } from '#test/chaos/fault-proxy';
 import type { Fault } from '#test/chaos/faults';
 import { Findings } from '#test/chaos/findings';
 import { Load, type LoadAccount } from '#test/chaos/load';
-import { newAccount } from '#test/chaos/load-account';
 import { Scene } from '#test/chaos/scene';
 import type { Disturbance } from '#test/chaos/timeline';
 
@@ -57,6 +57,9 @@ const STORED_MS = 25_000;
 /** Offsets in the cluster's block of ports: of Cassandra, and of the fault proxy before it. */
 const CASSANDRA = 3;
 const PROXY = 99;
+
+/** More than any run needs, so that nothing here is ever refused by a plan. */
+const LIMITS = { requests_per_minute: 100_000_000, cycles_per_month: 100_000_000_000 };
 
 /** Accounts and instances whose pages are walked over the API. */
 const HISTORIES_WALKED = 20;
@@ -131,7 +134,7 @@ async function disturb(scene: Scene, load: Load, plan: ChaosPlan): Promise<void>
 
 function accountsOf({ plan }: LocalCluster, count: number): Promise<LoadAccount[]> {
   const numbers = Array.from({ length: count }, (_, index) => index + 1);
-  return Promise.all(numbers.map((number) => newAccount(plan.adminUrl, `chaos ${number}`)));
+  return Promise.all(numbers.map((number) => newAccount(plan.adminUrl, `chaos ${number}`, LIMITS)));
 }
 
 /** What is wrong with the pages of the API. */

@@ -19,6 +19,8 @@ const BACK_MS = 6_000;
 const PAUSED_ENGINE_MS = 20_000;
 const PAUSED_STORE_MS = 10_000;
 const FULL_STORE_MS = 5_000;
+/** The killed server counts as ready until its end has been noticed. */
+const STORE_AWAY_MS = 2_000;
 const NATS_DOWN_MS = 60_000;
 const PROXY_FAULT_MS = 10_000;
 
@@ -95,11 +97,7 @@ export const FAULTS: readonly Fault[] = [
     name: 'kill-store',
     title: 'kill -9 of Cassandra, started again',
     async run(scene) {
-      await scene.disturb('kill -9 cassandra until it answers again', async () => {
-        scene.kill('cassandra');
-        await sleep(PAUSED_STORE_MS / 5);
-        await untilReady(scene, 'cassandra');
-      });
+      await scene.disturb('kill -9 cassandra until it answers again', () => killStore(scene));
       await scene.served();
       await sleep(BACK_MS);
     },
@@ -113,9 +111,7 @@ export const FAULTS: readonly Fault[] = [
         if (pid === undefined) throw new Error('there is no cassandra');
         await fillDiskOf(pid);
         await sleep(FULL_STORE_MS);
-        scene.kill('cassandra');
-        await sleep(PAUSED_STORE_MS / 5);
-        await untilReady(scene, 'cassandra');
+        await killStore(scene);
       });
       await scene.served();
       await sleep(BACK_MS);
@@ -185,10 +181,13 @@ function proxyFault(name: string, title: string, toxic: Toxic): Fault {
   };
 }
 
-async function untilReady(scene: Scene, name: string): Promise<void> {
+/** Kills Cassandra, and fulfils when its successor answers. */
+async function killStore(scene: Scene): Promise<void> {
+  scene.kill('cassandra');
+  await sleep(STORE_AWAY_MS);
   for (;;) {
     const statuses = await scene.cluster.statuses();
-    if (statuses.some((status) => status.name === name && status.isReady)) return;
+    if (statuses.some((status) => status.name === 'cassandra' && status.isReady)) return;
     await sleep(200);
   }
 }

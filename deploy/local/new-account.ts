@@ -1,20 +1,25 @@
-import type { LoadAccount } from '#test/chaos/load';
-
 /** How long the limiter may take for a command, in milliseconds. */
 const ANSWER_MS_MAX = 10_000;
 
-/** More than any run needs, so that nothing here is ever refused by a plan. */
-const LIMITS = { requests_per_minute: 100_000_000, cycles_per_month: 100_000_000_000 };
+/** An account and a key that may do everything with it. */
+export type NewAccount = { readonly accountId: string; readonly apiKey: string };
 
-/** Makes an enterprise account and a key through the limiter's admin port. */
-export async function newAccount(adminUrl: string, name: string): Promise<LoadAccount> {
-  const { id } = await post(`${adminUrl}/accounts`, { name, plan: 'enterprise', limits: LIMITS });
+/** Makes an enterprise account with these limits, and a key, through the limiter's admin port. */
+export async function newAccount(
+  adminUrl: string,
+  name: string,
+  limits: { readonly requests_per_minute: number; readonly cycles_per_month: number },
+): Promise<NewAccount> {
+  const { id } = await post(`${adminUrl}/accounts`, { name, plan: 'enterprise', limits });
   const { key } = await post(`${adminUrl}/accounts/${id}/keys`, { scope: 'full' });
   if (id === undefined || key === undefined) throw new Error('the admin port gave no account');
   return { accountId: id, apiKey: key };
 }
 
-async function post(url: string, body: object): Promise<{ id?: string; key?: string }> {
+async function post(
+  url: string,
+  body: object,
+): Promise<{ readonly id?: string; readonly key?: string }> {
   const response = await fetch(url, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },

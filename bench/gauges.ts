@@ -1,0 +1,51 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { metricsOf, sumOf } from '#bench/cycle-count';
+import { withProgress } from '#bench/progress';
+
+/** What a service's engines show of themselves. An engine counts its actors and records once a second. */
+
+/** How old a figure of its actors may be, in ms: whoever has just loaded it waits so long. */
+const COUNTED_MS = 1_100;
+
+/** How often it is asked whether all is stored, in ms. */
+const ASK_EVERY_MS = 250;
+
+/** How long the service may take to store what it owes, in ms: 20 s of age, and much to write. */
+const STORED_MS_MAX = 120_000;
+
+/** Shards that the engines own. */
+export async function ownedShards(metricsUrls: readonly string[]): Promise<number> {
+  return sumOf(await metricsOf(metricsUrls), 'shards_owned');
+}
+
+/** Instances in the engines' memory. */
+export async function activeInstances(metricsUrls: readonly string[]): Promise<number> {
+  return sumOf(await metricsOf(metricsUrls), 'identity_actors_active', 'actor="instance"');
+}
+
+/** Records that are durable and not checkpointed, those of the last second included. */
+export async function unflushedRecords(metricsUrls: readonly string[]): Promise<number> {
+  await sleep(COUNTED_MS);
+  return await countedRecords(metricsUrls);
+}
+
+/** Fulfils when everything is checkpointed. Throws when that takes longer than `msMax`. */
+export async function untilStored(
+  metricsUrls: readonly string[],
+  tell: (line: string) => void,
+  msMax = STORED_MS_MAX,
+): Promise<void> {
+  const deadlineMs = performance.now() + COUNTED_MS + msMax;
+  let left = await unflushedRecords(metricsUrls);
+  const line = () => `${left.toLocaleString('en')} records are not stored yet`;
+  await withProgress(line, tell, async () => {
+    for (; left > 0; left = await countedRecords(metricsUrls)) {
+      if (performance.now() > deadlineMs) throw new Error(`${left} records are still not stored`);
+      await sleep(ASK_EVERY_MS);
+    }
+  });
+}
+
+async function countedRecords(metricsUrls: readonly string[]): Promise<number> {
+  return sumOf(await metricsOf(metricsUrls), 'journal_unflushed_records');
+}
