@@ -73,12 +73,12 @@ export async function startDurable(plan: DurablePlan): Promise<DurableService> {
     SERVICE_SHARDS: `${SHARDS}`,
   };
   await migrate(shared);
-  const [api = 0, admin = 0, limiterPort = 0] = await freePorts(3);
-  const limiterAddress = `127.0.0.1:${limiterPort}`;
+  const [api = 0, admin = 0] = await freePorts(2);
   const limiter = await startProcess(opening, 'limiter', {
     ...shared,
-    SERVICE_LIMITER_LISTEN: limiterAddress,
+    SERVICE_LIMITER_LISTEN: '127.0.0.1:0',
     SERVICE_ADMIN_PORT: `${admin}`,
+    SERVICE_NODE_NAME: 'limiter',
   });
   const nameOf = (engine: number) => (engines === 1 ? 'engine' : `engine${engine + 1}`);
   const variablesOf = (engine: number) => ({
@@ -95,7 +95,6 @@ export async function startDurable(plan: DurablePlan): Promise<DurableService> {
     ...shared,
     SERVICE_PORT: `${api}`,
     SERVICE_CLUSTER_SECRET: randomBytes(16).toString('hex'),
-    SERVICE_LIMITER_ADDRESS: limiterAddress,
     SERVICE_LIMITER_TIMEOUT_MS: LIMITER_TIMEOUT_MS,
   };
   const edge = await startProcess(opening, 'edge', edgeVariables, { name: 'edge', nodeArgs });

@@ -78,7 +78,7 @@ const VARIABLES = {
   SERVICE_NATS_URL: list(z.url({ protocol: /^(nats|tls)$/ }))
     .optional()
     .describe(
-      'Comma-separated NATS servers through which edges and engines find each other. None: fixed addresses.',
+      'Comma-separated NATS servers through which edges, limiters and engines find each other. None: fixed addresses.',
     ),
   SERVICE_NATS_PREFIX: z
     .string()
@@ -89,20 +89,25 @@ const VARIABLES = {
     .pipe(z.number().min(1).max(4_096))
     .default(256)
     .describe(
-      'Shards of a new cluster: 10 to 40 for each engine it may ever have. Fixed when it is made.',
+      'Shards that the engines of a new cluster share, and as many its limiters: 10 to 40 for each it may ever have. Fixed when it is made.',
     ),
   SERVICE_NODE_NAME: z
     .string()
     .regex(/^[A-Za-z0-9._:-]{1,200}$/, 'must be letters, digits and . _ : -')
     .optional()
-    .describe('Stable name of an engine, which places it in its cluster; its address if left out.'),
+    .describe(
+      'Stable name of an engine or a limiter, which places it in its cluster; its address if left out.',
+    ),
   SERVICE_ENGINE_ADVERTISE: address
     .optional()
     .describe('host:port at which others reach an engine; where it listens if left out.'),
-  SERVICE_ENGINE_DIRECT: flag
+  SERVICE_LIMITER_ADVERTISE: address
+    .optional()
+    .describe('host:port at which others reach a limiter; where it listens if left out.'),
+  SERVICE_NODE_DIRECT: flag
     .default(true)
     .describe(
-      'Whether engines reach each other without proxy or NAT: then a refused connection proves one dead.',
+      'Whether engines, and limiters, reach each other without proxy or NAT: then a refused connection proves one dead.',
     ),
   SERVICE_LOCAL_ACCOUNT: flag
     .default(false)
@@ -115,10 +120,10 @@ const VARIABLES = {
     .describe('gRPC address a limiter process listens on.'),
   SERVICE_ENGINE_ADDRESS: address
     .default('127.0.0.1:8100')
-    .describe('Where an edge process finds the engine.'),
+    .describe('Where an edge process without NATS finds the engine.'),
   SERVICE_LIMITER_ADDRESS: address
     .default('127.0.0.1:8200')
-    .describe('Where an edge process finds the limiter.'),
+    .describe('Where an edge process without NATS finds the limiter.'),
   SERVICE_LIMITER_TIMEOUT_MS: whole
     .pipe(z.number().min(10).max(5_000))
     .default(100)

@@ -4,9 +4,9 @@ import { live } from '#process/process-life';
 /** What the one executable can be; each part is loaded only when it is asked for. */
 const PARTS = {
   standalone: async () => (await import('#process/standalone')).openStandalone,
-  edge: async () => (await import('#process/cluster-parts')).openEdge,
-  engine: async () => (await import('#process/cluster-parts')).openEngine,
-  limiter: async () => (await import('#process/cluster-parts')).openLimiter,
+  edge: async () => (await import('#process/edge-part')).openEdge,
+  engine: async () => (await import('#process/engine-part')).openEngine,
+  limiter: async () => (await import('#process/limiter-part')).openLimiter,
 } as const;
 
 const USAGE = `usage: main.ts ${Object.keys(PARTS).join('|')}

@@ -38,7 +38,9 @@ export type ClusterSize = {
   readonly engines?: number;
   /** At most 10; 2 unless given. */
   readonly edges?: number;
-  /** 64 unless given; fixed by the first start on a folder. */
+  /** At most 5; 2 unless given. */
+  readonly limiters?: number;
+  /** Of the engines, and as many of the limiters; 64 unless given; fixed by the first start on a folder. */
   readonly shards?: number;
   /** `host:port` of a Cassandra and URL of a NATS to use instead of own ones. */
   readonly cassandra?: string | undefined;
@@ -51,7 +53,9 @@ export type ClusterPlan = {
   readonly logFolder: string;
   /** The one balanced address: `http://127.0.0.1:8400`. */
   readonly address: string;
+  /** The admin port of the first limiter; any limiter's does the same. */
   readonly adminUrl: string;
+  /** Of each sharded service. */
   readonly shards: number;
   /** Variables that every process of the service gets, and tools that look at the cluster. */
   readonly shared: Readonly<Record<string, string>>;
@@ -65,19 +69,18 @@ export const PORTS_PER_CLUSTER = 100;
 const HOST = '127.0.0.1';
 
 /** Offsets into the block of ports. */
-const ADMIN = 1;
 const NATS = 2;
 const CASSANDRA = 3;
-const LIMITER = 4;
 const EDGES = 10;
 const ENGINES = 40;
+const LIMITERS = 82;
 
 /** As the limiter's answers may be late while a whole cluster and its stores share two cores. Ours. */
 const LIMITER_TIMEOUT_MS = '1000';
 
-/** The local cluster of this size: 2 edges, 3 engines, a limiter, NATS, Cassandra and a balancer. */
+/** The local cluster of this size: 2 edges, 2 limiters, 3 engines, NATS, Cassandra and a balancer. */
 export function clusterPlan(size: ClusterSize): ClusterPlan {
-  const { folder, ports, engines = 3, edges = 2, shards = 64 } = size;
+  const { folder, ports, engines = 3, edges = 2, limiters = 2, shards = 64 } = size;
   const stores: readonly PlannedProcess[] = [
     { name: 'nats', kind: 'nats', port: ports + NATS, variables: {} },
     { name: 'cassandra', kind: 'cassandra', port: ports + CASSANDRA, variables: {} },
@@ -92,12 +95,12 @@ export function clusterPlan(size: ClusterSize): ClusterPlan {
     folder,
     logFolder: join(folder, 'logs'),
     address: `http://${HOST}:${ports}`,
-    adminUrl: `http://${HOST}:${ports + ADMIN}`,
+    adminUrl: `http://${HOST}:${limiterPorts(ports, 1).admin}`,
     shards,
     shared,
     processes: [
       ...stores.filter(({ name }) => size[name as 'nats' | 'cassandra'] === undefined),
-      plannedLimiter(ports),
+      ...numbersTo(limiters).map((number) => plannedLimiter(ports, number)),
       ...numbersTo(engines).map((number) => plannedEngine(ports, number)),
       ...numbersTo(edges).map((number) => plannedEdge(ports, number)),
       { name: 'balancer', kind: 'balancer', port: ports, variables: {} },
@@ -124,20 +127,25 @@ function plannedEdge(ports: number, number: number): PlannedProcess {
   return served({ name: `edge${number}`, kind: 'edge', port }, port + 1, {
     SERVICE_PORT: `${port}`,
     SERVICE_DOCS_ENABLED: 'true',
-    SERVICE_LIMITER_ADDRESS: `${HOST}:${ports + LIMITER}`,
     SERVICE_LIMITER_TIMEOUT_MS: LIMITER_TIMEOUT_MS,
   });
 }
 
-function plannedLimiter(ports: number): PlannedProcess {
-  const port = ports + LIMITER;
+function plannedLimiter(ports: number, number: number): PlannedProcess {
+  const { port, operators, admin } = limiterPorts(ports, number);
   return {
-    ...served({ name: 'limiter1', kind: 'limiter', port }, port + 1, {
+    ...served({ name: `limiter${number}`, kind: 'limiter', port }, operators, {
       SERVICE_LIMITER_LISTEN: `${HOST}:${port}`,
-      SERVICE_ADMIN_PORT: `${ports + ADMIN}`,
+      SERVICE_ADMIN_PORT: `${admin}`,
+      SERVICE_NODE_NAME: `limiter${number}`,
     }),
-    otherPorts: [ports + ADMIN],
+    otherPorts: [admin],
   };
+}
+
+function limiterPorts(ports: number, number: number) {
+  const port = ports + LIMITERS + 3 * number;
+  return { port, operators: port + 1, admin: port + 2 };
 }
 
 function served(

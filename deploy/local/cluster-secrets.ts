@@ -56,7 +56,7 @@ export async function readyKey(plan: ClusterPlan, secrets: ClusterSecrets): Prom
 }
 
 /**
- * Asks for the account's instances, which takes an edge, the limiter and an engine. A first call may be
+ * Asks for the account's instances, which takes an edge, a limiter and an engine. A first call may be
  * refused, because reading the account from a server that has just started takes longer than a call may.
  */
 async function isKnown({ address }: ClusterPlan, key: string): Promise<boolean> {

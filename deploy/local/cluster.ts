@@ -107,7 +107,7 @@ function tableOf(statuses: readonly ProcessStatus[]): string {
 /** What a person sees when the cluster serves: where it is and what to type next. */
 function welcome({ address, folder, logFolder, processes }: ClusterPlan, key: string): string {
   const count = (kind: string) => processes.filter((planned) => planned.kind === kind).length;
-  const parts = `${count('edge')} edges, ${count('engine')} engines, ${count('limiter')} limiter`;
+  const parts = `${count('edge')} edges, ${count('limiter')} limiters, ${count('engine')} engines`;
   return [
     `The cluster serves: ${parts}, NATS and Cassandra. Data is kept between runs.`,
     '',

@@ -31,7 +31,7 @@ import {
   type Variables,
 } from '#deploy/local/service-process';
 
-/** Every shard has an owner a few seconds after its engine is ready; the rest is a busy machine. */
+/** Every shard has an owner a few seconds after its node is ready; the rest is a busy machine. */
 const SERVED_MS_MAX = 120_000;
 const ASK_EVERY_MS = 200;
 
@@ -130,14 +130,15 @@ export class LocalCluster implements AsyncDisposable {
     await this.#startAll(['nats', 'cassandra']);
     await withProgress(tell, 'making the tables', () => this.#migrate());
     const services = () => this.#startAll(['limiter', 'engine', 'edge', 'balancer']);
-    await withProgress(tell, 'starting limiter, engines, edges and balancer', services);
+    await withProgress(tell, 'starting limiters, engines, edges and balancer', services);
     await this.served();
     this.#key = await readyKey(this.#plan, this.#secrets);
   }
 
-  /** Fulfils when the engines that run serve every shard; rejects after two minutes. */
+  /** Fulfils when the engines and limiters that run serve every shard; rejects after two minutes. */
   async served(): Promise<void> {
-    const { shards } = this.#plan;
+    // The engines have that many, and so have the limiters.
+    const shards = 2 * this.#plan.shards;
     const deadlineMs = performance.now() + SERVED_MS_MAX;
     let count = 0;
     const wait = async (): Promise<void> => {

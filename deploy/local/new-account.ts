@@ -1,10 +1,10 @@
-/** How long the limiter may take for a command, in milliseconds. */
+/** How long a limiter may take for a command, in milliseconds. */
 const ANSWER_MS_MAX = 10_000;
 
 /** An account and a key that may do everything with it. */
 export type NewAccount = { readonly accountId: string; readonly apiKey: string };
 
-/** Makes an enterprise account with these limits, and a key, through the limiter's admin port. */
+/** Makes an enterprise account with these limits, and a key, through a limiter's admin port. */
 export async function newAccount(
   adminUrl: string,
   name: string,

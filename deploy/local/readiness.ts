@@ -26,10 +26,10 @@ export async function askReady(planned: PlannedProcess): Promise<void> {
   }
 }
 
-/** How many shards of the plan the engines serve now, by their own count. */
+/** How many shards of the plan its nodes serve now, engines and limiters, by their own count. */
 export async function shardsServed({ processes }: Pick<ClusterPlan, 'processes'>): Promise<number> {
-  const engines = processes.filter(({ kind }) => kind === 'engine');
-  const counts = engines.map(async ({ operatorsPort }) => {
+  const nodes = processes.filter(({ kind }) => kind === 'engine' || kind === 'limiter');
+  const counts = nodes.map(async ({ operatorsPort }) => {
     const { text } = await answerOf(`http://127.0.0.1:${operatorsPort}/metrics`);
     return Number(/^shards_owned\{[^}]*\} (\d+)$/m.exec(text)?.[1] ?? 0);
   });

@@ -70,7 +70,7 @@ export function runMigrate(variables: Variables): Promise<ProgramRun> {
 
 /**
  * This process's environment with these variables of the service and no others. What Node compiles is
- * kept between runs: starting nine processes is work for a small machine.
+ * kept between runs: starting ten processes is work for a small machine.
  */
 export function environmentOf(variables: Variables): Record<string, string> {
   const kept: Record<string, string> = {};

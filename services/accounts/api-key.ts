@@ -27,7 +27,7 @@ const DIGIT_VALUES = Uint8Array.from({ length: 128 }, (_, code) =>
 );
 
 /** Whether `text` could be the id of an account: 12 base62 characters. */
-function isAccountId(text: string): boolean {
+export function isAccountId(text: string): boolean {
   return text.length === ACCOUNT_LENGTH && BASE62_ONLY.test(text);
 }
 

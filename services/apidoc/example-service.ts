@@ -64,10 +64,13 @@ export async function openExampleService(): Promise<ExampleService> {
     throw error;
   };
   const ports = { clock, randomness, onBug, metrics: createMetrics() };
-  const { accounts, meterJournal } = stores;
-  const limiter = opening.use(
-    composeLimiter(ACTORS, { ...ports, accounts, journal: meterJournal }),
-  );
+  const limiterPorts = {
+    ...stores,
+    ...ports,
+    accountNews: undefined,
+    journal: stores.meterJournal,
+  };
+  const limiter = opening.use(composeLimiter(ACTORS, limiterPorts));
   const enginePorts = { ...stores, ...ports, journal: stores.engineJournal };
   const engine = opening.use(composeEngine(ACTORS, enginePorts));
   const logger = createLogger('silent', 'examples');

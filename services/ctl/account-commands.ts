@@ -88,7 +88,7 @@ export const ACCOUNT_COMMANDS: readonly AccountCommand[] = [
     options: {},
     async run(admin, [account = '']) {
       const data = await admin.ask(UsageView, 'GET', pathOf(account, 'usage'));
-      return { data, text: usageTable(data) };
+      return { data, text: usageText(data) };
     },
   },
 ];
@@ -156,17 +156,26 @@ function keyTable(keys: z.infer<typeof KeysView>): string {
   return table(headings, rows);
 }
 
-function usageTable(usage: z.infer<typeof UsageView>): string {
+/** Below the table of `ctl usage`: columns that nobody knows by their names. */
+const USAGE_LEGEND =
+  'Up to MARK may be granted without asking the journal again. Of the used cycles EXPIRED were\n' +
+  'reserved and never settled, and LOST may have been lost in crashes.';
+
+function usageText(usage: z.infer<typeof UsageView>): string {
+  const { requests_in_window, requests_per_minute, window_mark, window_resets_at } = usage;
+  const requestsLeft = Math.max(0, requests_per_minute - requests_in_window);
+  const requests = [requests_in_window, '-', requests_per_minute, requestsLeft];
   const { cycles_used, cycles_reserved, cycles_per_month, cycles_remaining } = usage;
-  const { requests_in_window, requests_per_minute } = usage;
-  const requests = [String(requests_in_window), '-', String(requests_per_minute)];
-  const requestsLeft = String(Math.max(0, requests_per_minute - requests_in_window));
-  const cycles = [String(cycles_used), String(cycles_reserved), String(cycles_per_month)];
-  return table(
-    ['', 'USED', 'RESERVED', 'LIMIT', 'LEFT', 'UNTIL'],
-    [
-      ['requests', ...requests, requestsLeft, usage.window_resets_at ?? '-'],
-      ['cycles', ...cycles, String(cycles_remaining), usage.month_ends_at],
-    ],
+  const cycles = [cycles_used, cycles_reserved, cycles_per_month, cycles_remaining];
+  const { month_mark, cycles_expired, cycles_lost, month_ends_at } = usage;
+  const rows = [
+    ['requests', ...requests, window_mark, '-', '-', window_resets_at ?? '-'],
+    ['cycles', ...cycles, month_mark, cycles_expired, cycles_lost, month_ends_at],
+  ];
+  const counts = ['USED', 'RESERVED', 'LIMIT', 'LEFT', 'MARK', 'EXPIRED', 'LOST'];
+  const text = table(
+    ['', ...counts, 'UNTIL'],
+    rows.map((row) => row.map(String)),
   );
+  return `${text}\n\n${USAGE_LEGEND}`;
 }

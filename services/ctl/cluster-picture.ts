@@ -1,11 +1,12 @@
+import type { Bus } from '#bus/bus';
 import { type Member, Members } from '#cluster/members';
 import { assignShards } from '#cluster/ring';
 import type { ClusterPorts } from '#ctl/cluster-ports';
 import { CtlError } from '#ctl/ctl-error';
 import { sleep } from '#platform/clock';
-import type { ShardRow } from '#storage/shard-store';
+import type { ShardedService, ShardRow } from '#storage/shard-store';
 
-/** How long heartbeats are listened to, in milliseconds: every engine sends one a second. */
+/** How long heartbeats are listened to, in milliseconds: every node sends one a second. */
 const LISTEN_MS = 1_200;
 
 /** Shards of the largest cluster (`SERVICE_SHARDS`). */
@@ -13,15 +14,16 @@ const SHARDS_MAX = 4_096;
 
 /** Who owns what, as the table says: the only thing that can be trusted for it (architecture 3). */
 export type ShardTable = {
+  readonly service: ShardedService;
   /** Id of the cluster. */
   readonly cluster: string;
   readonly shardCount: number;
   readonly rows: readonly ShardRow[];
 };
 
-/** The table, beside what the engines say of themselves. */
+/** The table of one service, beside what its nodes say of themselves. */
 export type ClusterPicture = ShardTable & {
-  /** Every engine that was heard, leaving ones too. */
+  /** Every node that was heard, leaving ones too. */
   readonly members: readonly Member[];
   /** Names those that are present, as they do it themselves; equal for equal views. */
   readonly viewHash: string;
@@ -31,58 +33,91 @@ export type ClusterPicture = ShardTable & {
   readonly strangers: readonly string[];
 };
 
-/** The engines' shards by the table. Rejects with a CtlError when there never was a cluster. */
-export async function readShardTable({
-  shards,
-}: Pick<ClusterPorts, 'shards'>): Promise<ShardTable> {
-  const rows = await shards.load('engine', SHARDS_MAX);
-  if (rows.length === 0) {
-    throw new CtlError(
-      'no engine has ever owned a shard in this keyspace: start one, and wait 5 s',
-    );
-  }
-  // Both stand before the first row does, so nothing is fixed by asking.
-  const cluster = await shards.fixCluster('');
-  const shardCount = await shards.fixCount('engine', SHARDS_MAX);
-  return { cluster, shardCount, rows: rows.toSorted((a, b) => a.shard - b.shard) };
+/** A service's shards by the table. Rejects with a CtlError when nobody ever owned one. */
+export async function readShardTable(
+  ports: Pick<ClusterPorts, 'shards'>,
+  service: ShardedService,
+): Promise<ShardTable> {
+  const table = await tableOf(ports, service);
+  if (table === undefined) throw neverOwned([service]);
+  return table;
 }
 
-/** Reads the table and listens to the engines for 1.2 s. Rejects as the stores and the bus do. */
-export async function lookAtCluster(ports: ClusterPorts): Promise<ClusterPicture> {
-  const table = await readShardTable(ports);
-  const { clock, prefix } = ports;
+/**
+ * Reads the tables and listens to the nodes for 1.2 s. A service that never owned a shard has no
+ * picture; with none at all it rejects with a CtlError, else as the stores and the bus do.
+ */
+export async function lookAtCluster(
+  ports: ClusterPorts,
+  services: readonly ShardedService[],
+): Promise<readonly ClusterPicture[]> {
+  const read = await Promise.all(services.map((service) => tableOf(ports, service)));
+  const tables = read.filter((table) => table !== undefined);
+  if (tables.length === 0) throw neverOwned(services);
   await using bus = await ports.openBus();
-  const strangers = new Set<string>();
-  using members = new Members({
-    bus,
-    clock,
-    prefix,
-    cluster: table.cluster,
-    service: 'engine',
-    self: undefined,
-    onForeignCluster: ({ cluster }) => void strangers.add(cluster),
+  using listening = new DisposableStack();
+  const heard = tables.map((table) => {
+    const strangers = new Set<string>();
+    const members = listening.use(membersOf(ports, bus, table, strangers));
+    return { table, members, strangers };
   });
-  await sleep(clock, LISTEN_MS);
-  const nodes = members.present().map(({ node }) => node);
-  return {
-    ...table,
-    members: members.known().toSorted((a, b) => (a.node < b.node ? -1 : 1)),
-    viewHash: members.viewHash,
-    ring: nodes.length === 0 ? [] : assignShards(nodes, table.shardCount),
-    strangers: [...strangers],
-  };
+  await sleep(ports.clock, LISTEN_MS);
+  return heard.map(({ table, members, strangers }) => {
+    const nodes = members.present().map(({ node }) => node);
+    return {
+      ...table,
+      members: members.known().toSorted((a, b) => (a.node < b.node ? -1 : 1)),
+      viewHash: members.viewHash,
+      ring: nodes.length === 0 ? [] : assignShards(nodes, table.shardCount),
+      strangers: [...strangers],
+    };
+  });
 }
 
 /** What people read below a table about an odd view; empty for a plain one. */
-export function remarksOn({ members, strangers }: ClusterPicture): string {
+export function remarksOn(pictures: readonly ClusterPicture[]): string {
   const remarks: string[] = [];
-  if (members.length === 0) {
+  const unheard = pictures.filter(({ members }) => members.length === 0);
+  if (unheard.length > 0) {
+    const names = unheard.map(({ service }) => service).join(' or ');
     remarks.push(
-      'No engine was heard: set SERVICE_NATS_URL and SERVICE_NATS_PREFIX as theirs are.',
+      `No ${names} was heard: set SERVICE_NATS_URL and SERVICE_NATS_PREFIX as theirs are.`,
     );
   }
-  for (const stranger of strangers) {
+  for (const stranger of new Set(pictures.flatMap(({ strangers }) => strangers))) {
     remarks.push(`Another cluster (${stranger}) speaks under the same subjects and is ignored.`);
   }
   return remarks.map((remark) => `\n\n${remark}`).join('');
+}
+
+async function tableOf(
+  { shards }: Pick<ClusterPorts, 'shards'>,
+  service: ShardedService,
+): Promise<ShardTable | undefined> {
+  const rows = await shards.load(service, SHARDS_MAX);
+  if (rows.length === 0) return undefined;
+  // Both stand before the first row does, so nothing is fixed by asking.
+  const cluster = await shards.fixCluster('');
+  const shardCount = await shards.fixCount(service, SHARDS_MAX);
+  return { service, cluster, shardCount, rows: rows.toSorted((a, b) => a.shard - b.shard) };
+}
+
+function membersOf(
+  { clock, prefix }: ClusterPorts,
+  bus: Bus,
+  { cluster, service }: ShardTable,
+  strangers: Set<string>,
+): Members {
+  return new Members({
+    ...{ bus, clock, prefix, cluster, service },
+    self: undefined,
+    onForeignCluster: (stranger) => void strangers.add(stranger.cluster),
+  });
+}
+
+function neverOwned(services: readonly ShardedService[]): CtlError {
+  const names = services.join(' or ');
+  return new CtlError(
+    `no ${names} has ever owned a shard in this keyspace: start one, and wait 5 s`,
+  );
 }

@@ -10,6 +10,7 @@ export type Values = {
   readonly scope?: string | undefined;
   readonly expires?: string | undefined;
   readonly last?: string | undefined;
+  readonly service?: string | undefined;
   readonly 'requests-per-minute'?: string | undefined;
   readonly 'cycles-per-month'?: string | undefined;
 };

@@ -27,6 +27,7 @@ const OPTIONS = {
   'requests-per-minute': { type: 'string' },
   'cycles-per-month': { type: 'string' },
   last: { type: 'string' },
+  service: { type: 'string' },
 } as const;
 
 /** Runs one command (`argv` without program and script). Fulfils with the exit code, never rejects. */
@@ -77,7 +78,7 @@ function usageText(): string {
     'Administers the accounts of a running service, through its admin port (--admin <url>):',
     ...lines(ACCOUNT_COMMANDS),
     '',
-    'Looks after a cluster, with the SERVICE_ variables that its engines have:',
+    'Looks after a cluster, with the SERVICE_ variables that its nodes have:',
     ...lines(CLUSTER_COMMANDS),
     '',
     'Every command: --json for machines.',

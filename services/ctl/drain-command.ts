@@ -1,8 +1,10 @@
-import { lookAtCluster } from '#ctl/cluster-picture';
+import type { Member } from '#cluster/members';
+import { type ClusterPicture, lookAtCluster } from '#ctl/cluster-picture';
 import type { ClusterPorts } from '#ctl/cluster-ports';
 import type { ClusterCommand } from '#ctl/command';
 import { CtlError } from '#ctl/ctl-error';
 import { table } from '#ctl/table';
+import { SERVICE_OPTION, wantedServices } from '#ctl/wanted-services';
 import { sleep } from '#platform/clock';
 
 /** Between two looks at the table, in milliseconds: a shard moves in some tens. */
@@ -11,42 +13,51 @@ const LOOK_MS = 500;
 /** Without a shard moving for so long, in milliseconds, something is wrong that waiting does not mend. */
 const STANDSTILL_MS_MAX = 60_000;
 
-/** `ctl drain`: an engine gives its shards to the others, which is over when the table says so. */
+/** `ctl drain`: a node gives its shards to the others, which is over when the table says so. */
 export const DRAIN: ClusterCommand = {
   kind: 'cluster',
   words: ['drain'],
   args: ['node'],
-  options: {},
-  async run(ports, [name = ''], _values, tell) {
-    const { members, shardCount } = await lookAtCluster(ports);
-    const named = members.filter((member) =>
-      [member.node, member.address, member.incarnation].includes(name),
-    );
-    const member = named.toSorted((a, b) => b.startedAtMs - a.startedAtMs)[0];
-    if (member === undefined) {
-      const names = members.map(({ node }) => node).join(', ') || 'none';
-      throw new CtlError(`no node "${name}" is heard; heard: ${names}`);
-    }
-    const { node, address } = member;
-    const { incarnation } = await ports.toolsAt(address).drain();
-    await drained(ports, { incarnation, shardCount }, tell);
-    const data = { node, incarnation, address, shards_left: 0 };
-    const row = [node, incarnation, address, '0'];
-    const text = table(['NODE', 'INCARNATION', 'ADDRESS', 'SHARDS LEFT'], [row]);
+  options: SERVICE_OPTION,
+  async run(ports, [name = ''], values, tell) {
+    const member = memberIn(await lookAtCluster(ports, wantedServices(values)), name);
+    const { service, node, address } = member;
+    const { incarnation } = await ports.drain(address);
+    await drained(ports, { ...member, incarnation }, tell);
+    const data = { service, node, incarnation, address, shards_left: 0 };
+    const row = [service, node, incarnation, address, '0'];
+    const text = table(['SERVICE', 'NODE', 'INCARNATION', 'ADDRESS', 'SHARDS LEFT'], [row]);
     return { data, text: `${text}\n\nIt takes none until it ends: stop it when you like.` };
   },
 };
 
+/** The newest life of whom `name` means: a node's name, an address or an incarnation. */
+function memberIn(pictures: readonly ClusterPicture[], name: string): Member {
+  const members = pictures.flatMap((picture) => picture.members);
+  const named = members
+    .filter(({ node, address, incarnation }) => [node, address, incarnation].includes(name))
+    .toSorted((a, b) => b.startedAtMs - a.startedAtMs);
+  const [member] = named;
+  if (member === undefined) {
+    const names = members.map(({ node }) => node).join(', ') || 'none';
+    throw new CtlError(`no node "${name}" is heard; heard: ${names}`);
+  }
+  if (named.some(({ service }) => service !== member.service)) {
+    throw new CtlError(`an engine and a limiter are called "${name}": add --service`);
+  }
+  return member;
+}
+
 async function drained(
   ports: ClusterPorts,
-  { incarnation, shardCount }: { readonly incarnation: string; readonly shardCount: number },
+  { service, incarnation, shardCount }: Pick<Member, 'service' | 'incarnation' | 'shardCount'>,
   tell: (line: string) => void,
 ): Promise<void> {
   const { clock, shards } = ports;
   let told = -1;
   let movedMs = clock.monotonicMs();
   for (;;) {
-    const rows = await shards.load('engine', shardCount);
+    const rows = await shards.load(service, shardCount);
     const left = rows.filter(({ owner }) => owner === incarnation).length;
     if (left !== told) {
       movedMs = clock.monotonicMs();

@@ -40,7 +40,7 @@ export const INSTANCE: ClusterCommand = {
 };
 
 async function ownerOf({ shards, journals }: ClusterPorts, id: string) {
-  const { rows, shardCount } = await readShardTable({ shards });
+  const { rows, shardCount } = await readShardTable({ shards }, 'engine');
   const shard = shardOf(id, shardCount);
   const row = rows.find((one) => one.shard === shard);
   const journal = row === undefined ? undefined : await journals.readHead(row.owner, 'quorum');

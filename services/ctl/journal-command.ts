@@ -3,6 +3,7 @@ import type { ClusterCommand } from '#ctl/command';
 import { CtlError } from '#ctl/ctl-error';
 import { recordText } from '#ctl/record-text';
 import { table } from '#ctl/table';
+import { SERVICES } from '#ctl/wanted-services';
 import { CorruptJournal, decodeGroup } from '#runtime/record-codec';
 import type { JournalHead, JournalSlot } from '#storage/journal-store';
 
@@ -25,7 +26,8 @@ export const JOURNAL: ClusterCommand = {
     if (head === undefined) {
       throw new CtlError(`there is no journal of ${incarnation}; "ctl nodes" names incarnations`);
     }
-    const rows = await shards.load('engine', Number.MAX_SAFE_INTEGER);
+    const tables = SERVICES.map((service) => shards.load(service, Number.MAX_SAFE_INTEGER));
+    const rows = (await Promise.all(tables)).flat();
     const records = await newestRecords(journals, { ...head, incarnation }, wanted);
     const data = {
       incarnation,
@@ -84,7 +86,7 @@ function linesOf(slot: number, stored: JournalSlot | undefined): Line[] {
         version,
         call_id: callId,
         at: new Date(atMs).toISOString(),
-        what: recordText(operation),
+        what: recordText(actor, operation),
         operation,
       }),
     );

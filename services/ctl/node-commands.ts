@@ -2,21 +2,25 @@ import { type ClusterPicture, lookAtCluster, remarksOn } from '#ctl/cluster-pict
 import type { ClusterPorts } from '#ctl/cluster-ports';
 import type { ClusterCommand } from '#ctl/command';
 import { table } from '#ctl/table';
+import { SERVICE_OPTION, wantedServices } from '#ctl/wanted-services';
+import type { ShardedService } from '#storage/shard-store';
 
-/** `ctl nodes`: every engine that is heard, and every owner of shards that is not. */
+/** `ctl nodes`: every node that is heard, and every owner of shards that is not. */
 export const NODES: ClusterCommand = {
   kind: 'cluster',
   words: ['nodes'],
   args: [],
-  options: {},
-  async run(ports) {
-    const picture = await lookAtCluster(ports);
-    const data = [...heardNodes(picture), ...(await unheardOwners(ports, picture))];
+  options: SERVICE_OPTION,
+  async run(ports, _args, values) {
+    const pictures = await lookAtCluster(ports, wantedServices(values));
+    const nodes = await Promise.all(pictures.map((picture) => nodesOf(ports, picture)));
+    const data = nodes.flat();
     const headings = [
-      ...['NODE', 'INCARNATION', 'ADDRESS', 'STATE', 'SERVES', 'OWNS'],
+      ...['SERVICE', 'NODE', 'INCARNATION', 'ADDRESS', 'STATE', 'SERVES', 'OWNS'],
       ...['VIEW', 'AGREES', 'SINCE'],
     ];
     const rows = data.map((node) => [
+      node.service,
       node.node ?? '-',
       node.incarnation,
       node.address ?? '-',
@@ -27,7 +31,7 @@ export const NODES: ClusterCommand = {
       agreementText(node.agrees),
       node.since ?? '-',
     ]);
-    return { data, text: `${table(headings, rows)}${remarksOn(picture)}` };
+    return { data, text: `${table(headings, rows)}${remarksOn(pictures)}` };
   },
 };
 
@@ -36,21 +40,23 @@ export const RING: ClusterCommand = {
   kind: 'cluster',
   words: ['ring'],
   args: [],
-  options: {},
-  async run(ports) {
-    const picture = await lookAtCluster(ports);
-    const data = ringOf(picture);
-    const headings = ['NODE', 'DUE', 'OWNS', 'TO COME', 'TO GO', 'SHARDS'];
-    const rows = data.map(({ node, due, owns, to_come, to_go }) => [
+  options: SERVICE_OPTION,
+  async run(ports, _args, values) {
+    const pictures = await lookAtCluster(ports, wantedServices(values));
+    const data = pictures.flatMap(ringOf);
+    const headings = ['SERVICE', 'NODE', 'DUE', 'OWNS', 'TO COME', 'TO GO', 'SHARDS'];
+    const rows = data.map(({ service, node, due, owns, to_come, to_go }) => [
+      service,
       node ?? '(nobody)',
       ...[due, owns.length, to_come, to_go].map(String),
       rangesOf(owns),
     ]);
-    return { data, text: `${table(headings, rows)}${remarksOn(picture)}` };
+    return { data, text: `${table(headings, rows)}${remarksOn(pictures)}` };
   },
 };
 
 type Node = {
+  readonly service: ShardedService;
   readonly node: string | undefined;
   readonly incarnation: string;
   readonly address: string | undefined;
@@ -64,8 +70,13 @@ type Node = {
   readonly since: string | undefined;
 };
 
+async function nodesOf(ports: ClusterPorts, picture: ClusterPicture): Promise<Node[]> {
+  return [...heardNodes(picture), ...(await unheardOwners(ports, picture))];
+}
+
 function heardNodes(picture: ClusterPicture): Node[] {
   return picture.members.map((member) => ({
+    service: picture.service,
     node: member.node,
     incarnation: member.incarnation,
     address: member.address,
@@ -81,7 +92,8 @@ function heardNodes(picture: ClusterPicture): Node[] {
 async function unheardOwners({ journals }: ClusterPorts, picture: ClusterPicture): Promise<Node[]> {
   const heard = new Set(picture.members.map(({ incarnation }) => incarnation));
   const owners = new Set(picture.rows.map(({ owner }) => owner)).difference(heard);
-  const unknown = { node: undefined, serves: undefined, view: undefined };
+  const { service } = picture;
+  const unknown = { service, node: undefined, serves: undefined, view: undefined };
   return await Promise.all(
     [...owners].map(async (incarnation) => {
       const head = await journals.readHead(incarnation, 'quorum');
@@ -108,7 +120,7 @@ function agreementText(agrees: boolean | undefined): string {
 }
 
 /** A row for each node of the ring, each owner that is not on it, and for what nobody owns. */
-function ringOf({ members, ring, rows, shardCount }: ClusterPicture) {
+function ringOf({ service, members, ring, rows, shardCount }: ClusterPicture) {
   const nodeOf = new Map(members.map(({ incarnation, node }) => [incarnation, node]));
   const owners = new Map(rows.map(({ shard, owner }) => [shard, nodeOf.get(owner) ?? owner]));
   const shards = Array.from({ length: shardCount }, (_, shard) => shard);
@@ -120,7 +132,7 @@ function ringOf({ members, ring, rows, shardCount }: ClusterPicture) {
     const isDue = (shard: number) => ring[shard] === node;
     const to_go = ring.length === 0 ? 0 : owns.filter((shard) => !isDue(shard)).length;
     const to_come = due.filter((shard) => owners.get(shard) !== node).length;
-    return { node, due: ring.length === 0 ? 0 : due.length, owns, to_come, to_go };
+    return { service, node, due: ring.length === 0 ? 0 : due.length, owns, to_come, to_go };
   });
 }
 

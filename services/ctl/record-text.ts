@@ -1,18 +1,28 @@
 import type { InstanceChange } from '#engine/instance-operation';
 import { operationOfRecord } from '#engine/operation-record';
 import { MODE_KEYS } from '#identity/modes';
+import { meterOfRow } from '#storage/meter-row';
+import type { MeterRecord } from '#storage/meter-store';
 
 /** Longest text of a caller that is shown, in UTF-16 units: a line should stay one. */
 const TEXT_SHOWN = 40;
 
 /** What a journal's record did, in a few words for an operator. Never throws. */
-export function recordText(operation: unknown): string {
+export function recordText(actor: string, operation: unknown): string {
   try {
+    if (actor === 'meter') return meterText(meterOfRow(operation));
     const { change, answerKey } = operationOfRecord(operation);
     return `${changeText(change)}${answerKey === undefined ? '' : ', keyed'}`;
   } catch (error) {
     return error instanceof Error ? error.message : 'unreadable';
   }
+}
+
+function meterText(record: MeterRecord): string {
+  const { monthMark, windowMark, cyclesUsed, cyclesExpired, cyclesLost, reservations } = record;
+  const used = `${cyclesUsed} used (${cyclesExpired} expired, ${cyclesLost} lost)`;
+  const marks = `marks: ${monthMark} cycles, ${windowMark} requests`;
+  return `${marks}; ${used}, ${reservations.length} reserved`;
 }
 
 function changeText(change: InstanceChange): string {

@@ -1,31 +1,37 @@
 import { type ClusterPicture, lookAtCluster, remarksOn } from '#ctl/cluster-picture';
 import type { ClusterCommand } from '#ctl/command';
 import { table } from '#ctl/table';
+import { SERVICE_OPTION, wantedServices } from '#ctl/wanted-services';
 
 /** `ctl shards`: a line for each shard with its owner by the table and its place on the ring. */
 export const SHARDS: ClusterCommand = {
   kind: 'cluster',
   words: ['shards'],
   args: [],
-  options: {},
-  async run(ports) {
-    const picture = await lookAtCluster(ports);
-    const data = shardsOf(picture);
-    const headings = ['SHARD', 'STATE', 'OWNER', 'ADDRESS', 'INCARNATION', 'EPOCH', 'DUE AT'];
-    const rows = data.map(({ shard, state, node, address, incarnation, epoch, due_at }) => [
-      String(shard),
-      state,
-      node ?? '-',
-      address ?? '-',
-      incarnation ?? '-',
-      String(epoch ?? '-'),
-      due_at ?? '-',
-    ]);
-    return { data, text: `${table(headings, rows)}${remarksOn(picture)}` };
+  options: SERVICE_OPTION,
+  async run(ports, _args, values) {
+    const pictures = await lookAtCluster(ports, wantedServices(values));
+    const data = pictures.flatMap(shardsOf);
+    const headings = [
+      ...['SERVICE', 'SHARD', 'STATE', 'OWNER', 'ADDRESS', 'INCARNATION', 'EPOCH', 'DUE AT'],
+    ];
+    const rows = data.map(
+      ({ service, shard, state, node, address, incarnation, epoch, due_at }) => [
+        service,
+        String(shard),
+        state,
+        node ?? '-',
+        address ?? '-',
+        incarnation ?? '-',
+        String(epoch ?? '-'),
+        due_at ?? '-',
+      ],
+    );
+    return { data, text: `${table(headings, rows)}${remarksOn(pictures)}` };
   },
 };
 
-function shardsOf({ rows, members, ring, shardCount }: ClusterPicture) {
+function shardsOf({ service, rows, members, ring, shardCount }: ClusterPicture) {
   const rowOf = new Map(rows.map((row) => [row.shard, row]));
   const memberOf = new Map(members.map((member) => [member.incarnation, member]));
   return Array.from({ length: shardCount }, (_, shard) => {
@@ -33,6 +39,7 @@ function shardsOf({ rows, members, ring, shardCount }: ClusterPicture) {
     const member = memberOf.get(row?.owner ?? '');
     const isServed = member?.shards.some(([one, epoch]) => one === shard && epoch === row?.epoch);
     return {
+      service,
       shard,
       state: stateOf(row !== undefined, member !== undefined, isServed ?? false),
       node: member?.node,

@@ -9,6 +9,7 @@ import {
   unknownHeaders,
   unsureHeaders,
 } from '#edge/limit-headers';
+import type { LimitedKeys } from '#edge/limited-keys';
 import { RefusedAddresses } from '#edge/refused-addresses';
 import { Fault, toFault } from '#fault/fault';
 import type { Clock } from '#platform/clock';
@@ -37,18 +38,21 @@ export type Admitted = {
 
 /**
  * Asks the limiter about every call and believes nothing else: no answer is a refusal (decision 24).
+ * The one answer that counts for later calls too is `rate_limited` (architecture 4).
  */
 export class Admission {
   readonly #limiter: LimiterClient;
   readonly #clock: Clock;
   readonly #metrics: EdgeMetrics;
   readonly #refused: RefusedAddresses;
+  readonly #limited: LimitedKeys;
   readonly #lastKnown = new Map<string, Allowance>();
 
-  constructor(limiter: LimiterClient, clock: Clock, metrics: EdgeMetrics) {
+  constructor(limiter: LimiterClient, clock: Clock, metrics: EdgeMetrics, limited: LimitedKeys) {
     this.#limiter = limiter;
     this.#clock = clock;
     this.#metrics = metrics;
+    this.#limited = limited;
     this.#refused = new RefusedAddresses(clock);
   }
 
@@ -57,6 +61,11 @@ export class Admission {
     const { caller, address, callId, scope, cycles } = call;
     const { accountId, keyDigest } = caller;
     if (this.#refused.isBarred(address, keyDigest)) return this.#unknown();
+    const limitedBy = this.#limited.find(call);
+    if (limitedBy !== undefined) {
+      this.#metrics.refusedUnasked();
+      return this.#decided('rate_limited', limitedBy);
+    }
     const startedMs = this.#clock.monotonicMs();
     let answer: LimiterAnswer;
     try {
@@ -82,9 +91,8 @@ export class Admission {
     }
     this.#refused.admit(keyDigest);
     this.#remember(accountId, allowance);
-    const nowMs = this.#clock.wallMs();
-    const refusal = refusalOf(verdict, allowance, nowMs);
-    return { headers: limitHeaders(allowance, nowMs), refusal };
+    if (verdict === 'rate_limited') this.#limited.remember(call, allowance, startedMs);
+    return this.#decided(verdict, allowance);
   }
 
   /**
@@ -120,6 +128,12 @@ export class Admission {
     const settle = async () =>
       this.#limiter.ask({ kind: 'settle', accountId, callId, cyclesUsed: 0 });
     settle().catch(() => this.#metrics.unsettled());
+  }
+
+  #decided(verdict: Verdict, allowance: Allowance): Admitted {
+    const nowMs = this.#clock.wallMs();
+    const refusal = refusalOf(verdict, allowance, nowMs);
+    return { headers: limitHeaders(allowance, nowMs), refusal };
   }
 
   #unknown(): Admitted {

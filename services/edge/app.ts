@@ -1,4 +1,5 @@
 import Fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
+import type { AccountNews } from '#accounts/account-news';
 import { Admission } from '#edge/admission';
 import { brokenHttp } from '#edge/broken-http';
 import { CallIds } from '#edge/call-identity';
@@ -9,6 +10,7 @@ import { EngineCalls } from '#edge/engine-calls';
 import { exchangeOf } from '#edge/exchange';
 import { gate } from '#edge/gate';
 import { HTTP_LIMITS } from '#edge/http-limits';
+import { LimitedKeys } from '#edge/limited-keys';
 import type { Operation } from '#edge/operation';
 import { refusals } from '#edge/refusals';
 import { Reply } from '#edge/reply';
@@ -29,6 +31,8 @@ export type EdgePorts = {
   readonly randomness: Randomness;
   readonly metrics: Metrics;
   readonly logger: Logger;
+  /** Undefined where nothing announces changes: then no refusal is remembered. */
+  readonly accountNews?: AccountNews | undefined;
 };
 
 /** What an operator decides about the REST application. */
@@ -46,7 +50,8 @@ export function buildApp(config: AppConfig, ports: EdgePorts): FastifyInstance {
   const { clock, logger } = ports;
   const metrics = edgeMetrics(ports.metrics);
   const reply = new Reply(clock, metrics, logger);
-  const admission = new Admission(ports.limiter, clock, metrics);
+  const limited = new LimitedKeys(clock, ports.accountNews);
+  const admission = new Admission(ports.limiter, clock, metrics, limited);
   const engine = new EngineCalls(ports.engine, clock, ports.randomness, config.clusterSecret);
   const inFlight = { calls: 0 };
   const served: ServePorts = {
@@ -82,6 +87,7 @@ export function buildApp(config: AppConfig, ports: EdgePorts): FastifyInstance {
     isClosing = true;
     drain.end();
   });
+  app.addHook('onClose', async () => limited[Symbol.dispose]());
   const refuse = refusals({
     admission,
     callIds: served.callIds,

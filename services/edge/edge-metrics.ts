@@ -9,6 +9,8 @@ export type EdgeMetrics = {
   answered(method: string, route: string, status: number, seconds: number): void;
   /** The limiter answered. */
   checked(seconds: number): void;
+  /** A call was refused as `rate_limited` from memory. */
+  refusedUnasked(): void;
   /** A call was refused because the limiter was not sure. */
   failedClosed(reason: string): void;
   /** A settlement did not reach the limiter. */
@@ -24,6 +26,7 @@ export function edgeMetrics(metrics: Metrics): EdgeMetrics {
   const durations = metrics.histogram('http_server_request_duration_seconds');
   const bound = new Map<string, { observe(seconds: number): void }>();
   const checks = metrics.histogram('limiter_check_duration_seconds');
+  const refusedUnasked = metrics.counter('edge_refused_unasked_total');
   const failures = metrics.counter('edge_fail_closed_total');
   const unsettled = metrics.counter('edge_unsettled_total');
   const active = metrics.gauge('http_server_active_requests');
@@ -43,6 +46,7 @@ export function edgeMetrics(metrics: Metrics): EdgeMetrics {
       child.observe(seconds);
     },
     checked: (seconds) => checks.observe(seconds),
+    refusedUnasked: () => refusedUnasked.inc(),
     failedClosed: (reason) => failures.inc({ reason }),
     unsettled: () => unsettled.inc(),
     active: (count) => active.set(count),

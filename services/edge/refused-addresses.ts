@@ -1,3 +1,4 @@
+import { putNewest } from '#edge/put-newest';
 import type { Clock } from '#platform/clock';
 
 /** Refused keys an address may send in a minute before unknown keys are no longer looked up. */
@@ -29,7 +30,7 @@ export class RefusedAddresses {
     const nowMs = this.#clock.monotonicMs();
     const known = this.#refusals.get(address);
     if (known !== undefined && nowMs - known.sinceMs < MINUTE_MS) known.count += 1;
-    else remember(this.#refusals, address, { count: 1, sinceMs: nowMs });
+    else putNewest(this.#refusals, address, { count: 1, sinceMs: nowMs }, ENTRIES_MAX);
   }
 
   /** Notes that the limiter knew the key. */
@@ -37,7 +38,7 @@ export class RefusedAddresses {
     const nowMs = this.#clock.monotonicMs();
     const lastMs = this.#admittedMs.get(keyDigest);
     if (lastMs === undefined || nowMs - lastMs > 1_000) {
-      remember(this.#admittedMs, keyDigest, nowMs);
+      putNewest(this.#admittedMs, keyDigest, nowMs, ENTRIES_MAX);
     }
   }
 
@@ -50,10 +51,4 @@ export class RefusedAddresses {
     if (refusals.count < REFUSALS_PER_MINUTE_MAX) return false;
     return nowMs - (this.#admittedMs.get(keyDigest) ?? Number.NEGATIVE_INFINITY) > MINUTE_MS;
   }
-}
-
-function remember<Value>(entries: Map<string, Value>, key: string, value: Value): void {
-  entries.delete(key);
-  if (entries.size >= ENTRIES_MAX) entries.delete(entries.keys().next().value ?? '');
-  entries.set(key, value);
 }

@@ -3,27 +3,29 @@ import type { EnginePorts } from '#engine/compose';
 import { EngineActors } from '#engine/engine-actors';
 import { glancesOfOwners } from '#engine/peek';
 import { Fault } from '#fault/fault';
-import { type EnginePeer, inProcessPeer } from '#routing/engine-peer';
-import { type RetryReason, RoutedEngine } from '#routing/routed-engine';
+import { inProcessPeer, type Peer } from '#routing/peer';
+import { RoutedEngine } from '#routing/routed-engine';
+import type { RetryReason } from '#routing/routing-policy';
 import { DurableNode, type DurableNodePorts } from '#runtime/durable-node';
 import type { ActorHostConfig } from '#runtime/host-ports';
 import type { Ground, Incarnation, NodeConfig, Tenants } from '#runtime/incarnation';
 import type { EngineAnswer, EngineCall, EngineClient } from '#wire/engine-messages';
-import type { DrainProgress, EngineTools, InspectedInstance } from '#wire/engine-tools';
+import type { EngineTools, InspectedInstance } from '#wire/engine-tools';
+import { type DrainProgress, NOBODY, type NodeTools } from '#wire/node-tools';
 
 /** What an engine of a cluster needs of its process. */
 export type EngineNodePorts = EnginePorts &
   Omit<DurableNodePorts, 'metrics'> & {
     readonly nodeMetrics: DurableNodePorts['metrics'];
     /** Opens a connection to another engine. */
-    readonly connect: (address: string) => EnginePeer;
+    readonly connect: (address: string) => Peer<EngineCall, EngineAnswer>;
     /** Uniform in [0, 1), for the jitter of pauses. */
     readonly random: () => number;
     readonly onRetry: (reason: RetryReason) => void;
   };
 
 /** An engine that is one of a cluster: it answers for the shards that it owns. */
-export class EngineNode implements EngineClient, EngineTools, AsyncDisposable {
+export class EngineNode implements EngineClient, EngineTools, NodeTools, AsyncDisposable {
   /** Id of the cluster that it is one of. */
   readonly cluster: string;
   readonly #node: DurableNode<EngineActors>;
@@ -58,6 +60,10 @@ export class EngineNode implements EngineClient, EngineTools, AsyncDisposable {
     const { id, shards, served } = this.#present;
     const isServed = shards.has(shardOf(instanceId, this.#shardCount));
     return { incarnation: id, isServed, active: await served.inspect(instanceId) };
+  }
+
+  identity(): string {
+    return this.#node.current?.id ?? NOBODY;
   }
 
   async drain(): Promise<DrainProgress> {

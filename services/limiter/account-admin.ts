@@ -10,20 +10,20 @@ import { digestOf, formatApiKey, SECRET_LENGTH } from '#accounts/api-key';
 import { limitsOf, type PlanChoice } from '#accounts/plan';
 import { Fault } from '#fault/fault';
 import { USABLE_KEYS_MAX } from '#limiter/bounds';
-import type { MeterUsage } from '#limiter/meter';
 import type { Clock } from '#platform/clock';
 import type { Randomness } from '#platform/randomness';
 import type { AccountStore } from '#storage/account-store';
+import type { MeterUsage } from '#wire/limiter-tools';
 
 /** Characters of an account id and of a key id behind its prefix. Source: decision 41; spec 2.2. */
 const ACCOUNT_ID_LENGTH = 12;
 const KEY_ID_LENGTH = 16;
 
 /**
- * Keeps accounts and their keys. Every change is stored and known to the account's meter when its
- * promise fulfils. Rejects with `not_found` for an unknown account or key, and with
- * `service_unavailable` when store or meter cannot be reached: then the change may have been
- * stored, and making it again is harmless except for `createAccount` and `createKey`.
+ * Keeps accounts and their keys. Every change is stored and announced when its promise fulfils.
+ * Rejects with `not_found` for an unknown account or key, and with `service_unavailable` when store
+ * or meter cannot be reached: then the change may have been stored, and making it again is harmless
+ * except for `createAccount` and `createKey`.
  */
 export interface AccountAdmin {
   createAccount(wish: { name: string; choice: PlanChoice }): Promise<Account>;
@@ -48,14 +48,14 @@ export type AccountAdminPorts = {
   readonly accounts: AccountStore;
   readonly clock: Clock;
   readonly randomness: Randomness;
-  /** Makes the account's meter read the account again, before it answers anything else. */
-  readonly reload: (accountId: string) => Promise<void>;
+  /** Tells everybody who knows the account that it has changed. */
+  readonly announce: (accountId: string) => Promise<void>;
   readonly usage: (accountId: string) => Promise<MeterUsage | undefined>;
 };
 
-/** Administration of the accounts in one store, for a process that holds all their meters. */
+/** Administration of the accounts in one store. */
 export function accountAdmin(ports: AccountAdminPorts): AccountAdmin {
-  const { accounts, clock, randomness, reload } = ports;
+  const { accounts, clock, randomness, announce } = ports;
 
   async function found(accountId: string): Promise<AccountWithKeys> {
     const record = await accounts.find(accountId);
@@ -63,9 +63,9 @@ export function accountAdmin(ports: AccountAdminPorts): AccountAdmin {
     return record;
   }
 
-  async function reloaded<T>(accountId: string, change: Promise<T>): Promise<T> {
+  async function announced<T>(accountId: string, change: Promise<T>): Promise<T> {
     const result = await change;
-    await reload(accountId);
+    await announce(accountId);
     return result;
   }
 
@@ -83,9 +83,9 @@ export function accountAdmin(ports: AccountAdminPorts): AccountAdmin {
     listAccounts: (page) => accounts.list(page),
 
     setPlan: (accountId, choice) =>
-      reloaded(accountId, accounts.setPlan(accountId, choice.plan, limitsOf(choice))),
+      announced(accountId, accounts.setPlan(accountId, choice.plan, limitsOf(choice))),
 
-    setStatus: (accountId, status) => reloaded(accountId, accounts.setStatus(accountId, status)),
+    setStatus: (accountId, status) => announced(accountId, accounts.setStatus(accountId, status)),
 
     async createKey(accountId, { scope, expiresAtMs }) {
       const createdAtMs = clock.wallMs();
@@ -97,14 +97,14 @@ export function accountAdmin(ports: AccountAdminPorts): AccountAdmin {
       const id = `key_${randomness.hex(KEY_ID_LENGTH)}`;
       const always = { id, digest: digestOf(key), scope, createdAtMs };
       const record = expiresAtMs === undefined ? always : { ...always, expiresAtMs };
-      await reloaded(accountId, accounts.addKey(accountId, record));
+      await announced(accountId, accounts.addKey(accountId, record));
       return { key, record };
     },
 
     listKeys: async (accountId) => (await found(accountId)).keys,
 
     revokeKey: (accountId, keyId) =>
-      reloaded(accountId, accounts.revokeKey(accountId, keyId, clock.wallMs())),
+      announced(accountId, accounts.revokeKey(accountId, keyId, clock.wallMs())),
 
     async usage(accountId) {
       const usage = await ports.usage(accountId);

@@ -78,12 +78,20 @@ export const UsageView = z.object({
   account_id: z.string(),
   requests_per_minute: z.int(),
   requests_in_window: z.int(),
+  /** Requests of the window that may be granted without asking the journal again. */
+  window_mark: z.int(),
   /** Absent between two windows. */
   window_resets_at: z.string().optional(),
   cycles_per_month: z.int(),
   cycles_used: z.int(),
   cycles_reserved: z.int(),
   cycles_remaining: z.int(),
+  /** Cycles of the month that may be granted without asking the journal again. */
+  month_mark: z.int(),
+  /** Of the used ones: reserved and never settled. */
+  cycles_expired: z.int(),
+  /** Of the used ones: may have been lost in crashes. */
+  cycles_lost: z.int(),
   month_ends_at: z.string(),
 });
 

@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import { type Account, type ApiKeyRecord, keyEndsAtMs } from '#accounts/account';
 import type { PlanChoice } from '#accounts/plan';
 import type { AccountView, KeyView, PlanBody, UsageView } from '#limiter/admin-schema';
-import type { MeterUsage } from '#limiter/meter';
+import type { MeterUsage } from '#wire/limiter-tools';
 
 /** An account for the admin port. */
 export function viewOfAccount(account: Account): z.infer<typeof AccountView> {
@@ -41,11 +41,15 @@ export function viewOfUsage(accountId: string, usage: MeterUsage): z.infer<typeo
     account_id: accountId,
     requests_per_minute: limits.requestsPerMinute,
     requests_in_window: usage.requestsInWindow,
+    window_mark: usage.windowMark,
     ...(windowResetAtS === undefined ? {} : { window_resets_at: isoOf(windowResetAtS * 1_000) }),
     cycles_per_month: limits.cyclesPerMonth,
     cycles_used: cyclesUsed,
     cycles_reserved: cyclesReserved,
     cycles_remaining: Math.max(0, limits.cyclesPerMonth - cyclesUsed - cyclesReserved),
+    month_mark: usage.monthMark,
+    cycles_expired: usage.cyclesExpired,
+    cycles_lost: usage.cyclesLost,
     month_ends_at: isoOf(usage.monthResetAtS * 1_000),
   };
 }

@@ -20,3 +20,21 @@ export const ADMIN_BODY_BYTES_MAX = 16_384;
 
 /** How long a request to the admin port may take to arrive. It comes from this machine. */
 export const ADMIN_REQUEST_MS_MAX = 5_000;
+
+/** The least that a mark is raised by: a crash may cost an idle account so much (architecture 4). */
+export const RAISE_MIN = 10;
+
+/** A mark is raised by what so many milliseconds took of late: a tenth of a second (architecture 4). */
+export const RAISE_OF_USE_MS = 100;
+
+/**
+ * How old a meter's knowledge of its account may be, in milliseconds: the net below announcements
+ * that were not heard (architecture 4).
+ */
+export const ACCOUNT_AGE_MS_MAX = 30_000;
+
+/**
+ * Open reservations that a closing record carries, the newest; older ones count as used. 64 bytes
+ * each, so that the record stays below what the journal takes. Ours.
+ */
+export const CLOSING_RESERVATIONS_MAX = 2_048;

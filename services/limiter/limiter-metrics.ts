@@ -1,3 +1,4 @@
+import type { OnLost } from '#limiter/month';
 import type { Metrics } from '#platform/metrics';
 import type { Verdict } from '#wire/limiter-messages';
 
@@ -5,13 +6,16 @@ import type { Verdict } from '#wire/limiter-messages';
 export type LimiterMetrics = {
   answered(verdict: Verdict): void;
   unavailable(): void;
-  reservationExpired(): void;
+  lost: OnLost;
 };
 
 /** The limiter's metrics. A settlement is no check and is not counted. */
 export function limiterMetrics(metrics: Metrics): LimiterMetrics {
   const checks = metrics.counter('limiter_checks_total');
   const expired = metrics.counter('limiter_reservations_expired_total');
+  const lost = metrics.counter('limiter_lost_cycles_total');
+  // Shown from the first scrape on.
+  for (const cause of ['expired', 'crash']) lost.labels({ cause }).inc(0);
   const allow = checks.labels({ decision: 'allow' });
   const rate = checks.labels({ decision: 'rate' });
   const quota = checks.labels({ decision: 'quota' });
@@ -35,6 +39,9 @@ export function limiterMetrics(metrics: Metrics): LimiterMetrics {
       }
     },
     unavailable: () => unavailable.inc(),
-    reservationExpired: () => expired.inc(),
+    lost(cause, cycles) {
+      lost.labels({ cause }).inc(cycles);
+      if (cause === 'expired') expired.inc();
+    },
   };
 }

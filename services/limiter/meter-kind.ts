@@ -1,81 +1,132 @@
-import { Meter, type MeterUsage } from '#limiter/meter';
-import type { Clock } from '#platform/clock';
-import type { ActorCall, ActorKind } from '#runtime/actor-kind';
+import { ACCOUNT_AGE_MS_MAX } from '#limiter/bounds';
+import { Meter } from '#limiter/meter';
+import type { OnLost } from '#limiter/month';
+import type { ActorCall, ActorKind, Checkpoint, Recovered } from '#runtime/actor-kind';
+import type { Moment } from '#runtime/recent-calls';
+import type { Turn } from '#runtime/turn';
 import type { AccountStore } from '#storage/account-store';
+import { meterOfRow, rowOfMeter } from '#storage/meter-row';
+import type { MeterRecord, MeterStore } from '#storage/meter-store';
 import type { LimiterAnswer, LimiterCall } from '#wire/limiter-messages';
+import type { MeterUsage } from '#wire/limiter-tools';
 
 /** Everything a meter can be asked. */
 export type MeterCall = ActorCall &
   (
     | { readonly kind: 'limit'; readonly call: LimiterCall }
-    /** The account or one of its keys has changed: read it again before anything else. */
-    | { readonly kind: 'reload' }
+    /** The account or one of its keys has changed: nothing is decided before it is read again. */
+    | { readonly kind: 'outdate' }
     | { readonly kind: 'usage' }
   );
 
 /** A limiter's answer to `limit`, the account's usage (undefined: no such account) to the others. */
 export type MeterAnswer = LimiterAnswer | UsageAnswer;
 
-/** What a meter says to `usage` and `reload`. */
+/** What a meter says to `usage` and `outdate`. */
 export type UsageAnswer = { readonly verdict: 'usage'; readonly usage: MeterUsage | undefined };
 
 /** What meters need of their process. */
 export type MeterPorts = {
   readonly accounts: Pick<AccountStore, 'find'>;
-  readonly clock: Clock;
-  /** Called for every reservation that nobody settled in time. */
-  readonly onExpired: () => void;
+  readonly meters: MeterStore;
+  readonly onLost: OnLost;
 };
 
-/**
- * The meter of an account as a durable actor (architecture 4). Here its counts live in memory
- * alone: it commits nothing, so it has nothing to apply or to checkpoint, and it stays in memory
- * while its counts matter.
- */
-export function meterKind(ports: MeterPorts): ActorKind<Meter, MeterCall, MeterAnswer, never> {
-  const { accounts, clock, onExpired } = ports;
+/** Bytes of a record until it is stored: numbers, and what holds them. */
+const RECORD_BYTES = 200;
 
-  // From here until the account has been read the meter does not know who may do what; if it cannot
-  // be read the next call tries again, so that a revoked key never outlives a store that was down.
-  async function reload(meter: Meter): Promise<void> {
-    meter.isStale = true;
-    meter.adopt(await accounts.find(meter.accountId));
+/** Bytes of a reservation in a closing record. */
+const STORED_RESERVATION_BYTES = 100;
+
+/**
+ * The meter of an account as a durable actor (architecture 4): what it commits are its marks, raised
+ * ahead of need, and when it is given up its exact counts.
+ */
+export class MeterKind implements ActorKind<Meter, MeterCall, MeterAnswer, MeterRecord> {
+  readonly name = 'meter';
+  readonly #ports: MeterPorts;
+
+  constructor(ports: MeterPorts) {
+    this.#ports = ports;
   }
 
-  return {
-    name: 'meter',
+  async activate(accountId: string): Promise<Recovered<Meter>> {
+    const { accounts, meters, onLost } = this.#ports;
+    const account = await accounts.find(accountId);
+    // Keys that are made up name accounts that are not: nothing more is read for them.
+    const head = account === undefined ? undefined : await meters.readHead(accountId);
+    const state = new Meter(accountId, account, head, onLost);
+    return { state, version: head?.version ?? 0, recentCalls: [] };
+  }
 
-    async activate(accountId) {
-      const record = await accounts.find(accountId);
-      return { state: new Meter(accountId, record, onExpired), version: 0, recentCalls: [] };
-    },
+  receive(
+    meter: Meter,
+    call: MeterCall,
+    turn: Turn<MeterRecord>,
+  ): MeterAnswer | Promise<MeterAnswer> {
+    if (call.kind === 'outdate') meter.outdate();
+    if (!meter.isOutdated(turn, ACCOUNT_AGE_MS_MAX)) return answerOf(meter, call, turn);
+    return this.#reload(meter).then(() => answerOf(meter, call, turn));
+  }
 
-    receive(meter, call, turn) {
-      switch (call.kind) {
-        case 'limit':
-          if (!meter.isStale) return meter.answer(call.call, turn);
-          return reload(meter).then(() => meter.answer(call.call, turn));
-        case 'reload':
-          return reload(meter).then(() => ({ verdict: 'usage', usage: meter.usage(turn) }));
-        case 'usage':
-          return { verdict: 'usage', usage: meter.usage(turn) };
-      }
-    },
+  apply(meter: Meter, record: MeterRecord, version: number): void {
+    meter.take(record, version);
+  }
 
-    // No operation exists that could be passed in: the parameter's type is `never`.
-    apply: () => undefined,
-    recordOf: () => undefined,
-    read: () => {
-      throw new Error('the journal holds nothing of a meter');
-    },
-    owedAfter: () => undefined,
+  recordOf(record: MeterRecord): unknown {
+    return rowOfMeter(record);
+  }
 
-    // Never called: without commits no meter is ever dirty.
-    checkpoint: () => ({ write: async () => undefined, forget: () => undefined }),
+  read(row: unknown): MeterRecord {
+    return meterOfRow(row);
+  }
 
-    sizeOf: (meter) => meter.bytes,
-    sizeOfRecord: () => 0,
-    isAbsent: (meter) => meter.isAbsent,
-    isEvictable: (meter, nowMs) => meter.isBlank({ nowMs, monotonicMs: clock.monotonicMs() }),
-  };
+  owedAfter(): undefined {
+    return undefined;
+  }
+
+  closing(meter: Meter, { wallMs, monotonicMs }: Moment): MeterRecord | undefined {
+    return meter.closing({ nowMs: wallMs, monotonicMs });
+  }
+
+  checkpoint(accountId: string, meter: Meter): Checkpoint {
+    const { head } = meter;
+    const write = async () => {
+      if (head !== undefined) await this.#ports.meters.checkpoint(accountId, head);
+    };
+    return { write, forget: () => meter.forget(head) };
+  }
+
+  sizeOf(meter: Meter): number {
+    return meter.bytes;
+  }
+
+  sizeOfRecord({ reservations }: MeterRecord): number {
+    return RECORD_BYTES + reservations.length * STORED_RESERVATION_BYTES;
+  }
+
+  isAbsent(meter: Meter): boolean {
+    return meter.isAbsent;
+  }
+
+  /** What it counted goes into its closing record. */
+  isEvictable(): boolean {
+    return true;
+  }
+
+  /**
+   * From the news until the account has been read the meter does not know who may do what; if it
+   * cannot be read the next call tries again, so that a revoked key never outlives a store that was
+   * down.
+   */
+  async #reload(meter: Meter): Promise<void> {
+    meter.outdate();
+    meter.adopt(await this.#ports.accounts.find(meter.accountId));
+  }
+}
+
+function answerOf(meter: Meter, call: MeterCall, turn: Turn<MeterRecord>): MeterAnswer {
+  if (call.kind === 'limit') return meter.answer(call.call, turn);
+  turn.restOn(0);
+  return { verdict: 'usage', usage: meter.usage(turn) };
 }

@@ -1,14 +1,12 @@
 import type { AccountWithKeys, KeyScope } from '#accounts/account';
-import {
-  type Instant,
-  resetOfNewWindow,
-  resetOfRunningWindow,
-  WINDOW_MS,
-} from '#accounts/minute-window';
-import { monthEndOf } from '#accounts/month';
+import type { Instant } from '#accounts/minute-window';
 import type { Limits } from '#accounts/plan';
+import { Fault } from '#fault/fault';
 import { type HeldKey, keyRing, scopeInRing } from '#limiter/key-ring';
-import { Reservations } from '#limiter/reservations';
+import { Minute } from '#limiter/minute';
+import { Month, type OnLost } from '#limiter/month';
+import type { Turn } from '#runtime/turn';
+import type { MeterHead, MeterRecord, StoredReservation } from '#storage/meter-store';
 import type {
   AdmitCall,
   Allowance,
@@ -17,17 +15,7 @@ import type {
   SettleCall,
   Verdict,
 } from '#wire/limiter-messages';
-
-/** What an account has used, for its owner's eyes. */
-export type MeterUsage = {
-  readonly limits: Limits;
-  readonly requestsInWindow: number;
-  /** Unix second at which the window ends; undefined between two windows. */
-  readonly windowResetAtS: number | undefined;
-  readonly cyclesUsed: number;
-  readonly cyclesReserved: number;
-  readonly monthResetAtS: number;
-};
+import type { MeterUsage } from '#wire/limiter-tools';
 
 /** The answer to a key that is not known, and to every key of an account that is not. */
 const UNKNOWN_KEY: LimiterAnswer = { verdict: 'unknown_key', allowance: undefined };
@@ -35,8 +23,10 @@ const UNKNOWN_KEY: LimiterAnswer = { verdict: 'unknown_key', allowance: undefine
 /** Limits of an account that does not exist. Nobody is ever told. */
 const NOTHING: Limits = { requestsPerMinute: 0, cyclesPerMonth: 0 };
 
+const NO_RESERVATIONS: readonly StoredReservation[] = [];
+
 /** Bytes of a meter without its keys and reservations; measured in `test/limiter/memory.test.ts`. */
-const METER_BYTES = 600;
+const METER_BYTES = 750;
 
 /** Bytes per usable key: record and digest. */
 const KEY_BYTES = 160;
@@ -46,42 +36,61 @@ const RESERVATION_BYTES = 140;
 
 /**
  * Counts one account's requests and cycles and decides who may go on. Synchronous and without
- * timers: every call brings the time.
+ * timers: every call brings the time. It grants only what a durable record allows (architecture 4):
+ * counts live in memory, marks in the journal.
  *
- * Source: architecture 4; the order of checks is `#decide`.
+ * Source: architecture 4; the order of checks is `#verdictOn`.
  */
 export class Meter {
   readonly accountId: string;
-  /** Whether the account has changed and could not be read since: then nothing may be decided. */
-  isStale = false;
-  readonly #onExpired: () => void;
+  readonly #minute = new Minute();
+  readonly #month: Month;
   #isAbsent = true;
   #isSuspended = false;
   #limits = NOTHING;
   #keys: readonly HeldKey[] = [];
-  #windowEndsAtMs = Number.NEGATIVE_INFINITY;
-  #windowResetAtS = 0;
-  #windowRequests = 0;
-  #month = 0;
-  #monthEndsAtMs = 0;
-  #cyclesUsed = 0;
-  #cyclesReserved = 0;
-  readonly #reservations = new Reservations();
+  #isStale = false;
+  /** When the account was read, by the monotonic clock; undefined before the first turn. */
+  #readAtMs: number | undefined;
+  /** What to begin with, or the newest record that is not stored; else undefined. */
+  #head: MeterHead | undefined;
+  #isHeadStored = true;
+  /** Whether the counts go on from the newest record; before the first turn they do not. */
+  #hasBegun = false;
+  /** Whether the newest record says all that this meter knows. */
+  #isRecorded = true;
 
-  /** `onExpired` is called for every reservation that nobody settled in time. */
-  constructor(accountId: string, record: AccountWithKeys | undefined, onExpired: () => void) {
+  constructor(
+    accountId: string,
+    account: AccountWithKeys | undefined,
+    head: MeterHead | undefined,
+    onLost: OnLost,
+  ) {
     this.accountId = accountId;
-    this.#onExpired = onExpired;
-    this.adopt(record);
+    this.#head = head;
+    this.#month = new Month(onLost);
+    this.adopt(account);
   }
 
   /** Takes the account as it is now. What was counted stays counted. */
-  adopt(record: AccountWithKeys | undefined): void {
-    this.isStale = false;
-    this.#isAbsent = record === undefined;
-    this.#isSuspended = record?.account.status === 'suspended';
-    this.#limits = record?.account.limits ?? NOTHING;
-    this.#keys = keyRing(record?.keys ?? []);
+  adopt(account: AccountWithKeys | undefined): void {
+    this.#isStale = false;
+    this.#readAtMs = undefined;
+    this.#isAbsent = account === undefined;
+    this.#isSuspended = account?.account.status === 'suspended';
+    this.#limits = account?.account.limits ?? NOTHING;
+    this.#keys = keyRing(account?.keys ?? []);
+  }
+
+  /** The account has changed: until it has been read again nothing may be decided. */
+  outdate(): void {
+    this.#isStale = true;
+  }
+
+  /** Whether the account must be read again: it has changed, or was read more than `ageMs` ago. */
+  isOutdated(now: Instant, ageMs: number): boolean {
+    this.#readAtMs ??= Math.floor(now.monotonicMs);
+    return this.#isStale || now.monotonicMs - this.#readAtMs > ageMs;
   }
 
   /** Whether there is no such account. */
@@ -89,27 +98,53 @@ export class Meter {
     return this.#isAbsent;
   }
 
+  /** The newest record, until it is stored. */
+  get head(): MeterHead | undefined {
+    return this.#head;
+  }
+
+  /** The store has `head`: unless there is a newer one, nothing of it is needed any more. */
+  forget(head: MeterHead | undefined): void {
+    if (this.#head === head) this.#head = undefined;
+    this.#month.shrink();
+  }
+
   /** Bytes held in memory, estimated. */
   get bytes(): number {
     const keyBytes = this.#keys.length * KEY_BYTES;
-    return METER_BYTES + keyBytes + this.#reservations.size * RESERVATION_BYTES;
+    return METER_BYTES + keyBytes + this.#month.openReservations * RESERVATION_BYTES;
   }
 
-  /** Whether the meter has counted nothing that still matters, so that a new one would decide alike. */
-  isBlank(now: Instant): boolean {
+  /** Takes a record that has been committed, here or by whoever had the account before. */
+  take(record: MeterRecord, version: number): void {
+    this.#head = { ...record, version };
+    this.#isHeadStored = false;
+    if (!this.#hasBegun || record.monthMark > this.#month.used + this.#month.reserved) return;
+    // A closing record: what comes after it must raise the marks again.
+    this.#month.mark.lower(record.monthMark);
+    this.#minute.mark.lower(record.windowMark);
+    this.#isRecorded = true;
+  }
+
+  /** The record that says all that is known, for whoever has the account next; undefined: one does. */
+  closing(now: Instant): MeterRecord | undefined {
     this.#bringUpTo(now);
-    const isWindowOpen = now.monotonicMs < this.#windowEndsAtMs;
-    const isMonthUntouched = this.#cyclesUsed === 0 && this.#cyclesReserved === 0;
-    return !isWindowOpen && isMonthUntouched && this.#reservations.size === 0;
+    if (this.#isRecorded) return undefined;
+    const { used, reserved } = this.#month;
+    const record = this.#record(used + reserved, this.#minute.requests(now), now);
+    return { ...record, reservations: this.#month.stored(now) };
   }
 
-  /** Decides an admission or takes a settlement. Throws `service_unavailable` at a bound. */
-  answer(call: LimiterCall, now: Instant): LimiterAnswer {
+  /**
+   * Decides an admission or takes a settlement. Throws `service_unavailable` at a bound and when
+   * the journal takes no record that is needed; then nothing has been counted.
+   */
+  answer(call: LimiterCall, turn: Turn<MeterRecord>): LimiterAnswer {
     switch (call.kind) {
       case 'admit':
-        return this.#admit(call, now);
+        return this.#admit(call, turn);
       case 'settle':
-        return this.#settle(call, now);
+        return this.#settle(call, turn);
     }
   }
 
@@ -117,131 +152,139 @@ export class Meter {
   usage(now: Instant): MeterUsage | undefined {
     if (this.#isAbsent) return undefined;
     this.#bringUpTo(now);
-    const allowance = this.#allowance(now);
-    const isWindowOpen = now.monotonicMs < this.#windowEndsAtMs;
+    const isOpen = this.#minute.isOpen(now);
     return {
       limits: this.#limits,
-      requestsInWindow: isWindowOpen ? this.#windowRequests : 0,
-      windowResetAtS: isWindowOpen ? allowance.windowResetAtS : undefined,
-      cyclesUsed: this.#cyclesUsed,
-      cyclesReserved: this.#cyclesReserved,
-      monthResetAtS: allowance.monthResetAtS,
+      requestsInWindow: this.#minute.requests(now),
+      windowResetAtS: isOpen ? this.#minute.resetAtS(now) : undefined,
+      cyclesUsed: this.#month.used,
+      cyclesReserved: this.#month.reserved,
+      monthResetAtS: this.#month.endsAtMs / 1_000,
+      monthMark: this.#month.mark.value,
+      windowMark: isOpen ? this.#minute.mark.value : 0,
+      cyclesExpired: this.#month.expired,
+      cyclesLost: this.#month.lost,
     };
   }
 
-  #admit(call: AdmitCall, now: Instant): LimiterAnswer {
-    const scope = scopeInRing(this.#keys, call.keyDigest, now.nowMs);
+  #admit(call: AdmitCall, turn: Turn<MeterRecord>): LimiterAnswer {
+    turn.restOn(0);
+    const scope = scopeInRing(this.#keys, call.keyDigest, turn.nowMs);
     if (scope === undefined) return UNKNOWN_KEY;
-    this.#bringUpTo(now);
-    if (call.cycles > 0) this.#reservations.assertRoomFor(call.callId);
-    const verdict = this.#decide(call, scope, now);
-    return { verdict, allowance: this.#allowance(now) };
+    this.#bringUpTo(turn);
+    if (call.cycles > 0) this.#month.assertRoomFor(call.callId);
+    const missing = this.#month.missingFor(call.callId, call.cycles);
+    const verdict = this.#verdictOn(call, scope, missing, turn);
+    if (verdict !== 'rate_limited') {
+      this.#minute.open(turn);
+      turn.restOn(this.#cover(verdict === 'admitted' ? missing : 0, turn));
+      this.#minute.count(turn);
+      if (verdict === 'admitted') this.#month.reserve(call.callId, call.cycles, missing, turn);
+      this.#isRecorded = false;
+    }
+    return { verdict, allowance: this.#allowance(turn) };
   }
 
   // The minute comes first and counts whatever passes it, so that no kind of refusal can be had
   // more often than the plan's requests; then what only the account's owner can change; the month
   // last, because only a call that may be made at all needs cycles.
-  #decide(call: AdmitCall, scope: KeyScope, now: Instant): Verdict {
-    if (!this.#countRequest(now)) return 'rate_limited';
+  #verdictOn(call: AdmitCall, scope: KeyScope, missing: number, now: Instant): Verdict {
+    if (this.#minute.requests(now) >= this.#limits.requestsPerMinute) return 'rate_limited';
     if (scope === 'read' && call.scope === 'full') return 'read_only_key';
     if (this.#isSuspended) return 'account_suspended';
-    return this.#reserve(call, now) ? 'admitted' : 'quota_exceeded';
+    return missing > this.#cyclesRemaining() ? 'quota_exceeded' : 'admitted';
   }
 
-  #countRequest(now: Instant): boolean {
-    if (now.monotonicMs >= this.#windowEndsAtMs) {
-      this.#windowEndsAtMs = now.monotonicMs + WINDOW_MS;
-      this.#windowResetAtS = resetOfNewWindow(now.nowMs);
-      this.#windowRequests = 0;
-    }
-    if (this.#windowRequests >= this.#limits.requestsPerMinute) return false;
-    this.#windowRequests += 1;
-    return true;
-  }
-
-  // A call with the id of an open reservation joins it and pays only for what it needs beyond it:
-  // of all calls with one id at most one is ever committed.
-  #reserve(call: AdmitCall, now: Instant): boolean {
-    const open = this.#reservations.find(call.callId);
-    const held = open?.month === this.#month ? open.cycles : 0;
-    const missing = call.cycles - held;
-    if (missing > 0 && missing > this.#cyclesRemaining()) return false;
-    if (missing > 0) this.#cyclesReserved += missing;
-    if (open === undefined) {
-      if (missing > 0) {
-        this.#reservations.open(call.callId, call.cycles, this.#month, now.monotonicMs);
-      }
-      return true;
-    }
-    open.callsOpen += 1;
-    if (missing > 0) {
-      open.cycles = call.cycles;
-      open.month = this.#month;
-    }
-    return true;
-  }
-
-  #settle(call: SettleCall, now: Instant): LimiterAnswer {
+  #settle(call: SettleCall, turn: Turn<MeterRecord>): LimiterAnswer {
+    turn.restOn(0);
     if (this.#isAbsent) return UNKNOWN_KEY;
-    this.#bringUpTo(now);
-    const open = this.#reservations.find(call.callId);
-    if (open !== undefined) {
-      open.callsOpen -= 1;
-      open.used = Math.max(open.used, Math.min(call.cyclesUsed, open.cycles));
-      // Cycles go back only when every call that shares them has said that it did not use them: the
-      // refusal or replay of one must not pay back what another is using.
-      if (open.callsOpen <= 0 || open.used === open.cycles) {
-        this.#reservations.close(call.callId);
-        this.#charge(open.month, open.cycles, open.used);
-      }
+    this.#bringUpTo(turn);
+    if (this.#month.settle(call.callId, call.cyclesUsed)) this.#isRecorded = false;
+    this.#lower(turn);
+    return { verdict: 'settled', allowance: this.#allowance(turn) };
+  }
+
+  /**
+   * Sees to it that records allow one request and these cycles more, and raises both marks when one
+   * of them is low. Returns where the record stands that this grant rests on.
+   */
+  #cover(cycles: number, turn: Turn<MeterRecord>): number {
+    const { requestsPerMinute, cyclesPerMonth } = this.#limits;
+    const nowMs = turn.monotonicMs;
+    const window = this.#minute.mark;
+    const month = this.#month.mark;
+    const requests = this.#minute.requests(turn) + 1;
+    const used = this.#month.used + this.#month.reserved + cycles;
+    const isMonthLow = cycles > 0 && month.isLow(used, cycles, cyclesPerMonth, nowMs);
+    if (isMonthLow || window.isLow(requests, 1, requestsPerMinute, nowMs)) {
+      const windowMark = window.target(requests, 1, requestsPerMinute, nowMs);
+      const monthMark =
+        cycles > 0 ? month.target(used, cycles, cyclesPerMonth, nowMs) : month.value;
+      const place = turn.commit(this.#record(monthMark, windowMark, turn));
+      window.set(windowMark, place);
+      month.set(monthMark, place);
     }
-    return { verdict: 'settled', allowance: this.#allowance(now) };
+    const monthPlace = cycles > 0 ? month.placeOf(used) : 0;
+    return Math.max(window.placeOf(requests), monthPlace);
   }
 
-  /** Turns reserved into used cycles; what a past month's calls used or left is not this month's. */
-  #charge(month: number, reserved: number, used: number): void {
-    if (month !== this.#month) return;
-    this.#cyclesReserved -= reserved;
-    this.#cyclesUsed += used;
+  /** What was given back must not be lost in a crash, beyond what a crash may cost anyway. */
+  #lower(turn: Turn<MeterRecord>): void {
+    const month = this.#month.mark;
+    const used = this.#month.used + this.#month.reserved;
+    if (!month.isHigh(used, turn.monotonicMs)) return;
+    const monthMark = month.lowTarget(used, turn.monotonicMs);
+    try {
+      turn.commit(this.#record(monthMark, this.#minute.mark.value, turn));
+    } catch (refusal) {
+      // The settlement is taken all the same; the next one tries again.
+      if (refusal instanceof Fault) return;
+      throw refusal;
+    }
+    month.lower(monthMark);
   }
 
-  // The month never goes back: a wall clock that steps back over its end must not open the same
-  // quota twice.
+  #record(monthMark: number, windowMark: number, now: Instant): MeterRecord {
+    return {
+      monthEndsAtMs: this.#month.endsAtMs,
+      monthMark,
+      cyclesUsed: this.#month.used,
+      cyclesExpired: this.#month.expired,
+      cyclesLost: this.#month.lost,
+      windowEndsAtMs: this.#minute.endsAtWallMs(now),
+      windowMark,
+      reservations: NO_RESERVATIONS,
+    };
+  }
+
   #bringUpTo(now: Instant): void {
-    if (now.nowMs >= this.#monthEndsAtMs) {
-      this.#monthEndsAtMs = monthEndOf(now.nowMs);
-      this.#month += 1;
-      this.#cyclesUsed = 0;
-      this.#cyclesReserved = 0;
-    }
-    for (;;) {
-      const expired = this.#reservations.takeExpired(now.monotonicMs);
-      if (expired === undefined) return;
-      this.#charge(expired.month, expired.cycles, expired.cycles);
-      this.#onExpired();
-    }
+    if (!this.#hasBegun) this.#begin(now);
+    if (this.#month.bringUpTo(now)) this.#isRecorded = false;
+  }
+
+  /** Only now the time is known by which a record's window and reservations end. */
+  #begin(now: Instant): void {
+    this.#hasBegun = true;
+    if (this.#head === undefined) return;
+    this.#minute.restore(this.#head.windowEndsAtMs, this.#head.windowMark, now);
+    this.#month.restore(this.#head, now);
+    if (this.#isHeadStored) this.#head = undefined;
   }
 
   #cyclesRemaining(): number {
-    const used = this.#cyclesUsed + this.#cyclesReserved;
+    const used = this.#month.used + this.#month.reserved;
     return Math.max(0, this.#limits.cyclesPerMonth - used);
   }
 
   #allowance(now: Instant): Allowance {
     const { requestsPerMinute, cyclesPerMonth } = this.#limits;
-    const isWindowOpen = now.monotonicMs < this.#windowEndsAtMs;
-    const requests = isWindowOpen ? this.#windowRequests : 0;
-    const announced = this.#windowResetAtS;
-    this.#windowResetAtS = isWindowOpen
-      ? resetOfRunningWindow(announced, this.#windowEndsAtMs, now)
-      : resetOfNewWindow(now.nowMs);
     return {
       requestsPerMinute,
-      requestsRemaining: Math.max(0, requestsPerMinute - requests),
-      windowResetAtS: this.#windowResetAtS,
+      requestsRemaining: Math.max(0, requestsPerMinute - this.#minute.requests(now)),
+      windowResetAtS: this.#minute.resetAtS(now),
       cyclesPerMonth,
       cyclesRemaining: this.#cyclesRemaining(),
-      monthResetAtS: this.#monthEndsAtMs / 1_000,
+      monthResetAtS: this.#month.endsAtMs / 1_000,
     };
   }
 }

@@ -1,5 +1,7 @@
+import type { Instant } from '#accounts/minute-window';
 import { Fault } from '#fault/fault';
 import { RESERVATION_AGE_MS, RESERVATIONS_MAX } from '#limiter/bounds';
+import type { StoredReservation } from '#storage/meter-store';
 
 /** Cycles that are set aside for a call until it says how many it used. */
 export type Reservation = {
@@ -8,8 +10,8 @@ export type Reservation = {
   used: number;
   /** Calls admitted under this id that have not been settled. */
   callsOpen: number;
-  /** Which of the meter's months the cycles were granted in. */
-  month: number;
+  /** Which month the cycles were granted in: Unix milliseconds of its end. */
+  monthEndsAtMs: number;
   readonly expiresAtMs: number;
 };
 
@@ -19,8 +21,8 @@ export type Reservation = {
  */
 export class Reservations {
   #open: Map<number, Reservation> | undefined;
-  /** Nothing expires before this monotonic time. */
-  #nextExpiryMs = Number.POSITIVE_INFINITY;
+  /** Nothing expires before this monotonic time. Whole, like all times here: V8 boxes others. */
+  #nextExpiryMs = 0;
 
   /** How many are open. */
   get size(): number {
@@ -40,11 +42,24 @@ export class Reservations {
   }
 
   /** Opens a reservation for one call. */
-  open(callId: number, cycles: number, month: number, monotonicMs: number): void {
-    const expiresAtMs = monotonicMs + RESERVATION_AGE_MS;
-    this.#open ??= new Map();
-    this.#open.set(callId, { cycles, used: 0, callsOpen: 1, month, expiresAtMs });
-    if (expiresAtMs < this.#nextExpiryMs) this.#nextExpiryMs = expiresAtMs;
+  open(callId: number, cycles: number, monthEndsAtMs: number, monotonicMs: number): void {
+    const expiresAtMs = Math.ceil(monotonicMs + RESERVATION_AGE_MS);
+    this.#add(callId, { cycles, used: 0, callsOpen: 1, monthEndsAtMs, expiresAtMs });
+  }
+
+  /** Goes on with one that another node opened, until `expiresAtMs` (monotonic). Oldest first. */
+  restore(stored: StoredReservation, expiresAtMs: number): void {
+    const { callId, cycles, used, callsOpen, monthEndsAtMs } = stored;
+    this.#add(callId, { cycles, used, callsOpen, monthEndsAtMs, expiresAtMs });
+  }
+
+  /** The newest `count` for whoever has the account next, oldest first. */
+  stored(now: Instant, count: number): StoredReservation[] {
+    const newest = [...(this.#open ?? [])].slice(-count);
+    return newest.map(([callId, { cycles, used, callsOpen, monthEndsAtMs, expiresAtMs }]) => {
+      const atMs = Math.max(0, Math.round(now.nowMs + expiresAtMs - now.monotonicMs));
+      return { callId, cycles, used, callsOpen, monthEndsAtMs, expiresAtMs: atMs };
+    });
   }
 
   /** Forgets a reservation. */
@@ -61,8 +76,20 @@ export class Reservations {
       this.#open.delete(callId);
       return reservation;
     }
-    this.#nextExpiryMs = Number.POSITIVE_INFINITY;
     this.#open = undefined;
     return undefined;
+  }
+
+  /** Frees the place of reservations when none is open. */
+  shrink(): void {
+    if (this.size === 0) this.#open = undefined;
+  }
+
+  #add(callId: number, reservation: Reservation): void {
+    const { expiresAtMs } = reservation;
+    this.#nextExpiryMs =
+      this.#open === undefined ? expiresAtMs : Math.min(this.#nextExpiryMs, expiresAtMs);
+    this.#open ??= new Map();
+    this.#open.set(callId, reservation);
   }
 }

@@ -180,6 +180,16 @@ export const METRICS = {
     help: 'Reservations that nobody settled within 60 s; they count as used.',
     labels: [],
   },
+  limiter_lost_cycles_total: {
+    kind: 'counter',
+    help: 'Cycles charged without anybody saying that they were used, by what lost them.',
+    labels: ['cause'],
+  },
+  edge_refused_unasked_total: {
+    kind: 'counter',
+    help: 'Calls refused as rate_limited because the limiter had refused the key in this window.',
+    labels: [],
+  },
   edge_fail_closed_total: {
     kind: 'counter',
     help: 'Requests refused because the limiter could not be sure, by reason.',
@@ -192,7 +202,7 @@ export const METRICS = {
   },
   edge_retries_total: {
     kind: 'counter',
-    help: 'Further tries of calls to engines: not_owner, engine_unavailable, shutting_down or no_owner.',
+    help: 'Further tries of calls to engines and limiters, by why the one before failed.',
     labels: ['reason'],
   },
   edge_inflight: {

@@ -7,9 +7,16 @@ import { shardOf } from '#cluster/shard-of';
 import type { Config } from '#config';
 import type { Foundation } from '#process/foundation';
 import { clientObserver } from '#process/rpc-metrics';
-import type { EnginePeer } from '#routing/engine-peer';
-import { type RetryReason, RoutedEngine } from '#routing/routed-engine';
+import type { Peer } from '#routing/peer';
+import { RoutedEngine } from '#routing/routed-engine';
+import { RoutedLimiter } from '#routing/routed-limiter';
+import type { RetryReason } from '#routing/routing-policy';
+import type { ShardedService } from '#storage/shard-store';
 import { connectEngine } from '#wire/engine-connection';
+import type { EngineAnswer, EngineCall } from '#wire/engine-messages';
+import { connectLimiter } from '#wire/limiter-connection';
+import type { LimiterAnswer, LimiterCall } from '#wire/limiter-messages';
+import { LIMITER_TIMEOUT_MS } from '#wire/wire-bounds';
 
 /** How long an operator is not told that nobody is heard, in milliseconds: a start takes less. */
 const PATIENCE_MS = 2_000;
@@ -18,23 +25,25 @@ const PATIENCE_MS = 2_000;
 export type ClusterFacts = { readonly cluster: string; readonly shardCount: number };
 
 /**
- * What the first engine that is heard says of its cluster: whoever only routes calls has no other
- * way to know. Rejects when `signal` aborts; says after 2 s what it waits for.
+ * What the first node of a service that is heard says of its cluster: whoever only routes calls has
+ * no other way to know. Rejects when `signal` aborts; says after 2 s what it waits for.
  */
 export async function heardFacts(
+  service: ShardedService,
   config: Config,
   { clock }: Foundation,
   bus: Bus,
   signal: AbortSignal,
 ): Promise<ClusterFacts> {
   const { promise, resolve } = Promise.withResolvers<ClusterFacts>();
-  using _heard = bus.subscribe(heartbeatSubject(config.SERVICE_NATS_PREFIX, 'engine'), (bytes) => {
+  using _heard = bus.subscribe(heartbeatSubject(config.SERVICE_NATS_PREFIX, service), (bytes) => {
     const heartbeat = decodeHeartbeat(bytes);
     if (heartbeat !== undefined) resolve(heartbeat);
   });
   using _told = clock.after(PATIENCE_MS, () => {
     const where = config.SERVICE_NATS_URL?.join(',') ?? 'this process';
-    process.stderr.write(`waiting for an engine to be heard on ${where}\n`);
+    const what = service === 'engine' ? 'an engine' : 'a limiter';
+    process.stderr.write(`waiting for ${what} to be heard on ${where}\n`);
   });
   const given = signal.aborted ? Promise.resolve([]) : once(signal, 'abort');
   const first = await Promise.race([promise, given]);
@@ -51,30 +60,52 @@ export function watchedEngines(
   foundation: Foundation,
   bus: Bus,
   facts: ClusterFacts,
-  connect: (address: string) => EnginePeer,
-): RoutedEngine & { readonly routes: RoutingTable } {
+  connect: (address: string) => Peer<EngineCall, EngineAnswer>,
+): RoutedEngine {
+  const watched = watchedNodes('engine', config, foundation, bus, facts);
+  return new RoutedEngine({ ...watched, connect });
+}
+
+/** All limiters of a cluster as one. */
+export function watchedLimiters(
+  config: Config,
+  foundation: Foundation,
+  bus: Bus,
+  facts: ClusterFacts,
+  connect: (address: string) => Peer<LimiterCall, LimiterAnswer>,
+): RoutedLimiter {
+  const watched = watchedNodes('limiter', config, foundation, bus, facts);
+  // A limiter that is there may be slow on a busy machine; for one that is not nobody waits longer.
+  const timeoutMs = Math.min(LIMITER_TIMEOUT_MS, config.SERVICE_LIMITER_TIMEOUT_MS);
+  return new RoutedLimiter({ ...watched, connect, timeoutMs });
+}
+
+/** What routing to the nodes of a service needs besides the way to one of them. */
+function watchedNodes(
+  service: ShardedService,
+  config: Config,
+  foundation: Foundation,
+  bus: Bus,
+  { cluster, shardCount }: ClusterFacts,
+) {
   const { clock, logger } = foundation;
-  const { cluster, shardCount } = facts;
   const members = new Members({
     bus,
     clock,
     cluster,
     prefix: config.SERVICE_NATS_PREFIX,
-    service: 'engine',
+    service,
     self: undefined,
     onForeignCluster: (stranger) => logger.error({ stranger: stranger.cluster }, FOREIGN),
   });
-  const routes = new RoutingTable({ members, shardCount });
-  const engines = new RoutedEngine({
-    routes,
+  return {
+    routes: new RoutingTable({ members, shardCount }),
     shardCount,
-    shardOf: (id) => shardOf(id, shardCount),
-    connect,
+    shardOf: (id: string) => shardOf(id, shardCount),
     clock,
     random: Math.random,
     onRetry: retryCounter(foundation),
-  });
-  return Object.assign(engines, { routes });
+  };
 }
 
 /** What an operator reads when two clusters share subjects. */
@@ -82,9 +113,21 @@ export const FOREIGN =
   'another cluster speaks under our NATS subjects and is ignored: give one of them another SERVICE_NATS_PREFIX';
 
 /** Connects to engines at their addresses. */
-export function engineConnector({ metrics }: Foundation): (address: string) => EnginePeer {
+export function engineConnector({
+  metrics,
+}: Foundation): (address: string) => Peer<EngineCall, EngineAnswer> {
   const observeCall = clientObserver(metrics, 'engine');
   return (address) => connectEngine({ address, observeCall });
+}
+
+/** Connects to limiters at their addresses. */
+export function limiterConnector(
+  config: Config,
+  { metrics }: Foundation,
+): (address: string) => Peer<LimiterCall, LimiterAnswer> {
+  const observeCall = clientObserver(metrics, 'limiter');
+  const timeoutMs = config.SERVICE_LIMITER_TIMEOUT_MS;
+  return (address) => connectLimiter({ address, timeoutMs, observeCall });
 }
 
 /** Counts further tries, by what made them necessary. */

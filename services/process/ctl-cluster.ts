@@ -2,9 +2,10 @@ import { type Config, ConfigError } from '#config';
 import type { ClusterPorts } from '#ctl/cluster-ports';
 import { foundationOf } from '#process/foundation';
 import { openBus, openStores } from '#process/ports';
+import { drainNode } from '#wire/drain-node';
 import { connectEngineTools } from '#wire/engine-tool-client';
 
-/** How long an engine may take to answer an operator, in milliseconds. A live one takes a few. */
+/** How long a node may take to answer an operator, in milliseconds. A live one takes a few. */
 const TOOL_MS_MAX = 3_000;
 
 /**
@@ -30,6 +31,7 @@ export async function openCtlCluster(config: Config): Promise<ClusterPorts & Asy
     prefix: config.SERVICE_NATS_PREFIX,
     openBus: () => openBus(lenient, foundation),
     toolsAt: (address) => connectEngineTools(address, { timeoutMs: TOOL_MS_MAX, clock }),
+    drain: (address) => drainNode(address, { timeoutMs: TOOL_MS_MAX, clock }),
     [Symbol.asyncDispose]: () => stores[Symbol.asyncDispose](),
   };
 }

@@ -13,6 +13,7 @@ import type { InstanceStore } from '#storage/instance-store';
 import type { Journal } from '#storage/journal';
 import type { JournalStore } from '#storage/journal-store';
 import type { ListingStore } from '#storage/listing-store';
+import type { MeterStore } from '#storage/meter-store';
 import type { ShardStore } from '#storage/shard-store';
 
 /** What every process with stores has, wherever they are. */
@@ -20,14 +21,14 @@ type CommonStores = {
   readonly accounts: AccountStore;
   readonly instances: InstanceStore;
   readonly listings: ListingStore;
-  /** Of the meters, whose counts live in memory alone, wherever the accounts do. */
-  readonly meterJournal: Journal;
+  readonly meters: MeterStore;
 };
 
 /** The stores of a process that keeps its data to itself and forgets it at its end. */
 export type LocalStores = CommonStores & {
   readonly kind: 'local';
   readonly engineJournal: Journal;
+  readonly meterJournal: Journal;
 };
 
 /** The stores that the processes of a cluster share. */
@@ -82,12 +83,14 @@ async function memoryStores(): Promise<LocalStores> {
   const { memoryAccountStore } = await import('#storage/memory/memory-account-store');
   const { memoryInstanceStore } = await import('#storage/memory/memory-instance-store');
   const { memoryListingStore } = await import('#storage/memory/memory-listing-store');
+  const { memoryMeterStore } = await import('#storage/memory/memory-meter-store');
   const { memoryJournal } = await import('#storage/memory/memory-journal');
   return {
     kind: 'local',
     accounts: memoryAccountStore(),
     instances: memoryInstanceStore(),
     listings: memoryListingStore(),
+    meters: memoryMeterStore(),
     meterJournal: memoryJournal(),
     engineJournal: memoryJournal(),
   };
@@ -101,15 +104,15 @@ async function cassandraStores(config: Config, foundation: Foundation): Promise<
   const { cassandraAccountStore } = await import('#storage/cassandra/cassandra-account-store');
   const { cassandraInstanceStore } = await import('#storage/cassandra/cassandra-instance-store');
   const { cassandraListingStore } = await import('#storage/cassandra/cassandra-listing-store');
+  const { cassandraMeterStore } = await import('#storage/cassandra/cassandra-meter-store');
   const { cassandraJournalStore } = await import('#storage/cassandra/cassandra-journal-store');
   const { cassandraShardStore } = await import('#storage/cassandra/cassandra-shard-store');
-  const { memoryJournal } = await import('#storage/memory/memory-journal');
   const stores: SharedStores = {
     kind: 'shared',
-    meterJournal: memoryJournal(),
     accounts: cassandraAccountStore(session),
     instances: cassandraInstanceStore(session),
     listings: cassandraListingStore(session),
+    meters: cassandraMeterStore(session),
     journals: cassandraJournalStore(session),
     shards: cassandraShardStore(session),
   };
@@ -122,9 +125,14 @@ async function cassandraStores(config: Config, foundation: Foundation): Promise<
  * Asks once for what nobody has: that prepares the statements and opens the connections, which takes
  * longer than the first caller's limiter check may.
  */
-async function warm({ accounts, instances, listings }: SharedStores): Promise<void> {
+async function warm({ accounts, instances, listings, meters }: SharedStores): Promise<void> {
   const nobody = 'nobody';
-  await Promise.all([accounts.find(nobody), instances.readHead(nobody), listings.load(nobody)]);
+  await Promise.all([
+    accounts.find(nobody),
+    meters.readHead(nobody),
+    instances.readHead(nobody),
+    listings.load(nobody),
+  ]);
 }
 
 async function sessionOf(

@@ -1,20 +1,24 @@
+import type { AccountNews } from '#accounts/account-news';
 import { LOCAL_PLAN } from '#accounts/plan';
+import type { Bus } from '#bus/bus';
 import type { Config } from '#config';
 import { composeEdge } from '#edge/compose';
 import { composeEngine } from '#engine/compose';
-import type { EngineNode } from '#engine/engine-node';
 import type { AccountAdmin } from '#limiter/account-admin';
 import { serveAdmin } from '#limiter/admin-server';
 import { composeLimiter } from '#limiter/compose';
-import { watchedEngines } from '#process/cluster';
+import { busAccountNews } from '#process/bus-account-news';
+import { watchedEngines, watchedLimiters } from '#process/cluster';
 import { edgeConfigOf } from '#process/edge-config';
-import { joinCluster } from '#process/engine-service';
+import { joinEngines } from '#process/engine-service';
 import { type Foundation, foundationOf, serveOperators } from '#process/foundation';
-import { openBus, openStores, type Stores } from '#process/ports';
+import { joinLimiters } from '#process/limiter-service';
+import { type LocalStores, openBus, openStores, type SharedStores } from '#process/ports';
 import type { Opened } from '#process/process-life';
 import { welcome } from '#process/welcome';
-import { inProcessPeer } from '#routing/engine-peer';
+import { inProcessPeer } from '#routing/peer';
 import type { EngineClient } from '#wire/engine-messages';
+import type { LimiterClient } from '#wire/limiter-messages';
 
 /** Everything in one process with direct calls: the local deployment of spec 1.7. */
 export async function openStandalone(config: Config): Promise<Opened> {
@@ -22,18 +26,20 @@ export async function openStandalone(config: Config): Promise<Opened> {
   const foundation = foundationOf(config, 'standalone');
   const operators = opening.use(await serveOperators(config, foundation));
   const stores = opening.use(await openStores(config, foundation));
-  const { accounts, meterJournal } = stores;
-  const limiterPorts = { ...foundation, accounts, journal: meterJournal };
-  const limiter = opening.use(composeLimiter(foundation.actors, limiterPorts));
-  const engine = opening.use(await openEngine(config, foundation, stores, operators.address));
+  const bus = opening.use(await openBus({ ...config, SERVICE_NATS_URL: undefined }, foundation));
+  const backends = opening.use(
+    stores.kind === 'local'
+      ? onMemory(config, foundation, stores, bus)
+      : await clusterOfOne(config, foundation, stores, bus, operators.address),
+  );
+  const { accounts } = backends;
   const adminListen = { host: '127.0.0.1', port: config.SERVICE_ADMIN_PORT };
-  const admin = opening.use(await serveAdmin(adminListen, { ...foundation, admin: limiter.admin }));
-  const edgePorts = { ...foundation, engine, limiter: limiter.client };
+  const admin = opening.use(await serveAdmin(adminListen, { ...foundation, admin: accounts }));
   // Alone it has nobody to send its callers to.
   const edgeConfig = { ...edgeConfigOf(config), drainMs: 0 };
-  const edge = opening.use(await composeEdge(edgeConfig, edgePorts));
+  const edge = opening.use(await composeEdge(edgeConfig, { ...foundation, ...backends }));
   opening.use(operators.ready());
-  const key = config.SERVICE_LOCAL_ACCOUNT ? await localKey(limiter.admin) : undefined;
+  const key = config.SERVICE_LOCAL_ACCOUNT ? await localKey(accounts) : undefined;
   process.stdout.write(
     welcome({
       api: edge.address,
@@ -47,31 +53,64 @@ export async function openStandalone(config: Config): Promise<Opened> {
   return opening.move();
 }
 
-/** The engine of this process: on memory alone, on Cassandra a cluster of one. */
-async function openEngine(
+/** What the edge of this process stands in front of. */
+type Backends = AsyncDisposable & {
+  readonly engine: EngineClient;
+  readonly limiter: LimiterClient;
+  readonly accounts: AccountAdmin;
+  readonly accountNews: AccountNews;
+};
+
+function onMemory(config: Config, foundation: Foundation, stores: LocalStores, bus: Bus): Backends {
+  const opened = new AsyncDisposableStack();
+  const ports = { ...foundation, ...stores };
+  const accountNews = busAccountNews({ bus, prefix: config.SERVICE_NATS_PREFIX, cluster: 'alone' });
+  const { actors } = foundation;
+  const limiterPorts = { ...ports, accountNews, journal: stores.meterJournal };
+  const limiter = opened.use(composeLimiter(actors, limiterPorts));
+  const engine = opened.use(composeEngine(actors, { ...ports, journal: stores.engineJournal }));
+  return {
+    engine,
+    limiter: limiter.client,
+    accounts: limiter.admin,
+    accountNews,
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  };
+}
+
+/** On Cassandra: a limiter and an engine that are the only ones of their cluster. */
+async function clusterOfOne(
   config: Config,
   foundation: Foundation,
-  stores: Stores,
+  stores: SharedStores,
+  bus: Bus,
   operatorsAddress: string,
-): Promise<EngineClient & AsyncDisposable> {
-  if (stores.kind === 'local') {
-    const ports = { ...foundation, ...stores, journal: stores.engineJournal };
-    return composeEngine(foundation.actors, ports);
-  }
+): Promise<Backends> {
   await using opening = new AsyncDisposableStack();
   const alone = { ...config, SERVICE_NATS_URL: undefined };
-  const bus = opening.use(await openBus(alone, foundation));
+  const { clock } = foundation;
   // It has no gRPC port; the operators' port is as much its own as any.
   const { host: address } = new URL(operatorsAddress);
-  const { clock } = foundation;
-  const node: EngineNode = await joinCluster(alone, foundation, stores, bus, address);
-  const facts = { cluster: node.cluster, shardCount: config.SERVICE_SHARDS };
-  const own = () => inProcessPeer(node, clock);
-  const engines = opening.use(watchedEngines(alone, foundation, bus, facts, own));
-  opening.use(node);
+  const limiterNode = await joinLimiters(alone, foundation, stores, bus, address);
+  const engineNode = await joinEngines(alone, foundation, stores, bus, address);
+  const { cluster } = engineNode;
+  const facts = { cluster, shardCount: config.SERVICE_SHARDS };
+  const limiter = opening.use(
+    watchedLimiters(alone, foundation, bus, facts, () => inProcessPeer(limiterNode, clock)),
+  );
+  const engine = opening.use(
+    watchedEngines(alone, foundation, bus, facts, () => inProcessPeer(engineNode, clock)),
+  );
+  opening.use(limiterNode);
+  opening.use(engineNode);
+  // Calls of limiters do not wait for an owner as those of engines do.
+  await limiter.ready();
   const opened = opening.move();
   return {
-    ask: (call) => engines.ask(call),
+    engine,
+    limiter,
+    accounts: limiterNode.admin,
+    accountNews: busAccountNews({ bus, prefix: config.SERVICE_NATS_PREFIX, cluster }),
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };
 }

@@ -1,20 +1,20 @@
 import type { ShardOwner } from '#fault/fault';
 import { type Clock, every } from '#platform/clock';
-import type { EnginePeer } from '#routing/engine-peer';
+import type { Peer } from '#routing/peer';
 import { PEER_IDLE_MS, PEER_SWEEP_MS, PEERS_MAX } from '#routing/routing-bounds';
 
 /** What a pool of connections needs. */
-export type PeerPoolOptions = {
-  readonly connect: (address: string) => EnginePeer;
+export type PeerPoolOptions<Call, Answer> = {
+  readonly connect: (address: string) => Peer<Call, Answer>;
   /** The addresses that own a shard now. */
   readonly owners: () => Iterable<string>;
   readonly clock: Clock;
-  /** The engine at an address can be asked, after it could not. */
+  /** The node at an address can be asked, after it could not. */
   readonly onOpen: (address: string) => void;
 };
 
-type Pooled = {
-  readonly peer: EnginePeer;
+type Pooled<Call, Answer> = {
+  readonly peer: Peer<Call, Answer>;
   /** Who was last said to answer at the address. */
   incarnation: string | undefined;
   neededAtMs: number;
@@ -22,15 +22,15 @@ type Pooled = {
 };
 
 /**
- * One connection per address, made on demand. It goes when its engine has had no shard for 30 s;
+ * One connection per address, made on demand. It goes when its node has had no shard for 30 s;
  * then no call can be on it any more, because none lasts that long.
  */
-export class PeerPool implements AsyncDisposable {
-  readonly #options: PeerPoolOptions;
-  readonly #peers = new Map<string, Pooled>();
+export class PeerPool<Call, Answer> implements AsyncDisposable {
+  readonly #options: PeerPoolOptions<Call, Answer>;
+  readonly #peers = new Map<string, Pooled<Call, Answer>>();
   readonly #sweeping: Disposable;
 
-  constructor(options: PeerPoolOptions) {
+  constructor(options: PeerPoolOptions<Call, Answer>) {
     this.#options = options;
     this.#sweeping = every(options.clock, PEER_SWEEP_MS, () => this.#sweep());
   }
@@ -40,8 +40,8 @@ export class PeerPool implements AsyncDisposable {
     return this.#peers.size;
   }
 
-  /** The engine at `address`; undefined when there are too many to connect to one more. */
-  at(address: string, incarnation?: string): EnginePeer | undefined {
+  /** The node at `address`; undefined when there are too many to connect to one more. */
+  at(address: string, incarnation?: string): Peer<Call, Answer> | undefined {
     return this.#peers.get(address)?.peer ?? this.#connect(address, incarnation);
   }
 
@@ -58,7 +58,7 @@ export class PeerPool implements AsyncDisposable {
     this.#connect(address, incarnation);
   }
 
-  /** Calls `onOpen` when the engine at `address` can be asked, unless it can already. */
+  /** Calls `onOpen` when the node at `address` can be asked, unless it can already. */
   watch(address: string): void {
     const pooled = this.#peers.get(address);
     if (pooled === undefined || pooled.isWatched || pooled.peer.isOpen) return;
@@ -77,7 +77,7 @@ export class PeerPool implements AsyncDisposable {
     await Promise.all(peers.map(({ peer }) => peer[Symbol.asyncDispose]()));
   }
 
-  #connect(address: string, incarnation: string | undefined): EnginePeer | undefined {
+  #connect(address: string, incarnation: string | undefined): Peer<Call, Answer> | undefined {
     if (this.#peers.size >= PEERS_MAX) return undefined;
     const peer = this.#options.connect(address);
     const neededAtMs = this.#options.clock.monotonicMs();
@@ -97,7 +97,7 @@ export class PeerPool implements AsyncDisposable {
     }
   }
 
-  #drop(address: string, peer: EnginePeer): void {
+  #drop(address: string, peer: Peer<Call, Answer>): void {
     this.#peers.delete(address);
     // Whatever fails while it closes is of no more use to anybody.
     Promise.resolve(peer[Symbol.asyncDispose]()).catch(() => undefined);

@@ -1,18 +1,24 @@
 /** Every bound of routing: its value, unit and reason. Full means a fault at once (architecture 3.7). */
 
-/** First ceiling of the pause before a call is made again, in milliseconds: a hand-over takes tens. */
+/** First ceiling of the pause before an engine is asked again, in milliseconds: a hand-over takes tens. */
 export const RETRY_PAUSE_MS_MIN = 20;
 
 /** Largest ceiling of that pause, in milliseconds: a quarter of what a fail-over may take. */
 export const RETRY_PAUSE_MS_MAX = 250;
 
+/** First ceiling of it before a limiter is asked again, in milliseconds: at least 5 of its 100. */
+export const LIMITER_PAUSE_MS_MIN = 10;
+
+/** Largest ceiling of that pause, in milliseconds: a call of 100 ms has room for five. */
+export const LIMITER_PAUSE_MS_MAX = 20;
+
 /** Calls that pause before their next try, per process: as many as one connection has in flight. */
 export const WAITING_CALLS_MAX = 4_096;
 
-/** Connections to engines, per process: more than twice a fleet of 100, so that moves find room. */
+/** Connections to nodes of one service, per process: over twice a fleet of 100, so that moves find room. */
 export const PEERS_MAX = 256;
 
-/** How long a connection outlives its engine's last shard, in milliseconds: three longest calls. */
+/** How long a connection outlives its node's last shard, in milliseconds: three longest calls. */
 export const PEER_IDLE_MS = 30_000;
 
 /** How often connections without a shard are looked for, in milliseconds: a tenth of that age. */

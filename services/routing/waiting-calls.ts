@@ -31,7 +31,7 @@ export class WaitingCalls {
   wait(delayMs: number, awaited: Awaited): Promise<void> {
     if (this.#waiters.size >= WAITING_CALLS_MAX) {
       const options = { reason: 'overloaded', retryAfterS: 1 } as const;
-      const text = 'too many calls wait for an engine';
+      const text = 'too many calls wait already';
       return Promise.reject(new Fault('service_unavailable', text, options));
     }
     return new Promise((resolve) => {
@@ -51,7 +51,7 @@ export class WaitingCalls {
     for (const waiter of this.#waiters) if (waiter.shard === shard) waiter.wake();
   }
 
-  /** The engine at the address can be asked. */
+  /** The node at the address can be asked. */
   wakeAddress(address: string): void {
     for (const waiter of this.#waiters) if (waiter.address === address) waiter.wake();
   }

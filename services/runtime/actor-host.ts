@@ -44,6 +44,11 @@ export class ActorHost<State, Call extends ActorCall, Answer, Operation> {
     return this.#turn(activation, call);
   }
 
+  /** As `ask`, if the actor is in memory or on its way there; else nobody is asked. */
+  askResident(id: string, call: Call): Answer | Promise<Answer> | undefined {
+    return this.#residents.find(id) === undefined ? undefined : this.ask(id, call);
+  }
+
   /** Reads the state of an actor if it is in memory, between turns; never loads it. */
   peek<T>(id: string, read: (state: State, version: number) => T): T | undefined {
     const activation = this.#residents.find(id);
@@ -75,6 +80,16 @@ export class ActorHost<State, Call extends ActorCall, Answer, Operation> {
   busyIn(shard: number): number {
     return this.#residents.ofShard(shard).filter(({ isBusy, isWaitedFor }) => isBusy || isWaitedFor)
       .length;
+  }
+
+  /** Stores most of what is not stored of a shard, while its actors go on. */
+  async storeAhead(shard: number): Promise<void> {
+    await this.#residents.storeAhead(shard);
+  }
+
+  /** Commits what a shard's quiet actors still have to say. Throws when nothing can be committed. */
+  closeShard(shard: number): void {
+    this.#residents.closeShard(shard);
   }
 
   /** Stores what is not stored of a shard. Rejects if a write fails. */

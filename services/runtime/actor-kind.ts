@@ -1,3 +1,4 @@
+import type { Moment } from '#runtime/recent-calls';
 import type { Turn } from '#runtime/turn';
 import type { RecentCall } from '#storage/instance-store';
 
@@ -51,6 +52,13 @@ export interface ActorKind<State, Call extends ActorCall, Answer, Operation> {
    * is done before the state counts as stored.
    */
   owedAfter(id: string, state: State, operations: readonly Operation[]): Effect | undefined;
+
+  /**
+   * What is committed before the actor is given up in good order (idle, or to another node), so that
+   * whoever has it next knows all that this one does; undefined if the records say it already. A
+   * kind whose every change is a record has no such thing.
+   */
+  closing?(state: State, now: Moment): Operation | undefined;
 
   /**
    * A copy of what is not stored yet, and how to store it. `write` may be repeated and may arrive

@@ -131,6 +131,23 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Operation> {
     }
   }
 
+  /**
+   * Stores every dirty actor that is `wanted`, once and while it goes on serving, so that little is
+   * left for `storeAll`. What fails stays dirty.
+   */
+  async storeAhead(
+    wanted: (activation: Activation<State, Call, Answer>) => boolean,
+  ): Promise<void> {
+    const writes: Promise<void>[] = [];
+    for (const activation of [...this.#dirty].filter(wanted)) {
+      while (this.#inFlight >= CHECKPOINTS_IN_FLIGHT_MAX) await sleep(this.#ports.clock, 1);
+      const { isBusy, isCheckpointing, isAbandoned } = activation;
+      if (isBusy || isCheckpointing || isAbandoned) continue;
+      writes.push(this.#counted(activation).catch(() => this.#ports.metrics.checkpointFailed()));
+    }
+    await Promise.all(writes);
+  }
+
   /** Forgets an actor that is somebody else's now, or will be recovered from the journal. */
   abandon(activation: Activation<State, Call, Answer>): void {
     this.#dirty.delete(activation);

@@ -21,6 +21,8 @@ export interface ShardedHost {
   readonly kind: string;
   warm(actorId: string): void;
   busyIn(shard: number): number;
+  storeAhead(shard: number): Promise<void>;
+  closeShard(shard: number): void;
   storeShard(shard: number): Promise<void>;
   dropShard(shard: number): void;
 }
@@ -146,6 +148,8 @@ export class HostedShards implements ShardGate, ShardHost {
 
   async closeShard(shard: number): Promise<void> {
     const { clock, log } = this.#ports;
+    // While the shard is closed its callers wait, so what can be is stored before.
+    for (const host of this.#hosts) await host.storeAhead(shard);
     this.open.delete(shard);
     this.#closing.add(shard);
     for (;;) {
@@ -156,9 +160,10 @@ export class HostedShards implements ShardGate, ShardHost {
       await sleep(clock, CLOSE_POLL_MS);
       log.assertAlive();
     }
-    await log.whenDurable(log.added);
     for (;;) {
       try {
+        for (const host of this.#hosts) host.closeShard(shard);
+        await log.whenDurable(log.added);
         for (const host of this.#hosts) await host.storeShard(shard);
         break;
       } catch {

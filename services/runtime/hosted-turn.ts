@@ -28,7 +28,10 @@ export class HostedTurn<State, Call extends ActorCall, Answer, Operation>
   readonly #callId: number;
   readonly #log: CommitLog;
   readonly #book: DirtyBook<State, Call, Answer>;
-  #hasCommitted = false;
+  /** Where this turn's own commit stands; infinite for none. */
+  #committedAt = Number.POSITIVE_INFINITY;
+  /** What the answer rests on, if that is not all that is committed. */
+  #restsOn: number | undefined;
   /** What must be done before the answer leaves, if anything. */
   #effect: Effect | undefined;
 
@@ -61,10 +64,9 @@ export class HostedTurn<State, Call extends ActorCall, Answer, Operation>
     return this.#activation.version;
   }
 
-  commit(operation: Operation): void {
+  commit(operation: Operation): number {
     const activation = this.#activation;
-    const { recent } = activation;
-    recent.assertRoom();
+    if (this.#callId !== 0) activation.recent.assertRoom();
     this.#log.assertOpen();
     const bytes = this.#kind.sizeOfRecord(operation);
     assert(bytes <= RECORD_BYTES_MAX, 'the API takes no body that makes a larger record');
@@ -81,34 +83,41 @@ export class HostedTurn<State, Call extends ActorCall, Answer, Operation>
       operation: this.#log.isLasting ? this.#kind.recordOf(operation) : undefined,
     };
     activation.position = this.#log.add(record, bytes);
-    this.#hasCommitted = true;
-    recent.add(this.#callId, version, this.monotonicMs);
+    this.#committedAt = activation.position;
+    if (this.#callId !== 0) activation.recent.add(this.#callId, version, this.monotonicMs);
     this.#book.changed(activation, bytes, this.monotonicMs);
+    return activation.position;
+  }
+
+  restOn(place: number): void {
+    this.#restsOn = place;
   }
 
   beforeAnswer(effect: Effect): void {
     this.#effect = effect;
-    if (this.#hasCommitted) this.#activation.owed = effect;
+    if (this.#committedAt !== Number.POSITIVE_INFINITY) this.#activation.owed = effect;
   }
 
   /** Whether the answer may leave at once: all that it rests on is durable, ours and done. */
   get isAnswerable(): boolean {
+    const place = this.#restsOn ?? this.#activation.position;
     return (
       this.#effect === undefined &&
-      this.#log.isDurable(this.#activation.position) &&
-      (this.#hasCommitted || this.#log.isLeased())
+      this.#log.isDurable(place) &&
+      (place >= this.#committedAt || this.#log.isLeased())
     );
   }
 
   /**
-   * Fulfils when everything up to `position` is durable, nobody else can have taken the actor over
-   * since the turn, and the turn's effect is done. Rejects with an unknown outcome when it cannot be
+   * Fulfils when everything up to `position` (less if the answer rests on less) is durable, nobody
+   * else can have taken the actor over since the turn, and the turn's effect is done. Rejects with an unknown outcome when it cannot be
    * done: the turn has happened, and whoever asks again has its answer once it is.
    */
   async whenAnswerable(position: number): Promise<void> {
-    await this.#log.whenDurable(position);
+    const place = this.#restsOn ?? position;
+    await this.#log.whenDurable(place);
     // A commit of its own proves that the turn's state was the latest; any other answer needs a lease.
-    if (!this.#hasCommitted && !this.#log.isLeased()) await this.#log.whenConfirmed();
+    if (place < this.#committedAt && !this.#log.isLeased()) await this.#log.whenConfirmed();
     const effect = this.#effect;
     if (effect === undefined) return;
     await effect().catch((error: unknown) => {

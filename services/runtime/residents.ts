@@ -4,6 +4,7 @@ import type { ActorCall, ActorKind } from '#runtime/actor-kind';
 import { SWEEP_ACTORS_MAX, SWEEP_PERIOD_MS } from '#runtime/bounds';
 import { Checkpointer } from '#runtime/checkpointer';
 import type { ActorHostConfig, ActorHostPorts } from '#runtime/host-ports';
+import { HostedTurn } from '#runtime/hosted-turn';
 
 /** An actor moves to the young end of the order at most this often, so that a call rarely pays. */
 const REORDER_AGE_MS = 1_000;
@@ -102,6 +103,16 @@ export class Residents<State, Call extends ActorCall, Answer, Operation> {
     return [...this.#activations.values()].filter((activation) => activation.shard === shard);
   }
 
+  /** Commits what the actors of a shard still have to say. Throws when nothing can be committed. */
+  closeShard(shard: number): void {
+    for (const activation of this.ofShard(shard)) this.#close(activation);
+  }
+
+  /** Stores most of what is not stored of a shard, while its actors go on. */
+  async storeAhead(shard: number): Promise<void> {
+    await this.#checkpointer.storeAhead((activation) => activation.shard === shard);
+  }
+
   /** Stores what is not stored of a shard. Rejects if a write fails. */
   async storeShard(shard: number): Promise<void> {
     await this.#checkpointer.storeAll((activation) => activation.shard === shard);
@@ -165,10 +176,25 @@ export class Residents<State, Call extends ActorCall, Answer, Operation> {
       // To the young end: one that must stay never hides another that may go.
       this.#activations.delete(activation.id);
       this.#activations.set(activation.id, activation);
-    } else if (activation.unflushed > 0) {
-      this.#checkpointer.startNow(activation);
-    } else {
-      this.remove(activation);
+      return;
     }
+    try {
+      this.#close(activation);
+    } catch {
+      // Nothing can be committed now: it stays until the next sweep.
+      return;
+    }
+    if (activation.unflushed > 0) this.#checkpointer.startNow(activation);
+    else this.remove(activation);
+  }
+
+  #close(activation: Activation<State, Call, Answer>): void {
+    const { state } = activation;
+    if (state === undefined) return;
+    const { clock, log } = this.#ports;
+    const now = { monotonicMs: clock.monotonicMs(), wallMs: clock.wallMs() };
+    const operation = this.#kind.closing?.(state, now);
+    if (operation === undefined) return;
+    new HostedTurn(this.#kind, activation, 0, clock, log, this).commit(operation);
   }
 }

@@ -10,8 +10,16 @@ export interface Turn<Operation> {
   readonly version: number;
   /** The version at which this very call was committed before, if it was (a retry). */
   readonly earlierVersion: number | undefined;
-  /** Applies the operation to the state and holds the answer until it is durable. Once per turn. */
-  commit(operation: Operation): void;
+  /**
+   * Applies the operation to the state and holds the answer until it is durable. Once per turn.
+   * Returns its place in the journal, for `restOn`.
+   */
+  commit(operation: Operation): number;
+  /**
+   * The answer tells nothing that was committed behind `place` (0: nothing that is not stored), so it
+   * waits for that alone.
+   */
+  restOn(place: number): void;
   /** Runs after the turn's version is durable and before the answer leaves; may be repeated. */
   beforeAnswer(effect: Effect): void;
 }

@@ -1,4 +1,3 @@
-import type * as grpc from '@grpc/grpc-js';
 import { type Clock, systemClock } from '#platform/clock';
 import { engineReplyOf, engineServerProtocol } from '#wire/engine-codec';
 import type { EngineClient } from '#wire/engine-messages';
@@ -6,11 +5,7 @@ import { withEngineTools } from '#wire/engine-tool-service';
 import type { EngineTools } from '#wire/engine-tools';
 import type { CallObserver } from '#wire/frame-server';
 import { frameService } from '#wire/frame-service';
-import {
-  EngineService,
-  type IdentifyReply,
-  type IdentifyRequest,
-} from '#wire/gen/identity_engine/v1/engine';
+import { EngineService } from '#wire/gen/identity_engine/v1/engine';
 import { CALLS_AT_WORK_MAX } from '#wire/wire-bounds';
 import type { WireService } from '#wire/wire-service';
 
@@ -22,15 +17,13 @@ export type EngineServerOptions = {
   /** Hears of what is not a `Fault`: our bugs, and what peers should not have sent. */
   readonly reportBug?: (error: unknown) => void;
   readonly observer?: CallObserver;
-  /** The incarnation of this process, for `identify`. Absent: the method is not there. */
-  readonly identity?: () => string;
   /** What operators may ask besides. Absent: those methods are not there. */
   readonly tools?: EngineTools;
 };
 
 /** `engine` as the service that `connectEngine` speaks to, and the unary `Ask` for tools. */
 export function engineServer(engine: EngineClient, options: EngineServerOptions = {}): WireService {
-  const { identity, tools, reportBug = () => undefined } = options;
+  const { tools, reportBug = () => undefined } = options;
   const framed = frameService(
     {
       name: 'identity_engine.v1.Engine',
@@ -47,17 +40,5 @@ export function engineServer(engine: EngineClient, options: EngineServerOptions 
       observer: options.observer,
     },
   );
-  const service = tools === undefined ? framed : withEngineTools(framed, tools, reportBug);
-  return identity === undefined ? service : withIdentify(service, identity);
-}
-
-/** Answers also while draining: a process that leaves is not dead yet (architecture 3.3). */
-function withIdentify(service: WireService, identity: () => string): WireService {
-  const identify: grpc.handleUnaryCall<IdentifyRequest, IdentifyReply> = (_call, respond) =>
-    respond(null, { incarnation: identity() });
-  return {
-    ...service,
-    definition: { ...service.definition, identify: EngineService.identify },
-    implementation: { ...service.implementation, identify },
-  };
+  return tools === undefined ? framed : withEngineTools(framed, tools, reportBug);
 }

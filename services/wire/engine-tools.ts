@@ -29,16 +29,8 @@ export type InspectedInstance = {
   readonly active: ActiveInstance | undefined;
 };
 
-/** How far an engine is with giving its shards up. */
-export type DrainProgress = { readonly incarnation: string; readonly openShards: number };
-
-/** What operators may ask of one engine of a cluster, besides the calls of callers. */
+/** What operators may ask of one engine of a cluster, besides what they may of any node. */
 export interface EngineTools {
   /** Looks at an instance and activates nothing. Rejects with `service_unavailable`. */
   inspect(instanceId: string): Promise<InspectedInstance>;
-  /**
-   * Gives every shard up and takes none until the process ends; answers at once, and may be
-   * repeated. Rejects with `conflict` when nobody else could take them.
-   */
-  drain(): Promise<DrainProgress>;
 }

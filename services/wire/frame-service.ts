@@ -1,9 +1,10 @@
 import * as grpc from '@grpc/grpc-js';
-import { FAULTS, Fault, toFault } from '#fault/fault';
+import { Fault } from '#fault/fault';
 import type { WireRequest } from '#wire/frame-protocol';
 import { type FrameServerOptions, FrameServerStream } from '#wire/frame-server';
 import { CALL_TIMEOUT_MS_MAX } from '#wire/wire-bounds';
 import type { WireService } from '#wire/wire-service';
+import { withTool } from '#wire/with-tool';
 
 /** A framed service: what `proto/` says of it, and how a call handler's answer is written. */
 export type FramedService<Request, Reply, Answer> = {
@@ -37,7 +38,7 @@ export function frameService<Call, Answer, Request extends WireRequest, Reply>(
     if (isDraining) served.drain();
   }
 
-  async function answer({ request }: grpc.ServerUnaryCall<Request, Reply>): Promise<Reply> {
+  async function answer(request: Request): Promise<Reply> {
     if (isDraining) {
       const reason = 'shutting_down';
       throw new Fault('service_unavailable', 'the service is shutting down', { reason });
@@ -58,27 +59,16 @@ export function frameService<Call, Answer, Request extends WireRequest, Reply>(
     }
   }
 
-  return {
+  const framed: WireService = {
     name,
-    definition: { exchange: exchangeDefinition(exchangePath), ask },
-    implementation: {
-      exchange,
-      ask(call: grpc.ServerUnaryCall<Request, Reply>, respond: grpc.sendUnaryData<Reply>) {
-        answer(call).then(
-          (reply) => respond(null, reply),
-          (error: unknown) => {
-            if (!(error instanceof Fault)) options.reportBug(error);
-            const { code, message } = toFault(error);
-            respond({ code: FAULTS[code].grpc, details: `${code}: ${message}` });
-          },
-        );
-      },
-    },
+    definition: { exchange: exchangeDefinition(exchangePath) },
+    implementation: { exchange },
     drain() {
       isDraining = true;
       for (const stream of streams) stream.drain();
     },
   };
+  return withTool(framed, { name: 'ask', method: ask, answer }, options.reportBug);
 }
 
 // Frames are decoded by us, message by message; gRPC only carries them.

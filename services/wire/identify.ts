@@ -1,5 +1,5 @@
 import { Fault } from '#fault/fault';
-import { EngineService } from '#wire/gen/identity_engine/v1/engine';
+import { NodeService } from '#wire/gen/identity_engine/v1/node';
 import { type UnaryCallOptions, unaryCall } from '#wire/unary-call';
 import { trustText } from '#wire/wire-trust';
 
@@ -7,15 +7,14 @@ import { trustText } from '#wire/wire-trust';
 const INCARNATION_LENGTH_MAX = 255;
 
 /**
- * The incarnation of the engine process at `address` (`host:port`), over a fresh connection. Throws
- * `service_unavailable` when it gives none in time.
+ * The incarnation of the engine or limiter at `address` (`host:port`), over a fresh connection.
+ * Throws `service_unavailable` when it gives none in time.
  */
 export async function identify(address: string, options: UnaryCallOptions): Promise<string> {
-  const reply = await unaryCall(address, EngineService.identify, {}, options).catch(unavailable);
+  const reply = await unaryCall(address, NodeService.identify, {}, options).catch(unavailable);
   return trustText(reply?.incarnation ?? '', 1, INCARNATION_LENGTH_MAX, 'incarnation');
 }
 
 function unavailable(cause: unknown): never {
-  const reason = 'engine_unavailable';
-  throw new Fault('service_unavailable', 'the process does not say who it is', { reason, cause });
+  throw new Fault('service_unavailable', 'the process does not say who it is', { cause });
 }

@@ -1,27 +1,21 @@
 import { FrameClient } from '#wire/frame-client';
 import { limiterClientProtocol } from '#wire/limiter-codec';
-import type { LimiterAnswer, LimiterCall, LimiterClient } from '#wire/limiter-messages';
+import type { LimiterAnswer, LimiterCall } from '#wire/limiter-messages';
+import { type PeerConnection, peerConnection } from '#wire/peer-connection';
 import { type PeerOptions, peerDefaults } from '#wire/peer-options';
 import { LIMITER_TIMEOUT_MS } from '#wire/wire-bounds';
 
-/** A limiter in another process. */
-export interface LimiterConnection extends LimiterClient, AsyncDisposable {
-  /** As `LimiterClient`; `signal` gives the call up. */
-  ask(call: LimiterCall, signal?: AbortSignal): Promise<LimiterAnswer>;
-  /** Settles when the limiter is connected. */
-  ready(): Promise<void>;
-}
-
 /**
- * Connects to a limiter, again and again, until disposed. A call has `timeoutMs`, 100 ms unless told otherwise (architecture 4), and
- * fails at once while there is no connection; either way it is `limiter_unavailable`.
+ * Connects to a limiter, again and again, until disposed. A call has `timeoutMs`, 100 ms unless told
+ * otherwise (architecture 4), and fails at once while there is no connection; either way it is
+ * `limiter_unavailable`.
  */
 export function connectLimiter(
   options: PeerOptions & {
     /** How long an answer may take, in milliseconds. */
     readonly timeoutMs?: number;
   },
-): LimiterConnection {
+): PeerConnection<LimiterCall, LimiterAnswer> {
   const { timeoutMs = LIMITER_TIMEOUT_MS } = options;
   const client = new FrameClient({
     ...peerDefaults(options),
@@ -29,9 +23,5 @@ export function connectLimiter(
     unavailable: 'limiter_unavailable',
     timedOut: 'limiter_unavailable',
   });
-  return {
-    ask: (call, signal) => client.ask(call, timeoutMs, signal),
-    ready: () => client.ready(),
-    [Symbol.asyncDispose]: () => client[Symbol.asyncDispose](),
-  };
+  return peerConnection(client, () => timeoutMs);
 }

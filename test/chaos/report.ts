@@ -16,7 +16,7 @@ export function reportText(result: ChaosResult, faults: readonly Fault[], pictur
   const lines = [
     '# Chaos',
     '',
-    'A cluster of real processes on one machine (2 edges, 3 engines, limiter, NATS, Cassandra), disturbed',
+    'A cluster of real processes on one machine (2 edges, 2 limiters, 3 engines, NATS, Cassandra), disturbed',
     `under an open-model load of ${Math.round(log.calls.length / seconds)} calls a second for ${seconds} s. Made by \`make chaos\`; the checker`,
     'reads the stores after everything has been stopped.',
     '',

@@ -3,6 +3,8 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { OFFSET } from '#identity/state';
 import { encodeGroup } from '#runtime/record-codec';
+import { rowOfMeter } from '#storage/meter-row';
+import type { MeterRecord } from '#storage/meter-store';
 import { clusterInMemory, SHARDS } from '#test/ctl/cluster-fixture';
 import { ctl } from '#test/ctl/ctl-run';
 import { CREATE, process, seen } from '#test/engine/instance-fixture';
@@ -71,7 +73,10 @@ pair('shows ring, shards and nodes', async () => {
   await using cluster = await clusterInMemory(['a', 'b']);
   await serving(cluster, { a: 4, b: 4 });
   const ring = await textOf(cluster, 'ring');
-  assert.match(ring, /^NODE +DUE +OWNS +TO COME +TO GO +SHARDS\na +4 +4 +0 +0 +[\d,-]+\nb +4 +4 /);
+  assert.match(
+    ring,
+    /^SERVICE +NODE +DUE +OWNS +TO COME +TO GO +SHARDS\nengine +a +4 +4 +0 +0 +[\d,-]+\nengine +b +4 +4 /,
+  );
   const shards = await dataOf(cluster, 'shards');
   assert.is(shards.length, SHARDS);
   const shardsOfA = shards.filter(({ node }: { node: string }) => node === 'a');
@@ -92,7 +97,7 @@ pair('shows ring, shards and nodes', async () => {
   ]);
   assert.match(
     await textOf(cluster, 'nodes'),
-    /^a +[0-9a-f]{16} +a:8100 +serving +4 +4 +\S+ +yes /m,
+    /^engine +a +[0-9a-f]{16} +a:8100 +serving +4 +4 +\S+ +yes /m,
   );
 });
 
@@ -126,7 +131,7 @@ pair('drains a node, says how far it is, and leaves it without shards', async ()
   const { code, out } = await ctl(['drain', 'a'], { cluster: cluster.ports });
   assert.is(code, 0);
   assert.match(out, /^(\d shards? left\n)*0 shards left\n/);
-  assert.match(out, /^a +[0-9a-f]{16} +a:8100 +0$/m);
+  assert.match(out, /^engine +a +[0-9a-f]{16} +a:8100 +0$/m);
   assert.match(out, /takes none until it ends/);
   await serving(cluster, { a: 0, b: SHARDS });
   // Longer than views must agree before shards move back.
@@ -177,6 +182,73 @@ pair('verifies an instance, and ends with 1 when its rows were changed', async (
   assert.match(bad.out, /does not follow from the stored history:\n {2}stress is 0.25; the replay/);
 });
 
+const mixed = suite('ctl with engines and limiters');
+
+/** Until limiters serve so many shards each, by name. */
+async function limiting(cluster: Cluster, shares: Record<string, number>): Promise<void> {
+  const untilMs = performance.now() + SETTLED_MS_MAX;
+  const isSo = () =>
+    Object.entries(shares).every(
+      ([name, share]) => cluster.limiter(name).incarnation?.shards.size === share,
+    );
+  while (!isSo()) {
+    assert.ok(performance.now() < untilMs, 'the accounts are where they should be in time');
+    await sleep(50);
+  }
+}
+
+mixed('shows both, and one of them when asked', async () => {
+  await using cluster = await clusterInMemory(['e'], ['l', 'm']);
+  await serving(cluster, { e: SHARDS });
+  await limiting(cluster, { l: 4, m: 4 });
+  const told = (rows: Record<string, unknown>[]) =>
+    rows.map(({ service, node, state, owns, agrees }) => [service, node, state, owns, agrees]);
+  assert.equal(told(await dataOf(cluster, 'nodes')), [
+    ['engine', 'e', 'serving', 8, true],
+    ['limiter', 'l', 'serving', 4, true],
+    ['limiter', 'm', 'serving', 4, true],
+  ]);
+  const engines = await dataOf(cluster, 'nodes', '--service', 'engine');
+  assert.equal(told(engines), [['engine', 'e', 'serving', 8, true]]);
+  const shards: { service: string; state: string }[] = await dataOf(cluster, 'shards');
+  assert.equal(
+    shards.map(({ service, state }) => `${service} ${state}`),
+    [...Array(SHARDS).fill('engine served'), ...Array(SHARDS).fill('limiter served')],
+  );
+  const limiters = await dataOf(cluster, 'shards', '--service', 'limiter');
+  assert.equal(limiters, shards.slice(SHARDS));
+  const ring = await textOf(cluster, 'ring');
+  assert.match(ring, /^engine +e +8 +8 +0 +0 +0-7\nlimiter +l +4 +4 +0 +0 +[\d,-]+\nlimiter +m /m);
+  assert.not.match(await textOf(cluster, 'ring', '--service', 'limiter'), /engine/);
+  assert.match(
+    await refusalOf(cluster, 'ring', '--service', 'edge'),
+    /--service takes engine or limiter, not edge/,
+  );
+  assert.match(await refusalOf(cluster, 'instance', ID, '--service', 'engine'), /takes no --serv/);
+});
+
+mixed('drains a limiter, and asks which when an engine has its name', async () => {
+  await using cluster = await clusterInMemory(['a', 'b'], ['a', 'm']);
+  await serving(cluster, { a: 4, b: 4 });
+  await limiting(cluster, { a: 4, m: 4 });
+  assert.match(
+    await refusalOf(cluster, 'drain', 'a'),
+    /an engine and a limiter are called "a": add --service/,
+  );
+  const drained = await dataOf(cluster, 'drain', 'a', '--service', 'limiter');
+  const { service, node, address, shards_left } = drained;
+  assert.equal([service, node, address, shards_left], ['limiter', 'a', 'a:8200', 0]);
+  const rows = await cluster.stores.shards.load('limiter', SHARDS);
+  assert.not.ok(
+    rows.some(({ owner }) => owner === drained.incarnation),
+    'it waits for its end',
+  );
+  await limiting(cluster, { a: 0, m: SHARDS });
+  assert.is(cluster.node('a').incarnation?.shards.size, 4, 'its namesake keeps its shards');
+  assert.match(await refusalOf(cluster, 'drain', 'm'), /there is no other node to take its shards/);
+  assert.equal(cluster.bugs, []);
+});
+
 const journals = suite('ctl journal');
 
 journals('shows the head of a journal and the records of its tail, the newest first', async () => {
@@ -224,6 +296,31 @@ journals('names what is corrupt instead of stopping at it', async () => {
   assert.match(text, /^0 +- +- +- +- +corrupt: not a group of a known format$/m);
 });
 
+journals('tells what became of a meter, and counts the shards of a limiter', async () => {
+  await using cluster = await clusterInMemory([]);
+  const { journals: store, shards } = cluster.stores;
+  await store.begin('lim', 'lim:8200');
+  const meter: MeterRecord = {
+    ...{ monthEndsAtMs: Date.UTC(2026, 1, 1), monthMark: 52, cyclesUsed: 40, cyclesExpired: 3 },
+    ...{ cyclesLost: 10, windowEndsAtMs: 0, windowMark: 14, reservations: [] },
+  };
+  const record = { actor: 'meter', actorId: 'Acc0unt00001', version: 7, callId: 0, atMs: 0 };
+  const group = [meter, [1, 2]].map((each) => {
+    const operation = Array.isArray(each) ? each : rowOfMeter(each);
+    return { ...record, operation };
+  });
+  const slot = { incarnation: 'lim', low: undefined, slot: 0 };
+  await store.append({ ...slot, records: encodeGroup(group) });
+  await shards.change({ service: 'limiter', shard: 3, from: undefined, owner: 'lim' });
+  const text = await textOf(cluster, 'journal', 'lim');
+  assert.match(text, /^lim +lim:8200 +0 +1 +no +1$/m);
+  assert.match(
+    text,
+    /Z +marks: 52 cycles, 14 requests; 40 used \(3 expired, 10 lost\), 0 reserved$/m,
+  );
+  assert.match(text, /^0 +meter +Acc0unt00001 +7 .*Z +.*the row has 2 numbers/m);
+});
+
 journals('says what is wrong with its arguments', async () => {
   await using cluster = await clusterInMemory(['a']);
   assert.match(await refusalOf(cluster, 'journal', 'nobody'), /no journal of nobody; "ctl nodes"/);
@@ -234,9 +331,12 @@ const alone = suite('ctl with a cluster that cannot be seen');
 
 alone('says that there never was one', async () => {
   await using cluster = await clusterInMemory([]);
-  for (const argv of [['ring'], ['shards'], ['nodes'], ['drain', 'a'], ['instance', ID]]) {
-    assert.match(await refusalOf(cluster, ...argv), /no engine has ever owned a shard/);
+  for (const argv of [['ring'], ['shards'], ['nodes'], ['drain', 'a']]) {
+    assert.match(await refusalOf(cluster, ...argv), /no engine or limiter has ever owned a shard/);
   }
+  assert.match(await refusalOf(cluster, 'instance', ID), /no engine has ever owned a shard/);
+  const limiters = await refusalOf(cluster, 'nodes', '--service', 'limiter');
+  assert.match(limiters, /no limiter has ever owned a shard/);
 });
 
 alone('shows owners that are not heard, and whose journal is sealed', async () => {
@@ -251,14 +351,15 @@ alone('shows owners that are not heard, and whose journal is sealed', async () =
   }
   await store.seal('dead');
   const nodes = await textOf(cluster, 'nodes');
-  assert.match(nodes, /^- +dead +dead:8100 +sealed +- +1 +- +- +-$/m);
-  assert.match(nodes, /^- +mute +mute:8100 +not heard +- +1 /m);
+  assert.match(nodes, /^engine +- +dead +dead:8100 +sealed +- +1 +- +- +-$/m);
+  assert.match(nodes, /^engine +- +mute +mute:8100 +not heard +- +1 /m);
   assert.match(nodes, /No engine was heard: set SERVICE_NATS_URL and SERVICE_NATS_PREFIX/);
-  assert.match(await textOf(cluster, 'shards'), /^0 +not heard +- +- +dead +1 +-$/m);
-  assert.match(await textOf(cluster, 'ring'), /^dead +0 +1 +0 +0 +0$/m);
+  assert.match(await textOf(cluster, 'shards'), /^engine +0 +not heard +- +- +dead +1 +-$/m);
+  assert.match(await textOf(cluster, 'ring'), /^engine +dead +0 +1 +0 +0 +0$/m);
   assert.match(await refusalOf(cluster, 'instance', ID), /its engine does not answer/);
 });
 
 pair.run();
+mixed.run();
 journals.run();
 alone.run();

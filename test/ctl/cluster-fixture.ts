@@ -2,15 +2,19 @@ import { inProcessBus } from '#bus/in-process-bus';
 import type { ClusterPorts } from '#ctl/cluster-ports';
 import { EngineNode } from '#engine/engine-node';
 import { Fault } from '#fault/fault';
+import { LimiterNode } from '#limiter/limiter-node';
 import { systemClock } from '#platform/clock';
 import { createMetrics } from '#platform/metrics';
 import { systemRandomness } from '#platform/randomness';
-import { inProcessPeer } from '#routing/engine-peer';
+import { inProcessPeer } from '#routing/peer';
 import { nodeMetrics } from '#runtime/node-metrics';
+import { memoryAccountStore } from '#storage/memory/memory-account-store';
 import { memoryInstanceStore } from '#storage/memory/memory-instance-store';
 import { memoryJournalStore } from '#storage/memory/memory-journal-store';
 import { memoryListingStore } from '#storage/memory/memory-listing-store';
+import { memoryMeterStore } from '#storage/memory/memory-meter-store';
 import { memoryShardStore } from '#storage/memory/memory-shard-store';
+import type { ShardedService } from '#storage/shard-store';
 import { callOf } from '#test/engine/instance-fixture';
 import type { EngineOperation } from '#wire/engine-messages';
 
@@ -19,8 +23,17 @@ export const SHARDS = 8;
 
 const ACTORS = { idleAgeMs: 60_000, memoryBytesMax: 64 * 1_024 * 1_024 };
 
-/** Engines in this process, on memory stores and an in-process bus, and what `ctl` sees of them. */
-export async function clusterInMemory(names: readonly string[]) {
+/** Accounts never change here. */
+const NO_NEWS = { announce: () => undefined, onChange: () => ({ [Symbol.dispose]: () => {} }) };
+
+/**
+ * Engines and limiters in this process, on memory stores and an in-process bus, and what `ctl` sees
+ * of them.
+ */
+export async function clusterInMemory(
+  names: readonly string[],
+  limiterNames: readonly string[] = [],
+) {
   const clock = systemClock;
   const bugs: unknown[] = [];
   const onBug = (bug: unknown) => void bugs.push(bug);
@@ -29,59 +42,46 @@ export async function clusterInMemory(names: readonly string[]) {
   const alive = setInterval(() => undefined, 60_000);
   opened.defer(() => clearInterval(alive));
   const bus = opened.use(inProcessBus({ clock, onBug }));
-  const stores = {
-    journals: memoryJournalStore(clock),
-    shards: memoryShardStore(),
-    instances: memoryInstanceStore(),
-    listings: memoryListingStore(),
-  };
-  const nodes = new Map<string, EngineNode>();
-  const nodeAt = (address: string): EngineNode => {
-    const node = nodes.get(address);
-    if (node !== undefined) return node;
-    throw new Fault('service_unavailable', `no engine of a cluster answers at ${address}`);
-  };
+  const stores = memoryStores();
+  const engines = new Map<string, EngineNode>();
+  const limiters = new Map<string, LimiterNode>();
+  const nodeAt = (address: string) => found(engines, address);
+  const anyAt = (address: string) => engines.get(address) ?? found(limiters, address);
 
-  async function join(name: string, settleMs: number): Promise<void> {
-    const address = `${name}:8100`;
+  async function join(service: ShardedService, name: string): Promise<void> {
+    const address = `${name}:${service === 'engine' ? 8_100 : 8_200}`;
     const metrics = createMetrics();
-    const node = await EngineNode.join(
-      {
-        ...ACTORS,
-        service: 'engine',
-        node: name,
-        address,
-        shardCount: await stores.shards.fixCount('engine', SHARDS),
-        prefix: 'test',
-        cluster: await stores.shards.fixCluster('c1'),
-        settleMs,
-        isDirect: true,
+    const shardCount = await stores.shards.fixCount(service, SHARDS);
+    const cluster = await stores.shards.fixCluster('c1');
+    // All hear of each other before anybody claims.
+    const place = { service, node: name, address, shardCount, cluster, settleMs: 200 };
+    const config = { ...ACTORS, ...place, prefix: 'test', isDirect: true };
+    const ports = {
+      ...{ ...stores, bus, clock, metrics, onBug, randomness: systemRandomness },
+      nodeMetrics: nodeMetrics(metrics, service),
+      probe: async (other: string) => {
+        const node = engines.get(other) ?? limiters.get(other);
+        const incarnation = node?.incarnation?.id;
+        if (incarnation === undefined) return { kind: 'refused' } as const;
+        return { kind: 'answered', incarnation } as const;
       },
-      {
-        ...stores,
-        bus,
-        clock,
-        metrics,
-        onBug,
-        randomness: systemRandomness,
-        random: Math.random,
-        nodeMetrics: nodeMetrics(metrics, 'engine'),
-        connect: (other) => inProcessPeer(nodeAt(other), clock),
-        probe: async (other) => {
-          const incarnation = nodes.get(other)?.incarnation?.id;
-          if (incarnation === undefined) return { kind: 'refused' };
-          return { kind: 'answered', incarnation };
-        },
-        onRetry: () => undefined,
-        onNotice: () => undefined,
-      },
-    );
-    nodes.set(address, node);
-    opened.use(node);
+      onNotice: () => undefined,
+    };
+    if (service === 'limiter') {
+      const toolsAt = (other: string) => found(limiters, other);
+      const limiter = await LimiterNode.join(config, { ...ports, accountNews: NO_NEWS, toolsAt });
+      limiters.set(address, opened.use(limiter));
+    } else {
+      const connect = (other: string) => inProcessPeer(nodeAt(other), clock);
+      const calling = { connect, random: Math.random, onRetry: () => undefined };
+      engines.set(address, opened.use(await EngineNode.join(config, { ...ports, ...calling })));
+    }
   }
 
-  // All hear of each other before anybody claims.
-  await Promise.all(names.map((name) => join(name, 200)));
+  await Promise.all([
+    ...names.map((name) => join('engine', name)),
+    ...limiterNames.map((name) => join('limiter', name)),
+  ]);
   const ports: ClusterPorts = {
     ...stores,
     clock,
@@ -93,6 +93,7 @@ export async function clusterInMemory(names: readonly string[]) {
       [Symbol.asyncDispose]: async () => undefined,
     }),
     toolsAt: (address) => nodeAt(address),
+    drain: async (address) => await anyAt(address).drain(),
   };
   let lastCallId = 0;
   return {
@@ -101,15 +102,33 @@ export async function clusterInMemory(names: readonly string[]) {
     bugs,
     bus,
     node: (name: string) => nodeAt(`${name}:8100`),
+    limiter: (name: string) => found(limiters, `${name}:8200`),
     /** Asks whoever serves the instance. */
     async ask(instanceId: string, operation: EngineOperation) {
       lastCallId += 1;
       const call = callOf(operation, { instanceId, callId: lastCallId });
-      for (const node of nodes.values()) {
+      for (const node of engines.values()) {
         if ((await node.inspect(instanceId)).isServed) return await node.ask(call);
       }
       throw new Error(`nobody serves ${instanceId}`);
     },
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };
+}
+
+function memoryStores() {
+  return {
+    accounts: memoryAccountStore(),
+    meters: memoryMeterStore(),
+    journals: memoryJournalStore(systemClock),
+    shards: memoryShardStore(),
+    instances: memoryInstanceStore(),
+    listings: memoryListingStore(),
+  };
+}
+
+function found<Node>(nodes: ReadonlyMap<string, Node>, address: string): Node {
+  const node = nodes.get(address);
+  if (node !== undefined) return node;
+  throw new Fault('service_unavailable', `no node of a cluster answers at ${address}`);
 }

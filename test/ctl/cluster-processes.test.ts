@@ -47,7 +47,7 @@ async function dataOf(...argv: string[]) {
 }
 
 running('both engines are shown, with one view and all shards', async () => {
-  const nodes = await dataOf('nodes');
+  const nodes = await dataOf('nodes', '--service', 'engine');
   const told = nodes.map(({ node, state, agrees }: Record<string, unknown>) => [
     node,
     state,
@@ -57,11 +57,11 @@ running('both engines are shown, with one view and all shards', async () => {
     ['a', 'serving', true],
     ['b', 'serving', true],
   ]);
-  const shards: { state: string }[] = await dataOf('shards');
+  const shards: { state: string }[] = await dataOf('shards', '--service', 'engine');
   assert.equal([...new Set(shards.map(({ state }) => state))], ['served']);
   assert.is(shards.length, 16);
   const { out } = await ctl('ring');
-  assert.match(out, /^a +8 +\d+ +\d+ +\d+ +[\d,-]+\nb +8 /m);
+  assert.match(out, /^engine +a +8 +\d+ +\d+ +\d+ +[\d,-]+\nengine +b +8 /m);
 });
 
 running('an instance is shown with what only its engine knows', async () => {
@@ -94,7 +94,7 @@ running(
     assert.is(code, 0, err);
     assert.match(out, /^0 shards left$/m);
     assert.is((await process(cluster.caller, id, observationAt(15))).snapshot.cycle, 4);
-    const after = await dataOf('nodes');
+    const after = await dataOf('nodes', '--service', 'engine');
     const drained = after.find(({ node }: { node: string }) => node === name);
     assert.equal([drained.state, drained.owns], ['leaving', 0]);
     const run = cluster.engines.get(name);
@@ -114,7 +114,7 @@ running(
 );
 
 running('the last engine is not drained', async () => {
-  const [{ node }] = (await dataOf('nodes')).filter(
+  const [{ node }] = (await dataOf('nodes', '--service', 'engine')).filter(
     ({ state }: { state: string }) => state === 'serving',
   );
   const { code, err } = await ctl('drain', node);

@@ -5,6 +5,7 @@ import * as assert from 'uvu/assert';
 import { serveAdmin } from '#limiter/admin-server';
 import { ctl } from '#test/ctl/ctl-run';
 import { admitKey, custom, limiterUnderTest } from '#test/limiter/limiter-fixture';
+import type { MeterUsage } from '#wire/limiter-tools';
 
 const work = suite('ctl with a running service');
 
@@ -73,10 +74,46 @@ work('shows what an account has used', async () => {
   await using service = await serviceUnderTest();
   await service.admit(1, 3);
   const { out } = await service.ctl('usage', service.id);
-  assert.match(out, /^requests +1 +- +60 +59 +2026-01-15T12:01:00\.000Z$/m);
-  assert.match(out, /^cycles +0 +3 +100 +97 +2026-02-01T00:00:00\.000Z$/m);
+  assert.match(out, /^ +USED +RESERVED +LIMIT +LEFT +MARK +EXPIRED +LOST +UNTIL$/m);
+  assert.match(out, /^requests +1 +- +60 +59 +\d+ +- +- +2026-01-15T12:01:00\.000Z$/m);
+  assert.match(out, /^cycles +0 +3 +100 +97 +\d+ +0 +0 +2026-02-01T00:00:00\.000Z$/m);
   const { out: json } = await service.ctl('usage', service.id, '--json');
   assert.is(JSON.parse(json).cycles_reserved, 3);
+});
+
+work('shows what an account may still be granted, and what was lost of its cycles', async () => {
+  const usage: MeterUsage = {
+    limits: { requestsPerMinute: 60, cyclesPerMonth: 100 },
+    requestsInWindow: 4,
+    windowResetAtS: undefined,
+    cyclesUsed: 40,
+    cyclesReserved: 5,
+    monthResetAtS: Date.UTC(2026, 1, 1) / 1_000,
+    monthMark: 52,
+    windowMark: 14,
+    cyclesExpired: 3,
+    cyclesLost: 10,
+  };
+  await using service = await serviceUnderTest(usage);
+  const { out } = await service.ctl('usage', service.id);
+  assert.match(out, /^requests +4 +- +60 +56 +14 +- +- +-$/m);
+  assert.match(out, /^cycles +40 +5 +100 +55 +52 +3 +10 +2026-02-01T00:00:00\.000Z$/m);
+  assert.match(out, /Up to MARK may be granted/);
+  const { out: json } = await service.ctl('usage', service.id, '--json');
+  assert.equal(JSON.parse(json), {
+    account_id: service.id,
+    requests_per_minute: 60,
+    requests_in_window: 4,
+    window_mark: 14,
+    cycles_per_month: 100,
+    cycles_used: 40,
+    cycles_reserved: 5,
+    cycles_remaining: 55,
+    month_mark: 52,
+    cycles_expired: 3,
+    cycles_lost: 10,
+    month_ends_at: '2026-02-01T00:00:00.000Z',
+  });
 });
 
 work('lists more accounts than fit a page', async () => {
@@ -146,11 +183,13 @@ function run(argv: readonly string[], adminUrl: string) {
   return ctl(argv, { adminUrl });
 }
 
-async function serviceUnderTest() {
+/** `used`: what every account has used, instead of what it has. */
+async function serviceUnderTest(used?: MeterUsage) {
   const fixture = await limiterUnderTest(custom(60, 100));
   const { limiter, clock, bugs } = fixture;
   const onBug = (bug: unknown) => bugs.push(bug);
-  const ports = { admin: limiter.admin, clock, onBug };
+  const admin = { ...limiter.admin, ...(used && { usage: async () => used }) };
+  const ports = { admin, clock, onBug };
   const running = await serveAdmin({ host: '127.0.0.1', port: 0 }, ports);
   return {
     ...fixture,

@@ -6,15 +6,16 @@ import { clusterPlan, PORTS_PER_CLUSTER, STOP_ORDER } from '#deploy/local/cluste
 
 const plan = suite('the plan of a local cluster');
 
-for (const [engines, edges] of [
-  [3, 2],
-  [1, 1],
-  [20, 10],
+for (const [engines, edges, limiters] of [
+  [3, 2, 2],
+  [1, 1, 1],
+  [20, 10, 5],
 ] as const) {
   plan(
-    `of ${engines} engines and ${edges} edges takes no port twice and stays in its block`,
+    `of ${engines} engines, ${edges} edges and ${limiters} limiters takes no port twice and stays in its block`,
     () => {
-      const { processes } = clusterPlan({ folder: '/nowhere', ports: 8_400, engines, edges });
+      const size = { folder: '/nowhere', ports: 8_400, engines, edges, limiters };
+      const { processes } = clusterPlan(size);
       const ports = processes.flatMap(({ port, operatorsPort, otherPorts = [] }) => [
         port,
         ...(operatorsPort === undefined ? [] : [operatorsPort]),
@@ -28,12 +29,22 @@ for (const [engines, edges] of [
   );
 }
 
-plan('is two edges, three engines and a limiter before NATS and Cassandra', () => {
+plan('is two edges, three engines and two limiters before NATS and Cassandra', () => {
   const { processes } = clusterPlan({ folder: '/nowhere', ports: 8_400 });
   const names = processes.map(({ name }) => name).sort();
-  const service = ['edge1', 'edge2', 'engine1', 'engine2', 'engine3', 'limiter1'];
+  const service = ['edge1', 'edge2', 'engine1', 'engine2', 'engine3', 'limiter1', 'limiter2'];
   assert.equal(names, ['balancer', 'cassandra', ...service, 'nats']);
   assert.ok(processes.every(({ kind }) => STOP_ORDER.includes(kind)));
+});
+
+plan('names every node, and the admin port of a limiter', () => {
+  const { processes, adminUrl } = clusterPlan({ folder: '/nowhere', ports: 8_400 });
+  const nodes = processes.filter(({ kind }) => kind === 'engine' || kind === 'limiter');
+  assert.is(nodes.length, 5);
+  for (const { name, variables } of nodes) assert.is(variables['SERVICE_NODE_NAME'], name);
+  const limiter = processes.find(({ name }) => name === 'limiter1');
+  assert.is(adminUrl, `http://127.0.0.1:${limiter?.variables['SERVICE_ADMIN_PORT']}`);
+  assert.equal(limiter?.otherPorts, [Number(limiter?.variables['SERVICE_ADMIN_PORT'])]);
 });
 
 plan('has variables that the service takes', () => {
@@ -50,7 +61,7 @@ compose('has the processes of the plan', () => {
   const services = text.slice(text.indexOf('\nservices:'), text.indexOf('\nvolumes:'));
   const names = [...services.matchAll(/^ {2}(\w+):/gm)].map(([, name = '']) => name);
   const { processes } = clusterPlan({ folder: '/nowhere', ports: 8_400 });
-  const planned = processes.map(({ name, kind }) => (kind === 'limiter' ? kind : name));
+  const planned = processes.map(({ name }) => name);
   assert.equal(names.sort(), [...planned, 'migrate'].sort());
 });
 

@@ -1,3 +1,4 @@
+import * as assert from 'uvu/assert';
 import type { Account, AccountWithKeys, KeyScope } from '#accounts/account';
 import { digestOf, parseApiKey } from '#accounts/api-key';
 import { limitsOf, type PlanChoice } from '#accounts/plan';
@@ -5,9 +6,12 @@ import { composeLimiter, type Limiter } from '#limiter/compose';
 import { Meter } from '#limiter/meter';
 import { createMetrics, type Metrics } from '#platform/metrics';
 import { systemRandomness } from '#platform/randomness';
+import type { Turn } from '#runtime/turn';
 import type { AccountStore } from '#storage/account-store';
 import { memoryAccountStore } from '#storage/memory/memory-account-store';
 import { memoryJournal } from '#storage/memory/memory-journal';
+import { memoryMeterStore } from '#storage/memory/memory-meter-store';
+import type { MeterHead, MeterRecord } from '#storage/meter-store';
 import { ManualClock } from '#test/support/manual-clock';
 import type { AdmitCall, LimiterAnswer, SettleCall } from '#wire/limiter-messages';
 
@@ -33,23 +37,69 @@ export function record(choice: PlanChoice, change: Partial<Account> = {}): Accou
   return { account, keys: [key] };
 }
 
-/** A meter by itself, under a manual clock. */
-export function meterUnderTest(choice: PlanChoice) {
-  const clock = new ManualClock();
-  let expired = 0;
-  const meter = new Meter(ACCOUNT_ID, record(choice), () => {
-    expired += 1;
+/** Another life of a meter: the clock and the journal that it goes on with. */
+export type EarlierLife = { readonly clock: ManualClock; readonly journal: MeterJournal };
+
+/** The records of one meter, of which a crash leaves what is durable. */
+export class MeterJournal {
+  readonly heads: MeterHead[] = [];
+  /** How many of them are durable. A test may hold it back. */
+  durable = Number.POSITIVE_INFINITY;
+
+  /** What whoever takes over finds. */
+  get head(): MeterHead | undefined {
+    return this.heads.slice(0, this.durable).at(-1);
+  }
+}
+
+/** A meter by itself, under a manual clock, with a journal that knows neither delay nor failure. */
+export function meterUnderTest(choice: PlanChoice, earlier?: EarlierLife) {
+  const clock = earlier?.clock ?? new ManualClock();
+  const journal = earlier?.journal ?? new MeterJournal();
+  const losses: { cause: string; cycles: number }[] = [];
+  let restsOn = 0;
+  const meter = new Meter(ACCOUNT_ID, record(choice), journal.head, (cause, cycles) => {
+    losses.push({ cause, cycles });
   });
   const now = () => ({ nowMs: clock.wallMs(), monotonicMs: clock.monotonicMs() });
+  const turn = (): Turn<MeterRecord> => ({
+    ...now(),
+    version: journal.heads.at(-1)?.version ?? 0,
+    earlierVersion: undefined,
+    commit(made) {
+      const version = (journal.heads.at(-1)?.version ?? 0) + 1;
+      meter.take(made, version);
+      return journal.heads.push({ ...made, version });
+    },
+    restOn: (place) => {
+      restsOn = place;
+    },
+    beforeAnswer: () => assert.unreachable('a meter owes nobody anything'),
+  });
   const digest = digestOf('key');
   return {
     clock,
+    journal,
     meter,
     now,
-    expired: () => expired,
-    admit: (callId: number, cycles = 1) => meter.answer(admission(callId, cycles, digest), now()),
+    turn,
+    losses,
+    /** Place of the record that the last answer rests on; 0 for none. */
+    restsOn: () => restsOn,
+    expired: () => losses.filter(({ cause }) => cause === 'expired').length,
+    admit: (callId: number, cycles = 1) => meter.answer(admission(callId, cycles, digest), turn()),
     settle: (callId: number, cyclesUsed: number) =>
-      meter.answer(settlement(callId, cyclesUsed), now()),
+      meter.answer(settlement(callId, cyclesUsed), turn()),
+    /** Gives the account up in good order, as the runtime does. */
+    close: () => {
+      const closing = meter.closing(now());
+      if (closing !== undefined) turn().commit(closing);
+    },
+    /** The meter of whoever takes over. */
+    next: (plan = choice) => {
+      journal.heads.length = Math.min(journal.heads.length, journal.durable);
+      return meterUnderTest(plan, { clock, journal });
+    },
   };
 }
 
@@ -82,6 +132,8 @@ export async function limiterUnderTest(
     { idleAgeMs: 60_000, memoryBytesMax: 64 * 1024 * 1024 },
     {
       accounts,
+      accountNews: undefined,
+      meters: memoryMeterStore(),
       journal: memoryJournal(),
       clock,
       randomness: systemRandomness,

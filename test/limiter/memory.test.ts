@@ -3,29 +3,38 @@ import { runInNewContext } from 'node:vm';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { digestOf } from '#accounts/api-key';
-import { meterKind } from '#limiter/meter-kind';
+import { MeterKind } from '#limiter/meter-kind';
 import { Activation } from '#runtime/activation';
-import { admission, custom, record } from '#test/limiter/limiter-fixture';
+import { memoryMeterStore } from '#storage/memory/memory-meter-store';
+import type { MeterRecord } from '#storage/meter-store';
+import { admission, custom, record, settlement } from '#test/limiter/limiter-fixture';
 import { ManualClock } from '#test/support/manual-clock';
 
 /** Bytes that an active account may hold. Source: the limiter's budget, a KiB. */
 const BYTES_MAX = 1_024;
 const ACCOUNTS = 20_000;
 
+const quietTurn = {
+  version: 0,
+  earlierVersion: undefined,
+  restOn: () => undefined,
+  beforeAnswer: () => undefined,
+};
+
 const memory = suite('an account that is being used');
 
 memory('holds at most a KiB with its place in the runtime, and about what it says', async () => {
   const digests = Array.from({ length: ACCOUNTS }, (_, i) => digestOf(String(i)));
   const clock = new ManualClock();
-  const kind = meterKind({
+  const kind = new MeterKind({
     accounts: {
       async find(id) {
         const { account, keys } = structuredClone(record(custom(60, 100), { id }));
         return { account, keys: keys.map((key) => ({ ...key, digest: `${digests[Number(id)]}` })) };
       },
     },
-    clock,
-    onExpired: () => undefined,
+    meters: memoryMeterStore(),
+    onLost: () => undefined,
   });
   const places = new Map<string, object>();
   const before = heapBytes();
@@ -35,8 +44,15 @@ memory('holds at most a KiB with its place in the runtime, and about what it say
     const { state } = await kind.activate(id);
     const place = new Activation(id, 0, 0.5);
     Object.assign(place, { state });
-    const now = { nowMs: clock.wallMs(), monotonicMs: 0.5 };
-    state.answer(admission(i, 1, digests[i] ?? ''), now);
+    const turn = { ...quietTurn, nowMs: clock.wallMs(), monotonicMs: 0.5 };
+    const commit = (record: MeterRecord) => {
+      state.take(record, 1);
+      return 1;
+    };
+    state.answer(admission(i, 1, digests[i] ?? ''), { ...turn, commit });
+    state.answer(settlement(i, 1), { ...turn, commit });
+    // What a checkpoint does 20 s later.
+    kind.checkpoint(id, state).forget();
     estimated += kind.sizeOf(state);
     places.set(id, place);
   }

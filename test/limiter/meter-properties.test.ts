@@ -176,7 +176,6 @@ always('after 60 s of silence nothing is reserved, and a month later nothing is 
       assert.is(meter.usage(now())?.cyclesReserved, 0);
       clock.advance(32 * 86_400_000);
       assert.is(meter.usage(now())?.cyclesUsed, 0);
-      assert.ok(meter.isBlank(now()));
     }),
   );
 });

@@ -186,38 +186,38 @@ change('a suspended one is refused, its open calls can be settled, and it resume
 const key = suite('a key');
 
 key('that is unknown, or no digest at all, is answered without numbers and counts nothing', () => {
-  const { meter, now } = meterUnderTest(custom(10, 10));
+  const { meter, turn } = meterUnderTest(custom(10, 10));
   for (const digest of [digestOf('other'), '', 'x', 'é'.repeat(43)]) {
-    const answer = meter.answer(admission(1, 1, digest), now());
+    const answer = meter.answer(admission(1, 1, digest), turn());
     assert.equal(answer, { verdict: 'unknown_key', allowance: undefined });
   }
-  assert.is(meter.usage(now())?.requestsInWindow, 0);
+  assert.is(meter.usage(turn())?.requestsInWindow, 0);
 });
 
 key('that differs from a known one in a single character of its digest is unknown', () => {
-  const { meter, now } = meterUnderTest(custom(1_000, 10));
+  const { meter, turn } = meterUnderTest(custom(1_000, 10));
   const digest = digestOf('key');
   for (let at = 0; at < digest.length; at += 1) {
     const other = digest.slice(0, at) + (digest[at] === 'A' ? 'B' : 'A') + digest.slice(at + 1);
-    assert.is(meter.answer(admission(1, 1, other), now()).verdict, 'unknown_key', `${at}`);
+    assert.is(meter.answer(admission(1, 1, other), turn()).verdict, 'unknown_key', `${at}`);
   }
 });
 
 key('that is revoked, or has expired, is unknown', () => {
-  const { meter, now, clock } = meterUnderTest(custom(10, 10));
+  const { meter, turn, clock } = meterUnderTest(custom(10, 10));
   const { account, keys } = record(custom(10, 10));
   const expiring = keys.map((one) => ({ ...one, expiresAtMs: clock.wallMs() + 5 }));
   meter.adopt({ account, keys: expiring });
   clock.advance(4);
-  assert.is(meter.answer(admission(1), now()).verdict, 'admitted');
+  assert.is(meter.answer(admission(1), turn()).verdict, 'admitted');
   clock.advance(1);
-  assert.is(meter.answer(admission(1), now()).verdict, 'unknown_key');
+  assert.is(meter.answer(admission(1), turn()).verdict, 'unknown_key');
   meter.adopt({ account, keys: keys.map((one) => ({ ...one, revokedAtMs: 0 })) });
-  assert.is(meter.answer(admission(1), now()).verdict, 'unknown_key');
+  assert.is(meter.answer(admission(1), turn()).verdict, 'unknown_key');
 });
 
 key('is found among many, whichever it is', () => {
-  const { meter, now } = meterUnderTest(custom(100, 10));
+  const { meter, turn } = meterUnderTest(custom(100, 10));
   const { account } = record(custom(100, 10));
   const names = Array.from({ length: 20 }, (_, i) => `key ${i}`);
   const keys = names.map((id) => ({
@@ -228,16 +228,16 @@ key('is found among many, whichever it is', () => {
   }));
   meter.adopt({ account, keys });
   for (const id of names) {
-    assert.is(meter.answer(admission(0, 0, digestOf(id)), now()).verdict, 'admitted');
+    assert.is(meter.answer(admission(0, 0, digestOf(id)), turn()).verdict, 'admitted');
   }
 });
 
 key('that may only read may read, is refused what writes, and pays a request for it', () => {
-  const { meter, now } = meterUnderTest(custom(3, 10));
+  const { meter, turn } = meterUnderTest(custom(3, 10));
   const { account, keys } = record(custom(3, 10));
   meter.adopt({ account, keys: keys.map((one) => ({ ...one, scope: 'read' as const })) });
   const ask = (scope: 'read' | 'full') =>
-    meter.answer(admission(1, 1, digestOf('key'), scope), now());
+    meter.answer(admission(1, 1, digestOf('key'), scope), turn());
   assert.is(ask('read').verdict, 'admitted');
   const refused = ask('full');
   assert.is(refused.verdict, 'read_only_key');
@@ -247,11 +247,11 @@ key('that may only read may read, is refused what writes, and pays a request for
 });
 
 key('that may only read hears of that before it hears that the account is suspended', () => {
-  const { meter, now } = meterUnderTest(custom(3, 10));
+  const { meter, turn } = meterUnderTest(custom(3, 10));
   const { account, keys } = record(custom(3, 10), { status: 'suspended' });
   meter.adopt({ account, keys: keys.map((one) => ({ ...one, scope: 'read' as const })) });
   const ask = (scope: 'read' | 'full') =>
-    meter.answer(admission(1, 1, digestOf('key'), scope), now());
+    meter.answer(admission(1, 1, digestOf('key'), scope), turn());
   assert.is(ask('full').verdict, 'read_only_key');
   assert.is(ask('read').verdict, 'account_suspended');
 });

@@ -20,9 +20,11 @@ const RARE: readonly MetricName[] = [
   'checkpoint_dirty_age_seconds', // after 20 s: below, under a manual clock
   'checkpoint_failures_total', // with a broken store: likewise
   'journal_unflushed_records', // back at 0 when all is stored: likewise
+  'edge_refused_unasked_total', // where news of accounts is heard: test/edge/limited-keys.test.ts
   'edge_fail_closed_total', // without a limiter: test/process/outage.test.ts
   'edge_unsettled_total', // likewise
   'limiter_reservations_expired_total', // after 60 s: test/limiter
+  'limiter_lost_cycles_total', // likewise, or after a crash
   'identity_mailbox_wait_seconds', // calls that meet: below
   // Only engines of a cluster have these: test/process/cluster.test.ts, test/runtime, test/cluster.
   'journal_append_seconds',

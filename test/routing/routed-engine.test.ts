@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { Fault } from '#fault/fault';
-import { inProcessPeer } from '#routing/engine-peer';
+import { inProcessPeer } from '#routing/peer';
 import { RoutedEngine } from '#routing/routed-engine';
 import {
   RETRY_PAUSE_MS_MAX,
@@ -14,7 +14,9 @@ import {
   callOf,
   clusterUnderTest,
   FakeOwners,
+  faultOf,
   ownerAt,
+  pass,
   passing,
   SHARDS,
   shardOf,
@@ -30,21 +32,6 @@ function ask({ routed, clock }: Cluster, change: Partial<EngineCall> = {}): Prom
   const answer = (async () => routed.ask(callOf(clock, change)))();
   answer.catch(() => undefined);
   return answer;
-}
-
-/** Moves time on in small steps, with everything that follows from each. */
-async function pass({ clock }: Cluster, ms: number, stepMs = 5): Promise<void> {
-  for (let passed = 0; passed < ms; passed += stepMs) {
-    clock.advance(stepMs);
-    await turnOfEvents();
-  }
-}
-
-/** The fault with which a call has ended by now. */
-async function faultOf(call: Promise<unknown>): Promise<Fault> {
-  const state = await stateOf(call);
-  if (state !== 'pending' && 'error' in state && state.error instanceof Fault) return state.error;
-  throw new Error('the call has not ended in a fault');
 }
 
 async function bodyOf(call: Promise<EngineAnswer>): Promise<string> {

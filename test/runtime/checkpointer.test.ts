@@ -89,6 +89,32 @@ remembering('the id stays for a retry, and its memory is free when it is too old
   assert.not(activation.hasRecentCalls);
 });
 
+const ahead = suite('storing ahead');
+
+ahead('takes every wanted actor once, and does not wait for what comes meanwhile', async () => {
+  const { kind, checkpointer, actorOf, commit } = heldScene();
+  const [a, b, c] = [actorOf('a'), actorOf('b'), actorOf('c')];
+  for (const actor of [a, b, c]) commit(actor);
+  c.isBusy = true;
+  const stored = checkpointer.storeAhead((activation) => activation !== b);
+  await turnOfEvents();
+  assert.is(kind.held.length, 1, 'one is not wanted, and one has a turn');
+  commit(a);
+  kind.held.shift()?.end();
+  await stored;
+  assert.is(checkpointer.unflushedRecords, 3);
+});
+
+ahead('leaves dirty what it could not write', async () => {
+  const { kind, checkpointer, actorOf, commit } = heldScene();
+  commit(actorOf('a'));
+  const stored = checkpointer.storeAhead(() => true);
+  await turnOfEvents();
+  kind.held.shift()?.end(new Error('down'));
+  await stored;
+  assert.equal([checkpointer.lowest, checkpointer.unflushedRecords], [1, 1]);
+});
+
 const lowest = suite('the lowest position that dirty actors need');
 
 lowest('is that of the oldest record that is in no checkpoint', async () => {

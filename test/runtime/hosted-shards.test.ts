@@ -20,6 +20,10 @@ class NotingHost implements ShardedHost {
   readonly #take: (actorId: string) => void;
   busy = 0;
   isStoreDown = false;
+  isJournalDown = false;
+  ahead: (() => Promise<void>) | undefined;
+  /** What had been done before each time that its actors were to say their last. */
+  readonly closings: string[][] = [];
   isWarmingStuck = false;
   warmings = 0;
 
@@ -36,6 +40,16 @@ class NotingHost implements ShardedHost {
 
   busyIn(): number {
     return this.busy;
+  }
+
+  async storeAhead(): Promise<void> {
+    await this.ahead?.();
+  }
+
+  closeShard(): void {
+    if (this.closings.push([...this.steps]) === 1 && this.isJournalDown) {
+      throw new Error('the journal is down');
+    }
   }
 
   async storeShard(shard: number): Promise<void> {
@@ -231,11 +245,12 @@ opening('does nothing once the incarnation has ended', async () => {
 
 const closing = suite('closing a shard');
 
-closing('stops intake at once, then waits for turns, stores and drops, in this order', async () => {
+closing('stops intake, then waits for turns, stores and drops, in this order', async () => {
   const { gate, clock, host } = await newScene();
   gate.openShard({ shard: 1, epoch: 1 });
   host.busy = 1;
   const closed = gate.closeShard(1);
+  await turnOfEvents();
   assert.not(gate.open.has(1));
   await pass(clock, CLOSE_POLL_MS * 3, 1);
   assert.equal(host.steps, []);
@@ -254,9 +269,8 @@ closing('is known until others may have the shard, or it opens anew', async () =
   gate.leaving(1);
   assert.not(gate.isClosing(1));
   gate.openShard({ shard: 1, epoch: 2 });
-  const closed = gate.closeShard(1);
+  await gate.closeShard(1);
   assert.ok(gate.isClosing(1));
-  await closed;
   gate.openShard({ shard: 1, epoch: 3 });
   assert.not(gate.isClosing(1));
 });
@@ -287,6 +301,22 @@ closing('activates every actor that still has adopted records', async () => {
   await closed;
   assert.equal(host.steps, ['warm a', 'warm b', 'store 1', 'drop 1']);
 });
+
+closing(
+  'lets every actor commit its last before anything is stored, and again if it cannot',
+  async () => {
+    const { gate, host, clock } = await newScene();
+    gate.openShard({ shard: 1, epoch: 1 });
+    host.isJournalDown = true;
+    const closed = gate.closeShard(1);
+    await turnOfEvents();
+    assert.equal(host.steps, [], 'what could not be committed is not left out');
+    await pass(clock, OWED_RETRY_MS);
+    await closed;
+    assert.equal(host.closings, [[], []]);
+    assert.equal(host.steps, ['store 1', 'drop 1']);
+  },
+);
 
 closing('stores until the store takes it, and drops nothing before', async () => {
   const { gate, host, clock } = await newScene();

@@ -63,6 +63,34 @@ commits('needs no lease beside its own append', async () => {
   assert.is(journal.groups.length, 2);
 });
 
+const rests = suite('an answer that rests on less than all that is committed');
+
+rests('leaves when that much is durable, whatever is still under way', async () => {
+  const { journal, host } = await newScene();
+  const later = Promise.resolve(host.ask('a', tallyCall({ add: 2 })));
+  const early = tallyCall({ restOn: 1 });
+  assert.equal(host.ask('a', early), { sum: 3, version: 2, again: false });
+  assert.is(await stateOf(Promise.resolve(host.ask('a', tallyCall({ restOn: 2 })))), 'pending');
+  await journal.succeed();
+  assert.is((await later).sum, 3);
+});
+
+rests('needs the lease, its own commit notwithstanding', async () => {
+  const { clock, journal, host } = await newScene();
+  const leased = host.ask('a', tallyCall({ add: 2, restOn: 1 }));
+  assert.equal(leased, { sum: 3, version: 2, again: false });
+  await journal.succeed();
+  await turnOfEvents();
+  clock.advance(LEASE_MS);
+  const answer = Promise.resolve(host.ask('a', tallyCall({ add: 2, restOn: 1 })));
+  await turnOfEvents();
+  assert.is(await stateOf(answer), 'pending');
+  await journal.succeed();
+  await turnOfEvents();
+  await journal.succeed();
+  assert.is((await answer).sum, 5);
+});
+
 const effects = suite('a turn whose effect fails after the commit');
 
 effects(
@@ -100,4 +128,4 @@ effects('is answered when the same call comes again and the effect succeeds', as
   assert.equal(await host.ask('a', call), { sum: 1, version: 1, again: true });
 });
 
-for (const suite of [reads, commits, effects]) suite.run();
+for (const suite of [reads, commits, rests, effects]) suite.run();

@@ -14,8 +14,8 @@ const SHARDS: ShardGate = { ...ONE_SHARD, shardOf: (id) => Number(id[0]) };
 
 function newScene(gate: ShardGate = SHARDS, journal = memoryJournal()) {
   const [clock, kind] = [new ManualClock(), new TallyKind()];
-  const { host, bugs } = hostOf(kind, clock, journal, undefined, gate);
-  return { clock, kind, host, bugs };
+  const { host, bugs, log } = hostOf(kind, clock, journal, undefined, gate);
+  return { clock, kind, host, bugs, log };
 }
 
 const shard = suite('the actors of a shard');
@@ -60,6 +60,48 @@ shard('when dropped while one is being loaded, answer nothing from it', async ()
   assert.is(((await asked) as Fault).code, 'service_unavailable');
   assert.is(host.residency.actors, 0);
 });
+
+const last = suite('an actor that has something to say before it is given up');
+
+last('says it, has it stored and leaves memory when nobody asks any more', async () => {
+  const { clock, kind, host } = newScene();
+  kind.parting = 3;
+  await host.ask('1a', tallyCall({ add: 1, callId: 0 }));
+  await host.storeShard(1);
+  await passSeconds(clock, 65);
+  assert.is(host.residency.actors, 0);
+  assert.is(kind.stored.get('1a')?.sum, 4);
+  assert.is(kind.stored.get('1a')?.version, 2);
+});
+
+last('stays as it is while nothing can be committed', async () => {
+  const { clock, kind, host, log } = newScene();
+  kind.parting = 3;
+  await host.ask('1a', tallyCall({ add: 1, callId: 0 }));
+  await host.storeShard(1);
+  log.end(new Error('fenced'));
+  await passSeconds(clock, 65);
+  assert.is(host.residency.actors, 1);
+  assert.is(kind.stored.get('1a')?.sum, 1);
+});
+
+last('says it when its shard is closed; another shard’s says nothing', async () => {
+  const { kind, host } = newScene();
+  kind.parting = 3;
+  for (const id of ['1a', '2a']) await host.ask(id, tallyCall({ add: 1 }));
+  await host.ask('1b', tallyCall({ add: 2 }));
+  host.closeShard(1);
+  const sums = ['1a', '1b', '2a'].map((id) => host.peek(id, ({ sum }) => sum));
+  assert.equal(sums, [4, 2, 1]);
+});
+
+/** Moves the clock second by second, and lets everything happen that is due. */
+async function passSeconds(clock: ManualClock, seconds: number): Promise<void> {
+  for (let second = 0; second < seconds; second += 1) {
+    clock.advance(1_000);
+    await turnOfEvents();
+  }
+}
 
 const adopted = suite('an actor whose records were adopted');
 
@@ -174,4 +216,4 @@ ended('an answer that was held stays held until the journal says', async () => {
   assert.ok(((await refusalOf(() => answer)) as Fault).isOutcomeUnknown);
 });
 
-for (const suite of [shard, adopted, full, ended]) suite.run();
+for (const suite of [shard, last, adopted, full, ended]) suite.run();

@@ -23,8 +23,8 @@ function hasty(stack: DisposableStack, isOfCommit: boolean): void {
     'commit',
     (commit) =>
       function (this: AnyTurn, operation) {
-        commit.call(this, operation);
         committed.add(this);
+        return commit.call(this, operation);
       },
   );
   replaceMethod(
@@ -260,8 +260,9 @@ export const TURN_VARIANTS: readonly Variant[] = [
         'commit',
         (commit) =>
           function (this: AnyTurn, operation) {
-            commit.call(this, operation);
+            const place = commit.call(this, operation);
             positions.set(this, added);
+            return place;
           },
       );
       replaceMethod(

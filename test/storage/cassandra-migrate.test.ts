@@ -16,7 +16,7 @@ import { cassandraOrSkip } from '#test/support/real-servers';
 const { address, suite } = cassandraOrSkip();
 
 const TABLES = `account_ids accounts answers cluster_facts drift heads history journal listings
-  schema_versions shards`.split(/\s+/);
+  meters schema_versions shards`.split(/\s+/);
 
 async function messageOf(pending: Promise<unknown>): Promise<string> {
   const error = await pending.then(

@@ -2,8 +2,10 @@ import * as assert from 'uvu/assert';
 import { CorruptState } from '#storage/cassandra/byte-reader';
 import { cassandraInstanceStore } from '#storage/cassandra/cassandra-instance-store';
 import { cassandraListingStore } from '#storage/cassandra/cassandra-listing-store';
+import { cassandraMeterStore } from '#storage/cassandra/cassandra-meter-store';
 import type { CassandraSession } from '#storage/cassandra/session';
 import { answerRow, driftRows, headAt, historyRows, markerAt } from '#test/storage/instance-rows';
+import { meterAt } from '#test/storage/meter-records';
 import { newPrefix, openMigratedKeyspace } from '#test/storage/migrated-keyspace';
 import { cassandraOrSkip } from '#test/support/real-servers';
 
@@ -31,6 +33,7 @@ async function storesOf() {
     id: `${newPrefix()}inst`,
     instances: cassandraInstanceStore(session),
     listings: cassandraListingStore(session),
+    meters: cassandraMeterStore(session),
     session,
   };
 }
@@ -47,7 +50,7 @@ function full(version: number) {
 const stamps = suite('what is written of an actor');
 
 stamps('bears its version as timestamp in every table and column', async () => {
-  const { id, instances, listings } = await storesOf();
+  const { id, instances, listings, meters } = await storesOf();
   await instances.checkpoint(id, full(7));
   for (const [table, column, rows] of [
     ['history', 'observation', 7],
@@ -70,10 +73,13 @@ stamps('bears its version as timestamp in every table and column', async () => {
     const query = `SELECT WRITETIME(${column}) AS stamp FROM listings WHERE account_id = ? ALLOW FILTERING`;
     assert.equal((await stampsOf(query, id)).toSorted(), [4n, 9n], column);
   }
+  await meters.checkpoint(id, meterAt(6));
+  const meter = 'SELECT WRITETIME(state) AS stamp FROM meters WHERE account_id = ?';
+  assert.equal(await stampsOf(meter, id), [6n]);
 });
 
 stamps('ends by itself only where it should: markers, removals and answers', async () => {
-  const { id, instances, listings } = await storesOf();
+  const { id, instances, listings, meters } = await storesOf();
   await instances.checkpoint(id, full(3));
   const head = 'SELECT TTL(state) AS ttl FROM heads WHERE instance_id = ?';
   assert.is((await rowsOf(head, id))[0]?.['ttl'], null);
@@ -82,6 +88,9 @@ stamps('ends by itself only where it should: markers, removals and answers', asy
   assert.is((await rowsOf(history, id))[0]?.['ttl'], null);
   const answer = 'SELECT TTL(answer) AS ttl FROM answers WHERE instance_id = ?';
   assertBetween((await rowsOf(answer, id))[0]?.['ttl'], 24 * 3_600, 25 * 3_600);
+  await meters.checkpoint(id, meterAt(3));
+  const meter = 'SELECT TTL(state) AS ttl FROM meters WHERE account_id = ?';
+  assert.is((await rowsOf(meter, id))[0]?.['ttl'], null);
   await instances.checkpoint(id, { ...full(4), head: markerAt(4) });
   assertBetween((await rowsOf(head, id))[0]?.['ttl'], ...FORTY_DAYS);
   await listings.remove(id, 'inst_gone', 9);
@@ -112,9 +121,10 @@ stamps('has no head when its rows could not be written', async () => {
 
 const damage = suite('a stored value that was damaged');
 
-damage('is refused by name: a head, an observation, an answer', async () => {
-  const { id, instances, session } = await storesOf();
+damage('is refused by name: a head, an observation, an answer, a meter', async () => {
+  const { id, instances, meters, session } = await storesOf();
   await instances.checkpoint(id, full(2));
+  await meters.checkpoint(id, meterAt(2));
   const write = async (query: string) => {
     const bytes = Buffer.from('not what was written');
     await session.execute(query, [bytes, id], { kind: 'write', operation: 'test_write' });
@@ -126,6 +136,8 @@ damage('is refused by name: a head, an observation, an answer', async () => {
   await write(
     `UPDATE answers USING TIMESTAMP 3 SET answer = ? WHERE instance_id = ? AND answer_key = 'call:a'`,
   );
+  await write('UPDATE meters USING TIMESTAMP 3 SET state = ? WHERE account_id = ?');
+  await corrupt(meters.readHead(id), `the meter of ${id}`);
   await corrupt(instances.readHead(id), `the head of ${id}`);
   await corrupt(instances.readHistory(id, 2, 2), `observation 1 of ${id}`);
   await corrupt(instances.findAnswer(id, 'call:a', 0), `the answer to call:a of ${id}`);

@@ -2,18 +2,21 @@ import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { CorruptState } from '#storage/cassandra/byte-reader';
+import { ByteWriter } from '#storage/cassandra/byte-writer';
 import { decodeHead, encodeHead } from '#storage/cassandra/head-codec';
+import { decodeMeter, encodeMeter } from '#storage/cassandra/meter-codec';
 import { batchesOf, type RowWrite } from '#storage/cassandra/row-batches';
 import { BUCKET_ROWS, bucketOf, rangesOf } from '#storage/cassandra/row-buckets';
 import * as rowCodec from '#storage/cassandra/row-codec';
 import { answerRow, driftRows, headAt, historyRows, markerAt } from '#test/storage/instance-rows';
+import { meterAt, reservations } from '#test/storage/meter-records';
 
 /** What Cassandra refuses in a batch of several partitions is 50 KiB; ours stay below this. */
 const BATCH_BYTES_MAX = 64 * 1_024;
 
 const bytes = suite('a stored value');
 
-bytes('comes back as it was: heads, markers, rows and answers', () => {
+bytes('comes back as it was: heads, markers, rows, answers and meters', () => {
   for (const head of [headAt(3), markerAt(9), headAt(1, { model: new Float64Array(0) })]) {
     assert.equal(decodeHead('inst_1', encodeHead(head)), head);
   }
@@ -26,6 +29,9 @@ bytes('comes back as it was: heads, markers, rows and answers', () => {
   const answer = answerRow('call:é', 5);
   const encoded = rowCodec.encodeAnswerRow(answer);
   assert.equal(rowCodec.decodeAnswerRow('i', answer.key, encoded), answer);
+  for (const meter of [meterAt(1), meterAt(2 ** 40, { reservations: reservations(1_000) })]) {
+    assert.equal(decodeMeter('a', encodeMeter(meter)), meter);
+  }
 });
 
 bytes('keeps numbers to the last bit and texts to the last character', () => {
@@ -62,6 +68,21 @@ bytes('that was damaged in any byte is refused by name', () => {
     damaged.writeUInt8(damaged.readUInt8(at) ^ 0x10, at);
     assertCorrupt(() => decodeHead('inst_1', damaged), /^the head of inst_1 does not match/);
   }
+  const meter = encodeMeter(meterAt(3));
+  for (let at = 0; at < meter.length; at += 1) {
+    const damaged = Buffer.from(meter);
+    damaged.writeUInt8(damaged.readUInt8(at) ^ 1, at);
+    assertCorrupt(() => decodeMeter('a', damaged), /^the meter of a does not match/);
+  }
+});
+
+bytes('that is whole but makes no sense as a meter is refused by name', () => {
+  for (const json of ['[0,1,2', '{}', '[0,1,2,0,0,0,0]']) {
+    const whole = new ByteWriter().begin(1).number(7).text(json).end();
+    assertCorrupt(() => decodeMeter('a', whole), /^the meter of a cannot be read/);
+  }
+  const longer = new ByteWriter().begin(1).number(7).text('[0,0,0,0,0,0,0]').byte(0).end();
+  assertCorrupt(() => decodeMeter('a', longer), /^the meter of a has 1 bytes too many/);
 });
 
 bytes('that is too short, missing or of another format is refused by name', () => {

@@ -9,6 +9,7 @@ import { memoryAccountStore } from '#storage/memory/memory-account-store';
 import { memoryInstanceStore } from '#storage/memory/memory-instance-store';
 import { memoryJournal } from '#storage/memory/memory-journal';
 import { memoryListingStore } from '#storage/memory/memory-listing-store';
+import { memoryMeterStore } from '#storage/memory/memory-meter-store';
 import { ManualClock } from '#test/support/manual-clock';
 import type { Service } from '#test/support/service';
 
@@ -39,7 +40,13 @@ export async function startClocked(nowMs: number, drainMs = 0): Promise<ClockedS
   };
   const accounts = memoryAccountStore();
   const limiter = opening.use(
-    composeLimiter(ACTORS, { ...ports, accounts, journal: memoryJournal() }),
+    composeLimiter(ACTORS, {
+      ...ports,
+      accounts,
+      meters: memoryMeterStore(),
+      accountNews: undefined,
+      journal: memoryJournal(),
+    }),
   );
   const stores = { instances: memoryInstanceStore(), listings: memoryListingStore() };
   const engine = opening.use(

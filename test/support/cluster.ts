@@ -2,12 +2,18 @@ import { type Caller, newCaller } from '#test/support/caller';
 import { addressIn, type ProcessRun, runMain } from '#test/support/process-run';
 import type { Service } from '#test/support/service';
 
-/** A cluster of real processes on real servers: some engines, one limiter, one edge. */
+/** A cluster of real processes on real servers: some engines, some limiters, one edge. */
 export type Cluster = AsyncDisposable & {
   readonly engines: Map<string, ProcessRun>;
+  readonly limiters: Map<string, ProcessRun>;
+  readonly edge: ProcessRun;
   readonly caller: Caller;
+  /** The edge, and the admin port of a limiter: of the first unless named. */
+  service(limiter?: string): Service;
   /** Starts one more engine and waits until it is ready. */
   startEngine(name: string): Promise<ProcessRun>;
+  /** Starts a limiter, or one that was ended again, and waits until it is ready. */
+  startLimiter(name: string): Promise<ProcessRun>;
   /** A scrape of a process: the sum of all series whose full name begins so. */
   metric(run: ProcessRun, beginning: string): Promise<number>;
 };
@@ -15,16 +21,28 @@ export type Cluster = AsyncDisposable & {
 /** Where the cluster keeps its data and how its processes hear each other. */
 export type ClusterPlace = { cassandra: string; keyspace: string; nats: string };
 
+/** What a cluster is made of besides its engines. */
+export type ClusterParts = {
+  /** Names of its limiters. */
+  readonly limiters: readonly string[];
+  /** Variables of all processes, and of the limiters alone. */
+  readonly variables?: Record<string, string>;
+  readonly limiterVariables?: Record<string, string>;
+};
+
 /** How long a process of the cluster may live: a whole test file. */
 const RUN_MS_MAX = 230_000;
 
 /** Few shards: every start claims them. */
 const SHARDS = '16';
 
+const ONE_LIMITER: ClusterParts = { limiters: ['limiter'] };
+
 /** Starts a cluster in a migrated keyspace, whose name is also the prefix of its subjects. */
 export async function startCluster(
   { cassandra, keyspace, nats }: ClusterPlace,
   engineNames: readonly string[],
+  { limiters: limiterNames, variables: given, limiterVariables }: ClusterParts = ONE_LIMITER,
 ): Promise<Cluster> {
   const runs: ProcessRun[] = [];
   await using opening = new AsyncDisposableStack();
@@ -40,6 +58,7 @@ export async function startCluster(
     SERVICE_SHARDS: SHARDS,
     SERVICE_CLUSTER_SECRET: 'the secret of all tests',
     SERVICE_LIMITER_TIMEOUT_MS: '5000',
+    ...given,
   };
   const start = async (part: string, more: Record<string, string> = {}) => {
     const run = runMain([part], { ...variables, ...more }, RUN_MS_MAX);
@@ -53,17 +72,30 @@ export async function startCluster(
     engines.set(name, run);
     return run;
   };
-  const limiting = start('limiter');
-  await Promise.all(engineNames.map(startEngine));
-  const limiter = await limiting;
-  const edge = await start('edge', { SERVICE_LIMITER_ADDRESS: addressIn(limiter, 'grpc') });
-  const service = { api: addressIn(edge, 'api'), adminUrl: addressIn(limiter, 'admin') };
-  const caller = await newCaller(service as Service);
+  const limiters = new Map<string, ProcessRun>();
+  const startLimiter = async (name: string) => {
+    const run = await start('limiter', { ...limiterVariables, SERVICE_NODE_NAME: name });
+    limiters.set(name, run);
+    return run;
+  };
+  await Promise.all([...limiterNames.map(startLimiter), ...engineNames.map(startEngine)]);
+  const edge = await start('edge');
+  const service = (name = limiterNames[0] ?? '') => {
+    const limiter = limiters.get(name);
+    if (limiter === undefined) throw new Error(`there is no limiter ${name}`);
+    const adminUrl = addressIn(limiter, 'admin');
+    return { api: addressIn(edge, 'api'), adminUrl } as Service;
+  };
+  const caller = await newCaller(service());
   const opened = opening.move();
   return {
     engines,
+    limiters,
+    edge,
     caller,
+    service,
     startEngine,
+    startLimiter,
     async metric(run, beginning) {
       const text = await (await fetch(addressIn(run, 'metrics'))).text();
       const lines = text.split('\n').filter((line) => line.startsWith(beginning));

@@ -20,6 +20,8 @@ export type TallyCall = ActorCall & {
   readonly wait?: Promise<void>;
   readonly refuse?: boolean;
   readonly effect?: () => Promise<void>;
+  /** The place in the journal that the answer rests on, in place of all that is committed. */
+  readonly restOn?: number;
 };
 
 /** The sum after the turn, and whether it was a retry. */
@@ -40,6 +42,8 @@ export class TallyKind implements ActorKind<Tally, TallyCall, TallyAnswer, numbe
   writes = 0;
   isStoreDown = false;
   isPinned = false;
+  /** What a tally still adds when it is given up, unless its sum has it already. */
+  parting: number | undefined;
 
   async activate(id: string) {
     this.activations += 1;
@@ -57,6 +61,7 @@ export class TallyKind implements ActorKind<Tally, TallyCall, TallyAnswer, numbe
     if (call.refuse) throw new Fault('conflict', 'refused');
     const again = turn.earlierVersion !== undefined;
     if (call.add !== undefined && !again) turn.commit(call.add);
+    if (call.restOn !== undefined) turn.restOn(call.restOn);
     if (call.effect !== undefined) turn.beforeAnswer(call.effect);
     return { sum: state.sum, version: turn.version, again };
   }
@@ -76,6 +81,10 @@ export class TallyKind implements ActorKind<Tally, TallyCall, TallyAnswer, numbe
 
   owedAfter(): undefined {
     return undefined;
+  }
+
+  closing(state: Tally): number | undefined {
+    return state.sum % 2 === 0 ? undefined : this.parting;
   }
 
   checkpoint(id: string, state: Tally, recentCalls: readonly RecentCall[]): Checkpoint {
@@ -144,14 +153,15 @@ export function hostOf(
   gate: ShardGate = ONE_SHARD,
 ) {
   const bugs: unknown[] = [];
+  const log = new CommitLog(journal, clock);
   const host = new ActorHost(kind, config, {
     clock,
-    log: new CommitLog(journal, clock),
+    log,
     gate,
     metrics: runtimeMetrics(createMetrics(), 'engine', 'instance'),
     onBug: (error) => bugs.push(error),
   });
-  return { host, bugs };
+  return { host, bugs, log };
 }
 
 let lastCallId = 0;

@@ -226,7 +226,7 @@ talking('a call that is given up ends at once and the work hears of it', async (
   await using client = connectEngine({ address: server.address });
   await client.ready();
   const controller = new AbortController();
-  const call = peers.faultOf(client.ask(peers.engineCall(), controller.signal));
+  const call = peers.faultOf(client.ask(peers.engineCall(), { signal: controller.signal }));
   await peers.eventually('the call is at work', () => atWork === 1);
   controller.abort();
   const verdict = peers.verdictOf(await call);
@@ -247,7 +247,9 @@ talking('a call given up before it is sent is never sent', async () => {
   await using edge = connectEngine({ address: server.address });
   await edge.ready();
   const controller = new AbortController();
-  const call = peers.faultOf(edge.ask(peers.engineCall({ callId: 1 }), controller.signal));
+  const call = peers.faultOf(
+    edge.ask(peers.engineCall({ callId: 1 }), { signal: controller.signal }),
+  );
   controller.abort();
   const verdict = peers.verdictOf(await call);
   assert.is(verdict, 'service_unavailable engine_unavailable known');

@@ -162,13 +162,6 @@ export interface EngineAnswer {
   replayed: boolean;
 }
 
-export interface IdentifyRequest {
-}
-
-export interface IdentifyReply {
-  incarnation: string;
-}
-
 export interface InspectRequest {
   instanceId: string;
 }
@@ -197,15 +190,6 @@ export interface UnstoredCycle {
   confidence: number;
   /** Unix milliseconds. */
   timestampMs: number;
-}
-
-export interface DrainRequest {
-}
-
-export interface DrainReply {
-  incarnation: string;
-  /** Shards that are still served here. */
-  openShards: number;
 }
 
 function createBaseEngineRequestFrame(): EngineRequestFrame {
@@ -1584,87 +1568,6 @@ export const EngineAnswer: MessageFns<EngineAnswer> = {
   },
 };
 
-function createBaseIdentifyRequest(): IdentifyRequest {
-  return {};
-}
-
-export const IdentifyRequest: MessageFns<IdentifyRequest> = {
-  encode(_: IdentifyRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    return writer;
-  },
-
-  decode(input: BinaryReader | Uint8Array, length?: number): IdentifyRequest {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseIdentifyRequest();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
-};
-
-function createBaseIdentifyReply(): IdentifyReply {
-  return { incarnation: "" };
-}
-
-export const IdentifyReply: MessageFns<IdentifyReply> = {
-  encode(message: IdentifyReply, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.incarnation !== "") {
-      writer.uint32(10).string(message.incarnation);
-    }
-    return writer;
-  },
-
-  decode(input: BinaryReader | Uint8Array, length?: number): IdentifyReply {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseIdentifyReply();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.incarnation = reader.string();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
-};
-
 function createBaseInspectRequest(): InspectRequest {
   return { instanceId: "" };
 }
@@ -1959,98 +1862,6 @@ export const UnstoredCycle: MessageFns<UnstoredCycle> = {
   },
 };
 
-function createBaseDrainRequest(): DrainRequest {
-  return {};
-}
-
-export const DrainRequest: MessageFns<DrainRequest> = {
-  encode(_: DrainRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    return writer;
-  },
-
-  decode(input: BinaryReader | Uint8Array, length?: number): DrainRequest {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseDrainRequest();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
-};
-
-function createBaseDrainReply(): DrainReply {
-  return { incarnation: "", openShards: 0 };
-}
-
-export const DrainReply: MessageFns<DrainReply> = {
-  encode(message: DrainReply, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.incarnation !== "") {
-      writer.uint32(10).string(message.incarnation);
-    }
-    if (message.openShards !== 0) {
-      writer.uint32(16).uint32(message.openShards);
-    }
-    return writer;
-  },
-
-  decode(input: BinaryReader | Uint8Array, length?: number): DrainReply {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseDrainReply();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.incarnation = reader.string();
-            continue;
-          }
-          case 2: {
-            if (tag !== 16) {
-              break;
-            }
-
-            message.openShards = reader.uint32();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
-};
-
 /** The engine: in-memory instances, one cycle per observation. */
 export type EngineService = typeof EngineService;
 export const EngineService = {
@@ -2078,16 +1889,6 @@ export const EngineService = {
     responseSerialize: (value: EngineReply): Buffer => Buffer.from(EngineReply.encode(value).finish()),
     responseDeserialize: (value: Buffer): EngineReply => EngineReply.decode(value),
   },
-  /** Which life of the process this is. Another answer than before proves that the former one is dead. */
-  identify: {
-    path: "/identity_engine.v1.Engine/Identify" as const,
-    requestStream: false as const,
-    responseStream: false as const,
-    requestSerialize: (value: IdentifyRequest): Buffer => Buffer.from(IdentifyRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): IdentifyRequest => IdentifyRequest.decode(value),
-    responseSerialize: (value: IdentifyReply): Buffer => Buffer.from(IdentifyReply.encode(value).finish()),
-    responseDeserialize: (value: Buffer): IdentifyReply => IdentifyReply.decode(value),
-  },
   /** What this process has in memory of an instance, for operators. Activates nothing. */
   inspect: {
     path: "/identity_engine.v1.Engine/Inspect" as const,
@@ -2097,16 +1898,6 @@ export const EngineService = {
     requestDeserialize: (value: Buffer): InspectRequest => InspectRequest.decode(value),
     responseSerialize: (value: InspectReply): Buffer => Buffer.from(InspectReply.encode(value).finish()),
     responseDeserialize: (value: Buffer): InspectReply => InspectReply.decode(value),
-  },
-  /** Gives every shard up and takes none until the process ends. Answers at once; may be repeated. */
-  drain: {
-    path: "/identity_engine.v1.Engine/Drain" as const,
-    requestStream: false as const,
-    responseStream: false as const,
-    requestSerialize: (value: DrainRequest): Buffer => Buffer.from(DrainRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): DrainRequest => DrainRequest.decode(value),
-    responseSerialize: (value: DrainReply): Buffer => Buffer.from(DrainReply.encode(value).finish()),
-    responseDeserialize: (value: Buffer): DrainReply => DrainReply.decode(value),
   },
 } as const;
 
@@ -2119,12 +1910,8 @@ export interface EngineServer extends UntypedServiceImplementation {
   exchange: handleBidiStreamingCall<EngineRequestFrame, EngineReplyFrame>;
   /** One call for tools. */
   ask: handleUnaryCall<EngineRequest, EngineReply>;
-  /** Which life of the process this is. Another answer than before proves that the former one is dead. */
-  identify: handleUnaryCall<IdentifyRequest, IdentifyReply>;
   /** What this process has in memory of an instance, for operators. Activates nothing. */
   inspect: handleUnaryCall<InspectRequest, InspectReply>;
-  /** Gives every shard up and takes none until the process ends. Answers at once; may be repeated. */
-  drain: handleUnaryCall<DrainRequest, DrainReply>;
 }
 
 export interface EngineClient extends Client {
@@ -2152,22 +1939,6 @@ export interface EngineClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: EngineReply) => void,
   ): ClientUnaryCall;
-  /** Which life of the process this is. Another answer than before proves that the former one is dead. */
-  identify(
-    request: IdentifyRequest,
-    callback: (error: ServiceError | null, response: IdentifyReply) => void,
-  ): ClientUnaryCall;
-  identify(
-    request: IdentifyRequest,
-    metadata: Metadata,
-    callback: (error: ServiceError | null, response: IdentifyReply) => void,
-  ): ClientUnaryCall;
-  identify(
-    request: IdentifyRequest,
-    metadata: Metadata,
-    options: Partial<CallOptions>,
-    callback: (error: ServiceError | null, response: IdentifyReply) => void,
-  ): ClientUnaryCall;
   /** What this process has in memory of an instance, for operators. Activates nothing. */
   inspect(
     request: InspectRequest,
@@ -2183,19 +1954,6 @@ export interface EngineClient extends Client {
     metadata: Metadata,
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: InspectReply) => void,
-  ): ClientUnaryCall;
-  /** Gives every shard up and takes none until the process ends. Answers at once; may be repeated. */
-  drain(request: DrainRequest, callback: (error: ServiceError | null, response: DrainReply) => void): ClientUnaryCall;
-  drain(
-    request: DrainRequest,
-    metadata: Metadata,
-    callback: (error: ServiceError | null, response: DrainReply) => void,
-  ): ClientUnaryCall;
-  drain(
-    request: DrainRequest,
-    metadata: Metadata,
-    options: Partial<CallOptions>,
-    callback: (error: ServiceError | null, response: DrainReply) => void,
   ): ClientUnaryCall;
 }
 

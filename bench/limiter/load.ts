@@ -1,0 +1,111 @@
+import { latenciesOf } from '#bench/scale/latencies';
+
+/** Takes one decision about the account of this number; fulfils with whether it was granted. */
+export type Decide = (account: number) => Promise<boolean>;
+
+/** How decisions are asked for: each caller when its last one is there, or so many a second. */
+export type LoadRun =
+  | { readonly kind: 'closed'; readonly callers: number; readonly seconds: number }
+  | { readonly kind: 'open'; readonly perSecond: number; readonly seconds: number };
+
+/** What came of it. */
+export type LoadResult = {
+  readonly decisions: number;
+  readonly seconds: number;
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+  readonly longestMs: number;
+  /** Decisions that were no. Nothing may be refused: the limits are out of reach. */
+  readonly refused: number;
+  readonly failed: number;
+  /** What the last failure said. */
+  readonly failure: string | undefined;
+};
+
+/** How often an open load looks for what is due, in ms: the shortest timer there is. */
+const TICK_MS = 1;
+
+/** Asks for decisions about `accounts` accounts in turn, as `run` says. */
+export async function runLoad(
+  decide: Decide,
+  accounts: number,
+  run: LoadRun,
+): Promise<LoadResult> {
+  const book = new Book(decide, accounts);
+  const startedMs = performance.now();
+  if (run.kind === 'closed') await closed(book, run);
+  else await open(book, run);
+  return book.result((performance.now() - startedMs) / 1_000);
+}
+
+async function closed(book: Book, { callers, seconds }: LoadRun & { kind: 'closed' }) {
+  const endsAtMs = performance.now() + seconds * 1_000;
+  const caller = async (): Promise<void> => {
+    for (let nowMs = performance.now(); nowMs < endsAtMs; nowMs = performance.now()) {
+      await book.decide(nowMs);
+    }
+  };
+  await Promise.all(Array.from({ length: callers }, caller));
+}
+
+/** A decision is late from when it was due, so that whoever is slow to ask hides nothing. */
+async function open(book: Book, { perSecond, seconds }: LoadRun & { kind: 'open' }) {
+  const startedMs = performance.now();
+  const dueMs = (i: number) => startedMs + (i * 1_000) / perSecond;
+  const count = perSecond * seconds;
+  const asked: Promise<void>[] = [];
+  await new Promise<void>((resolve) => {
+    const tick = () => {
+      const nowMs = performance.now();
+      while (asked.length < count && dueMs(asked.length) <= nowMs) {
+        asked.push(book.decide(dueMs(asked.length)));
+      }
+      if (asked.length === count) resolve();
+      else setTimeout(tick, TICK_MS);
+    };
+    tick();
+  });
+  await Promise.all(asked);
+}
+
+/** What was asked and how it ended. */
+class Book {
+  readonly #decide: Decide;
+  readonly #accounts: number;
+  readonly #times: number[] = [];
+  #account = 0;
+  #refused = 0;
+  #failed = 0;
+  #failure: string | undefined;
+
+  constructor(decide: Decide, accounts: number) {
+    this.#decide = decide;
+    this.#accounts = accounts;
+  }
+
+  /** Takes the next decision; never rejects. */
+  async decide(sinceMs: number): Promise<void> {
+    this.#account = (this.#account + 1) % this.#accounts;
+    try {
+      if (!(await this.#decide(this.#account))) this.#refused += 1;
+      this.#times.push(performance.now() - sinceMs);
+    } catch (error) {
+      this.#failed += 1;
+      this.#failure = String(error);
+    }
+  }
+
+  result(seconds: number): LoadResult {
+    const { p50, p99, longest } = latenciesOf(this.#times);
+    return {
+      decisions: this.#times.length,
+      seconds,
+      p50Ms: p50,
+      p99Ms: p99,
+      longestMs: longest,
+      refused: this.#refused,
+      failed: this.#failed,
+      failure: this.#failure,
+    };
+  }
+}

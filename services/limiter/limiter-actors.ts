@@ -1,0 +1,97 @@
+import assert from 'node:assert/strict';
+import { ADMIT_AGE_MS_MAX } from '#limiter/bounds';
+import { type LimiterMetrics, limiterMetrics } from '#limiter/limiter-metrics';
+import type { Meter } from '#limiter/meter';
+import { type MeterAnswer, type MeterCall, MeterKind } from '#limiter/meter-kind';
+import type { Clock } from '#platform/clock';
+import type { Metrics } from '#platform/metrics';
+import { ActorHost } from '#runtime/actor-host';
+import type { CommitLog } from '#runtime/commit-log';
+import type { ActorHostConfig } from '#runtime/host-ports';
+import { runtimeMetrics } from '#runtime/runtime-metrics';
+import type { ShardGate } from '#runtime/shard-gate';
+import type { AccountStore } from '#storage/account-store';
+import type { MeterRecord, MeterStore } from '#storage/meter-store';
+import type { LimiterAnswer, LimiterCall, LimiterClient } from '#wire/limiter-messages';
+import type { LimiterTools, MeterUsage } from '#wire/limiter-tools';
+
+/** What the meters of a limiter stand on. */
+export type LimiterActorsPorts = {
+  readonly accounts: AccountStore;
+  readonly meters: MeterStore;
+  readonly clock: Clock;
+  readonly metrics: Metrics;
+  readonly log: CommitLog;
+  readonly gate: ShardGate;
+  /** Called with what is no Fault: our own bugs, for the process's log. */
+  readonly onBug: (error: unknown) => void;
+};
+
+/** Questions that wait their turn however long it takes, and commit nothing. */
+const UNHURRIED = { callId: 0, deadlineAtMs: Number.POSITIVE_INFINITY };
+
+/** The meters of one limiter: everything that it answers. One in memory answers synchronously. */
+export class LimiterActors implements LimiterClient, LimiterTools, AsyncDisposable {
+  readonly #meters: ActorHost<Meter, MeterCall, MeterAnswer, MeterRecord>;
+  readonly #clock: Clock;
+  readonly #metrics: LimiterMetrics;
+
+  constructor(config: ActorHostConfig, ports: LimiterActorsPorts) {
+    this.#clock = ports.clock;
+    this.#metrics = limiterMetrics(ports.metrics);
+    const kind = new MeterKind({ ...ports, onLost: this.#metrics.lost });
+    const metrics = runtimeMetrics(ports.metrics, 'limiter', kind.name);
+    this.#meters = new ActorHost(kind, config, { ...ports, metrics });
+  }
+
+  /** The hosts, for whoever opens and closes shards. */
+  get hosts() {
+    return [this.#meters];
+  }
+
+  ask(call: LimiterCall): LimiterAnswer | Promise<LimiterAnswer> {
+    // A settlement is never too late to be worth taking; an admission that nobody waits for is.
+    const deadlineAtMs =
+      call.kind === 'admit' ? this.#clock.wallMs() + ADMIT_AGE_MS_MAX : Number.POSITIVE_INFINITY;
+    let answer: MeterAnswer | Promise<MeterAnswer>;
+    try {
+      // What a meter commits is a mark, which belongs to no call: a retry finds its reservation.
+      answer = this.#meters.ask(call.accountId, { kind: 'limit', callId: 0, deadlineAtMs, call });
+    } catch (refusal) {
+      this.#metrics.unavailable();
+      throw refusal;
+    }
+    return answer instanceof Promise ? this.#countedLater(answer) : this.#counted(answer);
+  }
+
+  async usage(accountId: string): Promise<MeterUsage | undefined> {
+    const answer = await this.#meters.ask(accountId, { kind: 'usage', ...UNHURRIED });
+    assert(answer.verdict === 'usage', 'a meter answers a question for usage with it');
+    return answer.usage;
+  }
+
+  /** The account has changed: if its meter is in memory it reads it again before it goes on. */
+  async accountChanged(accountId: string): Promise<void> {
+    await this.#meters.askResident(accountId, { kind: 'outdate', ...UNHURRIED });
+  }
+
+  /** Refuses new calls, then stores everything. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#meters[Symbol.asyncDispose]();
+  }
+
+  #counted(answer: MeterAnswer): LimiterAnswer {
+    assert(answer.verdict !== 'usage', 'a meter answers a check with a verdict');
+    this.#metrics.answered(answer.verdict);
+    return answer;
+  }
+
+  async #countedLater(pending: Promise<MeterAnswer>): Promise<LimiterAnswer> {
+    try {
+      return this.#counted(await pending);
+    } catch (refusal) {
+      this.#metrics.unavailable();
+      throw refusal;
+    }
+  }
+}

@@ -1,0 +1,114 @@
+import type { AccountNews } from '#accounts/account-news';
+import { Fault } from '#fault/fault';
+import { type AccountAdmin, accountAdmin } from '#limiter/account-admin';
+import type { LimiterPorts } from '#limiter/compose';
+import { LimiterActors } from '#limiter/limiter-actors';
+import { DurableNode, type DurableNodePorts } from '#runtime/durable-node';
+import type { ActorHostConfig } from '#runtime/host-ports';
+import type { Ground, Incarnation, NodeConfig } from '#runtime/incarnation';
+import type { LimiterAnswer, LimiterCall, LimiterClient } from '#wire/limiter-messages';
+import type { LimiterTools, MeterUsage } from '#wire/limiter-tools';
+import { type DrainProgress, NOBODY, type NodeTools } from '#wire/node-tools';
+
+/** What a limiter of a cluster needs of its process. */
+export type LimiterNodePorts = LimiterPorts &
+  Omit<DurableNodePorts, 'metrics'> & {
+    readonly accountNews: AccountNews;
+    readonly nodeMetrics: DurableNodePorts['metrics'];
+    /** What can be asked of the limiter at an address. */
+    readonly toolsAt: (address: string) => LimiterTools;
+  };
+
+/** The meters of one life of the node, and where those of the others are. */
+type Served = { readonly actors: LimiterActors; readonly ground: Ground };
+
+/** A limiter that is one of a cluster: it answers for the accounts whose shards it owns. */
+export class LimiterNode implements LimiterClient, LimiterTools, NodeTools, AsyncDisposable {
+  /** Id of the cluster that it is one of. */
+  readonly cluster: string;
+  /** Administration of all accounts, whichever limiter owns them. */
+  readonly admin: AccountAdmin;
+  readonly #node: DurableNode<Served>;
+  readonly #listening: Disposable;
+
+  private constructor(node: DurableNode<Served>, { cluster }: NodeConfig, ports: LimiterNodePorts) {
+    this.#node = node;
+    this.cluster = cluster;
+    const { accountNews, onBug, toolsAt } = ports;
+    const heard = async (accountId: string) => {
+      await this.#node.current?.served.actors.accountChanged(accountId);
+    };
+    this.#listening = accountNews.onChange((accountId) => {
+      // Whoever refuses has it no longer, and whoever has it next reads the account.
+      heard(accountId).catch((error) => (error instanceof Fault ? undefined : onBug(error)));
+    });
+    this.admin = accountAdmin({
+      ...ports,
+      announce: async (accountId) => accountNews.announce(accountId),
+      usage: (accountId) => this.#usageAtOwner(accountId, toolsAt),
+    });
+  }
+
+  /** Joins the cluster; fulfils when its journal has begun. Shards come as others let them. */
+  static async join(
+    config: ActorHostConfig & NodeConfig,
+    ports: LimiterNodePorts,
+  ): Promise<LimiterNode> {
+    const nodePorts = { ...ports, metrics: ports.nodeMetrics };
+    const node = await DurableNode.join(config, nodePorts, (ground) => {
+      const actors = new LimiterActors(config, { ...ports, ...ground });
+      return { served: { actors, ground }, hosts: actors.hosts, end: () => undefined };
+    });
+    return new LimiterNode(node, config, ports);
+  }
+
+  /** The present life of the node; undefined between two. */
+  get incarnation() {
+    return this.#node.current;
+  }
+
+  ask(call: LimiterCall): LimiterAnswer | Promise<LimiterAnswer> {
+    return this.#present.served.actors.ask(call);
+  }
+
+  async usage(accountId: string): Promise<MeterUsage | undefined> {
+    return await this.#present.served.actors.usage(accountId);
+  }
+
+  identity(): string {
+    return this.#node.current?.id ?? NOBODY;
+  }
+
+  async drain(): Promise<DrainProgress> {
+    const { id, shards } = this.#present;
+    this.#node.drain();
+    return { incarnation: id, openShards: shards.size };
+  }
+
+  /** Gives all shards up and leaves. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#listening[Symbol.dispose]();
+    await this.#node[Symbol.asyncDispose]();
+  }
+
+  async #usageAtOwner(
+    accountId: string,
+    toolsAt: LimiterNodePorts['toolsAt'],
+  ): Promise<MeterUsage | undefined> {
+    const { served, shards } = this.#present;
+    const { gate, routes } = served.ground;
+    const shard = gate.shardOf(accountId);
+    const owner = routes.ownerOf(shard);
+    if (shards.has(shard) || owner === undefined) return await this.usage(accountId);
+    return await toolsAt(owner.address).usage(accountId);
+  }
+
+  get #present(): Incarnation<Served> {
+    const incarnation = this.#node.current;
+    if (incarnation !== undefined) return incarnation;
+    throw new Fault('service_unavailable', 'this node is joining again', {
+      reason: 'limiter_unavailable',
+      retryAfterS: 1,
+    });
+  }
+}

@@ -1,0 +1,88 @@
+import { RAISE_MIN, RAISE_OF_USE_MS } from '#limiter/bounds';
+
+/**
+ * How much of one thing may be granted, as records say: the durable mark of a month's cycles or of
+ * a window's requests (architecture 4). It is raised ahead of need and never above the limit, so
+ * that a crash costs little and hardly a call waits for a raise.
+ */
+export class Mark {
+  /** The mark before the last raise, and where its record stands in the journal. */
+  #before = 0;
+  #placeBefore = 0;
+  #value = 0;
+  #place = 0;
+  /** What was granted in the present tenth of a second, and in the one before. */
+  #tenth = 0;
+  #use = 0;
+  #useBefore = 0;
+
+  /** What may be granted, as the newest record says. */
+  get value(): number {
+    return this.#value;
+  }
+
+  /** The mark is now what the record at `place` says; 0 for one that was there before us. */
+  set(value: number, place: number): void {
+    this.#before = Math.min(this.#value, value);
+    this.#placeBefore = this.#place;
+    this.#value = value;
+    this.#place = place;
+  }
+
+  /**
+   * The mark is no higher than this from now on: a record says so that counts everything granted.
+   * What is granted up to there rests on what it rested on before.
+   */
+  lower(value: number): void {
+    this.#before = Math.min(this.#before, value);
+    this.#value = Math.min(this.#value, value);
+  }
+
+  /** Where the record stands that a grant of everything up to `count` rests on. */
+  placeOf(count: number): number {
+    return count <= this.#before ? this.#placeBefore : this.#place;
+  }
+
+  /** Notes a grant. */
+  used(amount: number, monotonicMs: number): void {
+    this.#turnTo(monotonicMs);
+    this.#use += amount;
+  }
+
+  /** Whether the mark is to be raised before, or while, `count` is granted in all. */
+  isLow(count: number, amount: number, limit: number, monotonicMs: number): boolean {
+    if (count > this.#value) return true;
+    if (this.#value >= limit) return false;
+    return this.#value - count < this.#step(amount, monotonicMs) / 2;
+  }
+
+  /** Whether so much has been given back that a crash would cost more than two raises. */
+  isHigh(count: number, monotonicMs: number): boolean {
+    return this.#value - count > 2 * this.#step(0, monotonicMs);
+  }
+
+  /** Where it is raised to when `count` is granted in all: never lower than it is. */
+  target(count: number, amount: number, limit: number, monotonicMs: number): number {
+    const wanted = Math.min(limit, count + this.#step(amount, monotonicMs));
+    return Math.max(this.#value, count, wanted);
+  }
+
+  /** Where it is lowered to when `count` is granted in all. */
+  lowTarget(count: number, monotonicMs: number): number {
+    return Math.min(this.#value, count + this.#step(0, monotonicMs));
+  }
+
+  /** By how much: what the call needs, ten, or what a tenth of a second took of late. */
+  #step(amount: number, monotonicMs: number): number {
+    this.#turnTo(monotonicMs);
+    return Math.max(amount, RAISE_MIN, this.#use, this.#useBefore);
+  }
+
+  #turnTo(monotonicMs: number): void {
+    const tenth = Math.floor(monotonicMs / RAISE_OF_USE_MS);
+    if (tenth === this.#tenth) return;
+    this.#useBefore = tenth === this.#tenth + 1 ? this.#use : 0;
+    this.#use = 0;
+    this.#tenth = tenth;
+  }
+}

@@ -1,0 +1,69 @@
+import {
+  type Instant,
+  resetOfNewWindow,
+  resetOfRunningWindow,
+  WINDOW_MS,
+} from '#accounts/minute-window';
+import { Mark } from '#limiter/mark';
+
+/**
+ * The requests of one account's window, which begins with the first request after the last one
+ * ended and is measured by the monotonic clock (decision 25, spec 8.1).
+ */
+export class Minute {
+  /** What records allow of the present window. */
+  readonly mark = new Mark();
+  /** Monotonic and whole: V8 boxes other numbers, and there are many accounts. */
+  #endsAtMs = 0;
+  #resetAtS = 0;
+  #requests = 0;
+
+  /** Goes on with the window of a record: everything that it allowed counts as requested. */
+  restore(windowEndsAtMs: number, windowMark: number, now: Instant): void {
+    const leftMs = Math.min(WINDOW_MS, windowEndsAtMs - now.nowMs);
+    if (leftMs <= 0) return;
+    this.#endsAtMs = Math.ceil(now.monotonicMs + leftMs);
+    this.#resetAtS = Math.ceil((now.nowMs + leftMs) / 1_000);
+    this.#requests = windowMark;
+    this.mark.set(windowMark, 0);
+  }
+
+  /** Requests in the window that is open now; 0 between two. */
+  requests(now: Instant): number {
+    return this.isOpen(now) ? this.#requests : 0;
+  }
+
+  /** Whether a window is open. */
+  isOpen(now: Instant): boolean {
+    return now.monotonicMs < this.#endsAtMs;
+  }
+
+  /** Opens a window if none is open. */
+  open(now: Instant): void {
+    if (this.isOpen(now)) return;
+    this.#endsAtMs = Math.ceil(now.monotonicMs + WINDOW_MS);
+    this.#resetAtS = resetOfNewWindow(now.nowMs);
+    this.#requests = 0;
+    this.mark.set(0, 0);
+  }
+
+  /** Counts a request of the open window. */
+  count(now: Instant): void {
+    this.#requests += 1;
+    this.mark.used(1, now.monotonicMs);
+  }
+
+  /** Unix second at which the window ends, or one that began now would. */
+  resetAtS(now: Instant): number {
+    this.#resetAtS = this.isOpen(now)
+      ? resetOfRunningWindow(this.#resetAtS, this.#endsAtMs, now)
+      : resetOfNewWindow(now.nowMs);
+    return this.#resetAtS;
+  }
+
+  /** Unix milliseconds at which the open window ends; 0 between two. */
+  endsAtWallMs(now: Instant): number {
+    if (!this.isOpen(now)) return 0;
+    return Math.round(now.nowMs + this.#endsAtMs - now.monotonicMs);
+  }
+}

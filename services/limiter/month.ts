@@ -1,0 +1,170 @@
+import type { Instant } from '#accounts/minute-window';
+import { monthEndOf } from '#accounts/month';
+import { CLOSING_RESERVATIONS_MAX, RESERVATION_AGE_MS } from '#limiter/bounds';
+import { Mark } from '#limiter/mark';
+import { type Reservation, Reservations } from '#limiter/reservations';
+import type { MeterRecord, StoredReservation } from '#storage/meter-store';
+
+/**
+ * Hears of cycles that are charged although nobody said that they were used: of one reservation that
+ * expired, or of a crash.
+ */
+export type OnLost = (cause: 'expired' | 'crash', cycles: number) => void;
+
+/**
+ * The cycles of one account's UTC month: used, and reserved until their calls are settled. A
+ * reservation belongs to the month in which it was granted (decision 26).
+ */
+export class Month {
+  /** What records allow of the present month. */
+  readonly mark = new Mark();
+  #endsAtMs = 0;
+  #used = 0;
+  #reserved = 0;
+  #expired = 0;
+  #lost = 0;
+  readonly #reservations = new Reservations();
+  readonly #onLost: OnLost;
+
+  constructor(onLost: OnLost) {
+    this.#onLost = onLost;
+  }
+
+  /** Unix milliseconds at which the month ends; it names the month. */
+  get endsAtMs(): number {
+    return this.#endsAtMs;
+  }
+
+  get used(): number {
+    return this.#used;
+  }
+
+  get reserved(): number {
+    return this.#reserved;
+  }
+
+  /** Of the used ones: reserved and never settled. */
+  get expired(): number {
+    return this.#expired;
+  }
+
+  /** Of the used ones: may have been lost in crashes. */
+  get lost(): number {
+    return this.#lost;
+  }
+
+  /** How many reservations are open. */
+  get openReservations(): number {
+    return this.#reservations.size;
+  }
+
+  /**
+   * Goes on with what a record says: what its mark allowed counts as used, except for reservations
+   * that it lists.
+   */
+  restore(record: MeterRecord, now: Instant): void {
+    this.#endsAtMs = record.monthEndsAtMs;
+    for (const stored of record.reservations) {
+      const leftMs = Math.max(0, Math.min(RESERVATION_AGE_MS, stored.expiresAtMs - now.nowMs));
+      this.#reservations.restore(stored, Math.ceil(now.monotonicMs + leftMs));
+      if (stored.monthEndsAtMs === record.monthEndsAtMs) this.#reserved += stored.cycles;
+    }
+    this.#used = record.monthMark - this.#reserved;
+    this.#expired = record.cyclesExpired;
+    const lost = this.#used - record.cyclesUsed;
+    this.#lost = record.cyclesLost + lost;
+    this.mark.set(record.monthMark, 0);
+    if (lost > 0 && record.monthEndsAtMs > now.nowMs) this.#onLost('crash', lost);
+  }
+
+  /**
+   * Turns to the present month and takes what nobody settled as used. The month never goes back: a
+   * wall clock that steps back over its end must not open the same quota twice. Returns whether
+   * anything has expired.
+   */
+  bringUpTo(now: Instant): boolean {
+    if (now.nowMs >= this.#endsAtMs) {
+      this.#endsAtMs = monthEndOf(now.nowMs);
+      this.#used = 0;
+      this.#reserved = 0;
+      this.#expired = 0;
+      this.#lost = 0;
+      this.mark.set(0, 0);
+    }
+    for (let hasExpired = false; ; hasExpired = true) {
+      const old = this.#reservations.takeExpired(now.monotonicMs);
+      if (old === undefined) return hasExpired;
+      const unused = old.cycles - old.used;
+      if (old.monthEndsAtMs === this.#endsAtMs) this.#expired += unused;
+      this.#charge(old, old.cycles);
+      this.#onLost('expired', unused);
+    }
+  }
+
+  /** Throws `service_unavailable` if a call would need a reservation more than there may be. */
+  assertRoomFor(callId: number): void {
+    this.#reservations.assertRoomFor(callId);
+  }
+
+  /**
+   * How many cycles a call needs beyond what it has reserved already: of all calls with one id at
+   * most one is ever committed, so they share one reservation.
+   */
+  missingFor(callId: number, cycles: number): number {
+    const open = this.#reservations.find(callId);
+    const held = open?.monthEndsAtMs === this.#endsAtMs ? open.cycles : 0;
+    return Math.max(0, cycles - held);
+  }
+
+  /** Admits a call, and reserves what it is `missing`. */
+  reserve(callId: number, cycles: number, missing: number, now: Instant): void {
+    if (missing > 0) {
+      this.#reserved += missing;
+      this.mark.used(missing, now.monotonicMs);
+    }
+    const open = this.#reservations.find(callId);
+    if (open === undefined) {
+      if (missing > 0) this.#reservations.open(callId, cycles, this.#endsAtMs, now.monotonicMs);
+      return;
+    }
+    open.callsOpen += 1;
+    if (missing > 0) {
+      if (open.monthEndsAtMs !== this.#endsAtMs) open.used = 0;
+      open.cycles = cycles;
+      open.monthEndsAtMs = this.#endsAtMs;
+    }
+  }
+
+  /**
+   * Takes a call's word on the cycles that it used. They go back only when every call that shares
+   * them has said that it did not use them: the refusal or replay of one must not pay back what
+   * another is using. Returns false when nothing is known of the call: that changes nothing.
+   */
+  settle(callId: number, cyclesUsed: number): boolean {
+    const open = this.#reservations.find(callId);
+    if (open === undefined) return false;
+    open.callsOpen -= 1;
+    open.used = Math.max(open.used, Math.min(cyclesUsed, open.cycles));
+    if (open.callsOpen > 0 && open.used < open.cycles) return true;
+    this.#reservations.close(callId);
+    this.#charge(open, open.used);
+    return true;
+  }
+
+  /** The open reservations as a closing record lists them: the newest, as many as it may hold. */
+  stored(now: Instant): StoredReservation[] {
+    return this.#reservations.stored(now, CLOSING_RESERVATIONS_MAX);
+  }
+
+  /** Frees what nothing needs while no call is open. */
+  shrink(): void {
+    this.#reservations.shrink();
+  }
+
+  /** Turns reserved into used cycles; what a past month's calls used or left is not this month's. */
+  #charge(reservation: Reservation, used: number): void {
+    if (reservation.monthEndsAtMs !== this.#endsAtMs) return;
+    this.#reserved -= reservation.cycles;
+    this.#used += used;
+  }
+}

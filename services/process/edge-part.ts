@@ -1,0 +1,107 @@
+import type { AccountNews } from '#accounts/account-news';
+import type { Bus } from '#bus/bus';
+import { type Config, ConfigError } from '#config';
+import { composeEdge } from '#edge/compose';
+import { busAccountNews } from '#process/bus-account-news';
+import {
+  engineConnector,
+  heardFacts,
+  limiterConnector,
+  watchedEngines,
+  watchedLimiters,
+} from '#process/cluster';
+import { edgeConfigOf } from '#process/edge-config';
+import { type Foundation, foundationOf, serveOperators } from '#process/foundation';
+import { connected, type Peer } from '#process/peers';
+import { openBus } from '#process/ports';
+import type { Opened } from '#process/process-life';
+import { say } from '#process/ready-line';
+import type { EngineClient } from '#wire/engine-messages';
+import type { LimiterClient } from '#wire/limiter-messages';
+
+/**
+ * An edge process: the REST API in front of the limiters and engines of a cluster, or of one of each
+ * at fixed addresses.
+ */
+export async function openEdge(config: Config, signal: AbortSignal): Promise<Opened> {
+  await using opening = new AsyncDisposableStack();
+  const foundation = foundationOf(config, 'edge');
+  const operators = opening.use(await serveOperators(config, foundation));
+  if (config.SERVICE_CLUSTER_SECRET === undefined) {
+    // Instances outlive this process: a keyed create that is retried after its end must find its own.
+    const text = 'SERVICE_CLUSTER_SECRET: an edge of its own needs it, the same on every edge';
+    throw new ConfigError(text);
+  }
+  const backends = opening.use(
+    config.SERVICE_NATS_URL === undefined
+      ? atFixedAddresses(config, foundation)
+      : await ofCluster(config, foundation, config.SERVICE_NATS_URL, signal),
+  );
+  await connected(backends.peers, { clock: foundation.clock, signal });
+  // It listens last: whoever balances load sends nobody to a port that refuses.
+  const edge = opening.use(await composeEdge(edgeConfigOf(config), { ...foundation, ...backends }));
+  opening.use(operators.ready());
+  say('edge', { api: `${edge.address}/v1`, metrics: `${operators.address}/metrics` });
+  return opening.move();
+}
+
+/** What an edge stands in front of. */
+type Backends = AsyncDisposable & {
+  readonly engine: EngineClient;
+  readonly limiter: LimiterClient;
+  /** Undefined where there is no bus. */
+  readonly accountNews: AccountNews | undefined;
+  /** Whom the edge cannot serve without. */
+  readonly peers: readonly Peer[];
+};
+
+function atFixedAddresses(config: Config, foundation: Foundation): Backends {
+  const { SERVICE_ENGINE_ADDRESS, SERVICE_LIMITER_ADDRESS } = config;
+  const opened = new AsyncDisposableStack();
+  const engine = opened.use(engineConnector(foundation)(SERVICE_ENGINE_ADDRESS));
+  const limiter = opened.use(limiterConnector(config, foundation)(SERVICE_LIMITER_ADDRESS));
+  return {
+    engine: { ask: (call) => engine.ask(call) },
+    limiter: { ask: (call) => limiter.ask(call) },
+    accountNews: undefined,
+    peers: [
+      { name: 'engine', address: SERVICE_ENGINE_ADDRESS, connection: engine },
+      { name: 'limiter', address: SERVICE_LIMITER_ADDRESS, connection: limiter },
+    ],
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  };
+}
+
+async function ofCluster(
+  config: Config,
+  foundation: Foundation,
+  natsUrls: readonly string[],
+  signal: AbortSignal,
+): Promise<Backends> {
+  await using opening = new AsyncDisposableStack();
+  const bus: Bus = opening.use(await openBus(config, foundation));
+  const [engines, limiters] = await Promise.all([
+    heardFacts('engine', config, foundation, bus, signal),
+    heardFacts('limiter', config, foundation, bus, signal),
+  ]);
+  const connectEngine = engineConnector(foundation);
+  const engine = opening.use(watchedEngines(config, foundation, bus, engines, connectEngine));
+  const connectLimiter = limiterConnector(config, foundation);
+  const limiter = opening.use(watchedLimiters(config, foundation, bus, limiters, connectLimiter));
+  const address = natsUrls.join(',');
+  const opened = opening.move();
+  return {
+    engine,
+    limiter,
+    accountNews: busAccountNews({
+      bus,
+      prefix: config.SERVICE_NATS_PREFIX,
+      cluster: engines.cluster,
+    }),
+    peers: [
+      { name: 'owner of every shard', address, connection: engine },
+      { name: 'limiter of every account', address, connection: limiter },
+    ],
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  };
+}

@@ -1,0 +1,47 @@
+import type { Config } from '#config';
+import { composeEngine } from '#engine/compose';
+import { joinEngines } from '#process/engine-service';
+import { foundationOf, serveOperators } from '#process/foundation';
+import { LateNode } from '#process/late-node';
+import { assertReachable } from '#process/membership';
+import { openBus, openStores } from '#process/ports';
+import type { Opened } from '#process/process-life';
+import { say } from '#process/ready-line';
+import { serverObserver } from '#process/rpc-metrics';
+import type { EngineClient } from '#wire/engine-messages';
+import { engineServer } from '#wire/engine-server';
+import type { EngineTools } from '#wire/engine-tools';
+import { serveGrpc } from '#wire/grpc-server';
+import { nodeService } from '#wire/node-service';
+
+/** An engine process: instances and directories behind gRPC, alone on memory or one of a cluster. */
+export async function openEngine(config: Config): Promise<Opened> {
+  await using opening = new AsyncDisposableStack();
+  const foundation = foundationOf(config, 'engine');
+  const operators = opening.use(await serveOperators(config, foundation));
+  const stores = opening.use(await openStores(config, foundation));
+  if (stores.kind === 'shared') {
+    assertReachable(config, 'SERVICE_ENGINE_LISTEN', 'SERVICE_ENGINE_ADVERTISE');
+  }
+  const bus = opening.use(await openBus(config, foundation));
+  const late = new LateNode<EngineClient, EngineTools>('engine');
+  const { onBug: reportBug } = foundation;
+  const observer = serverObserver(foundation.metrics, 'engine');
+  const tools = { inspect: async (id: string) => await late.tools.inspect(id) };
+  const engine: EngineClient = { ask: (call) => late.client.ask(call) };
+  const services = [
+    engineServer(engine, { reportBug, observer, tools }),
+    nodeService(late, reportBug),
+  ];
+  const server = opening.use(await serveGrpc({ listen: config.SERVICE_ENGINE_LISTEN, services }));
+  if (stores.kind === 'local') {
+    const ports = { ...foundation, ...stores, journal: stores.engineJournal };
+    late.begin(opening.use(composeEngine(foundation.actors, ports)));
+  } else {
+    const address = config.SERVICE_ENGINE_ADVERTISE ?? server.address;
+    late.beginNode(opening.use(await joinEngines(config, foundation, stores, bus, address)));
+  }
+  opening.use(operators.ready());
+  say('engine', { grpc: server.address, metrics: `${operators.address}/metrics` });
+  return opening.move();
+}

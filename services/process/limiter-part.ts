@@ -1,0 +1,61 @@
+import type { Config } from '#config';
+import type { AccountAdmin } from '#limiter/account-admin';
+import { serveAdmin } from '#limiter/admin-server';
+import { composeLimiter } from '#limiter/compose';
+import { foundationOf, serveOperators } from '#process/foundation';
+import { LateNode } from '#process/late-node';
+import { joinLimiters } from '#process/limiter-service';
+import { assertReachable } from '#process/membership';
+import { openBus, openStores } from '#process/ports';
+import type { Opened } from '#process/process-life';
+import { say } from '#process/ready-line';
+import { serverObserver } from '#process/rpc-metrics';
+import { serveGrpc } from '#wire/grpc-server';
+import type { LimiterClient } from '#wire/limiter-messages';
+import { limiterServer } from '#wire/limiter-server';
+import type { LimiterTools } from '#wire/limiter-tools';
+import { nodeService } from '#wire/node-service';
+
+/**
+ * A limiter process: meters behind gRPC, alone on memory or one of a cluster, and the admin port of
+ * all accounts.
+ */
+export async function openLimiter(config: Config): Promise<Opened> {
+  await using opening = new AsyncDisposableStack();
+  const foundation = foundationOf(config, 'limiter');
+  const operators = opening.use(await serveOperators(config, foundation));
+  const stores = opening.use(await openStores(config, foundation));
+  if (stores.kind === 'shared') {
+    assertReachable(config, 'SERVICE_LIMITER_LISTEN', 'SERVICE_LIMITER_ADVERTISE');
+  }
+  const bus = opening.use(await openBus(config, foundation));
+  const late = new LateNode<LimiterClient, LimiterTools>('limiter');
+  const { onBug: reportBug } = foundation;
+  const frames = foundation.metrics.histogram('limiter_frame_messages');
+  const observer = serverObserver(foundation.metrics, 'limiter', (count) => frames.observe(count));
+  const tools: LimiterTools = { usage: async (accountId) => await late.tools.usage(accountId) };
+  const limiter: LimiterClient = { ask: (call) => late.client.ask(call) };
+  const services = [
+    limiterServer(limiter, { reportBug, observer, tools }),
+    nodeService(late, reportBug),
+  ];
+  const server = opening.use(await serveGrpc({ listen: config.SERVICE_LIMITER_LISTEN, services }));
+  let accounts: AccountAdmin;
+  if (stores.kind === 'local') {
+    const ports = { ...foundation, ...stores, accountNews: undefined };
+    const alone = composeLimiter(foundation.actors, { ...ports, journal: stores.meterJournal });
+    late.begin(opening.use(alone).client);
+    accounts = alone.admin;
+  } else {
+    const address = config.SERVICE_LIMITER_ADVERTISE ?? server.address;
+    const node = opening.use(await joinLimiters(config, foundation, stores, bus, address));
+    late.beginNode(node);
+    accounts = node.admin;
+  }
+  const listen = { host: '127.0.0.1', port: config.SERVICE_ADMIN_PORT };
+  const admin = opening.use(await serveAdmin(listen, { ...foundation, admin: accounts }));
+  const metrics = `${operators.address}/metrics`;
+  opening.use(operators.ready());
+  say('limiter', { grpc: server.address, admin: admin.address, metrics });
+  return opening.move();
+}

@@ -1,0 +1,35 @@
+import type { Bus } from '#bus/bus';
+import type { Config } from '#config';
+import { LimiterNode } from '#limiter/limiter-node';
+import { busAccountNews } from '#process/bus-account-news';
+import type { Foundation } from '#process/foundation';
+import { nodePortsOf, placeOf, showShards } from '#process/membership';
+import type { SharedStores } from '#process/ports';
+import { connectLimiterTools } from '#wire/limiter-tool-client';
+
+/** How long another limiter may take to say what an account has used, in milliseconds. */
+const TOOL_MS_MAX = 3_000;
+
+/** A limiter of a cluster, reached at `address`. Fulfils when it has joined. */
+export async function joinLimiters(
+  config: Config,
+  foundation: Foundation,
+  stores: SharedStores,
+  bus: Bus,
+  address: string,
+): Promise<LimiterNode> {
+  const { clock, metrics } = foundation;
+  const place = await placeOf('limiter', config, foundation, stores, address);
+  const node = await LimiterNode.join(
+    { ...foundation.actors, ...place },
+    {
+      ...foundation,
+      ...stores,
+      ...nodePortsOf('limiter', foundation, bus),
+      accountNews: busAccountNews({ ...place, bus }),
+      toolsAt: (other) => connectLimiterTools(other, { timeoutMs: TOOL_MS_MAX, clock }),
+    },
+  );
+  showShards('limiter', metrics, node);
+  return node;
+}

@@ -1,0 +1,85 @@
+import type { Bus } from '#bus/bus';
+import { type Config, ConfigError } from '#config';
+import type { Metrics } from '#platform/metrics';
+import type { Foundation } from '#process/foundation';
+import type { SharedStores } from '#process/ports';
+import { probe } from '#routing/probe';
+import type { NodeConfig } from '#runtime/incarnation';
+import { nodeMetrics } from '#runtime/node-metrics';
+import type { ShardedService } from '#storage/shard-store';
+
+/** How long a node listens who else is there before it claims anything: two heartbeats, in milliseconds. */
+const SETTLE_MS = 2_000;
+
+/** How long a look at an address may take, in milliseconds. A live process answers in a few. */
+const PROBE_MS_MAX = 1_000;
+
+/**
+ * Throws `ConfigError` when the others of a cluster could not find a node that listens and is reached
+ * as these two variables say.
+ */
+export function assertReachable(
+  config: Config,
+  listen: 'SERVICE_ENGINE_LISTEN' | 'SERVICE_LIMITER_LISTEN',
+  advertise: 'SERVICE_ENGINE_ADVERTISE' | 'SERVICE_LIMITER_ADVERTISE',
+): void {
+  if (config.SERVICE_NATS_URL === undefined) {
+    throw new ConfigError('SERVICE_NATS_URL: nodes on Cassandra find each other through it');
+  }
+  const isEverywhere = /^(0\.0\.0\.0|\[::\]):/.test(config[listen]);
+  if (isEverywhere && config[advertise] === undefined) {
+    const text = `needed when ${listen} is every address, which is nobody’s in particular`;
+    throw new ConfigError(`${advertise}: ${text}`);
+  }
+}
+
+/**
+ * A node's place in its cluster, as all agree on it. Rejects with `ConfigError` when the cluster was
+ * made with another number of shards.
+ */
+export async function placeOf(
+  service: ShardedService,
+  config: Config,
+  { randomness }: Foundation,
+  { shards }: SharedStores,
+  address: string,
+): Promise<NodeConfig> {
+  const wanted = config.SERVICE_SHARDS;
+  const shardCount = await shards.fixCount(service, wanted);
+  if (shardCount !== wanted) {
+    throw new ConfigError(
+      `SERVICE_SHARDS: this cluster was made with ${shardCount} shards, not ${wanted}`,
+    );
+  }
+  return {
+    service,
+    node: config.SERVICE_NODE_NAME ?? address,
+    address,
+    shardCount,
+    prefix: config.SERVICE_NATS_PREFIX,
+    cluster: await shards.fixCluster(randomness.hex(16)),
+    settleMs: config.SERVICE_NATS_URL === undefined ? 0 : SETTLE_MS,
+    isDirect: config.SERVICE_NODE_DIRECT,
+  };
+}
+
+/** What every node needs of its process to be one of a cluster. */
+export function nodePortsOf(service: ShardedService, foundation: Foundation, bus: Bus) {
+  const { clock, metrics, logger } = foundation;
+  return {
+    bus,
+    nodeMetrics: nodeMetrics(metrics, service),
+    probe: (other: string) => probe(other, { timeoutMs: PROBE_MS_MAX, clock }),
+    onNotice: (notice: string) => logger.warn(notice),
+  };
+}
+
+/** Shows how many shards a node owns. */
+export function showShards(
+  service: ShardedService,
+  metrics: Metrics,
+  node: { readonly incarnation: { readonly shards: ReadonlyMap<number, number> } | undefined },
+): void {
+  const owned = metrics.gauge('shards_owned').labels({ service });
+  metrics.beforeScrape(() => owned.set(node.incarnation?.shards.size ?? 0));
+}

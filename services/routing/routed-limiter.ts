@@ -1,0 +1,35 @@
+import { RoutedService, type RoutedServiceOptions } from '#routing/routed-service';
+import { LIMITER_PAUSE_MS_MAX, LIMITER_PAUSE_MS_MIN } from '#routing/routing-bounds';
+import type { RoutingPolicy } from '#routing/routing-policy';
+import type { LimiterAnswer, LimiterCall, LimiterClient } from '#wire/limiter-messages';
+import { LIMITER_TIMEOUT_MS } from '#wire/wire-bounds';
+
+/** What routing to limiters needs. */
+export type RoutedLimiterOptions = RoutedServiceOptions<LimiterCall, LimiterAnswer> & {
+  /** How long a call may take, all tries together, in milliseconds; 100 unless told otherwise. */
+  readonly timeoutMs?: number;
+};
+
+/**
+ * The limiters of a cluster as one: a call goes to the owner of its account's meter. Fails closed
+ * with `limiter_unavailable` when its time is over. Source: architecture 4.
+ *
+ * What may have happened is never asked again: a second admission would count a second request, and
+ * join the first one's reservation.
+ */
+export class RoutedLimiter
+  extends RoutedService<LimiterCall, LimiterAnswer>
+  implements LimiterClient
+{
+  constructor({ timeoutMs = LIMITER_TIMEOUT_MS, ...options }: RoutedLimiterOptions) {
+    const policy: RoutingPolicy<LimiterCall> = {
+      routingIdOf: ({ accountId }) => accountId,
+      timeoutMs,
+      deadlineAtMsOf: () => Number.POSITIVE_INFINITY,
+      unavailable: 'limiter_unavailable',
+      isRepeatable: false,
+      pauseMs: { first: LIMITER_PAUSE_MS_MIN, most: LIMITER_PAUSE_MS_MAX },
+    };
+    super(policy, options);
+  }
+}

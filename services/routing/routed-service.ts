@@ -1,0 +1,245 @@
+import { Fault, toFault } from '#fault/fault';
+import type { FaultReason } from '#fault/reasons';
+import { type Clock, sleep } from '#platform/clock';
+import type { OwnerTable } from '#routing/owner-table';
+import type { Peer } from '#routing/peer';
+import { PeerPool } from '#routing/peer-pool';
+import { ROUTES_MS_MAX, ROUTES_POLL_MS } from '#routing/routing-bounds';
+import { type RetryReason, type RoutingPolicy, retryReasonOf } from '#routing/routing-policy';
+import { ofUnknownOutcome } from '#routing/unknown-outcome';
+import { WaitingCalls } from '#routing/waiting-calls';
+import type { RecoverCall } from '#wire/frame-client';
+
+/** What routing needs. */
+export type RoutedServiceOptions<Call, Answer> = {
+  readonly routes: OwnerTable;
+  readonly shardCount: number;
+  /** The shard of an actor's id. On the hot path: must be cheap. */
+  readonly shardOf: (id: string) => number;
+  /** Opens a connection, or gives this process's own node for its own address. */
+  readonly connect: (address: string) => Peer<Call, Answer>;
+  readonly clock: Clock;
+  /** Uniform in [0, 1), for the jitter of pauses. */
+  readonly random: () => number;
+  /** Hears of every further try; a try counts once. */
+  readonly onRetry?: (reason: RetryReason) => void;
+};
+
+/** One call between its tries. */
+type Retry<Call> = {
+  readonly call: Call;
+  readonly shard: number;
+  /** No try begins from here on, by the monotonic clock. */
+  readonly endMs: number;
+  pauses: number;
+  hasRedirected: boolean;
+  /** Whether any try so far may have happened. */
+  isOutcomeUnknown: boolean;
+};
+
+/**
+ * The nodes of a sharded service as one: every call goes to the owner of its shard, and goes again,
+ * the same, while its shard is on the move, until its time is over. Source: architecture 3.5.
+ *
+ * Whether a call may go again that may have happened is the policy's to say. A refusal of the actor
+ * is never retried, and leaves as it came, except that it says so when an earlier try may have
+ * happened.
+ */
+export class RoutedService<Call, Answer> implements AsyncDisposable {
+  readonly #policy: RoutingPolicy<Call>;
+  readonly #options: RoutedServiceOptions<Call, Answer>;
+  readonly #peers: PeerPool<Call, Answer>;
+  readonly #waiting: WaitingCalls;
+  readonly #listening: Disposable;
+  #isDisposed = false;
+
+  constructor(policy: RoutingPolicy<Call>, options: RoutedServiceOptions<Call, Answer>) {
+    this.#policy = policy;
+    this.#options = options;
+    const { clock, connect, routes } = options;
+    this.#waiting = new WaitingCalls(clock);
+    this.#peers = new PeerPool({
+      connect,
+      clock,
+      owners: () => this.#owners(),
+      onOpen: (address) => this.#waiting.wakeAddress(address),
+    });
+    this.#listening = routes.onChange((shard) => {
+      const owner = routes.ownerOf(shard);
+      if (owner !== undefined) this.#peers.renew(owner);
+      this.#waiting.wakeShard(shard);
+    });
+  }
+
+  /**
+   * Fulfils when the owner of every shard is known and connected, so that no call waits for the
+   * next heartbeat; or after 3 s, because a shard without an owner must not keep the others from
+   * being served.
+   */
+  async ready(): Promise<void> {
+    const { clock } = this.#options;
+    const endMs = clock.monotonicMs() + ROUTES_MS_MAX;
+    while (!this.#isDisposed && !this.#isRouted() && clock.monotonicMs() < endMs) {
+      await sleep(clock, ROUTES_POLL_MS);
+    }
+  }
+
+  /**
+   * Asks the owner. Rejects with the actor's refusals, and as unavailable when there was no owner
+   * to answer within the call's time.
+   */
+  ask(call: Call): Answer | Promise<Answer> {
+    const { routes, shardOf } = this.#options;
+    const owner = routes.ownerOf(shardOf(this.#policy.routingIdOf(call)));
+    const isAskable = owner !== undefined && !this.#isDisposed;
+    const peer = isAskable ? this.#peers.at(owner.address, owner.incarnation) : undefined;
+    if (peer !== undefined) return peer.askOr(call, this.#recover);
+    return this.#again(call, undefined, this.#options.clock.monotonicMs());
+  }
+
+  /** Where the owner of an actor answers, as far as is known. */
+  addressOf(id: string): string | undefined {
+    return this.#options.routes.ownerOf(this.#options.shardOf(id))?.address;
+  }
+
+  /**
+   * Asks one node, once; waits for the connection as long as the call has, if it must. For questions
+   * that have another answer when this one does not come. Throws the node's refusals unchanged.
+   */
+  async askAt(address: string, call: Call): Promise<Answer> {
+    const endMs = this.#endMsOf(call, this.#options.clock.monotonicMs());
+    const peer = this.#isDisposed ? undefined : this.#peers.at(address);
+    if (peer?.isOpen === false) {
+      this.#peers.watch(address);
+      await this.#waiting.wait(this.#leftMs(endMs), { shard: undefined, address });
+    }
+    const { unavailable } = this.#policy;
+    if (peer?.isOpen !== true || this.#isDisposed) throw unanswered(unavailable, false);
+    return peer.ask(call, { timeoutMs: this.#leftMs(endMs) });
+  }
+
+  /** How many calls pause before their next try, and how many connections there are. */
+  get totals(): { waitingCalls: number; peers: number } {
+    return { waitingCalls: this.#waiting.size, peers: this.#peers.size };
+  }
+
+  /** Ends the calls that wait, as `shutting_down`, and closes all connections. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isDisposed = true;
+    this.#listening[Symbol.dispose]();
+    this.#waiting.wakeAll();
+    await this.#peers[Symbol.asyncDispose]();
+  }
+
+  /** Whether every shard's owner is connected. Connects to all that are known. */
+  #isRouted(): boolean {
+    const { routes, shardCount } = this.#options;
+    const owners = Array.from({ length: shardCount }, (_, shard) => routes.ownerOf(shard));
+    const peers = owners.map((owner) => owner && this.#peers.at(owner.address, owner.incarnation));
+    return peers.every((peer) => peer?.isOpen === true);
+  }
+
+  readonly #recover: RecoverCall<Call, Answer> = (call, fault, askedAtMs) =>
+    retryReasonOf(this.#policy, fault) === undefined
+      ? undefined
+      : this.#again(call, fault, askedAtMs);
+
+  /** All tries after the first, which ended in `fault`, or found nobody to ask. */
+  async #again(call: Call, fault: Fault | undefined, startedMs: number): Promise<Answer> {
+    const { routes, shardOf, onRetry } = this.#options;
+    const retry: Retry<Call> = {
+      call,
+      shard: shardOf(this.#policy.routingIdOf(call)),
+      endMs: this.#endMsOf(call, startedMs),
+      pauses: 0,
+      hasRedirected: false,
+      isOutcomeUnknown: false,
+    };
+    let reason = this.#failed(retry, fault);
+    for (;;) {
+      await this.#pause(retry, fault);
+      this.#assertTimeLeft(retry);
+      onRetry?.(reason);
+      const owner = routes.ownerOf(retry.shard);
+      const peer = owner && this.#peers.at(owner.address, owner.incarnation);
+      try {
+        if (peer !== undefined) {
+          return await peer.ask(call, { timeoutMs: this.#leftMs(retry.endMs) });
+        }
+        fault = undefined;
+      } catch (error) {
+        fault = toFault(error);
+      }
+      reason = this.#failed(retry, fault);
+    }
+  }
+
+  /** What follows from a try that failed, or from none. Throws what must not be tried again. */
+  #failed(retry: Retry<Call>, fault: Fault | undefined): RetryReason {
+    if (fault === undefined) return 'no_owner';
+    retry.isOutcomeUnknown ||= fault.isOutcomeUnknown;
+    const reason = retryReasonOf(this.#policy, fault);
+    if (reason === undefined) throw retry.isOutcomeUnknown ? ofUnknownOutcome(fault) : fault;
+    if (fault.owner !== undefined) this.#options.routes.learn(retry.shard, fault.owner);
+    return reason;
+  }
+
+  /** Follows a hint to the new owner at once, but not one after the other; else waits a little. */
+  async #pause(retry: Retry<Call>, fault: Fault | undefined): Promise<void> {
+    const { random, routes } = this.#options;
+    const { pauseMs } = this.#policy;
+    const named = fault?.owner?.incarnation;
+    const isHinted = named !== undefined && routes.ownerOf(retry.shard)?.incarnation === named;
+    if (isHinted && !retry.hasRedirected) {
+      retry.hasRedirected = true;
+      return;
+    }
+    retry.hasRedirected = false;
+    const ceilingMs = Math.min(pauseMs.most, pauseMs.first * 2 ** retry.pauses);
+    retry.pauses += 1;
+    // Half of it is jitter: enough to spread calls, and no pause is next to none.
+    const delayMs = Math.min((ceilingMs * (1 + random())) / 2, this.#leftMs(retry.endMs));
+    const { shard } = retry;
+    const address = routes.ownerOf(shard)?.address;
+    if (address !== undefined) this.#peers.watch(address);
+    try {
+      await this.#waiting.wait(delayMs, { shard, address });
+    } catch (error) {
+      throw retry.isOutcomeUnknown ? ofUnknownOutcome(toFault(error)) : error;
+    }
+  }
+
+  #assertTimeLeft({ call, endMs, isOutcomeUnknown }: Retry<Call>): void {
+    const { clock } = this.#options;
+    const { unavailable, deadlineAtMsOf } = this.#policy;
+    if (this.#isDisposed) throw unanswered('shutting_down', isOutcomeUnknown);
+    const isOver = clock.monotonicMs() >= endMs || clock.wallMs() >= deadlineAtMsOf(call);
+    if (isOver) throw unanswered(unavailable, isOutcomeUnknown);
+  }
+
+  /** When the time of a call first tried at `startedMs` is over, by the monotonic clock. */
+  #endMsOf(call: Call, startedMs: number): number {
+    const { clock } = this.#options;
+    const { timeoutMs, deadlineAtMsOf } = this.#policy;
+    // By both clocks: a wall clock that steps back must not outlast the actor's memory of ids.
+    const leftMs = deadlineAtMsOf(call) - clock.wallMs();
+    return Math.min(startedMs + timeoutMs, clock.monotonicMs() + leftMs);
+  }
+
+  #leftMs(endMs: number): number {
+    return Math.max(0, endMs - this.#options.clock.monotonicMs());
+  }
+
+  *#owners(): Iterable<string> {
+    const { routes, shardCount } = this.#options;
+    for (let shard = 0; shard < shardCount; shard += 1) {
+      const owner = routes.ownerOf(shard);
+      if (owner !== undefined) yield owner.address;
+    }
+  }
+}
+
+function unanswered(reason: FaultReason, isOutcomeUnknown: boolean): Fault {
+  const options = { reason, retryAfterS: 1, isOutcomeUnknown };
+  return new Fault('service_unavailable', 'the service did not answer in time', options);
+}

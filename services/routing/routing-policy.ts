@@ -1,0 +1,40 @@
+import type { Fault } from '#fault/fault';
+
+/** What a service that routing cannot reach is refused with, for every service that is sharded. */
+type Unavailable = 'engine_unavailable' | 'limiter_unavailable';
+
+/** Why a call is made again. `no_owner`: nobody is known yet whom it could be sent to. */
+export type RetryReason = 'not_owner' | Unavailable | 'shutting_down' | 'no_owner';
+
+/** What sets the calls of one service apart from those of another, as far as routing goes. */
+export type RoutingPolicy<Call> = {
+  /** The id in whose shard a call belongs. On the hot path: must be cheap. */
+  readonly routingIdOf: (call: Call) => string;
+  /** The longest that a call may take from its first try on, all tries together, in milliseconds. */
+  readonly timeoutMs: number;
+  /** When a call's time is over by the wall clock, if it says so; else infinity. */
+  readonly deadlineAtMsOf: (call: Call) => number;
+  /** Why a call is refused that nobody answered in time; such a refusal by a node is passing too. */
+  readonly unavailable: Unavailable;
+  /** Whether a call that may have happened does no harm when it is made again. */
+  readonly isRepeatable: boolean;
+  /** The first and the largest ceiling of the pause before a call is made again, in milliseconds. */
+  readonly pauseMs: { readonly first: number; readonly most: number };
+};
+
+/** Refusals that pass: the shard is on the move, or its node is ending or cannot be reached. */
+const PASSING: ReadonlySet<string | undefined> = new Set<RetryReason>([
+  'not_owner',
+  'engine_unavailable',
+  'limiter_unavailable',
+  'shutting_down',
+]);
+
+/** Why the call may be made again that has ended in `fault`; undefined: it must not be. */
+export function retryReasonOf(
+  { isRepeatable }: RoutingPolicy<never>,
+  { code, reason, isOutcomeUnknown }: Fault,
+): RetryReason | undefined {
+  if (code !== 'service_unavailable' || (isOutcomeUnknown && !isRepeatable)) return undefined;
+  return PASSING.has(reason) ? (reason as RetryReason) : undefined;
+}

@@ -1,0 +1,33 @@
+import { ByteReader, CorruptState } from '#storage/cassandra/byte-reader';
+import { ByteWriter } from '#storage/cassandra/byte-writer';
+import { meterOfRow, rowOfMeter } from '#storage/meter-row';
+import type { MeterHead, MeterRecord } from '#storage/meter-store';
+
+/** What the first byte of a stored meter says. A change of its row or of the layout is another format. */
+const FORMAT = 1;
+
+const writer = new ByteWriter();
+
+/** A head as it is stored: its version and, as JSON, the row that the journal has too; about 80 bytes. */
+export function encodeMeter(head: MeterHead): Buffer {
+  const json = JSON.stringify(rowOfMeter(head));
+  return writer.begin(FORMAT).number(head.version).text(json).end();
+}
+
+/** The head of an account's meter from its stored bytes. Throws `CorruptState`. */
+export function decodeMeter(accountId: string, bytes: unknown): MeterHead {
+  const what = `the meter of ${accountId}`;
+  const reader = new ByteReader(bytes, FORMAT, what);
+  const version = reader.number();
+  const json = reader.text();
+  reader.end();
+  return { version, ...recordOf(json, what) };
+}
+
+function recordOf(json: string, what: string): MeterRecord {
+  try {
+    return meterOfRow(JSON.parse(json));
+  } catch (cause) {
+    throw new CorruptState(`${what} cannot be read`, { cause });
+  }
+}

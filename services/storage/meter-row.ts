@@ -1,0 +1,111 @@
+import type { MeterRecord, StoredReservation } from '#storage/meter-store';
+
+/**
+ * Reservations of one record: as many as a meter may have open, though a closing record takes fewer
+ * along. Each is some 30 characters of a row, and 100 if its numbers are the largest that there are.
+ */
+export const STORED_RESERVATIONS_MAX = 16_384;
+
+/** What a row begins with, in this order. A change of it is another format wherever rows lie. */
+const COUNTS = [
+  'monthEndsAtMs',
+  'monthMark',
+  'cyclesUsed',
+  'cyclesExpired',
+  'cyclesLost',
+  'windowEndsAtMs',
+  'windowMark',
+] as const satisfies readonly (keyof MeterRecord)[];
+
+/** Numbers of one reservation behind the counts. */
+const RESERVATION_NUMBERS = 6;
+
+/**
+ * A record as one list of numbers, for journals and heads: the counts, then six for each
+ * reservation. Its two times are differences, because they are large and nearly alike: how long
+ * before the record's month its own ended, and how long after the one before it expires.
+ *
+ * Throws an Error for a record that `meterOfRow` would refuse: once it is durable it is too late.
+ */
+export function rowOfMeter(record: MeterRecord): number[] {
+  assertSensible(record);
+  const row: number[] = COUNTS.map((field) => record[field]);
+  let expiredBeforeMs = 0;
+  for (const { callId, cycles, used, callsOpen, ...times } of record.reservations) {
+    const monthsMs = record.monthEndsAtMs - times.monthEndsAtMs;
+    row.push(callId, cycles, used, callsOpen, monthsMs, times.expiresAtMs - expiredBeforeMs);
+    expiredBeforeMs = times.expiresAtMs;
+  }
+  return row;
+}
+
+/** The record that a row is. Throws an Error, which names what is wrong, when it makes no sense. */
+export function meterOfRow(row: unknown): MeterRecord {
+  const numbers = numbersOf(row);
+  const counts = COUNTS.map((field, index) => [field, numbers[index]]);
+  const { monthEndsAtMs, ...others }: Omit<MeterRecord, 'reservations'> =
+    Object.fromEntries(counts);
+  const reservations = reservationsOf(numbers.slice(COUNTS.length), monthEndsAtMs);
+  const record = { monthEndsAtMs, ...others, reservations };
+  assertSensible(record);
+  return record;
+}
+
+function numbersOf(row: unknown): readonly number[] {
+  if (!Array.isArray(row)) throw nonsense('the row is no list');
+  const rest = row.length - COUNTS.length;
+  if (rest < 0 || rest % RESERVATION_NUMBERS !== 0)
+    throw nonsense(`the row has ${row.length} numbers`);
+  const strange = row.findIndex((value) => !Number.isSafeInteger(value));
+  if (strange !== -1) throw nonsense(`number ${strange} of the row is ${String(row[strange])}`);
+  return row;
+}
+
+function reservationsOf(numbers: readonly number[], monthEndsAtMs: number): StoredReservation[] {
+  const reservations: StoredReservation[] = [];
+  let expiresAtMs = 0;
+  for (let at = 0; at < numbers.length; at += RESERVATION_NUMBERS) {
+    const [callId = 0, cycles = 0, used = 0, callsOpen = 0, monthsMs = 0, laterMs = 0] =
+      numbers.slice(at, at + RESERVATION_NUMBERS);
+    expiresAtMs += laterMs;
+    const times = { monthEndsAtMs: monthEndsAtMs - monthsMs, expiresAtMs };
+    reservations.push({ callId, cycles, used, callsOpen, ...times });
+  }
+  return reservations;
+}
+
+function assertSensible(record: MeterRecord): void {
+  const { monthMark, cyclesUsed, cyclesExpired, cyclesLost, reservations } = record;
+  for (const field of COUNTS) assertCount(field, record[field]);
+  if (monthMark < cyclesUsed) {
+    throw nonsense(`of a mark of ${monthMark} cycles ${cyclesUsed} are used`);
+  }
+  if (cyclesExpired + cyclesLost > cyclesUsed) {
+    throw nonsense(
+      `of ${cyclesUsed} used cycles ${cyclesExpired} expired and ${cyclesLost} were lost`,
+    );
+  }
+  if (reservations.length > STORED_RESERVATIONS_MAX) {
+    throw nonsense(`there are ${reservations.length} reservations`);
+  }
+  for (const reservation of reservations) assertReservation(reservation, record);
+  const ids = new Set(reservations.map(({ callId }) => callId));
+  if (ids.size < reservations.length) throw nonsense('two reservations are of one call');
+}
+
+function assertReservation(reservation: StoredReservation, { monthEndsAtMs }: MeterRecord): void {
+  for (const [field, value] of Object.entries(reservation)) assertCount(field, value);
+  const { callId, cycles, used } = reservation;
+  if (used > cycles) throw nonsense(`call ${callId} used ${used} of ${cycles} cycles`);
+  if (reservation.monthEndsAtMs > monthEndsAtMs) {
+    throw nonsense(`call ${callId} reserved cycles of a month to come`);
+  }
+}
+
+function assertCount(field: string, value: number): void {
+  if (!Number.isSafeInteger(value) || value < 0) throw nonsense(`${field} is ${value}`);
+}
+
+function nonsense(what: string): Error {
+  return new Error(`a stored meter makes no sense: ${what}`);
+}

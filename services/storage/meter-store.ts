@@ -1,0 +1,54 @@
+/** Cycles set aside for a call, as they outlive the process that set them aside. */
+export type StoredReservation = {
+  readonly callId: number;
+  readonly cycles: number;
+  /** The most that any of its calls said it used. */
+  readonly used: number;
+  /** Calls admitted under this id that have not been settled. */
+  readonly callsOpen: number;
+  /** Which month the cycles were granted in: Unix ms of its end. */
+  readonly monthEndsAtMs: number;
+  /** Unix ms after which it counts as used. */
+  readonly expiresAtMs: number;
+};
+
+/**
+ * What records hold of a meter; nothing else of it outlives a crash (architecture 4). A value:
+ * neither the store nor its user ever changes one.
+ */
+export type MeterRecord = {
+  /** Unix ms at which the month that is counted ends; 0: none has been counted. */
+  readonly monthEndsAtMs: number;
+  /** Cycles of the month that may be granted; whoever recovers takes them as used. */
+  readonly monthMark: number;
+  /** Of those, used for certain when this was recorded. */
+  readonly cyclesUsed: number;
+  /** Of the used ones, cycles of reservations that nobody settled in time. */
+  readonly cyclesExpired: number;
+  /** Of the used ones, cycles that crashes may have cost. */
+  readonly cyclesLost: number;
+  /** Unix ms at which the last window ends; 0: none. */
+  readonly windowEndsAtMs: number;
+  /** Requests of that window that may be granted. */
+  readonly windowMark: number;
+  /** Only a closing record has any, oldest first. */
+  readonly reservations: readonly StoredReservation[];
+};
+
+/** A meter as of one version. Content is unique per (account, version). */
+export type MeterHead = MeterRecord & {
+  /** Grows by one per record, for life. */
+  readonly version: number;
+};
+
+/**
+ * Where meters rest when they are not in memory. Versioned like `InstanceStore` (architecture 3.2):
+ * of two heads the higher version wins, whatever comes late or twice. Methods throw
+ * `service_unavailable`.
+ */
+export interface MeterStore {
+  /** The head of the highest version ever stored, or undefined. */
+  readHead(accountId: string): Promise<MeterHead | undefined>;
+  /** Stores a head. May be repeated and may come late: a version below the stored one changes nothing. */
+  checkpoint(accountId: string, head: MeterHead): Promise<void>;
+}

@@ -1,0 +1,37 @@
+import type { MethodDefinition, ServiceError } from '@grpc/grpc-js';
+import { Fault } from '#fault/fault';
+import { faultOfStatus } from '#wire/tool-status';
+import { type UnaryCallOptions, unaryCall } from '#wire/unary-call';
+
+/** Whom a tool is asked of. */
+export type AskedPeer = {
+  /** `host:port`. */
+  readonly address: string;
+  /** What should answer there; `node`: either of them. */
+  readonly kind: 'engine' | 'limiter' | 'node';
+};
+
+/**
+ * Asks a unary method over a connection of its own. Rejects with the peer's own fault, or with
+ * `service_unavailable` when nobody of that kind answers there in time.
+ */
+export async function askTool<Request, Reply>(
+  peer: AskedPeer,
+  method: MethodDefinition<Request, Reply>,
+  request: Request,
+  options: UnaryCallOptions,
+): Promise<Reply> {
+  const reply = await unaryCall(peer.address, method, request, options).catch(
+    (error: ServiceError) => {
+      throw faultOfStatus(error) ?? nobodyAt(peer, error);
+    },
+  );
+  if (reply === undefined) throw nobodyAt(peer, undefined);
+  return reply;
+}
+
+function nobodyAt({ address, kind }: AskedPeer, cause: unknown): Fault {
+  const text = `no ${kind} of a cluster answers at ${address}`;
+  if (kind === 'node') return new Fault('service_unavailable', text, { cause });
+  return new Fault('service_unavailable', text, { reason: `${kind}_unavailable`, cause });
+}

@@ -1,0 +1,253 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { inProcessBus } from '#bus/in-process-bus';
+import { Admission, type AdmissionCall } from '#edge/admission';
+import { edgeMetrics } from '#edge/edge-metrics';
+import { LimitedKeys } from '#edge/limited-keys';
+import { createMetrics } from '#platform/metrics';
+import { busAccountNews } from '#process/bus-account-news';
+import { ManualClock } from '#test/support/manual-clock';
+import type { Allowance, LimiterCall, Verdict } from '#wire/limiter-messages';
+
+const ADA = 'AdaAdaAdaAda';
+const BOB = 'BobBobBobBob';
+
+/** When the tests' clocks start. */
+const START_S = Date.UTC(2026, 0, 15, 12) / 1_000;
+
+const ALLOWANCE: Allowance = {
+  requestsPerMinute: 60,
+  requestsRemaining: 0,
+  windowResetAtS: START_S + 20,
+  cyclesPerMonth: 1_000,
+  cyclesRemaining: 700,
+  monthResetAtS: Date.UTC(2026, 1, 1) / 1_000,
+};
+
+const CALL: AdmissionCall = {
+  caller: { accountId: ADA, keyDigest: 'first key' },
+  address: '1.1.1.1',
+  callId: 1,
+  isKeyed: false,
+  scope: 'full',
+  cycles: 1,
+};
+
+/** An edge's admission before a limiter that answers everything with `verdict` and `allowance`. */
+function scene(verdict: Verdict = 'rate_limited') {
+  const clock = new ManualClock();
+  const bus = inProcessBus({
+    clock,
+    onBug: (error) => {
+      throw error;
+    },
+  });
+  const news = busAccountNews({ bus, prefix: 'test', cluster: 'c' });
+  const metrics = createMetrics();
+  const limited = new LimitedKeys(clock, news);
+  const limiter = {
+    verdict,
+    allowance: ALLOWANCE as Allowance | undefined,
+    asked: 0,
+    /** Runs between question and answer. */
+    meanwhile: async () => undefined as unknown,
+    async ask(_call: LimiterCall) {
+      limiter.asked += 1;
+      await limiter.meanwhile();
+      return { verdict: limiter.verdict, allowance: limiter.allowance };
+    },
+  };
+  const admission = new Admission(limiter, clock, edgeMetrics(metrics), limited);
+  const admit = (call: Partial<AdmissionCall> = {}) => admission.admit({ ...CALL, ...call });
+  const announce = (accountId: string) => {
+    news.announce(accountId);
+    clock.advance(0);
+  };
+  return { clock, limiter, limited, metrics, admission, admit, announce };
+}
+
+/** A key whose call has just been refused. */
+async function refused() {
+  const found = scene();
+  await found.admit();
+  assert.is(found.limiter.asked, 1);
+  return found;
+}
+
+const flood = suite('a flood of calls beyond the limit');
+
+flood('asks the limiter once in the window and once in the next', async () => {
+  const { clock, limiter, admit } = await refused();
+  for (let sent = 0; sent < 1_000; sent += 1) {
+    clock.advance(19);
+    assert.is((await admit()).refusal?.code, 'rate_limited');
+  }
+  assert.is(limiter.asked, 1);
+  clock.advance(999);
+  await admit();
+  assert.is(limiter.asked, 1, '1 ms before the reset');
+  clock.advance(1);
+  limiter.verdict = 'admitted';
+  assert.is((await admit()).refusal, undefined);
+  assert.is(limiter.asked, 2);
+});
+
+flood('asks again after 30 s of a longer window', async () => {
+  const { clock, limiter, admit } = scene();
+  limiter.allowance = { ...ALLOWANCE, windowResetAtS: START_S + 60 };
+  await admit();
+  clock.advance(29_999);
+  await admit();
+  assert.is(limiter.asked, 1);
+  clock.advance(1);
+  await admit();
+  assert.is(limiter.asked, 2);
+});
+
+flood('is measured by the clock that no step changes', async () => {
+  const { clock, limiter, admit } = await refused();
+  clock.stepWall(3_600_000);
+  await admit();
+  clock.stepWall(-7_200_000);
+  await admit();
+  assert.is(limiter.asked, 1);
+  clock.advance(20_000);
+  await admit();
+  assert.is(limiter.asked, 2);
+});
+
+flood('is counted', async () => {
+  const { metrics, admit } = await refused();
+  await admit();
+  await admit();
+  const { text } = await metrics.scrape();
+  assert.match(text, /^edge_refused_unasked_total 2$/m);
+  assert.match(text, /^limiter_check_duration_seconds_count 1$/m);
+});
+
+const remembered = suite('a refusal from memory');
+
+remembered('is the one that the limiter would give, with the time that is left', async () => {
+  const { clock, admit } = await refused();
+  clock.advance(12_500);
+  const { headers, refusal } = await admit();
+  assert.is(refusal?.code, 'rate_limited');
+  assert.is(refusal?.retryAfterS, 8);
+  assert.equal(headers, {
+    'x-ratelimit-limit': 60,
+    'x-ratelimit-remaining': 0,
+    'x-ratelimit-reset': START_S + 20,
+    'x-monthly-remaining': 700,
+    'ratelimit-policy': '"minute";q=60;w=60, "month";q=1000;qu="cycles"',
+    ratelimit: `"minute";r=0;t=8, "month";r=700;t=${ALLOWANCE.monthResetAtS - START_S - 12}`,
+  });
+});
+
+remembered('holds for its key and scope only', async () => {
+  const { limiter, admit } = await refused();
+  await admit({ caller: { accountId: ADA, keyDigest: 'second key' } });
+  assert.is(limiter.asked, 2);
+  await admit({ scope: 'read' });
+  assert.is(limiter.asked, 3);
+  await admit();
+  assert.is(limiter.asked, 3);
+});
+
+remembered('is forgotten when 10,000 later ones have come', async () => {
+  const { limiter, admit } = await refused();
+  const others = Array.from({ length: 9_999 }, (_, n) => ({
+    accountId: BOB,
+    keyDigest: `key ${n}`,
+  }));
+  for (const caller of others) await admit({ caller });
+  await admit();
+  assert.is(limiter.asked, 10_000);
+  await admit({ caller: { accountId: BOB, keyDigest: 'one more' } });
+  await admit();
+  assert.is(limiter.asked, 10_002);
+});
+
+const changed = suite('when a change of an account is announced');
+
+changed('its keys are asked for at once, and others are not', async () => {
+  const { limiter, admit, announce } = await refused();
+  const other = { caller: { accountId: BOB, keyDigest: 'key of Bob' } };
+  await admit({ scope: 'read' });
+  await admit(other);
+  announce(ADA);
+  limiter.verdict = 'admitted';
+  assert.is((await admit()).refusal, undefined);
+  assert.is((await admit({ scope: 'read' })).refusal, undefined);
+  assert.is((await admit(other)).refusal?.code, 'rate_limited');
+  assert.is(limiter.asked, 5);
+});
+
+changed('an answer that was on its way is not remembered', async () => {
+  const { clock, limiter, admit, announce } = scene();
+  limiter.meanwhile = async () => announce(ADA);
+  await admit();
+  limiter.meanwhile = async () => undefined;
+  clock.advance(1_000);
+  await admit();
+  assert.is(limiter.asked, 2);
+});
+
+changed('nothing is remembered for the second in which the limiter may not know', async () => {
+  const { clock, limiter, admit, announce } = await refused();
+  announce(ADA);
+  clock.advance(999);
+  announce(BOB);
+  await admit();
+  await admit();
+  assert.is(limiter.asked, 3);
+  clock.advance(1);
+  await admit();
+  await admit();
+  assert.is(limiter.asked, 4);
+});
+
+changed('after the edge has closed nobody listens', async () => {
+  const { limiter, limited, admit, announce } = await refused();
+  limited[Symbol.dispose]();
+  announce(ADA);
+  await admit();
+  assert.is(limiter.asked, 1);
+});
+
+const everythingElse = suite('an answer that is not rate_limited');
+
+for (const verdict of [
+  'admitted',
+  'unknown_key',
+  'read_only_key',
+  'account_suspended',
+  'quota_exceeded',
+] as const) {
+  everythingElse(`is never remembered: ${verdict}`, async () => {
+    const { limiter, admit } = scene(verdict);
+    if (verdict === 'unknown_key') limiter.allowance = undefined;
+    for (let sent = 0; sent < 5; sent += 1) await admit();
+    assert.is(limiter.asked, 5);
+  });
+}
+
+everythingElse('is never remembered: none at all', async () => {
+  const { limiter, admit } = scene();
+  limiter.meanwhile = () => Promise.reject(new Error('the limiter is away'));
+  for (let sent = 0; sent < 5; sent += 1) {
+    assert.is((await admit({ cycles: 0 })).refusal?.code, 'service_unavailable');
+  }
+  assert.is(limiter.asked, 5);
+});
+
+const deaf = suite('where no news is to be had');
+
+deaf('the limiter is asked every time', async () => {
+  const { clock, limiter, metrics } = scene();
+  const limited = new LimitedKeys(clock, undefined);
+  const admission = new Admission(limiter, clock, edgeMetrics(metrics), limited);
+  for (let sent = 0; sent < 5; sent += 1) await admission.admit(CALL);
+  assert.is(limiter.asked, 5);
+});
+
+for (const each of [flood, remembered, changed, everythingElse, deaf]) each.run();

@@ -1,0 +1,97 @@
+import fc from 'fast-check';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import {
+  type Event,
+  type MeterFlaw,
+  MeterWorld,
+  quietHistories,
+  wildHistories,
+} from '#test/limiter/meter-world';
+
+const limits = fc.record({
+  requests: fc.integer({ min: 1, max: 150 }),
+  cycles: fc.integer({ min: 1, max: 300 }),
+});
+
+/** Throws when a limit was exceeded, or somebody was charged for what did not happen. */
+function judge(requests: number, cycles: number, events: readonly Event[], flaw?: MeterFlaw): void {
+  const world = new MeterWorld(requests, cycles, flaw);
+  for (const event of events) {
+    world.take(event);
+    const { cyclesUsed, cyclesReserved, cyclesLost, cyclesExpired } = world.usage;
+    const charged = cyclesUsed + cyclesReserved;
+    assert.ok(world.executed <= cycles, `${world.executed} of ${cycles} cycles executed`);
+    assert.ok(world.granted <= requests, `${world.granted} of ${requests} requests granted`);
+    assert.ok(world.executed <= charged, `${charged} charged for ${world.executed}`);
+    const excused = world.executed + cyclesLost + cyclesExpired + cyclesReserved;
+    assert.ok(charged <= excused, `${charged} charged, ${excused} explained`);
+  }
+}
+
+const always = suite('whatever crashes, is taken over, lost or unknown');
+
+always('nobody gets more than the plan, and nobody pays for more than can be explained', () => {
+  fc.assert(
+    fc.property(limits, wildHistories, ({ requests, cycles }, events) => {
+      judge(requests, cycles, events);
+    }),
+    { numRuns: 3_000 },
+  );
+});
+
+always('a crash costs a quiet account at most two raises of ten', () => {
+  const settle = fc.record({ kind: fc.constant('settle'), which: fc.nat(5) } as const);
+  const call = fc.record({
+    kind: fc.constant('call'),
+    cycles: fc.nat(8),
+    uses: fc.nat(8),
+  } as const);
+  fc.assert(
+    fc.property(fc.array(fc.oneof(call, settle), { maxLength: 60 }), (events) => {
+      const world = new MeterWorld(1_000_000, 1_000_000);
+      for (const event of events) {
+        world.take(event);
+        world.take({ kind: 'durable' });
+        world.take({ kind: 'wait', ms: 200 });
+      }
+      const before = world.usage;
+      world.take({ kind: 'crash', appended: 0 });
+      const cost = world.usage.cyclesUsed - before.cyclesUsed - before.cyclesReserved;
+      assert.ok(cost >= 0 && cost <= 20, `${cost} cycles`);
+    }),
+    { numRuns: 1_000 },
+  );
+});
+
+always('without a crash every count is exact, hand-overs notwithstanding', () => {
+  fc.assert(
+    fc.property(quietHistories, (events) => {
+      const world = new MeterWorld(1_000_000, 500);
+      for (const event of events) world.take(event);
+      world.finish();
+      const { cyclesUsed, cyclesReserved, cyclesLost, cyclesExpired } = world.usage;
+      assert.equal(
+        { cyclesUsed, cyclesReserved, cyclesLost, cyclesExpired },
+        { cyclesUsed: world.executed, cyclesReserved: 0, cyclesLost: 0, cyclesExpired: 0 },
+      );
+    }),
+    { numRuns: 1_000 },
+  );
+});
+
+const flawed = suite('a world that is wrong on purpose');
+
+for (const flaw of ['grants above its durable mark', 'refunds an unknown outcome'] as const) {
+  flawed(`is found out: a meter that ${flaw}`, () => {
+    const property = fc.property(limits, wildHistories, ({ requests, cycles }, events) => {
+      judge(requests, cycles, events, flaw);
+    });
+    const { failed, numRuns } = fc.check(property, { numRuns: 3_000, seed: 1 });
+    assert.ok(failed, 'a check that cannot fail proves nothing');
+    assert.ok(numRuns < 1_000, `${numRuns} histories`);
+  });
+}
+
+always.run();
+flawed.run();

@@ -1,0 +1,135 @@
+import type { AccountNews } from '#accounts/account-news';
+import { digestOf } from '#accounts/api-key';
+import type { PlanChoice } from '#accounts/plan';
+import { inProcessBus } from '#bus/in-process-bus';
+import type { Probe } from '#cluster/death-watch';
+import { shardOf } from '#cluster/shard-of';
+import { LimiterNode } from '#limiter/limiter-node';
+import { createMetrics } from '#platform/metrics';
+import { systemRandomness } from '#platform/randomness';
+import { busAccountNews } from '#process/bus-account-news';
+import { nodeMetrics } from '#runtime/node-metrics';
+import { memoryAccountStore } from '#storage/memory/memory-account-store';
+import { memoryJournalStore } from '#storage/memory/memory-journal-store';
+import { memoryMeterStore } from '#storage/memory/memory-meter-store';
+import { memoryShardStore } from '#storage/memory/memory-shard-store';
+import { admission, settlement } from '#test/limiter/limiter-fixture';
+import { ManualClock } from '#test/support/manual-clock';
+import { pass } from '#test/support/passing';
+import type { LimiterAnswer } from '#wire/limiter-messages';
+
+const SHARDS = 4;
+
+/** An account and its key, wherever its meter is. */
+export type Customer = { readonly id: string; readonly key: string; readonly keyId: string };
+
+/** Limiters on common stores, on one bus and one clock. */
+export class LimiterCluster {
+  readonly clock = new ManualClock();
+  readonly bugs: unknown[] = [];
+  /** Whether news of accounts gets through. */
+  isHeard = true;
+  readonly #journals = memoryJournalStore(this.clock);
+  readonly #stores = {
+    accounts: memoryAccountStore(),
+    meters: memoryMeterStore(),
+    shards: memoryShardStore(),
+    journals: this.#journals,
+  };
+  readonly #bus = inProcessBus({ clock: this.clock, onBug: (error) => this.bugs.push(error) });
+  readonly #nodes = new Map<string, LimiterNode>();
+
+  /** A limiter by this name, once it has had time to get its shards. */
+  async join(name: string): Promise<LimiterNode> {
+    const address = `${name}:1`;
+    const place = { prefix: 'test', cluster: 'c', shardCount: SHARDS };
+    const config = { idleAgeMs: 600_000, memoryBytesMax: 1_000_000, settleMs: 0, isDirect: true };
+    const metrics = createMetrics();
+    const news = busAccountNews({ ...place, bus: this.#bus });
+    const accountNews: AccountNews = {
+      announce: (accountId) => this.isHeard && news.announce(accountId),
+      onChange: news.onChange,
+    };
+    const node = await LimiterNode.join(
+      { ...place, ...config, service: 'limiter', node: name, address },
+      {
+        ...this.#stores,
+        clock: this.clock,
+        bus: this.#bus,
+        metrics,
+        nodeMetrics: nodeMetrics(metrics, 'limiter'),
+        randomness: systemRandomness,
+        probe: this.#probe,
+        accountNews,
+        toolsAt: (other) => this.#at(other),
+        onBug: (error) => this.bugs.push(error),
+        onNotice: () => undefined,
+      },
+    );
+    this.#nodes.set(address, node);
+    await this.live(4_000);
+    return node;
+  }
+
+  /** An account with one full key, made through `node`. */
+  async customer(node: LimiterNode, choice: PlanChoice): Promise<Customer> {
+    const { id } = await node.admin.createAccount({ name: 'a customer', choice });
+    const { key, record } = await node.admin.createKey(id, { scope: 'full' });
+    return { id, key, keyId: record.id };
+  }
+
+  /** Asks `node` to admit a call. Rejects as it refuses. */
+  async admit(node: LimiterNode, { id, key }: Customer, callId: number, cycles = 1) {
+    return await this.#soon(() => node.ask(admission(callId, cycles, digestOf(key), 'full', id)));
+  }
+
+  async settle(node: LimiterNode, { id }: Customer, callId: number, used: number) {
+    return await this.#soon(() => node.ask(settlement(callId, used, id)));
+  }
+
+  /** Which of the nodes owns the account. */
+  ownerOf({ id }: Customer): LimiterNode {
+    for (const node of this.#nodes.values()) {
+      const { incarnation } = node;
+      if (incarnation?.shards.has(shardOf(id, SHARDS))) return node;
+    }
+    throw new Error('nobody owns the account');
+  }
+
+  /** The process of `node` is gone from one moment to the next. */
+  async kill(node: LimiterNode): Promise<void> {
+    for (const [address, other] of this.#nodes) {
+      if (other === node) this.#nodes.delete(address);
+    }
+    await this.seal(node);
+    await this.live(12_000);
+  }
+
+  /** Closes the journal of `node` to it, as whoever takes over does. */
+  async seal(node: LimiterNode): Promise<void> {
+    await this.#journals.seal(node.identity());
+  }
+
+  async live(durationMs: number): Promise<void> {
+    await pass(this.clock, durationMs, 50);
+  }
+
+  readonly #probe: Probe = async (address) => {
+    const node = this.#nodes.get(address);
+    if (node === undefined) return { kind: 'refused' };
+    return { kind: 'answered', incarnation: node.identity() };
+  };
+
+  #at(address: string): LimiterNode {
+    const node = this.#nodes.get(address);
+    if (node === undefined) throw new Error(`nobody is at ${address}`);
+    return node;
+  }
+
+  async #soon(ask: () => LimiterAnswer | Promise<LimiterAnswer>): Promise<LimiterAnswer> {
+    const answer = Promise.try(ask);
+    answer.catch(() => undefined);
+    await pass(this.clock, 20, 5);
+    return await answer;
+  }
+}

@@ -1,0 +1,124 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { Fault } from '#fault/fault';
+import { LimiterCluster } from '#test/limiter/limiter-cluster';
+import { custom } from '#test/limiter/limiter-fixture';
+import { refusalOf } from '#test/support/settled';
+
+const shared = suite('two limiters of one cluster');
+
+shared('refuse each other’s accounts, and name the owner', async () => {
+  const { cluster, first, second, customer } = await newScene();
+  const owner = cluster.ownerOf(customer);
+  const other = owner === first ? second : first;
+  assert.is((await cluster.admit(owner, customer, 1)).verdict, 'admitted');
+  const refusal = (await refusalOf(() => cluster.admit(other, customer, 2))) as Fault;
+  assert.equal(
+    [refusal.reason, refusal.owner?.incarnation, refusal.isOutcomeUnknown],
+    ['not_owner', owner.identity(), false],
+  );
+});
+
+shared('each tell what any account has used', async () => {
+  const { cluster, first, second, customer } = await newScene();
+  await cluster.admit(cluster.ownerOf(customer), customer, 1, 3);
+  await cluster.settle(cluster.ownerOf(customer), customer, 1, 3);
+  for (const node of [first, second]) {
+    assert.is((await node.admin.usage(customer.id)).cyclesUsed, 3);
+  }
+});
+
+shared('know within a second of a change that was made at the other', async () => {
+  const { cluster, first, second, customer } = await newScene();
+  const owner = cluster.ownerOf(customer);
+  const other = owner === first ? second : first;
+  await cluster.admit(owner, customer, 1);
+  await other.admin.setStatus(customer.id, 'suspended');
+  await cluster.live(1_000);
+  assert.is((await cluster.admit(owner, customer, 2)).verdict, 'account_suspended');
+  await other.admin.setStatus(customer.id, 'active');
+  await other.admin.revokeKey(customer.id, customer.keyId);
+  await cluster.live(1_000);
+  assert.is((await cluster.admit(owner, customer, 3)).verdict, 'unknown_key');
+});
+
+shared('know of a change within 30 s though nobody told them', async () => {
+  const { cluster, first, second, customer } = await newScene();
+  const owner = cluster.ownerOf(customer);
+  const other = owner === first ? second : first;
+  await cluster.admit(owner, customer, 1);
+  cluster.isHeard = false;
+  await other.admin.revokeKey(customer.id, customer.keyId);
+  assert.is(
+    (await cluster.admit(owner, customer, 2)).verdict,
+    'admitted',
+    'else this tests nothing',
+  );
+  await cluster.live(30_000);
+  assert.is((await cluster.admit(owner, customer, 3)).verdict, 'unknown_key');
+});
+
+const ended = suite('when a limiter ends');
+
+ended('in good order, the other goes on with exact counts and open reservations', async () => {
+  const { cluster, first, second, customer } = await newScene();
+  const owner = cluster.ownerOf(customer);
+  const other = owner === first ? second : first;
+  await cluster.admit(owner, customer, 1, 4);
+  await cluster.settle(owner, customer, 1, 3);
+  await cluster.admit(owner, customer, 2, 5);
+  const left = owner[Symbol.asyncDispose]();
+  await cluster.live(6_000);
+  await left;
+  const settled = await cluster.settle(other, customer, 2, 1);
+  assert.equal(
+    [settled.allowance?.cyclesRemaining, settled.allowance?.requestsRemaining],
+    [96, 98],
+  );
+  assert.is((await other.admin.usage(customer.id)).cyclesLost, 0);
+});
+
+ended('by a crash, the other takes what it might have granted as used', async () => {
+  const { cluster, first, second, customer } = await newScene();
+  const owner = cluster.ownerOf(customer);
+  const other = owner === first ? second : first;
+  await cluster.admit(owner, customer, 1, 4);
+  await cluster.settle(owner, customer, 1, 4);
+  const { monthMark, windowMark } = await owner.admin.usage(customer.id);
+  await cluster.kill(owner);
+  const { verdict, allowance } = await cluster.admit(other, customer, 2, 1);
+  assert.is(verdict, 'admitted');
+  assert.is(allowance?.cyclesRemaining, 100 - monthMark - 1);
+  assert.is(allowance?.requestsRemaining, 100 - windowMark - 1);
+  assert.is((await other.admin.usage(customer.id)).cyclesLost, monthMark);
+});
+
+ended('and is only sealed, it admits nothing that it has not been told of', async () => {
+  const { cluster, customer } = await newScene();
+  const owner = cluster.ownerOf(customer);
+  await cluster.admit(owner, customer, 1, 1);
+  await cluster.seal(owner);
+  const outcomes = [];
+  for (let call = 2; call < 60; call += 1) {
+    const outcome = await cluster.admit(owner, customer, call).then(
+      ({ verdict }) => verdict,
+      (refusal: Fault) => refusal.code,
+    );
+    outcomes.push(outcome);
+  }
+  const granted = outcomes.filter((outcome) => outcome === 'admitted').length;
+  assert.ok(granted <= 10, `${granted} from what was durable`);
+  assert.is(outcomes.at(-1), 'service_unavailable');
+});
+
+async function newScene() {
+  const cluster = new LimiterCluster();
+  const first = await cluster.join('a');
+  const second = await cluster.join('b');
+  await cluster.live(4_000);
+  const customer = await cluster.customer(first, custom(100, 100));
+  return { cluster, first, second, customer };
+}
+
+shared.run();
+ended.run();

@@ -1,0 +1,197 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { custom, meterUnderTest, record } from '#test/limiter/limiter-fixture';
+
+const ahead = suite('a mark');
+
+ahead('is raised before the first grant, and again when half of the raise is left', () => {
+  const { admit, journal, restsOn } = meterUnderTest(custom(1_000, 1_000));
+  const places: number[] = [];
+  for (let call = 1; call <= 12; call += 1) {
+    admit(call);
+    places.push(restsOn());
+  }
+  assert.equal(
+    journal.heads.map(({ monthMark, windowMark }) => [monthMark, windowMark]),
+    [
+      [11, 11],
+      [17, 17],
+      [23, 23],
+    ],
+  );
+  assert.equal(places, [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2], 'a raise delays who needs it alone');
+});
+
+ahead('follows what a tenth of a second took', () => {
+  const { admit, journal, clock } = meterUnderTest(custom(100_000, 100_000));
+  for (let call = 1; call <= 2_000; call += 1) {
+    if (call % 2 === 0) clock.advance(1);
+    admit(call);
+  }
+  const last = journal.heads.at(-1);
+  const raises = journal.heads.map(({ monthMark }, i) => {
+    return monthMark - (journal.heads[i - 1]?.monthMark ?? 0);
+  });
+  assert.ok(Math.max(...raises) <= 200, `${Math.max(...raises)}`);
+  assert.ok((last?.monthMark ?? 0) - 2_000 <= 200, 'a crash costs at most a tenth of a second');
+  assert.ok(journal.heads.length < 50, `${journal.heads.length} records for a second`);
+});
+
+ahead('is never above the limit, and at the limit needs no more records', () => {
+  const { admit, journal } = meterUnderTest(custom(12, 15));
+  for (let call = 1; call <= 30; call += 1) admit(call, call === 1 ? 4 : 1);
+  assert.is(journal.heads.at(-1)?.windowMark, 12);
+  assert.is(journal.heads.at(-1)?.monthMark, 15);
+  assert.ok(journal.heads.length <= 3, `${journal.heads.length}`);
+});
+
+ahead('is raised by what one call needs, if that is more', () => {
+  const { admit, journal } = meterUnderTest(custom(1_000, 1_000));
+  admit(1, 100);
+  assert.is(journal.heads.at(-1)?.monthMark, 200);
+});
+
+ahead('that is low when nothing can be committed costs the call nothing', () => {
+  const { meter, turn, admit, now } = meterUnderTest(custom(100, 100));
+  for (let call = 1; call <= 11; call += 1) admit(call);
+  const before = meter.usage(now());
+  const down = () => {
+    throw new Error('the journal is down');
+  };
+  const call = { kind: 'admit', accountId: 'x', callId: 99, scope: 'full', cycles: 30 } as const;
+  const keyDigest = record(custom(1, 1)).keys[0]?.digest ?? '';
+  assert.throws(() => meter.answer({ ...call, keyDigest }, { ...turn(), commit: down }), /down/);
+  assert.equal(meter.usage(now()), before);
+});
+
+ahead('is not raised for a call that needs no cycles', () => {
+  const { admit, journal } = meterUnderTest(custom(1_000, 1_000));
+  admit(1, 0);
+  assert.is(journal.heads.at(-1)?.monthMark, 0);
+  assert.is(journal.heads.at(-1)?.windowMark, 11);
+});
+
+const crash = suite('after a crash');
+
+crash('both marks are taken as used, and what that may have cost is told', () => {
+  const first = meterUnderTest(custom(100, 100));
+  for (let call = 1; call <= 3; call += 1) {
+    first.admit(call);
+    first.settle(call, 1);
+  }
+  const { meter, now, admit, losses } = first.next();
+  const { verdict, allowance } = admit(4);
+  assert.is(verdict, 'admitted');
+  assert.equal([allowance?.requestsRemaining, allowance?.cyclesRemaining], [88, 88]);
+  assert.equal(losses, [{ cause: 'crash', cycles: 11 }]);
+  assert.is(meter.usage(now())?.cyclesLost, 11);
+});
+
+crash('a raise that was not durable was never granted on', () => {
+  const first = meterUnderTest(custom(100, 100));
+  for (let call = 1; call <= 6; call += 1) first.admit(call);
+  first.journal.durable = 1;
+  assert.is(first.restsOn(), 1);
+  first.admit(7, 20);
+  assert.ok(first.restsOn() > 1, 'this one is still held back');
+  assert.is(first.next().admit(8).allowance?.cyclesRemaining, 88);
+});
+
+crash('the window goes on until it was to end, and no longer than 60 s', () => {
+  const first = meterUnderTest(custom(12, 100));
+  first.admit(1);
+  first.clock.advance(20_000);
+  const second = first.next();
+  assert.is(second.admit(2).verdict, 'admitted');
+  assert.is(second.admit(3).verdict, 'rate_limited');
+  second.clock.advance(39_999);
+  assert.is(second.admit(4).verdict, 'rate_limited');
+  second.clock.advance(1);
+  assert.is(second.admit(5).verdict, 'admitted');
+  second.clock.stepWall(-3_600_000);
+  const third = second.next();
+  third.admit(6);
+  third.clock.advance(60_000);
+  assert.is(third.admit(7).allowance?.requestsRemaining, 11, 'whatever the wall clock says');
+});
+
+crash('in the last month nothing of it is left in the next', () => {
+  const first = meterUnderTest(custom(100, 100));
+  first.admit(1, 50);
+  const second = first.next();
+  second.clock.advance(31 * 86_400_000);
+  assert.is(second.admit(2).allowance?.cyclesRemaining, 99);
+  assert.equal(second.losses, [], 'a month that is over is charged to nobody');
+});
+
+crash('the month does not come back with a clock that is behind', () => {
+  const first = meterUnderTest(custom(100, 30));
+  first.clock.advance(Date.UTC(2026, 1, 1) - first.clock.wallMs());
+  first.admit(1, 30);
+  first.clock.stepWall(-3_600_000);
+  assert.is(first.next().admit(2).verdict, 'quota_exceeded');
+});
+
+const handOver = suite('after a hand-over in good order');
+
+handOver('counts and open reservations are exact, and a late settlement finds its own', () => {
+  const first = meterUnderTest(custom(100, 100));
+  first.admit(1, 5);
+  first.settle(1, 3);
+  first.admit(2, 7);
+  first.clock.advance(10_000);
+  first.close();
+  const { meter, now, settle, clock, losses, admit } = first.next();
+  const usage = meter.usage(now());
+  assert.equal([usage?.cyclesUsed, usage?.cyclesReserved, usage?.cyclesLost], [3, 7, 0]);
+  assert.is(usage?.requestsInWindow, 2);
+  assert.is(settle(2, 0).allowance?.cyclesRemaining, 97);
+  assert.is(admit(3, 1).allowance?.cyclesRemaining, 96);
+  clock.advance(60_000);
+  assert.is(meter.usage(now())?.cyclesUsed, 4);
+  assert.equal(losses, [{ cause: 'expired', cycles: 1 }]);
+});
+
+handOver('a reservation expires when it would have', () => {
+  const first = meterUnderTest(custom(100, 100));
+  first.admit(1, 5);
+  first.clock.advance(50_000);
+  first.close();
+  const { meter, now, clock } = first.next();
+  assert.is(meter.usage(now())?.cyclesReserved, 5);
+  clock.advance(9_999);
+  assert.is(meter.usage(now())?.cyclesReserved, 5);
+  clock.advance(1);
+  assert.equal([meter.usage(now())?.cyclesReserved, meter.usage(now())?.cyclesUsed], [0, 5]);
+});
+
+handOver('is told once: nothing new, no record', () => {
+  const { admit, settle, close, journal, next } = meterUnderTest(custom(100, 100));
+  close();
+  assert.is(journal.heads.length, 0, 'a meter that counted nothing has nothing to say');
+  admit(1);
+  settle(1, 1);
+  close();
+  close();
+  assert.is(journal.heads.length, 2);
+  const second = next();
+  second.meter.usage(second.now());
+  second.close();
+  assert.is(journal.heads.length, 2);
+});
+
+handOver('that did not come to be grants nothing without a new record', () => {
+  const { admit, settle, close, journal, restsOn } = meterUnderTest(custom(100, 100));
+  admit(1, 5);
+  settle(1, 0);
+  admit(2, 2);
+  close();
+  admit(3, 1);
+  assert.is(restsOn(), 3);
+  assert.equal(
+    journal.heads.map(({ monthMark }) => monthMark),
+    [15, 2, 13],
+  );
+});
+
+for (const each of [ahead, crash, handOver]) each.run();

@@ -1,0 +1,105 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { systemClock } from '#platform/clock';
+import { RoutedLimiter } from '#routing/routed-limiter';
+import type { RetryReason } from '#routing/routing-policy';
+import { FakeOwners, passing, SHARDS, shardOf } from '#test/routing/routing-fakes';
+import * as peers from '#test/wire/wire-peers';
+import { serveGrpc } from '#wire/grpc-server';
+import { connectLimiter } from '#wire/limiter-connection';
+import type { AdmitCall, LimiterClient, SettleCall } from '#wire/limiter-messages';
+import { limiterServer } from '#wire/limiter-server';
+
+/** Enough for a first connection on a busy machine. Milliseconds. */
+const UNHURRIED_MS = 2_000;
+
+const ADMIT: AdmitCall = {
+  kind: 'admit',
+  accountId: 'acct_0',
+  keyDigest: 'digest',
+  callId: 7,
+  scope: 'read',
+  cycles: 0,
+};
+
+const SETTLE: SettleCall = { kind: 'settle', accountId: 'acct_0', callId: 7, cyclesUsed: 0 };
+
+/** A limiter process in miniature. */
+function served(limiter: LimiterClient) {
+  const services = [limiterServer(limiter)];
+  return serveGrpc({ listen: '127.0.0.1:0', services, stopGraceMs: 200 });
+}
+
+/** A router over real connections, and why it has retried. */
+function routerUnderTest(timeoutMs: number) {
+  const owners = new FakeOwners();
+  const retries: RetryReason[] = [];
+  const routed = new RoutedLimiter({
+    routes: owners,
+    shardCount: SHARDS,
+    shardOf,
+    clock: systemClock,
+    random: Math.random,
+    connect: (address) => connectLimiter({ address, timeoutMs }),
+    timeoutMs,
+    onRetry: (reason) => void retries.push(reason),
+  });
+  return { owners, routed, retries };
+}
+
+const moved = suite('when a limiter refuses an account that it has given to another');
+
+moved('the call is answered by the other, whom the refusal names', async () => {
+  const { owners, routed, retries } = routerUnderTest(UNHURRIED_MS);
+  await using _ = routed;
+  const done: string[] = [];
+  await using second = await served({
+    ask({ kind }) {
+      done.push(kind);
+      return { verdict: 'unknown_key', allowance: undefined };
+    },
+  });
+  const owner = { incarnation: 'inc_2', address: second.address, epoch: 2 };
+  let refusedCalls = 0;
+  await using first = await served({
+    ask() {
+      refusedCalls += 1;
+      throw passing('not_owner', { owner });
+    },
+  });
+  owners.learn(0, { incarnation: 'inc_1', address: first.address, epoch: 1 });
+  assert.is((await routed.ask(ADMIT)).verdict, 'unknown_key');
+  assert.equal(owners.ownerOf(0), owner);
+  assert.ok(retries.includes('not_owner'));
+  assert.is(refusedCalls, 1);
+  await routed.ask(SETTLE);
+  assert.equal(done, ['admit', 'settle']);
+  assert.is(refusedCalls, 1, 'what was learned is not asked for again');
+});
+
+const silent = suite('when a limiter takes calls and never answers');
+
+silent('each is sent once, and its outcome is unknown when its time is over', async () => {
+  let framesTaken = 0;
+  const path = '/identity_engine.v1.Limiter/Exchange';
+  const count = (): void => {
+    framesTaken += 1;
+  };
+  await using mute = await peers.rawEngine((stream) => void stream.on('data', count), { path });
+  const { owners, routed, retries } = routerUnderTest(100);
+  await using _ = routed;
+  for (let shard = 0; shard < SHARDS; shard += 1) {
+    owners.learn(shard, { incarnation: 'inc_1', address: mute.address, epoch: 1 });
+  }
+  await routed.ready();
+  for (const call of [ADMIT, SETTLE]) {
+    const startedMs = performance.now();
+    const fault = await peers.faultOf((async () => routed.ask(call))());
+    assert.is(peers.verdictOf(fault), 'service_unavailable limiter_unavailable unknown');
+    assert.ok(performance.now() - startedMs > 95);
+  }
+  assert.is(framesTaken, 2);
+  assert.equal(retries, []);
+});
+
+for (const group of [moved, silent]) group.run();

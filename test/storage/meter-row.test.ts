@@ -1,0 +1,136 @@
+import fc from 'fast-check';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { meterOfRow, rowOfMeter, STORED_RESERVATIONS_MAX } from '#storage/meter-row';
+import type { MeterRecord } from '#storage/meter-store';
+import { anyRecord, meterAt, reservations } from '#test/storage/meter-records';
+
+const row = suite('the row of a meter');
+
+row('comes back as the record that it was, also through JSON', () => {
+  const property = fc.property(anyRecord(), (record) => {
+    assert.equal(meterOfRow(JSON.parse(JSON.stringify(rowOfMeter(record)))), record);
+  });
+  fc.assert(property, { numRuns: 500 });
+});
+
+row('has nothing of the record but its own fields', () => {
+  const { version: _, ...record } = meterAt(3, { reservations: reservations(2) });
+  assert.equal(meterOfRow(rowOfMeter(meterAt(3, record))), record);
+});
+
+row('that was changed anywhere is refused, or is the row of another record', () => {
+  const outcomes = { refused: 0, another: 0 };
+  const property = fc.property(anyRecord(), fc.nat(), anyValue(), fc.nat(3), (record, ...how) => {
+    const changed = changedRow(rowOfMeter(record), ...how);
+    const read = readOrRefused(changed);
+    outcomes[read === undefined ? 'refused' : 'another'] += 1;
+    if (read !== undefined) assert.equal(rowOfMeter(read), changed);
+  });
+  fc.assert(property, { numRuns: 2_000 });
+  // Else it would say nothing of the one or the other.
+  assert.ok(outcomes.refused > 100 && outcomes.another > 100, JSON.stringify(outcomes));
+});
+
+row('takes as many reservations as there may be, and is compact', () => {
+  const record = meterAt(1, { reservations: reservations(STORED_RESERVATIONS_MAX) });
+  const json = JSON.stringify(rowOfMeter(record));
+  assert.ok(json.length < 40 * STORED_RESERVATIONS_MAX, `${json.length} characters`);
+  assert.equal(meterOfRow(JSON.parse(json)).reservations, record.reservations);
+  assert.ok(JSON.stringify(rowOfMeter(meterAt(1))).length < 80);
+});
+
+const broken = suite('what is no row of a meter');
+
+const [one, another] = reservations(2);
+const rows: [string, unknown, RegExp][] = [
+  ['is no list', { length: 7 }, /the row is no list/],
+  ['is nothing', undefined, /the row is no list/],
+  ['is too short', [0, 0, 0, 0, 0, 0], /the row has 6 numbers/],
+  ['ends within a reservation', [0, 0, 0, 0, 0, 0, 0, 1, 2], /the row has 9 numbers/],
+  ['has a text for a number', [0, '0', 0, 0, 0, 0, 0], /number 1 of the row is 0/],
+  ['has a fraction', [0, 0.5, 0, 0, 0, 0, 0], /number 1 of the row is 0\.5/],
+  ['has null', [0, 0, 0, 0, 0, 0, null], /number 6 of the row is null/],
+  ['has a number that is too large', [2 ** 53, 0, 0, 0, 0, 0, 0], /number 0 of the row is 9007/],
+];
+for (const [circumstance, value, message] of rows) {
+  broken(`is refused when it ${circumstance}`, () => {
+    assert.throws(() => meterOfRow(value), message);
+  });
+}
+
+const senseless = suite('a meter that makes no sense');
+
+const records: [string, Partial<MeterRecord>, RegExp][] = [
+  ['a negative month', { monthEndsAtMs: -1 }, /monthEndsAtMs is -1/],
+  ['a negative mark', { windowMark: -3 }, /windowMark is -3/],
+  ['a mark below what is used', { monthMark: 9 }, /of a mark of 9 cycles 10 are used/],
+  ['more cycles expired and lost than used', { cyclesLost: 10 }, /of 10 used cycles 1 expired and/],
+  ['a fraction of a cycle', { cyclesUsed: 3.5 }, /cyclesUsed is 3\.5/],
+  [
+    'too many reservations',
+    { reservations: reservations(STORED_RESERVATIONS_MAX + 1) },
+    /there are 16385 reservations/,
+  ],
+];
+const open: [string, object, RegExp][] = [
+  ['more used than reserved', { cycles: 1, used: 2 }, /used 2 of 1 cycles/],
+  ['a negative number of cycles', { cycles: -1 }, /cycles is -1/],
+  ['a negative expiry', { expiresAtMs: -1 }, /expiresAtMs is -1/],
+  ['a negative number of calls', { callsOpen: -1 }, /callsOpen is -1/],
+  ['the id of another', { callId: another?.callId }, /two reservations are of one call/],
+  ['a month to come', { monthEndsAtMs: 2 ** 52 }, /cycles of a month to come/],
+];
+for (const [circumstance, fields, message] of open) {
+  const changed = { ...one, ...fields } as MeterRecord['reservations'][number];
+  const list = [changed, another].filter((each) => each !== undefined);
+  records.push([`a reservation with ${circumstance}`, { reservations: list }, message]);
+}
+for (const [circumstance, fields, message] of records) {
+  senseless(`is refused when it has ${circumstance}, written as well as read`, () => {
+    const record = meterAt(1, fields);
+    assert.throws(() => rowOfMeter(record), message);
+    assert.throws(() => meterOfRow(uncheckedRow(record)), /makes no sense/);
+  });
+}
+
+for (const part of [row, broken, senseless]) part.run();
+
+/** The layout of rows, spelled out: it may not change without a new format. */
+function uncheckedRow(record: MeterRecord): number[] {
+  let beforeMs = 0;
+  const behind = record.reservations.flatMap((each) => {
+    const { callId, cycles, used, callsOpen, monthEndsAtMs, expiresAtMs } = each;
+    const laterMs = expiresAtMs - beforeMs;
+    beforeMs = expiresAtMs;
+    return [callId, cycles, used, callsOpen, record.monthEndsAtMs - monthEndsAtMs, laterMs];
+  });
+  const { monthEndsAtMs, monthMark, cyclesUsed, cyclesExpired, cyclesLost } = record;
+  const month = [monthEndsAtMs, monthMark, cyclesUsed, cyclesExpired, cyclesLost];
+  return [...month, record.windowEndsAtMs, record.windowMark, ...behind];
+}
+
+function anyValue(): fc.Arbitrary<unknown> {
+  const numbers = [fc.nat(1_000), fc.maxSafeNat(), fc.integer(), fc.double()];
+  return fc.oneof(...numbers, fc.constantFrom(null, undefined, '1', [], {}, 2 ** 53));
+}
+
+/** A row with one number replaced, added or taken out, or cut off there. */
+function changedRow(whole: readonly number[], place: number, value: unknown, how: number) {
+  const at = place % whole.length;
+  const changed: unknown[] = [...whole];
+  if (how === 0) changed[at] = value;
+  else if (how === 1) changed.splice(at, 0, value);
+  else if (how === 2) changed.splice(at, 1);
+  else changed.length = at;
+  return changed;
+}
+
+function readOrRefused(changed: unknown): MeterRecord | undefined {
+  try {
+    return meterOfRow(changed);
+  } catch (error) {
+    assert.match((error as Error).message, /^a stored meter makes no sense: /);
+    return undefined;
+  }
+}

@@ -1,0 +1,101 @@
+import fc from 'fast-check';
+import { suite as plainSuite, type Test } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { MeterHead, MeterStore } from '#storage/meter-store';
+import { meterAt, reservations } from '#test/storage/meter-records';
+
+type Open = () => Promise<MeterStore>;
+
+/** Orders tried; an adapter with a network between may ask for fewer. */
+const RUNS = 200;
+
+/**
+ * The promises of the MeterStore port as a suite to be run, for every adapter. `open` gives an
+ * empty store, `suite` makes the suite: uvu's own, or one that skips.
+ */
+export function meterStoreContract(
+  name: string,
+  open: Open,
+  numRuns = RUNS,
+  suite = plainSuite,
+): Test {
+  const heads = suite(`meters in ${name}`);
+
+  heads('of unknown accounts are undefined', async () => {
+    assert.is(await (await open()).readHead('a'), undefined);
+  });
+
+  heads('come back with every field, each reservation in its place', async () => {
+    const store = await open();
+    for (const [index, count] of [0, 1, 2_048].entries()) {
+      const head = meterAt(index + 1, { reservations: reservations(count) });
+      await store.checkpoint('a', head);
+      assert.equal(await store.readHead('a'), head);
+    }
+  });
+
+  heads('may have counted nothing yet', async () => {
+    const store = await open();
+    const nothing = { monthMark: 0, cyclesUsed: 0, cyclesExpired: 0, cyclesLost: 0, windowMark: 0 };
+    const head = meterAt(1, { ...nothing, monthEndsAtMs: 0, windowEndsAtMs: 0 });
+    await store.checkpoint('a', head);
+    assert.equal(await store.readHead('a'), head);
+  });
+
+  heads(
+    'are those of the highest version, in whatever order and however often they come',
+    async () => {
+      const versions = fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1, maxLength: 8 });
+      const property = fc.asyncProperty(versions, async (order) => {
+        const store = await open();
+        for (const [index, version] of order.entries()) {
+          await store.checkpoint('a', meterAt(version));
+          const highest = Math.max(...order.slice(0, index + 1));
+          assert.equal(await store.readHead('a'), meterAt(highest), `stored as ${order}`);
+        }
+      });
+      await fc.assert(property, { numRuns, endOnFailure: true });
+    },
+  );
+
+  heads('of a closing have no reservations any more once there is a newer one', async () => {
+    const store = await open();
+    const closing = meterAt(4, { reservations: reservations(3) });
+    for (const head of [closing, meterAt(5), closing]) await store.checkpoint('a', head);
+    assert.equal(await store.readHead('a'), meterAt(5));
+  });
+
+  heads('of many accounts at once do not disturb one another', async () => {
+    const store = await open();
+    const accounts = Array.from({ length: 20 }, (_, index) => ({
+      id: `a${index}`,
+      top: index + 1,
+    }));
+    const writes = accounts.flatMap(({ id, top }) =>
+      [top, top + 30, top + 7].map((version) => store.checkpoint(id, meterAt(version))),
+    );
+    await Promise.all(writes);
+    const found = await Promise.all(accounts.map(({ id }) => store.readHead(id)));
+    assert.equal(
+      found,
+      accounts.map(({ top }) => meterAt(top + 30)),
+    );
+  });
+
+  heads('are copies: what goes in or comes out may be changed', async () => {
+    const store = await open();
+    const head = { ...meterAt(2), reservations: reservations(2) };
+    const spoil = (given: MeterHead | undefined) => {
+      assert.ok(given);
+      Object.assign(given, { monthMark: 0 });
+      Object.assign(given.reservations[0] ?? {}, { cycles: 0 });
+      (given.reservations as unknown[]).pop();
+    };
+    await store.checkpoint('a', head);
+    spoil(head);
+    spoil(await store.readHead('a'));
+    assert.equal(await store.readHead('a'), meterAt(2, { reservations: reservations(2) }));
+  });
+
+  return heads;
+}
