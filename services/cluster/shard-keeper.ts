@@ -164,15 +164,19 @@ export class ShardKeeper implements Disposable {
   get #mayClaim(): boolean {
     const { clock, deaths, isConnected } = this.#ports;
     if (this.#isLeaving || !isConnected() || !deaths.hearsEnough) return false;
-    const { settleMs } = this.#config;
-    const enoughMs = this.#isOutage ? Math.min(OUTAGE_SETTLE_MS, settleMs) : settleMs;
+    const enoughMs = Math.min(
+      this.#config.settleMs,
+      this.#isOutage ? OUTAGE_SETTLE_MS : Number.POSITIVE_INFINITY,
+    );
     return clock.monotonicMs() - this.#startedMs >= enoughMs;
   }
 
-  /** Whether one process owned everything and lives no more: then nobody serves anything. */
+  /** Whether nobody serves anything: all owners have died. And as many nodes are here as they were. */
   get #isOutage(): boolean {
-    const [owner, another] = new Set([...this.#rows.values()].map((row) => row.owner));
-    return owner !== undefined && another === undefined && this.#ports.deaths.isSealed(owner);
+    const { deaths, members } = this.#ports;
+    const owners = [...new Set(this.#rows.values().map((row) => row.owner))];
+    const areBack = owners.length > 0 && members.present().length >= owners.length;
+    return areBack && owners.every((owner) => deaths.isSealed(owner));
   }
 
   /** Deals with a shard that is ours by the table or by what is open; false if it is neither. */

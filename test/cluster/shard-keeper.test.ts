@@ -194,6 +194,32 @@ const shardsOf = (node: string, nodes: readonly string[]): number[] => {
 };
 const openNow = ({ host }: { host: NotingHost }) => [...host.open.keys()].sort((a, b) => a - b);
 
+const outage = suite('when every owner has died');
+
+/** Two owners of everything that have died, before anybody has noticed. */
+async function newOutage() {
+  const scene = await newScene();
+  for (const node of ['a', 'b']) await scene.join(node);
+  for (const shard of ALL) await scene.put(shard, shard % 2 === 0 ? 'a-1' : 'b-1');
+  for (const node of ['a', 'b']) scene.kill(node);
+  return scene;
+}
+
+outage('one that comes back alone listens who else does', async () => {
+  const scene = await newOutage();
+  await scene.live(SETTLE_MS - 500);
+  assert.is(scene.host.open.size, 0);
+  await scene.live(4_000);
+  assert.is(scene.host.open.size, SHARDS);
+});
+
+outage('as many as there were claim without waiting any longer', async () => {
+  const scene = await newOutage();
+  await scene.join('c');
+  await scene.live(SETTLE_MS - 500);
+  assert.equal(openNow(scene), shardsOf('me', ['c', 'me']));
+});
+
 const first = suite('shards that nobody has ever owned');
 
 first('are claimed by whom the ring gives them to, after listening for a while', async () => {
@@ -586,4 +612,4 @@ leaving('claims nothing more', async () => {
   assert.is(scene.changes.length, 0);
 });
 
-for (const suite of [first, dead, held, moved, leaving]) suite.run();
+for (const suite of [outage, first, dead, held, moved, leaving]) suite.run();

@@ -322,7 +322,7 @@ abandoned('is needed no more, and a write under way changes no account', async (
   assert.ok(a.isAbandoned);
 });
 
-for (const group of [remembering, lowest, order, due, abandoned]) group.run();
+for (const group of [remembering, lowest, ahead, order, due, abandoned]) group.run();
 
 function heldScene() {
   const kind = new HeldTallyKind();
