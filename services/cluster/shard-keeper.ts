@@ -10,6 +10,7 @@ import {
 } from '#cluster/keeper-bounds';
 import type { Members } from '#cluster/members';
 import { MoveRules } from '#cluster/move-rules';
+import { Settling } from '#cluster/settling';
 import type { ShardClaim, ShardHost } from '#cluster/shard-host';
 import { toFault } from '#fault/fault';
 import { type Clock, every, sleep } from '#platform/clock';
@@ -60,7 +61,7 @@ export class ShardKeeper implements Disposable {
   readonly #opened = new Map<number, number>();
   readonly #busy = new Set<number>();
   readonly #stack = new DisposableStack();
-  readonly #startedMs: number;
+  readonly #settling: Settling;
   readonly #ring: (nodes: readonly string[]) => readonly string[];
   #isLooking = false;
   #isWanted = false;
@@ -71,7 +72,7 @@ export class ShardKeeper implements Disposable {
     this.#ports = ports;
     this.#ring = cachedRing(config.shardCount);
     const { clock, members, deaths } = ports;
-    this.#startedMs = clock.monotonicMs();
+    this.#settling = new Settling(config.settleMs, { clock, members, deaths });
     this.#rules = new MoveRules({ clock, members });
     this.#handOver = new HandOver(config, { ...ports, hasEnded: () => this.#stack.disposed });
     const wake = () => this.wake();
@@ -162,21 +163,9 @@ export class ShardKeeper implements Disposable {
   }
 
   get #mayClaim(): boolean {
-    const { clock, deaths, isConnected } = this.#ports;
+    const { deaths, isConnected } = this.#ports;
     if (this.#isLeaving || !isConnected() || !deaths.hearsEnough) return false;
-    const enoughMs = Math.min(
-      this.#config.settleMs,
-      this.#isOutage ? OUTAGE_SETTLE_MS : Number.POSITIVE_INFINITY,
-    );
-    return clock.monotonicMs() - this.#startedMs >= enoughMs;
-  }
-
-  /** Whether nobody serves anything: all owners have died. And as many nodes are here as they were. */
-  get #isOutage(): boolean {
-    const { deaths, members } = this.#ports;
-    const owners = [...new Set(this.#rows.values().map((row) => row.owner))];
-    const areBack = owners.length > 0 && members.present().length >= owners.length;
-    return areBack && owners.every((owner) => deaths.isSealed(owner));
+    return this.#settling.isOver(this.#rows.values());
   }
 
   /** Deals with a shard that is ours by the table or by what is open; false if it is neither. */
