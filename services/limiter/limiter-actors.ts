@@ -34,12 +34,18 @@ const UNHURRIED = { callId: 0, deadlineAtMs: Number.POSITIVE_INFINITY };
 export class LimiterActors implements LimiterClient, LimiterTools, AsyncDisposable {
   readonly #meters: ActorHost<Meter, MeterCall, MeterAnswer, MeterRecord>;
   readonly #clock: Clock;
+  readonly #log: CommitLog;
   readonly #metrics: LimiterMetrics;
 
   constructor(config: ActorHostConfig, ports: LimiterActorsPorts) {
     this.#clock = ports.clock;
+    this.#log = ports.log;
     this.#metrics = limiterMetrics(ports.metrics);
-    const kind = new MeterKind({ ...ports, onLost: this.#metrics.lost });
+    const events = {
+      lost: this.#metrics.lost,
+      raised: (mark: 'month' | 'window', place: number) => this.#timeRaise(mark, place),
+    };
+    const kind = new MeterKind({ ...ports, events });
     const metrics = runtimeMetrics(ports.metrics, 'limiter', kind.name);
     this.#meters = new ActorHost(kind, config, { ...ports, metrics });
   }
@@ -78,6 +84,16 @@ export class LimiterActors implements LimiterClient, LimiterTools, AsyncDisposab
   /** Refuses new calls, then stores everything. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#meters[Symbol.asyncDispose]();
+  }
+
+  #timeRaise(mark: 'month' | 'window', place: number): void {
+    const startedMs = this.#clock.monotonicMs();
+    const ended = (isDurable: boolean) =>
+      this.#metrics.raised(mark, isDurable, (this.#clock.monotonicMs() - startedMs) / 1_000);
+    this.#log.whenDurable(place).then(
+      () => ended(true),
+      () => ended(false),
+    );
   }
 
   #counted(answer: MeterAnswer): LimiterAnswer {

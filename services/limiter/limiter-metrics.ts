@@ -1,4 +1,4 @@
-import type { OnLost } from '#limiter/month';
+import type { MeterEvents } from '#limiter/meter-events';
 import type { Metrics } from '#platform/metrics';
 import type { Verdict } from '#wire/limiter-messages';
 
@@ -6,13 +6,20 @@ import type { Verdict } from '#wire/limiter-messages';
 export type LimiterMetrics = {
   answered(verdict: Verdict): void;
   unavailable(): void;
-  lost: OnLost;
+  lost: MeterEvents['lost'];
+  raised(mark: 'month' | 'window', isDurable: boolean, seconds: number): void;
 };
 
 /** The limiter's metrics. A settlement is no check and is not counted. */
 export function limiterMetrics(metrics: Metrics): LimiterMetrics {
   const checks = metrics.counter('limiter_checks_total');
   const expired = metrics.counter('limiter_reservations_expired_total');
+  const histogram = metrics.histogram('limiter_mark_raise_seconds');
+  const bothOf = (mark: 'month' | 'window') => ({
+    ok: histogram.labels({ mark, result: 'ok' }),
+    failed: histogram.labels({ mark, result: 'failed' }),
+  });
+  const raises = { month: bothOf('month'), window: bothOf('window') };
   const lost = metrics.counter('limiter_lost_cycles_total');
   // Shown from the first scrape on.
   for (const cause of ['expired', 'crash']) lost.labels({ cause }).inc(0);
@@ -39,6 +46,8 @@ export function limiterMetrics(metrics: Metrics): LimiterMetrics {
       }
     },
     unavailable: () => unavailable.inc(),
+    raised: (mark, isDurable, seconds) =>
+      raises[mark][isDurable ? 'ok' : 'failed'].observe(seconds),
     lost(cause, cycles) {
       lost.labels({ cause }).inc(cycles);
       if (cause === 'expired') expired.inc();

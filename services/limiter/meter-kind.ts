@@ -1,6 +1,6 @@
 import { ACCOUNT_AGE_MS_MAX } from '#limiter/bounds';
 import { Meter } from '#limiter/meter';
-import type { OnLost } from '#limiter/month';
+import type { MeterEvents } from '#limiter/meter-events';
 import type { ActorCall, ActorKind, Checkpoint, Recovered } from '#runtime/actor-kind';
 import type { Moment } from '#runtime/recent-calls';
 import type { Turn } from '#runtime/turn';
@@ -29,7 +29,7 @@ export type UsageAnswer = { readonly verdict: 'usage'; readonly usage: MeterUsag
 export type MeterPorts = {
   readonly accounts: Pick<AccountStore, 'find'>;
   readonly meters: MeterStore;
-  readonly onLost: OnLost;
+  readonly events: MeterEvents;
 };
 
 /** Bytes of a record until it is stored: numbers, and what holds them. */
@@ -51,11 +51,11 @@ export class MeterKind implements ActorKind<Meter, MeterCall, MeterAnswer, Meter
   }
 
   async activate(accountId: string): Promise<Recovered<Meter>> {
-    const { accounts, meters, onLost } = this.#ports;
+    const { accounts, meters, events } = this.#ports;
     const account = await accounts.find(accountId);
     // Keys that are made up name accounts that are not: nothing more is read for them.
     const head = account === undefined ? undefined : await meters.readHead(accountId);
-    const state = new Meter(accountId, account, head, onLost);
+    const state = new Meter(accountId, account, head, events);
     return { state, version: head?.version ?? 0, recentCalls: [] };
   }
 

@@ -3,8 +3,9 @@ import type { Instant } from '#accounts/minute-window';
 import type { Limits } from '#accounts/plan';
 import { Fault } from '#fault/fault';
 import { type HeldKey, keyRing, scopeInRing } from '#limiter/key-ring';
+import type { MeterEvents } from '#limiter/meter-events';
 import { Minute } from '#limiter/minute';
-import { Month, type OnLost } from '#limiter/month';
+import { Month } from '#limiter/month';
 import type { Turn } from '#runtime/turn';
 import type { MeterHead, MeterRecord, StoredReservation } from '#storage/meter-store';
 import type {
@@ -45,6 +46,7 @@ export class Meter {
   readonly accountId: string;
   readonly #minute = new Minute();
   readonly #month: Month;
+  readonly #events: MeterEvents;
   #isAbsent = true;
   #isSuspended = false;
   #limits = NOTHING;
@@ -64,11 +66,12 @@ export class Meter {
     accountId: string,
     account: AccountWithKeys | undefined,
     head: MeterHead | undefined,
-    onLost: OnLost,
+    events: MeterEvents,
   ) {
     this.accountId = accountId;
     this.#head = head;
-    this.#month = new Month(onLost);
+    this.#events = events;
+    this.#month = new Month(events);
     this.adopt(account);
   }
 
@@ -221,6 +224,8 @@ export class Meter {
       const monthMark =
         cycles > 0 ? month.target(used, cycles, cyclesPerMonth, nowMs) : month.value;
       const place = turn.commit(this.#record(monthMark, windowMark, turn));
+      if (windowMark > window.value) this.#events.raised('window', place);
+      if (monthMark > month.value) this.#events.raised('month', place);
       window.set(windowMark, place);
       month.set(monthMark, place);
     }

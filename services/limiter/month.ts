@@ -2,14 +2,9 @@ import type { Instant } from '#accounts/minute-window';
 import { monthEndOf } from '#accounts/month';
 import { CLOSING_RESERVATIONS_MAX, RESERVATION_AGE_MS } from '#limiter/bounds';
 import { Mark } from '#limiter/mark';
+import type { MeterEvents } from '#limiter/meter-events';
 import { type Reservation, Reservations } from '#limiter/reservations';
 import type { MeterRecord, StoredReservation } from '#storage/meter-store';
-
-/**
- * Hears of cycles that are charged although nobody said that they were used: of one reservation that
- * expired, or of a crash.
- */
-export type OnLost = (cause: 'expired' | 'crash', cycles: number) => void;
 
 /**
  * The cycles of one account's UTC month: used, and reserved until their calls are settled. A
@@ -24,10 +19,10 @@ export class Month {
   #expired = 0;
   #lost = 0;
   readonly #reservations = new Reservations();
-  readonly #onLost: OnLost;
+  readonly #events: MeterEvents;
 
-  constructor(onLost: OnLost) {
-    this.#onLost = onLost;
+  constructor(events: MeterEvents) {
+    this.#events = events;
   }
 
   /** Unix milliseconds at which the month ends; it names the month. */
@@ -74,7 +69,7 @@ export class Month {
     const lost = this.#used - record.cyclesUsed;
     this.#lost = record.cyclesLost + lost;
     this.mark.set(record.monthMark, 0);
-    if (lost > 0 && record.monthEndsAtMs > now.nowMs) this.#onLost('crash', lost);
+    if (lost > 0 && record.monthEndsAtMs > now.nowMs) this.#events.lost('crash', lost);
   }
 
   /**
@@ -97,7 +92,7 @@ export class Month {
       const unused = old.cycles - old.used;
       if (old.monthEndsAtMs === this.#endsAtMs) this.#expired += unused;
       this.#charge(old, old.cycles);
-      this.#onLost('expired', unused);
+      this.#events.lost('expired', unused);
     }
   }
 

@@ -180,6 +180,12 @@ export const METRICS = {
     help: 'Reservations that nobody settled within 60 s; they count as used.',
     labels: [],
   },
+  limiter_mark_raise_seconds: {
+    kind: 'histogram',
+    help: 'Time until the journal held a raised mark.',
+    labels: ['mark', 'result'],
+    buckets: SECONDS,
+  },
   limiter_lost_cycles_total: {
     kind: 'counter',
     help: 'Cycles charged without anybody saying that they were used, by what lost them.',

@@ -4,6 +4,7 @@ import { digestOf, parseApiKey } from '#accounts/api-key';
 import { limitsOf, type PlanChoice } from '#accounts/plan';
 import { composeLimiter, type Limiter } from '#limiter/compose';
 import { Meter } from '#limiter/meter';
+import type { MeterEvents } from '#limiter/meter-events';
 import { createMetrics, type Metrics } from '#platform/metrics';
 import { systemRandomness } from '#platform/randomness';
 import type { Turn } from '#runtime/turn';
@@ -58,9 +59,11 @@ export function meterUnderTest(choice: PlanChoice, earlier?: EarlierLife) {
   const journal = earlier?.journal ?? new MeterJournal();
   const losses: { cause: string; cycles: number }[] = [];
   let restsOn = 0;
-  const meter = new Meter(ACCOUNT_ID, record(choice), journal.head, (cause, cycles) => {
-    losses.push({ cause, cycles });
-  });
+  const events: MeterEvents = {
+    lost: (cause, cycles) => losses.push({ cause, cycles }),
+    raised: () => undefined,
+  };
+  const meter = new Meter(ACCOUNT_ID, record(choice), journal.head, events);
   const now = () => ({ nowMs: clock.wallMs(), monotonicMs: clock.monotonicMs() });
   const turn = (): Turn<MeterRecord> => ({
     ...now(),
