@@ -18,6 +18,9 @@ const KEYSPACE = 'identity_engine';
 /** As the local cluster has it: while all share two cores, a late answer is not a broken limiter. */
 const LIMITER_TIMEOUT_MS = '1000';
 
+/** Of its own choice: others hear of it. */
+const ANY_PORT = '127.0.0.1:0';
+
 /** What a durable service consists of, and where its servers keep their things. */
 export type DurablePlan = {
   readonly engines: number;
@@ -65,26 +68,14 @@ export async function startDurable(plan: DurablePlan): Promise<DurableService> {
   const { engines, nodeArgs = [], keyspace = KEYSPACE } = plan;
   await using opening = new AsyncDisposableStack();
   const { cassandra, nats } = plan.stores ?? opening.use(await startStores(plan));
-  const shared = {
-    SERVICE_CASSANDRA_KEYSPACE: keyspace,
-    SERVICE_STORAGE: 'cassandra',
-    SERVICE_CASSANDRA_CONTACT_POINTS: cassandra.address,
-    SERVICE_NATS_URL: nats.address,
-    SERVICE_SHARDS: `${SHARDS}`,
-  };
-  await migrate(shared);
+  const shared = await migrated({ cassandra, nats }, keyspace);
   const [api = 0, admin = 0] = await freePorts(2);
-  const limiter = await startProcess(opening, 'limiter', {
-    ...shared,
-    SERVICE_LIMITER_LISTEN: '127.0.0.1:0',
-    SERVICE_ADMIN_PORT: `${admin}`,
-    SERVICE_NODE_NAME: 'limiter',
-  });
+  const limiter = await startProcess(opening, 'limiter', limiterVariables(shared, admin));
   const nameOf = (engine: number) => (engines === 1 ? 'engine' : `engine${engine + 1}`);
   const variablesOf = (engine: number) => ({
     ...shared,
     SERVICE_NODE_NAME: nameOf(engine),
-    SERVICE_ENGINE_LISTEN: '127.0.0.1:0',
+    SERVICE_ENGINE_LISTEN: ANY_PORT,
   });
   const nodes: Role[] = [];
   for (let engine = 0; engine < engines; engine += 1) {
@@ -129,17 +120,39 @@ export async function startStores({
   return { cassandra, nats, [Symbol.asyncDispose]: () => opened.disposeAsync() };
 }
 
-async function migrate(variables: Variables): Promise<void> {
+/** Makes the tables; gives the variables by which every process of the service finds its servers. */
+export async function migrated(
+  { cassandra, nats }: Pick<DurableStores, 'cassandra' | 'nats'>,
+  keyspace = KEYSPACE,
+): Promise<Variables> {
+  const variables = {
+    SERVICE_CASSANDRA_KEYSPACE: keyspace,
+    SERVICE_STORAGE: 'cassandra',
+    SERVICE_CASSANDRA_CONTACT_POINTS: cassandra.address,
+    SERVICE_NATS_URL: nats.address,
+    SERVICE_SHARDS: `${SHARDS}`,
+  };
   await run({
     name: 'main.ts migrate',
     program: process.execPath,
     args: [MAIN, 'migrate'],
     env: environment(variables),
   });
+  return variables;
+}
+
+/** The variables of a limiter; `port` is where its accounts are administrated. */
+export function limiterVariables(shared: Variables, port: number, listen = ANY_PORT): Variables {
+  return {
+    ...shared,
+    SERVICE_LIMITER_LISTEN: listen,
+    SERVICE_ADMIN_PORT: `${port}`,
+    SERVICE_NODE_NAME: 'limiter',
+  };
 }
 
 /** Starts a process of the service on the stack; fulfils when it is ready. */
-async function startProcess(
+export async function startProcess(
   opening: AsyncDisposableStack,
   role: string,
   variables: Variables,
@@ -151,9 +164,12 @@ async function startProcess(
   return { child, metrics };
 }
 
-/** Fulfils when the engines together own every shard. */
-async function untilAllServed(edge: Child, metricsUrls: readonly string[]): Promise<void> {
-  await untilAnswered(edge, async () => {
+/** Fulfils when the nodes that show their metrics there own every shard, as long as `witness` runs. */
+export async function untilAllServed(
+  witness: Child,
+  metricsUrls: readonly string[],
+): Promise<void> {
+  await untilAnswered(witness, async () => {
     return (await ownedShards(metricsUrls)) === SHARDS ? true : undefined;
   });
 }

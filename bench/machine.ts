@@ -13,11 +13,13 @@ export async function describeRun(tools: {
   readonly wrk: string;
   readonly k6: string | undefined;
   readonly postgres: PostgresTools | undefined;
+  readonly redis: string | undefined;
 }): Promise<Circumstance[]> {
   const [cpu] = cpus();
   const memoryGib = Math.round(totalmem() / 2 ** 30);
   const wrk = await outputOf(tools.wrk, ['-v']);
   const k6 = tools.k6 === undefined ? undefined : await outputOf(tools.k6, ['version']);
+  const redis = tools.redis === undefined ? '' : await outputOf(tools.redis, ['--version']);
   const circumstances: [string, string | undefined][] = [
     ['Date', new Date().toISOString()],
     ['Commit', await commit()],
@@ -36,6 +38,7 @@ export async function describeRun(tools: {
     ['wrk', /wrk \S+/.exec(wrk)?.[0].slice('wrk '.length)],
     ['k6', /v[\d.]+/.exec(k6 ?? '')?.[0]],
     ['PostgreSQL', tools.postgres?.version],
+    ['Redis', /v=(\S+)/.exec(redis)?.[1]],
   ];
   return circumstances.flatMap(([name, value]) => (value === undefined ? [] : [{ name, value }]));
 }

@@ -3,13 +3,15 @@ import type { Round } from '#bench/closed-rounds';
 import { measureColdStart } from '#bench/cold-start';
 import { measureDurable } from '#bench/durable';
 import { measureJournalAge } from '#bench/journal-age';
+import type { LimiterFindings } from '#bench/limiter/findings';
+import { measureLimiter } from '#bench/limiter/measure-limiter';
 import { type Load, measureLoad } from '#bench/load';
 import { describeRun } from '#bench/machine';
 import { measureMemory } from '#bench/memory';
 import { type Options, readOptions, USAGE } from '#bench/options';
 import { findPostgres } from '#bench/postgres-server';
 import { reportOf } from '#bench/report';
-import { findK6, findWrk, MissingTool } from '#bench/tool-path';
+import { findK6, findRedis, findWrk, MissingTool } from '#bench/tool-path';
 import { installedCassandra } from '#deploy/local/cassandra-install';
 import { MissingServer } from '#deploy/local/missing-server';
 import { installedNats } from '#deploy/local/nats-install';
@@ -33,6 +35,7 @@ async function measureAll(options: Options): Promise<void> {
   const circumstances = await describeRun(tools);
   const load = await measureLoad(tools, options, tell);
   const durable = await measureDurable(tools, options, tell);
+  const limiter = await measureLimiter(tools.redis, options, tell);
   const coldStarts = parts.has('cold') ? await measureColdStart(options.coldStarts, tell) : [];
   const memoryRun = { instances: options.memoryInstances, idleS: options.memoryIdleS };
   const memory = parts.has('memory') ? await measureMemory(memoryRun, tell) : undefined;
@@ -42,12 +45,12 @@ async function measureAll(options: Options): Promise<void> {
   const command = ['node', 'bench/main.ts', ...process.argv.slice(2)].join(' ');
   const seconds = secondsSoFar();
   const { checkpointS } = options;
-  const found = { ...load, durable, checkpointS, coldStarts, memory, journal };
+  const found = { ...load, durable, checkpointS, limiter, coldStarts, memory, journal };
   const report = reportOf({ command, circumstances, ...found, seconds });
   process.stdout.write(report);
   if (options.isComplete) await writeFile(RESULTS, report);
   else tell(`not a complete run: ${RESULTS} stays as it is`);
-  if (isAnyVoid(load, durable)) {
+  if (isAnyVoid(load, durable, limiter)) {
     tell('some measurements are void: see the report');
     process.exitCode = 1;
   }
@@ -58,15 +61,22 @@ async function findTools(options: Options) {
   const { parts } = options;
   const wrk = await findWrk();
   const postgres = parts.has('pg') || parts.has('cas') ? await findPostgres() : undefined;
-  if (parts.has('d') || parts.has('journal')) await installedCassandra(tell);
-  if (parts.has('d')) await installedNats(tell);
+  const isOnStores = parts.has('d') || parts.has('limiter');
+  if (isOnStores || parts.has('journal')) await installedCassandra(tell);
+  if (isOnStores) await installedNats(tell);
   const k6 = parts.has('open') ? await findK6(tell) : undefined;
-  return { wrk, k6, postgres };
+  const redis = parts.has('limiter') ? await findRedis() : undefined;
+  return { wrk, k6, postgres, redis };
 }
 
-function isAnyVoid({ rounds, open }: Load, durable: readonly Round[]): boolean {
+function isAnyVoid(
+  { rounds, open }: Load,
+  durable: readonly Round[],
+  limiter: LimiterFindings | undefined,
+): boolean {
   const closed = [...rounds, ...durable].flatMap(({ results }) => [...results.values()]);
-  const results = [...closed, ...open.map(({ result }) => result)];
+  const decided = limiter?.rows.map(({ result }) => result) ?? [];
+  const results = [...closed, ...open.map(({ result }) => result), ...decided];
   return results.some(({ problem }) => problem !== undefined);
 }
 

@@ -2,7 +2,8 @@ import { parseArgs } from 'node:util';
 
 /** The parts of a run: the servers under closed load, and everything measured besides. */
 export const PARTS = [
-  ...(['a', 'c', 's', 'p', 'open', 'd', 'pg', 'cas', 'cold', 'memory', 'journal'] as const),
+  ...(['a', 'c', 's', 'p', 'open', 'd', 'pg', 'cas'] as const),
+  ...(['limiter', 'cold', 'memory', 'journal'] as const),
 ];
 
 /** One of `PARTS`. */

@@ -3,10 +3,13 @@ import type { ColdStart } from '#bench/cold-start';
 import { DURABLE_CONNECTIONS } from '#bench/durable-rounds';
 import { durableTargets } from '#bench/durable-targets';
 import { AGED_RATIO_MAX, type JournalAppends } from '#bench/journal-appends';
+import type { LimiterFindings } from '#bench/limiter/findings';
+import { limiterReport, limiterTargets } from '#bench/limiter/limiter-report';
 import type { Circumstance } from '#bench/machine';
 import type { MemoryResult } from '#bench/memory';
 import { DURABLE_INSTANCES } from '#bench/observation-plan';
 import type { OpenRow } from '#bench/open-rounds';
+import { cpuOf, tableOf, verdict } from '#bench/report-table';
 import { LABELS, TITLES } from '#bench/servers';
 import { numberText, spreadOf, spreadText } from '#bench/statistics';
 import { COLD_START_MS_MAX, INSTANCE_BYTES_MAX, ratiosOf } from '#bench/targets';
@@ -25,6 +28,7 @@ export type Findings = {
   readonly coldStarts: readonly ColdStart[];
   readonly memory: MemoryResult | undefined;
   readonly journal: JournalAppends | undefined;
+  readonly limiter: LimiterFindings | undefined;
   /** Seconds that the run took. */
   readonly seconds: number;
 };
@@ -44,6 +48,7 @@ export function reportOf(findings: Findings): string {
     ...DURABLE_CONNECTIONS.map((connections) =>
       closedOf(`Durable, ${connections} connections`, findings.durable, connections),
     ),
+    limiterReport(findings.limiter),
     memoryOf(findings.memory),
     journalOf(findings.journal),
   ];
@@ -64,14 +69,17 @@ function headOf({ command, circumstances, answerBytes, seconds }: Findings): str
   ].join('\n\n');
 }
 
-function targetsOf({ rounds, durable, coldStarts, memory, journal }: Findings): string {
+function targetsOf({ rounds, durable, limiter, coldStarts, memory, journal }: Findings): string {
   const rows = ratiosOf(rounds).map(({ label, connections, least, reached }) => [
     `${label} / c at ${connections} connections`,
     `≥ ${numberText(least, 2)}`,
     spreadText(reached, 2),
     verdict(reached.median >= least),
   ]);
-  for (const { what, target, reached, isMet } of durableTargets(durable)) {
+  for (const { what, target, reached, isMet } of [
+    ...durableTargets(durable),
+    ...limiterTargets(limiter),
+  ]) {
     rows.push([what, target, reached, target === 'none' ? '' : verdict(isMet)]);
   }
   for (const { command, ms } of coldStarts) {
@@ -101,10 +109,6 @@ function targetsOf({ rounds, durable, coldStarts, memory, journal }: Findings): 
   return `## Targets\n\n${tableOf(['', 'target', 'reached', ''], rows)}`;
 }
 
-function verdict(isMet: boolean): string {
-  return isMet ? 'met' : '**not met**';
-}
-
 function closedOf(heading: string, rounds: readonly Round[], connections: number): string {
   const measured = rounds.filter((round) => round.connections === connections);
   const labels = LABELS.filter((label) => measured.some((round) => round.results.has(label)));
@@ -125,16 +129,6 @@ function closedOf(heading: string, rounds: readonly Round[], connections: number
   });
   const head = ['', 'requests/s', 'p50 ms', 'p99 ms', 'CPU µs per request', 'valid rounds'];
   return [`## ${heading}`, tableOf(head, rows), ...problemsOf(measured)].join('\n\n');
-}
-
-/** The median CPU time of every process of a server, and of wrk beside it. */
-function cpuOf(results: readonly ClosedResult[]): string {
-  const names = results[0]?.cpu.map(({ process }) => process) ?? [];
-  const costs = names.map((name, i) => {
-    const micros = results.map((result) => result.cpu[i]?.microsPerRequest ?? Number.NaN);
-    return `${name} ${spreadText(spreadOf(micros), 1)}`;
-  });
-  return costs.join('<br>');
 }
 
 function problemsOf(rounds: readonly Round[]): string[] {
@@ -207,9 +201,4 @@ function memoryOf(memory: MemoryResult | undefined): string {
     `leaves ${numberText(memory.bytesPerRow, 0)} bytes behind, its history row.`;
   const head = ['', 'resident MiB', 'resident MiB after collection', 'live MiB (heap, buffers)'];
   return `## Memory\n\n${sentence}\n\n${tableOf(head, rows)}`;
-}
-
-function tableOf(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`;
-  return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n');
 }

@@ -7,9 +7,14 @@ import { untilReady } from '#bench/readiness';
 /** The service's one executable. */
 export const MAIN = 'services/main.ts';
 
-// A thousand times what this machine can send: the limiter works as always and refuses nothing.
-const REQUESTS_PER_MINUTE = '1000000000';
-const CYCLES_PER_MONTH = '1000000000000';
+/**
+ * Requests a minute of an account. A thousand times what this machine can send, and so are the
+ * cycles: the limiter works as always and refuses nothing.
+ */
+export const REQUESTS_PER_MINUTE = '1000000000';
+
+/** Cycles a month of an account. */
+export const CYCLES_PER_MONTH = '1000000000000';
 
 /** The service under test, as one process or several: how to reach it, and what it consists of. */
 export type Service = AsyncDisposable & {

@@ -18,6 +18,11 @@ export async function findWrk(): Promise<string> {
   throw new MissingTool('wrk is missing: apt-get install wrk');
 }
 
+/** Where Redis is; undefined when it is not installed. */
+export async function findRedis(): Promise<string | undefined> {
+  return onPath('redis-server');
+}
+
 /** Where k6 is: on PATH, or in the cache folder, built there first if need be (about two minutes). */
 export async function findK6(tell: (line: string) => void): Promise<string> {
   const folder = join(cacheFolder(), 'bin');

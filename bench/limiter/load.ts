@@ -26,11 +26,7 @@ export type LoadResult = {
 const TICK_MS = 1;
 
 /** Asks for decisions about `accounts` accounts in turn, as `run` says. */
-export async function runLoad(
-  decide: Decide,
-  accounts: number,
-  run: LoadRun,
-): Promise<LoadResult> {
+export async function runLoad(decide: Decide, accounts: number, run: LoadRun): Promise<LoadResult> {
   const book = new Book(decide, accounts);
   const startedMs = performance.now();
   if (run.kind === 'closed') await closed(book, run);
@@ -96,7 +92,8 @@ class Book {
   }
 
   result(seconds: number): LoadResult {
-    const { p50, p99, longest } = latenciesOf(this.#times);
+    // When everything failed the failures say so.
+    const { p50, p99, longest } = latenciesOf(this.#times.length > 0 ? this.#times : [Number.NaN]);
     return {
       decisions: this.#times.length,
       seconds,

@@ -16,8 +16,8 @@ export const MOTIONS_MAX = 8;
 export const CLAIMS_IN_FLIGHT_MAX = 16;
 
 /**
- * How long a node that has just started looks around when every owner is sealed, so that nobody
- * serves anything, and as many nodes are back. Longer than a look for the dead. Ours.
+ * How long a node that has just started looks around when every owner is heard or sealed, and as
+ * many nodes are here. Longer than a look for the dead. Ours.
  */
 export const OUTAGE_SETTLE_MS = 300;
 

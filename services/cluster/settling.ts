@@ -27,13 +27,14 @@ export class Settling {
   isOver(rows: Iterable<ShardRow>): boolean {
     const sinceMs = this.#clock.monotonicMs() - this.#startedMs;
     if (sinceMs >= this.#settleMs) return true;
-    return sinceMs >= OUTAGE_SETTLE_MS && this.#isOutage(rows);
+    return sinceMs >= OUTAGE_SETTLE_MS && this.#isComplete(rows);
   }
 
-  /** Whether nobody serves anything, all owners having died, and as many nodes are here as they were. */
-  #isOutage(rows: Iterable<ShardRow>): boolean {
+  /** Whether every owner is heard or dead, and as many nodes are here as there are owners: all are back. */
+  #isComplete(rows: Iterable<ShardRow>): boolean {
     const owners = [...new Set([...rows].map(({ owner }) => owner))];
-    const areBack = owners.length > 0 && this.#members.present().length >= owners.length;
-    return areBack && owners.every((owner) => this.#deaths.isSealed(owner));
+    const present = new Set(this.#members.present().map(({ incarnation }) => incarnation));
+    if (owners.length === 0 || present.size < owners.length) return false;
+    return owners.every((owner) => present.has(owner) || this.#deaths.isSealed(owner));
   }
 }

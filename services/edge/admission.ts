@@ -10,6 +10,7 @@ import {
   unsureHeaders,
 } from '#edge/limit-headers';
 import type { LimitedKeys } from '#edge/limited-keys';
+import { putNewest } from '#edge/put-newest';
 import { RefusedAddresses } from '#edge/refused-addresses';
 import { Fault, toFault } from '#fault/fault';
 import type { Clock } from '#platform/clock';
@@ -153,11 +154,8 @@ export class Admission {
   }
 
   #remember(accountId: string, allowance: Allowance): void {
-    if (this.#lastKnown.size >= LAST_KNOWN_MAX && !this.#lastKnown.has(accountId)) {
-      const [oldest] = this.#lastKnown.keys();
-      this.#lastKnown.delete(oldest ?? '');
-    }
-    this.#lastKnown.set(accountId, allowance);
+    if (this.#lastKnown.has(accountId)) this.#lastKnown.set(accountId, allowance);
+    else putNewest(this.#lastKnown, accountId, allowance, LAST_KNOWN_MAX);
   }
 }
 

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { assertSentOnce, readCaller } from '#edge/credentials';
 import type { Caller } from '#edge/exchange';
+import { putNewest } from '#edge/put-newest';
 
 /** Keys remembered; beyond, the one that was read first is forgotten. */
 const CALLERS_MAX = 10_000;
@@ -21,8 +22,7 @@ export class KnownCallers {
       return known;
     }
     const caller = readCaller(request);
-    if (this.#known.size >= CALLERS_MAX) this.#known.delete(this.#known.keys().next().value ?? '');
-    this.#known.set(authorization ?? '', caller);
+    putNewest(this.#known, authorization ?? '', caller, CALLERS_MAX);
     return caller;
   }
 }

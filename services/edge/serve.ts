@@ -62,10 +62,9 @@ export async function serve(
   ports.inFlight.calls += 1;
   try {
     const answered = await perform(plan, call, request, ports, false);
-    const headers =
-      call.cycles === 0
-        ? admitted.headers
-        : await ports.admission.settle(call, answered.cycles, admitted.headers);
+    const headers = isSettled(call, answered)
+      ? await ports.admission.settle(call, answered.cycles, admitted.headers)
+      : admitted.headers;
     answer(operation, request, reply, answered, headers, ports);
   } catch (error) {
     const fault = toFault(error);
@@ -77,6 +76,11 @@ export async function serve(
   } finally {
     ports.inFlight.calls -= 1;
   }
+}
+
+/** Whether it is known how many cycles the call used; else they stay reserved and expire as used. */
+function isSettled({ cycles }: AdmissionCall, { isPerhapsOwn }: EdgeAnswer): boolean {
+  return cycles > 0 && isPerhapsOwn !== true;
 }
 
 function callIdOf(

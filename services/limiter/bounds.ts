@@ -33,6 +33,12 @@ export const RAISE_OF_USE_MS = 100;
  */
 export const ACCOUNT_AGE_MS_MAX = 30_000;
 
+/** The age from which it is read again in the background, in milliseconds: no call waits for that. Ours. */
+export const ACCOUNT_OLD_MS = 15_000;
+
+/** Over how long meters spread that, in milliseconds: the store shall not answer for all at once. Ours. */
+export const ACCOUNT_OLD_SPREAD_MS = 10_000;
+
 /**
  * Open reservations that a closing record carries, the newest; older ones count as used. 64 bytes
  * each, so that the record stays below what the journal takes. Ours.

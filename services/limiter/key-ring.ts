@@ -1,11 +1,12 @@
 import { timingSafeEqual } from 'node:crypto';
-import { type ApiKeyRecord, type KeyScope, keyEndsAtMs } from '#accounts/account';
+import type { ApiKeyRecord, KeyScope } from '#accounts/account';
 
 /** What a meter keeps of a key that may still be used. */
 export type HeldKey = {
   readonly digest: string;
   readonly scope: KeyScope;
-  readonly endsAtMs: number;
+  /** Undefined: never. Not infinity, which V8 would box for every key. */
+  readonly expiresAtMs: number | undefined;
 };
 
 /** Characters of a SHA-256 in base64url. */
@@ -20,7 +21,7 @@ const known = Buffer.alloc(DIGEST_LENGTH);
 export function keyRing(keys: readonly ApiKeyRecord[]): readonly HeldKey[] {
   return keys
     .filter((key) => key.revokedAtMs === undefined)
-    .map((key) => ({ digest: key.digest, scope: key.scope, endsAtMs: keyEndsAtMs(key) }));
+    .map(({ digest, scope, expiresAtMs }) => ({ digest, scope, expiresAtMs }));
 }
 
 /**
@@ -36,7 +37,8 @@ export function scopeInRing(
   presented.write(digest, 'latin1');
   for (const key of ring) {
     known.write(key.digest, 'latin1');
-    if (timingSafeEqual(presented, known)) return nowMs < key.endsAtMs ? key.scope : undefined;
+    if (!timingSafeEqual(presented, known)) continue;
+    return key.expiresAtMs === undefined || nowMs < key.expiresAtMs ? key.scope : undefined;
   }
   return undefined;
 }

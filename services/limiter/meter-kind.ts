@@ -1,4 +1,4 @@
-import { ACCOUNT_AGE_MS_MAX } from '#limiter/bounds';
+import { ACCOUNT_AGE_MS_MAX, ACCOUNT_OLD_MS, ACCOUNT_OLD_SPREAD_MS } from '#limiter/bounds';
 import { Meter } from '#limiter/meter';
 import type { MeterEvents } from '#limiter/meter-events';
 import type { ActorCall, ActorKind, Checkpoint, Recovered } from '#runtime/actor-kind';
@@ -32,6 +32,9 @@ export type MeterPorts = {
   readonly events: MeterEvents;
 };
 
+/** Into how many moments the meters spread reading their accounts again. */
+const OLD_STEPS = 32;
+
 /** Bytes of a record until it is stored: numbers, and what holds them. */
 const RECORD_BYTES = 200;
 
@@ -45,6 +48,7 @@ const STORED_RESERVATION_BYTES = 100;
 export class MeterKind implements ActorKind<Meter, MeterCall, MeterAnswer, MeterRecord> {
   readonly name = 'meter';
   readonly #ports: MeterPorts;
+  readonly #refreshing = new Set<Meter>();
 
   constructor(ports: MeterPorts) {
     this.#ports = ports;
@@ -64,8 +68,11 @@ export class MeterKind implements ActorKind<Meter, MeterCall, MeterAnswer, Meter
     call: MeterCall,
     turn: Turn<MeterRecord>,
   ): MeterAnswer | Promise<MeterAnswer> {
-    if (call.kind === 'outdate') meter.outdate();
-    if (!meter.isOutdated(turn, ACCOUNT_AGE_MS_MAX)) return answerOf(meter, call, turn);
+    if (call.kind === 'outdate') meter.account.outdate();
+    if (!meter.account.isOutdated(turn, ACCOUNT_AGE_MS_MAX)) {
+      if (meter.account.isOutdated(turn, oldAgeMsOf(meter))) this.#refresh(meter);
+      return answerOf(meter, call, turn);
+    }
     return this.#reload(meter).then(() => answerOf(meter, call, turn));
   }
 
@@ -106,7 +113,7 @@ export class MeterKind implements ActorKind<Meter, MeterCall, MeterAnswer, Meter
   }
 
   isAbsent(meter: Meter): boolean {
-    return meter.isAbsent;
+    return meter.account.isAbsent;
   }
 
   /** What it counted goes into its closing record. */
@@ -115,14 +122,37 @@ export class MeterKind implements ActorKind<Meter, MeterCall, MeterAnswer, Meter
   }
 
   /**
+   * Reads the account again while calls go on. What was read before the last news of the account is
+   * worth nothing, and what cannot be read is read when it must be.
+   */
+  #refresh(meter: Meter): void {
+    if (this.#refreshing.has(meter)) return;
+    this.#refreshing.add(meter);
+    const { edition } = meter.account;
+    this.#ports.accounts
+      .find(meter.accountId)
+      .then(
+        (account) => meter.account.edition === edition && meter.account.adopt(account),
+        () => undefined,
+      )
+      .finally(() => this.#refreshing.delete(meter));
+  }
+
+  /**
    * From the news until the account has been read the meter does not know who may do what; if it
    * cannot be read the next call tries again, so that a revoked key never outlives a store that was
    * down.
    */
   async #reload(meter: Meter): Promise<void> {
-    meter.outdate();
-    meter.adopt(await this.#ports.accounts.find(meter.accountId));
+    meter.account.outdate();
+    meter.account.adopt(await this.#ports.accounts.find(meter.accountId));
   }
+}
+
+/** The age from which an account is read again: another one for each, always the same. */
+function oldAgeMsOf({ accountId }: Meter): number {
+  const last = accountId.charCodeAt(accountId.length - 1);
+  return ACCOUNT_OLD_MS + (last % OLD_STEPS) * (ACCOUNT_OLD_SPREAD_MS / OLD_STEPS);
 }
 
 function answerOf(meter: Meter, call: MeterCall, turn: Turn<MeterRecord>): MeterAnswer {

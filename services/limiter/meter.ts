@@ -1,8 +1,7 @@
 import type { AccountWithKeys, KeyScope } from '#accounts/account';
 import type { Instant } from '#accounts/minute-window';
-import type { Limits } from '#accounts/plan';
 import { Fault } from '#fault/fault';
-import { type HeldKey, keyRing, scopeInRing } from '#limiter/key-ring';
+import { KnownAccount } from '#limiter/known-account';
 import type { MeterEvents } from '#limiter/meter-events';
 import { Minute } from '#limiter/minute';
 import { Month } from '#limiter/month';
@@ -21,16 +20,10 @@ import type { MeterUsage } from '#wire/limiter-tools';
 /** The answer to a key that is not known, and to every key of an account that is not. */
 const UNKNOWN_KEY: LimiterAnswer = { verdict: 'unknown_key', allowance: undefined };
 
-/** Limits of an account that does not exist. Nobody is ever told. */
-const NOTHING: Limits = { requestsPerMinute: 0, cyclesPerMonth: 0 };
-
 const NO_RESERVATIONS: readonly StoredReservation[] = [];
 
 /** Bytes of a meter without its keys and reservations; measured in `test/limiter/memory.test.ts`. */
 const METER_BYTES = 750;
-
-/** Bytes per usable key: record and digest. */
-const KEY_BYTES = 160;
 
 /** Bytes per open reservation: record, map entry and its boxed numbers. */
 const RESERVATION_BYTES = 140;
@@ -44,19 +37,11 @@ const RESERVATION_BYTES = 140;
  */
 export class Meter {
   readonly accountId: string;
+  readonly account: KnownAccount;
   readonly #minute = new Minute();
   readonly #month: Month;
-  readonly #events: MeterEvents;
-  #isAbsent = true;
-  #isSuspended = false;
-  #limits = NOTHING;
-  #keys: readonly HeldKey[] = [];
-  #isStale = false;
-  /** When the account was read, by the monotonic clock; undefined before the first turn. */
-  #readAtMs: number | undefined;
-  /** What to begin with, or the newest record that is not stored; else undefined. */
+  /** What to begin with, then the newest record until it is stored. */
   #head: MeterHead | undefined;
-  #isHeadStored = true;
   /** Whether the counts go on from the newest record; before the first turn they do not. */
   #hasBegun = false;
   /** Whether the newest record says all that this meter knows. */
@@ -70,35 +55,8 @@ export class Meter {
   ) {
     this.accountId = accountId;
     this.#head = head;
-    this.#events = events;
     this.#month = new Month(events);
-    this.adopt(account);
-  }
-
-  /** Takes the account as it is now. What was counted stays counted. */
-  adopt(account: AccountWithKeys | undefined): void {
-    this.#isStale = false;
-    this.#readAtMs = undefined;
-    this.#isAbsent = account === undefined;
-    this.#isSuspended = account?.account.status === 'suspended';
-    this.#limits = account?.account.limits ?? NOTHING;
-    this.#keys = keyRing(account?.keys ?? []);
-  }
-
-  /** The account has changed: until it has been read again nothing may be decided. */
-  outdate(): void {
-    this.#isStale = true;
-  }
-
-  /** Whether the account must be read again: it has changed, or was read more than `ageMs` ago. */
-  isOutdated(now: Instant, ageMs: number): boolean {
-    this.#readAtMs ??= Math.floor(now.monotonicMs);
-    return this.#isStale || now.monotonicMs - this.#readAtMs > ageMs;
-  }
-
-  /** Whether there is no such account. */
-  get isAbsent(): boolean {
-    return this.#isAbsent;
+    this.account = new KnownAccount(account);
   }
 
   /** The newest record, until it is stored. */
@@ -114,14 +72,12 @@ export class Meter {
 
   /** Bytes held in memory, estimated. */
   get bytes(): number {
-    const keyBytes = this.#keys.length * KEY_BYTES;
-    return METER_BYTES + keyBytes + this.#month.openReservations * RESERVATION_BYTES;
+    return METER_BYTES + this.account.keyBytes + this.#month.openReservations * RESERVATION_BYTES;
   }
 
   /** Takes a record that has been committed, here or by whoever had the account before. */
   take(record: MeterRecord, version: number): void {
     this.#head = { ...record, version };
-    this.#isHeadStored = false;
     if (!this.#hasBegun || record.monthMark > this.#month.used + this.#month.reserved) return;
     // A closing record: what comes after it must raise the marks again.
     this.#month.mark.lower(record.monthMark);
@@ -153,11 +109,11 @@ export class Meter {
 
   /** What has been used so far. Undefined if there is no such account. */
   usage(now: Instant): MeterUsage | undefined {
-    if (this.#isAbsent) return undefined;
+    if (this.account.isAbsent) return undefined;
     this.#bringUpTo(now);
     const isOpen = this.#minute.isOpen(now);
     return {
-      limits: this.#limits,
+      limits: this.account.limits,
       requestsInWindow: this.#minute.requests(now),
       windowResetAtS: isOpen ? this.#minute.resetAtS(now) : undefined,
       cyclesUsed: this.#month.used,
@@ -172,7 +128,7 @@ export class Meter {
 
   #admit(call: AdmitCall, turn: Turn<MeterRecord>): LimiterAnswer {
     turn.restOn(0);
-    const scope = scopeInRing(this.#keys, call.keyDigest, turn.nowMs);
+    const scope = this.account.scopeOf(call.keyDigest, turn.nowMs);
     if (scope === undefined) return UNKNOWN_KEY;
     this.#bringUpTo(turn);
     if (call.cycles > 0) this.#month.assertRoomFor(call.callId);
@@ -180,9 +136,12 @@ export class Meter {
     const verdict = this.#verdictOn(call, scope, missing, turn);
     if (verdict !== 'rate_limited') {
       this.#minute.open(turn);
-      turn.restOn(this.#cover(verdict === 'admitted' ? missing : 0, turn));
+      const isAdmitted = verdict === 'admitted';
+      // A reservation that it shares may rest on a record that is not durable yet.
+      const isOfCycles = isAdmitted && call.cycles > 0;
+      turn.restOn(this.#cover(isAdmitted ? missing : 0, isOfCycles, turn));
       this.#minute.count(turn);
-      if (verdict === 'admitted') this.#month.reserve(call.callId, call.cycles, missing, turn);
+      if (isAdmitted) this.#month.reserve(call.callId, call.cycles, missing, turn);
       this.#isRecorded = false;
     }
     return { verdict, allowance: this.#allowance(turn) };
@@ -192,15 +151,15 @@ export class Meter {
   // more often than the plan's requests; then what only the account's owner can change; the month
   // last, because only a call that may be made at all needs cycles.
   #verdictOn(call: AdmitCall, scope: KeyScope, missing: number, now: Instant): Verdict {
-    if (this.#minute.requests(now) >= this.#limits.requestsPerMinute) return 'rate_limited';
+    if (this.#minute.requests(now) >= this.account.limits.requestsPerMinute) return 'rate_limited';
     if (scope === 'read' && call.scope === 'full') return 'read_only_key';
-    if (this.#isSuspended) return 'account_suspended';
+    if (this.account.isSuspended) return 'account_suspended';
     return missing > this.#cyclesRemaining() ? 'quota_exceeded' : 'admitted';
   }
 
   #settle(call: SettleCall, turn: Turn<MeterRecord>): LimiterAnswer {
     turn.restOn(0);
-    if (this.#isAbsent) return UNKNOWN_KEY;
+    if (this.account.isAbsent) return UNKNOWN_KEY;
     this.#bringUpTo(turn);
     if (this.#month.settle(call.callId, call.cyclesUsed)) this.#isRecorded = false;
     this.#lower(turn);
@@ -209,10 +168,11 @@ export class Meter {
 
   /**
    * Sees to it that records allow one request and these cycles more, and raises both marks when one
-   * of them is low. Returns where the record stands that this grant rests on.
+   * of them is low. Returns where the record stands that this grant rests on, and if it `isOfCycles`
+   * everything that is reserved already.
    */
-  #cover(cycles: number, turn: Turn<MeterRecord>): number {
-    const { requestsPerMinute, cyclesPerMonth } = this.#limits;
+  #cover(cycles: number, isOfCycles: boolean, turn: Turn<MeterRecord>): number {
+    const { requestsPerMinute, cyclesPerMonth } = this.account.limits;
     const nowMs = turn.monotonicMs;
     const window = this.#minute.mark;
     const month = this.#month.mark;
@@ -224,12 +184,12 @@ export class Meter {
       const monthMark =
         cycles > 0 ? month.target(used, cycles, cyclesPerMonth, nowMs) : month.value;
       const place = turn.commit(this.#record(monthMark, windowMark, turn));
-      if (windowMark > window.value) this.#events.raised('window', place);
-      if (monthMark > month.value) this.#events.raised('month', place);
+      if (windowMark > window.value) this.#month.events.raised('window', place);
+      if (monthMark > month.value) this.#month.events.raised('month', place);
       window.set(windowMark, place);
       month.set(monthMark, place);
     }
-    const monthPlace = cycles > 0 ? month.placeOf(used) : 0;
+    const monthPlace = isOfCycles ? month.placeOf(used) : 0;
     return Math.max(window.placeOf(requests), monthPlace);
   }
 
@@ -273,16 +233,15 @@ export class Meter {
     if (this.#head === undefined) return;
     this.#minute.restore(this.#head.windowEndsAtMs, this.#head.windowMark, now);
     this.#month.restore(this.#head, now);
-    if (this.#isHeadStored) this.#head = undefined;
   }
 
   #cyclesRemaining(): number {
     const used = this.#month.used + this.#month.reserved;
-    return Math.max(0, this.#limits.cyclesPerMonth - used);
+    return Math.max(0, this.account.limits.cyclesPerMonth - used);
   }
 
   #allowance(now: Instant): Allowance {
-    const { requestsPerMinute, cyclesPerMonth } = this.#limits;
+    const { requestsPerMinute, cyclesPerMonth } = this.account.limits;
     return {
       requestsPerMinute,
       requestsRemaining: Math.max(0, requestsPerMinute - this.#minute.requests(now)),

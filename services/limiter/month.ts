@@ -19,10 +19,10 @@ export class Month {
   #expired = 0;
   #lost = 0;
   readonly #reservations = new Reservations();
-  readonly #events: MeterEvents;
+  readonly events: MeterEvents;
 
   constructor(events: MeterEvents) {
-    this.#events = events;
+    this.events = events;
   }
 
   /** Unix milliseconds at which the month ends; it names the month. */
@@ -69,7 +69,7 @@ export class Month {
     const lost = this.#used - record.cyclesUsed;
     this.#lost = record.cyclesLost + lost;
     this.mark.set(record.monthMark, 0);
-    if (lost > 0 && record.monthEndsAtMs > now.nowMs) this.#events.lost('crash', lost);
+    if (lost > 0 && record.monthEndsAtMs > now.nowMs) this.events.lost('crash', lost);
   }
 
   /**
@@ -92,7 +92,7 @@ export class Month {
       const unused = old.cycles - old.used;
       if (old.monthEndsAtMs === this.#endsAtMs) this.#expired += unused;
       this.#charge(old, old.cycles);
-      this.#events.lost('expired', unused);
+      this.events.lost('expired', unused);
     }
   }
 

@@ -16,12 +16,14 @@ export class RoutedEngine extends RoutedService<EngineCall, EngineAnswer> implem
   }
 }
 
-const POLICY: RoutingPolicy<EngineCall> = {
+const POLICY: RoutingPolicy<EngineCall, EngineAnswer> = {
   routingIdOf,
-  timeoutMs: CALL_TIMEOUT_MS_MAX,
+  timeoutMsOf: () => CALL_TIMEOUT_MS_MAX,
+  movingMs: CALL_TIMEOUT_MS_MAX,
   deadlineAtMsOf: ({ deadlineAtMs }) => deadlineAtMs,
   unavailable: 'engine_unavailable',
   isRepeatable: true,
+  afterUnknown: (answer) => (answer.isReplayed ? { ...answer, isPerhapsOwn: true } : answer),
   pauseMs: { first: RETRY_PAUSE_MS_MIN, most: RETRY_PAUSE_MS_MAX },
 };
 

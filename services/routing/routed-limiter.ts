@@ -1,12 +1,17 @@
 import { RoutedService, type RoutedServiceOptions } from '#routing/routed-service';
-import { LIMITER_PAUSE_MS_MAX, LIMITER_PAUSE_MS_MIN } from '#routing/routing-bounds';
+import {
+  LIMITER_MOVING_MS_MAX,
+  LIMITER_PAUSE_MS_MAX,
+  LIMITER_PAUSE_MS_MIN,
+  SETTLE_MS_MAX,
+} from '#routing/routing-bounds';
 import type { RoutingPolicy } from '#routing/routing-policy';
 import type { LimiterAnswer, LimiterCall, LimiterClient } from '#wire/limiter-messages';
 import { LIMITER_TIMEOUT_MS } from '#wire/wire-bounds';
 
 /** What routing to limiters needs. */
 export type RoutedLimiterOptions = RoutedServiceOptions<LimiterCall, LimiterAnswer> & {
-  /** How long a call may take, all tries together, in milliseconds; 100 unless told otherwise. */
+  /** How long an admission may take, all tries together, in milliseconds; 100 unless told otherwise. */
   readonly timeoutMs?: number;
 };
 
@@ -22,12 +27,14 @@ export class RoutedLimiter
   implements LimiterClient
 {
   constructor({ timeoutMs = LIMITER_TIMEOUT_MS, ...options }: RoutedLimiterOptions) {
-    const policy: RoutingPolicy<LimiterCall> = {
+    const policy: RoutingPolicy<LimiterCall, LimiterAnswer> = {
       routingIdOf: ({ accountId }) => accountId,
-      timeoutMs,
+      timeoutMsOf: ({ kind }) => (kind === 'settle' ? SETTLE_MS_MAX : timeoutMs),
+      movingMs: LIMITER_MOVING_MS_MAX,
       deadlineAtMsOf: () => Number.POSITIVE_INFINITY,
       unavailable: 'limiter_unavailable',
       isRepeatable: false,
+      afterUnknown: (answer) => answer,
       pauseMs: { first: LIMITER_PAUSE_MS_MIN, most: LIMITER_PAUSE_MS_MAX },
     };
     super(policy, options);

@@ -30,7 +30,9 @@ type Retry<Call> = {
   readonly call: Call;
   readonly shard: number;
   /** No try begins from here on, by the monotonic clock. */
-  readonly endMs: number;
+  endMs: number;
+  /** The same when its shard is known to be on the move. */
+  readonly movingEndMs: number;
   pauses: number;
   hasRedirected: boolean;
   /** Whether any try so far may have happened. */
@@ -46,14 +48,14 @@ type Retry<Call> = {
  * happened.
  */
 export class RoutedService<Call, Answer> implements AsyncDisposable {
-  readonly #policy: RoutingPolicy<Call>;
+  readonly #policy: RoutingPolicy<Call, Answer>;
   readonly #options: RoutedServiceOptions<Call, Answer>;
   readonly #peers: PeerPool<Call, Answer>;
   readonly #waiting: WaitingCalls;
   readonly #listening: Disposable;
   #isDisposed = false;
 
-  constructor(policy: RoutingPolicy<Call>, options: RoutedServiceOptions<Call, Answer>) {
+  constructor(policy: RoutingPolicy<Call, Answer>, options: RoutedServiceOptions<Call, Answer>) {
     this.#policy = policy;
     this.#options = options;
     const { clock, connect, routes } = options;
@@ -107,7 +109,8 @@ export class RoutedService<Call, Answer> implements AsyncDisposable {
    * that have another answer when this one does not come. Throws the node's refusals unchanged.
    */
   async askAt(address: string, call: Call): Promise<Answer> {
-    const endMs = this.#endMsOf(call, this.#options.clock.monotonicMs());
+    const timeoutMs = this.#policy.timeoutMsOf(call);
+    const endMs = this.#endMsOf(call, this.#options.clock.monotonicMs(), timeoutMs);
     const peer = this.#isDisposed ? undefined : this.#peers.at(address);
     if (peer?.isOpen === false) {
       this.#peers.watch(address);
@@ -150,7 +153,8 @@ export class RoutedService<Call, Answer> implements AsyncDisposable {
     const retry: Retry<Call> = {
       call,
       shard: shardOf(this.#policy.routingIdOf(call)),
-      endMs: this.#endMsOf(call, startedMs),
+      endMs: this.#endMsOf(call, startedMs, this.#policy.timeoutMsOf(call)),
+      movingEndMs: this.#endMsOf(call, startedMs, this.#policy.movingMs),
       pauses: 0,
       hasRedirected: false,
       isOutcomeUnknown: false,
@@ -164,7 +168,8 @@ export class RoutedService<Call, Answer> implements AsyncDisposable {
       const peer = owner && this.#peers.at(owner.address, owner.incarnation);
       try {
         if (peer !== undefined) {
-          return await peer.ask(call, { timeoutMs: this.#leftMs(retry.endMs) });
+          const answer = await peer.ask(call, { timeoutMs: this.#leftMs(retry.endMs) });
+          return retry.isOutcomeUnknown ? this.#policy.afterUnknown(answer) : answer;
         }
         fault = undefined;
       } catch (error) {
@@ -180,6 +185,7 @@ export class RoutedService<Call, Answer> implements AsyncDisposable {
     retry.isOutcomeUnknown ||= fault.isOutcomeUnknown;
     const reason = retryReasonOf(this.#policy, fault);
     if (reason === undefined) throw retry.isOutcomeUnknown ? ofUnknownOutcome(fault) : fault;
+    if (reason === 'not_owner') retry.endMs = Math.max(retry.endMs, retry.movingEndMs);
     if (fault.owner !== undefined) this.#options.routes.learn(retry.shard, fault.owner);
     return reason;
   }
@@ -217,12 +223,11 @@ export class RoutedService<Call, Answer> implements AsyncDisposable {
     if (isOver) throw unanswered(unavailable, isOutcomeUnknown);
   }
 
-  /** When the time of a call first tried at `startedMs` is over, by the monotonic clock. */
-  #endMsOf(call: Call, startedMs: number): number {
+  /** When the `timeoutMs` of a call first tried at `startedMs` are over, by the monotonic clock. */
+  #endMsOf(call: Call, startedMs: number, timeoutMs: number): number {
     const { clock } = this.#options;
-    const { timeoutMs, deadlineAtMsOf } = this.#policy;
     // By both clocks: a wall clock that steps back must not outlast the actor's memory of ids.
-    const leftMs = deadlineAtMsOf(call) - clock.wallMs();
+    const leftMs = this.#policy.deadlineAtMsOf(call) - clock.wallMs();
     return Math.min(startedMs + timeoutMs, clock.monotonicMs() + leftMs);
   }
 

@@ -12,6 +12,18 @@ export const LIMITER_PAUSE_MS_MIN = 10;
 /** Largest ceiling of that pause, in milliseconds: a call of 100 ms has room for five. */
 export const LIMITER_PAUSE_MS_MAX = 20;
 
+/**
+ * How long an admission may wait for a meter that a living limiter is handing over, in milliseconds:
+ * three conditional writes, on a busy store. Ours.
+ */
+export const LIMITER_MOVING_MS_MAX = 400;
+
+/**
+ * How long a settlement may look for its meter, in milliseconds: cycles that cannot be given back are
+ * lost to their account. Ours.
+ */
+export const SETTLE_MS_MAX = 1_000;
+
 /** Calls that pause before their next try, per process: as many as one connection has in flight. */
 export const WAITING_CALLS_MAX = 4_096;
 

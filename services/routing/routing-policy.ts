@@ -7,17 +7,24 @@ type Unavailable = 'engine_unavailable' | 'limiter_unavailable';
 export type RetryReason = 'not_owner' | Unavailable | 'shutting_down' | 'no_owner';
 
 /** What sets the calls of one service apart from those of another, as far as routing goes. */
-export type RoutingPolicy<Call> = {
+export type RoutingPolicy<Call, Answer> = {
   /** The id in whose shard a call belongs. On the hot path: must be cheap. */
   readonly routingIdOf: (call: Call) => string;
   /** The longest that a call may take from its first try on, all tries together, in milliseconds. */
-  readonly timeoutMs: number;
+  readonly timeoutMsOf: (call: Call) => number;
+  /**
+   * How long it may take when a living node has said that the shard is on the move: that proves that
+   * nothing has happened, and that somebody will have it soon. In milliseconds.
+   */
+  readonly movingMs: number;
   /** When a call's time is over by the wall clock, if it says so; else infinity. */
   readonly deadlineAtMsOf: (call: Call) => number;
   /** Why a call is refused that nobody answered in time; such a refusal by a node is passing too. */
   readonly unavailable: Unavailable;
   /** Whether a call that may have happened does no harm when it is made again. */
   readonly isRepeatable: boolean;
+  /** What is to be made of an answer that follows a try of unknown outcome. */
+  readonly afterUnknown: (answer: Answer) => Answer;
   /** The first and the largest ceiling of the pause before a call is made again, in milliseconds. */
   readonly pauseMs: { readonly first: number; readonly most: number };
 };
@@ -32,7 +39,7 @@ const PASSING: ReadonlySet<string | undefined> = new Set<RetryReason>([
 
 /** Why the call may be made again that has ended in `fault`; undefined: it must not be. */
 export function retryReasonOf(
-  { isRepeatable }: RoutingPolicy<never>,
+  { isRepeatable }: Pick<RoutingPolicy<never, never>, 'isRepeatable'>,
   { code, reason, isOutcomeUnknown }: Fault,
 ): RetryReason | undefined {
   if (code !== 'service_unavailable' || (isOutcomeUnknown && !isRepeatable)) return undefined;

@@ -40,6 +40,7 @@ export class Activation<State, Call, Answer> {
   isAbandoned = false;
   /** What must be done outside before the actor's newest version may count as stored. */
   owed: Effect | undefined;
+  /** Whole: V8 would box other numbers for every actor. */
   lastUsedMs: number;
   bytes = 0;
   #recent: RecentCalls | undefined;
@@ -48,7 +49,7 @@ export class Activation<State, Call, Answer> {
   constructor(id: string, shard: number, monotonicMs: number) {
     this.id = id;
     this.shard = shard;
-    this.lastUsedMs = monotonicMs;
+    this.lastUsedMs = Math.floor(monotonicMs);
   }
 
   /** Whether the actor could leave memory now without anybody noticing. */

@@ -52,7 +52,7 @@ export class Residents<State, Call extends ActorCall, Answer, Operation> {
     if (activation === undefined) return undefined;
     const nowMs = this.#ports.clock.monotonicMs();
     if (nowMs - activation.lastUsedMs > REORDER_AGE_MS) {
-      activation.lastUsedMs = nowMs;
+      activation.lastUsedMs = Math.floor(nowMs);
       this.#activations.delete(id);
       this.#activations.set(id, activation);
     }

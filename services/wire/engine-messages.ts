@@ -115,6 +115,11 @@ export type EngineAnswer = {
   readonly throttledRetryAfterS: number;
   /** Whether this is the stored answer of an earlier call with the same key. */
   readonly isReplayed: boolean;
+  /**
+   * Set by routing on a replay that follows a try of unknown outcome: what is replayed may be what
+   * that try did, so nothing says that this call has used no cycles.
+   */
+  readonly isPerhapsOwn?: true;
 };
 
 /** The engine as the edge sees it. Throws the engine's faults unchanged; never answers past the deadline. */

@@ -1,25 +1,29 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { readConfig } from '#config';
+import type { PlannedProcess } from '#deploy/local/cluster-plan';
 import { type LocalCluster, openLocalCluster } from '#deploy/local/local-cluster';
 import { newAccount } from '#deploy/local/new-account';
 import type { Tell } from '#deploy/local/progress';
-import { foundationOf } from '#process/foundation';
-import { openStores } from '#process/ports';
 import type { InstanceStore } from '#storage/instance-store';
+import { settledUsagesOf, type Usage } from '#test/chaos/account-usage';
 import { CallLog } from '#test/chaos/call-log';
 import { Chance } from '#test/chaos/chance';
+import { checkCharges } from '#test/chaos/check-charges';
 import { checkJournals } from '#test/chaos/check-journals';
 import { checkPages } from '#test/chaos/check-pages';
 import { type CheckResult, checkStores } from '#test/chaos/check-stores';
+import { openClusterStores } from '#test/chaos/cluster-stores';
 import { EdgeCaller } from '#test/chaos/edge-caller';
 import { type FaultProxy, startFaultProxy } from '#test/chaos/fault-proxy';
 import type { Fault } from '#test/chaos/faults';
 import { Findings } from '#test/chaos/findings';
+import type { LimiterOutage } from '#test/chaos/limiter-outage';
 import { Load, type LoadAccount } from '#test/chaos/load';
+import { evenMeterOwners } from '#test/chaos/meter-owners';
 import { Scene } from '#test/chaos/scene';
 import type { Disturbance } from '#test/chaos/timeline';
+import { LIMITER_TIMEOUT_MS } from '#wire/wire-bounds';
 
 /** How much is done to a cluster, and how much it has to do meanwhile. */
 export type ChaosPlan = {
@@ -41,7 +45,10 @@ export type ChaosPlan = {
 export type ChaosResult = {
   readonly log: CallLog;
   readonly disturbances: readonly Disturbance[];
+  readonly outages: readonly LimiterOutage[];
   readonly check: CheckResult;
+  /** What each account was charged, when no call was open any more. */
+  readonly usages: readonly Usage[];
   /** When the load began and ended, in monotonic milliseconds. */
   readonly fromMs: number;
   readonly toMs: number;
@@ -77,14 +84,12 @@ export async function runChaos(plan: ChaosPlan): Promise<ChaosResult> {
     folder: join(folder, 'cluster'),
     ports,
     tell,
-    variablesOf: ({ kind }) =>
-      kind === 'engine' && proxy !== undefined
-        ? { SERVICE_CASSANDRA_CONTACT_POINTS: proxy.address }
-        : {},
+    variablesOf: (planned) => variablesOf(planned, plan, proxy),
   });
   tell('the cluster serves');
-  const scene = new Scene(cluster, proxy, tell);
   const accounts = await accountsOf(cluster, plan.accounts);
+  const ids = accounts.map(({ accountId }) => accountId);
+  const scene = new Scene(cluster, ids, proxy, tell);
   const edges = cluster.plan.processes.filter(({ kind }) => kind === 'edge');
   using caller = new EdgeCaller(edges.map(({ port }) => `http://127.0.0.1:${port}`));
   const log = new CallLog();
@@ -94,16 +99,20 @@ export async function runChaos(plan: ChaosPlan): Promise<ChaosResult> {
   const fromMs = performance.now();
   await disturb(scene, load, plan);
   const toMs = performance.now();
-  const { disturbances, endedThemselves } = scene;
+  const { disturbances, outages, endedThemselves } = scene;
   tell(`the load has ended: ${log.calls.length} calls; checking the pages`);
   const pages = await pageFindings(caller, accounts, log);
   await log.writeTo(join(folder, 'calls.jsonl'));
+  tell('waiting until every reservation is settled or expired');
+  const usages = await settledUsagesOf(cluster.plan.adminUrl, ids);
   tell('stopping the service');
   await stopService(cluster, tell);
   tell('checking the stores');
-  const check = await checkCluster(cluster, log, accounts, tell);
-  for (const line of [...pages.lines, ...endedThemselves]) check.findings.add(line);
-  return { log, disturbances, check, fromMs, toMs, unsent: load.unsent };
+  const check = await checkCluster(cluster, log, ids, tell);
+  checkCharges(usages, check.committed, check.findings);
+  const seen = [...pages.lines, ...scene.findings.lines, ...endedThemselves];
+  for (const line of seen) check.findings.add(line);
+  return { log, disturbances, outages, check, usages, fromMs, toMs, unsent: load.unsent };
 }
 
 /** The proxy that some faults take, if the plan has any of them: it costs every statement a little. */
@@ -132,9 +141,30 @@ async function disturb(scene: Scene, load: Load, plan: ChaosPlan): Promise<void>
   await running;
 }
 
-function accountsOf({ plan }: LocalCluster, count: number): Promise<LoadAccount[]> {
-  const numbers = Array.from({ length: count }, (_, index) => index + 1);
-  return Promise.all(numbers.map((number) => newAccount(plan.adminUrl, `chaos ${number}`, LIMITS)));
+/** What differs from a usual cluster. */
+function variablesOf(
+  { kind }: PlannedProcess,
+  { faults }: ChaosPlan,
+  proxy: FaultProxy | undefined,
+): Record<string, string> {
+  const isTimed = faults.some((fault) => fault.isTimed);
+  if (kind === 'edge' && isTimed) return { SERVICE_LIMITER_TIMEOUT_MS: `${LIMITER_TIMEOUT_MS}` };
+  if (kind !== 'engine' || proxy === undefined) return {};
+  return { SERVICE_CASSANDRA_CONTACT_POINTS: proxy.address };
+}
+
+/** Accounts of which every limiter has its share: what is made too many is not used. */
+async function accountsOf(cluster: LocalCluster, count: number): Promise<LoadAccount[]> {
+  const { adminUrl, processes } = cluster.plan;
+  const limiters = processes.filter(({ kind }) => kind === 'limiter').map(({ name }) => name);
+  const ownerOf = await evenMeterOwners(cluster);
+  const accounts: LoadAccount[] = [];
+  while (accounts.length < count) {
+    const account = await newAccount(adminUrl, `chaos ${accounts.length + 1}`, LIMITS);
+    const due = limiters[accounts.length % limiters.length];
+    if (ownerOf(account.accountId) === due) accounts.push(account);
+  }
+  return accounts;
 }
 
 /** What is wrong with the pages of the API. */
@@ -183,20 +213,17 @@ async function stopService(cluster: LocalCluster, tell: Tell): Promise<void> {
 async function checkCluster(
   cluster: LocalCluster,
   log: CallLog,
-  accounts: readonly LoadAccount[],
+  accounts: readonly string[],
   tell: Tell,
 ): Promise<CheckResult> {
-  const config = readConfig({ ...cluster.plan.shared, SERVICE_LOG_LEVEL: 'silent' });
-  await using stores = await openStores(config, foundationOf(config, 'chaos'));
-  if (stores.kind !== 'shared') throw new Error('a cluster has shared stores');
-  const ids = accounts.map(({ accountId }) => accountId);
+  await using stores = await openClusterStores(cluster);
   const left = new Findings();
   await checkJournals(stores.journals, await versionsOf(log, stores.instances), left);
   if (left.count > 0) {
     tell(`${left.count} instances are in journals alone; starting engines again to recover them`);
     await recover(cluster, tell);
   }
-  const check = await checkStores(log, ids, stores);
+  const check = await checkStores(log, accounts, stores);
   for (const line of left.lines) check.findings.add(`at the first stop: ${line}`);
   tell(`${check.observations} observations of ${check.instances} instances checked`);
   return check;

@@ -43,6 +43,11 @@ killed('the stores hold what callers were told, and nothing else', () => {
   assert.ok(observations > 100, `only ${observations} observations were checked`);
 });
 
+killed('accounts were charged for every observation', () => {
+  const charged = result.usages.reduce((sum, { cycles_used }) => sum + cycles_used, 0);
+  assert.ok(charged >= result.check.observations, `only ${charged} cycles were charged`);
+});
+
 killed('callers wait a little and meet no errors', () => {
   const { calls } = result.log;
   const errors = calls.filter(isError);

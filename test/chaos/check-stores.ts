@@ -26,6 +26,8 @@ export type CheckResult = {
   readonly instances: number;
   readonly deleted: number;
   readonly observations: number;
+  /** Observations committed by account, those of deleted instances too. */
+  readonly committed: ReadonlyMap<string, number>;
   readonly calls: Record<Call['outcome']['kind'], number>;
 };
 
@@ -44,6 +46,7 @@ export async function checkStores(
   const ofInstance = callsByInstance(calls, listed, findings);
   const byId = new Map(calls.map((call) => [call.id, call]));
   const versions = new Map<string, number>();
+  const committed = new Map<string, number>();
   let deleted = 0;
   let observations = 0;
   await eachOf([...ofInstance], READS_IN_FLIGHT, async ([id, own]) => {
@@ -54,9 +57,14 @@ export async function checkStores(
     if (stored.head?.deletedAtMs !== undefined) deleted += 1;
     versions.set(id, stored.head?.version ?? 0);
     observations += stored.history.length;
+    const accountId = own[0]?.accountId ?? '';
+    // A deleted instance has left no rows, and its marker their number.
+    const cycles = stored.head?.historyCount ?? 0;
+    committed.set(accountId, (committed.get(accountId) ?? 0) + cycles);
   });
   if (stores.journals !== undefined) await checkJournals(stores.journals, versions, findings);
-  return { findings, instances: ofInstance.size, deleted, observations, calls: countOf(calls) };
+  const counts = { instances: ofInstance.size, deleted, observations, committed };
+  return { findings, ...counts, calls: countOf(calls) };
 }
 
 type Line = { readonly name: string; readonly accountId: string };

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Toxic } from '#test/chaos/fault-proxy';
 import { fillDiskOf } from '#test/chaos/full-disk';
+import { withoutEveryLimiter, withoutLimiter } from '#test/chaos/limiter-faults';
 import type { Scene } from '#test/chaos/scene';
 
 /** Something that happens to clusters. */
@@ -9,6 +10,8 @@ export type Fault = {
   readonly title: string;
   /** Whether it takes a fault proxy between the engines and Cassandra. */
   readonly isProxied?: true;
+  /** Whether edges wait for limiters as long as in production: how they fail closed is measured. */
+  readonly isTimed?: true;
   /** Does it, and fulfils when the cluster should serve everything again. */
   readonly run: (scene: Scene) => Promise<void>;
 };
@@ -16,7 +19,7 @@ export type Fault = {
 /** How long a killed process stays away before its supervisor starts it again, and some. */
 const BACK_MS = 6_000;
 
-const PAUSED_ENGINE_MS = 20_000;
+const PAUSED_NODE_MS = 20_000;
 const PAUSED_STORE_MS = 10_000;
 const FULL_STORE_MS = 5_000;
 /** The killed server counts as ready until its end has been noticed. */
@@ -24,7 +27,7 @@ const STORE_AWAY_MS = 2_000;
 const NATS_DOWN_MS = 60_000;
 const PROXY_FAULT_MS = 10_000;
 
-/** Every fault of a full run, in its order. Source: issue 4, demand 8. */
+/** Every fault of a full run, in its order. Source: issue 4, demand 8; of limiters issue 5, demand 6. */
 export const FAULTS: readonly Fault[] = [
   {
     name: 'kill-engine',
@@ -50,12 +53,49 @@ export const FAULTS: readonly Fault[] = [
     title: 'SIGSTOP of an engine for 20 s',
     async run(scene) {
       const engine = scene.named('engine')[1] ?? '';
-      scene.cluster.signal(engine, 'SIGSTOP');
-      const over = scene.disturb(`SIGSTOP ${engine}, SIGCONT after 20 s`, async () => {
-        await sleep(PAUSED_ENGINE_MS);
-        scene.cluster.signal(engine, 'SIGCONT');
-      });
+      const over = scene.disturb(`SIGSTOP ${engine}, SIGCONT after 20 s`, () =>
+        scene.pause(engine, PAUSED_NODE_MS),
+      );
       await scene.served([engine]);
+      await over;
+      await sleep(BACK_MS);
+    },
+  },
+  {
+    name: 'kill-limiter',
+    title: 'kill -9 of a limiter',
+    isTimed: true,
+    async run(scene) {
+      const [limiter = ''] = scene.named('limiter');
+      await withoutLimiter(scene, limiter, async () => {
+        await scene.disturb(`kill -9 ${limiter}`, () => scene.kill(limiter));
+        await scene.served([limiter]);
+      });
+      await sleep(BACK_MS);
+    },
+  },
+  {
+    name: 'kill-limiters',
+    title: 'kill -9 of every limiter at once',
+    isTimed: true,
+    async run(scene) {
+      await withoutEveryLimiter(scene);
+      await sleep(BACK_MS);
+    },
+  },
+  {
+    name: 'pause-limiter',
+    title: 'SIGSTOP of a limiter for 20 s',
+    isTimed: true,
+    async run(scene) {
+      const limiter = scene.named('limiter')[1] ?? '';
+      let over: Promise<void> | undefined;
+      await withoutLimiter(scene, limiter, async () => {
+        over = scene.disturb(`SIGSTOP ${limiter}, SIGCONT after 20 s`, () =>
+          scene.pause(limiter, PAUSED_NODE_MS),
+        );
+        await scene.served([limiter]);
+      });
       await over;
       await sleep(BACK_MS);
     },
@@ -84,11 +124,9 @@ export const FAULTS: readonly Fault[] = [
     name: 'pause-store',
     title: 'Cassandra paused for 10 s',
     async run(scene) {
-      await scene.disturb('SIGSTOP cassandra for 10 s', async () => {
-        scene.cluster.signal('cassandra', 'SIGSTOP');
-        await sleep(PAUSED_STORE_MS);
-        scene.cluster.signal('cassandra', 'SIGCONT');
-      });
+      await scene.disturb('SIGSTOP cassandra for 10 s', () =>
+        scene.pause('cassandra', PAUSED_STORE_MS),
+      );
       await scene.served();
       await sleep(BACK_MS);
     },
@@ -135,9 +173,11 @@ export const FAULTS: readonly Fault[] = [
   }),
   {
     name: 'rolling-restart',
-    title: 'rolling restart of all engines and edges',
+    title: 'rolling restart of all limiters, engines and edges',
     async run(scene) {
-      for (const name of [...scene.named('engine'), ...scene.named('edge')]) {
+      for (const name of (['limiter', 'engine', 'edge'] as const).flatMap((kind) =>
+        scene.named(kind),
+      )) {
         await scene.disturb(`SIGTERM ${name} and start`, async () => {
           await scene.cluster.stop(name);
           await scene.cluster.start(name);

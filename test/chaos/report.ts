@@ -1,6 +1,7 @@
 import { cpus, loadavg, totalmem } from 'node:os';
 import type { ChaosResult } from '#test/chaos/chaos-run';
 import type { Fault } from '#test/chaos/faults';
+import { limiterLines } from '#test/chaos/limiter-report';
 import { type Disturbance, failedAfterMs, isError, quantile } from '#test/chaos/timeline';
 
 /** How long after its end a disturbance may still be felt, in milliseconds. */
@@ -23,7 +24,7 @@ export function reportText(result: ChaosResult, faults: readonly Fault[], pictur
     `Machine: ${machine}.`,
     '',
     findings.count === 0
-      ? '**Nothing is wrong**: every acknowledged call is stored once, with the answered state.'
+      ? '**Nothing is wrong**: every acknowledged call is stored once, with the answered state,\nand every account was charged for what it got.'
       : `**${findings.count} things are wrong**, see below.`,
     '',
     `![Throughput, errors, latency and disturbances over time](${picture})`,
@@ -41,6 +42,7 @@ export function reportText(result: ChaosResult, faults: readonly Fault[], pictur
     '',
     ...faultTable(result, faults),
     '',
+    ...limiterLines(result),
     ...errorTable(result),
     ...(findings.count === 0 ? [] : ['', '## Findings', '']),
     ...findings.lines.map((line) => `- ${line}`),

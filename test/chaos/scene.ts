@@ -1,33 +1,44 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { LocalCluster } from '#deploy/local/local-cluster';
 import type { Tell } from '#deploy/local/progress';
+import { shardsServed } from '#deploy/local/readiness';
 import type { FaultProxy } from '#test/chaos/fault-proxy';
+import { Findings } from '#test/chaos/findings';
+import type { LimiterOutage } from '#test/chaos/limiter-outage';
 import type { Disturbance } from '#test/chaos/timeline';
 
-/** How often the engines are asked how many shards they serve, in milliseconds. */
+/** How often nodes are asked how many shards they serve, in milliseconds. */
 const ASK_EVERY_MS = 50;
-
-/** An engine that does not say so within this time does not serve, in milliseconds. */
-const ANSWER_MS_MAX = 400;
 
 /** How long shards may stay unserved before the run goes on without, in milliseconds. */
 const SERVED_MS_MAX = 90_000;
 
-/** How long a state must last to count: what a dead engine owned is not served by its last number. */
+/** How long a state must last to count: what a dead node owned is not served by its last number. */
 const STEADY_LOOKS = 2;
 
 /** The cluster that is disturbed, and the record of what was done to it and when. */
 export class Scene {
   readonly cluster: LocalCluster;
+  /** Of the load. */
+  readonly accounts: readonly string[];
   readonly #proxy: FaultProxy | undefined;
   readonly disturbances: Disturbance[] = [];
+  readonly outages: LimiterOutage[] = [];
+  /** What was seen to be wrong while it was disturbed. */
+  readonly findings = new Findings();
   /** How often each process was killed here. */
   readonly kills = new Map<string, number>();
   readonly #tell: Tell;
   #fault = '';
 
-  constructor(cluster: LocalCluster, proxy: FaultProxy | undefined, tell: Tell) {
+  constructor(
+    cluster: LocalCluster,
+    accounts: readonly string[],
+    proxy: FaultProxy | undefined,
+    tell: Tell,
+  ) {
     this.cluster = cluster;
+    this.accounts = accounts;
     this.#proxy = proxy;
     this.#tell = tell;
   }
@@ -38,8 +49,8 @@ export class Scene {
     return this.#proxy;
   }
 
-  /** The names of the engines, or of the edges, that are there now. */
-  named(kind: 'engine' | 'edge'): string[] {
+  /** The names of the engines, limiters or edges that are there now. */
+  named(kind: 'engine' | 'limiter' | 'edge'): string[] {
     return this.cluster.names.filter((name) => name.startsWith(kind));
   }
 
@@ -47,6 +58,13 @@ export class Scene {
   kill(name: string): void {
     this.kills.set(name, (this.kills.get(name) ?? 0) + 1);
     this.cluster.signal(name, 'SIGKILL');
+  }
+
+  /** Stops a process where it stands, and lets it go on after so many milliseconds. */
+  async pause(name: string, ms: number): Promise<void> {
+    this.cluster.signal(name, 'SIGSTOP');
+    await sleep(ms);
+    this.cluster.signal(name, 'SIGCONT');
   }
 
   /** Processes that ended though nobody had killed or stopped them, and how often. */
@@ -83,13 +101,14 @@ export class Scene {
   }
 
   /**
-   * Waits until the engines that answer serve every shard. With `gone`, engines whose shards others
-   * must have by then, records how long that took since the last disturbance began.
+   * Waits until the engines that answer serve every shard, and the limiters too. With `gone`, nodes
+   * whose shards others must have by then, records how long that took since the last disturbance began.
    */
   async served(gone: readonly string[] = []): Promise<void> {
     const disturbance = this.disturbances.at(-1);
     const startMs = disturbance?.fromMs ?? performance.now();
-    const { shards } = this.cluster.plan;
+    // The engines have that many, and so have the limiters.
+    const shards = 2 * this.cluster.plan.shards;
     let sinceMs = performance.now();
     for (let steady = 0; steady < STEADY_LOOKS; ) {
       const nowMs = performance.now();
@@ -97,30 +116,12 @@ export class Scene {
         this.#tell('  not every shard is served after 90 s');
         return;
       }
-      const isServed = (await this.#shardsServed(gone)) === shards;
+      const processes = this.cluster.plan.processes.filter(({ name }) => !gone.includes(name));
+      const isServed = (await shardsServed({ processes })) === shards;
       if (isServed && steady === 0) sinceMs = nowMs;
       steady = isServed ? steady + 1 : 0;
       await sleep(ASK_EVERY_MS);
     }
     if (disturbance !== undefined && gone.length > 0) disturbance.servedAfterMs = sinceMs - startMs;
-  }
-
-  async #shardsServed(gone: readonly string[]): Promise<number> {
-    const { processes } = this.cluster.plan;
-    const engines = processes.filter(({ kind, name }) => kind === 'engine' && !gone.includes(name));
-    const counts = await Promise.all(engines.map(({ operatorsPort }) => shardsOf(operatorsPort)));
-    return counts.reduce((sum, count) => sum + count, 0);
-  }
-}
-
-/** The shards that an engine serves by its own count; 0 when it does not answer. */
-async function shardsOf(port: number | undefined): Promise<number> {
-  try {
-    const signal = AbortSignal.timeout(ANSWER_MS_MAX);
-    const response = await fetch(`http://127.0.0.1:${port}/metrics`, { signal });
-    const text = await response.text();
-    return Number(/^shards_owned\{[^}]*\} (\d+)$/m.exec(text)?.[1] ?? 0);
-  } catch {
-    return 0;
   }
 }

@@ -306,19 +306,20 @@ dead('are adopted, then claimed, then opened, within a second', async () => {
   assert.ok(scene.moves.every((reason) => reason === 'takeover'));
 });
 
-for (const isServed of [false, true]) {
-  const what = isServed ? 'only after listening while others serve' : 'at once when nobody serves';
+for (const isHeard of [true, false]) {
+  const what = isHeard ? 'at once when all others are heard' : 'only after listening when not';
   dead(`are claimed by a node that has just started ${what}`, async () => {
     const scene = await newScene();
     await scene.world.begin('gone');
     scene.kill('gone');
-    await scene.join('a');
-    for (const shard of ALL) await scene.put(shard, isServed && shard === 0 ? 'a-1' : 'gone-1');
+    if (isHeard) await scene.join('a');
+    else await scene.world.begin('a');
+    for (const shard of ALL) await scene.put(shard, shard === 0 ? 'a-1' : 'gone-1');
     await scene.live(1_500);
-    const mine = shardsOf('me', ['a', 'me']);
-    assert.equal(openNow(scene), isServed ? [] : mine);
+    const mine = shardsOf('me', isHeard ? ['a', 'me'] : ['me']).filter((shard) => shard !== 0);
+    assert.equal(openNow(scene), isHeard ? mine : []);
     await scene.live(SETTLE_MS);
-    assert.equal(openNow(scene), isServed ? mine.filter((shard) => shard !== 0) : mine);
+    assert.equal(openNow(scene), mine);
   });
 }
 

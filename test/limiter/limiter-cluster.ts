@@ -29,9 +29,21 @@ export class LimiterCluster {
   readonly bugs: unknown[] = [];
   /** Whether news of accounts gets through. */
   isHeard = true;
+  /** How often an account has been read. */
+  reads = 0;
+  #held: Promise<void> | undefined;
   readonly #journals = memoryJournalStore(this.clock);
+  readonly #accounts = memoryAccountStore();
   readonly #stores = {
-    accounts: memoryAccountStore(),
+    accounts: {
+      ...this.#accounts,
+      find: async (accountId: string) => {
+        this.reads += 1;
+        const found = await this.#accounts.find(accountId);
+        await this.#held;
+        return found;
+      },
+    },
     meters: memoryMeterStore(),
     shards: memoryShardStore(),
     journals: this.#journals,
@@ -79,12 +91,22 @@ export class LimiterCluster {
   }
 
   /** Asks `node` to admit a call. Rejects as it refuses. */
-  async admit(node: LimiterNode, { id, key }: Customer, callId: number, cycles = 1) {
-    return await this.#soon(() => node.ask(admission(callId, cycles, digestOf(key), 'full', id)));
+  async admit(node: LimiterNode, customer: Customer, callId: number, cycles = 1) {
+    return await this.#soon(() => this.ask(node, customer, callId, cycles));
   }
 
-  async settle(node: LimiterNode, { id }: Customer, callId: number, used: number) {
-    return await this.#soon(() => node.ask(settlement(callId, used, id)));
+  async settle(node: LimiterNode, customer: Customer, callId: number, used: number) {
+    return await this.#soon(() => this.report(node, customer, callId, used));
+  }
+
+  /** The same as `admit`, while time stands still: for many calls at once. */
+  async ask(node: LimiterNode, { id, key }: Customer, callId: number, cycles = 1) {
+    return await node.ask(admission(callId, cycles, digestOf(key), 'full', id));
+  }
+
+  /** The same as `settle`, while time stands still. */
+  async report(node: LimiterNode, { id }: Customer, callId: number, used: number) {
+    return await node.ask(settlement(callId, used, id));
   }
 
   /** Which of the nodes owns the account. */
@@ -110,6 +132,16 @@ export class LimiterCluster {
     await this.#journals.seal(node.identity());
   }
 
+  /** Answers to reads are late until the returned function is called. */
+  holdReads(): () => void {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#held = promise;
+    return () => {
+      this.#held = undefined;
+      resolve();
+    };
+  }
+
   async live(durationMs: number): Promise<void> {
     await pass(this.clock, durationMs, 50);
   }
@@ -126,7 +158,7 @@ export class LimiterCluster {
     return node;
   }
 
-  async #soon(ask: () => LimiterAnswer | Promise<LimiterAnswer>): Promise<LimiterAnswer> {
+  async #soon(ask: () => Promise<LimiterAnswer>): Promise<LimiterAnswer> {
     const answer = Promise.try(ask);
     answer.catch(() => undefined);
     await pass(this.clock, 20, 5);

@@ -1,9 +1,11 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { digestOf } from '#accounts/api-key';
 import type { Fault } from '#fault/fault';
 import { LimiterCluster } from '#test/limiter/limiter-cluster';
-import { custom } from '#test/limiter/limiter-fixture';
+import { admission, custom } from '#test/limiter/limiter-fixture';
 import { refusalOf } from '#test/support/settled';
+import type { LimiterAnswer } from '#wire/limiter-messages';
 
 const shared = suite('two limiters of one cluster');
 
@@ -55,6 +57,36 @@ shared('know of a change within 30 s though nobody told them', async () => {
     'else this tests nothing',
   );
   await cluster.live(30_000);
+  assert.is((await cluster.admit(owner, customer, 3)).verdict, 'unknown_key');
+});
+
+shared('read accounts again in the background, so that no call waits for it', async () => {
+  const { cluster, customer } = await newScene();
+  const owner = cluster.ownerOf(customer);
+  await cluster.admit(owner, customer, 1);
+  const before = cluster.reads;
+  const release = cluster.holdReads();
+  const waited: LimiterAnswer[] = [];
+  for (let call = 2; call < 28; call += 1) {
+    await cluster.live(1_000);
+    const asked = owner.ask(admission(call, 1, digestOf(customer.key), 'full', customer.id));
+    if (asked instanceof Promise) waited.push(await asked);
+  }
+  assert.is(cluster.reads - before, 1, 'it was read, once while the answer is late');
+  release();
+});
+
+shared('do not take what they read before the last news for the truth', async () => {
+  const { cluster, first, second, customer } = await newScene();
+  const owner = cluster.ownerOf(customer);
+  const other = owner === first ? second : first;
+  await cluster.admit(owner, customer, 1);
+  await cluster.live(26_000);
+  const release = cluster.holdReads();
+  await cluster.admit(owner, customer, 2);
+  await other.admin.revokeKey(customer.id, customer.keyId);
+  release();
+  await cluster.live(1_000);
   assert.is((await cluster.admit(owner, customer, 3)).verdict, 'unknown_key');
 });
 

@@ -37,6 +37,16 @@ ahead('follows what a tenth of a second took', () => {
   assert.ok(journal.heads.length < 50, `${journal.heads.length} records for a second`);
 });
 
+ahead('is waited for by a retry too, which shares what a raise under way allows', () => {
+  const { admit, restsOn } = meterUnderTest(custom(1_000, 1_000));
+  admit(1, 0);
+  assert.is(restsOn(), 1, 'for the window alone');
+  admit(2);
+  assert.is(restsOn(), 2);
+  admit(2);
+  assert.is(restsOn(), 2, 'the first try may have been given up while the raise was under way');
+});
+
 ahead('is never above the limit, and at the limit needs no more records', () => {
   const { admit, journal } = meterUnderTest(custom(12, 15));
   for (let call = 1; call <= 30; call += 1) admit(call, call === 1 ? 4 : 1);

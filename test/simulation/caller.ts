@@ -1,5 +1,5 @@
-import { createHash } from 'node:crypto';
 import { Fault } from '#fault/fault';
+import { keyDigestOf } from '#test/simulation/accounts';
 import { CallerWishes, operationOf } from '#test/simulation/caller-wishes';
 import {
   type History,
@@ -117,21 +117,18 @@ export class Caller {
       return { kind: 'refused', code: 'service_unavailable', reason: undefined };
     }
     const edge = this.#random.pick(open);
-    const { account: accountId } = this;
-    const { instance: instanceId, wish, ifMatch, id } = operation;
-    const fingerprint = `f${id}`;
-    const question = {
-      instanceId,
-      callId: key === undefined ? edge.nextCallId() : this.#callIdOf(operation, key),
-      idempotency: key === undefined ? undefined : { key, fingerprint },
-      isReplayOnly: false,
-      ifMatch,
+    const { instance, wish, ifMatch, id } = operation;
+    const request = {
       operation: operationOf(wish, id, this.#random),
+      instance,
+      content: `f${id}`,
+      key,
+      ifMatch,
     };
     try {
-      const answer = await this.#patiently(edge, () =>
-        edge.calls.ask({ accountId, keyDigest: '' }, question),
-      );
+      const { account: accountId } = this;
+      const caller = { accountId, keyDigest: keyDigestOf(accountId) };
+      const answer = await this.#patiently(edge, () => edge.answer(caller, request));
       if (answer.location !== undefined) operation.instance = answer.location.slice(-21);
       return outcomeOfAnswer(answer);
     } catch (error) {
@@ -165,13 +162,6 @@ export class Caller {
     const rest = this.#random.whole(0, 0xfff).toString(16).padStart(3, '0');
     const tail = id.toString(16).padStart(12, '0');
     return `${time.slice(0, 8)}-${time.slice(8)}-7${rest}-8000-${tail}`;
-  }
-
-  /** The same on every edge and at every try, as the edge derives it. */
-  #callIdOf({ wish, instance }: Operation, key: string): number {
-    const scope = wish.kind === 'create' ? 'create' : instance;
-    const digest = createHash('sha256').update([this.account, scope, key].join('\n')).digest();
-    return digest.readUIntBE(0, 6) * 2 ** 4 + ((digest[6] ?? 0) >> 4);
   }
 }
 

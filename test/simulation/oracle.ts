@@ -1,4 +1,4 @@
-import { decodeGroup } from '#runtime/record-codec';
+import type { JournalRecord } from '#storage/journal';
 import type { Append } from '#storage/journal-store';
 import type { ShardRow } from '#storage/shard-store';
 import type { ActorTables } from '#test/simulation/actor-tables';
@@ -39,10 +39,10 @@ export class Oracle {
   }
 
   /** A group stands in a journal. */
-  appended({ incarnation, slot, records, low }: Append): void {
+  appended({ incarnation, slot, low }: Append, records: readonly JournalRecord[]): void {
     const tail = this.#tails.get(incarnation) ?? { actors: new Map(), low: 0 };
     this.#tails.set(incarnation, tail);
-    for (const { actor, actorId, version } of decodeGroup(records)) {
+    for (const { actor, actorId, version } of records) {
       if (actor !== 'instance') continue;
       const versions = tail.actors.get(actorId) ?? new Map<number, number>();
       tail.actors.set(actorId, versions);

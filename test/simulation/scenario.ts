@@ -1,3 +1,4 @@
+import type { Limits } from '#accounts/plan';
 import {
   DISTURBANCES,
   type Disturbance,
@@ -8,18 +9,24 @@ import type { SeededRandom } from '#test/simulation/seeded-random';
 import { type BusFaults, NO_BUS_FAULTS } from '#test/simulation/simulated-bus';
 import { type NetworkFaults, NO_NETWORK_FAULTS } from '#test/simulation/simulated-network';
 import { NO_STORE_FAULTS, type StoreFaults } from '#test/simulation/simulated-store';
+import { WORLD_START_MS } from '#test/simulation/world';
 
 /** What a seed stands for: a cluster, what is asked of it, and what goes wrong. Times in ms. */
 export type Scenario = {
-  readonly nodes: number;
+  readonly engines: number;
+  /** 0: nothing is limited or counted, and nobody asks. */
+  readonly limiters: number;
   readonly edges: number;
   readonly shardCount: number;
-  readonly accounts: number;
+  /** What the plan of each account allows. */
+  readonly accounts: readonly Limits[];
   readonly instances: number;
   /** Callers per instance. */
   readonly callersMax: number;
   readonly thinkMsMax: number;
   readonly loadMs: number;
+  /** Unix time at which it all begins, in milliseconds: in some runs a month ends under load. */
+  readonly startMs: number;
   /** Idle actors leave memory after this age. */
   readonly idleAgeMs: number;
   /** How far wall clocks are from true time. */
@@ -33,6 +40,8 @@ export type Scenario = {
 /** What a runner may fix of a scenario; the rest is drawn. */
 export type ScenarioWishes = {
   readonly loadMs?: number;
+  /** So many limiters. */
+  readonly limiters?: number;
   /** Only these sorts of disturbance, and as many of them. */
   readonly only?: readonly DisturbanceKind[];
   readonly count?: number;
@@ -42,9 +51,16 @@ export type ScenarioWishes = {
   readonly store?: Partial<StoreFaults>;
 };
 
+/** A month that ends. */
+const MONTH_ENDS_MS = Date.UTC(2026, 1, 1);
+
+/** More than any run may use. */
+export const AMPLE: Limits = { requestsPerMinute: 1_000_000, cyclesPerMonth: 1_000_000 };
+
 /** Draws the scenario of a seed. */
 export function drawScenario(random: SeededRandom, wishes: ScenarioWishes = {}): Scenario {
-  const nodes = random.whole(2, 5);
+  const engines = random.whole(2, 5);
+  const limiters = wishes.limiters ?? random.whole(2, 3);
   const edges = random.whole(1, 3);
   const loadMs = wishes.loadMs ?? random.between(12_000, 45_000);
   const sorts = wishes.only ?? DISTURBANCES.filter(() => random.happens(0.4));
@@ -54,22 +70,43 @@ export function drawScenario(random: SeededRandom, wishes: ScenarioWishes = {}):
       ? []
       : Array.from({ length: count }, () => ({
           atMs: random.between(2_000, loadMs),
-          what: drawDisturbance(random.pick(sorts), random, nodes, edges),
+          what: drawDisturbance(random.pick(sorts), random, engines + limiters, edges),
         })).sort((a, b) => a.atMs - b.atMs);
-  return {
-    nodes,
+  const scenario = {
+    engines,
+    limiters,
     edges,
     shardCount: random.pick([4, 8, 16]),
-    accounts: random.whole(1, 3),
+    accounts: new Array<Limits>(random.whole(1, 3)).fill(AMPLE),
     instances: random.whole(6, 24),
     callersMax: random.whole(1, 3),
     thinkMsMax: random.pick([100, 400, 1_500]),
     loadMs,
     idleAgeMs: random.pick([2_000, 21_000, 900_000]),
     skewMsMax: random.happens(0.5) ? 0 : 400,
+    startMs: WORLD_START_MS,
     ...drawFaults(random, wishes),
     disturbances,
   };
+  return limiters === 0 ? scenario : { ...scenario, ...drawLimits(random, scenario) };
+}
+
+/** In some runs a month ends under load, and all accounts but the first may have little. */
+function drawLimits(random: SeededRandom, { accounts, loadMs }: Scenario) {
+  const beforeMs = random.whole(2_000, Math.ceil(loadMs));
+  return {
+    startMs: random.happens(0.3) ? MONTH_ENDS_MS - beforeMs : WORLD_START_MS,
+    accounts: accounts.map((_, place) => (place === 0 ? AMPLE : drawPlan(random))),
+  };
+}
+
+function drawPlan(random: SeededRandom): Limits {
+  return random.pick([
+    AMPLE,
+    AMPLE,
+    { ...AMPLE, cyclesPerMonth: random.whole(5, 200) },
+    { ...AMPLE, requestsPerMinute: random.whole(5, 200) },
+  ]);
 }
 
 function drawFaults(random: SeededRandom, { isCalm, store: fixed }: ScenarioWishes) {

@@ -1,9 +1,11 @@
-import { shardOf } from '#cluster/shard-of';
-import { Fault } from '#fault/fault';
+import { accountIdOf, openAccounts } from '#test/simulation/accounts';
+import { allServed } from '#test/simulation/all-served';
 import { Caller } from '#test/simulation/caller';
+import { checkAllCharges, enlarge } from '#test/simulation/charges';
 import { checkListings } from '#test/simulation/check-listings';
 import { checkOrder } from '#test/simulation/check-order';
 import { checkStored } from '#test/simulation/check-stored';
+import { disturb } from '#test/simulation/disturb';
 import { FLAWLESS, type Flaws } from '#test/simulation/flaws';
 import { History, type Operation } from '#test/simulation/history';
 import { drawScenario, type Scenario, type ScenarioWishes } from '#test/simulation/scenario';
@@ -12,11 +14,14 @@ import { Trace } from '#test/simulation/trace';
 import { EtagBook, isAcknowledged, isWrite, Violation } from '#test/simulation/version-index';
 import { World } from '#test/simulation/world';
 
-/** After the last fault every shard must be served again within this time, in milliseconds. */
-const SERVED_WITHIN_MS = 45_000;
-
 /** How long a write may be executed late at most, and what follows from it, in milliseconds. */
 const LATE_WRITES_MS = 16_000;
+
+/** How long a caller waits whose account may do no more, in milliseconds. */
+const LIMITED_MS = [200, 2_000] as const;
+
+/** How long a limiter may be unsure when all is calm, in milliseconds: two calls to the store. */
+const SILENCE_MS_MAX = 4_000;
 
 /** How long all engines may take to leave one after the other, in milliseconds. */
 const LEAVING_MS_MAX = 180_000;
@@ -69,13 +74,15 @@ export async function simulate(seed: number, options: SimulationOptions = {}): P
 
 async function runScenario(world: World, options: SimulationOptions): Promise<Simulated> {
   const scenario = drawScenario(world.random.fork(), options.wishes);
+  world.startMs = scenario.startMs;
   world.note(`scenario ${JSON.stringify(scenario)}`);
   const history = new History();
   const cluster = new SimulatedCluster(world, scenario, options.flaws ?? FLAWLESS);
+  await openAccounts(cluster.customers.accounts, scenario.accounts);
   cluster.start();
   cluster.trouble();
   for (const { atMs, what } of scenario.disturbances) {
-    world.after(atMs, () => cluster.disturb(what));
+    world.after(atMs, () => disturb(cluster, what));
   }
   const callers = load(world, scenario, history, cluster);
   await world.sleep(scenario.loadMs);
@@ -83,12 +90,14 @@ async function runScenario(world: World, options: SimulationOptions): Promise<Si
   const servedAfterMs = await allServed(world, cluster);
   await callers;
   checkSeals(scenario, cluster);
+  await enlarge(world, cluster);
   await readAll(world, scenario, history, cluster);
   await leaveAll(world, cluster);
   await world.sleep(LATE_WRITES_MS);
   checkOrder(history);
   checkStored(history, cluster.actors.tables);
   checkListings(history, cluster.actors.tables);
+  await checkAllCharges(cluster);
   return resultOf(world, history, cluster, servedAfterMs);
 }
 
@@ -103,7 +112,7 @@ async function load(
   const onEnded = (operation: Operation): void => ear.hear(operation);
   const ports = { world, history, edges: () => cluster.edges, onEnded };
   const lives = Array.from({ length: scenario.instances }, async (_, place) => {
-    const caller = new Caller(`account${place % scenario.accounts}`, ports);
+    const caller = new Caller(accountIdOf(place % scenario.accounts.length), ports);
     const random = world.random.fork();
     await world.sleep(random.between(500, 4_000));
     while (world.nowMs < scenario.loadMs) {
@@ -121,12 +130,19 @@ async function load(
       while (world.nowMs < scenario.loadMs && !life.isOver) {
         await world.sleep(random.between(1, scenario.thinkMsMax));
         const { wish, outcome } = await user.use(instance, ear.etags.get(instance));
+        if (isLimited(outcome)) await world.sleep(random.between(...LIMITED_MS));
         const isGone = outcome.kind === 'refused' && outcome.code === 'not_found';
         if (isGone || (wish.kind === 'remove' && outcome.kind !== 'refused')) life.isOver = true;
       }
     }
   });
   await Promise.all(lives);
+}
+
+/** Whether the caller had better wait. */
+function isLimited(outcome: Operation['outcome']): boolean {
+  if (outcome.kind !== 'refused') return false;
+  return outcome.code === 'rate_limited' || outcome.code === 'quota_exceeded';
 }
 
 /** Hears of answers as callers get them. */
@@ -168,57 +184,6 @@ function checkSeals(
   throw new Violation(`${seal.by} sealed ${seal.victim}, which was only waiting for the store`);
 }
 
-/** Asks every shard for something, again and again, and answers how long it took until all did. */
-async function allServed(world: World, cluster: SimulatedCluster): Promise<number> {
-  const { shardCount } = cluster.scenario;
-  const startedMs = world.nowMs;
-  const random = world.random.fork();
-  const served = Array.from({ length: shardCount }, async (_, shard) => {
-    const instanceId = idIn(shard, shardCount);
-    for (;;) {
-      const [edge] = cluster.edges;
-      if (edge === undefined) throw new Violation('there is no edge after everything healed');
-      const isServed = await isAnswered(edge, instanceId);
-      if (isServed) return;
-      if (world.nowMs - startedMs > SERVED_WITHIN_MS) {
-        throw new Violation(
-          `shard ${shard} is not served ${world.nowMs - startedMs} ms after all faults`,
-        );
-      }
-      await world.sleep(random.between(20, 60));
-    }
-  });
-  await Promise.all(served);
-  return world.nowMs - startedMs;
-}
-
-type Edge = SimulatedCluster['edges'][number];
-
-async function isAnswered(edge: Edge, instanceId: string): Promise<boolean> {
-  const question = {
-    instanceId,
-    callId: 0,
-    idempotency: undefined,
-    isReplayOnly: false,
-    ifMatch: undefined,
-    operation: { kind: 'readSnapshot' },
-  } as const;
-  try {
-    await edge.calls.ask({ accountId: 'nobody', keyDigest: '' }, question);
-    return true;
-  } catch (error) {
-    return error instanceof Fault && error.code === 'not_found';
-  }
-}
-
-/** An instance id that belongs to a shard. */
-function idIn(shard: number, shardCount: number): string {
-  for (let number = 0; ; number += 1) {
-    const id = `inst_${number.toString(16).padStart(16, '0')}`;
-    if (shardOf(id, shardCount) === shard) return id;
-  }
-}
-
 /** Reads everything once more, when all is calm. */
 async function readAll(
   world: World,
@@ -236,17 +201,30 @@ async function readAll(
   const reads = [...instances].flatMap(([instance, account]) => {
     const caller = new Caller(account, ports);
     return [
-      caller.carryOut(instance, { kind: 'read' }, undefined),
-      caller.carryOut(instance, { kind: 'readHistory' }, undefined),
+      patiently(world, () => caller.carryOut(instance, { kind: 'read' }, undefined)),
+      patiently(world, () => caller.carryOut(instance, { kind: 'readHistory' }, undefined)),
     ];
   });
-  const lists = Array.from({ length: scenario.accounts }, (_, place) =>
-    new Caller(`account${place}`, ports).carryOut('', { kind: 'list' }, undefined),
-  );
+  const lists = scenario.accounts.map((_, place) => {
+    const caller = new Caller(accountIdOf(place), ports);
+    return patiently(world, () => caller.carryOut('', { kind: 'list' }, undefined));
+  });
   for (const { id, outcome } of await Promise.all([...reads, ...lists])) {
     const isGone = outcome.kind === 'refused' && outcome.code === 'not_found';
     if (outcome.kind === 'answered' || isGone) continue;
     throw new Violation(`operation ${id} was not answered when all was calm: ${outcome.kind}`);
+  }
+}
+
+/** Tries as long as a limiter may still wait for a store that was silent when all else healed. */
+async function patiently(world: World, tried: () => Promise<Operation>): Promise<Operation> {
+  const endMs = world.nowMs + SILENCE_MS_MAX;
+  for (;;) {
+    const operation = await tried();
+    const { outcome } = operation;
+    const isRefused = outcome.kind === 'refused' && outcome.reason === 'limiter_unavailable';
+    if (!isRefused || world.nowMs > endMs) return operation;
+    await world.sleep(100);
   }
 }
 

@@ -1,9 +1,11 @@
+import assert from 'node:assert/strict';
 import { Fault, toFault } from '#fault/fault';
+import type { FaultReason } from '#fault/reasons';
 import type { SimulatedListener, SimulatedNetwork } from '#test/simulation/simulated-network';
 import type { SimulatedProcess } from '#test/simulation/simulated-process';
-import type { EngineAnswer, EngineCall } from '#wire/engine-messages';
+import type { Protocol } from '#test/simulation/simulated-protocol';
 import { faultFromWire, faultToWire } from '#wire/fault-codec';
-import { CALL_TIMEOUT_MS_MAX } from '#wire/wire-bounds';
+import type { RecoverCall } from '#wire/frame-client';
 
 /** How often a connection is asked for a sign of life, and the silence that ends it, in ms. */
 const KEEPALIVE_MS = 1_000;
@@ -12,42 +14,42 @@ const SILENCE_MS_MAX = 5_000;
 /** Waits between attempts to connect: full jitter below a growing ceiling, as the real ones. */
 const BACKOFF_MS = { first: 50, most: 2_000 };
 
-/** Takes a failed call over; what it returns becomes the outcome. */
-type Recover = (
-  call: EngineCall,
-  fault: Fault,
-  askedAtMs: number,
-) => Promise<EngineAnswer> | undefined;
-
-type Pending = {
-  readonly call: EngineCall;
+type Pending<Call, Answer> = {
+  readonly call: Call;
   readonly askedAtMs: number;
-  readonly resolve: (answer: EngineAnswer | Promise<EngineAnswer>) => void;
+  readonly resolve: (answer: Answer | Promise<Answer>) => void;
   readonly reject: (fault: Fault) => void;
-  readonly recover: Recover | undefined;
+  readonly recover: RecoverCall<Call, Answer> | undefined;
   timer: Disposable | undefined;
 };
 
 /**
- * A stream to an address as `connectEngine` makes it: refuses at once while it is not connected,
+ * A stream to an address as `connectEngine` and `connectLimiter` make it: refuses at once while it is not connected,
  * loses what is in flight with the other side, notices a silent one by its silence, and comes back
  * by itself. An answer that comes after the caller's time is dropped.
  */
-export class SimulatedConnection implements AsyncDisposable {
+export class SimulatedConnection<Call, Answer> implements AsyncDisposable {
   readonly #network: SimulatedNetwork;
   readonly #process: SimulatedProcess;
   readonly #address: string;
-  readonly #pending = new Set<Pending>();
+  readonly #protocol: Protocol<Call, Answer>;
+  readonly #pending = new Set<Pending<Call, Answer>>();
   #peer: SimulatedListener | undefined;
   #heardMs = 0;
   #backoffMs = BACKOFF_MS.first;
   #isDisposed = false;
   #waiting: (() => void)[] = [];
 
-  constructor(network: SimulatedNetwork, process: SimulatedProcess, address: string) {
+  constructor(
+    network: SimulatedNetwork,
+    process: SimulatedProcess,
+    address: string,
+    protocol: Protocol<Call, Answer>,
+  ) {
     this.#network = network;
     this.#process = process;
     this.#address = address;
+    this.#protocol = protocol;
     this.#connect();
   }
 
@@ -62,14 +64,14 @@ export class SimulatedConnection implements AsyncDisposable {
     return new Promise((resolve) => this.#waiting.push(resolve));
   }
 
-  /** As the engine connection's. */
-  ask(call: EngineCall): Promise<EngineAnswer> {
-    return this.#ask(call, undefined);
+  /** As a real connection's. */
+  ask(call: Call, options?: { readonly timeoutMs: number }): Promise<Answer> {
+    return this.#ask(call, options?.timeoutMs ?? Number.POSITIVE_INFINITY, undefined);
   }
 
-  /** As the engine connection's: `recover` hears of a fault first. */
-  askOr(call: EngineCall, recover: Recover): Promise<EngineAnswer> {
-    return this.#ask(call, recover);
+  /** As a real connection's: `recover` hears of a fault first. */
+  askOr(call: Call, recover: RecoverCall<Call, Answer>): Promise<Answer> {
+    return this.#ask(call, Number.POSITIVE_INFINITY, recover);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -77,44 +79,52 @@ export class SimulatedConnection implements AsyncDisposable {
     this.#lose();
   }
 
-  #ask(call: EngineCall, recover: Recover | undefined): Promise<EngineAnswer> {
+  #ask(
+    call: Call,
+    timeoutMsMax: number,
+    recover: RecoverCall<Call, Answer> | undefined,
+  ): Promise<Answer> {
     const { clock } = this.#process;
+    const { unavailable, timedOut, timeoutMsOf } = this.#protocol;
     const askedAtMs = clock.monotonicMs();
-    const timeoutMs = Math.min(call.deadlineAtMs - clock.wallMs(), CALL_TIMEOUT_MS_MAX);
+    const timeoutMs = Math.min(timeoutMsMax, timeoutMsOf(call, clock));
     const peer = this.#peer;
-    const isLate = !(timeoutMs > 0);
-    if (peer === undefined || isLate) {
-      const fault =
-        peer === undefined
-          ? failed('engine_unavailable', false)
-          : failed('deadline_exceeded', false);
+    if (peer === undefined || !(timeoutMs > 0)) {
+      const fault = failed(peer === undefined ? unavailable : timedOut, false);
       return recover?.(call, fault, askedAtMs) ?? Promise.reject(fault);
     }
     return new Promise((resolve, reject) => {
-      const pending: Pending = { call, askedAtMs, resolve, reject, recover, timer: undefined };
+      const pending: Pending<Call, Answer> = {
+        call,
+        askedAtMs,
+        resolve,
+        reject,
+        recover,
+        timer: undefined,
+      };
       this.#pending.add(pending);
-      pending.timer = clock.after(timeoutMs, () =>
-        this.#fail(pending, failed('deadline_exceeded', true)),
-      );
+      pending.timer = clock.after(timeoutMs, () => this.#fail(pending, failed(timedOut, true)));
       this.#send(peer, pending, timeoutMs);
     });
   }
 
-  #send(peer: SimulatedListener, pending: Pending, timeoutMs: number): void {
+  #send(peer: SimulatedListener, pending: Pending<Call, Answer>, timeoutMs: number): void {
     const travelMs = this.#network.travelMs(this.#process.name, peer.process.name);
     if (travelMs === undefined) return;
+    const { arriving, nameOf, serverOf } = this.#protocol;
     peer.process.later(travelMs, () => {
-      // The deadline travels as time left, because clocks differ.
-      const deadlineAtMs = peer.process.clock.wallMs() + timeoutMs;
-      const answered = async () => peer.engine.ask({ ...pending.call, deadlineAtMs });
+      const answered = async () => {
+        const server = serverOf(peer);
+        assert(server !== undefined, `${peer.process.name} is of another service`);
+        return server.ask(arriving(pending.call, peer.process.clock, timeoutMs));
+      };
       answered().then(
         (answer) => this.#reply(peer, () => this.#settle(pending, answer)),
         (error: unknown) => {
           const fault = toFault(error);
           const wire = faultToWire(fault);
           if (fault.code === 'service_unavailable') {
-            const { instanceId, operation } = pending.call;
-            const what = `${operation.kind} of ${instanceId} by ${this.#process.name}`;
+            const what = `${nameOf(pending.call)} by ${this.#process.name}`;
             this.#network.world.note(`${peer.process.name} refuses ${what}: ${fault.message}`);
           }
           this.#reply(peer, () => this.#fail(pending, faultFromWire(wire)));
@@ -132,13 +142,13 @@ export class SimulatedConnection implements AsyncDisposable {
     });
   }
 
-  #settle(pending: Pending, answer: EngineAnswer): void {
+  #settle(pending: Pending<Call, Answer>, answer: Answer): void {
     if (!this.#pending.delete(pending)) return;
     pending.timer?.[Symbol.dispose]();
     pending.resolve(answer);
   }
 
-  #fail(pending: Pending, fault: Fault): void {
+  #fail(pending: Pending<Call, Answer>, fault: Fault): void {
     if (!this.#pending.delete(pending)) return;
     pending.timer?.[Symbol.dispose]();
     const recovered = pending.recover?.(pending.call, fault, pending.askedAtMs);
@@ -204,11 +214,11 @@ export class SimulatedConnection implements AsyncDisposable {
   #lose(): void {
     this.#peer = undefined;
     for (const pending of [...this.#pending]) {
-      this.#fail(pending, failed('engine_unavailable', true));
+      this.#fail(pending, failed(this.#protocol.unavailable, true));
     }
   }
 }
 
-function failed(reason: 'engine_unavailable' | 'deadline_exceeded', isOutcomeUnknown: boolean) {
+function failed(reason: FaultReason, isOutcomeUnknown: boolean): Fault {
   return new Fault('service_unavailable', 'the call failed', { reason, isOutcomeUnknown });
 }

@@ -1,63 +1,131 @@
 import { Members } from '#cluster/members';
 import { RoutingTable } from '#cluster/routing-table';
 import { shardOf } from '#cluster/shard-of';
-import { EngineCalls } from '#edge/engine-calls';
+import { Admission } from '#edge/admission';
+import { edgeMetrics } from '#edge/edge-metrics';
+import { type EdgeAnswer, EngineCalls } from '#edge/engine-calls';
+import type { Caller } from '#edge/exchange';
+import { LimitedKeys } from '#edge/limited-keys';
+import { type ServePorts, serve } from '#edge/serve';
+import { busAccountNews } from '#process/bus-account-news';
 import { RoutedEngine } from '#routing/routed-engine';
+import { RoutedLimiter } from '#routing/routed-limiter';
+import type { ShardedService } from '#storage/shard-store';
+import type { Ledger } from '#test/simulation/ledger';
+import { silentMetrics } from '#test/simulation/silent-metrics';
 import type { SimulatedBus } from '#test/simulation/simulated-bus';
+import { AwaitedReply, awaited, SimulatedCallIds } from '#test/simulation/simulated-http';
 import type { SimulatedNetwork } from '#test/simulation/simulated-network';
+import type { NodeProcess } from '#test/simulation/simulated-node';
 import type { SimulatedProcess } from '#test/simulation/simulated-process';
+import { ENGINE_CALLS, LIMITER_CALLS } from '#test/simulation/simulated-protocol';
+import {
+  apiOperationOf,
+  httpRequestOf,
+  type SimulatedRequest,
+} from '#test/simulation/simulated-requests';
+import type { LimiterClient } from '#wire/limiter-messages';
 
 /** Names the instances of keyed creates; the same on every edge. */
 const SECRET = 'simulated';
-
-/** Call ids stay below 2^52, so that they are exact as numbers everywhere. */
-const CALL_ID_PARTS = 2 ** 47;
 
 /** What an edge needs of its world. */
 export type EdgePorts = {
   readonly bus: SimulatedBus;
   readonly network: SimulatedNetwork;
   readonly shardCount: number;
+  /** Hears of what limiters are asked; undefined where there are none and everybody is admitted. */
+  readonly ledger: Ledger | undefined;
 };
 
 /** The one cluster of a world, and the first part of its subjects. */
 export const CLUSTER = { cluster: 'simulated', prefix: 'sim' } as const;
 
-/** One edge process: its routes, its retries and the ids it gives, without the HTTP before them. */
-export class SimulatedEdge {
+/** One edge process: everything that the real one does with a request behind its HTTP server. */
+export class SimulatedEdge implements NodeProcess {
   readonly process: SimulatedProcess;
+  /** Its way to the engines, past all limits. */
   readonly calls: EngineCalls;
-  #lastCallId: number;
+  /** Its way to the limiters. */
+  readonly limiter: LimiterClient;
+  readonly #ports: ServePorts;
 
   constructor(process: SimulatedProcess, ports: EdgePorts) {
     this.process = process;
-    this.#lastCallId = process.random.whole(0, CALL_ID_PARTS - 1) * 2 ** 5;
-    const { clock, random, randomness } = process;
-    const { shardCount, network } = ports;
+    const { clock, name, randomness, world } = process;
+    const { network, ledger } = ports;
+    const bus = ports.bus.portOf(process);
+    const connectEngine = (address: string) => network.connect(process, address, ENGINE_CALLS);
+    const connectLimiter = (address: string) => network.connect(process, address, LIMITER_CALLS);
+    const engine = new RoutedEngine({ ...this.#routing('engine', ports), connect: connectEngine });
+    this.calls = new EngineCalls(engine, clock, randomness, SECRET);
+    this.limiter =
+      ledger === undefined
+        ? UNLIMITED
+        : new RoutedLimiter({ ...this.#routing('limiter', ports), connect: connectLimiter });
+    const metrics = edgeMetrics(silentMetrics);
+    const heard =
+      ledger === undefined
+        ? this.limiter
+        : ledger.hearing(this.limiter, (text) => world.note(`${name} ${text}`));
+    const limited = new LimitedKeys(clock, busAccountNews({ ...CLUSTER, bus }));
+    this.#ports = {
+      admission: new Admission(heard, clock, metrics, limited),
+      engine: this.calls,
+      callIds: new SimulatedCallIds(process.random),
+      clock,
+      reply: new AwaitedReply(clock, metrics),
+      inFlight: { calls: 0 },
+    };
+  }
+
+  /** Answers a request as the real edge does, from admission to settlement. Rejects with the refusal. */
+  async answer(caller: Caller, request: SimulatedRequest): Promise<EdgeAnswer> {
+    const exchange = { requestId: '', startedMs: 0, caller, isActive: false };
+    const { reply, answer } = awaited();
+    const operation = apiOperationOf(request);
+    const served = serve(operation, httpRequestOf(request), reply, exchange, this.#ports);
+    const [answered] = await Promise.all([answer, served]);
+    return answered;
+  }
+
+  async leave(): Promise<void> {
+    // What edges do with requests on their way is the HTTP server's.
+  }
+
+  #routing(service: ShardedService, { bus, shardCount }: EdgePorts) {
+    const { clock, random } = this.process;
     const members = new Members({
-      bus: ports.bus.portOf(process),
+      bus: bus.portOf(this.process),
       clock,
       ...CLUSTER,
-      service: 'engine',
+      service,
       self: undefined,
       onForeignCluster: () => {
         throw new Error('there is one cluster');
       },
     });
-    const engine = new RoutedEngine({
+    return {
       routes: new RoutingTable({ members, shardCount }),
       shardCount,
-      shardOf: (id) => shardOf(id, shardCount),
-      connect: (address) => network.connect(process, address),
+      shardOf: (id: string) => shardOf(id, shardCount),
       clock,
       random: () => random.unit(),
-    });
-    this.calls = new EngineCalls(engine, clock, randomness, SECRET);
-  }
-
-  /** A new id; unlike any of another edge's. */
-  nextCallId(): number {
-    this.#lastCallId += 1;
-    return this.#lastCallId;
+    };
   }
 }
+
+/** Admits everybody, where only the engine is looked at. */
+const UNLIMITED: LimiterClient = {
+  ask: ({ kind }) => ({
+    verdict: kind === 'admit' ? 'admitted' : 'settled',
+    allowance: {
+      requestsPerMinute: 1,
+      requestsRemaining: 1,
+      windowResetAtS: 0,
+      cyclesPerMonth: 1,
+      cyclesRemaining: 1,
+      monthResetAtS: 0,
+    },
+  }),
+};

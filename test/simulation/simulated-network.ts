@@ -1,7 +1,9 @@
 import { SimulatedConnection } from '#test/simulation/simulated-connection';
 import type { SimulatedProcess } from '#test/simulation/simulated-process';
+import type { Protocol } from '#test/simulation/simulated-protocol';
 import type { World } from '#test/simulation/world';
 import type { EngineClient } from '#wire/engine-messages';
+import type { LimiterClient } from '#wire/limiter-messages';
 
 /** How long a message travels between two processes, in milliseconds. */
 const TRAVEL_MS = { from: 0.05, to: 1 };
@@ -18,7 +20,9 @@ export const NO_NETWORK_FAULTS: NetworkFaults = { lost: 0, slow: 0 };
 /** A process that takes calls. */
 export type SimulatedListener = {
   readonly process: SimulatedProcess;
-  readonly engine: EngineClient;
+  /** What answers here; a process is of one service. */
+  readonly engine?: EngineClient;
+  readonly limiter?: LimiterClient;
   /** The incarnation that answers now; undefined while there is none, and then nothing is said. */
   readonly incarnation: () => string | undefined;
 };
@@ -80,8 +84,12 @@ export class SimulatedNetwork {
   }
 
   /** A connection of a process to an address, made again and again until disposed. */
-  connect(process: SimulatedProcess, address: string): SimulatedConnection {
-    return new SimulatedConnection(this, process, address);
+  connect<Call, Answer>(
+    process: SimulatedProcess,
+    address: string,
+    protocol: Protocol<Call, Answer>,
+  ): SimulatedConnection<Call, Answer> {
+    return new SimulatedConnection(this, process, address, protocol);
   }
 
   /** A fresh connect that asks who is there. */

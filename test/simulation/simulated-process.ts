@@ -1,6 +1,6 @@
 import type { Clock } from '#platform/clock';
 import { randomnessOf, type SeededRandom } from '#test/simulation/seeded-random';
-import { WORLD_START_MS, type World } from '#test/simulation/world';
+import type { World } from '#test/simulation/world';
 
 /** Time between two late things that a woken process gets to see, in milliseconds. */
 const WAKING_STEP_MS = 0.01;
@@ -45,7 +45,7 @@ export class SimulatedProcess {
 
   /** This process's clock: its wall clock may be wrong and may step, its rate is everybody's. */
   readonly clock: Clock = {
-    wallMs: () => Math.floor(WORLD_START_MS + this.world.nowMs + this.#skewMs),
+    wallMs: () => Math.floor(this.world.wallMs() + this.#skewMs),
     monotonicMs: () => (this.#suspendedAtMs ?? this.world.nowMs) - this.#suspendedMs,
     after: (delayMs, task) => this.#timer(delayMs, task),
   };

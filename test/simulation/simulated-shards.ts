@@ -1,5 +1,5 @@
 import { memoryShardStore } from '#storage/memory/memory-shard-store';
-import type { ShardChange, ShardRow, ShardStore } from '#storage/shard-store';
+import type { ShardChange, ShardedService, ShardRow, ShardStore } from '#storage/shard-store';
 import type { SimulatedProcess } from '#test/simulation/simulated-process';
 import type { SimulatedStore } from '#test/simulation/simulated-store';
 
@@ -13,20 +13,19 @@ export type ShardFlaws = {
   readonly isRefusalLost?: boolean;
 };
 
+/** Hears of every change that was applied, at the moment at which it was. */
+export type ShardListener = (service: ShardedService, row: ShardRow, by: string) => void;
+
 /** The table of shard owners of a world, behind a store that fails. Bulk reads lag as quorum reads do. */
 export class SimulatedShards {
   readonly #server: SimulatedStore;
   readonly #truth = memoryShardStore();
-  readonly #onChanged: (row: ShardRow, by: string) => void;
+  readonly #onChanged: ShardListener;
   readonly #flaws: ShardFlaws;
   /** What a bulk read sees where that is less than the truth. */
-  readonly #lagging = new Map<number, ShardRow | undefined>();
+  readonly #lagging = new Map<string, ShardRow | undefined>();
 
-  constructor(
-    server: SimulatedStore,
-    onChanged: (row: ShardRow, by: string) => void,
-    flaws: ShardFlaws = {},
-  ) {
+  constructor(server: SimulatedStore, onChanged: ShardListener, flaws: ShardFlaws = {}) {
     this.#server = server;
     this.#onChanged = onChanged;
     this.#flaws = flaws;
@@ -48,7 +47,7 @@ export class SimulatedShards {
       load: (service, count) => call('shards', false, () => this.#load(service, count)),
       read: (service, shard) =>
         call(`shard ${shard}`, false, () => {
-          this.#lagging.delete(shard);
+          this.#lagging.delete(`${service} ${shard}`);
           return this.#truth.read(service, shard);
         }),
       change: (change) => this.#heard(change, this.#change(process, change)),
@@ -74,7 +73,8 @@ export class SimulatedShards {
   async #load(service: ShardChange['service'], count: number): Promise<ShardRow[]> {
     const rows = await this.#truth.load(service, count);
     return rows.flatMap((row) => {
-      const seen = this.#lagging.has(row.shard) ? this.#lagging.get(row.shard) : row;
+      const place = `${service} ${row.shard}`;
+      const seen = this.#lagging.has(place) ? this.#lagging.get(place) : row;
       return seen === undefined ? [] : [seen];
     });
   }
@@ -88,20 +88,21 @@ export class SimulatedShards {
   #change(process: SimulatedProcess, change: ShardChange) {
     let before: ShardRow | undefined;
     const { service, shard, owner } = change;
+    const place = `${service} ${shard}`;
     return this.#server.call(process, {
       name: `change ${shard} to ${owner}`,
       isWrite: true,
       execute: async () => {
         before = await this.#truth.read(service, shard);
-        this.#lagging.delete(shard);
+        this.#lagging.delete(place);
         const written = await this.#truth.change(this.#asWritten(change, before));
         if (written.isApplied && written.row !== undefined) {
-          this.#onChanged(written.row, process.name);
+          this.#onChanged(service, written.row, process.name);
         }
         return written;
       },
       onLeft: (isAnswered) => {
-        if (!isAnswered && this.#server.world.random.happens(0.5)) this.#lagging.set(shard, before);
+        if (!isAnswered && this.#server.world.random.happens(0.5)) this.#lagging.set(place, before);
       },
     });
   }

@@ -11,21 +11,31 @@ export type Variant = {
   readonly wishes: ScenarioWishes;
 };
 
+/** What is wrong with engines shows without limiters, and sooner. */
+const ENGINES = { limiters: 0 } as const;
+
 /** Processes end or stand still, or cannot reach the store. */
 export const CRASHES: ScenarioWishes = {
+  ...ENGINES,
   only: ['kill', 'pause', 'storeCut'],
   count: 6,
   loadMs: 16_000,
 };
 
 /** Processes leave and come back in good order. */
-export const MOVES: ScenarioWishes = { only: ['restart'], count: 6, loadMs: 14_000 };
+export const MOVES: ScenarioWishes = { ...ENGINES, only: ['restart'], count: 6, loadMs: 14_000 };
 
 /** Processes are taken for dead that are not. */
-export const PAUSES: ScenarioWishes = { only: ['pause', 'storeCut'], count: 6, loadMs: 20_000 };
+export const PAUSES: ScenarioWishes = {
+  ...ENGINES,
+  only: ['pause', 'storeCut'],
+  count: 6,
+  loadMs: 20_000,
+};
 
 /** Long enough for checkpoints by age and for what follows from them. */
 export const LONG: ScenarioWishes = {
+  ...ENGINES,
   only: ['kill', 'restart', 'pause'],
   count: 8,
   loadMs: 45_000,
@@ -33,6 +43,7 @@ export const LONG: ScenarioWishes = {
 
 /** Processes end while the store fails a lot. */
 export const ROUGH: ScenarioWishes = {
+  ...ENGINES,
   only: ['kill'],
   count: 6,
   loadMs: 16_000,
@@ -41,6 +52,7 @@ export const ROUGH: ScenarioWishes = {
 
 /** Nodes without their store, or without each other, and edges that hear nothing of it. */
 export const ISLANDS: ScenarioWishes = {
+  ...ENGINES,
   only: ['storeCut', 'edgeBusCut', 'edgeBusCut', 'island'],
   count: 10,
   loadMs: 40_000,
@@ -48,6 +60,7 @@ export const ISLANDS: ScenarioWishes = {
 
 /** Nodes that nobody but edges and the store reaches, so that they are taken for gone. */
 export const GONE: ScenarioWishes = {
+  ...ENGINES,
   only: ['island', 'edgeBusCut'],
   count: 10,
   loadMs: 45_000,
@@ -55,10 +68,11 @@ export const GONE: ScenarioWishes = {
 };
 
 /** A shard that comes back to where it was: every 30 s at most. */
-export const RETURNS: ScenarioWishes = { only: ['restart'], count: 10, loadMs: 75_000 };
+export const RETURNS: ScenarioWishes = { ...ENGINES, only: ['restart'], count: 10, loadMs: 75_000 };
 
 /** Nothing but the store stands still now and then. */
 export const STALLS: ScenarioWishes = {
+  ...ENGINES,
   only: ['storeStall'],
   count: 3,
   loadMs: 40_000,

@@ -1,4 +1,5 @@
 import type { Variant } from '#test/simulation/variant';
+import { METER_VARIANTS } from '#test/simulation/variants-of-meters';
 import { SHARD_VARIANTS } from '#test/simulation/variants-of-shards';
 import { STORE_VARIANTS } from '#test/simulation/variants-of-stores';
 import { TURN_VARIANTS } from '#test/simulation/variants-of-turns';
@@ -8,4 +9,5 @@ export const VARIANTS: readonly Variant[] = [
   ...STORE_VARIANTS,
   ...SHARD_VARIANTS,
   ...TURN_VARIANTS,
+  ...METER_VARIANTS,
 ];

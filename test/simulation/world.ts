@@ -2,7 +2,7 @@ import { EventQueue } from '#test/simulation/event-queue';
 import { SeededRandom } from '#test/simulation/seeded-random';
 import { Trace } from '#test/simulation/trace';
 
-/** Unix time at which every world begins, in milliseconds. */
+/** Unix time at which a world begins unless told otherwise, in milliseconds. */
 export const WORLD_START_MS = Date.UTC(2026, 0, 15, 12);
 
 /** Times are whole ticks of about a microsecond: sums of them are exact, so that waits really end. */
@@ -17,6 +17,8 @@ export class World {
   readonly seed: number;
   readonly random: SeededRandom;
   readonly trace: Trace;
+  /** Unix time at which it begins, in milliseconds. */
+  startMs = WORLD_START_MS;
   readonly #events = new EventQueue();
   #nowMs = 0;
   #eventCount = 0;
@@ -40,7 +42,7 @@ export class World {
 
   /** True time as Unix milliseconds: what a perfect clock would show. */
   wallMs(): number {
-    return WORLD_START_MS + this.#nowMs;
+    return this.startMs + this.#nowMs;
   }
 
   /** Runs `task` after `delayMs` of true time, unless disposed before. */

@@ -1,0 +1,65 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { environment } from '#bench/child';
+import type { BenchAccount } from '#bench/limiter/bench-accounts';
+import type { LoadResult, LoadRun } from '#bench/limiter/load';
+import { at } from '#bench/process-answer';
+
+/** Who decides: a meter that reserves so many cycles, or Redis. */
+export type Target =
+  | { readonly kind: 'meter'; readonly cycles: number }
+  | { readonly kind: 'redis' };
+
+/** What a caller process is told. */
+export type CallerRequest =
+  | {
+      readonly kind: 'open';
+      readonly target: Target;
+      readonly address: string;
+      readonly accounts: readonly BenchAccount[];
+    }
+  | { readonly kind: 'load'; readonly run: LoadRun };
+
+/** What a load came to, and the CPU time that the caller itself took for it. */
+export type CallerResult = LoadResult & { readonly cpuMicros: number };
+
+/** A process that asks one server for decisions; it ends when it is disposed, or with this one. */
+export class DecisionCaller implements AsyncDisposable {
+  readonly #process: ChildProcess;
+  readonly #ended: Promise<unknown>;
+
+  private constructor(process: ChildProcess) {
+    this.#process = process;
+    this.#ended = once(process, 'exit').then(() => ({ error: 'the caller has ended' }));
+  }
+
+  /** Starts the process and connects it. */
+  static async start(
+    target: Target,
+    address: string,
+    accounts: readonly BenchAccount[],
+  ): Promise<DecisionCaller> {
+    const caller = new DecisionCaller(fork('bench/limiter/caller.ts', { env: environment() }));
+    await caller.#ask({ kind: 'open', target, address, accounts });
+    return caller;
+  }
+
+  /** Loads the server. */
+  async load(run: LoadRun): Promise<CallerResult> {
+    return (await this.#ask({ kind: 'load', run })) as CallerResult;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#process.disconnect();
+    await this.#ended;
+  }
+
+  async #ask(request: CallerRequest): Promise<unknown> {
+    this.#process.send(request);
+    const answered = once(this.#process, 'message').then(([message]: unknown[]) => message);
+    const answer: unknown = await Promise.race([answered, this.#ended]);
+    const error = at(answer, ['error']);
+    if (error !== undefined) throw new Error(String(error));
+    return at(answer, ['result']);
+  }
+}

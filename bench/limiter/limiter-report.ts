@@ -1,0 +1,133 @@
+import type { TargetRow } from '#bench/durable-targets';
+import {
+  DECIDER_TITLES,
+  DECIDERS,
+  type DeciderLabel,
+  type DecisionResult,
+  type DecisionRow,
+  type LimiterFindings,
+} from '#bench/limiter/findings';
+import { cpuOf, tableOf } from '#bench/report-table';
+import { numberText, spreadOf, spreadText } from '#bench/statistics';
+
+/** Decisions a second of one limiter process. Source: the project's targets. */
+const DECISIONS_PER_S_MIN = 50_000;
+
+/** The least multiple of Redis's decisions. Source: the project's targets. */
+const RATIO_MIN = 1.5;
+
+/** The open model's 99th percentile, in ms. Source: the project's targets. */
+const P99_MS_MAX = 5;
+
+const NOTE =
+  'One durable limiter process owns every shard (Cassandra and NATS below it), 1,000 accounts are ' +
+  'asked about in turn by two caller processes, everything on this machine. A decision is an ' +
+  '`Admit`; the Settle of (l) is sent besides and nobody waits for it, as an edge does it. Both ' +
+  'sides send what one turn of the event loop brings in one write. Redis appends to a file that is ' +
+  'synced every second; the limiter grants nothing that is not durable. At a fixed rate a decision ' +
+  'is late from when it was due, the timer of the caller (1 ms) included.';
+
+/** What was reached of the limiter's targets; nothing without findings. */
+export function limiterTargets(findings: LimiterFindings | undefined): TargetRow[] {
+  const rows = valid(findings?.rows ?? []);
+  return loadsOf(rows).flatMap((load) => {
+    const all = rows.filter((row) => titleOf(row) === load);
+    return all[0]?.run.kind === 'open' ? openTargets(all, load) : closedTargets(all, load);
+  });
+}
+
+/** The limiter's part of the report; empty without findings. */
+export function limiterReport(findings: LimiterFindings | undefined): string {
+  if (findings === undefined) return '';
+  const { rows, isCompared } = findings;
+  const missing = 'Redis was missing on this machine: nothing is compared.';
+  const problems = rows.flatMap(({ label, round, run, result: { problem } }) =>
+    problem === undefined
+      ? []
+      : [`- round ${round + 1}, (${label}) ${titleOf({ run })}: ${problem}`],
+  );
+  return [
+    `## Limiter\n\n${NOTE}`,
+    ...(isCompared ? [] : [missing]),
+    ...loadsOf(rows).map((load) => loadTable(rows, load)),
+    ...(problems.length === 0 ? [] : [`Void:\n\n${problems.join('\n')}`]),
+  ].join('\n\n');
+}
+
+function loadTable(rows: readonly DecisionRow[], load: string): string {
+  const head = ['', 'decisions/s', 'p50 ms', 'p99 ms', 'longest ms', 'CPU µs per decision'];
+  const lines = DECIDERS.flatMap((label) => {
+    const all = rows.filter((row) => row.label === label && titleOf(row) === load);
+    if (all.length === 0) return [];
+    const results = valid(all).map(({ result }) => result);
+    const over = (read: (result: DecisionResult) => number, decimals: number) =>
+      spreadText(spreadOf(results.map(read)), decimals);
+    return [
+      [
+        `(${label}) ${DECIDER_TITLES[label]}`,
+        over(({ decisionsPerS }) => decisionsPerS, 0),
+        over(({ p50Ms }) => p50Ms, 2),
+        over(({ p99Ms }) => p99Ms, 2),
+        over(({ longestMs }) => longestMs, 1),
+        cpuOf(results),
+        `${results.length} of ${all.length}`,
+      ],
+    ];
+  });
+  return `### ${load}\n\n${tableOf([...head, 'valid rounds'], lines)}`;
+}
+
+function closedTargets(rows: readonly DecisionRow[], load: string): TargetRow[] {
+  return (['l', 'r'] as const).flatMap((label) => {
+    const rates = rowsOf(rows, label).map(({ result }) => result.decisionsPerS);
+    const ratios = rowsOf(rows, label).flatMap((ours) =>
+      rowsOf(rows, 'redis')
+        .filter(({ round }) => round === ours.round)
+        .map(({ result }) => ours.result.decisionsPerS / result.decisionsPerS),
+    );
+    return [
+      atLeast(`${label}: decisions/s, ${load}`, DECISIONS_PER_S_MIN, rates, 0),
+      atLeast(`${label} / redis, ${load}`, RATIO_MIN, ratios, 2),
+    ].filter(({ reached }) => reached !== 'none');
+  });
+}
+
+function openTargets(rows: readonly DecisionRow[], load: string): TargetRow[] {
+  return (['l', 'r'] as const).flatMap((label) => {
+    const spread = spreadOf(rowsOf(rows, label).map(({ result }) => result.p99Ms));
+    if (Number.isNaN(spread.median)) return [];
+    const target = `≤ ${P99_MS_MAX} ms`;
+    const reached = `${spreadText(spread, 2)} ms`;
+    return [
+      { what: `${label}: p99, ${load}`, target, reached, isMet: spread.median <= P99_MS_MAX },
+    ];
+  });
+}
+
+function atLeast(
+  what: string,
+  least: number,
+  values: readonly number[],
+  decimals: number,
+): TargetRow {
+  const spread = spreadOf(values);
+  const target = `≥ ${numberText(least, decimals)}`;
+  return { what, target, reached: spreadText(spread, decimals), isMet: spread.median >= least };
+}
+
+function rowsOf(rows: readonly DecisionRow[], label: DeciderLabel): DecisionRow[] {
+  return rows.filter((row) => row.label === label);
+}
+
+function valid(rows: readonly DecisionRow[]): DecisionRow[] {
+  return rows.filter(({ result }) => result.problem === undefined);
+}
+
+function loadsOf(rows: readonly DecisionRow[]): string[] {
+  return [...new Set(rows.map(titleOf))];
+}
+
+function titleOf({ run }: Pick<DecisionRow, 'run'>): string {
+  if (run.kind === 'closed') return `${run.callers} in flight`;
+  return `open model, ${numberText(run.perSecond, 0)} a second`;
+}

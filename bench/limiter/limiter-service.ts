@@ -1,0 +1,62 @@
+import type { Child } from '#bench/child';
+import type { Measured } from '#bench/cpu-time';
+import {
+  limiterVariables,
+  migrated,
+  startProcess,
+  startStores,
+  untilAllServed,
+} from '#bench/durable-service';
+import { freePorts } from '#bench/free-ports';
+import { type BenchAccount, createAccounts } from '#bench/limiter/bench-accounts';
+import { metricsUrlOf } from '#bench/service';
+import { temporaryFolder } from '#bench/temporary-folder';
+
+/** Accounts that decisions are asked about. Source: the project's targets. */
+const ACCOUNTS = 1_000;
+
+/** A durable limiter that owns every shard, and the servers below it. */
+export type LimiterService = AsyncDisposable & {
+  /** `host:port` of its gRPC. */
+  readonly address: string;
+  readonly limiter: Child;
+  readonly metricsUrl: string;
+  readonly accounts: readonly BenchAccount[];
+  /** The limiter first, then what it stands on. */
+  readonly processes: readonly Measured[];
+};
+
+/**
+ * Starts Cassandra, NATS and one limiter on them, and makes the accounts. Throws `MissingServer`
+ * when a server cannot be had.
+ */
+export async function startLimiterService(
+  tell: (line: string) => void,
+  nodeArgs: readonly string[] = [],
+): Promise<LimiterService> {
+  await using opening = new AsyncDisposableStack();
+  const { cassandra, nats } = opening.use(await startStores({ folder: temporaryFolder(), tell }));
+  const shared = await migrated({ cassandra, nats });
+  const [admin = 0, grpc = 0] = await freePorts(2);
+  const address = `127.0.0.1:${grpc}`;
+  const variables = limiterVariables(shared, admin, address);
+  const named = { name: 'limiter', nodeArgs };
+  const { child, metrics } = await startProcess(opening, 'limiter', variables, named);
+  const metricsUrl = metricsUrlOf(metrics);
+  await untilAllServed(child, [metricsUrl]);
+  tell(`making ${ACCOUNTS} accounts`);
+  const accounts = await createAccounts(ACCOUNTS, admin);
+  const stores = [
+    { name: 'cassandra', pid: cassandra.pid },
+    { name: 'nats', pid: nats.pid },
+  ];
+  const opened = opening.move();
+  return {
+    address,
+    limiter: child,
+    metricsUrl,
+    accounts,
+    processes: [child, ...stores],
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  };
+}

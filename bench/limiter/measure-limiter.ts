@@ -1,0 +1,85 @@
+import { Decider } from '#bench/limiter/decider';
+import type { Target } from '#bench/limiter/decision-caller';
+import type { DecisionResult, DecisionRow, LimiterFindings } from '#bench/limiter/findings';
+import { startLimiterService } from '#bench/limiter/limiter-service';
+import type { LoadRun } from '#bench/limiter/load';
+import { startRedis } from '#bench/limiter/redis-server';
+import type { Options } from '#bench/options';
+import { numberText } from '#bench/statistics';
+
+/** Decisions in flight in the closed rounds. Source: the project's targets. */
+export const IN_FLIGHT = [64, 256] as const;
+
+/** Rate of the open model, in decisions a second. Source: the project's targets. */
+const OPEN_PER_S = 10_000;
+
+/**
+ * Starts a durable limiter, and Redis if there is one, and loads them in turns, in another order
+ * every round. Undefined when the part is not wanted.
+ */
+export async function measureLimiter(
+  redisProgram: string | undefined,
+  options: Options,
+  tell: (line: string) => void,
+): Promise<LimiterFindings | undefined> {
+  if (!options.parts.has('limiter')) return undefined;
+  await using opened = new AsyncDisposableStack();
+  tell('starting Cassandra, NATS and the limiter');
+  const { address, accounts, processes } = opened.use(await startLimiterService(tell));
+  const meter = { address, accounts, processes };
+  const deciders = [
+    opened.use(await Decider.start({ ...meter, label: 'l', target: metersOf(1) })),
+    opened.use(await Decider.start({ ...meter, label: 'r', target: metersOf(0) })),
+  ];
+  if (redisProgram === undefined) tell('Redis is missing: apt-get install redis-server');
+  else {
+    const redis = opened.use(await startRedis(redisProgram));
+    const plan = { address: redis.address, accounts, processes: [redis.process] };
+    const target = { kind: 'redis' } as const;
+    deciders.push(opened.use(await Decider.start({ ...plan, label: 'redis', target })));
+  }
+  const rows = await runRounds(deciders, options, tell);
+  return { rows, isCompared: redisProgram !== undefined };
+}
+
+function metersOf(cycles: number): Target {
+  return { kind: 'meter', cycles };
+}
+
+async function runRounds(
+  deciders: readonly Decider[],
+  options: Options,
+  tell: (line: string) => void,
+): Promise<DecisionRow[]> {
+  const { rounds, secondsPerRun, openSeconds, compileS, warmUpS } = options;
+  const most = Math.max(...IN_FLIGHT);
+  for (const decider of deciders) {
+    // The first one: until Cassandra is compiled.
+    const seconds = decider === deciders[0] ? compileS : warmUpS;
+    tell(`warming ${decider.label} for ${seconds} s`);
+    await decider.load({ kind: 'closed', callers: most, seconds });
+  }
+  const runs: LoadRun[] = [
+    ...IN_FLIGHT.map((callers) => ({ kind: 'closed', callers, seconds: secondsPerRun }) as const),
+    { kind: 'open', perSecond: OPEN_PER_S, seconds: openSeconds },
+  ];
+  const rows: DecisionRow[] = [];
+  for (let round = 0; round < rounds; round += 1) {
+    const order = deciders.map((_, i) => deciders[(i + round) % deciders.length] as Decider);
+    for (const run of runs) {
+      for (const decider of order) {
+        const { label } = decider;
+        const result = await decider.load(run);
+        rows.push({ label, round, run, result });
+        tell(`round ${round + 1}/${rounds}: ${label} ${lineOf(run, result)}`);
+      }
+    }
+  }
+  return rows;
+}
+
+function lineOf(run: LoadRun, { decisionsPerS, p99Ms, problem }: DecisionResult): string {
+  const where = run.kind === 'closed' ? `with ${run.callers} in flight` : 'at a fixed rate';
+  if (problem !== undefined) return `${where}: VOID, ${problem}`;
+  return `${where}: ${numberText(decisionsPerS, 0)} decisions/s, p99 ${numberText(p99Ms, 2)} ms`;
+}

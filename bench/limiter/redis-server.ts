@@ -1,0 +1,40 @@
+import { Child, environment } from '#bench/child';
+import { freePorts } from '#bench/free-ports';
+import { untilAnswered } from '#bench/readiness';
+import { temporaryFolder } from '#bench/temporary-folder';
+
+/** What Redis writes when it takes connections. */
+const READY = /Ready to accept connections/;
+
+/** A Redis of this run. */
+export type Redis = AsyncDisposable & {
+  /** `host:port`. */
+  readonly address: string;
+  readonly process: Child;
+};
+
+/**
+ * Starts the Redis `program` on loopback with a folder of its own. It appends what it does to a
+ * file that is synced every second: the most that it is usually asked for as a limiter.
+ */
+export async function startRedis(program: string): Promise<Redis> {
+  const [port = 0] = await freePorts(1);
+  const settings = {
+    bind: '127.0.0.1',
+    port: `${port}`,
+    dir: temporaryFolder(),
+    appendonly: 'yes',
+    appendfsync: 'everysec',
+    save: '',
+  };
+  const args = Object.entries(settings).flatMap(([name, value]) => [`--${name}`, value]);
+  await using opening = new AsyncDisposableStack();
+  const child = opening.use(new Child({ name: 'redis', program, args, env: environment() }));
+  await untilAnswered(child, async () => READY.test(child.output) || undefined);
+  const opened = opening.move();
+  return {
+    address: `127.0.0.1:${port}`,
+    process: child,
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  };
+}

@@ -1,0 +1,23 @@
+import { spreadOf, spreadText } from '#bench/statistics';
+import type { CpuCost } from '#bench/wrk';
+
+/** A table in Markdown. */
+export function tableOf(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`;
+  return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n');
+}
+
+/** Whether a target is met, as the tables say it. */
+export function verdict(isMet: boolean): string {
+  return isMet ? 'met' : '**not met**';
+}
+
+/** The median CPU time of every process of a server, and of who loads it beside it. */
+export function cpuOf(results: readonly { readonly cpu: readonly CpuCost[] }[]): string {
+  const names = results[0]?.cpu.map(({ process }) => process) ?? [];
+  const costs = names.map((name, i) => {
+    const micros = results.map((result) => result.cpu[i]?.microsPerRequest ?? Number.NaN);
+    return `${name} ${spreadText(spreadOf(micros), 1)}`;
+  });
+  return costs.join('<br>');
+}

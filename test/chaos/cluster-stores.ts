@@ -1,0 +1,12 @@
+import { readConfig } from '#config';
+import type { LocalCluster } from '#deploy/local/local-cluster';
+import { foundationOf } from '#process/foundation';
+import { openStores } from '#process/ports';
+
+/** The stores of a cluster, for whoever looks at it from outside. */
+export async function openClusterStores({ plan }: LocalCluster) {
+  const config = readConfig({ ...plan.shared, SERVICE_LOG_LEVEL: 'silent' });
+  const stores = await openStores(config, foundationOf(config, 'chaos'));
+  if (stores.kind !== 'shared') throw new Error('a cluster has shared stores');
+  return stores;
+}

@@ -1,0 +1,90 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { usagesOf } from '#test/chaos/account-usage';
+import { checkCountsGoOn } from '#test/chaos/check-charges';
+import { evenMeterOwners } from '#test/chaos/meter-owners';
+import type { Scene } from '#test/chaos/scene';
+
+/** What was admitted before the limiters were killed has reached its engine after this time. */
+const ADMITTED_MS = 1_000;
+
+/** How often a killed process is looked for, in milliseconds. */
+const LOOK_EVERY_MS = 10;
+
+/** How long an engine may take to show its metrics, in milliseconds. */
+const ANSWER_MS_MAX = 1_000;
+
+/** How long accounts may still be refused after metrics say that others serve their meters. */
+const LEARNT_MS = 1_000;
+
+/**
+ * Takes a limiter away that has its share of the accounts, and records what its accounts and the
+ * others then meet. `gone` fulfils when others serve its shards.
+ */
+export async function withoutLimiter(
+  scene: Scene,
+  limiter: string,
+  gone: () => Promise<void>,
+): Promise<void> {
+  const ownerOf = await evenMeterOwners(scene.cluster);
+  const accounts = new Set(scene.accounts.filter((id) => ownerOf(id) === limiter));
+  await gone();
+  const backMs = performance.now();
+  const fromMs = scene.disturbances.at(-1)?.fromMs ?? backMs;
+  await sleep(LEARNT_MS);
+  const toMs = performance.now();
+  const cyclesMeanwhile = undefined;
+  scene.outages.push({ limiters: [limiter], accounts, fromMs, backMs, toMs, cyclesMeanwhile });
+}
+
+/**
+ * Kills every limiter and waits until those that are started in their place serve every shard. Engines
+ * that go on applying observations meanwhile, and counts that go back, are findings.
+ */
+export async function withoutEveryLimiter(scene: Scene): Promise<void> {
+  const { cluster, accounts, findings } = scene;
+  const limiters = scene.named('limiter');
+  const usages = await usagesOf(cluster.plan.adminUrl, accounts);
+  const killed = new Map(limiters.map((name) => [name, cluster.pidOf(name)]));
+  let cyclesMeanwhile = 0;
+  const backMs = await scene.disturb(`kill -9 ${limiters.join(' ')}`, async () => {
+    for (const name of limiters) scene.kill(name);
+    await sleep(ADMITTED_MS);
+    const before = await cyclesApplied(scene);
+    while (!limiters.some((name) => isStartedAgain(cluster.pidOf(name), killed.get(name)))) {
+      await sleep(LOOK_EVERY_MS);
+    }
+    const startedMs = performance.now();
+    cyclesMeanwhile = (await cyclesApplied(scene)) - before;
+    return startedMs;
+  });
+  const fromMs = scene.disturbances.at(-1)?.fromMs ?? backMs;
+  if (cyclesMeanwhile > 0) {
+    findings.add(`engines applied ${cyclesMeanwhile} observations while there was no limiter`);
+  }
+  await scene.served();
+  await sleep(LEARNT_MS);
+  checkCountsGoOn(usages, await usagesOf(cluster.plan.adminUrl, accounts), findings);
+  const toMs = performance.now();
+  const all = { limiters, accounts: new Set(accounts) };
+  scene.outages.push({ ...all, fromMs, backMs, toMs, cyclesMeanwhile });
+}
+
+function isStartedAgain(pid: number | undefined, killed: number | undefined): boolean {
+  return pid !== undefined && pid !== killed;
+}
+
+/** Observations that the engines have applied since they were started, by their own count. */
+async function cyclesApplied({ cluster }: Scene): Promise<number> {
+  const engines = cluster.plan.processes.filter(({ kind }) => kind === 'engine');
+  const texts = await Promise.all(
+    engines.map(async ({ operatorsPort }) => {
+      const signal = AbortSignal.timeout(ANSWER_MS_MAX);
+      const response = await fetch(`http://127.0.0.1:${operatorsPort}/metrics`, { signal });
+      return response.text();
+    }),
+  );
+  const counts = texts.flatMap((text) => [
+    ...text.matchAll(/^identity_cycles_total\{[^}]*\} (\d+)$/gm),
+  ]);
+  return counts.reduce((sum, [, count]) => sum + Number(count), 0);
+}

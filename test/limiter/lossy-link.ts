@@ -1,0 +1,58 @@
+import fc from 'fast-check';
+import { Fault } from '#fault/fault';
+import type { ManualClock } from '#test/support/manual-clock';
+import type { LimiterAnswer, LimiterCall, LimiterClient } from '#wire/limiter-messages';
+import { LIMITER_TIMEOUT_MS } from '#wire/wire-bounds';
+
+/**
+ * What becomes of one message: the delays, in milliseconds, after which copies of it arrive. None: it
+ * is lost. Delays that differ put it behind later ones.
+ */
+export type Fate = readonly number[];
+
+/** Mostly all is well; else delays up to beyond the age of a reservation. */
+export const fates: fc.Arbitrary<Fate> = fc.oneof(
+  { weight: 6, arbitrary: fc.constant([0]) },
+  { weight: 1, arbitrary: fc.constant([]) },
+  { weight: 2, arbitrary: fc.tuple(fc.nat(150)) },
+  { weight: 1, arbitrary: fc.tuple(fc.nat(70_000)) },
+  { weight: 1, arbitrary: fc.tuple(fc.nat(150), fc.nat(70_000)) },
+);
+
+/**
+ * A way to a limiter on which messages are lost, doubled, delayed and overtaken; a caller is told
+ * after 100 ms that nobody knows what happened, as by a real connection.
+ */
+export function lossyLink(
+  limiter: LimiterClient,
+  clock: ManualClock,
+  fateOf: () => Fate,
+): LimiterClient {
+  const deliver = (task: () => void): void => {
+    for (const delayMs of fateOf()) clock.after(delayMs, task);
+  };
+  return {
+    ask(call: LimiterCall): Promise<LimiterAnswer> {
+      const { promise, resolve, reject } = Promise.withResolvers<LimiterAnswer>();
+      const timer = clock.after(LIMITER_TIMEOUT_MS, () => reject(unanswered()));
+      deliver(() => {
+        Promise.try(() => limiter.ask(call)).then(
+          (answer) =>
+            deliver(() => {
+              timer[Symbol.dispose]();
+              resolve(answer);
+            }),
+          (refusal: unknown) => deliver(() => reject(refusal)),
+        );
+      });
+      return promise;
+    },
+  };
+}
+
+function unanswered(): Fault {
+  return new Fault('service_unavailable', 'no answer', {
+    reason: 'limiter_unavailable',
+    isOutcomeUnknown: true,
+  });
+}

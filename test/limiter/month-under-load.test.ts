@@ -1,0 +1,60 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { LimiterCluster } from '#test/limiter/limiter-cluster';
+import { custom } from '#test/limiter/limiter-fixture';
+
+/** The month ends here, in the middle of a load of 100 calls a second. */
+const MONTH_END_MS = Date.UTC(2026, 1, 1);
+const PERIOD_MS = 10;
+
+/** Cycles of a month: reached in either. */
+const CYCLES = 150;
+
+/** How long every call takes until it is settled: a third of the old month is, in the new one. */
+const CALL_MS = 1_000;
+
+const turn = suite('when the month turns under load');
+
+turn('both months are used to the last cycle, and what the old one left stays in it', async () => {
+  const cluster = new LimiterCluster();
+  const node = await cluster.join('a');
+  const customer = await cluster.customer(node, custom(1_000_000, CYCLES));
+  const { clock } = cluster;
+  clock.stepWall(MONTH_END_MS - 2_000 - clock.wallMs());
+  await cluster.admit(node, customer, 1, 0);
+  await cluster.live(100);
+  const isNew = () => clock.wallMs() >= MONTH_END_MS;
+  const granted = { before: 0, after: 0, refusedBefore: 0, refusedAfter: 0 };
+  const calls: Promise<void>[] = [];
+  const call = async (callId: number, isOld: boolean) => {
+    const { verdict, allowance } = await cluster.ask(node, customer, callId, 1);
+    assert.is(
+      allowance?.monthResetAtS,
+      isOld ? MONTH_END_MS / 1_000 : Date.UTC(2026, 2, 1) / 1_000,
+    );
+    if (verdict !== 'admitted') {
+      assert.is(verdict, 'quota_exceeded');
+      granted[isOld ? 'refusedBefore' : 'refusedAfter'] += 1;
+      return;
+    }
+    granted[isOld ? 'before' : 'after'] += 1;
+    // What is under way when the month turns turns out to have used nothing.
+    const settle = () => cluster.report(node, customer, callId, isOld && isNew() ? 0 : 1);
+    clock.after(CALL_MS, () => void settle());
+  };
+  for (let callId = 2; clock.wallMs() < MONTH_END_MS + 2_000; callId += 1) {
+    const pending = call(callId, !isNew());
+    pending.catch(() => undefined);
+    calls.push(pending);
+    await cluster.live(PERIOD_MS);
+  }
+  await Promise.all(calls);
+  await cluster.live(2 * CALL_MS);
+  assert.equal([granted.before, granted.after], [CYCLES, CYCLES]);
+  assert.ok(granted.refusedBefore > 0 && granted.refusedAfter > 0, 'both were used up');
+  const { cyclesUsed, cyclesReserved, cyclesLost } = await node.admin.usage(customer.id);
+  assert.equal([cyclesUsed, cyclesReserved, cyclesLost], [CYCLES, 0, 0]);
+  assert.equal(cluster.bugs, []);
+});
+
+turn.run();

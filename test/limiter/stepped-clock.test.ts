@@ -1,0 +1,79 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { Fault } from '#fault/fault';
+import { LimiterCluster } from '#test/limiter/limiter-cluster';
+import { custom } from '#test/limiter/limiter-fixture';
+
+const HOUR_MS = 3_600_000;
+
+/** What the account may do in a minute: it does so before the clock steps. */
+const REQUESTS = 50;
+
+/** How soon after the step every call must be answered again. */
+const RECOVERY_MS_MAX = 10_000;
+
+const stepped = suite('when the wall clock of the limiters steps under load');
+
+for (const stepMs of [HOUR_MS, -HOUR_MS]) {
+  const direction = stepMs > 0 ? 'forward' : 'back';
+
+  stepped(`an hour ${direction}, nobody gets a second minute, and nobody is shut out`, async () => {
+    const { cluster, node, customer, verdictOf } = await usedUp();
+    cluster.clock.stepWall(stepMs);
+    const verdicts = [];
+    for (let callId = 1_000; callId < 1_100; callId += 1) {
+      verdicts.push(await verdictOf(callId));
+      await cluster.live(100);
+    }
+    assert.not.ok(
+      verdicts.includes('admitted'),
+      'the window is 60 s by the clock that no step moves',
+    );
+    const settledIn = verdicts.slice(RECOVERY_MS_MAX / 120).filter((it) => it !== 'rate_limited');
+    assert.equal(settledIn, [], 'after a moment every call is answered');
+    await cluster.live(60_000);
+    assert.is(
+      (await cluster.admit(cluster.ownerOf(customer), customer, 2_000)).verdict,
+      'admitted',
+    );
+    assert.is((await node.admin.usage(customer.id)).cyclesLost, 0);
+    assert.equal(cluster.bugs, []);
+  });
+
+  stepped(`an hour ${direction} and back, what was used of the month stays used`, async () => {
+    const { cluster, customer, used, verdictOf } = await usedUp();
+    for (const byMs of [stepMs, -stepMs]) {
+      cluster.clock.stepWall(byMs);
+      await cluster.live(RECOVERY_MS_MAX);
+      assert.is(await verdictOf(600), 'rate_limited');
+    }
+    const usage = await cluster.ownerOf(customer).admin.usage(customer.id);
+    assert.equal([usage.cyclesUsed, usage.cyclesReserved, usage.cyclesLost], [used, 0, 0]);
+  });
+}
+
+stepped.run();
+
+/** An account that has used up its minute a moment ago. */
+async function usedUp() {
+  const cluster = new LimiterCluster();
+  const node = await cluster.join('a');
+  await cluster.join('b');
+  await cluster.live(4_000);
+  const customer = await cluster.customer(node, custom(REQUESTS, 1_000));
+  const verdictOf = async (callId: number) =>
+    await cluster.admit(cluster.ownerOf(customer), customer, callId, 0).then(
+      ({ verdict }) => verdict,
+      (refusal: Fault) => refusal.code,
+    );
+  let used = 0;
+  for (let callId = 1; callId <= REQUESTS; callId += 1) {
+    const owner = cluster.ownerOf(customer);
+    const { verdict } = await cluster.admit(owner, customer, callId, 1);
+    assert.is(verdict, 'admitted');
+    await cluster.settle(owner, customer, callId, 1);
+    used += 1;
+  }
+  assert.is(await verdictOf(500), 'rate_limited');
+  return { cluster, node, customer, verdictOf, used };
+}

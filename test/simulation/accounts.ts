@@ -1,0 +1,36 @@
+import { digestOf } from '#accounts/api-key';
+import type { Limits } from '#accounts/plan';
+import type { AccountStore } from '#storage/account-store';
+import { WORLD_START_MS } from '#test/simulation/world';
+
+/** Digits behind the name of an account, which has 12 characters (decision 41). */
+const DIGITS = 5;
+
+/** The id of the account in a place. */
+export function accountIdOf(place: number): string {
+  return `account${String(place).padStart(DIGITS, '0')}`;
+}
+
+/** The digest of an account's only key. */
+export function keyDigestOf(accountId: string): string {
+  const known = digests.get(accountId) ?? digestOf(`the key of ${accountId}`);
+  digests.set(accountId, known);
+  return known;
+}
+
+const digests = new Map<string, string>();
+
+/** Opens accounts with these plans, each with one key that may do anything. */
+export async function openAccounts(
+  accounts: AccountStore,
+  plans: readonly Limits[],
+): Promise<void> {
+  for (const [place, limits] of plans.entries()) {
+    const id = accountIdOf(place);
+    const plan = 'enterprise';
+    const createdAtMs = WORLD_START_MS;
+    await accounts.create({ id, name: id, plan, status: 'active', limits, createdAtMs });
+    const digest = keyDigestOf(id);
+    await accounts.addKey(id, { id: 'key_1', digest, scope: 'full', createdAtMs });
+  }
+}

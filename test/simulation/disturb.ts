@@ -1,0 +1,87 @@
+import type { Disturbance } from '#test/simulation/disturbances';
+import type { SimulatedCluster } from '#test/simulation/simulated-cluster';
+
+type Separation = Extract<
+  Disturbance,
+  { kind: 'busDown' | 'busCut' | 'busDeaf' | 'netCut' | 'edgeCut' | 'edgeBusCut' | 'island' }
+>;
+
+/** Lets a disturbance happen to a cluster, and undoes it later. */
+export function disturb(cluster: SimulatedCluster, what: Disturbance): void {
+  const { world, store, nodes, edgeSlots } = cluster;
+  world.note(`disturbance ${JSON.stringify(what)}`);
+  const during = (forMs: number, set: (isOn: boolean) => void): void => {
+    set(true);
+    world.after(forMs, () => set(false));
+  };
+  switch (what.kind) {
+    case 'kill':
+      nodes[what.node]?.kill(what.downMs);
+      break;
+    case 'restart':
+      nodes[what.node]?.restart(what.downMs);
+      break;
+    case 'killEdge':
+      edgeSlots[what.edge]?.kill(what.downMs);
+      break;
+    case 'pause':
+      nodes[what.node]?.pause(what.how, what.forMs);
+      break;
+    case 'wallStep':
+      nodes[what.node]?.running?.process.stepWall(what.byMs);
+      break;
+    case 'storeStall':
+      store.stall(what.forMs);
+      break;
+    case 'storeCut': {
+      const name = nameOf(cluster, what.node);
+      cluster.disturbed(name);
+      during(what.forMs, (isOn) => store.setCut(name, isOn));
+      break;
+    }
+    case 'island':
+      during(what.forMs, (isOn) => separate(cluster, what, isOn));
+      if (what.napMs > 0) {
+        world.after(what.napAfterMs, () => nodes[what.node]?.pause('stop', what.napMs));
+      }
+      break;
+    default:
+      during(what.forMs, (isOn) => separate(cluster, what, isOn));
+  }
+}
+
+function separate(cluster: SimulatedCluster, what: Separation, isOn: boolean): void {
+  const { bus, network } = cluster;
+  const node = (index: number): string => nameOf(cluster, index);
+  const edge = (index: number): string => cluster.edgeSlots[index]?.name ?? '';
+  switch (what.kind) {
+    case 'busDown':
+      bus.isDown = isOn;
+      break;
+    case 'busCut':
+      bus.setCut(node(what.node), isOn);
+      break;
+    case 'busDeaf':
+      bus.setDeaf(node(what.from), node(what.to), isOn);
+      break;
+    case 'netCut':
+      network.setCut(node(what.from), node(what.to), isOn);
+      break;
+    case 'edgeCut':
+      network.setCut(edge(what.edge), node(what.to), isOn);
+      break;
+    case 'edgeBusCut':
+      bus.setCut(edge(what.edge), isOn);
+      break;
+    case 'island':
+      cluster.disturbed(node(what.node));
+      bus.setCut(node(what.node), isOn);
+      for (const { name } of cluster.nodes) {
+        if (name !== node(what.node)) network.setCut(name, node(what.node), isOn);
+      }
+  }
+}
+
+function nameOf({ nodes }: SimulatedCluster, index: number): string {
+  return nodes[index]?.name ?? '';
+}

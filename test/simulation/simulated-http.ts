@@ -1,0 +1,83 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { CallIds } from '#edge/call-identity';
+import type { EdgeMetrics } from '#edge/edge-metrics';
+import type { EdgeAnswer } from '#edge/engine-calls';
+import type { Headers } from '#edge/limit-headers';
+import { type Counted, Reply } from '#edge/reply';
+import type { Fault } from '#fault/fault';
+import type { Clock } from '#platform/clock';
+import type { Logger } from '#platform/logger';
+import type { SeededRandom } from '#test/simulation/seeded-random';
+
+/** Call ids stay below 2^52, so that they are exact as numbers everywhere. */
+const CALL_ID_PARTS = 2 ** 47;
+
+/** The ids of calls, begun where the world's chance says. */
+export class SimulatedCallIds extends CallIds {
+  #last: number;
+
+  constructor(random: SeededRandom) {
+    super();
+    this.#last = random.whole(0, CALL_ID_PARTS - 1) * 2 ** 5;
+  }
+
+  override next(): number {
+    this.#last += 1;
+    return this.#last;
+  }
+}
+
+/** Who waits for an answer in the place of a socket. */
+type Waiting = {
+  readonly resolve: (answer: EdgeAnswer) => void;
+  readonly reject: (fault: Fault) => void;
+};
+
+/** An answer to wait for, and where the edge is to put it. */
+export function awaited(): { reply: FastifyReply; answer: Promise<EdgeAnswer> } {
+  const { promise, resolve, reject } = Promise.withResolvers<EdgeAnswer>();
+  const waiting: Waiting = { resolve, reject };
+  return { reply: waiting as unknown as FastifyReply, answer: promise };
+}
+
+/** Gives answers to who waits for them, and refusals with what HTTP does not say. */
+export class AwaitedReply extends Reply {
+  constructor(clock: Clock, metrics: EdgeMetrics) {
+    // Nothing of the real way out is used, and so nothing is logged.
+    super(clock, metrics, undefined as unknown as Logger);
+  }
+
+  override refuse(
+    _request: FastifyRequest,
+    reply: FastifyReply,
+    _counted: Counted,
+    fault: Fault,
+  ): void {
+    waitingFor(reply).reject(fault);
+  }
+
+  override send(
+    _request: FastifyRequest,
+    reply: FastifyReply,
+    _counted: Counted,
+    _status: number,
+    headers: Headers,
+    body: string | Uint8Array | undefined,
+  ): void {
+    const { etag = '', location } = headers;
+    const answer = {
+      body: body ?? '',
+      etag: String(etag),
+      cycles: 0,
+      throttledRetryAfterS: headers['x-throttled'] === 'true' ? Number(headers['retry-after']) : 0,
+      isReplayed: headers['idempotent-replayed'] === 'true',
+    };
+    waitingFor(reply).resolve(
+      location === undefined ? answer : { ...answer, location: String(location) },
+    );
+  }
+}
+
+function waitingFor(reply: FastifyReply): Waiting {
+  return reply as unknown as Waiting;
+}

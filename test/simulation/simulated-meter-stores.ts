@@ -1,0 +1,52 @@
+import type { AccountStore } from '#storage/account-store';
+import { memoryAccountStore } from '#storage/memory/memory-account-store';
+import { memoryMeterStore } from '#storage/memory/memory-meter-store';
+import type { MeterStore } from '#storage/meter-store';
+import type { SimulatedProcess } from '#test/simulation/simulated-process';
+import type { SimulatedStore } from '#test/simulation/simulated-store';
+
+/** Accounts and meters of a world, behind a store that fails. */
+export class SimulatedMeterStores {
+  /** The accounts as they are. */
+  readonly accounts: AccountStore = memoryAccountStore();
+  /** The meters as they are: versioned, so what comes late or twice changes nothing. */
+  readonly meters: MeterStore = memoryMeterStore();
+  readonly #server: SimulatedStore;
+
+  constructor(server: SimulatedStore) {
+    this.#server = server;
+  }
+
+  /** The meters as one process sees them. */
+  metersOf(process: SimulatedProcess): MeterStore {
+    const { meters } = this;
+    return {
+      readHead: (id) =>
+        this.#server.call(process, {
+          name: `meter of ${id}`,
+          isWrite: false,
+          execute: () => meters.readHead(id),
+        }),
+      checkpoint: (id, head) =>
+        this.#server.call(process, {
+          name: `meter of ${id} v${head.version}`,
+          isWrite: true,
+          execute: () => meters.checkpoint(id, head),
+        }),
+    };
+  }
+
+  /** The accounts as one process sees them. Only meters read them while things fail. */
+  accountsOf(process: SimulatedProcess): AccountStore {
+    const { accounts } = this;
+    return {
+      ...accounts,
+      find: (id) =>
+        this.#server.call(process, {
+          name: `account ${id}`,
+          isWrite: false,
+          execute: () => accounts.find(id),
+        }),
+    };
+  }
+}

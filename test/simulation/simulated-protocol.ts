@@ -1,0 +1,42 @@
+import type { Clock } from '#platform/clock';
+import type { SimulatedListener } from '#test/simulation/simulated-network';
+import type { EngineAnswer, EngineCall } from '#wire/engine-messages';
+import type { LimiterAnswer, LimiterCall } from '#wire/limiter-messages';
+import { CALL_TIMEOUT_MS_MAX, LIMITER_TIMEOUT_MS } from '#wire/wire-bounds';
+
+/** What the connections to one service have of their own. Source: `connectEngine`, `connectLimiter`. */
+export type Protocol<Call, Answer> = {
+  readonly unavailable: 'engine_unavailable' | 'limiter_unavailable';
+  readonly timedOut: 'deadline_exceeded' | 'limiter_unavailable';
+  /** How long a call may take, in milliseconds. */
+  readonly timeoutMsOf: (call: Call, clock: Clock) => number;
+  /** The call as the other side sees it: a deadline travels as time left, because clocks differ. */
+  readonly arriving: (call: Call, clock: Clock, timeoutMs: number) => Call;
+  /** Who answers at a listener. */
+  readonly serverOf: (
+    listener: SimulatedListener,
+  ) => { ask(call: Call): Answer | Promise<Answer> } | undefined;
+  /** The call in a line of the trace. */
+  readonly nameOf: (call: Call) => string;
+};
+
+/** Calls to engines. */
+export const ENGINE_CALLS: Protocol<EngineCall, EngineAnswer> = {
+  unavailable: 'engine_unavailable',
+  timedOut: 'deadline_exceeded',
+  timeoutMsOf: ({ deadlineAtMs }, clock) =>
+    Math.min(deadlineAtMs - clock.wallMs(), CALL_TIMEOUT_MS_MAX),
+  arriving: (call, clock, timeoutMs) => ({ ...call, deadlineAtMs: clock.wallMs() + timeoutMs }),
+  serverOf: ({ engine }) => engine,
+  nameOf: ({ operation, instanceId }) => `${operation.kind} of ${instanceId}`,
+};
+
+/** Calls to limiters. */
+export const LIMITER_CALLS: Protocol<LimiterCall, LimiterAnswer> = {
+  unavailable: 'limiter_unavailable',
+  timedOut: 'limiter_unavailable',
+  timeoutMsOf: () => LIMITER_TIMEOUT_MS,
+  arriving: (call) => call,
+  serverOf: ({ limiter }) => limiter,
+  nameOf: ({ kind, accountId }) => `${kind} of ${accountId}`,
+};

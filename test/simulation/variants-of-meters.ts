@@ -1,0 +1,58 @@
+import { Admission, type AdmissionCall } from '#edge/admission';
+import { EngineCalls } from '#edge/engine-calls';
+import { toFault } from '#fault/fault';
+import { Mark } from '#limiter/mark';
+import { MeterKind } from '#limiter/meter-kind';
+import { replaceMethod } from '#test/simulation/replace-method';
+import type { Variant } from '#test/simulation/variant';
+
+/** Gives the cycles of a call back that may have happened. */
+function refundUnknown(stack: DisposableStack): void {
+  const admitted = new Map<number, { admission: Admission; call: AdmissionCall }>();
+  replaceMethod(
+    stack,
+    Admission.prototype,
+    'admit',
+    (admit) =>
+      function (this: Admission, call) {
+        admitted.set(call.callId, { admission: this, call });
+        return admit.call(this, call);
+      },
+  );
+  replaceMethod(
+    stack,
+    EngineCalls.prototype,
+    'ask',
+    (ask) =>
+      async function (this: EngineCalls, ...args) {
+        try {
+          return await ask.apply(this, args);
+        } catch (error) {
+          const { admission, call } = admitted.get(args[1].callId) ?? {};
+          if (call !== undefined && toFault(error).isOutcomeUnknown) {
+            await admission?.settle(call, 0, {});
+          }
+          throw error;
+        }
+      },
+  );
+}
+
+/** What can be wrong with meters, and with what edges tell them. */
+export const METER_VARIANTS: readonly Variant[] = [
+  {
+    name: 'refund of an unknown outcome',
+    wishes: { limiters: 2, only: ['storeCut'], count: 10, loadMs: 20_000 },
+    spoil: refundUnknown,
+  },
+  {
+    name: 'meter that grants above its durable mark',
+    wishes: { limiters: 2, only: ['kill'], count: 12, loadMs: 16_000, store: { slow: 0.3 } },
+    spoil: (stack) => replaceMethod(stack, Mark.prototype, 'placeOf', () => () => 0),
+  },
+  {
+    name: 'closing record that is forgotten',
+    wishes: { limiters: 2, only: ['restart'], count: 6, loadMs: 14_000, isCalm: true },
+    spoil: (stack) => replaceMethod(stack, MeterKind.prototype, 'closing', () => () => undefined),
+  },
+];
