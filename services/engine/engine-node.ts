@@ -2,13 +2,12 @@ import { shardOf } from '#cluster/shard-of';
 import type { EnginePorts } from '#engine/compose';
 import { EngineActors } from '#engine/engine-actors';
 import { glancesOfOwners } from '#engine/peek';
-import { Fault } from '#fault/fault';
 import { inProcessPeer, type Peer } from '#routing/peer';
 import { RoutedEngine } from '#routing/routed-engine';
 import type { RetryReason } from '#routing/routing-policy';
 import { DurableNode, type DurableNodePorts } from '#runtime/durable-node';
 import type { ActorHostConfig } from '#runtime/host-ports';
-import type { Ground, Incarnation, NodeConfig, Tenants } from '#runtime/incarnation';
+import type { Ground, NodeConfig, Tenants } from '#runtime/incarnation';
 import type { EngineAnswer, EngineCall, EngineClient } from '#wire/engine-messages';
 import type { EngineTools, InspectedInstance } from '#wire/engine-tools';
 import { type DrainProgress, NOBODY, type NodeTools } from '#wire/node-tools';
@@ -53,11 +52,11 @@ export class EngineNode implements EngineClient, EngineTools, NodeTools, AsyncDi
   }
 
   ask(call: EngineCall): EngineAnswer | Promise<EngineAnswer> {
-    return this.#present.served.ask(call);
+    return this.#node.present.served.ask(call);
   }
 
   async inspect(instanceId: string): Promise<InspectedInstance> {
-    const { id, shards, served } = this.#present;
+    const { id, shards, served } = this.#node.present;
     const isServed = shards.has(shardOf(instanceId, this.#shardCount));
     return { incarnation: id, isServed, active: await served.inspect(instanceId) };
   }
@@ -67,23 +66,12 @@ export class EngineNode implements EngineClient, EngineTools, NodeTools, AsyncDi
   }
 
   async drain(): Promise<DrainProgress> {
-    const { id, shards } = this.#present;
-    this.#node.drain();
-    return { incarnation: id, openShards: shards.size };
+    return this.#node.drain();
   }
 
   /** Gives all shards up and leaves. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#node[Symbol.asyncDispose]();
-  }
-
-  get #present(): Incarnation<EngineActors> {
-    const incarnation = this.#node.current;
-    if (incarnation !== undefined) return incarnation;
-    throw new Fault('service_unavailable', 'this node is joining again', {
-      reason: 'engine_unavailable',
-      retryAfterS: 1,
-    });
   }
 }
 

@@ -5,7 +5,7 @@ import type { LimiterPorts } from '#limiter/compose';
 import { LimiterActors } from '#limiter/limiter-actors';
 import { DurableNode, type DurableNodePorts } from '#runtime/durable-node';
 import type { ActorHostConfig } from '#runtime/host-ports';
-import type { Ground, Incarnation, NodeConfig } from '#runtime/incarnation';
+import type { Ground, NodeConfig } from '#runtime/incarnation';
 import type { LimiterAnswer, LimiterCall, LimiterClient } from '#wire/limiter-messages';
 import type { LimiterTools, MeterUsage } from '#wire/limiter-tools';
 import { type DrainProgress, NOBODY, type NodeTools } from '#wire/node-tools';
@@ -68,11 +68,11 @@ export class LimiterNode implements LimiterClient, LimiterTools, NodeTools, Asyn
   }
 
   ask(call: LimiterCall): LimiterAnswer | Promise<LimiterAnswer> {
-    return this.#present.served.actors.ask(call);
+    return this.#node.present.served.actors.ask(call);
   }
 
   async usage(accountId: string): Promise<MeterUsage | undefined> {
-    return await this.#present.served.actors.usage(accountId);
+    return await this.#node.present.served.actors.usage(accountId);
   }
 
   identity(): string {
@@ -80,9 +80,7 @@ export class LimiterNode implements LimiterClient, LimiterTools, NodeTools, Asyn
   }
 
   async drain(): Promise<DrainProgress> {
-    const { id, shards } = this.#present;
-    this.#node.drain();
-    return { incarnation: id, openShards: shards.size };
+    return this.#node.drain();
   }
 
   /** Gives all shards up and leaves. */
@@ -95,20 +93,11 @@ export class LimiterNode implements LimiterClient, LimiterTools, NodeTools, Asyn
     accountId: string,
     toolsAt: LimiterNodePorts['toolsAt'],
   ): Promise<MeterUsage | undefined> {
-    const { served, shards } = this.#present;
+    const { served, shards } = this.#node.present;
     const { gate, routes } = served.ground;
     const shard = gate.shardOf(accountId);
     const owner = routes.ownerOf(shard);
     if (shards.has(shard) || owner === undefined) return await this.usage(accountId);
     return await toolsAt(owner.address).usage(accountId);
-  }
-
-  get #present(): Incarnation<Served> {
-    const incarnation = this.#node.current;
-    if (incarnation !== undefined) return incarnation;
-    throw new Fault('service_unavailable', 'this node is joining again', {
-      reason: 'limiter_unavailable',
-      retryAfterS: 1,
-    });
   }
 }

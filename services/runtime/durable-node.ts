@@ -1,3 +1,4 @@
+import { Fault } from '#fault/fault';
 import { sleep } from '#platform/clock';
 import type { Randomness } from '#platform/randomness';
 import { REJOIN_MS_MAX, REJOIN_MS_MIN, REJOIN_RESET_MS } from '#runtime/bounds';
@@ -52,13 +53,25 @@ export class DurableNode<Served> implements AsyncDisposable {
     return this.#current;
   }
 
+  /** The present incarnation. Throws `service_unavailable` between two. */
+  get present(): Incarnation<Served> {
+    if (this.#current !== undefined) return this.#current;
+    throw new Fault('service_unavailable', 'this node is joining again', {
+      reason: `${this.#config.service}_unavailable`,
+      retryAfterS: 1,
+    });
+  }
+
   /**
-   * Begins to give all shards to others and takes none until the process ends. Throws `conflict`
-   * when nobody else is there. A drained life that is ended by others is the last one.
+   * Begins to give all shards to others and takes none until the process ends. Answers who does and
+   * how many shards it has. Throws `conflict` when nobody else is there, and as `present`. A drained
+   * life that is ended by others is the last one.
    */
-  drain(): void {
-    this.#current?.drain();
+  drain(): { readonly incarnation: string; readonly openShards: number } {
+    const { present } = this;
+    present.drain();
     this.#isDraining = true;
+    return { incarnation: present.id, openShards: present.shards.size };
   }
 
   /** Gives all shards up and leaves. */
