@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { readFileSync } from 'node:fs';
-import { link, rm, writeFile } from 'node:fs/promises';
+import { linkSync, readFileSync, rmSync } from 'node:fs';
+import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { birthOf } from '#deploy/local/process-birth';
@@ -45,13 +45,15 @@ export async function claimFolder(folder: string, record: ServerRecord): Promise
   const own = `${fileIn(folder)}.${randomUUID()}`;
   await writeFile(own, `${JSON.stringify(record, undefined, 2)}\n`);
   try {
+    // Without a pause, so that nobody's claim falls between a look at the old one and its removal.
     if (runningServer(folder) !== undefined) return false;
-    await rm(fileIn(folder), { force: true });
+    rmSync(fileIn(folder), { force: true });
     // A link appears whole or not at all, and never over another.
-    return await link(own, fileIn(folder)).then(
-      () => true,
-      () => false,
-    );
+    linkSync(own, fileIn(folder));
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
+    throw error;
   } finally {
     await rm(own, { force: true });
   }

@@ -36,15 +36,18 @@ export class LimiterNode implements LimiterClient, LimiterTools, NodeTools, Asyn
     this.cluster = cluster;
     const { accountNews, onBug, toolsAt } = ports;
     const heard = async (accountId: string) => {
-      await this.#node.current?.served.actors.accountChanged(accountId);
-    };
-    this.#listening = accountNews.onChange((accountId) => {
+      const changed = this.#node.current?.served.actors.accountChanged(accountId);
       // Whoever refuses has it no longer, and whoever has it next reads the account.
-      heard(accountId).catch((error) => (error instanceof Fault ? undefined : onBug(error)));
-    });
+      await changed?.catch((error) => (error instanceof Fault ? undefined : onBug(error)));
+    };
+    this.#listening = accountNews.onChange((accountId) => void heard(accountId));
     this.admin = accountAdmin({
       ...ports,
-      announce: async (accountId) => accountNews.announce(accountId),
+      announce: async (accountId) => {
+        accountNews.announce(accountId);
+        // What is here need not wait for the news to come back.
+        await heard(accountId);
+      },
       usage: (accountId) => this.#usageAtOwner(accountId, toolsAt),
     });
   }
