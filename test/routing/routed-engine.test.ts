@@ -289,6 +289,16 @@ lost('an answer settles it', async () => {
   assert.is(await bodyOf(call), 'the same again');
 });
 
+lost('a replay that follows it is marked, because it may be of that very try', async () => {
+  const cluster = clusterUnderTest();
+  const replay = { ...answerOf('as before'), isReplayed: true };
+  forgetful(cluster, () => replay);
+  const late = ask(cluster);
+  await pass(cluster, RETRY_PAUSE_MS_MIN);
+  assert.is((await late).isPerhapsOwn, true);
+  assert.is((await ask(cluster)).isPerhapsOwn, undefined, 'and no other');
+});
+
 lost('the end of time leaves it unknown', async () => {
   const cluster = clusterUnderTest();
   forgetful(cluster, () => {

@@ -1,0 +1,82 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { formatApiKey } from '#accounts/api-key';
+import { buildApp } from '#edge/app';
+import { Fault } from '#fault/fault';
+import { systemClock } from '#platform/clock';
+import { createLogger } from '#platform/logger';
+import { createMetrics } from '#platform/metrics';
+import { systemRandomness } from '#platform/randomness';
+import type { EngineAnswer } from '#wire/engine-messages';
+import type { LimiterAnswer, LimiterCall } from '#wire/limiter-messages';
+
+const ANSWER: EngineAnswer = {
+  body: '{}',
+  etag: '"1"',
+  cycles: 1,
+  throttledRetryAfterS: 0,
+  isReplayed: false,
+};
+
+const ALLOWANCE: LimiterAnswer['allowance'] = {
+  requestsPerMinute: 60,
+  requestsRemaining: 59,
+  windowResetAtS: 4_000_000_000,
+  cyclesPerMonth: 100,
+  cyclesRemaining: 99,
+  monthResetAtS: 4_000_000_000,
+};
+
+/** What the limiter hears of an observation that the engine answers so: cycles used, call by call. */
+async function settledFor(engineAnswer: () => EngineAnswer): Promise<number[]> {
+  const settled: number[] = [];
+  const app = buildApp(
+    { clusterSecret: 'x'.repeat(16), trustedProxies: [], drainMs: 0 },
+    {
+      engine: { ask: async () => engineAnswer() },
+      limiter: {
+        ask: async (call: LimiterCall): Promise<LimiterAnswer> => {
+          if (call.kind === 'settle') settled.push(call.cyclesUsed);
+          const verdict = call.kind === 'settle' ? 'settled' : 'admitted';
+          return { verdict, allowance: ALLOWANCE };
+        },
+      },
+      clock: systemClock,
+      randomness: systemRandomness,
+      metrics: createMetrics(),
+      logger: createLogger('silent', 'test'),
+    },
+  );
+  const key = formatApiKey('Acc0unt00001', 's'.repeat(32));
+  await app.inject({
+    method: 'POST',
+    url: '/v1/instances/inst_0123456789abcdef/process',
+    headers: { authorization: `Bearer ${key}`, 'idempotency-key': 'once' },
+    payload: { mode_target: 'ORDER', signal_strength: 0.5 },
+  });
+  await app.close();
+  return settled;
+}
+
+const settlement = suite('the cycles of a keyed observation');
+
+settlement('are settled as used when it advanced, and given back when it is a replay', async () => {
+  assert.equal(await settledFor(() => ANSWER), [1]);
+  assert.equal(await settledFor(() => ({ ...ANSWER, cycles: 0, isReplayed: true })), [0]);
+});
+
+settlement('are left alone when the replay may be of its own first try', async () => {
+  const answer = { ...ANSWER, cycles: 0, isReplayed: true, isPerhapsOwn: true } as const;
+  assert.equal(await settledFor(() => answer), []);
+});
+
+settlement('are given back after a refusal, and left alone when it may have happened', async () => {
+  const refusing = (isOutcomeUnknown: boolean) => () => {
+    const options = { reason: 'engine_unavailable', isOutcomeUnknown } as const;
+    throw new Fault('service_unavailable', 'not now', options);
+  };
+  assert.equal(await settledFor(refusing(false)), [0]);
+  assert.equal(await settledFor(refusing(true)), []);
+});
+
+settlement.run();
