@@ -148,6 +148,7 @@ export function limiterVariables(shared: Variables, port: number, listen = ANY_P
     SERVICE_LIMITER_LISTEN: listen,
     SERVICE_ADMIN_PORT: `${port}`,
     SERVICE_NODE_NAME: 'limiter',
+    SERVICE_LIMITER_TIMEOUT_MS: LIMITER_TIMEOUT_MS,
   };
 }
 

@@ -127,7 +127,9 @@ const VARIABLES = {
   SERVICE_LIMITER_TIMEOUT_MS: whole
     .pipe(z.number().min(10).max(5_000))
     .default(100)
-    .describe('Milliseconds an edge waits for the limiter before it fails closed.'),
+    .describe(
+      'Milliseconds an edge waits for the limiter before it fails closed; a limiter drops older admissions.',
+    ),
   SERVICE_CLUSTER_SECRET: z
     .string()
     .min(16)

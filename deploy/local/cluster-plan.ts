@@ -136,6 +136,7 @@ function plannedLimiter(ports: number, number: number): PlannedProcess {
   return {
     ...served({ name: `limiter${number}`, kind: 'limiter', port }, operators, {
       SERVICE_LIMITER_LISTEN: `${HOST}:${port}`,
+      SERVICE_LIMITER_TIMEOUT_MS: LIMITER_TIMEOUT_MS,
       SERVICE_ADMIN_PORT: `${admin}`,
       SERVICE_NODE_NAME: `limiter${number}`,
     }),

@@ -1,11 +1,10 @@
 import type { AccountNews } from '#accounts/account-news';
 import { type AccountAdmin, accountAdmin } from '#limiter/account-admin';
-import { LimiterActors } from '#limiter/limiter-actors';
+import { LimiterActors, type LimiterConfig } from '#limiter/limiter-actors';
 import type { Clock } from '#platform/clock';
 import type { Metrics } from '#platform/metrics';
 import type { Randomness } from '#platform/randomness';
 import { CommitLog } from '#runtime/commit-log';
-import type { ActorHostConfig } from '#runtime/host-ports';
 import { ONE_SHARD } from '#runtime/shard-gate';
 import type { AccountStore } from '#storage/account-store';
 import type { Journal } from '#storage/journal';
@@ -33,7 +32,7 @@ export type Limiter = AsyncDisposable & {
 
 /** A limiter that shares its meters with nobody: on memory, where a crash leaves nothing to take over. */
 export function composeLimiter(
-  config: ActorHostConfig,
+  config: LimiterConfig,
   ports: LimiterPorts & { readonly journal: Journal },
 ): Limiter {
   const log = new CommitLog(ports.journal, ports.clock);

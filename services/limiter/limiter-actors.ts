@@ -15,6 +15,12 @@ import type { MeterRecord, MeterStore } from '#storage/meter-store';
 import type { LimiterAnswer, LimiterCall, LimiterClient } from '#wire/limiter-messages';
 import type { LimiterTools, MeterUsage } from '#wire/limiter-tools';
 
+/** How long and how much idle meters may stay in memory, and how long callers wait. */
+export type LimiterConfig = ActorHostConfig & {
+  /** How old an admission may be when its turn comes, in milliseconds; 100 unless told otherwise. */
+  readonly admitAgeMs?: number;
+};
+
 /** What the meters of a limiter stand on. */
 export type LimiterActorsPorts = {
   readonly accounts: AccountStore;
@@ -33,11 +39,13 @@ const UNHURRIED = { callId: 0, deadlineAtMs: Number.POSITIVE_INFINITY };
 /** The meters of one limiter: everything that it answers. One in memory answers synchronously. */
 export class LimiterActors implements LimiterClient, LimiterTools, AsyncDisposable {
   readonly #meters: ActorHost<Meter, MeterCall, MeterAnswer, MeterRecord>;
+  readonly #admitAgeMs: number;
   readonly #clock: Clock;
   readonly #log: CommitLog;
   readonly #metrics: LimiterMetrics;
 
-  constructor(config: ActorHostConfig, ports: LimiterActorsPorts) {
+  constructor(config: LimiterConfig, ports: LimiterActorsPorts) {
+    this.#admitAgeMs = config.admitAgeMs ?? ADMIT_AGE_MS_MAX;
     this.#clock = ports.clock;
     this.#log = ports.log;
     this.#metrics = limiterMetrics(ports.metrics);
@@ -58,7 +66,7 @@ export class LimiterActors implements LimiterClient, LimiterTools, AsyncDisposab
   ask(call: LimiterCall): LimiterAnswer | Promise<LimiterAnswer> {
     // A settlement is never too late to be worth taking; an admission that nobody waits for is.
     const deadlineAtMs =
-      call.kind === 'admit' ? this.#clock.wallMs() + ADMIT_AGE_MS_MAX : Number.POSITIVE_INFINITY;
+      call.kind === 'admit' ? this.#clock.wallMs() + this.#admitAgeMs : Number.POSITIVE_INFINITY;
     let answer: MeterAnswer | Promise<MeterAnswer>;
     try {
       // What a meter commits is a mark, which belongs to no call: a retry finds its reservation.

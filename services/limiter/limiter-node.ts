@@ -2,9 +2,8 @@ import type { AccountNews } from '#accounts/account-news';
 import { Fault } from '#fault/fault';
 import { type AccountAdmin, accountAdmin } from '#limiter/account-admin';
 import type { LimiterPorts } from '#limiter/compose';
-import { LimiterActors } from '#limiter/limiter-actors';
+import { LimiterActors, type LimiterConfig } from '#limiter/limiter-actors';
 import { DurableNode, type DurableNodePorts } from '#runtime/durable-node';
-import type { ActorHostConfig } from '#runtime/host-ports';
 import type { Ground, NodeConfig } from '#runtime/incarnation';
 import type { LimiterAnswer, LimiterCall, LimiterClient } from '#wire/limiter-messages';
 import type { LimiterTools, MeterUsage } from '#wire/limiter-tools';
@@ -54,7 +53,7 @@ export class LimiterNode implements LimiterClient, LimiterTools, NodeTools, Asyn
 
   /** Joins the cluster; fulfils when its journal has begun. Shards come as others let them. */
   static async join(
-    config: ActorHostConfig & NodeConfig,
+    config: LimiterConfig & NodeConfig,
     ports: LimiterNodePorts,
   ): Promise<LimiterNode> {
     const nodePorts = { ...ports, metrics: ports.nodeMetrics };

@@ -43,7 +43,8 @@ export async function openLimiter(config: Config): Promise<Opened> {
   let accounts: AccountAdmin;
   if (stores.kind === 'local') {
     const ports = { ...foundation, ...stores, accountNews: undefined };
-    const alone = composeLimiter(foundation.actors, { ...ports, journal: stores.meterJournal });
+    const settings = { ...foundation.actors, admitAgeMs: config.SERVICE_LIMITER_TIMEOUT_MS };
+    const alone = composeLimiter(settings, { ...ports, journal: stores.meterJournal });
     late.begin(opening.use(alone).client);
     accounts = alone.admin;
   } else {

@@ -21,7 +21,7 @@ export async function joinLimiters(
   const { clock, metrics } = foundation;
   const place = await placeOf('limiter', config, foundation, stores, address);
   const node = await LimiterNode.join(
-    { ...foundation.actors, ...place },
+    { ...foundation.actors, ...place, admitAgeMs: config.SERVICE_LIMITER_TIMEOUT_MS },
     {
       ...foundation,
       ...stores,

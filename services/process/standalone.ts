@@ -67,7 +67,8 @@ function onMemory(config: Config, foundation: Foundation, stores: LocalStores, b
   const accountNews = busAccountNews({ bus, prefix: config.SERVICE_NATS_PREFIX, cluster: 'alone' });
   const { actors } = foundation;
   const limiterPorts = { ...ports, accountNews, journal: stores.meterJournal };
-  const limiter = opened.use(composeLimiter(actors, limiterPorts));
+  const limiterConfig = { ...actors, admitAgeMs: config.SERVICE_LIMITER_TIMEOUT_MS };
+  const limiter = opened.use(composeLimiter(limiterConfig, limiterPorts));
   const engine = opened.use(composeEngine(actors, { ...ports, journal: stores.engineJournal }));
   return {
     engine,

@@ -49,6 +49,7 @@ function onCassandra(): Record<string, string> {
     SERVICE_CASSANDRA_CONTACT_POINTS: process.env['TEST_CASSANDRA'] ?? '',
     SERVICE_CASSANDRA_KEYSPACE: process.env['TEST_KEYSPACE'] ?? '',
     SERVICE_SHARDS: '8',
+    ...UNHURRIED,
   };
 }
 
@@ -67,7 +68,11 @@ export async function startStandalone(variables: Record<string, string> = {}): P
 /** One edge, one engine and one limiter. */
 export async function startProcesses(variables: Record<string, string> = {}): Promise<Service> {
   const [limiter, engine] = await Promise.all([
-    start('limiter', { SERVICE_LIMITER_LISTEN: '127.0.0.1:0', ...variables }, /ready/),
+    start(
+      'limiter',
+      { SERVICE_LIMITER_LISTEN: '127.0.0.1:0', ...UNHURRIED, ...variables },
+      /ready/,
+    ),
     start('engine', { SERVICE_ENGINE_LISTEN: '127.0.0.1:0', ...variables }, /ready/),
   ]);
   const addresses = {
