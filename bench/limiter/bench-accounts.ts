@@ -1,6 +1,6 @@
 import { digestOf } from '#accounts/api-key';
-import { at } from '#bench/process-answer';
 import { CYCLES_PER_MONTH, REQUESTS_PER_MINUTE } from '#bench/service';
+import { newAccount } from '#deploy/local/new-account';
 
 /** An account and the digest of a key of it. */
 export type BenchAccount = { readonly id: string; readonly keyDigest: string };
@@ -27,16 +27,6 @@ async function createAccount(name: string, adminPort: number): Promise<BenchAcco
     requests_per_minute: Number(REQUESTS_PER_MINUTE),
     cycles_per_month: Number(CYCLES_PER_MONTH),
   };
-  const url = `http://127.0.0.1:${adminPort}/accounts`;
-  const id = String(at(await post(url, { name, plan: 'enterprise', limits }), ['data', 'id']));
-  const key = String(at(await post(`${url}/${id}/keys`, { scope: 'full' }), ['data', 'key']));
-  return { id, keyDigest: digestOf(key) };
-}
-
-async function post(url: string, body: object): Promise<unknown> {
-  const headers = { 'content-type': 'application/json' };
-  const answer = await fetch(url, { method: 'POST', headers, body: JSON.stringify(body) });
-  const text = await answer.text();
-  if (!answer.ok) throw new Error(`POST ${url} answered ${answer.status}: ${text}`);
-  return JSON.parse(text);
+  const made = await newAccount(`http://127.0.0.1:${adminPort}`, name, limits);
+  return { id: made.accountId, keyDigest: digestOf(made.apiKey) };
 }

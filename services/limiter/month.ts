@@ -19,6 +19,7 @@ export class Month {
   #expired = 0;
   #lost = 0;
   readonly #reservations = new Reservations();
+  /** Whom the month tells, and the meter around it: a field of its own there is one more an account. */
   readonly events: MeterEvents;
 
   constructor(events: MeterEvents) {

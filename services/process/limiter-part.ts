@@ -4,6 +4,7 @@ import { serveAdmin } from '#limiter/admin-server';
 import { composeLimiter } from '#limiter/compose';
 import { foundationOf, serveOperators } from '#process/foundation';
 import { LateNode } from '#process/late-node';
+import { limiterConfigOf } from '#process/limiter-config';
 import { joinLimiters } from '#process/limiter-service';
 import { assertReachable } from '#process/membership';
 import { openBus, openStores } from '#process/ports';
@@ -42,9 +43,9 @@ export async function openLimiter(config: Config): Promise<Opened> {
   const server = opening.use(await serveGrpc({ listen: config.SERVICE_LIMITER_LISTEN, services }));
   let accounts: AccountAdmin;
   if (stores.kind === 'local') {
-    const ports = { ...foundation, ...stores, accountNews: undefined };
-    const settings = { ...foundation.actors, admitAgeMs: config.SERVICE_LIMITER_TIMEOUT_MS };
-    const alone = composeLimiter(settings, { ...ports, journal: stores.meterJournal });
+    const { meterJournal: journal } = stores;
+    const ports = { ...foundation, ...stores, accountNews: undefined, journal };
+    const alone = composeLimiter(limiterConfigOf(config, foundation), ports);
     late.begin(opening.use(alone).client);
     accounts = alone.admin;
   } else {

@@ -3,6 +3,7 @@ import type { Config } from '#config';
 import { LimiterNode } from '#limiter/limiter-node';
 import { busAccountNews } from '#process/bus-account-news';
 import type { Foundation } from '#process/foundation';
+import { limiterConfigOf } from '#process/limiter-config';
 import { nodePortsOf, placeOf, showShards } from '#process/membership';
 import type { SharedStores } from '#process/ports';
 import { connectLimiterTools } from '#wire/limiter-tool-client';
@@ -21,7 +22,7 @@ export async function joinLimiters(
   const { clock, metrics } = foundation;
   const place = await placeOf('limiter', config, foundation, stores, address);
   const node = await LimiterNode.join(
-    { ...foundation.actors, ...place, admitAgeMs: config.SERVICE_LIMITER_TIMEOUT_MS },
+    { ...limiterConfigOf(config, foundation), ...place },
     {
       ...foundation,
       ...stores,

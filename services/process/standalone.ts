@@ -12,6 +12,7 @@ import { watchedEngines, watchedLimiters } from '#process/cluster';
 import { edgeConfigOf } from '#process/edge-config';
 import { joinEngines } from '#process/engine-service';
 import { type Foundation, foundationOf, serveOperators } from '#process/foundation';
+import { limiterConfigOf } from '#process/limiter-config';
 import { joinLimiters } from '#process/limiter-service';
 import { type LocalStores, openBus, openStores, type SharedStores } from '#process/ports';
 import type { Opened } from '#process/process-life';
@@ -65,11 +66,10 @@ function onMemory(config: Config, foundation: Foundation, stores: LocalStores, b
   const opened = new AsyncDisposableStack();
   const ports = { ...foundation, ...stores };
   const accountNews = busAccountNews({ bus, prefix: config.SERVICE_NATS_PREFIX, cluster: 'alone' });
-  const { actors } = foundation;
   const limiterPorts = { ...ports, accountNews, journal: stores.meterJournal };
-  const limiterConfig = { ...actors, admitAgeMs: config.SERVICE_LIMITER_TIMEOUT_MS };
-  const limiter = opened.use(composeLimiter(limiterConfig, limiterPorts));
-  const engine = opened.use(composeEngine(actors, { ...ports, journal: stores.engineJournal }));
+  const limiter = opened.use(composeLimiter(limiterConfigOf(config, foundation), limiterPorts));
+  const enginePorts = { ...ports, journal: stores.engineJournal };
+  const engine = opened.use(composeEngine(foundation.actors, enginePorts));
   return {
     engine,
     limiter: limiter.client,
