@@ -63,10 +63,11 @@ async function balancerOf(edges: readonly { port: number; operatorsPort: number 
   };
   return {
     names,
-    async untilOnly(name: string) {
+    /** Asks so many times in a row, again and again, until who answered is as wanted. */
+    async untilNames(count: number, areWanted: (names: readonly string[]) => boolean) {
       const deadlineMs = performance.now() + NOTICE_MS_MAX;
-      while ((await names(4)).some((other) => other !== name)) {
-        assert.ok(performance.now() < deadlineMs, `others than ${name} still answer`);
+      for (let all = await names(count); !areWanted(all); all = await names(count)) {
+        assert.ok(performance.now() < deadlineMs, `still answered by ${all}`);
         await turnOfEvents();
       }
     },
@@ -77,14 +78,16 @@ async function balancerOf(edges: readonly { port: number; operatorsPort: number 
   };
 }
 
+const areAll = (wanted: string) => (names: readonly string[]) =>
+  names.every((name) => name === wanted);
+
 const balancing = suite('the balancer of a local cluster');
 
 balancing('gives each edge its turn', async () => {
   using left = await fakeEdge('left');
   using right = await fakeEdge('right');
   await using balancer = await balancerOf([left, right]);
-  const names = await balancer.names(8);
-  assert.is(names.filter((name) => name === 'left').length, 4, `${names}`);
+  await balancer.untilNames(8, (names) => names.filter((name) => name === 'left').length === 4);
 });
 
 balancing('goes to the other edge at once when one refuses', async () => {
@@ -100,10 +103,10 @@ balancing('spares an edge that says it is not ready, until it is again', async (
   using right = await fakeEdge('right');
   await using balancer = await balancerOf([left, right]);
   right.setReady(false);
-  await balancer.untilOnly('left');
+  await balancer.untilNames(4, areAll('left'));
   left.setReady(false);
   right.setReady(true);
-  await balancer.untilOnly('right');
+  await balancer.untilNames(4, areAll('right'));
 });
 
 balancing('uses an edge that is not ready when there is no other', async () => {
