@@ -25,7 +25,7 @@ export type EdgeMetrics = {
 export function edgeMetrics(metrics: Metrics): EdgeMetrics {
   const durations = metrics.histogram('http_server_request_duration_seconds');
   const bound = new Map<string, { observe(seconds: number): void }>();
-  const checks = metrics.histogram('limiter_check_duration_seconds');
+  const checks = metrics.histogram('limiter_check_duration_seconds').labels({});
   const refusedUnasked = metrics.counter('edge_refused_unasked_total');
   const failures = metrics.counter('edge_fail_closed_total');
   const unsettled = metrics.counter('edge_unsettled_total');

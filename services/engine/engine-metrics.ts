@@ -14,7 +14,7 @@ export type EngineMetrics = {
 
 /** The engine's metrics, on a registry of the process. */
 export function engineMetrics(metrics: Metrics, clock: Clock): EngineMetrics {
-  const advances = metrics.histogram('identity_advance_seconds');
+  const advances = metrics.histogram('identity_advance_seconds').labels({});
   const throttled = metrics.counter('identity_throttled_total');
   const cycles = metrics.counter('identity_cycles_total');
   const kept = cycles.labels({ result: 'kept' });

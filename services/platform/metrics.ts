@@ -1,4 +1,5 @@
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { Counter, collectDefaultMetrics, Gauge, type Metric, Registry } from 'prom-client';
+import { Histogram } from '#platform/histogram';
 
 /** Bounds of every duration histogram, in seconds. Source: operations, "buckets that fit us". */
 const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5];
@@ -241,7 +242,7 @@ export type Metrics = {
 export function createMetrics(): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
-  const made = new Map<string, Counter | Gauge | Histogram>();
+  const made = new Map<string, Counter | Gauge | Histogram<string>>();
   for (const [name, definition] of Object.entries<Definition>(METRICS)) {
     made.set(name, make(name, definition, registry));
   }
@@ -275,7 +276,10 @@ function make(name: string, definition: Definition, registry: Registry) {
       return new Counter(common);
     case 'gauge':
       return new Gauge(common);
-    case 'histogram':
-      return new Histogram({ ...common, buckets: [...(buckets ?? SECONDS)] });
+    case 'histogram': {
+      const histogram = new Histogram(name, help, buckets ?? SECONDS);
+      registry.registerMetric(histogram as unknown as Metric);
+      return histogram;
+    }
   }
 }

@@ -32,7 +32,7 @@ export async function openLimiter(config: Config): Promise<Opened> {
   const bus = opening.use(await openBus(config, foundation));
   const late = new LateNode<LimiterClient, LimiterTools>('limiter');
   const { onBug: reportBug } = foundation;
-  const frames = foundation.metrics.histogram('limiter_frame_messages');
+  const frames = foundation.metrics.histogram('limiter_frame_messages').labels({});
   const observer = serverObserver(foundation.metrics, 'limiter', (count) => frames.observe(count));
   const tools: LimiterTools = { usage: async (accountId) => await late.tools.usage(accountId) };
   const limiter: LimiterClient = { ask: (call) => late.client.ask(call) };

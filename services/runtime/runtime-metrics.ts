@@ -12,7 +12,7 @@ export type RuntimeMetrics = {
 /** The runtime's metrics for the actors of one kind in one service. */
 export function runtimeMetrics(metrics: Metrics, service: string, actor: string): RuntimeMetrics {
   const activation = metrics.histogram('identity_activation_seconds').labels({ source: 'store' });
-  const wait = metrics.histogram('identity_mailbox_wait_seconds');
+  const wait = metrics.histogram('identity_mailbox_wait_seconds').labels({});
   const dirtyAge = metrics.histogram('checkpoint_dirty_age_seconds').labels({ service });
   const failures = metrics.counter('checkpoint_failures_total').labels({ service });
   const actors = metrics.gauge('identity_actors_active').labels({ actor });

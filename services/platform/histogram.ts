@@ -1,0 +1,83 @@
+/** The values of a series' labels, by label. */
+export type LabelValues<Label extends string> = Partial<Record<Label, string | number>>;
+
+/** One line of a scrape. */
+type ScrapedValue = {
+  readonly metricName: string;
+  readonly labels: LabelValues<string>;
+  readonly value: number;
+};
+
+/**
+ * A histogram that a prom-client registry can hold (it asks for `name` and `get` only). Its own kind
+ * because the library's makes and looks up a text of all labels at every observation: 1.3 µs in a
+ * loop, more in cold code, several times a request. Here labels are bound once and an observation is
+ * an addition.
+ */
+export class Histogram<Label extends string> {
+  readonly name: string;
+  readonly #help: string;
+  readonly #bounds: Float64Array;
+  readonly #series = new Map<string, HistogramSeries>();
+
+  constructor(name: string, help: string, bounds: readonly number[]) {
+    this.name = name;
+    this.#help = help;
+    this.#bounds = Float64Array.from(bounds);
+  }
+
+  /** The series of these label values, shown from the next scrape on. Ask once and keep it. */
+  labels(labels: LabelValues<Label>): HistogramSeries {
+    const key = JSON.stringify(labels);
+    const series = this.#series.get(key) ?? new HistogramSeries(labels, this.#bounds);
+    this.#series.set(key, series);
+    return series;
+  }
+
+  /** What a registry shows at a scrape. */
+  get() {
+    const values = [...this.#series.values()].flatMap((series) => series.scraped(this.name));
+    return { name: this.name, help: this.#help, type: 'histogram', aggregator: 'sum', values };
+  }
+}
+
+/** Counts the observations of one set of label values. */
+export class HistogramSeries {
+  readonly #labels: LabelValues<string>;
+  readonly #bounds: Float64Array;
+  /** How many were at most each bound and above the one before; last, how many were above all. */
+  readonly #counts: Float64Array;
+  #sum = 0;
+
+  constructor(labels: LabelValues<string>, bounds: Float64Array) {
+    this.#labels = labels;
+    this.#bounds = bounds;
+    this.#counts = new Float64Array(bounds.length + 1);
+  }
+
+  /** Counts one value. Throws `RangeError` for what is no number: it would spoil the sum for good. */
+  observe(value: number): void {
+    if (!Number.isFinite(value)) throw new RangeError(`a histogram cannot count ${value}`);
+    const bounds = this.#bounds;
+    let at = 0;
+    while (at < bounds.length && value > (bounds[at] as number)) at += 1;
+    this.#counts[at] = (this.#counts[at] as number) + 1;
+    this.#sum += value;
+  }
+
+  /** The lines of a scrape; buckets are cumulative, as Prometheus wants them. */
+  scraped(name: string): ScrapedValue[] {
+    const labels = this.#labels;
+    let count = 0;
+    const buckets = [...this.#counts].map((added, at) => {
+      count += added;
+      const le = this.#bounds[at] ?? '+Inf';
+      return { metricName: `${name}_bucket`, labels: { le, ...labels }, value: count };
+    });
+    return [
+      ...buckets,
+      { metricName: `${name}_sum`, labels, value: this.#sum },
+      { metricName: `${name}_count`, labels, value: count },
+    ];
+  }
+}
