@@ -66,6 +66,8 @@ export class ShardKeeper implements Disposable {
   #isLooking = false;
   #isWanted = false;
   #isLeaving = false;
+  /** Looks that have begun, and how many of these had when the last one ended. */
+  #looks = { begun: 0, ended: 0 };
 
   constructor(config: ShardKeeperConfig, ports: ShardKeeperPorts) {
     this.#config = config;
@@ -91,10 +93,12 @@ export class ShardKeeper implements Disposable {
     this.#isLooking = true;
     this.#ports.clock.after(0, () => {
       this.#isWanted = false;
+      this.#looks.begun += 1;
       this.#look()
         .catch((error: unknown) => this.#ports.onBug(error))
         .finally(() => {
           this.#isLooking = false;
+          this.#looks.ended = this.#looks.begun;
           if (this.#isWanted) this.wake();
         });
     });
@@ -102,14 +106,16 @@ export class ShardKeeper implements Disposable {
 
   /**
    * Gives every shard to whoever the ring says without us, and fulfils when none is ours any more;
-   * with nobody to give to, when all are closed and stored. After `withinMs` it gives up: a store
-   * that is away, or a directory whose owner has gone, must not hold an end up for ever.
+   * with nobody to give to, when all are closed and stored. The table is looked at once more first:
+   * it may name us for a shard that we have not heard of. After `withinMs` it gives up: a store that
+   * is away, or a directory whose owner has gone, must not hold an end up for ever.
    */
   async leave(withinMs = Number.POSITIVE_INFINITY): Promise<void> {
     const { clock, host } = this.#ports;
     const endMs = clock.monotonicMs() + withinMs;
     this.#isLeaving = true;
-    while (host.open.size > 0 || this.#busy.size > 0) {
+    const { begun } = this.#looks;
+    while (host.open.size > 0 || this.#busy.size > 0 || this.#looks.ended <= begun) {
       if (clock.monotonicMs() >= endMs) return;
       this.wake();
       await sleep(clock, LOOK_PERIOD_MS / 20);

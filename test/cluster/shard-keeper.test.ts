@@ -577,6 +577,18 @@ leaving('gives everything to the others, at once, 8 at a time, and is then done'
   assert.ok(scene.host.closingMost <= MOTIONS_MAX);
 });
 
+leaving('gives on what the table has given it and it has not looked at yet', async () => {
+  const scene = await newScene();
+  await scene.join('a');
+  for (const shard of ALL) await scene.put(shard, 'a-1');
+  await scene.live(4_000);
+  await scene.put(0, 'me-1');
+  const left = scene.leave().then(() => scene.keeper[Symbol.dispose]());
+  await scene.live(2_000);
+  assert.equal(await stateOf(left), { value: undefined });
+  assert.is((await scene.rowsNow()).get(0), 'a-1@3');
+});
+
 leaving('closes everything when nobody is there, and keeps the rows', async () => {
   const scene = await newScene();
   await scene.live(4_000);
