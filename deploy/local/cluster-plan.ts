@@ -8,6 +8,9 @@ import { join } from 'node:path';
 /** What a process of the cluster is. */
 export type ProcessKind = 'cassandra' | 'nats' | 'limiter' | 'engine' | 'edge' | 'balancer';
 
+/** What may join while the cluster runs: edges learn of it by themselves, the balancer of nobody. */
+export type NodeKind = Extract<ProcessKind, 'engine' | 'limiter'>;
+
 /** In good order a cluster ends like this: who calls others ends before them. */
 export const STOP_ORDER: readonly ProcessKind[] = [
   ...(['balancer', 'edge', 'engine', 'limiter', 'nats', 'cassandra'] as const),
@@ -51,9 +54,11 @@ export type ClusterSize = {
 export type ClusterPlan = {
   readonly folder: string;
   readonly logFolder: string;
+  /** The first of its block of ports. */
+  readonly ports: number;
   /** The one balanced address: `http://127.0.0.1:8400`. */
   readonly address: string;
-  /** The admin port of the first limiter; any limiter's does the same. */
+  /** The admin port of the first limiter that is there now; any limiter's does the same. */
   readonly adminUrl: string;
   /** Of each sharded service. */
   readonly shards: number;
@@ -75,6 +80,9 @@ const EDGES = 10;
 const ENGINES = 40;
 const LIMITERS = 82;
 
+/** Which number the last engine and the last limiter may have: there are no ports for more. */
+const LAST_NUMBER = { engine: 20, limiter: 5 } as const satisfies Record<NodeKind, number>;
+
 /** As the limiter's answers may be late while a whole cluster and its stores share two cores. Ours. */
 const LIMITER_TIMEOUT_MS = '1000';
 
@@ -91,25 +99,59 @@ export function clusterPlan(size: ClusterSize): ClusterPlan {
     SERVICE_NATS_URL: size.nats ?? `nats://${HOST}:${ports + NATS}`,
     SERVICE_SHARDS: `${shards}`,
   };
+  const processes: readonly PlannedProcess[] = [
+    ...stores.filter(({ name }) => size[name as 'nats' | 'cassandra'] === undefined),
+    ...numbersTo(limiters).map((number) => plannedLimiter(ports, number)),
+    ...numbersTo(engines).map((number) => plannedEngine(ports, number)),
+    ...numbersTo(edges).map((number) => plannedEdge(ports, number)),
+    { name: 'balancer', kind: 'balancer', port: ports, variables: {} },
+  ];
   return {
     folder,
     logFolder: join(folder, 'logs'),
+    ports,
     address: `http://${HOST}:${ports}`,
-    adminUrl: `http://${HOST}:${limiterPorts(ports, 1).admin}`,
+    adminUrl: adminUrlOf(processes),
     shards,
     shared,
-    processes: [
-      ...stores.filter(({ name }) => size[name as 'nats' | 'cassandra'] === undefined),
-      ...numbersTo(limiters).map((number) => plannedLimiter(ports, number)),
-      ...numbersTo(engines).map((number) => plannedEngine(ports, number)),
-      ...numbersTo(edges).map((number) => plannedEdge(ports, number)),
-      { name: 'balancer', kind: 'balancer', port: ports, variables: {} },
-    ],
+    processes,
   };
 }
 
-/** The engine of this number, 1 to 20: also one that joins later. */
-export function plannedEngine(ports: number, number: number): PlannedProcess {
+/** One more node for this plan, under the number after the highest. Throws when there are no ports. */
+export function nextNode({ ports, processes }: ClusterPlan, kind: NodeKind): PlannedProcess {
+  const nodes = processes.filter((planned) => planned.kind === kind);
+  const number = Math.max(0, ...nodes.map(({ name }) => Number(name.slice(kind.length)))) + 1;
+  if (number > LAST_NUMBER[kind]) throw new Error(`there are no ports for ${kind}${number}`);
+  return kind === 'engine' ? plannedEngine(ports, number) : plannedLimiter(ports, number);
+}
+
+/** The plan with this process too. */
+export function planWith(plan: ClusterPlan, planned: PlannedProcess): ClusterPlan {
+  return consistingOf(plan, [...plan.processes, planned]);
+}
+
+/** The plan without the process of this name. Throws when no other would do its work. */
+export function planWithout(plan: ClusterPlan, name: string): ClusterPlan {
+  const leaving = plan.processes.find((planned) => planned.name === name);
+  const others = plan.processes.filter((planned) => planned !== leaving);
+  if (!others.some(({ kind }) => kind === leaving?.kind)) {
+    throw new Error(`${name} cannot leave: there is no other of its kind`);
+  }
+  return consistingOf(plan, others);
+}
+
+/** Whoever administers must not be sent to a limiter that has left, so that address may be another. */
+function consistingOf(plan: ClusterPlan, processes: readonly PlannedProcess[]): ClusterPlan {
+  return { ...plan, processes, adminUrl: adminUrlOf(processes) };
+}
+
+function adminUrlOf(processes: readonly PlannedProcess[]): string {
+  const limiter = processes.find(({ kind }) => kind === 'limiter');
+  return `http://${HOST}:${limiter?.variables['SERVICE_ADMIN_PORT']}`;
+}
+
+function plannedEngine(ports: number, number: number): PlannedProcess {
   const port = ports + ENGINES + 2 * number;
   return served({ name: `engine${number}`, kind: 'engine', port }, port + 1, {
     SERVICE_ENGINE_LISTEN: `${HOST}:${port}`,
@@ -132,9 +174,10 @@ function plannedEdge(ports: number, number: number): PlannedProcess {
 }
 
 function plannedLimiter(ports: number, number: number): PlannedProcess {
-  const { port, operators, admin } = limiterPorts(ports, number);
+  const port = ports + LIMITERS + 3 * number;
+  const admin = port + 2;
   return {
-    ...served({ name: `limiter${number}`, kind: 'limiter', port }, operators, {
+    ...served({ name: `limiter${number}`, kind: 'limiter', port }, port + 1, {
       SERVICE_LIMITER_LISTEN: `${HOST}:${port}`,
       SERVICE_LIMITER_TIMEOUT_MS: LIMITER_TIMEOUT_MS,
       SERVICE_ADMIN_PORT: `${admin}`,
@@ -142,11 +185,6 @@ function plannedLimiter(ports: number, number: number): PlannedProcess {
     }),
     otherPorts: [admin],
   };
-}
-
-function limiterPorts(ports: number, number: number) {
-  const port = ports + LIMITERS + 3 * number;
-  return { port, operators: port + 1, admin: port + 2 };
 }
 
 function served(

@@ -6,9 +6,12 @@ import {
   type ClusterPlan,
   type ClusterSize,
   clusterPlan,
+  type NodeKind,
+  nextNode,
   type PlannedProcess,
   type ProcessKind,
-  plannedEngine,
+  planWith,
+  planWithout,
   processFolder,
   STOP_ORDER,
 } from '#deploy/local/cluster-plan';
@@ -59,17 +62,20 @@ export async function openLocalCluster(options: LocalClusterOptions): Promise<Lo
   const plan = clusterPlan(options);
   await endLeftovers(plan.folder);
   await assertAnswering(options);
-  for (const { name, port, operatorsPort, otherPorts = [] } of plan.processes) {
-    for (const each of [port, operatorsPort, ...otherPorts]) {
-      if (each !== undefined) await assertPortFree(each, name);
-    }
-  }
+  for (const planned of plan.processes) await assertPortsFree(planned);
   await using opening = new AsyncDisposableStack();
   const secrets = await openSecrets(plan.folder);
   const cluster = opening.use(new LocalCluster(options, plan, secrets));
   await cluster.begin();
   opening.move();
   return cluster;
+}
+
+async function assertPortsFree(planned: PlannedProcess): Promise<void> {
+  const { name, port, operatorsPort, otherPorts = [] } = planned;
+  for (const each of [port, operatorsPort, ...otherPorts]) {
+    if (each !== undefined) await assertPortFree(each, name);
+  }
 }
 
 /** A server that was named must be there now: nobody here can start it. */
@@ -178,22 +184,21 @@ export class LocalCluster implements AsyncDisposable {
     return this.#processOf(name).start();
   }
 
-  /** Adds an engine under the next free number; fulfils with its name when it is ready. */
-  async addEngine(): Promise<string> {
-    const numbers = this.names.map((name) => Number(/^engine(\d+)$/.exec(name)?.[1] ?? 0));
-    const planned = plannedEngine(this.#options.ports, Math.max(0, ...numbers) + 1);
-    await assertPortFree(planned.port, planned.name);
-    this.#plan = { ...this.#plan, processes: [...this.#plan.processes, planned] };
+  /** Adds a node under the number after the highest; fulfils with its name when it is ready. */
+  async add(kind: NodeKind): Promise<string> {
+    const planned = nextNode(this.#plan, kind);
+    await assertPortsFree(planned);
+    this.#plan = planWith(this.#plan, planned);
     await this.#keep(planned).start();
     return planned.name;
   }
 
-  /** Ends an engine in good order, for good. */
-  async removeEngine(name: string): Promise<void> {
+  /** Ends a node in good order, for good. Rejects when there is no other of its kind. */
+  async remove(name: string): Promise<void> {
+    // The plan first, so that nobody is sent to the admin port of a limiter that is leaving.
+    this.#plan = planWithout(this.#plan, name);
     await this.stop(name);
     this.#kept.delete(name);
-    const processes = this.#plan.processes.filter((planned) => planned.name !== name);
-    this.#plan = { ...this.#plan, processes };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

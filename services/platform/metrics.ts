@@ -153,6 +153,11 @@ export const METRICS = {
     labels: ['service'],
     buckets: SECONDS,
   },
+  bus_connected: {
+    kind: 'gauge',
+    help: 'Whether NATS can be spoken to: 1, or 0; a process without NATS speaks to itself.',
+    labels: [],
+  },
   db_client_operation_duration_seconds: {
     kind: 'histogram',
     help: 'Time a statement took at the database.',

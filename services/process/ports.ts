@@ -52,7 +52,14 @@ export async function openStores(config: Config, foundation: Foundation): Promis
 }
 
 /** The bus that the configuration names: NATS, or none but this process's own. */
-export async function openBus(config: Config, { clock, onBug, logger }: Foundation): Promise<Bus> {
+export async function openBus(config: Config, foundation: Foundation): Promise<Bus> {
+  const bus = await busOf(config, foundation);
+  const connected = foundation.metrics.gauge('bus_connected');
+  foundation.metrics.beforeScrape(() => connected.set(bus.isConnected ? 1 : 0));
+  return bus;
+}
+
+async function busOf(config: Config, { clock, onBug, logger }: Foundation): Promise<Bus> {
   const servers = config.SERVICE_NATS_URL;
   if (servers === undefined) {
     const { inProcessBus } = await import('#bus/in-process-bus');

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { NodeKind } from '#deploy/local/cluster-plan';
 import type { Toxic } from '#test/chaos/fault-proxy';
 import { fillDiskOf } from '#test/chaos/full-disk';
 import { withoutEveryLimiter, withoutLimiter } from '#test/chaos/limiter-faults';
@@ -187,21 +188,15 @@ export const FAULTS: readonly Fault[] = [
       await sleep(BACK_MS);
     },
   },
-  {
+  addAndDrain('engine', {
     name: 'add-and-drain',
     title: 'an engine added, another taken away',
-    async run(scene) {
-      const [oldest = ''] = scene.named('engine');
-      await scene.disturb('an engine joins', async () => {
-        await scene.cluster.addEngine();
-        await sleep(BACK_MS);
-      });
-      await scene.served();
-      await scene.disturb(`${oldest} leaves for good`, () => scene.cluster.removeEngine(oldest));
-      await scene.served();
-      await sleep(BACK_MS);
-    },
-  },
+  }),
+  addAndDrain('limiter', {
+    name: 'add-and-drain-limiter',
+    title: 'a limiter added, another taken away',
+    isTimed: true,
+  }),
 ];
 
 function proxyFault(name: string, title: string, toxic: Toxic): Fault {
@@ -216,6 +211,32 @@ function proxyFault(name: string, title: string, toxic: Toxic): Fault {
         await scene.proxy.heal();
       });
       await scene.served();
+      await sleep(BACK_MS);
+    },
+  };
+}
+
+/**
+ * A node joins, and the oldest leaves. Any may be the oldest: every limiter administers all accounts,
+ * and the plan names the admin port of one that is still there.
+ */
+function addAndDrain(kind: NodeKind, fault: Omit<Fault, 'run'>): Fault {
+  return {
+    ...fault,
+    async run(scene) {
+      const [oldest = ''] = scene.named(kind);
+      await scene.disturb(`another ${kind} joins`, async () => {
+        await scene.cluster.add(kind);
+        await sleep(BACK_MS);
+      });
+      await scene.served();
+      const leave = async () => {
+        await scene.disturb(`${oldest} leaves for good`, () => scene.cluster.remove(oldest));
+        await scene.served();
+      };
+      // Not before the new limiter has its share, so that accounts move to it and from the oldest.
+      if (kind === 'limiter') await withoutLimiter(scene, oldest, leave);
+      else await leave();
       await sleep(BACK_MS);
     },
   };

@@ -35,7 +35,8 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => 
 process.exitCode = values.help ? help() : await run();
 
 function help(): number {
-  const names = FAULTS.map(({ name, title }) => `  ${name.padEnd(18)}${title}`);
+  const width = Math.max(...FAULTS.map(({ name }) => name.length)) + 2;
+  const names = FAULTS.map(({ name, title }) => `  ${name.padEnd(width)}${title}`);
   console.log(['--only takes some of these, separated by commas:', ...names].join('\n'));
   return 0;
 }

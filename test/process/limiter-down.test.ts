@@ -11,8 +11,11 @@ import { createInstance, limitOf, observationAt } from '#test/support/scene';
 const { address: cassandra, suite } = cassandraOrSkip();
 const { address: nats } = natsOrSkip();
 
-/** What half of the refusals stay below: 100 ms for the limiter, and 50 for the edge. */
-const PROMPT_MS = 150;
+/**
+ * What half of the refusals stay below on a machine that is busy with other tests: 100 ms are the
+ * limiter's, and 50 would do for the edge on a quiet one, where the chaos run measures it.
+ */
+const PROMPT_MS = 400;
 
 /** What every one does on a machine that is busy with other tests. */
 const BUSY_MS = 1_000;
@@ -57,7 +60,9 @@ down('NATS: calls are served', async () => {
   const before = await retried(observe);
   away(toNats);
   for (let sent = 1; sent <= 20; sent += 1) assert.is(await retried(observe), before - sent);
+  await untilConnected(0);
   back(toNats);
+  await untilConnected(1);
 });
 
 down(
@@ -135,6 +140,13 @@ async function assertClosed(what: string): Promise<void> {
   assert.is(after.cycles, before.cycles);
   assert.is(after.asked, before.asked);
   assert.is(after.failedClosed, before.failedClosed + 20);
+}
+
+/** Waits until the edge shows that NATS can, or cannot, be spoken to. */
+async function untilConnected(wanted: 0 | 1): Promise<void> {
+  await retried(async () => {
+    assert.is(await cluster.metric(cluster.edge, 'bus_connected'), wanted);
+  });
 }
 
 async function countsNow() {
