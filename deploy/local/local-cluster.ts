@@ -195,9 +195,10 @@ export class LocalCluster implements AsyncDisposable {
 
   /** Ends a node in good order, for good. Rejects when there is no other of its kind. */
   async remove(name: string): Promise<void> {
+    const leaving = this.#processOf(name);
     // The plan first, so that nobody is sent to the admin port of a limiter that is leaving.
     this.#plan = planWithout(this.#plan, name);
-    await this.stop(name);
+    await leaving.stop();
     this.#kept.delete(name);
   }
 

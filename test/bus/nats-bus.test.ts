@@ -188,7 +188,7 @@ away('closing does not wait for it', async () => {
   await eventually('the loss is noticed', () => !bus.isConnected);
   const startedMs = performance.now();
   await bus[Symbol.asyncDispose]();
-  assert.ok(performance.now() - startedMs < 3_000);
+  assert.ok(performance.now() - startedMs < 8_000);
 });
 
 away('frozen under a flood, it is left for another that is there', async () => {
@@ -233,7 +233,7 @@ absent('opening is refused within its deadline, and says where', async () => {
   const server = `nats://127.0.0.1:${await freePort()}`;
   const startedMs = performance.now();
   const refusal = await refusalOf(open(server, { connectTimeoutMs: 700 }));
-  assert.ok(performance.now() - startedMs < 3_000);
+  assert.ok(performance.now() - startedMs < 8_000);
   assert.is(refusal.code, 'service_unavailable');
   assert.match(refusal.message, new RegExp(`^no NATS server at ${server}: `));
 });
@@ -248,7 +248,7 @@ absent('but something that says nothing, likewise', async () => {
   silent.close();
   // The driver leaves a connection open that never became one.
   for (const socket of sockets) socket.destroy();
-  assert.ok(performance.now() - startedMs < 3_000);
+  assert.ok(performance.now() - startedMs < 8_000);
   assert.match(refusal.message, new RegExp(`^no NATS server at ${server}: `));
 });
 

@@ -2,7 +2,15 @@ import { readFileSync } from 'node:fs';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { describeVariables, readConfig } from '#config';
-import { clusterPlan, PORTS_PER_CLUSTER, STOP_ORDER } from '#deploy/local/cluster-plan';
+import {
+  type ClusterPlan,
+  clusterPlan,
+  nextNode,
+  PORTS_PER_CLUSTER,
+  planWith,
+  planWithout,
+  STOP_ORDER,
+} from '#deploy/local/cluster-plan';
 
 const plan = suite('the plan of a local cluster');
 
@@ -53,6 +61,55 @@ plan('has variables that the service takes', () => {
 });
 
 plan.run();
+
+const changed = suite('when nodes join and leave a local cluster');
+
+const namesOf = ({ processes }: ClusterPlan, kind: string) =>
+  processes.filter((planned) => planned.kind === kind).map(({ name }) => name);
+
+changed('a node that joins is the one that a larger plan has under that number', () => {
+  const size = { folder: '/nowhere', ports: 8_400 };
+  const larger = clusterPlan({ ...size, engines: 4, limiters: 3 });
+  for (const [kind, name] of [
+    ['engine', 'engine4'],
+    ['limiter', 'limiter3'],
+  ] as const) {
+    const planned = nextNode(clusterPlan(size), kind);
+    assert.is(planned.name, name);
+    assert.equal(
+      planned,
+      larger.processes.find((each) => each.name === name),
+    );
+  }
+});
+
+changed('the plan has who is there, and the admin port of a limiter that is', () => {
+  const before = clusterPlan({ folder: '/nowhere', ports: 8_400 });
+  const joined = planWith(before, nextNode(before, 'limiter'));
+  assert.equal(namesOf(joined, 'limiter'), ['limiter1', 'limiter2', 'limiter3']);
+  assert.is(joined.adminUrl, before.adminUrl);
+  const left = planWithout(planWithout(joined, 'limiter1'), 'limiter2');
+  assert.equal(namesOf(left, 'limiter'), ['limiter3']);
+  const [limiter] = left.processes.filter(({ kind }) => kind === 'limiter');
+  assert.is(left.adminUrl, `http://127.0.0.1:${limiter?.variables['SERVICE_ADMIN_PORT']}`);
+  assert.is(left.processes.length, before.processes.length - 1);
+});
+
+changed('nobody leaves whose work no other does', () => {
+  const one = clusterPlan({ folder: '/nowhere', ports: 8_400, limiters: 1 });
+  for (const name of ['limiter1', 'cassandra', 'balancer']) {
+    assert.throws(() => planWithout(one, name), new RegExp(`^${name} cannot leave: `));
+  }
+});
+
+changed('nobody joins who would take the ports of others', () => {
+  const size = { folder: '/nowhere', ports: 8_400, engines: 20, limiters: 5 };
+  const full = clusterPlan(size);
+  assert.throws(() => nextNode(full, 'engine'), /^there are no ports for engine21$/);
+  assert.throws(() => nextNode(full, 'limiter'), /^there are no ports for limiter6$/);
+});
+
+changed.run();
 
 const compose = suite('deploy/compose.yaml');
 const text = readFileSync('deploy/compose.yaml', 'utf8');

@@ -9,6 +9,7 @@ import * as assert from 'uvu/assert';
 import { clusterPlan, PORTS_PER_CLUSTER, processFolder } from '#deploy/local/cluster-plan';
 import { freeBlock } from '#deploy/local/free-port';
 import { openLocalCluster } from '#deploy/local/local-cluster';
+import { newAccount } from '#deploy/local/new-account';
 import { processStatuses } from '#deploy/local/process-status';
 import { runningServer, signalProcess } from '#deploy/local/server-record';
 import { cassandraOrSkip } from '#test/support/real-servers';
@@ -176,20 +177,32 @@ started.run();
 
 const opened = suite('a cluster that a program opens on the folder of an earlier one');
 
-opened('has its data and its key, and loses or gains engines without losing anything', async () => {
+opened('has its data and its key, and loses or gains nodes without losing anything', async () => {
   await using local = await openLocalCluster({ folder, ports });
   assert.is(local.key, key);
   const page = await call(key, 'GET', `/instances/${ada}/history?limit=10`);
   assert.is(page.body.pagination?.total, 1, JSON.stringify(page.body));
 
-  assert.is(await local.addEngine(), 'engine4');
+  assert.is(await local.add('engine'), 'engine4');
   await local.stop('engine1');
   await local.served();
   assert.is((await call(key, 'GET', `/instances/${ada}`)).status, 200);
-  await local.removeEngine('engine4');
+  await local.remove('engine4');
   await local.start('engine1');
   await local.served();
   assert.is((await call(key, 'GET', `/instances/${ada}`)).status, 200);
+
+  assert.is(await local.add('limiter'), 'limiter3');
+  await local.remove('limiter1');
+  await local.remove('limiter2');
+  await local.served();
+  // Nobody told the edges of the only limiter that is left, nor whoever administers of its port.
+  assert.is((await call(key, 'GET', `/instances/${ada}`)).status, 200);
+  await newAccount(local.plan.adminUrl, 'Grace', { requests_per_minute: 1, cycles_per_month: 1 });
+  const { message } = await refusalOf(() => local.remove('limiter3'));
+  assert.is(message, 'limiter3 cannot leave: there is no other of its kind');
+  const limiters = local.names.filter((name) => name.startsWith('limiter'));
+  assert.equal(limiters, ['limiter3']);
 
   local.signal('engine3', 'SIGSTOP');
   const find = async () => (await local.statuses()).find(({ name }) => name === 'engine3');

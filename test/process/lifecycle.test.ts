@@ -9,7 +9,7 @@ import { type ProcessRun, runMain } from '#test/support/process-run';
 import { type Service, startProcesses, startStandalone } from '#test/support/service';
 
 /** How long a stop may take when nothing slow is under way, in milliseconds. */
-const STOP_MS_MAX = 2_000;
+const STOP_MS_MAX = 5_000;
 
 const until = async (isSo: () => Promise<boolean>): Promise<void> => {
   while (!(await isSo())) await new Promise((resolve) => setImmediate(resolve));

@@ -178,7 +178,7 @@ probing('one that accepts and says nothing is silent, and so is a stranger', asy
     const { port } = server.address() as AddressInfo;
     const startedMs = performance.now();
     assert.equal(await probe(`127.0.0.1:${port}`, HASTY), { kind: 'silent' });
-    assert.ok(performance.now() - startedMs < 1_000);
+    assert.ok(performance.now() - startedMs < 5_000);
   }
   for (const socket of held) socket.destroy();
   mute.close();

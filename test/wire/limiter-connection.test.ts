@@ -62,13 +62,13 @@ const hurried = suite('when a call has less time than others');
 
 hurried('it ends when that is over', async () => {
   await using silent = await mute();
-  await using edge = connectLimiter({ address: silent.address, timeoutMs: 3_000 });
+  await using edge = connectLimiter({ address: silent.address, timeoutMs: 30_000 });
   await edge.ready();
   const startedMs = performance.now();
   const fault = await peers.faultOf(edge.ask(SETTLE, { timeoutMs: 50 }));
   const tookMs = performance.now() - startedMs;
   assert.is(peers.verdictOf(fault), 'service_unavailable limiter_unavailable unknown');
-  assert.ok(tookMs > 45 && tookMs < 1_000, `${tookMs} ms`);
+  assert.ok(tookMs > 45 && tookMs < 5_000, `${tookMs} ms`);
 });
 
 hurried('and never later than others', async () => {
@@ -76,8 +76,8 @@ hurried('and never later than others', async () => {
   await using edge = connectLimiter({ address: silent.address, timeoutMs: 50 });
   await edge.ready();
   const startedMs = performance.now();
-  await peers.faultOf(edge.ask(SETTLE, { timeoutMs: 3_000 }));
-  assert.ok(performance.now() - startedMs < 1_000);
+  await peers.faultOf(edge.ask(SETTLE, { timeoutMs: 30_000 }));
+  assert.ok(performance.now() - startedMs < 5_000);
 });
 
 for (const group of [failing, hurried]) group.run();

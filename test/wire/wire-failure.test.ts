@@ -162,7 +162,7 @@ hanging('one whose network swallows everything is found out by its silence', asy
   isSwallowing = true;
   const startedMs = performance.now();
   assert.is(peers.verdictOf(await peers.faultOf(edge.ask(peers.engineCall()))), LOST);
-  assert.ok(performance.now() - startedMs < 2_000, 'long before the deadline of the call');
+  assert.ok(performance.now() - startedMs < 4_000, 'long before the deadline of the call');
   isSwallowing = false;
   await isAnsweredInTheEnd(edge);
 });

@@ -286,9 +286,9 @@ stopping('it waits for calls at work no longer than its grace', async () => {
   const startedMs = performance.now();
   await server[Symbol.asyncDispose]();
   const tookMs = performance.now() - startedMs;
-  assert.ok(tookMs > 40 && tookMs < 1_000, `${tookMs} ms`);
+  assert.ok(tookMs > 40 && tookMs < 5_000, `${tookMs} ms`);
   assert.is(peers.verdictOf(await asked), 'service_unavailable engine_unavailable unknown');
-  assert.ok(performance.now() - startedMs < 1_000, 'the edge is told, not left to find out');
+  assert.ok(performance.now() - startedMs < 5_000, 'the edge is told, not left to find out');
 });
 
 stopping('a port that is taken is an error, not a hang', async () => {

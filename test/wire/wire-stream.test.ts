@@ -185,7 +185,7 @@ talking('a call that is not answered in time ends, its outcome unknown', async (
   const verdict = peers.verdictOf(await peers.faultOf(late));
   assert.is(verdict, 'service_unavailable deadline_exceeded unknown');
   assert.equal(seen, ['service_unavailable true']);
-  assert.ok(Math.abs((held[0]?.call.deadlineAtMs ?? 0) - deadlineAtMs) < 200);
+  assert.ok(Math.abs((held[0]?.call.deadlineAtMs ?? 0) - deadlineAtMs) < 5_000);
   held[0]?.answer('too late');
   const next = watched.ask(peers.engineCall());
   await peers.eventually('the next call arrives', () => held.length === 2);
