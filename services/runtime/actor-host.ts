@@ -35,10 +35,10 @@ export class ActorHost<State, Call extends ActorCall, Answer, Operation> {
    */
   ask(id: string, call: Call): Answer | Promise<Answer> {
     const { gate } = this.#ports;
-    const shard = gate.shardOf(id);
+    const activation = this.#residents.use(id);
+    const shard = activation?.shard ?? gate.shardOf(id);
     gate.assertOpen(shard);
     this.#assertOpen();
-    const activation = this.#residents.use(id);
     if (activation === undefined) return this.#enqueue(this.#activate(id, shard), call);
     if (activation.isBusy) return this.#enqueue(activation, call);
     return this.#turn(activation, call);

@@ -169,7 +169,7 @@ export class FrameServerStream<Call, Answer, Request extends WireRequest> {
     try {
       this.#start(request);
     } catch (error) {
-      this.#replyFault(id, error, this.#arrivedMs);
+      this.#replyFault(id, error, this.#options.clock.monotonicMs() - this.#arrivedMs);
     }
   }
 
@@ -184,7 +184,7 @@ export class FrameServerStream<Call, Answer, Request extends WireRequest> {
     const work = new CallAtWork(request.id, this.#arrivedMs, deadlineMs);
     const outcome = handler(this.#callOf(request, clock.wallMs() + timeoutMs), work);
     if (!(outcome instanceof Promise)) {
-      this.#observe(this.#arrivedMs, 'ok');
+      this.#observe(clock.monotonicMs() - this.#arrivedMs, 'ok');
       this.#reply(request.id, { kind: 'answer', answer: outcome });
       return;
     }
@@ -216,33 +216,34 @@ export class FrameServerStream<Call, Answer, Request extends WireRequest> {
   }
 
   #answer(call: CallAtWork, answer: Answer): void {
-    this.#observe(call.arrivedMs, 'ok');
-    if (this.#isLeft(call)) this.#reply(call.id, { kind: 'answer', answer });
+    const nowMs = this.#options.clock.monotonicMs();
+    this.#observe(nowMs - call.arrivedMs, 'ok');
+    if (this.#isWanted(call, nowMs)) this.#reply(call.id, { kind: 'answer', answer });
   }
 
   #fail(call: CallAtWork, error: unknown): void {
-    if (this.#isLeft(call)) this.#replyFault(call.id, error, call.arrivedMs);
-    else this.#observe(call.arrivedMs, toFault(error).code);
+    const nowMs = this.#options.clock.monotonicMs();
+    if (this.#isWanted(call, nowMs)) this.#replyFault(call.id, error, nowMs - call.arrivedMs);
+    else this.#observe(nowMs - call.arrivedMs, toFault(error).code);
   }
 
   // Whether anybody still waits for the answer. The call stays at work until here, also when it was
   // cancelled: what bounds the work is what is being done, not what is wanted.
-  #isLeft(call: CallAtWork): boolean {
+  #isWanted(call: CallAtWork, nowMs: number): boolean {
     this.#atWork.delete(call.id);
     if (this.#isDraining && this.#atWork.size === 0) this.#scheduleFlush();
-    return !call.isCancelled && this.#options.clock.monotonicMs() < call.deadlineMs;
+    return !call.isCancelled && nowMs < call.deadlineMs;
   }
 
-  #replyFault(id: number, error: unknown, arrivedMs: number): void {
+  #replyFault(id: number, error: unknown, tookMs: number): void {
     if (!(error instanceof Fault)) this.#options.reportBug(error);
     const fault = toFault(error);
-    this.#observe(arrivedMs, fault.code);
+    this.#observe(tookMs, fault.code);
     this.#reply(id, { kind: 'fault', fault });
   }
 
-  #observe(arrivedMs: number, outcome: 'ok' | FaultCode): void {
-    const { observer, clock } = this.#options;
-    observer?.ended((clock.monotonicMs() - arrivedMs) / 1_000, outcome);
+  #observe(tookMs: number, outcome: 'ok' | FaultCode): void {
+    this.#options.observer?.ended(tookMs / 1_000, outcome);
   }
 
   #reply(id: number, outcome: Outcome<Answer>): void {

@@ -194,7 +194,7 @@ async function pageFindings(
 }
 
 /** Ends every process but the stores, so that nobody writes any more. */
-async function stopService(cluster: LocalCluster, tell: Tell): Promise<void> {
+export async function stopService(cluster: LocalCluster, tell: Tell): Promise<void> {
   const startedMs = performance.now();
   const stop = async (name: string) => {
     await cluster.stop(name);

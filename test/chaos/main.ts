@@ -5,15 +5,19 @@ import { parseArgs } from 'node:util';
 import { endLeftovers } from '#deploy/local/leftovers';
 import { stopRecordedServer } from '#deploy/local/server-record';
 import { runChaos } from '#test/chaos/chaos-run';
-import { FAULTS } from '#test/chaos/faults';
+import { FAULTS, type Fault } from '#test/chaos/faults';
+import { quotaText } from '#test/chaos/quota-report';
+import { QUOTA_DEMAND, runQuota } from '#test/chaos/quota-run';
 import { reportText } from '#test/chaos/report';
 import { secondsOf } from '#test/chaos/timeline';
 import { timelinePicture } from '#test/chaos/timeline-picture';
 
 /*
- * Disturbs a real cluster under load and proves from its stores that nothing was lost or doubled.
+ * Disturbs a real cluster under load and proves from its stores that nothing was lost or doubled; then
+ * uses up the quota of an account on another one while its limiter is killed again and again.
  * A full run writes docs/chaos.md and docs/chaos.svg; `--only kill-engine,kill-edge` does some faults
- * and writes its report beside the logs. Ends with status 1 when the check finds anything.
+ * and `--only quota` the quota alone, and the report is written beside the logs. Ends with status 1
+ * when a check finds anything.
  */
 
 const { values } = parseArgs({
@@ -31,38 +35,68 @@ const { values } = parseArgs({
   },
 });
 
+/** The name of the part that is no fault, and what it does. */
+const QUOTA = 'quota';
+const QUOTA_TITLE = 'a quota of 100,000 cycles, its limiter killed ten times (5 min)';
+
+/** A part's share of the report, and how many things its check found. */
+type Part = { readonly text: string; readonly findings: number };
+
+const startedMs = performance.now();
+
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
 process.exitCode = values.help ? help() : await run();
 
 function help(): number {
-  const width = Math.max(...FAULTS.map(({ name }) => name.length)) + 2;
-  const names = FAULTS.map(({ name, title }) => `  ${name.padEnd(width)}${title}`);
+  const parts = [...FAULTS, { name: QUOTA, title: QUOTA_TITLE }];
+  const width = Math.max(...parts.map(({ name }) => name.length)) + 2;
+  const names = parts.map(({ name, title }) => `  ${name.padEnd(width)}${title}`);
   console.log(['--only takes some of these, separated by commas:', ...names].join('\n'));
   return 0;
 }
 
-/** Every run is one of its own: ends what an earlier one left running, and forgets its state. */
-async function clear(folder: string): Promise<void> {
-  await endLeftovers(join(folder, 'cluster'));
-  await stopRecordedServer(join(folder, 'toxiproxy'));
-  for (const part of ['cluster', 'toxiproxy']) {
-    await rm(join(folder, part), { recursive: true, force: true });
-  }
-}
-
 async function run(): Promise<number> {
-  const names = values.only === '' ? FAULTS.map(({ name }) => name) : values.only.split(',');
-  const unknown = names.filter((name) => FAULTS.every((fault) => fault.name !== name));
+  const known = [...FAULTS.map(({ name }) => name), QUOTA];
+  const names = values.only === '' ? known : values.only.split(',');
+  const unknown = names.filter((name) => !known.includes(name));
   if (unknown.length > 0) {
     console.error(`there is no fault ${unknown.join(', ')}; see --help`);
     return 2;
   }
-  const faults = FAULTS.filter(({ name }) => names.includes(name));
   const { folder } = values;
   await clear(folder);
-  const startedMs = performance.now();
+  const target = values.only === '' ? 'docs' : folder;
+  await mkdir(target, { recursive: true });
+  const faults = FAULTS.filter(({ name }) => names.includes(name));
+  const file = join(target, 'chaos.md');
+  let report = '';
+  let findings = 0;
+  const add = async (part: Part): Promise<void> => {
+    report += report === '' ? part.text : `\n${part.text}`;
+    findings += part.findings;
+    // Each as soon as it is known: the next part may fail.
+    await writeFile(file, report);
+    console.log(`\n${part.text}`);
+  };
+  if (faults.length > 0) await add(await disturb(faults, target));
+  if (names.includes(QUOTA)) await add(await useUpQuota());
+  console.log(`written to ${file}; logs in ${folder}`);
+  return findings > 0 ? 1 : 0;
+}
+
+/** Every run is one of its own: ends what an earlier one left running, and forgets its state. */
+async function clear(folder: string): Promise<void> {
+  for (const cluster of ['cluster', 'quota']) await endLeftovers(join(folder, cluster));
+  await stopRecordedServer(join(folder, 'toxiproxy'));
+  for (const part of ['cluster', 'quota', 'toxiproxy']) {
+    await rm(join(folder, part), { recursive: true, force: true });
+  }
+}
+
+/** Does the faults to a cluster under load, and draws what came of it. */
+async function disturb(faults: readonly Fault[], target: string): Promise<Part> {
   const result = await runChaos({
-    folder,
+    folder: values.folder,
     ports: Number(values.port),
     faults,
     quietS: Number(values.seconds),
@@ -70,18 +104,21 @@ async function run(): Promise<number> {
     instances: Number(values.instances),
     accounts: Number(values.accounts),
     seed: Number(values.seed),
-    tell: (line) => {
-      const seconds = (performance.now() - startedMs) / 1_000;
-      console.log(`${seconds.toFixed(1).padStart(7)} s  ${line}`);
-    },
+    tell,
   });
-  const target = values.only === '' ? 'docs' : folder;
-  await mkdir(target, { recursive: true });
   const { log, disturbances, check, fromMs, toMs } = result;
-  const report = reportText(result, faults, 'chaos.svg');
   const picture = timelinePicture(secondsOf(log.calls, fromMs, toMs), disturbances, fromMs);
-  await writeFile(join(target, 'chaos.md'), report);
   await writeFile(join(target, 'chaos.svg'), picture);
-  console.log(`\n${report}\nwritten to ${join(target, 'chaos.md')}; logs in ${folder}`);
-  return check.findings.count > 0 ? 1 : 0;
+  return { text: reportText(result, faults, 'chaos.svg'), findings: check.findings.count };
+}
+
+async function useUpQuota(): Promise<Part> {
+  const place = { folder: values.folder, ports: Number(values.port), tell };
+  const result = await runQuota(place, QUOTA_DEMAND);
+  return { text: quotaText(result), findings: result.check.findings.count };
+}
+
+function tell(line: string): void {
+  const seconds = (performance.now() - startedMs) / 1_000;
+  console.log(`${seconds.toFixed(1).padStart(7)} s  ${line}`);
 }

@@ -33,7 +33,7 @@ export async function evenMeterOwners(cluster: LocalCluster): Promise<MeterOwner
 }
 
 /** The limiter that owns each shard by the table; empty for one that is not there. */
-async function ownersByShard(
+export async function ownersByShard(
   { plan }: LocalCluster,
   { shards, journals }: Awaited<ReturnType<typeof openClusterStores>>,
 ): Promise<string[]> {

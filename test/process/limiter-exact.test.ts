@@ -1,22 +1,31 @@
 import * as assert from 'uvu/assert';
+import { settledUsagesOf } from '#test/chaos/account-usage';
+import { CallLog } from '#test/chaos/call-log';
+import { checkCharges } from '#test/chaos/check-charges';
+import { checkQuota } from '#test/chaos/check-quota';
+import { EdgeCaller } from '#test/chaos/edge-caller';
+import { Findings } from '#test/chaos/findings';
+import { killOwners } from '#test/chaos/kill-owners';
+import { type QuotaDemand, QuotaLoad } from '#test/chaos/quota-load';
 import { type MigratedKeyspace, openMigratedKeyspace } from '#test/storage/migrated-keyspace';
-import { type Answer, admin, type Caller, newCaller } from '#test/support/caller';
+import { type Answer, type Caller, newCaller } from '#test/support/caller';
 import { type Cluster, startCluster } from '#test/support/cluster';
 import { ownerOf } from '#test/support/limiter-owner';
 import { cassandraOrSkip, natsOrSkip } from '#test/support/real-servers';
-import { createInstance, observationAt } from '#test/support/scene';
 
 const { address: cassandra, suite } = cassandraOrSkip();
 const { address: nats } = natsOrSkip();
 
-/** The month of the account that loses its limiter three times, and the least of it that it gets. */
-const QUOTA = 3_000;
-const SHARE_MIN = 0.85;
-const KILLS = 3;
-
-/** Callers of it, and how long each waits before its next call: some 250 calls a second in all. */
-const CALLERS = 10;
-const PAUSE_MS = 40;
+/** The short form of what `make chaos ARGS="--only quota"` does. */
+const DEMAND: QuotaDemand = {
+  quota: 3_000,
+  clients: 10,
+  cyclesWanted: 4_500,
+  cyclesPerSecond: 250,
+  cyclesPerCall: 1,
+  kills: 3,
+  shareMin: 0.85,
+};
 
 let keyspace: MigratedKeyspace;
 let cluster: Cluster;
@@ -69,30 +78,29 @@ exact('of 1,000 in a second, with its limiter killed meanwhile, at most 60', asy
 });
 
 exact('with its limiter killed three times a quota is used, and never exceeded', async () => {
-  const someone = await newCaller(cluster.service(), { cyclesPerMonth: QUOTA });
+  const { accountId, key } = await newCaller(cluster.service(), { cyclesPerMonth: DEMAND.quota });
   const engine = cluster.engines.get('engine');
   if (engine === undefined) throw new Error('there is an engine');
   const before = await cluster.metric(engine, 'identity_cycles_total');
-  const progress = { done: 0, isOver: false };
-  const observers = Array.from({ length: CALLERS }, () => observe(someone, progress));
-  // One that fails is heard of below.
-  for (const observer of observers) observer.catch(() => undefined);
-  for (let kills = 1; kills <= KILLS; kills += 1) {
-    while (progress.done < (kills * QUOTA) / (KILLS + 2)) await pause(20);
-    const owner = await ownerOf(cluster, someone.accountId);
-    assert.not.ok(progress.isOver, 'the quota outlasts the kills');
+  using caller = new EdgeCaller([new URL(cluster.service().api).origin]);
+  const account = { accountId, apiKey: key };
+  const load = new QuotaLoad({ log: new CallLog(), caller, account }, DEMAND);
+  const restart = async () => {
+    const owner = await ownerOf(cluster, accountId);
     await kill(owner);
     await cluster.startLimiter(owner);
-  }
-  await Promise.all(observers);
-  const executed = (await cluster.metric(engine, 'identity_cycles_total')) - before;
-  console.log(`of ${QUOTA} cycles ${executed} were executed, ${progress.done} acknowledged`);
-  assert.ok(executed <= QUOTA, `${executed} executed`);
-  assert.ok(executed >= QUOTA * SHARE_MIN, `${executed} executed`);
-  const usage = await admin(cluster.service(), 'GET', `/accounts/${someone.accountId}/usage`);
-  assert.ok(usage.cycles_used + usage.cycles_reserved >= executed, 'charged for all of them');
-  const { cycles_used, cycles_lost, cycles_expired } = usage;
-  assert.ok(cycles_used <= executed + cycles_lost + cycles_expired, 'and for nothing else');
+  };
+  const [, kills] = await Promise.all([load.run(), killOwners(load, DEMAND, restart)]);
+  const committed = (await cluster.metric(engine, 'identity_cycles_total')) - before;
+  const { acknowledged, refused } = load;
+  const [usage] = await settledUsagesOf(cluster.service().adminUrl, [accountId]);
+  if (usage === undefined) throw new Error('somebody knows what was used');
+  console.log(`of ${DEMAND.quota} cycles ${committed} were executed, ${acknowledged} acknowledged`);
+  const findings = new Findings();
+  checkCharges([usage], new Map([[accountId, committed]]), findings);
+  const use = { committed, acknowledged, usage, refusedClients: refused.size, kills };
+  checkQuota(DEMAND, use, findings);
+  assert.equal(findings.lines, []);
 });
 
 exact.run();
@@ -129,20 +137,6 @@ function countdown(count: number) {
     if (left === 0) resolve();
   };
   return { isReached: promise, hear };
-}
-
-/** Observes an instance of its own until the account's month is used up. */
-async function observe(someone: Caller, progress: { done: number; isOver: boolean }) {
-  const id = await createInstance(someone);
-  for (let seconds = 0; ; seconds += 2) {
-    const json = observationAt(seconds);
-    const answer = await someone.send('POST', `/instances/${id}/process`, { json });
-    if (answer.body.error === 'quota_exceeded') break;
-    if (answer.status === 200) progress.done += 1;
-    else assert.is(answer.status, 503, answer.text);
-    await pause(PAUSE_MS);
-  }
-  progress.isOver = true;
 }
 
 async function kill(name: string): Promise<void> {

@@ -10,7 +10,7 @@ import {
 } from '#wire/gen/identity_engine/v1/engine';
 
 /** How long a test waits for what must happen, in milliseconds. */
-const PATIENCE_MS = 4_000;
+const PATIENCE_MS = 20_000;
 
 /** Settles when `condition` holds; fails the test when it never does. */
 export async function eventually(what: string, condition: () => boolean): Promise<void> {

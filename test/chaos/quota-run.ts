@@ -1,0 +1,124 @@
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { shardOf } from '#cluster/shard-of';
+import { type LocalCluster, openLocalCluster } from '#deploy/local/local-cluster';
+import { newAccount } from '#deploy/local/new-account';
+import { type Tell, withProgress } from '#deploy/local/progress';
+import { settledUsagesOf, type Usage } from '#test/chaos/account-usage';
+import { CallLog } from '#test/chaos/call-log';
+import { stopService } from '#test/chaos/chaos-run';
+import { checkCharges } from '#test/chaos/check-charges';
+import { checkQuota, type QuotaUse } from '#test/chaos/check-quota';
+import { type CheckResult, checkStores } from '#test/chaos/check-stores';
+import { openClusterStores } from '#test/chaos/cluster-stores';
+import { EdgeCaller } from '#test/chaos/edge-caller';
+import { killOwners } from '#test/chaos/kill-owners';
+import { ownersByShard } from '#test/chaos/meter-owners';
+import { type QuotaDemand, QuotaLoad } from '#test/chaos/quota-load';
+import { Scene } from '#test/chaos/scene';
+
+/** What a quota is used by, and how often its limiter is killed. Source: issue 5, "To reach". */
+export const QUOTA_DEMAND: QuotaDemand = {
+  quota: 100_000,
+  clients: 50,
+  cyclesWanted: 300_000,
+  cyclesPerSecond: 1_000,
+  // Two calls of a client a second: the machine that does all of this has better things to do.
+  cyclesPerCall: 10,
+  kills: 10,
+  shareMin: 0.97,
+};
+
+/** Of the account; its calls are far fewer. Source: issue 5, "To reach". */
+const REQUESTS_PER_MINUTE = 1_000_000;
+
+/** How long nobody may own the account, and how often it is looked who does, in milliseconds. */
+const OWNED_MS_MAX = 30_000;
+const LOOK_EVERY_MS = 100;
+
+/** Where a run has its state, and who hears of it. */
+export type QuotaPlace = {
+  /** State and logs of the cluster, the acknowledgement log. */
+  readonly folder: string;
+  /** The first of 100 ports of the loopback address. */
+  readonly ports: number;
+  readonly tell: Tell;
+};
+
+/** What a run came to; findings are in `check`. */
+export type QuotaResult = QuotaUse & {
+  readonly demand: QuotaDemand;
+  readonly usage: Usage;
+  readonly log: CallLog;
+  readonly load: QuotaLoad;
+  readonly check: CheckResult;
+};
+
+/**
+ * Starts a cluster, lets clients use up the quota of one account while the limiter that owns it is
+ * killed again and again, stops it, and checks from its stores that nobody got more, and that crashes
+ * cost little. Rejects when the cluster cannot be started, or answers what it must not.
+ */
+export async function runQuota(place: QuotaPlace, demand: QuotaDemand): Promise<QuotaResult> {
+  const { folder, ports, tell } = place;
+  await mkdir(folder, { recursive: true });
+  await using cluster = await openLocalCluster({ folder: join(folder, 'quota'), ports, tell });
+  await using stores = await openClusterStores(cluster);
+  const limits = { requests_per_minute: REQUESTS_PER_MINUTE, cycles_per_month: demand.quota };
+  const account = await newAccount(cluster.plan.adminUrl, 'quota', limits);
+  const accounts = [account.accountId];
+  const scene = new Scene(cluster, accounts, undefined, tell);
+  const edges = cluster.plan.processes.filter(({ kind }) => kind === 'edge');
+  using caller = new EdgeCaller(edges.map(({ port }) => `http://127.0.0.1:${port}`));
+  const log = new CallLog();
+  const load = new QuotaLoad({ log, caller, account }, demand);
+  const kill = () => killOwner(scene, stores, account.accountId);
+  const [, kills] = await withProgress(
+    tell,
+    `${demand.clients} clients use a quota of ${demand.quota} cycles`,
+    () => Promise.all([load.run(), killOwners(load, demand, kill)]),
+    () => `${load.wanted} wanted, ${load.acknowledged} acknowledged`,
+  );
+  await log.writeTo(join(folder, 'quota-calls.jsonl'));
+  tell('waiting until every reservation is settled or expired');
+  const [usage] = await settledUsagesOf(cluster.plan.adminUrl, accounts);
+  if (usage === undefined) throw new Error('nobody says what the account has used');
+  const { endedThemselves } = scene;
+  tell('stopping the service');
+  await stopService(cluster, tell);
+  tell('checking the stores');
+  const check = await checkStores(log, accounts, stores);
+  const committed = check.committed.get(account.accountId) ?? 0;
+  const { acknowledged, refused } = load;
+  const use = { committed, acknowledged, usage, refusedClients: refused.size, kills };
+  checkCharges([usage], check.committed, check.findings);
+  checkQuota(demand, use, check.findings);
+  for (const line of endedThemselves) check.findings.add(line);
+  return { ...use, demand, log, load, check };
+}
+
+/** Kills the limiter that owns the account now, by the table. */
+async function killOwner(
+  scene: Scene,
+  stores: Awaited<ReturnType<typeof openClusterStores>>,
+  accountId: string,
+): Promise<void> {
+  const owner = await livingOwner(scene.cluster, stores, accountId);
+  await scene.disturb(`kill -9 ${owner}`, () => scene.kill(owner));
+}
+
+async function livingOwner(
+  cluster: LocalCluster,
+  stores: Awaited<ReturnType<typeof openClusterStores>>,
+  accountId: string,
+): Promise<string> {
+  const deadlineMs = performance.now() + OWNED_MS_MAX;
+  for (;;) {
+    const owners = await ownersByShard(cluster, stores);
+    const owner = owners[shardOf(accountId, cluster.plan.shards)] ?? '';
+    if (owner !== '' && cluster.pidOf(owner) !== undefined) return owner;
+    if (performance.now() > deadlineMs) throw new Error(`no limiter owns ${accountId}`);
+    await sleep(LOOK_EVERY_MS);
+  }
+}
