@@ -98,7 +98,7 @@ export class LimiterActors implements LimiterClient, LimiterTools, AsyncDisposab
     const startedMs = this.#clock.monotonicMs();
     const ended = (isDurable: boolean) =>
       this.#metrics.raised(mark, isDurable, (this.#clock.monotonicMs() - startedMs) / 1_000);
-    this.#log.whenDurable(place).then(
+    this.#log.whenNoticed(place).then(
       () => ended(true),
       () => ended(false),
     );

@@ -30,6 +30,12 @@ export const SWEEP_PERIOD_MS = 1_000;
 /** Activations looked at in one sweep: 50 µs of work, so that no call waits for it. */
 export const SWEEP_ACTORS_MAX = 2_000;
 
+/**
+ * How long records that nobody waits for gather. Ours: a limiter raises its marks half a tenth of a
+ * second ahead of need, and each of these appends costs the store as much as one with a thousand.
+ */
+export const GROUP_LINGER_MS = 10;
+
 /** Records of one journal group (architecture 3.1). */
 export const GROUP_RECORDS_MAX = 4_096;
 

@@ -3,6 +3,7 @@ import type { Clock } from '#platform/clock';
 import {
   APPEND_STALL_MS_MAX,
   GROUP_BYTES_MAX,
+  GROUP_LINGER_MS,
   GROUP_RECORDS_MAX,
   LEASE_MS,
   LOW_PERIOD_MS,
@@ -21,8 +22,9 @@ type Began = { readonly monotonicMs: number; readonly wallMs: number };
 
 /**
  * Group commit: while one append is in flight further records gather, then they go together, so
- * that the journal's price is paid once per group (architecture 3.1). Positions count the records
- * of this process from 1; `durable` is the last that the journal holds.
+ * that the journal's price is paid once per group (architecture 3.1). Records that nobody waits for
+ * gather a little longer (decision 119). Positions count the records of this process from 1;
+ * `durable` is the last that the journal holds.
  */
 export class CommitLog {
   readonly #journal: Journal;
@@ -39,8 +41,10 @@ export class CommitLog {
   #lowAtMs = Number.NEGATIVE_INFINITY;
   #appendBegan: Began | undefined;
   #lease: Began | undefined;
+  /** Whether somebody waits for the next group. */
   #isGroupWanted = false;
   #isAppendDue = false;
+  #isLingering = false;
   #failure: unknown;
   #waiters: Waiter[] = [];
 
@@ -87,7 +91,8 @@ export class CommitLog {
     this.#open.push({ record, bytes });
     this.#added += 1;
     const position = this.#added;
-    this.#appendSoon();
+    if (this.#journal.isLasting) this.#appendLater();
+    else this.#append();
     return position;
   }
 
@@ -102,7 +107,14 @@ export class CommitLog {
    */
   async whenDurable(position: number): Promise<void> {
     if (this.isDurable(position)) return;
-    await this.#until(0, position);
+    const waits = this.#until(0, position);
+    if (position > this.#added - this.#open.length) this.#hurry();
+    await waits;
+  }
+
+  /** The same for whoever only wants to know: the record goes no sooner for it. */
+  async whenNoticed(position: number): Promise<void> {
+    if (!this.isDurable(position)) await this.#until(0, position);
   }
 
   /**
@@ -123,8 +135,7 @@ export class CommitLog {
     if (!this.#journal.isLasting) return;
     this.assertAlive();
     const waits = this.#until(this.#groupsBegun + 1, 0);
-    this.#isGroupWanted = true;
-    this.#appendSoon();
+    this.#hurry();
     await waits;
   }
 
@@ -147,25 +158,35 @@ export class CommitLog {
     );
   }
 
+  /** The open group goes after a while, should nobody wait for it before. */
+  #appendLater(): void {
+    if (this.#isLingering) return;
+    this.#isLingering = true;
+    this.#clock.after(GROUP_LINGER_MS, () => {
+      this.#isLingering = false;
+      if (this.#open.length > 0) this.#hurry();
+    });
+  }
+
   /**
    * Begins an append once whoever is running now has added all it has: the records of one frame
    * go together, where the first would else go alone and the others wait for it.
    */
-  #appendSoon(): void {
-    if (!this.#journal.isLasting) return void this.#append();
+  #hurry(): void {
+    this.#isGroupWanted = true;
     if (this.#isAppendDue || this.#appendBegan !== undefined) return;
     this.#isAppendDue = true;
     queueMicrotask(() => {
       this.#isAppendDue = false;
-      const isWanted = this.#open.length > 0 || this.#isGroupWanted;
-      if (isWanted && this.#appendBegan === undefined && this.#failure === undefined)
-        this.#append();
+      const isFree = this.#appendBegan === undefined && this.#failure === undefined;
+      if (this.#isGroupWanted && isFree) this.#append();
     });
   }
 
   #append(): void {
     const group = this.#takeGroup();
-    this.#isGroupWanted = false;
+    // What found no room is waited for as much as what did.
+    this.#isGroupWanted = this.#open.length > 0;
     const began = { monotonicMs: this.#clock.monotonicMs(), wallMs: this.#clock.wallMs() };
     this.#groupsBegun += 1;
     const appended = this.#journal.append(group, this.#lowGroup(began.monotonicMs));
@@ -206,7 +227,7 @@ export class CommitLog {
     const isDone = ({ groups, position }: Waiter) =>
       position <= this.#durable && groups <= this.#groupsDone;
     this.#waiters = waiting.filter((waiter) => !isDone(waiter));
-    if (this.#open.length > 0 || this.#isGroupWanted) this.#append();
+    if (this.#isGroupWanted) this.#append();
     for (const waiter of waiting) if (isDone(waiter)) waiter.resolve();
   }
 

@@ -4,6 +4,7 @@ import type { Fault } from '#fault/fault';
 import {
   APPEND_STALL_MS_MAX,
   GROUP_BYTES_MAX,
+  GROUP_LINGER_MS,
   GROUP_RECORDS_MAX,
   LEASE_MS,
   LOW_PERIOD_MS,
@@ -13,6 +14,7 @@ import type { Journal, JournalRecord } from '#storage/journal';
 import { memoryJournal } from '#storage/memory/memory-journal';
 import { recordOf } from '#test/runtime/journal-records';
 import { ManualClock } from '#test/support/manual-clock';
+import { pass } from '#test/support/passing';
 import { refusalOf, stateOf, turnOfEvents } from '#test/support/settled';
 
 /** A journal whose appends end when the test says so, one after the other. */
@@ -49,23 +51,29 @@ function newScene() {
   const clock = new ManualClock();
   const journal = new HeldJournal();
   const log = new CommitLog(journal, clock);
-  /** Adds so many records in one turn of events and lets it end. */
+  /** Adds records of these versions, for which somebody waits. */
+  const addVersions = (...versions: readonly number[]): void => {
+    for (const version of versions) log.add(recordOf({ version }), 100);
+    log.whenDurable(log.added).catch(() => undefined);
+  };
+  /** Adds so many records in one turn of events, for which somebody waits, and lets it end. */
   const add = async (count: number, bytes = 100): Promise<number> => {
     for (let i = 0; i < count; i += 1) log.add(recordOf(), bytes);
     const position = log.added;
+    log.whenDurable(position).catch(() => undefined);
     await turnOfEvents();
     return position;
   };
-  return { clock, journal, log, add };
+  return { clock, journal, log, add, addVersions };
 }
 
 const groups = suite('records that come while an append is in flight');
 
 groups('gather and go together, in order', async () => {
-  const { journal, log } = newScene();
-  log.add(recordOf({ version: 1 }), 100);
+  const { journal, log, addVersions } = newScene();
+  addVersions(1);
   await turnOfEvents();
-  for (const version of [2, 3, 4]) log.add(recordOf({ version }), 100);
+  addVersions(2, 3, 4);
   assert.equal(journal.sizes, [1]);
   await journal.succeed();
   assert.equal(
@@ -79,9 +87,9 @@ groups('gather and go together, in order', async () => {
 });
 
 groups('go together from the first on when they come in one go', async () => {
-  const { journal, log } = newScene();
-  for (const version of [1, 2]) log.add(recordOf({ version }), 100);
-  queueMicrotask(() => log.add(recordOf({ version: 3 }), 100));
+  const { journal, addVersions } = newScene();
+  addVersions(1, 2);
+  queueMicrotask(() => addVersions(3));
   assert.equal(journal.sizes, []);
   await turnOfEvents();
   assert.equal(journal.sizes, [2]);
@@ -112,6 +120,52 @@ groups('are each waited for alone, not with what comes later', async () => {
   const second = log.whenDurable(await add(1));
   await journal.succeed();
   assert.equal([await stateOf(first), await stateOf(second)], [{ value: undefined }, 'pending']);
+});
+
+const unhurried = suite('records that nobody waits for');
+
+unhurried('gather for 10 ms and go together', async () => {
+  const { clock, journal, log } = newScene();
+  log.add(recordOf({ version: 1 }), 100);
+  await pass(clock, GROUP_LINGER_MS - 1, 1);
+  log.add(recordOf({ version: 2 }), 100);
+  const isNoticed = log.whenNoticed(log.added);
+  await turnOfEvents();
+  assert.equal(journal.sizes, []);
+  await pass(clock, 1, 1);
+  assert.equal(journal.sizes, [2]);
+  await journal.succeed();
+  assert.equal(await stateOf(isNoticed), { value: undefined });
+});
+
+unhurried('go at once when somebody waits for one of them after all', async () => {
+  const { journal, log } = newScene();
+  for (const version of [1, 2]) log.add(recordOf({ version }), 100);
+  await turnOfEvents();
+  log.whenDurable(1).catch(() => undefined);
+  await turnOfEvents();
+  assert.equal(journal.sizes, [2]);
+});
+
+unhurried('gather behind an append that is in flight, and on when it has ended', async () => {
+  const { clock, journal, log, add } = newScene();
+  await add(1);
+  log.add(recordOf(), 100);
+  log.whenDurable(1).catch(() => undefined);
+  await journal.succeed();
+  assert.equal(journal.sizes, [1]);
+  await pass(clock, GROUP_LINGER_MS, 1);
+  assert.equal(journal.sizes, [1, 1]);
+});
+
+unhurried('go right after an append that takes longer', async () => {
+  const { clock, journal, log, add } = newScene();
+  await add(1);
+  log.add(recordOf(), 100);
+  await pass(clock, GROUP_LINGER_MS, 1);
+  assert.equal(journal.sizes, [1]);
+  await journal.succeed();
+  assert.equal(journal.sizes, [1, 1]);
 });
 
 const lease = suite('the read lease');
@@ -340,4 +394,4 @@ beat('appends an empty group, but not beside other appends', async () => {
   assert.equal(journal.sizes, [0, 0, 1]);
 });
 
-for (const group of [groups, lease, confirmed, end, stall, low, beat]) group.run();
+for (const group of [groups, unhurried, lease, confirmed, end, stall, low, beat]) group.run();
