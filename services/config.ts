@@ -109,6 +109,13 @@ const VARIABLES = {
     .describe(
       'Whether engines, and limiters, reach each other without proxy or NAT: then a refused connection proves one dead.',
     ),
+  SERVICE_TLS_FOLDER: z
+    .string()
+    .min(1)
+    .optional()
+    .describe(
+      'Folder of ca.crt, tls.crt and tls.key, as cert-manager writes them, for the DNS name identity-engine: edges, engines and limiters then speak mutual TLS. Plain text if left out.',
+    ),
   SERVICE_LOCAL_ACCOUNT: flag
     .default(false)
     .describe('Creates one enterprise account at start and prints its key (decision 32).'),

@@ -115,19 +115,20 @@ export const FOREIGN =
 /** Connects to engines at their addresses. */
 export function engineConnector({
   metrics,
+  tls,
 }: Foundation): (address: string) => Peer<EngineCall, EngineAnswer> {
   const observeCall = clientObserver(metrics, 'engine');
-  return (address) => connectEngine({ address, observeCall });
+  return (address) => connectEngine({ address, observeCall, tls });
 }
 
 /** Connects to limiters at their addresses. */
 export function limiterConnector(
   config: Config,
-  { metrics }: Foundation,
+  { metrics, tls }: Foundation,
 ): (address: string) => Peer<LimiterCall, LimiterAnswer> {
   const observeCall = clientObserver(metrics, 'limiter');
   const timeoutMs = config.SERVICE_LIMITER_TIMEOUT_MS;
-  return (address) => connectLimiter({ address, timeoutMs, observeCall });
+  return (address) => connectLimiter({ address, timeoutMs, observeCall, tls });
 }
 
 /** Counts further tries, by what made them necessary. */

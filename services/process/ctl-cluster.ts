@@ -24,14 +24,15 @@ export async function openCtlCluster(config: Config): Promise<ClusterPorts & Asy
   if (stores.kind === 'local') {
     throw new ConfigError('SERVICE_STORAGE: of a cluster in memory nobody else can see anything');
   }
-  const { clock } = foundation;
+  const { clock, tls } = foundation;
+  const call = { timeoutMs: TOOL_MS_MAX, clock, tls };
   return {
     ...stores,
     clock,
     prefix: config.SERVICE_NATS_PREFIX,
     openBus: () => openBus(lenient, foundation),
-    toolsAt: (address) => connectEngineTools(address, { timeoutMs: TOOL_MS_MAX, clock }),
-    drain: (address) => drainNode(address, { timeoutMs: TOOL_MS_MAX, clock }),
+    toolsAt: (address) => connectEngineTools(address, call),
+    drain: (address) => drainNode(address, call),
     [Symbol.asyncDispose]: () => stores[Symbol.asyncDispose](),
   };
 }

@@ -33,7 +33,9 @@ export async function openEngine(config: Config): Promise<Opened> {
     engineServer(engine, { reportBug, observer, tools }),
     nodeService(late, reportBug),
   ];
-  const server = opening.use(await serveGrpc({ listen: config.SERVICE_ENGINE_LISTEN, services }));
+  const { tls } = foundation;
+  const listen = config.SERVICE_ENGINE_LISTEN;
+  const server = opening.use(await serveGrpc({ listen, services, tls }));
   if (stores.kind === 'local') {
     const ports = { ...foundation, ...stores, journal: stores.engineJournal };
     late.begin(opening.use(composeEngine(foundation.actors, ports)));

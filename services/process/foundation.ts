@@ -5,12 +5,16 @@ import { createMetrics } from '#platform/metrics';
 import { serveOps } from '#platform/ops-server';
 import { systemRandomness } from '#platform/randomness';
 import type { Running } from '#platform/run';
+import { wireTlsOf } from '#process/tls-files';
 import type { ActorHostConfig } from '#runtime/host-ports';
 
 /** What every process has, whatever it serves. */
 export type Foundation = ReturnType<typeof foundationOf>;
 
-/** Clock, randomness, logger and metrics of a process, and the bounds of its actors. */
+/**
+ * Clock, randomness, logger, metrics and certificates of a process, and the bounds of its actors.
+ * Throws `ConfigError` when the certificates are unusable.
+ */
 export function foundationOf(config: Config, service: string) {
   const logger = createLogger(config.SERVICE_LOG_LEVEL, service);
   const actors: ActorHostConfig = {
@@ -19,7 +23,9 @@ export function foundationOf(config: Config, service: string) {
   };
   const onBug = (error: unknown) => logger.error({ err: error }, 'bug');
   const metrics = createMetrics();
-  return { logger, actors, onBug, metrics, clock: systemClock, randomness: systemRandomness };
+  const clock = systemClock;
+  const tls = wireTlsOf(config, clock);
+  return { logger, actors, onBug, metrics, clock, randomness: systemRandomness, tls };
 }
 
 /** The operators' port of a process. */

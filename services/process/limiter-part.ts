@@ -40,7 +40,9 @@ export async function openLimiter(config: Config): Promise<Opened> {
     limiterServer(limiter, { reportBug, observer, tools }),
     nodeService(late, reportBug),
   ];
-  const server = opening.use(await serveGrpc({ listen: config.SERVICE_LIMITER_LISTEN, services }));
+  const { tls } = foundation;
+  const grpc = { listen: config.SERVICE_LIMITER_LISTEN, services, tls };
+  const server = opening.use(await serveGrpc(grpc));
   let accounts: AccountAdmin;
   if (stores.kind === 'local') {
     const { meterJournal: journal } = stores;

@@ -19,7 +19,7 @@ export async function joinLimiters(
   bus: Bus,
   address: string,
 ): Promise<LimiterNode> {
-  const { clock, metrics } = foundation;
+  const { clock, metrics, tls } = foundation;
   const place = await placeOf('limiter', config, foundation, stores, address);
   const node = await LimiterNode.join(
     { ...limiterConfigOf(config, foundation), ...place },
@@ -28,7 +28,7 @@ export async function joinLimiters(
       ...stores,
       ...nodePortsOf('limiter', foundation, bus),
       accountNews: busAccountNews({ ...place, bus }),
-      toolsAt: (other) => connectLimiterTools(other, { timeoutMs: TOOL_MS_MAX, clock }),
+      toolsAt: (other) => connectLimiterTools(other, { timeoutMs: TOOL_MS_MAX, clock, tls }),
     },
   );
   showShards('limiter', metrics, node);

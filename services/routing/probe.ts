@@ -18,7 +18,7 @@ export type ProbeOptions = {
   readonly timeoutMs: number;
   readonly clock?: Clock;
   /** Absent: plain text. */
-  readonly tls?: WireTls;
+  readonly tls?: WireTls | undefined;
 };
 
 const SILENT: ProbeResult = { kind: 'silent' };

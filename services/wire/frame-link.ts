@@ -7,6 +7,7 @@ import {
   REPLY_FRAME_BYTES_MAX,
   REQUEST_FRAME_BYTES_MAX,
 } from '#wire/wire-bounds';
+import { TLS_NAME } from '#wire/wire-tls';
 
 /** What a link tells its owner. After `onClose` it says nothing more. */
 export interface LinkEvents {
@@ -44,6 +45,7 @@ const CHANNEL = {
   'grpc.max_send_message_length': REQUEST_FRAME_BYTES_MAX,
   'grpc.keepalive_permit_without_calls': 1,
   'grpc-node.flow_control_window': FLOW_WINDOW_BYTES,
+  'grpc.ssl_target_name_override': TLS_NAME,
 } satisfies grpc.ClientOptions;
 
 const asIs = (bytes: Buffer): Buffer => bytes;

@@ -18,7 +18,7 @@ export type ServeGrpcOptions = {
   readonly listen: string;
   readonly services: readonly WireService[];
   /** Absent: plain text. */
-  readonly tls?: WireTls;
+  readonly tls?: WireTls | undefined;
   /** How long stopping waits for calls at work, in milliseconds. */
   readonly stopGraceMs?: number;
 };

@@ -13,7 +13,7 @@ export type PeerOptions = {
   /** Calls without an answer; beyond it they are refused as `overloaded`. */
   readonly callsInFlightMax?: number;
   /** Absent: plain text. */
-  readonly tls?: WireTls;
+  readonly tls?: WireTls | undefined;
   /** Silence after which the peer is pinged, and how long it may take to answer, in milliseconds. */
   readonly keepalive?: { readonly timeMs: number; readonly timeoutMs: number };
   /** Hears of every call's end, with its duration in seconds. On the hot path: keep it cheap. */

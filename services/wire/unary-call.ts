@@ -1,7 +1,7 @@
 import * as grpc from '@grpc/grpc-js';
 import type { Clock } from '#platform/clock';
 import { ownSockets } from '#wire/owned-sockets';
-import { clientCredentials, type WireTls } from '#wire/wire-tls';
+import { clientCredentials, TLS_NAME, type WireTls } from '#wire/wire-tls';
 
 /** How long one call may take, and what it takes from outside. */
 export type UnaryCallOptions = {
@@ -19,6 +19,7 @@ const FRESH = {
   'grpc.enable_channelz': 0,
   'grpc.enable_http_proxy': 0,
   'grpc.service_config_disable_resolution': 1,
+  'grpc.ssl_target_name_override': TLS_NAME,
 } satisfies grpc.ClientOptions;
 
 /**

@@ -1,5 +1,11 @@
 import * as grpc from '@grpc/grpc-js';
 
+/**
+ * The DNS name that the certificate of every process has. Processes are reached at addresses that
+ * come and go, so that who they are cannot rest on where they are (decision 120).
+ */
+export const TLS_NAME = 'identity-engine';
+
 /** What a process shows and whom it trusts, each as PEM. Source: architecture 5. */
 export type WireTls = {
   /** The authority that signs every process of the cluster. */

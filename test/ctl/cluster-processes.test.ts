@@ -8,6 +8,9 @@ import { createInstance, observationAt, process } from '#test/support/scene';
 const { address: cassandra, suite } = cassandraOrSkip();
 const { address: nats } = natsOrSkip();
 
+/** As most clusters are run: other tests speak plain text. */
+const TLS = { SERVICE_TLS_FOLDER: 'test/wire/certificates/member' };
+
 let keyspace: MigratedKeyspace;
 let cluster: Cluster;
 let id = '';
@@ -16,7 +19,8 @@ const running = suite('ctl with a cluster of processes');
 
 running.before(async () => {
   keyspace = await openMigratedKeyspace(cassandra);
-  cluster = await startCluster({ cassandra, keyspace: keyspace.name, nats }, ['a', 'b']);
+  const place = { cassandra, keyspace: keyspace.name, nats };
+  cluster = await startCluster(place, ['a', 'b'], { limiters: ['limiter'], variables: TLS });
   id = await createInstance(cluster.caller, { name: 'Ada' });
   await process(cluster.caller, id, observationAt(0));
   await process(cluster.caller, id, observationAt(5, { mode_target: 'ASSERTION' }));
@@ -34,6 +38,7 @@ async function ctl(...argv: string[]) {
     SERVICE_CASSANDRA_KEYSPACE: keyspace.name,
     SERVICE_NATS_URL: nats,
     SERVICE_NATS_PREFIX: keyspace.name,
+    ...TLS,
   });
   const code = await run.ended;
   return { code, out: run.stdout(), err: run.stderr() };
