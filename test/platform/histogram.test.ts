@@ -8,7 +8,10 @@ const BOUNDS = [0.001, 0.01, 0.1, 1];
 const NAME = 'call_seconds';
 
 /** Values on, below and above bounds, and far from all of them. */
-const aValue = fc.oneof(fc.constantFrom(...BOUNDS, 0, -1, 5), fc.double({ min: 0, max: 2, noNaN: true }));
+const aValue = fc.oneof(
+  fc.constantFrom(...BOUNDS, 0, -1, 5),
+  fc.double({ min: 0, max: 2, noNaN: true }),
+);
 const anOutcome = fc.constantFrom('ok', 'internal', 'a "quoted"\nlabel');
 
 const counting = suite('a histogram that counts itself');
