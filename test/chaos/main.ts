@@ -37,7 +37,7 @@ const { values } = parseArgs({
 
 /** The name of the part that is no fault, and what it does. */
 const QUOTA = 'quota';
-const QUOTA_TITLE = 'a quota of 100,000 cycles, its limiter killed ten times (5 min)';
+const QUOTA_TITLE = 'a quota of 100,000 cycles, its limiter killed ten times (6 min)';
 
 /** A part's share of the report, and how many things its check found. */
 type Part = { readonly text: string; readonly findings: number };
