@@ -41,7 +41,7 @@ export type ClusterSize = {
   readonly engines?: number;
   /** At most 10; 2 unless given. */
   readonly edges?: number;
-  /** At most 5; 2 unless given. */
+  /** At most 4; 2 unless given. */
   readonly limiters?: number;
   /** Of the engines, and as many of the limiters; 64 unless given; fixed by the first start on a folder. */
   readonly shards?: number;
@@ -80,8 +80,8 @@ const EDGES = 10;
 const ENGINES = 40;
 const LIMITERS = 82;
 
-/** Which number the last engine and the last limiter may have: there are no ports for more. */
-const LAST_NUMBER = { engine: 20, limiter: 5 } as const satisfies Record<NodeKind, number>;
+/** Numbers of the last engine and the last limiter: there are no ports for more, the block's last one being for tests. */
+const LAST_NUMBER = { engine: 20, limiter: 4 } as const satisfies Record<NodeKind, number>;
 
 /** As the limiter's answers may be late while a whole cluster and its stores share two cores. Ours. */
 const LIMITER_TIMEOUT_MS = '1000';
