@@ -80,7 +80,7 @@ const EDGES = 10;
 const ENGINES = 40;
 const LIMITERS = 82;
 
-/** Numbers of the last engine and the last limiter: there are no ports for more, the block's last one being for tests. */
+/** Numbers of the last engine and the last limiter: there are no ports for more, and one for tests. */
 const LAST_NUMBER = { engine: 20, limiter: 4 } as const satisfies Record<NodeKind, number>;
 
 /** As the limiter's answers may be late while a whole cluster and its stores share two cores. Ours. */

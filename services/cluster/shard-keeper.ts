@@ -66,8 +66,8 @@ export class ShardKeeper implements Disposable {
   #isLooking = false;
   #isWanted = false;
   #isLeaving = false;
-  /** Looks that have begun, and how many of these had when the last one ended. */
-  #looks = { begun: 0, ended: 0 };
+  /** Looks that have begun, and which was the last that saw the table. */
+  #looks = { begun: 0, seen: 0 };
 
   constructor(config: ShardKeeperConfig, ports: ShardKeeperPorts) {
     this.#config = config;
@@ -93,12 +93,10 @@ export class ShardKeeper implements Disposable {
     this.#isLooking = true;
     this.#ports.clock.after(0, () => {
       this.#isWanted = false;
-      this.#looks.begun += 1;
       this.#look()
         .catch((error: unknown) => this.#ports.onBug(error))
         .finally(() => {
           this.#isLooking = false;
-          this.#looks.ended = this.#looks.begun;
           if (this.#isWanted) this.wake();
         });
     });
@@ -107,16 +105,16 @@ export class ShardKeeper implements Disposable {
   /**
    * Gives every shard to whoever the ring says without us, and fulfils when none is ours any more;
    * with nobody to give to, when all are closed and stored. The table is looked at once more first:
-   * it may name us for a shard that we have not heard of. After `withinMs` it gives up: a store that
-   * is away, or a directory whose owner has gone, must not hold an end up for ever.
+   * it may name us for a shard that we have not heard of. It gives up after `withinMs`, because a
+   * store that is away must not hold an end up for ever, and with its incarnation.
    */
   async leave(withinMs = Number.POSITIVE_INFINITY): Promise<void> {
     const { clock, host } = this.#ports;
     const endMs = clock.monotonicMs() + withinMs;
     this.#isLeaving = true;
     const { begun } = this.#looks;
-    while (host.open.size > 0 || this.#busy.size > 0 || this.#looks.ended <= begun) {
-      if (clock.monotonicMs() >= endMs) return;
+    while (host.open.size > 0 || this.#busy.size > 0 || this.#looks.seen <= begun) {
+      if (this.#stack.disposed || clock.monotonicMs() >= endMs) return;
       this.wake();
       await sleep(clock, LOOK_PERIOD_MS / 20);
     }
@@ -128,6 +126,8 @@ export class ShardKeeper implements Disposable {
 
   async #look(): Promise<void> {
     const { service, shardCount } = this.#config;
+    this.#looks.begun += 1;
+    const look = this.#looks.begun;
     // A store that gives no answer changes nothing: the next look asks again.
     const rows = await this.#ports.shards.load(service, shardCount).catch(() => undefined);
     if (rows === undefined || this.#stack.disposed) return;
@@ -140,6 +140,7 @@ export class ShardKeeper implements Disposable {
       if (ring[shard] === this.#config.node) wanted.push(shard);
     }
     if (wanted.length > 0 && this.#mayClaim) this.#claimAll(wanted);
+    this.#looks.seen = look;
   }
 
   #note(rows: readonly ShardRow[]): void {

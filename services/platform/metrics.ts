@@ -155,7 +155,7 @@ export const METRICS = {
   },
   bus_connected: {
     kind: 'gauge',
-    help: 'Whether NATS can be spoken to: 1, or 0; a process without NATS speaks to itself.',
+    help: 'Whether NATS can be spoken to: 1, or 0; always 1 where none is needed.',
     labels: [],
   },
   db_client_operation_duration_seconds: {
@@ -284,6 +284,8 @@ function make(name: string, definition: Definition, registry: Registry) {
     case 'histogram': {
       const histogram = new Histogram(name, help, buckets ?? SECONDS);
       registry.registerMetric(histogram as unknown as Metric);
+      // Without labels it is shown from the first scrape on, as the library would.
+      if (definition.labels.length === 0) histogram.labels({});
       return histogram;
     }
   }

@@ -118,7 +118,8 @@ export function engineConnector({
   tls,
 }: Foundation): (address: string) => Peer<EngineCall, EngineAnswer> {
   const observeCall = clientObserver(metrics, 'engine');
-  return (address) => connectEngine({ address, observeCall, tls });
+  const shown = tls();
+  return (address) => connectEngine({ address, observeCall, tls: shown });
 }
 
 /** Connects to limiters at their addresses. */
@@ -127,8 +128,9 @@ export function limiterConnector(
   { metrics, tls }: Foundation,
 ): (address: string) => Peer<LimiterCall, LimiterAnswer> {
   const observeCall = clientObserver(metrics, 'limiter');
+  const shown = tls();
   const timeoutMs = config.SERVICE_LIMITER_TIMEOUT_MS;
-  return (address) => connectLimiter({ address, timeoutMs, observeCall, tls });
+  return (address) => connectLimiter({ address, timeoutMs, observeCall, tls: shown });
 }
 
 /** Counts further tries, by what made them necessary. */

@@ -25,14 +25,15 @@ export async function openCtlCluster(config: Config): Promise<ClusterPorts & Asy
     throw new ConfigError('SERVICE_STORAGE: of a cluster in memory nobody else can see anything');
   }
   const { clock, tls } = foundation;
-  const call = { timeoutMs: TOOL_MS_MAX, clock, tls };
+  // Read only for a command that speaks to a node: the others must not fail for it.
+  const call = () => ({ timeoutMs: TOOL_MS_MAX, clock, tls: tls() });
   return {
     ...stores,
     clock,
     prefix: config.SERVICE_NATS_PREFIX,
     openBus: () => openBus(lenient, foundation),
-    toolsAt: (address) => connectEngineTools(address, call),
-    drain: (address) => drainNode(address, call),
+    toolsAt: (address) => connectEngineTools(address, call()),
+    drain: (address) => drainNode(address, call()),
     [Symbol.asyncDispose]: () => stores[Symbol.asyncDispose](),
   };
 }

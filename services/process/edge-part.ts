@@ -58,6 +58,8 @@ type Backends = AsyncDisposable & {
 function atFixedAddresses(config: Config, foundation: Foundation): Backends {
   const { SERVICE_ENGINE_ADDRESS, SERVICE_LIMITER_ADDRESS } = config;
   const opened = new AsyncDisposableStack();
+  // There is nothing that could be away.
+  foundation.metrics.gauge('bus_connected').set(1);
   const engine = opened.use(engineConnector(foundation)(SERVICE_ENGINE_ADDRESS));
   const limiter = opened.use(limiterConnector(config, foundation)(SERVICE_LIMITER_ADDRESS));
   return {

@@ -18,6 +18,7 @@ import { nodeService } from '#wire/node-service';
 export async function openEngine(config: Config): Promise<Opened> {
   await using opening = new AsyncDisposableStack();
   const foundation = foundationOf(config, 'engine');
+  const tls = foundation.tls();
   const operators = opening.use(await serveOperators(config, foundation));
   const stores = opening.use(await openStores(config, foundation));
   if (stores.kind === 'shared') {
@@ -33,7 +34,6 @@ export async function openEngine(config: Config): Promise<Opened> {
     engineServer(engine, { reportBug, observer, tools }),
     nodeService(late, reportBug),
   ];
-  const { tls } = foundation;
   const listen = config.SERVICE_ENGINE_LISTEN;
   const server = opening.use(await serveGrpc({ listen, services, tls }));
   if (stores.kind === 'local') {

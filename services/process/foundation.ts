@@ -12,8 +12,8 @@ import type { ActorHostConfig } from '#runtime/host-ports';
 export type Foundation = ReturnType<typeof foundationOf>;
 
 /**
- * Clock, randomness, logger, metrics and certificates of a process, and the bounds of its actors.
- * Throws `ConfigError` when the certificates are unusable.
+ * Clock, randomness, logger and metrics of a process, the bounds of its actors, and its certificates
+ * for whoever speaks to others: reading them throws `ConfigError` when they are unusable.
  */
 export function foundationOf(config: Config, service: string) {
   const logger = createLogger(config.SERVICE_LOG_LEVEL, service);
@@ -24,7 +24,7 @@ export function foundationOf(config: Config, service: string) {
   const onBug = (error: unknown) => logger.error({ err: error }, 'bug');
   const metrics = createMetrics();
   const clock = systemClock;
-  const tls = wireTlsOf(config, clock);
+  const tls = () => wireTlsOf(config, clock);
   return { logger, actors, onBug, metrics, clock, randomness: systemRandomness, tls };
 }
 

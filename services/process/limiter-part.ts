@@ -24,6 +24,7 @@ import { nodeService } from '#wire/node-service';
 export async function openLimiter(config: Config): Promise<Opened> {
   await using opening = new AsyncDisposableStack();
   const foundation = foundationOf(config, 'limiter');
+  const tls = foundation.tls();
   const operators = opening.use(await serveOperators(config, foundation));
   const stores = opening.use(await openStores(config, foundation));
   if (stores.kind === 'shared') {
@@ -40,7 +41,6 @@ export async function openLimiter(config: Config): Promise<Opened> {
     limiterServer(limiter, { reportBug, observer, tools }),
     nodeService(late, reportBug),
   ];
-  const { tls } = foundation;
   const grpc = { listen: config.SERVICE_LIMITER_LISTEN, services, tls };
   const server = opening.use(await serveGrpc(grpc));
   let accounts: AccountAdmin;

@@ -19,7 +19,8 @@ export async function joinLimiters(
   bus: Bus,
   address: string,
 ): Promise<LimiterNode> {
-  const { clock, metrics, tls } = foundation;
+  const { clock, metrics } = foundation;
+  const call = { timeoutMs: TOOL_MS_MAX, clock, tls: foundation.tls() };
   const place = await placeOf('limiter', config, foundation, stores, address);
   const node = await LimiterNode.join(
     { ...limiterConfigOf(config, foundation), ...place },
@@ -28,7 +29,7 @@ export async function joinLimiters(
       ...stores,
       ...nodePortsOf('limiter', foundation, bus),
       accountNews: busAccountNews({ ...place, bus }),
-      toolsAt: (other) => connectLimiterTools(other, { timeoutMs: TOOL_MS_MAX, clock, tls }),
+      toolsAt: (other) => connectLimiterTools(other, call),
     },
   );
   showShards('limiter', metrics, node);

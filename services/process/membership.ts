@@ -65,11 +65,12 @@ export async function placeOf(
 
 /** What every node needs of its process to be one of a cluster. */
 export function nodePortsOf(service: ShardedService, foundation: Foundation, bus: Bus) {
-  const { clock, metrics, logger, tls } = foundation;
+  const { clock, metrics, logger } = foundation;
+  const look = { timeoutMs: PROBE_MS_MAX, clock, tls: foundation.tls() };
   return {
     bus,
     nodeMetrics: nodeMetrics(metrics, service),
-    probe: (other: string) => probe(other, { timeoutMs: PROBE_MS_MAX, clock, tls }),
+    probe: (other: string) => probe(other, look),
     onNotice: (notice: string) => logger.warn(notice),
   };
 }

@@ -32,7 +32,8 @@ const SERVER = {
   'grpc.max_receive_message_length': REQUEST_FRAME_BYTES_MAX,
   'grpc.max_send_message_length': REPLY_FRAME_BYTES_MAX,
   'grpc.max_concurrent_streams': STREAMS_PER_CONNECTION_MAX,
-  // Closes the connection of whoever connects and then says nothing.
+  // Closes the connection of whoever connects and then says nothing; before a TLS handshake Node does,
+  // after 120 s.
   'grpc.keepalive_time_ms': KEEPALIVE_TIME_MS,
   'grpc.keepalive_timeout_ms': KEEPALIVE_TIMEOUT_MS,
 } satisfies grpc.ServerOptions;

@@ -69,9 +69,9 @@ export class QuotaLoad {
   /** Fulfils when the clients have wanted everything; rejects when one gets an answer that cannot be. */
   async run(): Promise<void> {
     const numbers = Array.from({ length: this.#demand.clients }, (_, number) => number);
-    const instances = await Promise.all(numbers.map(() => this.#create()));
-    this.fromMs = performance.now();
     try {
+      const instances = await Promise.all(numbers.map(() => this.#create()));
+      this.fromMs = performance.now();
       await Promise.all(instances.map((instance, number) => this.#want(number, instance)));
     } finally {
       this.toMs = performance.now();

@@ -589,6 +589,14 @@ leaving('gives on what the table has given it and it has not looked at yet', asy
   assert.is((await scene.rowsNow()).get(0), 'a-1@3');
 });
 
+leaving('is done with its incarnation', async () => {
+  const scene = await newScene();
+  const left = scene.leave();
+  scene.keeper[Symbol.dispose]();
+  await scene.live(1_000);
+  assert.equal(await stateOf(left), { value: undefined });
+});
+
 leaving('closes everything when nobody is there, and keeps the rows', async () => {
   const scene = await newScene();
   await scene.live(4_000);

@@ -87,7 +87,12 @@ balancing('gives each edge its turn', async () => {
   using left = await fakeEdge('left');
   using right = await fakeEdge('right');
   await using balancer = await balancerOf([left, right]);
-  await balancer.untilNames(8, (names) => names.filter((name) => name === 'left').length === 4);
+  // Three tries, because a machine that stands still for a second makes an edge look away.
+  for (let tries = 1; ; tries += 1) {
+    const names = await balancer.names(8);
+    if (names.every((name, at) => at === 0 || name !== names[at - 1])) return;
+    assert.ok(tries < 3, `${names}`);
+  }
 });
 
 balancing('goes to the other edge at once when one refuses', async () => {

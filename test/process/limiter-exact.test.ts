@@ -21,7 +21,7 @@ const DEMAND: QuotaDemand = {
   quota: 3_000,
   clients: 10,
   cyclesWanted: 4_500,
-  cyclesPerSecond: 250,
+  cyclesPerSecond: 150,
   cyclesPerCall: 1,
   kills: 3,
   shareMin: 0.85,

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import * as grpc from '@grpc/grpc-js';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { systemClock as clock } from '#platform/clock';
@@ -6,20 +7,24 @@ import { refusalOf } from '#test/support/settled';
 import * as peers from '#test/wire/wire-peers';
 import { connectEngine } from '#wire/engine-connection';
 import { engineServer } from '#wire/engine-server';
+import { NodeService } from '#wire/gen/identity_engine/v1/node';
 import { serveGrpc } from '#wire/grpc-server';
 import { identify } from '#wire/identify';
 import { nodeService } from '#wire/node-service';
-import type { WireTls } from '#wire/wire-tls';
+import { TLS_NAME, type WireTls } from '#wire/wire-tls';
 
-type Who = 'member' | 'stranger' | 'misnamed' | 'plain';
-
-/** How long a connection that must not come about is waited for, in milliseconds. */
-const REFUSED_MS = 300;
+type Who = 'member' | 'stranger' | 'misnamed' | 'impostor' | 'plain';
 
 /** What a process shows; one in plain text shows nothing. */
 function tlsOf(who: Who): WireTls | undefined {
   if (who === 'plain') return undefined;
-  const read = (file: string) => readFileSync(`test/wire/certificates/${who}/${file}`);
+  // It trusts our authority, which has not signed what it shows.
+  if (who === 'impostor') return { ...filesOf('stranger'), authority: filesOf('member').authority };
+  return filesOf(who);
+}
+
+function filesOf(folder: string): WireTls {
+  const read = (file: string) => readFileSync(`test/wire/certificates/${folder}/${file}`);
   return { authority: read('ca.crt'), certificate: read('tls.crt'), key: read('tls.key') };
 }
 
@@ -47,6 +52,7 @@ tls('of the same authority answer each other, wherever they are', async () => {
 for (const [asking, asked] of [
   ['plain', 'member'],
   ['stranger', 'member'],
+  ['impostor', 'member'],
   ['member', 'plain'],
   ['member', 'stranger'],
   ['member', 'misnamed'],
@@ -59,11 +65,23 @@ for (const [asking, asked] of [
       identify(address, { timeoutMs: 5_000, clock, tls: tlsOf(asking) }),
     );
     assert.match(refusal.message, /does not say who it is/);
-    await new Promise((resolve) => setTimeout(resolve, REFUSED_MS));
     assert.not(edge.isOpen);
     const fault = await peers.faultOf(edge.ask(peers.engineCall()));
     assert.is(peers.verdictOf(fault), 'service_unavailable engine_unavailable known');
   });
 }
+
+tls('one that trusts the authority but shows nothing is not let in', async () => {
+  await using server = await serverOf('member');
+  const credentials = grpc.credentials.createSsl(filesOf('member').authority);
+  const options = { 'grpc.ssl_target_name_override': TLS_NAME };
+  const client = new grpc.Client(server.address, credentials, options);
+  const { path, requestSerialize, responseDeserialize } = NodeService.identify;
+  const { promise, resolve } = Promise.withResolvers<grpc.ServiceError | null>();
+  const asked = [path, requestSerialize, responseDeserialize, {}] as const;
+  client.makeUnaryRequest(...asked, (error) => resolve(error));
+  assert.is((await promise)?.code, grpc.status.UNAVAILABLE);
+  client.close();
+});
 
 tls.run();
