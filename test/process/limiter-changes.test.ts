@@ -19,10 +19,10 @@ const ACCOUNTS = 24;
 const PERIOD_MS = 20;
 
 /**
- * Of some 50 calls that a hand-over makes wait, how many may be refused on a machine that is busy
- * with other tests. None is on one that is not.
+ * Of some 150 calls, how many may be refused on a machine that is busy with other tests: none is on
+ * one that is not, which the rolling restart of the chaos run measures.
  */
-const REFUSED_MAX = 30;
+const REFUSED_MAX = 100;
 
 let keyspace: MigratedKeyspace;
 let cluster: Cluster;
