@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { PlannedProcess } from '#deploy/local/cluster-plan';
 import { type LocalCluster, openLocalCluster } from '#deploy/local/local-cluster';
-import { newAccount } from '#deploy/local/new-account';
+import { type NewAccount, newAccount } from '#deploy/local/new-account';
 import type { Tell } from '#deploy/local/progress';
 import type { InstanceStore } from '#storage/instance-store';
 import { settledUsagesOf, type Usage } from '#test/chaos/account-usage';
@@ -14,12 +14,12 @@ import { checkJournals } from '#test/chaos/check-journals';
 import { checkPages } from '#test/chaos/check-pages';
 import { type CheckResult, checkStores } from '#test/chaos/check-stores';
 import { openClusterStores } from '#test/chaos/cluster-stores';
-import { EdgeCaller } from '#test/chaos/edge-caller';
+import { callerOf, type EdgeCaller } from '#test/chaos/edge-caller';
 import { type FaultProxy, startFaultProxy } from '#test/chaos/fault-proxy';
 import type { Fault } from '#test/chaos/faults';
 import { Findings } from '#test/chaos/findings';
 import type { LimiterOutage } from '#test/chaos/limiter-outage';
-import { Load, type LoadAccount } from '#test/chaos/load';
+import { Load } from '#test/chaos/load';
 import { evenMeterOwners } from '#test/chaos/meter-owners';
 import { Scene } from '#test/chaos/scene';
 import type { Disturbance } from '#test/chaos/timeline';
@@ -90,8 +90,7 @@ export async function runChaos(plan: ChaosPlan): Promise<ChaosResult> {
   const accounts = await accountsOf(cluster, plan.accounts);
   const ids = accounts.map(({ accountId }) => accountId);
   const scene = new Scene(cluster, ids, proxy, tell);
-  const edges = cluster.plan.processes.filter(({ kind }) => kind === 'edge');
-  using caller = new EdgeCaller(edges.map(({ port }) => `http://127.0.0.1:${port}`));
+  using caller = callerOf(cluster.plan);
   const log = new CallLog();
   const load = new Load({ log, caller, accounts, chance: new Chance(plan.seed) });
   await load.prepare(plan.instances);
@@ -154,11 +153,11 @@ function variablesOf(
 }
 
 /** Accounts of which every limiter has its share: what is made too many is not used. */
-async function accountsOf(cluster: LocalCluster, count: number): Promise<LoadAccount[]> {
+async function accountsOf(cluster: LocalCluster, count: number): Promise<NewAccount[]> {
   const { adminUrl, processes } = cluster.plan;
   const limiters = processes.filter(({ kind }) => kind === 'limiter').map(({ name }) => name);
   const ownerOf = await evenMeterOwners(cluster);
-  const accounts: LoadAccount[] = [];
+  const accounts: NewAccount[] = [];
   while (accounts.length < count) {
     const account = await newAccount(adminUrl, `chaos ${accounts.length + 1}`, LIMITS);
     const due = limiters[accounts.length % limiters.length];
@@ -170,7 +169,7 @@ async function accountsOf(cluster: LocalCluster, count: number): Promise<LoadAcc
 /** What is wrong with the pages of the API. */
 async function pageFindings(
   caller: EdgeCaller,
-  accounts: readonly LoadAccount[],
+  accounts: readonly NewAccount[],
   { calls }: CallLog,
 ): Promise<Findings> {
   const findings = new Findings();

@@ -1,6 +1,6 @@
+import type { NewAccount } from '#deploy/local/new-account';
 import type { EdgeCaller } from '#test/chaos/edge-caller';
 import type { Findings } from '#test/chaos/findings';
-import type { LoadAccount } from '#test/chaos/load';
 
 /** Items of one page: the most that the API gives. */
 const PAGE_ITEMS = 100;
@@ -8,7 +8,7 @@ const PAGE_ITEMS = 100;
 /** Checks over the API, while nobody changes anything, that `total` is what the pages list. */
 export async function checkPages(
   caller: EdgeCaller,
-  { accountId, apiKey }: LoadAccount,
+  { accountId, apiKey }: NewAccount,
   path: string,
   findings: Findings,
 ): Promise<void> {

@@ -1,5 +1,6 @@
 import { Agent, request } from 'node:http';
 import { text } from 'node:stream/consumers';
+import type { ClusterPlan } from '#deploy/local/cluster-plan';
 
 /** How long a caller waits for one answer: the service's own deadline of 10 s, and some. Milliseconds. */
 const ANSWER_MS_MAX = 15_000;
@@ -27,6 +28,12 @@ export type Answered =
   | { readonly kind: 'unsent' }
   /** It was sent, and no answer came. */
   | { readonly kind: 'lost'; readonly why: string };
+
+/** Speaks to every edge of a local cluster. */
+export function callerOf({ processes }: ClusterPlan): EdgeCaller {
+  const edges = processes.filter(({ kind }) => kind === 'edge');
+  return new EdgeCaller(edges.map(({ port }) => `http://127.0.0.1:${port}`));
+}
 
 /** Sends requests to several edges in turn over kept connections, as a balancer before them would. */
 export class EdgeCaller implements Disposable {

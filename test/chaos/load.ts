@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Call, CallLog, Outcome, Wish } from '#test/chaos/call-log';
+import type { NewAccount } from '#deploy/local/new-account';
+import type { Call, Wish } from '#test/chaos/call-log';
+import { type CallPorts, carryOut } from '#test/chaos/carry-out';
 import type { Chance } from '#test/chaos/chance';
-import type { Asked, EdgeCaller } from '#test/chaos/edge-caller';
-import { isRetried, outcomeOf } from '#test/chaos/outcome-of';
-import { requestOf } from '#test/chaos/request-of';
+import { isRetried } from '#test/chaos/outcome-of';
 import { type KnownInstance, Wishes } from '#test/chaos/wishes';
 
 /** Share of creates, observations, batches and resets with an `Idempotency-Key`. */
@@ -22,15 +22,10 @@ const PICKS = 4;
 /** Share of calls on an instance that was deleted. */
 const TO_DELETED = 0.003;
 
-/** An account of the load. */
-export type LoadAccount = { readonly accountId: string; readonly apiKey: string };
-
 /** What a load needs. */
-export type LoadPorts = {
-  readonly log: CallLog;
-  readonly caller: EdgeCaller;
+export type LoadPorts = CallPorts & {
   readonly chance: Chance;
-  readonly accounts: readonly LoadAccount[];
+  readonly accounts: readonly NewAccount[];
 };
 
 /**
@@ -132,49 +127,13 @@ export class Load {
     instance.inFlight -= 1;
   }
 
-  /** One call to its end, over all tries. */
-  async #carryOut(
-    { accountId, apiKey }: LoadAccount,
-    instance: string,
-    wish: Wish,
-    dueMs: number,
-  ): Promise<Call> {
-    const { log, chance } = this.#ports;
+  #carryOut(account: NewAccount, instance: string, wish: Wish, dueMs: number): Promise<Call> {
+    const { chance } = this.#ports;
     const isKeyable = wish.kind === 'create' || wish.kind === 'process' || wish.kind === 'reset';
     const key = isKeyable && chance.happens(KEYED) ? chance.uuidV7(Date.now()) : undefined;
-    const startMs = performance.now();
-    const call = log.begin({ wish, accountId, instance, key, dueMs, startMs });
-    const outcome = await this.#tries(call, apiKey);
-    call.endMs = performance.now();
-    call.outcome = outcome;
-    return call;
-  }
-
-  async #tries(call: Call, apiKey: string): Promise<Outcome> {
-    const asked = { ...requestOf(call.wish, call.instance), apiKey, idempotencyKey: call.key };
-    const lastMs = call.startMs + (call.key === undefined ? 0 : RETRY_MS_MAX);
-    let isUnknown = false;
-    for (;;) {
-      const outcome = await this.#try(call, asked);
-      if (outcome.kind === 'acknowledged' || outcome.kind === 'superseded') return outcome;
-      if (outcome.kind === 'unknown') isUnknown = true;
-      if (!isRetried(outcome) || performance.now() > lastMs) {
-        if (!isUnknown || outcome.kind === 'unknown') return outcome;
-        return { kind: 'unknown', why: `then ${outcome.kind}` };
-      }
-      await sleep(RETRY_PAUSE_MS);
-    }
-  }
-
-  async #try(call: Call, asked: Asked): Promise<Outcome> {
-    call.tries += 1;
-    const answered = await this.#ports.caller.send(asked);
-    const outcome = outcomeOf(answered);
-    const isNew = call.wish.kind === 'create' && outcome.kind === 'acknowledged';
-    if (isNew && answered.kind === 'answer') {
-      call.instance = /"id":"(inst_[0-9a-f]{16})"/.exec(answered.body)?.[1] ?? '';
-    }
-    return outcome;
+    const msMax = key === undefined ? 0 : RETRY_MS_MAX;
+    const patience = { isAgain: isRetried, msMax, pauseMs: RETRY_PAUSE_MS };
+    return carryOut(this.#ports, { account, instance, wish, key, dueMs }, patience);
   }
 
   #pick(): KnownInstance | undefined {

@@ -1,10 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { NewAccount } from '#deploy/local/new-account';
-import type { Call, CallLog, Outcome, Wish } from '#test/chaos/call-log';
+import type { Call, Outcome, Wish } from '#test/chaos/call-log';
 import { markOf } from '#test/chaos/call-log';
-import type { EdgeCaller } from '#test/chaos/edge-caller';
-import { isRetried, outcomeOf } from '#test/chaos/outcome-of';
-import { requestOf } from '#test/chaos/request-of';
+import { type CallPorts, carryOut, type Patience } from '#test/chaos/carry-out';
+import { isRetried } from '#test/chaos/outcome-of';
 
 /** Who wants how much of one account's quota, and what is done to its limiters meanwhile. */
 export type QuotaDemand = {
@@ -23,15 +22,10 @@ export type QuotaDemand = {
 };
 
 /** What a load on a quota needs. */
-export type QuotaPorts = {
-  readonly log: CallLog;
-  readonly caller: EdgeCaller;
-  readonly account: NewAccount;
-};
+export type QuotaPorts = CallPorts & { readonly account: NewAccount };
 
-/** A client that is refused for the time being asks again for so long, in milliseconds. */
-const RETRY_MS_MAX = 60_000;
-const RETRY_PAUSE_MS = 200;
+/** A client that is refused for the time being asks again for a minute. */
+const PATIENCE: Patience = { isAgain: isRefusedForNow, msMax: 60_000, pauseMs: 200 };
 
 /** Observations of one instance are 2 s apart, from this long before the run on. */
 const STEP_MS = 2_000;
@@ -138,31 +132,12 @@ export class QuotaLoad {
     };
   }
 
-  /** One call to its end, over all tries. */
-  async #carryOut(wish: Wish, instance: string, dueMs: number): Promise<Call> {
-    const { log, account } = this.#ports;
-    const { accountId } = account;
-    const startMs = performance.now();
-    const call = log.begin({ wish, accountId, instance, key: undefined, dueMs, startMs });
-    call.outcome = await this.#tries(call, startMs + RETRY_MS_MAX);
-    call.endMs = performance.now();
-    return call;
+  #carryOut(wish: Wish, instance: string, dueMs: number): Promise<Call> {
+    const { account } = this.#ports;
+    return carryOut(this.#ports, { account, instance, wish, key: undefined, dueMs }, PATIENCE);
   }
+}
 
-  async #tries(call: Call, lastMs: number): Promise<Outcome> {
-    const { caller, account } = this.#ports;
-    const asked = { ...requestOf(call.wish, call.instance), apiKey: account.apiKey };
-    for (;;) {
-      call.tries += 1;
-      const answered = await caller.send(asked);
-      const outcome = outcomeOf(answered);
-      if (outcome.kind === 'acknowledged' && call.wish.kind === 'create') {
-        const body = answered.kind === 'answer' ? answered.body : '';
-        call.instance = /"id":"(inst_[0-9a-f]{16})"/.exec(body)?.[1] ?? '';
-      }
-      const isLater = outcome.kind === 'refused' && isRetried(outcome);
-      if (!isLater || performance.now() > lastMs) return outcome;
-      await sleep(RETRY_PAUSE_MS);
-    }
-  }
+function isRefusedForNow(outcome: Outcome): boolean {
+  return outcome.kind === 'refused' && isRetried(outcome);
 }

@@ -12,7 +12,7 @@ import { checkCharges } from '#test/chaos/check-charges';
 import { checkQuota, type QuotaUse } from '#test/chaos/check-quota';
 import { type CheckResult, checkStores } from '#test/chaos/check-stores';
 import { openClusterStores } from '#test/chaos/cluster-stores';
-import { EdgeCaller } from '#test/chaos/edge-caller';
+import { callerOf } from '#test/chaos/edge-caller';
 import { killOwners } from '#test/chaos/kill-owners';
 import { ownersByShard } from '#test/chaos/meter-owners';
 import { type QuotaDemand, QuotaLoad } from '#test/chaos/quota-load';
@@ -69,8 +69,7 @@ export async function runQuota(place: QuotaPlace, demand: QuotaDemand): Promise<
   const account = await newAccount(cluster.plan.adminUrl, 'quota', limits);
   const accounts = [account.accountId];
   const scene = new Scene(cluster, accounts, undefined, tell);
-  const edges = cluster.plan.processes.filter(({ kind }) => kind === 'edge');
-  using caller = new EdgeCaller(edges.map(({ port }) => `http://127.0.0.1:${port}`));
+  using caller = callerOf(cluster.plan);
   const log = new CallLog();
   const load = new QuotaLoad({ log, caller, account }, demand);
   const kill = () => killOwner(scene, stores, account.accountId);

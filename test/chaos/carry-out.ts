@@ -1,0 +1,76 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { NewAccount } from '#deploy/local/new-account';
+import type { Call, CallLog, Outcome, Wish } from '#test/chaos/call-log';
+import type { Asked, EdgeCaller } from '#test/chaos/edge-caller';
+import { outcomeOf } from '#test/chaos/outcome-of';
+import { requestOf } from '#test/chaos/request-of';
+
+/** Who asks, and where it is written down. */
+export type CallPorts = { readonly log: CallLog; readonly caller: EdgeCaller };
+
+/** What is asked. */
+export type Errand = {
+  readonly account: NewAccount;
+  /** Empty for a create. */
+  readonly instance: string;
+  readonly wish: Wish;
+  /** The `Idempotency-Key`, if it has one. */
+  readonly key: string | undefined;
+  readonly dueMs: number;
+};
+
+/** When a caller asks again. */
+export type Patience = {
+  readonly isAgain: (outcome: Outcome) => boolean;
+  /** For how long from the first try on, and after which pause, in milliseconds. */
+  readonly msMax: number;
+  readonly pauseMs: number;
+};
+
+/** One call to its end, over all tries. What it came to is in the log, which it stands in from its beginning. */
+export async function carryOut(
+  ports: CallPorts,
+  errand: Errand,
+  patience: Patience,
+): Promise<Call> {
+  const { account, instance, wish, key, dueMs } = errand;
+  const { accountId, apiKey } = account;
+  const startMs = performance.now();
+  const call = ports.log.begin({ wish, accountId, instance, key, dueMs, startMs });
+  const asked = { ...requestOf(wish, instance), apiKey, idempotencyKey: key };
+  const outcome = await tries(ports.caller, call, asked, patience);
+  call.endMs = performance.now();
+  call.outcome = outcome;
+  return call;
+}
+
+async function tries(
+  caller: EdgeCaller,
+  call: Call,
+  asked: Asked,
+  { isAgain, msMax, pauseMs }: Patience,
+): Promise<Outcome> {
+  const lastMs = call.startMs + msMax;
+  let isUnknown = false;
+  for (;;) {
+    const outcome = await tryOnce(caller, call, asked);
+    if (outcome.kind === 'acknowledged' || outcome.kind === 'superseded') return outcome;
+    if (outcome.kind === 'unknown') isUnknown = true;
+    if (!isAgain(outcome) || performance.now() > lastMs) {
+      if (!isUnknown || outcome.kind === 'unknown') return outcome;
+      return { kind: 'unknown', why: `then ${outcome.kind}` };
+    }
+    await sleep(pauseMs);
+  }
+}
+
+async function tryOnce(caller: EdgeCaller, call: Call, asked: Asked): Promise<Outcome> {
+  call.tries += 1;
+  const answered = await caller.send(asked);
+  const outcome = outcomeOf(answered);
+  const isNew = call.wish.kind === 'create' && outcome.kind === 'acknowledged';
+  if (isNew && answered.kind === 'answer') {
+    call.instance = /"id":"(inst_[0-9a-f]{16})"/.exec(answered.body)?.[1] ?? '';
+  }
+  return outcome;
+}
