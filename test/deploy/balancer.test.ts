@@ -63,11 +63,10 @@ async function balancerOf(edges: readonly { port: number; operatorsPort: number 
   };
   return {
     names,
-    /** Asks so many times in a row, again and again, until who answered is as wanted. */
-    async untilNames(count: number, areWanted: (names: readonly string[]) => boolean) {
+    async untilOnly(name: string) {
       const deadlineMs = performance.now() + NOTICE_MS_MAX;
-      for (let all = await names(count); !areWanted(all); all = await names(count)) {
-        assert.ok(performance.now() < deadlineMs, `still answered by ${all}`);
+      while ((await names(4)).some((other) => other !== name)) {
+        assert.ok(performance.now() < deadlineMs, `others than ${name} still answer`);
         await turnOfEvents();
       }
     },
@@ -77,9 +76,6 @@ async function balancerOf(edges: readonly { port: number; operatorsPort: number 
     },
   };
 }
-
-const areAll = (wanted: string) => (names: readonly string[]) =>
-  names.every((name) => name === wanted);
 
 const balancing = suite('the balancer of a local cluster');
 
@@ -108,10 +104,10 @@ balancing('spares an edge that says it is not ready, until it is again', async (
   using right = await fakeEdge('right');
   await using balancer = await balancerOf([left, right]);
   right.setReady(false);
-  await balancer.untilNames(4, areAll('left'));
+  await balancer.untilOnly('left');
   left.setReady(false);
   right.setReady(true);
-  await balancer.untilNames(4, areAll('right'));
+  await balancer.untilOnly('right');
 });
 
 balancing('uses an edge that is not ready when there is no other', async () => {
