@@ -7,6 +7,7 @@ import { systemRandomness } from '#platform/randomness';
 import type { Running } from '#platform/run';
 import { wireTlsOf } from '#process/tls-files';
 import type { ActorHostConfig } from '#runtime/host-ports';
+import type { WireTls } from '#wire/wire-tls';
 
 /** What every process has, whatever it serves. */
 export type Foundation = ReturnType<typeof foundationOf>;
@@ -24,7 +25,12 @@ export function foundationOf(config: Config, service: string) {
   const onBug = (error: unknown) => logger.error({ err: error }, 'bug');
   const metrics = createMetrics();
   const clock = systemClock;
-  const tls = () => wireTlsOf(config, clock);
+  let read: { readonly tls: WireTls | undefined } | undefined;
+  const tls = () => {
+    // Once: whoever asks later must not find other files than who asked first.
+    read ??= { tls: wireTlsOf(config, clock) };
+    return read.tls;
+  };
   return { logger, actors, onBug, metrics, clock, randomness: systemRandomness, tls };
 }
 

@@ -1,4 +1,4 @@
-import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Config, ConfigError } from '#config';
@@ -16,26 +16,14 @@ export function wireTlsOf(
   clock: Clock,
 ): WireTls | undefined {
   if (folder === undefined) return undefined;
-  const tls = {
-    authority: read(folder, 'ca.crt', parseCertificate),
-    certificate: read(folder, 'tls.crt', parseCertificate),
-    key: read(folder, 'tls.key', createPrivateKey),
-  };
-  const certificate = new X509Certificate(tls.certificate);
-  if (!certificate.checkPrivateKey(createPrivateKey(tls.key))) {
-    throw unusable('tls.key is not the key of tls.crt');
-  }
-  if (certificate.checkHost(TLS_NAME) === undefined) {
-    throw unusable(`tls.crt is not for the DNS name ${TLS_NAME}`);
-  }
-  const nowMs = clock.wallMs();
-  const { validFrom, validTo } = certificate;
-  if (nowMs < Date.parse(validFrom)) throw unusable(`tls.crt is valid from ${validFrom} on`);
-  if (nowMs >= Date.parse(validTo)) throw unusable(`tls.crt has expired on ${validTo}`);
-  return tls;
+  const authority = read(folder, 'ca.crt', certificateOf);
+  const certificate = read(folder, 'tls.crt', certificateOf);
+  const key = read(folder, 'tls.key', createPrivateKey);
+  assertUsable(certificate.parsed, key.parsed, clock.wallMs());
+  return { authority: authority.pem, certificate: certificate.pem, key: key.pem };
 }
 
-function read(folder: string, file: string, parse: (pem: Buffer) => unknown): Buffer {
+function read<Parsed>(folder: string, file: string, parse: (pem: Buffer) => Parsed) {
   const path = join(folder, file);
   let pem: Buffer;
   try {
@@ -44,14 +32,23 @@ function read(folder: string, file: string, parse: (pem: Buffer) => unknown): Bu
     throw unusable(`${path} cannot be read (${(error as NodeJS.ErrnoException).code})`);
   }
   try {
-    parse(pem);
+    return { pem, parsed: parse(pem) };
   } catch {
     throw unusable(`${path} is not what its name says, as PEM`);
   }
-  return pem;
 }
 
-function parseCertificate(pem: Buffer): X509Certificate {
+function assertUsable(certificate: X509Certificate, key: KeyObject, nowMs: number): void {
+  if (!certificate.checkPrivateKey(key)) throw unusable('tls.key is not the key of tls.crt');
+  if (certificate.checkHost(TLS_NAME) === undefined) {
+    throw unusable(`tls.crt is not for the DNS name ${TLS_NAME}`);
+  }
+  const { validFrom, validTo } = certificate;
+  if (nowMs < Date.parse(validFrom)) throw unusable(`tls.crt is valid from ${validFrom} on`);
+  if (nowMs >= Date.parse(validTo)) throw unusable(`tls.crt has expired on ${validTo}`);
+}
+
+function certificateOf(pem: Buffer): X509Certificate {
   return new X509Certificate(pem);
 }
 

@@ -20,20 +20,17 @@ function folderOf(files: Record<string, string>) {
   return { folder, [Symbol.dispose]: () => rmSync(folder, { recursive: true }) };
 }
 
-const OURS = {
-  'ca.crt': 'member/ca.crt',
-  'tls.crt': 'member/tls.crt',
-  'tls.key': 'member/tls.key',
-};
+const OURS = allOf('member');
+const { 'tls.key': _, ...KEYLESS } = OURS;
 
 const unusable = suite('certificates that are of no use');
 
 for (const [what, files, complaint] of [
-  ['without a key', { 'ca.crt': OURS['ca.crt'], 'tls.crt': OURS['tls.crt'] }, /tls\.key cannot/],
+  ['without a key', KEYLESS, /tls\.key cannot/],
   ['with something else', { ...OURS, 'ca.crt': 'make.sh' }, /ca\.crt is not what its name says/],
   ['with another’s key', { ...OURS, 'tls.key': 'stranger/tls.key' }, /is not the key of tls\.crt/],
-  ['for another name', misplaced('misnamed'), /not for the DNS name identity-engine/],
-  ['of the past', misplaced('expired'), /has expired on Jan {2}2 00:00:00 2024 GMT/],
+  ['for another name', allOf('misnamed'), /not for the DNS name identity-engine/],
+  ['of the past', allOf('expired'), /has expired on Jan {2}2 00:00:00 2024 GMT/],
 ] as const) {
   unusable(`${what} end a process with one line that says so`, async () => {
     using place = folderOf(files);
@@ -72,8 +69,8 @@ served('let nobody in who shows none', async () => {
 
 for (const each of [unusable, served]) each.run();
 
-/** All that a process has, which is not what it should be. */
-function misplaced(who: string): Record<string, string> {
+/** All that a process has. */
+function allOf(who: string): Record<string, string> {
   const files = ['ca.crt', 'tls.crt', 'tls.key'];
   return Object.fromEntries(files.map((file) => [file, `${who}/${file}`]));
 }
