@@ -2,13 +2,15 @@ import { globSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { type Job, type Outcome, runChecks } from '#test/support/file-run';
 import { type RunServers, startRunServers } from '#test/support/run-servers';
+import { lookAgain } from '#test/support/second-look';
 import { WorkerKeyspace } from '#test/support/worker-keyspace';
 
 /*
  * Runs the static checks as one test, then every test file in a process of its own, and counts what
  * really ran. Files under `test/api` run three times: against standalone, against edge, engine and
  * limiter as three processes, and against standalone on Cassandra. Files that need Cassandra or NATS come last, when those answer; see
- * `test/support/real-servers.ts`. Ends with `N passed, N failed` (`, N skipped`).
+ * `test/support/real-servers.ts`. A file that failed beside the others is run once more alone (decision 121).
+ * Ends with `N passed, N failed` (`, N skipped`).
  * Usage: node test/run.ts [part of a path …]
  */
 
@@ -46,10 +48,21 @@ process.exitCode = failed > 0 ? 1 : 0;
 async function runEverything(): Promise<Outcome[]> {
   await using servers = startRunServers(jobs);
   const checked = wanted.length === 0 ? [await reported(runChecks)] : [];
-  return [...checked, ...(await runAll(servers, Math.max(2, availableParallelism())))];
+  const first = await runAll(servers, jobs, Math.max(2, availableParallelism()));
+  const { runs, unsteady } = await lookAgain(first, async (failure) => {
+    console.log(`again, alone: ${nameOf(failure)}`);
+    const [second] = await runAll(servers, [failure], 1);
+    return second ?? failure;
+  });
+  for (const run of unsteady) console.log(`unsteady: ${nameOf(run)} passed only alone`);
+  return [...checked, ...runs];
 }
 
-async function runAll(servers: RunServers, atOnce: number): Promise<Outcome[]> {
+async function runAll(
+  servers: RunServers,
+  jobs: readonly Job[],
+  atOnce: number,
+): Promise<Outcome[]> {
   const waiting = jobs.toSorted((left, right) => servers.waitOf(left) - servers.waitOf(right));
   const done: Outcome[] = [];
   const worker = async (_: unknown, number: number): Promise<void> => {
@@ -67,11 +80,14 @@ async function runAll(servers: RunServers, atOnce: number): Promise<Outcome[]> {
 async function reported(run: () => Promise<Outcome>): Promise<Outcome> {
   const startedMs = performance.now();
   const outcome = await run();
-  const { file, topology, passed, failed: failures, text } = outcome;
-  const name = file.startsWith('test/api/') ? `${file} (${topology})` : file;
+  const { passed, failed: failures, text } = outcome;
   const verdict = failures === 0 ? 'ok    ' : 'FAILED';
   const seconds = (performance.now() - startedMs) / 1_000;
-  console.log(`${verdict} ${name}: ${passed} passed, ${seconds.toFixed(1)} s`);
+  console.log(`${verdict} ${nameOf(outcome)}: ${passed} passed, ${seconds.toFixed(1)} s`);
   if (failures > 0) console.log(text);
   return outcome;
+}
+
+function nameOf({ file, topology }: Job): string {
+  return file.startsWith('test/api/') ? `${file} (${topology})` : file;
 }
