@@ -13,7 +13,7 @@ import { startNats } from '#deploy/local/nats-server';
 export const SHARDS = 64;
 
 /** The default of the service's own configuration. */
-const KEYSPACE = 'identity_engine';
+export const KEYSPACE = 'identity_engine';
 
 /** As the local cluster has it: while all share two cores, a late answer is not a broken limiter. */
 const LIMITER_TIMEOUT_MS = '1000';

@@ -1,7 +1,7 @@
 import type { Round } from '#bench/closed-rounds';
 import type { Label } from '#bench/servers';
 import { numberText, type Spread, spreadOf, spreadText } from '#bench/statistics';
-import type { ClosedResult } from '#bench/wrk';
+import type { ClosedResult, CpuCost } from '#bench/wrk';
 
 /** A row of the table of targets. */
 export type TargetRow = {
@@ -37,6 +37,8 @@ const LIMITS: readonly {
   limit('p50', 64, 15, 'ms', (result) => result.p50Ms),
   limit('p99', 64, 60, 'ms', (result) => result.p99Ms),
   limit('CPU of Cassandra per observation', 256, 60, 'µs', cassandraMicros),
+  limit("the limiter's share of all CPU but the load generator's", 64, 10, '%', limiterPercent),
+  limit("the limiter's share of all CPU but the load generator's", 256, 10, '%', limiterPercent),
 ];
 
 /** What the valid rounds of the durable comparison reached. Ratios are of the same round. */
@@ -100,6 +102,16 @@ function valid(rounds: readonly Round[], label: Label, connections: number): Clo
     .filter(({ problem }) => problem === undefined);
 }
 
-function cassandraMicros({ cpu }: ClosedResult): number {
-  return cpu.find(({ process }) => process === 'cassandra')?.microsPerRequest ?? Number.NaN;
+function cassandraMicros(result: ClosedResult): number {
+  return microsOf(result, ({ process }) => process === 'cassandra');
+}
+
+function limiterPercent(result: ClosedResult): number {
+  const limiter = microsOf(result, ({ process }) => process === 'limiter');
+  return (100 * limiter) / microsOf(result, ({ process }) => process !== 'wrk');
+}
+
+/** CPU per request of the processes that are meant, together. */
+function microsOf({ cpu }: ClosedResult, isMeant: (cost: CpuCost) => boolean): number {
+  return cpu.filter(isMeant).reduce((sum, { microsPerRequest }) => sum + microsPerRequest, 0);
 }

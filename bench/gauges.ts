@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { metricsOf, sumOf } from '#bench/cycle-count';
 import { withProgress } from '#bench/progress';
 
-/** What a service's engines show of themselves. An engine counts its actors and records once a second. */
+/** What a service's nodes show of themselves. A node counts its actors and records once a second. */
 
 /** How old a figure of its actors may be, in ms: whoever has just loaded it waits so long. */
 const COUNTED_MS = 1_100;
@@ -21,6 +21,11 @@ export async function ownedShards(metricsUrls: readonly string[]): Promise<numbe
 /** Instances in the engines' memory. */
 export async function activeInstances(metricsUrls: readonly string[]): Promise<number> {
   return sumOf(await metricsOf(metricsUrls), 'identity_actors_active', 'actor="instance"');
+}
+
+/** Meters in the limiters' memory. */
+export async function activeMeters(metricsUrls: readonly string[]): Promise<number> {
+  return sumOf(await metricsOf(metricsUrls), 'identity_actors_active', 'actor="meter"');
 }
 
 /** Records that are durable and not checkpointed, those of the last second included. */

@@ -1,6 +1,7 @@
 import type { Child } from '#bench/child';
 import type { Measured } from '#bench/cpu-time';
 import {
+  KEYSPACE,
   limiterVariables,
   migrated,
   startProcess,
@@ -21,25 +22,28 @@ export type LimiterService = AsyncDisposable & {
   readonly address: string;
   readonly limiter: Child;
   readonly metricsUrl: string;
+  /** Where its tables are. */
+  readonly cassandra: { readonly address: string; readonly keyspace: string };
   readonly accounts: readonly BenchAccount[];
   /** The limiter first, then what it stands on. */
   readonly processes: readonly Measured[];
 };
 
 /**
- * Starts Cassandra, NATS and one limiter on them, and makes the accounts. Throws `MissingServer`
- * when a server cannot be had.
+ * Starts Cassandra, NATS and one limiter on them, with `more` variables, and makes the accounts.
+ * Throws `MissingServer` when a server cannot be had.
  */
 export async function startLimiterService(
   tell: (line: string) => void,
   nodeArgs: readonly string[] = [],
+  more: Readonly<Record<string, string>> = {},
 ): Promise<LimiterService> {
   await using opening = new AsyncDisposableStack();
   const { cassandra, nats } = opening.use(await startStores({ folder: temporaryFolder(), tell }));
   const shared = await migrated({ cassandra, nats });
   const [admin = 0, grpc = 0] = await freePorts(2);
   const address = `127.0.0.1:${grpc}`;
-  const variables = limiterVariables(shared, admin, address);
+  const variables = { ...limiterVariables(shared, admin, address), ...more };
   const named = { name: 'limiter', nodeArgs };
   const { child, metrics } = await startProcess(opening, 'limiter', variables, named);
   const metricsUrl = metricsUrlOf(metrics);
@@ -55,6 +59,7 @@ export async function startLimiterService(
     address,
     limiter: child,
     metricsUrl,
+    cassandra: { address: cassandra.address, keyspace: KEYSPACE },
     accounts,
     processes: [child, ...stores],
     [Symbol.asyncDispose]: () => opened.disposeAsync(),

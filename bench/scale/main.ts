@@ -8,6 +8,7 @@ import { execFileSync } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
 import { cpus } from 'node:os';
 import { parseArgs } from 'node:util';
+import { accounts } from '#bench/scale/accounts';
 import { growth } from '#bench/scale/growth';
 import { history } from '#bench/scale/history';
 import { listing } from '#bench/scale/listing';
@@ -16,7 +17,7 @@ import { restart } from '#bench/scale/restart';
 import type { ScaleFigure, ScalePart } from '#bench/scale/scale-part';
 import { takeover } from '#bench/scale/takeover';
 
-const PARTS: readonly ScalePart[] = [history, listing, takeover, restart, memory, growth];
+const PARTS: readonly ScalePart[] = [history, listing, takeover, restart, memory, accounts, growth];
 const FILE = 'bench/SCALE.md';
 
 const HEAD = `# Figures of size

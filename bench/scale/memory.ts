@@ -3,8 +3,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type DurableService, startDurable } from '#bench/durable-service';
 import { activeInstances, untilStored } from '#bench/gauges';
 import { HttpCaller } from '#bench/http-caller';
-import { Inspector, type MemoryUse } from '#bench/inspector';
+import { Inspector } from '#bench/inspector';
 import { at } from '#bench/process-answer';
+import { bytesEach, type MemoryStage, memoryStages } from '#bench/scale/memory-stage';
 import { ObservedInstances } from '#bench/scale/observed-instances';
 import {
   atMost,
@@ -67,9 +68,6 @@ const QUICK: Sizes = {
   isStoring: false,
 };
 
-/** An engine's memory at one point, garbage not yet collected and collected. */
-type Stage = { readonly residentBytes: number; readonly collected: MemoryUse };
-
 /** How much memory an engine takes for what is active in it, and for what is only known. */
 export const memory: ScalePart = {
   name: 'memory',
@@ -89,14 +87,7 @@ async function measure({ isQuick, tell }: ScaleRun): Promise<readonly ScaleFigur
   const [engine] = service.engines;
   if (engine === undefined) throw new Error('there is no engine');
   using inspector = await Inspector.connect(engine);
-  const stage = async (title: string): Promise<Stage> => {
-    const { residentBytes } = await inspector.memory();
-    const collected = await inspector.memoryAfterCollection();
-    tell(
-      `${title}: ${mebibytes(residentBytes)} resident, ${mebibytes(collected.residentBytes)} collected`,
-    );
-    return { residentBytes, collected };
-  };
+  const stage = memoryStages(inspector, tell);
 
   using few = new ObservedInstances(service, tell);
   await makeActive(few, WARM_UP_INSTANCES);
@@ -113,22 +104,14 @@ async function measure({ isQuick, tell }: ScaleRun): Promise<readonly ScaleFigur
   const activeAtEnd = await activeInstances(service.metricsUrls);
   if (activeAtEnd < sizes.active) throw new Error(`only ${activeAtEnd} instances are active`);
 
-  const live = active.collected.liveBytes - before.collected.liveBytes;
+  const each = bytesEach(before, active, sizes.active);
   const many = total.toLocaleString('en');
   const some = sizes.active.toLocaleString('en');
-  const residentMib = (title: string, { residentBytes }: Stage) =>
+  const residentMib = (title: string, { residentBytes }: MemoryStage) =>
     atMost(`resident, ${title}`, residentBytes / BYTES_PER_MIB, ENGINE_MIB_MAX, 'MiB');
   return [
-    atMost(
-      'live bytes of an idle active instance',
-      live / sizes.active,
-      INSTANCE_BYTES_MAX,
-      'bytes',
-    ),
-    figure(
-      'the same in resident bytes, after collection',
-      ((active.collected.residentBytes - before.collected.residentBytes) / sizes.active).toFixed(0),
-    ),
+    atMost('live bytes of an idle active instance', each.live, INSTANCE_BYTES_MAX, 'bytes'),
+    figure('the same in resident bytes, after collection', each.resident.toFixed(0)),
     residentMib(`${some} active, all idle`, active),
     residentMib(`${many} known, ${activeAtEnd.toLocaleString('en')} active, just observed`, known),
     atMost(

@@ -4,6 +4,9 @@ import { RAISE_MIN, RAISE_OF_USE_MS } from '#limiter/bounds';
  * How much of one thing may be granted, as records say: the durable mark of a month's cycles or of
  * a window's requests (architecture 4). It is raised ahead of need and never above the limit, so
  * that a crash costs little and hardly a call waits for a raise.
+ *
+ * Its private methods are static because V8 marks every instance of a class that has others, and of
+ * these there are two for every account in use.
  */
 export class Mark {
   /** The mark before the last raise, and where its record stands in the journal. */
@@ -45,7 +48,7 @@ export class Mark {
 
   /** Notes a grant. */
   used(amount: number, monotonicMs: number): void {
-    this.#turnTo(monotonicMs);
+    Mark.#turn(this, monotonicMs);
     this.#use += amount;
   }
 
@@ -53,36 +56,36 @@ export class Mark {
   isLow(count: number, amount: number, limit: number, monotonicMs: number): boolean {
     if (count > this.#value) return true;
     if (this.#value >= limit) return false;
-    return this.#value - count < this.#step(amount, monotonicMs) / 2;
+    return this.#value - count < Mark.#stepOf(this, amount, monotonicMs) / 2;
   }
 
   /** Whether so much has been given back that a crash would cost more than two raises. */
   isHigh(count: number, monotonicMs: number): boolean {
-    return this.#value - count > 2 * this.#step(0, monotonicMs);
+    return this.#value - count > 2 * Mark.#stepOf(this, 0, monotonicMs);
   }
 
   /** Where it is raised to when `count` is granted in all: never lower than it is. */
   target(count: number, amount: number, limit: number, monotonicMs: number): number {
-    const wanted = Math.min(limit, count + this.#step(amount, monotonicMs));
+    const wanted = Math.min(limit, count + Mark.#stepOf(this, amount, monotonicMs));
     return Math.max(this.#value, count, wanted);
   }
 
   /** Where it is lowered to when `count` is granted in all. */
   lowTarget(count: number, monotonicMs: number): number {
-    return Math.min(this.#value, count + this.#step(0, monotonicMs));
+    return Math.min(this.#value, count + Mark.#stepOf(this, 0, monotonicMs));
   }
 
   /** By how much: what the call needs, ten, or what a tenth of a second took of late. */
-  #step(amount: number, monotonicMs: number): number {
-    this.#turnTo(monotonicMs);
-    return Math.max(amount, RAISE_MIN, this.#use, this.#useBefore);
+  static #stepOf(mark: Mark, amount: number, monotonicMs: number): number {
+    Mark.#turn(mark, monotonicMs);
+    return Math.max(amount, RAISE_MIN, mark.#use, mark.#useBefore);
   }
 
-  #turnTo(monotonicMs: number): void {
+  static #turn(mark: Mark, monotonicMs: number): void {
     const tenth = Math.floor(monotonicMs / RAISE_OF_USE_MS);
-    if (tenth === this.#tenth) return;
-    this.#useBefore = tenth === this.#tenth + 1 ? this.#use : 0;
-    this.#use = 0;
-    this.#tenth = tenth;
+    if (tenth === mark.#tenth) return;
+    mark.#useBefore = tenth === mark.#tenth + 1 ? mark.#use : 0;
+    mark.#use = 0;
+    mark.#tenth = tenth;
   }
 }

@@ -13,7 +13,8 @@ import type { MeterRecord, StoredReservation } from '#storage/meter-store';
 export class Month {
   /** What records allow of the present month. */
   readonly mark = new Mark();
-  #endsAtMs = 0;
+  /** In seconds and whole: V8 boxes other numbers. */
+  #endsAtS = 0;
   #used = 0;
   #reserved = 0;
   #expired = 0;
@@ -28,7 +29,7 @@ export class Month {
 
   /** Unix milliseconds at which the month ends; it names the month. */
   get endsAtMs(): number {
-    return this.#endsAtMs;
+    return this.#endsAtS * 1_000;
   }
 
   get used(): number {
@@ -59,7 +60,7 @@ export class Month {
    * that it lists.
    */
   restore(record: MeterRecord, now: Instant): void {
-    this.#endsAtMs = record.monthEndsAtMs;
+    this.#endsAtS = wholeSeconds(record.monthEndsAtMs);
     for (const stored of record.reservations) {
       const leftMs = Math.max(0, Math.min(RESERVATION_AGE_MS, stored.expiresAtMs - now.nowMs));
       this.#reservations.restore(stored, Math.ceil(now.monotonicMs + leftMs));
@@ -79,8 +80,8 @@ export class Month {
    * anything has expired.
    */
   bringUpTo(now: Instant): boolean {
-    if (now.nowMs >= this.#endsAtMs) {
-      this.#endsAtMs = monthEndOf(now.nowMs);
+    if (now.nowMs >= this.endsAtMs) {
+      this.#endsAtS = wholeSeconds(monthEndOf(now.nowMs));
       this.#used = 0;
       this.#reserved = 0;
       this.#expired = 0;
@@ -91,7 +92,7 @@ export class Month {
       const old = this.#reservations.takeExpired(now.monotonicMs);
       if (old === undefined) return hasExpired;
       const unused = old.cycles - old.used;
-      if (old.monthEndsAtMs === this.#endsAtMs) this.#expired += unused;
+      if (old.monthEndsAtMs === this.endsAtMs) this.#expired += unused;
       this.#charge(old, old.cycles);
       this.events.lost('expired', unused);
     }
@@ -108,7 +109,7 @@ export class Month {
    */
   missingFor(callId: number, cycles: number): number {
     const open = this.#reservations.find(callId);
-    const held = open?.monthEndsAtMs === this.#endsAtMs ? open.cycles : 0;
+    const held = open?.monthEndsAtMs === this.endsAtMs ? open.cycles : 0;
     return Math.max(0, cycles - held);
   }
 
@@ -120,14 +121,14 @@ export class Month {
     }
     const open = this.#reservations.find(callId);
     if (open === undefined) {
-      if (missing > 0) this.#reservations.open(callId, cycles, this.#endsAtMs, now.monotonicMs);
+      if (missing > 0) this.#reservations.open(callId, cycles, this.endsAtMs, now.monotonicMs);
       return;
     }
     open.callsOpen += 1;
     if (missing > 0) {
-      if (open.monthEndsAtMs !== this.#endsAtMs) open.used = 0;
+      if (open.monthEndsAtMs !== this.endsAtMs) open.used = 0;
       open.cycles = cycles;
-      open.monthEndsAtMs = this.#endsAtMs;
+      open.monthEndsAtMs = this.endsAtMs;
     }
   }
 
@@ -159,8 +160,13 @@ export class Month {
 
   /** Turns reserved into used cycles; what a past month's calls used or left is not this month's. */
   #charge(reservation: Reservation, used: number): void {
-    if (reservation.monthEndsAtMs !== this.#endsAtMs) return;
+    if (reservation.monthEndsAtMs !== this.endsAtMs) return;
     this.#reserved -= reservation.cycles;
     this.#used += used;
   }
+}
+
+/** A month ends on a whole second; rounding makes of the quotient a number that V8 does not box. */
+function wholeSeconds(timeMs: number): number {
+  return Math.round(timeMs / 1_000);
 }

@@ -27,8 +27,8 @@ export class Activation<State, Call, Answer> {
   isBusy = true;
   /** Position of the last committed record in this process's commit log. */
   position = 0;
-  /** Position of the first record that no checkpoint has stored; infinite for none. */
-  firstUnflushed = Number.POSITIVE_INFINITY;
+  /** Position of the first record that no checkpoint has stored. Not infinity for none, which V8 would box. */
+  firstUnflushed: number | undefined;
   /** Committed records that no checkpoint has stored. */
   unflushed = 0;
   /** Roughly their bytes. */

@@ -21,6 +21,8 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Operation> {
   readonly #ports: ActorHostPorts;
   /** Oldest change first. */
   readonly #dirty = new Set<Activation<State, Call, Answer>>();
+  /** Dirty actors that are about to leave memory, and so are due at any age. */
+  readonly #leaving = new Set<Activation<State, Call, Answer>>();
   /** Stored actors that still remember call ids, and the monotonic time at which those are too old. */
   readonly #remembering = new Map<Activation<State, Call, Answer>, number>();
   #inFlight = 0;
@@ -66,7 +68,9 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Operation> {
   /** The lowest position in the log that a dirty actor still needs; infinite for none. */
   get lowest(): number {
     let lowest = Number.POSITIVE_INFINITY;
-    for (const { firstUnflushed } of this.#dirty) lowest = Math.min(lowest, firstUnflushed);
+    for (const { firstUnflushed = lowest } of this.#dirty) {
+      lowest = Math.min(lowest, firstUnflushed);
+    }
     return lowest;
   }
 
@@ -81,7 +85,7 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Operation> {
     activation.unflushedBytes += bytes;
     this.#unflushedRecords += records;
     this.#unflushedBytes += bytes;
-    activation.firstUnflushed = Math.min(activation.firstUnflushed, position);
+    activation.firstUnflushed = Math.min(activation.firstUnflushed ?? position, position);
     if (activation.dirtySinceMs !== undefined) return;
     activation.dirtySinceMs = monotonicMs;
     this.#dirty.add(activation);
@@ -89,14 +93,19 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Operation> {
 
   /** Starts the checkpoints that are due, as many as may be in flight. */
   startDue(monotonicMs: number): void {
+    this.#startLeaving();
     for (const activation of this.#dirty) {
-      if (this.#inFlight >= CHECKPOINTS_IN_FLIGHT_MAX) return;
+      if (!this.#hasRoom) return;
       const ageMs = monotonicMs - (activation.dirtySinceMs ?? monotonicMs);
       const isTailLong = this.tail > 0.5;
       if (ageMs < CHECKPOINT_AGE_MS && !isTailLong) return;
       if (activation.isBusy || activation.isCheckpointing) continue;
       this.#start(activation);
     }
+  }
+
+  get #hasRoom(): boolean {
+    return this.#inFlight < CHECKPOINTS_IN_FLIGHT_MAX;
   }
 
   /** Frees the call ids of stored actors once they are too old to matter, so that idle ones are small. */
@@ -108,10 +117,18 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Operation> {
     }
   }
 
-  /** Starts a checkpoint of an actor that is about to leave memory, if there is room for one. */
-  startNow(activation: Activation<State, Call, Answer>): void {
-    if (this.#inFlight < CHECKPOINTS_IN_FLIGHT_MAX && !activation.isCheckpointing) {
-      this.#start(activation);
+  /** Stores an actor that is about to leave memory as soon as there is room, whatever its age. */
+  storeSoon(activation: Activation<State, Call, Answer>): void {
+    this.#leaving.add(activation);
+    this.#startLeaving();
+  }
+
+  /** One that is in use again by then waits for its age like any other. */
+  #startLeaving(): void {
+    for (const activation of this.#leaving) {
+      if (!this.#hasRoom) return;
+      this.#leaving.delete(activation);
+      if (activation.isIdle && activation.unflushed > 0) this.#start(activation);
     }
   }
 
@@ -140,7 +157,7 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Operation> {
   ): Promise<void> {
     const writes: Promise<void>[] = [];
     for (const activation of [...this.#dirty].filter(wanted)) {
-      while (this.#inFlight >= CHECKPOINTS_IN_FLIGHT_MAX) await sleep(this.#ports.clock, 1);
+      while (!this.#hasRoom) await sleep(this.#ports.clock, 1);
       const { isBusy, isCheckpointing, isAbandoned } = activation;
       if (isBusy || isCheckpointing || isAbandoned) continue;
       writes.push(this.#counted(activation).catch(() => this.#ports.metrics.checkpointFailed()));
@@ -151,6 +168,7 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Operation> {
   /** Forgets an actor that is somebody else's now, or will be recovered from the journal. */
   abandon(activation: Activation<State, Call, Answer>): void {
     this.#dirty.delete(activation);
+    this.#leaving.delete(activation);
     this.#remembering.delete(activation);
     this.#unflushedRecords -= activation.unflushed;
     this.#unflushedBytes -= activation.unflushedBytes;
@@ -227,7 +245,7 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Operation> {
     activation.unflushedBytes -= unflushedBytes;
     this.#dirty.delete(activation);
     activation.dirtySinceMs = undefined;
-    activation.firstUnflushed = Number.POSITIVE_INFINITY;
+    activation.firstUnflushed = undefined;
     this.#forgetCalls(activation);
     if (activation.unflushed > 0) {
       activation.firstUnflushed = position + 1;

@@ -184,7 +184,7 @@ export class Residents<State, Call extends ActorCall, Answer, Operation> {
       // Nothing can be committed now: it stays until the next sweep.
       return;
     }
-    if (activation.unflushed > 0) this.#checkpointer.startNow(activation);
+    if (activation.unflushed > 0) this.#checkpointer.storeSoon(activation);
     else this.remove(activation);
   }
 

@@ -250,9 +250,39 @@ due('begin at 20 s, oldest first, 8 at once', async () => {
     ['a0', 'a1', 'a2', 'a3', 'a4', 'a5', 'a6', 'a7'],
   );
   checkpointer.startDue(CHECKPOINT_AGE_MS + 100);
-  checkpointer.startNow(actorOf('b'));
+  const leaving = actorOf('b');
+  commit(leaving);
+  checkpointer.storeSoon(leaving);
   await turnOfEvents();
   assert.is(kind.held.length, CHECKPOINTS_IN_FLIGHT_MAX);
+});
+
+due('begin at once for whoever is about to leave memory, as soon as there is room', async () => {
+  const { clock, kind, checkpointer, actorOf, commit } = heldScene();
+  const actors = Array.from({ length: 3 * CHECKPOINTS_IN_FLIGHT_MAX }, (_, i) => actorOf(`a${i}`));
+  for (const actor of actors) {
+    commit(actor);
+    checkpointer.storeSoon(actor);
+  }
+  const [, , back, other] = actors.slice(CHECKPOINTS_IN_FLIGHT_MAX);
+  if (back === undefined || other === undefined) throw new Error('there are more');
+  back.isBusy = true;
+  checkpointer.abandon(other);
+  await turnOfEvents();
+  const written: string[] = [];
+  while (kind.held.length > 0) {
+    assert.ok(kind.held.length <= CHECKPOINTS_IN_FLIGHT_MAX);
+    for (const { id, end } of kind.held.splice(0)) {
+      written.push(id);
+      end();
+    }
+    await pass(clock, 1, 1);
+  }
+  const stay = ['a10', 'a11'];
+  assert.equal(
+    written,
+    actors.map(({ id }) => id).filter((id) => !stay.includes(id)),
+  );
 });
 
 due('share their bound with shards that close', async () => {

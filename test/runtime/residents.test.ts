@@ -6,6 +6,7 @@ import { ONE_SHARD, type ShardGate } from '#runtime/shard-gate';
 import { memoryJournal } from '#storage/memory/memory-journal';
 import { recordsOf } from '#test/runtime/journal-records';
 import { ManualClock } from '#test/support/manual-clock';
+import { pass } from '#test/support/passing';
 import { refusalOf, stateOf, turnOfEvents } from '#test/support/settled';
 import { hostOf, SlowJournal, TallyKind, tallyCall } from '#test/support/tally-actor';
 
@@ -72,6 +73,18 @@ last('says it, has it stored and leaves memory when nobody asks any more', async
   assert.is(host.residency.actors, 0);
   assert.is(kind.stored.get('1a')?.sum, 4);
   assert.is(kind.stored.get('1a')?.version, 2);
+});
+
+last('does not wait for its age to be stored, however many leave', async () => {
+  const { clock, kind, host } = newScene();
+  kind.parting = 3;
+  const ids = Array.from({ length: 500 }, (_, i) => `1${i}`);
+  await Promise.all(ids.map((id) => host.ask(id, tallyCall({ add: 1, callId: 0 }))));
+  await host.storeShard(1);
+  await passSeconds(clock, 59);
+  assert.is(host.residency.actors, 500);
+  await pass(clock, 4_000, 10);
+  assert.is(host.residency.actors, 0);
 });
 
 last('stays as it is while nothing can be committed', async () => {

@@ -82,7 +82,7 @@ function flushEarly(stack: DisposableStack): void {
   replaceMethod(
     stack,
     prototype,
-    'startNow',
+    'storeSoon',
     (start) =>
       function (this: AnyCheckpointer, activation) {
         flushing(() => start.call(this, activation));

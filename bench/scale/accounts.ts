@@ -1,0 +1,116 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { activeMeters, untilStored } from '#bench/gauges';
+import { Inspector } from '#bench/inspector';
+import type { BenchAccount } from '#bench/limiter/bench-accounts';
+import { type LimiterService, startLimiterService } from '#bench/limiter/limiter-service';
+import { openMeterDecisions } from '#bench/limiter/meter-decisions';
+import { withProgress } from '#bench/progress';
+import { knownAccount, seedKnownAccounts } from '#bench/scale/known-accounts';
+import { bytesEach, memoryStages } from '#bench/scale/memory-stage';
+import {
+  atMost,
+  figure,
+  type ScaleFigure,
+  type ScalePart,
+  type ScaleRun,
+} from '#bench/scale/scale-part';
+import { mebibytes } from '#bench/statistics';
+import { sessionIn } from '#test/storage/migrated-keyspace';
+
+/** Live bytes that the meter of an active account may take. Source: the project's targets. */
+const METER_BYTES_MAX = 1_024;
+
+/** Decisions asked for at once. */
+const IN_FLIGHT = 64;
+
+/** How often it is asked whether the meters have left, in ms, and for how long. */
+const ASK_EVERY_MS = 1_000;
+const LEFT_MS_MAX = 600_000;
+
+/** How many accounts there are, and after how many seconds an unused meter leaves memory. */
+type Sizes = { readonly known: number; readonly active: number; readonly idleS: number };
+
+// Long enough for all to become active and be looked at; an operator's is 15 minutes.
+const FULL: Sizes = { known: 1_000_000, active: 100_000, idleS: 300 };
+const QUICK: Sizes = { known: 2_000, active: 1_000, idleS: 60 };
+
+/** How much memory a limiter takes for accounts that are in use, known, and in use no more. */
+export const accounts: ScalePart = {
+  name: 'accounts',
+  title: 'Memory of one limiter: 100,000 active accounts, 1,000,000 known',
+  measure,
+};
+
+async function measure({ isQuick, tell }: ScaleRun): Promise<readonly ScaleFigure[]> {
+  const { known, active, idleS } = isQuick ? QUICK : FULL;
+  const variables = { SERVICE_ACTOR_IDLE_S: `${idleS}` };
+  await using service = await startLimiterService(tell, ['--inspect=127.0.0.1:0'], variables);
+  const { cassandra, limiter, metricsUrl } = service;
+  using inspector = await Inspector.connect(limiter);
+  const stage = memoryStages(inspector, tell);
+  const meters = () => activeMeters([metricsUrl]);
+
+  await decideEach(service, service.accounts);
+  await using session = await sessionIn(cassandra.address, cassandra.keyspace);
+  await seedKnownAccounts(session, known, tell);
+  await untilLeft(meters, tell);
+  const before = await stage('all known, none active');
+
+  // Spread over all that are known, so that none is near another in the tables.
+  const stride = known / active;
+  const chosen = Array.from({ length: active }, (_, i) => knownAccount(Math.floor(i * stride)));
+  const tookS = await decideEach(service, chosen);
+  await untilStored([metricsUrl], tell);
+  const count = await meters();
+  if (count !== active) throw new Error(`${count} meters are active, not ${active}`);
+  const full = await stage('active');
+
+  const leftS = await untilLeft(meters, tell);
+  const after = await stage('idle meters have left');
+  const each = bytesEach(before, full, active);
+  const kept = bytesEach(before, after, active);
+  return [
+    atMost('live bytes of the meter of an active account', each.live, METER_BYTES_MAX, 'bytes'),
+    figure('the same in resident bytes, after collection', each.resident.toFixed(0)),
+    figure('resident, all active', mebibytes(full.residentBytes)),
+    figure('resident, none active, collected', mebibytes(before.collected.residentBytes)),
+    figure('accounts becoming active', `${Math.round(active / tookS).toLocaleString('en')}/s`),
+    atMost('meters in memory when unused for long enough', await meters(), 0, ''),
+    figure('the last one had left', `${leftS.toFixed(0)} s later (idle after ${idleS} s)`),
+    figure('live bytes an account then left behind', kept.live.toFixed(0)),
+  ];
+}
+
+/** One decision about each account, with its settlement; throws when one is refused. Takes so many seconds. */
+async function decideEach(
+  { address }: LimiterService,
+  chosen: readonly BenchAccount[],
+): Promise<number> {
+  await using decisions = await openMeterDecisions(address, chosen, 1);
+  const startedMs = performance.now();
+  const entries = chosen.keys();
+  const caller = async (): Promise<void> => {
+    for (const account of entries) {
+      if (!(await decisions.decide(account))) throw new Error(`account ${account} was refused`);
+    }
+  };
+  await Promise.all(Array.from({ length: IN_FLIGHT }, caller));
+  return (performance.now() - startedMs) / 1_000;
+}
+
+/** Fulfils when no meter is in memory; in how many seconds. Throws when that takes too long. */
+async function untilLeft(
+  meters: () => Promise<number>,
+  tell: (line: string) => void,
+): Promise<number> {
+  const startedMs = performance.now();
+  let left = await meters();
+  const line = () => `${left.toLocaleString('en')} meters are in memory`;
+  await withProgress(line, tell, async () => {
+    for (; left > 0; left = await meters()) {
+      if (performance.now() - startedMs > LEFT_MS_MAX) throw new Error(`${left} meters stay`);
+      await sleep(ASK_EVERY_MS);
+    }
+  });
+  return (performance.now() - startedMs) / 1_000;
+}

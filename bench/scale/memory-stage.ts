@@ -1,0 +1,29 @@
+import type { Inspector, MemoryUse } from '#bench/inspector';
+import { mebibytes } from '#bench/statistics';
+
+/** A process's memory at one point of a run, garbage not yet collected and collected. */
+export type MemoryStage = { readonly residentBytes: number; readonly collected: MemoryUse };
+
+/** Takes the stages of one process, and tells of each. */
+export function memoryStages(
+  inspector: Inspector,
+  tell: (line: string) => void,
+): (title: string) => Promise<MemoryStage> {
+  return async (title) => {
+    const { residentBytes } = await inspector.memory();
+    const collected = await inspector.memoryAfterCollection();
+    const left = mebibytes(collected.residentBytes);
+    tell(`${title}: ${mebibytes(residentBytes)} resident, ${left} collected`);
+    return { residentBytes, collected };
+  };
+}
+
+/** What each of `count` things that came between two stages takes, in bytes. */
+export function bytesEach(
+  before: MemoryStage,
+  after: MemoryStage,
+  count: number,
+): { readonly live: number; readonly resident: number } {
+  const grown = (what: keyof MemoryUse) => after.collected[what] - before.collected[what];
+  return { live: grown('liveBytes') / count, resident: grown('residentBytes') / count };
+}
