@@ -32,7 +32,7 @@ check: $(INSTALLED) ## Lint, type-check, look for unused code, compare generated
 bench: $(INSTALLED) ## Measure against the references and write bench/RESULTS.md (minutes)
 	@$(NODE) bench/main.ts $(ARGS)
 
-scale: $(INSTALLED) ## Measure many instances, long histories and tails (half an hour): ARGS="--only history"
+scale: $(INSTALLED) ## Measure many instances, long histories, tails, accounts (an hour): ARGS="--only history"
 	@$(NODE) bench/scale/main.ts $(ARGS)
 
 simulate: $(INSTALLED) ## Run simulated clusters: SEED=n one of them with its trace, MINUTES=n as many as fit

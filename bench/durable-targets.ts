@@ -111,7 +111,9 @@ function limiterPercent(result: ClosedResult): number {
   return (100 * limiter) / microsOf(result, ({ process }) => process !== 'wrk');
 }
 
-/** CPU per request of the processes that are meant, together. */
+/** CPU per request of the processes that are meant, together; NaN if there is none. */
 function microsOf({ cpu }: ClosedResult, isMeant: (cost: CpuCost) => boolean): number {
-  return cpu.filter(isMeant).reduce((sum, { microsPerRequest }) => sum + microsPerRequest, 0);
+  const meant = cpu.filter(isMeant);
+  if (meant.length === 0) return Number.NaN;
+  return meant.reduce((sum, { microsPerRequest }) => sum + microsPerRequest, 0);
 }

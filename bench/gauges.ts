@@ -5,7 +5,7 @@ import { withProgress } from '#bench/progress';
 /** What a service's nodes show of themselves. A node counts its actors and records once a second. */
 
 /** How old a figure of its actors may be, in ms: whoever has just loaded it waits so long. */
-const COUNTED_MS = 1_100;
+export const COUNTED_MS = 1_100;
 
 /** How often it is asked whether all is stored, in ms. */
 const ASK_EVERY_MS = 250;

@@ -9,7 +9,8 @@ import { WorkerKeyspace } from '#test/support/worker-keyspace';
  * Runs the static checks as one test, then every test file in a process of its own, and counts what
  * really ran. Files under `test/api` run three times: against standalone, against edge, engine and
  * limiter as three processes, and against standalone on Cassandra. Files that need Cassandra or NATS come last, when those answer; see
- * `test/support/real-servers.ts`. A file that failed beside the others is run once more alone (decision 121).
+ * `test/support/real-servers.ts`. A file that failed beside the others is run once more alone
+ * (decision 121).
  * Ends with `N passed, N failed` (`, N skipped`).
  * Usage: node test/run.ts [part of a path …]
  */

@@ -27,7 +27,10 @@ export class Activation<State, Call, Answer> {
   isBusy = true;
   /** Position of the last committed record in this process's commit log. */
   position = 0;
-  /** Position of the first record that no checkpoint has stored. Not infinity for none, which V8 would box. */
+  /**
+   * Position of the first record that no checkpoint has stored; undefined for none, and not infinity,
+   * which V8 would box.
+   */
   firstUnflushed: number | undefined;
   /** Committed records that no checkpoint has stored. */
   unflushed = 0;

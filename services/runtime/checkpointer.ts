@@ -91,17 +91,20 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Operation> {
     this.#dirty.add(activation);
   }
 
-  /** Starts the checkpoints that are due, as many as may be in flight. */
+  /**
+   * Starts the checkpoints that are due, as many as may be in flight: the old ones first, because the
+   * journal cannot let go of anything behind them.
+   */
   startDue(monotonicMs: number): void {
-    this.#startLeaving();
     for (const activation of this.#dirty) {
       if (!this.#hasRoom) return;
       const ageMs = monotonicMs - (activation.dirtySinceMs ?? monotonicMs);
       const isTailLong = this.tail > 0.5;
-      if (ageMs < CHECKPOINT_AGE_MS && !isTailLong) return;
+      if (ageMs < CHECKPOINT_AGE_MS && !isTailLong) break;
       if (activation.isBusy || activation.isCheckpointing) continue;
       this.#start(activation);
     }
+    this.#startLeaving();
   }
 
   get #hasRoom(): boolean {
@@ -123,7 +126,7 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Operation> {
     this.#startLeaving();
   }
 
-  /** One that is in use again by then waits for its age like any other. */
+  /** One that has a turn or is stored just then is left to its age, or to the next sweep. */
   #startLeaving(): void {
     for (const activation of this.#leaving) {
       if (!this.#hasRoom) return;

@@ -158,34 +158,42 @@ export class Residents<State, Call extends ActorCall, Answer, Operation> {
     this.#checkpointer.startDue(nowMs);
     this.#checkpointer.forgetOldCalls(nowMs);
     let looked = 0;
+    let leavingBytes = 0;
     for (const activation of this.#activations.values()) {
       looked += 1;
       const isOld = nowMs - activation.lastUsedMs > this.#config.idleAgeMs;
-      const isOverBudget = this.#bytes > this.#config.memoryBytesMax;
+      const isOverBudget = this.#bytes - leavingBytes > this.#config.memoryBytesMax;
       if (looked > SWEEP_ACTORS_MAX || (!isOld && !isOverBudget)) break;
-      this.#evict(activation, nowMs);
+      if (this.#evict(activation, nowMs)) leavingBytes += activation.bytes;
     }
     this.#ports.metrics.resident(this.totals);
   }
 
-  #evict(activation: Activation<State, Call, Answer>, nowMs: number): void {
+  /** Lets an actor go. Returns whether it is still here and leaves once it is stored. */
+  #evict(activation: Activation<State, Call, Answer>, nowMs: number): boolean {
     const { state } = activation;
     activation.trim(nowMs);
-    if (!activation.isIdle || state === undefined || activation.hasRecentCalls) return;
+    if (!activation.isIdle || state === undefined || activation.hasRecentCalls) {
+      return activation.isCheckpointing && !activation.hasRecentCalls;
+    }
     if (!this.#kind.isEvictable(state, this.#ports.clock.wallMs())) {
       // To the young end: one that must stay never hides another that may go.
       this.#activations.delete(activation.id);
       this.#activations.set(activation.id, activation);
-      return;
+      return false;
     }
     try {
       this.#close(activation);
     } catch {
       // Nothing can be committed now: it stays until the next sweep.
-      return;
+      return false;
     }
-    if (activation.unflushed > 0) this.#checkpointer.storeSoon(activation);
-    else this.remove(activation);
+    if (activation.unflushed === 0) {
+      this.remove(activation);
+      return false;
+    }
+    this.#checkpointer.storeSoon(activation);
+    return true;
   }
 
   #close(activation: Activation<State, Call, Answer>): void {

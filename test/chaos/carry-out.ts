@@ -27,7 +27,7 @@ export type Patience = {
   readonly pauseMs: number;
 };
 
-/** One call to its end, over all tries. What it came to is in the log, which it stands in from its beginning. */
+/** One call to its end, over all tries; it stands in the log from its beginning. */
 export async function carryOut(
   ports: CallPorts,
   errand: Errand,

@@ -18,6 +18,9 @@ const PORTS = 23_700;
 /** Light: other tests run beside it. */
 const LOAD = { callsPerSecond: 25, instances: 40, accounts: 2, quietS: 3 } as const;
 
+/** Errors of the whole run: its first calls find everything cold, on a machine that others use. Ours. */
+const ERROR_SHARE_OF_ALL_MAX = 0.05;
+
 /** Errors that a kill of an engine may cost. Source: issue 4, "To reach". */
 const ERROR_SHARE_MAX = 0.001;
 
@@ -50,8 +53,10 @@ killed('accounts were charged for every observation', () => {
 
 killed('callers wait a little and meet no errors', () => {
   const killedMs = result.disturbances[0]?.fromMs ?? 0;
-  // What was over before it is not what the kill cost: the first calls find everything cold.
-  const calls = result.log.calls.filter(({ endMs }) => endMs >= killedMs);
+  const all = result.log.calls;
+  assert.ok(all.filter(isError).length <= ERROR_SHARE_OF_ALL_MAX * all.length, 'errors before it');
+  // What was over before it is not what the kill cost.
+  const calls = all.filter(({ endMs }) => endMs >= killedMs);
   const errors = calls.filter(isError);
   assert.ok(calls.length > 50, `only ${calls.length} calls`);
   const told = errors.map(({ id, outcome }) => `${id}: ${JSON.stringify(outcome)}`).join('\n');

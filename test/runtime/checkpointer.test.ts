@@ -285,6 +285,23 @@ due('begin at once for whoever is about to leave memory, as soon as there is roo
   );
 });
 
+due('begin with the old when others are about to leave memory', async () => {
+  const { clock, kind, checkpointer, actorOf, commit } = heldScene();
+  commit(actorOf('old'));
+  clock.advance(CHECKPOINT_AGE_MS);
+  for (let i = 0; i < 2 * CHECKPOINTS_IN_FLIGHT_MAX; i += 1) {
+    const leaving = actorOf(`a${i}`);
+    commit(leaving);
+    checkpointer.storeSoon(leaving);
+  }
+  await turnOfEvents();
+  for (const { end } of kind.held.splice(0)) end();
+  await pass(clock, 1, 1);
+  const ids = kind.held.map(({ id }) => id);
+  assert.equal(ids.slice(0, 2), ['old', `a${CHECKPOINTS_IN_FLIGHT_MAX}`]);
+  assert.is(ids.length, CHECKPOINTS_IN_FLIGHT_MAX);
+});
+
 due('share their bound with shards that close', async () => {
   const { clock, kind, checkpointer, actorOf, commit } = heldScene();
   for (let i = 0; i < 5; i += 1) commit(actorOf(`a${i}`, 0));

@@ -87,6 +87,21 @@ last('does not wait for its age to be stored, however many leave', async () => {
   assert.is(host.residency.actors, 0);
 });
 
+last('takes no more along than the byte budget asks for', async () => {
+  const kind = new TallyKind();
+  kind.parting = 3;
+  const clock = new ManualClock();
+  const ids = Array.from({ length: 50 }, (_, i) => `1${i}`);
+  const config = { idleAgeMs: 60_000, memoryBytesMax: 48 * kind.sizeOf() };
+  const { host } = hostOf(kind, clock, memoryJournal(), config, SHARDS);
+  await Promise.all(ids.map((id) => host.ask(id, tallyCall({ add: 1, callId: 0 }))));
+  await host.storeShard(1);
+  await pass(clock, 4_000, 10);
+  assert.is(host.residency.actors, 48);
+  const parted = [...kind.stored.values()].filter(({ version }) => version === 2);
+  assert.is(parted.length, 2);
+});
+
 last('stays as it is while nothing can be committed', async () => {
   const { clock, kind, host, log } = newScene();
   kind.parting = 3;

@@ -2,9 +2,9 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { lookAgain } from '#test/support/second-look';
 
-type Run = { readonly file: string; readonly failed: number };
+type Run = { readonly file: string; readonly failed: number; readonly text: string };
 
-const runOf = (file: string, failed: number): Run => ({ file, failed });
+const runOf = (file: string, failed: number, text = ''): Run => ({ file, failed, text });
 const good = runOf('good', 0);
 
 /** Looks again, and tells which files were run; they pass if they are named so. */
@@ -36,8 +36,16 @@ second('leaves failed what fails again', async () => {
   assert.equal(unsteady, [runOf('busy', 1)]);
 });
 
-second('is not taken when many failed', async () => {
+second('is not taken at a property that was shown to be false', async () => {
+  const failure = runOf('busy', 1, 'Error: Property failed after 3 tests { seed: 7 }');
+  const { runs, asked } = await look([failure]);
+  assert.equal(runs, [failure]);
+  assert.equal(asked, []);
+});
+
+second('is taken at three files, and not when more failed', async () => {
   const failures = ['busy 1', 'busy 2', 'busy 3', 'busy 4'].map((file) => runOf(file, 1));
+  assert.is((await look(failures.slice(1))).unsteady.length, 3);
   const { runs, asked } = await look(failures);
   assert.equal(runs, failures);
   assert.equal(asked, []);
