@@ -173,9 +173,8 @@ export class Residents<State, Call extends ActorCall, Answer, Operation> {
   #evict(activation: Activation<State, Call, Answer>, nowMs: number): boolean {
     const { state } = activation;
     activation.trim(nowMs);
-    if (!activation.isIdle || state === undefined || activation.hasRecentCalls) {
-      return activation.isCheckpointing && !activation.hasRecentCalls;
-    }
+    if (state === undefined || activation.hasRecentCalls) return false;
+    if (!activation.isIdle) return activation.isCheckpointing;
     if (!this.#kind.isEvictable(state, this.#ports.clock.wallMs())) {
       // To the young end: one that must stay never hides another that may go.
       this.#activations.delete(activation.id);
