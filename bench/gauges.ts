@@ -5,9 +5,9 @@ import { withProgress } from '#bench/progress';
 /** What a service's nodes show of themselves. A node counts its actors and records once a second. */
 
 /** How old a figure of its actors may be, in ms: whoever has just loaded it waits so long. */
-export const COUNTED_MS = 1_100;
+const COUNTED_MS = 1_100;
 
-/** How often it is asked whether all is stored, in ms. */
+/** How often it is asked whether there is none left, in ms. */
 const ASK_EVERY_MS = 250;
 
 /** How long the service may take to store what it owes, in ms: 20 s of age, and much to write. */
@@ -35,17 +35,32 @@ export async function unflushedRecords(metricsUrls: readonly string[]): Promise<
 }
 
 /** Fulfils when everything is checkpointed. Throws when that takes longer than `msMax`. */
-export async function untilStored(
+export function untilStored(
   metricsUrls: readonly string[],
   tell: (line: string) => void,
   msMax = STORED_MS_MAX,
 ): Promise<void> {
+  const count = () => countedRecords(metricsUrls);
+  return untilNone(count, 'records are not stored yet', tell, msMax);
+}
+
+/**
+ * Fulfils when `count`, a figure of a node's actors, has come down to nothing; what happened a moment
+ * ago is waited for first. Throws when that takes longer than `msMax`.
+ */
+export async function untilNone(
+  count: () => Promise<number>,
+  what: string,
+  tell: (line: string) => void,
+  msMax: number,
+): Promise<void> {
   const deadlineMs = performance.now() + COUNTED_MS + msMax;
-  let left = await unflushedRecords(metricsUrls);
-  const line = () => `${left.toLocaleString('en')} records are not stored yet`;
+  await sleep(COUNTED_MS);
+  let left = await count();
+  const line = () => `${left.toLocaleString('en')} ${what}`;
   await withProgress(line, tell, async () => {
-    for (; left > 0; left = await countedRecords(metricsUrls)) {
-      if (performance.now() > deadlineMs) throw new Error(`${left} records are still not stored`);
+    for (; left > 0; left = await count()) {
+      if (performance.now() > deadlineMs) throw new Error(`still ${line()}`);
       await sleep(ASK_EVERY_MS);
     }
   });

@@ -1,10 +1,8 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-import { activeMeters, COUNTED_MS, untilStored } from '#bench/gauges';
+import { activeMeters, untilNone, untilStored } from '#bench/gauges';
 import { Inspector } from '#bench/inspector';
 import type { BenchAccount } from '#bench/limiter/bench-accounts';
 import { type LimiterService, startLimiterService } from '#bench/limiter/limiter-service';
 import { openMeterDecisions } from '#bench/limiter/meter-decisions';
-import { withProgress } from '#bench/progress';
 import { knownAccount, seedKnownAccounts } from '#bench/scale/known-accounts';
 import { bytesEach, memoryStages } from '#bench/scale/memory-stage';
 import {
@@ -15,6 +13,7 @@ import {
   type ScaleRun,
 } from '#bench/scale/scale-part';
 import { mebibytes } from '#bench/statistics';
+import { eachOf } from '#cluster/each-of';
 import { sessionIn } from '#test/storage/migrated-keyspace';
 
 /** Live bytes that the meter of an active account may take. Source: the project's targets. */
@@ -23,8 +22,7 @@ const METER_BYTES_MAX = 1_024;
 /** Decisions asked for at once. */
 const IN_FLIGHT = 64;
 
-/** How often it is asked whether the meters have left, in ms, and for how long. */
-const ASK_EVERY_MS = 1_000;
+/** How long it may take until all meters have left, in ms. */
 const LEFT_MS_MAX = 600_000;
 
 /** How many accounts there are, and after how many seconds an unused meter leaves memory. */
@@ -49,11 +47,12 @@ async function measure({ isQuick, tell }: ScaleRun): Promise<readonly ScaleFigur
   using inspector = await Inspector.connect(limiter);
   const stage = memoryStages(inspector, tell);
   const meters = () => activeMeters([metricsUrl]);
+  const untilLeft = () => untilNone(meters, 'meters are in memory', tell, LEFT_MS_MAX);
 
   await decideEach(service, service.accounts);
   await using session = await sessionIn(cassandra.address, cassandra.keyspace);
   await seedKnownAccounts(session, known, tell);
-  await untilLeft(meters, tell);
+  await untilLeft();
   const before = await stage('all known, none active');
 
   // Spread over all that are known, so that none is near another in the tables.
@@ -66,7 +65,7 @@ async function measure({ isQuick, tell }: ScaleRun): Promise<readonly ScaleFigur
   if (count !== active) throw new Error(`${count} meters are active, not ${active}`);
   const full = await stage('active');
 
-  await untilLeft(meters, tell);
+  await untilLeft();
   const leftS = (performance.now() - decidedMs) / 1_000;
   const after = await stage('idle meters have left');
   const each = bytesEach(before, full, active);
@@ -92,30 +91,8 @@ async function decideEach(
 ): Promise<number> {
   await using decisions = await openMeterDecisions(address, chosen, 1);
   const startedMs = performance.now();
-  const entries = chosen.keys();
-  const caller = async (): Promise<void> => {
-    for (const account of entries) {
-      if (!(await decisions.decide(account))) throw new Error(`account ${account} was refused`);
-    }
-  };
-  await Promise.all(Array.from({ length: IN_FLIGHT }, caller));
-  return (performance.now() - startedMs) / 1_000;
-}
-
-/** Fulfils when no meter is in memory. Throws when that takes too long. */
-async function untilLeft(
-  meters: () => Promise<number>,
-  tell: (line: string) => void,
-): Promise<void> {
-  const startedMs = performance.now();
-  // What was decided a moment ago is counted only then.
-  await sleep(COUNTED_MS);
-  let left = await meters();
-  const line = () => `${left.toLocaleString('en')} meters are in memory`;
-  await withProgress(line, tell, async () => {
-    for (; left > 0; left = await meters()) {
-      if (performance.now() - startedMs > LEFT_MS_MAX) throw new Error(`${left} meters stay`);
-      await sleep(ASK_EVERY_MS);
-    }
+  await eachOf([...chosen.keys()], IN_FLIGHT, async (account) => {
+    if (!(await decisions.decide(account))) throw new Error(`account ${account} was refused`);
   });
+  return (performance.now() - startedMs) / 1_000;
 }

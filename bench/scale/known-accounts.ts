@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { digestOf, formatApiKey, SECRET_LENGTH } from '#accounts/api-key';
 import type { BenchAccount } from '#bench/limiter/bench-accounts';
 import { withProgress } from '#bench/progress';
+import { eachOf } from '#cluster/each-of';
 import type { CassandraSession } from '#storage/cassandra/session';
 
 /** Accounts that are being written at once: Cassandra is busy and none of its queues grows long. */
@@ -19,36 +20,37 @@ const PUT_ACCOUNT = `INSERT INTO accounts (account_id, revision, name, plan, sta
   VALUES (?, 1, ?, 'enterprise', 'active', ?, ?, ?, 0, ?, ?, 'full', ?)`;
 const PUT_ID = 'INSERT INTO account_ids (bucket, account_id) VALUES (0, ?)';
 
-/** The known account number `index` and the digest of its key; the same in every run. */
-export function knownAccount(index: number): BenchAccount {
+/** An account and the key that may do everything with it. */
+export type KnownAccount = BenchAccount & { readonly key: string };
+
+/** The known account number `index`; the same in every run. */
+export function knownAccount(index: number): KnownAccount {
   const id = hexOf(`account ${index}`).slice(0, 12);
   const key = formatApiKey(id, hexOf(`secret ${index}`).slice(0, SECRET_LENGTH));
-  return { id, keyDigest: digestOf(key) };
+  return { id, key, keyDigest: digestOf(key) };
 }
 
-/** Writes `count` accounts, each with a key, into the tables without asking the service. */
+/** Writes the first `count` accounts, each with its key, into the tables without asking the service. */
 export async function seedKnownAccounts(
   session: CassandraSession,
   count: number,
   tell: (line: string) => void,
 ): Promise<void> {
   const createdAt = BigInt(Date.now());
-  let next = 0;
-  const writer = async (): Promise<void> => {
-    while (next < count) {
-      const index = next;
-      next += 1;
-      const { id, keyDigest } = knownAccount(index);
-      const limits = [REQUESTS_PER_MINUTE, CYCLES_PER_MONTH];
-      const keyId = `key_${hexOf(id).slice(0, 16)}`;
-      const row = [id, `known ${index}`, ...limits, createdAt, keyId, keyDigest, createdAt];
-      await session.execute(PUT_ID, [id], { kind: 'write', operation: 'seed_account_id' });
-      await session.execute(PUT_ACCOUNT, row, { kind: 'write', operation: 'seed_account' });
-    }
+  const limits = [REQUESTS_PER_MINUTE, CYCLES_PER_MONTH];
+  let written = 0;
+  const write = async (index: number): Promise<void> => {
+    const { id, keyDigest } = knownAccount(index);
+    const keyId = `key_${hexOf(id).slice(0, 16)}`;
+    const row = [id, `known ${index}`, ...limits, createdAt, keyId, keyDigest, createdAt];
+    await session.execute(PUT_ID, [id], { kind: 'write', operation: 'seed_account_id' });
+    await session.execute(PUT_ACCOUNT, row, { kind: 'write', operation: 'seed_account' });
+    written += 1;
   };
-  const writers = () => Array.from({ length: WRITES_IN_FLIGHT }, writer);
-  const line = () => `wrote ${next.toLocaleString('en')} of ${count.toLocaleString('en')} accounts`;
-  await withProgress(line, tell, () => Promise.all(writers()));
+  const numbers = Array.from({ length: count }, (_, index) => index);
+  const of = `of ${count.toLocaleString('en')} accounts`;
+  const line = () => `wrote ${written.toLocaleString('en')} ${of}`;
+  await withProgress(line, tell, () => eachOf(numbers, WRITES_IN_FLIGHT, write));
 }
 
 /** Hexadecimal digits are base62 digits too. */

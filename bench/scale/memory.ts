@@ -5,6 +5,7 @@ import { activeInstances, untilStored } from '#bench/gauges';
 import { HttpCaller } from '#bench/http-caller';
 import { Inspector } from '#bench/inspector';
 import { at } from '#bench/process-answer';
+import { type KnownAccount, knownAccount, seedKnownAccounts } from '#bench/scale/known-accounts';
 import { bytesEach, type MemoryStage, memoryStages } from '#bench/scale/memory-stage';
 import { ObservedInstances } from '#bench/scale/observed-instances';
 import {
@@ -14,13 +15,7 @@ import {
   type ScalePart,
   type ScaleRun,
 } from '#bench/scale/scale-part';
-import {
-  type SeededAccount,
-  seedAccounts,
-  seededId,
-  seededName,
-  seedInstances,
-} from '#bench/scale/seed';
+import { seededId, seededName, seedInstances } from '#bench/scale/seed';
 import { mebibytes } from '#bench/statistics';
 import { temporaryFolder } from '#bench/temporary-folder';
 import { sessionIn } from '#test/storage/migrated-keyspace';
@@ -155,7 +150,8 @@ async function seedAndCheck(
   tell: (line: string) => void,
 ): Promise<void> {
   await using session = await sessionIn(service.cassandra.address, service.keyspace);
-  const accounts = await seedAccounts(session, accountCount);
+  await seedKnownAccounts(session, accountCount, tell);
+  const accounts = Array.from({ length: accountCount }, (_, index) => knownAccount(index));
   const accountIds = accounts.map(({ id }) => id);
   await seedInstances({ session, count: seeded, accountIds, isListed: true, tell });
   const stride = Math.floor(seeded / checked);
@@ -169,7 +165,7 @@ async function seedAndCheck(
 async function checkSeeded(
   { address }: DurableService,
   index: number,
-  accounts: readonly SeededAccount[],
+  accounts: readonly KnownAccount[],
 ): Promise<void> {
   const { key = '' } = accounts[index % accounts.length] ?? {};
   using caller = new HttpCaller(address, key);

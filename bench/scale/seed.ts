@@ -1,11 +1,7 @@
 import { createHash } from 'node:crypto';
-import { digestOf, formatApiKey, SECRET_LENGTH } from '#accounts/api-key';
-import type { Limits } from '#accounts/plan';
 import { withProgress } from '#bench/progress';
 import { PERSONA_PROFILES } from '#identity/persona-profiles';
 import { createState, MODEL_VERSION } from '#identity/state';
-import { systemRandomness } from '#platform/randomness';
-import { cassandraAccountStore } from '#storage/cassandra/cassandra-account-store';
 import { cassandraInstanceStore } from '#storage/cassandra/cassandra-instance-store';
 import { cassandraListingStore } from '#storage/cassandra/cassandra-listing-store';
 import type { CassandraSession } from '#storage/cassandra/session';
@@ -14,9 +10,6 @@ import type { InstanceHead } from '#storage/instance-store';
 /** Instances that are being written at once: Cassandra is busy and none of its queues grows long. */
 const WRITES_IN_FLIGHT = 64;
 
-/** Far above what a check of the seeded instances sends. */
-const LIMITS: Limits = { requestsPerMinute: 1_000_000, cyclesPerMonth: 1_000_000_000 };
-
 /** What an instance has after its creation: full energy, as the API's default is (spec 2.3). */
 const ENERGY = 1;
 
@@ -24,9 +17,6 @@ const ENERGY = 1;
 const MODELS = PERSONA_PROFILES.map(({ strengths }) =>
   createState({ modeStrengths: strengths, energyLevel: ENERGY }),
 );
-
-/** An account and the key that may do everything with it. */
-export type SeededAccount = { readonly id: string; readonly key: string };
 
 /** Instances that are written into the tables without asking the service. */
 export type Seed = {
@@ -80,31 +70,6 @@ export async function seedInstances(seed: Seed): Promise<void> {
   const writers = () => Array.from({ length: WRITES_IN_FLIGHT }, writer);
   await withProgress(line, tell, () => Promise.all(writers()));
   tell(`seeded ${count} instances, ${perS()}/s`);
-}
-
-/** Makes accounts, each with a key. */
-export async function seedAccounts(
-  session: CassandraSession,
-  count: number,
-): Promise<SeededAccount[]> {
-  const store = cassandraAccountStore(session);
-  const made: SeededAccount[] = [];
-  let left = count;
-  const writer = async (): Promise<void> => {
-    while (left > 0) {
-      left -= 1;
-      const id = systemRandomness.base62(12);
-      const key = formatApiKey(id, systemRandomness.base62(SECRET_LENGTH));
-      const createdAtMs = Date.now();
-      const plan = { plan: 'enterprise', status: 'active', limits: LIMITS } as const;
-      await store.create({ id, name: `seeded ${id}`, ...plan, createdAtMs });
-      const record = { id: `key_${systemRandomness.hex(16)}`, digest: digestOf(key) };
-      await store.addKey(id, { ...record, scope: 'full', createdAtMs });
-      made.push({ id, key });
-    }
-  };
-  await Promise.all(Array.from({ length: WRITES_IN_FLIGHT }, writer));
-  return made;
 }
 
 function headOf(index: number, accountId: string): InstanceHead {
