@@ -1,3 +1,4 @@
+import { fragment, put, putHex, textUpTo } from '#engine/json-text';
 import { Fault } from '#fault/fault';
 import type { EngineCall } from '#wire/engine-messages';
 
@@ -9,17 +10,29 @@ const MIX_2 = 0xc2b2ae35;
 const SALT_HIGH = 0x9e3779b9;
 const SALT_LOW = 0x93cd3a2d;
 
+/** Where the digits of an id begin: behind `inst_`. */
+const ID_DIGITS_AT = 5;
+const HALF_DIGITS = 8;
+
+const DIGIT_ZERO = '0'.charCodeAt(0);
+const LETTER_A = 'a'.charCodeAt(0);
+
+const TAG_START = fragment('"snap_');
+const TAG_END = fragment('"');
+
 /**
  * The strong ETag of an instance at a version: `"snap_` + 16 hex + `"`, quotes included. Equal for
  * equal (instance, version), different for different versions of one instance. Source: decision 21.
  */
 export function etagOf(instanceId: string, version: number): string {
-  const idHigh = Number.parseInt(instanceId.slice(5, 13), 16);
-  const idLow = Number.parseInt(instanceId.slice(13), 16);
+  const idHigh = hexAt(instanceId, ID_DIGITS_AT);
+  const idLow = hexAt(instanceId, ID_DIGITS_AT + HALF_DIGITS);
   const versionHigh = Math.floor(version / 2 ** 32);
   const high = mix(idHigh ^ mix(version ^ SALT_HIGH));
   const low = mix(idLow ^ mix(version ^ SALT_LOW ^ mix(versionHigh)));
-  return `"snap_${hex(high)}${hex(low)}"`;
+  let end = put(TAG_START, 0);
+  end = putHex(low, putHex(high, end));
+  return textUpTo(put(TAG_END, end));
 }
 
 /** Whether an `If-Match` value names the tag; `*` names any. Weak tags never match (RFC 9110). */
@@ -46,6 +59,12 @@ function mix(value: number): number {
   return mixed ^ (mixed >>> 16);
 }
 
-function hex(value: number): string {
-  return (value >>> 0).toString(16).padStart(8, '0');
+/** Eight lower-case hex digits as a 32-bit number. */
+function hexAt(text: string, at: number): number {
+  let value = 0;
+  for (let index = at; index < at + HALF_DIGITS; index++) {
+    const unit = text.charCodeAt(index);
+    value = (value << 4) | (unit < LETTER_A ? unit - DIGIT_ZERO : unit - LETTER_A + 10);
+  }
+  return value;
 }

@@ -10,6 +10,11 @@ const BYTES_MAX = 16_384;
 const bytes = Buffer.alloc(BYTES_MAX);
 const view = new DataView(bytes.buffer, bytes.byteOffset, BYTES_MAX);
 
+/** 0..255 as two ASCII hex digits in a word, lowest byte first. */
+const HEX_PAIRS = Uint32Array.from({ length: 256 }, (_, n) =>
+  Buffer.from(n.toString(16).padStart(2, '0'), 'latin1').readUInt16LE(),
+);
+
 /** A piece of ASCII text, ready to be copied eight bytes at a time. */
 export type Fragment = {
   readonly length: number;
@@ -42,6 +47,17 @@ export function put(piece: Fragment, position: number): number {
 /** Writes the low four bytes of `word`; the caller says how many of them count. */
 export function putWord(word: number, position: number): void {
   view.setUint32(position, word, true);
+}
+
+/** Writes a 32-bit number as eight hex digits and returns the position behind them. */
+export function putHex(value: number, position: number): number {
+  putWord(hexPair(value >>> 24) | (hexPair((value >>> 16) & 0xff) << 16), position);
+  putWord(hexPair((value >>> 8) & 0xff) | (hexPair(value & 0xff) << 16), position + 4);
+  return position + 8;
+}
+
+function hexPair(byte: number): number {
+  return HEX_PAIRS[byte] as number;
 }
 
 /** Writes the ASCII `text`, which was not prepared, and returns the position behind it. */

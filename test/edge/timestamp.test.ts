@@ -13,6 +13,13 @@ timestamps('that this machine writes is read as it was meant', () => {
   );
 });
 
+timestamps('has every millisecond that its first three digits name', () => {
+  for (let ms = 0; ms < 1_000; ms += 1) {
+    const text = `2026-01-15T12:00:00.${String(ms).padStart(3, '0')}9+00:00`;
+    assert.is(parseTimestamp(text), Date.UTC(2026, 0, 15, 12, 0, 0, ms));
+  }
+});
+
 timestamps('may have an offset, lower case and 1 to 9 digits of a second, cut to three', () => {
   const noonMs = Date.UTC(2026, 0, 15, 12);
   const same = ['2026-01-15T12:00:00Z', '2026-01-15t12:00:00z', '2026-01-15T13:30:00+01:30'];
@@ -21,6 +28,7 @@ timestamps('may have an offset, lower case and 1 to 9 digits of a second, cut to
   }
   assert.is(parseTimestamp('2026-01-15T12:00:00.1Z'), noonMs + 100);
   assert.is(parseTimestamp('2026-01-15T12:00:00.123999999Z'), noonMs + 123);
+  assert.is(parseTimestamp('2026-01-15T12:00:00.9999+00:00'), noonMs + 999);
   assert.is(parseTimestamp('2024-02-29T00:00:00Z'), Date.UTC(2024, 1, 29));
 });
 

@@ -19,6 +19,11 @@ tag('is a strong one of 16 hex digits, the same every time', () => {
   );
 });
 
+tag('is what it has been since the first release: callers keep them', () => {
+  assert.is(etagOf('inst_0123456789abcdef', 12_345), '"snap_51e0950824a643bd"');
+  assert.is(etagOf('inst_fedcba9876543210', 2 ** 40 + 7), '"snap_c24ade30a738637f"');
+});
+
 tag('is another one at every other version', () => {
   fc.assert(
     fc.property(instanceId, version, version, (id, one, other) => {
