@@ -14,6 +14,9 @@ const list = (item: z.ZodType<string, string>) =>
     .string()
     .transform((text) => text.split(','))
     .pipe(z.array(item).min(1));
+/** The driver reads no user out of a URL, and URLs are logged. */
+const isNameless = (url: string) => new URL(url).username === '';
+const NAMELESS = 'user and password go into SERVICE_NATS_USERNAME and SERVICE_NATS_PASSWORD';
 const flag = z.enum(['true', 'false']).transform((text) => text === 'true');
 
 /**
@@ -75,10 +78,31 @@ const VARIABLES = {
     .optional()
     .describe('User at Cassandra, if it asks.'),
   SERVICE_CASSANDRA_PASSWORD: z.string().min(1).optional().describe('Its password.'),
-  SERVICE_NATS_URL: list(z.url({ protocol: /^(nats|tls)$/ }))
+  SERVICE_CASSANDRA_TLS_FOLDER: z
+    .string()
+    .min(1)
+    .optional()
+    .describe(
+      'Folder of ca.crt, and of tls.crt and tls.key if Cassandra asks who calls: TLS to Cassandra. Plain text if left out.',
+    ),
+  SERVICE_CASSANDRA_TLS_NAME: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('DNS name in the certificates of all Cassandra nodes; their addresses, if left out.'),
+  SERVICE_NATS_URL: list(z.url({ protocol: /^nats$/ }).refine(isNameless, NAMELESS))
     .optional()
     .describe(
       'Comma-separated NATS servers through which edges, limiters and engines find each other. None: fixed addresses.',
+    ),
+  SERVICE_NATS_USERNAME: z.string().min(1).optional().describe('User at NATS, if it asks.'),
+  SERVICE_NATS_PASSWORD: z.string().min(1).optional().describe('Its password.'),
+  SERVICE_NATS_TLS_FOLDER: z
+    .string()
+    .min(1)
+    .optional()
+    .describe(
+      'Folder of ca.crt, and of tls.crt and tls.key if NATS asks who calls: TLS to NATS, whose certificates name the hosts of SERVICE_NATS_URL. Plain text if left out.',
     ),
   SERVICE_NATS_PREFIX: z
     .string()
@@ -195,7 +219,8 @@ export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config
   const parsed = Environment.safeParse(environment);
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;
-  throw new ConfigError(`${issue?.path.join('.')}: ${issue?.message}`);
+  // Of a list too the variable alone, by which it is looked up.
+  throw new ConfigError(`${String(issue?.path[0])}: ${issue?.message}`);
 }
 
 /** The table of variables, in the order of their declaration. */

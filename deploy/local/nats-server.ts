@@ -7,8 +7,14 @@ import { type Tell, tellNobody } from '#deploy/local/progress';
 /** Starting takes some 20 ms; the rest is a busy machine. */
 const READY_MS_MAX = 20_000;
 
-/** Where a NATS server runs; a free port unless one is named. */
-export type NatsOptions = ServerPlace & { readonly port?: number; readonly tell?: Tell };
+/** Where a NATS server runs, and what differs from the usual. */
+export type NatsOptions = ServerPlace & {
+  /** A free one unless named. */
+  readonly port?: number;
+  /** A file of further settings: for a test that wants users or encryption. */
+  readonly configFile?: string;
+  readonly tell?: Tell;
+};
 
 /**
  * Starts a NATS server on loopback, core subjects only, fetched first if need be; fulfils when it
@@ -19,10 +25,11 @@ export async function startNats(options: NatsOptions): Promise<LocalServer> {
   const program = await installedNats(options.tell ?? tellNobody);
   const port = options.port ?? (await freePort());
   const address = `nats://127.0.0.1:${port}`;
+  const further = options.configFile === undefined ? [] : ['--config', options.configFile];
   return startServer(options, {
     name: 'nats',
     program,
-    args: ['--addr', '127.0.0.1', '--port', `${port}`],
+    args: ['--addr', '127.0.0.1', '--port', `${port}`, ...further],
     address,
     readyMsMax: READY_MS_MAX,
     ask: () => natsVersionAt(address),

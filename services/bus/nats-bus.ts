@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { connect, type NatsConnection, type NodeConnectionOptions } from '@nats-io/transport-node';
 import type { Bus } from '#bus/bus';
 import { Fault } from '#fault/fault';
+import { type ClientTls, tlsOptionsOf } from '#platform/client-tls';
 import type { Clock } from '#platform/clock';
 
 /** Where the servers are, and what the bus takes from outside. */
@@ -11,6 +12,9 @@ export type NatsBusOptions = {
   /** How the server's own pages call this client. */
   readonly name: string;
   readonly clock: Clock;
+  readonly credentials?: { readonly username: string; readonly password: string } | undefined;
+  /** With it a server that offers no encryption is refused; plain text without. */
+  readonly tls?: ClientTls | undefined;
   /** How long the first connection may take, tries included. Default: `CONNECT_TIMEOUT_MS`. */
   readonly connectTimeoutMs?: number;
   /** Told what a listener threw, which is a bug. The other listeners hear the message all the same. */
@@ -184,7 +188,13 @@ async function firstConnection(options: NatsBusOptions): Promise<NatsConnection>
 }
 
 function driverOptions(options: NatsBusOptions, dialTimeoutMs: number): NodeConnectionOptions {
+  const { credentials, tls } = options;
   return {
+    ...(credentials === undefined
+      ? {}
+      : { user: credentials.username, pass: credentials.password }),
+    // Null: no encryption either with a server that only offers it, by an authority nobody named.
+    tls: tls === undefined ? null : tlsOptionsOf(tls),
     servers: [...options.servers],
     name: options.name,
     timeout: dialTimeoutMs,

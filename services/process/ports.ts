@@ -7,6 +7,7 @@ import { type Config, ConfigError } from '#config';
 import { Fault } from '#fault/fault';
 import type { Metrics } from '#platform/metrics';
 import type { Foundation } from '#process/foundation';
+import { clientTlsOf } from '#process/tls-files';
 import type { AccountStore } from '#storage/account-store';
 import type { CassandraSession, ObserveStatement } from '#storage/cassandra/session';
 import type { InstanceStore } from '#storage/instance-store';
@@ -68,7 +69,9 @@ async function busOf(config: Config, { clock, onBug, logger }: Foundation): Prom
   const { openNatsBus } = await import('#bus/nats-bus');
   const onNotice = (notice: string) => logger.warn(`NATS: ${notice}`);
   const name = config.SERVICE_NODE_NAME ?? 'identity-engine';
-  return await openNatsBus({ servers, name, clock, onBug, onNotice });
+  const credentials = credentialsOf(config, 'SERVICE_NATS');
+  const tls = clientTlsOf(config, 'SERVICE_NATS_TLS_FOLDER', clock);
+  return await openNatsBus({ servers, name, clock, onBug, onNotice, credentials, tls });
 }
 
 /** Makes the keyspace and its tables, or brings them up to date. `tell` hears of each step. */
@@ -148,18 +151,24 @@ async function sessionOf(
   keyspace: string | undefined,
 ): Promise<CassandraSession> {
   const { openSession } = await import('#storage/cassandra/session');
-  const username = config.SERVICE_CASSANDRA_USERNAME;
-  const password = config.SERVICE_CASSANDRA_PASSWORD;
-  if ((username === undefined) !== (password === undefined)) {
-    throw new ConfigError('SERVICE_CASSANDRA_USERNAME and SERVICE_CASSANDRA_PASSWORD go together');
-  }
-  const credentials =
-    username === undefined || password === undefined ? {} : { credentials: { username, password } };
+  const credentials = credentialsOf(config, 'SERVICE_CASSANDRA');
+  const client = clientTlsOf(config, 'SERVICE_CASSANDRA_TLS_FOLDER', clock);
+  const serverName = config.SERVICE_CASSANDRA_TLS_NAME;
+  const tls = client === undefined ? undefined : { ...client, serverName };
   const contactPoints = config.SERVICE_CASSANDRA_CONTACT_POINTS;
   const localDataCenter = config.SERVICE_CASSANDRA_DATACENTER;
   const observe = statementObserver(metrics);
   const place = { contactPoints, localDataCenter, keyspace };
-  return await openSession({ ...place, clock, observe, ...credentials });
+  return await openSession({ ...place, clock, observe, credentials, tls });
+}
+
+/** User and password of a server. Throws `ConfigError` for one without the other. */
+function credentialsOf(config: Config, server: 'SERVICE_CASSANDRA' | 'SERVICE_NATS') {
+  const username = config[`${server}_USERNAME`];
+  const password = config[`${server}_PASSWORD`];
+  if (username !== undefined && password !== undefined) return { username, password };
+  if (username === undefined && password === undefined) return undefined;
+  throw new ConfigError(`${server}_USERNAME and ${server}_PASSWORD go together`);
 }
 
 /** Times every statement; labels are bound once each, because that costs more than the rest. */

@@ -1,57 +1,108 @@
-import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Config, ConfigError } from '#config';
+import type { ClientTls } from '#platform/client-tls';
 import type { Clock } from '#platform/clock';
 import { TLS_NAME, type WireTls } from '#wire/wire-tls';
 
-/**
- * What this process shows to the others and whom it trusts, from the three files of
- * `SERVICE_TLS_FOLDER`; undefined without one. Throws `ConfigError` for what could never be talked
- * with: a file that is not there or no PEM, a key of another certificate, a certificate for another
- * name or another time.
+/*
+ * Certificates as cert-manager writes them: a folder with ca.crt, tls.crt and tls.key. What could
+ * never be talked with is refused at start: a file that is not there or no PEM, a key of another
+ * certificate, a certificate for another name or another time.
  */
-export function wireTlsOf(
-  { SERVICE_TLS_FOLDER: folder }: Config,
-  clock: Clock,
-): WireTls | undefined {
-  if (folder === undefined) return undefined;
-  const authority = read(folder, 'ca.crt', certificateOf);
-  const certificate = read(folder, 'tls.crt', certificateOf);
-  const key = read(folder, 'tls.key', createPrivateKey);
-  assertUsable(certificate.parsed, key.parsed, clock.wallMs());
+
+/** The variables that name such a folder. */
+type FolderVariable =
+  | 'SERVICE_TLS_FOLDER'
+  | 'SERVICE_CASSANDRA_TLS_FOLDER'
+  | 'SERVICE_NATS_TLS_FOLDER';
+
+/**
+ * What this process shows to the others of its cluster and whom it trusts; undefined without a
+ * folder. Throws `ConfigError` for what is of no use.
+ */
+export function wireTlsOf(config: Config, clock: Clock): WireTls | undefined {
+  const files = filesOf(config, 'SERVICE_TLS_FOLDER');
+  if (files === undefined) return undefined;
+  const authority = files.certificate('ca.crt');
+  const { certificate, key } = files.own(clock);
+  if (certificate.parsed.checkHost(TLS_NAME) === undefined) {
+    throw files.unusable(`tls.crt is not for the DNS name ${TLS_NAME}`);
+  }
   return { authority: authority.pem, certificate: certificate.pem, key: key.pem };
 }
 
-function read<Parsed>(folder: string, file: string, parse: (pem: Buffer) => Parsed) {
-  const path = join(folder, file);
-  let pem: Buffer;
-  try {
-    pem = readFileSync(path);
-  } catch (error) {
-    throw unusable(`${path} cannot be read (${(error as NodeJS.ErrnoException).code})`);
-  }
-  try {
-    return { pem, parsed: parse(pem) };
-  } catch {
-    throw unusable(`${path} is not what its name says, as PEM`);
-  }
+/**
+ * The same for a server that is not ours: ca.crt is needed, tls.crt and tls.key are read if one of
+ * them is there.
+ */
+export function clientTlsOf(
+  config: Config,
+  variable: 'SERVICE_CASSANDRA_TLS_FOLDER' | 'SERVICE_NATS_TLS_FOLDER',
+  clock: Clock,
+): ClientTls | undefined {
+  const files = filesOf(config, variable);
+  if (files === undefined) return undefined;
+  const authority = files.certificate('ca.crt').pem.toString();
+  if (!files.has('tls.crt') && !files.has('tls.key')) return { authority, own: undefined };
+  const { certificate, key } = files.own(clock);
+  const own = { certificate: certificate.pem.toString(), key: key.pem.toString() };
+  return { authority, own };
 }
 
-function assertUsable(certificate: X509Certificate, key: KeyObject, nowMs: number): void {
-  if (!certificate.checkPrivateKey(key)) throw unusable('tls.key is not the key of tls.crt');
-  if (certificate.checkHost(TLS_NAME) === undefined) {
-    throw unusable(`tls.crt is not for the DNS name ${TLS_NAME}`);
+function filesOf(config: Config, variable: FolderVariable): Files | undefined {
+  const folder = config[variable];
+  return folder === undefined ? undefined : new Files(variable, folder);
+}
+
+class Files {
+  readonly #variable: FolderVariable;
+  readonly #folder: string;
+
+  constructor(variable: FolderVariable, folder: string) {
+    this.#variable = variable;
+    this.#folder = folder;
   }
-  const { validFrom, validTo } = certificate;
-  if (nowMs < Date.parse(validFrom)) throw unusable(`tls.crt is valid from ${validFrom} on`);
-  if (nowMs >= Date.parse(validTo)) throw unusable(`tls.crt has expired on ${validTo}`);
-}
 
-function certificateOf(pem: Buffer): X509Certificate {
-  return new X509Certificate(pem);
-}
+  has(file: string): boolean {
+    return existsSync(join(this.#folder, file));
+  }
 
-function unusable(why: string): ConfigError {
-  return new ConfigError(`SERVICE_TLS_FOLDER: ${why}`);
+  certificate(file: string) {
+    return this.#read(file, (pem) => new X509Certificate(pem));
+  }
+
+  /** What the process shows of itself: valid now, and with its own key. */
+  own(clock: Clock) {
+    const certificate = this.certificate('tls.crt');
+    const key = this.#read('tls.key', createPrivateKey);
+    const { validFrom, validTo } = certificate.parsed;
+    if (!certificate.parsed.checkPrivateKey(key.parsed)) {
+      throw this.unusable('tls.key is not the key of tls.crt');
+    }
+    const nowMs = clock.wallMs();
+    if (nowMs < Date.parse(validFrom)) throw this.unusable(`tls.crt is valid from ${validFrom} on`);
+    if (nowMs >= Date.parse(validTo)) throw this.unusable(`tls.crt has expired on ${validTo}`);
+    return { certificate, key };
+  }
+
+  unusable(why: string): ConfigError {
+    return new ConfigError(`${this.#variable}: ${why}`);
+  }
+
+  #read<Parsed>(file: string, parse: (pem: Buffer) => Parsed) {
+    const path = join(this.#folder, file);
+    let pem: Buffer;
+    try {
+      pem = readFileSync(path);
+    } catch (error) {
+      throw this.unusable(`${path} cannot be read (${(error as NodeJS.ErrnoException).code})`);
+    }
+    try {
+      return { pem, parsed: parse(pem) };
+    } catch {
+      throw this.unusable(`${path} is not what its name says, as PEM`);
+    }
+  }
 }

@@ -97,6 +97,31 @@ wrong('in production one copy of everything is refused, in development warned of
   assert.is(await run.ended, 0);
 });
 
+wrong(
+  'a Cassandra whose certificate has another name is refused, one with ours is used',
+  async () => {
+    await using keyspace = await openMigratedKeyspace(cassandra.address);
+    const tls = { SERVICE_CASSANDRA_TLS_FOLDER: 'test/wire/certificates/member' };
+    const named = (SERVICE_CASSANDRA_TLS_NAME: string) =>
+      on(keyspace.name, { ...tls, SERVICE_CASSANDRA_TLS_NAME });
+    const line = await complaintOf(['standalone'], named('other.internal'));
+    assert.match(line, /no Cassandra can be used at .*does not match certificate/);
+    const run = runMain(['standalone'], named('store.internal'));
+    await run.says(/Ctrl-C/);
+    run.child.kill('SIGTERM');
+    assert.is(await run.ended, 0);
+  },
+);
+
+wrong('user and password at NATS go together', async () => {
+  await using keyspace = await openMigratedKeyspace(cassandra.address);
+  const line = await complaintOf(
+    ['engine'],
+    on(keyspace.name, { SERVICE_NATS_URL: nats.address, SERVICE_NATS_USERNAME: 'me' }),
+  );
+  assert.match(line, /^configuration: SERVICE_NATS_USERNAME and SERVICE_NATS_PASSWORD go together/);
+});
+
 wrong('an engine on Cassandra without NATS is refused', async () => {
   await using keyspace = await openMigratedKeyspace(cassandra.address);
   const line = await complaintOf(['engine'], on(keyspace.name));

@@ -51,6 +51,8 @@ for (const [name, value, why] of [
   ['SERVICE_DOCS_ENABLED', 'yes', 'neither true nor false'],
   ['SERVICE_STORAGE', 'disk', 'not a store'],
   ['SERVICE_ENGINE_ADDRESS', 'somewhere', 'no port'],
+  ['SERVICE_NATS_URL', 'http://127.0.0.1:4222', 'not of NATS'],
+  ['SERVICE_NATS_URL', 'nats://me:word@127.0.0.1:4222', 'with a user'],
   ['SERVICE_CLUSTER_SECRET', 'short', 'too short'],
   ['SERVICE_ACTOR_IDLE_S', '29', 'too small'],
   ['SERVICE_TRUSTED_PROXIES', 'everybody', 'no network'],

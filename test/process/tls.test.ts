@@ -22,6 +22,7 @@ function folderOf(files: Record<string, string>) {
 
 const OURS = allOf('member');
 const { 'tls.key': _, ...KEYLESS } = OURS;
+const { 'ca.crt': __, ...UNTRUSTING } = KEYLESS;
 
 const unusable = suite('certificates that are of no use');
 
@@ -39,6 +40,29 @@ for (const [what, files, complaint] of [
     assert.match(run.stderr(), /^configuration: SERVICE_TLS_FOLDER: .+\n$/);
     assert.match(run.stderr(), complaint);
   });
+}
+
+for (const [what, files, complaint] of [
+  ['that names no authority', UNTRUSTING, /ca\.crt cannot/],
+  ['with a certificate but no key', KEYLESS, /tls\.key cannot/],
+  ['of the past', allOf('expired'), /has expired/],
+] as const) {
+  for (const [variable, role, further] of [
+    ['SERVICE_CASSANDRA_TLS_FOLDER', 'engine', { SERVICE_STORAGE: 'cassandra' }],
+    ['SERVICE_NATS_TLS_FOLDER', 'edge', { SERVICE_NATS_URL: 'nats://127.0.0.1:4222' }],
+  ] as const) {
+    unusable(`${what} in ${variable} do likewise`, async () => {
+      using place = folderOf(files);
+      const run = runMain([role], {
+        SERVICE_CLUSTER_SECRET: 'the secret of this test',
+        ...further,
+        [variable]: place.folder,
+      });
+      assert.is(await run.ended, 1, run.stderr());
+      assert.match(run.stderr(), new RegExp(`^configuration: ${variable}: .+\\n$`));
+      assert.match(run.stderr(), complaint);
+    });
+  }
 }
 
 const served = suite('edge, engine and limiter with certificates');

@@ -7,11 +7,30 @@ import { startNats } from '#deploy/local/nats-server';
 import { birthOf } from '#deploy/local/process-birth';
 import { runningServer, signalProcess } from '#deploy/local/server-record';
 import type { Job } from '#test/support/file-run';
+import { pemOf } from '#test/support/server-certificates';
 
 /*
  * The servers that one test run shares: started once, and only those that a wanted file names. Their
  * state is thrown away with them.
  */
+
+type Place = Parameters<typeof startCassandra>[0];
+
+/** TLS beside plain text on the same port, for whoever shows a certificate of the same authority. */
+const ENCRYPTED = {
+  client_encryption_options: {
+    enabled: true,
+    optional: true,
+    require_client_auth: true,
+    ssl_context_factory: {
+      class_name: 'org.apache.cassandra.security.PEMBasedSslContextFactory',
+      parameters: {
+        private_key: `${pemOf('store', 'tls.key')}${pemOf('store', 'tls.crt')}`,
+        trusted_certificates: pemOf('store', 'ca.crt'),
+      },
+    },
+  },
+};
 
 /**
  * The servers, the quickest to start first: by the variable that tells a test file the address, and how
@@ -23,7 +42,7 @@ const SERVERS = [
     name: 'cassandra',
     variable: 'TEST_CASSANDRA',
     need: /\bcassandraOrSkip\(/,
-    open: startCassandra,
+    open: (place: Place) => startCassandra({ ...place, settings: ENCRYPTED }),
   },
 ] as const;
 

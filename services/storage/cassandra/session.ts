@@ -1,5 +1,6 @@
 import { auth, Client, type Host, policies, type QueryOptions, types } from 'cassandra-driver';
 import { Fault } from '#fault/fault';
+import { type ClientTls, tlsOptionsOf } from '#platform/client-tls';
 import type { Clock } from '#platform/clock';
 import {
   failureOf,
@@ -38,12 +39,8 @@ export type ObserveStatement = (
   errorType: StoreErrorType | undefined,
 ) => void;
 
-/** What a session shows to servers and whom it trusts, each as PEM. */
-export type SessionTls = {
-  readonly authority: Buffer;
-  readonly certificate?: Buffer;
-  readonly key?: Buffer;
-};
+/** Encryption, and the DNS name in the certificates of all servers; their addresses without one. */
+export type SessionTls = ClientTls & { readonly serverName: string | undefined };
 
 /** Where the servers are and how this process speaks to them. */
 export type SessionOptions = {
@@ -52,8 +49,9 @@ export type SessionOptions = {
   readonly localDataCenter: string;
   /** Undefined: none yet, for whoever creates it. */
   readonly keyspace: string | undefined;
-  readonly credentials?: { readonly username: string; readonly password: string };
-  readonly tls?: SessionTls;
+  readonly credentials?: { readonly username: string; readonly password: string } | undefined;
+  /** Plain text without it. */
+  readonly tls?: SessionTls | undefined;
   readonly clock: Clock;
   readonly observe?: ObserveStatement;
 };
@@ -289,11 +287,7 @@ function clientOptions(options: SessionOptions): ConstructorParameters<typeof Cl
   };
 }
 
-function sslOptions({ authority, certificate, key }: SessionTls) {
-  return {
-    ca: authority,
-    rejectUnauthorized: true,
-    ...(certificate === undefined ? {} : { cert: certificate }),
-    ...(key === undefined ? {} : { key }),
-  };
+function sslOptions(tls: SessionTls) {
+  const { serverName } = tls;
+  return { ...tlsOptionsOf(tls), ...(serverName === undefined ? {} : { servername: serverName }) };
 }

@@ -39,9 +39,9 @@ authority() { # name
   sign "$1" $LONG 'basicConstraints = critical,CA:TRUE' -selfsign -keyfile "$work/$1.key"
 }
 
-process() { # name, authority, DNS name, its last moment
+process() { # name, authority, its names, its last moment
   request "$1"
-  sign "$1" "$4" "subjectAltName = DNS:$3" -cert "$work/$2.crt" -keyfile "$work/$2.key"
+  sign "$1" "$4" "subjectAltName = $3" -cert "$work/$2.crt" -keyfile "$work/$2.key"
   mkdir -p "$1"
   cp "$work/$1.key" "$1/tls.key"
   cp "$work/$1.crt" "$1/tls.crt"
@@ -50,7 +50,8 @@ process() { # name, authority, DNS name, its last moment
 
 authority ours
 authority theirs
-process member ours identity-engine $LONG
-process stranger theirs identity-engine $LONG
-process misnamed ours somewhere.else $LONG
-process expired ours identity-engine 20240102000000Z
+process member ours DNS:identity-engine $LONG
+process stranger theirs DNS:identity-engine $LONG
+process misnamed ours DNS:somewhere.else $LONG
+process expired ours DNS:identity-engine 20240102000000Z
+process store ours DNS:store.internal,DNS:localhost,IP:127.0.0.1 $LONG

@@ -1,0 +1,56 @@
+import * as assert from 'uvu/assert';
+import { systemClock } from '#platform/clock';
+import { openSession, type SessionTls } from '#storage/cassandra/session';
+import { DATA_CENTER } from '#test/storage/migrated-keyspace';
+import { cassandraOrSkip } from '#test/support/real-servers';
+import { clientOf } from '#test/support/server-certificates';
+
+/*
+ * The server of the tests speaks plain text and TLS on one port, shows the certificate of `store`,
+ * which names 127.0.0.1 and store.internal, and asks who calls.
+ */
+const { address, suite } = cassandraOrSkip();
+
+const member = clientOf('member');
+
+async function versionWith(tls: SessionTls): Promise<string> {
+  const place = { contactPoints: [address], localDataCenter: DATA_CENTER, keyspace: undefined };
+  await using session = await openSession({ ...place, clock: systemClock, tls });
+  const options = { kind: 'read', operation: 'test_read', timeoutMs: 2_000 } as const;
+  const { rows } = await session.execute('SELECT release_version FROM system.local', [], options);
+  return String(rows[0]?.['release_version']);
+}
+
+const trusted = suite('a Cassandra whose certificate is of our authority');
+
+trusted('answers, by its address or by the name that was given', async () => {
+  assert.match(await versionWith({ ...member, serverName: undefined }), /^5\.0/);
+  assert.match(await versionWith({ ...member, serverName: 'store.internal' }), /^5\.0/);
+});
+
+const refused = suite('there is no session');
+
+for (const [circumstance, tls, why] of [
+  [
+    'with a server of another authority',
+    { ...clientOf('stranger'), own: member.own },
+    /unable to verify/,
+  ],
+  [
+    'with a server of another name',
+    { ...member, serverName: 'other.internal' },
+    /does not match certificate/,
+  ],
+  ['for a client that shows nothing', { ...member, own: undefined }, /certificate required/],
+  ['for a client of another authority', { ...member, own: clientOf('stranger').own }, /SSL alert/],
+] as const) {
+  refused(circumstance, async () => {
+    const message = await versionWith({ serverName: undefined, ...tls }).catch(
+      (error: Error) => error.message,
+    );
+    assert.match(message, /^no Cassandra can be used at /);
+    assert.match(message, why);
+  });
+}
+
+for (const part of [trusted, refused]) part.run();

@@ -1,0 +1,19 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { ClientTls } from '#platform/client-tls';
+
+/** Whose certificates there are: `member` and `store` are of one authority, `stranger` of another. */
+export type Holder = 'member' | 'store' | 'stranger';
+
+const FOLDER = 'test/wire/certificates';
+
+/** One of the three files of a holder, as PEM. */
+export function pemOf(holder: Holder, file: 'ca.crt' | 'tls.crt' | 'tls.key'): string {
+  return readFileSync(join(FOLDER, holder, file), 'utf8');
+}
+
+/** A client that trusts the authority of `holder` and shows its certificate. */
+export function clientOf(holder: Holder): ClientTls {
+  const own = { certificate: pemOf(holder, 'tls.crt'), key: pemOf(holder, 'tls.key') };
+  return { authority: pemOf(holder, 'ca.crt'), own };
+}
