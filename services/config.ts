@@ -15,7 +15,10 @@ const list = (item: z.ZodType<string, string>) =>
     .transform((text) => text.split(','))
     .pipe(z.array(item).min(1));
 /** The driver reads no user out of a URL, and URLs are logged. */
-const isNameless = (url: string) => new URL(url).username === '';
+const isNameless = (url: string) => {
+  const parsed = URL.parse(url);
+  return parsed === null || (parsed.username === '' && parsed.password === '');
+};
 const NAMELESS = 'user and password go into SERVICE_NATS_USERNAME and SERVICE_NATS_PASSWORD';
 const flag = z.enum(['true', 'false']).transform((text) => text === 'true');
 
@@ -88,9 +91,14 @@ const VARIABLES = {
   SERVICE_CASSANDRA_TLS_NAME: z
     .string()
     .min(1)
+    .refine((name) => isIP(name) === 0, 'must be a DNS name')
     .optional()
-    .describe('DNS name in the certificates of all Cassandra nodes; their addresses, if left out.'),
-  SERVICE_NATS_URL: list(z.url({ protocol: /^nats$/ }).refine(isNameless, NAMELESS))
+    .describe(
+      'DNS name in the certificates of all Cassandra nodes; if left out, they must name the addresses.',
+    ),
+  SERVICE_NATS_URL: list(
+    z.url({ protocol: /^nats$/, error: 'must be nats://host:port' }).refine(isNameless, NAMELESS),
+  )
     .optional()
     .describe(
       'Comma-separated NATS servers through which edges, limiters and engines find each other. None: fixed addresses.',
@@ -102,7 +110,7 @@ const VARIABLES = {
     .min(1)
     .optional()
     .describe(
-      'Folder of ca.crt, and of tls.crt and tls.key if NATS asks who calls: TLS to NATS, whose certificates name the hosts of SERVICE_NATS_URL. Plain text if left out.',
+      'Folder of ca.crt, and of tls.crt and tls.key if NATS asks who calls: TLS to NATS from the first byte (`handshake_first` there). Plain text if left out.',
     ),
   SERVICE_NATS_PREFIX: z
     .string()

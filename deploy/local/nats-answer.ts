@@ -14,7 +14,8 @@ export async function natsVersionAt(address: string): Promise<string> {
     socket.setEncoding('utf8').on('data', (chunk: string) => {
       text += chunk;
     });
-    await once(socket, 'connect', { signal });
+    // Its word first: a server may be waiting to see whether a client wants to be encrypted.
+    while (!text.includes('\r\n')) await once(socket, 'data', { signal });
     socket.write('CONNECT {"verbose":false}\r\nPING\r\n');
     while (!text.includes('PONG\r\n')) await once(socket, 'data', { signal });
     return /"version":"([^"]+)"/.exec(text)?.[1] ?? '';

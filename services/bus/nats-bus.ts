@@ -13,7 +13,7 @@ export type NatsBusOptions = {
   readonly name: string;
   readonly clock: Clock;
   readonly credentials?: { readonly username: string; readonly password: string } | undefined;
-  /** With it a server that offers no encryption is refused; plain text without. */
+  /** With it nothing is said in plain text, and everything without. */
   readonly tls?: ClientTls | undefined;
   /** How long the first connection may take, tries included. Default: `CONNECT_TIMEOUT_MS`. */
   readonly connectTimeoutMs?: number;
@@ -193,8 +193,11 @@ function driverOptions(options: NatsBusOptions, dialTimeoutMs: number): NodeConn
     ...(credentials === undefined
       ? {}
       : { user: credentials.username, pass: credentials.password }),
-    // Null: no encryption either with a server that only offers it, by an authority nobody named.
-    tls: tls === undefined ? null : tlsOptionsOf(tls),
+    // Encrypted from the first byte: what a server says of itself in plain text, anybody can say.
+    // Null: nor is a server asked that only offers it, by an authority that nobody named.
+    tls: tls === undefined ? null : { ...tlsOptionsOf(tls), handshakeFirst: true },
+    // Nor are servers believed in that nobody named.
+    ignoreClusterUpdates: true,
     servers: [...options.servers],
     name: options.name,
     timeout: dialTimeoutMs,

@@ -154,6 +154,9 @@ async function sessionOf(
   const credentials = credentialsOf(config, 'SERVICE_CASSANDRA');
   const client = clientTlsOf(config, 'SERVICE_CASSANDRA_TLS_FOLDER', clock);
   const serverName = config.SERVICE_CASSANDRA_TLS_NAME;
+  if (client === undefined && serverName !== undefined) {
+    throw new ConfigError('SERVICE_CASSANDRA_TLS_NAME is of no use without a TLS folder');
+  }
   const tls = client === undefined ? undefined : { ...client, serverName };
   const contactPoints = config.SERVICE_CASSANDRA_CONTACT_POINTS;
   const localDataCenter = config.SERVICE_CASSANDRA_DATACENTER;

@@ -1,5 +1,5 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Config, ConfigError } from '#config';
 import type { ClientTls } from '#platform/client-tls';
@@ -11,6 +11,8 @@ import { TLS_NAME, type WireTls } from '#wire/wire-tls';
  * never be talked with is refused at start: a file that is not there or no PEM, a key of another
  * certificate, a certificate for another name or another time.
  */
+
+const PEM_START = '-----BEGIN ';
 
 /** The variables that name such a folder. */
 type FolderVariable =
@@ -51,58 +53,46 @@ export function clientTlsOf(
   return { authority, own };
 }
 
-function filesOf(config: Config, variable: FolderVariable): Files | undefined {
+function filesOf(config: Config, variable: FolderVariable) {
   const folder = config[variable];
-  return folder === undefined ? undefined : new Files(variable, folder);
-}
+  if (folder === undefined) return undefined;
+  const unusable = (why: string) => new ConfigError(`${variable}: ${why}`);
 
-class Files {
-  readonly #variable: FolderVariable;
-  readonly #folder: string;
-
-  constructor(variable: FolderVariable, folder: string) {
-    this.#variable = variable;
-    this.#folder = folder;
-  }
-
-  has(file: string): boolean {
-    return existsSync(join(this.#folder, file));
-  }
-
-  certificate(file: string) {
-    return this.#read(file, (pem) => new X509Certificate(pem));
-  }
-
-  /** What the process shows of itself: valid now, and with its own key. */
-  own(clock: Clock) {
-    const certificate = this.certificate('tls.crt');
-    const key = this.#read('tls.key', createPrivateKey);
-    const { validFrom, validTo } = certificate.parsed;
-    if (!certificate.parsed.checkPrivateKey(key.parsed)) {
-      throw this.unusable('tls.key is not the key of tls.crt');
-    }
-    const nowMs = clock.wallMs();
-    if (nowMs < Date.parse(validFrom)) throw this.unusable(`tls.crt is valid from ${validFrom} on`);
-    if (nowMs >= Date.parse(validTo)) throw this.unusable(`tls.crt has expired on ${validTo}`);
-    return { certificate, key };
-  }
-
-  unusable(why: string): ConfigError {
-    return new ConfigError(`${this.#variable}: ${why}`);
-  }
-
-  #read<Parsed>(file: string, parse: (pem: Buffer) => Parsed) {
-    const path = join(this.#folder, file);
+  function read<Parsed>(file: string, parse: (pem: Buffer) => Parsed) {
+    const path = join(folder ?? '', file);
     let pem: Buffer;
     try {
       pem = readFileSync(path);
     } catch (error) {
-      throw this.unusable(`${path} cannot be read (${(error as NodeJS.ErrnoException).code})`);
+      throw unusable(`${path} cannot be read (${(error as NodeJS.ErrnoException).code})`);
     }
     try {
+      // Both parsers would take other forms too, which nobody after them does.
+      if (!pem.includes(PEM_START)) throw new Error('no PEM');
       return { pem, parsed: parse(pem) };
     } catch {
-      throw this.unusable(`${path} is not what its name says, as PEM`);
+      throw unusable(`${path} is not what its name says, as PEM`);
     }
   }
+
+  const certificate = (file: string) => read(file, (pem) => new X509Certificate(pem));
+  return {
+    unusable,
+    certificate,
+    /** Also for a link that leads nowhere: reading it then says so. */
+    has: (file: string) => existsSync(folder) && readdirSync(folder).includes(file),
+    /** What the process shows of itself: valid now, and with its own key. */
+    own(clock: Clock) {
+      const shown = certificate('tls.crt');
+      const key = read('tls.key', createPrivateKey);
+      const { validFrom, validTo } = shown.parsed;
+      if (!shown.parsed.checkPrivateKey(key.parsed)) {
+        throw unusable('tls.key is not the key of tls.crt');
+      }
+      const nowMs = clock.wallMs();
+      if (nowMs < Date.parse(validFrom)) throw unusable(`tls.crt is valid from ${validFrom} on`);
+      if (nowMs >= Date.parse(validTo)) throw unusable(`tls.crt has expired on ${validTo}`);
+      return { certificate: shown, key };
+    },
+  };
 }

@@ -4,8 +4,10 @@ import { openNatsBus } from '#bus/nats-bus';
 import { encodeHeartbeat, type Heartbeat, heartbeatSubject } from '#cluster/heartbeat';
 import { every, systemClock } from '#platform/clock';
 import { openEmptyKeyspace, openMigratedKeyspace } from '#test/storage/migrated-keyspace';
+import { AGENT, ENCRYPTED, NAMED, withNats } from '#test/support/own-nats';
 import { runMain } from '#test/support/process-run';
 import { cassandraOrSkip, natsOrSkip } from '#test/support/real-servers';
+import type { Holder } from '#test/support/server-certificates';
 
 const cassandra = cassandraOrSkip();
 const nats = natsOrSkip();
@@ -63,6 +65,13 @@ half('a data center of another name is refused with its name', async () => {
   assert.match(await complaintOf(['standalone'], place), /elsewhere/);
 });
 
+/** One keyspace for all that need no more than tables: making them takes longest. */
+const tables = () => {
+  opened ??= openMigratedKeyspace(cassandra.address);
+  return opened;
+};
+let opened: ReturnType<typeof openMigratedKeyspace> | undefined;
+
 const wrong = cassandra.suite('when a process does not fit its cluster');
 
 wrong('another number of shards is refused: it stands for good', async () => {
@@ -86,7 +95,7 @@ wrong('tables of a newer program are refused', async () => {
 });
 
 wrong('in production one copy of everything is refused, in development warned of', async () => {
-  await using keyspace = await openMigratedKeyspace(cassandra.address);
+  const keyspace = await tables();
   const production = on(keyspace.name, { SERVICE_ENVIRONMENT: 'production' });
   const line = await complaintOf(['standalone'], production);
   assert.match(line, /^configuration: keyspace .* keeps 1 copies .*, not 3/);
@@ -100,7 +109,7 @@ wrong('in production one copy of everything is refused, in development warned of
 wrong(
   'a Cassandra whose certificate has another name is refused, one with ours is used',
   async () => {
-    await using keyspace = await openMigratedKeyspace(cassandra.address);
+    const keyspace = await tables();
     const tls = { SERVICE_CASSANDRA_TLS_FOLDER: 'test/wire/certificates/member' };
     const named = (SERVICE_CASSANDRA_TLS_NAME: string) =>
       on(keyspace.name, { ...tls, SERVICE_CASSANDRA_TLS_NAME });
@@ -113,23 +122,52 @@ wrong(
   },
 );
 
-wrong('user and password at NATS go together', async () => {
-  await using keyspace = await openMigratedKeyspace(cassandra.address);
+wrong('so is a name without certificates', async () => {
   const line = await complaintOf(
-    ['engine'],
-    on(keyspace.name, { SERVICE_NATS_URL: nats.address, SERVICE_NATS_USERNAME: 'me' }),
+    ['standalone'],
+    on('nowhere', { SERVICE_CASSANDRA_TLS_NAME: 'store.internal' }),
   );
+  assert.match(line, /^configuration: SERVICE_CASSANDRA_TLS_NAME .*TLS folder$/);
+});
+
+wrong('a NATS of another authority is refused, and so is a wrong password', async () => {
+  const keyspace = await tables();
+  await withNats(`${ENCRYPTED}${NAMED}`, async (server) => {
+    const variables = (holder: Holder, password: string) =>
+      on(keyspace.name, {
+        SERVICE_NATS_URL: server,
+        SERVICE_NATS_USERNAME: AGENT.username,
+        SERVICE_NATS_PASSWORD: password,
+        SERVICE_NATS_TLS_FOLDER: `test/wire/certificates/${holder}`,
+      });
+    const untrusted = await complaintOf(['engine'], variables('stranger', AGENT.password));
+    assert.match(untrusted, /^no NATS server at .*(certificate|alert)/);
+    const unknown = await complaintOf(['engine'], variables('member', 'wrong one'));
+    assert.match(unknown, /^no NATS server at .*authorization/i);
+    const run = runMain(['engine'], variables('member', AGENT.password));
+    await run.says(/engine is ready/);
+    run.child.kill('SIGTERM');
+    assert.is(await run.ended, 0, run.stderr());
+  });
+});
+
+wrong('user and password at NATS go together', async () => {
+  const place = { SERVICE_NATS_URL: nats.address, SERVICE_NATS_USERNAME: AGENT.username };
+  const line = await complaintOf(['edge'], {
+    ...place,
+    SERVICE_CLUSTER_SECRET: 'the secret of this test',
+  });
   assert.match(line, /^configuration: SERVICE_NATS_USERNAME and SERVICE_NATS_PASSWORD go together/);
 });
 
 wrong('an engine on Cassandra without NATS is refused', async () => {
-  await using keyspace = await openMigratedKeyspace(cassandra.address);
+  const keyspace = await tables();
   const line = await complaintOf(['engine'], on(keyspace.name));
   assert.match(line, /^configuration: SERVICE_NATS_URL: /);
 });
 
 wrong('NATS is named when it cannot be reached', async () => {
-  await using keyspace = await openMigratedKeyspace(cassandra.address);
+  const keyspace = await tables();
   const line = await complaintOf(
     ['engine'],
     on(keyspace.name, { SERVICE_NATS_URL: `nats://${NOBODY}` }),
@@ -164,5 +202,7 @@ strangers('it is ignored, and the log says what to do', async () => {
   run.child.kill('SIGTERM');
   assert.is(await run.ended, 0, run.stderr());
 });
+
+wrong.after(async () => (await opened)?.[Symbol.asyncDispose]());
 
 for (const group of [unreachable, half, wrong, strangers]) group.run();

@@ -52,13 +52,19 @@ for (const [name, value, why] of [
   ['SERVICE_STORAGE', 'disk', 'not a store'],
   ['SERVICE_ENGINE_ADDRESS', 'somewhere', 'no port'],
   ['SERVICE_NATS_URL', 'http://127.0.0.1:4222', 'not of NATS'],
-  ['SERVICE_NATS_URL', 'nats://me:word@127.0.0.1:4222', 'with a user'],
+  ['SERVICE_NATS_URL', '127.0.0.1:4222', 'no URL'],
+  ['SERVICE_NATS_URL', 'nats://127.0.0.1:4222,', 'one of them empty'],
+  ['SERVICE_NATS_URL', 'nats://me:hush@127.0.0.1:4222', 'with a user'],
+  ['SERVICE_NATS_URL', 'nats://:hush@127.0.0.1:4222', 'with a password'],
+  ['SERVICE_NATS_URL', 'nats://me:hush#it@127.0.0.1', 'neither'],
+  ['SERVICE_CASSANDRA_TLS_NAME', '10.0.0.1', 'an address'],
   ['SERVICE_CLUSTER_SECRET', 'short', 'too short'],
   ['SERVICE_ACTOR_IDLE_S', '29', 'too small'],
   ['SERVICE_TRUSTED_PROXIES', 'everybody', 'no network'],
 ] as const) {
   variable(`${name}=${value} (${why}) ends it with one line that names it`, async () => {
     const line = await complaintOf(runMain(['standalone'], { [name]: value }));
+    assert.not.match(line, /hush/);
     assert.match(line, new RegExp(`^configuration: ${name}: .`));
   });
 }
