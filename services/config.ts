@@ -14,13 +14,14 @@ const list = (item: z.ZodType<string, string>) =>
     .string()
     .transform((text) => text.split(','))
     .pipe(z.array(item).min(1));
+const flag = z.enum(['true', 'false']).transform((text) => text === 'true');
+
 /** The driver reads no user out of a URL, and URLs are logged. */
 const isNameless = (url: string) => {
   const parsed = URL.parse(url);
   return parsed === null || (parsed.username === '' && parsed.password === '');
 };
 const NAMELESS = 'user and password go into SERVICE_NATS_USERNAME and SERVICE_NATS_PASSWORD';
-const flag = z.enum(['true', 'false']).transform((text) => text === 'true');
 
 /**
  * Every environment variable of every process: its meaning, default and bounds. The README's table

@@ -30,8 +30,7 @@ export function etagOf(instanceId: string, version: number): string {
   const versionHigh = Math.floor(version / 2 ** 32);
   const high = mix(idHigh ^ mix(version ^ SALT_HIGH));
   const low = mix(idLow ^ mix(version ^ SALT_LOW ^ mix(versionHigh)));
-  let end = put(TAG_START, 0);
-  end = putHex(low, putHex(high, end));
+  const end = putHex(low, putHex(high, put(TAG_START, 0)));
   return textUpTo(put(TAG_END, end));
 }
 

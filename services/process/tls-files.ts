@@ -1,5 +1,5 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Config, ConfigError } from '#config';
 import type { ClientTls } from '#platform/client-tls';
@@ -41,7 +41,7 @@ export function wireTlsOf(config: Config, clock: Clock): WireTls | undefined {
  */
 export function clientTlsOf(
   config: Config,
-  variable: 'SERVICE_CASSANDRA_TLS_FOLDER' | 'SERVICE_NATS_TLS_FOLDER',
+  variable: Exclude<FolderVariable, 'SERVICE_TLS_FOLDER'>,
   clock: Clock,
 ): ClientTls | undefined {
   const files = filesOf(config, variable);
@@ -58,8 +58,8 @@ function filesOf(config: Config, variable: FolderVariable) {
   if (folder === undefined) return undefined;
   const unusable = (why: string) => new ConfigError(`${variable}: ${why}`);
 
-  function read<Parsed>(file: string, parse: (pem: Buffer) => Parsed) {
-    const path = join(folder ?? '', file);
+  const read = <Parsed>(file: string, parse: (pem: Buffer) => Parsed) => {
+    const path = join(folder, file);
     let pem: Buffer;
     try {
       pem = readFileSync(path);
@@ -73,14 +73,14 @@ function filesOf(config: Config, variable: FolderVariable) {
     } catch {
       throw unusable(`${path} is not what its name says, as PEM`);
     }
-  }
+  };
 
   const certificate = (file: string) => read(file, (pem) => new X509Certificate(pem));
   return {
     unusable,
     certificate,
     /** Also for a link that leads nowhere: reading it then says so. */
-    has: (file: string) => existsSync(folder) && readdirSync(folder).includes(file),
+    has: (file: string) => readdirSync(folder).includes(file),
     /** What the process shows of itself: valid now, and with its own key. */
     own(clock: Clock) {
       const shown = certificate('tls.crt');

@@ -1,17 +1,13 @@
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import * as assert from 'uvu/assert';
 import type { Bus } from '#bus/bus';
 import { type NatsBusOptions, openNatsBus } from '#bus/nats-bus';
 import { freePort } from '#deploy/local/free-port';
-import type { LocalServer } from '#deploy/local/local-server';
-import { startNats } from '#deploy/local/nats-server';
 import { Fault } from '#fault/fault';
 import { systemClock } from '#platform/clock';
 import { busContract, delivered } from '#test/bus/bus-contract';
+import { ownNats } from '#test/support/own-nats';
 import { natsOrSkip } from '#test/support/real-servers';
 
 const { address, suite } = natsOrSkip();
@@ -32,30 +28,6 @@ async function open(server: string, options: Partial<NatsBusOptions> = {}) {
   });
   return { bus, bugs, notices };
 }
-
-/** A NATS server of this test alone, with a port that it has again after a restart. */
-async function ownServer(): Promise<AsyncDisposable & { address: string; restart: Restart }> {
-  const folder = mkdtempSync(join(tmpdir(), 'nats-bus-'));
-  const port = await freePort();
-  const start = () => startNats({ folder: join(folder, 'state'), logFolder: folder, port });
-  let server = await start();
-  const restart = {
-    stop: () => server.stop(),
-    signal: (signal: NodeJS.Signals) => server.signal(signal),
-    start: async () => {
-      server = await start();
-    },
-  };
-  return {
-    address: server.address,
-    restart,
-    async [Symbol.asyncDispose]() {
-      await server.stop();
-      rmSync(folder, { recursive: true, force: true });
-    },
-  };
-}
-type Restart = Pick<LocalServer, 'stop' | 'signal'> & { start(): Promise<void> };
 
 async function eventually(what: string, isSo: () => boolean): Promise<void> {
   const endMs = performance.now() + PATIENCE_MS;
@@ -141,7 +113,7 @@ shared('drops what is published faster than it answers', async () => {
 const away = suite('when the NATS server goes away');
 
 away('it is noticed, publishing is silent, and all goes on when it is back', async () => {
-  await using server = await ownServer();
+  await using server = await ownNats();
   const { bus, notices } = await open(server.address);
   await using _bus = bus;
   const heard = hearing(bus, 'subject');
@@ -163,7 +135,7 @@ away('it is noticed, publishing is silent, and all goes on when it is back', asy
 });
 
 away('it is looked for as often as it takes', async () => {
-  await using server = await ownServer();
+  await using server = await ownNats();
   const { bus } = await open(server.address);
   await using _bus = bus;
   await server.restart.stop();
@@ -182,7 +154,7 @@ away('it is looked for as often as it takes', async () => {
 });
 
 away('closing does not wait for it', async () => {
-  await using server = await ownServer();
+  await using server = await ownNats();
   const { bus } = await open(server.address);
   await server.restart.stop();
   await eventually('the loss is noticed', () => !bus.isConnected);
@@ -192,8 +164,8 @@ away('closing does not wait for it', async () => {
 });
 
 away('frozen under a flood, it is left for another that is there', async () => {
-  await using frozen = await ownServer();
-  await using other = await ownServer();
+  await using frozen = await ownNats();
+  await using other = await ownNats();
   await other.restart.stop();
   const { bus, notices } = await open(frozen.address, { servers: [frozen.address, other.address] });
   await using _bus = bus;
@@ -216,8 +188,8 @@ away('frozen under a flood, it is left for another that is there', async () => {
 });
 
 away('another that was away at first takes over', async () => {
-  await using first = await ownServer();
-  await using other = await ownServer();
+  await using first = await ownNats();
+  await using other = await ownNats();
   await other.restart.stop();
   const { bus, notices } = await open(first.address, { servers: [other.address, first.address] });
   await using _bus = bus;
@@ -253,7 +225,7 @@ absent('but something that says nothing, likewise', async () => {
 });
 
 absent('one that starts within the deadline is found', async () => {
-  await using server = await ownServer();
+  await using server = await ownNats();
   await server.restart.stop();
   const opening = open(server.address, { connectTimeoutMs: PATIENCE_MS });
   await server.restart.start();

@@ -4,9 +4,10 @@ import * as assert from 'uvu/assert';
 import { type NatsBusOptions, openNatsBus } from '#bus/nats-bus';
 import { systemClock } from '#platform/clock';
 import { delivered } from '#test/bus/bus-contract';
-import { AGENT, ENCRYPTED, NAMED, withNats } from '#test/support/own-nats';
+import { AGENT, ENCRYPTED, NAMED, ownNats } from '#test/support/own-nats';
 import { natsOrSkip } from '#test/support/real-servers';
 import { clientOf } from '#test/support/server-certificates';
+import { refusalOf } from '#test/support/settled';
 
 const { address: plain, suite } = natsOrSkip();
 
@@ -20,11 +21,9 @@ async function speak(server: string, options: Partial<NatsBusOptions>): Promise<
   await delivered(bus);
 }
 
-async function refusalOf(pending: Promise<void>): Promise<string> {
-  const message = await pending.then(
-    () => 'nothing was refused',
-    (error: Error) => error.message,
-  );
+/** Why nothing could be said. */
+async function silenceAt(server: string, options: Partial<NatsBusOptions>): Promise<string> {
+  const { message } = await refusalOf(() => speak(server, options));
   assert.match(message, /^no NATS server at /);
   return message;
 }
@@ -34,22 +33,23 @@ const stranger = clientOf('stranger');
 const trust = suite('NATS with certificates');
 
 trust('is spoken to if both are of one authority', async () => {
-  await withNats(ENCRYPTED, (server) => speak(server, { tls: member }));
+  await using server = await ownNats(ENCRYPTED);
+  await speak(server.address, { tls: member });
 });
 
 trust('is not if one of them is not, or if the client shows none', async () => {
-  await withNats(ENCRYPTED, async (server) => {
-    const other = { ...stranger, own: member.own };
-    assert.match(await refusalOf(speak(server, { tls: other })), /unable to verify/);
-    const strange = { ...member, own: stranger.own };
-    assert.match(await refusalOf(speak(server, { tls: strange })), /alert|bad certificate/);
-    const silent = { ...member, own: undefined };
-    assert.match(await refusalOf(speak(server, { tls: silent })), /certificate required|alert/);
-  });
+  await using own = await ownNats(ENCRYPTED);
+  const server = own.address;
+  const other = { ...stranger, own: member.own };
+  assert.match(await silenceAt(server, { tls: other }), /unable to verify/);
+  const strange = { ...member, own: stranger.own };
+  assert.match(await silenceAt(server, { tls: strange }), /alert|bad certificate/);
+  const silent = { ...member, own: undefined };
+  assert.match(await silenceAt(server, { tls: silent }), /certificate required|alert/);
 });
 
 trust('is told nothing if it has none', async () => {
-  await refusalOf(speak(plain, { tls: member }));
+  await silenceAt(plain, { tls: member });
   let heard = '';
   const sham = createServer((socket) => {
     socket.on('data', (bytes) => (heard += bytes.toString('latin1'))).on('error', () => undefined);
@@ -57,24 +57,25 @@ trust('is told nothing if it has none', async () => {
   }).listen(0, '127.0.0.1');
   await once(sham, 'listening');
   const server = `nats://127.0.0.1:${(sham.address() as AddressInfo).port}`;
-  await refusalOf(speak(server, { tls: member, credentials: AGENT }));
+  await silenceAt(server, { tls: member, credentials: AGENT });
   sham.close();
   assert.ok(heard.length > 0, 'nobody came');
   assert.not.match(heard, /CONNECT|right one/);
 });
 
 trust('is spoken to in plain text by whoever has named no authority', async () => {
-  await withNats(ENCRYPTED, (server) => speak(server, {}));
+  await using server = await ownNats(ENCRYPTED);
+  await speak(server.address, {});
 });
 
 const users = suite('NATS that asks for user and password');
 
 users('is spoken to with the right ones, and with no others', async () => {
-  await withNats(NAMED, async (server) => {
-    await speak(server, { credentials: AGENT });
-    const credentials = { ...AGENT, password: 'wrong one' };
-    assert.match(await refusalOf(speak(server, { credentials })), /authorization/i);
-  });
+  await using own = await ownNats(NAMED);
+  const server = own.address;
+  await speak(server, { credentials: AGENT });
+  const credentials = { ...AGENT, password: 'wrong one' };
+  assert.match(await silenceAt(server, { credentials }), /authorization/i);
 });
 
 for (const each of [trust, users]) each.run();

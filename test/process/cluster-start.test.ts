@@ -4,7 +4,7 @@ import { openNatsBus } from '#bus/nats-bus';
 import { encodeHeartbeat, type Heartbeat, heartbeatSubject } from '#cluster/heartbeat';
 import { every, systemClock } from '#platform/clock';
 import { openEmptyKeyspace, openMigratedKeyspace } from '#test/storage/migrated-keyspace';
-import { AGENT, ENCRYPTED, NAMED, withNats } from '#test/support/own-nats';
+import { AGENT, ENCRYPTED, NAMED, ownNats } from '#test/support/own-nats';
 import { runMain } from '#test/support/process-run';
 import { cassandraOrSkip, natsOrSkip } from '#test/support/real-servers';
 import type { Holder } from '#test/support/server-certificates';
@@ -132,23 +132,22 @@ wrong('so is a name without certificates', async () => {
 
 wrong('a NATS of another authority is refused, and so is a wrong password', async () => {
   const keyspace = await tables();
-  await withNats(`${ENCRYPTED}${NAMED}`, async (server) => {
-    const variables = (holder: Holder, password: string) =>
-      on(keyspace.name, {
-        SERVICE_NATS_URL: server,
-        SERVICE_NATS_USERNAME: AGENT.username,
-        SERVICE_NATS_PASSWORD: password,
-        SERVICE_NATS_TLS_FOLDER: `test/wire/certificates/${holder}`,
-      });
-    const untrusted = await complaintOf(['engine'], variables('stranger', AGENT.password));
-    assert.match(untrusted, /^no NATS server at .*(certificate|alert)/);
-    const unknown = await complaintOf(['engine'], variables('member', 'wrong one'));
-    assert.match(unknown, /^no NATS server at .*authorization/i);
-    const run = runMain(['engine'], variables('member', AGENT.password));
-    await run.says(/engine is ready/);
-    run.child.kill('SIGTERM');
-    assert.is(await run.ended, 0, run.stderr());
-  });
+  await using server = await ownNats(`${ENCRYPTED}${NAMED}`);
+  const variables = (holder: Holder, password: string) =>
+    on(keyspace.name, {
+      SERVICE_NATS_URL: server.address,
+      SERVICE_NATS_USERNAME: AGENT.username,
+      SERVICE_NATS_PASSWORD: password,
+      SERVICE_NATS_TLS_FOLDER: `test/wire/certificates/${holder}`,
+    });
+  const untrusted = await complaintOf(['engine'], variables('stranger', AGENT.password));
+  assert.match(untrusted, /^no NATS server at .*(certificate|alert)/);
+  const unknown = await complaintOf(['engine'], variables('member', 'wrong one'));
+  assert.match(unknown, /^no NATS server at .*authorization/i);
+  const run = runMain(['engine'], variables('member', AGENT.password));
+  await run.says(/engine is ready/);
+  run.child.kill('SIGTERM');
+  assert.is(await run.ended, 0, run.stderr());
 });
 
 wrong('user and password at NATS go together', async () => {

@@ -20,6 +20,25 @@ function folderOf(files: Record<string, string>) {
   return { folder, [Symbol.dispose]: () => rmSync(folder, { recursive: true }) };
 }
 
+/** Asserts that a folder of these files ends a process with one line that names its variable. */
+async function assertRefused(
+  role: string,
+  variable: string,
+  files: Record<string, string>,
+  complaint: RegExp,
+  further: Record<string, string> = {},
+): Promise<void> {
+  using place = folderOf(files);
+  const run = runMain([role], {
+    SERVICE_CLUSTER_SECRET: 'the secret of this test',
+    ...further,
+    [variable]: place.folder,
+  });
+  assert.is(await run.ended, 1, run.stderr());
+  assert.match(run.stderr(), new RegExp(`^configuration: ${variable}: .+\\n$`));
+  assert.match(run.stderr(), complaint);
+}
+
 const OURS = allOf('member');
 const { 'tls.key': _, ...KEYLESS } = OURS;
 const { 'ca.crt': __, ...UNTRUSTING } = KEYLESS;
@@ -34,11 +53,7 @@ for (const [what, files, complaint] of [
   ['of the past', allOf('expired'), /has expired on Jan {2}2 00:00:00 2024 GMT/],
 ] as const) {
   unusable(`${what} end a process with one line that says so`, async () => {
-    using place = folderOf(files);
-    const run = runMain(['engine'], { SERVICE_TLS_FOLDER: place.folder });
-    assert.is(await run.ended, 1, run.stderr());
-    assert.match(run.stderr(), /^configuration: SERVICE_TLS_FOLDER: .+\n$/);
-    assert.match(run.stderr(), complaint);
+    await assertRefused('engine', 'SERVICE_TLS_FOLDER', files, complaint);
   });
 }
 
@@ -52,15 +67,7 @@ for (const [what, files, complaint] of [
     ['SERVICE_NATS_TLS_FOLDER', 'edge', { SERVICE_NATS_URL: 'nats://127.0.0.1:4222' }],
   ] as const) {
     unusable(`${what} in ${variable} do likewise`, async () => {
-      using place = folderOf(files);
-      const run = runMain([role], {
-        SERVICE_CLUSTER_SECRET: 'the secret of this test',
-        ...further,
-        [variable]: place.folder,
-      });
-      assert.is(await run.ended, 1, run.stderr());
-      assert.match(run.stderr(), new RegExp(`^configuration: ${variable}: .+\\n$`));
-      assert.match(run.stderr(), complaint);
+      await assertRefused(role, variable, files, complaint, further);
     });
   }
 }

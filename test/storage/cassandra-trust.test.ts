@@ -4,6 +4,7 @@ import { openSession, type SessionTls } from '#storage/cassandra/session';
 import { DATA_CENTER } from '#test/storage/migrated-keyspace';
 import { cassandraOrSkip } from '#test/support/real-servers';
 import { clientOf } from '#test/support/server-certificates';
+import { refusalOf } from '#test/support/settled';
 
 /*
  * The server of the tests speaks plain text and TLS on one port, shows the certificate of `store`,
@@ -45,9 +46,7 @@ for (const [circumstance, tls, why] of [
   ['for a client of another authority', { ...member, own: clientOf('stranger').own }, /SSL alert/],
 ] as const) {
   refused(circumstance, async () => {
-    const message = await versionWith({ serverName: undefined, ...tls }).catch(
-      (error: Error) => error.message,
-    );
+    const { message } = await refusalOf(() => versionWith({ serverName: undefined, ...tls }));
     assert.match(message, /^no Cassandra can be used at /);
     assert.match(message, why);
   });

@@ -1,6 +1,8 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { freePort } from '#deploy/local/free-port';
+import type { LocalServer } from '#deploy/local/local-server';
 import { startNats } from '#deploy/local/nats-server';
 
 const STORE = resolve('test/wire/certificates/store');
@@ -32,19 +34,33 @@ export const NAMED = `
   no_auth_user: none
 `;
 
-/** Starts a NATS server with these settings for as long as `use` takes. */
-export async function withNats(
-  settings: string,
-  use: (address: string) => Promise<void>,
-): Promise<void> {
-  const folder = mkdtempSync(join(tmpdir(), 'nats-trust-'));
+/** A server of one test alone, which has its port again after a restart. */
+export type OwnNats = AsyncDisposable & {
+  readonly address: string;
+  readonly restart: Pick<LocalServer, 'stop' | 'signal'> & { start(): Promise<void> };
+};
+
+/** Starts a NATS server of this test's own, with these further settings. */
+export async function ownNats(settings = ''): Promise<OwnNats> {
+  const folder = mkdtempSync(join(tmpdir(), 'own-nats-'));
   const configFile = join(folder, 'nats.conf');
   writeFileSync(configFile, settings);
-  const server = await startNats({ folder: join(folder, 'state'), logFolder: folder, configFile });
-  try {
-    await use(server.address);
-  } finally {
-    await server.stop();
-    rmSync(folder, { recursive: true, force: true });
-  }
+  const place = { folder: join(folder, 'state'), logFolder: folder, port: await freePort() };
+  const start = () => startNats({ ...place, configFile });
+  let server = await start();
+  const restart = {
+    stop: () => server.stop(),
+    signal: (signal: NodeJS.Signals) => server.signal(signal),
+    start: async () => {
+      server = await start();
+    },
+  };
+  return {
+    address: server.address,
+    restart,
+    async [Symbol.asyncDispose]() {
+      await server.stop();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
 }

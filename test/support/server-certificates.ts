@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ClientTls } from '#platform/client-tls';
 
-/** Whose certificates there are: `member` and `store` are of one authority, `stranger` of another. */
-export type Holder = 'member' | 'store' | 'stranger';
+/** Whose certificates there are: all of one authority but `stranger`. */
+export type Holder = 'member' | 'store' | 'misnamed' | 'stranger';
 
 const FOLDER = 'test/wire/certificates';
 

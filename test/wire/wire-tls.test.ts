@@ -1,8 +1,8 @@
-import { readFileSync } from 'node:fs';
 import * as grpc from '@grpc/grpc-js';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { systemClock as clock } from '#platform/clock';
+import { type Holder, pemOf } from '#test/support/server-certificates';
 import { refusalOf } from '#test/support/settled';
 import * as peers from '#test/wire/wire-peers';
 import { connectEngine } from '#wire/engine-connection';
@@ -23,8 +23,8 @@ function tlsOf(who: Who): WireTls | undefined {
   return filesOf(who);
 }
 
-function filesOf(folder: string): WireTls {
-  const read = (file: string) => readFileSync(`test/wire/certificates/${folder}/${file}`);
+function filesOf(holder: Holder): WireTls {
+  const read = (file: Parameters<typeof pemOf>[1]) => Buffer.from(pemOf(holder, file));
   return { authority: read('ca.crt'), certificate: read('tls.crt'), key: read('tls.key') };
 }
 
