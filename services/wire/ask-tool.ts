@@ -1,4 +1,4 @@
-import type { MethodDefinition, ServiceError } from '@grpc/grpc-js';
+import { type MethodDefinition, type ServiceError, status } from '@grpc/grpc-js';
 import { Fault } from '#fault/fault';
 import { faultOfStatus } from '#wire/tool-status';
 import { type UnaryCallOptions, unaryCall } from '#wire/unary-call';
@@ -30,8 +30,22 @@ export async function askTool<Request, Reply>(
   return reply;
 }
 
-function nobodyAt({ address, kind }: AskedPeer, cause: unknown): Fault {
-  const text = `no ${kind} of a cluster answers at ${address}`;
+function nobodyAt({ address, kind }: AskedPeer, cause: ServiceError | undefined): Fault {
+  const text = `no ${kind} of a cluster answers at ${address}${whyOf(cause)}`;
   if (kind === 'node') return new Fault('service_unavailable', text, { cause });
   return new Fault('service_unavailable', text, { reason: `${kind}_unavailable`, cause });
+}
+
+/** Whoever reads it looks for the reason at the other process next: is it slow, gone, or another? */
+function whyOf(cause: ServiceError | undefined): string {
+  switch (cause?.code) {
+    case undefined:
+    case status.UNIMPLEMENTED:
+      return '';
+    // Nobody but our own clock cancels.
+    case status.CANCELLED:
+      return ' in time';
+    default:
+      return `: ${cause?.details}`;
+  }
 }

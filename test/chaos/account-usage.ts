@@ -19,6 +19,7 @@ export function usagesOf(adminUrl: string, accounts: readonly string[]): Promise
 /**
  * The same when nothing is reserved any more, because a reservation says neither that its cycles were
  * used nor that they were not. Waits no longer than reservations may live: then they are in the answer.
+ * A limiter that does not say is asked again as long.
  */
 export async function settledUsagesOf(
   adminUrl: string,
@@ -26,9 +27,15 @@ export async function settledUsagesOf(
 ): Promise<Usage[]> {
   const deadlineMs = performance.now() + SETTLED_MS_MAX;
   for (;;) {
-    const usages = await usagesOf(adminUrl, accounts);
-    const isSettled = usages.every(({ cycles_reserved }) => cycles_reserved === 0);
-    if (isSettled || performance.now() > deadlineMs) return usages;
+    const isLast = performance.now() > deadlineMs;
+    const usages = await usagesOf(adminUrl, accounts).catch((error: unknown) => {
+      if (isLast) throw error;
+      return undefined;
+    });
+    if (usages !== undefined) {
+      const isSettled = usages.every(({ cycles_reserved }) => cycles_reserved === 0);
+      if (isSettled || isLast) return usages;
+    }
     await sleep(ASK_EVERY_MS);
   }
 }
