@@ -1,5 +1,10 @@
+import { once } from 'node:events';
+import { createServer, get } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { drainOf } from '#edge/drain';
 import { newCaller } from '#test/support/caller';
 import { startClocked } from '#test/support/clocked-service';
 import { dial, type RawConnection, requestText } from '#test/support/raw-http';
@@ -59,4 +64,54 @@ draining('waits no longer than it was told for those who say nothing', async () 
   assert.ok(tookMs >= 390 && tookMs < DRAIN_MS, `${tookMs} ms`);
 });
 
+/** A plain server with a way out, and its port. */
+async function plainServer() {
+  const server = createServer((_request, response) => response.end('served'));
+  const drain = drainOf(server);
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const { port } = server.address() as AddressInfo;
+  const end = (): void => {
+    server.close();
+    server.closeAllConnections();
+  };
+  return { server, drain, port, [Symbol.dispose]: end };
+}
+
+const racing = suite('a connection that comes while a server looks for its last');
+
+racing('is let in, although the look came first', async () => {
+  using plain = await plainServer();
+  const { drain, port } = plain;
+  let hasLeft = false;
+  const left = drain.sendAway(DRAIN_MS).then(() => {
+    hasLeft = true;
+  });
+  const answer = get({ port, host: '127.0.0.1', agent: false });
+  // It waits at the door: the event loop comes to the look before it comes to the door.
+  process.nextTick(() => {
+    const untilMs = performance.now() + 150;
+    while (performance.now() < untilMs);
+  });
+  const [response] = await once(answer, 'response');
+  assert.not.ok(hasLeft);
+  assert.is(await text(response), 'served');
+  await left;
+});
+
+racing('has a moment for its first request, and no more', async () => {
+  using plain = await plainServer();
+  const { server, drain, port } = plain;
+  const quick = connect(port, '127.0.0.1');
+  await once(server, 'connection');
+  const mute = connect(port, '127.0.0.1');
+  await once(server, 'connection');
+  const closed = once(server.close(), 'close');
+  drain.end();
+  quick.end('GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
+  assert.match(await text(quick), /served$/);
+  assert.is(await text(mute), '');
+  await closed;
+});
+
 draining.run();
+racing.run();
