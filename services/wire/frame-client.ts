@@ -1,10 +1,11 @@
 import type { BinaryReader } from '@bufbuild/protobuf/wire';
 import { Fault, type FaultCode, toFault } from '#fault/fault';
 import type { FaultReason } from '#fault/reasons';
+import { DeadlineSweep } from '#wire/deadline-sweep';
 import { FrameWriter, readFrame } from '#wire/frame';
 import { type ConnectionOptions, FrameConnection } from '#wire/frame-connection';
 import type { ClientProtocol } from '#wire/frame-protocol';
-import { DEADLINE_SWEEP_MS, REQUEST_FRAME_BYTES_MAX } from '#wire/wire-bounds';
+import { REQUEST_FRAME_BYTES_MAX } from '#wire/wire-bounds';
 
 /** What a frame client is made of. */
 export type FrameClientOptions<Call, Answer, Reply extends { readonly id: number }> = Omit<
@@ -53,7 +54,7 @@ const UINT32_RANGE = 2 ** 32;
  * One peer, asked over one stream. Calls of one event-loop turn travel in one frame; answers are
  * matched by id and may come in any order.
  *
- * Every call ends in an answer or a `Fault`, at the latest one sweep after its time-out.
+ * Every call ends in an answer or a `Fault`, at the latest two sweeps after its time-out.
  * `isOutcomeUnknown` is set exactly if the call had been handed to the stream and no answer came.
  */
 export class FrameClient<Call, Answer, Reply extends { readonly id: number }>
@@ -61,12 +62,11 @@ export class FrameClient<Call, Answer, Reply extends { readonly id: number }>
 {
   readonly #options: FrameClientOptions<Call, Answer, Reply>;
   readonly #connection: FrameConnection;
-  #sweeping: Disposable | undefined;
+  readonly #sweep: DeadlineSweep;
   readonly #inFlight = new Map<number, PendingCall<Call, Answer>>();
   /** Calls, and cancellations of sent calls, that wait for the next frame. */
   #unsent: PendingCall<Call, Answer>[] = [];
   readonly #writer: FrameWriter<PendingCall<Call, Answer>>;
-  readonly #sweepNow = () => this.#sweep();
   readonly #flushNow = () => this.#flush();
   readonly #readReply = (reader: BinaryReader, length: number) => this.#settle(reader, length);
   readonly #send = (frame: Buffer) => {
@@ -79,6 +79,7 @@ export class FrameClient<Call, Answer, Reply extends { readonly id: number }>
 
   constructor(options: FrameClientOptions<Call, Answer, Reply>) {
     this.#options = options;
+    this.#sweep = new DeadlineSweep(options.clock, (nowMs) => this.#failDue(nowMs));
     this.#writer = new FrameWriter({
       frameBytesMax: REQUEST_FRAME_BYTES_MAX,
       isWanted: (pending) => this.#isWanted(pending),
@@ -158,12 +159,12 @@ export class FrameClient<Call, Answer, Reply extends { readonly id: number }>
       this.#inFlight.set(pending.id, pending);
       this.#unsent.push(pending);
       this.#scheduleFlush();
-      this.#sweeping ??= this.#options.clock.after(DEADLINE_SWEEP_MS, this.#sweepNow);
+      this.#sweep.start(askedAtMs);
     });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#sweeping?.[Symbol.dispose]();
+    this.#sweep[Symbol.dispose]();
     this.#connection[Symbol.dispose]();
   }
 
@@ -260,10 +261,8 @@ export class FrameClient<Call, Answer, Reply extends { readonly id: number }>
     this.#scheduleFlush();
   }
 
-  // One timer for all calls, and none while there are none.
-  #sweep(): void {
-    this.#sweeping = undefined;
-    const nowMs = this.#options.clock.monotonicMs();
+  /** Fails the calls whose time is over. Returns whether any are left. */
+  #failDue(nowMs: number): boolean {
     const { unavailable, timedOut } = this.#options;
     let isAnyUnsent = false;
     for (const pending of this.#inFlight.values()) {
@@ -278,8 +277,7 @@ export class FrameClient<Call, Answer, Reply extends { readonly id: number }>
     if (isAnyUnsent || this.#isBlocked) {
       this.#unsent = this.#unsent.filter((pending) => !pending.isSettled || pending.isCancelled);
     }
-    if (this.#inFlight.size === 0) return;
-    this.#sweeping = this.#options.clock.after(DEADLINE_SWEEP_MS, this.#sweepNow);
+    return this.#inFlight.size > 0;
   }
 
   #failAll(cause: unknown): void {
