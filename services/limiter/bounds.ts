@@ -21,10 +21,16 @@ export const ADMIN_BODY_BYTES_MAX = 16_384;
 /** How long a request to the admin port may take to arrive. It comes from this machine. */
 export const ADMIN_REQUEST_MS_MAX = 5_000;
 
-/** The least that a mark is raised by: a crash may cost an idle account so much (architecture 4). */
+/** The least step of a mark: a crash may cost an idle account two of them (architecture 4). */
 export const RAISE_MIN = 10;
 
-/** A mark is raised by what so many milliseconds took of late: a tenth of a second (architecture 4). */
+/**
+ * How many steps above what is granted a mark is raised to, when half of them are left. Below two,
+ * which a crash may cost (architecture 4); more would leave nothing for calls that give back. Ours.
+ */
+export const RAISED_STEPS = 1.75;
+
+/** A step is what so many milliseconds took of late: a tenth of a second (architecture 4). */
 export const RAISE_OF_USE_MS = 100;
 
 /**

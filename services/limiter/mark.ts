@@ -1,4 +1,4 @@
-import { RAISE_MIN, RAISE_OF_USE_MS } from '#limiter/bounds';
+import { RAISE_MIN, RAISE_OF_USE_MS, RAISED_STEPS } from '#limiter/bounds';
 
 /**
  * How much of one thing may be granted, as records say: the durable mark of a month's cycles or of
@@ -56,26 +56,31 @@ export class Mark {
   isLow(count: number, amount: number, limit: number, monotonicMs: number): boolean {
     if (count > this.#value) return true;
     if (this.#value >= limit) return false;
-    return this.#value - count < Mark.#stepOf(this, amount, monotonicMs) / 2;
+    return this.#value - count < Mark.#aheadOf(this, amount, monotonicMs) / 2;
   }
 
-  /** Whether so much has been given back that a crash would cost more than two raises. */
+  /** Whether so much has been given back that a crash would cost more than two steps. */
   isHigh(count: number, monotonicMs: number): boolean {
     return this.#value - count > 2 * Mark.#stepOf(this, 0, monotonicMs);
   }
 
   /** Where it is raised to when `count` is granted in all: never lower than it is. */
   target(count: number, amount: number, limit: number, monotonicMs: number): number {
-    const wanted = Math.min(limit, count + Mark.#stepOf(this, amount, monotonicMs));
+    const wanted = Math.min(limit, count + Mark.#aheadOf(this, amount, monotonicMs));
     return Math.max(this.#value, count, wanted);
   }
 
   /** Where it is lowered to when `count` is granted in all. */
   lowTarget(count: number, monotonicMs: number): number {
-    return Math.min(this.#value, count + Mark.#stepOf(this, 0, monotonicMs));
+    return Math.min(this.#value, count + Mark.#aheadOf(this, 0, monotonicMs));
   }
 
-  /** By how much: what the call needs, ten, or what a tenth of a second took of late. */
+  /** How far above what is granted it is set. */
+  static #aheadOf(mark: Mark, amount: number, monotonicMs: number): number {
+    return Math.ceil(RAISED_STEPS * Mark.#stepOf(mark, amount, monotonicMs));
+  }
+
+  /** What the call needs, ten, or what a tenth of a second took of late. */
   static #stepOf(mark: Mark, amount: number, monotonicMs: number): number {
     Mark.#turn(mark, monotonicMs);
     return Math.max(amount, RAISE_MIN, mark.#use, mark.#useBefore);
