@@ -1,4 +1,9 @@
-import { ADOPTION_READS_MAX, ADOPTION_SLOTS } from '#runtime/bounds';
+import {
+  ADOPTION_READ_BYTES,
+  ADOPTION_READS_MAX,
+  ADOPTION_SLOTS_MAX,
+  ADOPTION_SLOTS_MIN,
+} from '#runtime/bounds';
 import { CorruptJournal, decodeGroup } from '#runtime/record-codec';
 import type { JournalRecord } from '#storage/journal';
 import type { JournalHead, JournalSlot, JournalStore } from '#storage/journal-store';
@@ -42,17 +47,29 @@ export async function* slotsOf(
   { low, next }: JournalHead,
 ): AsyncGenerator<JournalSlot> {
   const reads: Promise<JournalSlot[]>[] = [];
+  let count = ADOPTION_SLOTS_MIN;
   for (let from = low; from < next || reads.length > 0; ) {
     while (from < next && reads.length < ADOPTION_READS_MAX) {
-      const to = Math.min(next, from + ADOPTION_SLOTS);
+      const to = Math.min(next, from + count);
       const read = readWhole(journals, incarnation, from, to);
       // Whoever stops at an earlier read leaves this one to itself.
       read.catch(() => undefined);
       reads.push(read);
       from = to;
     }
-    yield* (await reads.shift()) ?? [];
+    const slots = (await reads.shift()) ?? [];
+    count = countAfter(slots, count);
+    yield* slots;
   }
+}
+
+/** How many slots to read next: what an idle node appended is tiny, what a full one did is not. */
+function countAfter(slots: readonly JournalSlot[], count: number): number {
+  const bytes = slots.reduce((sum, { records }) => sum + records.length, 0);
+  if (bytes > ADOPTION_READ_BYTES) return Math.max(ADOPTION_SLOTS_MIN, count / 2);
+  // One that was begun when reads were smaller says nothing about larger ones.
+  const isRoomLeft = slots.length === count && bytes < ADOPTION_READ_BYTES / 2;
+  return isRoomLeft ? Math.min(ADOPTION_SLOTS_MAX, count * 2) : count;
 }
 
 async function readWhole(
@@ -61,11 +78,28 @@ async function readWhole(
   from: number,
   to: number,
 ): Promise<JournalSlot[]> {
-  const slots = await journals.readSlots(incarnation, from, to);
+  const slots = await readOrHalve(journals, incarnation, from, to);
   if (slots.length !== to - from || slots.some(({ slot }, i) => slot !== from + i)) {
     throw new CorruptJournal(`the journal of ${incarnation} lacks slots in ${from} to ${to - 1}`);
   }
   return slots;
+}
+
+/** Slots that turn out too large for one answer must not keep their shards from everybody. */
+async function readOrHalve(
+  journals: JournalStore,
+  incarnation: string,
+  from: number,
+  to: number,
+): Promise<JournalSlot[]> {
+  try {
+    return await journals.readSlots(incarnation, from, to);
+  } catch (error) {
+    if (to - from <= ADOPTION_SLOTS_MIN) throw error;
+    const middle = Math.ceil((from + to) / 2);
+    const lower = await readOrHalve(journals, incarnation, from, middle);
+    return [...lower, ...(await readOrHalve(journals, incarnation, middle, to))];
+  }
 }
 
 function bytesOf({ operation }: JournalRecord): number {

@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { readTail } from '#runtime/adoption';
-import { ADOPTION_SLOTS } from '#runtime/bounds';
+import { ADOPTION_SLOTS_MAX, ADOPTION_SLOTS_MIN } from '#runtime/bounds';
 import { CorruptJournal, encodeGroup } from '#runtime/record-codec';
 import type { JournalRecord } from '#storage/journal';
 import type { JournalStore } from '#storage/journal-store';
@@ -49,14 +49,58 @@ tail('is every wanted record from low to next, in order', async () => {
   );
 });
 
-tail('is read through all its pages', async () => {
-  const count = ADOPTION_SLOTS * 2 + 1;
-  const store = await journalOf(Array.from({ length: count }, (_, i) => recordsOf('a', [i + 1])));
+/** A store that notes how many slots each read asks for, and refuses the larger ones. */
+function watched(store: JournalStore, slotsMax = Number.POSITIVE_INFINITY) {
+  const counts: number[] = [];
+  const readSlots: JournalStore['readSlots'] = (incarnation, from, to) => {
+    counts.push(to - from);
+    if (to - from > slotsMax) return Promise.reject(new Error('too much for one answer'));
+    return store.readSlots(incarnation, from, to);
+  };
+  return { counts, store: { ...store, readSlots } };
+}
+
+/** So many groups of one record with an operation of so many characters, and their versions. */
+function manyGroups(count: number, characters: number) {
+  const versions = Array.from({ length: count }, (_, i) => i + 1);
+  const operation = 'x'.repeat(characters);
+  return { versions, groups: versions.map((version) => [recordOf({ version, operation })]) };
+}
+
+tail('is read through all its pages, larger and larger while they are small', async () => {
+  const { versions, groups } = manyGroups(ADOPTION_SLOTS_MAX * 6 + 1, 1);
+  const { counts, store } = watched(await journalOf(groups));
   const read = await readTail(store, 'dead', all);
   assert.equal(
     read.map(({ record }) => record.version),
-    Array.from({ length: count }, (_, i) => i + 1),
+    versions,
   );
+  assert.is(counts[0], ADOPTION_SLOTS_MIN);
+  assert.is(Math.max(...counts), ADOPTION_SLOTS_MAX);
+  assert.ok(counts.length < 25, `${counts.length} reads`);
+});
+
+tail('is read in small pages again where its groups are large', async () => {
+  const small = manyGroups(ADOPTION_SLOTS_MIN * 8, 1).groups;
+  const large = manyGroups(ADOPTION_SLOTS_MIN * 24, 40_000).groups;
+  const { counts, store } = watched(await journalOf([...small, ...large]));
+  assert.is((await readTail(store, 'dead', all)).length, small.length + large.length);
+  assert.ok(Math.max(...counts) > ADOPTION_SLOTS_MIN);
+  assert.is(counts.at(-2), ADOPTION_SLOTS_MIN);
+});
+
+tail('is read in halves where the store cannot answer so much at once', async () => {
+  const { versions, groups } = manyGroups(ADOPTION_SLOTS_MIN * 20 + 7, 1);
+  const { store } = watched(await journalOf(groups), ADOPTION_SLOTS_MIN + 5);
+  const read = await readTail(store, 'dead', all);
+  assert.equal(
+    read.map(({ record }) => record.version),
+    versions,
+  );
+  const none = watched(await journalOf(groups), ADOPTION_SLOTS_MIN - 1);
+  const refusal = await refusalOf(() => readTail(none.store, 'dead', all));
+  assert.match(refusal.message, /too much/);
+  assert.ok(none.counts.length < 10, 'a store that is away is not asked again and again');
 });
 
 tail('gives each record its own size, not the average of its group', async () => {

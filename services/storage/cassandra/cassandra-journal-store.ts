@@ -14,11 +14,11 @@ import type {
 /** How long an append, a seal or a look at a head may take. Milliseconds. Ours: a group's p99 is 50. */
 const STATEMENT_MS_MAX = 2_000;
 
-/** How long a page of slots or of journals may take. Milliseconds. Ours: a page is up to 16 MiB. */
+/** How long a page of slots or of journals may take. Milliseconds. Ours: a page is a MiB, rarely many. */
 const PAGE_MS_MAX = 5_000;
 
-/** Slots of one page: 16 MiB of the largest groups (architecture 3.1). */
-const PAGE_SLOTS = 32;
+/** Slots of one page: as many as anybody asks for at once, who knows how large they are. */
+const PAGE_SLOTS = 512;
 
 /** Journals of one page. Ours: 100 bytes each. */
 const PAGE_JOURNALS = 1_000;
@@ -181,7 +181,7 @@ async function readSlots(
       const slot: bigint = row['slot'];
       const records: Buffer = row['records'];
       // A copy: the driver's buffer would hold on to the whole page.
-      slots.push({ slot: Number(slot), records: Uint8Array.from(records) });
+      slots.push({ slot: Number(slot), records: new Uint8Array(records) });
     }
     if (result.rows.length < PAGE_SLOTS) break;
     end = slots.at(-1)?.slot ?? from;
