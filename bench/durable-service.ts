@@ -49,10 +49,11 @@ export type DurableService = Service & {
   /** Where its tables are. */
   readonly keyspace: string;
   /**
-   * Starts an engine that has ended once more, under its name and with its metrics where they were;
-   * gives the process at once, which ends with the service.
+   * Starts an engine that has ended once more, under its name and with its metrics where they were,
+   * and these arguments for Node itself behind those of the plan; gives the process at once, which
+   * ends with the service.
    */
-  readonly startAgain: (engine: number) => Child;
+  readonly startAgain: (engine: number, nodeArgs?: readonly string[]) => Child;
 };
 
 type Variables = Readonly<Record<string, string>>;
@@ -99,9 +100,10 @@ export async function startDurable(plan: DurablePlan): Promise<DurableService> {
   const children = nodes.map(({ child }) => child);
   const processes = [edge.child, limiter.child, ...children, ...stores];
   const opened = opening.move();
-  const startAgain = (engine: number) => {
+  const startAgain = (engine: number, more: readonly string[] = []) => {
     const port = metrics[engine] ?? 0;
-    return opened.use(startRole('engine', port, variablesOf(engine), nodeArgs, nameOf(engine)));
+    const args = [...nodeArgs, ...more];
+    return opened.use(startRole('engine', port, variablesOf(engine), args, nameOf(engine)));
   };
   const service = running(opened, { api, metrics, key, processes });
   return { ...service, edge: edge.child, engines: children, cassandra, keyspace, startAgain };

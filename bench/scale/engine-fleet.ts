@@ -30,9 +30,9 @@ export class EngineFleet {
     this.engines = service.engines.map((child, number) => this.#engineOf(number, child));
   }
 
-  /** Starts an engine that has ended once more; fulfils when it is ready. */
-  async startAgain(number: number): Promise<Engine> {
-    const child = this.#service.startAgain(number);
+  /** Starts an engine that has ended once more, with these arguments for Node; fulfils when it is ready. */
+  async startAgain(number: number, nodeArgs: readonly string[] = []): Promise<Engine> {
+    const child = this.#service.startAgain(number, nodeArgs);
     await untilReady(child, `${this.#service.metricsUrls[number]}/health/ready`);
     const engine = this.#engineOf(number, child);
     this.engines[number] = engine;

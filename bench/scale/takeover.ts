@@ -17,6 +17,7 @@ import { openStoredOwners, type StoredOwners, type StoredTail } from '#bench/sca
 import { mebibytes, spreadOf, spreadText } from '#bench/statistics';
 import { temporaryFolder } from '#bench/temporary-folder';
 import { shardOf } from '#cluster/shard-of';
+import { UNFLUSHED_RECORDS_MAX } from '#runtime/bounds';
 
 const ENGINES = 3;
 const INSTANCES = 5_000;
@@ -29,14 +30,26 @@ const TAIL_MS_MAX = 17_500;
 const ADOPTED = 'adopted_records_total';
 
 /** A tail in records, how often an engine is killed with it, and how long its last shard may be away. */
-type Tail = { readonly records: number; readonly times: number; readonly answeredMsMax: number };
+type Tail = {
+  readonly records: number;
+  readonly times: number;
+  readonly answeredMsMax: number;
+  /** Whether the engine must be kept from storing, because this machine is too slow to outrun it. */
+  readonly isKept?: true;
+};
 
 /** The targets of a take-over. */
 const TAILS: readonly Tail[] = [
   { records: 20_000, times: 3, answeredMsMax: 1_000 },
-  { records: 200_000, times: 2, answeredMsMax: 3_000 },
+  { records: UNFLUSHED_RECORDS_MAX, times: 2, answeredMsMax: 3_000, isKept: true },
 ];
-const TAILS_QUICK: readonly Tail[] = [{ records: 500, times: 1, answeredMsMax: 1_000 }];
+const TAILS_QUICK: readonly Tail[] = [
+  { records: 500, times: 1, answeredMsMax: 1_000 },
+  { records: 1_000, times: 1, answeredMsMax: 3_000, isKept: true },
+];
+
+/** Keeps an engine from storing. */
+const KEPT = ['--import', import.meta.resolve('./never-stored.ts')];
 
 /** One kill: what the engine had not stored, what was in its journal, and what callers saw. */
 type Round = Killed & {
@@ -71,7 +84,8 @@ export const takeover: ScalePart = {
       while (rounds.length < tail.times) {
         if (!isQuick || kills > 0) await untilStored(service.metricsUrls, tell);
         const scene = { fleet, owners, instances, tell };
-        rounds.push(await measureKill(scene, kills % ENGINES, tail.records));
+        if (tail.isKept) await keepFromStoring(scene, kills % ENGINES);
+        rounds.push(await measureKill(scene, kills % ENGINES, tail));
         kills += 1;
       }
       figures.push(...figuresOf(tail, rounds));
@@ -80,8 +94,17 @@ export const takeover: ScalePart = {
   },
 };
 
+/** Starts an engine anew that stores nothing before it ends in good order. */
+async function keepFromStoring({ fleet, tell }: Scene, number: number): Promise<void> {
+  const child = fleet.engines[number]?.child;
+  child?.kill('SIGTERM');
+  await child?.ended();
+  await fleet.startAgain(number, KEPT);
+  await fleet.untilBalanced(tell);
+}
+
 /** Everything is stored. Kills an engine, proves that nothing is lost, and starts it again. */
-async function measureKill(scene: Scene, number: number, records: number): Promise<Round> {
+async function measureKill(scene: Scene, number: number, tail: Tail): Promise<Round> {
   const { fleet, owners, instances, tell } = scene;
   const victim = fleet.engines[number];
   if (victim === undefined) throw new Error(`there is no engine ${number}`);
@@ -90,7 +113,7 @@ async function measureKill(scene: Scene, number: number, records: number): Promi
   const ofOthers = await Promise.all(others.map((other) => instancesOf(other, scene)));
   const { incarnation, groups } = await instancesOf(victim, scene);
   const all = groups.flat();
-  const unflushed = await growTail(instances, all, victim, records);
+  const unflushed = await growTail(instances, all, victim, tail);
   tell(`${victim.child.name}: ${unflushed} records of ${all.length} instances are not stored`);
   const before = await metricsOf(survivors);
   const killed = await killEngine({
@@ -122,14 +145,14 @@ async function instancesOf({ address }: Engine, { owners, instances }: Scene) {
   return { incarnation, groups };
 }
 
-/** Observes an engine's instances in turns until so much is not stored, or the oldest soon will be. */
+/** Observes an engine's instances in turns until so much is not stored, or the oldest soon would be. */
 async function growTail(
   instances: ObservedInstances,
   all: readonly number[],
   { url }: Engine,
-  records: number,
+  { records, isKept }: Tail,
 ): Promise<number> {
-  const endMs = performance.now() + TAIL_MS_MAX;
+  const endMs = performance.now() + (isKept ? Number.POSITIVE_INFINITY : TAIL_MS_MAX);
   for (let left = records; left > 0 && performance.now() < endMs; left -= all.length) {
     await instances.observeEach(all.slice(0, left));
   }
