@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { Fault } from '#fault/fault';
 import type { Clock } from '#platform/clock';
 import type { Randomness } from '#platform/randomness';
-import { type SchemaLock, takeSchemaLock } from '#storage/cassandra/schema-lock';
+import { SCHEMA_MS_MAX, type SchemaLock, takeSchemaLock } from '#storage/cassandra/schema-lock';
 import { knownVersions, type SchemaVersion } from '#storage/cassandra/schema-versions';
 import type { CassandraSession, StatementOptions } from '#storage/cassandra/session';
 
@@ -22,9 +22,6 @@ export type MigrationPorts = {
   /** For tests; undefined: those of schema.cql. */
   readonly versions?: readonly SchemaVersion[];
 };
-
-/** How long a change of the schema may take until all servers agree on it. Milliseconds. */
-const SCHEMA_MS_MAX = 30_000;
 
 /** How long to wait for another process that migrates. Milliseconds. */
 const LOCK_WAIT_MS_MAX = 120_000;
@@ -71,8 +68,11 @@ export async function migrate(session: CassandraSession, ports: MigrationPorts):
   assertNotNewer(present, known.length);
   for (const { version, statements } of known.slice(present)) {
     await applyVersion(session, lock, statements);
-    const options: StatementOptions = { kind: 'conditional', operation: 'schema_versions_write' };
-    await session.execute(ADD_VERSION, [version], options);
+    await session.execute(ADD_VERSION, [version], {
+      kind: 'conditional',
+      operation: 'schema_versions_write',
+      timeoutMs: SCHEMA_MS_MAX,
+    });
     tell(`schema version ${version} applied`);
   }
   if (present === known.length) tell(`schema version ${present} is there already`);

@@ -5,6 +5,12 @@ import type { CassandraSession, StatementOptions } from '#storage/cassandra/sess
 /** How long a lock stands without being renewed: longer than any change of the schema. Seconds. */
 export const LOCK_SECONDS = 60;
 
+/**
+ * How long a statement of a migration may take. Milliseconds. A server that has just made tables is
+ * busy with them, and nobody waits but whoever asked for it.
+ */
+export const SCHEMA_MS_MAX = 30_000;
+
 /** Between two looks at a lock that another holds. Milliseconds. */
 const LOOK_MS = 500;
 
@@ -52,7 +58,11 @@ async function conditional(
   query: string,
   params: readonly string[],
 ): Promise<boolean> {
-  const options: StatementOptions = { kind: 'conditional', operation: 'schema_lock' };
+  const options: StatementOptions = {
+    kind: 'conditional',
+    operation: 'schema_lock',
+    timeoutMs: SCHEMA_MS_MAX,
+  };
   const { rows } = await session.execute(query, params, options);
   return rows[0]?.['[applied]'] === true;
 }
