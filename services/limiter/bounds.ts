@@ -25,8 +25,8 @@ export const ADMIN_REQUEST_MS_MAX = 5_000;
 export const RAISE_MIN = 10;
 
 /**
- * How many steps above what is granted a mark is raised to, when half of them are left. Below two,
- * which a crash may cost (architecture 4); more would leave nothing for calls that give back. Ours.
+ * How many steps a raise allows, when half of that is left. Of the two that a crash may cost
+ * (architecture 4) it leaves a quarter of one to calls that give back. Ours.
  */
 export const RAISED_STEPS = 1.75;
 

@@ -56,7 +56,7 @@ export class Mark {
   isLow(count: number, amount: number, limit: number, monotonicMs: number): boolean {
     if (count > this.#value) return true;
     if (this.#value >= limit) return false;
-    return this.#value - count < Mark.#aheadOf(this, amount, monotonicMs) / 2;
+    return this.#value - count < Mark.#allowanceOf(this, amount, monotonicMs) / 2;
   }
 
   /** Whether so much has been given back that a crash would cost more than two steps. */
@@ -66,18 +66,22 @@ export class Mark {
 
   /** Where it is raised to when `count` is granted in all: never lower than it is. */
   target(count: number, amount: number, limit: number, monotonicMs: number): number {
-    const wanted = Math.min(limit, count + Mark.#aheadOf(this, amount, monotonicMs));
+    const wanted = Math.min(limit, count - amount + Mark.#allowanceOf(this, amount, monotonicMs));
     return Math.max(this.#value, count, wanted);
   }
 
   /** Where it is lowered to when `count` is granted in all. */
   lowTarget(count: number, monotonicMs: number): number {
-    return Math.min(this.#value, count + Mark.#aheadOf(this, 0, monotonicMs));
+    return Math.min(this.#value, count + Mark.#allowanceOf(this, 0, monotonicMs));
   }
 
-  /** How far above what is granted it is set. */
-  static #aheadOf(mark: Mark, amount: number, monotonicMs: number): number {
-    return Math.ceil(RAISED_STEPS * Mark.#stepOf(mark, amount, monotonicMs));
+  /**
+   * How much a raise allows from before the call on, itself included: twice what it needs, so that
+   * there is as much left when it gives all of it back, or the steps of use.
+   */
+  static #allowanceOf(mark: Mark, amount: number, monotonicMs: number): number {
+    const ofUse = Math.ceil(RAISED_STEPS * Mark.#stepOf(mark, 0, monotonicMs));
+    return Math.max(2 * amount, ofUse);
   }
 
   /** What the call needs, ten, or what a tenth of a second took of late. */

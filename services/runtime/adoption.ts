@@ -11,6 +11,9 @@ import type { JournalHead, JournalSlot, JournalStore } from '#storage/journal-st
 /** Everything of a record but its operation: kind, id, version, call, time. Ours. */
 const FIELDS_BYTES = 100;
 
+/** Slots in order, and whether the store could not answer them all at once. */
+type Read = { readonly slots: readonly JournalSlot[]; readonly wasTooLarge: boolean };
+
 /** A record of somebody else's journal and roughly its size there, in bytes. */
 export type TailRecord = { readonly record: JournalRecord; readonly bytes: number };
 
@@ -46,8 +49,9 @@ export async function* slotsOf(
   incarnation: string,
   { low, next }: JournalHead,
 ): AsyncGenerator<JournalSlot> {
-  const reads: Promise<JournalSlot[]>[] = [];
+  const reads: Promise<Read>[] = [];
   let count = ADOPTION_SLOTS_MIN;
+  let most = ADOPTION_SLOTS_MAX;
   for (let from = low; from < next || reads.length > 0; ) {
     while (from < next && reads.length < ADOPTION_READS_MAX) {
       const to = Math.min(next, from + count);
@@ -57,19 +61,21 @@ export async function* slotsOf(
       reads.push(read);
       from = to;
     }
-    const slots = (await reads.shift()) ?? [];
-    count = countAfter(slots, count);
-    yield* slots;
+    const read = await reads.shift();
+    if (read === undefined) continue;
+    if (read.wasTooLarge) most = ADOPTION_SLOTS_MIN;
+    count = Math.min(most, countAfter(read, count));
+    yield* read.slots;
   }
 }
 
 /** How many slots to read next: what an idle node appended is tiny, what a full one did is not. */
-function countAfter(slots: readonly JournalSlot[], count: number): number {
+function countAfter({ slots }: Read, count: number): number {
   const bytes = slots.reduce((sum, { records }) => sum + records.length, 0);
   if (bytes > ADOPTION_READ_BYTES) return Math.max(ADOPTION_SLOTS_MIN, count / 2);
   // One that was begun when reads were smaller says nothing about larger ones.
   const isRoomLeft = slots.length === count && bytes < ADOPTION_READ_BYTES / 2;
-  return isRoomLeft ? Math.min(ADOPTION_SLOTS_MAX, count * 2) : count;
+  return isRoomLeft ? count * 2 : count;
 }
 
 async function readWhole(
@@ -77,29 +83,31 @@ async function readWhole(
   incarnation: string,
   from: number,
   to: number,
-): Promise<JournalSlot[]> {
-  const slots = await readOrHalve(journals, incarnation, from, to);
+): Promise<Read> {
+  const whole = await journals.readSlots(incarnation, from, to).catch((error: unknown) => {
+    if (to - from <= ADOPTION_SLOTS_MIN) throw error;
+    return undefined;
+  });
+  const slots = whole ?? (await readInPieces(journals, incarnation, from, to));
   if (slots.length !== to - from || slots.some(({ slot }, i) => slot !== from + i)) {
     throw new CorruptJournal(`the journal of ${incarnation} lacks slots in ${from} to ${to - 1}`);
   }
-  return slots;
+  return { slots, wasTooLarge: whole === undefined };
 }
 
 /** Slots that turn out too large for one answer must not keep their shards from everybody. */
-async function readOrHalve(
+async function readInPieces(
   journals: JournalStore,
   incarnation: string,
   from: number,
   to: number,
 ): Promise<JournalSlot[]> {
-  try {
-    return await journals.readSlots(incarnation, from, to);
-  } catch (error) {
-    if (to - from <= ADOPTION_SLOTS_MIN) throw error;
-    const middle = Math.ceil((from + to) / 2);
-    const lower = await readOrHalve(journals, incarnation, from, middle);
-    return [...lower, ...(await readOrHalve(journals, incarnation, middle, to))];
+  const slots: JournalSlot[] = [];
+  for (let at = from; at < to; at += ADOPTION_SLOTS_MIN) {
+    const end = Math.min(to, at + ADOPTION_SLOTS_MIN);
+    slots.push(...(await journals.readSlots(incarnation, at, end)));
   }
+  return slots;
 }
 
 function bytesOf({ operation }: JournalRecord): number {

@@ -31,8 +31,8 @@ export const SWEEP_PERIOD_MS = 1_000;
 export const SWEEP_ACTORS_MAX = 2_000;
 
 /**
- * How long records that nobody waits for gather. Ours: a limiter raises its marks half a tenth of a
- * second ahead of need, and each of these appends costs the store as much as one with a thousand.
+ * How long records that nobody waits for gather. Ours: a limiter raises its marks nearly a tenth of
+ * a second ahead of need, and each of these appends costs the store as much as one with a thousand.
  */
 export const GROUP_LINGER_MS = 10;
 

@@ -54,7 +54,8 @@ const UINT32_RANGE = 2 ** 32;
  * One peer, asked over one stream. Calls of one event-loop turn travel in one frame; answers are
  * matched by id and may come in any order.
  *
- * Every call ends in an answer or a `Fault`, at the latest two sweeps after its time-out.
+ * Every call ends in an answer or a `Fault`, at the latest two sweeps after its time-out, or after a
+ * standstill of this process.
  * `isOutcomeUnknown` is set exactly if the call had been handed to the stream and no answer came.
  */
 export class FrameClient<Call, Answer, Reply extends { readonly id: number }>

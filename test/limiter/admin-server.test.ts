@@ -77,8 +77,8 @@ life('says what it has used', async () => {
     cycles_reserved: 4,
     cycles_remaining: 94,
     month_ends_at: '2026-02-01T00:00:00.000Z',
-    month_mark: 21,
-    window_mark: 19,
+    month_mark: 18,
+    window_mark: 18,
     cycles_expired: 0,
     cycles_lost: 0,
   });

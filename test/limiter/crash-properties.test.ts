@@ -40,7 +40,7 @@ always('nobody gets more than the plan, and nobody pays for more than can be exp
   );
 });
 
-always('a crash costs a quiet account at most two raises of ten', () => {
+always('a crash costs a quiet account at most two steps of ten', () => {
   const settle = fc.record({ kind: fc.constant('settle'), which: fc.nat(5) } as const);
   const call = fc.record({
     kind: fc.constant('call'),

@@ -116,7 +116,7 @@ down('and started again, calls are served and what was used stays used', async (
   const after = await retried(observe);
   console.log(`served again ${Math.round(performance.now() - startedMs)} ms after both were ready`);
   assert.ok(after < before, `${after} left, and ${before} before`);
-  assert.ok(after >= before - 21, 'a crash costs a quiet account two raises of ten');
+  assert.ok(after >= before - 21, 'a crash costs a quiet account two steps of ten');
 });
 
 down.run();

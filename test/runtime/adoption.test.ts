@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { readTail } from '#runtime/adoption';
-import { ADOPTION_SLOTS_MAX, ADOPTION_SLOTS_MIN } from '#runtime/bounds';
+import { ADOPTION_READS_MAX, ADOPTION_SLOTS_MAX, ADOPTION_SLOTS_MIN } from '#runtime/bounds';
 import { CorruptJournal, encodeGroup } from '#runtime/record-codec';
 import type { JournalRecord } from '#storage/journal';
 import type { JournalStore } from '#storage/journal-store';
@@ -49,16 +49,18 @@ tail('is every wanted record from low to next, in order', async () => {
   );
 });
 
-/** A store that notes how many slots each read asks for, and refuses the larger ones. */
-function watched(store: JournalStore, slotsMax = Number.POSITIVE_INFINITY) {
+/** A store that notes how many slots each read asks for, and refuses those that `isRefused` says. */
+function watched(store: JournalStore, isRefused: (count: number, nth: number) => boolean) {
   const counts: number[] = [];
   const readSlots: JournalStore['readSlots'] = (incarnation, from, to) => {
-    counts.push(to - from);
-    if (to - from > slotsMax) return Promise.reject(new Error('too much for one answer'));
+    const nth = counts.push(to - from);
+    if (isRefused(to - from, nth)) return Promise.reject(new Error('too much for one answer'));
     return store.readSlots(incarnation, from, to);
   };
   return { counts, store: { ...store, readSlots } };
 }
+
+const never = () => false;
 
 /** So many groups of one record with an operation of so many characters, and their versions. */
 function manyGroups(count: number, characters: number) {
@@ -69,7 +71,7 @@ function manyGroups(count: number, characters: number) {
 
 tail('is read through all its pages, larger and larger while they are small', async () => {
   const { versions, groups } = manyGroups(ADOPTION_SLOTS_MAX * 6 + 1, 1);
-  const { counts, store } = watched(await journalOf(groups));
+  const { counts, store } = watched(await journalOf(groups), never);
   const read = await readTail(store, 'dead', all);
   assert.equal(
     read.map(({ record }) => record.version),
@@ -83,24 +85,34 @@ tail('is read through all its pages, larger and larger while they are small', as
 tail('is read in small pages again where its groups are large', async () => {
   const small = manyGroups(ADOPTION_SLOTS_MIN * 8, 1).groups;
   const large = manyGroups(ADOPTION_SLOTS_MIN * 24, 40_000).groups;
-  const { counts, store } = watched(await journalOf([...small, ...large]));
+  const { counts, store } = watched(await journalOf([...small, ...large]), never);
   assert.is((await readTail(store, 'dead', all)).length, small.length + large.length);
   assert.ok(Math.max(...counts) > ADOPTION_SLOTS_MIN);
   assert.is(counts.at(-2), ADOPTION_SLOTS_MIN);
 });
 
-tail('is read in halves where the store cannot answer so much at once', async () => {
-  const { versions, groups } = manyGroups(ADOPTION_SLOTS_MIN * 20 + 7, 1);
-  const { store } = watched(await journalOf(groups), ADOPTION_SLOTS_MIN + 5);
+tail('is read in small pages where the store cannot answer more at once', async () => {
+  const { versions, groups } = manyGroups(ADOPTION_SLOTS_MIN * 40 + 7, 1);
+  const isLarge = (count: number) => count > ADOPTION_SLOTS_MIN * 2;
+  const { counts, store } = watched(await journalOf(groups), isLarge);
   const read = await readTail(store, 'dead', all);
   assert.equal(
     read.map(({ record }) => record.version),
     versions,
   );
-  const none = watched(await journalOf(groups), ADOPTION_SLOTS_MIN - 1);
-  const refusal = await refusalOf(() => readTail(none.store, 'dead', all));
+  // Those under way at once are all that fail.
+  const refused = counts.filter(isLarge).length;
+  assert.ok(refused > 0 && refused <= ADOPTION_READS_MAX, `${refused} refused`);
+});
+
+tail('is given up when the store has gone, and not asked for again and again', async () => {
+  const { groups } = manyGroups(ADOPTION_SLOTS_MAX * 8, 1);
+  const gone = 14;
+  const { counts, store } = watched(await journalOf(groups), (_count, nth) => nth > gone);
+  const refusal = await refusalOf(() => readTail(store, 'dead', all));
   assert.match(refusal.message, /too much/);
-  assert.ok(none.counts.length < 10, 'a store that is away is not asked again and again');
+  assert.ok((counts[gone] ?? 0) > ADOPTION_SLOTS_MIN, 'a large read is refused first');
+  assert.ok(counts.length <= gone + 2 * ADOPTION_READS_MAX, `${counts.length} reads`);
 });
 
 tail('gives each record its own size, not the average of its group', async () => {

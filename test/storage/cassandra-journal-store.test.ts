@@ -19,7 +19,10 @@ function keyspaceOf() {
   return opened;
 }
 
-const open = async () => cassandraJournalStore((await keyspaceOf()).session);
+/** Small pages, so that what is read in many of them is tested without thousands of slots. */
+const PAGE_SLOTS = 32;
+
+const open = async () => cassandraJournalStore((await keyspaceOf()).session, PAGE_SLOTS);
 
 /** How long an append may take (cassandra-journal-store.ts), and what a busy machine adds. */
 const APPEND_MS_MAX = 2_000;

@@ -78,13 +78,14 @@ absent('are told so with the address', async () => {
   mute.listen(0, '127.0.0.1');
   await once(mute, 'listening');
   const { port } = mute.address() as AddressInfo;
-  const why = new Map([
-    [plain.address, /^$/],
-    [`127.0.0.1:${port}`, /^ in time$/],
-    ['127.0.0.1:1', /^: .*ECONNREFUSED/],
-  ]);
-  for (const [address, expected] of why) {
-    const drain = () => drainNode(address, { ...TOOL_CALL, timeoutMs: 300 });
+  const mine = { address: `127.0.0.1:${port}`, call: { ...TOOL_CALL, timeoutMs: 300 } };
+  const cases = [
+    { address: plain.address, call: TOOL_CALL, expected: /^$/ },
+    { ...mine, expected: /^ in time$/ },
+    { address: '127.0.0.1:1', call: TOOL_CALL, expected: /^: .*ECONNREFUSED/ },
+  ];
+  for (const { address, call, expected } of cases) {
+    const drain = () => drainNode(address, call);
     const refused = (await refusalOf(drain)) as Fault;
     assert.is(refused.code, 'service_unavailable');
     const text = `no node of a cluster answers at ${address}`;

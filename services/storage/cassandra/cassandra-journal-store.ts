@@ -69,7 +69,10 @@ const LIST = 'SELECT DISTINCT incarnation, sealed, WRITETIME(sealed) AS sealed_u
  * written to one but under a condition, and no such write is ever repeated by itself. `session`
  * stays the caller's. Source: architecture 3.1.
  */
-export function cassandraJournalStore(session: CassandraSession): JournalStore {
+export function cassandraJournalStore(
+  session: CassandraSession,
+  pageSlots = PAGE_SLOTS,
+): JournalStore {
   const readHead = async (
     incarnation: string,
     read: 'serial' | 'quorum',
@@ -105,7 +108,7 @@ export function cassandraJournalStore(session: CassandraSession): JournalStore {
     seal: (incarnation) =>
       write('journal_seal', incarnation, { query: SEAL, params: [incarnation] }),
     readHead,
-    readSlots: (incarnation, from, to) => readSlots(session, incarnation, from, to),
+    readSlots: (incarnation, from, to) => readSlots(session, incarnation, { from, to, pageSlots }),
     list: () => list(session),
     async empty(incarnation) {
       const sent = {
@@ -163,18 +166,17 @@ function headOf(row: types.Row | undefined): JournalHead | undefined {
   return { address, next: Number(next), low: Number(row['low']), isSealed };
 }
 
-/** Reads from the newest slot down, as they are stored, in pages of bounded size. */
+/** Reads from the newest slot down, as they are stored, in pages of so many slots. */
 async function readSlots(
   session: CassandraSession,
   incarnation: string,
-  from: number,
-  to: number,
+  { from, to, pageSlots }: { from: number; to: number; pageSlots: number },
 ): Promise<JournalSlot[]> {
   const slots: JournalSlot[] = [];
   for (let end = to; from < end; ) {
     const result = await session.execute(
       READ_SLOTS,
-      [incarnation, BigInt(from), BigInt(end), PAGE_SLOTS],
+      [incarnation, BigInt(from), BigInt(end), pageSlots],
       { kind: 'read', operation: 'journal_read_slots', timeoutMs: PAGE_MS_MAX },
     );
     for (const row of result.rows) {
@@ -183,7 +185,7 @@ async function readSlots(
       // A copy: the driver's buffer would hold on to the whole page.
       slots.push({ slot: Number(slot), records: new Uint8Array(records) });
     }
-    if (result.rows.length < PAGE_SLOTS) break;
+    if (result.rows.length < pageSlots) break;
     end = slots.at(-1)?.slot ?? from;
   }
   return slots.reverse();

@@ -4,7 +4,11 @@ import type { Clock } from '#platform/clock';
 import type { Randomness } from '#platform/randomness';
 import { SCHEMA_MS_MAX, type SchemaLock, takeSchemaLock } from '#storage/cassandra/schema-lock';
 import { knownVersions, type SchemaVersion } from '#storage/cassandra/schema-versions';
-import type { CassandraSession, StatementOptions } from '#storage/cassandra/session';
+import {
+  type CassandraSession,
+  STATEMENT_MS_MAX,
+  type StatementOptions,
+} from '#storage/cassandra/session';
 
 /** How many servers hold a copy of everything. Source: architecture 6. */
 export type Replication =
@@ -64,7 +68,7 @@ export async function migrate(session: CassandraSession, ports: MigrationPorts):
   const { clock, randomness, tell } = ports;
   await applied(session, CREATE_VERSIONS + tableIdOf(session.keyspace));
   await using lock = await takeSchemaLock(session, clock, randomness.hex(16), LOCK_WAIT_MS_MAX);
-  const present = await presentVersion(session);
+  const present = await presentVersion(session, SCHEMA_MS_MAX);
   assertNotNewer(present, known.length);
   for (const { version, statements } of known.slice(present)) {
     await applyVersion(session, lock, statements);
@@ -103,8 +107,12 @@ async function applyVersion(
 }
 
 /** The newest version of the tables, 0 when there are none. */
-async function presentVersion(session: CassandraSession): Promise<number> {
-  const options: StatementOptions = { kind: 'serial_read', operation: 'schema_versions_read' };
+async function presentVersion(
+  session: CassandraSession,
+  timeoutMs = STATEMENT_MS_MAX,
+): Promise<number> {
+  const operation = 'schema_versions_read';
+  const options: StatementOptions = { kind: 'serial_read', operation, timeoutMs };
   const found = await session.execute(FIND_VERSIONS, [session.keyspace], {
     ...options,
     kind: 'read',
