@@ -16,7 +16,7 @@ export const LIMITER_PAUSE_MS_MAX = 20;
  * How long an admission may wait for a meter that a living limiter is handing over, in milliseconds:
  * three conditional writes, on a busy store. Ours.
  */
-export const LIMITER_MOVING_MS_MAX = 400;
+export const LIMITER_MOVING_MS_MAX = 1_000;
 
 /**
  * How long a settlement may look for its meter, in milliseconds: cycles that cannot be given back are

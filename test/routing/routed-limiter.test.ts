@@ -274,9 +274,9 @@ late('every further try has the time that is left', async () => {
     sent.slice(0, 4).map(({ atMs, timeoutMs }) => [atMs, timeoutMs]),
     [
       [0, undefined],
-      [60, 340],
-      [70, 330],
-      [90, 310],
+      [60, LIMITER_MOVING_MS_MAX - 60],
+      [70, LIMITER_MOVING_MS_MAX - 70],
+      [90, LIMITER_MOVING_MS_MAX - 90],
     ],
   );
 });
