@@ -37,8 +37,8 @@ export function drainOf(server: Server): Drain {
   server.on('request', ({ socket }) => unused.delete(socket));
   return {
     async sendAway(forMs) {
-      // Twice, because between two looks the event loop lets in who waits at the door: on a busy machine
-      // the first may come before it has.
+      // Twice, because between two looks the event loop lets in who waits at the door: on a busy
+      // machine the first may come before it has.
       for (let leftMs = forMs, empty = 0; leftMs > 0 && empty < 2; leftMs -= SWEEP_MS) {
         await sleep(Math.min(leftMs, SWEEP_MS));
         empty = open.size === 0 ? empty + 1 : 0;

@@ -61,7 +61,7 @@ export class Mark {
 
   /** Whether so much has been given back that a crash would cost more than two steps. */
   isHigh(count: number, monotonicMs: number): boolean {
-    return this.#value - count > 2 * Mark.#stepOf(this, 0, monotonicMs);
+    return this.#value - count > 2 * Mark.#stepOf(this, monotonicMs);
   }
 
   /** Where it is raised to when `count` is granted in all: never lower than it is. */
@@ -80,14 +80,14 @@ export class Mark {
    * there is as much left when it gives all of it back, or the steps of use.
    */
   static #allowanceOf(mark: Mark, amount: number, monotonicMs: number): number {
-    const ofUse = Math.ceil(RAISED_STEPS * Mark.#stepOf(mark, 0, monotonicMs));
+    const ofUse = Math.ceil(RAISED_STEPS * Mark.#stepOf(mark, monotonicMs));
     return Math.max(2 * amount, ofUse);
   }
 
-  /** What the call needs, ten, or what a tenth of a second took of late. */
-  static #stepOf(mark: Mark, amount: number, monotonicMs: number): number {
+  /** Ten, or what a tenth of a second took of late. */
+  static #stepOf(mark: Mark, monotonicMs: number): number {
     Mark.#turn(mark, monotonicMs);
-    return Math.max(amount, RAISE_MIN, mark.#use, mark.#useBefore);
+    return Math.max(RAISE_MIN, mark.#use, mark.#useBefore);
   }
 
   static #turn(mark: Mark, monotonicMs: number): void {

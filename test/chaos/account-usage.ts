@@ -28,13 +28,12 @@ export async function settledUsagesOf(
   const deadlineMs = performance.now() + SETTLED_MS_MAX;
   for (;;) {
     const isLast = performance.now() > deadlineMs;
-    const usages = await usagesOf(adminUrl, accounts).catch((error: unknown) => {
-      if (isLast) throw error;
-      return undefined;
-    });
-    if (usages !== undefined) {
+    try {
+      const usages = await usagesOf(adminUrl, accounts);
       const isSettled = usages.every(({ cycles_reserved }) => cycles_reserved === 0);
       if (isSettled || isLast) return usages;
+    } catch (error) {
+      if (isLast) throw error;
     }
     await sleep(ASK_EVERY_MS);
   }

@@ -78,19 +78,17 @@ absent('are told so with the address', async () => {
   mute.listen(0, '127.0.0.1');
   await once(mute, 'listening');
   const { port } = mute.address() as AddressInfo;
-  const mine = { address: `127.0.0.1:${port}`, call: { ...TOOL_CALL, timeoutMs: 300 } };
-  const cases = [
-    { address: plain.address, call: TOOL_CALL, expected: /^$/ },
-    { ...mine, expected: /^ in time$/ },
-    { address: '127.0.0.1:1', call: TOOL_CALL, expected: /^: .*ECONNREFUSED/ },
-  ];
-  for (const { address, call, expected } of cases) {
-    const drain = () => drainNode(address, call);
+  for (const [address, timeoutMs, why] of [
+    [plain.address, TOOL_CALL.timeoutMs, /^$/],
+    [`127.0.0.1:${port}`, 300, /^ in time$/],
+    ['127.0.0.1:1', TOOL_CALL.timeoutMs, /^: .*ECONNREFUSED/],
+  ] as const) {
+    const drain = () => drainNode(address, { ...TOOL_CALL, timeoutMs });
     const refused = (await refusalOf(drain)) as Fault;
     assert.is(refused.code, 'service_unavailable');
     const text = `no node of a cluster answers at ${address}`;
     assert.ok(refused.message.startsWith(text), refused.message);
-    assert.match(refused.message.slice(text.length), expected);
+    assert.match(refused.message.slice(text.length), why);
   }
   assert.is(connected, 1);
   await peers.eventually('no connection is left to one that says nothing', () => open === 0);
