@@ -1,8 +1,8 @@
-import type { JournalRecord } from '#storage/journal';
+import type { TailRecord } from '#runtime/adoption';
 
 /** The records of one actor that were adopted, and where they stand in the adopter's own log. */
 export type AdoptedTail = {
-  readonly records: readonly JournalRecord[];
+  readonly lines: readonly string[];
   /** Position of the first of them in this process's commit log. */
   readonly position: number;
 };
@@ -22,12 +22,12 @@ export class AdoptedRecords {
   readonly #open = new Map<number, Map<string, AdoptedTail>>();
 
   /** Keeps records, in journal order, for the claim to `epoch`; `position` is that of the first. */
-  hold(shard: number, epoch: number, records: readonly JournalRecord[], position: number): void {
-    const tails = new Map<string, { records: JournalRecord[]; position: number }>();
-    for (const record of records) {
-      const key = keyOf(record.actor, record.actorId);
-      const tail = tails.get(key) ?? { records: [], position };
-      tail.records.push(record);
+  hold(shard: number, epoch: number, records: readonly TailRecord[], position: number): void {
+    const tails = new Map<string, { lines: string[]; position: number }>();
+    for (const { actor, actorId, line } of records) {
+      const key = keyOf(actor, actorId);
+      const tail = tails.get(key) ?? { lines: [], position };
+      tail.lines.push(line);
       tails.set(key, tail);
     }
     const claims = this.#claims.get(shard) ?? new Map<number, Claim>();
@@ -99,7 +99,7 @@ export class AdoptedRecords {
   get size(): number {
     let size = 0;
     const count = (tails: ReadonlyMap<string, AdoptedTail>) => {
-      for (const { records } of tails.values()) size += records.length;
+      for (const { lines } of tails.values()) size += lines.length;
     };
     for (const claims of this.#claims.values())
       for (const { tails } of claims.values()) count(tails);

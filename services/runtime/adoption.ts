@@ -4,37 +4,38 @@ import {
   ADOPTION_SLOTS_MAX,
   ADOPTION_SLOTS_MIN,
 } from '#runtime/bounds';
-import { CorruptJournal, decodeGroup } from '#runtime/record-codec';
-import type { JournalRecord } from '#storage/journal';
+import { actorOf, CorruptJournal, linesOf } from '#runtime/record-codec';
 import type { JournalHead, JournalSlot, JournalStore } from '#storage/journal-store';
-
-/** Everything of a record but its operation: kind, id, version, call, time. Ours. */
-const FIELDS_BYTES = 100;
 
 /** Slots in order, and whether the store could not answer them all at once. */
 type Read = { readonly slots: readonly JournalSlot[]; readonly wasTooLarge: boolean };
 
-/** A record of somebody else's journal and roughly its size there, in bytes. */
-export type TailRecord = { readonly record: JournalRecord; readonly bytes: number };
+/** A record of somebody else's journal, as it stands there: only whose it is has been read. */
+export type TailRecord = {
+  readonly actor: string;
+  readonly actorId: string;
+  readonly line: string;
+};
 
 /**
- * The wanted records of a sealed journal's tail, `low` to before `next`, in order. Throws
+ * The records of the wanted actors in a sealed journal's tail, `low` to before `next`, in order: as
+ * they are, because most of a take-over's time would go into reading and writing them anew. Throws
  * `CorruptJournal` when a slot is missing or makes no sense, or when the journal is not sealed or
  * not there: whoever goes on then would lose what was acknowledged (architecture 3.1).
  */
 export async function readTail(
   journals: JournalStore,
   incarnation: string,
-  isWanted: (record: JournalRecord) => boolean,
+  isWanted: (actorId: string) => boolean,
 ): Promise<TailRecord[]> {
   const head = await journals.readHead(incarnation, 'serial');
   if (head === undefined) throw new CorruptJournal(`the journal of ${incarnation} is gone`);
   if (!head.isSealed) throw new CorruptJournal(`the journal of ${incarnation} is not sealed`);
   const tail: TailRecord[] = [];
   for await (const { records } of slotsOf(journals, incarnation, head)) {
-    for (const record of decodeGroup(records)) {
-      // Each by its own size: an average would let large ones gather in a group too large to append.
-      if (isWanted(record)) tail.push({ record, bytes: bytesOf(record) });
+    for (const line of linesOf(records)) {
+      const { actor, actorId } = actorOf(line);
+      if (isWanted(actorId)) tail.push({ actor, actorId, line });
     }
   }
   return tail;
@@ -108,8 +109,4 @@ async function readInPieces(
     slots.push(...(await journals.readSlots(incarnation, at, end)));
   }
   return slots;
-}
-
-function bytesOf({ operation }: JournalRecord): number {
-  return Buffer.byteLength(JSON.stringify(operation)) + FIELDS_BYTES;
 }

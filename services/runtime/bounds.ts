@@ -39,13 +39,10 @@ export const GROUP_LINGER_MS = 10;
 /** Records of one journal group (architecture 3.1). */
 export const GROUP_RECORDS_MAX = 4_096;
 
-/**
- * Bytes of one journal group, as its actors estimate them (architecture 3.1). Escaping may double
- * them; Cassandra refuses a batch of 8 MiB.
- */
+/** Bytes of the records in one journal group (architecture 3.1); Cassandra refuses a batch of 8 MiB. */
 export const GROUP_BYTES_MAX = 512 * 1_024;
 
-/** Bytes of one record, as its actor estimates them (architecture 3.1). */
+/** Bytes of one record, as its actor estimates them (architecture 3.1); escaping may double them. */
 export const RECORD_BYTES_MAX = 300 * 1_024;
 
 /** How long the last successful append vouches for answers from memory (architecture 3.3). */

@@ -8,7 +8,7 @@ import {
   LEASE_MS,
   LOW_PERIOD_MS,
 } from '#runtime/bounds';
-import type { Journal, JournalRecord } from '#storage/journal';
+import type { Journal } from '#storage/journal';
 
 type Waiter = {
   /** Fulfilled when so many groups are durable and this position is. */
@@ -17,7 +17,6 @@ type Waiter = {
   readonly resolve: () => void;
   readonly reject: (e: unknown) => void;
 };
-type Sized = { readonly record: JournalRecord; readonly bytes: number };
 type Began = { readonly monotonicMs: number; readonly wallMs: number };
 
 /**
@@ -30,7 +29,7 @@ export class CommitLog {
   readonly #journal: Journal;
   readonly #clock: Clock;
   readonly #keepers: (() => number)[] = [];
-  #open: Sized[] = [];
+  #open: string[] = [];
   #added = 0;
   #durable = 0;
   #groupsBegun = 0;
@@ -86,9 +85,9 @@ export class CommitLog {
     if (this.#failure !== undefined) throw ended(this.#failure, false);
   }
 
-  /** Adds a record of roughly so many bytes to the open group and returns its position. */
-  add(record: JournalRecord, bytes: number): number {
-    this.#open.push({ record, bytes });
+  /** Adds a record, as its line, to the open group and returns its position. */
+  add(line: string): number {
+    this.#open.push(line);
     this.#added += 1;
     const position = this.#added;
     if (this.#journal.isLasting) this.#appendLater();
@@ -203,13 +202,13 @@ export class CommitLog {
   }
 
   /** As many of the waiting records as one group may hold. */
-  #takeGroup(): JournalRecord[] {
-    const group: JournalRecord[] = [];
+  #takeGroup(): string[] {
+    const group: string[] = [];
     let bytes = 0;
-    for (const { record, bytes: recordBytes } of this.#open) {
-      bytes += recordBytes;
+    for (const line of this.#open) {
+      bytes += Buffer.byteLength(line);
       if (group.length > 0 && bytes > GROUP_BYTES_MAX) break;
-      group.push(record);
+      group.push(line);
       if (group.length >= GROUP_RECORDS_MAX) break;
     }
     this.#open = group.length === this.#open.length ? [] : this.#open.slice(group.length);

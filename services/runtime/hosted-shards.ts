@@ -113,18 +113,15 @@ export class HostedShards implements ShardGate, ShardHost {
     const beganMs = clock.monotonicMs();
     for (const { shard } of claims) this.#adoptionsBegan.set(shard, beganMs);
     const wanted = new Set(claims.map(({ shard }) => shard));
-    const tail = await readTail(journals, incarnation, ({ actorId }) =>
-      wanted.has(shardOf(actorId)),
-    );
+    const tail = await readTail(journals, incarnation, (actorId) => wanted.has(shardOf(actorId)));
     if (this.#hasEnded) log.assertOpen();
     // Held before they are durable, so that `low` cannot pass them in between.
     const position = log.added + 1;
-    const records = tail.map(({ record }) => record);
-    const byShard = Map.groupBy(records, ({ actorId }) => shardOf(actorId));
+    const byShard = Map.groupBy(tail, ({ actorId }) => shardOf(actorId));
     for (const { shard, epoch } of claims) {
       this.#adopted.hold(shard, epoch, byShard.get(shard) ?? [], position);
     }
-    for (const { record, bytes } of tail) log.add(record, bytes);
+    for (const { line } of tail) log.add(line);
     onAdopted(tail.length, incarnation);
     await log.whenDurable(log.added);
   }

@@ -5,6 +5,7 @@ import type { Activation } from '#runtime/activation';
 import type { ActorCall, ActorKind, Effect } from '#runtime/actor-kind';
 import { RECORD_BYTES_MAX } from '#runtime/bounds';
 import type { CommitLog } from '#runtime/commit-log';
+import { encodeRecord } from '#runtime/record-codec';
 import type { Turn } from '#runtime/turn';
 
 /** Whoever keeps account of what is committed but not stored. */
@@ -71,22 +72,26 @@ export class HostedTurn<State, Call extends ActorCall, Answer, Operation>
     const bytes = this.#kind.sizeOfRecord(operation);
     assert(bytes <= RECORD_BYTES_MAX, 'the API takes no body that makes a larger record');
     const version = activation.version + 1;
+    // Nobody reads back what does not last.
+    const line = this.#log.isLasting ? this.#lineOf(operation, version) : '';
     this.#kind.apply(this.state, operation, version, activation.id);
     activation.version = version;
-    const record = {
-      actor: this.#kind.name,
-      actorId: activation.id,
-      version,
-      callId: this.#callId,
-      atMs: this.nowMs,
-      // Nobody reads back what does not last.
-      operation: this.#log.isLasting ? this.#kind.recordOf(operation) : undefined,
-    };
-    activation.position = this.#log.add(record, bytes);
+    activation.position = this.#log.add(line);
     this.#committedAt = activation.position;
     if (this.#callId !== 0) activation.recent.add(this.#callId, version, this.monotonicMs);
     this.#book.changed(activation, bytes, this.monotonicMs);
     return activation.position;
+  }
+
+  #lineOf(operation: Operation, version: number): string {
+    return encodeRecord({
+      actor: this.#kind.name,
+      actorId: this.#activation.id,
+      version,
+      callId: this.#callId,
+      atMs: this.nowMs,
+      operation: this.#kind.recordOf(operation),
+    });
   }
 
   restOn(place: number): void {

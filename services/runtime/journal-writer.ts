@@ -2,7 +2,7 @@ import { Fault, toFault } from '#fault/fault';
 import { type Clock, sleep } from '#platform/clock';
 import { APPEND_RETRY_MS, LOW_AGE_MS, LOW_BYTES, LOW_SLOTS } from '#runtime/bounds';
 import { encodeGroup } from '#runtime/record-codec';
-import type { Journal, JournalRecord } from '#storage/journal';
+import type { Journal } from '#storage/journal';
 import type { Conditional, JournalHead, JournalStore } from '#storage/journal-store';
 
 /** What a journal's writer stands on. */
@@ -64,11 +64,11 @@ export class JournalWriter implements Journal {
     return slowest;
   }
 
-  async append(group: readonly JournalRecord[], low: number): Promise<void> {
+  async append(lines: readonly string[], low: number): Promise<void> {
     const { clock } = this.#ports;
     const startedMs = clock.monotonicMs();
     this.#beganMs = startedMs;
-    const records = encodeGroup(group);
+    const records = encodeGroup(lines);
     const slot = this.#next;
     const moved = this.#movedLow(low, startedMs);
     await this.#until(slot, records, moved);
@@ -82,7 +82,7 @@ export class JournalWriter implements Journal {
     }
     const tookMs = clock.monotonicMs() - startedMs;
     this.#slowestMs = Math.max(this.#slowestMs, tookMs);
-    this.#ports.onAppended(group.length, tookMs / 1_000);
+    this.#ports.onAppended(lines.length, tookMs / 1_000);
   }
 
   /** Fulfils when the slot holds these bytes; throws `Fenced` when it never will. */

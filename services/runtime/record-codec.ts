@@ -3,45 +3,31 @@ import type { JournalRecord } from '#storage/journal';
 /** The way groups are written; a reader refuses what it does not know. */
 const FORMAT = 1;
 
-/**
- * A group as the journal stores it: JSON, a list for each record, so that an operator can read it.
- * Numbers come back to the last bit.
- */
-export function encodeGroup(records: readonly JournalRecord[]): Uint8Array {
-  const rows = records.map(({ actor, actorId, version, callId, atMs, operation }) => [
-    actor,
-    actorId,
-    version,
-    callId,
-    atMs,
-    operation,
-  ]);
-  return Buffer.from(JSON.stringify([FORMAT, rows]));
-}
+/** A group is JSON, spelled so that its records can be told apart without reading them. */
+const OPENING = `[${FORMAT},[\n`;
+const BETWEEN = ',\n';
+const CLOSING = '\n]]';
 
-/** The records of a stored group. Throws `CorruptJournal` when it is not one. */
-export function decodeGroup(bytes: Uint8Array): JournalRecord[] {
-  const group = parse(bytes);
-  if (!Array.isArray(group) || group[0] !== FORMAT || !Array.isArray(group[1])) {
-    throw new CorruptJournal('not a group of a known format');
-  }
-  return group[1].map(recordOf);
-}
+/** Kind and id, which a line begins with; ids of ours hold nothing that JSON escapes. */
+const ACTOR = /^\["([^"\\]*)","([^"\\]*)",/;
 
 /** What the journal holds makes no sense: whoever finds it stops and shouts (architecture 3.1). */
 export class CorruptJournal extends Error {
   override readonly name = 'CorruptJournal';
 }
 
-function parse(bytes: Uint8Array): unknown {
-  try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
-  } catch (cause) {
-    throw new CorruptJournal('not JSON in UTF-8', { cause });
-  }
+/**
+ * A record as the journal keeps it: a line of JSON, so that an operator can read it. Numbers come
+ * back to the last bit.
+ */
+export function encodeRecord(record: JournalRecord): string {
+  const { actor, actorId, version, callId, atMs, operation } = record;
+  return JSON.stringify([actor, actorId, version, callId, atMs, operation]);
 }
 
-function recordOf(row: unknown): JournalRecord {
+/** The record of a line. Throws `CorruptJournal` when it is none. */
+export function decodeRecord(line: string): JournalRecord {
+  const row = parse(line);
   if (!Array.isArray(row)) throw new CorruptJournal('not a record');
   const [actor, actorId, version, callId, atMs, operation] = row;
   const isRecord =
@@ -53,6 +39,56 @@ function recordOf(row: unknown): JournalRecord {
     operation !== undefined;
   if (!isRecord) throw new CorruptJournal('a record lacks a field');
   return { actor, actorId, version, callId, atMs, operation };
+}
+
+/** Whose record a line is, without reading it all. Throws `CorruptJournal` when it does not say. */
+export function actorOf(line: string): Pick<JournalRecord, 'actor' | 'actorId'> {
+  const [, actor, actorId] = ACTOR.exec(line) ?? [];
+  return actor === undefined || actorId === undefined ? decodeRecord(line) : { actor, actorId };
+}
+
+/** Lines as the journal stores a group of them: JSON that has each on a line of its own. */
+export function encodeGroup(lines: readonly string[]): Uint8Array {
+  return Buffer.from(OPENING + lines.join(BETWEEN) + CLOSING);
+}
+
+/**
+ * The lines of a stored group, however its JSON is spelled. Throws `CorruptJournal` when it is not
+ * a group; what a line says is seen when it is read.
+ */
+export function linesOf(bytes: Uint8Array): string[] {
+  const text = textOf(bytes);
+  if (text.startsWith(OPENING) && text.endsWith(CLOSING)) {
+    // A line break in a text is escaped, so these are those between lines.
+    const lines = text.slice(OPENING.length, -CLOSING.length);
+    return lines === '' ? [] : lines.split(BETWEEN);
+  }
+  const group = parse(text);
+  if (!Array.isArray(group) || group[0] !== FORMAT || !Array.isArray(group[1])) {
+    throw new CorruptJournal('not a group of a known format');
+  }
+  return group[1].map((row) => JSON.stringify(row));
+}
+
+/** The records of a stored group. Throws `CorruptJournal` when it is not one. */
+export function decodeGroup(bytes: Uint8Array): JournalRecord[] {
+  return linesOf(bytes).map(decodeRecord);
+}
+
+function textOf(bytes: Uint8Array): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch (cause) {
+    throw new CorruptJournal('not UTF-8', { cause });
+  }
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw new CorruptJournal('not JSON', { cause });
+  }
 }
 
 function isCount(value: unknown): value is number {

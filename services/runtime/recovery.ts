@@ -2,7 +2,7 @@ import type { Activation } from '#runtime/activation';
 import type { ActorCall, ActorKind } from '#runtime/actor-kind';
 import type { AdoptedTail } from '#runtime/adopted-records';
 import type { Moment } from '#runtime/recent-calls';
-import { CorruptJournal } from '#runtime/record-codec';
+import { CorruptJournal, decodeRecord } from '#runtime/record-codec';
 import type { JournalRecord } from '#storage/journal';
 
 /** Whoever keeps account of records that are durable and in no checkpoint. */
@@ -17,21 +17,21 @@ export interface RecoveryBook<State, Call, Answer> {
 
 /**
  * Runs an adopted tail again on top of the stored state: what the head has already is skipped, and
- * afterwards the actor is dirty like any other. Throws `CorruptJournal` when a version is missing:
- * going on would lose an acknowledged operation (architecture 3.3).
+ * afterwards the actor is dirty like any other. Throws `CorruptJournal` when a version is missing or
+ * a line is no record: going on would lose an acknowledged operation (architecture 3.3).
  */
 export function runAgain<State, Call extends ActorCall, Answer, Operation>(
   kind: ActorKind<State, Call, Answer, Operation>,
   activation: Activation<State, Call, Answer>,
   state: State,
-  { records, position }: AdoptedTail,
+  { lines, position }: AdoptedTail,
   now: Moment,
   book: RecoveryBook<State, Call, Answer>,
 ): void {
   const operations: Operation[] = [];
   const calls: JournalRecord[] = [];
   let bytes = 0;
-  for (const record of records.toSorted((a, b) => a.version - b.version)) {
+  for (const record of lines.map(decodeRecord).toSorted((a, b) => a.version - b.version)) {
     if (record.version <= activation.version) continue;
     if (record.version > activation.version + 1) {
       const gap = `${activation.version + 1} to ${record.version - 1}`;

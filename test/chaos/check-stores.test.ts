@@ -1,6 +1,5 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { encodeGroup } from '#runtime/record-codec';
 import type { DriftRow, HistoryRow, InstanceHead, InstanceStore } from '#storage/instance-store';
 import { memoryJournalStore } from '#storage/memory/memory-journal-store';
 import { type Call, markOf, type Outcome, type Wish } from '#test/chaos/call-log';
@@ -8,6 +7,7 @@ import { Chance } from '#test/chaos/chance';
 import { type CheckedStores, checkStores } from '#test/chaos/check-stores';
 import { ACCOUNT, CheckedWorld } from '#test/chaos/checked-world';
 import { type KnownInstance, Wishes } from '#test/chaos/wishes';
+import { groupOf } from '#test/runtime/journal-records';
 import { ManualClock } from '#test/support/manual-clock';
 
 const UNKNOWN: Outcome = { kind: 'unknown', why: 'a test' };
@@ -146,7 +146,7 @@ function journalOf(actorId: string) {
   void journals.append({
     incarnation: 'one',
     slot: 0,
-    records: encodeGroup([record]),
+    records: groupOf([record]),
     low: undefined,
   });
   return journals;

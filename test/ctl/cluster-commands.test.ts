@@ -2,12 +2,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { OFFSET } from '#identity/state';
-import { encodeGroup } from '#runtime/record-codec';
 import { rowOfMeter } from '#storage/meter-row';
 import type { MeterRecord } from '#storage/meter-store';
 import { clusterInMemory, SHARDS } from '#test/ctl/cluster-fixture';
 import { ctl } from '#test/ctl/ctl-run';
 import { CREATE, process, seen } from '#test/engine/instance-fixture';
+import { groupOf } from '#test/runtime/journal-records';
 
 type Cluster = Awaited<ReturnType<typeof clusterInMemory>>;
 
@@ -282,10 +282,10 @@ journals('names what is corrupt instead of stopping at it', async () => {
   await store.begin('old', 'old:8100');
   const append = { incarnation: 'old', low: undefined };
   await store.append({ ...append, slot: 0, records: Buffer.from('{"no":"group"}') });
-  await store.append({ ...append, slot: 1, records: encodeGroup([]) });
+  await store.append({ ...append, slot: 1, records: groupOf([]) });
   const record = { actor: 'instance', actorId: ID, callId: 5, atMs: 0, operation: {} };
   const group = [1, 2].map((version) => ({ ...record, version }));
-  await store.append({ ...append, slot: 2, records: encodeGroup(group) });
+  await store.append({ ...append, slot: 2, records: groupOf(group) });
   await store.seal('old');
   const text = await textOf(cluster, 'journal', 'old');
   assert.match(text, /^old +old:8100 +0 +3 +yes +0$/m);
@@ -310,7 +310,7 @@ journals('tells what became of a meter, and counts the shards of a limiter', asy
     return { ...record, operation };
   });
   const slot = { incarnation: 'lim', low: undefined, slot: 0 };
-  await store.append({ ...slot, records: encodeGroup(group) });
+  await store.append({ ...slot, records: groupOf(group) });
   await shards.change({ service: 'limiter', shard: 3, from: undefined, owner: 'lim' });
   const text = await textOf(cluster, 'journal', 'lim');
   assert.match(text, /^lim +lim:8200 +0 +1 +no +1$/m);

@@ -1,14 +1,20 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { AdoptedRecords } from '#runtime/adopted-records';
-import { recordsOf } from '#test/runtime/journal-records';
+import type { TailRecord } from '#runtime/adoption';
+import { linesOf } from '#test/runtime/journal-records';
 
 const INFINITE = Number.POSITIVE_INFINITY;
+
+/** Records of an instance as they are found in a dead node's journal. */
+function tailOf(actorId: string, versions: readonly number[]): TailRecord[] {
+  return linesOf(actorId, versions).map((line) => ({ actor: 'instance', actorId, line }));
+}
 
 /** Records of `a` and `b`, held for the claim of shard 7 to epoch 3 at position 11. */
 function heldForThree(): AdoptedRecords {
   const adopted = new AdoptedRecords();
-  adopted.hold(7, 3, [...recordsOf('a', [1, 2]), ...recordsOf('b', [5])], 11);
+  adopted.hold(7, 3, [...tailOf('a', [1, 2]), ...tailOf('b', [5])], 11);
   return adopted;
 }
 
@@ -48,10 +54,7 @@ const opened = suite('records of a claim that is won');
 opened('belong to their actors until those have run them', () => {
   const adopted = heldForThree();
   adopted.open(7, 3);
-  assert.equal(
-    adopted.tailOf(7, 'instance', 'a')?.records.map(({ version }) => version),
-    [1, 2],
-  );
+  assert.equal(adopted.tailOf(7, 'instance', 'a')?.lines, linesOf('a', [1, 2]));
   assert.is(adopted.tailOf(7, 'instance', 'a')?.position, 11);
   assert.equal(adopted.waiting(7, 'instance', 9), ['a', 'b']);
   assert.equal(adopted.waiting(7, 'instance', 1), ['a']);
@@ -81,7 +84,7 @@ opened('are used by no opening but that of exactly their epoch', () => {
 
 opened('leave those of a later claim alone', () => {
   const adopted = heldForThree();
-  adopted.hold(7, 5, recordsOf('c', [1]), 20);
+  adopted.hold(7, 5, tailOf('c', [1]), 20);
   adopted.open(7, 3);
   assert.equal(adopted.waiting(7, 'instance', 9), ['a', 'b']);
   assert.ok(adopted.isHeld(7, 5));

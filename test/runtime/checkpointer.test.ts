@@ -15,7 +15,7 @@ import { runtimeMetrics } from '#runtime/runtime-metrics';
 import { ONE_SHARD } from '#runtime/shard-gate';
 import type { Journal } from '#storage/journal';
 import { memoryJournal } from '#storage/memory/memory-journal';
-import { recordOf } from '#test/runtime/journal-records';
+import { lineOf } from '#test/runtime/journal-records';
 import { ManualClock } from '#test/support/manual-clock';
 import { pass } from '#test/support/passing';
 import { refusalOf, stateOf, turnOfEvents } from '#test/support/settled';
@@ -63,7 +63,7 @@ function newScene({ kind = new TallyKind(), journal = memoryJournal() as Journal
     if (activation.state !== undefined) kind.apply(activation.state, 1);
     activation.version += 1;
     const { id, version } = activation;
-    activation.position = log.add(recordOf({ actorId: id, version }), bytes);
+    activation.position = log.add(lineOf({ actorId: id, version }));
     checkpointer.changed(activation, bytes, clock.monotonicMs());
     return activation.position;
   };

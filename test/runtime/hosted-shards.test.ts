@@ -5,10 +5,10 @@ import { CLOSE_POLL_MS, OWED_RETRY_MS, WARM_DELAY_MS } from '#runtime/bounds';
 import { CommitLog } from '#runtime/commit-log';
 import { HostedShards, type ShardedHost } from '#runtime/hosted-shards';
 import { JournalWriter } from '#runtime/journal-writer';
-import { decodeGroup, encodeGroup } from '#runtime/record-codec';
+import { decodeGroup } from '#runtime/record-codec';
 import type { JournalRecord } from '#storage/journal';
 import { memoryJournalStore } from '#storage/memory/memory-journal-store';
-import { recordsOf } from '#test/runtime/journal-records';
+import { groupOf, lineOf, recordsOf } from '#test/runtime/journal-records';
 import { ManualClock } from '#test/support/manual-clock';
 import { pass } from '#test/support/passing';
 import { refusalOf, stateOf, turnOfEvents } from '#test/support/settled';
@@ -73,7 +73,7 @@ async function newScene(tail: readonly JournalRecord[] = []) {
   await journals.append({
     incarnation: 'dead',
     slot: 0,
-    records: encodeGroup(tail),
+    records: groupOf(tail),
     low: undefined,
   });
   await journals.seal('dead');
@@ -168,7 +168,7 @@ adopting(
 
 adopting('holds low back from before they are durable until the claim is decided', async () => {
   const { gate, log, hold, lowest } = await newScene(recordsOf('a', [1]));
-  log.add(recordsOf('zz', [1])[0] as JournalRecord, 10);
+  log.add(lineOf({ actorId: 'zz' }));
   await log.whenDurable(1);
   const release = hold();
   const done = gate.adopt('dead', [{ shard: 1, epoch: 2 }]);
@@ -199,7 +199,7 @@ opening('brings the records of exactly its epoch', async () => {
     await gate.adopt('dead', [{ shard: 1, epoch: 2 }]);
     gate.openShard({ shard: 1, epoch });
     const tail = gate.tailOf(1, 'instance', 'a');
-    assert.is(tail?.records.length, epoch === 2 ? 2 : undefined);
+    assert.is(tail?.lines.length, epoch === 2 ? 2 : undefined);
     assert.is(gate.open.get(1), epoch);
   }
 });
@@ -279,7 +279,7 @@ closing('waits for appends in flight before it stores', async () => {
   const { gate, log, host, hold } = await newScene();
   gate.openShard({ shard: 1, epoch: 1 });
   const release = hold();
-  log.add(recordsOf('a', [1])[0] as JournalRecord, 10);
+  log.add(lineOf());
   const closed = gate.closeShard(1);
   await turnOfEvents();
   assert.equal(host.steps, []);

@@ -1,3 +1,4 @@
+import { encodeGroup, encodeRecord } from '#runtime/record-codec';
 import type { JournalRecord } from '#storage/journal';
 
 /** When a `ManualClock` begins. */
@@ -20,4 +21,19 @@ export function recordOf(fields: Partial<JournalRecord> = {}): JournalRecord {
 /** Several of one actor, by their versions. */
 export function recordsOf(actorId: string, versions: readonly number[]): JournalRecord[] {
   return versions.map((version) => recordOf({ actorId, version }));
+}
+
+/** The line of such a record. */
+export function lineOf(fields: Partial<JournalRecord> = {}): string {
+  return encodeRecord(recordOf(fields));
+}
+
+/** The lines of several of one actor, by their versions. */
+export function linesOf(actorId: string, versions: readonly number[]): string[] {
+  return recordsOf(actorId, versions).map(encodeRecord);
+}
+
+/** Records as the journal stores a group of them. */
+export function groupOf(records: readonly JournalRecord[]): Uint8Array {
+  return encodeGroup(records.map(encodeRecord));
 }

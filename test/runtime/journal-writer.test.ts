@@ -6,7 +6,7 @@ import { Fenced, JournalWriter } from '#runtime/journal-writer';
 import { encodeGroup } from '#runtime/record-codec';
 import type { Append, Conditional, JournalHead } from '#storage/journal-store';
 import { memoryJournalStore } from '#storage/memory/memory-journal-store';
-import { recordOf } from '#test/runtime/journal-records';
+import { lineOf } from '#test/runtime/journal-records';
 import { ManualClock } from '#test/support/manual-clock';
 import { pass } from '#test/support/passing';
 import { refusalOf, stateOf, turnOfEvents } from '#test/support/settled';
@@ -57,7 +57,7 @@ const applied = suite('a journal writer whose appends are applied');
 
 applied('takes slot after slot', async () => {
   const { writer, stored, appends, appended, headNow } = await newScene();
-  await writer.append([recordOf()], 0);
+  await writer.append([lineOf()], 0);
   await writer.append([], 0);
   assert.equal(
     appends.map(({ slot, low }) => [slot, low]),
@@ -67,7 +67,7 @@ applied('takes slot after slot', async () => {
     ],
   );
   const slots = await stored.readSlots('me', 0, 9);
-  assert.equal(new Uint8Array(slots[0]?.records ?? []), new Uint8Array(encodeGroup([recordOf()])));
+  assert.equal(new Uint8Array(slots[0]?.records ?? []), new Uint8Array(encodeGroup([lineOf()])));
   assert.is((await headNow())?.next, 2);
   assert.equal(appended, [1, 0]);
 });
@@ -81,7 +81,7 @@ for (const isSealed of [false, true]) {
       await apply();
       return seen({ next: 1, isSealed });
     });
-    await writer.append([recordOf()], 0);
+    await writer.append([lineOf()], 0);
     assert.equal([fences.length, appends.length], [0, 1]);
   });
 }
@@ -96,8 +96,8 @@ for (const [circumstance, answer] of ends) {
   doubtful(`is fenced when ${circumstance}, and sends nothing more`, async () => {
     const { writer, twists, fences, appends } = await newScene();
     twists.push(async () => answer);
-    assert.instance(await refusalOf(() => writer.append([recordOf()], 0)), Fenced);
-    assert.instance(await refusalOf(() => writer.append([recordOf()], 0)), Fenced);
+    assert.instance(await refusalOf(() => writer.append([lineOf()], 0)), Fenced);
+    assert.instance(await refusalOf(() => writer.append([lineOf()], 0)), Fenced);
     assert.equal([fences.length, appends.length], [1, 1]);
   });
 }
@@ -110,7 +110,7 @@ unknown('goes on when it was applied', async () => {
     await apply();
     return silence();
   });
-  const appended = writer.append([recordOf()], 0);
+  const appended = writer.append([lineOf()], 0);
   await pass(clock, APPEND_RETRY_MS);
   await appended;
   assert.is(appends.length, 1);
@@ -119,7 +119,7 @@ unknown('goes on when it was applied', async () => {
 unknown('sends the same bytes again, after a pause, when it was not', async () => {
   const { writer, twists, appends, clock, headNow } = await newScene();
   twists.push(async () => silence());
-  const appended = writer.append([recordOf()], 0);
+  const appended = writer.append([lineOf()], 0);
   await turnOfEvents();
   assert.is(appends.length, 1);
   assert.is(await stateOf(appended), 'pending');
@@ -141,7 +141,7 @@ unknown('is not misled by the first try that executes before the second', async 
     await late?.();
     return await apply();
   });
-  const appended = writer.append([recordOf()], 0);
+  const appended = writer.append([lineOf()], 0);
   await pass(clock, APPEND_RETRY_MS);
   await appended;
   assert.is(fences.length, 0);
@@ -159,7 +159,7 @@ unknown('asks for the head until it is told', async () => {
     async () => silence(),
     async () => silence(),
   );
-  const appended = writer.append([recordOf()], 0);
+  const appended = writer.append([lineOf()], 0);
   await pass(clock, APPEND_RETRY_MS);
   assert.is(await stateOf(appended), 'pending');
   await pass(clock, APPEND_RETRY_MS);
@@ -175,7 +175,7 @@ unknown('is fenced when it was sealed before, but not when after', async () => {
       await stored.seal('me');
       return silence();
     });
-    const ended = stateOf(writer.append([recordOf()], 0));
+    const ended = stateOf(writer.append([lineOf()], 0));
     await pass(clock, APPEND_RETRY_MS);
     assert.is('value' in Object(await ended), isApplied);
     assert.equal([fences.length, appends.length], [isApplied ? 0 : 1, 1]);
@@ -186,7 +186,7 @@ unknown('is fenced when its journal is gone', async () => {
   const { writer, twists, reads, fences } = await newScene();
   twists.push(async () => silence());
   reads.push(async () => undefined);
-  assert.instance(await refusalOf(() => writer.append([recordOf()], 0)), Fenced);
+  assert.instance(await refusalOf(() => writer.append([lineOf()], 0)), Fenced);
   assert.is(fences.length, 1);
 });
 
@@ -194,7 +194,7 @@ unknown('ends at once when it is fenced from outside', async () => {
   const { writer, twists, reads, clock, appends } = await newScene();
   twists.push(async () => silence());
   for (let i = 0; i < 50; i += 1) reads.push(async () => silence());
-  const refused = refusalOf(() => writer.append([recordOf()], 0));
+  const refused = refusalOf(() => writer.append([lineOf()], 0));
   await turnOfEvents();
   writer.fence('taken');
   await pass(clock, APPEND_RETRY_MS);
@@ -210,7 +210,7 @@ refused('is fenced', async () => {
   twists.push(async () => {
     throw new Fault('internal', 'too large');
   });
-  const refusal = (await refusalOf(() => writer.append([recordOf()], 0))) as Fault;
+  const refusal = (await refusalOf(() => writer.append([lineOf()], 0))) as Fault;
   assert.is(refusal.code, 'service_unavailable');
   assert.equal([fences.length, appends.length], [1, 1]);
 });
@@ -222,7 +222,7 @@ async function marksOf(count: number, needed: (slot: number) => number, bytes = 
   const scene = await newScene();
   const operation = 'x'.repeat(bytes);
   for (let slot = 0; slot < count; slot += 1) {
-    await scene.writer.append([recordOf({ operation })], needed(slot));
+    await scene.writer.append([lineOf({ operation })], needed(slot));
   }
   const marks = scene.appends.flatMap(({ slot, low: mark }) =>
     mark === undefined ? [] : [[slot, mark]],

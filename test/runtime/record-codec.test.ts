@@ -1,28 +1,71 @@
 import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { CorruptJournal, decodeGroup, encodeGroup } from '#runtime/record-codec';
-import { recordOf } from '#test/runtime/journal-records';
+import {
+  actorOf,
+  CorruptJournal,
+  decodeGroup,
+  encodeGroup,
+  encodeRecord,
+  linesOf,
+} from '#runtime/record-codec';
+import type { JournalRecord } from '#storage/journal';
+import { groupOf, lineOf, recordOf, recordsOf } from '#test/runtime/journal-records';
 
 const group = suite('a group of records');
 
-group('comes back as it was, to the last bit', () => {
-  const record = fc.record({
-    actor: fc.constantFrom('instance', 'directory'),
-    actorId: fc.string({ unit: 'grapheme' }),
-    version: fc.maxSafeNat(),
-    callId: fc.maxSafeNat(),
-    atMs: fc.integer(),
-    operation: fc.jsonValue({ noUnicodeString: false }),
+const anyRecord: fc.Arbitrary<JournalRecord> = fc.record({
+  actor: fc.constantFrom('instance', 'directory'),
+  actorId: fc.string({ unit: 'grapheme' }),
+  version: fc.maxSafeNat(),
+  callId: fc.maxSafeNat(),
+  atMs: fc.integer(),
+  operation: fc.jsonValue({ noUnicodeString: false }),
+});
+
+group('comes back as it was, to the last bit, and is JSON', () => {
+  const property = fc.property(fc.array(anyRecord), (records) => {
+    const bytes = groupOf(records);
+    assert.is(JSON.stringify(decodeGroup(bytes)), JSON.stringify(records));
+    const rows = JSON.parse(Buffer.from(bytes).toString())[1];
+    assert.is(JSON.stringify(rows), `[${records.map(encodeRecord)}]`);
   });
-  const property = fc.property(fc.array(record), (records) =>
-    assert.is(JSON.stringify(decodeGroup(encodeGroup(records))), JSON.stringify(records)),
-  );
   fc.assert(property, { numRuns: 50 });
+});
+
+group('comes apart into the lines that went in, whose they are included', () => {
+  const property = fc.property(fc.array(anyRecord), (records) => {
+    const lines = records.map(encodeRecord);
+    assert.equal(linesOf(encodeGroup(lines)), lines);
+    const actors = records.map(({ actor, actorId }) => [actor, actorId]);
+    const found = lines.map(actorOf).map(({ actor, actorId }) => [actor, actorId]);
+    assert.equal(found, actors);
+  });
+  fc.assert(property, { numRuns: 50 });
+});
+
+group('may hold what looks like the end of a line, or like another record', () => {
+  for (const operation of [',\n', '\n]]', '"],\n["instance","b",1,1,0,1]', [[]], '\u2028\r']) {
+    const records = [
+      recordOf({ actorId: '"],["', operation }),
+      recordOf({ version: 2, operation }),
+    ];
+    assert.equal(decodeGroup(groupOf(records)), records);
+    assert.equal(linesOf(groupOf(records)).map(actorOf)[1]?.actorId, 'a');
+  }
+});
+
+group('is read however its JSON is spelled', () => {
+  const records = recordsOf('a', [1, 2]);
+  const spelled = Buffer.from(JSON.stringify(JSON.parse(Buffer.from(groupOf(records)).toString())));
+  assert.not.equal(spelled, Buffer.from(groupOf(records)));
+  assert.equal(decodeGroup(spelled), records);
+  assert.equal(linesOf(spelled), records.map(encodeRecord));
 });
 
 group('may be empty', () => {
   assert.equal(decodeGroup(encodeGroup([])), []);
+  assert.equal(decodeGroup(Buffer.from('[1,[]]')), []);
 });
 
 const broken = suite('bytes that are no group');
@@ -33,6 +76,8 @@ const wrong: [string, string][] = [
   ['are no list of records', '[1,{}]'],
   ['hold something that is no record', '[1,["a"]]'],
   ['lack an operation', '[1,[["instance","a",1,1,0]]]'],
+  ['have a line that is no JSON', '[1,[\n["instance","a",1,1,0,{]\n]]'],
+  ['have a line too many', '[1,[\n["instance","a",1,1,0,1],\n\n]]'],
   ['have a version that is no count', '[1,[["instance","a",1.5,1,0,1]]]'],
   ['have a negative version', '[1,[["instance","a",-1,1,0,1]]]'],
   ['have a call that is too large a number', '[1,[["instance","a",1,9007199254740992,0,1]]]'],
@@ -48,7 +93,7 @@ for (const [circumstance, text] of wrong) {
 }
 
 broken('are called corrupt when they are no UTF-8, or cut off', () => {
-  const bytes = encodeGroup([recordOf({ actorId: 'ü' })]);
+  const bytes = encodeGroup([lineOf({ actorId: 'ü' })]);
   const isCorrupt = (e: unknown) => e instanceof CorruptJournal;
   assert.throws(() => decodeGroup(bytes.subarray(0, -1)), isCorrupt);
   assert.throws(

@@ -1,10 +1,10 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { Activation } from '#runtime/activation';
-import { CorruptJournal } from '#runtime/record-codec';
+import { CorruptJournal, encodeRecord } from '#runtime/record-codec';
 import { runAgain } from '#runtime/recovery';
 import type { JournalRecord } from '#storage/journal';
-import { recordOf, recordsOf } from '#test/runtime/journal-records';
+import { linesOf, recordOf, recordsOf } from '#test/runtime/journal-records';
 import { type Tally, type TallyAnswer, type TallyCall, TallyKind } from '#test/support/tally-actor';
 
 const NOW = { monotonicMs: 1_000, wallMs: 1_000 };
@@ -20,7 +20,8 @@ function recovered(version: number, records: readonly JournalRecord[], kind = ne
     recovered: (_: unknown, count: number, bytes: number, position: number) =>
       void noted.push([count, bytes, position]),
   };
-  const run = () => runAgain(kind, activation, state, { records, position: 41 }, NOW, book);
+  const lines = records.map(encodeRecord);
+  const run = () => runAgain(kind, activation, state, { lines, position: 41 }, NOW, book);
   return { activation, state, noted, run };
 }
 
@@ -64,6 +65,18 @@ for (const [circumstance, versions] of [
     assert.equal(noted, []);
   });
 }
+
+gap('that holds a line which is no record is corruption too, and nothing of it is run', () => {
+  const { state, activation, noted } = recovered(4, []);
+  const lines = [...linesOf('a', [5]), '["instance","a",6,1,0'];
+  const book = { recovered: () => assert.unreachable() };
+  const broken = { lines, position: 41 };
+  assert.throws(
+    () => runAgain(new TallyKind(), activation, state, broken, NOW, book),
+    (error: unknown) => error instanceof CorruptJournal,
+  );
+  assert.equal([noted, state.sum, activation.version], [[], 100, 4]);
+});
 
 const owed = suite('what the operations of a tail owe the world');
 

@@ -4,7 +4,7 @@ import type { Fault } from '#fault/fault';
 import { UNFLUSHED_RECORDS_MAX } from '#runtime/bounds';
 import { ONE_SHARD, type ShardGate } from '#runtime/shard-gate';
 import { memoryJournal } from '#storage/memory/memory-journal';
-import { recordsOf } from '#test/runtime/journal-records';
+import { linesOf } from '#test/runtime/journal-records';
 import { ManualClock } from '#test/support/manual-clock';
 import { pass } from '#test/support/passing';
 import { refusalOf, stateOf, turnOfEvents } from '#test/support/settled';
@@ -136,7 +136,7 @@ const adopted = suite('an actor whose records were adopted');
 /** A gate with a tail of versions 1 to 3 for `1a`. */
 function gateWithTail(): { gate: ShardGate; taken: string[] } {
   const taken: string[] = [];
-  const tail = { records: recordsOf('1a', [1, 2, 3]), position: 0 };
+  const tail = { lines: linesOf('1a', [1, 2, 3]), position: 0 };
   return {
     taken,
     gate: {
@@ -191,7 +191,7 @@ adopted('is shouted about when a version is missing, and its records stay', asyn
   const taken: string[] = [];
   const gate: ShardGate = {
     ...SHARDS,
-    tailOf: () => ({ records: recordsOf('1a', [1, 3]), position: 0 }),
+    tailOf: () => ({ lines: linesOf('1a', [1, 3]), position: 0 }),
     activated: (_shard, _actor, id) => void taken.push(id),
   };
   const { host, bugs } = newScene(gate);

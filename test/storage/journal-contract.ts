@@ -2,7 +2,8 @@ import { suite, type Test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { systemClock } from '#platform/clock';
 import { CommitLog } from '#runtime/commit-log';
-import type { Journal, JournalRecord } from '#storage/journal';
+import { encodeRecord } from '#runtime/record-codec';
+import type { Journal } from '#storage/journal';
 
 const GROUPS = 50;
 
@@ -16,7 +17,7 @@ export function journalContract(name: string, open: () => Promise<Journal>): Tes
   groups('are durable at once or when a promise says so', async () => {
     const journal = await open();
     for (const count of [1, 3, GROUP_RECORDS_MAX]) {
-      const appended = journal.append(recordsOf(count), 0);
+      const appended = journal.append(linesOf(count), 0);
       assert.ok(appended === undefined || appended instanceof Promise);
       assert.is(await appended, undefined);
     }
@@ -25,12 +26,12 @@ export function journalContract(name: string, open: () => Promise<Journal>): Tes
   groups('may be empty: an idle writer shows that it lives', async () => {
     const journal = await open();
     assert.is(await journal.append([], 0), undefined);
-    assert.is(await journal.append(recordsOf(1), 0), undefined);
+    assert.is(await journal.append(linesOf(1), 0), undefined);
   });
 
   groups('belong to the journal as they were: the list may be changed afterwards', async () => {
     const journal = await open();
-    const group = recordsOf(3);
+    const group = linesOf(3);
     const appended = journal.append(group, 0);
     group.length = 0;
     assert.is(await appended, undefined);
@@ -39,8 +40,8 @@ export function journalContract(name: string, open: () => Promise<Journal>): Tes
   groups('let a commit log answer in the order of its records', async () => {
     const log = new CommitLog(await open(), systemClock);
     const order: number[] = [];
-    const waits = recordsOf(GROUPS).map(async (record) => {
-      const position = log.add(record, 100);
+    const waits = linesOf(GROUPS).map(async (line) => {
+      const position = log.add(line);
       await log.whenDurable(position);
       assert.ok(log.isDurable(position));
       order.push(position);
@@ -55,13 +56,15 @@ export function journalContract(name: string, open: () => Promise<Journal>): Tes
   return [groups];
 }
 
-function recordsOf(count: number): JournalRecord[] {
-  return Array.from({ length: count }, (_, index) => ({
-    actor: 'instance',
-    actorId: `inst_${index}`,
-    version: index + 1,
-    callId: index,
-    atMs: 1_768_478_400_000 + index,
-    operation: { kind: 'observed', atMs: 1_768_478_400_000 + index },
-  }));
+function linesOf(count: number): string[] {
+  return Array.from({ length: count }, (_, index) =>
+    encodeRecord({
+      actor: 'instance',
+      actorId: `inst_${index}`,
+      version: index + 1,
+      callId: index,
+      atMs: 1_768_478_400_000 + index,
+      operation: { kind: 'observed', atMs: 1_768_478_400_000 + index },
+    }),
+  );
 }

@@ -8,8 +8,7 @@ const contract = journalContract('memory', async () => memoryJournal());
 const memory = suite('a journal in memory');
 
 memory('is as durable as it will get at once, so that nobody waits', () => {
-  const facts = { actor: 'instance', actorId: 'inst_1', version: 1, callId: 1, atMs: 1 };
-  assert.is(memoryJournal().append([{ ...facts, operation: {} }], 0), undefined);
+  assert.is(memoryJournal().append(['[]'], 0), undefined);
 });
 
 for (const suite of contract) suite.run();

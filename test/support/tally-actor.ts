@@ -4,6 +4,7 @@ import { createMetrics } from '#platform/metrics';
 import { ActorHost } from '#runtime/actor-host';
 import type { ActorCall, ActorKind, Checkpoint } from '#runtime/actor-kind';
 import { CommitLog } from '#runtime/commit-log';
+import { decodeRecord } from '#runtime/record-codec';
 import { runtimeMetrics } from '#runtime/runtime-metrics';
 import { ONE_SHARD, type ShardGate } from '#runtime/shard-gate';
 import type { Turn } from '#runtime/turn';
@@ -124,8 +125,8 @@ export class SlowJournal implements Journal {
   readonly groups: (readonly JournalRecord[])[] = [];
   readonly #pending: PromiseWithResolvers<void>[] = [];
 
-  append(group: readonly JournalRecord[]): Promise<void> {
-    this.groups.push(group);
+  append(lines: readonly string[]): Promise<void> {
+    this.groups.push(lines.map(decodeRecord));
     const pending = Promise.withResolvers<void>();
     this.#pending.push(pending);
     return pending.promise;
