@@ -93,6 +93,18 @@ durable('an answer is held until its group is durable', async () => {
   assert.is((await answer).sum, 1);
 });
 
+durable('a record says who did what, when and for which call', async () => {
+  const journal = new SlowJournal();
+  const clock = new ManualClock();
+  const { host } = hostOf(new TallyKind(), clock, journal);
+  const answer = host.ask('a', tallyCall({ callId: 77, add: 5 }));
+  await turnOfEvents();
+  const fields = { actor: 'instance', actorId: 'a', version: 1, callId: 77, atMs: clock.wallMs() };
+  assert.equal(journal.groups, [[{ ...fields, operation: 5 }]]);
+  await journal.succeed();
+  await answer;
+});
+
 durable('the next turn does not wait, and what gathers goes in one group', async () => {
   const journal = new SlowJournal();
   const { host } = hostOf(new TallyKind(), new ManualClock(), journal);

@@ -46,12 +46,11 @@ group('comes apart into the lines that went in, whose they are included', () => 
 
 group('may hold what looks like the end of a line, or like another record', () => {
   for (const operation of [',\n', '\n]]', '"],\n["instance","b",1,1,0,1]', [[]], '\u2028\r']) {
-    const records = [
-      recordOf({ actorId: '"],["', operation }),
-      recordOf({ version: 2, operation }),
-    ];
+    const ids = ['"],["', 'a",', 'back\\slash', 'two\nlines', 'a'];
+    const records = ids.map((actorId) => recordOf({ actorId, operation }));
     assert.equal(decodeGroup(groupOf(records)), records);
-    assert.equal(linesOf(groupOf(records)).map(actorOf)[1]?.actorId, 'a');
+    const found = linesOf(groupOf(records)).map((line) => actorOf(line).actorId);
+    assert.equal(found, ids);
   }
 });
 
