@@ -110,5 +110,13 @@ function answerOf({ outcome }: LimiterReply): LimiterAnswer {
   const allowance: Allowance | undefined = outcome.value.allowance;
   if (verdict === undefined) throw brokenMessage('verdict');
   if ((allowance === undefined) !== (verdict === 'unknown_key')) throw brokenMessage('allowance');
+  if (allowance !== undefined) trustAllowance(allowance);
   return { verdict, allowance };
+}
+
+function trustAllowance(allowance: Allowance): void {
+  trustInteger(allowance.windowResetAtS, 0, Number.MAX_SAFE_INTEGER, 'end of the window');
+  trustInteger(allowance.cyclesPerMonth, 0, Number.MAX_SAFE_INTEGER, 'cycles per month');
+  trustInteger(allowance.cyclesRemaining, 0, Number.MAX_SAFE_INTEGER, 'remaining cycles');
+  trustInteger(allowance.monthResetAtS, 0, Number.MAX_SAFE_INTEGER, 'end of the month');
 }

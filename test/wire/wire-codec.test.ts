@@ -187,7 +187,9 @@ lying('a call that no engine could be asked is refused', () => {
   refusesOperation('confidence', process([{ ...honest, confidence: 1.01 }]));
   refusesOperation('infinite', process([{ ...honest, confidence: Number.POSITIVE_INFINITY }]));
   refusesOperation('context', process([{ ...honest, contextJson: 'x'.repeat(8_193) }]));
-  refusesOperation('timestamp', process([{ ...honest, timestampMs: -1 }]));
+  for (const timestampMs of [-1, 0.5, Number.NaN, Number.POSITIVE_INFINITY]) {
+    refusesOperation('timestamp', process([{ ...honest, timestampMs }]));
+  }
   refusesOperation('nothing', process([], true));
   refusesOperation('two, not a batch', process([honest, honest]));
   refusesOperation('too many', process(Array(101).fill(honest), true));
@@ -226,7 +228,7 @@ lying('a call with impossible ids is refused', () => {
   refuses({ accountId: '' });
   refuses({ instanceId: '' });
   refuses({ instanceId: 'x'.repeat(256) });
-  refuses({ callId: 2 ** 52 });
+  for (const callId of [2 ** 52, -1, 0.5, Number.NaN]) refuses({ callId });
   refuses({ idempotencyKey: 'x'.repeat(256), idempotencyFingerprint: 'f' });
   refuses({ idempotencyKey: 'k', idempotencyFingerprint: '' });
   refuses({
@@ -277,6 +279,12 @@ lying('an answer that no engine or limiter gives is refused, and its outcome is 
       limiter({ id: 1, outcome: { $case: 'answer', value: { verdict: 1, allowance: undefined } } }),
     () =>
       limiter({ id: 1, outcome: { $case: 'answer', value: { verdict: 3, allowance: numbers } } }),
+    ...['windowResetAtS', 'cyclesPerMonth', 'cyclesRemaining', 'monthResetAtS'].flatMap((name) =>
+      [-1, 0.5, Number.NaN, 2 ** 53].map((number) => () => {
+        const allowance = { ...numbers, [name]: number };
+        limiter({ id: 1, outcome: { $case: 'answer', value: { verdict: 1, allowance } } });
+      }),
+    ),
   ]) {
     const { code, isOutcomeUnknown } = thrownBy(lie);
     assert.equal({ code, isOutcomeUnknown }, { code: 'internal', isOutcomeUnknown: true });

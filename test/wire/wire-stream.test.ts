@@ -298,10 +298,14 @@ talking('a call or answer that cannot be written harms no other of its frame', a
   );
   await using edge = connectEngine({ address: server.address });
   await edge.ready();
+  const timestampMs = undefined;
+  const halfMode = { mode: 0.5, signal: 0, confidence: 1, contextJson: '', timestampMs };
+  const flags = { isBatch: false, isEveryStateWanted: false };
+  const operation = { kind: 'process', observations: [halfMode], ...flags } as const;
   const [first, broken, unwritable, last] = await Promise.all([
     edge.ask(peers.engineCall({ callId: 1 })),
     peers.faultOf(edge.ask(peers.engineCall({ callId: 2 }))),
-    peers.faultOf(edge.ask(peers.engineCall({ callId: -1 }))),
+    peers.faultOf(edge.ask(peers.engineCall({ operation }))),
     edge.ask(peers.engineCall({ callId: 3 })),
   ]);
   assert.is(peers.bodyOf(first), 'ok');

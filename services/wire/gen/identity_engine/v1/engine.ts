@@ -41,7 +41,7 @@ export interface EngineRequest {
   timeoutMs: number;
   accountId: string;
   instanceId: string;
-  /** Names the call for good, below 2^52. */
+  /** Names the call for good, below 2^52: a double holds it, and is read without a BigInt. */
   callId: number;
   idempotencyKey: string;
   idempotencyFingerprint: string;
@@ -97,7 +97,7 @@ export interface Observation {
   signal: number;
   confidence: number;
   contextJson: string;
-  /** Unix milliseconds; absent: the engine stamps it. */
+  /** Unix milliseconds, whole; absent: the engine stamps it. */
   timestampMs?: number | undefined;
 }
 
@@ -314,7 +314,7 @@ export const EngineRequest: MessageFns<EngineRequest> = {
       writer.uint32(34).string(message.instanceId);
     }
     if (message.callId !== 0) {
-      writer.uint32(41).fixed64(message.callId);
+      writer.uint32(41).double(message.callId);
     }
     if (message.idempotencyKey !== "") {
       writer.uint32(50).string(message.idempotencyKey);
@@ -425,7 +425,7 @@ export const EngineRequest: MessageFns<EngineRequest> = {
               break;
             }
 
-            message.callId = longToNumber(reader.fixed64());
+            message.callId = reader.double();
             continue;
           }
           case 6: {
@@ -892,7 +892,7 @@ export const Observation: MessageFns<Observation> = {
       writer.uint32(34).string(message.contextJson);
     }
     if (message.timestampMs !== undefined) {
-      writer.uint32(40).int64(message.timestampMs);
+      writer.uint32(41).double(message.timestampMs);
     }
     return writer;
   },
@@ -943,11 +943,11 @@ export const Observation: MessageFns<Observation> = {
             continue;
           }
           case 5: {
-            if (tag !== 40) {
+            if (tag !== 41) {
               break;
             }
 
-            message.timestampMs = longToNumber(reader.int64());
+            message.timestampMs = reader.double();
             continue;
           }
         }

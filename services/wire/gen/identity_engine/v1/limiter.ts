@@ -66,6 +66,7 @@ export interface LimiterRequest {
   /** Milliseconds left when this message was written; 0 means cancel the call of that id. */
   timeoutMs: number;
   accountId: string;
+  /** Names the call for good, below 2^52: a double holds it, and is read without a BigInt. */
   callId: number;
   call: { $case: "admit"; value: Admit } | { $case: "settle"; value: Settle } | undefined;
 }
@@ -90,6 +91,7 @@ export interface LimiterAnswer {
   allowance: Allowance | undefined;
 }
 
+/** Whole numbers; those that may be beyond 2^32 are doubles, as in call_id. */
 export interface Allowance {
   requestsPerMinute: number;
   requestsRemaining: number;
@@ -233,7 +235,7 @@ export const LimiterRequest: MessageFns<LimiterRequest> = {
       writer.uint32(26).string(message.accountId);
     }
     if (message.callId !== 0) {
-      writer.uint32(33).fixed64(message.callId);
+      writer.uint32(33).double(message.callId);
     }
     switch (message.call?.$case) {
       case "admit":
@@ -288,7 +290,7 @@ export const LimiterRequest: MessageFns<LimiterRequest> = {
               break;
             }
 
-            message.callId = longToNumber(reader.fixed64());
+            message.callId = reader.double();
             continue;
           }
           case 5: {
@@ -581,16 +583,16 @@ export const Allowance: MessageFns<Allowance> = {
       writer.uint32(16).uint32(message.requestsRemaining);
     }
     if (message.windowResetAtS !== 0) {
-      writer.uint32(24).uint64(message.windowResetAtS);
+      writer.uint32(25).double(message.windowResetAtS);
     }
     if (message.cyclesPerMonth !== 0) {
-      writer.uint32(32).uint64(message.cyclesPerMonth);
+      writer.uint32(33).double(message.cyclesPerMonth);
     }
     if (message.cyclesRemaining !== 0) {
-      writer.uint32(40).uint64(message.cyclesRemaining);
+      writer.uint32(41).double(message.cyclesRemaining);
     }
     if (message.monthResetAtS !== 0) {
-      writer.uint32(48).uint64(message.monthResetAtS);
+      writer.uint32(49).double(message.monthResetAtS);
     }
     return writer;
   },
@@ -625,35 +627,35 @@ export const Allowance: MessageFns<Allowance> = {
             continue;
           }
           case 3: {
-            if (tag !== 24) {
+            if (tag !== 25) {
               break;
             }
 
-            message.windowResetAtS = longToNumber(reader.uint64());
+            message.windowResetAtS = reader.double();
             continue;
           }
           case 4: {
-            if (tag !== 32) {
+            if (tag !== 33) {
               break;
             }
 
-            message.cyclesPerMonth = longToNumber(reader.uint64());
+            message.cyclesPerMonth = reader.double();
             continue;
           }
           case 5: {
-            if (tag !== 40) {
+            if (tag !== 41) {
               break;
             }
 
-            message.cyclesRemaining = longToNumber(reader.uint64());
+            message.cyclesRemaining = reader.double();
             continue;
           }
           case 6: {
-            if (tag !== 48) {
+            if (tag !== 49) {
               break;
             }
 
-            message.monthResetAtS = longToNumber(reader.uint64());
+            message.monthResetAtS = reader.double();
             continue;
           }
         }
