@@ -35,7 +35,7 @@ export class ActorHost<State, Call extends ActorCall, Answer, Operation> {
    */
   ask(id: string, call: Call): Answer | Promise<Answer> {
     const { gate } = this.#ports;
-    const activation = this.#residents.use(id);
+    const activation = this.#residents.find(id);
     const shard = activation?.shard ?? gate.shardOf(id);
     gate.assertOpen(shard);
     this.#assertOpen();
@@ -188,6 +188,7 @@ export class ActorHost<State, Call extends ActorCall, Answer, Operation> {
   #turn(activation: Activation<State, Call, Answer>, call: Call): Answer | Promise<Answer> {
     const { clock, log } = this.#ports;
     const turn = new HostedTurn(this.#kind, activation, call.callId, clock, log, this.#residents);
+    this.#residents.use(activation, turn.monotonicMs);
     try {
       if (call.deadlineAtMs < turn.nowMs) {
         throw unavailable('deadline_exceeded', 'the deadline passed before the call had its turn');

@@ -46,17 +46,14 @@ export class Residents<State, Call extends ActorCall, Answer, Operation> {
     return this.#activations.get(id);
   }
 
-  /** The same for a call that is about to use it: that makes it recently used. */
-  use(id: string): Activation<State, Call, Answer> | undefined {
-    const activation = this.#activations.get(id);
-    if (activation === undefined) return undefined;
-    const nowMs = this.#ports.clock.monotonicMs();
-    if (nowMs - activation.lastUsedMs > REORDER_AGE_MS) {
-      activation.lastUsedMs = Math.floor(nowMs);
-      this.#activations.delete(id);
-      this.#activations.set(id, activation);
-    }
-    return activation;
+  /** The actor has its turn: that makes it recently used. */
+  use(activation: Activation<State, Call, Answer>, nowMs: number): void {
+    if (nowMs - activation.lastUsedMs <= REORDER_AGE_MS) return;
+    // A call that waited may have its turn when the actor is somebody else's already.
+    if (this.find(activation.id) !== activation) return;
+    activation.lastUsedMs = Math.floor(nowMs);
+    this.#activations.delete(activation.id);
+    this.#activations.set(activation.id, activation);
   }
 
   /** Makes a place for an actor that is about to be loaded. */

@@ -93,7 +93,7 @@ export class FrameServerStream<Call, Answer, Request extends WireRequest> {
     this.#isBlocked = !this.#stream.write(frame);
   };
   #heldBytes = 0;
-  #arrivedMs = 0;
+  #arrived = { monotonicMs: 0, wallMs: 0 };
   #isFlushScheduled = false;
   #isBlocked = false;
   #isDraining = false;
@@ -143,7 +143,8 @@ export class FrameServerStream<Call, Answer, Request extends WireRequest> {
 
   #receive(frame: Uint8Array): void {
     if (this.#isOver) return;
-    this.#arrivedMs = this.#options.clock.monotonicMs();
+    const { clock } = this.#options;
+    this.#arrived = { monotonicMs: clock.monotonicMs(), wallMs: clock.wallMs() };
     try {
       const messages = readFrame(frame, this.#readRequest);
       this.#options.observer?.received(messages);
@@ -169,7 +170,7 @@ export class FrameServerStream<Call, Answer, Request extends WireRequest> {
     try {
       this.#start(request);
     } catch (error) {
-      this.#replyFault(id, error, this.#options.clock.monotonicMs() - this.#arrivedMs);
+      this.#replyFault(id, error, this.#options.clock.monotonicMs() - this.#arrived.monotonicMs);
     }
   }
 
@@ -177,14 +178,14 @@ export class FrameServerStream<Call, Answer, Request extends WireRequest> {
   #start(request: Request): void {
     const { clock, handler } = this.#options;
     const timeoutMs = Math.min(request.timeoutMs, CALL_TIMEOUT_MS_MAX);
-    const deadlineMs = this.#arrivedMs + timeoutMs;
+    const deadlineMs = this.#arrived.monotonicMs + timeoutMs;
     // Its caller has gone while the calls before it in the frame were at work.
     if (clock.monotonicMs() >= deadlineMs) return;
     this.#refuseIfFull();
-    const work = new CallAtWork(request.id, this.#arrivedMs, deadlineMs);
-    const outcome = handler(this.#callOf(request, clock.wallMs() + timeoutMs), work);
+    const work = new CallAtWork(request.id, this.#arrived.monotonicMs, deadlineMs);
+    const outcome = handler(this.#callOf(request, this.#arrived.wallMs + timeoutMs), work);
     if (!(outcome instanceof Promise)) {
-      this.#observe(clock.monotonicMs() - this.#arrivedMs, 'ok');
+      this.#observe(clock.monotonicMs() - this.#arrived.monotonicMs, 'ok');
       this.#reply(request.id, { kind: 'answer', answer: outcome });
       return;
     }

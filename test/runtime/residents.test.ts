@@ -62,6 +62,19 @@ shard('when dropped while one is being loaded, answer nothing from it', async ()
   assert.is(host.residency.actors, 0);
 });
 
+shard('when dropped while calls wait for one, do not come back with their turns', async () => {
+  const { clock, host } = newScene();
+  const gate = Promise.withResolvers<void>();
+  await host.ask('1a', tallyCall({ add: 1 }));
+  const first = Promise.resolve(host.ask('1a', tallyCall({ add: 1, wait: gate.promise })));
+  const second = Promise.resolve(host.ask('1a', tallyCall({ add: 1 })));
+  host.dropShard(1);
+  clock.advance(60_000);
+  gate.resolve();
+  await Promise.allSettled([first, second]);
+  assert.is(host.residency.actors, 0);
+});
+
 const last = suite('an actor that has something to say before it is given up');
 
 last('says it, has it stored and leaves memory when nobody asks any more', async () => {
