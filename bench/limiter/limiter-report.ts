@@ -85,8 +85,12 @@ function closedTargets(rows: readonly DecisionRow[], load: string): TargetRow[] 
         .filter(({ round }) => round === ours.round)
         .map(({ result }) => ours.result.decisionsPerS / result.decisionsPerS),
     );
+    // What one core takes that the limiter need not share with its callers and the store.
+    const perCore = rowsOf(rows, label).map(({ result }) => 1e6 / limiterMicros(result));
+    const ofCore = `${label}: decisions in a second of the limiter's own CPU time, ${load}`;
     return [
       atLeast(`${label}: decisions/s, ${load}`, DECISIONS_PER_S_MIN, rates, 0),
+      atLeast(ofCore, DECISIONS_PER_S_MIN, perCore, 0),
       atLeast(`${label} / redis, ${load}`, RATIO_MIN, ratios, 2),
     ].filter(({ reached }) => reached !== 'none');
   });
@@ -113,6 +117,10 @@ function atLeast(
   const spread = spreadOf(values);
   const target = `≥ ${numberText(least, decimals)}`;
   return { what, target, reached: spreadText(spread, decimals), isMet: spread.median >= least };
+}
+
+function limiterMicros({ cpu }: DecisionResult): number {
+  return cpu.find(({ process }) => process === 'limiter')?.microsPerRequest ?? Number.NaN;
 }
 
 function rowsOf(rows: readonly DecisionRow[], label: DeciderLabel): DecisionRow[] {
