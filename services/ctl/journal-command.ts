@@ -4,7 +4,7 @@ import { CtlError } from '#ctl/ctl-error';
 import { recordText } from '#ctl/record-text';
 import { table } from '#ctl/table';
 import { SERVICES } from '#ctl/wanted-services';
-import { CorruptJournal, decodeGroup } from '#runtime/record-codec';
+import { CorruptJournal, decodeRecord, linesOf } from '#runtime/record-codec';
 import type { JournalHead, JournalSlot } from '#storage/journal-store';
 
 /** Records that are shown unless told otherwise, and at most. */
@@ -69,31 +69,33 @@ async function newestRecords(
     // A living node may have dropped slots since its head was read; in a sealed journal all are there.
     const lowest = head.isSealed ? from : (slots[0]?.slot ?? to);
     for (let slot = to - 1; slot >= lowest; slot -= 1)
-      lines.push(...linesOf(slot, bySlot.get(slot)));
+      lines.push(...tableLinesOf(slot, bySlot.get(slot)));
     if (lowest > from) break;
   }
   return lines.slice(0, wanted);
 }
 
-function linesOf(slot: number, stored: JournalSlot | undefined): Line[] {
+function tableLinesOf(slot: number, stored: JournalSlot | undefined): Line[] {
   if (stored === undefined) return [brokenLine(slot, 'the slot is missing')];
+  const lines = orBroken(slot, () => linesOf(stored.records));
+  if (!Array.isArray(lines)) return [lines];
+  return lines.map((line) => orBroken(slot, () => tableLineOf(slot, line))).reverse();
+}
+
+function tableLineOf(slot: number, line: string): Line {
+  const { actor, actorId, version, callId, atMs, operation } = decodeRecord(line);
+  const at = new Date(atMs).toISOString();
+  const what = recordText(actor, operation);
+  return { slot, actor, id: actorId, version, call_id: callId, at, what, operation };
+}
+
+/** What is read, or the line that says why it cannot be. */
+function orBroken<T>(slot: number, read: () => T): T | Line {
   try {
-    const lines = decodeGroup(stored.records).map(
-      ({ actor, actorId, version, callId, atMs, operation }) => ({
-        slot,
-        actor,
-        id: actorId,
-        version,
-        call_id: callId,
-        at: new Date(atMs).toISOString(),
-        what: recordText(actor, operation),
-        operation,
-      }),
-    );
-    return lines.reverse();
+    return read();
   } catch (error) {
     if (!(error instanceof CorruptJournal)) throw error;
-    return [brokenLine(slot, `corrupt: ${error.message}`)];
+    return brokenLine(slot, `corrupt: ${error.message}`);
   }
 }
 

@@ -39,10 +39,10 @@ export const GROUP_LINGER_MS = 10;
 /** Records of one journal group (architecture 3.1). */
 export const GROUP_RECORDS_MAX = 4_096;
 
-/** Bytes of the records in one journal group (architecture 3.1); Cassandra refuses a batch of 8 MiB. */
+/** Bytes of a journal group's records (architecture 3.1); Cassandra refuses a batch of 8 MiB. */
 export const GROUP_BYTES_MAX = 512 * 1_024;
 
-/** Bytes of one record, as its actor estimates them (architecture 3.1); escaping may double them. */
+/** Bytes of one record, as its actor estimates them (architecture 3.1); as JSON it may be thrice. */
 export const RECORD_BYTES_MAX = 300 * 1_024;
 
 /** How long the last successful append vouches for answers from memory (architecture 3.3). */
@@ -81,7 +81,7 @@ export const ADOPTION_SLOTS_MAX = 512;
 /** Bytes of a read above which the next are smaller, and below half of which they are larger. Ours. */
 export const ADOPTION_READ_BYTES = 1_024 * 1_024;
 
-/** Such reads under way at once: the next are there when one has been decoded. Ours. */
+/** Such reads under way at once: the next are there when one has been gone through. Ours. */
 export const ADOPTION_READS_MAX = 4;
 
 /** Adopted actors that are activated at once in the background. Ours: 3,200 a second. */

@@ -145,15 +145,13 @@ export class HostedShards implements ShardGate, ShardHost {
 
   async closeShard(shard: number): Promise<void> {
     const { clock, log } = this.#ports;
-    // While the shard is closed its callers wait, so what can be is stored before.
+    // While the shard is closed its callers wait, so what can be is done before. A shard with records
+    // that make no sense stays open: all but their actors are served.
+    await this.#activateAll(shard);
     for (const host of this.#hosts) await host.storeAhead(shard);
     this.open.delete(shard);
     this.#closing.add(shard);
-    for (;;) {
-      for (const host of this.#hosts) this.#warmSome(host, shard, WARM_ACTORS);
-      const isBusy = this.#hosts.some((host) => host.busyIn(shard) > 0);
-      const isWaiting = this.#hosts.some(({ kind }) => this.#adopted.hasWaiting(shard, kind));
-      if (!isBusy && !isWaiting) break;
+    while (this.#hosts.some((host) => host.busyIn(shard) > 0)) {
       await sleep(clock, CLOSE_POLL_MS);
       log.assertAlive();
     }
@@ -189,13 +187,25 @@ export class HostedShards implements ShardGate, ShardHost {
         if (left <= 0) break;
       }
       this.#isWarming = left < WARM_ACTORS && !this.#hasEnded;
-      this.#fruitlessPasses += 1;
-      // A store that is down, or a journal that makes no sense, is not asked without pause.
-      const isStuck = this.#fruitlessPasses > WARM_FRUITLESS_MAX;
-      const pauseMs = isStuck ? WARM_STUCK_MS : WARM_PERIOD_MS;
+      const pauseMs = this.#pauseAfterPass();
       if (this.#isWarming) this.#ports.clock.after(pauseMs, pass);
     };
     this.#ports.clock.after(WARM_DELAY_MS, pass);
+  }
+
+  /** Activates every actor of an open shard that has adopted records. */
+  async #activateAll(shard: number): Promise<void> {
+    while (this.#hosts.some(({ kind }) => this.#adopted.hasWaiting(shard, kind))) {
+      for (const host of this.#hosts) this.#warmSome(host, shard, WARM_ACTORS);
+      await sleep(this.#ports.clock, this.#pauseAfterPass());
+      this.#ports.log.assertAlive();
+    }
+  }
+
+  /** A store that is down, or a journal that makes no sense, is not asked without pause. */
+  #pauseAfterPass(): number {
+    this.#fruitlessPasses += 1;
+    return this.#fruitlessPasses > WARM_FRUITLESS_MAX ? WARM_STUCK_MS : WARM_PERIOD_MS;
   }
 
   #warmSome(host: ShardedHost, shard: number, count: number): number {

@@ -18,10 +18,10 @@ export interface Journal {
   /** Whether records outlive this process; if not, nobody can take its actors over either. */
   readonly isLasting: boolean;
   /**
-   * Makes a group of records, each as its line, durable as one unit. Returns undefined when it is durable at once, else a promise
-   * that fulfils when it is and rejects with `service_unavailable` when this writer must stop. The
-   * next group comes only after that. Groups before the `low`th (from 0, in the order of the calls)
-   * are not needed any more.
+   * Makes a group of records, each as one line of JSON, durable as one unit. Returns undefined when
+   * it is durable at once, else a promise that fulfils when it is and rejects with
+   * `service_unavailable` when this writer must stop. The next group comes only after that. Groups
+   * before the `low`th (from 0, in the order of the calls) are not needed any more.
    */
   append(lines: readonly string[], low: number): Promise<void> | undefined;
 }

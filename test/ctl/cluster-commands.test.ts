@@ -286,9 +286,12 @@ journals('names what is corrupt instead of stopping at it', async () => {
   const record = { actor: 'instance', actorId: ID, callId: 5, atMs: 0, operation: {} };
   const group = [1, 2].map((version) => ({ ...record, version }));
   await store.append({ ...append, slot: 2, records: groupOf(group) });
+  const halfBroken = Buffer.from(`${Buffer.from(groupOf(group))}`.replace(',2,5,0,{}]', ',2,5,'));
+  await store.append({ ...append, slot: 3, records: halfBroken });
   await store.seal('old');
   const text = await textOf(cluster, 'journal', 'old');
-  assert.match(text, /^old +old:8100 +0 +3 +yes +0$/m);
+  assert.match(text, /^old +old:8100 +0 +4 +yes +0$/m);
+  assert.match(text, /^3 +- +- +- +- +corrupt: not JSON\n3 +instance +inst_0+aa +1 /m);
   assert.match(
     text,
     /^2 +instance +inst_0+aa +2 .*\n2 +instance +inst_0+aa +1 +1970-\S+ +the journal/m,

@@ -296,10 +296,27 @@ closing('activates every actor that still has adopted records', async () => {
   const closed = gate.closeShard(1);
   await pass(clock, 50, 5);
   assert.is(await stateOf(closed), 'pending');
+  assert.ok(gate.open.has(1), 'it is served meanwhile');
   host.isWarmingStuck = false;
   await pass(clock, 50, 5);
   await closed;
   assert.equal(host.steps, ['warm a', 'warm b', 'store 1', 'drop 1']);
+});
+
+closing('does not happen while an actor’s records make no sense, and is tried seldom', async () => {
+  const { gate, log, host, clock } = await newScene(recordsOf('a', [1]));
+  await gate.adopt('dead', [{ shard: 1, epoch: 2 }]);
+  host.isWarmingStuck = true;
+  gate.openShard({ shard: 1, epoch: 2 });
+  const closed = refusalOf(() => gate.closeShard(1));
+  await pass(clock, 2 * WARM_DELAY_MS, 10);
+  const before = host.warmings;
+  await pass(clock, 10_000, 10);
+  assert.ok(host.warmings - before <= 22, `${host.warmings - before}`);
+  assert.ok(gate.open.has(1));
+  log.end(new Error('fenced'));
+  await pass(clock, 2_000, 10);
+  assert.is(((await closed) as Fault).code, 'service_unavailable');
 });
 
 closing(

@@ -4,6 +4,7 @@ import * as assert from 'uvu/assert';
 import {
   actorOf,
   CorruptJournal,
+  cutLoose,
   decodeGroup,
   encodeGroup,
   encodeRecord,
@@ -37,6 +38,7 @@ group('comes apart into the lines that went in, whose they are included', () => 
   const property = fc.property(fc.array(anyRecord), (records) => {
     const lines = records.map(encodeRecord);
     assert.equal(linesOf(encodeGroup(lines)), lines);
+    assert.equal(cutLoose(lines), lines);
     const actors = records.map(({ actor, actorId }) => [actor, actorId]);
     const found = lines.map(actorOf).map(({ actor, actorId }) => [actor, actorId]);
     assert.equal(found, actors);

@@ -16,6 +16,7 @@ import { engineClientProtocol, engineServerProtocol } from '#wire/engine-codec';
 import type { EngineAnswer, EngineCall } from '#wire/engine-messages';
 import { faultFromWire, faultToWire } from '#wire/fault-codec';
 import type { EngineRequest } from '#wire/gen/identity_engine/v1/engine';
+import type { LimiterRequest } from '#wire/gen/identity_engine/v1/limiter';
 import { limiterClientProtocol, limiterServerProtocol } from '#wire/limiter-codec';
 
 function fieldsOf(fault: Fault) {
@@ -236,6 +237,20 @@ lying('a call with impossible ids is refused', () => {
   });
   refuses({ operation: { $case: 'peek', value: { instanceIds: ['inst_1'] } } });
   refuses({ instanceId: '', operation: { $case: 'removeListingRow', value: { version: 1 } } });
+});
+
+lying('a question that no edge asks a limiter is refused', () => {
+  const honest = { id: 1, timeoutMs: 100, accountId: 'acct_1', callId: 1 };
+  const settle = { $case: 'settle', value: { cyclesUsed: 1 } } as const;
+  const refuses = (change: Partial<LimiterRequest>) => {
+    const request = { ...honest, call: settle, ...change };
+    assert.is(thrownBy(() => limiterServerProtocol.callOf(request, 0)).code, 'internal');
+  };
+  for (const callId of [2 ** 52, -1, 0.5, Number.NaN]) refuses({ callId });
+  refuses({ accountId: '' });
+  refuses({ call: undefined });
+  refuses({ call: { $case: 'settle', value: { cyclesUsed: 101 } } });
+  refuses({ call: { $case: 'admit', value: { keyDigest: '', writes: true, cycles: 1 } } });
 });
 
 lying('an answer that no engine or limiter gives is refused, and its outcome is unknown', () => {

@@ -163,8 +163,10 @@ strange('an answer after the deadline of its call is dropped', async () => {
 
 strange('a call whose deadline passes behind a slow one in its frame is never begun', async () => {
   const begun: number[] = [];
-  const ask: EngineClient['ask'] = ({ callId }) => {
+  const deadlines: number[] = [];
+  const ask: EngineClient['ask'] = ({ callId, deadlineAtMs }) => {
     begun.push(callId);
+    deadlines.push(deadlineAtMs);
     const startedMs = performance.now();
     while (callId === 1 && performance.now() - startedMs < 20);
     return peers.engineAnswer('ok');
@@ -179,6 +181,7 @@ strange('a call whose deadline passes behind a slow one in its frame is never be
   edge.stream.write(frame);
   await once(edge.stream, 'data');
   assert.equal(begun, [1, 3]);
+  assert.is(deadlines[0], deadlines[1], 'both from when the frame came');
 });
 
 const tool = suite('when a tool asks one call without a stream');
