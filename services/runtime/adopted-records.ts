@@ -1,4 +1,5 @@
 import type { TailRecord } from '#runtime/adoption';
+import { cutLoose } from '#runtime/record-codec';
 
 /** The records of one actor that were adopted, and where they stand in the adopter's own log. */
 export type AdoptedTail = {
@@ -23,12 +24,11 @@ export class AdoptedRecords {
 
   /** Keeps records, in journal order, for the claim to `epoch`; `position` is that of the first. */
   hold(shard: number, epoch: number, records: readonly TailRecord[], position: number): void {
-    const tails = new Map<string, { lines: string[]; position: number }>();
-    for (const { actor, actorId, line } of records) {
-      const key = keyOf(actor, actorId);
-      const tail = tails.get(key) ?? { lines: [], position };
-      tail.lines.push(line);
-      tails.set(key, tail);
+    const tails = new Map<string, AdoptedTail>();
+    const byActor = Map.groupBy(records, ({ actor, actorId }) => keyOf(actor, actorId));
+    for (const [key, ofActor] of byActor) {
+      // They stay until their actor is activated; most of the groups they came in is others'.
+      tails.set(key, { lines: cutLoose(ofActor.map(({ line }) => line)), position });
     }
     const claims = this.#claims.get(shard) ?? new Map<number, Claim>();
     claims.set(epoch, { tails, position });

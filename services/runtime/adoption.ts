@@ -4,7 +4,7 @@ import {
   ADOPTION_SLOTS_MAX,
   ADOPTION_SLOTS_MIN,
 } from '#runtime/bounds';
-import { actorOf, CorruptJournal, cutLoose, linesOf } from '#runtime/record-codec';
+import { actorOf, CorruptJournal, linesOf } from '#runtime/record-codec';
 import type { JournalHead, JournalSlot, JournalStore } from '#storage/journal-store';
 
 /** Slots in order, and whether the store could not answer them all at once. */
@@ -33,9 +33,10 @@ export async function readTail(
   if (!head.isSealed) throw new CorruptJournal(`the journal of ${incarnation} is not sealed`);
   const tail: TailRecord[] = [];
   for await (const { records } of slotsOf(journals, incarnation, head)) {
-    const wanted = linesOf(records).filter((line) => isWanted(actorOf(line).actorId));
-    // They are held until their actors are activated; most of a journal is other heirs'.
-    for (const line of cutLoose(wanted)) tail.push({ ...actorOf(line), line });
+    for (const line of linesOf(records)) {
+      const { actor, actorId } = actorOf(line);
+      if (isWanted(actorId)) tail.push({ actor, actorId, line });
+    }
   }
   return tail;
 }

@@ -54,8 +54,8 @@ export class HostedShards implements ShardGate, ShardHost {
   readonly #adopted = new AdoptedRecords();
   readonly #hosts: ShardedHost[] = [];
   #isWarming = false;
-  /** Passes since an actor was last activated. */
-  #fruitlessPasses = 0;
+  /** Adopted actors that were activated so far. */
+  #activated = 0;
   #hasEnded = false;
 
   constructor(ports: HostedShardsPorts) {
@@ -100,7 +100,7 @@ export class HostedShards implements ShardGate, ShardHost {
   }
 
   activated(shard: number, actor: string, actorId: string): void {
-    this.#fruitlessPasses = 0;
+    this.#activated += 1;
     this.#adopted.activated(shard, actor, actorId);
   }
 
@@ -180,6 +180,7 @@ export class HostedShards implements ShardGate, ShardHost {
   #warm(): void {
     if (this.#isWarming) return;
     this.#isWarming = true;
+    const pauseMs = this.#pauses();
     const pass = (): void => {
       let left = WARM_ACTORS;
       for (const shard of this.open.keys()) {
@@ -187,25 +188,33 @@ export class HostedShards implements ShardGate, ShardHost {
         if (left <= 0) break;
       }
       this.#isWarming = left < WARM_ACTORS && !this.#hasEnded;
-      const pauseMs = this.#pauseAfterPass();
-      if (this.#isWarming) this.#ports.clock.after(pauseMs, pass);
+      if (this.#isWarming) this.#ports.clock.after(pauseMs(), pass);
     };
     this.#ports.clock.after(WARM_DELAY_MS, pass);
   }
 
   /** Activates every actor of an open shard that has adopted records. */
   async #activateAll(shard: number): Promise<void> {
+    const pauseMs = this.#pauses();
     while (this.#hosts.some(({ kind }) => this.#adopted.hasWaiting(shard, kind))) {
       for (const host of this.#hosts) this.#warmSome(host, shard, WARM_ACTORS);
-      await sleep(this.#ports.clock, this.#pauseAfterPass());
+      await sleep(this.#ports.clock, pauseMs());
       this.#ports.log.assertAlive();
     }
   }
 
-  /** A store that is down, or a journal that makes no sense, is not asked without pause. */
-  #pauseAfterPass(): number {
-    this.#fruitlessPasses += 1;
-    return this.#fruitlessPasses > WARM_FRUITLESS_MAX ? WARM_STUCK_MS : WARM_PERIOD_MS;
+  /**
+   * The pause after each pass of one loop: a store that is down, or a journal that makes no sense, is
+   * not asked all the time.
+   */
+  #pauses(): () => number {
+    let activated = this.#activated;
+    let fruitless = 0;
+    return () => {
+      fruitless = activated === this.#activated ? fruitless + 1 : 0;
+      activated = this.#activated;
+      return fruitless > WARM_FRUITLESS_MAX ? WARM_STUCK_MS : WARM_PERIOD_MS;
+    };
   }
 
   #warmSome(host: ShardedHost, shard: number, count: number): number {

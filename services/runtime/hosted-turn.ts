@@ -83,17 +83,6 @@ export class HostedTurn<State, Call extends ActorCall, Answer, Operation>
     return activation.position;
   }
 
-  #lineOf(operation: Operation, version: number): string {
-    return encodeRecord({
-      actor: this.#kind.name,
-      actorId: this.#activation.id,
-      version,
-      callId: this.#callId,
-      atMs: this.nowMs,
-      operation: this.#kind.recordOf(operation),
-    });
-  }
-
   restOn(place: number): void {
     this.#restsOn = place;
   }
@@ -129,6 +118,17 @@ export class HostedTurn<State, Call extends ActorCall, Answer, Operation>
       throw owedStill(error);
     });
     if (this.#activation.owed === effect) this.#activation.owed = undefined;
+  }
+
+  #lineOf(operation: Operation, version: number): string {
+    return encodeRecord({
+      actor: this.#kind.name,
+      actorId: this.#activation.id,
+      version,
+      callId: this.#callId,
+      atMs: this.nowMs,
+      operation: this.#kind.recordOf(operation),
+    });
   }
 }
 

@@ -303,6 +303,21 @@ closing('activates every actor that still has adopted records', async () => {
   assert.equal(host.steps, ['warm a', 'warm b', 'store 1', 'drop 1']);
 });
 
+closing('of many shards at once is not taken for a store that is down', async () => {
+  const ids = Array.from({ length: 8 }, (_, i) => 'a'.repeat(i + 1));
+  const { gate, host, clock } = await newScene(ids.flatMap((id) => recordsOf(id, [1])));
+  const claims = ids.map(({ length }) => ({ shard: length, epoch: 2 }));
+  await gate.adopt('dead', claims);
+  for (const claim of claims) gate.openShard(claim);
+  host.isWarmingStuck = true;
+  const closed = Promise.all(claims.map(({ shard }) => gate.closeShard(shard)));
+  await pass(clock, 100, 10);
+  host.isWarmingStuck = false;
+  await pass(clock, 50, 5);
+  assert.is(gate.open.size, 0);
+  await closed;
+});
+
 closing('does not happen while an actor’s records make no sense, and is tried seldom', async () => {
   const { gate, log, host, clock } = await newScene(recordsOf('a', [1]));
   await gate.adopt('dead', [{ shard: 1, epoch: 2 }]);

@@ -2,8 +2,8 @@ import { suite, type Test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { systemClock } from '#platform/clock';
 import { CommitLog } from '#runtime/commit-log';
-import { encodeRecord } from '#runtime/record-codec';
 import type { Journal } from '#storage/journal';
+import { lineOf } from '#test/runtime/journal-records';
 
 const GROUPS = 50;
 
@@ -57,14 +57,5 @@ export function journalContract(name: string, open: () => Promise<Journal>): Tes
 }
 
 function linesOf(count: number): string[] {
-  return Array.from({ length: count }, (_, index) =>
-    encodeRecord({
-      actor: 'instance',
-      actorId: `inst_${index}`,
-      version: index + 1,
-      callId: index,
-      atMs: 1_768_478_400_000 + index,
-      operation: { kind: 'observed', atMs: 1_768_478_400_000 + index },
-    }),
-  );
+  return Array.from({ length: count }, (_, i) => lineOf({ actorId: `inst_${i}`, version: i + 1 }));
 }
