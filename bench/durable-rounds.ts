@@ -24,12 +24,7 @@ export async function runDurableRounds(
 ): Promise<Round[]> {
   const rounds: Round[] = [];
   const durable = servers.find(({ label }) => label === 'd');
-  if (durable !== undefined) {
-    tell(`d: ${options.compileS} s until Cassandra is compiled`);
-    const connections = DURABLE_CONNECTIONS[1];
-    await runWrk(wrk, durable, { connections, seconds: options.compileS });
-    await settled(durable, tell);
-  }
+  if (durable !== undefined) await compiled(durable, wrk, options, tell);
   for (let round = 0; round < options.rounds; round += 1) {
     const order = servers.map((_, i) => servers[(i + round) % servers.length] as Server);
     const results = new Map<number, Map<Label, ClosedResult>>();
@@ -49,6 +44,20 @@ export async function runDurableRounds(
     for (const [connections, ofAll] of results) rounds.push({ connections, results: ofAll });
   }
   return rounds;
+}
+
+/** Loads the durable service until Cassandra's compilers have nothing left to do. */
+async function compiled(
+  durable: Server,
+  wrk: string,
+  { compileS }: Options,
+  tell: (line: string) => void,
+): Promise<void> {
+  for (const connections of DURABLE_CONNECTIONS) {
+    tell(`d: ${compileS} s at ${connections} connections until Cassandra is compiled`);
+    await runWrk(wrk, durable, { connections, seconds: compileS });
+  }
+  await settled(durable, tell);
 }
 
 /** Fulfils when the service has checkpointed everything. References owe nothing. */

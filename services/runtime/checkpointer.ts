@@ -9,11 +9,13 @@ import {
   UNFLUSHED_BYTES_MAX,
   UNFLUSHED_RECORDS_MAX,
 } from '#runtime/bounds';
+import { EvenPace } from '#runtime/even-pace';
 import type { ActorHostPorts } from '#runtime/host-ports';
 
 /**
  * Stores dirty actors late and together (architecture 3.2): when one has been dirty for 20 s, or
- * is the oldest while the unflushed tail is over half its bound, or is about to leave memory.
+ * is the oldest while the unflushed tail is over half its bound, or is about to leave memory. Of many
+ * the oldest begin earlier, so that the store has about the same to do all the time.
  * Only durable state is ever stored; a failed write leaves the actor dirty and is tried again.
  */
 export class Checkpointer<State, Call extends ActorCall, Answer, Operation> {
@@ -25,6 +27,7 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Operation> {
   readonly #leaving = new Set<Activation<State, Call, Answer>>();
   /** Stored actors that still remember call ids, and the monotonic time at which those are too old. */
   readonly #remembering = new Map<Activation<State, Call, Answer>, number>();
+  readonly #pace: EvenPace;
   #inFlight = 0;
   #sliceStartMs = 0;
   #unflushedRecords = 0;
@@ -33,6 +36,7 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Operation> {
   constructor(kind: ActorKind<State, Call, Answer, Operation>, ports: ActorHostPorts) {
     this.#kind = kind;
     this.#ports = ports;
+    this.#pace = new EvenPace(CHECKPOINT_AGE_MS, ports.clock.monotonicMs());
   }
 
   /** Committed records that are in no checkpoint yet. */
@@ -96,15 +100,20 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Operation> {
    * journal cannot let go of anything behind them.
    */
   startDue(monotonicMs: number): void {
+    this.#pace.earn(this.#dirty.size, monotonicMs);
     for (const activation of this.#dirty) {
       if (!this.#hasRoom) return;
-      const ageMs = monotonicMs - (activation.dirtySinceMs ?? monotonicMs);
-      const isTailLong = this.tail > 0.5;
-      if (ageMs < CHECKPOINT_AGE_MS && !isTailLong) break;
+      if (!this.#mayBegin(activation, monotonicMs)) break;
       if (activation.isBusy || activation.isCheckpointing) continue;
+      this.#pace.began();
       this.#start(activation);
     }
     this.#startLeaving();
+  }
+
+  #mayBegin({ dirtySinceMs }: Activation<State, Call, Answer>, monotonicMs: number): boolean {
+    const isOld = monotonicMs - (dirtySinceMs ?? monotonicMs) >= CHECKPOINT_AGE_MS;
+    return isOld || this.tail > 0.5 || this.#pace.mayBegin;
   }
 
   get #hasRoom(): boolean {

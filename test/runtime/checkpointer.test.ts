@@ -234,15 +234,23 @@ order('leaves owed what was committed meanwhile', async () => {
 
 const due = suite('checkpoints in the background');
 
-due('begin at 20 s, oldest first, 8 at once', async () => {
+due('begin at 20 s and not before', async () => {
+  const { kind, checkpointer, actorOf, commit } = newScene();
+  commit(actorOf('a'));
+  for (let nowMs = 0; nowMs < CHECKPOINT_AGE_MS; nowMs += 999) checkpointer.startDue(nowMs);
+  await turnOfEvents();
+  assert.is(kind.writes, 0);
+  checkpointer.startDue(CHECKPOINT_AGE_MS);
+  await turnOfEvents();
+  assert.is(kind.writes, 1);
+});
+
+due('begin with the oldest, 8 at once', async () => {
   const { clock, kind, checkpointer, actorOf, commit } = heldScene();
   for (let i = 0; i < 20; i += 1) {
     commit(actorOf(`a${i}`));
     clock.advance(1);
   }
-  checkpointer.startDue(CHECKPOINT_AGE_MS - 1);
-  await turnOfEvents();
-  assert.is(kind.held.length, 0);
   checkpointer.startDue(CHECKPOINT_AGE_MS + 100);
   await turnOfEvents();
   assert.equal(
@@ -255,6 +263,21 @@ due('begin at 20 s, oldest first, 8 at once', async () => {
   checkpointer.storeSoon(leaving);
   await turnOfEvents();
   assert.is(kind.held.length, CHECKPOINTS_IN_FLIGHT_MAX);
+});
+
+due('are as many in every second when a hundred actors keep changing', async () => {
+  const { clock, kind, checkpointer, actorOf, commit } = newScene();
+  const actors = Array.from({ length: 100 }, (_, i) => actorOf(`a${i}`));
+  const written: number[] = [];
+  for (let second = 0; second < 80; second += 1) {
+    for (const actor of actors) commit(actor);
+    clock.advance(1_000);
+    const before = kind.writes;
+    checkpointer.startDue(clock.monotonicMs());
+    for (let slices = 0; slices < 20; slices += 1) await pass(clock, 0, 1);
+    written.push(kind.writes - before);
+  }
+  assert.equal(new Set(written), new Set([5]));
 });
 
 due('begin at once for whoever is about to leave memory, as soon as there is room', async () => {

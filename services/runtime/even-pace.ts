@@ -1,0 +1,31 @@
+/**
+ * Spreads what has to be done within some time evenly over it. Without it things that fell due
+ * together would be done together, and fall due together again ever after.
+ */
+export class EvenPace {
+  readonly #withinMs: number;
+  #earned = 0;
+  #earnedMs: number;
+
+  constructor(withinMs: number, nowMs: number) {
+    this.#withinMs = withinMs;
+    this.#earnedMs = nowMs;
+  }
+
+  /** Time has passed (monotonic), with so many waiting. */
+  earn(waiting: number, nowMs: number): void {
+    const earned = (waiting * (nowMs - this.#earnedMs)) / this.#withinMs;
+    this.#earned = Math.min(waiting, this.#earned + earned);
+    this.#earnedMs = nowMs;
+  }
+
+  /** Whether one more may begin although it is not due yet. */
+  get mayBegin(): boolean {
+    return this.#earned >= 1;
+  }
+
+  /** One has begun, due or not. */
+  began(): void {
+    this.#earned = Math.max(0, this.#earned - 1);
+  }
+}
