@@ -25,7 +25,7 @@ const { values } = parseArgs({
   options: {
     connections: { type: 'string', default: '256' },
     seconds: { type: 'string', default: '10' },
-    // JIT compilers, and checkpoints, which are 20 s late.
+    // JIT compilers, and checkpoints, which are up to 20 s late.
     'lead-in': { type: 'string', default: '22' },
     folder: { type: 'string' },
   },

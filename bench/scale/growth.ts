@@ -19,7 +19,7 @@ const KNOWN_QUICK = [100, 1_000] as const;
 /** More than two engines and Cassandra do not fit on two cores; the third shows what crowding costs. */
 const ENGINES_MAX = 3;
 
-/** JIT compilers, and checkpoints, which are 20 s late. */
+/** JIT compilers, and checkpoints, which are up to 20 s late. */
 const USUAL: CellTimes = { leadInS: 25, measuredS: 8 };
 
 /** With so many instances that all are met before the measurement. */

@@ -43,7 +43,7 @@ const TAILS_QUICK: readonly Tail[] = [
   { records: 1_000, times: 1, answeredMsMax: 3_000 },
 ];
 
-/** Keeps an engine from storing: it would begin with the first second, and no tail would be a round number. */
+/** Keeps an engine from storing, so that its tail grows as long as is wanted. */
 const KEPT = ['--import', import.meta.resolve('./never-stored.ts')];
 
 /** One kill: what the engine had not stored, what was in its journal, and what callers saw. */

@@ -9,7 +9,7 @@ export const RECENT_CALLS_AGE_MS = 20_000;
 /** Ids an actor remembers: 200 calls a second on one instance for 20 s (architecture 3.5). */
 export const RECENT_CALLS_MAX = 4_096;
 
-/** A dirty actor is checkpointed at this age at the latest: late, so that rows gather (architecture 3.2). */
+/** The age at which a dirty actor is checkpointed at the latest: rows gather (architecture 3.2). */
 export const CHECKPOINT_AGE_MS = 20_000;
 
 /** Checkpoint writes in flight per process; more would delay appends (architecture 3.2). */

@@ -13,10 +13,10 @@ import { EvenPace } from '#runtime/even-pace';
 import type { ActorHostPorts } from '#runtime/host-ports';
 
 /**
- * Stores dirty actors late and together (architecture 3.2): when one has been dirty for 20 s, or
- * is the oldest while the unflushed tail is over half its bound, or is about to leave memory. Of many
- * the oldest begin earlier, so that the store has about the same to do all the time.
- * Only durable state is ever stored; a failed write leaves the actor dirty and is tried again.
+ * Stores dirty actors late (architecture 3.2): when one has been dirty for 20 s, or is the oldest
+ * while the unflushed tail is over half its bound, or is about to leave memory. Of many the oldest
+ * begin earlier, so that the store has about the same to do all the time (decision 127). Only
+ * durable state is ever stored; a failed write leaves the actor dirty and is tried again.
  */
 export class Checkpointer<State, Call extends ActorCall, Answer, Operation> {
   readonly #kind: ActorKind<State, Call, Answer, Operation>;
@@ -96,11 +96,12 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Operation> {
   }
 
   /**
-   * Starts the checkpoints that are due, as many as may be in flight: the old ones first, because the
-   * journal cannot let go of anything behind them.
+   * Starts the checkpoints that are due by age, tail or pace, as many as may be in flight: the old
+   * ones first, because the journal cannot let go of anything behind them.
    */
   startDue(monotonicMs: number): void {
-    this.#pace.earn(this.#dirty.size, monotonicMs);
+    // Those that leave have their own way out, and must not speed up the others.
+    this.#pace.earn(Math.max(0, this.#dirty.size - this.#leaving.size), monotonicMs);
     for (const activation of this.#dirty) {
       if (!this.#hasRoom) return;
       if (!this.#mayBegin(activation, monotonicMs)) break;
