@@ -12,9 +12,9 @@ const STORED_MS_MAX = 40_000;
 
 /**
  * Alternating rounds of the durable comparison. A server has both numbers of connections in one
- * turn, because the service writes its checkpoints up to 20 s late: a turn of its begins with as long a
- * load that is not measured, so that what is measured pays for checkpoints as a service that runs
- * for days does, and ends when nothing is left that would burden the next server.
+ * turn, because the service writes its checkpoints up to 20 s late: a turn of its begins with as
+ * long a load that is not measured, so that what is measured pays for checkpoints as a service that
+ * runs for days does, and ends when nothing is left that would burden the next server.
  */
 export async function runDurableRounds(
   wrk: string,

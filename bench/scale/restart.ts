@@ -14,7 +14,7 @@ const OBSERVED = 2_000;
 const OBSERVED_QUICK = 200;
 const AT_ONCE = 32;
 
-/** Instances with a new record when the engine is killed: less than 20 s of calls, few are stored. */
+/** Instances with a new record when the engine is killed; the figures say what is not stored. */
 const TAIL = 20_000;
 const TAIL_QUICK = 200;
 
