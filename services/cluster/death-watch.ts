@@ -1,6 +1,7 @@
 import type { Bus } from '#bus/bus';
 import {
   GONE_MS,
+  HEARD_MS,
   OPEN_AFTER_SEAL_MS,
   REFUSAL_GAP_MS,
   STILL_SEAL_REST_MS,
@@ -19,10 +20,16 @@ import type { ShardedService } from '#storage/shard-store';
 /** Why a journal was sealed: the three grounds of architecture 3.3. */
 export type SealGround = 'dead' | 'still' | 'gone';
 
-/** Looks who is at an address, by a fresh connection. Never rejects. */
-export type Probe = (
-  address: string,
-) => Promise<{ kind: 'refused' } | { kind: 'answered'; incarnation: string } | { kind: 'silent' }>;
+/** What is to be found out about an address: whether anybody listens there, or who does. */
+export type ProbeAim = 'listener' | 'incarnation';
+
+/** What was found: `listening` where it was not asked who, `silent` where nothing can be said. */
+export type Probed =
+  | { readonly kind: 'refused' | 'listening' | 'silent' }
+  | { readonly kind: 'answered'; readonly incarnation: string };
+
+/** Looks at an address by fresh connections. Never rejects. */
+export type Probe = (address: string, aim: ProbeAim) => Promise<Probed>;
 
 /** What watching others takes. */
 export type DeathWatchPorts = {
@@ -205,17 +212,23 @@ export class DeathWatch implements Disposable {
     else if (this.#isGone(owner, watched)) await this.#seal(owner, 'gone');
   }
 
-  /** First ground: nobody listens there, twice, or somebody else does. */
+  /**
+   * First ground: nobody listens there, twice, or somebody else does. An owner that has just been
+   * heard is not asked who it is: that it is another one by now is found out when it is heard no more.
+   */
   async #isDead(owner: string, address: string, watched: Watched): Promise<boolean> {
     const { probe, clock } = this.#ports;
     const { isDirect, address: own } = this.#config;
     if (isDirect && address === own) return true;
+    const heardMs = this.#memberOf(owner)?.heardMs ?? Number.NEGATIVE_INFINITY;
+    const aim = clock.monotonicMs() - heardMs < HEARD_MS ? 'listener' : 'incarnation';
     for (let refusals = 0; refusals < 2; refusals += 1) {
       if (refusals > 0) await sleep(clock, REFUSAL_GAP_MS);
-      const found = await probe(address);
-      watched.isUnreachable = found.kind !== 'answered';
-      if (!isDirect || found.kind === 'silent') return false;
+      const found = await probe(address, aim);
+      watched.isUnreachable = found.kind === 'refused' || found.kind === 'silent';
+      if (!isDirect) return false;
       if (found.kind === 'answered') return found.incarnation !== owner;
+      if (found.kind !== 'refused') return false;
     }
     return true;
   }

@@ -1,4 +1,5 @@
 import type { Bus } from '#bus/bus';
+import type { ProbeAim } from '#cluster/death-watch';
 import { type Config, ConfigError } from '#config';
 import type { Metrics } from '#platform/metrics';
 import type { Foundation } from '#process/foundation';
@@ -70,7 +71,7 @@ export function nodePortsOf(service: ShardedService, foundation: Foundation, bus
   return {
     bus,
     nodeMetrics: nodeMetrics(metrics, service),
-    probe: (other: string) => probe(other, look),
+    probe: (other: string, aim: ProbeAim) => probe(other, aim, look),
     onNotice: (notice: string) => logger.warn(notice),
   };
 }

@@ -1,16 +1,8 @@
 import { connect } from 'node:net';
+import type { ProbeAim, Probed } from '#cluster/death-watch';
 import { type Clock, systemClock } from '#platform/clock';
 import { identify } from '#wire/identify';
 import type { WireTls } from '#wire/wire-tls';
-
-/**
- * What an address says of the process that should be there. `refused`: nobody listens, so it is
- * dead, because a listener closes only with its process. `silent` says nothing either way.
- */
-export type ProbeResult =
-  | { readonly kind: 'refused' }
-  | { readonly kind: 'answered'; readonly incarnation: string }
-  | { readonly kind: 'silent' };
 
 /** How long a probe may take, and what it takes from outside. */
 export type ProbeOptions = {
@@ -21,17 +13,23 @@ export type ProbeOptions = {
   readonly tls?: WireTls | undefined;
 };
 
-const SILENT: ProbeResult = { kind: 'silent' };
+const SILENT: Probed = { kind: 'silent' };
 
 /**
- * Looks who is at `address` (`host:port`), by a fresh connection. Never throws; everything but a
- * clear refusal or a clear name is `silent`. Source: architecture 3.3, first ground.
+ * Looks whether anybody listens at `address` (`host:port`), and if that is the aim who it is, by fresh
+ * connections. `refused` is proof of an end, because a listener closes only with its process; what is
+ * no clear answer is `silent`, which says nothing. Never throws. Source: architecture 3.3, first ground.
  */
-export async function probe(address: string, options: ProbeOptions): Promise<ProbeResult> {
+export async function probe(
+  address: string,
+  aim: ProbeAim,
+  options: ProbeOptions,
+): Promise<Probed> {
   const { timeoutMs, clock = systemClock, tls } = options;
   const endMs = clock.monotonicMs() + timeoutMs;
   const reached = await reach(address, timeoutMs, clock);
   if (reached !== 'connected') return { kind: reached };
+  if (aim === 'listener') return { kind: 'listening' };
   const leftMs = endMs - clock.monotonicMs();
   if (leftMs <= 0) return SILENT;
   return await identify(address, { timeoutMs: leftMs, clock, tls }).then(

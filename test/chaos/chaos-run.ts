@@ -32,7 +32,9 @@ export type ChaosPlan = {
   /** The first of 100 ports of the loopback address. */
   readonly ports: number;
   readonly faults: readonly Fault[];
-  /** Quiet seconds before the first fault and after each. */
+  /** Seconds of load before the first fault: Cassandra compiles what it needs. */
+  readonly warmS: number;
+  /** Quiet seconds after each fault. */
   readonly quietS: number;
   readonly callsPerSecond: number;
   readonly instances: number;
@@ -129,7 +131,7 @@ async function proxyOf({
 
 async function disturb(scene: Scene, load: Load, plan: ChaosPlan): Promise<void> {
   const running = load.run(plan.callsPerSecond);
-  await sleep(plan.quietS * 1_000);
+  await sleep(plan.warmS * 1_000);
   for (const fault of plan.faults) {
     plan.tell(fault.title);
     scene.fault = fault.name;

@@ -16,7 +16,7 @@ const { suite } = cassandra.address === '' ? cassandra : nats;
 const PORTS = 23_700;
 
 /** Light: other tests run beside it. */
-const LOAD = { callsPerSecond: 25, instances: 40, accounts: 2, quietS: 3 } as const;
+const LOAD = { callsPerSecond: 25, instances: 40, accounts: 2, warmS: 3, quietS: 3 } as const;
 
 /** Errors of the whole run: its first calls find everything cold, on a machine that others use. Ours. */
 const ERROR_SHARE_OF_ALL_MAX = 0.05;

@@ -23,7 +23,8 @@ import { timelinePicture } from '#test/chaos/timeline-picture';
 const { values } = parseArgs({
   options: {
     only: { type: 'string', default: '' },
-    /** Quiet seconds before the first fault and after each. */
+    /** Seconds of load before the first fault, and quiet ones after each. */
+    warm: { type: 'string', default: '150' },
     seconds: { type: 'string', default: '10' },
     rate: { type: 'string', default: '150' },
     instances: { type: 'string', default: '500' },
@@ -99,6 +100,7 @@ async function disturb(faults: readonly Fault[], target: string): Promise<Part> 
     folder: values.folder,
     ports: Number(values.port),
     faults,
+    warmS: Number(values.warm),
     quietS: Number(values.seconds),
     callsPerSecond: Number(values.rate),
     instances: Number(values.instances),

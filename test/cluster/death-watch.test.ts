@@ -68,6 +68,17 @@ alive('is left alone for as long as one likes', async () => {
   assert.equal([world.seals, grounds, world.bugs], [[], [], []]);
 });
 
+alive('is not asked who it is as long as it is heard', async () => {
+  const { live, world, talking } = await newScene();
+  world.named.length = 0;
+  await live(5);
+  assert.ok(world.probed.includes('a:1'));
+  assert.equal(world.named, []);
+  talking.delete('a');
+  await live(2);
+  assert.equal([...new Set(world.named)], ['a:1']);
+});
+
 alive('is left alone when it is silent on the bus but answers and grows', async () => {
   const { live, world, talking } = await newScene();
   talking.delete('a');
@@ -111,7 +122,8 @@ dead('is as dead when somebody else answers there', async () => {
   const { live, world, growing, talking, grounds, isSealed } = await newScene();
   world.found.set('a:1', { kind: 'answered', incarnation: 'a-2' });
   for (const set of [growing, talking]) set.delete('a');
-  await live(1);
+  // Its last word was said before: until that is old, whoever listens may be the one who said it.
+  await live(2);
   assert.ok(await isSealed('a'));
   assert.equal(grounds, ['dead']);
 });

@@ -23,6 +23,8 @@ export class KeeperWorld {
   /** Who is at an address; nobody listens at those that are not here. */
   readonly found = new Map<string, Found>();
   readonly probed: string[] = [];
+  /** Of these, whom was asked who it is. */
+  readonly named: string[] = [];
   readonly stored: JournalStore = memoryJournalStore(this.clock);
   /** Seals in the order in which they were asked for. */
   readonly seals: string[] = [];
@@ -46,9 +48,12 @@ export class KeeperWorld {
       return await this.stored.readHead(incarnation, read);
     },
   };
-  readonly probe: Probe = async (address) => {
+  readonly probe: Probe = async (address, aim) => {
     this.probed.push(address);
-    return this.found.get(address) ?? { kind: 'refused' };
+    const found = this.found.get(address) ?? { kind: 'refused' };
+    if (aim === 'listener' && found.kind === 'answered') return { kind: 'listening' };
+    if (aim === 'incarnation') this.named.push(address);
+    return found;
   };
 
   /** A process `node` in its first life, `node-1`, that sees the others; it ends with the world. */

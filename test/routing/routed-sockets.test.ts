@@ -152,7 +152,10 @@ const probing = suite('when a process is probed');
 
 probing('one that lives says who it is', async () => {
   await using server = await served({ ask: () => peers.engineAnswer('') }, 'inc_7');
-  assert.equal(await probe(server.address, PATIENT), { kind: 'answered', incarnation: 'inc_7' });
+  assert.equal(await probe(server.address, 'incarnation', PATIENT), {
+    kind: 'answered',
+    incarnation: 'inc_7',
+  });
   const options = { ...PATIENT, clock: systemClock };
   assert.is(await identify(server.address, options), 'inc_7');
 });
@@ -161,11 +164,24 @@ probing('one that stops says who it is as long as it listens', async () => {
   const service = nodeOf('inc_7');
   await using server = await serveGrpc({ listen: LISTEN, services: [service] });
   service.drain();
-  assert.equal(await probe(server.address, PATIENT), { kind: 'answered', incarnation: 'inc_7' });
+  assert.equal(await probe(server.address, 'incarnation', PATIENT), {
+    kind: 'answered',
+    incarnation: 'inc_7',
+  });
 });
 
 probing('where nobody listens the connection is refused', async () => {
-  assert.equal(await probe(await vacantAddress(), PATIENT), { kind: 'refused' });
+  assert.equal(await probe(await vacantAddress(), 'incarnation', PATIENT), { kind: 'refused' });
+});
+
+probing('whether anybody listens is found out without asking who', async () => {
+  const socket = createServer().listen(0, '127.0.0.1');
+  if (!socket.listening) await once(socket, 'listening');
+  const { port } = socket.address() as AddressInfo;
+  assert.equal(await probe(`127.0.0.1:${port}`, 'listener', PATIENT), { kind: 'listening' });
+  socket.close();
+  await once(socket, 'close');
+  assert.equal(await probe(`127.0.0.1:${port}`, 'listener', PATIENT), { kind: 'refused' });
 });
 
 probing('one that accepts and says nothing is silent, and so is a stranger', async () => {
@@ -177,7 +193,7 @@ probing('one that accepts and says nothing is silent, and so is a stranger', asy
     server.on('connection', (socket) => socket.on('error', () => undefined));
     const { port } = server.address() as AddressInfo;
     const startedMs = performance.now();
-    assert.equal(await probe(`127.0.0.1:${port}`, HASTY), { kind: 'silent' });
+    assert.equal(await probe(`127.0.0.1:${port}`, 'incarnation', HASTY), { kind: 'silent' });
     assert.ok(performance.now() - startedMs < 5_000);
   }
   for (const socket of held) socket.destroy();
@@ -188,7 +204,7 @@ probing('one that accepts and says nothing is silent, and so is a stranger', asy
 probing('a server without an identity proves nothing', async () => {
   const services = [engineServer({ ask: () => peers.engineAnswer('') })];
   await using server = await serveGrpc({ listen: LISTEN, services });
-  assert.equal(await probe(server.address, PATIENT), { kind: 'silent' });
+  assert.equal(await probe(server.address, 'incarnation', PATIENT), { kind: 'silent' });
   const options = { ...PATIENT, clock: systemClock };
   const fault = await peers.faultOf(identify(server.address, options));
   assert.is(peers.verdictOf(fault), 'service_unavailable undefined known');
@@ -196,7 +212,11 @@ probing('a server without an identity proves nothing', async () => {
 
 probing('an address that is none, or cannot be reached, is silent', async () => {
   for (const address of ['', 'nowhere', '127.0.0.1:0', '127.0.0.1:99999', 'no.such.invalid:80']) {
-    assert.equal(await probe(address, { timeoutMs: 1_000 }), { kind: 'silent' }, address);
+    assert.equal(
+      await probe(address, 'incarnation', { timeoutMs: 1_000 }),
+      { kind: 'silent' },
+      address,
+    );
   }
 });
 

@@ -1,3 +1,4 @@
+import type { ProbeAim, Probed } from '#cluster/death-watch';
 import { SimulatedConnection } from '#test/simulation/simulated-connection';
 import type { SimulatedProcess } from '#test/simulation/simulated-process';
 import type { Protocol } from '#test/simulation/simulated-protocol';
@@ -26,12 +27,6 @@ export type SimulatedListener = {
   /** The incarnation that answers now; undefined while there is none, and then nothing is said. */
   readonly incarnation: () => string | undefined;
 };
-
-/** What a fresh connect to an address tells. Source: architecture 3.3. */
-export type ProbeResult =
-  | { readonly kind: 'refused' }
-  | { readonly kind: 'answered'; readonly incarnation: string }
-  | { readonly kind: 'silent' };
 
 /** The network of a world: who listens where, and who does not reach whom. */
 export class SimulatedNetwork {
@@ -92,11 +87,16 @@ export class SimulatedNetwork {
     return new SimulatedConnection(this, process, address, protocol);
   }
 
-  /** A fresh connect that asks who is there. */
-  probe(process: SimulatedProcess, address: string, timeoutMs: number): Promise<ProbeResult> {
+  /** A fresh connect that finds out whether anybody is there, and if that is the aim who it is. */
+  probe(
+    process: SimulatedProcess,
+    address: string,
+    aim: ProbeAim,
+    timeoutMs: number,
+  ): Promise<Probed> {
     return new Promise((resolve) => {
       const timer = process.clock.after(timeoutMs, () => resolve({ kind: 'silent' }));
-      const answer = (result: ProbeResult, from: string): void => {
+      const answer = (result: Probed, from: string): void => {
         const backMs = this.travelMs(from, process.name);
         if (backMs === undefined) return;
         process.later(backMs, () => {
@@ -110,6 +110,8 @@ export class SimulatedNetwork {
       this.world.after(goMs, () => {
         const listener = this.#listeners.get(address);
         if (listener === undefined) return answer({ kind: 'refused' }, address);
+        // Its kernel answers, stopped or not.
+        if (aim === 'listener') return answer({ kind: 'listening' }, listener.process.name);
         listener.process.deliver(() => {
           const incarnation = listener.incarnation();
           if (incarnation === undefined) return;

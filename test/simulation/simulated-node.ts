@@ -1,3 +1,4 @@
+import type { ProbeAim } from '#cluster/death-watch';
 import { Fault } from '#fault/fault';
 import type { ShardedService } from '#storage/shard-store';
 import { silentMetrics } from '#test/simulation/silent-metrics';
@@ -92,7 +93,7 @@ export function portsOf(process: SimulatedProcess, cluster: SimulatedCluster) {
     journals: cluster.journals.portOf(process),
     shards: cluster.shards.portOf(process),
     bus: cluster.bus.portOf(process),
-    probe: (address: string) => network.probe(process, address, PROBE_MS_MAX),
+    probe: (address: string, aim: ProbeAim) => network.probe(process, address, aim, PROBE_MS_MAX),
     onNotice: note,
     onBug: (error: unknown) => {
       // A store that gives no answer is no bug, though it is reported in the same way.
