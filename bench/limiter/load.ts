@@ -44,24 +44,30 @@ async function closed(book: Book, { callers, seconds }: LoadRun & { kind: 'close
   await Promise.all(Array.from({ length: callers }, caller));
 }
 
-/** A decision is late from when it was due, so that whoever is slow to ask hides nothing. */
+/**
+ * A decision is late from when it was due, so that whoever is slow to ask hides nothing. None is kept
+ * once it has ended: collecting them would make the caller late.
+ */
 async function open(book: Book, { perSecond, seconds }: LoadRun & { kind: 'open' }) {
   const startedMs = performance.now();
   const dueMs = (i: number) => startedMs + (i * 1_000) / perSecond;
   const count = perSecond * seconds;
-  const asked: Promise<void>[] = [];
-  await new Promise<void>((resolve) => {
+  let asked = 0;
+  let ended = 0;
+  await new Promise<void>((resolve, reject) => {
+    const end = () => {
+      ended += 1;
+      if (ended === count) resolve();
+    };
     const tick = () => {
       const nowMs = performance.now();
-      while (asked.length < count && dueMs(asked.length) <= nowMs) {
-        asked.push(book.decide(dueMs(asked.length)));
+      for (; asked < count && dueMs(asked) <= nowMs; asked += 1) {
+        book.decide(dueMs(asked)).then(end, reject);
       }
-      if (asked.length === count) resolve();
-      else setTimeout(tick, TICK_MS);
+      if (asked < count) setTimeout(tick, TICK_MS);
     };
     tick();
   });
-  await Promise.all(asked);
 }
 
 /** What was asked and how it ended. */

@@ -88,14 +88,14 @@ export class Month {
       this.#lost = 0;
       this.mark.set(0, 0);
     }
-    for (let hasExpired = false; ; hasExpired = true) {
-      const old = this.#reservations.takeExpired(now.monotonicMs);
-      if (old === undefined) return hasExpired;
+    const expired = this.#reservations.takeExpired(now.monotonicMs);
+    for (const old of expired) {
       const unused = old.cycles - old.used;
       if (old.monthEndsAtMs === this.endsAtMs) this.#expired += unused;
       this.#charge(old, old.cycles);
       this.events.lost('expired', unused);
     }
+    return expired.length > 0;
   }
 
   /** Throws `service_unavailable` if a call would need a reservation more than there may be. */

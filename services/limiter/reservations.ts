@@ -1,10 +1,12 @@
 import type { Instant } from '#accounts/minute-window';
 import { Fault } from '#fault/fault';
 import { RESERVATION_AGE_MS, RESERVATIONS_MAX } from '#limiter/bounds';
+import { NumberMap } from '#platform/number-map';
 import type { StoredReservation } from '#storage/meter-store';
 
 /** Cycles that are set aside for a call until it says how many it used. */
 export type Reservation = {
+  readonly callId: number;
   cycles: number;
   /** The most that any of its calls said it used. */
   used: number;
@@ -15,12 +17,14 @@ export type Reservation = {
   readonly expiresAtMs: number;
 };
 
+const NONE: readonly Reservation[] = [];
+
 /**
- * The open reservations of one account by call id, oldest first. Nothing runs on a timer: those
- * that are too old are found when the meter is next looked at.
+ * The open reservations of one account by call id. Nothing runs on a timer: those that are too old
+ * are found when the meter is next looked at.
  */
 export class Reservations {
-  #open: Map<number, Reservation> | undefined;
+  #open: NumberMap<Reservation> | undefined;
   /** Nothing expires before this monotonic time. Whole, like all times here: V8 boxes others. */
   #nextExpiryMs = 0;
 
@@ -36,7 +40,7 @@ export class Reservations {
 
   /** Throws `service_unavailable` if a call would need a reservation more than there may be. */
   assertRoomFor(callId: number): void {
-    if (this.size < RESERVATIONS_MAX || this.#open?.has(callId)) return;
+    if (this.size < RESERVATIONS_MAX || this.find(callId) !== undefined) return;
     const options = { reason: 'overloaded', retryAfterS: 1 } as const;
     throw new Fault('service_unavailable', 'too many calls of this account are open', options);
   }
@@ -44,21 +48,23 @@ export class Reservations {
   /** Opens a reservation for one call. */
   open(callId: number, cycles: number, monthEndsAtMs: number, monotonicMs: number): void {
     const expiresAtMs = Math.ceil(monotonicMs + RESERVATION_AGE_MS);
-    this.#add(callId, { cycles, used: 0, callsOpen: 1, monthEndsAtMs, expiresAtMs });
+    this.#add({ callId, cycles, used: 0, callsOpen: 1, monthEndsAtMs, expiresAtMs });
   }
 
-  /** Goes on with one that another node opened, until `expiresAtMs` (monotonic). Oldest first. */
+  /** Goes on with one that another node opened, until `expiresAtMs` (monotonic). */
   restore(stored: StoredReservation, expiresAtMs: number): void {
     const { callId, cycles, used, callsOpen, monthEndsAtMs } = stored;
-    this.#add(callId, { cycles, used, callsOpen, monthEndsAtMs, expiresAtMs });
+    this.#add({ callId, cycles, used, callsOpen, monthEndsAtMs, expiresAtMs });
   }
 
   /** The newest `count` for whoever has the account next, oldest first. */
   stored(now: Instant, count: number): StoredReservation[] {
-    const newest = [...(this.#open ?? [])].slice(-count);
-    return newest.map(([callId, { cycles, used, callsOpen, monthEndsAtMs, expiresAtMs }]) => {
-      const atMs = Math.max(0, Math.round(now.nowMs + expiresAtMs - now.monotonicMs));
-      return { callId, cycles, used, callsOpen, monthEndsAtMs, expiresAtMs: atMs };
+    const oldestFirst = this.#all().sort((a, b) => a.expiresAtMs - b.expiresAtMs);
+    return oldestFirst.slice(-count).map((reservation) => {
+      const { callId, cycles, used, callsOpen, monthEndsAtMs } = reservation;
+      const leftMs = reservation.expiresAtMs - now.monotonicMs;
+      const expiresAtMs = Math.max(0, Math.round(now.nowMs + leftMs));
+      return { callId, cycles, used, callsOpen, monthEndsAtMs, expiresAtMs };
     });
   }
 
@@ -67,17 +73,19 @@ export class Reservations {
     this.#open?.delete(callId);
   }
 
-  /** Takes out a reservation that nobody settled in time, oldest first; undefined if there is none. */
-  takeExpired(monotonicMs: number): Reservation | undefined {
-    if (monotonicMs < this.#nextExpiryMs || this.#open === undefined) return undefined;
-    for (const [callId, reservation] of this.#open) {
-      this.#nextExpiryMs = reservation.expiresAtMs;
-      if (monotonicMs < reservation.expiresAtMs) return undefined;
-      this.#open.delete(callId);
-      return reservation;
-    }
-    this.#open = undefined;
-    return undefined;
+  /** Takes out the reservations that nobody settled in time, in any order. */
+  takeExpired(monotonicMs: number): readonly Reservation[] {
+    if (monotonicMs < this.#nextExpiryMs || this.#open === undefined) return NONE;
+    const open = this.#all();
+    const expired = open.filter(({ expiresAtMs }) => expiresAtMs <= monotonicMs);
+    for (const { callId } of expired) this.close(callId);
+    this.shrink();
+    const later = open.filter(({ expiresAtMs }) => expiresAtMs > monotonicMs);
+    this.#nextExpiryMs = later.reduce(
+      (next, { expiresAtMs }) => Math.min(next, expiresAtMs),
+      Math.ceil(monotonicMs + RESERVATION_AGE_MS),
+    );
+    return expired;
   }
 
   /** Frees the place of reservations when none is open. */
@@ -85,11 +93,15 @@ export class Reservations {
     if (this.size === 0) this.#open = undefined;
   }
 
-  #add(callId: number, reservation: Reservation): void {
-    const { expiresAtMs } = reservation;
+  #all(): Reservation[] {
+    return this.#open?.values() ?? [];
+  }
+
+  #add(reservation: Reservation): void {
+    const { callId, expiresAtMs } = reservation;
     this.#nextExpiryMs =
       this.#open === undefined ? expiresAtMs : Math.min(this.#nextExpiryMs, expiresAtMs);
-    this.#open ??= new Map();
+    this.#open ??= new NumberMap();
     this.#open.set(callId, reservation);
   }
 }

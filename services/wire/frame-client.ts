@@ -1,6 +1,7 @@
 import type { BinaryReader } from '@bufbuild/protobuf/wire';
 import { Fault, type FaultCode, toFault } from '#fault/fault';
 import type { FaultReason } from '#fault/reasons';
+import { NumberMap } from '#platform/number-map';
 import { DeadlineSweep } from '#wire/deadline-sweep';
 import { FrameWriter, readFrame } from '#wire/frame';
 import { type ConnectionOptions, FrameConnection } from '#wire/frame-connection';
@@ -64,7 +65,7 @@ export class FrameClient<Call, Answer, Reply extends { readonly id: number }>
   readonly #options: FrameClientOptions<Call, Answer, Reply>;
   readonly #connection: FrameConnection;
   readonly #sweep: DeadlineSweep;
-  readonly #inFlight = new Map<number, PendingCall<Call, Answer>>();
+  readonly #inFlight = new NumberMap<PendingCall<Call, Answer>>();
   /** Calls, and cancellations of sent calls, that wait for the next frame. */
   #unsent: PendingCall<Call, Answer>[] = [];
   readonly #writer: FrameWriter<PendingCall<Call, Answer>>;
@@ -284,7 +285,7 @@ export class FrameClient<Call, Answer, Reply extends { readonly id: number }>
   #failAll(cause: unknown): void {
     this.#unsent = [];
     this.#isBlocked = false;
-    const lost = [...this.#inFlight.values()];
+    const lost = this.#inFlight.values();
     const { unavailable } = this.#options;
     for (const pending of lost) {
       const message = 'the connection was lost';

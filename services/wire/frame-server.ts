@@ -2,6 +2,8 @@ import type { BinaryReader } from '@bufbuild/protobuf/wire';
 import * as grpc from '@grpc/grpc-js';
 import { Fault, type FaultCode, toFault } from '#fault/fault';
 import type { Clock } from '#platform/clock';
+import { NumberMap } from '#platform/number-map';
+import { CallAtWork, type CallContext } from '#wire/call-at-work';
 import { FrameWriter, readFrame } from '#wire/frame';
 import type { ServerProtocol, WireRequest } from '#wire/frame-protocol';
 import {
@@ -10,12 +12,6 @@ import {
   REPLIES_HELD_BYTES_MAX,
   REPLY_FRAME_BYTES_MAX,
 } from '#wire/wire-bounds';
-
-/** What a handler may know of a call besides its message. */
-export interface CallContext {
-  /** Aborts when the caller has given the call up; made on first use. */
-  readonly signal: AbortSignal;
-}
 
 /** Answers one call. A value is answered in this turn, without a promise; a throw is a fault. */
 export type CallHandler<Call, Answer> = (
@@ -50,41 +46,11 @@ type Outcome<Answer> =
 /** `size` is an upper bound of the encoded size, in bytes. */
 type QueuedReply<Answer> = { readonly id: number; outcome: Outcome<Answer>; size: number };
 
-/** A call whose answer is not there yet. */
-class CallAtWork implements CallContext {
-  readonly id: number;
-  readonly arrivedMs: number;
-  readonly deadlineMs: number;
-  #cancelled = false;
-  #controller: AbortController | undefined;
-
-  constructor(id: number, arrivedMs: number, deadlineMs: number) {
-    this.id = id;
-    this.arrivedMs = arrivedMs;
-    this.deadlineMs = deadlineMs;
-  }
-
-  get isCancelled(): boolean {
-    return this.#cancelled;
-  }
-
-  get signal(): AbortSignal {
-    this.#controller ??= new AbortController();
-    if (this.#cancelled) this.#controller.abort();
-    return this.#controller.signal;
-  }
-
-  cancel(): void {
-    this.#cancelled = true;
-    this.#controller?.abort();
-  }
-}
-
 /** One client's stream: reads frames, asks the handler, writes the replies of a turn as one frame. */
 export class FrameServerStream<Call, Answer, Request extends WireRequest> {
   readonly #options: FrameServerOptions<Call, Answer, Request>;
   readonly #stream: grpc.ServerDuplexStream<Buffer, Buffer>;
-  readonly #atWork = new Map<number, CallAtWork>();
+  readonly #atWork = new NumberMap<CallAtWork>();
   readonly #writer: FrameWriter<QueuedReply<Answer>>;
   #replies: QueuedReply<Answer>[] = [];
   readonly #flushNow = () => this.#flush();
@@ -166,7 +132,8 @@ export class FrameServerStream<Call, Answer, Request extends WireRequest> {
       this.#atWork.get(id)?.cancel();
       return;
     }
-    if (this.#atWork.has(id)) throw new RangeError('a second call with the id of one at work');
+    if (this.#atWork.get(id) !== undefined)
+      throw new RangeError('a second call with the id of one at work');
     try {
       this.#start(request);
     } catch (error) {
