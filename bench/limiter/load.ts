@@ -45,13 +45,13 @@ async function closed(book: Book, { callers, seconds }: LoadRun & { kind: 'close
 }
 
 /**
- * A decision is late from when it was due, so that whoever is slow to ask hides nothing. None is kept
- * once it has ended: collecting them would make the caller late.
+ * A decision is late from when it was due, so that whoever is slow to ask hides nothing. No promise is
+ * kept: collecting all of them at once would make the caller late.
  */
 async function open(book: Book, { perSecond, seconds }: LoadRun & { kind: 'open' }) {
   const startedMs = performance.now();
   const dueMs = (i: number) => startedMs + (i * 1_000) / perSecond;
-  const count = perSecond * seconds;
+  const count = Math.round(perSecond * seconds);
   let asked = 0;
   let ended = 0;
   await new Promise<void>((resolve, reject) => {

@@ -28,8 +28,8 @@ export const HAND_OVER_RETRY_MS = 200;
 export const WATCH_PERIOD_MS = 250;
 
 /**
- * How long after its last word on the bus (one a second) a node that is listened at need not be asked
- * who it is: of two fresh connections every look takes, that one costs eight times as much. Ours.
+ * How long after its last word on the bus (one a second) a node at whose address somebody listens is
+ * not asked who it is: asking costs several times what connecting does. Source: decision 128.
  */
 export const HEARD_MS = 1_250;
 

@@ -1,11 +1,14 @@
 /** Every bound of the limiter: its value, unit and reason. Full means a refusal at once (architecture 3.7). */
 
-/** How long a reservation waits to be settled before it counts as used for good (architecture 4). */
+/**
+ * How long a reservation waits to be settled before it counts as used for good (architecture 4), up to
+ * the next tenth of a second.
+ */
 export const RESERVATION_AGE_MS = 60_000;
 
 /**
  * Open reservations of one account: a second of the fastest account of decision 32, each call
- * taking a second. About 2 MiB.
+ * taking a second. About 2.5 MiB.
  */
 export const RESERVATIONS_MAX = 16_384;
 

@@ -1,12 +1,15 @@
 /** Places at the beginning: a power of two. */
 const PLACES_MIN = 8;
 
+/** An empty map with more places than this begins anew. Ours. */
+const PLACES_KEPT = 256;
+
 /**
  * Values by number, for what comes and goes with every call. Of a `Map` that is used so, V8 (Node 24)
  * keeps what was deleted long ago: a map that needs another table leaves the one before it pointing
  * at it, and once one of these is old, all that come after it outlive every small collection, with
- * whatever they held when they were left. Small collections of a busy process took twenty times as
- * long (`bench/RESULTS.md`). This one has no such chain, and no order either.
+ * whatever they held when they were left (decision 130). This one has no such chain, and no order
+ * either. It gets no smaller before it is empty.
  *
  * A hash table with open addressing and linear probing, at most half full; what is deleted is filled
  * from behind (Knuth, The Art of Computer Programming 3, 6.4, algorithm R).
@@ -52,6 +55,7 @@ export class NumberMap<Value extends object> {
     }
     values[hole] = undefined;
     this.#size -= 1;
+    if (this.#size === 0 && values.length > PLACES_KEPT) NumberMap.#begin(this, PLACES_MIN);
   }
 
   /** All values as they are now, in any order. */
@@ -59,7 +63,9 @@ export class NumberMap<Value extends object> {
     return this.#values.filter((value) => value !== undefined);
   }
 
-  /** Where a key is, or where it would be put. Static like the private methods of `Mark`: so is why. */
+  // Static for the reason that is given at `Mark`.
+
+  /** Where a key is, or where it would be put. */
   static #placeOf(map: NumberMap<object>, key: number): number {
     const mask = map.#values.length - 1;
     let place = homeOf(key, mask);
@@ -67,12 +73,15 @@ export class NumberMap<Value extends object> {
     return place;
   }
 
+  static #begin(map: NumberMap<object>, places: number): void {
+    map.#keys = new Array(places).fill(0);
+    map.#values = new Array(places).fill(undefined);
+  }
+
   static #grow(map: NumberMap<object>): void {
     const keys = map.#keys;
     const values = map.#values;
-    const places = 2 * values.length;
-    map.#keys = new Array(places).fill(0);
-    map.#values = new Array(places).fill(undefined);
+    NumberMap.#begin(map, 2 * values.length);
     for (const [i, value] of values.entries()) {
       if (value === undefined) continue;
       const place = NumberMap.#placeOf(map, keys[i] as number);

@@ -268,7 +268,8 @@ export class FrameClient<Call, Answer, Reply extends { readonly id: number }>
     const { unavailable, timedOut } = this.#options;
     let isAnyUnsent = false;
     for (const pending of this.#inFlight.values()) {
-      if (pending.deadlineMs > nowMs) continue;
+      // Another one's end may have ended it meanwhile.
+      if (pending.isSettled || pending.deadlineMs > nowMs) continue;
       const { isSent } = pending;
       isAnyUnsent ||= !isSent;
       const fault = isSent
@@ -288,6 +289,7 @@ export class FrameClient<Call, Answer, Reply extends { readonly id: number }>
     const lost = this.#inFlight.values();
     const { unavailable } = this.#options;
     for (const pending of lost) {
+      if (pending.isSettled) continue;
       const message = 'the connection was lost';
       this.#fail(pending, this.#unavailable(message, unavailable, cause, pending.isSent));
     }

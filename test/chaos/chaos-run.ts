@@ -131,6 +131,7 @@ async function proxyOf({
 
 async function disturb(scene: Scene, load: Load, plan: ChaosPlan): Promise<void> {
   const running = load.run(plan.callsPerSecond);
+  plan.tell(`${plan.warmS} s without faults, until Cassandra is compiled`);
   await sleep(plan.warmS * 1_000);
   for (const fault of plan.faults) {
     plan.tell(fault.title);

@@ -173,8 +173,8 @@ export const FAULTS: readonly Fault[] = [
     title: 'a limiter added, another taken away',
     isTimed: true,
   }),
-  // Last: a Cassandra that has just been started compiles for minutes, which every fault after these
-  // would be measured with.
+  // Last: a Cassandra that has just been started compiles for minutes, which every fault after it would
+  // be measured with, as the second of these is.
   {
     name: 'kill-store',
     title: 'kill -9 of Cassandra, started again',

@@ -23,8 +23,9 @@ import { timelinePicture } from '#test/chaos/timeline-picture';
 const { values } = parseArgs({
   options: {
     only: { type: 'string', default: '' },
-    /** Seconds of load before the first fault, and quiet ones after each. */
+    /** Seconds of load before the first fault. */
     warm: { type: 'string', default: '150' },
+    /** Quiet seconds after each fault. */
     seconds: { type: 'string', default: '10' },
     rate: { type: 'string', default: '150' },
     instances: { type: 'string', default: '500' },

@@ -70,6 +70,7 @@ alive('is left alone for as long as one likes', async () => {
 
 alive('is not asked who it is as long as it is heard', async () => {
   const { live, world, talking } = await newScene();
+  world.probed.length = 0;
   world.named.length = 0;
   await live(5);
   assert.ok(world.probed.includes('a:1'));
@@ -122,8 +123,10 @@ dead('is as dead when somebody else answers there', async () => {
   const { live, world, growing, talking, grounds, isSealed } = await newScene();
   world.found.set('a:1', { kind: 'answered', incarnation: 'a-2' });
   for (const set of [growing, talking]) set.delete('a');
-  // Its last word was said before: until that is old, whoever listens may be the one who said it.
-  await live(2);
+  // Until its last word is old, whoever listens may be the one who said it.
+  await live(0.5);
+  assert.not(await isSealed('a'));
+  await live(1.5);
   assert.ok(await isSealed('a'));
   assert.equal(grounds, ['dead']);
 });

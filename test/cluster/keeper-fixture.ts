@@ -51,7 +51,8 @@ export class KeeperWorld {
   readonly probe: Probe = async (address, aim) => {
     this.probed.push(address);
     const found = this.found.get(address) ?? { kind: 'refused' };
-    if (aim === 'listener' && found.kind === 'answered') return { kind: 'listening' };
+    // Of a process that says nothing the kernel accepts a connection all the same.
+    if (aim === 'listener' && found.kind !== 'refused') return { kind: 'listening' };
     if (aim === 'incarnation') this.named.push(address);
     return found;
   };

@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { Fault } from '#fault/fault';
-import { RESERVATIONS_MAX } from '#limiter/bounds';
+import { CLOSING_RESERVATIONS_MAX, RESERVATIONS_MAX } from '#limiter/bounds';
 import { custom, meterUnderTest } from '#test/limiter/limiter-fixture';
 
 const reservation = suite('a reservation');
@@ -76,6 +76,42 @@ reservation('counts as used when nobody settles it for 60 s', () => {
   assert.equal([usage?.cyclesUsed, usage?.cyclesReserved], [4, 1]);
   assert.is(settle(2, 0).allowance?.cyclesRemaining, 6, 'the younger one is still open');
 });
+
+reservation('expires at its own time, whenever others do', () => {
+  const { admit, clock, meter, now, expired } = meterUnderTest(custom(100, 10));
+  for (const id of [1, 2, 3]) {
+    admit(id, 1);
+    clock.advance(1_000);
+  }
+  clock.advance(57_000 - 1);
+  for (const before of [0, 1, 2]) {
+    meter.usage(now());
+    assert.is(expired(), before);
+    clock.advance(1);
+    meter.usage(now());
+    assert.is(expired(), before + 1);
+    clock.advance(999);
+  }
+});
+
+reservation(
+  'goes to whoever has the account next if it is of the newest, the older one first',
+  () => {
+    const { admit, clock, meter, now } = meterUnderTest(custom(1_000_000, 1_000_000));
+    const admitAt = (stepMs: number, ...ids: number[]) => {
+      clock.advance(stepMs);
+      for (const id of ids) admit(id);
+    };
+    const others = Array.from({ length: CLOSING_RESERVATIONS_MAX - 2 }, (_, i) => 1_000 + i);
+    admitAt(0, 7);
+    admitAt(1_000, 9);
+    admitAt(1_000, ...others);
+    admitAt(1_000, 8);
+    const ids = meter.closing(now())?.reservations.map(({ callId }) => callId) ?? [];
+    assert.equal([ids.length, ids[0], ids.at(-1)], [CLOSING_RESERVATIONS_MAX, 9, 8]);
+    assert.equal(new Set(ids), new Set([9, ...others, 8]));
+  },
+);
 
 reservation('that has expired is not the next try’s: it reserves anew', () => {
   const { admit, settle, clock } = meterUnderTest(custom(100, 10));
