@@ -23,7 +23,6 @@ import { Load } from '#test/chaos/load';
 import { evenMeterOwners } from '#test/chaos/meter-owners';
 import { Scene } from '#test/chaos/scene';
 import type { Disturbance } from '#test/chaos/timeline';
-import { LIMITER_TIMEOUT_MS } from '#wire/wire-bounds';
 
 /** How much is done to a cluster, and how much it has to do meanwhile. */
 export type ChaosPlan = {
@@ -32,6 +31,8 @@ export type ChaosPlan = {
   /** The first of 100 ports of the loopback address. */
   readonly ports: number;
   readonly faults: readonly Fault[];
+  /** How long edges wait for a limiter, in milliseconds; as `make cluster` has it unless given. */
+  readonly limiterTimeoutMs?: number | undefined;
   /** Seconds of load before the first fault: Cassandra compiles what it needs. */
   readonly warmS: number;
   /** Quiet seconds after each fault. */
@@ -146,11 +147,12 @@ async function disturb(scene: Scene, load: Load, plan: ChaosPlan): Promise<void>
 /** What differs from a usual cluster. */
 function variablesOf(
   { kind }: PlannedProcess,
-  { faults }: ChaosPlan,
+  { limiterTimeoutMs }: ChaosPlan,
   proxy: FaultProxy | undefined,
 ): Record<string, string> {
-  const isTimed = faults.some((fault) => fault.isTimed);
-  if (kind === 'edge' && isTimed) return { SERVICE_LIMITER_TIMEOUT_MS: `${LIMITER_TIMEOUT_MS}` };
+  if (kind === 'edge' && limiterTimeoutMs !== undefined) {
+    return { SERVICE_LIMITER_TIMEOUT_MS: `${limiterTimeoutMs}` };
+  }
   if (kind !== 'engine' || proxy === undefined) return {};
   return { SERVICE_CASSANDRA_CONTACT_POINTS: proxy.address };
 }

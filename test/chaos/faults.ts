@@ -13,6 +13,8 @@ export type Fault = {
   readonly isProxied?: true;
   /** Whether edges wait for limiters as long as in production: how they fail closed is measured. */
   readonly isTimed?: true;
+  /** Whether it is done with such edges too, besides the usual ones. */
+  readonly isCompared?: true;
   /** Does it, and fulfils when the cluster should serve everything again. */
   readonly run: (scene: Scene) => Promise<void>;
 };
@@ -33,6 +35,7 @@ export const FAULTS: readonly Fault[] = [
   {
     name: 'kill-engine',
     title: 'kill -9 of an engine',
+    isCompared: true,
     async run(scene) {
       const [engine = ''] = scene.named('engine');
       await scene.disturb(`kill -9 ${engine}`, () => scene.kill(engine));
@@ -151,6 +154,7 @@ export const FAULTS: readonly Fault[] = [
   {
     name: 'rolling-restart',
     title: 'rolling restart of all limiters, engines and edges',
+    isCompared: true,
     async run(scene) {
       for (const name of (['limiter', 'engine', 'edge'] as const).flatMap((kind) =>
         scene.named(kind),

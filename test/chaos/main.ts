@@ -5,19 +5,20 @@ import { parseArgs } from 'node:util';
 import { endLeftovers } from '#deploy/local/leftovers';
 import { stopRecordedServer } from '#deploy/local/server-record';
 import { runChaos } from '#test/chaos/chaos-run';
-import { FAULTS, type Fault } from '#test/chaos/faults';
+import { FAULTS } from '#test/chaos/faults';
+import { type Phase, phasesOf } from '#test/chaos/phases';
 import { quotaText } from '#test/chaos/quota-report';
 import { QUOTA_DEMAND, runQuota } from '#test/chaos/quota-run';
-import { reportText } from '#test/chaos/report';
+import { headText, phaseText } from '#test/chaos/report';
 import { secondsOf } from '#test/chaos/timeline';
 import { timelinePicture } from '#test/chaos/timeline-picture';
 
 /*
  * Disturbs a real cluster under load and proves from its stores that nothing was lost or doubled; then
  * uses up the quota of an account on another one while its limiter is killed again and again.
- * A full run writes docs/chaos.md and docs/chaos.svg; `--only kill-engine,kill-edge` does some faults
- * and `--only quota` the quota alone, and the report is written beside the logs. Ends with status 1
- * when a check finds anything.
+ * A full run writes docs/chaos.md and its pictures; `--only kill-engine,kill-edge` does some faults and
+ * `--only quota` the quota alone, and the report is written beside the logs. Ends with status 1 when a
+ * check finds anything.
  */
 
 const { values } = parseArgs({
@@ -69,18 +70,19 @@ async function run(): Promise<number> {
   await clear(folder);
   const target = values.only === '' ? 'docs' : folder;
   await mkdir(target, { recursive: true });
-  const faults = FAULTS.filter(({ name }) => names.includes(name));
   const file = join(target, 'chaos.md');
-  let report = '';
+  let report = headText();
   let findings = 0;
   const add = async (part: Part): Promise<void> => {
-    report += report === '' ? part.text : `\n${part.text}`;
+    report += `\n${part.text}`;
     findings += part.findings;
     // Each as soon as it is known: the next part may fail.
     await writeFile(file, report);
     console.log(`\n${part.text}`);
   };
-  if (faults.length > 0) await add(await disturb(faults, target));
+  for (const phase of phasesOf(values.only === '' ? undefined : names)) {
+    await add(await disturb(phase, target));
+  }
   if (names.includes(QUOTA)) await add(await useUpQuota());
   console.log(`written to ${file}; logs in ${folder}`);
   return findings > 0 ? 1 : 0;
@@ -88,19 +90,24 @@ async function run(): Promise<number> {
 
 /** Every run is one of its own: ends what an earlier one left running, and forgets its state. */
 async function clear(folder: string): Promise<void> {
-  for (const cluster of ['cluster', 'quota']) await endLeftovers(join(folder, cluster));
-  await stopRecordedServer(join(folder, 'toxiproxy'));
-  for (const part of ['cluster', 'quota', 'toxiproxy']) {
-    await rm(join(folder, part), { recursive: true, force: true });
+  for (const { name } of phasesOf(undefined)) {
+    await endLeftovers(join(folder, name, 'cluster'));
+    await stopRecordedServer(join(folder, name, 'toxiproxy'));
+    await rm(join(folder, name), { recursive: true, force: true });
   }
+  await endLeftovers(join(folder, 'quota'));
+  await rm(join(folder, 'quota'), { recursive: true, force: true });
 }
 
-/** Does the faults to a cluster under load, and draws what came of it. */
-async function disturb(faults: readonly Fault[], target: string): Promise<Part> {
+/** Does the faults of a phase to a cluster under load, and draws what came of it. */
+async function disturb(phase: Phase, target: string): Promise<Part> {
+  const { name, faults, limiterTimeoutMs } = phase;
+  tell(phase.title);
   const result = await runChaos({
-    folder: values.folder,
+    folder: join(values.folder, name),
     ports: Number(values.port),
     faults,
+    limiterTimeoutMs,
     warmS: Number(values.warm),
     quietS: Number(values.seconds),
     callsPerSecond: Number(values.rate),
@@ -111,8 +118,8 @@ async function disturb(faults: readonly Fault[], target: string): Promise<Part> 
   });
   const { log, disturbances, check, fromMs, toMs } = result;
   const picture = timelinePicture(secondsOf(log.calls, fromMs, toMs), disturbances, fromMs);
-  await writeFile(join(target, 'chaos.svg'), picture);
-  return { text: reportText(result, faults, 'chaos.svg'), findings: check.findings.count };
+  await writeFile(join(target, `${name}.svg`), picture);
+  return { text: phaseText(result, phase, `${name}.svg`), findings: check.findings.count };
 }
 
 async function useUpQuota(): Promise<Part> {

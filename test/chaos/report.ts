@@ -2,26 +2,44 @@ import { cpus, loadavg, totalmem } from 'node:os';
 import type { ChaosResult } from '#test/chaos/chaos-run';
 import type { Fault } from '#test/chaos/faults';
 import { limiterLines } from '#test/chaos/limiter-report';
+import type { Phase } from '#test/chaos/phases';
 import { type Disturbance, failedAfterMs, isError, quantile } from '#test/chaos/timeline';
 
 /** How long after its end a disturbance may still be felt, in milliseconds. */
 const AFTERMATH_MS = 5_000;
 
-/** The report of a run on one page, in Markdown; `picture` is the file name of its timeline. */
-export function reportText(result: ChaosResult, faults: readonly Fault[], picture: string): string {
+/** The beginning of the report, in Markdown. */
+export function headText(): string {
+  const [cpu] = cpus();
+  const machine = `${cpus().length} × ${cpu?.model ?? '?'}, ${Math.round(totalmem() / 2 ** 30)} GiB`;
+  return `# Chaos
+
+Clusters of real processes on one machine (2 edges, 2 limiters, 3 engines, NATS, Cassandra), disturbed
+under an open-model load. Made by \`make chaos\`; the checker reads the stores after everything has
+been stopped.
+
+Machine: ${machine}.
+`;
+}
+
+/** What a phase came to, in Markdown; `picture` is the file name of its timeline. */
+export function phaseText(
+  result: ChaosResult,
+  { title, about, faults }: Phase,
+  picture: string,
+): string {
   const { check, log, fromMs, toMs, unsent, disturbances } = result;
   const { findings, calls } = check;
   const seconds = Math.round((toMs - fromMs) / 1_000);
-  const [cpu] = cpus();
-  const machine = `${cpus().length} × ${cpu?.model ?? '?'}, ${Math.round(totalmem() / 2 ** 30)} GiB; load average ${loadavg()[1]?.toFixed(1)} over the last 5 min`;
+  const quietS = Math.round(((disturbances[0]?.fromMs ?? toMs) - fromMs) / 1_000);
+  const rate = Math.round(log.calls.length / seconds);
   const lines = [
-    '# Chaos',
+    `## ${title}`,
     '',
-    'A cluster of real processes on one machine (2 edges, 2 limiters, 3 engines, NATS, Cassandra), disturbed',
-    `under an open-model load of ${Math.round(log.calls.length / seconds)} calls a second for ${seconds} s. Made by \`make chaos\`; the checker`,
-    'reads the stores after everything has been stopped.',
+    about,
     '',
-    `Machine: ${machine}.`,
+    `${rate} calls a second for ${seconds} s, the first ${quietS} s without faults; load average ${loadavg()[1]?.toFixed(1)} over the`,
+    'last 5 min.',
     '',
     findings.count === 0
       ? '**Nothing is wrong**: every acknowledged call is stored once, with the answered state,\nand every account was charged for what it got.'
@@ -44,7 +62,7 @@ export function reportText(result: ChaosResult, faults: readonly Fault[], pictur
     '',
     ...limiterLines(result),
     ...errorTable(result),
-    ...(findings.count === 0 ? [] : ['', '## Findings', '']),
+    ...(findings.count === 0 ? [] : ['', '### Findings', '']),
     ...findings.lines.map((line) => `- ${line}`),
     ...(disturbances.length === 0 ? ['No fault was asked for.'] : []),
   ];
