@@ -60,7 +60,8 @@ function help(): number {
 
 async function run(): Promise<number> {
   const known = [...FAULTS.map(({ name }) => name), QUOTA];
-  const names = values.only === '' ? known : values.only.split(',');
+  const isWhole = values.only === '';
+  const names = isWhole ? known : values.only.split(',');
   const unknown = names.filter((name) => !known.includes(name));
   if (unknown.length > 0) {
     console.error(`there is no fault ${unknown.join(', ')}; see --help`);
@@ -68,7 +69,7 @@ async function run(): Promise<number> {
   }
   const { folder } = values;
   await clear(folder);
-  const target = values.only === '' ? 'docs' : folder;
+  const target = isWhole ? 'docs' : folder;
   await mkdir(target, { recursive: true });
   const file = join(target, 'chaos.md');
   let report = headText();
@@ -80,7 +81,7 @@ async function run(): Promise<number> {
     await writeFile(file, report);
     console.log(`\n${part.text}`);
   };
-  for (const phase of phasesOf(values.only === '' ? undefined : names)) {
+  for (const phase of phasesOf(isWhole ? undefined : names)) {
     await add(await disturb(phase, target));
   }
   if (names.includes(QUOTA)) await add(await useUpQuota());

@@ -1,8 +1,7 @@
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { RefusedAddresses } from '#edge/refused-addresses';
+import { liveHeapBytes } from '#test/support/garbage';
 import { ManualClock } from '#test/support/manual-clock';
 
 /** Keys that somebody makes up, each well formed and each another one. */
@@ -37,21 +36,14 @@ flood('from one address cost the limiter 30 questions', () => {
 flood('from very many addresses leave next to nothing in memory', () => {
   const { send, askedTimes } = scene();
   send(0, 'warm');
-  const before = heapBytes();
+  const before = liveHeapBytes();
   for (let address = 0; address < ADDRESSES; address += 1) {
     for (let key = 0; key < KEYS / ADDRESSES; key += 1) send(key, `address ${address}`);
   }
-  const grownMib = (heapBytes() - before) / 1_048_576;
+  const grownMib = (liveHeapBytes() - before) / 1_048_576;
   assert.is(askedTimes(), KEYS + 1);
   assert.ok(grownMib < MIB_MAX, `${grownMib.toFixed(1)} MiB`);
   send(0, 'warm');
 });
 
 flood.run();
-
-function heapBytes(): number {
-  setFlagsFromString('--expose-gc');
-  const collect: unknown = runInNewContext('gc');
-  if (typeof collect === 'function') collect();
-  return process.memoryUsage().heapUsed;
-}

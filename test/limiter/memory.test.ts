@@ -1,5 +1,3 @@
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { digestOf } from '#accounts/api-key';
@@ -8,6 +6,7 @@ import { Activation } from '#runtime/activation';
 import { memoryMeterStore } from '#storage/memory/memory-meter-store';
 import type { MeterRecord } from '#storage/meter-store';
 import { admission, custom, record, settlement } from '#test/limiter/limiter-fixture';
+import { liveHeapBytes } from '#test/support/garbage';
 import { ManualClock } from '#test/support/manual-clock';
 
 /** Bytes that an active account may hold. Source: the limiter's budget, a KiB. */
@@ -37,7 +36,7 @@ memory('holds at most a KiB with its place in the runtime, and about what it say
     events: { lost: () => undefined, raised: () => undefined },
   });
   const places = new Map<string, object>();
-  const before = heapBytes();
+  const before = liveHeapBytes();
   let estimated = 0;
   for (let i = 0; i < ACCOUNTS; i += 1) {
     const id = String(i).padStart(12, '0');
@@ -56,7 +55,7 @@ memory('holds at most a KiB with its place in the runtime, and about what it say
     estimated += kind.sizeOf(state);
     places.set(id, place);
   }
-  const bytes = (heapBytes() - before) / ACCOUNTS;
+  const bytes = (liveHeapBytes() - before) / ACCOUNTS;
   assert.is(places.size, ACCOUNTS);
   assert.ok(bytes < BYTES_MAX, `${bytes} bytes each`);
   assert.ok(
@@ -64,13 +63,5 @@ memory('holds at most a KiB with its place in the runtime, and about what it say
     `${estimated / ACCOUNTS} of ${bytes}`,
   );
 });
-
-function heapBytes(): number {
-  setFlagsFromString('--expose-gc');
-  const collect = runInNewContext('gc') as () => void;
-  collect();
-  collect();
-  return process.memoryUsage().heapUsed;
-}
 
 memory.run();

@@ -1,9 +1,8 @@
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { NumberMap } from '#platform/number-map';
+import { collectYoung, liveHeapBytes } from '#test/support/garbage';
 
 /** Keys as call ids are: in a row, in a row far up, of one half only, all with the same lower half. */
 const KEYS = fc.oneof(
@@ -53,18 +52,15 @@ numbers('are none at first', () => {
 });
 
 numbers('go with the next small collection when they are forgotten', () => {
-  setFlagsFromString('--expose-gc');
-  const collect = runInNewContext('gc') as (options?: { type: 'minor' }) => void;
   const map = new NumberMap<object>();
   map.set(0, {});
   // Only what has grown old can hold on to what is young.
-  collect();
-  const before = process.memoryUsage().heapUsed;
+  const before = liveHeapBytes();
   for (let key = 1; key < CHURN; key += 1) {
     map.set(key, { key, text: `${key}` });
     map.delete(Math.max(0, key - UNDER_WAY));
   }
-  collect({ type: 'minor' });
+  collectYoung();
   const left = process.memoryUsage().heapUsed - before;
   assert.ok(left < LEFT_BYTES_MAX, `${left} bytes are left`);
 });
