@@ -14,4 +14,9 @@ export interface OwnerTable {
   learn(shard: number, owner: ShardOwner): void;
   /** Hears the number of each shard whose owner has changed. */
   onChange(listener: (shard: number) => void): Disposable;
+  /** Hears of each node that comes, before it owns anything. */
+  onJoined(listener: (node: JoinedNode) => void): Disposable;
 }
+
+/** A node that is there now. */
+export type JoinedNode = Pick<ShardOwner, 'incarnation' | 'address'>;

@@ -1,5 +1,5 @@
-import type { ShardOwner } from '#fault/fault';
 import { type Clock, every } from '#platform/clock';
+import type { JoinedNode } from '#routing/owner-table';
 import type { Peer } from '#routing/peer';
 import { PEER_IDLE_MS, PEER_SWEEP_MS, PEERS_MAX } from '#routing/routing-bounds';
 
@@ -22,8 +22,8 @@ type Pooled<Call, Answer> = {
 };
 
 /**
- * One connection per address, made on demand. It goes when its node has had no shard for 30 s;
- * then no call can be on it any more, because none lasts that long.
+ * One connection per address, made when its node comes or is asked. It goes when that has had no
+ * shard for 30 s; then no call can be on it any more, because none lasts that long.
  */
 export class PeerPool<Call, Answer> implements AsyncDisposable {
   readonly #options: PeerPoolOptions<Call, Answer>;
@@ -46,10 +46,19 @@ export class PeerPool<Call, Answer> implements AsyncDisposable {
   }
 
   /**
+   * Connects to a node that has come, so that its first call finds a connection: making one takes a
+   * busy machine longer than a limiter may take.
+   */
+  meet({ address, incarnation }: JoinedNode): void {
+    if (this.#peers.has(address)) this.renew({ address, incarnation });
+    else this.#connect(address, incarnation);
+  }
+
+  /**
    * Somebody new answers at an address: if there is no connection, one is tried now, because the
    * pauses between attempts have grown while the address was dead.
    */
-  renew({ address, incarnation }: ShardOwner): void {
+  renew({ address, incarnation }: JoinedNode): void {
     const pooled = this.#peers.get(address);
     if (pooled === undefined || pooled.incarnation === incarnation) return;
     pooled.incarnation = incarnation;

@@ -52,7 +52,7 @@ export class RoutedService<Call, Answer> implements AsyncDisposable {
   readonly #options: RoutedServiceOptions<Call, Answer>;
   readonly #peers: PeerPool<Call, Answer>;
   readonly #waiting: WaitingCalls;
-  readonly #listening: Disposable;
+  readonly #listening = new DisposableStack();
   #isDisposed = false;
 
   constructor(policy: RoutingPolicy<Call, Answer>, options: RoutedServiceOptions<Call, Answer>) {
@@ -66,11 +66,13 @@ export class RoutedService<Call, Answer> implements AsyncDisposable {
       owners: () => this.#owners(),
       onOpen: (address) => this.#waiting.wakeAddress(address),
     });
-    this.#listening = routes.onChange((shard) => {
+    const changed = (shard: number): void => {
       const owner = routes.ownerOf(shard);
       if (owner !== undefined) this.#peers.renew(owner);
       this.#waiting.wakeShard(shard);
-    });
+    };
+    this.#listening.use(routes.onChange(changed));
+    this.#listening.use(routes.onJoined((node) => this.#peers.meet(node)));
   }
 
   /**
@@ -185,7 +187,8 @@ export class RoutedService<Call, Answer> implements AsyncDisposable {
     retry.isOutcomeUnknown ||= fault.isOutcomeUnknown;
     const reason = retryReasonOf(this.#policy, fault);
     if (reason === undefined) throw retry.isOutcomeUnknown ? ofUnknownOutcome(fault) : fault;
-    if (reason === 'not_owner') retry.endMs = Math.max(retry.endMs, retry.movingEndMs);
+    const isMoving = reason === 'not_owner' || reason === 'shutting_down';
+    if (isMoving) retry.endMs = Math.max(retry.endMs, retry.movingEndMs);
     if (fault.owner !== undefined) this.#options.routes.learn(retry.shard, fault.owner);
     return reason;
   }

@@ -13,8 +13,9 @@ export type RoutingPolicy<Call, Answer> = {
   /** The longest that a call may take from its first try on, all tries together, in milliseconds. */
   readonly timeoutMsOf: (call: Call) => number;
   /**
-   * How long it may take when a living node has said that the shard is on the move: that proves that
-   * nothing has happened, and that somebody will have it soon. In milliseconds.
+   * How long it may take when a living node has said that the shard is on the move, or that it ends
+   * itself: that proves that nothing has happened, and that somebody will have it soon. In
+   * milliseconds.
    */
   readonly movingMs: number;
   /** When a call's time is over by the wall clock, if it says so; else infinity. */

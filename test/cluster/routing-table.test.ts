@@ -4,7 +4,8 @@ import * as assert from 'uvu/assert';
 import { inProcessBus } from '#bus/in-process-bus';
 import type { OwnedShard } from '#cluster/heartbeat';
 import { Members } from '#cluster/members';
-import { RoutingTable, type ShardOwner } from '#cluster/routing-table';
+import { RoutingTable } from '#cluster/routing-table';
+import type { ShardOwner } from '#fault/fault';
 import { ManualClock } from '#test/support/manual-clock';
 
 const SHARDS = 8;
@@ -25,12 +26,13 @@ function newScene() {
     shards: owned,
     shardCount: SHARDS,
   });
-  const engine = new Members({ ...common, self, onForeignCluster });
+  const startEngine = () => new Members({ ...common, self, onForeignCluster });
+  const engine = startEngine();
   const edge = new Members({ ...common, self: undefined, onForeignCluster });
   const table = new RoutingTable({ members: edge, shardCount: SHARDS });
   const changes: string[] = [];
-  table.onChange((shard, owner) => changes.push(`${shard} ${owner?.incarnation ?? 'nobody'}`));
-  return { clock, bus, owned, engine, edge, table, changes };
+  table.onChange((shard, owner) => changes.push(`${shard} ${owner.incarnation}`));
+  return { clock, bus, owned, engine, startEngine, edge, table, changes };
 }
 
 const owner = (incarnation: string, epoch: number): ShardOwner => ({
@@ -100,38 +102,21 @@ known('of a shard that the cluster does not have is nobody', () => {
   assert.equal(changes, []);
 });
 
-const forgotten = suite('an owner that is forgotten');
+const joined = suite('a node that comes');
 
-forgotten('is nobody, until it claims the shard again', () => {
-  const { clock, owned, engine, table, changes } = newScene();
-  owned.push([1, 5]);
+joined('is named before it owns anything, and again only after a silence', () => {
+  const { clock, engine, startEngine, table } = newScene();
+  const names: string[] = [];
+  table.onJoined(({ incarnation, address }) => names.push(`${incarnation} at ${address}`));
   engine.beat();
+  clock.advance(2_000);
+  assert.equal(names, ['a-1 at a:8100']);
+  engine[Symbol.dispose]();
+  clock.advance(5_000);
+  assert.equal(names, ['a-1 at a:8100'], 'who goes is not named');
+  startEngine().beat();
   clock.advance(0);
-  table.forgetOwner(1, 'a-1');
-  table.forgetOwner(1, 'a-1');
-  assert.is(table.ownerOf(1), undefined);
-  engine.beat();
-  clock.advance(0);
-  assert.is(table.ownerOf(1)?.incarnation, 'a-1');
-  assert.equal(changes, ['1 a-1', '1 nobody', '1 a-1']);
-});
-
-forgotten('gives way to a newer one and not to an older one', () => {
-  const { table } = newScene();
-  table.learn(0, owner('b', 5));
-  table.forgetOwner(0, 'b');
-  assert.not(table.learn(0, owner('a', 4)));
-  assert.is(table.ownerOf(0), undefined);
-  assert.ok(table.learn(0, owner('c', 6)));
-  assert.equal(table.ownerOf(0), owner('c', 6));
-});
-
-forgotten('was the owner: another one is not forgotten in its place', () => {
-  const { table, changes } = newScene();
-  table.learn(0, owner('b', 5));
-  table.forgetOwner(0, 'a');
-  table.forgetOwner(1, 'a');
-  assert.equal([table.ownerOf(0), changes], [owner('b', 5), ['0 b']]);
+  assert.equal(names, ['a-1 at a:8100', 'a-1 at a:8100']);
 });
 
 const closed = suite('a routing table that is disposed');
@@ -147,4 +132,4 @@ closed('learns nothing from the bus and tells nobody', () => {
   assert.equal([table.ownerOf(1), table.ownerOf(2), changes], [undefined, undefined, []]);
 });
 
-for (const each of [known, forgotten, closed]) each.run();
+for (const each of [known, joined, closed]) each.run();

@@ -490,6 +490,19 @@ connections('of a dead process are tried anew when another takes its address', a
   assert.is.not(peers.get('a'), second, 'also while no call waits');
 });
 
+connections('are made when a node comes, before it owns anything', () => {
+  const { owners, peers } = clusterUnderTest();
+  owners.join(ownerAt('a'));
+  const first = peers.get('a');
+  assert.ok(first);
+  owners.join(ownerAt('a'));
+  owners.join({ ...ownerAt('a'), incarnation: 'inc_2' });
+  assert.is(peers.get('a'), first, 'one that is open stays');
+  first?.lose();
+  owners.join({ ...ownerAt('a'), incarnation: 'inc_3' });
+  assert.is.not(peers.get('a'), first, 'who comes to the address of the dead is tried at once');
+});
+
 connections('are bounded, and room is made when others go', async () => {
   const cluster = clusterUnderTest();
   const { routed, clock, engines, owners } = cluster;

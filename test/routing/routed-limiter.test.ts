@@ -126,7 +126,7 @@ moved('its pauses are of 5 to 20 ms', async () => {
     const { owners, limiters, sent } = cluster;
     owners.learn(0, ownerAt('a'));
     limiters.set('a', () => {
-      throw passing('shutting_down');
+      throw passing('limiter_unavailable');
     });
     const call = ask(cluster, ADMIT);
     await pass(cluster, LIMITER_TIMEOUT_MS, 1);
@@ -221,18 +221,20 @@ late('a call without an owner ends after 100 ms, as not done', async () => {
   assert.equal([...new Set(cluster.retries)], ['no_owner']);
 });
 
-late('so does one whose owner gives its shard up for ever', async () => {
-  const cluster = limitersUnderTest();
-  cluster.owners.learn(0, ownerAt('a'));
-  cluster.limiters.set('a', () => {
-    throw passing('not_owner');
-  });
-  const call = ask(cluster, ADMIT);
-  await pass(cluster, LIMITER_MOVING_MS_MAX - 1, 1);
-  assert.is(await stateOf(call), 'pending', 'a living limiter has said that it is on the move');
-  await pass(cluster, 1, 1);
-  assert.equal(tellingOf(await faultOf(call)), GIVEN_UP);
-  assert.ok(cluster.sent.every(({ atMs }) => atMs < LIMITER_MOVING_MS_MAX));
+late('so does one whose owner gives its shard up for ever, or never stops ending', async () => {
+  for (const reason of ['not_owner', 'shutting_down'] as const) {
+    const cluster = limitersUnderTest();
+    cluster.owners.learn(0, ownerAt('a'));
+    cluster.limiters.set('a', () => {
+      throw passing(reason);
+    });
+    const call = ask(cluster, ADMIT);
+    await pass(cluster, LIMITER_MOVING_MS_MAX - 1, 1);
+    assert.is(await stateOf(call), 'pending', 'a living limiter has said that it is on the move');
+    await pass(cluster, 1, 1);
+    assert.equal(tellingOf(await faultOf(call)), GIVEN_UP);
+    assert.ok(cluster.sent.every(({ atMs }) => atMs < LIMITER_MOVING_MS_MAX));
+  }
 });
 
 late('the wall clock does not matter', async () => {

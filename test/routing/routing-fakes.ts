@@ -1,6 +1,6 @@
 import { Fault, type FaultOptions, type ShardOwner } from '#fault/fault';
 import type { Clock } from '#platform/clock';
-import type { OwnerTable } from '#routing/owner-table';
+import type { JoinedNode, OwnerTable } from '#routing/owner-table';
 import { inProcessPeer, type Peer } from '#routing/peer';
 import { RoutedEngine } from '#routing/routed-engine';
 import { RoutedLimiter, type RoutedLimiterOptions } from '#routing/routed-limiter';
@@ -54,6 +54,7 @@ export function ownerAt(address: string, epoch = 1): ShardOwner {
 export class FakeOwners implements OwnerTable {
   readonly #owners = new Map<number, ShardOwner>();
   readonly #listeners = new Set<(shard: number) => void>();
+  readonly #joinedListeners = new Set<(node: JoinedNode) => void>();
 
   ownerOf(shard: number): ShardOwner | undefined {
     return this.#owners.get(shard);
@@ -70,9 +71,18 @@ export class FakeOwners implements OwnerTable {
     return { [Symbol.dispose]: () => void this.#listeners.delete(listener) };
   }
 
+  onJoined(listener: (node: JoinedNode) => void): Disposable {
+    this.#joinedListeners.add(listener);
+    return { [Symbol.dispose]: () => void this.#joinedListeners.delete(listener) };
+  }
+
+  join(node: JoinedNode): void {
+    for (const listener of this.#joinedListeners) listener(node);
+  }
+
   /** How many listen. */
   get listenerCount(): number {
-    return this.#listeners.size;
+    return this.#listeners.size + this.#joinedListeners.size;
   }
 }
 
