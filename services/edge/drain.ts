@@ -6,12 +6,19 @@ import { HTTP_LIMITS } from '#edge/http-limits';
 /** How often a closing server looks at its connections, in milliseconds. */
 const SWEEP_MS = 100;
 
+/**
+ * How long nobody must have come before a server that is not ready is taken to be alone, in
+ * milliseconds: two probes of whoever balances load and asks every half second. One that still sends
+ * callers when the door closes meets a reset, of which nobody can tell what became of the call.
+ */
+const QUIET_MS = 1_000;
+
 /** A server's way out, in two steps. */
 export type Drain = {
   /**
-   * Fulfils when no connection is left and none comes, or after `forMs`. Until then the server
-   * answers as ever, but each answer is its connection's last: whoever balances has time to send new
-   * calls elsewhere, and no caller's next call meets a closed door.
+   * Fulfils when no connection is left and none has come for a second, or after `forMs`. Until then
+   * the server answers as ever, but each answer is its connection's last: whoever balances has time
+   * to send new calls elsewhere, and no caller's next call meets a closed door.
    */
   sendAway(forMs: number): Promise<void>;
   /**
@@ -26,7 +33,9 @@ export type Drain = {
 export function drainOf(server: Server): Drain {
   const open = new Set<Socket>();
   const unused = new Set<Socket>();
+  let come = 0;
   server.on('connection', (socket: Socket) => {
+    come += 1;
     open.add(socket);
     unused.add(socket);
     socket.once('close', () => {
@@ -37,11 +46,11 @@ export function drainOf(server: Server): Drain {
   server.on('request', ({ socket }) => unused.delete(socket));
   return {
     async sendAway(forMs) {
-      // Twice, because between two looks the event loop lets in who waits at the door: on a busy
-      // machine the first may come before it has.
-      for (let leftMs = forMs, empty = 0; leftMs > 0 && empty < 2; leftMs -= SWEEP_MS) {
+      let quietMs = 0;
+      for (let leftMs = forMs; leftMs > 0 && quietMs < QUIET_MS; leftMs -= SWEEP_MS) {
+        const before = come;
         await sleep(Math.min(leftMs, SWEEP_MS));
-        empty = open.size === 0 ? empty + 1 : 0;
+        quietMs = open.size === 0 && come === before ? quietMs + SWEEP_MS : 0;
       }
     },
     end() {

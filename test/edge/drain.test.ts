@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { createServer, get } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { text } from 'node:stream/consumers';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { drainOf } from '#edge/drain';
@@ -95,6 +96,22 @@ racing('is let in, although the look came first', async () => {
   const [response] = await once(answer, 'response');
   assert.not.ok(hasLeft);
   assert.is(await text(response), 'served');
+  await left;
+});
+
+racing('is let in, although nobody has come for half a second', async () => {
+  using plain = await plainServer();
+  const { drain, port } = plain;
+  let hasLeft = false;
+  const left = drain.sendAway(DRAIN_MS).then(() => {
+    hasLeft = true;
+  });
+  for (let calls = 0; calls < 3; calls += 1) {
+    await sleep(500);
+    assert.not.ok(hasLeft, `before call ${calls}`);
+    const [response] = await once(get({ port, host: '127.0.0.1', agent: false }), 'response');
+    assert.is(await text(response), 'served');
+  }
   await left;
 });
 
