@@ -12,6 +12,13 @@ export const MOVE_REST_MS = 30_000;
 /** Shards that a node gives up at once (architecture 3.4). */
 export const MOTIONS_MAX = 8;
 
+/**
+ * Over how long a node that leaves spreads what it gives to others, in milliseconds: at once, every
+ * actor is stored here and read there in the same second, and on a busy machine callers of all
+ * wait for all. A tenth of what an orchestrator gives a process to end. Ours.
+ */
+export const LEAVE_SPREAD_MS = 2_500;
+
 /** Claims under way at once: conditional writes, and as many shards wait for them to be served. Ours. */
 export const CLAIMS_IN_FLIGHT_MAX = 16;
 

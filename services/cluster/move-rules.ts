@@ -1,4 +1,4 @@
-import { AGREED_VIEW_MS, MOTIONS_MAX, MOVE_REST_MS } from '#cluster/keeper-bounds';
+import { AGREED_VIEW_MS, LEAVE_SPREAD_MS, MOTIONS_MAX, MOVE_REST_MS } from '#cluster/keeper-bounds';
 import type { Members } from '#cluster/members';
 import type { Clock } from '#platform/clock';
 
@@ -13,6 +13,8 @@ export class MoveRules {
   /** Since when each node's view has been ours (monotonic). */
   readonly #agreedMs = new Map<string, { viewHash: string; sinceMs: number }>();
   #motions = 0;
+  /** Since when this node leaves, with how many shards, and how many of them have begun to move. */
+  #leaving: { readonly sinceMs: number; readonly shards: number; begun: number } | undefined;
 
   constructor({ clock, members }: { clock: Clock; members: Members }) {
     this.#clock = clock;
@@ -39,6 +41,26 @@ export class MoveRules {
     return this.#motions < MOTIONS_MAX;
   }
 
+  /** From now on this node gives all its shards up, about so many. */
+  leave(shards: number): void {
+    const sinceMs = this.#clock.monotonicMs();
+    // Of few, one that is tried again need not wait long.
+    this.#leaving ??= { sinceMs, shards: Math.max(shards, MOTIONS_MAX), begun: 0 };
+  }
+
+  /** Whether this node gives everything up. */
+  get isLeaving(): boolean {
+    return this.#leaving !== undefined;
+  }
+
+  /** Whether a node that leaves may give one more shard away now: it spreads them over a while. */
+  get mayGiveUp(): boolean {
+    if (this.#leaving === undefined) return false;
+    const { sinceMs, shards, begun } = this.#leaving;
+    const passed = (this.#clock.monotonicMs() - sinceMs) / LEAVE_SPREAD_MS;
+    return this.hasRoom && begun < 1 + shards * passed;
+  }
+
   /** Whether a shard may be given to `node` now. */
   mayMove(shard: number, node: string): boolean {
     const nowMs = this.#clock.monotonicMs();
@@ -56,6 +78,7 @@ export class MoveRules {
   /** A shard is in motion until the returned disposable ends it. */
   moving(shard: number): Disposable {
     this.#motions += 1;
+    if (this.#leaving !== undefined) this.#leaving.begun += 1;
     this.#movedMs.set(shard, this.#clock.monotonicMs());
     return {
       [Symbol.dispose]: () => {

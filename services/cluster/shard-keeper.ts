@@ -65,7 +65,6 @@ export class ShardKeeper implements Disposable {
   readonly #ring: (nodes: readonly string[]) => readonly string[];
   #isLooking = false;
   #isWanted = false;
-  #isLeaving = false;
   /** Looks that have begun, and which was the last that saw the table. */
   #looks = { begun: 0, seen: 0 };
 
@@ -111,7 +110,7 @@ export class ShardKeeper implements Disposable {
   async leave(withinMs = Number.POSITIVE_INFINITY): Promise<void> {
     const { clock, host } = this.#ports;
     const endMs = clock.monotonicMs() + withinMs;
-    this.#isLeaving = true;
+    this.#rules.leave(host.open.size);
     const { begun } = this.#looks;
     while (host.open.size > 0 || this.#busy.size > 0 || this.#looks.seen <= begun) {
       if (this.#stack.disposed || clock.monotonicMs() >= endMs) return;
@@ -166,12 +165,12 @@ export class ShardKeeper implements Disposable {
   /** The node that should own each shard: never this one while it leaves. */
   #owners(): readonly string[] {
     const nodes = this.#ports.members.present().map(({ node }) => node);
-    return this.#ring(nodes.filter((node) => !this.#isLeaving || node !== this.#config.node));
+    return this.#ring(nodes.filter((node) => !this.#rules.isLeaving || node !== this.#config.node));
   }
 
   get #mayClaim(): boolean {
     const { deaths, isConnected } = this.#ports;
-    if (this.#isLeaving || !isConnected() || !deaths.hearsEnough) return false;
+    if (this.#rules.isLeaving || !isConnected() || !deaths.hearsEnough) return false;
     return this.#settling.isOver(this.#rows.values());
   }
 
@@ -190,7 +189,7 @@ export class ShardKeeper implements Disposable {
       host.decided(row);
       return false;
     }
-    const isLeftOver = this.#isLeaving && target === undefined;
+    const isLeftOver = this.#rules.isLeaving && target === undefined;
     if (row.epoch > (this.#opened.get(shard) ?? 0)) this.#open(row, 'given');
     else if (!isLeftOver) this.#run([shard], () => this.#moveOn(row, target));
     return true;
@@ -214,8 +213,9 @@ export class ShardKeeper implements Disposable {
 
   #considerGiving(shard: number, epoch: number, target: string | undefined): void {
     const { isConnected, deaths } = this.#ports;
-    if (this.#isLeaving) {
-      if (this.#rules.hasRoom) this.#run([shard], () => this.#give(shard, epoch, target));
+    if (this.#rules.isLeaving) {
+      const mayGo = target === undefined ? this.#rules.hasRoom : this.#rules.mayGiveUp;
+      if (mayGo) this.#run([shard], () => this.#give(shard, epoch, target));
       return;
     }
     if (target === this.#config.node || target === undefined) return;
@@ -226,7 +226,7 @@ export class ShardKeeper implements Disposable {
   async #give(shard: number, epoch: number, target: string | undefined): Promise<void> {
     using _ = this.#rules.moving(shard);
     const to = await this.#handOver.receiverAt(target);
-    if (to === undefined && !this.#isLeaving) return;
+    if (to === undefined && !this.#rules.isLeaving) return;
     await this.#ports.host.closeShard(shard);
     if (to === undefined) return;
     const row = await this.#handOver.give({ shard, epoch, owner: this.#config.incarnation }, to);
@@ -237,7 +237,7 @@ export class ShardKeeper implements Disposable {
   async #moveOn(row: ShardRow, target: string | undefined): Promise<void> {
     const isElsewhere = target !== undefined && target !== this.#config.node;
     const to = isElsewhere ? await this.#handOver.receiverAt(target) : undefined;
-    if (to === undefined && this.#isLeaving) return;
+    if (to === undefined && this.#rules.isLeaving) return;
     this.#learn(await this.#handOver.give(row, to));
   }
 

@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { AGREED_VIEW_MS, MOTIONS_MAX, MOVE_REST_MS } from '#cluster/keeper-bounds';
+import { AGREED_VIEW_MS, LEAVE_SPREAD_MS, MOTIONS_MAX, MOVE_REST_MS } from '#cluster/keeper-bounds';
 import { MoveRules } from '#cluster/move-rules';
 import { KeeperWorld } from '#test/cluster/keeper-fixture';
 
@@ -100,6 +100,31 @@ motions('are 8 at most', () => {
   assert.not(rules.mayMove(99, 'a'));
   moving[0]?.[Symbol.dispose]();
   assert.ok(rules.mayMove(99, 'a'));
+});
+
+motions('of a node that leaves are spread over a while', () => {
+  const { rules, world } = newScene();
+  assert.not(rules.mayGiveUp, 'it does not leave');
+  rules.leave(100);
+  assert.ok(rules.isLeaving);
+  const givenUp: number[] = [];
+  for (let step = 0; step < 10; step += 1) {
+    let given = 0;
+    for (; rules.mayGiveUp; given += 1) rules.moving(given)[Symbol.dispose]();
+    givenUp.push(given);
+    world.clock.advance(LEAVE_SPREAD_MS / 10);
+  }
+  assert.equal(givenUp, [1, 10, 10, 10, 10, 10, 10, 10, 10, 10]);
+});
+
+motions('of one that leaves with nothing are not held back for ever', () => {
+  const { rules, world } = newScene();
+  rules.leave(0);
+  for (let shard = 0; shard < 5; shard += 1) {
+    assert.ok(rules.mayGiveUp, `shard ${shard}`);
+    rules.moving(shard)[Symbol.dispose]();
+    world.clock.advance(LEAVE_SPREAD_MS / MOTIONS_MAX);
+  }
 });
 
 for (const suite of [views, rest, motions]) suite.run();

@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { DeathWatch } from '#cluster/death-watch';
-import { MOTIONS_MAX, OPEN_AFTER_SEAL_MS } from '#cluster/keeper-bounds';
+import { LEAVE_SPREAD_MS, MOTIONS_MAX, OPEN_AFTER_SEAL_MS } from '#cluster/keeper-bounds';
 import { assignShards } from '#cluster/ring';
 import type { ShardClaim, ShardHost } from '#cluster/shard-host';
 import { type MoveReason, ShardKeeper } from '#cluster/shard-keeper';
@@ -566,12 +566,12 @@ moved('is opened by whom the row names, once, whatever is announced', async () =
 
 const leaving = suite('a node that leaves');
 
-leaving('gives everything to the others, at once, 8 at a time, and is then done', async () => {
+leaving('gives everything to the others, 8 at a time, and is then done', async () => {
   const scene = await newScene();
   await scene.live(4_000);
   await scene.join('a');
   const left = scene.leave();
-  await scene.live(2_000);
+  await scene.live(LEAVE_SPREAD_MS);
   assert.equal(await stateOf(left), { value: undefined });
   assert.ok([...(await scene.rowsNow()).values()].every((row) => row === 'a-1@2'));
   assert.ok(scene.host.closingMost <= MOTIONS_MAX);
