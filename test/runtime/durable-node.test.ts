@@ -1,5 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { LEAVE_SPREAD_MS } from '#cluster/keeper-bounds';
 import { Fault } from '#fault/fault';
 import { APPEND_RETRY_MS, JOURNAL_BEAT_MS, REJOIN_MS_MIN } from '#runtime/bounds';
 import { TallyCluster } from '#test/runtime/node-fixture';
@@ -170,7 +171,7 @@ leaving('gives its actors to the others, with the calls they remember', async ()
   const other = await cluster.join('b');
   await cluster.live(1_500);
   const left = node[Symbol.asyncDispose]();
-  await cluster.live(1_500);
+  await cluster.live(LEAVE_SPREAD_MS + 500);
   assert.equal(await stateOf(left), { value: undefined });
   for (const [i, id] of ids.entries()) {
     assert.equal(await cluster.add(other, id, 9_000 + i), { sum: 1, version: 1, again: true });
