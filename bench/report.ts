@@ -14,6 +14,7 @@ import { LABELS, TITLES } from '#bench/servers';
 import { numberText, spreadOf, spreadText } from '#bench/statistics';
 import { COLD_START_MS_MAX, INSTANCE_BYTES_MAX, ratiosOf } from '#bench/targets';
 import type { ClosedResult } from '#bench/wrk';
+import { TIMER_SLACK_NS } from '#deploy/local/cassandra-server';
 
 /** Everything that a run found out; parts that were left out are empty. */
 export type Findings = {
@@ -164,7 +165,7 @@ function durableNoteOf({ durable, checkpointS }: Findings): string {
   return [
     '## Durable comparison',
     `${size} servers in turns, ${numberText(DURABLE_INSTANCES, 0)} instances each, everything on ` +
-      'this machine: Cassandra with `commitlog_sync: batch` and a timer slack of 500 µs, PostgreSQL ' +
+      `this machine: Cassandra with \`commitlog_sync: batch\` and a timer slack of ${TIMER_SLACK_NS / 1_000} µs, PostgreSQL ` +
       'with `fsync` and `synchronous_commit` on. (pg) and (cas) run the same model and answer the same bytes after ' +
       'a look at the API key; they have no limiter. (d) writes its checkpoints up to 20 s late: it ' +
       `is loaded for ${checkpointS} s before it is measured, and what is left is written before ` +

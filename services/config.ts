@@ -187,7 +187,7 @@ const VARIABLES = {
     .pipe(z.number().max(10))
     .default(5)
     .describe(
-      'Seconds a stopping edge still serves, closing each connection behind its answer. Standalone: 0.',
+      'Most seconds a stopping edge still serves, closing each connection behind its answer. Standalone: 0.',
     ),
   SERVICE_ACTOR_IDLE_S: whole
     .pipe(z.number().min(30))

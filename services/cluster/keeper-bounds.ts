@@ -15,7 +15,7 @@ export const MOTIONS_MAX = 8;
 /**
  * Over how long a node that leaves spreads what it gives to others, in milliseconds: at once, every
  * actor is stored here and read there in the same second, and on a busy machine callers of all
- * wait for all. A tenth of what an orchestrator gives a process to end. Ours.
+ * wait for all. A quarter of what leaving may take. Source: decision 133.
  */
 export const LEAVE_SPREAD_MS = 2_500;
 

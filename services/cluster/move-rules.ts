@@ -53,12 +53,15 @@ export class MoveRules {
     return this.#leaving !== undefined;
   }
 
-  /** Whether a node that leaves may give one more shard away now: it spreads them over a while. */
+  /**
+   * Whether a node that leaves may give one more shard away now: it spreads them over a while. What
+   * still comes then, from a take-over that was under way, goes as fast as it can.
+   */
   get mayGiveUp(): boolean {
     if (this.#leaving === undefined) return false;
     const { sinceMs, shards, begun } = this.#leaving;
     const passed = (this.#clock.monotonicMs() - sinceMs) / LEAVE_SPREAD_MS;
-    return this.hasRoom && begun < 1 + shards * passed;
+    return this.hasRoom && (passed >= 1 || begun < 1 + shards * passed);
   }
 
   /** Whether a shard may be given to `node` now. */

@@ -1,22 +1,24 @@
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
 import { HTTP_LIMITS } from '#edge/http-limits';
 
 /** How often a closing server looks at its connections, in milliseconds. */
 const SWEEP_MS = 100;
 
 /**
- * How long nobody must have come before a server that is not ready is taken to be alone, in
- * milliseconds: two probes of whoever balances load and asks every half second. One that still sends
- * callers when the door closes meets a reset, of which nobody can tell what became of the call.
+ * How long nobody must have come before a server that is not ready is taken to be alone: a fifth of
+ * the time it has, but no less than this, in milliseconds, which is two probes of a balancer that asks
+ * every half second. Whoever is still sent when the door closes meets a reset, of which nobody can
+ * tell what became of the call. Source: decision 99.
  */
-const QUIET_MS = 1_000;
+const QUIET_MS_MIN = 1_000;
 
 /** A server's way out, in two steps. */
 export type Drain = {
   /**
-   * Fulfils when no connection is left and none has come for a second, or after `forMs`. Until then
+   * Fulfils when no connection is left and none has come for a second or a fifth of `forMs`, or after
+   * `forMs`. Until then
    * the server answers as ever, but each answer is its connection's last: whoever balances has time
    * to send new calls elsewhere, and no caller's next call meets a closed door.
    */
@@ -33,9 +35,9 @@ export type Drain = {
 export function drainOf(server: Server): Drain {
   const open = new Set<Socket>();
   const unused = new Set<Socket>();
-  let come = 0;
+  let arrivals = 0;
   server.on('connection', (socket: Socket) => {
-    come += 1;
+    arrivals += 1;
     open.add(socket);
     unused.add(socket);
     socket.once('close', () => {
@@ -46,11 +48,14 @@ export function drainOf(server: Server): Drain {
   server.on('request', ({ socket }) => unused.delete(socket));
   return {
     async sendAway(forMs) {
+      const enoughMs = Math.max(QUIET_MS_MIN, forMs / 5);
       let quietMs = 0;
-      for (let leftMs = forMs; leftMs > 0 && quietMs < QUIET_MS; leftMs -= SWEEP_MS) {
-        const before = come;
+      for (let leftMs = forMs; leftMs > 0 && quietMs < enoughMs; leftMs -= SWEEP_MS) {
+        const before = arrivals;
         await sleep(Math.min(leftMs, SWEEP_MS));
-        quietMs = open.size === 0 && come === before ? quietMs + SWEEP_MS : 0;
+        // After a standstill whoever waits at the door is let in behind the timers.
+        await setImmediate();
+        quietMs = open.size === 0 && arrivals === before ? quietMs + SWEEP_MS : 0;
       }
     },
     end() {

@@ -1,7 +1,7 @@
 import { type Clock, every } from '#platform/clock';
 import type { JoinedNode } from '#routing/owner-table';
 import type { Peer } from '#routing/peer';
-import { PEER_IDLE_MS, PEER_SWEEP_MS, PEERS_MAX } from '#routing/routing-bounds';
+import { CONNECT_AGAIN_MS, PEER_IDLE_MS, PEER_SWEEP_MS, PEERS_MAX } from '#routing/routing-bounds';
 
 /** What a pool of connections needs. */
 export type PeerPoolOptions<Call, Answer> = {
@@ -17,6 +17,7 @@ type Pooled<Call, Answer> = {
   readonly peer: Peer<Call, Answer>;
   /** Who was last said to answer at the address. */
   incarnation: string | undefined;
+  readonly triedSinceMs: number;
   neededAtMs: number;
   isWatched: boolean;
 };
@@ -46,24 +47,19 @@ export class PeerPool<Call, Answer> implements AsyncDisposable {
   }
 
   /**
-   * Connects to a node that has come, so that its first call finds a connection: making one takes a
-   * busy machine longer than a limiter may take.
+   * A node answers at an address, as is heard: connects to it, so that its first call finds a
+   * connection. What is not open by now is tried anew, because the pauses between attempts have grown
+   * while the address was dead, but not what has just begun.
    */
   meet({ address, incarnation }: JoinedNode): void {
-    if (this.#peers.has(address)) this.renew({ address, incarnation });
-    else this.#connect(address, incarnation);
-  }
-
-  /**
-   * Somebody new answers at an address: if there is no connection, one is tried now, because the
-   * pauses between attempts have grown while the address was dead.
-   */
-  renew({ address, incarnation }: JoinedNode): void {
     const pooled = this.#peers.get(address);
-    if (pooled === undefined || pooled.incarnation === incarnation) return;
-    pooled.incarnation = incarnation;
-    if (pooled.peer.isOpen) return;
-    this.#drop(address, pooled.peer);
+    if (pooled !== undefined) {
+      const isKnown = pooled.incarnation === incarnation;
+      pooled.incarnation = incarnation;
+      const triedForMs = this.#options.clock.monotonicMs() - pooled.triedSinceMs;
+      if (pooled.peer.isOpen || (isKnown && triedForMs < CONNECT_AGAIN_MS)) return;
+      this.#drop(address, pooled.peer);
+    }
     this.#connect(address, incarnation);
   }
 
@@ -89,8 +85,9 @@ export class PeerPool<Call, Answer> implements AsyncDisposable {
   #connect(address: string, incarnation: string | undefined): Peer<Call, Answer> | undefined {
     if (this.#peers.size >= PEERS_MAX) return undefined;
     const peer = this.#options.connect(address);
-    const neededAtMs = this.#options.clock.monotonicMs();
-    this.#peers.set(address, { peer, incarnation, neededAtMs, isWatched: false });
+    const nowMs = this.#options.clock.monotonicMs();
+    const times = { triedSinceMs: nowMs, neededAtMs: nowMs };
+    this.#peers.set(address, { peer, incarnation, ...times, isWatched: false });
     return peer;
   }
 

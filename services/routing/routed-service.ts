@@ -68,7 +68,7 @@ export class RoutedService<Call, Answer> implements AsyncDisposable {
     });
     const changed = (shard: number): void => {
       const owner = routes.ownerOf(shard);
-      if (owner !== undefined) this.#peers.renew(owner);
+      if (owner !== undefined) this.#peers.meet(owner);
       this.#waiting.wakeShard(shard);
     };
     this.#listening.use(routes.onChange(changed));

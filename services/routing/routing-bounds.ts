@@ -13,8 +13,8 @@ export const LIMITER_PAUSE_MS_MIN = 10;
 export const LIMITER_PAUSE_MS_MAX = 20;
 
 /**
- * How long an admission may wait for a meter that a living limiter is handing over, in milliseconds:
- * three conditional writes, on a busy store. Ours.
+ * How long an admission may wait when a living limiter has said that it hands the meter over, or that
+ * it ends, in milliseconds: three conditional writes, on a busy store. Source: decision 118.
  */
 export const LIMITER_MOVING_MS_MAX = 1_000;
 
@@ -30,7 +30,16 @@ export const WAITING_CALLS_MAX = 4_096;
 /** Connections to nodes of one service, per process: over twice a fleet of 100, so that moves find room. */
 export const PEERS_MAX = 256;
 
-/** How long a connection outlives its node's last shard, in milliseconds: three longest calls. */
+/**
+ * How long a connection may take before news of its node make another attempt, in milliseconds: the
+ * longest that one took on a machine whose cores were busy. Ours.
+ */
+export const CONNECT_AGAIN_MS = 500;
+
+/**
+ * How long a connection outlives its node's last shard, or waits for its first, in milliseconds: three
+ * longest calls.
+ */
 export const PEER_IDLE_MS = 30_000;
 
 /** How often connections without a shard are looked for, in milliseconds: a tenth of that age. */

@@ -115,6 +115,10 @@ motions('of a node that leaves are spread over a while', () => {
     world.clock.advance(LEAVE_SPREAD_MS / 10);
   }
   assert.equal(givenUp, [1, 10, 10, 10, 10, 10, 10, 10, 10, 10]);
+  for (let late = 0; late < 50; late += 1) {
+    assert.ok(rules.mayGiveUp, 'what comes later goes at once');
+    rules.moving(late)[Symbol.dispose]();
+  }
 });
 
 motions('of one that leaves with nothing are not held back for ever', () => {

@@ -87,10 +87,12 @@ racing('is let in, although the look came first', async () => {
   const left = drain.sendAway(DRAIN_MS).then(() => {
     hasLeft = true;
   });
+  // Shortly before the last look.
+  await sleep(950);
   const answer = get({ port, host: '127.0.0.1', agent: false });
   // It waits at the door: the event loop comes to the look before it comes to the door.
   process.nextTick(() => {
-    const untilMs = performance.now() + 150;
+    const untilMs = performance.now() + 250;
     while (performance.now() < untilMs);
   });
   const [response] = await once(answer, 'response');

@@ -19,7 +19,7 @@ const ACCOUNTS = 24;
 const PERIOD_MS = 20;
 
 /**
- * Of some 150 calls, how many may be refused on a machine that is busy with other tests: none is on
+ * Of some 250 calls, how many may be refused on a machine that is busy with other tests: none is on
  * one that is not, which the rolling restart of the chaos run measures.
  */
 const REFUSED_MAX = 100;

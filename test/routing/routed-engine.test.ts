@@ -4,6 +4,7 @@ import { Fault } from '#fault/fault';
 import { inProcessPeer } from '#routing/peer';
 import { RoutedEngine } from '#routing/routed-engine';
 import {
+  CONNECT_AGAIN_MS,
   RETRY_PAUSE_MS_MAX,
   RETRY_PAUSE_MS_MIN,
   ROUTES_MS_MAX,
@@ -501,6 +502,37 @@ connections('are made when a node comes, before it owns anything', () => {
   first?.lose();
   owners.join({ ...ownerAt('a'), incarnation: 'inc_3' });
   assert.is.not(peers.get('a'), first, 'who comes to the address of the dead is tried at once');
+});
+
+connections(
+  'are tried anew when their node gets a shard and they are still not there',
+  async () => {
+    const cluster = clusterUnderTest();
+    const { owners, peers } = cluster;
+    owners.join(ownerAt('a'));
+    const first = peers.get('a');
+    first?.lose();
+    await pass(cluster, CONNECT_AGAIN_MS - 10);
+    owners.learn(0, ownerAt('a'));
+    assert.is(peers.get('a'), first, 'it has only just begun');
+    await pass(cluster, 10);
+    owners.learn(1, ownerAt('a'));
+    assert.is.not(peers.get('a'), first);
+  },
+);
+
+connections('to a node without a shard go, and come back with its first', async () => {
+  const cluster = clusterUnderTest();
+  const { owners, peers, routed } = cluster;
+  owners.join(ownerAt('a'));
+  owners.join(ownerAt('b'));
+  owners.learn(1, ownerAt('b'));
+  await pass(cluster, 33_000, 1_000);
+  assert.ok(peers.get('a')?.isDisposed);
+  assert.is(routed.totals.peers, 1);
+  owners.learn(0, ownerAt('a'));
+  assert.not.ok(peers.get('a')?.isDisposed);
+  assert.is(routed.totals.peers, 2);
 });
 
 connections('are bounded, and room is made when others go', async () => {
