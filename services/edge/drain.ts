@@ -18,9 +18,8 @@ const QUIET_MS_MIN = 1_000;
 export type Drain = {
   /**
    * Fulfils when no connection is left and none has come for a second or a fifth of `forMs`, or after
-   * `forMs`. Until then
-   * the server answers as ever, but each answer is its connection's last: whoever balances has time
-   * to send new calls elsewhere, and no caller's next call meets a closed door.
+   * `forMs`. Until then the server answers as ever, but each answer is its connection's last: whoever
+   * balances has time to send new calls elsewhere, and no caller's next call meets a closed door.
    */
   sendAway(forMs: number): Promise<void>;
   /**

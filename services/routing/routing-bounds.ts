@@ -31,8 +31,8 @@ export const WAITING_CALLS_MAX = 4_096;
 export const PEERS_MAX = 256;
 
 /**
- * How long a connection may take before news of its node make another attempt, in milliseconds: the
- * longest that one took on a machine whose cores were busy. Ours.
+ * How long a connection may take before news of its node make another attempt, in milliseconds: more
+ * than one takes on a machine whose cores are busy. Ours.
  */
 export const CONNECT_AGAIN_MS = 500;
 
