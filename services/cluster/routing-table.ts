@@ -2,10 +2,10 @@ import type { Member, Members } from '#cluster/members';
 import type { ShardOwner } from '#fault/fault';
 
 /** Hears that a shard has another owner. */
-export type OwnerListener = (shard: number, owner: ShardOwner) => void;
+type OwnerListener = (shard: number, owner: ShardOwner) => void;
 
 /** Hears who is there that was not before. */
-export type JoinedListener = (node: Pick<Member, 'incarnation' | 'address'>) => void;
+type JoinedListener = (node: Pick<Member, 'incarnation' | 'address'>) => void;
 
 /**
  * Where to send calls for a shard: what heartbeats, announcements and `not_owner` answers said,

@@ -86,8 +86,13 @@ export class PeerPool<Call, Answer> implements AsyncDisposable {
     if (this.#peers.size >= PEERS_MAX) return undefined;
     const peer = this.#options.connect(address);
     const nowMs = this.#options.clock.monotonicMs();
-    const times = { triedSinceMs: nowMs, neededAtMs: nowMs };
-    this.#peers.set(address, { peer, incarnation, ...times, isWatched: false });
+    this.#peers.set(address, {
+      peer,
+      incarnation,
+      triedSinceMs: nowMs,
+      neededAtMs: nowMs,
+      isWatched: false,
+    });
     return peer;
   }
 

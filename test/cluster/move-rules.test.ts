@@ -121,6 +121,19 @@ motions('of a node that leaves are spread over a while', () => {
   }
 });
 
+motions('of a node that leaves are 8 at most too', () => {
+  const { rules, world } = newScene();
+  rules.leave(100);
+  world.clock.advance(LEAVE_SPREAD_MS);
+  const moving = Array.from({ length: MOTIONS_MAX }, (_, shard) => {
+    assert.ok(rules.mayGiveUp);
+    return rules.moving(shard);
+  });
+  assert.not(rules.mayGiveUp);
+  moving[0]?.[Symbol.dispose]();
+  assert.ok(rules.mayGiveUp);
+});
+
 motions('of one that leaves with nothing are not held back for ever', () => {
   const { rules, world } = newScene();
   rules.leave(0);

@@ -9,6 +9,7 @@ import { drainOf } from '#edge/drain';
 import { newCaller } from '#test/support/caller';
 import { startClocked } from '#test/support/clocked-service';
 import { dial, type RawConnection, requestText } from '#test/support/raw-http';
+import { stateOf } from '#test/support/settled';
 
 const NOW_MS = Date.UTC(2026, 0, 15);
 
@@ -83,10 +84,7 @@ const racing = suite('a connection that comes while a server looks for its last'
 racing('is let in, although the look came first', async () => {
   using plain = await plainServer();
   const { drain, port } = plain;
-  let hasLeft = false;
-  const left = drain.sendAway(DRAIN_MS).then(() => {
-    hasLeft = true;
-  });
+  const left = drain.sendAway(DRAIN_MS);
   // Shortly before the last look.
   await sleep(950);
   // Behind this the event loop comes to the look, a timer, before it comes to the door.
@@ -97,7 +95,7 @@ racing('is let in, although the look came first', async () => {
     while (performance.now() < untilMs);
   });
   const [response] = await once(answer, 'response');
-  assert.not.ok(hasLeft);
+  assert.is(await stateOf(left), 'pending');
   assert.is(await text(response), 'served');
   await left;
 });
@@ -105,13 +103,10 @@ racing('is let in, although the look came first', async () => {
 racing('is let in, although nobody has come for half a second', async () => {
   using plain = await plainServer();
   const { drain, port } = plain;
-  let hasLeft = false;
-  const left = drain.sendAway(DRAIN_MS).then(() => {
-    hasLeft = true;
-  });
+  const left = drain.sendAway(DRAIN_MS);
   for (let calls = 0; calls < 3; calls += 1) {
     await sleep(500);
-    assert.not.ok(hasLeft, `before call ${calls}`);
+    assert.is(await stateOf(left), 'pending', `before call ${calls}`);
     const [response] = await once(get({ port, host: '127.0.0.1', agent: false }), 'response');
     assert.is(await text(response), 'served');
   }
