@@ -33,6 +33,11 @@ const VARIABLES = {
   SERVICE_DOCS_ENABLED: flag
     .default(false)
     .describe('Serves /docs, /redoc and /openapi.json. Off in production (spec 1.6).'),
+  SERVICE_METRICS_HOST: z
+    .string()
+    .min(1)
+    .default('127.0.0.1')
+    .describe('Address the port of metrics and probes listens on.'),
   SERVICE_METRICS_PORT: port
     .default(9_464)
     .describe('Port for /metrics, /health/live and /health/ready; 0 takes a free one.'),

@@ -49,7 +49,7 @@ export async function serveOperators(
   { metrics }: Foundation,
 ): Promise<OperatorsPort> {
   let isReady = false;
-  const { SERVICE_HOST: host, SERVICE_METRICS_PORT: port } = config;
+  const { SERVICE_METRICS_HOST: host, SERVICE_METRICS_PORT: port } = config;
   const server = await serveOps({ host, port, metrics, isReady: () => isReady });
   return {
     ...server,

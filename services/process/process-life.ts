@@ -57,7 +57,7 @@ function lineOf(error: unknown): string {
       return `port ${port ?? '?'} may not be opened by this user; choose one above 1023`;
     case 'EADDRNOTAVAIL':
     case 'ENOTFOUND':
-      return `${address ?? 'the address'} is not an address of this machine (SERVICE_HOST)`;
+      return `${address ?? 'the address'} is not an address of this machine (SERVICE_HOST, SERVICE_METRICS_HOST)`;
     default:
       return message.split('\n')[0] ?? 'failed to start';
   }

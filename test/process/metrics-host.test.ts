@@ -1,0 +1,40 @@
+import { readFileSync } from 'node:fs';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { addressIn, type ProcessRun, runMain } from '#test/support/process-run';
+
+/** Another address of this machine, which nothing listens on that asked for 127.0.0.1. */
+const ELSEWHERE = '127.0.0.2';
+
+/** The host part of an address that a process said it listens on. */
+const hostOf = (run: ProcessRun): string => new URL(addressIn(run, 'metrics')).hostname;
+
+async function end(run: ProcessRun): Promise<void> {
+  run.child.kill('SIGTERM');
+  assert.is(await run.ended, 0, run.stderr());
+}
+
+const metrics = suite('the port of metrics and probes');
+
+metrics('stays on loopback when the API listens elsewhere', async () => {
+  const run = runMain(['engine'], { SERVICE_HOST: ELSEWHERE });
+  await run.says(/ready/);
+  assert.is(hostOf(run), '127.0.0.1');
+  await end(run);
+});
+
+metrics('listens where SERVICE_METRICS_HOST says', async () => {
+  const run = runMain(['engine'], { SERVICE_METRICS_HOST: ELSEWHERE });
+  await run.says(/ready/);
+  assert.is(hostOf(run), ELSEWHERE);
+  const answer = await fetch(addressIn(run, 'metrics'));
+  assert.match(await answer.text(), /^nodejs_eventloop_utilization /m);
+  await end(run);
+});
+
+metrics('is opened to the network by the image on purpose', () => {
+  // Whoever runs the image scrapes and probes it from outside of the container.
+  assert.match(readFileSync('deploy/Dockerfile', 'utf8'), /SERVICE_METRICS_HOST=0\.0\.0\.0/);
+});
+
+metrics.run();
