@@ -175,12 +175,11 @@ const VARIABLES = {
     .describe(
       'Milliseconds an edge waits for the limiter before it fails closed; a limiter drops older admissions.',
     ),
-  SERVICE_CLUSTER_SECRET: z
-    .string()
-    .min(16)
+  SERVICE_CLUSTER_SECRET: list(z.string().min(16, 'must have at least 16 characters'))
+    .refine((secrets) => secrets.length <= 2, 'must be one secret, or two with a comma between')
     .optional()
     .describe(
-      'Names the instances of keyed creates; the same on every edge, which cannot do without.',
+      'Signs what processes say over NATS and names the instances of keyed creates: the same for every edge, engine, limiter and `ctl` of a cluster. Two with a comma between while it is changed: the first signs, both are believed.',
     ),
   SERVICE_TRUSTED_PROXIES: z
     .string()

@@ -89,7 +89,7 @@ export async function openExampleService(): Promise<ExampleService> {
 
 function askerOf(ports: EdgePorts) {
   const app = buildApp(
-    { clusterSecret: 'only for examples', trustedProxies: [], drainMs: 0 },
+    { clusterSecrets: ['only for examples'], trustedProxies: [], drainMs: 0 },
     ports,
   );
   return async ({ method, url, headers, body }: ExampleRequest): Promise<ExampleReply> => {

@@ -37,8 +37,11 @@ export type EdgePorts = {
 
 /** What an operator decides about the REST application. */
 export type AppConfig = {
-  /** Names the instances of keyed creates; the same on every edge. */
-  readonly clusterSecret: string;
+  /**
+   * The same on every edge: the first names the instances of keyed creates, a second one is looked
+   * up as well while the secret is changed (decision 134).
+   */
+  readonly clusterSecrets: readonly string[];
   /** CIDRs whose `X-Forwarded-For` is believed. */
   readonly trustedProxies: readonly string[];
   /** How long a closing edge goes on serving those whose connections it closes, in milliseconds. */
@@ -52,7 +55,7 @@ export function buildApp(config: AppConfig, ports: EdgePorts): FastifyInstance {
   const reply = new Reply(clock, metrics, logger);
   const limited = new LimitedKeys(clock, ports.accountNews);
   const admission = new Admission(ports.limiter, clock, metrics, limited);
-  const engine = new EngineCalls(ports.engine, clock, ports.randomness, config.clusterSecret);
+  const engine = new EngineCalls(ports.engine, clock, ports.randomness, config.clusterSecrets);
   const inFlight = { calls: 0 };
   const served: ServePorts = {
     admission,

@@ -25,14 +25,22 @@ export class EngineCalls {
   readonly #engine: EngineClient;
   readonly #clock: Clock;
   readonly #randomness: Randomness;
-  readonly #secret: string;
+  readonly #secrets: readonly string[];
 
-  /** `secret` names the instances of keyed creates; every edge of a cluster has the same. */
-  constructor(engine: EngineClient, clock: Clock, randomness: Randomness, secret: string) {
+  /**
+   * The first of `secrets` names the instances of keyed creates; every edge of a cluster has the
+   * same. What was created under one of the others is found again (decision 134).
+   */
+  constructor(
+    engine: EngineClient,
+    clock: Clock,
+    randomness: Randomness,
+    secrets: readonly string[],
+  ) {
     this.#engine = engine;
     this.#clock = clock;
     this.#randomness = randomness;
-    this.#secret = secret;
+    this.#secrets = secrets;
   }
 
   /** Throws the engine's faults; an id that cannot exist is `not_found` unasked (decision 3). */
@@ -56,18 +64,33 @@ export class EngineCalls {
     return this.#engine.ask(call);
   }
 
+  /** A retry of a create that was made before the secret changed must find its instance. */
+  async #create(caller: Caller, call: EngineCall): Promise<EdgeAnswer> {
+    const key = call.idempotency?.key;
+    const random = () => `inst_${this.#randomness.hex(16)}`;
+    if (key === undefined) return await this.#createAt(call, RANDOM_ATTEMPTS_MAX, random);
+    const [secret = '', ...earlier] = this.#secrets;
+    for (const other of earlier) {
+      const idOf = (attempt: number) => instanceIdOfKey(other, caller, key, attempt);
+      const replayed = this.#createAt({ ...call, isReplayOnly: true }, KEYED_ATTEMPTS_MAX, idOf);
+      const answer = await replayed.catch(unlessNothingToReplay);
+      if (answer !== undefined) return answer;
+    }
+    const idOf = (attempt: number) => instanceIdOfKey(secret, caller, key, attempt);
+    return await this.#createAt(call, KEYED_ATTEMPTS_MAX, idOf);
+  }
+
   /**
    * The instance's own actor decides whether its id is free, so no two actors need to agree: a
    * taken id means the next one (architecture 3.5).
    */
-  async #create(caller: Caller, call: EngineCall): Promise<EdgeAnswer> {
-    const key = call.idempotency?.key;
-    const attempts = key === undefined ? RANDOM_ATTEMPTS_MAX : KEYED_ATTEMPTS_MAX;
+  async #createAt(
+    call: EngineCall,
+    attempts: number,
+    idOf: (attempt: number) => string,
+  ): Promise<EdgeAnswer> {
     for (let attempt = 0; attempt < attempts; attempt += 1) {
-      const instanceId =
-        key === undefined
-          ? `inst_${this.#randomness.hex(16)}`
-          : instanceIdOfKey(this.#secret, caller, key, attempt);
+      const instanceId = idOf(attempt);
       try {
         const answer = await this.#engine.ask({ ...call, instanceId });
         return { ...answer, location: `/v1/instances/${instanceId}` };
@@ -79,4 +102,9 @@ export class EngineCalls {
       reason: 'already_exists',
     });
   }
+}
+
+/** What the engine says of a call that it may only answer again and never answered (decision 22). */
+function unlessNothingToReplay(error: unknown): undefined {
+  if (toFault(error).code !== 'quota_exceeded') throw error;
 }

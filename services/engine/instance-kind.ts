@@ -166,7 +166,7 @@ export class InstanceKind
     turn: InstanceTurn,
   ): EngineAnswer | Promise<EngineAnswer> {
     const { operation, instanceId } = call;
-    if (call.isReplayOnly) throw nothingToReplay();
+    if (call.isReplayOnly && operation.kind !== 'create') throw nothingToReplay();
     switch (operation.kind) {
       case 'create':
         return this.#create(state, call, operation, turn);
@@ -218,6 +218,7 @@ export class InstanceKind
     if (!this.isAbsent(state)) {
       throw new Fault('conflict', 'there is an instance of this id', { reason: 'already_exists' });
     }
+    if (call.isReplayOnly) throw nothingToReplay();
     const { name, description, modeStrengths, energyLevel } = operation;
     const config = { name, description, modeStrengths, energyLevel };
     const { accountId } = call;

@@ -14,7 +14,7 @@ export function edgeConfigOf(config: Config): EdgeConfig {
     host: config.SERVICE_HOST,
     port: config.SERVICE_PORT,
     isDocumented: config.SERVICE_DOCS_ENABLED,
-    clusterSecret: config.SERVICE_CLUSTER_SECRET ?? systemRandomness.base62(SECRET_LENGTH),
+    clusterSecrets: config.SERVICE_CLUSTER_SECRET ?? [systemRandomness.base62(SECRET_LENGTH)],
     trustedProxies: config.SERVICE_TRUSTED_PROXIES,
     drainMs: config.SERVICE_DRAIN_SECONDS * 1_000,
   };

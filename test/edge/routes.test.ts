@@ -15,7 +15,7 @@ const router = suite('the router');
 
 router('knows the 16 documented endpoints and no other', async () => {
   const app = buildApp(
-    { clusterSecret: 'x'.repeat(16), trustedProxies: [], drainMs: 0 },
+    { clusterSecrets: ['x'.repeat(16)], trustedProxies: [], drainMs: 0 },
     {
       engine: nobody,
       limiter: nobody,

@@ -31,7 +31,7 @@ const ALLOWANCE: LimiterAnswer['allowance'] = {
 async function settledFor(engineAnswer: () => EngineAnswer): Promise<number[]> {
   const settled: number[] = [];
   const app = buildApp(
-    { clusterSecret: 'x'.repeat(16), trustedProxies: [], drainMs: 0 },
+    { clusterSecrets: ['x'.repeat(16)], trustedProxies: [], drainMs: 0 },
     {
       engine: { ask: async () => engineAnswer() },
       limiter: {

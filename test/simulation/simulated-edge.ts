@@ -58,7 +58,7 @@ export class SimulatedEdge implements NodeProcess {
     const connectEngine = (address: string) => network.connect(process, address, ENGINE_CALLS);
     const connectLimiter = (address: string) => network.connect(process, address, LIMITER_CALLS);
     const engine = new RoutedEngine({ ...this.#routing('engine', ports), connect: connectEngine });
-    this.calls = new EngineCalls(engine, clock, randomness, SECRET);
+    this.calls = new EngineCalls(engine, clock, randomness, [SECRET]);
     this.limiter =
       ledger === undefined
         ? UNLIMITED

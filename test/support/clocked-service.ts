@@ -57,7 +57,7 @@ export async function startClocked(nowMs: number, drainMs = 0): Promise<ClockedS
   const config = {
     ...listen,
     isDocumented: false,
-    clusterSecret: 'a test',
+    clusterSecrets: ['a test'],
     trustedProxies: [],
     drainMs,
   };

@@ -1,0 +1,76 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { EngineCalls, type EngineQuestion } from '#edge/engine-calls';
+import { composeEngine } from '#engine/compose';
+import { createMetrics } from '#platform/metrics';
+import { systemRandomness } from '#platform/randomness';
+import { memoryInstanceStore } from '#storage/memory/memory-instance-store';
+import { memoryJournal } from '#storage/memory/memory-journal';
+import { memoryListingStore } from '#storage/memory/memory-listing-store';
+import { ACCOUNT_ID, CREATE, START_MS } from '#test/engine/instance-fixture';
+import { ManualClock } from '#test/support/manual-clock';
+import { refusalOf } from '#test/support/settled';
+
+const [OLD, NEW] = ['the old secret of a test', 'the new secret of a test'];
+
+const DAY_MS = 24 * 3_600_000;
+
+/** One engine, and edges that come and go with other secrets. */
+async function newScene() {
+  const clock = new ManualClock(START_MS);
+  const onBug = (error: unknown) => assert.unreachable(String(error));
+  const config = { idleAgeMs: 2 * DAY_MS, memoryBytesMax: 64 * 1_024 * 1_024 };
+  const stores = { instances: memoryInstanceStore(), listings: memoryListingStore() };
+  const ports = { clock, metrics: createMetrics(), onBug, ...stores, journal: memoryJournal() };
+  const engine = await composeEngine(config, ports);
+  const caller = { accountId: ACCOUNT_ID, keyDigest: '' };
+  let callId = 0;
+  const ask = async (secrets: readonly string[], question: Partial<EngineQuestion>) => {
+    callId += 1;
+    const calls = new EngineCalls(engine, clock, systemRandomness, secrets);
+    const common = { instanceId: '', callId, ifMatch: undefined, isReplayOnly: false };
+    const whole = { ...common, idempotency: undefined, operation: CREATE, ...question };
+    return await calls.ask(caller, whole);
+  };
+  const create = (secrets: readonly string[], key = 'a key') =>
+    ask(secrets, { idempotency: { key, fingerprint: 'same' } });
+  return { clock, ask, create };
+}
+
+const changed = suite('a keyed create that is retried while the cluster secret changes');
+
+for (const [name, before, after] of [
+  ['after a second secret was added', [OLD], [OLD, NEW]],
+  ['before the second secret is known here', [OLD, NEW], [OLD]],
+  ['after the new secret became the first', [OLD, NEW], [NEW, OLD]],
+  ['where the old secret is still the first', [NEW, OLD], [OLD, NEW]],
+  ['after the old secret was taken away', [NEW, OLD], [NEW]],
+] as const) {
+  changed(`finds its instance ${name}`, async () => {
+    const { create } = await newScene();
+    const first = await create(before);
+    const again = await create(after);
+    assert.is(again.location, first.location);
+    assert.equal([again.isReplayed, again.body], [true, first.body]);
+  });
+}
+
+changed('is told that its instance was deleted', async () => {
+  const { ask, create } = await newScene();
+  const { location = '' } = await create([OLD]);
+  const instanceId = location.slice('/v1/instances/'.length);
+  await ask([OLD], { instanceId, operation: { kind: 'remove' } });
+  const refusal = await refusalOf(() => create([NEW, OLD]));
+  assert.is((refusal as { reason?: string }).reason, 'deleted');
+});
+
+changed('makes another instance a day later, as any key does', async () => {
+  const { clock, create } = await newScene();
+  const first = await create([OLD]);
+  clock.advance(DAY_MS + 1);
+  const second = await create([NEW, OLD]);
+  assert.is.not(second.location, first.location);
+  assert.is((await create([OLD, NEW])).location, second.location);
+});
+
+changed.run();
