@@ -1,5 +1,5 @@
 import { timingSafeEqual } from 'node:crypto';
-import type { ApiKeyRecord, KeyScope } from '#accounts/account';
+import { type ApiKeyRecord, type KeyScope, keyEndsAtMs } from '#accounts/account';
 
 /** What a meter keeps of a key that may still be used. */
 export type HeldKey = {
@@ -17,28 +17,37 @@ const DIGEST_LENGTH = 43;
 const presented = Buffer.alloc(DIGEST_LENGTH);
 const known = Buffer.alloc(DIGEST_LENGTH);
 
-/** The keys that are not revoked. */
-export function keyRing(keys: readonly ApiKeyRecord[]): readonly HeldKey[] {
+/** The keys that may be used at `nowMs`: neither revoked nor expired. */
+export function keyRing(keys: readonly ApiKeyRecord[], nowMs: number): readonly HeldKey[] {
   return keys
-    .filter((key) => key.revokedAtMs === undefined)
+    .filter((key) => keyEndsAtMs(key) > nowMs)
     .map(({ digest, scope, expiresAtMs }) => ({ digest, scope, expiresAtMs }));
 }
 
+/** The keys of a ring that have not expired at `nowMs`. */
+export function usableOf(ring: readonly HeldKey[], nowMs: number): readonly HeldKey[] {
+  return ring.filter(({ expiresAtMs = Number.POSITIVE_INFINITY }) => expiresAtMs > nowMs);
+}
+
+/** Unix milliseconds at which the first key of a ring expires; undefined: none ever does. */
+export function firstExpiryOf(ring: readonly HeldKey[]): number | undefined {
+  let first: number | undefined;
+  for (const { expiresAtMs } of ring) {
+    if (expiresAtMs !== undefined) first = Math.min(expiresAtMs, first ?? expiresAtMs);
+  }
+  return first;
+}
+
 /**
- * The scope of the key with this digest, or undefined if there is none or it has expired. How long
- * a comparison takes tells nothing of how much of a digest was right.
+ * The scope of the key with this digest, or undefined if there is none. How long a comparison takes
+ * tells nothing of how much of a digest was right.
  */
-export function scopeInRing(
-  ring: readonly HeldKey[],
-  digest: string,
-  nowMs: number,
-): KeyScope | undefined {
+export function scopeInRing(ring: readonly HeldKey[], digest: string): KeyScope | undefined {
   if (digest.length !== DIGEST_LENGTH) return undefined;
   presented.write(digest, 'latin1');
   for (const key of ring) {
     known.write(key.digest, 'latin1');
-    if (!timingSafeEqual(presented, known)) continue;
-    return key.expiresAtMs === undefined || nowMs < key.expiresAtMs ? key.scope : undefined;
+    if (timingSafeEqual(presented, known)) return key.scope;
   }
   return undefined;
 }

@@ -1,7 +1,7 @@
 import type { AccountWithKeys, KeyScope } from '#accounts/account';
 import type { Instant } from '#accounts/minute-window';
 import type { Limits } from '#accounts/plan';
-import { type HeldKey, keyRing, scopeInRing } from '#limiter/key-ring';
+import { firstExpiryOf, type HeldKey, keyRing, scopeInRing, usableOf } from '#limiter/key-ring';
 
 /** Limits of an account that does not exist. Nobody is ever told. */
 const NOTHING: Limits = { requestsPerMinute: 0, cyclesPerMonth: 0 };
@@ -17,23 +17,28 @@ export class KnownAccount {
   /** Changes with everything that is heard of the account, so that what was read before is known. */
   edition = 0;
   #keys: readonly HeldKey[] = [];
+  /** When the first of the keys expires; undefined, which takes no place: none does. */
+  #keyExpiresAtMs: number | undefined;
   #isStale = false;
-  /** When the account was read, by the monotonic clock; undefined before the first turn. */
-  #readAtMs: number | undefined;
+  /** When the read of it began, by the monotonic clock. Whole: V8 boxes other numbers. */
+  #readAtMs = 0;
 
-  constructor(account: AccountWithKeys | undefined) {
-    this.adopt(account);
+  constructor(account: AccountWithKeys | undefined, readAt: Instant) {
+    this.adopt(account, readAt);
   }
 
-  /** Takes the account as it is now. */
-  adopt(account: AccountWithKeys | undefined): void {
+  /**
+   * Takes the account as a read found it that began at `readAt`: what changed after that moment may
+   * be missing, however long the read took and whenever the account is next asked for.
+   */
+  adopt(account: AccountWithKeys | undefined, readAt: Instant): void {
     this.edition += 1;
     this.#isStale = false;
-    this.#readAtMs = undefined;
+    this.#readAtMs = Math.floor(readAt.monotonicMs);
     this.isAbsent = account === undefined;
     this.isSuspended = account?.account.status === 'suspended';
     this.limits = account?.account.limits ?? NOTHING;
-    this.#keys = keyRing(account?.keys ?? []);
+    this.#hold(keyRing(account?.keys ?? [], readAt.nowMs));
   }
 
   /** The account has changed: until it has been read again nothing may be decided. */
@@ -44,17 +49,24 @@ export class KnownAccount {
 
   /** Whether the account must be read again: it has changed, or was read more than `ageMs` ago. */
   isOutdated(now: Instant, ageMs: number): boolean {
-    this.#readAtMs ??= Math.floor(now.monotonicMs);
     return this.#isStale || now.monotonicMs - this.#readAtMs > ageMs;
   }
 
-  /** What the key with this digest may do; undefined if there is no such key. */
+  /** What the key with this digest may do; undefined if there is no such key, or no more. */
   scopeOf(digest: string, nowMs: number): KeyScope | undefined {
-    return scopeInRing(this.#keys, digest, nowMs);
+    if (this.#keyExpiresAtMs !== undefined && nowMs >= this.#keyExpiresAtMs) {
+      this.#hold(usableOf(this.#keys, nowMs));
+    }
+    return scopeInRing(this.#keys, digest);
   }
 
   /** Bytes held in memory by its keys, estimated. */
   get keyBytes(): number {
     return this.#keys.length * KEY_BYTES;
+  }
+
+  #hold(keys: readonly HeldKey[]): void {
+    this.#keys = keys;
+    this.#keyExpiresAtMs = firstExpiryOf(keys);
   }
 }

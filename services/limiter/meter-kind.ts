@@ -1,6 +1,8 @@
+import type { Instant } from '#accounts/minute-window';
 import { ACCOUNT_AGE_MS_MAX, ACCOUNT_OLD_MS, ACCOUNT_OLD_SPREAD_MS } from '#limiter/bounds';
 import { Meter } from '#limiter/meter';
 import type { MeterEvents } from '#limiter/meter-events';
+import type { Clock } from '#platform/clock';
 import type { ActorCall, ActorKind, Checkpoint, Recovered } from '#runtime/actor-kind';
 import type { Moment } from '#runtime/recent-calls';
 import type { Turn } from '#runtime/turn';
@@ -30,6 +32,7 @@ export type MeterPorts = {
   readonly accounts: Pick<AccountStore, 'find'>;
   readonly meters: MeterStore;
   readonly events: MeterEvents;
+  readonly clock: Pick<Clock, 'wallMs' | 'monotonicMs'>;
 };
 
 /** Into how many moments the meters spread reading their accounts again. */
@@ -56,10 +59,11 @@ export class MeterKind implements ActorKind<Meter, MeterCall, MeterAnswer, Meter
 
   async activate(accountId: string): Promise<Recovered<Meter>> {
     const { accounts, meters, events } = this.#ports;
+    const readAt = this.#now();
     const account = await accounts.find(accountId);
     // Keys that are made up name accounts that are not: nothing more is read for them.
     const head = account === undefined ? undefined : await meters.readHead(accountId);
-    const state = new Meter(accountId, account, head, events);
+    const state = new Meter(accountId, account, readAt, head, events);
     return { state, version: head?.version ?? 0, recentCalls: [] };
   }
 
@@ -129,10 +133,11 @@ export class MeterKind implements ActorKind<Meter, MeterCall, MeterAnswer, Meter
     if (this.#refreshing.has(meter)) return;
     this.#refreshing.add(meter);
     const { edition } = meter.account;
+    const readAt = this.#now();
     this.#ports.accounts
       .find(meter.accountId)
       .then(
-        (account) => meter.account.edition === edition && meter.account.adopt(account),
+        (account) => meter.account.edition === edition && meter.account.adopt(account, readAt),
         () => undefined,
       )
       .finally(() => this.#refreshing.delete(meter));
@@ -145,7 +150,13 @@ export class MeterKind implements ActorKind<Meter, MeterCall, MeterAnswer, Meter
    */
   async #reload(meter: Meter): Promise<void> {
     meter.account.outdate();
-    meter.account.adopt(await this.#ports.accounts.find(meter.accountId));
+    const readAt = this.#now();
+    meter.account.adopt(await this.#ports.accounts.find(meter.accountId), readAt);
+  }
+
+  #now(): Instant {
+    const { clock } = this.#ports;
+    return { nowMs: clock.wallMs(), monotonicMs: clock.monotonicMs() };
   }
 }
 

@@ -50,13 +50,15 @@ export class Meter {
   constructor(
     accountId: string,
     account: AccountWithKeys | undefined,
+    /** When the read that found the account began. */
+    readAt: Instant,
     head: MeterHead | undefined,
     events: MeterEvents,
   ) {
     this.accountId = accountId;
     this.#head = head;
     this.#month = new Month(events);
-    this.account = new KnownAccount(account);
+    this.account = new KnownAccount(account, readAt);
   }
 
   /** The newest record, until it is stored. */

@@ -63,8 +63,8 @@ export function meterUnderTest(choice: PlanChoice, earlier?: EarlierLife) {
     lost: (cause, cycles) => losses.push({ cause, cycles }),
     raised: () => undefined,
   };
-  const meter = new Meter(ACCOUNT_ID, record(choice), journal.head, events);
   const now = () => ({ nowMs: clock.wallMs(), monotonicMs: clock.monotonicMs() });
+  const meter = new Meter(ACCOUNT_ID, record(choice), now(), journal.head, events);
   const turn = (): Turn<MeterRecord> => ({
     ...now(),
     version: journal.heads.at(-1)?.version ?? 0,
@@ -89,6 +89,8 @@ export function meterUnderTest(choice: PlanChoice, earlier?: EarlierLife) {
     losses,
     /** Place of the record that the last answer rests on; 0 for none. */
     restsOn: () => restsOn,
+    /** The meter's account has been read again, now. */
+    adopt: (account: AccountWithKeys) => meter.account.adopt(account, now()),
     expired: () => losses.filter(({ cause }) => cause === 'expired').length,
     admit: (callId: number, cycles = 1) => meter.answer(admission(callId, cycles, digest), turn()),
     settle: (callId: number, cyclesUsed: number) =>
@@ -125,14 +127,14 @@ export function settlement(callId: number, cyclesUsed: number, accountId = ACCOU
 /** A limiter with one account and one key, under a manual clock. */
 export async function limiterUnderTest(
   choice: PlanChoice,
-  options: { accounts?: AccountStore; scope?: KeyScope } = {},
+  options: { accounts?: AccountStore; scope?: KeyScope; idleAgeMs?: number } = {},
 ) {
   const clock = new ManualClock();
   const accounts = options.accounts ?? memoryAccountStore();
   const metrics = createMetrics();
   const bugs: unknown[] = [];
   const limiter = composeLimiter(
-    { idleAgeMs: 60_000, memoryBytesMax: 64 * 1024 * 1024 },
+    { idleAgeMs: options.idleAgeMs ?? 60_000, memoryBytesMax: 64 * 1024 * 1024 },
     {
       accounts,
       accountNews: undefined,

@@ -33,6 +33,7 @@ memory('holds at most a KiB with its place in the runtime, and about what it say
       },
     },
     meters: memoryMeterStore(),
+    clock,
     events: { lost: () => undefined, raised: () => undefined },
   });
   const places = new Map<string, object>();

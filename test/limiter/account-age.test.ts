@@ -1,0 +1,214 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { Fault } from '#fault/fault';
+import type { AccountStore } from '#storage/account-store';
+import { memoryAccountStore } from '#storage/memory/memory-account-store';
+import { custom, limiterUnderTest } from '#test/limiter/limiter-fixture';
+import { turnOfEvents } from '#test/support/settled';
+
+const SECOND_MS = 1_000;
+
+/** How long a meter that is not used stays in memory, as in production. */
+const IDLE_MS = 900 * SECOND_MS;
+
+const revoked = suite('a key that is revoked while nobody hears of it');
+
+for (const gapS of [1, 7, 29, 30.5, 60, 300, 899]) {
+  revoked(`works for 30 s at most when its calls come ${gapS} s apart`, async () => {
+    await using scene = await accountInUse();
+    const { id, record, accounts, clock, admit } = scene;
+    // Now the account is read in the background, just before the change.
+    await scene.pass(26 * SECOND_MS);
+    await admit(2, 0);
+    await turnOfEvents();
+    assert.is(scene.reads(), 2);
+    const revokedAtMs = clock.monotonicMs();
+    await accounts.revokeKey(id, record.id, clock.wallMs());
+    for (let ageMs = 0; ageMs <= 2_000 * SECOND_MS; ageMs = clock.monotonicMs() - revokedAtMs) {
+      await scene.pass(gapS * SECOND_MS);
+      const { verdict } = await admit(3, 0);
+      if (clock.monotonicMs() - revokedAtMs <= 30 * SECOND_MS) continue;
+      assert.is(verdict, 'unknown_key', `${clock.monotonicMs() - revokedAtMs} ms later`);
+    }
+  });
+}
+
+revoked('is refused at the first call that begins more than 30 s after the read', async () => {
+  await using scene = await accountInUse();
+  const { id, record, accounts, clock, admit } = scene;
+  accounts.isHeld = true;
+  await scene.pass(30 * SECOND_MS);
+  assert.is((await admit(2, 0)).verdict, 'admitted', 'the read in the background hangs');
+  await accounts.revokeKey(id, record.id, clock.wallMs());
+  await scene.pass(1);
+  const waiting = admit(3, 0);
+  await turnOfEvents();
+  accounts.release();
+  assert.is((await waiting).verdict, 'unknown_key');
+});
+
+revoked('works no longer because the read that missed it took its time', async () => {
+  await using scene = await accountInUse();
+  const { id, record, accounts, clock, admit } = scene;
+  await scene.pass(26 * SECOND_MS);
+  accounts.isHeld = true;
+  await admit(2, 0);
+  const begunAtMs = clock.monotonicMs();
+  await scene.pass(3 * SECOND_MS);
+  await accounts.answerOnce();
+  await accounts.revokeKey(id, record.id, clock.wallMs());
+  await scene.pass(begunAtMs + 30 * SECOND_MS + 1 - clock.monotonicMs());
+  const waiting = admit(3, 0);
+  await turnOfEvents();
+  accounts.release();
+  assert.is((await waiting).verdict, 'unknown_key');
+});
+
+revoked('works no longer because its meter was being read while it was used first', async () => {
+  await using scene = await accountInUse();
+  const { id, record, accounts, clock, admit } = scene;
+  await scene.leave();
+  accounts.isHeld = true;
+  const first = scene.settle(1, 0);
+  await turnOfEvents();
+  const begunAtMs = clock.monotonicMs();
+  await scene.pass(4 * SECOND_MS);
+  await accounts.answerOnce();
+  await first;
+  await accounts.revokeKey(id, record.id, clock.wallMs());
+  await scene.pass(begunAtMs + 30 * SECOND_MS + 1 - clock.monotonicMs());
+  const waiting = admit(2, 0);
+  await turnOfEvents();
+  accounts.release();
+  assert.is((await waiting).verdict, 'unknown_key');
+});
+
+const again = suite('an account in use');
+
+again('is read at most 3 times in 38 s of one call a second', async () => {
+  await using scene = await accountInUse();
+  for (let call = 1; call <= 38; call += 1) {
+    await scene.pass(SECOND_MS);
+    assert.is((await scene.admit(call, 0)).verdict, 'admitted');
+  }
+  assert.ok(scene.reads() <= 3, `${scene.reads()} reads`);
+  assert.ok(scene.reads() >= 2, `${scene.reads()} reads`);
+});
+
+again('is read in the background between 15 and 25 s of age, and no call waits', async () => {
+  for (let account = 0; account < 8; account += 1) {
+    await using scene = await accountInUse();
+    const { accounts, admit } = scene;
+    await scene.pass(15 * SECOND_MS - 1);
+    await admit(2, 0);
+    assert.is(scene.reads(), 1);
+    accounts.isHeld = true;
+    await scene.pass(10 * SECOND_MS + 1);
+    assert.is((await admit(3, 0)).verdict, 'admitted');
+    assert.is((await admit(4, 0)).verdict, 'admitted');
+    assert.is(scene.reads(), 2, 'one read for all calls that find it old');
+    accounts.release();
+  }
+});
+
+again('that cannot be read is refused when it is 30 s old, and tried at every call', async () => {
+  await using scene = await accountInUse();
+  const { accounts, admit } = scene;
+  accounts.isDown = true;
+  await scene.pass(29 * SECOND_MS);
+  assert.is((await admit(2, 0)).verdict, 'admitted');
+  await scene.pass(1_001);
+  for (const call of [3, 4]) {
+    await assertUnavailable(admit(call, 0));
+  }
+  accounts.isDown = false;
+  assert.is((await admit(5, 0)).verdict, 'admitted');
+});
+
+again('takes nothing from a read that began before the news', async () => {
+  await using scene = await accountInUse();
+  const { id, record, accounts, admit, limiter } = scene;
+  await scene.pass(26 * SECOND_MS);
+  accounts.isHeld = true;
+  await admit(2, 0);
+  const revoking = limiter.admin.revokeKey(id, record.id);
+  await turnOfEvents();
+  // The read in the background answers with what it found before, and then the one that was told to.
+  accounts.release();
+  await revoking;
+  assert.is((await admit(3, 0)).verdict, 'unknown_key');
+});
+
+async function assertUnavailable(pending: Promise<unknown>): Promise<void> {
+  const refusal = await pending.then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+  assert.is(refusal instanceof Fault ? refusal.code : refusal, 'service_unavailable');
+}
+
+/** A limiter whose one account has just been read by its first call, and how often it was since. */
+async function accountInUse() {
+  const accounts = watchedStore();
+  const fixture = await limiterUnderTest(custom(1_000_000, 1_000_000), {
+    accounts,
+    idleAgeMs: IDLE_MS,
+  });
+  const { clock } = fixture;
+  const before = accounts.reads;
+  await fixture.admit(1, 0);
+  return {
+    ...fixture,
+    accounts,
+    reads: () => accounts.reads - before,
+    async pass(ms: number) {
+      clock.advance(ms);
+      await turnOfEvents();
+    },
+    /** Long enough for the idle meter to leave memory. */
+    async leave() {
+      for (let second = 0; second < 1_000; second += 1) {
+        clock.advance(SECOND_MS);
+        await turnOfEvents();
+      }
+    },
+    async [Symbol.asyncDispose]() {
+      accounts.release();
+      await fixture.limiter[Symbol.asyncDispose]();
+      assert.equal(fixture.bugs, []);
+    },
+  };
+}
+
+/** A store that counts its reads, and can refuse them or hold back what they found. */
+function watchedStore() {
+  const store = memoryAccountStore();
+  let waiting: (() => void)[] = [];
+  const watched = {
+    ...store,
+    reads: 0,
+    isDown: false,
+    isHeld: false,
+    /** Hands out what has been found so far; what is asked for next waits again. */
+    async answerOnce() {
+      const due = waiting;
+      waiting = [];
+      for (const answer of due) answer();
+      await turnOfEvents();
+    },
+    release() {
+      watched.isHeld = false;
+      void watched.answerOnce();
+    },
+    async find(id: string) {
+      watched.reads += 1;
+      if (watched.isDown) throw new Fault('service_unavailable', 'the store is down');
+      const found = await store.find(id);
+      if (watched.isHeld) await new Promise<void>((resolve) => waiting.push(resolve));
+      return found;
+    },
+  };
+  return watched satisfies AccountStore;
+}
+
+for (const each of [revoked, again]) each.run();

@@ -1,0 +1,125 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { ApiKeyRecord } from '#accounts/account';
+import { digestOf } from '#accounts/api-key';
+import { firstExpiryOf, keyRing, scopeInRing, usableOf } from '#limiter/key-ring';
+import { KnownAccount } from '#limiter/known-account';
+import { custom, record } from '#test/limiter/limiter-fixture';
+
+const NOW_MS = Date.UTC(2026, 0, 15, 12);
+
+const at = (monotonicMs: number, nowMs = NOW_MS) => ({ nowMs, monotonicMs });
+
+const age = suite('the age of what a meter knows of its account');
+
+age('counts from when the read began, whenever it is first asked for', () => {
+  const known = new KnownAccount(record(custom(1, 1)), at(5_000.7));
+  assert.is(known.isOutdated(at(35_000), 30_000), false);
+  assert.is(known.isOutdated(at(35_000.5), 30_000), true, 'what lies within a millisecond is old');
+  assert.is(known.isOutdated(at(35_001), 30_000), true);
+  assert.is(known.isOutdated(at(20_001), 15_000), true);
+  known.adopt(record(custom(1, 1)), at(32_000));
+  assert.is(known.isOutdated(at(62_000), 30_000), false);
+  assert.is(known.isOutdated(at(62_001), 30_000), true);
+});
+
+age('does not matter when it has changed: it is outdated until it is read again', () => {
+  const known = new KnownAccount(record(custom(1, 1)), at(0));
+  known.outdate();
+  assert.is(known.isOutdated(at(0), 30_000), true);
+  known.adopt(record(custom(1, 1)), at(0));
+  assert.is(known.isOutdated(at(0), 30_000), false);
+});
+
+age('is of one edition: news and reads make another', () => {
+  const known = new KnownAccount(record(custom(1, 1)), at(0));
+  const editions = [known.edition];
+  known.outdate();
+  editions.push(known.edition);
+  known.adopt(record(custom(1, 1)), at(0));
+  editions.push(known.edition);
+  assert.is(new Set(editions).size, 3);
+});
+
+const content = suite('what a meter knows of its account');
+
+content('is what the last read found', () => {
+  const known = new KnownAccount(undefined, at(0));
+  assert.equal([known.isAbsent, known.isSuspended, known.keyBytes], [true, false, 0]);
+  assert.equal(known.limits, { requestsPerMinute: 0, cyclesPerMonth: 0 });
+  assert.is(known.scopeOf(digestOf('key'), NOW_MS), undefined);
+  known.adopt(record(custom(3, 7), { status: 'suspended' }), at(0));
+  assert.equal([known.isAbsent, known.isSuspended, known.keyBytes], [false, true, 160]);
+  assert.equal(known.limits, { requestsPerMinute: 3, cyclesPerMonth: 7 });
+  assert.is(known.scopeOf(digestOf('key'), NOW_MS), 'full');
+  known.adopt(record(custom(3, 7)), at(0));
+  assert.is(known.isSuspended, false);
+});
+
+const expired = suite('a key that expires');
+
+expired('leaves memory at that moment, and the others stay', () => {
+  const keys = [key('first', 1), key('never'), key('later', 2)];
+  const known = new KnownAccount({ ...record(custom(1, 1)), keys }, at(0));
+  const states = [0, 1, 2].map((ms) => {
+    const scopes = keys.map(({ id }) => known.scopeOf(digestOf(id), NOW_MS + ms));
+    return [...scopes, known.keyBytes];
+  });
+  assert.equal(states, [
+    ['full', 'full', 'full', 480],
+    [undefined, 'full', 'full', 320],
+    [undefined, 'full', undefined, 160],
+  ]);
+});
+
+expired('is not held by an account that is read after that', () => {
+  const keys = [key('gone', 0), key('revoked'), key('there', 1)];
+  keys[1] = { ...key('revoked'), revokedAtMs: NOW_MS + 5 };
+  const known = new KnownAccount({ ...record(custom(1, 1)), keys }, at(0));
+  assert.is(known.keyBytes, 160);
+  assert.is(known.scopeOf(digestOf('there'), NOW_MS), 'full');
+});
+
+const ring = suite('a ring of keys');
+
+ring('holds those that are neither revoked nor expired, with what a check needs', () => {
+  const held = keyRing([key('a', 1), { ...key('b'), revokedAtMs: NOW_MS + 9 }, key('c')], NOW_MS);
+  assert.equal(held, [
+    { digest: digestOf('a'), scope: 'full', expiresAtMs: NOW_MS + 1 },
+    { digest: digestOf('c'), scope: 'full', expiresAtMs: undefined },
+  ]);
+  assert.equal(keyRing([key('a', 0), key('b', -1)], NOW_MS), []);
+});
+
+ring('loses at a moment what expires then', () => {
+  const held = keyRing([key('a', 1), key('b', 2), key('c')], NOW_MS);
+  const digests = (ms: number) => usableOf(held, NOW_MS + ms).map(({ digest }) => digest);
+  assert.equal(digests(0), [digestOf('a'), digestOf('b'), digestOf('c')]);
+  assert.equal(digests(1), [digestOf('b'), digestOf('c')]);
+  assert.equal(digests(2), [digestOf('c')]);
+});
+
+ring('says when the first of it expires', () => {
+  const first = (...keys: ApiKeyRecord[]) => firstExpiryOf(keyRing(keys, NOW_MS));
+  assert.is(first(), undefined);
+  assert.is(first(key('a')), undefined);
+  assert.is(first(key('a'), key('b', 7), key('c', 5), key('d', 6)), NOW_MS + 5);
+});
+
+ring('finds a key by its whole digest alone', () => {
+  const held = keyRing([key('a'), { ...key('b'), scope: 'read' }], NOW_MS);
+  assert.is(scopeInRing(held, digestOf('a')), 'full');
+  assert.is(scopeInRing(held, digestOf('b')), 'read');
+  assert.is(scopeInRing(held, `${digestOf('b')}A`), undefined);
+  assert.is(scopeInRing(held, digestOf('b').slice(0, 42)), undefined);
+  assert.is(scopeInRing(held, digestOf('c')), undefined);
+  assert.is(scopeInRing([], digestOf('a')), undefined);
+});
+
+/** A full key named `id`, whose digest is that of its name; `leftMs` from now on until it expires. */
+function key(id: string, leftMs?: number): ApiKeyRecord {
+  const always = { id, digest: digestOf(id), scope: 'full', createdAtMs: 0 } as const;
+  return leftMs === undefined ? always : { ...always, expiresAtMs: NOW_MS + leftMs };
+}
+
+for (const each of [age, content, expired, ring]) each.run();
