@@ -52,9 +52,8 @@ export function observe(
 ): Cycle | undefined {
   const { mode_target, signal_strength: signal, confidence, context, timestamp } = observation;
   const callerMs = timestamp === undefined ? undefined : Date.parse(timestamp);
-  const acceptedMonotonicMs = undefined;
-  const now = { nowMs: Date.now(), monotonicMs: performance.now() };
-  const timing = timingOf(callerMs, 1, { observedAtMs, acceptedMonotonicMs, ...now });
+  const nowMs = Date.now();
+  const timing = timingOf(callerMs, 1, { observedAtMs, nowMs, presentMs: nowMs });
   if (timing.kind === 'throttled') return undefined;
   const { firstMs } = timing;
   const mode = (MODE_NAMES as readonly string[]).indexOf(mode_target);

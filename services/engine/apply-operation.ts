@@ -87,7 +87,6 @@ function answerOf(
       remove(state, atMs, version);
       return removedAnswer(instanceId);
     case 'observed':
-      state.acceptedMonotonicMs = operation.monotonicMs;
       return observe(instanceId, state, change, atMs, version, steps);
     case 'reset':
       reset(state, change, atMs, version);
@@ -141,7 +140,6 @@ function reset(state: InstanceState, change: Of<'reset'>, atMs: number, version:
     model,
   };
   state.isModelShared = false;
-  state.acceptedMonotonicMs = undefined;
 }
 
 function observe(

@@ -255,8 +255,7 @@ export class InstanceKind
       idempotency === undefined
         ? undefined
         : { key: rowKeyOf(call), fingerprint: idempotency.fingerprint };
-    const { nowMs: atMs, monotonicMs } = turn;
-    turn.commit({ modelVersion: MODEL_VERSION, change, atMs, monotonicMs, answerKey });
+    turn.commit({ modelVersion: MODEL_VERSION, change, atMs: turn.nowMs, answerKey });
     this.#announce(call, state, turn);
     return takeAnswer(state);
   }

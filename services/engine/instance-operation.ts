@@ -37,8 +37,6 @@ export type InstanceOperation = {
   readonly change: InstanceChange;
   /** Server time of the commit in Unix milliseconds. */
   readonly atMs: number;
-  /** Monotonic time of the commit; meaningless after recovery, where it is left out. */
-  readonly monotonicMs: number | undefined;
   readonly answerKey: AnswerKey | undefined;
 };
 

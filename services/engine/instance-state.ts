@@ -1,4 +1,5 @@
 import type { InstanceOperation } from '#engine/instance-operation';
+import type { ClockAnchor } from '#engine/observation-timing';
 import type { State } from '#identity/state';
 import type { AnswerRow, DriftRow, HistoryRow, InstanceHead } from '#storage/instance-store';
 import type { EngineAnswer } from '#wire/engine-messages';
@@ -27,8 +28,8 @@ export type InstanceState = {
   head: InstanceHead | undefined;
   /** Whether somebody else may hold the head's model, so that it must be copied before a change. */
   isModelShared: boolean;
-  /** Monotonic time at which an observation was last accepted in this process; not stored. */
-  acceptedMonotonicMs: number | undefined;
+  /** When it was last observed by both clocks of this process; undefined before the first time. */
+  clockAnchor: ClockAnchor | undefined;
   /** Made on first use, because an idle instance has none. */
   unstored: UnstoredRows | undefined;
   /** What the operation applied last answers; taken away by the turn that applied it. */
@@ -40,7 +41,7 @@ export function instanceFrom(head: InstanceHead | undefined): InstanceState {
   return {
     head,
     isModelShared: true,
-    acceptedMonotonicMs: undefined,
+    clockAnchor: undefined,
     unstored: undefined,
     answer: undefined,
   };

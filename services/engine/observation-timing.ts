@@ -1,19 +1,30 @@
 import { CYCLE_INTERVAL_MS_MIN } from '#identity/cycle-interval';
 
-/** What the interval rule knows of an instance and of now. Times in milliseconds. */
+/** What the interval rule knows of an instance and of now. Times in Unix milliseconds. */
 export type IntervalBasis = {
   /** Time of the last accepted observation of this generation; undefined: there is none. */
   readonly observedAtMs: number | undefined;
-  /** Monotonic time at which it was accepted; undefined: not since the actor came to memory. */
-  readonly acceptedMonotonicMs: number | undefined;
+  /** What the wall clock says. */
   readonly nowMs: number;
-  readonly monotonicMs: number;
+  /** What it says at the least if it has not stepped back: `presentOf`. */
+  readonly presentMs: number;
 };
+
+/** A time by the wall clock, and the same moment by the monotonic one. */
+export type ClockAnchor = { wallMs: number; monotonicMs: number };
 
 /** When observations took place, or that they came too early. */
 export type Timing =
   | { readonly kind: 'accepted'; readonly firstMs: number }
   | { readonly kind: 'throttled'; readonly retryAfterS: number };
+
+/**
+ * The time now by a wall clock that never steps back: what has passed by the monotonic clock since
+ * the anchor has passed. Source: decision 33.
+ */
+export function presentOf(anchor: ClockAnchor, nowMs: number, monotonicMs: number): number {
+  return Math.max(nowMs, anchor.wallMs + monotonicMs - anchor.monotonicMs);
+}
 
 /**
  * The time of the first of `count` observations that came together. `callerMs` is the caller's own
@@ -40,13 +51,12 @@ export function timingOf(
 }
 
 /**
- * The engine's own stamp. A wall clock that stands before the earliest allowed time although a
- * second has really passed (it stepped back, or a former owner's was ahead) freezes no instance:
- * then the stamp is that earliest time. Source: decision 33.
+ * The engine's own stamp: now. A wall clock that stands before the earliest allowed time although
+ * that time has come (it stepped back, or a former owner's was ahead) freezes no instance: then the
+ * stamp is that earliest time. A previous observation that lies ahead for another reason, because
+ * its batch was spread or its caller said so, is waited for. Source: decisions 33, 152.
  */
-function stampOf(basis: IntervalBasis, earliestMs: number | undefined): number {
-  const { nowMs, monotonicMs, acceptedMonotonicMs } = basis;
+function stampOf({ nowMs, presentMs }: IntervalBasis, earliestMs: number | undefined): number {
   if (earliestMs === undefined || nowMs >= earliestMs) return nowMs;
-  const elapsedMs = monotonicMs - (acceptedMonotonicMs ?? Number.NEGATIVE_INFINITY);
-  return elapsedMs >= CYCLE_INTERVAL_MS_MIN ? earliestMs : nowMs;
+  return Math.min(presentMs, earliestMs);
 }

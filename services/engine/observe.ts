@@ -1,6 +1,6 @@
 import type { TimedObservation } from '#engine/instance-operation';
 import { headOf, type InstanceState } from '#engine/instance-state';
-import { type Timing, timingOf } from '#engine/observation-timing';
+import { presentOf, type Timing, timingOf } from '#engine/observation-timing';
 import { CYCLE_INTERVAL_MS_MIN } from '#identity/cycle-interval';
 import type { EngineOperation } from '#wire/engine-messages';
 
@@ -25,9 +25,8 @@ export function observedOperation(
   const { observations, isBatch, isEveryStateWanted } = operation;
   const timing = timingOf(observations[0]?.timestampMs, observations.length, {
     observedAtMs: headOf(state).observedAtMs,
-    acceptedMonotonicMs: state.acceptedMonotonicMs,
     nowMs: now.nowMs,
-    monotonicMs: now.monotonicMs,
+    presentMs: anchoredPresent(state, now.nowMs, now.monotonicMs),
   });
   if (timing.kind === 'throttled') return timing;
   // Written out: on this path a spread costs more than the cycle's model.
@@ -41,4 +40,22 @@ export function observedOperation(
     }),
   );
   return { kind: 'observed', observations: timed, isBatch, isEveryStateWanted };
+}
+
+/**
+ * The present time, from which the next one is counted on. Of an actor that was observed before it
+ * came to this process only its last operation's time is known; since then a second has passed.
+ */
+function anchoredPresent(state: InstanceState, nowMs: number, monotonicMs: number): number {
+  const { clockAnchor } = state;
+  if (clockAnchor === undefined) {
+    const { observedAtMs, updatedAtMs } = headOf(state);
+    const knownMs = observedAtMs === undefined ? nowMs : updatedAtMs + CYCLE_INTERVAL_MS_MIN;
+    const wallMs = Math.max(nowMs, knownMs);
+    state.clockAnchor = { wallMs, monotonicMs };
+    return wallMs;
+  }
+  clockAnchor.wallMs = presentOf(clockAnchor, nowMs, monotonicMs);
+  clockAnchor.monotonicMs = monotonicMs;
+  return clockAnchor.wallMs;
 }

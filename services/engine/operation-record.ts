@@ -58,8 +58,7 @@ export function operationOfRecord(record: unknown): InstanceOperation {
     throw new Error(`the journal needs model ${modelVersion}; this is ${MODEL_VERSION}`);
   }
   const change = changeOf(kind, fields);
-  // The other process's monotonic clock says nothing here.
-  return { modelVersion, atMs, answerKey: keyOf(key), change, monotonicMs: undefined };
+  return { modelVersion, atMs, answerKey: keyOf(key), change };
 }
 
 // What follows trusts the types of fields: only this file writes them, and the journal is ours.

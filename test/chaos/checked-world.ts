@@ -90,7 +90,6 @@ export class CheckedWorld {
       modelVersion: MODEL_VERSION,
       change,
       atMs: 1_790_000_000_000 + this.#nowMs,
-      monotonicMs: undefined,
       answerKey,
     };
     applyOperation(id, state, operation, version, STEPS);

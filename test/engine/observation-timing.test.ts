@@ -1,26 +1,22 @@
 import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { type IntervalBasis, timingOf } from '#engine/observation-timing';
+import { type IntervalBasis, presentOf, timingOf } from '#engine/observation-timing';
 
 /** Now, Unix milliseconds. */
 const NOW = 1_768_478_400_000;
 
-/** The same moment on the monotonic clock. */
-const MONOTONIC = 50_000;
-
-/** A basis with an observation `agoMs` ago by both clocks; negative: it lies ahead by the wall clock. */
+/**
+ * A basis with an observation `agoMs` ago by the wall clock; negative: it lies ahead. Since it was
+ * stamped `realAgoMs` have really passed.
+ */
 function observed(agoMs: number, realAgoMs = agoMs): IntervalBasis {
-  const acceptedMonotonicMs = MONOTONIC - realAgoMs;
-  return { observedAtMs: NOW - agoMs, acceptedMonotonicMs, nowMs: NOW, monotonicMs: MONOTONIC };
+  const observedAtMs = NOW - agoMs;
+  const anchor = { wallMs: observedAtMs, monotonicMs: 50_000 };
+  return { observedAtMs, nowMs: NOW, presentMs: presentOf(anchor, NOW, 50_000 + realAgoMs) };
 }
 
-const FRESH: IntervalBasis = {
-  observedAtMs: undefined,
-  acceptedMonotonicMs: undefined,
-  nowMs: NOW,
-  monotonicMs: MONOTONIC,
-};
+const FRESH: IntervalBasis = { observedAtMs: undefined, nowMs: NOW, presentMs: NOW };
 
 const accepted = (firstMs: number) => ({ kind: 'accepted', firstMs });
 const throttled = (retryAfterS: number) => ({ kind: 'throttled', retryAfterS });
@@ -60,8 +56,8 @@ for (const [text, basis, expected] of [
     observed(-60_000, 1_000),
     accepted(NOW + 61_000),
   ],
-  ['waits when the clock stepped back but no second passed', observed(-500, 999), throttled(2)],
-  ['waits as long as the clock says, if that is longer', observed(-60_000, 0), throttled(61)],
+  ['waits when the clock stepped back but no second passed', observed(-500, 999), throttled(1)],
+  ['waits no longer for a clock that stepped back', observed(-60_000, 0), throttled(1)],
   [
     'follows it when the clock is slow, not only when it is behind',
     observed(200, 1_000),
@@ -71,9 +67,9 @@ for (const [text, basis, expected] of [
   stamped(text, () => assert.equal(timingOf(undefined, 1, basis), expected));
 }
 
-stamped('in a new owner’s hands is not throttled by what it does not know', () => {
-  const basis = { ...observed(-5_000), acceptedMonotonicMs: undefined };
-  assert.equal(timingOf(undefined, 1, basis), accepted(NOW + 6_000));
+stamped('waits for one that was ahead when it came, however long that takes', () => {
+  const basis = { observedAtMs: NOW + 200_000, nowMs: NOW, presentMs: NOW };
+  assert.equal(timingOf(undefined, 1, basis), throttled(201));
 });
 
 const batch = suite('a batch without timestamps');
@@ -109,14 +105,17 @@ timed('is gated by its first one alone', () => {
 
 const always = suite('whatever comes when');
 
-const basis: fc.Arbitrary<IntervalBasis> = fc.record({
-  observedAtMs: fc.option(fc.integer({ min: NOW - 10_000, max: NOW + 10_000 }), { nil: undefined }),
-  acceptedMonotonicMs: fc.option(fc.integer({ min: MONOTONIC - 5_000, max: MONOTONIC }), {
-    nil: undefined,
-  }),
-  nowMs: fc.integer({ min: NOW - 5_000, max: NOW + 5_000 }),
-  monotonicMs: fc.constant(MONOTONIC),
-});
+const basis: fc.Arbitrary<IntervalBasis> = fc
+  .record({
+    observedAtMs: fc.option(fc.integer({ min: NOW - 10_000, max: NOW + 10_000 }), {
+      nil: undefined,
+    }),
+    nowMs: fc.integer({ min: NOW - 5_000, max: NOW + 5_000 }),
+    steppedMs: fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 5_000 })),
+  })
+  .map(({ observedAtMs, nowMs, steppedMs }) => {
+    return { observedAtMs, nowMs, presentMs: nowMs + steppedMs };
+  });
 const callerMs = fc.option(fc.integer({ min: NOW - 12_000, max: NOW + 12_000 }), {
   nil: undefined,
 });
@@ -150,28 +149,34 @@ always('waiting as long as told is enough, and a second less is not', () => {
         timingOf(caller === undefined ? undefined : caller + s * 1_000, 1, {
           ...known,
           nowMs: known.nowMs + s * 1_000,
-          monotonicMs: known.monotonicMs + s * 1_000,
+          presentMs: known.presentMs + s * 1_000,
         });
       assert.is(later(timing.retryAfterS).kind, 'accepted');
-      // Without a timestamp one second of the engine's own is always enough (decision 33).
-      if (caller !== undefined) assert.is(later(timing.retryAfterS - 1).kind, 'throttled');
+      assert.is(later(timing.retryAfterS - 1).kind, 'throttled');
     }),
     { numRuns: 1_000 },
   );
 });
 
-always(
-  'no clock freezes an instance: a second after the last one an unstamped one is taken',
-  () => {
-    fc.assert(
-      fc.property(basis, count, (known, n) => {
-        const monotonicMs = (known.acceptedMonotonicMs ?? MONOTONIC) + 1_000;
-        assert.is(timingOf(undefined, n, { ...known, monotonicMs }).kind, 'accepted');
-      }),
-      { numRuns: 1_000 },
-    );
-  },
-);
+always('no clock freezes an instance: what was stamped a second ago is over', () => {
+  fc.assert(
+    fc.property(basis, count, (known, n) => {
+      const observedAtMs = known.presentMs - 1_000;
+      assert.is(timingOf(undefined, n, { ...known, observedAtMs }).kind, 'accepted');
+    }),
+    { numRuns: 1_000 },
+  );
+});
+
+always('its own stamp lies within what the batch takes of the present', () => {
+  fc.assert(
+    fc.property(basis, count, (known, n) => {
+      const timing = timingOf(undefined, n, known);
+      if (timing.kind === 'accepted') assert.ok(timing.firstMs <= known.presentMs);
+    }),
+    { numRuns: 1_000 },
+  );
+});
 
 always('a batch never reaches further ahead than its spacing makes it', () => {
   fc.assert(

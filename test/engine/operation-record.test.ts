@@ -46,7 +46,6 @@ const operation: fc.Arbitrary<InstanceOperation> = fc.record({
   modelVersion: fc.constant(MODEL_VERSION),
   change,
   atMs: timestampMs,
-  monotonicMs: fc.constant(undefined),
   answerKey: fc.option(fc.record({ key: text, fingerprint: text }), { nil: undefined }),
 });
 
@@ -62,7 +61,6 @@ const PLAIN: InstanceOperation = {
     isEveryStateWanted: false,
   },
   atMs: 1_768_435_200_123,
-  monotonicMs: 4_711,
   answerKey: undefined,
 };
 
@@ -75,10 +73,6 @@ record('gives every operation back to the last bit, through JSON', () => {
       assert.equal(operationOfRecord(JSON.parse(json)), structuredClone(given));
     }),
   );
-});
-
-record('keeps no monotonic time, which means nothing to another process', () => {
-  assert.is(operationOfRecord(recordOfOperation(PLAIN)).monotonicMs, undefined);
 });
 
 record('of a single observation is no longer than 100 characters', () => {

@@ -1,0 +1,101 @@
+import fc from 'fast-check';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { CREATE, instancesUnderTest, process, seen } from '#test/engine/instance-fixture';
+
+/** What a caller does next, and how long after the last thing. */
+type Step = {
+  readonly pauseMs: number;
+  readonly count: number;
+  /** How far the caller's own time lies behind now; undefined: it gives none. */
+  readonly behindMs: number | undefined;
+  /** Whether the actor leaves memory before. */
+  readonly isReloaded: boolean;
+};
+
+const step: fc.Arbitrary<Step> = fc.record({
+  pauseMs: fc.oneof(fc.constant(1_000), fc.integer({ min: 0, max: 5_000 }), fc.constant(150_000)),
+  count: fc.oneof(fc.constant(1), fc.constant(100), fc.integer({ min: 1, max: 100 })),
+  behindMs: fc.option(fc.integer({ min: -300_000, max: 300_000 }), { nil: undefined, freq: 5 }),
+  isReloaded: fc.integer({ min: 0, max: 9 }).map((n) => n === 0),
+});
+const steps = fc.array(step, { minLength: 1, maxLength: 20 });
+
+const batchOf = (count: number) => process(...Array.from({ length: count }, () => seen()));
+
+const lead = suite('the engine’s own stamps, whatever was observed before');
+
+lead('never lie more than 1 s and the batch’s own length ahead of the clock', async () => {
+  await fc.assert(
+    fc.asyncProperty(steps, async (all) => {
+      const { ask, read, clock, evict } = instancesUnderTest();
+      await ask(CREATE);
+      for (const { pauseMs, count, behindMs, isReloaded } of all) {
+        if (isReloaded) await evict();
+        clock.advance(pauseMs);
+        const ownMs = behindMs === undefined ? undefined : clock.wallMs() - behindMs;
+        const operation =
+          ownMs === undefined ? batchOf(count) : process(seen({ timestampMs: ownMs }));
+        const { cycles } = await ask(operation);
+        if (cycles === 0 || ownMs !== undefined) continue;
+        const page = { limit: 1, offset: 0, isEveryGeneration: false };
+        const { data } = await read({ kind: 'readHistory', ...page });
+        const leadMs = Date.parse(data[0].timestamp) - clock.wallMs();
+        assert.ok(leadMs <= count * 1_000, `${leadMs} ms ahead after ${count}`);
+      }
+    }),
+    { numRuns: 60 },
+  );
+});
+
+lead('do not run ahead of it with full batches every second', async () => {
+  const { ask, clock } = instancesUnderTest();
+  await ask(CREATE);
+  let processed = 0;
+  for (let second = 0; second < 1_000; second += 1) {
+    clock.advance(1_000);
+    processed += (await ask(batchOf(100))).cycles;
+  }
+  // One a second (spec 8.3), and the first batch reaches back.
+  assert.ok(processed <= 1_000 + 200, `${processed} in 1,000 s`);
+});
+
+const steppedBack = suite('an instance whose clock stepped back an hour');
+
+steppedBack('goes on being observed, a second at a time', async () => {
+  const { ask, clock } = instancesUnderTest();
+  await ask(CREATE);
+  await ask(process(seen()));
+  clock.stepWall(-3_600_000);
+  for (let second = 0; second < 10; second += 1) {
+    clock.advance(1_000);
+    assert.is((await ask(process(seen()))).cycles, 1);
+  }
+});
+
+steppedBack('does so in the hands of a new owner, too', async () => {
+  const { ask, clock, evict } = instancesUnderTest();
+  await ask(CREATE);
+  await ask(process(seen()));
+  await evict();
+  clock.stepWall(-3_600_000);
+  for (let second = 0; second < 10; second += 1) {
+    clock.advance(1_000);
+    assert.is((await ask(process(seen()))).cycles, 1);
+  }
+});
+
+steppedBack('still waits for the time that a batch was spread over', async () => {
+  const { ask, clock } = instancesUnderTest();
+  await ask(CREATE);
+  await ask(process(seen()));
+  clock.advance(1_000);
+  assert.is((await ask(batchOf(10))).cycles, 10);
+  clock.stepWall(-3_600_000);
+  clock.advance(9_999);
+  assert.is((await ask(process(seen()))).throttledRetryAfterS, 1);
+  clock.advance(1);
+  assert.is((await ask(process(seen()))).cycles, 1);
+});
+
+for (const group of [lead, steppedBack]) group.run();
