@@ -2,7 +2,7 @@ import type { ListingPage } from '#engine/account-listing';
 import type { DirectoryAnswer } from '#engine/directory-kind';
 import type { Glance } from '#engine/glance';
 import { isoTime, rounded } from '#engine/instance-answers';
-import type { State } from '#identity/state';
+import { ENERGY_DEFAULT, type State } from '#identity/state';
 import type { ListingRow } from '#storage/listing-store';
 import type { EngineAnswer } from '#wire/engine-messages';
 
@@ -21,7 +21,10 @@ export function pageAnswer(
   return { body, etag: '', cycles: 0, throttledRetryAfterS: 0, isReplayed: false };
 }
 
-/** Source: spec 2.4. An instance that was deleted a moment ago shows the values of a fresh one. */
+/**
+ * Source: spec 2.4. One whose head is not found at once, because it is being deleted, or its create
+ * is not stored yet, shows the values of a fresh one.
+ */
 function itemOf({ instanceId, name, description, createdAtMs }: ListingRow, glance?: Glance) {
   return {
     id: instanceId,
@@ -29,6 +32,6 @@ function itemOf({ instanceId, name, description, createdAtMs }: ListingRow, glan
     description,
     created_at: isoTime(createdAtMs),
     cycle_count: glance?.cycle ?? 0,
-    energy_level: rounded(glance?.energy ?? 0),
+    energy_level: rounded(glance?.energy ?? ENERGY_DEFAULT),
   };
 }
