@@ -1,7 +1,12 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { DeathWatch } from '#cluster/death-watch';
-import { LEAVE_SPREAD_MS, OPEN_AFTER_SEAL_MS } from '#cluster/keeper-bounds';
+import {
+  LEAVE_SPREAD_MS,
+  MOTIONS_MAX,
+  MOVE_REST_MS,
+  OPEN_AFTER_SEAL_MS,
+} from '#cluster/keeper-bounds';
 import { assignShards } from '#cluster/ring';
 import type { ShardClaim, ShardHost } from '#cluster/shard-host';
 import { type MoveReason, ShardKeeper } from '#cluster/shard-keeper';
@@ -490,6 +495,19 @@ moved('stays while the other’s journal has not begun, and is not even closed',
   await scene.live(8_000);
   assert.is(scene.host.open.size, SHARDS);
   assert.not(scene.host.steps.some((step) => step.startsWith('close')));
+});
+
+moved('takes no room from others with a try that came to nothing', async () => {
+  const scene = await newScene();
+  await scene.live(4_000);
+  scene.talking.add('a');
+  scene.world.found.set('a:1', { kind: 'answered', incarnation: 'a-1' });
+  const tries = 1 + Math.ceil(MOTIONS_MAX / shardsOf('a', ['a', 'me']).length);
+  await scene.live(tries * (MOVE_REST_MS + 1_000));
+  assert.is(scene.host.open.size, SHARDS);
+  await scene.world.begin('a');
+  await scene.live(MOVE_REST_MS + 2_000);
+  assert.equal(openNow(scene), shardsOf('me', ['a', 'me']));
 });
 
 moved('is not given before it is closed, nor opened again at its epoch', async () => {

@@ -144,6 +144,26 @@ durable('a read and a refusal wait for what they looked at', async () => {
   assert.is((await write).sum, 1);
 });
 
+durable(
+  'a read that awaits something of its own is not held by what is committed next',
+  async () => {
+    const journal = new SlowJournal();
+    const { host } = hostOf(new TallyKind(), new ManualClock(), journal);
+    const first = Promise.resolve(host.ask('a', tallyCall({ add: 1 })));
+    await journal.succeed();
+    await first;
+    const stored = Promise.withResolvers<void>();
+    const read = Promise.resolve(host.ask('a', tallyCall({ wait: stored.promise })));
+    const commit = Promise.resolve(host.ask('a', tallyCall({ add: 1 })));
+    stored.resolve();
+    await turnOfEvents();
+    assert.equal(await stateOf(read), { value: { sum: 1, version: 1, again: false } });
+    assert.is(await stateOf(commit), 'pending');
+    await journal.succeed();
+    assert.is((await commit).sum, 2);
+  },
+);
+
 durable('an answer does not wait for later groups', async () => {
   const journal = new SlowJournal();
   const { host } = hostOf(new TallyKind(), new ManualClock(), journal);

@@ -160,6 +160,22 @@ lowest('moves only past what the checkpoint held when it was taken', async () =>
   assert.is(checkpointer.lowest, INFINITE);
 });
 
+lowest('is the first behind the checkpoint, however many came while it was written', async () => {
+  const { kind, checkpointer, actorOf, commit } = heldScene();
+  const a = actorOf('a');
+  commit(a);
+  const stored = checkpointer.storeAll(() => true);
+  await turnOfEvents();
+  commit(a);
+  commit(a);
+  kind.held.shift()?.end();
+  await turnOfEvents();
+  assert.equal([checkpointer.lowest, checkpointer.unflushedRecords], [2, 2]);
+  await turnOfEvents();
+  kind.held.shift()?.end();
+  await stored;
+});
+
 lowest('is that of the adoption for what was run again', async () => {
   const { checkpointer, actorOf, commit } = newScene();
   const a = actorOf('a');

@@ -115,6 +115,29 @@ last('takes no more along than the byte budget asks for', async () => {
   assert.is(parted.length, 2);
 });
 
+last('is asked to leave with no more than the budget asks for, while the store hangs', async () => {
+  const kind = new TallyKind();
+  kind.parting = 3;
+  const checkpoint = kind.checkpoint.bind(kind);
+  let isHanging = false;
+  kind.checkpoint = (...given) => {
+    const write = () => (isHanging ? new Promise<void>(() => undefined) : checked.write());
+    const checked = checkpoint(...given);
+    return { ...checked, write };
+  };
+  const clock = new ManualClock();
+  const ids = Array.from({ length: 50 }, (_, i) => `1${i}`);
+  const config = { idleAgeMs: 60_000, memoryBytesMax: 48 * kind.sizeOf() };
+  const { host } = hostOf(kind, clock, memoryJournal(), config, SHARDS);
+  await Promise.all(ids.map((id) => host.ask(id, tallyCall({ add: 1, callId: 0 }))));
+  await host.storeShard(1);
+  isHanging = true;
+  await pass(clock, 10_000, 10);
+  const parted = ids.filter((id) => host.peek(id, ({ sum }) => sum) === 4);
+  assert.is(parted.length, 2);
+  assert.is(host.residency.actors, 50);
+});
+
 last('stays as it is while nothing can be committed', async () => {
   const { clock, kind, host, log } = newScene();
   kind.parting = 3;
