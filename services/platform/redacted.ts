@@ -1,0 +1,152 @@
+/** What stands in the log where a secret stood. */
+const CENSOR = '[redacted]';
+
+/**
+ * Names of fields whose values are secrets, in lower case without `_` and `-`: whole names, or their
+ * ends, as in `SERVICE_CLUSTER_SECRET`, `api_key` and `keyDigest`.
+ */
+const SECRET_NAME =
+  /^(?:key|cookie|setcookie)$|(?:authorization|secret|password|token|credentials|apikey|privatekey|keydigest)$/;
+
+/** Whatever begins like an API key (decision 41), complete or cut short, in any text. */
+const KEY_LIKE = /svc_sk_[0-9A-Za-z]*/g;
+
+/** How deep fields and causes are followed; 5 is the deepest of our own. */
+const DEPTH_MAX = 16;
+
+/** Fields of an object, and items of a list. */
+const BREADTH_MAX = 100;
+
+/** Values in one line. */
+const VALUES_MAX = 1_000;
+
+/** Longest text in UTF-16 units: a stack has ten lines of up to 200. */
+const TEXT_LENGTH_MAX = 4_096;
+
+/** All texts of one line together, in UTF-16 units: a chain of causes as deep as is followed. */
+const TEXTS_LENGTH_MAX = 65_536;
+
+/** A finished log line without anything that begins like an API key, wherever in it that stood. */
+export function withoutKeys(line: string): string {
+  return line.includes('svc_sk_') ? line.replace(KEY_LIKE, CENSOR) : line;
+}
+
+/**
+ * A copy of a log line's fields that is safe to write: values of fields with a secret's name are
+ * replaced at any depth; an error is written with type, text, stack and its whole chain of causes;
+ * circles, getters that throw and bytes are named instead of followed. Bounded in depth, breadth and
+ * length, so that no error that a library throws can fill the log.
+ */
+export function redacted(fields: object): Record<string, unknown> {
+  return new Redaction().fieldsOf(fields, 0);
+}
+
+class Redaction {
+  /** What is being copied: whatever is met again below itself is a circle. */
+  readonly #above = new Set<object>();
+  #valuesLeft = VALUES_MAX;
+  #lengthLeft = TEXTS_LENGTH_MAX;
+
+  fieldsOf(source: object, depth: number): Record<string, unknown> {
+    return this.#fromPairs(
+      Object.keys(source).map((name) => [name, () => (source as Record<string, unknown>)[name]]),
+      depth,
+    );
+  }
+
+  #copy(value: unknown, depth: number): unknown {
+    if (this.#valuesLeft <= 0) return '[left out]';
+    this.#valuesLeft -= 1;
+    switch (typeof value) {
+      case 'string':
+        return this.#shortened(value);
+      case 'bigint':
+      case 'symbol':
+        return this.#shortened(String(value));
+      case 'function':
+        return undefined;
+      case 'object':
+        return value === null ? value : this.#copyObject(value, depth);
+      default:
+        return value;
+    }
+  }
+
+  #copyObject(value: object, depth: number): unknown {
+    if (this.#above.has(value)) return '[circular]';
+    if (depth >= DEPTH_MAX) return '[too deep]';
+    this.#above.add(value);
+    try {
+      return this.#copyUnseen(value, depth + 1);
+    } catch {
+      return '[unreadable]';
+    } finally {
+      this.#above.delete(value);
+    }
+  }
+
+  #copyUnseen(value: object, depth: number): unknown {
+    if (Error.isError(value)) return this.#copyError(value, depth);
+    if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer) {
+      return `[${value.byteLength} bytes]`;
+    }
+    if (Array.isArray(value) || value instanceof Set) return this.#copyList([...value], depth);
+    if (value instanceof Map) {
+      const pairs = [...value].map(([name, item]) => [String(name), () => item] as const);
+      return this.#fromPairs(pairs, depth);
+    }
+    const { toJSON } = value as { toJSON?: unknown };
+    if (typeof toJSON === 'function') return this.#copy(toJSON.call(value), depth);
+    return this.fieldsOf(value, depth);
+  }
+
+  /** `cause` and `errors` first, which say what happened; then whatever else a library has added. */
+  #copyError(error: Error, depth: number): Record<string, unknown> {
+    const own = error as Error & { errors?: unknown };
+    const { name, message, stack, cause, errors, ...others } = own;
+    return {
+      type: own.constructor?.name ?? own.name,
+      message: this.#shortened(String(own.message)),
+      stack: this.#shortened(String(own.stack)),
+      ...(own.cause === undefined ? {} : { cause: this.#copy(own.cause, depth) }),
+      ...(own.errors === undefined ? {} : { errors: this.#copy(own.errors, depth) }),
+      ...this.fieldsOf(others, depth),
+    };
+  }
+
+  #copyList(items: readonly unknown[], depth: number): unknown[] {
+    const copies = items.slice(0, BREADTH_MAX).map((item) => this.#copy(item, depth));
+    if (items.length > BREADTH_MAX) copies.push(`[${items.length - BREADTH_MAX} more]`);
+    return copies;
+  }
+
+  #fromPairs(
+    pairs: readonly (readonly [name: string, read: () => unknown])[],
+    depth: number,
+  ): Record<string, unknown> {
+    const copies = pairs.slice(0, BREADTH_MAX).map(([name, read]) => {
+      const known = this.#shortened(name);
+      return [known, isSecretName(known) ? CENSOR : this.#copyOf(read, depth)] as const;
+    });
+    if (pairs.length > BREADTH_MAX) copies.push(['[more]', pairs.length - BREADTH_MAX]);
+    return Object.fromEntries(copies);
+  }
+
+  #copyOf(read: () => unknown, depth: number): unknown {
+    try {
+      return this.#copy(read(), depth);
+    } catch {
+      return '[unreadable]';
+    }
+  }
+
+  #shortened(text: string): string {
+    const length = Math.min(text.length, TEXT_LENGTH_MAX, this.#lengthLeft);
+    this.#lengthLeft -= length;
+    return length === text.length ? text : `${text.slice(0, length)}…`;
+  }
+}
+
+function isSecretName(name: string): boolean {
+  return SECRET_NAME.test(name.replaceAll(/[_-]/g, '').toLowerCase());
+}
