@@ -1,5 +1,6 @@
 import { ConfigError, readConfig } from '#config';
-import { live } from '#process/process-life';
+import { createLogger } from '#platform/logger';
+import { endOnUncaught, live } from '#process/process-life';
 
 /** What the one executable can be; each part is loaded only when it is asked for. */
 const PARTS = {
@@ -37,6 +38,7 @@ async function run(part: string, rest: readonly string[]): Promise<number> {
       process.stderr.write(USAGE);
       return 2;
     }
+    endOnUncaught(createLogger(config.SERVICE_LOG_LEVEL, part));
     const open = await PARTS[part]();
     const code = await live((signal) => open(config, signal));
     // What a failed start has left open, a driver's socket say, must not keep the process.

@@ -5,7 +5,8 @@ import { faultReply, SAFETY_HEADERS } from '#edge/fault-reply';
 import type { Headers } from '#edge/limit-headers';
 import { FAULTS, type Fault } from '#fault/fault';
 import type { Clock } from '#platform/clock';
-import type { Logger } from '#platform/logger';
+import { CHAINS_PER_SECOND, type Logger } from '#platform/logger';
+import { PerSecond } from '#platform/per-second';
 
 /** What an answer is counted under. */
 export type Counted = { readonly method: string; readonly path: string };
@@ -15,12 +16,14 @@ export class Reply {
   readonly #clock: Clock;
   readonly #metrics: EdgeMetrics;
   readonly #logger: Logger;
+  readonly #chains: PerSecond;
   #activeRequests = 0;
 
   constructor(clock: Clock, metrics: EdgeMetrics, logger: Logger) {
     this.#clock = clock;
     this.#metrics = metrics;
     this.#logger = logger;
+    this.#chains = new PerSecond(clock, CHAINS_PER_SECOND);
   }
 
   /** Requests of the API that have begun and are not answered, whether or not anybody still waits. */
@@ -83,9 +86,11 @@ export class Reply {
     }
   }
 
+  // The only place where what is behind a 5xx is told, and only to the log.
   #report(request: FastifyRequest, fault: Fault, requestId: string, status: number): void {
-    const { code, reason, cause } = fault;
-    const line = { requestId, method: request.method, status, code, reason, cause };
+    const { code, reason } = fault;
+    const err = status === 500 || this.#chains.take() ? fault : undefined;
+    const line = { requestId, method: request.method, status, code, reason, err };
     if (status === 500) this.#logger.error(line, fault.message);
     else this.#logger.warn(line, fault.message);
   }

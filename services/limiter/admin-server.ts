@@ -64,7 +64,7 @@ async function answer(
     // Whoever hung up waits for no answer, and it is no fault of ours that the body ended early.
     if (request.destroyed && !request.complete) return;
     const fault = toFault(error);
-    if (!(error instanceof Fault)) onBug(error);
+    if (fault.httpStatus >= 500) onBug(error);
     const { code, message, reason, field } = fault;
     response.statusCode = fault.httpStatus;
     // Whatever of a refused body has not been read stays unread.

@@ -1,8 +1,10 @@
 import type { Config } from '#config';
-import { systemClock } from '#platform/clock';
-import { createLogger } from '#platform/logger';
+import { Fault } from '#fault/fault';
+import { type Clock, systemClock } from '#platform/clock';
+import { CHAINS_PER_SECOND, createLogger, type Logger } from '#platform/logger';
 import { createMetrics } from '#platform/metrics';
 import { serveOps } from '#platform/ops-server';
+import { PerSecond } from '#platform/per-second';
 import { systemRandomness } from '#platform/randomness';
 import type { Running } from '#platform/run';
 import { wireTlsOf } from '#process/tls-files';
@@ -17,14 +19,14 @@ export type Foundation = ReturnType<typeof foundationOf>;
  * for whoever speaks to others: reading them throws `ConfigError` when they are unusable.
  */
 export function foundationOf(config: Config, service: string) {
+  const clock = systemClock;
   const logger = createLogger(config.SERVICE_LOG_LEVEL, service);
   const actors: ActorHostConfig = {
     idleAgeMs: config.SERVICE_ACTOR_IDLE_S * 1_000,
     memoryBytesMax: config.SERVICE_ACTOR_MEMORY_MIB * 1_024 * 1_024,
   };
-  const onBug = (error: unknown) => logger.error({ err: error }, 'bug');
+  const onBug = bugReporter(logger, clock);
   const metrics = createMetrics();
-  const clock = systemClock;
   let read: { readonly tls: WireTls | undefined } | undefined;
   const tls = () => {
     // Once: whoever asks later must not find other files than who asked first.
@@ -32,6 +34,20 @@ export function foundationOf(config: Config, service: string) {
     return read.tls;
   };
   return { logger, actors, onBug, metrics, clock, randomness: systemRandomness, tls };
+}
+
+/**
+ * Logs what nobody else will tell of: bugs, and refusals whose causes do not leave this process. Of
+ * these an outage makes thousands, so that beyond some a second they are told without their stacks.
+ */
+function bugReporter(logger: Logger, clock: Clock) {
+  const chains = new PerSecond(clock, CHAINS_PER_SECOND);
+  return (error: unknown): void => {
+    if (error instanceof Fault && error.code === 'service_unavailable') {
+      const { code, reason, message } = error;
+      logger.warn({ code, reason, err: chains.take() ? error : undefined }, message);
+    } else logger.error({ err: error }, 'bug');
+  };
 }
 
 /** The operators' port of a process. */

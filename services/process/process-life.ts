@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { ConfigError } from '#config';
+import type { Logger } from '#platform/logger';
 
 /**
  * How long closing may take before the process ends all the same, in milliseconds: an edge drains for
@@ -43,6 +44,20 @@ export async function live(open: (signal: AbortSignal) => Promise<Opened>): Prom
   clearTimeout(overdue);
   setTimeout(() => process.exit(0), LINGER_MS_MAX).unref();
   return 0;
+}
+
+/**
+ * From here on an error that nobody catches, or a rejection that nobody handles, leaves one line in the
+ * log and ends the process with 1: what state it left behind nobody knows, and what is durable is safe.
+ */
+export function endOnUncaught(logger: Logger): void {
+  process.on('uncaughtException', (err, origin) => {
+    try {
+      logger.fatal({ err, origin }, 'nobody caught an error: the process ends');
+    } finally {
+      process.exit(1);
+    }
+  });
 }
 
 /** What went wrong at start, in one line that says what to do. */

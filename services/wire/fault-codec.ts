@@ -9,6 +9,14 @@ const FAULT_TEXT_LENGTH_MAX = 4_096;
 /** Longest incarnation or address of an owner, in UTF-16 units: a host name (RFC 1035) and its port. */
 const OWNER_TEXT_LENGTH_MAX = 261;
 
+/**
+ * Whether what a call failed with must be logged where it is refused: a bug, or a failure whose cause
+ * the caller's process, which logs the refusal, does not get to see.
+ */
+export function losesItsCause(error: unknown): boolean {
+  return !(error instanceof Fault) || (error.cause !== undefined && error.httpStatus >= 500);
+}
+
 /** A fault as it travels. Its cause stays in this process. */
 export function faultToWire(fault: Fault): WireFault {
   return {

@@ -4,6 +4,7 @@ import { Fault, type FaultCode, toFault } from '#fault/fault';
 import type { Clock } from '#platform/clock';
 import { NumberMap } from '#platform/number-map';
 import { CallAtWork, type CallContext } from '#wire/call-at-work';
+import { losesItsCause } from '#wire/fault-codec';
 import { FrameWriter, readFrame } from '#wire/frame';
 import type { ServerProtocol, WireRequest } from '#wire/frame-protocol';
 import {
@@ -34,7 +35,10 @@ export type FrameServerOptions<Call, Answer, Request extends WireRequest> = {
   readonly clock: Clock;
   /** Calls of one stream whose answers are not there yet; beyond it they are refused. */
   readonly callsAtWorkMax: number;
-  /** Hears of what is not a `Fault`, of calls that break the domain, and of broken streams. */
+  /**
+   * Hears of what is not a `Fault` and of faults with a cause, of calls that break the domain, and of
+   * broken streams.
+   */
   readonly reportBug: (error: unknown) => void;
   readonly observer?: CallObserver | undefined;
 };
@@ -178,7 +182,6 @@ export class FrameServerStream<Call, Answer, Request extends WireRequest> {
     try {
       return this.#options.protocol.callOf(request, deadlineAtMs);
     } catch (error) {
-      this.#options.reportBug(error);
       throw new Fault('internal', 'internal error', { cause: error });
     }
   }
@@ -204,7 +207,7 @@ export class FrameServerStream<Call, Answer, Request extends WireRequest> {
   }
 
   #replyFault(id: number, error: unknown, tookMs: number): void {
-    if (!(error instanceof Fault)) this.#options.reportBug(error);
+    if (losesItsCause(error)) this.#options.reportBug(error);
     const fault = toFault(error);
     this.#observe(tookMs, fault.code);
     this.#reply(id, { kind: 'fault', fault });

@@ -1,5 +1,5 @@
 import type * as grpc from '@grpc/grpc-js';
-import { Fault } from '#fault/fault';
+import { losesItsCause } from '#wire/fault-codec';
 import { statusOfError } from '#wire/tool-status';
 import type { WireService } from '#wire/wire-service';
 
@@ -24,7 +24,7 @@ export function withTool<Request, Reply>(
     answer(request).then(
       (reply) => respond(null, reply),
       (error: unknown) => {
-        if (!(error instanceof Fault)) reportBug(error);
+        if (losesItsCause(error)) reportBug(error);
         respond(statusOfError(error));
       },
     );

@@ -143,12 +143,13 @@ talking(
     });
     const bugs: unknown[] = [];
     const secret = new Error('secret');
+    const unwell = new Fault('service_unavailable', 'not now', { cause: secret });
     await using server = await served(
       {
         ask({ callId }) {
           if (callId === 1) throw refusal;
           if (callId === 2) return Promise.reject(refusal);
-          throw secret;
+          throw callId === 3 ? secret : unwell;
         },
       },
       { reportBug: (bug) => bugs.push(bug) },
@@ -165,7 +166,9 @@ talking(
     const bug = await peers.faultOf(edge.ask(peers.engineCall({ callId: 3 })));
     assert.is(bug.code, 'internal');
     assert.not.match(bug.message, 'secret');
-    assert.equal(bugs, [secret]);
+    // The caller's process logs the refusal, and cannot log its cause.
+    await peers.faultOf(edge.ask(peers.engineCall({ callId: 4 })));
+    assert.equal(bugs, [secret, unwell]);
   },
 );
 

@@ -1,0 +1,92 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { formatApiKey } from '#accounts/api-key';
+import { buildApp } from '#edge/app';
+import { Fault } from '#fault/fault';
+import { systemClock } from '#platform/clock';
+import { createLogger } from '#platform/logger';
+import { createMetrics } from '#platform/metrics';
+import { systemRandomness } from '#platform/randomness';
+
+const KEY = formatApiKey('Acc0unt00001', 's'.repeat(32));
+
+type Line = ReturnType<typeof JSON.parse>;
+
+/** What callers and the log get of calls that fail so at the engine. */
+async function failing(calls: number, fail: () => Error) {
+  const log: Line[] = [];
+  const write = (line: string) => void log.push(JSON.parse(line));
+  const admitted = {
+    requestsPerMinute: 60,
+    requestsRemaining: 59,
+    windowResetAtS: 4_000_000_000,
+    cyclesPerMonth: 100,
+    cyclesRemaining: 99,
+    monthResetAtS: 4_000_000_000,
+  };
+  const ports = {
+    engine: {
+      ask: async () => {
+        throw fail();
+      },
+    },
+    limiter: { ask: async () => ({ verdict: 'admitted', allowance: admitted }) as const },
+    clock: { ...systemClock, monotonicMs: () => 1_000 },
+    randomness: systemRandomness,
+    metrics: createMetrics(),
+    logger: createLogger('info', 'test', { write }),
+  };
+  const app = buildApp({ clusterSecret: 'x'.repeat(16), trustedProxies: [], drainMs: 0 }, ports);
+  const headers = { authorization: `Bearer ${KEY}`, 'x-request-id': 'find-me-again' };
+  let text = '';
+  for (let call = 0; call < calls; call += 1) {
+    const answer = await app.inject({ url: '/v1/instances', headers });
+    text += `${answer.statusCode} ${JSON.stringify(answer.headers)} ${answer.body}\n`;
+  }
+  await app.close();
+  return { log, text };
+}
+
+function bug(): Error {
+  const root = new RangeError(`the root of ${KEY}`);
+  return new TypeError('the bug', { cause: new Error('the middle', { cause: root }) });
+}
+
+const logged = suite('what is behind a call that failed');
+
+logged('with 500 is in the log with all causes and stacks, and not in the answer', async () => {
+  const { log, text } = await failing(1, bug);
+  assert.is(log.length, 1);
+  const { err, requestId, status, level } = log[0];
+  assert.equal([requestId, status, level], ['find-me-again', 500, 50]);
+  const chain = [err, err.cause, err.cause.cause, err.cause.cause.cause];
+  assert.equal(
+    chain.map(({ type }) => type),
+    ['Fault', 'TypeError', 'Error', 'RangeError'],
+  );
+  for (const each of chain) assert.match(each.stack, /\n +at .*\.ts:\d+/);
+  assert.is(chain[3].message, 'the root of [redacted]');
+  assert.match(text, /^500 .*"internal"/);
+  assert.not.match(text, /the bug|middle|root|\.ts|stack|cause|svc_sk_/);
+});
+
+logged('with 503 is in the log with all causes and stacks, and not in the answer', async () => {
+  const { log, text } = await failing(1, () => {
+    return new Fault('service_unavailable', 'not now', { cause: bug() });
+  });
+  const { err, status, level } = log[0];
+  assert.equal([status, level, err.code], [503, 40, 'service_unavailable']);
+  assert.is(err.cause.cause.cause.type, 'RangeError');
+  assert.match(err.cause.cause.cause.stack, /\n +at .*\.ts:\d+/);
+  assert.match(text, /^503 .*"not now"/);
+  assert.not.match(text, /the bug|middle|root|\.ts|stack|cause|svc_sk_/);
+});
+
+logged('with 503 in great number is told each time, and why a hundred times a second', async () => {
+  const { log } = await failing(120, () => new Fault('service_unavailable', 'not now'));
+  assert.is(log.length, 120);
+  assert.is(log.filter(({ err }) => err !== undefined).length, 100);
+  for (const line of log) assert.equal([line.msg, line.status], ['not now', 503]);
+});
+
+logged.run();
