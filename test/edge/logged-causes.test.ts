@@ -36,7 +36,7 @@ async function failing(calls: number, fail: () => Error) {
     metrics: createMetrics(),
     logger: createLogger('info', 'test', { write }),
   };
-  const app = buildApp({ clusterSecret: 'x'.repeat(16), trustedProxies: [], drainMs: 0 }, ports);
+  const app = buildApp({ clusterSecrets: ['x'.repeat(16)], trustedProxies: [], drainMs: 0 }, ports);
   const headers = { authorization: `Bearer ${KEY}`, 'x-request-id': 'find-me-again' };
   let text = '';
   for (let call = 0; call < calls; call += 1) {
