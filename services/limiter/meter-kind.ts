@@ -149,7 +149,6 @@ export class MeterKind implements ActorKind<Meter, MeterCall, MeterAnswer, Meter
    * down.
    */
   async #reload(meter: Meter): Promise<void> {
-    meter.account.outdate();
     const readAt = this.#now();
     meter.account.adopt(await this.#ports.accounts.find(meter.accountId), readAt);
   }

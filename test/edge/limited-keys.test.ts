@@ -206,6 +206,17 @@ changed('nothing is remembered for the second in which the limiter may not know'
   assert.is(limiter.asked, 4);
 });
 
+changed('nor is what was asked in that second and answered after it', async () => {
+  const { clock, limiter, admit, announce } = scene();
+  announce(ADA);
+  clock.advance(999);
+  limiter.meanwhile = async () => clock.advance(50);
+  await admit();
+  limiter.meanwhile = async () => undefined;
+  await admit();
+  assert.is(limiter.asked, 2);
+});
+
 changed('after the edge has closed nobody listens', async () => {
   const { limiter, limited, admit, announce } = await refused();
   limited[Symbol.dispose]();

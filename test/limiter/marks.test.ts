@@ -1,6 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { custom, meterUnderTest, record } from '#test/limiter/limiter-fixture';
+import { Fault } from '#fault/fault';
+import { custom, meterUnderTest, record, settlement } from '#test/limiter/limiter-fixture';
 
 const ahead = suite('a mark');
 
@@ -78,6 +79,31 @@ ahead('is not raised and lowered in turns by calls that give back what they rese
   }
 });
 
+ahead('whose lowering is refused is lowered by the next settlement', () => {
+  const { admit, settle, meter, turn, journal, clock } = meterUnderTest(custom(1_000, 1_000));
+  admit(1, 100);
+  clock.advance(250);
+  const refuse = () => {
+    throw new Fault('service_unavailable', 'the journal is full');
+  };
+  const refused = meter.answer(settlement(1, 0), { ...turn(), commit: refuse });
+  assert.is(refused.allowance?.cyclesRemaining, 1_000, 'the settlement itself is taken');
+  admit(2, 1);
+  assert.is(journal.heads.at(-1)?.monthMark, 200);
+  settle(2, 0);
+  assert.is(journal.heads.at(-1)?.monthMark, 18);
+});
+
+ahead('whose lowering fails for another reason than a refusal says so', () => {
+  const { admit, meter, turn, clock } = meterUnderTest(custom(1_000, 1_000));
+  admit(1, 100);
+  clock.advance(250);
+  const fail = () => {
+    throw new TypeError('a bug');
+  };
+  assert.throws(() => meter.answer(settlement(1, 0), { ...turn(), commit: fail }), /a bug/);
+});
+
 ahead('that is low when nothing can be committed costs the call nothing', () => {
   const { meter, turn, admit, now } = meterUnderTest(custom(100, 100));
   for (let call = 1; call <= 11; call += 1) admit(call);
@@ -149,6 +175,22 @@ crash('in the last month nothing of it is left in the next', () => {
   second.clock.advance(31 * 86_400_000);
   assert.is(second.admit(2).allowance?.cyclesRemaining, 99);
   assert.equal(second.losses, [], 'a month that is over is charged to nobody');
+});
+
+crash('what the new month granted inside an old window is not granted again', () => {
+  const first = meterUnderTest(custom(1_000, 1_000));
+  first.clock.advance(Date.UTC(2026, 1, 1) - first.clock.wallMs() - 1_000);
+  first.admit(1, 100);
+  first.settle(1, 100);
+  first.admit(2, 100);
+  first.settle(2, 100);
+  first.admit(3, 50);
+  first.settle(3, 50);
+  first.clock.advance(1_000);
+  first.admit(4, 10);
+  const { allowance } = first.next().admit(5);
+  assert.ok((allowance?.cyclesRemaining ?? 1_000) <= 989, `${allowance?.cyclesRemaining} remain`);
+  assert.is(allowance?.monthResetAtS, Date.UTC(2026, 2, 1) / 1_000);
 });
 
 crash('the month does not come back with a clock that is behind', () => {

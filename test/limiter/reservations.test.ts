@@ -63,6 +63,18 @@ reservation('is not paid back by a try that needed no cycles', () => {
   assert.is(settle(1, 4).allowance?.cyclesRemaining, 6);
 });
 
+reservation('that begins anew in the next month knows nothing of what the last one used', () => {
+  const { admit, settle, clock, meter, now } = meterUnderTest(custom(100, 10));
+  clock.advance(Date.UTC(2026, 1, 1) - clock.wallMs() - 1);
+  for (let attempt = 0; attempt < 3; attempt += 1) admit(1, 4);
+  settle(1, 3);
+  clock.advance(1);
+  assert.is(admit(1, 4).allowance?.cyclesRemaining, 6);
+  for (let other = 0; other < 3; other += 1) settle(1, 0);
+  const usage = meter.usage(now());
+  assert.equal([usage?.cyclesUsed, usage?.cyclesReserved], [0, 0]);
+});
+
 reservation('counts as used when nobody settles it for 60 s', () => {
   const { admit, settle, clock, meter, now, expired } = meterUnderTest(custom(100, 10));
   admit(1, 4);
