@@ -1,0 +1,141 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { Admission, type AdmissionCall } from '#edge/admission';
+import { edgeMetrics } from '#edge/edge-metrics';
+import { LimitedKeys } from '#edge/limited-keys';
+import { Fault } from '#fault/fault';
+import { createMetrics } from '#platform/metrics';
+import { ManualClock } from '#test/support/manual-clock';
+import { turnOfEvents } from '#test/support/settled';
+import type { Allowance, LimiterAnswer, LimiterCall } from '#wire/limiter-messages';
+
+const ALLOWANCE: Allowance = {
+  requestsPerMinute: 60,
+  requestsRemaining: 40,
+  windowResetAtS: Date.UTC(2026, 0, 15, 12) / 1_000 + 20,
+  cyclesPerMonth: 1_000,
+  cyclesRemaining: 700,
+  monthResetAtS: Date.UTC(2026, 1, 1) / 1_000,
+};
+
+const CALL: AdmissionCall = {
+  caller: { accountId: 'AdaAdaAdaAda', keyDigest: 'a key' },
+  address: '1.1.1.1',
+  callId: 7,
+  isKeyed: false,
+  scope: 'full',
+  cycles: 3,
+};
+
+type Answering = (call: LimiterCall) => LimiterAnswer | Promise<LimiterAnswer>;
+
+/** An edge's admission before a limiter that answers so, and what the limiter is told of cycles. */
+function scene(answering: Answering) {
+  const clock = new ManualClock();
+  const metrics = createMetrics();
+  const settled: (readonly [callId: number, cyclesUsed: number])[] = [];
+  const limiter = {
+    ask(call: LimiterCall) {
+      if (call.kind === 'settle') settled.push([call.callId, call.cyclesUsed]);
+      return answering(call);
+    },
+  };
+  const limited = new LimitedKeys(clock, undefined);
+  const admission = new Admission(limiter, clock, edgeMetrics(metrics), limited);
+  return {
+    settled,
+    admit: (call: Partial<AdmissionCall> = {}) => admission.admit({ ...CALL, ...call }),
+    settle: (cyclesUsed: number) => admission.settle(CALL, cyclesUsed, { was: 'there' }),
+    async unsettled() {
+      await turnOfEvents();
+      const { text } = await metrics.scrape();
+      return Number(/^edge_unsettled_total (\d+)$/m.exec(text)?.[1] ?? 0);
+    },
+  };
+}
+
+const unavailable = (isOutcomeUnknown: boolean) =>
+  new Fault('service_unavailable', 'no answer', {
+    reason: 'limiter_unavailable',
+    isOutcomeUnknown,
+  });
+
+/** A limiter that fails admissions so, and takes settlements so. */
+const failing =
+  (isOutcomeUnknown: boolean, settling: Answering): Answering =>
+  (call) =>
+    call.kind === 'admit' ? Promise.reject(unavailable(isOutcomeUnknown)) : settling(call);
+
+const settling: Answering = () => ({ verdict: 'settled', allowance: ALLOWANCE });
+
+const granted = suite('what a limiter may have granted without being heard');
+
+granted('is given back once, for it will not be used', async () => {
+  const { admit, settled, unsettled } = scene(failing(true, settling));
+  assert.is((await admit()).refusal?.reason, 'limiter_unavailable');
+  assert.equal(settled, [[7, 0]]);
+  assert.is(await unsettled(), 0);
+});
+
+granted('is left alone for a keyed call: another of its tries may be using it', async () => {
+  const { admit, settled } = scene(failing(true, settling));
+  await admit({ isKeyed: true });
+  assert.equal(settled, []);
+});
+
+granted('is nothing when the call needs no cycles or certainly was not taken', async () => {
+  const unknown = scene(failing(true, settling));
+  await unknown.admit({ cycles: 0 });
+  assert.equal(unknown.settled, []);
+  const known = scene(failing(false, settling));
+  await known.admit();
+  assert.equal(known.settled, []);
+});
+
+for (const [how, refuse] of [
+  ['at once', () => raise(unavailable(false))],
+  ['later', () => Promise.reject(unavailable(false))],
+] as const) {
+  granted(`is counted when the limiter fails ${how}, and nothing else comes of it`, async () => {
+    const { admit, unsettled } = scene(failing(true, refuse));
+    assert.is((await admit()).refusal?.code, 'service_unavailable');
+    assert.is(await unsettled(), 1);
+  });
+}
+
+const settlement = suite('a settlement');
+
+settlement('of all that was reserved keeps nobody waiting, and may fail', async () => {
+  const hanging = scene(() => new Promise(() => undefined));
+  assert.equal(await hanging.settle(3), { was: 'there' });
+  assert.equal(hanging.settled, [[7, 3]]);
+  assert.is(await hanging.unsettled(), 0);
+  const failed = scene(() => Promise.reject(unavailable(true)));
+  assert.equal(await failed.settle(3), { was: 'there' });
+  assert.is(await failed.unsettled(), 1);
+});
+
+settlement('of less waits for the new numbers', async () => {
+  const { settle, unsettled } = scene(async () => ({ verdict: 'settled', allowance: ALLOWANCE }));
+  assert.is((await settle(2))['x-monthly-remaining'], 700);
+  assert.is(await unsettled(), 0);
+});
+
+settlement('that fails leaves the numbers of the admission, and is counted', async () => {
+  for (const fail of [() => raise(unavailable(true)), () => Promise.reject(unavailable(true))]) {
+    const { settle, unsettled } = scene(fail);
+    assert.equal(await settle(0), { was: 'there' });
+    assert.is(await unsettled(), 1);
+  }
+});
+
+settlement('for an account that is gone leaves them as well', async () => {
+  const { settle } = scene(() => ({ verdict: 'unknown_key', allowance: undefined }));
+  assert.equal(await settle(0), { was: 'there' });
+});
+
+function raise(error: Error): never {
+  throw error;
+}
+
+for (const each of [granted, settlement]) each.run();
