@@ -1,0 +1,161 @@
+import fc from 'fast-check';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { breachOf, classifyDrift, IDENTITY_BREACH } from '#identity/drift';
+import { MODE_COUNT, STRESS_RESPONSE } from '#identity/modes';
+import { OFFSET, type State } from '#identity/state';
+import {
+  advanced,
+  certainly,
+  freshState,
+  lived,
+  observation,
+  reachableState,
+  scalarAt,
+  share,
+  vectorAt,
+} from '#test/support/arbitrary-identity';
+
+/** Most evidence of drift that a mode may gather, and the evidence that signals. Model 2.6. */
+const EVIDENCE_MAX = 1.25 * Math.log(200);
+const EVIDENCE_LIMIT = Math.log(200);
+
+/** Limits of the breach statistic: at once, and with a lasting shift. Model 3.4. */
+const BREACH_LIMIT = 12.5916;
+const LASTING_BREACH_LIMIT = 10.6446;
+
+const mode = fc.integer({ min: 0, max: MODE_COUNT - 1 });
+
+/** A life that reads the end of one mode which lies further from the home, until it lasts. */
+const obsessed = fc.tuple(freshState, mode).map(([fresh, place]) => {
+  const away = scalarAt(fresh, OFFSET.home + place) < 0.5 ? 1 : 0;
+  return { fresh, seen: certainly(place, away) };
+});
+
+const run = suite('a run of cycles outside the band');
+
+run('is neither prolonged nor cut by a reading without confidence', () => {
+  let outside = 0;
+  fc.assert(
+    fc.property(obsessed, fc.integer({ min: 1, max: 7 }), observation, (life, count, seen) => {
+      const steps = Array.from({ length: count }, () => ({ observation: life.seen, dtSeconds: 0 }));
+      const before = lived(life.fresh, steps);
+      const after = advanced(before, { ...seen, confidence: 0 }, 0);
+      const [had, has] = [scalarAt(before, OFFSET.run), scalarAt(after, OFFSET.foundRun)];
+      assert.ok(has === had || has === 0, `a run of ${had} became one of ${has}`);
+      if (has > 0) outside++;
+    }),
+    { numRuns: 300 },
+  );
+  assert.ok(outside > 80, `only ${outside} were still outside the band`);
+});
+
+run('is one longer after a reading with any confidence', () => {
+  fc.assert(
+    fc.property(obsessed, (life) => {
+      let state = life.fresh;
+      for (let cycle = 0; cycle < 7; cycle++) {
+        const next = advanced(state, life.seen, 0);
+        const had = scalarAt(state, OFFSET.run);
+        assert.ok([0, had + 1].includes(scalarAt(next, OFFSET.foundRun)));
+        state = next;
+      }
+    }),
+  );
+});
+
+run.run();
+
+const evidence = suite('the evidence of drift');
+
+evidence('never exceeds one and a quarter of what signals, however long a shift lasts', () => {
+  let full = 0;
+  const anything = fc.oneof(reachableState, freshState);
+  fc.assert(
+    fc.property(anything, mode, share, share, (state, place, signal, confidence) => {
+      const steps = Array.from({ length: 60 }, () => ({
+        observation: { mode: place, signal, confidence },
+        dtSeconds: 0,
+      }));
+      for (const step of steps) {
+        state = lived(state, [step]);
+        const found = [...vectorAt(state, OFFSET.risen), ...vectorAt(state, OFFSET.fallen)];
+        assert.ok(found.every((value) => value >= 0 && value <= EVIDENCE_MAX));
+        if (found.includes(EVIDENCE_MAX)) full++;
+      }
+    }),
+    { numRuns: 200 },
+  );
+  assert.ok(full > 80, `only ${full} cycles came to the bound`);
+});
+
+evidence.run();
+
+/** A state whose tendencies stand `size` times a random way from the set-point. */
+const departed = fc
+  .record({
+    fresh: freshState,
+    way: fc.array(fc.integer({ min: -100, max: 100 }), {
+      minLength: MODE_COUNT,
+      maxLength: MODE_COUNT,
+    }),
+    run: fc.integer({ min: 0, max: 6 }),
+    target: fc.integer({ min: 900, max: 1_400 }).map((hundredths) => hundredths / 100),
+  })
+  .filter(({ way }) => way.slice(0, STRESS_RESPONSE).some((step) => step !== 0))
+  .map(({ fresh, way, run: had, target }) => {
+    const at = (size: number): State => {
+      const state = fresh.slice();
+      for (const [place, step] of way.entries()) {
+        state[OFFSET.tendency + place] = scalarAt(fresh, OFFSET.setPoint + place) + size * step;
+      }
+      state[OFFSET.run] = had;
+      return state;
+    };
+    // The statistic is a square of the distance, so one measurement tells how far to go.
+    return at(Math.sqrt(target / breachIn(at(1))));
+  });
+
+function breachIn(state: State): number {
+  const judged = state.slice();
+  const band = classifyDrift(judged, true);
+  return breachOf(band, scalarAt(judged, OFFSET.departure + STRESS_RESPONSE));
+}
+
+/** The level of `state` when a mode has signalled, or none has. */
+function levelWith(state: State, sustained: number | undefined): number {
+  const judged = state.slice();
+  if (sustained !== undefined) judged[OFFSET.risen + sustained] = EVIDENCE_LIMIT;
+  classifyDrift(judged, true);
+  return scalarAt(judged, OFFSET.driftLevel);
+}
+
+const breach = suite('a breach');
+
+breach('comes exactly where it would if STRESS_RESPONSE alone has shifted for long', () => {
+  let between = 0;
+  fc.assert(
+    fc.property(departed, (state) => {
+      const statistic = breachIn(state);
+      const isBreached = levelWith(state, undefined) === IDENTITY_BREACH;
+      assert.is(isBreached, statistic >= BREACH_LIMIT);
+      assert.is(levelWith(state, STRESS_RESPONSE) === IDENTITY_BREACH, isBreached);
+      if (statistic >= LASTING_BREACH_LIMIT && statistic < BREACH_LIMIT) between++;
+    }),
+    { numRuns: 300 },
+  );
+  assert.ok(between > 60, `only ${between} lay between the two limits`);
+});
+
+breach('comes sooner if any other mode has shifted for long', () => {
+  const other = fc.integer({ min: 0, max: STRESS_RESPONSE - 1 });
+  fc.assert(
+    fc.property(departed, other, (state, shifted) => {
+      const isBreached = levelWith(state, shifted) === IDENTITY_BREACH;
+      assert.is(isBreached, breachIn(state) >= LASTING_BREACH_LIMIT);
+    }),
+    { numRuns: 300 },
+  );
+});
+
+breach.run();
