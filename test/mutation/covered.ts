@@ -1,0 +1,60 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import type { Mutant } from '#test/mutation/mutant';
+import { runTestFile } from '#test/mutation/test-process';
+
+/** A test file, what it took, and what it reaches of the files that are to be mutated. */
+export type TestFile = {
+  readonly file: string;
+  readonly ms: number;
+  readonly reaches: (mutant: Mutant) => boolean;
+};
+
+type Range = { readonly startOffset: number; readonly endOffset: number; readonly count: number };
+type Script = { readonly url: string; readonly functions: readonly { readonly ranges: Range[] }[] };
+
+/** No test file takes so long with nothing changed. */
+const UNCHANGED = { cpuSeconds: 240, wallMs: 240_000 };
+
+/**
+ * Runs a test file with nothing changed. What it reaches is what V8 counted: Node takes types off by
+ * blanks, so offsets in what ran are offsets in the source.
+ */
+export async function observe(file: string): Promise<TestFile> {
+  const folder = mkdtempSync(join(tmpdir(), 'mutation-'));
+  try {
+    await run(file, { NODE_V8_COVERAGE: folder });
+    const startedMs = performance.now();
+    await run(file, {});
+    const ms = performance.now() - startedMs;
+    const scripts = readdirSync(folder).flatMap((name) => scriptsOf(join(folder, name)));
+    const byUrl = Map.groupBy(scripts, ({ url }) => url);
+    const reaches = ({ file: source, start }: Mutant): boolean =>
+      (byUrl.get(pathToFileURL(source).href) ?? []).some((script) => isReached(script, start));
+    return { file, ms, reaches };
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+async function run(file: string, variables: Readonly<Record<string, string>>): Promise<void> {
+  const ending = await runTestFile(file, variables, UNCHANGED);
+  if (ending !== 'passed') throw new Error(`${file} fails before anything is changed`);
+}
+
+function scriptsOf(report: string): Script[] {
+  const { result } = JSON.parse(readFileSync(report, 'utf8')) as { result: Script[] };
+  return result.filter(({ url }) => url.includes('/services/'));
+}
+
+/** The innermost range around a place says whether it ran: ranges lie one in another. */
+function isReached({ functions }: Script, place: number): boolean {
+  const around = functions
+    .flatMap(({ ranges }) => ranges)
+    .filter(({ startOffset, endOffset }) => startOffset <= place && place < endOffset);
+  const length = ({ startOffset, endOffset }: Range) => endOffset - startOffset;
+  const innermost = around.toSorted((one, other) => length(one) - length(other))[0];
+  return (innermost?.count ?? 0) > 0;
+}

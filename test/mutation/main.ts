@@ -1,0 +1,99 @@
+import { setPriority } from 'node:os';
+import { observe, type TestFile } from '#test/mutation/covered';
+import { reasonsByName } from '#test/mutation/equivalents';
+import { type Mutant, nameOf } from '#test/mutation/mutant';
+import { mutantsOf } from '#test/mutation/mutants-of';
+import { filesBelow, testsOf } from '#test/mutation/tests-of';
+import { tryMutant, type Verdict } from '#test/mutation/try-mutant';
+
+/*
+ * Mutation testing: changes the code in one small place at a time and runs the tests that reach it.
+ * What no test notices is listed with its place and its change; what is judged to be no change of
+ * what the code does (`equivalent/`) is not tried.
+ * Usage: node test/mutation/main.ts [folder, file or file:line …] [--workers n]
+ */
+
+type Tried = { readonly mutant: Mutant; readonly verdict: Verdict };
+
+/** The lowest priority: whoever works on this machine goes first. */
+const PRIORITY = 19;
+const WORKERS = 2;
+
+setPriority(PRIORITY);
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
+
+const args = process.argv.slice(2);
+const flag = args.indexOf('--workers');
+const [, workers] = flag < 0 ? [] : args.splice(flag, 2);
+const wanted = args.length > 0 ? args : [''];
+const reasons = reasonsByName();
+const observed = new Map<string, TestFile>();
+const total = { tried: 0, killed: 0, stopped: 0, equivalent: 0 };
+
+for (const file of new Set(wanted.flatMap((path) => filesBelow(path.replace(/:\d+$/, ''))))) {
+  await tryFile(file);
+}
+const { tried, killed, stopped, equivalent } = total;
+const caught = `${killed} killed, ${stopped} stopped`;
+console.log(`${share(killed + stopped, tried)} of ${tried} mutants noticed: ${caught}`);
+console.log(`${equivalent} judged equivalent, not counted`);
+if (tried === 0) process.exitCode = 1;
+
+async function tryFile(file: string): Promise<void> {
+  const lines = wanted.flatMap((path) => (path.startsWith(`${file}:`) ? [path.split(':')[1]] : []));
+  const all = mutantsOf(file).filter(
+    ({ line }) => lines.length === 0 || lines.includes(String(line)),
+  );
+  const mutants = all.filter((mutant) => !reasons.has(nameOf(mutant)));
+  total.equivalent += all.length - mutants.length;
+  if (mutants.length === 0) return;
+  const tests = await testsReaching(file);
+  const results = await tryAll(mutants, tests);
+  const count = (kind: Verdict['kind']) =>
+    results.filter(({ verdict }) => verdict.kind === kind).length;
+  const noticed = count('killed') + count('stopped');
+  total.tried += results.length;
+  total.killed += count('killed');
+  total.stopped += count('stopped');
+  console.log(`${share(noticed, results.length)} ${file}: ${noticed} of ${results.length}`);
+  for (const { mutant, verdict } of results) {
+    if (verdict.kind === 'killed' || verdict.kind === 'stopped') continue;
+    const { line, within, operator, was, becomes } = mutant;
+    console.log(`  ${verdict.kind} ${file}:${line} ${within} (${operator})`);
+    console.log(`    - ${was}\n    + ${becomes}`);
+  }
+}
+
+/** The test files of a file, fastest first. */
+async function testsReaching(file: string): Promise<TestFile[]> {
+  const tests: TestFile[] = [];
+  for (const test of testsOf(file)) {
+    const known = observed.get(test) ?? (await observe(test));
+    observed.set(test, known);
+    tests.push(known);
+  }
+  return tests.toSorted((one, other) => one.ms - other.ms);
+}
+
+async function tryAll(mutants: readonly Mutant[], tests: readonly TestFile[]): Promise<Tried[]> {
+  const results: Tried[] = [];
+  const noticed = new Map<TestFile, number>();
+  let next = 0;
+  const work = async (): Promise<void> => {
+    for (let place = next++; place < mutants.length; place = next++) {
+      const mutant = mutants[place] as Mutant;
+      // What noticed most of this file's mutants will notice most of the others.
+      const worth = (test: TestFile) => (noticed.get(test) ?? 0) / test.ms;
+      const ordered = tests.toSorted((one, other) => worth(other) - worth(one));
+      const verdict = await tryMutant(mutant, ordered);
+      if ('by' in verdict) noticed.set(verdict.by, (noticed.get(verdict.by) ?? 0) + 1);
+      results[place] = { mutant, verdict };
+    }
+  };
+  await Promise.all(Array.from({ length: Number(workers ?? WORKERS) }, work));
+  return results;
+}
+
+function share(part: number, whole: number): string {
+  return `${((100 * part) / Math.max(1, whole)).toFixed(1)} %`.padStart(7);
+}

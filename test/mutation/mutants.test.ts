@@ -1,0 +1,72 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { judgements } from '#test/mutation/equivalents';
+import { edited, nameOf } from '#test/mutation/mutant';
+import { mutantsOf } from '#test/mutation/mutants-of';
+
+const changesOf = (source: string): string[] =>
+  mutantsOf('some.ts', source).map((mutant) => edited(source, mutant));
+
+const mutants = suite('the mutants of a source');
+
+mutants('put each operator in the place of its counterparts', () => {
+  assert.equal(changesOf('x = a < b;'), [';', 'x = a <= b;', 'x = a >= b;']);
+  assert.equal(changesOf('x += a * b;'), ['x -= a * b;', 'x += a / b;']);
+  assert.equal(changesOf('x = (a + 1) ?? c;'), [
+    ';',
+    'x = ((a + 1) && c);',
+    'x = (a - 1) ?? c;',
+    'x = (a) ?? c;',
+  ]);
+});
+
+mutants('answer a question both ways, and take effects away', () => {
+  assert.equal(changesOf('if (ask()) act();'), [
+    'if (true) act();',
+    'if (false) act();',
+    'if (ask()) ;',
+  ]);
+  assert.equal(changesOf('while (ask());'), ['while (false);']);
+  assert.equal(changesOf('function f() { return !x; }'), [
+    'function f() {}',
+    'function f() { return true; }',
+    'function f() { return false; }',
+    'function f() { return x; }',
+  ]);
+});
+
+mutants('leave alone what only people or the type checker read', () => {
+  const types = "type A = 'a' | 'b'; interface B { c: 1 } import { d } from 'e';";
+  assert.equal(changesOf(`${types} let f: A = g as A;`), []);
+  assert.equal(changesOf("assert(a < b, 'why'); this.#log.warn({ a: 1 }, 'text');"), []);
+  assert.equal(changesOf("throw new Error('broken' + 1);"), []);
+  assert.equal(changesOf("const text = 'for people';"), []);
+});
+
+mutants('name the function they are in, and the line before and after', () => {
+  const [mutant] = mutantsOf(
+    'some.ts',
+    'class A {\n  static #b(c: number) {\n    d(-c);\n  }\n}',
+  ).slice(-1);
+  assert.is(mutant?.within, 'A.#b');
+  assert.is(mutant?.line, 3);
+  assert.equal([mutant?.was, mutant?.becomes], ['d(-c);', 'd(c);']);
+});
+
+mutants.run();
+
+const judged = suite('what is judged to be no change');
+
+judged('is a mutant of the code as it stands, with a reason', () => {
+  for (const { reason, mutants: wanted } of judgements()) {
+    assert.ok(reason.length > 20, `"${reason}" is no reason`);
+    for (const mutant of wanted) {
+      const found = mutantsOf(mutant.file).some(
+        (other) => nameOf(other) === nameOf({ ...other, ...mutant }),
+      );
+      assert.ok(found, `${mutant.file} has no longer: ${mutant.was} -> ${mutant.becomes}`);
+    }
+  }
+});
+
+judged.run();

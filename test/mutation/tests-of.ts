@@ -1,0 +1,25 @@
+import { globSync } from 'node:fs';
+
+/** The files that `make mutation` changes, and the test files that should notice. */
+const TESTS: Readonly<Record<string, readonly string[]>> = {
+  'services/identity/': ['test/identity/*.test.ts'],
+  'services/runtime/': ['test/runtime/*.test.ts'],
+  'services/cluster/': ['test/cluster/*.test.ts'],
+  'services/limiter/': ['test/limiter/*.test.ts'],
+  'services/platform/number-map.ts': ['test/platform/number-map.test.ts'],
+  'services/edge/admission.ts': ['test/edge/*.test.ts'],
+};
+
+/** Files of ours below a path that can be mutated; all of them below ''. */
+export function filesBelow(path: string): string[] {
+  return Object.keys(TESTS)
+    .flatMap((place) => globSync(place.endsWith('/') ? `${place}*.ts` : place))
+    .filter((file) => file.startsWith(path))
+    .sort();
+}
+
+/** The test files that should notice a change of a file. */
+export function testsOf(file: string): string[] {
+  const [, patterns = []] = Object.entries(TESTS).find(([place]) => file.startsWith(place)) ?? [];
+  return globSync([...patterns]).sort();
+}

@@ -1,0 +1,31 @@
+import { pathToFileURL } from 'node:url';
+import type { TestFile } from '#test/mutation/covered';
+import type { Mutant } from '#test/mutation/mutant';
+import { runTestFile } from '#test/mutation/test-process';
+
+/** What came of a mutant: `unreached` is one whose place no test runs. */
+export type Verdict =
+  | { readonly kind: 'killed' | 'stopped'; readonly by: TestFile }
+  | { readonly kind: 'survived' | 'unreached' };
+
+/** A mutant may take so many times what the code takes, and so much more for a busy machine. */
+const SLOWNESS_MAX = 4;
+const START_CPU_SECONDS = 3;
+const START_MS = 20_000;
+
+/** Runs the tests that reach a mutant, in their order, until one notices it. */
+export async function tryMutant(mutant: Mutant, tests: readonly TestFile[]): Promise<Verdict> {
+  const reaching = tests.filter(({ reaches }) => reaches(mutant));
+  if (reaching.length === 0) return { kind: 'unreached' };
+  const { file, start, end, replacement } = mutant;
+  const url = pathToFileURL(file).href;
+  const variables = { MUTANT: JSON.stringify({ url, start, end, replacement }) };
+  for (const by of reaching) {
+    const wallMs = SLOWNESS_MAX * by.ms + START_MS;
+    const cpuSeconds = Math.ceil((SLOWNESS_MAX * by.ms) / 1_000) + START_CPU_SECONDS;
+    const ending = await runTestFile(by.file, variables, { cpuSeconds, wallMs });
+    if (ending === 'failed') return { kind: 'killed', by };
+    if (ending === 'stopped') return { kind: 'stopped', by };
+  }
+  return { kind: 'survived' };
+}
