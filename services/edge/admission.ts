@@ -1,3 +1,4 @@
+import type { AddressWarnings } from '#edge/address-warnings';
 import { unauthorized } from '#edge/credentials';
 import type { EdgeMetrics } from '#edge/edge-metrics';
 import type { Caller } from '#edge/exchange';
@@ -12,6 +13,7 @@ import {
 import type { LimitedKeys } from '#edge/limited-keys';
 import { putNewest } from '#edge/put-newest';
 import { RefusedAddresses } from '#edge/refused-addresses';
+import { SharedAddresses } from '#edge/shared-addresses';
 import { Fault, toFault } from '#fault/fault';
 import type { Clock } from '#platform/clock';
 import type { Allowance, LimiterAnswer, LimiterClient, Verdict } from '#wire/limiter-messages';
@@ -46,22 +48,44 @@ export class Admission {
   readonly #clock: Clock;
   readonly #metrics: EdgeMetrics;
   readonly #refused: RefusedAddresses;
+  readonly #shared: SharedAddresses;
   readonly #limited: LimitedKeys;
   readonly #lastKnown = new Map<string, Allowance>();
 
-  constructor(limiter: LimiterClient, clock: Clock, metrics: EdgeMetrics, limited: LimitedKeys) {
+  /** `warnings` hears of addresses that an operator should know of. */
+  constructor(
+    limiter: LimiterClient,
+    clock: Clock,
+    metrics: EdgeMetrics,
+    limited: LimitedKeys,
+    warnings?: AddressWarnings,
+  ) {
     this.#limiter = limiter;
     this.#clock = clock;
     this.#metrics = metrics;
     this.#limited = limited;
-    this.#refused = new RefusedAddresses(clock);
+    this.#refused = new RefusedAddresses(clock, (network) => warnings?.barred(network));
+    this.#shared = new SharedAddresses(clock, (address, accounts) =>
+      warnings?.shared(address, accounts),
+    );
+  }
+
+  /**
+   * The refusal of a call that would not be looked up if it were whole now, so that its body need not
+   * be read; undefined if it may be asked about.
+   */
+  refusalUnasked({ keyDigest }: Caller, request: { readonly ip: string }): Fault | undefined {
+    if (!this.#refused.hasBars || !this.#refused.isBarred(request.ip, keyDigest)) return undefined;
+    return this.#notLookedUp();
   }
 
   /** Asks whether the call may be made and reserves its cycles. Never throws. */
   async admit(call: AdmissionCall): Promise<Admitted> {
     const { caller, address, callId, scope, cycles } = call;
     const { accountId, keyDigest } = caller;
-    if (this.#refused.isBarred(address, keyDigest)) return this.#unknown();
+    if (!this.#refused.mayAsk(address, keyDigest)) {
+      return { headers: unknownHeaders(this.#clock.wallMs()), refusal: this.#notLookedUp() };
+    }
     const limitedBy = this.#limited.find(call);
     if (limitedBy !== undefined) {
       this.#metrics.refusedUnasked();
@@ -87,10 +111,10 @@ export class Admission {
     this.#metrics.checked((this.#clock.monotonicMs() - startedMs) / 1_000);
     const { verdict, allowance } = answer;
     if (allowance === undefined) {
-      this.#refused.count(address);
+      this.#refused.count(address, keyDigest);
       return this.#unknown();
     }
-    this.#refused.admit(keyDigest);
+    if (this.#refused.admit(keyDigest)) this.#shared.note(address, accountId);
     this.#remember(accountId, allowance);
     if (verdict === 'rate_limited') this.#limited.remember(call, allowance, startedMs);
     return this.#decided(verdict, allowance);
@@ -140,6 +164,15 @@ export class Admission {
   #unknown(): Admitted {
     const headers = unknownHeaders(this.#clock.wallMs());
     return { headers, refusal: unauthorized('the API key is not valid') };
+  }
+
+  /** Nobody has looked, so nobody may say that the key is not valid (decision 159). */
+  #notLookedUp(): Fault {
+    this.#metrics.notLookedUp();
+    return new Fault('service_unavailable', 'too many refused keys came from your address', {
+      reason: 'too_many_refused_keys',
+      retryAfterS: 1,
+    });
   }
 
   #unsure(accountId: string, cause: Fault): Admitted {

@@ -1,5 +1,6 @@
 import Fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
 import type { AccountNews } from '#accounts/account-news';
+import { addressWarnings } from '#edge/address-warnings';
 import { Admission } from '#edge/admission';
 import { brokenHttp } from '#edge/broken-http';
 import { CallIds } from '#edge/call-identity';
@@ -54,7 +55,8 @@ export function buildApp(config: AppConfig, ports: EdgePorts): FastifyInstance {
   const metrics = edgeMetrics(ports.metrics);
   const reply = new Reply(clock, metrics, logger);
   const limited = new LimitedKeys(clock, ports.accountNews);
-  const admission = new Admission(ports.limiter, clock, metrics, limited);
+  const warnings = addressWarnings(clock, logger);
+  const admission = new Admission(ports.limiter, clock, metrics, limited, warnings);
   const engine = new EngineCalls(ports.engine, clock, ports.randomness, config.clusterSecrets);
   const inFlight = { calls: 0 };
   const served: ServePorts = {
@@ -78,7 +80,13 @@ export function buildApp(config: AppConfig, ports: EdgePorts): FastifyInstance {
   app.decorateRequest('exchange', undefined);
   app.addHook(
     'onRequest',
-    gate({ clock, reply, isClosing: () => isClosing, activeRequests: () => reply.activeRequests }),
+    gate({
+      clock,
+      reply,
+      admission,
+      isClosing: () => isClosing,
+      activeRequests: () => reply.activeRequests,
+    }),
   );
   ports.metrics.beforeScrape(() => {
     metrics.active(reply.activeRequests);

@@ -11,6 +11,8 @@ export type EdgeMetrics = {
   checked(seconds: number): void;
   /** A call was refused as `rate_limited` from memory. */
   refusedUnasked(): void;
+  /** A call was refused because of too many refused keys from its address. */
+  notLookedUp(): void;
   /** A call was refused because the limiter was not sure. */
   failedClosed(reason: string): void;
   /** A settlement did not reach the limiter. */
@@ -27,6 +29,7 @@ export function edgeMetrics(metrics: Metrics): EdgeMetrics {
   const bound = new Map<string, { observe(seconds: number): void }>();
   const checks = metrics.histogram('limiter_check_duration_seconds').labels({});
   const refusedUnasked = metrics.counter('edge_refused_unasked_total');
+  const notLookedUp = metrics.counter('edge_unknown_keys_not_looked_up_total');
   const failures = metrics.counter('edge_fail_closed_total');
   const unsettled = metrics.counter('edge_unsettled_total');
   const active = metrics.gauge('http_server_active_requests');
@@ -47,6 +50,7 @@ export function edgeMetrics(metrics: Metrics): EdgeMetrics {
     },
     checked: (seconds) => checks.observe(seconds),
     refusedUnasked: () => refusedUnasked.inc(),
+    notLookedUp: () => notLookedUp.inc(),
     failedClosed: (reason) => failures.inc({ reason }),
     unsettled: () => unsettled.inc(),
     active: (count) => active.set(count),

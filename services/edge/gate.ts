@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Admission } from '#edge/admission';
 import { countOf } from '#edge/credentials';
 import { API_PREFIX } from '#edge/endpoints';
 import { attachExchange, type Exchange } from '#edge/exchange';
@@ -16,6 +17,7 @@ const ACTIVE_REQUESTS_MAX = 8_192;
 export type GatePorts = {
   readonly clock: Clock;
   readonly reply: Reply;
+  readonly admission: Admission;
   readonly isClosing: () => boolean;
   readonly activeRequests: () => number;
 };
@@ -23,9 +25,9 @@ export type GatePorts = {
 /**
  * The first hook of every request: gives it an id, refuses what is not HTTP/1.1 and what the
  * process has no room for, and finds out who calls. Whoever fails here costs the limiter nothing
- * and learns nothing (decisions 23 and 35). Returns a hook that answers what it refuses.
+ * and learns nothing (decisions 23, 35 and 159). Returns a hook that answers what it refuses.
  */
-export function gate({ clock, reply, isClosing, activeRequests }: GatePorts) {
+export function gate({ clock, reply, admission, isClosing, activeRequests }: GatePorts) {
   const callers = new KnownCallers();
   return (request: FastifyRequest, response: FastifyReply, done: () => void): void => {
     const requestId = requestIdFrom(request.headers['x-request-id']);
@@ -38,6 +40,8 @@ export function gate({ clock, reply, isClosing, activeRequests }: GatePorts) {
       if (isApi) {
         assertRoom(isClosing(), activeRequests());
         exchange.caller = callers.read(request.raw);
+        const barred = admission.refusalUnasked(exchange.caller, request);
+        if (barred !== undefined) throw barred;
         reply.begin(exchange);
       }
     } catch (error) {

@@ -61,6 +61,8 @@ valid key counts, also one that is refused; only \`rate_limited\` ones do not.
 - The month is the calendar month in UTC. Only cycles that really advanced are charged.
 - Where no caller is known (401, broken HTTP) the numbers are 0.
 - If the limiter cannot be asked, the answer is 503 with \`Retry-After: 2\`: never a free pass.
+- After 30 refused keys in a minute from your address, keys that were not in use lately are looked \
+up only now and then: 503 \`too_many_refused_keys\` says nothing of your key. Retry.
 
 # Retrying safely
 

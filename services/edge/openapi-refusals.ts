@@ -13,7 +13,7 @@ export type RefusalsOfStatus = {
   readonly reasons: readonly FaultReason[];
 };
 
-/** What any request may meet, whatever it asks for. Source: decisions 24, 35 and 36. */
+/** What any request may meet, whatever it asks for. Source: decisions 24, 35, 36 and 159. */
 const ANYWHERE: readonly FaultReason[] = [
   'malformed_request',
   'unknown_parameter',
@@ -23,6 +23,7 @@ const ANYWHERE: readonly FaultReason[] = [
   'http_version_not_supported',
   'account_suspended',
   'limiter_unavailable',
+  'too_many_refused_keys',
   'overloaded',
   'shutting_down',
 ];

@@ -47,7 +47,9 @@ export class Reply {
   ): void {
     const requestId = exchangeOf(request)?.requestId ?? '';
     const { status, headers, body } = faultReply(fault, requestId);
-    if (FAULTS[fault.code].http >= 500) this.#report(request, fault, requestId, status);
+    if (FAULTS[fault.code].http >= 500 && !isFlood(fault)) {
+      this.#report(request, fault, requestId, status);
+    }
     this.send(request, reply, counted, status, { ...limits, ...headers }, body);
   }
 
@@ -94,6 +96,11 @@ export class Reply {
     if (status === 500) this.#logger.error(line, fault.message);
     else this.#logger.warn(line, fault.message);
   }
+}
+
+/** Whether it is refused because there are so many of it: then it is counted, and told of seldom. */
+function isFlood({ reason }: Fault): boolean {
+  return reason === 'too_many_refused_keys';
 }
 
 /** Names and values in turn: the form that Node takes without looking every name up again. */

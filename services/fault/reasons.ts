@@ -47,9 +47,10 @@ export const REASONS = {
   deleted: { code: 'conflict' },
   superseded: { code: 'conflict' },
   min_cycle_interval: { code: 'throttled' },
-  // fail closed and bounds, decision 24 and architecture 3.7
+  // fail closed and bounds, decisions 24 and 159 and architecture 3.7
   limiter_unavailable: { code: 'service_unavailable' },
   engine_unavailable: { code: 'service_unavailable' },
+  too_many_refused_keys: { code: 'service_unavailable' },
   overloaded: { code: 'service_unavailable' },
   deadline_exceeded: { code: 'service_unavailable' },
   shutting_down: { code: 'service_unavailable' },

@@ -202,6 +202,11 @@ export const METRICS = {
     help: 'Calls refused as rate_limited because the limiter had refused the key in this window.',
     labels: [],
   },
+  edge_unknown_keys_not_looked_up_total: {
+    kind: 'counter',
+    help: 'Calls refused unasked because too many refused keys came from their address.',
+    labels: [],
+  },
   edge_fail_closed_total: {
     kind: 'counter',
     help: 'Requests refused because the limiter could not be sure, by reason.',

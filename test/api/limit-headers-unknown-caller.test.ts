@@ -1,8 +1,9 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { formatApiKey } from '#accounts/api-key';
-import { type Answer, newCaller, send } from '#test/support/caller';
-import { requestText, sendRaw } from '#test/support/raw-http';
+import { type Answer, type Caller, newCaller, send } from '#test/support/caller';
+import { metricValues } from '#test/support/metric-values';
+import { dial, requestText, sendRaw } from '#test/support/raw-http';
 import { limitOf, openScene } from '#test/support/scene';
 
 const { service, caller, close } = await openScene();
@@ -84,19 +85,76 @@ function auth(): string[] {
   return [`Authorization: Bearer ${caller.key}`];
 }
 
-guessing('is answered 401 also for a key that exists, unless it was seen lately', async () => {
-  const newcomer = await newCaller(service);
-  const known = await newCaller(service);
-  assert.is((await known.send('GET', '/personas')).status, 200);
-  for (let index = 0; index < 30; index += 1) {
-    const headers = { authorization: `Bearer ${unknownKey(index)}` };
-    assert.is((await send(service, 'GET', '/personas', { headers })).status, 401);
+guessing(
+  'has few unknown keys looked up: the others are 503, also one that exists, but none seen lately',
+  async () => {
+    const newcomer = await newCaller(service);
+    const known = await newCaller(service);
+    assert.is((await known.send('GET', '/personas')).status, 200);
+    for (let index = 0; index < 30; index += 1) {
+      const headers = { authorization: `Bearer ${unknownKey(index)}` };
+      assert.is((await send(service, 'GET', '/personas', { headers })).status, 401);
+    }
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, (_, index) => {
+        const headers = { authorization: `Bearer ${unknownKey(30 + index)}` };
+        return send(service, 'GET', '/personas', { headers });
+      }),
+    );
+    assert.ok(answers.filter(({ status }) => status === 401).length <= 10, 'a test takes its time');
+    for (const answer of answers) assertUnknown(answer);
+    const barred = answers.find(({ status }) => status === 503);
+    assert.ok(barred);
+    assert.is(barred.body.error, 'service_unavailable');
+    assert.is(barred.body.details.reason, 'too_many_refused_keys');
+    assert.is(barred.headers.get('retry-after'), '1');
+    assert.is((await patiently(newcomer)).status, 200);
+    assert.is((await known.send('GET', '/personas')).status, 200, 'never per account');
+  },
+);
+
+/** Asks until the key is looked up: every second some are. */
+async function patiently(newcomer: Caller): Promise<Answer> {
+  for (;;) {
+    const answer = await newcomer.send('GET', '/personas');
+    if (answer.status !== 503) return answer;
+    assert.is(answer.body.details.reason, 'too_many_refused_keys');
   }
-  const barred = await newcomer.send('GET', '/personas');
-  assert.is(barred.status, 401);
-  assertUnknown(barred);
-  assert.is((await known.send('GET', '/personas')).status, 200, 'never per account');
+}
+
+guessing('is named in a metric and in one line of the log', async () => {
+  const count = (await metricValues(service)).get('edge_unknown_keys_not_looked_up_total') ?? 0;
+  assert.ok(count >= 10, `${count}`);
+  const lines = service.log().split('\n');
+  assert.is(
+    lines.filter((line) => /"address":"127.0.0.1".*too many refused keys:/.test(line)).length,
+    1,
+  );
+  assert.is(lines.filter((line) => line.includes('too_many_refused_keys')).length, 0);
 });
+
+guessing(
+  'is not waited for where its body would be refused: the answer comes before the body',
+  async () => {
+    using connection = await dial(service);
+    const head = (key: string) =>
+      requestText('POST', '/v1/instances', [
+        `Authorization: Bearer ${key}`,
+        'Content-Type: application/json',
+        'Content-Length: 10',
+      ]);
+    const flood = Array.from({ length: 8 }, (_, index) =>
+      send(service, 'GET', '/personas', {
+        headers: { authorization: `Bearer ${unknownKey(100 + index)}` },
+      }),
+    );
+    await Promise.all(flood);
+    connection.write(head(unknownKey(200)));
+    const answer = await connection.next();
+    assert.is(answer?.status, 503);
+    assert.is(answer?.body.details.reason, 'too_many_refused_keys');
+  },
+);
 
 guessing.after(close);
 

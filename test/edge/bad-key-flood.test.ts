@@ -1,6 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { RefusedAddresses } from '#edge/refused-addresses';
+import { SharedAddresses } from '#edge/shared-addresses';
 import { liveHeapBytes } from '#test/support/garbage';
 import { ManualClock } from '#test/support/manual-clock';
 
@@ -13,37 +14,97 @@ const ADDRESSES = 50_000;
 /** What the flood may leave in memory, in MiB: 10,000 addresses, and room for the heap's own doings. */
 const MIB_MAX = 3;
 
+/** The same where every address is barred: each then holds the times of five look-ups. */
+const BARRED_MIB_MAX = 6;
+
 /** An edge before a limiter that knows nobody. */
 function scene() {
-  const refused = new RefusedAddresses(new ManualClock());
+  const clock = new ManualClock();
+  const refused = new RefusedAddresses(clock, () => undefined);
   let asked = 0;
   const send = (key: number, address: string): void => {
-    if (refused.isBarred(address, `digest ${key}`)) return;
+    if (!refused.mayAsk(address, `digest ${key}`)) return;
     asked += 1;
-    refused.count(address);
+    refused.count(address, `digest ${key}`);
   };
-  return { send, askedTimes: () => asked };
+  return { clock, send, askedTimes: () => asked };
+}
+
+/** The `index`-th of many IPv6 networks, no ten of which are of one site. */
+function networkAt(index: number): string {
+  return `2001:${(index >> 4).toString(16)}:0:${(index & 15).toString(16)}::1`;
+}
+
+/** MiB that `action` leaves on the heap. */
+function grownMib(action: () => void): number {
+  const before = liveHeapBytes();
+  action();
+  return (liveHeapBytes() - before) / 1_048_576;
 }
 
 const flood = suite('a million different keys that nobody made');
 
-flood('from one address cost the limiter 30 questions', () => {
-  const { send, askedTimes } = scene();
+flood('from one address cost the limiter 30 questions, and 5 a second', () => {
+  const { clock, send, askedTimes } = scene();
   for (let key = 0; key < KEYS; key += 1) send(key, '1.1.1.1');
-  assert.is(askedTimes(), 30);
+  assert.is(askedTimes(), 35);
+  for (let second = 1; second < 60; second += 1) {
+    clock.advance(1_000);
+    for (let key = 0; key < 100; key += 1) send(KEYS + key, '1.1.1.1');
+  }
+  assert.is(askedTimes(), 30 + 60 * 5);
 });
 
 flood('from very many addresses leave next to nothing in memory', () => {
   const { send, askedTimes } = scene();
   send(0, 'warm');
-  const before = liveHeapBytes();
-  for (let address = 0; address < ADDRESSES; address += 1) {
-    for (let key = 0; key < KEYS / ADDRESSES; key += 1) send(key, `address ${address}`);
-  }
-  const grownMib = (liveHeapBytes() - before) / 1_048_576;
+  const grown = grownMib(() => {
+    for (let address = 0; address < ADDRESSES; address += 1) {
+      const name = `10.${address >> 16}.${(address >> 8) & 255}.${address & 255}`;
+      for (let key = 0; key < KEYS / ADDRESSES; key += 1) send(key, name);
+    }
+  });
   assert.is(askedTimes(), KEYS + 1);
-  assert.ok(grownMib < MIB_MAX, `${grownMib.toFixed(1)} MiB`);
+  assert.ok(grown < MIB_MAX, `${grown.toFixed(1)} MiB`);
   send(0, 'warm');
 });
 
-flood.run();
+flood('from very many networks, all of which are barred, leave little more', () => {
+  const { send } = scene();
+  send(0, 'warm');
+  const grown = grownMib(() => {
+    for (let network = 0; network < 20_000; network += 1) {
+      for (let key = 0; key < 36; key += 1) send(key, networkAt(network));
+    }
+  });
+  assert.ok(grown < BARRED_MIB_MAX, `${grown.toFixed(1)} MiB`);
+  send(0, 'warm');
+});
+
+const accounts = suite('many accounts');
+
+accounts('on one address are told of once: at the 32nd', () => {
+  const clock = new ManualClock();
+  const told: [string, number][] = [];
+  const shared = new SharedAddresses(clock, (...address) => told.push(address));
+  for (let account = 0; account < 31; account += 1) shared.note('10.0.0.1', `account ${account}`);
+  for (let account = 0; account < 31; account += 1) shared.note('10.0.0.1', `account ${account}`);
+  assert.equal(told, []);
+  for (let account = 31; account < 100; account += 1) shared.note('10.0.0.1', `account ${account}`);
+  assert.equal(told, [['10.0.0.1', 32]]);
+});
+
+accounts('on an address each are nothing to speak of, and leave next to nothing in memory', () => {
+  let told = 0;
+  const shared = new SharedAddresses(new ManualClock(), () => (told += 1));
+  const grown = grownMib(() => {
+    for (let account = 0; account < ADDRESSES; account += 1) {
+      shared.note(networkAt(account), `account ${account}`);
+    }
+  });
+  assert.is(told, 0);
+  assert.ok(grown < MIB_MAX, `${grown.toFixed(1)} MiB`);
+  shared.note('1.1.1.1', 'last');
+});
+
+for (const each of [flood, accounts]) each.run();

@@ -3,56 +3,150 @@ import * as assert from 'uvu/assert';
 import { RefusedAddresses } from '#edge/refused-addresses';
 import { ManualClock } from '#test/support/manual-clock';
 
-/** An address that has sent as many refused keys as are looked up in a minute, and some more. */
-function guessed(clock: ManualClock): RefusedAddresses {
-  const refused = new RefusedAddresses(clock);
-  for (let i = 0; i < 30; i += 1) refused.count('1.1.1.1');
-  return refused;
+/** A table, its clock and the networks that it has barred. */
+function scene() {
+  const clock = new ManualClock();
+  const barred: string[] = [];
+  const refused = new RefusedAddresses(clock, (network) => barred.push(network));
+  let keys = 0;
+  /** Sends as many made-up keys as are told, and answers how many were looked up. */
+  const send = (address: string, count: number): number => {
+    let asked = 0;
+    for (let i = 0; i < count; i += 1) {
+      keys += 1;
+      if (!refused.mayAsk(address, `key ${keys}`)) continue;
+      asked += 1;
+      refused.count(address, `key ${keys}`);
+    }
+    return asked;
+  };
+  return { clock, refused, barred, send };
+}
+
+/** A scene in which one address has sent 30 made-up keys. */
+function guessed(address = '1.1.1.1') {
+  const opened = scene();
+  opened.send(address, 30);
+  return opened;
 }
 
 const guesser = suite('an address with 30 refused keys within a minute');
 
-guesser('is barred with keys that nobody knows', () => {
-  assert.ok(guessed(new ManualClock()).isBarred('1.1.1.1', 'unknown'));
+guesser('has 5 unknown keys looked up in any second, and no more', () => {
+  const { clock, refused, send } = guessed();
+  assert.is(send('1.1.1.1', 100), 5);
+  assert.ok(refused.isBarred('1.1.1.1', 'unknown'));
+  clock.advance(999);
+  assert.is(send('1.1.1.1', 100), 0);
+  clock.advance(1);
+  assert.not.ok(refused.isBarred('1.1.1.1', 'unknown'));
+  assert.is(send('1.1.1.1', 3), 3);
+  clock.advance(500);
+  assert.is(send('1.1.1.1', 100), 2);
+  clock.advance(500);
+  assert.is(send('1.1.1.1', 100), 3);
 });
 
-guesser('is not barred with a key that was admitted within the last minute', () => {
-  const clock = new ManualClock();
-  const refused = guessed(clock);
-  refused.admit('known');
-  clock.advance(30_000);
+guesser('is not concerned with a key that was admitted within the last 15 minutes', () => {
+  const { clock, refused, send } = scene();
+  assert.ok(refused.admit('known'));
+  clock.advance(900_000);
+  send('1.1.1.1', 35);
   assert.not.ok(refused.isBarred('1.1.1.1', 'known'));
+  assert.ok(refused.mayAsk('1.1.1.1', 'known'));
+  clock.advance(1);
+  assert.ok(refused.isBarred('1.1.1.1', 'known'));
+});
+
+guesser('is concerned with a key that was admitted and then refused', () => {
+  const { refused, send } = scene();
+  refused.admit('revoked');
+  refused.count('2.2.2.2', 'revoked');
+  send('1.1.1.1', 35);
+  assert.not.ok(refused.mayAsk('1.1.1.1', 'revoked'));
+});
+
+guesser('loses nothing by being asked about', () => {
+  const { refused, send } = guessed();
+  for (let i = 0; i < 100; i += 1) assert.not.ok(refused.isBarred('1.1.1.1', 'unknown'));
+  assert.is(send('1.1.1.1', 100), 5);
 });
 
 guesser('bars no other address', () => {
-  assert.not.ok(guessed(new ManualClock()).isBarred('2.2.2.2', 'unknown'));
+  const { refused, barred, send } = guessed();
+  send('1.1.1.1', 5);
+  assert.not.ok(refused.isBarred('2.2.2.2', 'unknown'));
+  assert.equal(barred, ['1.1.1.1']);
 });
 
-guesser('is free again after that minute', () => {
-  const clock = new ManualClock();
-  const refused = guessed(clock);
+guesser('is free again a minute later', () => {
+  const { clock, send } = guessed();
   clock.advance(59_999);
-  assert.ok(refused.isBarred('1.1.1.1', 'unknown'));
+  assert.is(send('1.1.1.1', 100), 5);
   clock.advance(1);
-  assert.not.ok(refused.isBarred('1.1.1.1', 'unknown'));
+  assert.is(send('1.1.1.1', 29), 29);
 });
 
 const patient = suite('an address with 29 refused keys within a minute');
 
-patient('is not barred', () => {
-  const refused = new RefusedAddresses(new ManualClock());
-  for (let i = 0; i < 29; i += 1) refused.count('1.1.1.1');
+patient('is asked about as ever', () => {
+  const { clock, refused, barred, send } = scene();
+  assert.is(send('1.1.1.1', 29), 29);
+  clock.advance(60_000);
+  assert.is(send('1.1.1.1', 29), 29);
   assert.not.ok(refused.isBarred('1.1.1.1', 'unknown'));
+  assert.equal(barred, []);
 });
+
+const spelling = suite('the addresses');
+
+for (const [first, second] of [
+  ['1.2.3.4', '::ffff:1.2.3.4'],
+  ['1.2.3.4', '::FFFF:102:304'],
+  ['2001:db8:1:2::1', '2001:db8:1:2:ffff:ffff:ffff:ffff'],
+  ['2001:db8:1:2::1', '2001:0DB8:0001:0002::9'],
+  ['fe80::1%eth0', 'fe80::2'],
+  ['not an address', 'nor this'],
+] as const) {
+  spelling(`${first} and ${second} are counted together`, () => {
+    const { refused, send } = guessed(first);
+    send(first, 5);
+    assert.ok(refused.isBarred(second, 'unknown'));
+  });
+}
+
+for (const [first, second] of [
+  ['1.2.3.4', '1.2.3.5'],
+  ['::ffff:1.2.3.4', '::1.2.3.4'],
+  ['2001:db8:1:2::1', '2001:db8:1:3::1'],
+] as const) {
+  spelling(`${first} and ${second} are counted apart`, () => {
+    const { refused, send } = guessed(first);
+    send(first, 5);
+    assert.not.ok(refused.isBarred(second, 'unknown'));
+  });
+}
 
 const swarm = suite('refused keys from very many addresses');
 
-swarm('push out the oldest address, so that the table keeps its size', () => {
-  const refused = guessed(new ManualClock());
-  for (let i = 0; i < 9_999; i += 1) refused.count(`address ${i}`);
+swarm('that are merely counted push out nobody who is barred', () => {
+  const { refused, send } = guessed();
+  send('1.1.1.1', 5);
+  for (let i = 0; i < 65_536; i += 1) send(`10.0.${i >> 8}.${i & 255}`, 1);
   assert.ok(refused.isBarred('1.1.1.1', 'unknown'));
-  refused.count('one more');
-  assert.not.ok(refused.isBarred('1.1.1.1', 'unknown'));
 });
 
-for (const each of [guesser, patient, swarm]) each.run();
+swarm('of one /48 of IPv6 are few: 300, and then 50 a second', () => {
+  const { clock, barred, send } = scene();
+  let asked = 0;
+  for (let i = 0; i < 65_536; i += 1) asked += send(`2001:db8:1:${i.toString(16)}::1`, 1);
+  assert.is(asked, 350);
+  assert.equal(barred, ['2001:db8:1::/48']);
+  clock.advance(1_000);
+  asked = 0;
+  for (let i = 0; i < 65_536; i += 1) asked += send(`2001:db8:1:${i.toString(16)}::1`, 1);
+  assert.is(asked, 50);
+  assert.is(send('2001:db8:2:1::1', 30), 30);
+});
+
+for (const each of [guesser, patient, spelling, swarm]) each.run();

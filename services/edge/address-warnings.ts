@@ -1,0 +1,33 @@
+import { Seldom } from '#edge/seldom';
+import type { Clock } from '#platform/clock';
+import type { Logger } from '#platform/logger';
+
+/** What the log is told of addresses, each at most once in 30 s. */
+export type AddressWarnings = {
+  /** Unknown keys from a network are looked up seldom from now on. */
+  barred(network: string): void;
+  /** Many accounts call from one address. */
+  shared(address: string, accounts: number): void;
+};
+
+/** Warnings about addresses, for an operator who may have forgotten to say whom to trust. */
+export function addressWarnings(clock: Clock, logger: Logger): AddressWarnings {
+  const bars = new Seldom(clock);
+  const shares = new Seldom(clock);
+  return {
+    barred: (address) =>
+      bars.run((others) =>
+        logger.warn(
+          { address, others },
+          'too many refused keys: for a minute few unknown keys of this address are looked up',
+        ),
+      ),
+    shared: (address, accounts) =>
+      shares.run((others) =>
+        logger.warn(
+          { address, accounts, others },
+          'many accounts call from this address: if it is a proxy, name it in SERVICE_TRUSTED_PROXIES',
+        ),
+      ),
+  };
+}
