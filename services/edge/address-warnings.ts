@@ -7,13 +7,13 @@ export type AddressWarnings = {
   /** Unknown keys from a network are looked up seldom from now on. */
   barred(network: string): void;
   /** Many accounts call from one address. */
-  shared(address: string, accounts: number): void;
+  crowded(address: string, accounts: number): void;
 };
 
 /** Warnings about addresses, for an operator who may have forgotten to say whom to trust. */
 export function addressWarnings(clock: Clock, logger: Logger): AddressWarnings {
   const bars = new Seldom(clock);
-  const shares = new Seldom(clock);
+  const crowds = new Seldom(clock);
   return {
     barred: (address) =>
       bars.run((others) =>
@@ -22,8 +22,8 @@ export function addressWarnings(clock: Clock, logger: Logger): AddressWarnings {
           'too many refused keys: for a minute few unknown keys of this address are looked up',
         ),
       ),
-    shared: (address, accounts) =>
-      shares.run((others) =>
+    crowded: (address, accounts) =>
+      crowds.run((others) =>
         logger.warn(
           { address, accounts, others },
           'many accounts call from this address: if it is a proxy, name it in SERVICE_TRUSTED_PROXIES',

@@ -1,5 +1,6 @@
 import type { AddressWarnings } from '#edge/address-warnings';
 import { unauthorized } from '#edge/credentials';
+import { CrowdedAddresses } from '#edge/crowded-addresses';
 import type { EdgeMetrics } from '#edge/edge-metrics';
 import type { Caller } from '#edge/exchange';
 import {
@@ -13,7 +14,6 @@ import {
 import type { LimitedKeys } from '#edge/limited-keys';
 import { putNewest } from '#edge/put-newest';
 import { RefusedAddresses } from '#edge/refused-addresses';
-import { SharedAddresses } from '#edge/shared-addresses';
 import { Fault, toFault } from '#fault/fault';
 import type { Clock } from '#platform/clock';
 import type { Allowance, LimiterAnswer, LimiterClient, Verdict } from '#wire/limiter-messages';
@@ -48,7 +48,7 @@ export class Admission {
   readonly #clock: Clock;
   readonly #metrics: EdgeMetrics;
   readonly #refused: RefusedAddresses;
-  readonly #shared: SharedAddresses;
+  readonly #crowded: CrowdedAddresses;
   readonly #limited: LimitedKeys;
   readonly #lastKnown = new Map<string, Allowance>();
 
@@ -65,8 +65,8 @@ export class Admission {
     this.#metrics = metrics;
     this.#limited = limited;
     this.#refused = new RefusedAddresses(clock, (network) => warnings?.barred(network));
-    this.#shared = new SharedAddresses(clock, (address, accounts) =>
-      warnings?.shared(address, accounts),
+    this.#crowded = new CrowdedAddresses(clock, (address, accounts) =>
+      warnings?.crowded(address, accounts),
     );
   }
 
@@ -114,7 +114,7 @@ export class Admission {
       this.#refused.count(address, keyDigest);
       return this.#unknown();
     }
-    if (this.#refused.admit(keyDigest)) this.#shared.note(address, accountId);
+    if (this.#refused.admit(keyDigest)) this.#crowded.note(address, accountId);
     this.#remember(accountId, allowance);
     if (verdict === 'rate_limited') this.#limited.remember(call, allowance, startedMs);
     return this.#decided(verdict, allowance);

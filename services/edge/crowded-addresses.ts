@@ -17,15 +17,15 @@ type Gathered = { readonly sinceMs: number; readonly accounts: Set<string> };
  * Notices when many accounts call from one address, as they do when a balancer stands in between and
  * its address is not trusted to name its callers: then all of them are counted, and barred, as one.
  */
-export class SharedAddresses {
+export class CrowdedAddresses {
   readonly #clock: Clock;
-  readonly #onShared: (address: string, accounts: number) => void;
+  readonly #onCrowded: (address: string, accounts: number) => void;
   readonly #gathered = new Map<string, Gathered>();
 
-  /** `onShared` hears of an address once an hour at most. */
-  constructor(clock: Clock, onShared: (address: string, accounts: number) => void) {
+  /** `onCrowded` hears of an address once an hour at most. */
+  constructor(clock: Clock, onCrowded: (address: string, accounts: number) => void) {
     this.#clock = clock;
-    this.#onShared = onShared;
+    this.#onCrowded = onCrowded;
   }
 
   /** Notes that a key was admitted that this edge had not seen lately. */
@@ -40,6 +40,6 @@ export class SharedAddresses {
     const { accounts } = gathered;
     if (accounts.size >= ACCOUNTS_SUSPECT) return;
     accounts.add(accountId);
-    if (accounts.size === ACCOUNTS_SUSPECT) this.#onShared(name, accounts.size);
+    if (accounts.size === ACCOUNTS_SUSPECT) this.#onCrowded(name, accounts.size);
   }
 }
