@@ -1,9 +1,11 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
+import { meansApi } from '#edge/api-path';
+import { readCaller } from '#edge/credentials';
 import { anonymousReply, rawFaultReply } from '#edge/fault-reply';
 import { REQUESTS_PER_SOCKET_MAX } from '#edge/http-limits';
 import { requestIdFrom } from '#edge/request-id';
-import { Fault, invalid } from '#fault/fault';
+import { Fault, invalid, toFault } from '#fault/fault';
 import type { Clock } from '#platform/clock';
 
 /**
@@ -57,13 +59,14 @@ export function brokenHttp(clock: Clock) {
       else if (last.req.complete) afterwards(last, () => hangUp(socket, raw(fault)));
       else breakOff(last, socket, fault);
     },
-    /** For URLs that no router can read. */
+    /** For URLs that no router can read; in the API, whoever has no key learns not even that. */
     frameworkErrors(
       error: { code: string },
       request: { raw: IncomingMessage },
       reply: { raw: ServerResponse },
     ): void {
-      respond(request.raw, reply.raw, faultOfRouter(error.code));
+      const keyless = meansApi(request.raw.url ?? '') ? faultOfCaller(request.raw) : undefined;
+      respond(request.raw, reply.raw, keyless ?? faultOfRouter(error.code));
     },
     /** For what Node does not pass on as a request, and to know which answers are under way. */
     watch(server: Server): void {
@@ -109,6 +112,16 @@ function faultOfParser(code: string | undefined): Fault {
       return invalid('request_timeout', undefined, 'the request took too long to arrive');
     default:
       return invalid('malformed_request', undefined, 'this is not a well-formed HTTP request');
+  }
+}
+
+/** Why a request has no caller, or undefined if it shows a key. */
+function faultOfCaller(request: IncomingMessage): Fault | undefined {
+  try {
+    readCaller(request);
+    return undefined;
+  } catch (error) {
+    return toFault(error);
   }
 }
 

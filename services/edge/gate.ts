@@ -1,7 +1,10 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
+<<<<<<< HEAD
 import type { Admission } from '#edge/admission';
+=======
+import { isApiPath, meansApi } from '#edge/api-path';
+>>>>>>> f60a321 (edge: refuse unreadable and bent paths of the API like any other, under a request id)
 import { countOf } from '#edge/credentials';
-import { API_PREFIX } from '#edge/endpoints';
 import { attachExchange, type Exchange } from '#edge/exchange';
 import { KnownCallers } from '#edge/known-callers';
 import { type Headers, unknownHeaders } from '#edge/limit-headers';
@@ -34,7 +37,10 @@ export function gate({ clock, reply, admission, isClosing, activeRequests }: Gat
     const startedMs = clock.monotonicMs();
     const exchange: Exchange = { requestId, startedMs, caller: undefined, isActive: false };
     attachExchange(request, exchange);
-    const isApi = isApiRequest(request);
+    // The router's word counts as well, should it ever read a path more freely than we do.
+    const isApi = meansApi(request.raw.url ?? '') || isApiPath(request.routeOptions.url ?? '');
+    // Answers of the API get theirs from `reply`; what stands beside it goes Fastify's own way.
+    if (!isApi) response.header('x-request-id', requestId);
     try {
       assertProtocol(request);
       if (isApi) {
@@ -52,30 +58,6 @@ export function gate({ clock, reply, admission, isClosing, activeRequests }: Gat
     }
     done();
   };
-}
-
-/**
- * Whether a request belongs to the API, whose answers all carry the limit headers and need a key.
- * The router reads more spellings of a path than the plain one, so its word counts as well.
- */
-export function isApiRequest(request: FastifyRequest): boolean {
-  const { url = '' } = request.raw;
-  if (isApiPath(url)) return true;
-  return isApiPath(request.routeOptions.url ?? '') || isApiPath(plainPathOf(url));
-}
-
-/** The path of a URL as the router reads it: without origin (RFC 9112, 3.2.2), query and escapes. */
-export function plainPathOf(url: string): string {
-  const full = url.startsWith('/') ? url : (URL.parse(url)?.pathname ?? url);
-  const [path = ''] = full.split(/[?#]/, 1);
-  // The router has refused what cannot be decoded before it gets here.
-  return path.includes('%') ? decodeURI(path) : path;
-}
-
-function isApiPath(url: string): boolean {
-  if (!url.startsWith(API_PREFIX)) return false;
-  const next = url.charAt(API_PREFIX.length);
-  return next === '' || next === '/' || next === '?' || next === '#';
 }
 
 function assertProtocol({ raw }: FastifyRequest): void {

@@ -1,9 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Admission } from '#edge/admission';
+import { meansApi, plainPathOf } from '#edge/api-path';
 import type { CallIds } from '#edge/call-identity';
 import { methodsOf } from '#edge/endpoints';
 import { exchangeOf } from '#edge/exchange';
-import { isApiRequest, plainPathOf } from '#edge/gate';
 import { unknownHeaders } from '#edge/limit-headers';
 import type { Reply } from '#edge/reply';
 import { Fault, invalid, toFault } from '#fault/fault';
@@ -54,8 +54,7 @@ export function refusals(ports: RefusalPorts) {
   }
 
   function notFound(request: FastifyRequest, response: FastifyReply): void {
-    if (!isApiRequest(request)) {
-      response.header('x-request-id', exchangeOf(request)?.requestId ?? '');
+    if (!meansApi(request.url)) {
       response.code(NOT_FOUND).type('text/plain; charset=utf-8').send('Not Found\n');
       return;
     }

@@ -89,6 +89,27 @@ for (const [name, [bytes, status, reason]] of Object.entries(BROKEN)) {
   );
 }
 
+/** Paths of the API that no router reads. */
+const UNREADABLE = [
+  ...['/v1/%zz', '/v1/instances/%ff', '/v1/instances/%', `/v1/instances/${'a'.repeat(500)}`],
+  ...['//v1/%zz', '/%761/%c0%af', `/v1/personas/${'%61'.repeat(300)}`, '/v1/%zz?x#y'],
+  ...['http://localhost/v1/%zz', 'http://localhost/v1/instances#x'],
+];
+
+for (const target of UNREADABLE) {
+  const name = target.slice(0, 40);
+  broken(`is 401 like any other without a key, or with what is none: ${name}`, async () => {
+    for (const credentials of [[], ['Authorization: Basic x'], [`${auth}x`], [auth, auth]]) {
+      const answer = await sendRaw(service, requestText('GET', target, credentials));
+      assertRefusalShape(answer);
+      assert.is(answer.status, 401);
+      assert.is(answer.body.error, 'unauthorized');
+      assert.is(answer.headers.get('www-authenticate'), 'Bearer');
+    }
+    assert.ok([400, 414].includes((await sendRaw(service, get(target))).status));
+  });
+}
+
 broken('is refused under the caller’s own request id where it could be read', async () => {
   for (const bytes of [
     get('/v1/%zz', 'X-Request-Id: my-own-id'),
@@ -203,14 +224,30 @@ for (const target of [
   });
 }
 
-const OUTSIDE = [
-  '//v1/instances',
-  '/V1/instances',
-  '/v1x',
-  '/v1%2finstances',
-  '/v1\\instances',
-  '/',
+/** What a careless proxy or client may make of a path of the API. */
+const BENT = [
+  ...['//v1', '//v1/instances', '///v1//instances', '/v1//instances', '/./v1/instances'],
+  ...['/.//./v1/instances', '/x/../v1/instances', '/../v1', '/%2e/v1/instances', '/%2E%2e/v1'],
+  ...['/%2fv1', '/%2Fv1/instances', '/v1%2finstances', '/%5cv1/instances', '/v1\\instances'],
+  ...['/V1/instances', '/%561/instances', '/v1;x=y/instances', '/v1%20/instances'],
+  ...['http://localhost//v1/instances', 'HTTP://localhost/./v1', 'https://x.example/%2fv1'],
+  ...['ftp://localhost/v1/instances', 'http://localhost/v1%2finstances?x'],
 ];
+
+for (const target of BENT) {
+  spellings(`that only looks like one of the API is refused like one: ${target}`, async () => {
+    const stranger = await sendRaw(service, requestText('GET', target));
+    assert.is(stranger.status, 401);
+    assertRefusalShape(stranger);
+    const answer = await sendRaw(service, get(target));
+    assertRefusalShape(answer);
+    assert.is(answer.status, 404);
+    assert.is(answer.body.error, 'not_found');
+    assert.is(limitOf(answer, 'limit'), 1_000_000);
+  });
+}
+
+const OUTSIDE = ['/v1x', '/x/v1', '/v1x/../../docs', '/v11', '/'];
 
 for (const target of [...OUTSIDE, '*', '/metrics', '/health/live', '/accounts', '/v2/instances']) {
   spellings(`that leads out of the API is a plain 404: ${target}`, async () => {
@@ -218,6 +255,7 @@ for (const target of [...OUTSIDE, '*', '/metrics', '/health/live', '/accounts', 
     assert.is(answer.status, 404);
     assert.is(answer.text, 'Not Found\n');
     assert.is(answer.headers.get('x-ratelimit-limit'), null);
+    assert.match(answer.headers.get('x-request-id') ?? '', /^req_/);
   });
 }
 

@@ -12,6 +12,13 @@ const idIn = async (path: string, requestId: string) => {
   return answer.headers.get('x-request-id') ?? '';
 };
 
+/** What the listener serves beside the API, and what it does not. */
+const DOCUMENTS = [
+  ...['/docs', '/docs/start.js', '/docs/swagger-ui.css', '/docs/swagger-ui-bundle.js'],
+  ...['/docs/favicon.png', '/redoc', '/redoc/redoc.standalone.js', '/openapi.json'],
+].map((path) => [path, 200] as const);
+const BESIDE = [...DOCUMENTS, ['/docs/', 404], ['/redoc/x', 404], ['/', 404]] as const;
+
 const own = suite('a request with an id of the caller’s');
 
 for (const id of ['a'.repeat(8), 'Z'.repeat(64), 'A-b_c.9-0123', '........', 'req_0123']) {
@@ -57,6 +64,31 @@ fresh('outside the API is answered with one as well', async () => {
   await response.text();
   assert.is(response.status, 404);
   assert.match(response.headers.get('x-request-id') ?? 'missing', OURS);
+});
+
+fresh('is answered with one by every page of the documents', async () => {
+  await using open = await startService({ SERVICE_DOCS_ENABLED: 'true' });
+  const headers = { 'x-request-id': 'mine-12345' };
+  for (const [path, status] of BESIDE) {
+    for (const [sent, expected] of [
+      [{}, OURS],
+      [{ headers }, /^mine-12345$/],
+    ] as const) {
+      const response = await fetch(`${open.origin}${path}`, sent);
+      await response.arrayBuffer();
+      assert.is(response.status, status, path);
+      assert.match(response.headers.get('x-request-id') ?? 'missing', expected, path);
+    }
+  }
+  for (const [method, path] of [
+    ['HEAD', '/docs'],
+    ['POST', '/openapi.json'],
+    ['OPTIONS', '/redoc'],
+  ] as const) {
+    const response = await fetch(`${open.origin}${path}`, { method, headers });
+    assert.is(response.status, 404);
+    assert.is(response.headers.get('x-request-id'), 'mine-12345');
+  }
 });
 
 const logged = suite('an id of a request');
