@@ -23,4 +23,18 @@ for (const file of FILES) {
   });
 }
 
+table('names the file in which each bound stands', () => {
+  const rows = readFileSync('docs/architecture.md', 'utf8').matchAll(
+    /^\| `([A-Za-z_.]+)` \|.*\| `([a-z-]+(?:\/[a-z-]+)+)` \|$/gm,
+  );
+  let count = 0;
+  for (const [, bound = '', file = ''] of rows) {
+    const name = bound.split('.').at(-1);
+    const source = readFileSync(`services/${file}.ts`, 'utf8');
+    assert.match(source, new RegExp(`\\b${name}\\b ?[=:]`), `${bound} is not in ${file}`);
+    count += 1;
+  }
+  assert.ok(count > 80, `${count}`);
+});
+
 table.run();

@@ -1,9 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-<<<<<<< HEAD
 import type { Admission } from '#edge/admission';
-=======
 import { isApiPath, meansApi } from '#edge/api-path';
->>>>>>> f60a321 (edge: refuse unreadable and bent paths of the API like any other, under a request id)
 import { countOf } from '#edge/credentials';
 import { attachExchange, type Exchange } from '#edge/exchange';
 import { KnownCallers } from '#edge/known-callers';
