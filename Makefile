@@ -56,11 +56,11 @@ format: $(INSTALLED) ## Format and fix what can be fixed
 ctl: $(INSTALLED) ## Administer a running service: make ctl ARGS="accounts list"
 	@$(NODE) services/main.ts ctl $(ARGS)
 
-# Not `npm ci`: it insists on lock entries for every platform's binaries, which the lockfile of one
-# platform does not have. Versions are pinned either way, and --no-save leaves both files alone.
-$(INSTALLED): package.json package-lock.json
+# Exactly what the lockfile names, which has the binaries of Linux, macOS and Windows on x64 and arm64;
+# .npmrc keeps packages from running code of their own meanwhile.
+$(INSTALLED): package.json package-lock.json .npmrc
 	@command -v npm >/dev/null || { echo "npm is missing: install Node.js 20 or newer (nodejs.org)" >&2; exit 1; }
 	@node -e 'process.exit(Number(process.versions.node.split(".")[0]) < 20 ? 1 : 0)' || { echo "Node.js 20 or newer is needed; this is $$(node --version)" >&2; exit 1; }
 	@echo "installing dependencies (about 20 s) ..." >&2
-	@npm install --no-save --no-audit --no-fund --loglevel=error
+	@npm ci --no-audit --no-fund --loglevel=error
 	@touch $@
