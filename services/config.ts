@@ -60,7 +60,7 @@ const VARIABLES = {
     .enum(['development', 'production'])
     .default('development')
     .describe(
-      'In `production` settings of the stores that may lose data are refused, not warned of.',
+      '`production` refuses settings that lose data, let others listen in or can be guessed (README, Production).',
     ),
   SERVICE_CASSANDRA_CONTACT_POINTS: list(address)
     .default(['127.0.0.1:9042'])

@@ -1,5 +1,6 @@
 import { ConfigError, readConfig } from '#config';
 import { createLogger } from '#platform/logger';
+import { assertProduction } from '#process/assert-production';
 import { endOnUncaught, live } from '#process/process-life';
 
 /** What the one executable can be; each part is loaded only when it is asked for. */
@@ -31,6 +32,7 @@ async function run(part: string, rest: readonly string[]): Promise<number> {
       return await runCtl(rest, { out, err, adminUrl: config.SERVICE_ADMIN_URL, openCluster });
     }
     if (part === 'migrate' && rest.length === 0) {
+      assertProduction(config, part);
       const { migrateAll } = await import('#process/migrate');
       return await migrateAll(config);
     }
@@ -38,6 +40,7 @@ async function run(part: string, rest: readonly string[]): Promise<number> {
       process.stderr.write(USAGE);
       return 2;
     }
+    assertProduction(config, part);
     endOnUncaught(createLogger(config.SERVICE_LOG_LEVEL, part));
     const open = await PARTS[part]();
     const code = await live((signal) => open(config, signal));

@@ -1,5 +1,6 @@
 import { type Config, ConfigError } from '#config';
 import type { ClusterPorts } from '#ctl/cluster-ports';
+import { assertProduction } from '#process/assert-production';
 import { foundationOf } from '#process/foundation';
 import { openBus, openStores } from '#process/ports';
 import { drainNode } from '#wire/drain-node';
@@ -13,6 +14,7 @@ const TOOL_MS_MAX = 3_000;
  * the memory of another process, and as they do when they cannot be used.
  */
 export async function openCtlCluster(config: Config): Promise<ClusterPorts & AsyncDisposable> {
+  assertProduction(config, 'ctl');
   // Whoever repairs a cluster must be let in also when its servers are not as they should be.
   const lenient = {
     ...config,

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { suite as plainSuite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openNatsBus } from '#bus/nats-bus';
@@ -96,7 +97,12 @@ wrong('tables of a newer program are refused', async () => {
 
 wrong('in production one copy of everything is refused, in development warned of', async () => {
   const keyspace = await tables();
-  const production = on(keyspace.name, { SERVICE_ENVIRONMENT: 'production' });
+  const production = on(keyspace.name, {
+    SERVICE_ENVIRONMENT: 'production',
+    SERVICE_CASSANDRA_TLS_FOLDER: 'test/wire/certificates/member',
+    SERVICE_CASSANDRA_TLS_NAME: 'store.internal',
+    SERVICE_CLUSTER_SECRET: randomBytes(16).toString('hex'),
+  });
   const line = await complaintOf(['standalone'], production);
   assert.match(line, /^configuration: keyspace .* keeps 1 copies .*, not 3/);
   const run = runMain(['standalone'], on(keyspace.name, { SERVICE_LOG_LEVEL: 'warn' }));

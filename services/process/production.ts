@@ -1,0 +1,158 @@
+import type { Config } from '#config';
+import { isLoopbackHost } from '#limiter/loopback';
+
+/*
+ * What SERVICE_ENVIRONMENT=production refuses (decision 140). A process that starts with one of
+ * these serves, and nothing shows that it forgets its data or speaks for all to hear.
+ */
+
+/** What a process is; `ctl`: a command that looks at a cluster. */
+export type Role = 'standalone' | 'edge' | 'engine' | 'limiter' | 'migrate' | 'ctl';
+
+/** What is known of a configuration besides its text. */
+export type ProductionEvidence = {
+  /** Whether a folder of certificates holds one to show to a server that asks who calls. */
+  readonly showsCertificate: (folder: string) => boolean;
+};
+
+/** Characters of a secret: 128 bits as hexadecimal digits, which `openssl rand -hex 16` prints. */
+const SECRET_LENGTH_MIN = 32;
+
+/** Different characters in it: 32 random hexadecimal digits have fewer than 8 once in 28 million. */
+const SECRET_VARIETY_MIN = 8;
+
+/** What samples, tests and benchmarks of this repository use; anybody can read them. */
+const SAMPLE_SECRETS: readonly string[] = [
+  'for-this-machine-only',
+  'the secret of this test',
+  'the secret of all tests',
+  'the secret of the benchmark',
+];
+
+/** All that is wrong with a configuration of production for a process of this role; empty: nothing. */
+export function productionFaults(
+  config: Config,
+  role: Role,
+  evidence: ProductionEvidence,
+): readonly string[] {
+  return [
+    ...storageFaults(config, role, evidence),
+    ...(servesApi(role) && config.SERVICE_DOCS_ENABLED
+      ? ['SERVICE_DOCS_ENABLED shows the documentation to everybody']
+      : []),
+    ...(role === 'standalone' && config.SERVICE_LOCAL_ACCOUNT
+      ? ['SERVICE_LOCAL_ACCOUNT makes an account without limits and prints its key']
+      : []),
+    ...wireFaults(config, role),
+    ...natsFaults(config, role, evidence),
+    ...secretFaults(config, role),
+  ];
+}
+
+function storageFaults(config: Config, role: Role, evidence: ProductionEvidence): string[] {
+  // An edge keeps nothing; `migrate` and `ctl` speak to Cassandra whatever the variable says.
+  if (role === 'edge') return [];
+  const isLasting = role === 'migrate' || role === 'ctl';
+  if (!isLasting && config.SERVICE_STORAGE === 'memory') {
+    return ['SERVICE_STORAGE=memory forgets everything at a restart'];
+  }
+  return serverFaults(config, 'SERVICE_CASSANDRA', 'Cassandra', evidence);
+}
+
+/** Plain text to a server, or nothing that tells it who calls. */
+function serverFaults(
+  config: Config,
+  server: 'SERVICE_CASSANDRA' | 'SERVICE_NATS',
+  name: string,
+  { showsCertificate }: ProductionEvidence,
+): string[] {
+  const folder = config[`${server}_TLS_FOLDER`];
+  const hasPassword =
+    config[`${server}_USERNAME`] !== undefined && config[`${server}_PASSWORD`] !== undefined;
+  const hasCredentials = hasPassword || (folder !== undefined && showsCertificate(folder));
+  return [
+    ...(folder === undefined ? [`${server}_TLS_FOLDER is not set: ${name} in plain text`] : []),
+    ...(hasCredentials
+      ? []
+      : [`${server}_USERNAME and _PASSWORD, or a certificate of ours, are not set`]),
+  ];
+}
+
+function natsFaults(config: Config, role: Role, evidence: ProductionEvidence): string[] {
+  // Alone, a process speaks to no bus; `migrate` neither.
+  if (role === 'standalone' || role === 'migrate') return [];
+  if (config.SERVICE_NATS_URL === undefined) return [];
+  return serverFaults(config, 'SERVICE_NATS', 'NATS', evidence);
+}
+
+function wireFaults(config: Config, role: Role): string[] {
+  if (config.SERVICE_TLS_FOLDER !== undefined) return [];
+  const away = wireAddresses(config, role).filter(([, address]) => !isLoopbackHost(address));
+  if (away.length === 0) return [];
+  const places = away.map(([variable, address]) => `${variable} ${address}`).join(', ');
+  return [`SERVICE_TLS_FOLDER is not set: plain text between processes off loopback (${places})`];
+}
+
+/** Where a process of this role is reached by others, and where it reaches them. */
+function wireAddresses(config: Config, role: Role): (readonly [string, string])[] {
+  const addresses = (...variables: readonly AddressVariable[]) =>
+    variables.flatMap((variable) => {
+      const address = config[variable];
+      return address === undefined ? [] : [[variable, address] as const];
+    });
+  // The addresses of others come over the bus: where it leads, they may be as well.
+  const heard = (config.SERVICE_NATS_URL ?? []).map(
+    (url) => ['SERVICE_NATS_URL', new URL(url).host] as const,
+  );
+  switch (role) {
+    case 'engine':
+      return [...addresses('SERVICE_ENGINE_LISTEN', 'SERVICE_ENGINE_ADVERTISE'), ...heard];
+    case 'limiter':
+      return [...addresses('SERVICE_LIMITER_LISTEN', 'SERVICE_LIMITER_ADVERTISE'), ...heard];
+    case 'edge':
+      if (heard.length > 0) return heard;
+      return addresses('SERVICE_ENGINE_ADDRESS', 'SERVICE_LIMITER_ADDRESS');
+    case 'ctl':
+      return heard;
+    case 'standalone':
+    case 'migrate':
+      return [];
+  }
+}
+
+type AddressVariable =
+  | 'SERVICE_ENGINE_LISTEN'
+  | 'SERVICE_ENGINE_ADVERTISE'
+  | 'SERVICE_ENGINE_ADDRESS'
+  | 'SERVICE_LIMITER_LISTEN'
+  | 'SERVICE_LIMITER_ADVERTISE'
+  | 'SERVICE_LIMITER_ADDRESS';
+
+function secretFaults(config: Config, role: Role): string[] {
+  const variable = 'SERVICE_CLUSTER_SECRET';
+  const secrets = config[variable];
+  if (role === 'migrate') return [];
+  if (secrets === undefined) {
+    // It names what outlives a process that serves the API, and signs what any says over NATS.
+    const isNeeded = servesApi(role) || config.SERVICE_NATS_URL !== undefined;
+    return isNeeded ? [`${variable} is not set`] : [];
+  }
+  if (secrets.every(isSecret)) return [];
+  return [
+    `${variable} is a sample or can be guessed: take ${SECRET_LENGTH_MIN} random characters (openssl rand -hex 16)`,
+  ];
+}
+
+function isSecret(text: string): boolean {
+  const isRepetition = (text + text).indexOf(text, 1) < text.length;
+  return (
+    !SAMPLE_SECRETS.includes(text) &&
+    text.length >= SECRET_LENGTH_MIN &&
+    new Set(text).size >= SECRET_VARIETY_MIN &&
+    !isRepetition
+  );
+}
+
+function servesApi(role: Role): boolean {
+  return role === 'edge' || role === 'standalone';
+}
