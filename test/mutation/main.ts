@@ -1,6 +1,8 @@
 import { setPriority } from 'node:os';
+import { parseArgs } from 'node:util';
 import { observe, type TestFile } from '#test/mutation/covered';
 import { reasonsByName } from '#test/mutation/equivalents';
+import { KnownVerdicts } from '#test/mutation/known-verdicts';
 import { type Mutant, nameOf } from '#test/mutation/mutant';
 import { mutantsOf } from '#test/mutation/mutants-of';
 import { filesBelow, testsOf } from '#test/mutation/tests-of';
@@ -10,10 +12,9 @@ import { tryMutant, type Verdict } from '#test/mutation/try-mutant';
  * Mutation testing: changes the code in one small place at a time and runs the tests that reach it.
  * What no test notices is listed with its place and its change; what is judged to be no change of
  * what the code does (`equivalent/`) is not tried.
- * Usage: node test/mutation/main.ts [folder, file or file:line …] [--workers n]
+ * Usage: node test/mutation/main.ts [folder, file or file:line …] [--fresh] [--workers n]
+ * Verdicts of earlier runs are used again unless `--fresh`; see `known-verdicts.ts`.
  */
-
-type Tried = { readonly mutant: Mutant; readonly verdict: Verdict };
 
 /** The lowest priority: whoever works on this machine goes first. */
 const PRIORITY = 19;
@@ -22,10 +23,15 @@ const WORKERS = 2;
 setPriority(PRIORITY);
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
 
-const args = process.argv.slice(2);
-const flag = args.indexOf('--workers');
-const [, workers] = flag < 0 ? [] : args.splice(flag, 2);
-const wanted = args.length > 0 ? args : [''];
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    fresh: { type: 'boolean', default: false },
+    workers: { type: 'string', default: String(WORKERS) },
+  },
+});
+const wanted = positionals.length > 0 ? positionals : [''];
+const known = new KnownVerdicts(values.fresh);
 const reasons = reasonsByName();
 const observed = new Map<string, TestFile>();
 const total = { tried: 0, killed: 0, stopped: 0, equivalent: 0 };
@@ -47,8 +53,13 @@ async function tryFile(file: string): Promise<void> {
   const mutants = all.filter((mutant) => !reasons.has(nameOf(mutant)));
   total.equivalent += all.length - mutants.length;
   if (mutants.length === 0) return;
-  const tests = await testsReaching(file);
-  const results = await tryAll(mutants, tests);
+  const unknown = mutants.filter((mutant) => known.get(mutant) === undefined);
+  if (unknown.length > 0) await tryAll(unknown, await testsReaching(file));
+  known.save();
+  const results = mutants.flatMap((mutant) => {
+    const verdict = known.get(mutant);
+    return verdict === undefined ? [] : [{ mutant, verdict }];
+  });
   const count = (kind: Verdict['kind']) =>
     results.filter(({ verdict }) => verdict.kind === kind).length;
   const noticed = count('killed') + count('stopped');
@@ -68,30 +79,27 @@ async function tryFile(file: string): Promise<void> {
 async function testsReaching(file: string): Promise<TestFile[]> {
   const tests: TestFile[] = [];
   for (const test of testsOf(file)) {
-    const known = observed.get(test) ?? (await observe(test));
-    observed.set(test, known);
-    tests.push(known);
+    const seen = observed.get(test) ?? (await observe(test));
+    observed.set(test, seen);
+    tests.push(seen);
   }
   return tests.toSorted((one, other) => one.ms - other.ms);
 }
 
-async function tryAll(mutants: readonly Mutant[], tests: readonly TestFile[]): Promise<Tried[]> {
-  const results: Tried[] = [];
-  const noticed = new Map<TestFile, number>();
-  let next = 0;
+async function tryAll(mutants: readonly Mutant[], tests: readonly TestFile[]): Promise<void> {
+  const waiting = [...mutants];
+  const noticed = new Map<string, number>();
+  // What noticed most of this file's mutants will notice most of the others.
+  const worth = ({ file, ms }: TestFile) => (noticed.get(file) ?? 0) / ms;
   const work = async (): Promise<void> => {
-    for (let place = next++; place < mutants.length; place = next++) {
-      const mutant = mutants[place] as Mutant;
-      // What noticed most of this file's mutants will notice most of the others.
-      const worth = (test: TestFile) => (noticed.get(test) ?? 0) / test.ms;
+    for (let mutant = waiting.shift(); mutant !== undefined; mutant = waiting.shift()) {
       const ordered = tests.toSorted((one, other) => worth(other) - worth(one));
       const verdict = await tryMutant(mutant, ordered);
       if ('by' in verdict) noticed.set(verdict.by, (noticed.get(verdict.by) ?? 0) + 1);
-      results[place] = { mutant, verdict };
+      known.set(mutant, verdict);
     }
   };
-  await Promise.all(Array.from({ length: Number(workers ?? WORKERS) }, work));
-  return results;
+  await Promise.all(Array.from({ length: Number(values.workers) }, work));
 }
 
 function share(part: number, whole: number): string {

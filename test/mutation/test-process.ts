@@ -1,4 +1,7 @@
 import { spawn } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
 /** How a test file ended: `stopped` is one that would not end, or took far more than it should. */
@@ -15,10 +18,14 @@ const HEAP_MB_MAX = 768;
 
 const HOOK = pathToFileURL('test/mutation/serve-mutant.ts').href;
 
+/** Compiled code of what stays the same, which is half of what a start takes. */
+const CODE = mkdtempSync(join(tmpdir(), 'mutation-'));
+
 /** The process groups that run now: none of them may outlive this process. */
 const groups = new Set<number>();
 process.on('exit', () => {
   for (const group of groups) end(group);
+  rmSync(CODE, { recursive: true });
 });
 
 /**
@@ -32,7 +39,8 @@ export function runTestFile(
 ): Promise<Ending> {
   return new Promise((resolve, reject) => {
     const options = `--import ${HOOK} --max-old-space-size=${HEAP_MB_MAX} --no-warnings`;
-    const env = { ...process.env, NODE_OPTIONS: options, FORCE_COLOR: '0', ...variables };
+    const settings = { NODE_OPTIONS: options, NODE_COMPILE_CACHE: CODE, FORCE_COLOR: '0' };
+    const env = { ...process.env, ...settings, ...variables };
     const script = `ulimit -t ${cpuSeconds}; exec "$0" "$@"`;
     const child = spawn('sh', ['-c', script, process.execPath, file], {
       env,

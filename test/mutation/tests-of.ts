@@ -2,7 +2,7 @@ import { globSync } from 'node:fs';
 
 /** The files that `make mutation` changes, and the test files that should notice. */
 const TESTS: Readonly<Record<string, readonly string[]>> = {
-  'services/identity/': ['test/identity/*.test.ts'],
+  'services/identity/': ['test/identity/*.test.ts', 'test/engine/report-json.test.ts'],
   'services/runtime/': ['test/runtime/*.test.ts'],
   'services/cluster/': ['test/cluster/*.test.ts'],
   'services/limiter/': ['test/limiter/*.test.ts'],

@@ -5,7 +5,7 @@ import { runTestFile } from '#test/mutation/test-process';
 
 /** What came of a mutant: `unreached` is one whose place no test runs. */
 export type Verdict =
-  | { readonly kind: 'killed' | 'stopped'; readonly by: TestFile }
+  | { readonly kind: 'killed' | 'stopped'; readonly by: string }
   | { readonly kind: 'survived' | 'unreached' };
 
 /** A mutant may take so many times what the code takes, and so much more for a busy machine. */
@@ -24,8 +24,8 @@ export async function tryMutant(mutant: Mutant, tests: readonly TestFile[]): Pro
     const wallMs = SLOWNESS_MAX * by.ms + START_MS;
     const cpuSeconds = Math.ceil((SLOWNESS_MAX * by.ms) / 1_000) + START_CPU_SECONDS;
     const ending = await runTestFile(by.file, variables, { cpuSeconds, wallMs });
-    if (ending === 'failed') return { kind: 'killed', by };
-    if (ending === 'stopped') return { kind: 'stopped', by };
+    if (ending === 'failed') return { kind: 'killed', by: by.file };
+    if (ending === 'stopped') return { kind: 'stopped', by: by.file };
   }
   return { kind: 'survived' };
 }
