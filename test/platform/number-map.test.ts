@@ -19,6 +19,12 @@ const UNDER_WAY = 30;
 /** What may be left of it after a small collection, in bytes; of a `Map` 33 MB are. */
 const LEFT_BYTES_MAX = 4_000_000;
 
+/** Keys that lie anywhere, so that some have their places in each other's way. */
+const SCATTERED = Array.from({ length: 64 }, (_, n) => Math.imul(n + 1, 0x2545_f491) >>> 0);
+
+/** So many that a search that does not end near where it begins takes minutes for all of them. */
+const CROWD = 100_000;
+
 const numbers = suite('values by number');
 
 numbers('are those that a Map would have, whatever comes and goes', () => {
@@ -43,6 +49,52 @@ numbers('are those that a Map would have, whatever comes and goes', () => {
     { numRuns: 300 },
   );
 });
+
+numbers('are found past what was deleted from among them', () => {
+  // Half full, runs of places that are taken are long, and a deletion must close its gap in each.
+  const steps = fc.array(fc.constantFrom(...SCATTERED), { minLength: 200, maxLength: 400 });
+  fc.assert(
+    fc.property(steps, (keys) => {
+      const expected = new Map<number, object>();
+      const actual = new NumberMap<object>();
+      for (const key of keys) {
+        const value = { key };
+        if (expected.delete(key)) actual.delete(key);
+        else {
+          expected.set(key, value);
+          actual.set(key, value);
+        }
+        for (const known of SCATTERED) assert.is(actual.get(known), expected.get(known));
+      }
+    }),
+    { numRuns: 50 },
+  );
+});
+
+for (const [what, factor] of [
+  ['in a row', 1],
+  ['with the same lower half', 2 ** 32],
+] as const) {
+  numbers(`of a crowd ${what} come and go one by one, and leave no memory behind`, () => {
+    const before = liveHeapBytes();
+    const map = new NumberMap<object>();
+    const value = {};
+    for (let n = 1; n <= CROWD; n += 1) map.set(n * factor, value);
+    assert.is(map.size, CROWD);
+    assert.is(map.values().length, CROWD);
+    for (let n = 1; n < CROWD; n += 1) {
+      map.delete(n * factor);
+      assert.is(map.get(n * factor), undefined);
+      assert.is(map.get((n + 1) * factor), value);
+    }
+    map.delete(CROWD * factor);
+    assert.equal([map.size, map.values()], [0, []]);
+    const left = liveHeapBytes() - before;
+    assert.ok(left < LEFT_BYTES_MAX / 2, `${left} bytes are left`);
+    map.set(factor, value);
+    assert.is(map.get(factor), value, 'it goes on from there');
+  });
+}
 
 numbers('are none at first', () => {
   const map = new NumberMap<object>();
