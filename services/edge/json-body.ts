@@ -1,17 +1,18 @@
 import { isUtf8 } from 'node:buffer';
+import { keepContexts } from '#edge/context-source';
+import { endOfString } from '#edge/json-scan';
 import { invalid } from '#fault/fault';
 
 /** How deep a body may nest: a context of 16 (decision 37) inside a batch item, and some room. */
 const BODY_DEPTH_MAX = 24;
 
 const QUOTE = 0x22;
-const BACKSLASH = 0x5c;
 const COLON = 0x3a;
 const OPENING = new Set(['[', '{'].map((text) => text.charCodeAt(0)));
 const CLOSING = new Set([']', '}'].map((text) => text.charCodeAt(0)));
 
 /**
- * The JSON value of a request body. Throws `invalid_request` (400) for bytes that are not UTF-8, for
+ * The JSON value of a request body, contexts as `ContextSource`. Throws `invalid_request` (400) for bytes that are not UTF-8, for
  * text that is not JSON and for an object with the same key twice (decision 37), and 422 for
  * nesting beyond any use, which is refused before it is parsed, and for keys that reach for a
  * prototype.
@@ -24,6 +25,7 @@ export function parseJsonBody(bytes: Buffer): unknown {
   if (keysOf(value) !== colons) {
     throw invalid('duplicate_key', undefined, 'an object of the body has the same key twice');
   }
+  keepContexts(value, text);
   return value;
 }
 
@@ -51,19 +53,6 @@ function colonsOf(text: string): number {
     if (depth > BODY_DEPTH_MAX) throw invalid('too_deep', undefined, 'the body nests too deep');
   }
   return colons;
-}
-
-/** Where the string that opens at `start` closes, or the end of the text. */
-function endOfString(text: string, start: number): number {
-  let end = text.indexOf('"', start + 1);
-  while (end !== -1 && isEscaped(text, end)) end = text.indexOf('"', end + 1);
-  return end === -1 ? text.length : end;
-}
-
-function isEscaped(text: string, at: number): boolean {
-  let backslashes = 0;
-  while (text.charCodeAt(at - 1 - backslashes) === BACKSLASH) backslashes += 1;
-  return backslashes % 2 === 1;
 }
 
 /**

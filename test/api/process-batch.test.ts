@@ -35,10 +35,9 @@ accepted('is answered 200 with the last state and the count', async () => {
   assert.match(answer.headers.get('etag') ?? '', /^"snap_[0-9a-f]{16}"$/);
 });
 
-const inflated = suite('a batch whose contexts grow when they are written again');
-
-inflated('is answered 422 too_long, and nothing has happened', async () => {
+accepted('with as many numbers in its contexts as fit is answered 200', async () => {
   const id = await createInstance(caller);
+  // Printed as a double each of them would take five times as much.
   const numbers = Array.from({ length: 360 }, () => '1e20').join(',');
   const one = `{"mode_target":"ORDER","signal_strength":0.5,"context":{"n":[${numbers}]}}`;
   const body = `{"observations":[${Array.from({ length: 100 }, () => one).join(',')}]}`;
@@ -46,8 +45,7 @@ inflated('is answered 422 too_long, and nothing has happened', async () => {
     body,
     headers: { 'content-type': 'application/json' },
   });
-  assertRefused(answer, 422, 'invalid_request', { reason: 'too_long', field: 'observations' });
-  assert.is((await caller.send('GET', `/instances/${id}`)).body.data.cycle_count, 0);
+  assert.is(answer.status, 200);
 });
 
 accepted('with include_intermediate is answered 200 with every state in order', async () => {
@@ -260,4 +258,4 @@ refused('beyond what the quota has left is answered 429 whole, and a smaller one
 
 refused.after(close);
 
-for (const each of [accepted, inflated, spaced, early, refused]) each.run();
+for (const each of [accepted, spaced, early, refused]) each.run();

@@ -14,8 +14,6 @@ import {
 import { ResetInstance } from '#edge/schemas/instance';
 import { Batch, Observation, observationInput } from '#edge/schemas/observation';
 import { DriftQuery, HistoryQuery, NoQuery } from '#edge/schemas/query';
-import { invalid } from '#fault/fault';
-import type { ObservationInput } from '#wire/engine-messages';
 
 const tag = 'Engine' as const;
 
@@ -54,7 +52,6 @@ export const engineOperations: readonly Operation[] = [
     isTagged: true,
     plan: ({ body, nowMs }) => {
       const observations = body.observations.map(observationInput);
-      assertContexts(observations);
       assertAscending(observations, nowMs);
       const isEveryStateWanted = body.include_intermediate ?? false;
       const operation = { kind: 'process', observations, isBatch: true } as const;
@@ -136,14 +133,3 @@ export const engineOperations: readonly Operation[] = [
     },
   }),
 ];
-
-/** Serialized contexts of one batch together: with them its record still fits (architecture 3.1). */
-const BATCH_CONTEXTS_LENGTH_MAX = 256 * 1_024;
-
-/** Serialized again a context may be longer than it was sent: `1e20` is written in 21 digits. */
-function assertContexts(observations: readonly ObservationInput[]): void {
-  const length = observations.reduce((sum, { contextJson }) => sum + contextJson.length, 0);
-  if (length <= BATCH_CONTEXTS_LENGTH_MAX) return;
-  const text = `contexts of at most ${BATCH_CONTEXTS_LENGTH_MAX} characters together`;
-  throw invalid('too_long', 'observations', text);
-}

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { ContextSource } from '#edge/context-source';
 import { parseTimestamp } from '#edge/timestamp';
 import type { FaultReason } from '#fault/reasons';
 
@@ -31,18 +32,17 @@ function isLonger(text: string, max: number): boolean {
 
 /** Arbitrary metadata, as JSON text: stored and given back, never interpreted. Source: spec 2.7. */
 export const ContextJson = z
-  .custom<Record<string, unknown>>(
-    (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
-    { message: 'must be an object' },
-  )
+  .custom<ContextSource>((value) => value instanceof ContextSource, {
+    message: 'must be an object',
+  })
   .meta({ type: 'object', additionalProperties: true, description: 'Arbitrary metadata.' })
   .transform((context, check) => {
     const refuse = (reason: FaultReason, message: string) =>
       check.issues.push({ code: 'custom', input: context, params: { reason }, message });
-    const flaw = flawOf(context, CONTEXT_DEPTH_MAX);
+    const { value, json } = context;
+    const flaw = flawOf(value, CONTEXT_DEPTH_MAX);
     if (flaw === 'too_deep') refuse(flaw, `at most ${CONTEXT_DEPTH_MAX} levels deep`);
     if (flaw === 'out_of_range') refuse(flaw, 'has a number that is not finite');
-    const json = JSON.stringify(context);
     const isTooLong =
       json.length > CONTEXT_BYTES_MAX || Buffer.byteLength(json) > CONTEXT_BYTES_MAX;
     if (isTooLong) refuse('too_long', `at most ${CONTEXT_BYTES_MAX} bytes of JSON`);
