@@ -38,7 +38,8 @@ export function keepContexts(value: unknown, text: string): void {
 function keepContext(owner: Body, text: string, { start }: JsonSpan): void {
   const span = memberOf(text, start, 'context');
   if (span === undefined || !isContext(owner.context)) return;
-  const json = compactJson(text.slice(span.start, span.end));
+  // Copied: a piece of a text keeps all of it in memory, here a whole body.
+  const json = Buffer.from(compactJson(text.slice(span.start, span.end))).toString();
   owner.context = new ContextSource(owner.context, json);
 }
 

@@ -1,0 +1,38 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { ContextSource } from '#edge/context-source';
+import { parseJsonBody } from '#edge/json-body';
+import { liveHeapBytes } from '#test/support/garbage';
+
+/** Contexts that are kept, and bytes of the bodies that they came in. */
+const CONTEXTS = 500;
+const BODY_BYTES = 30_000;
+
+const CONTEXT = '{"cause":"a failed deployment"}';
+
+/** The context of a large body, as it is kept. */
+function contextOf(n: number): string {
+  const body = `{"a":${n},"context":${CONTEXT},"b":"${'x'.repeat(BODY_BYTES)}"}`;
+  const { context } = parseJsonBody(Buffer.from(body)) as { context: unknown };
+  assert.instance(context, ContextSource);
+  return (context as ContextSource).json;
+}
+
+const kept = suite('a context that is kept');
+
+kept('keeps nothing of the body that it came in', () => {
+  contextOf(0);
+  const before = liveHeapBytes();
+  const contexts = Array.from({ length: CONTEXTS }, (_, n) => contextOf(n));
+  const bytes = (liveHeapBytes() - before) / CONTEXTS;
+  assert.ok(bytes < 1_000, `${bytes} bytes each`);
+  assert.ok(contexts.every((context) => context === CONTEXT));
+});
+
+kept('is looked for only where one can be', () => {
+  for (const text of ['[{"context":{}}]', '{"a":{"context":{}}}', '{"context":[1]}', 'null']) {
+    assert.equal(parseJsonBody(Buffer.from(text)), JSON.parse(text));
+  }
+});
+
+kept.run();
