@@ -145,6 +145,7 @@ async function main(): Promise<void> {
       accountId: 'acct_0123456789abcdef',
       keyDigest: 'x'.repeat(43),
       callId: 3_141_592_653_589_793 + callId,
+      callTag: 0,
       scope: 'full',
       cycles: 1,
     };

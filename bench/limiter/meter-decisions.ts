@@ -32,13 +32,14 @@ export async function openMeterDecisions(
       const { id: accountId = '', keyDigest = '' } = accounts[account] ?? {};
       callId += 1;
       const ours = callId;
-      const call = { kind: 'admit', accountId, keyDigest, callId, scope: 'full', cycles } as const;
-      const { verdict } = await limiter.ask(call);
+      const call = { kind: 'admit', accountId, keyDigest, callId, callTag: 0 } as const;
+      const { verdict } = await limiter.ask({ ...call, scope: 'full', cycles });
       if (cycles > 0) {
         const settled = limiter.ask({
           kind: 'settle',
           accountId,
           callId: ours,
+          callTag: 0,
           cyclesUsed: cycles,
         });
         settled.catch((error: unknown) => {

@@ -16,7 +16,13 @@ import { putNewest } from '#edge/put-newest';
 import { RefusedAddresses } from '#edge/refused-addresses';
 import { Fault, toFault } from '#fault/fault';
 import type { Clock } from '#platform/clock';
-import type { Allowance, LimiterAnswer, LimiterClient, Verdict } from '#wire/limiter-messages';
+import type {
+  Allowance,
+  LimiterAnswer,
+  LimiterClient,
+  SettleCall,
+  Verdict,
+} from '#wire/limiter-messages';
 
 /** Accounts whose last numbers are remembered for the answers of a limiter that is not sure. */
 const LAST_KNOWN_MAX = 10_000;
@@ -27,7 +33,8 @@ export type AdmissionCall = {
   /** The peer's address, for counting refused keys. */
   readonly address: string;
   readonly callId: number;
-  /** Whether the id stands for an `Idempotency-Key` and so for several tries. */
+  readonly callTag: number;
+  /** Whether the two stand for an `Idempotency-Key` and so for several tries. */
   readonly isKeyed: boolean;
   readonly scope: 'read' | 'full';
   readonly cycles: number;
@@ -81,7 +88,7 @@ export class Admission {
 
   /** Asks whether the call may be made and reserves its cycles. Never throws. */
   async admit(call: AdmissionCall): Promise<Admitted> {
-    const { caller, address, callId, scope, cycles } = call;
+    const { caller, address, callId, callTag, scope, cycles } = call;
     const { accountId, keyDigest } = caller;
     if (!this.#refused.mayAsk(address, keyDigest)) {
       return { headers: unknownHeaders(this.#clock.wallMs()), refusal: this.#notLookedUp() };
@@ -99,6 +106,7 @@ export class Admission {
         accountId,
         keyDigest,
         callId,
+        callTag,
         scope,
         cycles,
       });
@@ -125,10 +133,8 @@ export class Admission {
    * so the answer waits for them; otherwise nobody does. Returns the headers to send.
    */
   async settle(call: AdmissionCall, cyclesUsed: number, headers: Headers): Promise<Headers> {
-    const { accountId } = call.caller;
-    const { callId } = call;
     try {
-      const settled = this.#limiter.ask({ kind: 'settle', accountId, callId, cyclesUsed });
+      const settled = this.#limiter.ask(settlementOf(call, cyclesUsed));
       if (cyclesUsed === call.cycles) {
         if (settled instanceof Promise) settled.catch(() => this.#metrics.unsettled());
         return headers;
@@ -146,12 +152,10 @@ export class Admission {
    * Takes back what the limiter may have granted too late to be of use: the engine will not be asked,
    * so nothing of it is ever used. An id of which the limiter knows nothing changes nothing.
    */
-  #giveBack({ caller, callId, isKeyed }: AdmissionCall): void {
+  #giveBack(call: AdmissionCall): void {
     // The id of a keyed call is shared with its other tries, one of which may be using the cycles.
-    if (isKeyed) return;
-    const { accountId } = caller;
-    const settle = async () =>
-      this.#limiter.ask({ kind: 'settle', accountId, callId, cyclesUsed: 0 });
+    if (call.isKeyed) return;
+    const settle = async () => this.#limiter.ask(settlementOf(call, 0));
     settle().catch(() => this.#metrics.unsettled());
   }
 
@@ -190,6 +194,10 @@ export class Admission {
     if (this.#lastKnown.has(accountId)) this.#lastKnown.set(accountId, allowance);
     else putNewest(this.#lastKnown, accountId, allowance, LAST_KNOWN_MAX);
   }
+}
+
+function settlementOf({ caller, callId, callTag }: AdmissionCall, cyclesUsed: number): SettleCall {
+  return { kind: 'settle', accountId: caller.accountId, callId, callTag, cyclesUsed };
 }
 
 function refusalOf(verdict: Verdict, allowance: Allowance, nowMs: number): Fault | undefined {

@@ -62,7 +62,7 @@ export function buildApp(config: AppConfig, ports: EdgePorts): FastifyInstance {
   const served: ServePorts = {
     admission,
     engine,
-    callIds: new CallIds(),
+    callIds: new CallIds(config.clusterSecrets[0] ?? ''),
     clock,
     reply,
     inFlight,

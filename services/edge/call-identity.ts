@@ -3,9 +3,16 @@ import type { Caller } from '#edge/exchange';
 import type { Operation } from '#edge/operation';
 import { invalid } from '#fault/fault';
 import type { IdempotencyKey } from '#wire/engine-messages';
+import type { CallName } from '#wire/limiter-messages';
 
-/** Call ids stay below 2^52, so that they are exact as numbers everywhere. */
-const CALL_ID_END = 2 ** 52;
+/**
+ * Where the ids of calls without a key end and those of keyed ones begin, which end at 2^52: both
+ * are exact as numbers everywhere, and none is ever the other.
+ */
+const KEYED_ID_START = 2 ** 51;
+
+/** Binds what is derived to its purpose: the same secret signs and names other things as well. */
+const CALL_NAME_LABEL = 'identity-engine call name';
 
 const KEY = /^[\x20-\x7e]{1,255}$/;
 
@@ -25,23 +32,42 @@ export function readIdempotencyKey(
   return { key: header, fingerprint: hash.update(body ?? '').digest('hex') };
 }
 
-/** Gives every call of this process an id of its own, or the one that its key stands for. */
+/**
+ * Gives every call of this process an id of its own, or the name that its key stands for. `secret`
+ * is the same on every edge, and no caller has it: whoever could compute names could make two calls
+ * of one, which are charged once.
+ */
 export class CallIds {
-  #next = randomInt(2 ** 47) * 2 ** 5;
+  readonly #nameKey: Buffer;
+  #next = randomInt(2 ** 46) * 2 ** 5;
+
+  constructor(secret: string) {
+    this.#nameKey = createHmac('sha256', secret).update(CALL_NAME_LABEL).digest();
+  }
 
   /** A new id; unlike any of another edge's, because each starts at a place of its own. */
   next(): number {
     this.#next += 1;
-    if (this.#next >= CALL_ID_END) this.#next = 1;
+    if (this.#next >= KEYED_ID_START) this.#next = 1;
     return this.#next;
   }
 
-  /** The id that a keyed call has on every edge and at every try. Source: architecture 3.5. */
-  ofKey(caller: Caller, operation: Operation, instanceId: string, key: string): number {
-    const scope = operation.name === 'createInstance' ? 'create' : instanceId;
-    const digest = createHash('sha256').update([caller.accountId, scope, key].join('\n')).digest();
-    return digest.readUIntBE(0, 6) * 2 ** 4 + ((digest[6] ?? 0) >> 4);
+  /**
+   * The name that a keyed call has on every edge and at every try: of account, instance and key
+   * (decision 146). What a key is made of has no line break, so no two are written alike.
+   */
+  ofKey(caller: Caller, operation: Operation, instanceId: string, key: string): CallName {
+    const scope = operation.name === 'createInstance' ? 'create' : `on ${instanceId}`;
+    const named = [caller.accountId, scope, key].join('\n');
+    const digest = createHmac('sha256', this.#nameKey).update(named).digest();
+    const callId = KEYED_ID_START + bitsOf(digest, 0, 51);
+    return { callId, callTag: Math.max(1, bitsOf(digest, 8, 52)) };
   }
+}
+
+/** The first 49 to 56 bits of a digest from a byte on, as a whole number below 2^`bits`. */
+function bitsOf(digest: Buffer, start: number, bits: number): number {
+  return digest.readUIntBE(start, 6) * 2 ** (bits - 48) + ((digest[start + 6] ?? 0) >> (56 - bits));
 }
 
 /** The id of the instance that a keyed create makes, the `attempt`-th time the key is used anew. */

@@ -3,7 +3,7 @@ import type { Caller } from '#edge/exchange';
 import { Fault, toFault } from '#fault/fault';
 import type { Clock } from '#platform/clock';
 import type { Randomness } from '#platform/randomness';
-import type { EngineAnswer, EngineCall, EngineClient } from '#wire/engine-messages';
+import type { EngineAnswer, EngineCall, EngineClient, IdempotencyKey } from '#wire/engine-messages';
 import { CALL_TIMEOUT_MS_MAX } from '#wire/wire-bounds';
 
 /** Days a key may have been used anew before a create gives up; a key lives 24 h (decision 22). */
@@ -52,7 +52,7 @@ export class EngineCalls {
       instanceId: question.instanceId,
       callId: question.callId,
       deadlineAtMs,
-      idempotency: question.idempotency,
+      idempotency: this.#idempotencyOf(question),
       isReplayOnly: question.isReplayOnly,
       ifMatch: question.ifMatch,
       operation: question.operation,
@@ -62,6 +62,12 @@ export class EngineCalls {
       throw new Fault('not_found', 'no such instance');
     }
     return this.#engine.ask(call);
+  }
+
+  /** With two secrets other edges may list them the other way round, and name the call otherwise. */
+  #idempotencyOf({ idempotency }: EngineQuestion): IdempotencyKey | undefined {
+    if (idempotency === undefined || this.#secrets.length < 2) return idempotency;
+    return { ...idempotency, isNameUnsure: true };
   }
 
   /** A retry of a create that was made before the secret changed must find its instance. */

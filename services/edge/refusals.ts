@@ -45,6 +45,7 @@ export function refusals(ports: RefusalPorts) {
       caller,
       address: request.ip,
       callId: callIds.next(),
+      callTag: 0,
       isKeyed: false,
       scope: 'read',
       cycles: 0,

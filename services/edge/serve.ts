@@ -39,11 +39,16 @@ export async function serve(
   const { caller } = exchange;
   if (caller === undefined) throw new Error('a request is served after authentication');
   const plan = planRequest(operation, request, ports.clock.wallMs());
+  const key = plan.kind === 'task' ? plan.idempotency?.key : undefined;
+  const { callIds } = ports;
+  const named =
+    key === undefined ? undefined : callIds.ofKey(caller, operation, idOf(request), key);
   const call: AdmissionCall = {
     caller,
     address: request.ip,
-    callId: callIdOf(plan, operation, request, exchange, ports),
-    isKeyed: plan.kind === 'task' && plan.idempotency !== undefined,
+    callId: named?.callId ?? callIds.next(),
+    callTag: named?.callTag ?? 0,
+    isKeyed: named !== undefined,
     scope: operation.scope,
     cycles: plan.kind === 'task' && plan.task.kind === 'engine' ? plan.task.cycles : 0,
   };
@@ -81,18 +86,6 @@ export async function serve(
 /** Whether it is known how many cycles the call used; else they stay reserved and expire as used. */
 function isSettled({ cycles }: AdmissionCall, { isPerhapsOwn }: EdgeAnswer): boolean {
   return cycles > 0 && isPerhapsOwn !== true;
-}
-
-function callIdOf(
-  plan: RequestPlan,
-  operation: Operation,
-  request: FastifyRequest,
-  { caller }: Exchange,
-  { callIds }: ServePorts,
-): number {
-  const key = plan.kind === 'task' ? plan.idempotency?.key : undefined;
-  if (key === undefined || caller === undefined) return callIds.next();
-  return callIds.ofKey(caller, operation, idOf(request), key);
 }
 
 function idOf(request: FastifyRequest): string {

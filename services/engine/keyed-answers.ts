@@ -28,8 +28,7 @@ export function findAnswer(
   if (!isLive(state)) return undefined;
   const inMemory = state.unstored?.answers.findLast(({ key }) => key === rowKey);
   if (inMemory !== undefined) return isExpired(inMemory, nowMs) ? undefined : inMemory;
-  const isNew = earlierVersion === undefined && isFresh(call.idempotency?.key ?? '', nowMs);
-  if (isNew) return undefined;
+  if (earlierVersion === undefined && isSurelyNew(call, nowMs)) return undefined;
   return store.findAnswer(call.instanceId, rowKey, nowMs - ANSWER_AGE_MS);
 }
 
@@ -50,6 +49,11 @@ export function nothingToReplay(): Fault {
 
 function isExpired(row: AnswerRow, nowMs: number): boolean {
   return row.atMs < nowMs - ANSWER_AGE_MS;
+}
+
+/** Whether a call whose id was not seen was not seen under another id either, and is no old one. */
+function isSurelyNew({ idempotency }: EngineCall, nowMs: number): boolean {
+  return idempotency?.isNameUnsure !== true && isFresh(idempotency?.key ?? '', nowMs);
 }
 
 function isFresh(key: string, nowMs: number): boolean {

@@ -26,7 +26,7 @@ const NO_RESERVATIONS: readonly StoredReservation[] = [];
 const METER_BYTES = 800;
 
 /** Bytes per open reservation: record, map entry and its boxed numbers. */
-const RESERVATION_BYTES = 140;
+const RESERVATION_BYTES = 160;
 
 /**
  * Counts one account's requests and cycles and decides who may go on. Synchronous and without
@@ -133,8 +133,8 @@ export class Meter {
     const scope = this.account.scopeOf(call.keyDigest, turn.nowMs);
     if (scope === undefined) return UNKNOWN_KEY;
     this.#bringUpTo(turn);
-    if (call.cycles > 0) this.#month.assertRoomFor(call.callId);
-    const missing = this.#month.missingFor(call.callId, call.cycles);
+    if (call.cycles > 0) this.#month.assertRoomFor(call);
+    const missing = this.#month.missingFor(call, call.cycles);
     const verdict = this.#verdictOn(call, scope, missing, turn);
     if (verdict !== 'rate_limited') {
       this.#minute.open(turn);
@@ -143,7 +143,7 @@ export class Meter {
       const isOfCycles = isAdmitted && call.cycles > 0;
       turn.restOn(this.#cover(isAdmitted ? missing : 0, isOfCycles, turn));
       this.#minute.count(turn);
-      if (isAdmitted) this.#month.reserve(call.callId, call.cycles, missing, turn);
+      if (isAdmitted) this.#month.reserve(call, call.cycles, missing, turn);
       this.#isRecorded = false;
     }
     return { verdict, allowance: this.#allowance(turn) };
@@ -163,7 +163,7 @@ export class Meter {
     turn.restOn(0);
     if (this.account.isAbsent) return UNKNOWN_KEY;
     this.#bringUpTo(turn);
-    if (this.#month.settle(call.callId, call.cyclesUsed)) this.#isRecorded = false;
+    if (this.#month.settle(call, call.cyclesUsed)) this.#isRecorded = false;
     this.#lower(turn);
     return { verdict: 'settled', allowance: this.#allowance(turn) };
   }

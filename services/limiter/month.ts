@@ -5,6 +5,7 @@ import { Mark } from '#limiter/mark';
 import type { MeterEvents } from '#limiter/meter-events';
 import { type Reservation, Reservations } from '#limiter/reservations';
 import type { MeterRecord, StoredReservation } from '#storage/meter-store';
+import type { CallName } from '#wire/limiter-messages';
 
 /**
  * The cycles of one account's UTC month: used, and reserved until their calls are settled. A
@@ -99,29 +100,29 @@ export class Month {
   }
 
   /** Throws `service_unavailable` if a call would need a reservation more than there may be. */
-  assertRoomFor(callId: number): void {
-    this.#reservations.assertRoomFor(callId);
+  assertRoomFor(call: CallName): void {
+    this.#reservations.assertRoomFor(call);
   }
 
   /**
-   * How many cycles a call needs beyond what it has reserved already: of all calls with one id at
+   * How many cycles a call needs beyond what it has reserved already: of all calls with one name at
    * most one is ever committed, so they share one reservation.
    */
-  missingFor(callId: number, cycles: number): number {
-    const open = this.#reservations.find(callId);
+  missingFor(call: CallName, cycles: number): number {
+    const open = this.#reservations.find(call);
     const held = open?.monthEndsAtMs === this.endsAtMs ? open.cycles : 0;
     return Math.max(0, cycles - held);
   }
 
   /** Admits a call, and reserves what it is `missing`. */
-  reserve(callId: number, cycles: number, missing: number, now: Instant): void {
+  reserve(call: CallName, cycles: number, missing: number, now: Instant): void {
     if (missing > 0) {
       this.#reserved += missing;
       this.mark.used(missing, now.monotonicMs);
     }
-    const open = this.#reservations.find(callId);
+    const open = this.#reservations.find(call);
     if (open === undefined) {
-      if (missing > 0) this.#reservations.open(callId, cycles, this.endsAtMs, now.monotonicMs);
+      if (missing > 0) this.#reservations.open(call, cycles, this.endsAtMs, now.monotonicMs);
       return;
     }
     open.callsOpen += 1;
@@ -137,13 +138,13 @@ export class Month {
    * them has said that it did not use them: the refusal or replay of one must not pay back what
    * another is using. Returns false when nothing is known of the call: that changes nothing.
    */
-  settle(callId: number, cyclesUsed: number): boolean {
-    const open = this.#reservations.find(callId);
+  settle(call: CallName, cyclesUsed: number): boolean {
+    const open = this.#reservations.find(call);
     if (open === undefined) return false;
     open.callsOpen -= 1;
     open.used = Math.max(open.used, Math.min(cyclesUsed, open.cycles));
     if (open.callsOpen > 0 && open.used < open.cycles) return true;
-    this.#reservations.close(callId);
+    this.#reservations.close(call.callId);
     this.#charge(open, open.used);
     return true;
   }

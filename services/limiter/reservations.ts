@@ -1,16 +1,19 @@
+import assert from 'node:assert/strict';
 import type { Instant } from '#accounts/minute-window';
 import { Fault } from '#fault/fault';
 import { RESERVATION_AGE_MS, RESERVATIONS_MAX } from '#limiter/bounds';
 import { NumberMap } from '#platform/number-map';
 import type { StoredReservation } from '#storage/meter-store';
+import type { CallName } from '#wire/limiter-messages';
 
 /** Cycles that are set aside for a call until it says how many it used. */
 export type Reservation = {
   readonly callId: number;
+  readonly callTag: number;
   cycles: number;
   /** The most that any of its calls said it used. */
   used: number;
-  /** Calls admitted under this id that have not been settled. */
+  /** Calls admitted under this name that have not been settled. */
   callsOpen: number;
   /** Which month the cycles were granted in: Unix milliseconds of its end. */
   monthEndsAtMs: number;
@@ -37,37 +40,49 @@ export class Reservations {
   }
 
   /** The open reservation of a call. */
-  find(callId: number): Reservation | undefined {
-    return this.#open?.get(callId);
+  find({ callId, callTag }: CallName): Reservation | undefined {
+    const open = this.#open?.get(callId);
+    return open?.callTag === callTag ? open : undefined;
   }
 
-  /** Throws `service_unavailable` if a call would need a reservation more than there may be. */
-  assertRoomFor(callId: number): void {
-    if (this.size < RESERVATIONS_MAX || this.find(callId) !== undefined) return;
+  /**
+   * Throws `service_unavailable` if a call would need a reservation more than there may be, or of an
+   * id that another call has: what is shared is charged once (decision 146).
+   */
+  assertRoomFor({ callId, callTag }: CallName): void {
+    const open = this.#open?.get(callId);
+    if (open === undefined && this.size < RESERVATIONS_MAX) return;
+    if (open?.callTag === callTag) return;
     const options = { reason: 'overloaded', retryAfterS: 1 } as const;
     throw new Fault('service_unavailable', 'too many calls of this account are open', options);
   }
 
   /** Opens a reservation for one call. */
-  open(callId: number, cycles: number, monthEndsAtMs: number, monotonicMs: number): void {
+  open(
+    { callId, callTag }: CallName,
+    cycles: number,
+    monthEndsAtMs: number,
+    monotonicMs: number,
+  ): void {
+    assert(this.#open?.get(callId) === undefined, 'a call has one reservation');
     const expiresAtMs = wholeGrains(monotonicMs + RESERVATION_AGE_MS);
-    this.#add({ callId, cycles, used: 0, callsOpen: 1, monthEndsAtMs, expiresAtMs });
+    this.#add({ callId, callTag, cycles, used: 0, callsOpen: 1, monthEndsAtMs, expiresAtMs });
   }
 
   /** Goes on with one that another node opened, until `expiresAtMs` (monotonic). */
   restore(stored: StoredReservation, expiresAtMs: number): void {
-    const { callId, cycles, used, callsOpen, monthEndsAtMs } = stored;
-    this.#add({ callId, cycles, used, callsOpen, monthEndsAtMs, expiresAtMs });
+    const { callId, callTag, cycles, used, callsOpen, monthEndsAtMs } = stored;
+    this.#add({ callId, callTag, cycles, used, callsOpen, monthEndsAtMs, expiresAtMs });
   }
 
   /** The newest `count` for whoever has the account next, oldest first. */
   stored(now: Instant, count: number): StoredReservation[] {
     const oldestFirst = this.#all().sort((a, b) => a.expiresAtMs - b.expiresAtMs);
     return oldestFirst.slice(-count).map((reservation) => {
-      const { callId, cycles, used, callsOpen, monthEndsAtMs } = reservation;
+      const { callId, callTag, cycles, used, callsOpen, monthEndsAtMs } = reservation;
       const leftMs = reservation.expiresAtMs - now.monotonicMs;
       const expiresAtMs = Math.max(0, Math.round(now.nowMs + leftMs));
-      return { callId, cycles, used, callsOpen, monthEndsAtMs, expiresAtMs };
+      return { callId, callTag, cycles, used, callsOpen, monthEndsAtMs, expiresAtMs };
     });
   }
 

@@ -2,7 +2,8 @@ import type { MeterRecord, StoredReservation } from '#storage/meter-store';
 
 /**
  * Reservations of one record: as many as a meter may have open, though a closing record takes fewer
- * along. Each is some 30 characters of a row, and 100 if its numbers are the largest that there are.
+ * along. Each is some 30 characters of a row, a keyed one some 50, and 120 if its numbers are the
+ * largest that there are.
  */
 export const STORED_RESERVATIONS_MAX = 16_384;
 
@@ -17,12 +18,13 @@ const COUNTS = [
   'windowMark',
 ] as const satisfies readonly (keyof MeterRecord)[];
 
-/** Numbers of one reservation behind the counts. */
+/** Numbers of one reservation behind the counts, the tag of a keyed call not counted. */
 const RESERVATION_NUMBERS = 6;
 
 /**
  * A record as one list of numbers, for journals and heads: the counts, then six for each
- * reservation. Its two times are differences, because they are large and nearly alike: how long
+ * reservation. Before those of a keyed call stands its tag, negative: nothing else is, so rows from
+ * before there were tags read as what they are. The two times are differences, because they are large and nearly alike: how long
  * before the record's month its own ended, and how long after the one before it expires.
  *
  * Throws an Error for a record that `meterOfRow` would refuse: once it is durable it is too late.
@@ -31,8 +33,9 @@ export function rowOfMeter(record: MeterRecord): number[] {
   assertSensible(record);
   const row: number[] = COUNTS.map((field) => record[field]);
   let expiredBeforeMs = 0;
-  for (const { callId, cycles, used, callsOpen, ...times } of record.reservations) {
+  for (const { callId, callTag, cycles, used, callsOpen, ...times } of record.reservations) {
     const monthsMs = record.monthEndsAtMs - times.monthEndsAtMs;
+    if (callTag > 0) row.push(-callTag);
     row.push(callId, cycles, used, callsOpen, monthsMs, times.expiresAtMs - expiredBeforeMs);
     expiredBeforeMs = times.expiresAtMs;
   }
@@ -45,7 +48,7 @@ export function meterOfRow(row: unknown): MeterRecord {
   const counts = COUNTS.map((field, index) => [field, numbers[index]]);
   const { monthEndsAtMs, ...others }: Omit<MeterRecord, 'reservations'> =
     Object.fromEntries(counts);
-  const reservations = reservationsOf(numbers.slice(COUNTS.length), monthEndsAtMs);
+  const reservations = reservationsOf(numbers, monthEndsAtMs);
   const record = { monthEndsAtMs, ...others, reservations };
   assertSensible(record);
   return record;
@@ -53,9 +56,7 @@ export function meterOfRow(row: unknown): MeterRecord {
 
 function numbersOf(row: unknown): readonly number[] {
   if (!Array.isArray(row)) throw nonsense('the row is no list');
-  const rest = row.length - COUNTS.length;
-  if (rest < 0 || rest % RESERVATION_NUMBERS !== 0)
-    throw nonsense(`the row has ${row.length} numbers`);
+  if (row.length < COUNTS.length) throw nonsense(`the row has ${row.length} numbers`);
   const strange = row.findIndex((value) => !Number.isSafeInteger(value));
   if (strange !== -1) throw nonsense(`number ${strange} of the row is ${String(row[strange])}`);
   return row;
@@ -64,12 +65,20 @@ function numbersOf(row: unknown): readonly number[] {
 function reservationsOf(numbers: readonly number[], monthEndsAtMs: number): StoredReservation[] {
   const reservations: StoredReservation[] = [];
   let expiresAtMs = 0;
-  for (let at = 0; at < numbers.length; at += RESERVATION_NUMBERS) {
+  let at: number = COUNTS.length;
+  while (at < numbers.length) {
+    const first = numbers[at] ?? 0;
+    const callTag = first < 0 ? -first : 0;
+    if (first < 0) at += 1;
+    if (at + RESERVATION_NUMBERS > numbers.length) {
+      throw nonsense(`the row has ${numbers.length} numbers`);
+    }
     const [callId = 0, cycles = 0, used = 0, callsOpen = 0, monthsMs = 0, laterMs = 0] =
       numbers.slice(at, at + RESERVATION_NUMBERS);
+    at += RESERVATION_NUMBERS;
     expiresAtMs += laterMs;
     const times = { monthEndsAtMs: monthEndsAtMs - monthsMs, expiresAtMs };
-    reservations.push({ callId, cycles, used, callsOpen, ...times });
+    reservations.push({ callId, callTag, cycles, used, callsOpen, ...times });
   }
   return reservations;
 }

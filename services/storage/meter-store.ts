@@ -1,6 +1,8 @@
 /** Cycles set aside for a call, as they outlive the process that set them aside. */
 export type StoredReservation = {
   readonly callId: number;
+  /** What a keyed call has besides its id, else 0: another call of the same id has another one. */
+  readonly callTag: number;
   readonly cycles: number;
   /** The most that any of its calls said it used. */
   readonly used: number;

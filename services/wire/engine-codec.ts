@@ -1,4 +1,9 @@
-import type { EngineAnswer, EngineCall, EngineOperation } from '#wire/engine-messages';
+import type {
+  EngineAnswer,
+  EngineCall,
+  EngineOperation,
+  IdempotencyKey,
+} from '#wire/engine-messages';
 import { operationFromWire, operationToWire } from '#wire/engine-operation-codec';
 import { faultFromWire, faultToWire } from '#wire/fault-codec';
 import type { ClientProtocol, ServerProtocol } from '#wire/frame-protocol';
@@ -62,6 +67,7 @@ const CANCEL: EngineRequest = {
   idempotencyKey: '',
   idempotencyFingerprint: '',
   replayOnly: false,
+  nameUnsure: false,
   ifMatch: undefined,
   operation: undefined,
 };
@@ -77,6 +83,7 @@ function requestOf(id: number, timeoutMs: number, call: EngineCall): EngineReque
     idempotencyKey: call.idempotency?.key ?? '',
     idempotencyFingerprint: call.idempotency?.fingerprint ?? '',
     replayOnly: call.isReplayOnly,
+    nameUnsure: call.idempotency?.isNameUnsure === true,
     ifMatch: call.ifMatch,
     operation: operationToWire(call.operation),
   };
@@ -95,11 +102,16 @@ function callOf(wire: EngineRequest, deadlineAtMs: number): EngineCall {
     instanceId: trustText(wire.instanceId, Math.min(1, idLengthMax), idLengthMax, 'instance id'),
     callId: trustInteger(wire.callId, 0, CALL_ID_MAX, 'call id'),
     deadlineAtMs,
-    idempotency: key === '' ? undefined : { key, fingerprint },
+    idempotency: key === '' ? undefined : idempotencyOf(wire),
     isReplayOnly: wire.replayOnly,
     ifMatch,
     operation,
   };
+}
+
+function idempotencyOf(wire: EngineRequest): IdempotencyKey {
+  const { idempotencyKey: key, idempotencyFingerprint: fingerprint, nameUnsure } = wire;
+  return nameUnsure ? { key, fingerprint, isNameUnsure: true } : { key, fingerprint };
 }
 
 /** An answer as `proto/` writes it. */

@@ -19,6 +19,11 @@ export type IdempotencyKey = {
   readonly key: string;
   /** Hex digest of method, path and body. */
   readonly fingerprint: string;
+  /**
+   * Set while the cluster's secret is changed: another edge may have named a try of this call
+   * otherwise, so that a new call id does not say that the key is new (decision 146).
+   */
+  readonly isNameUnsure?: true;
 };
 
 /** Which records of a list: `all` generations or only the current one. Source: decision 39. */

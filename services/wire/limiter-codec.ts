@@ -12,7 +12,7 @@ import { brokenMessage, trustInteger, trustText } from '#wire/wire-trust';
 
 /** Longest account id or digest, in UTF-16 units. */
 const TOKEN_LENGTH_MAX = 255;
-/** Call ids are below 2^52. Source: limiter-messages, engine-messages. */
+/** Call ids and tags are below 2^52. Source: limiter-messages, engine-messages. */
 const CALL_ID_MAX = 2 ** 52 - 1;
 /** Cycles that one call may reserve. Source: decision 10. */
 const CYCLES_MAX = 100;
@@ -34,16 +34,26 @@ for (const [verdict, wire] of Object.entries(VERDICT_TO_WIRE)) {
   VERDICT_FROM_WIRE.set(wire, verdict as Verdict);
 }
 
+const CANCEL: LimiterRequest = {
+  id: 0,
+  timeoutMs: 0,
+  accountId: '',
+  callId: 0,
+  callTag: 0,
+  call: undefined,
+};
+
 /** The limiter's stream as an edge speaks it. */
 export const limiterClientProtocol: ClientProtocol<LimiterCall, LimiterAnswer, LimiterReply> = {
   path: LimiterService.exchange.path,
   sizeOfCall: () => MESSAGE_BYTES,
   writeCall(writer, id, timeoutMs, call) {
-    const { accountId, callId } = call;
-    LimiterRequest.encode({ id, timeoutMs, accountId, callId, call: callToWire(call) }, writer);
+    const { accountId, callId, callTag } = call;
+    const named = { id, timeoutMs, accountId, callId, callTag, call: callToWire(call) };
+    LimiterRequest.encode(named, writer);
   },
   writeCancel(writer, id) {
-    LimiterRequest.encode({ id, timeoutMs: 0, accountId: '', callId: 0, call: undefined }, writer);
+    LimiterRequest.encode({ ...CANCEL, id }, writer);
   },
   readReply: (reader, length) => LimiterReply.decode(reader, length),
   answerOf,
@@ -81,10 +91,11 @@ function callToWire(call: LimiterCall): NonNullable<LimiterRequest['call']> {
   }
 }
 
-function callOf({ accountId, callId, call }: LimiterRequest): LimiterCall {
+function callOf({ accountId, callId, callTag, call }: LimiterRequest): LimiterCall {
   if (call === undefined) throw brokenMessage('call');
   trustText(accountId, 1, TOKEN_LENGTH_MAX, 'account id');
   trustInteger(callId, 0, CALL_ID_MAX, 'call id');
+  trustInteger(callTag, 0, CALL_ID_MAX, 'call tag');
   switch (call.$case) {
     case 'admit':
       return {
@@ -92,12 +103,13 @@ function callOf({ accountId, callId, call }: LimiterRequest): LimiterCall {
         accountId,
         keyDigest: trustText(call.value.keyDigest, 1, TOKEN_LENGTH_MAX, 'key digest'),
         callId,
+        callTag,
         scope: call.value.writes ? 'full' : 'read',
         cycles: trustInteger(call.value.cycles, 0, CYCLES_MAX, 'cycles'),
       };
     case 'settle': {
       const cyclesUsed = trustInteger(call.value.cyclesUsed, 0, CYCLES_MAX, 'cycles used');
-      return { kind: 'settle', accountId, callId, cyclesUsed };
+      return { kind: 'settle', accountId, callId, callTag, cyclesUsed };
     }
   }
 }

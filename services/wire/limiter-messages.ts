@@ -2,14 +2,26 @@
  * What the edge and a limiter say to each other, as domain data. Source: architecture 4.
  */
 
-/** May this key make this call now? Decides key, account, minute and month at once. */
-export type AdmitCall = {
+/**
+ * What a call is called for good: two calls are one exactly if both numbers are the same. Only the
+ * edge can compute those of a call with an `Idempotency-Key`. Source: architecture 3.5.
+ */
+export type CallName = {
+  /** Below 2^52, so that it is exact as a number everywhere. */
+  readonly callId: number;
+  /** 52 bits more of a keyed call, so that no chance makes two of them one; else 0. */
+  readonly callTag: number;
+};
+
+/**
+ * May this key make this call now? Decides key, account, minute and month at once. Admitting a call
+ * twice reserves once.
+ */
+export type AdmitCall = CallName & {
   readonly kind: 'admit';
   readonly accountId: string;
   /** SHA-256 of the whole API key, base64url: the secret itself never leaves the edge. */
   readonly keyDigest: string;
-  /** The call's id; admitting an id twice reserves once. */
-  readonly callId: number;
   /** The scope that the call needs. Source: decision 20. */
   readonly scope: 'read' | 'full';
   /** Cycles to reserve; one request is always asked for. */
@@ -17,10 +29,9 @@ export type AdmitCall = {
 };
 
 /** Gives back what an admitted call did not use. An unknown reservation changes nothing. */
-export type SettleCall = {
+export type SettleCall = CallName & {
   readonly kind: 'settle';
   readonly accountId: string;
-  readonly callId: number;
   /** Cycles that really advanced, at most what was reserved. */
   readonly cyclesUsed: number;
 };

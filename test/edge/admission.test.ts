@@ -22,6 +22,7 @@ const CALL: AdmissionCall = {
   caller: { accountId: 'AdaAdaAdaAda', keyDigest: 'a key' },
   address: '1.1.1.1',
   callId: 7,
+  callTag: 5,
   isKeyed: false,
   scope: 'full',
   cycles: 3,
@@ -33,10 +34,10 @@ type Answering = (call: LimiterCall) => LimiterAnswer | Promise<LimiterAnswer>;
 function scene(answering: Answering) {
   const clock = new ManualClock();
   const metrics = createMetrics();
-  const settled: (readonly [callId: number, cyclesUsed: number])[] = [];
+  const settled: (readonly [callId: number, callTag: number, cyclesUsed: number])[] = [];
   const limiter = {
     ask(call: LimiterCall) {
-      if (call.kind === 'settle') settled.push([call.callId, call.cyclesUsed]);
+      if (call.kind === 'settle') settled.push([call.callId, call.callTag, call.cyclesUsed]);
       return answering(call);
     },
   };
@@ -73,7 +74,7 @@ const granted = suite('what a limiter may have granted without being heard');
 granted('is given back once, for it will not be used', async () => {
   const { admit, settled, unsettled } = scene(failing(true, settling));
   assert.is((await admit()).refusal?.reason, 'limiter_unavailable');
-  assert.equal(settled, [[7, 0]]);
+  assert.equal(settled, [[7, 5, 0]]);
   assert.is(await unsettled(), 0);
 });
 
@@ -108,7 +109,7 @@ const settlement = suite('a settlement');
 settlement('of all that was reserved keeps nobody waiting, and may fail', async () => {
   const hanging = scene(() => new Promise(() => undefined));
   assert.equal(await hanging.settle(3), { was: 'there' });
-  assert.equal(hanging.settled, [[7, 3]]);
+  assert.equal(hanging.settled, [[7, 5, 3]]);
   assert.is(await hanging.unsettled(), 0);
   const failed = scene(() => Promise.reject(unavailable(true)));
   assert.equal(await failed.settle(3), { was: 'there' });

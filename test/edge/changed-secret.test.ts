@@ -7,9 +7,10 @@ import { systemRandomness } from '#platform/randomness';
 import { memoryInstanceStore } from '#storage/memory/memory-instance-store';
 import { memoryJournal } from '#storage/memory/memory-journal';
 import { memoryListingStore } from '#storage/memory/memory-listing-store';
-import { ACCOUNT_ID, CREATE, START_MS } from '#test/engine/instance-fixture';
+import { ACCOUNT_ID, CREATE, INSTANCE_ID, START_MS } from '#test/engine/instance-fixture';
 import { ManualClock } from '#test/support/manual-clock';
 import { refusalOf } from '#test/support/settled';
+import type { EngineCall } from '#wire/engine-messages';
 
 const [OLD, NEW] = ['the old secret of a test', 'the new secret of a test'];
 
@@ -73,4 +74,32 @@ changed('makes another instance a day later, as any key does', async () => {
   assert.is((await create([OLD, NEW])).location, second.location);
 });
 
-changed.run();
+const asked = suite('an engine that is asked while the cluster secret changes');
+
+for (const [secrets, isUnsure] of [
+  [[OLD], undefined],
+  [[OLD, NEW], true],
+  [[NEW, OLD], true],
+] as const) {
+  asked(`is told with ${secrets.length} of them whether a new id says anything`, async () => {
+    const calls: EngineCall[] = [];
+    const engine = {
+      ask(call: EngineCall) {
+        calls.push(call);
+        return { body: '', etag: '', cycles: 0, throttledRetryAfterS: 0, isReplayed: false };
+      },
+    };
+    const edge = new EngineCalls(engine, new ManualClock(), systemRandomness, secrets);
+    const common = { callId: 1, ifMatch: undefined, isReplayOnly: false, instanceId: INSTANCE_ID };
+    const operation = { kind: 'reset', mode: 'initial' } as const;
+    const idempotency = { key: 'k', fingerprint: 'f' };
+    const caller = { accountId: ACCOUNT_ID, keyDigest: '' };
+    await edge.ask(caller, { ...common, operation, idempotency });
+    await edge.ask(caller, { ...common, operation, idempotency: undefined });
+    const told = calls.map((call) => call.idempotency);
+    const keyed = isUnsure === undefined ? idempotency : { ...idempotency, isNameUnsure: isUnsure };
+    assert.equal(told, [keyed, undefined]);
+  });
+}
+
+for (const each of [changed, asked]) each.run();

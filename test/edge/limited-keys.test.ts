@@ -28,6 +28,7 @@ const CALL: AdmissionCall = {
   caller: { accountId: ADA, keyDigest: 'first key' },
   address: '1.1.1.1',
   callId: 1,
+  callTag: 0,
   isKeyed: false,
   scope: 'full',
   cycles: 1,

@@ -29,14 +29,23 @@ const ALLOWANCE: LimiterAnswer['allowance'] = {
 
 /** What the limiter hears of an observation that the engine answers so: cycles used, call by call. */
 async function settledFor(engineAnswer: () => EngineAnswer): Promise<number[]> {
-  const settled: number[] = [];
+  const calls = await limiterCallsOf(engineAnswer, { 'idempotency-key': 'once' });
+  return calls.flatMap((call) => (call.kind === 'settle' ? [call.cyclesUsed] : []));
+}
+
+/** What the limiter is asked for an observation with these headers that the engine answers so. */
+async function limiterCallsOf(
+  engineAnswer: () => EngineAnswer,
+  headers: Record<string, string>,
+): Promise<LimiterCall[]> {
+  const calls: LimiterCall[] = [];
   const app = buildApp(
     { clusterSecrets: ['x'.repeat(16)], trustedProxies: [], drainMs: 0 },
     {
       engine: { ask: async () => engineAnswer() },
       limiter: {
         ask: async (call: LimiterCall): Promise<LimiterAnswer> => {
-          if (call.kind === 'settle') settled.push(call.cyclesUsed);
+          calls.push(call);
           const verdict = call.kind === 'settle' ? 'settled' : 'admitted';
           return { verdict, allowance: ALLOWANCE };
         },
@@ -51,11 +60,11 @@ async function settledFor(engineAnswer: () => EngineAnswer): Promise<number[]> {
   await app.inject({
     method: 'POST',
     url: '/v1/instances/inst_0123456789abcdef/process',
-    headers: { authorization: `Bearer ${key}`, 'idempotency-key': 'once' },
+    headers: { ...headers, authorization: `Bearer ${key}` },
     payload: { mode_target: 'ORDER', signal_strength: 0.5 },
   });
   await app.close();
-  return settled;
+  return calls;
 }
 
 const settlement = suite('the cycles of a keyed observation');
@@ -86,4 +95,28 @@ settlement('are left alone when the engine fails in a way that nobody foresaw', 
   assert.equal(await settledFor(bug), []);
 });
 
-settlement.run();
+const names = suite('the name by which a limiter knows a call');
+
+names('is that of its key at every edge, and is settled by all of it', async () => {
+  const headers = { 'idempotency-key': 'once' };
+  const [first, second] = [
+    await limiterCallsOf(() => ANSWER, headers),
+    await limiterCallsOf(() => ANSWER, headers),
+  ];
+  const named = [...first, ...second].map(({ callId, callTag }) => `${callId} ${callTag}`);
+  assert.is(named.length, 4);
+  assert.is(new Set(named).size, 1);
+  assert.ok((first[0]?.callTag ?? 0) > 0);
+});
+
+names('has no tag without a key', async () => {
+  const calls = await limiterCallsOf(() => ANSWER, {});
+  const again = await limiterCallsOf(() => ANSWER, {});
+  assert.equal(
+    [...calls, ...again].map(({ callTag }) => callTag),
+    [0, 0, 0, 0],
+  );
+  assert.is(new Set([...calls, ...again].map(({ callId }) => callId)).size, 2);
+});
+
+for (const each of [settlement, names]) each.run();

@@ -8,6 +8,7 @@ import { memoryInstanceStore } from '#storage/memory/memory-instance-store';
 import { CREATE, callOf, INSTANCE_ID, START_MS } from '#test/engine/instance-fixture';
 import { answerRow, headAt, markerAt } from '#test/storage/instance-rows';
 import { refusalOf } from '#test/support/settled';
+import type { IdempotencyKey } from '#wire/engine-messages';
 
 /** A UUIDv7 made at a time. */
 function uuidV7(madeAtMs: number): string {
@@ -20,6 +21,7 @@ async function lookUp(
   key: string,
   answers: AnswerRow[] = [],
   earlierVersion: number | undefined = undefined,
+  change: Pick<IdempotencyKey, 'isNameUnsure'> = {},
 ) {
   const asked: [string, string, number][] = [];
   const store: InstanceStore = {
@@ -33,7 +35,7 @@ async function lookUp(
     ...instanceFrom(headAt(1)),
     unstored: { history: [], drift: [], answers, bytes: 0 },
   };
-  const call = callOf(CREATE, { idempotency: { key, fingerprint: 'f' } });
+  const call = callOf(CREATE, { idempotency: { key, fingerprint: 'f', ...change } });
   const turn = { nowMs: START_MS, earlierVersion };
   const found = await findAnswer(call, `call:${key}`, state, turn, store);
   return { found, asked };
@@ -80,6 +82,11 @@ for (const [text, key, isAsked] of [
 
 store('a fresh UUIDv7 whose call was seen before is looked up', async () => {
   assert.is((await lookUp(uuidV7(START_MS), [], 3)).asked.length, 1);
+});
+
+store('a fresh UUIDv7 is looked up when its call may have been seen under another id', async () => {
+  const change = { isNameUnsure: true } as const;
+  assert.is((await lookUp(uuidV7(START_MS), [], undefined, change)).asked.length, 1);
 });
 
 store('nothing is looked for that a deleted instance answered, or none', async () => {

@@ -92,9 +92,10 @@ export function meterUnderTest(choice: PlanChoice, earlier?: EarlierLife) {
     /** The meter's account has been read again, now. */
     adopt: (account: AccountWithKeys) => meter.account.adopt(account, now()),
     expired: () => losses.filter(({ cause }) => cause === 'expired').length,
-    admit: (callId: number, cycles = 1) => meter.answer(admission(callId, cycles, digest), turn()),
-    settle: (callId: number, cyclesUsed: number) =>
-      meter.answer(settlement(callId, cyclesUsed), turn()),
+    admit: (callId: number, cycles = 1, callTag = 0) =>
+      meter.answer({ ...admission(callId, cycles, digest), callTag }, turn()),
+    settle: (callId: number, cyclesUsed: number, callTag = 0) =>
+      meter.answer({ ...settlement(callId, cyclesUsed), callTag }, turn()),
     /** Gives the account up in good order, as the runtime does. */
     close: () => {
       const closing = meter.closing(now());
@@ -116,12 +117,12 @@ export function admission(
   scope: KeyScope = 'full',
   accountId = ACCOUNT_ID,
 ): AdmitCall {
-  return { kind: 'admit', accountId, keyDigest, callId, scope, cycles };
+  return { kind: 'admit', accountId, keyDigest, callId, callTag: 0, scope, cycles };
 }
 
 /** A settlement of `callId`. */
 export function settlement(callId: number, cyclesUsed: number, accountId = ACCOUNT_ID): SettleCall {
-  return { kind: 'settle', accountId, callId, cyclesUsed };
+  return { kind: 'settle', accountId, callId, callTag: 0, cyclesUsed };
 }
 
 /** A limiter with one account and one key, under a manual clock. */

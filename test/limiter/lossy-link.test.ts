@@ -40,6 +40,7 @@ async function scene(met: readonly Fate[]) {
       caller,
       address: '1.1.1.1',
       callId: lastCallId,
+      callTag: 0,
       isKeyed: false,
       scope: 'full',
       cycles,

@@ -111,7 +111,14 @@ ahead('that is low when nothing can be committed costs the call nothing', () => 
   const down = () => {
     throw new Error('the journal is down');
   };
-  const call = { kind: 'admit', accountId: 'x', callId: 99, scope: 'full', cycles: 30 } as const;
+  const call = {
+    kind: 'admit',
+    accountId: 'x',
+    callId: 99,
+    callTag: 0,
+    scope: 'full',
+    cycles: 30,
+  } as const;
   const keyDigest = record(custom(1, 1)).keys[0]?.digest ?? '';
   assert.throws(() => meter.answer({ ...call, keyDigest }, { ...turn(), commit: down }), /down/);
   assert.equal(meter.usage(now()), before);

@@ -46,6 +46,35 @@ reservation('is used once by two tries, whichever is settled first', () => {
   assert.is(settle(1, 0).allowance?.cyclesRemaining, 6);
 });
 
+reservation('of one call is never that of another, though their ids are the same', () => {
+  const { admit, settle, meter, now } = meterUnderTest(custom(100, 1_000));
+  const [mine, other] = [4_711, 4_712];
+  assert.is(admit(1, 100, mine).verdict, 'admitted');
+  const before = meter.usage(now());
+  for (const tag of [other, 0]) {
+    assert.is(refusalOf(() => admit(1, 100, tag)).reason, 'overloaded', 'not shared, not counted');
+  }
+  assert.equal(meter.usage(now()), before);
+  assert.is(settle(1, 0, other).allowance?.cyclesRemaining, 900);
+  assert.is(settle(1, 0).allowance?.cyclesRemaining, 900);
+  assert.is(admit(1, 0, other).verdict, 'admitted', 'what reserves nothing shares nothing');
+  assert.is(settle(1, 0, other).allowance?.cyclesRemaining, 900);
+  assert.is(admit(1, 100, mine).allowance?.cyclesRemaining, 900, 'its own tries share it');
+  settle(1, 100, mine);
+  assert.is(admit(1, 100, other).allowance?.cyclesRemaining, 800, 'then the id is free');
+});
+
+reservation('keeps its tag in other hands', () => {
+  const first = meterUnderTest(custom(100, 1_000));
+  first.admit(1, 100, 4_711);
+  first.close();
+  const { admit, settle } = first.next();
+  assert.is(refusalOf(() => admit(1, 100, 4_712)).reason, 'overloaded');
+  assert.is(admit(1, 100, 4_711).allowance?.cyclesRemaining, 900);
+  settle(1, 0, 4_711);
+  assert.is(settle(1, 0, 4_711).allowance?.cyclesRemaining, 1_000);
+});
+
 reservation('grows for a try that needs more, if the quota has it', () => {
   const { admit, settle } = meterUnderTest(custom(100, 10));
   admit(1, 1);
@@ -137,18 +166,23 @@ reservation('beyond the most that an account may have open is refused, and costs
   const { admit, settle, meter, now } = meterUnderTest(custom(1_000_000, 1_000_000));
   for (let id = 1; id <= RESERVATIONS_MAX; id += 1) admit(id);
   const before = meter.usage(now());
-  try {
-    admit(RESERVATIONS_MAX + 1);
-    assert.unreachable();
-  } catch (refusal) {
-    assert.instance(refusal, Fault);
-    assert.is((refusal as Fault).code, 'service_unavailable');
-  }
+  assert.is(refusalOf(() => admit(RESERVATIONS_MAX + 1)).code, 'service_unavailable');
   assert.equal(meter.usage(now()), before);
   assert.is(admit(1).verdict, 'admitted', 'one that is open may be tried again');
   assert.is(admit(0, 0).verdict, 'admitted', 'and one without cycles needs none');
   settle(2, 1);
   assert.is(admit(RESERVATIONS_MAX + 1).verdict, 'admitted');
 });
+
+/** The fault that `action` throws. */
+function refusalOf(action: () => unknown): Fault {
+  try {
+    action();
+  } catch (refusal) {
+    if (refusal instanceof Fault) return refusal;
+    throw refusal;
+  }
+  throw new Error('nothing was refused');
+}
 
 reservation.run();

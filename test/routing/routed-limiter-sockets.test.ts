@@ -18,11 +18,18 @@ const ADMIT: AdmitCall = {
   accountId: 'acct_0',
   keyDigest: 'digest',
   callId: 7,
+  callTag: 0,
   scope: 'read',
   cycles: 0,
 };
 
-const SETTLE: SettleCall = { kind: 'settle', accountId: 'acct_0', callId: 7, cyclesUsed: 0 };
+const SETTLE: SettleCall = {
+  kind: 'settle',
+  accountId: 'acct_0',
+  callId: 7,
+  callTag: 0,
+  cyclesUsed: 0,
+};
 
 /** A limiter process in miniature. */
 function served(limiter: LimiterClient) {

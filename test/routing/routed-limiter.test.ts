@@ -14,11 +14,18 @@ const ADMIT: AdmitCall = {
   accountId: 'acct_0',
   keyDigest: 'digest',
   callId: 7,
+  callTag: 0,
   scope: 'full',
   cycles: 3,
 };
 
-const SETTLE: SettleCall = { kind: 'settle', accountId: 'acct_0', callId: 7, cyclesUsed: 1 };
+const SETTLE: SettleCall = {
+  kind: 'settle',
+  accountId: 'acct_0',
+  callId: 7,
+  callTag: 0,
+  cyclesUsed: 1,
+};
 
 /** What a limiter may be asked for, and must never do twice. */
 const CALLS: readonly LimiterCall[] = [ADMIT, SETTLE];

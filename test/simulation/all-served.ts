@@ -62,7 +62,7 @@ const isRead: Question = async (edge, instanceId) => {
 
 /** An account that there is not is nobody's, and its shard says so. */
 const isChecked: Question = async (edge, accountId) => {
-  const call = { kind: 'admit', accountId, keyDigest: '', callId: 0 } as const;
+  const call = { kind: 'admit', accountId, keyDigest: '', callId: 0, callTag: 0 } as const;
   await edge.limiter.ask({ ...call, scope: 'read', cycles: 0 });
   return true;
 };

@@ -19,6 +19,7 @@ const HEAD: MeterHead = {
   windowMark: 0,
   reservations: [
     {
+      callTag: 0,
       callId: 1,
       cycles: 1,
       used: 0,

@@ -9,15 +9,15 @@ import type { Clock } from '#platform/clock';
 import type { Logger } from '#platform/logger';
 import type { SeededRandom } from '#test/simulation/seeded-random';
 
-/** Call ids stay below 2^52, so that they are exact as numbers everywhere. */
-const CALL_ID_PARTS = 2 ** 47;
+/** Ids of calls without a key stay below 2^51, as the edge's do. */
+const CALL_ID_PARTS = 2 ** 46;
 
 /** The ids of calls, begun where the world's chance says. */
 export class SimulatedCallIds extends CallIds {
   #last: number;
 
   constructor(random: SeededRandom) {
-    super();
+    super('a simulated secret');
     this.#last = random.whole(0, CALL_ID_PARTS - 1) * 2 ** 5;
   }
 

@@ -23,6 +23,7 @@ export function meterAt(version: number, fields: Partial<MeterHead> = {}): Meter
 export function reservations(count: number): StoredReservation[] {
   return Array.from({ length: count }, (_, index) => ({
     callId: 2 ** 53 - 1 - index,
+    callTag: index % 2 === 0 ? 0 : 2 ** 52 - index,
     cycles: 1 + (index % 100),
     used: index % 2,
     callsOpen: 1 + (index % 3),
@@ -37,6 +38,7 @@ export function anyRecord(): fc.Arbitrary<MeterRecord> {
   const cycles = fc.oneof(fc.nat(100), fc.integer({ min: 0, max: 2 ** 51 - 1 }));
   const reservation = fc.record({
     callId: fc.maxSafeNat(),
+    callTag: fc.oneof(fc.constant(0), fc.maxSafeNat()),
     cycles,
     used: cycles,
     callsOpen: fc.maxSafeNat(),

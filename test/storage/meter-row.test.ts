@@ -40,6 +40,19 @@ row('takes as many reservations as there may be, and is compact', () => {
   assert.ok(JSON.stringify(rowOfMeter(meterAt(1))).length < 80);
 });
 
+row('of calls without a key is what it was before there were tags', () => {
+  const before = [9_000, 7, 4, 1, 2, 8_000, 3, 11, 5, 2, 1, 0, 600, 12, 1, 0, 3, 1_000, 100];
+  const record = meterOfRow(before);
+  assert.equal(
+    record.reservations.map(({ callId, callTag, expiresAtMs }) => [callId, callTag, expiresAtMs]),
+    [
+      [11, 0, 600],
+      [12, 0, 700],
+    ],
+  );
+  assert.equal(rowOfMeter(record), before);
+});
+
 const broken = suite('what is no row of a meter');
 
 const [one, another] = reservations(2);
@@ -48,6 +61,9 @@ const rows: [string, unknown, RegExp][] = [
   ['is nothing', undefined, /the row is no list/],
   ['is too short', [0, 0, 0, 0, 0, 0], /the row has 6 numbers/],
   ['ends within a reservation', [0, 0, 0, 0, 0, 0, 0, 1, 2], /the row has 9 numbers/],
+  ['ends behind a tag', [0, 0, 0, 0, 0, 0, 0, -5], /the row has 8 numbers/],
+  ['ends within a keyed reservation', [0, 0, 0, 0, 0, 0, 0, -5, 1, 1, 0, 1, 0], /has 13 numbers/],
+  ['has two tags', [0, 0, 0, 0, 0, 0, 0, -5, -6, 1, 0, 1, 0, 9], /callId is -6/],
   ['has a text for a number', [0, '0', 0, 0, 0, 0, 0], /number 1 of the row is 0/],
   ['has a fraction', [0, 0.5, 0, 0, 0, 0, 0], /number 1 of the row is 0\.5/],
   ['has null', [0, 0, 0, 0, 0, 0, null], /number 6 of the row is null/],
@@ -100,10 +116,11 @@ for (const part of [row, broken, senseless]) part.run();
 function uncheckedRow(record: MeterRecord): number[] {
   let beforeMs = 0;
   const behind = record.reservations.flatMap((each) => {
-    const { callId, cycles, used, callsOpen, monthEndsAtMs, expiresAtMs } = each;
+    const { callId, callTag, cycles, used, callsOpen, monthEndsAtMs, expiresAtMs } = each;
     const laterMs = expiresAtMs - beforeMs;
     beforeMs = expiresAtMs;
-    return [callId, cycles, used, callsOpen, record.monthEndsAtMs - monthEndsAtMs, laterMs];
+    const six = [callId, cycles, used, callsOpen, record.monthEndsAtMs - monthEndsAtMs, laterMs];
+    return callTag === 0 ? six : [-callTag, ...six];
   });
   const { monthEndsAtMs, monthMark, cyclesUsed, cyclesExpired, cyclesLost } = record;
   const month = [monthEndsAtMs, monthMark, cyclesUsed, cyclesExpired, cyclesLost];

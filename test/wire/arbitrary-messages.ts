@@ -80,13 +80,18 @@ const operation: fc.Arbitrary<EngineOperation> = fc.oneof(
 
 const ofNoInstance = ['list', 'peek'];
 
+const idempotencyKey = fc.oneof(
+  record({ key: token, fingerprint: token }),
+  record({ key: token, fingerprint: token, isNameUnsure: fc.constant(true as const) }),
+);
+
 /** Any call that an edge or another engine may make of an engine. */
 export const engineCall: fc.Arbitrary<EngineCall> = record({
   accountId: token,
   instanceId: token,
   callId,
   deadlineAtMs: fc.constant(1_800_000_000_000),
-  idempotency: fc.option(record({ key: token, fingerprint: token }), { nil: undefined }),
+  idempotency: fc.option(idempotencyKey, { nil: undefined }),
   isReplayOnly: fc.boolean(),
   ifMatch: fc.option(fc.string({ maxLength: 60 }), { nil: undefined }),
   operation,
@@ -99,6 +104,7 @@ export const limiterCall: fc.Arbitrary<LimiterCall> = fc.oneof(
     accountId: token,
     keyDigest: token,
     callId,
+    callTag: callId,
     scope: fc.constantFrom('read' as const, 'full' as const),
     cycles: fc.nat({ max: 100 }),
   }),
@@ -106,6 +112,7 @@ export const limiterCall: fc.Arbitrary<LimiterCall> = fc.oneof(
     kind: fc.constant('settle' as const),
     accountId: token,
     callId,
+    callTag: callId,
     cyclesUsed: fc.nat({ max: 100 }),
   }),
 );

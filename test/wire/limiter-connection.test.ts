@@ -10,7 +10,13 @@ import { limiterServer } from '#wire/limiter-server';
 const LISTEN = '127.0.0.1:0';
 const NOBODY = '127.0.0.1:1';
 
-const SETTLE: LimiterCall = { kind: 'settle', accountId: 'a', callId: 1, cyclesUsed: 0 };
+const SETTLE: LimiterCall = {
+  kind: 'settle',
+  accountId: 'a',
+  callId: 1,
+  callTag: 0,
+  cyclesUsed: 0,
+};
 const UNKNOWN_KEY: LimiterAnswer = { verdict: 'unknown_key', allowance: undefined };
 
 /** Takes every call over with the same outcome, and remembers what it heard. */

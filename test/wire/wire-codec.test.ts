@@ -240,13 +240,14 @@ lying('a call with impossible ids is refused', () => {
 });
 
 lying('a question that no edge asks a limiter is refused', () => {
-  const honest = { id: 1, timeoutMs: 100, accountId: 'acct_1', callId: 1 };
+  const honest = { id: 1, timeoutMs: 100, accountId: 'acct_1', callId: 1, callTag: 0 };
   const settle = { $case: 'settle', value: { cyclesUsed: 1 } } as const;
   const refuses = (change: Partial<LimiterRequest>) => {
     const request = { ...honest, call: settle, ...change };
     assert.is(thrownBy(() => limiterServerProtocol.callOf(request, 0)).code, 'internal');
   };
   for (const callId of [2 ** 52, -1, 0.5, Number.NaN]) refuses({ callId });
+  for (const callTag of [2 ** 52, -1, 0.5, Number.NaN]) refuses({ callTag });
   refuses({ accountId: '' });
   refuses({ call: undefined });
   refuses({ call: { $case: 'settle', value: { cyclesUsed: 101 } } });

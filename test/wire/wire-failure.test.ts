@@ -132,7 +132,7 @@ hanging('one that takes calls and never answers costs each call its time-out', a
   await using silent = await peers.rawEngine((stream) => stream.resume(), { path: limiterPath });
   await using limiter = connectLimiter({ address: silent.address });
   await limiter.ready();
-  const call = { kind: 'settle', accountId: 'a', callId: 1, cyclesUsed: 0 } as const;
+  const call = { kind: 'settle', accountId: 'a', callId: 1, callTag: 0, cyclesUsed: 0 } as const;
   const startedMs = performance.now();
   const faults = await Promise.all([
     peers.faultOf(limiter.ask(call)),

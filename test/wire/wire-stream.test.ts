@@ -333,7 +333,13 @@ talking('the limiter is asked and answers in the same way', async () => {
   await using server = await serveGrpc({ listen: LISTEN, services: [service], stopGraceMs: 100 });
   await using limiter = connectLimiter({ address: server.address });
   await limiter.ready();
-  const settle = { kind: 'settle', accountId: 'a', callId: 2 ** 52 - 1, cyclesUsed: 1 } as const;
+  const settle = {
+    kind: 'settle',
+    accountId: 'a',
+    callId: 2 ** 52 - 1,
+    callTag: 2 ** 52 - 1,
+    cyclesUsed: 1,
+  } as const;
   assert.equal(await limiter.ask(settle), { verdict: 'settled', allowance });
 });
 

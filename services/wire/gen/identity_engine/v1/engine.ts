@@ -46,6 +46,8 @@ export interface EngineRequest {
   idempotencyKey: string;
   idempotencyFingerprint: string;
   replayOnly: boolean;
+  /** Another edge may have given another call_id to a call with this key. */
+  nameUnsure: boolean;
   ifMatch?: string | undefined;
   operation:
     | { $case: "create"; value: CreateInstance }
@@ -294,6 +296,7 @@ function createBaseEngineRequest(): EngineRequest {
     idempotencyKey: "",
     idempotencyFingerprint: "",
     replayOnly: false,
+    nameUnsure: false,
     ifMatch: undefined,
     operation: undefined,
   };
@@ -324,6 +327,9 @@ export const EngineRequest: MessageFns<EngineRequest> = {
     }
     if (message.replayOnly !== false) {
       writer.uint32(64).bool(message.replayOnly);
+    }
+    if (message.nameUnsure !== false) {
+      writer.uint32(80).bool(message.nameUnsure);
     }
     if (message.ifMatch !== undefined) {
       writer.uint32(74).string(message.ifMatch);
@@ -450,6 +456,14 @@ export const EngineRequest: MessageFns<EngineRequest> = {
             }
 
             message.replayOnly = reader.bool();
+            continue;
+          }
+          case 10: {
+            if (tag !== 80) {
+              break;
+            }
+
+            message.nameUnsure = reader.bool();
             continue;
           }
           case 9: {

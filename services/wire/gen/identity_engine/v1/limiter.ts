@@ -68,7 +68,12 @@ export interface LimiterRequest {
   accountId: string;
   /** Names the call for good, below 2^52: a double holds it, and is read without a BigInt. */
   callId: number;
-  call: { $case: "admit"; value: Admit } | { $case: "settle"; value: Settle } | undefined;
+  call:
+    | { $case: "admit"; value: Admit }
+    | { $case: "settle"; value: Settle }
+    | undefined;
+  /** Names a keyed call together with call_id; else 0, which takes no bytes. */
+  callTag: number;
 }
 
 export interface Admit {
@@ -220,7 +225,7 @@ export const LimiterReplyFrame: MessageFns<LimiterReplyFrame> = {
 };
 
 function createBaseLimiterRequest(): LimiterRequest {
-  return { id: 0, timeoutMs: 0, accountId: "", callId: 0, call: undefined };
+  return { id: 0, timeoutMs: 0, accountId: "", callId: 0, call: undefined, callTag: 0 };
 }
 
 export const LimiterRequest: MessageFns<LimiterRequest> = {
@@ -244,6 +249,9 @@ export const LimiterRequest: MessageFns<LimiterRequest> = {
       case "settle":
         Settle.encode(message.call.value, writer.uint32(50).fork()).join();
         break;
+    }
+    if (message.callTag !== 0) {
+      writer.uint32(57).double(message.callTag);
     }
     return writer;
   },
@@ -307,6 +315,14 @@ export const LimiterRequest: MessageFns<LimiterRequest> = {
             }
 
             message.call = { $case: "settle", value: Settle.decode(reader, reader.uint32()) };
+            continue;
+          }
+          case 7: {
+            if (tag !== 57) {
+              break;
+            }
+
+            message.callTag = reader.double();
             continue;
           }
         }

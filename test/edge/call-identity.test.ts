@@ -1,0 +1,103 @@
+import { createHash } from 'node:crypto';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { CallIds } from '#edge/call-identity';
+import { OPERATIONS } from '#edge/endpoints';
+import type { Operation } from '#edge/operation';
+
+const SECRET = 'a secret of the cluster';
+const ADA = { accountId: 'AdaAdaAdaAda', keyDigest: 'a digest' };
+const INSTANCE_ID = 'inst_0123456789abcdef';
+const CREATE = operation('createInstance');
+const PROCESS = operation('processObservation');
+
+/** The name that an edge gives to a keyed call. */
+function nameOf({
+  secret = SECRET,
+  caller = ADA,
+  of = PROCESS,
+  instanceId = INSTANCE_ID,
+  key = 'a key',
+} = {}) {
+  return new CallIds(secret).ofKey(caller, of, instanceId, key);
+}
+
+const keyed = suite('the name of a keyed call');
+
+keyed('is the same at every edge that has the secret, for every operation on the instance', () => {
+  const first = nameOf();
+  assert.equal(nameOf(), first);
+  assert.equal(nameOf({ caller: { ...ADA, keyDigest: 'another digest' } }), first);
+  assert.equal(nameOf({ of: operation('processBatch') }), first);
+});
+
+keyed('is another one for another account, instance, key or secret', () => {
+  const names = [
+    nameOf(),
+    nameOf({ caller: { ...ADA, accountId: 'BobBobBobBob' } }),
+    nameOf({ instanceId: 'inst_0123456789abcdee' }),
+    nameOf({ key: 'b key' }),
+    nameOf({ secret: 'another secret of one' }),
+    nameOf({ of: CREATE, instanceId: '' }),
+    nameOf({ instanceId: 'create' }),
+    nameOf({ instanceId: '' }),
+    nameOf({ instanceId: 'x', key: 'y' }),
+    nameOf({ instanceId: 'x\ny', key: 'y' }),
+  ];
+  assert.is(new Set(names.map(({ callId }) => callId)).size, names.length);
+  assert.is(new Set(names.map(({ callTag }) => callTag)).size, names.length);
+});
+
+keyed('cannot be computed from what a caller knows', () => {
+  const known = [ADA.accountId, INSTANCE_ID, 'a key'].join('\n');
+  const digest = createHash('sha256').update(known).digest();
+  const computed = digest.readUIntBE(0, 6) * 2 ** 4 + ((digest[6] ?? 0) >> 4);
+  assert.is.not(nameOf().callId % 2 ** 51, computed % 2 ** 51);
+});
+
+keyed('has 51 bits of an id and 52 of a tag that tell nothing of each other', () => {
+  const names = Array.from({ length: 400 }, (_, n) => nameOf({ key: `key ${n}` }));
+  for (const { callId, callTag } of names) {
+    assert.ok(Number.isInteger(callId) && callId >= 2 ** 51 && callId < 2 ** 52);
+    assert.ok(Number.isInteger(callTag) && callTag >= 1 && callTag < 2 ** 52);
+  }
+  const bits = (numbers: number[], count: number) =>
+    Array.from({ length: count }, (_, bit) => {
+      return numbers.filter((number) => Math.floor(number / 2 ** bit) % 2 === 1).length;
+    });
+  const halves = [
+    ...bits(
+      names.map(({ callId }) => callId),
+      51,
+    ),
+    ...bits(
+      names.map(({ callTag }) => callTag),
+      52,
+    ),
+  ];
+  for (const ones of halves) assert.ok(ones > 120 && ones < 280, `${ones} of 400`);
+  const isSame = ({ callId, callTag }: (typeof names)[number]) => callId % 2 ** 51 === callTag;
+  assert.not.ok(names.some(isSame));
+});
+
+const plain = suite('the id of a call without a key');
+
+plain('is one more each time, and never that of a keyed one', () => {
+  const ids = new CallIds(SECRET);
+  const first = ids.next();
+  assert.ok(first >= 1 && first < 2 ** 51);
+  assert.equal([ids.next(), ids.next()], [first + 1, first + 2]);
+});
+
+plain('is another one at each edge', () => {
+  const firsts = Array.from({ length: 100 }, () => new CallIds(SECRET).next());
+  assert.is(new Set(firsts).size, 100);
+});
+
+function operation(name: string): Operation {
+  const found = OPERATIONS.find((each) => each.name === name);
+  if (found === undefined) throw new Error(`there is no operation ${name}`);
+  return found;
+}
+
+for (const each of [keyed, plain]) each.run();
