@@ -29,7 +29,7 @@ export type ApiKeyRecord = {
   readonly expiresAtMs?: number;
 };
 
-/** An account and all keys it ever had, oldest first. */
+/** An account and its keys, oldest first: all but those that expired long ago. */
 export type AccountWithKeys = {
   readonly account: Account;
   readonly keys: readonly ApiKeyRecord[];
@@ -39,4 +39,12 @@ export type AccountWithKeys = {
 export function keyEndsAtMs(key: ApiKeyRecord): number {
   if (key.revokedAtMs !== undefined) return Number.NEGATIVE_INFINITY;
   return key.expiresAtMs ?? Number.POSITIVE_INFINITY;
+}
+
+/** How long a key that has expired is still kept, so that it can be asked what became of it. Source: decision 148. */
+export const EXPIRED_KEY_KEPT_MS = 90 * 24 * 60 * 60 * 1_000;
+
+/** Whether a key is kept at `nowMs`. One that never expires is, revoked or not. */
+export function isKept({ expiresAtMs }: ApiKeyRecord, nowMs: number): boolean {
+  return expiresAtMs === undefined || nowMs < expiresAtMs + EXPIRED_KEY_KEPT_MS;
 }

@@ -3,13 +3,14 @@ import type { Admission, AdmissionCall } from '#edge/admission';
 import type { CallIds } from '#edge/call-identity';
 import { isKnownToCaller, isPreferred } from '#edge/conditions';
 import type { EdgeAnswer, EngineCalls } from '#edge/engine-calls';
-import type { Exchange } from '#edge/exchange';
+import type { Caller, Exchange } from '#edge/exchange';
 import type { Headers } from '#edge/limit-headers';
 import type { Operation } from '#edge/operation';
 import type { Reply } from '#edge/reply';
 import { planRequest, type RequestPlan } from '#edge/request-plan';
 import { Fault, toFault } from '#fault/fault';
 import type { Clock } from '#platform/clock';
+import type { CallName } from '#wire/limiter-messages';
 
 /** What serving a request takes. */
 export type ServePorts = {
@@ -39,16 +40,13 @@ export async function serve(
   const { caller } = exchange;
   if (caller === undefined) throw new Error('a request is served after authentication');
   const plan = planRequest(operation, request, ports.clock.wallMs());
-  const key = plan.kind === 'task' ? plan.idempotency?.key : undefined;
-  const { callIds } = ports;
-  const named =
-    key === undefined ? undefined : callIds.ofKey(caller, operation, idOf(request), key);
+  const { callId, callTag } = nameOf(plan, operation, request, caller, ports.callIds);
   const call: AdmissionCall = {
     caller,
     address: request.ip,
-    callId: named?.callId ?? callIds.next(),
-    callTag: named?.callTag ?? 0,
-    isKeyed: named !== undefined,
+    callId,
+    callTag,
+    isKeyed: plan.kind === 'task' && plan.idempotency !== undefined,
     scope: operation.scope,
     cycles: plan.kind === 'task' && plan.task.kind === 'engine' ? plan.task.cycles : 0,
   };
@@ -86,6 +84,18 @@ export async function serve(
 /** Whether it is known how many cycles the call used; else they stay reserved and expire as used. */
 function isSettled({ cycles }: AdmissionCall, { isPerhapsOwn }: EdgeAnswer): boolean {
   return cycles > 0 && isPerhapsOwn !== true;
+}
+
+function nameOf(
+  plan: RequestPlan,
+  operation: Operation,
+  request: FastifyRequest,
+  caller: Caller,
+  callIds: CallIds,
+): CallName {
+  const key = plan.kind === 'task' ? plan.idempotency?.key : undefined;
+  if (key === undefined) return { callId: callIds.next(), callTag: 0 };
+  return callIds.ofKey(caller, operation, idOf(request), key);
 }
 
 function idOf(request: FastifyRequest): string {

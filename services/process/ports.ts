@@ -46,7 +46,7 @@ export type Stores = (LocalStores | SharedStores) & AsyncDisposable;
 export async function openStores(config: Config, foundation: Foundation): Promise<Stores> {
   switch (config.SERVICE_STORAGE) {
     case 'memory':
-      return { ...(await memoryStores()), [Symbol.asyncDispose]: async () => undefined };
+      return { ...(await memoryStores(foundation)), [Symbol.asyncDispose]: async () => undefined };
     case 'cassandra':
       return await cassandraStores(config, foundation);
   }
@@ -89,7 +89,7 @@ export async function migrateStores(
   await migrate(session, { ...foundation, tell });
 }
 
-async function memoryStores(): Promise<LocalStores> {
+async function memoryStores({ clock }: Foundation): Promise<LocalStores> {
   const { memoryAccountStore } = await import('#storage/memory/memory-account-store');
   const { memoryInstanceStore } = await import('#storage/memory/memory-instance-store');
   const { memoryListingStore } = await import('#storage/memory/memory-listing-store');
@@ -97,7 +97,7 @@ async function memoryStores(): Promise<LocalStores> {
   const { memoryJournal } = await import('#storage/memory/memory-journal');
   return {
     kind: 'local',
-    accounts: memoryAccountStore(),
+    accounts: memoryAccountStore(clock),
     instances: memoryInstanceStore(),
     listings: memoryListingStore(),
     meters: memoryMeterStore(),
@@ -119,7 +119,7 @@ async function cassandraStores(config: Config, foundation: Foundation): Promise<
   const { cassandraShardStore } = await import('#storage/cassandra/cassandra-shard-store');
   const stores: SharedStores = {
     kind: 'shared',
-    accounts: cassandraAccountStore(session),
+    accounts: cassandraAccountStore(session, foundation.clock),
     instances: cassandraInstanceStore(session),
     listings: cassandraListingStore(session),
     meters: cassandraMeterStore(session),

@@ -13,7 +13,10 @@ export interface AccountStore {
   /** Adds an account without keys. Rejects with `conflict` if its id is taken: nothing changes. */
   create(account: Account): Promise<void>;
 
-  /** An account with every key it ever had, oldest first; undefined if there is none. */
+  /**
+   * An account with its keys, oldest first; undefined if there is none. A key that expired 90 days
+   * ago is gone, for every method and whether it was revoked or not (`isKept`).
+   */
   find(accountId: string): Promise<AccountWithKeys | undefined>;
 
   /**

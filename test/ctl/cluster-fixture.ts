@@ -118,7 +118,7 @@ export async function clusterInMemory(
 
 function memoryStores() {
   return {
-    accounts: memoryAccountStore(),
+    accounts: memoryAccountStore(systemClock),
     meters: memoryMeterStore(),
     journals: memoryJournalStore(systemClock),
     shards: memoryShardStore(),

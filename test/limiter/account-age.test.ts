@@ -5,6 +5,7 @@ import { Fault } from '#fault/fault';
 import type { AccountStore } from '#storage/account-store';
 import { memoryAccountStore } from '#storage/memory/memory-account-store';
 import { admission, custom, limiterUnderTest } from '#test/limiter/limiter-fixture';
+import { ManualClock } from '#test/support/manual-clock';
 import { turnOfEvents } from '#test/support/settled';
 
 const SECOND_MS = 1_000;
@@ -193,7 +194,7 @@ async function accountInUse() {
 
 /** A store that counts its reads, and can refuse them or hold back what they found. */
 function watchedStore() {
-  const store = memoryAccountStore();
+  const store = memoryAccountStore(new ManualClock());
   let waiting: (() => void)[] = [];
   const watched = {
     ...store,

@@ -33,7 +33,7 @@ export class LimiterCluster {
   reads = 0;
   #held: Promise<void> | undefined;
   readonly #journals = memoryJournalStore(this.clock);
-  readonly #accounts = memoryAccountStore();
+  readonly #accounts = memoryAccountStore(this.clock);
   readonly #stores = {
     accounts: {
       ...this.#accounts,

@@ -131,7 +131,7 @@ export async function limiterUnderTest(
   options: { accounts?: AccountStore; scope?: KeyScope; idleAgeMs?: number } = {},
 ) {
   const clock = new ManualClock();
-  const accounts = options.accounts ?? memoryAccountStore();
+  const accounts = options.accounts ?? memoryAccountStore(clock);
   const metrics = createMetrics();
   const bugs: unknown[] = [];
   const limiter = composeLimiter(

@@ -12,6 +12,7 @@ import {
   limiterUnderTest,
   settlement,
 } from '#test/limiter/limiter-fixture';
+import { ManualClock } from '#test/support/manual-clock';
 import { turnOfEvents } from '#test/support/settled';
 
 const crowd = suite('when 1,000 calls of one account come at once');
@@ -226,7 +227,7 @@ function faltering(): AccountStore & {
   isDown: boolean;
   hold(): { reached: Promise<void>; open(): void };
 } {
-  const store = memoryAccountStore();
+  const store = memoryAccountStore(new ManualClock());
   let held: { reached: () => void; opened: Promise<void> } | undefined;
   return {
     ...store,

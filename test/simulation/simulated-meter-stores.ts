@@ -7,8 +7,8 @@ import type { SimulatedStore } from '#test/simulation/simulated-store';
 
 /** Accounts and meters of a world, behind a store that fails. */
 export class SimulatedMeterStores {
-  /** The accounts as they are. */
-  readonly accounts: AccountStore = memoryAccountStore();
+  /** The accounts as they are. None of their keys expires, so no time passes here. */
+  readonly accounts: AccountStore = memoryAccountStore({ wallMs: () => 0 });
   /** The meters as they are: versioned, so what comes late or twice changes nothing. */
   readonly meters: MeterStore = memoryMeterStore();
   readonly #server: SimulatedStore;

@@ -2,9 +2,15 @@ import { suite as plainSuite, type Test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Account, ApiKeyRecord } from '#accounts/account';
 import { Fault, type FaultCode } from '#fault/fault';
+import type { Clock } from '#platform/clock';
 import type { AccountStore } from '#storage/account-store';
+import { ManualClock } from '#test/support/manual-clock';
 
-type Open = () => Promise<AccountStore>;
+const NOW_MS = Date.UTC(2026, 0, 15, 12);
+
+const DAY_MS = 86_400_000;
+
+type Open = (clock: Pick<Clock, 'wallMs'>) => Promise<AccountStore>;
 
 /**
  * The promises of the AccountStore port as suites to be run, for every adapter. `open` gives an
@@ -18,31 +24,31 @@ function accountsOf(name: string, open: Open, suite: typeof plainSuite): Test {
   const accounts = suite(`accounts in ${name}`);
 
   accounts('are found as they were created, without keys', async () => {
-    const store = await open();
+    const store = await open(new ManualClock(NOW_MS));
     await store.create(account('a'));
     assert.equal(await store.find('a'), { account: account('a'), keys: [] });
   });
 
   accounts('that were never created are not found', async () => {
-    const store = await open();
+    const store = await open(new ManualClock(NOW_MS));
     assert.is(await store.find('a'), undefined);
   });
 
   accounts('cannot be created twice, and the first stays as it is', async () => {
-    const store = await open();
+    const store = await open(new ManualClock(NOW_MS));
     await store.create(account('a'));
     await refused('conflict', store.create({ ...account('a'), name: 'another' }));
     assert.is((await store.find('a'))?.account.name, 'account a');
   });
 
   accounts('are created once, whoever tries at the same time', async () => {
-    const store = await open();
+    const store = await open(new ManualClock(NOW_MS));
     const tries = await Promise.allSettled([1, 2, 3].map(() => store.create(account('a'))));
     assert.is(tries.filter(({ status }) => status === 'fulfilled').length, 1);
   });
 
   accounts('are listed in the order of their ids, page by page', async () => {
-    const store = await open();
+    const store = await open(new ManualClock(NOW_MS));
     for (const id of ['c', 'B', 'a', 'd']) await store.create(account(id));
     const first = await store.list({ afterId: undefined, limit: 2 });
     const second = await store.list({ afterId: 'a', limit: 2 });
@@ -53,7 +59,7 @@ function accountsOf(name: string, open: Open, suite: typeof plainSuite): Test {
   });
 
   accounts('keep their new plan with its limits, and all the rest', async () => {
-    const store = await open();
+    const store = await open(new ManualClock(NOW_MS));
     await store.create(account('a'));
     const limits = { requestsPerMinute: 7, cyclesPerMonth: 8 };
     const expected = { ...account('a'), plan: 'enterprise', limits };
@@ -62,7 +68,7 @@ function accountsOf(name: string, open: Open, suite: typeof plainSuite): Test {
   });
 
   accounts('are suspended and resumed, as often as one likes', async () => {
-    const store = await open();
+    const store = await open(new ManualClock(NOW_MS));
     await store.create(account('a'));
     for (const status of ['suspended', 'suspended', 'active'] as const) {
       assert.equal(await store.setStatus('a', status), { ...account('a'), status });
@@ -71,7 +77,7 @@ function accountsOf(name: string, open: Open, suite: typeof plainSuite): Test {
   });
 
   accounts('that do not exist cannot be changed', async () => {
-    const store = await open();
+    const store = await open(new ManualClock(NOW_MS));
     await refused('not_found', store.setPlan('a', 'free', account('a').limits));
     await refused('not_found', store.setStatus('a', 'suspended'));
     await refused('not_found', store.addKey('a', key('1')));
@@ -79,7 +85,7 @@ function accountsOf(name: string, open: Open, suite: typeof plainSuite): Test {
   });
 
   accounts('are copies: what a caller does to one changes nothing', async () => {
-    const store = await open();
+    const store = await open(new ManualClock(NOW_MS));
     const mine = { ...account('a'), limits: { ...account('a').limits } };
     await store.create(mine);
     mine.limits.cyclesPerMonth = 0;
@@ -96,8 +102,8 @@ function accountsOf(name: string, open: Open, suite: typeof plainSuite): Test {
 
 function keysOf(name: string, open: Open, suite: typeof plainSuite): Test {
   const keys = suite(`keys in ${name}`);
-  const withAccount = async () => {
-    const store = await open();
+  const withAccount = async (clock = new ManualClock(NOW_MS)) => {
+    const store = await open(clock);
     await store.create(account('a'));
     await store.create(account('b'));
     return store;
@@ -105,7 +111,7 @@ function keysOf(name: string, open: Open, suite: typeof plainSuite): Test {
 
   keys('are found with their account, oldest first', async () => {
     const store = await withAccount();
-    const second = { ...key('2'), expiresAtMs: 99 };
+    const second = { ...key('2'), expiresAtMs: NOW_MS + 99 };
     await store.addKey('a', key('1'));
     await store.addKey('a', second);
     assert.equal((await store.find('a'))?.keys, [key('1'), second]);
@@ -135,6 +141,27 @@ function keysOf(name: string, open: Open, suite: typeof plainSuite): Test {
     assert.equal(await store.revokeKey('a', 'key_1', 5), revoked);
     assert.equal(await store.revokeKey('a', 'key_1', 6), revoked);
     assert.equal((await store.find('a'))?.keys, [revoked, key('2')]);
+  });
+
+  keys('are kept for 90 days after they expire, and are gone then', async () => {
+    const clock = new ManualClock(NOW_MS);
+    const store = await withAccount(clock);
+    const expiring = { ...key('1'), expiresAtMs: NOW_MS + 5 };
+    const revoked = { ...key('2'), expiresAtMs: NOW_MS + 7, revokedAtMs: NOW_MS };
+    const forGood = { ...key('3'), revokedAtMs: NOW_MS };
+    for (const each of [key('0'), expiring, key('2'), forGood]) await store.addKey('a', each);
+    const left = async () => (await store.find('a'))?.keys.map(({ id }) => id);
+    clock.advance(90 * DAY_MS + 4);
+    assert.equal(await left(), ['key_0', 'key_1', 'key_2', 'key_3']);
+    clock.advance(1);
+    assert.equal(await left(), ['key_0', 'key_2', 'key_3']);
+    await refused('not_found', store.revokeKey('a', 'key_1', clock.wallMs()));
+    await store.addKey('a', { ...revoked, id: 'key_4', digest: 'digest 4' });
+    assert.equal(await left(), ['key_0', 'key_2', 'key_3', 'key_4']);
+    clock.advance(2);
+    assert.equal(await left(), ['key_0', 'key_2', 'key_3'], 'one that was revoked as well');
+    await store.addKey('a', key('1'));
+    assert.equal(await left(), ['key_0', 'key_2', 'key_3', 'key_1'], 'the newest is the last');
   });
 
   keys('of another account are not there to be revoked', async () => {

@@ -1,18 +1,23 @@
-import type { Account } from '#accounts/account';
+import * as assert from 'uvu/assert';
+import type { Account, ApiKeyRecord } from '#accounts/account';
+import type { Clock } from '#platform/clock';
 import type { AccountStore } from '#storage/account-store';
 import { cassandraAccountStore } from '#storage/cassandra/cassandra-account-store';
 import { accountStoreContract } from '#test/storage/account-store-contract';
 import { newPrefix, openMigratedKeyspace } from '#test/storage/migrated-keyspace';
+import { ManualClock } from '#test/support/manual-clock';
 import { cassandraOrSkip } from '#test/support/real-servers';
+
+const DAY_MS = 86_400_000;
 
 const { address, suite } = cassandraOrSkip();
 
 let opened: ReturnType<typeof openMigratedKeyspace> | undefined;
 
 /** A store of accounts that nobody has created before; their ids begin with a text of its own. */
-async function open(): Promise<AccountStore> {
+async function open(clock: Pick<Clock, 'wallMs'>): Promise<AccountStore> {
   opened ??= openMigratedKeyspace(address);
-  const store = cassandraAccountStore((await opened).session);
+  const store = cassandraAccountStore((await opened).session, clock);
   const prefix = newPrefix();
   const stripped = (account: Account) => ({ ...account, id: account.id.slice(prefix.length) });
   return {
@@ -32,10 +37,82 @@ async function open(): Promise<AccountStore> {
   };
 }
 
+/** Bare rows of keys in a partition: position, id and the seconds that the server gives them. */
+async function keyRows(accountId: string): Promise<(readonly [number, string, number | null])[]> {
+  opened ??= openMigratedKeyspace(address);
+  const query =
+    'SELECT key_position, key_id, TTL(digest) AS ttl FROM accounts WHERE account_id = ?';
+  const options = { kind: 'read', operation: 'test' } as const;
+  const { rows } = await (await opened).session.execute(query, [accountId], options);
+  return rows
+    .filter((row) => row['key_id'] !== null)
+    .map((row) => [row['key_position'], row['key_id'], row['ttl']]);
+}
+
+async function accountWithKeys(...keys: ApiKeyRecord[]) {
+  opened ??= openMigratedKeyspace(address);
+  const clock = new ManualClock();
+  const store = cassandraAccountStore((await opened).session, clock);
+  const id = `${newPrefix()}a`;
+  const limits = { requestsPerMinute: 10, cyclesPerMonth: 10_000 };
+  const base = { id, name: 'a', plan: 'free', status: 'active', limits, createdAtMs: 1 } as const;
+  await store.create(base);
+  for (const key of keys) await store.addKey(id, key);
+  return { store, clock, id };
+}
+
+function key(id: string, expiresAtMs?: number): ApiKeyRecord {
+  const always = { id, digest: `digest ${id}`, scope: 'full', createdAtMs: 2 } as const;
+  return expiresAtMs === undefined ? always : { ...always, expiresAtMs };
+}
+
+const rows = suite('the rows of keys in Cassandra');
+
+rows('end by themselves 90 days after their keys expire, and not before', async () => {
+  const nowMs = new ManualClock().wallMs();
+  const { store, id } = await accountWithKeys(
+    key('never'),
+    key('soon', nowMs + 10_000),
+    key('in 30 years', nowMs + 30 * 365 * DAY_MS),
+    key('long ago', nowMs - 100 * DAY_MS),
+  );
+  const ttls = (await keyRows(id)).map(([, name, ttl]) => [name, ttl === null ? 0 : ttl]);
+  const soon = ttls.find(([name]) => name === 'soon')?.[1] as number;
+  assert.ok(soon > 90 * 86_400 - 60 && soon <= 90 * 86_400 + 10, `${soon} s`);
+  assert.equal(
+    ttls.filter(([name]) => name !== 'soon' && name !== 'long ago'),
+    [
+      ['never', 0],
+      ['in 30 years', 0],
+    ],
+  );
+  await store.revokeKey(id, 'soon', nowMs);
+  const [, , revokedTtl] = (await keyRows(id)).find(([, name]) => name === 'soon') ?? [];
+  assert.ok(Math.abs((revokedTtl ?? 0) - soon) < 60, `${revokedTtl} s after it is revoked`);
+});
+
+rows('without an end are dropped by the next change of their account', async () => {
+  const nowMs = new ManualClock().wallMs();
+  const far = nowMs + 25 * 365 * DAY_MS;
+  const { store, clock, id } = await accountWithKeys(key('1', far), key('2'), key('3', far));
+  clock.advance(far + 90 * DAY_MS - nowMs);
+  assert.equal((await store.find(id))?.keys, [key('2')]);
+  assert.is((await keyRows(id)).length, 3, 'nothing but a change writes');
+  await store.addKey(id, key('4'));
+  assert.equal(
+    (await keyRows(id)).map(([position, name]) => [position, name]),
+    [
+      [1, '2'],
+      [3, '4'],
+    ],
+  );
+});
+
 const closing = suite('a keyspace of accounts');
 closing('is taken away', async () => {
   await (await opened)?.[Symbol.asyncDispose]();
 });
 
 for (const part of accountStoreContract('Cassandra', open, suite)) part.run();
+rows.run();
 closing.run();

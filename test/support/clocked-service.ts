@@ -38,7 +38,7 @@ export async function startClocked(nowMs: number, drainMs = 0): Promise<ClockedS
       throw error;
     },
   };
-  const accounts = memoryAccountStore();
+  const accounts = memoryAccountStore(clock);
   const limiter = opening.use(
     composeLimiter(ACTORS, {
       ...ports,

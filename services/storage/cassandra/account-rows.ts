@@ -3,7 +3,7 @@ import type { Account, ApiKeyRecord } from '#accounts/account';
 
 /** The columns that `accountFrom` and `keyFrom` read, and the revision. */
 export const SELECTED_COLUMNS = `account_id, revision, name, plan, status, requests_per_minute,
-  cycles_per_month, created_at_ms, key_id, digest, scope, key_created_at_ms, revoked_at_ms,
+  cycles_per_month, created_at_ms, key_position, key_id, digest, scope, key_created_at_ms, revoked_at_ms,
   expires_at_ms`;
 
 /** Name, plan, status, the two limits and the time of creation, as statements take them. */

@@ -1,5 +1,12 @@
-import type { Account, AccountWithKeys, ApiKeyRecord } from '#accounts/account';
+import {
+  type Account,
+  type AccountWithKeys,
+  type ApiKeyRecord,
+  EXPIRED_KEY_KEPT_MS,
+  isKept,
+} from '#accounts/account';
 import { Fault } from '#fault/fault';
+import type { Clock } from '#platform/clock';
 import { ACCOUNTS_PAGE_MAX, type AccountStore } from '#storage/account-store';
 import {
   accountColumns,
@@ -16,6 +23,9 @@ const TRIES_MAX = 8;
 /** Accounts read at once for a listing. */
 const READS_IN_FLIGHT_MAX = 16;
 
+/** The longest that Cassandra takes, 20 years. What expires later is dropped by a later change. */
+const TTL_S_MAX = 630_720_000;
+
 /** A conditional write goes through four round trips between servers. Milliseconds. */
 const CHANGE_MS_MAX = 5_000;
 
@@ -26,21 +36,42 @@ const CHANGE = `UPDATE accounts SET revision = ?, name = ?, plan = ?, status = ?
   requests_per_minute = ?, cycles_per_month = ?, created_at_ms = ?
   WHERE account_id = ? IF revision = ?`;
 const PUT_KEY = `INSERT INTO accounts (account_id, key_position, key_id, digest, scope,
-  key_created_at_ms, revoked_at_ms, expires_at_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`;
+  key_created_at_ms, revoked_at_ms, expires_at_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?) USING TTL ?`;
+const DROP_KEY = 'DELETE FROM accounts WHERE account_id = ? AND key_position = ?';
 // All ids lie in one bucket, in order.
 const ADD_ID = 'INSERT INTO account_ids (bucket, account_id) VALUES (0, ?)';
 const LIST_IDS = 'SELECT account_id FROM account_ids WHERE bucket = 0 AND account_id > ? LIMIT ?';
 
+/** A key, and where in its partition it is. */
+type PlacedKey = { readonly key: ApiKeyRecord; readonly position: number };
+
 /** An account as it stands, and the revision that a change of it must find again. */
-type Stored = { readonly revision: number } & AccountWithKeys;
+type Stored = {
+  readonly revision: number;
+  readonly account: Account;
+  readonly kept: readonly PlacedKey[];
+  /** Keys of no use any more that the server has not dropped by itself. */
+  readonly stale: readonly PlacedKey[];
+};
 
 /** What a change makes of an account: its new fields, or a key at a position. */
-type Change =
-  | { readonly account: Account }
-  | { readonly key: ApiKeyRecord; readonly position: number };
+type Change = { readonly account: Account } | PlacedKey;
 
-/** Accounts in Cassandra, one partition each, changed only under the condition that nobody else did. */
-export function cassandraAccountStore(session: CassandraSession): AccountStore {
+type AccountPorts = {
+  readonly session: CassandraSession;
+  readonly clock: Pick<Clock, 'wallMs'>;
+};
+
+/**
+ * Accounts in Cassandra, one partition each, changed only under the condition that nobody else did.
+ * A key's row lives as long as the key is kept; a row that has no end of its own is passed over when
+ * its time has come, and dropped by the next change of its account.
+ */
+export function cassandraAccountStore(
+  session: CassandraSession,
+  clock: Pick<Clock, 'wallMs'>,
+): AccountStore {
+  const ports = { session, clock };
   return {
     async create(account) {
       const { id } = account;
@@ -53,30 +84,32 @@ export function cassandraAccountStore(session: CassandraSession): AccountStore {
       if (!isApplied) throw new Fault('conflict', 'there is an account with this id');
     },
     async find(accountId): Promise<AccountWithKeys | undefined> {
-      const stored = await find(session, accountId);
-      return stored && { account: stored.account, keys: stored.keys };
+      const stored = await find(ports, accountId);
+      return stored && { account: stored.account, keys: stored.kept.map(({ key }) => key) };
     },
-    list: ({ afterId, limit }) => list(session, afterId ?? '', Math.min(limit, ACCOUNTS_PAGE_MAX)),
+    list: ({ afterId, limit }) => list(ports, afterId ?? '', Math.min(limit, ACCOUNTS_PAGE_MAX)),
     setPlan: (accountId, plan, limits) =>
-      changed(session, accountId, ({ account }) => ({ ...account, plan, limits })),
+      changed(ports, accountId, ({ account }) => ({ ...account, plan, limits })),
     setStatus: (accountId, status) =>
-      changed(session, accountId, ({ account }) =>
+      changed(ports, accountId, ({ account }) =>
         account.status === status ? account : { ...account, status },
       ),
     async addKey(accountId, key) {
-      await change(session, accountId, ({ keys }) => {
-        if (keys.some(({ id, digest }) => id === key.id || digest === key.digest)) {
+      await change(ports, accountId, ({ kept, stale }) => {
+        if (kept.some(({ key: { id, digest } }) => id === key.id || digest === key.digest)) {
           throw new Fault('conflict', 'the account has this key already');
         }
-        return { key, position: keys.length };
+        // Behind all others, because their order is their age and the rows of some may be gone.
+        const last = Math.max(-1, ...[...kept, ...stale].map(({ position }) => position));
+        return { key, position: last + 1 };
       });
     },
     async revokeKey(accountId, keyId, revokedAtMs) {
       let revoked: ApiKeyRecord | undefined;
-      await change(session, accountId, ({ keys }) => {
-        const position = keys.findIndex(({ id }) => id === keyId);
-        const key = keys[position];
-        if (key === undefined) throw new Fault('not_found', 'the account has no such key');
+      await change(ports, accountId, ({ kept }) => {
+        const found = kept.find(({ key }) => key.id === keyId);
+        if (found === undefined) throw new Fault('not_found', 'the account has no such key');
+        const { key, position } = found;
         revoked = { ...key, revokedAtMs: key.revokedAtMs ?? revokedAtMs };
         return key.revokedAtMs === undefined ? { key: revoked, position } : undefined;
       });
@@ -86,29 +119,35 @@ export function cassandraAccountStore(session: CassandraSession): AccountStore {
   };
 }
 
-async function find(session: CassandraSession, accountId: string): Promise<Stored | undefined> {
+async function find(
+  { session, clock }: AccountPorts,
+  accountId: string,
+): Promise<Stored | undefined> {
   const options: StatementOptions = { kind: 'read', operation: 'account_read' };
-  const keys: ApiKeyRecord[] = [];
+  const [kept, stale]: [PlacedKey[], PlacedKey[]] = [[], []];
+  const nowMs = clock.wallMs();
   let stored: Stored | undefined;
   for await (const page of session.pages(FIND, [accountId], options)) {
     for (const row of page) {
-      stored ??= { revision: row['revision'], account: accountFrom(row), keys };
+      stored ??= { revision: row['revision'], account: accountFrom(row), kept, stale };
       // An account without keys is one row with nothing but the columns all share.
-      if (row['key_id'] !== null) keys.push(keyFrom(row));
+      if (row['key_id'] === null) continue;
+      const key = keyFrom(row);
+      (isKept(key, nowMs) ? kept : stale).push({ key, position: row['key_position'] });
     }
   }
   return stored;
 }
 
-async function list(session: CassandraSession, afterId: string, limit: number): Promise<Account[]> {
+async function list(ports: AccountPorts, afterId: string, limit: number): Promise<Account[]> {
   const accounts: Account[] = [];
   let after = afterId;
   while (accounts.length < limit) {
     const wanted = limit - accounts.length;
     const options: StatementOptions = { kind: 'read', operation: 'account_ids_read' };
-    const { rows } = await session.execute(LIST_IDS, [after, wanted], options);
+    const { rows } = await ports.session.execute(LIST_IDS, [after, wanted], options);
     const ids = rows.map((row): string => row['account_id']);
-    accounts.push(...(await findAll(session, ids)));
+    accounts.push(...(await findAll(ports, ids)));
     const last = ids.at(-1);
     if (last === undefined || ids.length < wanted) break;
     after = last;
@@ -117,23 +156,23 @@ async function list(session: CassandraSession, afterId: string, limit: number): 
 }
 
 /** The accounts with these ids, in their order, without those that were never created. */
-async function findAll(session: CassandraSession, ids: readonly string[]): Promise<Account[]> {
+async function findAll(ports: AccountPorts, ids: readonly string[]): Promise<Account[]> {
   const found: (Account | undefined)[] = [];
   const entries = ids.entries();
   const worker = async (): Promise<void> => {
-    for (const [index, id] of entries) found[index] = (await find(session, id))?.account;
+    for (const [index, id] of entries) found[index] = (await find(ports, id))?.account;
   };
   await Promise.all(Array.from({ length: READS_IN_FLIGHT_MAX }, worker));
   return found.filter((account) => account !== undefined);
 }
 
 async function changed(
-  session: CassandraSession,
+  ports: AccountPorts,
   accountId: string,
   next: (stored: Stored) => Account,
 ): Promise<Account> {
   let account: Account | undefined;
-  await change(session, accountId, (stored) => {
+  await change(ports, accountId, (stored) => {
     account = next(stored);
     return account === stored.account ? undefined : { account };
   });
@@ -143,29 +182,40 @@ async function changed(
 
 /** Reads, decides and writes, again and again until nobody else wrote in between. */
 async function change(
-  session: CassandraSession,
+  ports: AccountPorts,
   accountId: string,
   decide: (stored: Stored) => Change | undefined,
 ): Promise<void> {
   for (let tries = 0; tries < TRIES_MAX; tries += 1) {
-    const stored = await find(session, accountId);
+    const stored = await find(ports, accountId);
     if (stored === undefined) throw new Fault('not_found', 'there is no such account');
     const decided = decide(stored);
     if (decided === undefined) return;
-    if (await conditional(session, statementsOf(stored, decided))) return;
+    const statements = statementsOf(stored, decided, ports.clock.wallMs());
+    if (await conditional(ports.session, statements)) return;
   }
   throw new Fault('service_unavailable', 'the account is being changed by others', {
     retryAfterS: 1,
   });
 }
 
-function statementsOf({ account, revision }: Stored, decided: Change): Statement[] {
+function statementsOf(stored: Stored, decided: Change, nowMs: number): Statement[] {
+  const { account, revision, stale } = stored;
   const next = 'account' in decided ? decided.account : account;
   const params = [revision + 1, ...accountColumns(next), account.id, revision];
-  const update = { query: CHANGE, params };
-  if ('account' in decided) return [update];
+  const drops = stale.map(({ position }) => ({ query: DROP_KEY, params: [account.id, position] }));
+  const always = [{ query: CHANGE, params }, ...drops];
+  if ('account' in decided) return always;
   const { key, position } = decided;
-  return [update, { query: PUT_KEY, params: [account.id, position, ...keyColumns(key)] }];
+  const columns = [account.id, position, ...keyColumns(key)];
+  return [...always, { query: PUT_KEY, params: [...columns, ttlOf(key, nowMs)] }];
+}
+
+/** Seconds after which the server drops a key's row by itself; 0: never. */
+function ttlOf({ expiresAtMs }: ApiKeyRecord, nowMs: number): number {
+  if (expiresAtMs === undefined) return 0;
+  const leftS = Math.max(1, Math.ceil((expiresAtMs + EXPIRED_KEY_KEPT_MS - nowMs) / 1_000));
+  return leftS <= TTL_S_MAX ? leftS : 0;
 }
 
 async function conditional(

@@ -1,15 +1,22 @@
-import type { Account, AccountWithKeys, ApiKeyRecord } from '#accounts/account';
+import { type Account, type AccountWithKeys, type ApiKeyRecord, isKept } from '#accounts/account';
 import { Fault } from '#fault/fault';
+import type { Clock } from '#platform/clock';
 import type { AccountStore } from '#storage/account-store';
 
 type Row = { account: Account; keys: ApiKeyRecord[] };
 
 /** Accounts of a process that forgets them when it ends (spec 1.8). */
-export function memoryAccountStore(): AccountStore {
+export function memoryAccountStore(clock: Pick<Clock, 'wallMs'>): AccountStore {
   const rows = new Map<string, Row>();
 
-  function rowOf(accountId: string): Row {
+  function find(accountId: string): Row | undefined {
     const row = rows.get(accountId);
+    if (row !== undefined) row.keys = row.keys.filter((key) => isKept(key, clock.wallMs()));
+    return row;
+  }
+
+  function rowOf(accountId: string): Row {
+    const row = find(accountId);
     if (row === undefined) throw new Fault('not_found', 'there is no such account');
     return row;
   }
@@ -26,7 +33,7 @@ export function memoryAccountStore(): AccountStore {
       rows.set(account.id, { account: structuredClone(account), keys: [] });
     },
     async find(accountId): Promise<AccountWithKeys | undefined> {
-      return structuredClone(rows.get(accountId));
+      return structuredClone(find(accountId));
     },
     async list({ afterId, limit }) {
       return [...rows.keys()]
