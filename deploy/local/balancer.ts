@@ -2,8 +2,9 @@ import { connect, createServer, type Socket } from 'node:net';
 
 /*
  * The one address of a local cluster: each new connection goes to the next edge that says it is ready,
- * and to the one after it when that refuses. It knows TCP only, so an edge sees this machine as the
- * caller. In production whatever balances load there has this place.
+ * and to the one after it when that refuses. It knows TCP only, and connects from the caller's own
+ * address, which is one of this machine: an edge sees who calls, and there is no header to believe or to
+ * forge. In production whatever balances load there has this place.
  * Usage: node deploy/local/balancer.ts PORT EDGE_PORT/EDGE_OPERATORS_PORT …
  */
 
@@ -42,7 +43,10 @@ function inTurn(): Edge[] {
 /** Connects a caller to the first of these edges that takes it. */
 function join(caller: Socket, [edge, ...others]: readonly Edge[]): void {
   if (edge === undefined || caller.destroyed) return void caller.destroy();
-  const socket = connect({ host: HOST, port: edge.port, allowHalfOpen: true, noDelay: true });
+  const { remoteAddress = HOST } = caller;
+  const from = remoteAddress === HOST ? {} : { localAddress: remoteAddress };
+  const to = { host: HOST, port: edge.port };
+  const socket = connect({ ...to, ...from, allowHalfOpen: true, noDelay: true });
   const refused = (): void => join(caller, others);
   socket.once('error', refused);
   socket.once('connect', () => {

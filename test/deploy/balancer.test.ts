@@ -1,9 +1,10 @@
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { createServer, type Server } from 'node:http';
+import { createServer, get, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { clusterPlan } from '#deploy/local/cluster-plan';
@@ -17,7 +18,9 @@ const NOTICE_MS_MAX = 10_000;
 /** An edge as a balancer sees one: it answers with its name, and says whether it is ready. */
 async function fakeEdge(name: string) {
   const edge = { isReady: true };
-  const api = createServer((_, response) => response.end(name));
+  const api = createServer(({ socket, url }, response) => {
+    response.end(url === '/caller' ? socket.remoteAddress : name);
+  });
   const operators = createServer((_, response) => {
     response.statusCode = edge.isReady ? 200 : 503;
     response.end();
@@ -56,6 +59,12 @@ async function balancerOf(edges: readonly { port: number; operatorsPort: number 
     const url = `http://127.0.0.1:${port}/`;
     return (await fetch(url, { headers: { connection: 'close' } })).text();
   };
+  /** What an edge says whom it is called by, when `localAddress` calls. */
+  const callerAsSeen = async (localAddress: string): Promise<string> => {
+    const call = get({ host: '127.0.0.1', port, path: '/caller', localAddress, agent: false });
+    const [response] = await once(call, 'response');
+    return text(response);
+  };
   const names = async (count: number): Promise<string[]> => {
     const all: string[] = [];
     while (all.length < count) all.push(await ask());
@@ -63,6 +72,7 @@ async function balancerOf(edges: readonly { port: number; operatorsPort: number 
   };
   return {
     names,
+    callerAsSeen,
     async untilOnly(name: string) {
       const deadlineMs = performance.now() + NOTICE_MS_MAX;
       while ((await names(4)).some((other) => other !== name)) {
@@ -115,6 +125,14 @@ balancing('uses an edge that is not ready when there is no other', async () => {
   only.setReady(false);
   await using balancer = await balancerOf([only]);
   assert.equal(await balancer.names(2), ['only', 'only']);
+});
+
+balancing('shows an edge the address that a caller calls from', async () => {
+  using only = await fakeEdge('only');
+  await using balancer = await balancerOf([only]);
+  for (const address of ['127.0.0.1', '127.0.0.2', '127.0.0.3']) {
+    assert.is(await balancer.callerAsSeen(address), address);
+  }
 });
 
 balancing.run();

