@@ -14,7 +14,14 @@ const KEYED_ID_START = 2 ** 51;
 /** Binds what is derived to its purpose: the same secret signs and names other things as well. */
 const CALL_NAME_LABEL = 'identity-engine call name';
 
-const KEY = /^[\x20-\x7e]{1,255}$/;
+/** Characters of an `Idempotency-Key`. Source: decision 22. */
+export const KEY_LENGTH_MAX = 255;
+
+/**
+ * Printable ASCII, of which HTTP itself takes the spaces at the ends away. The API document shows it
+ * as it stands.
+ */
+export const IDEMPOTENCY_KEY = /^[!-~](?:[ -~]*[!-~])?$/;
 
 /** The `Idempotency-Key` with the fingerprint of what it is used for. Source: decision 22. */
 export function readIdempotencyKey(
@@ -24,12 +31,16 @@ export function readIdempotencyKey(
   body: Buffer | undefined,
 ): IdempotencyKey | undefined {
   if (header === undefined) return undefined;
-  if (typeof header !== 'string' || !KEY.test(header)) {
+  if (typeof header !== 'string' || !isIdempotencyKey(header)) {
     const text = 'Idempotency-Key: 1 to 255 printable ASCII characters';
     throw invalid('invalid_header', 'Idempotency-Key', text);
   }
   const hash = createHash('sha256').update(`${method} ${url}\n`);
   return { key: header, fingerprint: hash.update(body ?? '').digest('hex') };
+}
+
+function isIdempotencyKey(header: string): boolean {
+  return header.length <= KEY_LENGTH_MAX && IDEMPOTENCY_KEY.test(header);
 }
 
 /**

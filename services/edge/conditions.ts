@@ -1,10 +1,13 @@
 import { invalid } from '#fault/fault';
 
-/** `*`, or a list of entity tags (RFC 9110, 8.8.3 and 13.1). */
-const CONDITION = /^\s*(?:\*|(?:W\/)?"[^"]*"(?:\s*,\s*(?:W\/)?"[^"]*")*)\s*$/;
+/**
+ * `*`, or a list of entity tags (RFC 9110, 8.8.3 and 13.1). The API document shows it as it stands.
+ */
+export const CONDITION =
+  /^(?:\*|(?:W\/)?"[!#-~\x80-\xff]*"(?:[ \t]*,[ \t]*(?:W\/)?"[!#-~\x80-\xff]*")*)$/;
 
 /** Entity tags named in one header; more is nobody's honest cache. */
-const CONDITION_LENGTH_MAX = 1_024;
+export const CONDITION_LENGTH_MAX = 1_024;
 
 /** The `If-Match` header as sent. Throws `invalid_request` (400) if it is none. Source: decision 21. */
 export function readIfMatch(header: string | undefined): string | undefined {

@@ -1,6 +1,9 @@
+import { IDEMPOTENCY_KEY, KEY_LENGTH_MAX } from '#edge/call-identity';
+import { CONDITION, CONDITION_LENGTH_MAX } from '#edge/conditions';
 import type { Json } from '#edge/openapi-schemas';
 import { isBilled } from '#edge/openapi-traits';
 import type { Operation } from '#edge/operation';
+import { REQUEST_ID } from '#edge/request-id';
 
 const integer = { type: 'integer', minimum: 0 };
 const text = { type: 'string' };
@@ -34,7 +37,7 @@ export const RESPONSE_HEADERS: Readonly<Record<string, Json>> = {
   },
   'X-Request-Id': {
     description: 'The id of this request: the one you sent, if it is well-formed, or a new one.',
-    schema: { ...text, pattern: '^[A-Za-z0-9._-]{8,64}$' },
+    schema: { ...text, pattern: REQUEST_ID.source },
   },
   ETag: {
     description: 'The version of the instance: `"snap_<16 hex>"`, a strong tag.',
@@ -82,7 +85,12 @@ export const PARAMETERS: Readonly<Record<string, Json>> = {
     description:
       'Makes a repeated call safe for 24 hours: same key and same body give the stored answer. 1 ' +
       'to 255 printable ASCII characters. A UUIDv7 made just now needs no look-up: use one.',
-    schema: { ...text, minLength: 1, maxLength: 255, pattern: '^[ -~]+$' },
+    schema: {
+      ...text,
+      minLength: 1,
+      maxLength: KEY_LENGTH_MAX,
+      pattern: IDEMPOTENCY_KEY.source,
+    },
   },
   IfMatch: {
     name: 'If-Match',
@@ -90,7 +98,13 @@ export const PARAMETERS: Readonly<Record<string, Json>> = {
     description:
       'The ETag of the version you mean to change, or `*`. If the instance has moved on, the ' +
       'answer is 409 and nothing changes. Without it the last write wins.',
-    schema: { ...text, maxLength: 1_024 },
+    schema: {
+      ...text,
+      minLength: 1,
+      maxLength: CONDITION_LENGTH_MAX,
+      pattern: CONDITION.source,
+      examples: ['"snap_0123456789abcdef"'],
+    },
   },
   IfNoneMatch: {
     name: 'If-None-Match',
@@ -101,14 +115,18 @@ export const PARAMETERS: Readonly<Record<string, Json>> = {
   PreferStrict: {
     name: 'Prefer',
     in: 'header',
-    description: '`handling=strict` (RFC 7240) turns the throttled 200 into a 429 `throttled`.',
-    schema: { ...text, enum: ['handling=strict', 'handling=lenient'] },
+    description:
+      '`handling=strict` (RFC 7240) turns the throttled 200 into a 429 `throttled`. Preferences that ' +
+      'are not known here are ignored.',
+    schema: { ...text, examples: ['handling=strict'] },
   },
   PreferMinimal: {
     name: 'Prefer',
     in: 'header',
-    description: '`return=minimal` (RFC 7240) answers 204 without a body.',
-    schema: { ...text, enum: ['return=minimal', 'return=representation'] },
+    description:
+      '`return=minimal` (RFC 7240) answers 204 without a body. Preferences that are not known here ' +
+      'are ignored.',
+    schema: { ...text, examples: ['return=minimal'] },
   },
 };
 

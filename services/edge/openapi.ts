@@ -14,11 +14,17 @@ import { queryFieldsOf, type RefusalsOfStatus, refusalsOf } from '#edge/openapi-
 import { type Json, SchemaBook } from '#edge/openapi-schemas';
 import { OPERATION_TEXTS, QUERY_TEXTS, STATUS_TEXTS, TAGS } from '#edge/openapi-texts';
 import type { Operation } from '#edge/operation';
+import { REQUEST_ID } from '#edge/request-id';
 import { ErrorBody } from '#edge/schemas/answers';
+import type { FaultCode } from '#fault/fault';
+import { MODE_KEYS } from '#identity/modes';
 import { PERSONA_PROFILES } from '#identity/persona-profiles';
 
 /** Refusals that look the same wherever they occur, so that the document says them once. */
 const SHARED_STATUSES = new Set([401, 408, 414, 417, 431, 500, 505]);
+
+/** Codes that may name the field, parameter or header that is wrong. */
+const FIELD_CODES: ReadonlySet<FaultCode> = new Set(['invalid_request', 'conflict']);
 
 /** The release. Source: spec 9. */
 const VERSION = '1.0.0';
@@ -38,7 +44,12 @@ export function openApiDocument(answers: readonly ExampleAnswer[]): Json {
     paths[path] ??= {};
     paths[path][operation.method.toLowerCase()] = describe(operation, own, book, shared);
   }
-  const info = { title: 'Identity Engine Service', version: VERSION, description: introduction() };
+  const info = {
+    title: 'Identity Engine Service',
+    version: VERSION,
+    description: introduction(),
+    license: { name: 'Proprietary', identifier: 'LicenseRef-Proprietary' },
+  };
   return {
     openapi: '3.1.0',
     info,
@@ -107,7 +118,9 @@ function pathParametersOf({ path, tag }: Operation): Json[] {
     const schema = { type: 'string', enum: PERSONA_PROFILES.map(({ id }) => id) };
     return [{ ...common, description: 'Id of a persona.', schema }];
   }
-  const schema = { type: 'string', pattern: '^inst_[0-9a-f]{16}$' };
+  const length = 'inst_'.length + 16;
+  const pattern = '^inst_[0-9a-f]{16}$';
+  const schema = { type: 'string', minLength: length, maxLength: length, pattern };
   return [{ ...common, description: 'Id of an instance.', schema }];
 }
 
@@ -151,10 +164,9 @@ function refusalResponse(
   { status, codes, reasons }: RefusalsOfStatus,
   answers: readonly ExampleAnswer[],
 ): Json {
-  const reason = { details: { type: 'object', properties: { reason: { enum: reasons } } } };
   const narrowed = {
     type: 'object',
-    properties: { error: { enum: codes }, ...(reasons.length > 0 ? reason : {}) },
+    properties: { error: { enum: codes }, ...detailsOf({ status, codes, reasons }) },
   };
   const schema = { allOf: [{ $ref: '#/components/schemas/Error' }, narrowed] };
   const listed = reasons.map((token) => `\`${token}\``).join(', ');
@@ -165,6 +177,22 @@ function refusalResponse(
     headers: refusalHeadersOf(operation, status),
     content: { 'application/json': { schema, examples: examplesOf(answers, status) } },
   };
+}
+
+/** Exactly the details that `edge/fault-reply` gives with these refusals. */
+function detailsOf({ status, codes, reasons }: RefusalsOfStatus): Json {
+  const isOurs = status >= 500;
+  const isField = !isOurs && codes.some((code) => FIELD_CODES.has(code));
+  const properties = {
+    ...(reasons.length > 0 ? { reason: { enum: reasons } } : {}),
+    ...(isField ? { field: { type: 'string' } } : {}),
+    ...(reasons.includes('too_few_answers') ? { mode: { enum: MODE_KEYS } } : {}),
+    ...(codes.includes('rate_limited') ? { alias: { const: 'rate_limit_exceeded' } } : {}),
+    ...(isOurs ? { request_id: { type: 'string', pattern: REQUEST_ID.source } } : {}),
+  };
+  if (Object.keys(properties).length === 0) return {};
+  const required = isOurs ? { required: ['request_id'] } : {};
+  return { details: { type: 'object', properties, ...required, additionalProperties: false } };
 }
 
 function examplesOf(answers: readonly ExampleAnswer[], status: number): Json {

@@ -1,6 +1,7 @@
 import { randomFillSync } from 'node:crypto';
 
-const CALLERS_OWN = /^[A-Za-z0-9._-]{8,64}$/;
+/** What a request's id looks like, a caller's and ours. Source: decision 42. */
+export const REQUEST_ID = /^[A-Za-z0-9._-]{8,64}$/;
 
 /** Bytes of randomness in an id. */
 const ID_BYTES = 16;
@@ -13,7 +14,7 @@ let used = pool.length;
 
 /** The caller's `X-Request-Id` if it is well-formed, else a new one. Source: decision 42. */
 export function requestIdFrom(header: string | string[] | undefined): string {
-  if (typeof header === 'string' && CALLERS_OWN.test(header)) return header;
+  if (typeof header === 'string' && REQUEST_ID.test(header)) return header;
   if (used === pool.length) {
     randomFillSync(pool);
     used = 0;

@@ -1,9 +1,9 @@
 /**
  * A date-time of RFC 3339 whose every part is in its range, days of a month aside. The first year is
- * one that Date.UTC takes literally; nothing before 1970 is accepted anyway.
+ * that of the epoch. The API document shows it as it stands.
  */
-const RFC_3339 =
-  /^[1-9]\d{3}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,9})?(?:Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/i;
+export const RFC_3339 =
+  /^(?:19[7-9]\d|[2-9]\d{3})-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])[Tt](?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,9})?(?:[Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/;
 
 /** Every month has so many days. */
 const MONTH_DAYS_MIN = 28;

@@ -6,7 +6,7 @@ const TAG = '"snap_0123456789abcdef"';
 
 const guards = suite('If-Match');
 
-for (const header of ['*', TAG, `W/${TAG}`, `${TAG}, "other"`, ' * ', '""']) {
+for (const header of ['*', TAG, `W/${TAG}`, `${TAG}, "other"`, `${TAG}\t,W/""`, '""']) {
   guards(`is read as it was sent: ${header}`, () => assert.is(readIfMatch(header), header));
 }
 
@@ -16,6 +16,7 @@ for (const header of [
   '"open',
   `${TAG},`,
   '**',
+  '"two words"',
   `"${'a'.repeat(1_024)}"`,
 ]) {
   guards(`of another form is refused: ${header.slice(0, 24)}`, () => {

@@ -150,7 +150,7 @@ committed('has a place for every reason, and every operation the codes of its ow
       if (Number(status) < 400) continue;
       const [, { properties }] = resolved(response).content['application/json'].schema.allOf;
       for (const code of properties.error.enum) codes.add(code);
-      for (const reason of properties.details?.properties.reason.enum ?? []) reasons.add(reason);
+      for (const reason of properties.details?.properties.reason?.enum ?? []) reasons.add(reason);
     }
   }
   assert.equal([...reasons].toSorted(), Object.keys(REASONS).toSorted());
@@ -160,6 +160,32 @@ committed('has a place for every reason, and every operation the codes of its ow
     'invalid_plan',
   ];
   assert.equal([...codes, ...billing].toSorted(), Object.keys(FAULTS).toSorted());
+});
+
+committed('is as exact as the code on headers, ids, times and questions', () => {
+  const { parameters, schemas } = document.components;
+  const patternOf = (schema: Described) => new RegExp(schema.pattern, 'u');
+  for (const [name, good, bad, lengthMax] of [
+    ['IdempotencyKey', ['x', 'a b', '~'.repeat(255)], ['', ' ', 'a ', 'ü', 'a\nb'], 255],
+    ['IfMatch', ['*', '"a"', 'W/"a", "b"'], ['', 'a', '"a', '"a b"', '*,*'], 1_024],
+  ] as const) {
+    const { schema } = parameters[name];
+    for (const text of good) assert.match(text, patternOf(schema), name);
+    for (const text of bad) assert.not.match(text, patternOf(schema), name);
+    assert.equal([schema.minLength, schema.maxLength], [1, lengthMax]);
+  }
+  for (const name of ['PreferStrict', 'PreferMinimal']) {
+    assert.is(parameters[name].schema.enum, undefined, 'unknown preferences are ignored');
+  }
+  const ids = rows.flatMap(({ described }) => described.parameters);
+  for (const { schema } of ids.filter((row: Described) => row.in === 'path')) {
+    assert.ok(schema.enum !== undefined || schema.maxLength === 21);
+  }
+  const time = schemas.Observation.properties.timestamp;
+  assert.match('2026-01-15t12:00:00.123456789+01:30', patternOf(time));
+  assert.not.match('1969-12-31T23:59:59Z', patternOf(time));
+  const question = schemas.Submission.properties.answers.items.properties.question_id;
+  assert.equal([question.enum.length, question.enum[34]], [35, 'q35']);
 });
 
 committed('names nobody but the server it came from', () => {

@@ -34,7 +34,7 @@ const hostile = suite('a hostile text of 50,000 characters');
 hostile('is held against every regular expression there is', () => {
   const found = expressions.map(({ expression }) => String(expression)).join('\n');
   assert.ok(expressions.length >= 12, found);
-  for (const known of ['svc_sk_', 'inst_', 'charset', '[A-Za-z0-9._-]', '[1-9]\\d{3}', 'W\\/']) {
+  for (const known of ['svc_sk_', 'inst_', 'charset', '[A-Za-z0-9._-]', '[2-9]\\d{3}', 'W\\/']) {
     assert.ok(found.includes(known), known);
   }
 });

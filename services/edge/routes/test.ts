@@ -25,7 +25,7 @@ const Submission = z
     answers: z
       .array(
         z.strictObject({
-          question_id: z.string(),
+          question_id: z.string().meta({ enum: INVENTORY.map(({ id }) => id) }),
           value: z.number().meta({ type: 'integer', minimum: ANSWER_MIN, maximum: ANSWER_MAX }),
         }),
       )

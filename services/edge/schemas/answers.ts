@@ -1,9 +1,11 @@
 import { z } from 'zod';
+import { REQUEST_ID } from '#edge/request-id';
 import { FAULTS } from '#fault/fault';
 import { REASONS } from '#fault/reasons';
 import { ACTIONS } from '#identity/actions';
 import { COMMITMENTS, EXPRESSIVENESSES, RISKS, TEMPOS } from '#identity/decision-style';
 import { DRIFT_LEVELS } from '#identity/drift';
+import { INVENTORY } from '#identity/inventory';
 import { STRESS_STATES } from '#identity/ladder';
 import { MODE_KEYS, MODE_NAMES, MODE_TARGETS } from '#identity/modes';
 import { COMPOSITES } from '#identity/persona-match';
@@ -16,8 +18,13 @@ import { RECOVERY_PATHS } from '#identity/recovery';
  */
 
 const Unit = z.number().min(0).max(1);
+const QuestionId = z.enum(INVENTORY.map(({ id }) => id));
 const Count = z.int().min(0);
-const Time = z.string().meta({ format: 'date-time', examples: ['2026-01-15T12:00:00.000Z'] });
+const Time = z.string().meta({
+  format: 'date-time',
+  pattern: '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z$',
+  examples: ['2026-01-15T12:00:00.000Z'],
+});
 const InstanceId = z.string().regex(/^inst_[0-9a-f]{16}$/);
 const Strengths = z
   .strictObject(Object.fromEntries(MODE_KEYS.map((key) => [key, Unit])))
@@ -236,7 +243,7 @@ export const Questionnaire = z
     scale: z.strictObject({ min: z.int(), max: z.int(), labels: z.array(z.string()) }),
     question_count: z.int(),
     questions: z.array(
-      z.strictObject({ id: z.string(), position: z.int().min(1), text: z.string() }),
+      z.strictObject({ id: QuestionId, position: z.int().min(1), text: z.string() }),
     ),
   })
   .meta({ id: 'Questionnaire' });
@@ -281,7 +288,7 @@ export const ErrorBody = z
         reason: z.enum(reasons).optional(),
         alias: z.literal('rate_limit_exceeded').optional(),
         mode: z.enum(MODE_KEYS).optional(),
-        request_id: z.string().optional(),
+        request_id: z.string().regex(REQUEST_ID).optional(),
       })
       .optional(),
   })

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { ContextSource } from '#edge/context-source';
-import { parseTimestamp } from '#edge/timestamp';
+import { parseTimestamp, RFC_3339 } from '#edge/timestamp';
 import type { FaultReason } from '#fault/reasons';
 
 /** Serialized size of a context. Source: decision 37. */
@@ -63,7 +63,12 @@ function flawOf(value: unknown, depthLeft: number): 'too_deep' | 'out_of_range' 
 /** An observation's time as Unix milliseconds. Source: decisions 8 and 37. */
 export const TimestampMs = z
   .string()
-  .meta({ format: 'date-time', examples: ['2026-01-15T12:00:00Z'] })
+  .meta({
+    format: 'date-time',
+    pattern: RFC_3339.source,
+    maxLength: 35,
+    examples: ['2026-01-15T12:00:00Z'],
+  })
   .transform((text, check) => {
     const timeMs = parseTimestamp(text);
     const refuse = (reason: FaultReason, message: string) =>
