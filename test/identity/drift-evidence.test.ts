@@ -3,7 +3,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { breachOf, classifyDrift, IDENTITY_BREACH } from '#identity/drift';
 import { MODE_COUNT, STRESS_RESPONSE } from '#identity/modes';
-import { OFFSET, type State } from '#identity/state';
+import { createState, OFFSET, type State } from '#identity/state';
 import {
   advanced,
   certainly,
@@ -88,6 +88,28 @@ evidence('never exceeds one and a quarter of what signals, however long a shift 
   );
   assert.ok(full > 80, `only ${full} cycles came to the bound`);
 });
+
+for (const [way, offset, sign] of [
+  ['up', OFFSET.risen, 1],
+  ['down', OFFSET.fallen, -1],
+] as const) {
+  evidence(`counts as a lasting shift ${way} from the limit on, and says of which mode`, () => {
+    for (let place = 0; place < MODE_COUNT; place++) {
+      for (const [size, sustained] of [
+        [EVIDENCE_LIMIT, 2 ** place],
+        [EVIDENCE_LIMIT - 1e-9, 0],
+      ] as const) {
+        const state = createState({ modeStrengths: [], energyLevel: 0.8 });
+        state.fill(size / 2, OFFSET.risen, OFFSET.risen + 2 * MODE_COUNT);
+        state[offset + place] = size;
+        classifyDrift(state, true);
+        assert.is(scalarAt(state, OFFSET.foundSustained), sustained);
+        assert.is(scalarAt(state, OFFSET.foundStatistic), size);
+        assert.is(scalarAt(state, OFFSET.foundDirection), sign * (place + 1));
+      }
+    }
+  });
+}
 
 evidence.run();
 

@@ -79,6 +79,27 @@ ladder('climb and fall over several steps at once', () => {
   assert.is(energyBandAfter(0.1, 3), 0);
 });
 
+ladder('are entered at their threshold and left only below that of leaving', () => {
+  for (const [below, up] of STRESS_UP.entries()) {
+    assert.is(stressLevelAfter(up, below), below + 1, `entered at ${up}`);
+    assert.is(stressLevelAfter(up - 1e-9, below), below);
+  }
+  for (const [below, down] of STRESS_DOWN.entries()) {
+    assert.is(stressLevelAfter(down, below + 1), below + 1, `kept at ${down}`);
+    assert.is(stressLevelAfter(down - 1e-9, below + 1), below);
+  }
+  for (const [below, down] of ENERGY_DOWN.entries()) {
+    assert.is(energyBandAfter(down, below + 1), below + 1, `kept at ${down}`);
+    assert.is(energyBandAfter(down - 1e-9, below + 1), below);
+    assert.is(energyBandAfter(down + 0.03, below), below + 1, `entered at ${down + 0.03}`);
+  }
+});
+
+ladder('have no step above the highest and none below the lowest', () => {
+  assert.equal([stressLevelAfter(5, 3), stressLevelAfter(-5, 0)], [3, 0]);
+  assert.equal([energyBandAfter(5, 3), energyBandAfter(-5, 0), bandOf(-5)], [3, 0, 0]);
+});
+
 ladder('start without a memory: energy alone says the first band', () => {
   assert.equal([0, 0.149, 0.15, 0.29, 0.3, 0.49, 0.5, 1].map(bandOf), [0, 0, 1, 1, 2, 2, 3, 3]);
 });

@@ -2,7 +2,16 @@ import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Answer } from '#identity/answer-sheet';
-import { INVENTORY, type InventoryItem, QUESTIONS } from '#identity/inventory';
+import {
+  ANSWER_LABELS,
+  ANSWER_MAX,
+  ANSWER_MIN,
+  INVENTORY,
+  INVENTORY_ID,
+  INVENTORY_VERSION,
+  type InventoryItem,
+  QUESTIONS,
+} from '#identity/inventory';
 import { MODE_KEYS } from '#identity/modes';
 import { type Scored, score } from '#identity/scoring';
 
@@ -35,6 +44,17 @@ inventory('never asks the same mode twice in a row, and keeps its key to itself'
     assert.is.not(item.mode, INVENTORY[index + 1]?.mode);
     assert.equal(QUESTIONS[index], { id: item.id, position: index + 1, text: item.text });
   }
+});
+
+inventory('numbers its questions in the order they are asked, and says what it is', () => {
+  const ids = Array.from({ length: 35 }, (_, index) => `q${String(index + 1).padStart(2, '0')}`);
+  assert.equal(
+    INVENTORY.map(({ id }) => id),
+    ids,
+  );
+  assert.equal([INVENTORY_ID, INVENTORY_VERSION], ['mode_inventory', '1.0']);
+  assert.is(ANSWER_LABELS.length, ANSWER_MAX - ANSWER_MIN + 1);
+  assert.is(ANSWER_LABELS[2], 'neither');
 });
 
 inventory.run();
