@@ -243,7 +243,7 @@ export class CommitLog {
   }
 
   #fail(failure: unknown): void {
-    this.#failure = failure ?? new Error('the journal has ended');
+    this.#failure ??= failure ?? new Error('the journal has ended');
     this.#open = [];
     for (const waiter of this.#waiters.splice(0)) waiter.reject(ended(this.#failure, true));
   }

@@ -14,9 +14,14 @@ import { decodeRecord } from '#runtime/record-codec';
 import type { Journal, JournalRecord } from '#storage/journal';
 import { memoryJournal } from '#storage/memory/memory-journal';
 import { lineOf } from '#test/runtime/journal-records';
+import { liveHeapBytes } from '#test/support/garbage';
 import { ManualClock } from '#test/support/manual-clock';
 import { pass } from '#test/support/passing';
 import { refusalOf, stateOf, turnOfEvents } from '#test/support/settled';
+
+/** Waits one after the other, and what is less than one of them holds. */
+const WAITS = 5_000;
+const WAIT_BYTES_MAX = 50;
 
 /** A journal whose appends end when the test says so, one after the other. */
 class HeldJournal implements Journal {
@@ -173,6 +178,28 @@ unhurried('go right after an append that takes longer', async () => {
   assert.equal(journal.sizes, [1, 1]);
 });
 
+unhurried('gather for 10 ms again after a group has gone', async () => {
+  const { clock, journal, log } = newScene();
+  log.add(lineOf());
+  await pass(clock, GROUP_LINGER_MS / 2, 1);
+  log.add(lineOf());
+  await pass(clock, GROUP_LINGER_MS / 2, 1);
+  await journal.succeed();
+  await pass(clock, 2, 1);
+  log.add(lineOf());
+  await pass(clock, GROUP_LINGER_MS - 1, 1);
+  assert.equal(journal.sizes, [2]);
+  await pass(clock, 1, 1);
+  assert.equal(journal.sizes, [2, 1]);
+});
+
+unhurried('are noticed at once when they are durable already', async () => {
+  const { journal, log, add } = newScene();
+  const position = await add(1);
+  await journal.succeed();
+  assert.equal(await stateOf(log.whenNoticed(position)), { value: undefined });
+});
+
 const lease = suite('the read lease');
 
 lease('is not there before the first append has succeeded', async () => {
@@ -284,8 +311,8 @@ end('what waits is refused with an unknown outcome, what comes as not done', asy
   await journal.fail();
   for (const refusal of [await waits, await later, await read]) {
     assert.equal(
-      [(refusal as Fault).code, (refusal as Fault).isOutcomeUnknown],
-      ['service_unavailable', true],
+      [(refusal as Fault).code, (refusal as Fault).isOutcomeUnknown, (refusal as Fault).reason],
+      ['service_unavailable', true, 'engine_unavailable'],
     );
   }
   for (const action of [
@@ -307,6 +334,47 @@ end('an append that succeeds all the same makes nothing durable any more', async
   await journal.succeed();
   assert.ok((await waits) as Fault);
   assert.not(log.isDurable(1));
+});
+
+end('nothing is appended any more, not even what was about to be', async () => {
+  const { clock, journal, log } = newScene();
+  log.add(lineOf());
+  log.whenDurable(1).catch(() => undefined);
+  log.end(new Error('taken'));
+  await pass(clock, 2 * GROUP_LINGER_MS, 1);
+  log.beat(0);
+  assert.equal(journal.sizes, []);
+});
+
+end('its first failure is the one that callers are told', async () => {
+  const { journal, log, add } = newScene();
+  await add(1);
+  log.end(new Error('taken'));
+  log.end(new Error('later'));
+  await journal.fail();
+  const refusal = await refusalOf(() => log.assertAlive());
+  assert.is((refusal.cause as Error).message, 'taken');
+});
+
+const over = suite('a wait that is over');
+
+over('leaves nothing in memory', async () => {
+  const { journal, log } = newScene();
+  log.add(lineOf());
+  const first = log.whenDurable(1);
+  await turnOfEvents();
+  await journal.succeed();
+  await first;
+  const before = liveHeapBytes();
+  for (let i = 0; i < WAITS; i += 1) {
+    log.whenDurable(log.add(lineOf())).catch(() => undefined);
+    journal.groups.length = 0;
+    await Promise.resolve();
+    await journal.succeed();
+  }
+  assert.ok(log.isDurable(WAITS + 1));
+  const left = liveHeapBytes() - before;
+  assert.ok(left < WAITS * WAIT_BYTES_MAX, `${left} bytes are left of ${WAITS} waits`);
 });
 
 const stall = suite('when an append has no answer for 3 s');
@@ -399,4 +467,4 @@ beat('appends an empty group, but not beside other appends', async () => {
   assert.equal(journal.sizes, [0, 0, 1]);
 });
 
-for (const group of [groups, unhurried, lease, confirmed, end, stall, low, beat]) group.run();
+for (const group of [groups, unhurried, lease, confirmed, end, over, stall, low, beat]) group.run();

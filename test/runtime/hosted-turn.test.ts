@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { Fault } from '#fault/fault';
-import { LEASE_MS } from '#runtime/bounds';
+import { CHECKPOINT_AGE_MS, LEASE_MS } from '#runtime/bounds';
 import { memoryJournal } from '#storage/memory/memory-journal';
 import { ManualClock } from '#test/support/manual-clock';
 import { refusalOf, stateOf, turnOfEvents } from '#test/support/settled';
@@ -128,4 +128,57 @@ effects('is answered when the same call comes again and the effect succeeds', as
   assert.equal(await host.ask('a', call), { sum: 1, version: 1, again: true });
 });
 
-for (const suite of [reads, commits, rests, effects]) suite.run();
+/** Lets an actor grow so old that it is stored, and whatever that needs happen. */
+async function age(clock: ManualClock): Promise<void> {
+  clock.advance(CHECKPOINT_AGE_MS + 1_000);
+  await turnOfEvents();
+}
+
+const owed = suite('what a turn still owes');
+
+owed('is done before the actor is stored, and nothing is stored while it fails', async () => {
+  const [clock, kind] = [new ManualClock(), new TallyKind()];
+  const { host } = hostOf(kind, clock, memoryJournal());
+  let isDown = true;
+  let tries = 0;
+  const effect = async () => {
+    tries += 1;
+    if (isDown) throw new Fault('service_unavailable', 'down');
+  };
+  await refusalOf(() => host.ask('a', tallyCall({ add: 1, effect })));
+  await age(clock);
+  assert.equal([tries > 1, kind.writes], [true, 0]);
+  isDown = false;
+  await age(clock);
+  assert.is(kind.stored.get('a')?.sum, 1);
+  const done = tries;
+  await host.ask('a', tallyCall({ add: 1 }));
+  await age(clock);
+  assert.equal([tries, kind.stored.get('a')?.sum], [done, 2], 'it is owed no longer');
+});
+
+owed('is nothing after a turn that committed nothing', async () => {
+  const [clock, kind] = [new ManualClock(), new TallyKind()];
+  const { host } = hostOf(kind, clock, memoryJournal());
+  await host.ask('a', tallyCall({ add: 1 }));
+  const effect = () => Promise.reject(new Fault('service_unavailable', 'down'));
+  await refusalOf(() => host.ask('a', tallyCall({ effect })));
+  await age(clock);
+  assert.is(kind.stored.get('a')?.sum, 1);
+});
+
+owed('is not settled by what an earlier turn did', async () => {
+  const [clock, kind] = [new ManualClock(), new TallyKind()];
+  const { host } = hostOf(kind, clock, memoryJournal());
+  const first = Promise.withResolvers<void>();
+  await host.ask('a', tallyCall({ add: 1 }));
+  const early = Promise.resolve(host.ask('a', tallyCall({ add: 1, effect: () => first.promise })));
+  const fails = () => Promise.reject(new Fault('service_unavailable', 'down'));
+  const late = refusalOf(() => host.ask('a', tallyCall({ add: 1, effect: fails })));
+  first.resolve();
+  await Promise.all([early, late]);
+  await age(clock);
+  assert.is(kind.writes, 0);
+});
+
+for (const suite of [reads, commits, rests, effects, owed]) suite.run();

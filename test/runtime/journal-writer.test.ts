@@ -23,6 +23,7 @@ async function newScene() {
   const reads: (() => Promise<JournalHead | undefined>)[] = [];
   const fences: Error[] = [];
   const appended: number[] = [];
+  const tookS: number[] = [];
   const store = {
     ...stored,
     async append(append: Append) {
@@ -38,11 +39,14 @@ async function newScene() {
   const writer = new JournalWriter('me', {
     store,
     clock,
-    onAppended: (records) => appended.push(records),
+    onAppended: (records, seconds) => {
+      appended.push(records);
+      tookS.push(seconds);
+    },
     onFenced: (why) => fences.push(why),
   });
   const headNow = async () => await stored.readHead('me', 'serial');
-  return { clock, stored, writer, appends, twists, reads, fences, appended, headNow };
+  return { clock, stored, writer, appends, twists, reads, fences, appended, tookS, headNow };
 }
 
 const silence = (): never => {
@@ -86,18 +90,20 @@ for (const isSealed of [false, true]) {
   });
 }
 
-const ends: [string, Conditional][] = [
-  ['it is sealed', seen({ next: 0, isSealed: true })],
-  ['next is two further', seen({ next: 2 })],
-  ['next stands where it was', seen({ next: 0 })],
-  ['nothing comes back', seen(undefined)],
+const ends: [string, Conditional, string][] = [
+  ['it is sealed', seen({ next: 0, isSealed: true }), 'is sealed (slot 0, next 0)'],
+  ['next is two further', seen({ next: 2 }), 'has moved on (slot 0, next 2)'],
+  ['next stands where it was', seen({ next: 0 }), 'has moved on (slot 0, next 0)'],
+  ['nothing comes back', seen(undefined), 'is gone (slot 0, next ?)'],
 ];
-for (const [circumstance, answer] of ends) {
+for (const [circumstance, answer, found] of ends) {
   doubtful(`is fenced when ${circumstance}, and sends nothing more`, async () => {
     const { writer, twists, fences, appends } = await newScene();
     twists.push(async () => answer);
-    assert.instance(await refusalOf(() => writer.append([lineOf()], 0)), Fenced);
-    assert.instance(await refusalOf(() => writer.append([lineOf()], 0)), Fenced);
+    const first = await refusalOf(() => writer.append([lineOf()], 0));
+    assert.instance(first, Fenced);
+    assert.equal([first.name, first.message], ['Fenced', `the journal ${found}`]);
+    assert.is(await refusalOf(() => writer.append([lineOf()], 0)), first);
     assert.equal([fences.length, appends.length], [1, 1]);
   });
 }
@@ -203,6 +209,17 @@ unknown('ends at once when it is fenced from outside', async () => {
   assert.is(appends.length, 1);
 });
 
+const ended = suite('a journal writer that is fenced from outside');
+
+ended('sends nothing, and says once why: the first time', async () => {
+  const { writer, fences, appends } = await newScene();
+  writer.fence('taken');
+  writer.fence('again');
+  const refusal = await refusalOf(() => writer.append([lineOf()], 0));
+  assert.is(refusal.message, 'taken');
+  assert.equal([fences, appends], [[refusal], []]);
+});
+
 const refused = suite('a journal writer whose append is refused for good');
 
 refused('is fenced', async () => {
@@ -246,6 +263,18 @@ low('moves when it can by 4 MiB', async () => {
   assert.equal(marks, [[9, 8]]);
 });
 
+low('moves by 4 MiB only for what has come since it last moved', async () => {
+  const { writer, appends } = await newScene();
+  const large = lineOf({ operation: 'x'.repeat(LOW_BYTES / 8) });
+  for (let slot = 0; slot < 30; slot += 1) {
+    await writer.append([slot < 9 ? large : lineOf()], slot);
+  }
+  assert.equal(
+    appends.flatMap((append) => append.low ?? []),
+    [8],
+  );
+});
+
 low('moves after 10 s, whatever little it can, and not again at once', async () => {
   const { writer, clock, appends } = await newScene();
   for (let slot = 0; slot < 3; slot += 1) await writer.append([], slot);
@@ -281,6 +310,17 @@ low('never passes what is needed', async () => {
 
 const slow = suite('the longest append of a journal writer');
 
+slow('is told with its records, in seconds', async () => {
+  const { writer, twists, clock, tookS } = await newScene();
+  clock.advance(5_000);
+  twists.push(async (apply) => {
+    clock.advance(500);
+    return await apply();
+  });
+  await writer.append([lineOf()], 0);
+  assert.equal(tookS, [0.5]);
+});
+
 slow('counts one under way, one that has ended, and is asked for once', async () => {
   const { writer, twists, clock } = await newScene();
   assert.is(writer.takeSlowestMs(), 0);
@@ -308,4 +348,4 @@ slow('is infinite when a try had no answer', async () => {
   assert.is(writer.takeSlowestMs(), Number.POSITIVE_INFINITY);
 });
 
-for (const group of [applied, doubtful, unknown, refused, low, slow]) group.run();
+for (const group of [applied, doubtful, unknown, ended, refused, low, slow]) group.run();

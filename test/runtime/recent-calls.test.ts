@@ -1,9 +1,14 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import type { Fault } from '#fault/fault';
 import { RECENT_CALLS_AGE_MS, RECENT_CALLS_MAX } from '#runtime/bounds';
 import { RecentCalls } from '#runtime/recent-calls';
+import { liveHeapBytes } from '#test/support/garbage';
 
 const WALL_MS = Date.UTC(2026, 0, 15, 12);
+
+/** Calls of an actor that lives long, of which no more than 20 s are ever remembered. */
+const CALLS = 100_000;
 
 /** What an actor knew, by its list, when another process gets it `laterMs` later by its own clock. */
 function restored(known: RecentCalls, atMs: number, laterMs: number): RecentCalls {
@@ -28,6 +33,31 @@ present('with id 0 is nobody’s', () => {
   const calls = new RecentCalls();
   calls.add(0, 3, 0);
   assert.is(calls.versionOf(0, 0), undefined);
+  assert.is(calls.size, 0);
+});
+
+present('is listed with its version and the wall-clock time at which it was committed', () => {
+  const calls = new RecentCalls();
+  calls.add(6, 2, 500);
+  calls.add(7, 3, 1_000);
+  calls.add(8, 4, 10_000.4);
+  const list = calls.list({ monotonicMs: 1_000 + RECENT_CALLS_AGE_MS, wallMs: WALL_MS });
+  assert.equal(list, [
+    { callId: 7, version: 3, atMs: WALL_MS - RECENT_CALLS_AGE_MS },
+    { callId: 8, version: 4, atMs: WALL_MS - RECENT_CALLS_AGE_MS + 9_000 },
+  ]);
+});
+
+present('takes memory no longer when it is forgotten, however many come', () => {
+  const calls = new RecentCalls();
+  const before = liveHeapBytes();
+  for (let id = 1; id <= CALLS; id += 1) {
+    calls.versionOf(id, id * 1_000);
+    calls.add(id, id, id * 1_000);
+  }
+  const left = liveHeapBytes() - before;
+  assert.is(calls.versionOf(CALLS, CALLS * 1_000), CALLS);
+  assert.ok(left < CALLS, `${left} bytes are left of ${CALLS} calls`);
 });
 
 present('stays known while many others are forgotten', () => {
@@ -48,7 +78,14 @@ full('takes no further one until some are too old', () => {
     calls.assertRoom();
     calls.add(id, id, 0);
   }
-  assert.throws(() => calls.assertRoom(), /use batches/);
+  assert.throws(
+    () => calls.assertRoom(),
+    ({ code, reason, retryAfterS, message }: Fault) =>
+      code === 'service_unavailable' &&
+      reason === 'overloaded' &&
+      retryAfterS === 1 &&
+      message.includes('use batches'),
+  );
   calls.versionOf(1, RECENT_CALLS_AGE_MS + 1);
   calls.assertRoom();
 });

@@ -1,0 +1,206 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { Fault } from '#fault/fault';
+import { ActorHost } from '#runtime/actor-host';
+import { LEASE_MS, RECENT_CALLS_AGE_MS, RECENT_CALLS_MAX } from '#runtime/bounds';
+import { CommitLog } from '#runtime/commit-log';
+import type { RuntimeMetrics } from '#runtime/runtime-metrics';
+import { ONE_SHARD } from '#runtime/shard-gate';
+import { memoryJournal } from '#storage/memory/memory-journal';
+import { ManualClock } from '#test/support/manual-clock';
+import { refusalOf, stateOf, turnOfEvents } from '#test/support/settled';
+import {
+  hostOf,
+  SlowJournal,
+  type TallyCall,
+  TallyKind,
+  tallyCall,
+} from '#test/support/tally-actor';
+
+const NOBODY = { actors: 0, bytes: 0, unflushedRecords: 0 };
+
+const elsewhere = suite('a call for an actor of a shard that is not open here');
+
+elsewhere('is refused, in memory or not, and nothing has happened', async () => {
+  const kind = new TallyKind();
+  let isOpen = true;
+  const assertOpen = (): void => {
+    if (isOpen) return;
+    throw new Fault('service_unavailable', 'elsewhere', { reason: 'not_owner', retryAfterS: 1 });
+  };
+  const gate = { ...ONE_SHARD, assertOpen };
+  const { host } = hostOf(kind, new ManualClock(), memoryJournal(), undefined, gate);
+  await host.ask('a', tallyCall({ add: 1 }));
+  isOpen = false;
+  for (const id of ['a', 'b']) {
+    const refusal = await refusalOf(() => host.ask(id, tallyCall({ add: 1 })));
+    assert.is((refusal as Fault).reason, 'not_owner');
+  }
+  assert.equal([kind.activations, host.residency.actors], [1, 1]);
+  assert.is(
+    host.peek('a', ({ sum }) => sum),
+    1,
+  );
+});
+
+const glance = suite('a glance at an actor');
+
+glance('finds nothing when it is not in memory, and does not load it', async () => {
+  const kind = new TallyKind();
+  const { host } = hostOf(kind, new ManualClock(), memoryJournal());
+  assert.is(await host.glance('a', ({ sum }) => sum), undefined);
+  assert.is(host.askResident('a', tallyCall()), undefined);
+  assert.equal([kind.activations, host.residency.actors], [0, 0]);
+  assert.is(host.kind, 'instance');
+});
+
+glance('tells what was committed once it is durable', async () => {
+  const journal = new SlowJournal();
+  const { host } = hostOf(new TallyKind(), new ManualClock(), journal);
+  const write = Promise.resolve(host.ask('a', tallyCall({ add: 5 })));
+  await turnOfEvents();
+  const seen = host.glance('a', ({ sum }) => sum);
+  assert.is(await stateOf(seen), 'pending');
+  await journal.succeed();
+  assert.is(await seen, 5);
+  await write;
+});
+
+glance('comes from memory under the lease, and waits for a confirmation without it', async () => {
+  const [clock, journal] = [new ManualClock(), new SlowJournal()];
+  const { host } = hostOf(new TallyKind(), clock, journal);
+  const write = Promise.resolve(host.ask('a', tallyCall({ add: 5 })));
+  await journal.succeed();
+  await write;
+  assert.is(await host.glance('a', ({ sum }) => sum), 5);
+  assert.is(journal.groups.length, 1);
+  clock.advance(LEASE_MS);
+  const seen = host.glance('a', ({ sum }) => sum);
+  assert.is(await stateOf(seen), 'pending');
+  await journal.succeed();
+  assert.is(await seen, 5);
+  assert.is(journal.groups.length, 2);
+});
+
+glance('asks an actor that is in memory like anybody', async () => {
+  const { host } = hostOf(new TallyKind(), new ManualClock(), memoryJournal());
+  await host.ask('a', tallyCall({ add: 5 }));
+  const answer = await host.askResident('a', tallyCall({ add: 1 }));
+  assert.is(answer?.sum, 6);
+});
+
+const warmed = suite('an actor that is warmed');
+
+warmed('counts with its size, and leaves at once if there is none', async () => {
+  const kind = new TallyKind();
+  kind.stored.set('a', { sum: 1, version: 1, recentCalls: [] });
+  const { host } = hostOf(kind, new ManualClock(), memoryJournal());
+  for (const id of ['a', 'unknown']) host.warm(id);
+  await turnOfEvents();
+  assert.equal(host.residency, { ...NOBODY, actors: 1, bytes: kind.sizeOf() });
+});
+
+warmed('knows for 20 s from then on the calls that its head names', async () => {
+  const [kind, clock] = [new TallyKind(), new ManualClock()];
+  const recentCalls = [{ callId: 7, version: 1, atMs: clock.wallMs() }];
+  kind.stored.set('a', { sum: 1, version: 1, recentCalls });
+  clock.advance(100_000);
+  const { host } = hostOf(kind, clock, memoryJournal());
+  host.warm('a');
+  await turnOfEvents();
+  clock.advance(RECENT_CALLS_AGE_MS);
+  assert.ok((await host.ask('a', tallyCall({ callId: 7, add: 1 }))).again);
+  clock.advance(1);
+  assert.not((await host.ask('a', tallyCall({ callId: 7, add: 1 }))).again);
+});
+
+const kept = suite('an actor over the byte budget');
+
+kept('stays while one of its calls may be tried again', async () => {
+  const [kind, clock] = [new TallyKind(), new ManualClock()];
+  const config = { idleAgeMs: 600_000, memoryBytesMax: 0 };
+  const { host } = hostOf(kind, clock, memoryJournal(), config);
+  const call = tallyCall({ add: 1 });
+  await host.ask('a', call);
+  for (let s = 0; s < RECENT_CALLS_AGE_MS / 1_000; s += 1) {
+    clock.advance(1_000);
+    await turnOfEvents();
+  }
+  assert.ok((await host.ask('a', call)).again);
+  assert.is(kind.activations, 1);
+});
+
+const unnamed = suite('a call without an id');
+
+unnamed('needs no room among those that are remembered, and takes none', async () => {
+  const { host } = hostOf(new TallyKind(), new ManualClock(), memoryJournal());
+  for (let i = 0; i < RECENT_CALLS_MAX; i += 1) await host.ask('a', tallyCall({ add: 1 }));
+  await refusalOf(() => host.ask('a', tallyCall({ add: 1 })));
+  const more = 10;
+  for (let i = 0; i < more; i += 1) await host.ask('a', tallyCall({ callId: 0, add: 1 }));
+  assert.is((await host.ask('a', tallyCall())).sum, RECENT_CALLS_MAX + more);
+});
+
+/** A kind that fails as only a bug does, before anything is awaited. */
+class BrokenKind extends TallyKind {
+  override receive(...given: Parameters<TallyKind['receive']>) {
+    if (given[1].add === 13) throw new TypeError('no such thing');
+    return super.receive(...given);
+  }
+}
+
+const bugs = suite('what a turn throws');
+
+bugs('is reported if it is no refusal, and only then', async () => {
+  const { host, bugs: found } = hostOf(new BrokenKind(), new ManualClock(), memoryJournal());
+  await host.ask('a', tallyCall({ add: 1 }));
+  await refusalOf(() => host.ask('a', tallyCall({ refuse: true })));
+  const wait = Promise.resolve();
+  await refusalOf(() => host.ask('a', tallyCall({ refuse: true, wait })));
+  assert.equal(found, []);
+  assert.instance(await refusalOf(() => host.ask('a', tallyCall({ add: 13 }))), TypeError);
+  assert.is(found.length, 1);
+});
+
+const times = suite('what calls waited for');
+
+times('is reported in seconds: the load of the actor, and the turns before', async () => {
+  const [clock, kind] = [new ManualClock(), new TallyKind()];
+  const loaded = Promise.withResolvers<void>();
+  const activate = kind.activate.bind(kind);
+  kind.activate = async (id) => {
+    await loaded.promise;
+    return await activate(id);
+  };
+  const told: (readonly [string, number])[] = [];
+  const nothing = (): void => undefined;
+  const metrics: RuntimeMetrics = {
+    activated: (seconds) => told.push(['activated', seconds]),
+    mailboxWaited: (seconds) => told.push(['waited', seconds]),
+    checkpointed: nothing,
+    checkpointFailed: nothing,
+    resident: nothing,
+  };
+  const log = new CommitLog(memoryJournal(), clock);
+  const config = { idleAgeMs: 60_000, memoryBytesMax: 1_000_000 };
+  const ports = { clock, log, gate: ONE_SHARD, metrics, onBug: nothing };
+  const host = new ActorHost<{ sum: number; unstored: number[] }, TallyCall, unknown, number>(
+    kind,
+    config,
+    ports,
+  );
+  clock.advance(5_000);
+  const first = host.ask('a', tallyCall({ add: 1 }));
+  clock.advance(250);
+  const second = host.ask('a', tallyCall({ add: 1 }));
+  clock.advance(250);
+  loaded.resolve();
+  await Promise.all([first, second]);
+  assert.equal(told, [
+    ['activated', 0.5],
+    ['waited', 0.5],
+    ['waited', 0.25],
+  ]);
+});
+
+for (const group of [elsewhere, glance, warmed, kept, unnamed, bugs, times]) group.run();

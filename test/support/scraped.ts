@@ -1,0 +1,20 @@
+import type { Metrics } from '#platform/metrics';
+
+/** A scrape of metrics in this process: the value of every series that is not 0, by its full name. */
+export async function scraped(metrics: Metrics): Promise<Readonly<Record<string, number>>> {
+  const { text } = await metrics.scrape();
+  const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+  const values = lines.map((line): [string, number] => {
+    const end = line.lastIndexOf(' ');
+    return [line.slice(0, end), Number(line.slice(end + 1))];
+  });
+  return Object.fromEntries(values.filter(([, value]) => value !== 0));
+}
+
+/** The same, of the metrics whose names match, without the counts of a histogram's buckets. */
+export async function scrapedOf(metrics: Metrics, names: RegExp) {
+  const entries = Object.entries(await scraped(metrics));
+  return Object.fromEntries(
+    entries.filter(([name]) => names.test(name) && !name.includes('_bucket{')),
+  );
+}
