@@ -18,6 +18,7 @@ import { memoryJournal } from '#storage/memory/memory-journal';
 import { lineOf } from '#test/runtime/journal-records';
 import { ManualClock } from '#test/support/manual-clock';
 import { pass } from '#test/support/passing';
+import { scrapedOf } from '#test/support/scraped';
 import { refusalOf, stateOf, turnOfEvents } from '#test/support/settled';
 import {
   SlowJournal,
@@ -48,7 +49,8 @@ class HeldTallyKind extends TallyKind {
 
 function newScene({ kind = new TallyKind(), journal = memoryJournal() as Journal } = {}) {
   const clock = new ManualClock();
-  const metrics = runtimeMetrics(createMetrics(), 'engine', 'instance');
+  const registry = createMetrics();
+  const metrics = runtimeMetrics(registry, 'engine', 'instance');
   const log = new CommitLog(journal, clock);
   const ports = { clock, log, gate: ONE_SHARD, metrics, onBug: () => undefined };
   const checkpointer = new Checkpointer(kind, ports);
@@ -67,7 +69,7 @@ function newScene({ kind = new TallyKind(), journal = memoryJournal() as Journal
     checkpointer.changed(activation, bytes, clock.monotonicMs());
     return activation.position;
   };
-  return { clock, log, kind, checkpointer, actorOf, commit };
+  return { clock, log, kind, checkpointer, actorOf, commit, registry };
 }
 
 const remembering = suite('when an actor is stored while it remembers a young call id');
@@ -87,6 +89,24 @@ remembering('the id stays for a retry, and its memory is free when it is too old
   clock.advance(RECENT_CALLS_AGE_MS + 1);
   checkpointer.forgetOldCalls(clock.monotonicMs());
   assert.not(activation.hasRecentCalls);
+});
+
+remembering('others are freed in time although one was stored again meanwhile', async () => {
+  const { clock, checkpointer, actorOf, commit } = newScene();
+  const [a, b] = [actorOf('a'), actorOf('b')];
+  const store = async (activation: typeof a): Promise<void> => {
+    activation.recent.add(clock.monotonicMs() + 1, 1, clock.monotonicMs());
+    commit(activation);
+    await checkpointer.storeAll(() => true);
+  };
+  await store(a);
+  clock.advance(1_000);
+  await store(b);
+  clock.advance(RECENT_CALLS_AGE_MS - 1_000);
+  await store(a);
+  clock.advance(1_001);
+  checkpointer.forgetOldCalls(clock.monotonicMs());
+  assert.equal([a.hasRecentCalls, b.hasRecentCalls], [true, false]);
 });
 
 const ahead = suite('storing ahead');
@@ -249,6 +269,50 @@ order('leaves owed what was committed meanwhile', async () => {
 });
 
 const due = suite('checkpoints in the background');
+
+due('give way to other work after each slice, and then go on', async () => {
+  const { clock, kind, checkpointer, actorOf, commit } = newScene();
+  const count = 10 * CHECKPOINTS_IN_FLIGHT_MAX;
+  for (let i = 0; i < count; i += 1) commit(actorOf(`a${i}`));
+  clock.advance(CHECKPOINT_AGE_MS);
+  checkpointer.startDue(clock.monotonicMs());
+  await turnOfEvents();
+  assert.is(kind.writes, CHECKPOINTS_IN_FLIGHT_MAX);
+  clock.advance(0);
+  await turnOfEvents();
+  assert.is(kind.writes, count);
+});
+
+due('that fail are counted, and tried again only by the next sweep', async () => {
+  const { clock, kind, checkpointer, actorOf, commit, registry } = heldScene();
+  commit(actorOf('a'));
+  clock.advance(CHECKPOINT_AGE_MS);
+  checkpointer.startDue(clock.monotonicMs());
+  await turnOfEvents();
+  kind.held.shift()?.end(new Error('down'));
+  await turnOfEvents();
+  assert.is(kind.held.length, 0);
+  assert.equal(await scrapedOf(registry, /^checkpoint_failures_total/), {
+    'checkpoint_failures_total{service="engine"}': 1,
+  });
+  checkpointer.startDue(clock.monotonicMs());
+  await turnOfEvents();
+  assert.is(kind.held.length, 1);
+});
+
+due('are not begun a second time by a shard that closes', async () => {
+  const { clock, kind, checkpointer, actorOf, commit } = heldScene();
+  commit(actorOf('a'));
+  clock.advance(CHECKPOINT_AGE_MS);
+  checkpointer.startDue(clock.monotonicMs());
+  await turnOfEvents();
+  const stored = checkpointer.storeAll(() => true);
+  await pass(clock, 5, 1);
+  assert.is(kind.held.length, 1);
+  kind.held.shift()?.end();
+  await pass(clock, 5, 1);
+  assert.equal(await stateOf(stored), { value: undefined });
+});
 
 due('begin at 20 s and not before', async () => {
   const { kind, checkpointer, actorOf, commit } = newScene();
@@ -445,7 +509,30 @@ abandoned('is needed no more, and a write under way changes no account', async (
   assert.ok(a.isAbandoned);
 });
 
-for (const group of [remembering, lowest, ahead, order, due, abandoned]) group.run();
+const tail = suite('how full the tail is');
+
+tail('follows what is committed, stored and given up, in records and in bytes', async () => {
+  const { checkpointer, actorOf, commit } = newScene();
+  const [a, b] = [actorOf('a'), actorOf('b')];
+  const share = (bytes: number) => bytes / UNFLUSHED_BYTES_MAX;
+  const large = UNFLUSHED_BYTES_MAX / 4;
+  assert.is(checkpointer.tail, 0);
+  commit(a, large);
+  commit(b, large);
+  commit(a, large);
+  assert.is(checkpointer.tail, share(3 * large));
+  await checkpointer.storeAll((activation) => activation === a);
+  assert.is(checkpointer.tail, share(large));
+  commit(a, large);
+  checkpointer.abandon(b);
+  assert.is(checkpointer.tail, share(large));
+  await checkpointer.storeAll(() => true);
+  assert.is(checkpointer.tail, 0);
+  checkpointer.recovered(a, UNFLUSHED_RECORDS_MAX / 2, 1, 1);
+  assert.is(checkpointer.tail, 0.5);
+});
+
+for (const group of [remembering, lowest, ahead, order, due, abandoned, tail]) group.run();
 
 function heldScene() {
   const kind = new HeldTallyKind();

@@ -88,6 +88,7 @@ async function newScene(tail: readonly JournalRecord[] = []) {
   const ports = { clock, store, onAppended: () => undefined, onFenced: () => undefined };
   const log = new CommitLog(new JournalWriter('me', ports), clock);
   const lows: number[] = [];
+  const recoveredS: number[] = [];
   const keep = log.keep.bind(log);
   log.keep = (lowest) => {
     keep(lowest);
@@ -102,7 +103,7 @@ async function newScene(tail: readonly JournalRecord[] = []) {
     shardOf,
     ownerOf: (shard) => (shard === 1 ? owner : undefined),
     onAdopted: (count) => lows.push(count),
-    onRecovered: () => undefined,
+    onRecovered: (seconds) => recoveredS.push(seconds),
   });
   const host = new NotingHost((id) => gate.activated(shardOf(id), 'instance', id));
   gate.attach(host);
@@ -124,6 +125,7 @@ async function newScene(tail: readonly JournalRecord[] = []) {
     mine,
     owner,
     adopted: lows,
+    recoveredS,
     lowest: () => lowestNow(),
   };
 }
@@ -202,6 +204,47 @@ opening('brings the records of exactly its epoch', async () => {
     assert.is(tail?.lines.length, epoch === 2 ? 2 : undefined);
     assert.is(gate.open.get(1), epoch);
   }
+});
+
+opening('is told once as a recovery, in seconds from when the records were asked for', async () => {
+  const { gate, clock, recoveredS } = await newScene(recordsOf('a', [1]));
+  gate.openShard({ shard: 2, epoch: 1 });
+  assert.equal(recoveredS, [], 'nothing was adopted for it');
+  clock.advance(5_000);
+  await gate.adopt('dead', [{ shard: 1, epoch: 2 }]);
+  clock.advance(750);
+  gate.openShard({ shard: 1, epoch: 2 });
+  clock.advance(10_000);
+  gate.openShard({ shard: 1, epoch: 3 });
+  assert.equal(recoveredS, [0.75]);
+});
+
+opening('activates no more at a time of all shards together', async () => {
+  const idsOf = (length: number) =>
+    Array.from({ length: 20 }, (_, i) => String.fromCharCode(0x4e00 + i).repeat(length));
+  const ids = [1, 2, 3].flatMap(idsOf);
+  const { gate, clock, host } = await newScene(ids.flatMap((id) => recordsOf(id, [1])));
+  const claims = [1, 2, 3].map((shard) => ({ shard, epoch: 2 }));
+  await gate.adopt('dead', claims);
+  for (const claim of claims) gate.openShard(claim);
+  await pass(clock, WARM_DELAY_MS, 10);
+  assert.is(host.steps.length, 32);
+  await pass(clock, 200, 10);
+  assert.is(host.steps.length, 60);
+});
+
+opening('asks again only when another shard opens, once everything is activated', async () => {
+  const { gate, clock, host } = await newScene([...recordsOf('a', [1]), ...recordsOf('bb', [1])]);
+  await gate.adopt('dead', [
+    { shard: 1, epoch: 2 },
+    { shard: 2, epoch: 2 },
+  ]);
+  gate.openShard({ shard: 1, epoch: 2 });
+  await pass(clock, 2 * WARM_DELAY_MS, 10);
+  assert.equal(host.steps, ['warm a']);
+  gate.openShard({ shard: 2, epoch: 2 });
+  await pass(clock, 2 * WARM_DELAY_MS, 10);
+  assert.equal(host.steps, ['warm a', 'warm bb']);
 });
 
 opening('activates what nobody calls, little by little, and then lets low go', async () => {

@@ -232,7 +232,10 @@ adopted('is shouted about when a version is missing, and its records stay', asyn
   };
   const { host, bugs } = newScene(gate);
   const refusal = await refusalOf(() => host.ask('1a', tallyCall()));
-  assert.is(refusal.name, 'CorruptJournal');
+  assert.equal(
+    [refusal.name, refusal.message],
+    ['CorruptJournal', 'instance 1a lacks versions 2 to 2'],
+  );
   assert.equal([bugs.length, taken.length, host.residency.actors], [1, 0, 0]);
 });
 
