@@ -156,7 +156,9 @@ const VARIABLES = {
     ),
   SERVICE_LOCAL_ACCOUNT: flag
     .default(false)
-    .describe('Creates one enterprise account at start and prints its key (decision 32).'),
+    .describe(
+      'Standalone makes the enterprise account `local` unless the store has it, and prints its key where it was made (decision 141).',
+    ),
   SERVICE_ENGINE_LISTEN: address
     .default('127.0.0.1:8100')
     .describe('gRPC address an engine process listens on.'),

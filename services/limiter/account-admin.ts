@@ -26,7 +26,8 @@ const KEY_ID_LENGTH = 16;
  * except for `createAccount` and `createKey`.
  */
 export interface AccountAdmin {
-  createAccount(wish: { name: string; choice: PlanChoice }): Promise<Account>;
+  /** `id`: instead of a random one; rejects with `conflict` if there is an account with it. */
+  createAccount(wish: { id?: string; name: string; choice: PlanChoice }): Promise<Account>;
   listAccounts(page: { afterId: string | undefined; limit: number }): Promise<Account[]>;
   setPlan(accountId: string, choice: PlanChoice): Promise<Account>;
   setStatus(accountId: string, status: AccountStatus): Promise<Account>;
@@ -70,8 +71,7 @@ export function accountAdmin(ports: AccountAdminPorts): AccountAdmin {
   }
 
   return {
-    async createAccount({ name, choice }) {
-      const id = randomness.base62(ACCOUNT_ID_LENGTH);
+    async createAccount({ id = randomness.base62(ACCOUNT_ID_LENGTH), name, choice }) {
       const { plan } = choice;
       const createdAtMs = clock.wallMs();
       const limits = limitsOf(choice);

@@ -1,5 +1,4 @@
 import type { AccountNews } from '#accounts/account-news';
-import { LOCAL_PLAN } from '#accounts/plan';
 import type { Bus } from '#bus/bus';
 import type { Config } from '#config';
 import { composeEdge } from '#edge/compose';
@@ -14,6 +13,7 @@ import { joinEngines } from '#process/engine-service';
 import { type Foundation, foundationOf, serveOperators } from '#process/foundation';
 import { limiterConfigOf } from '#process/limiter-config';
 import { joinLimiters } from '#process/limiter-service';
+import { localAccount } from '#process/local-account';
 import { type LocalStores, openBus, openStores, type SharedStores } from '#process/ports';
 import type { Opened } from '#process/process-life';
 import { welcome } from '#process/welcome';
@@ -40,11 +40,11 @@ export async function openStandalone(config: Config): Promise<Opened> {
   const edgeConfig = { ...edgeConfigOf(config), drainMs: 0 };
   const edge = opening.use(await composeEdge(edgeConfig, { ...foundation, ...backends }));
   opening.use(operators.ready());
-  const key = config.SERVICE_LOCAL_ACCOUNT ? await localKey(accounts) : undefined;
+  const account = config.SERVICE_LOCAL_ACCOUNT ? await localAccount(accounts) : undefined;
   process.stdout.write(
     welcome({
       api: edge.address,
-      key,
+      account,
       metrics: operators.address,
       admin: admin.address,
       isDocumented: config.SERVICE_DOCS_ENABLED,
@@ -114,11 +114,4 @@ async function clusterOfOne(
     accountNews: busAccountNews({ bus, prefix: config.SERVICE_NATS_PREFIX, cluster }),
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };
-}
-
-/** The key of a fresh account for whoever runs the service locally (decision 32). */
-async function localKey(admin: AccountAdmin): Promise<string> {
-  const account = await admin.createAccount({ name: 'local', choice: LOCAL_PLAN });
-  const { key } = await admin.createKey(account.id, { scope: 'full' });
-  return key;
 }

@@ -1,7 +1,10 @@
+import type { LocalAccount } from '#process/local-account';
+
 /** What a started service can be reached by; URLs without a trailing slash. */
 export type Addresses = {
   readonly api: string;
-  readonly key: string | undefined;
+  /** Undefined where none was asked for. */
+  readonly account: LocalAccount | undefined;
   readonly metrics: string;
   readonly admin: string;
   readonly isDocumented: boolean;
@@ -11,7 +14,7 @@ export type Addresses = {
 
 /** What a person sees when the service is up: where it is and what to type next. */
 export function welcome(addresses: Addresses): string {
-  const { api, key, metrics, admin, isDocumented, isLasting } = addresses;
+  const { api, account, metrics, admin, isDocumented, isLasting } = addresses;
   const place = isLasting ? 'Cassandra' : 'memory: it is gone when this stops';
   const lines = [
     `Identity Engine Service is ready. Data is kept in ${place}.`,
@@ -20,12 +23,26 @@ export function welcome(addresses: Addresses): string {
     ...(isDocumented ? [`  Docs     ${api}/docs   ${api}/redoc   ${api}/openapi.json`] : []),
     `  Metrics  ${metrics}/metrics`,
     `  Admin    ${admin}   (ctl)`,
-    ...(key === undefined ? [] : tryIt(api, key)),
+    ...accountLines(api, account),
     '',
     'Ctrl-C stops it.',
     '',
   ];
   return `${lines.join('\n')}\n`;
+}
+
+function accountLines(api: string, account: LocalAccount | undefined): string[] {
+  switch (account?.kind) {
+    case undefined:
+      return [];
+    case 'made':
+      return tryIt(api, account.key);
+    case 'found':
+      return [
+        '  API key  as printed when the account "local" was made; another one:',
+        `           make ctl ARGS="keys create ${account.id}"`,
+      ];
+  }
 }
 
 function tryIt(api: string, key: string): string[] {

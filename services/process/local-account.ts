@@ -1,0 +1,30 @@
+import { LOCAL_PLAN } from '#accounts/plan';
+import { Fault } from '#fault/fault';
+import type { AccountAdmin } from '#limiter/account-admin';
+
+/**
+ * The id of the local account, which follows from its name: it is found without a search, and the
+ * store itself sees to it that two starts at once make one (decision 141).
+ */
+export const LOCAL_ACCOUNT_ID = 'localAccount';
+
+/** The account of a local run. Its key is known only where it was made. */
+export type LocalAccount =
+  | { readonly kind: 'made'; readonly key: string }
+  | { readonly kind: 'found'; readonly id: string };
+
+/**
+ * The one account for whoever runs the service locally (decision 32): made with a key if the store
+ * has none, else found again. Rejects as `AccountAdmin` does.
+ */
+export async function localAccount(admin: AccountAdmin): Promise<LocalAccount> {
+  const id = LOCAL_ACCOUNT_ID;
+  try {
+    await admin.createAccount({ id, name: 'local', choice: LOCAL_PLAN });
+  } catch (error) {
+    if (error instanceof Fault && error.code === 'conflict') return { kind: 'found', id };
+    throw error;
+  }
+  const { key } = await admin.createKey(id, { scope: 'full' });
+  return { kind: 'made', key };
+}
