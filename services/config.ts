@@ -48,6 +48,13 @@ const VARIABLES = {
     .url({ protocol: /^http$/ })
     .default('http://127.0.0.1:8001')
     .describe('Where `ctl` finds the admin port.'),
+  SERVICE_ADMIN_TOKEN_FILE: z
+    .string()
+    .min(1)
+    .optional()
+    .describe(
+      'File of the token that the admin port asks for, for the service and for `ctl`. Left out: the service makes one at start, and `ctl` of the same user finds it.',
+    ),
   SERVICE_LOG_LEVEL: z
     .enum(['debug', 'info', 'warn', 'error', 'silent'])
     .default('info')

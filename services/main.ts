@@ -29,7 +29,8 @@ async function run(part: string, rest: readonly string[]): Promise<number> {
         const { openCtlCluster } = await import('#process/ctl-cluster');
         return await openCtlCluster(config);
       };
-      return await runCtl(rest, { out, err, adminUrl: config.SERVICE_ADMIN_URL, openCluster });
+      const { SERVICE_ADMIN_URL: adminUrl, SERVICE_ADMIN_TOKEN_FILE: adminTokenFile } = config;
+      return await runCtl(rest, { out, err, adminUrl, adminTokenFile, openCluster });
     }
     if (part === 'migrate' && rest.length === 0) {
       assertProduction(config, part);

@@ -11,6 +11,8 @@ export type CtlIo = {
   readonly out: (text: string) => void;
   readonly err: (text: string) => void;
   readonly adminUrl: string;
+  /** The file of its token; undefined: where a process of this user publishes it. */
+  readonly adminTokenFile?: string | undefined;
   /** Opens the cluster of the configuration. Rejects with one line that says what is missing. */
   readonly openCluster: () => Promise<ClusterPorts & AsyncDisposable>;
 };
@@ -64,7 +66,8 @@ async function ran(
   io: CtlIo,
 ): Promise<Printout> {
   if (command.kind === 'account') {
-    return await command.run(adminClient(values.admin ?? io.adminUrl), args, values);
+    const admin = adminClient(values.admin ?? io.adminUrl, io.adminTokenFile);
+    return await command.run(admin, args, values);
   }
   await using cluster = await io.openCluster();
   return await command.run(cluster, args, values, values.json ? () => undefined : io.out);

@@ -1,6 +1,7 @@
 import type { z } from 'zod';
-import { Fault, invalid } from '#fault/fault';
+import { Fault, invalid, toFault } from '#fault/fault';
 import type { AccountAdmin } from '#limiter/account-admin';
+import type { AdminChange } from '#limiter/admin-audit';
 import { AccountBody, AccountsQuery, KeyBody, PlanBody, StatusBody } from '#limiter/admin-schema';
 import { choiceOf, viewOfAccount, viewOfKey, viewOfUsage } from '#limiter/admin-views';
 
@@ -16,6 +17,8 @@ type Route = {
   readonly method: string;
   /** Groups are the ids in the path. */
   readonly path: RegExp;
+  /** What the log calls it; absent for what changes nothing. */
+  readonly change?: string;
   readonly answer: (
     admin: AccountAdmin,
     request: AdminRequest,
@@ -28,6 +31,7 @@ const ROUTES: readonly Route[] = [
   {
     method: 'POST',
     path: /^\/accounts$/,
+    change: 'account.create',
     async answer(admin, { body }) {
       const { name, ...plan } = read(AccountBody, body);
       return viewOfAccount(await admin.createAccount({ name, choice: choiceOf(plan) }));
@@ -48,12 +52,14 @@ const ROUTES: readonly Route[] = [
   {
     method: 'PUT',
     path: /^\/accounts\/(?<account>\w+)\/plan$/,
+    change: 'account.plan',
     answer: async (admin, { body }, { account }) =>
       viewOfAccount(await admin.setPlan(account, choiceOf(read(PlanBody, body)))),
   },
   {
     method: 'PUT',
     path: /^\/accounts\/(?<account>\w+)\/status$/,
+    change: 'account.status',
     answer: async (admin, { body }, { account }) =>
       viewOfAccount(await admin.setStatus(account, read(StatusBody, body).status)),
   },
@@ -66,6 +72,7 @@ const ROUTES: readonly Route[] = [
   {
     method: 'POST',
     path: /^\/accounts\/(?<account>\w+)\/keys$/,
+    change: 'key.create',
     async answer(admin, { body }, { account }, nowMs) {
       const { scope, expires_at } = read(KeyBody, body);
       const expiresAtMs = expires_at === undefined ? undefined : Date.parse(expires_at);
@@ -82,24 +89,61 @@ const ROUTES: readonly Route[] = [
   {
     method: 'DELETE',
     path: /^\/accounts\/(?<account>\w+)\/keys\/(?<key>\w+)$/,
+    change: 'key.revoke',
     answer: async (admin, _request, { account, key }, nowMs) =>
       viewOfKey(await admin.revokeKey(account, key), nowMs),
   },
 ];
 
-/** Answers one request of an administrator. Rejects with the fault that refuses it. */
+/**
+ * Answers one request of an administrator. Rejects with the fault that refuses it. `audit` hears of
+ * a change before its answer is given, also of one that is refused.
+ */
 export async function answerAdmin(
   admin: AccountAdmin,
   request: AdminRequest,
   nowMs: number,
+  audit: (change: AdminChange) => void,
 ): Promise<unknown> {
   for (const route of ROUTES) {
     const match = route.method === request.method && route.path.exec(request.url.pathname);
     if (!match) continue;
     const { account = '', key = '' } = match.groups ?? {};
-    return route.answer(admin, request, { account, key }, nowMs);
+    const answer = async () => await route.answer(admin, request, { account, key }, nowMs);
+    const { change } = route;
+    if (change === undefined) return await answer();
+    return await audited(change, match.groups ?? {}, request.body, answer, audit);
   }
   throw new Fault('not_found', `there is no ${request.method} ${request.url.pathname}`);
+}
+
+/** Answers a change and tells `audit` what became of it. */
+async function audited(
+  change: string,
+  named: { readonly account?: string; readonly key?: string },
+  wish: unknown,
+  answer: () => Promise<unknown>,
+  audit: (change: AdminChange) => void,
+): Promise<unknown> {
+  const { account: accountId, key: keyId } = named;
+  try {
+    const made = await answer();
+    const id = idOf(made);
+    const [newAccount, newKey] = change.startsWith('key.') ? [undefined, id] : [id, undefined];
+    const ids = { accountId: accountId ?? newAccount, keyId: keyId ?? newKey };
+    audit({ change, ...ids, wish, outcome: 'done' });
+    return made;
+  } catch (error) {
+    // What it wished for is logged only where it was understood.
+    audit({ change, accountId, keyId, wish: undefined, outcome: toFault(error).code });
+    throw error;
+  }
+}
+
+/** The id of the account or key that an answer shows. */
+function idOf(answer: unknown): string | undefined {
+  const shown: { readonly id?: unknown } = typeof answer === 'object' && answer ? answer : {};
+  return typeof shown.id === 'string' ? shown.id : undefined;
 }
 
 /** `value` as the schema reads it; throws `invalid_request` that names the first wrong field. */

@@ -1,9 +1,18 @@
+import { hash, timingSafeEqual } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Fault, invalid, toFault } from '#fault/fault';
 import type { AccountAdmin } from '#limiter/account-admin';
+import {
+  ADMIN_USER_HEADER,
+  type AdminAudit,
+  type AdminChange,
+  type Administrator,
+  USER_NAME,
+} from '#limiter/admin-audit';
 import { answerAdmin } from '#limiter/admin-routes';
+import { adminTokenId } from '#limiter/admin-token';
 import { ADMIN_BODY_BYTES_MAX, ADMIN_REQUEST_MS_MAX } from '#limiter/bounds';
 import { isLoopbackAddress, isLoopbackHost } from '#limiter/loopback';
 import type { Clock } from '#platform/clock';
@@ -15,14 +24,17 @@ export type AdminListen = { readonly host: string; readonly port: number };
 /** What the admin port needs of its process. */
 export type AdminServerPorts = {
   readonly admin: AccountAdmin;
+  /** What every request must show; see `limiter/admin-token`. */
+  readonly token: string;
+  readonly audit: AdminAudit;
   readonly clock: Clock;
   /** Called with what is no Fault: our own bugs, for the process's log. */
   readonly onBug: (error: unknown) => void;
 };
 
 /**
- * Administration of accounts over HTTP for people on this machine. It asks nobody who they are, so
- * it listens on a loopback address only (anything else is a RangeError), answers only requests that
+ * Administration of accounts over HTTP for people on this machine. It listens on a loopback address
+ * only (anything else is a RangeError), answers only requests that show the token of this process and
  * name this machine, and none that a web page could send: those carry `Origin`, or a body that is
  * not declared as JSON.
  */
@@ -52,14 +64,18 @@ export async function serveAdmin(listen: AdminListen, ports: AdminServerPorts): 
 async function answer(
   request: IncomingMessage,
   response: ServerResponse,
-  { admin, clock, onBug }: AdminServerPorts,
+  { admin, token, audit, clock, onBug }: AdminServerPorts,
 ): Promise<void> {
   try {
     assertLocal(request);
+    assertShown(request, token);
+    // Taken before anything is awaited: a connection that has ended has no address any more.
+    const by = administratorOf(request, token);
     const url = urlOf(request);
     const body = await bodyOf(request);
     const asked = { method: request.method ?? '', url, body };
-    send(response, { data: await answerAdmin(admin, asked, clock.wallMs()) });
+    const heard = (change: AdminChange) => audit(change, by);
+    send(response, { data: await answerAdmin(admin, asked, clock.wallMs(), heard) });
   } catch (error) {
     // Whoever hung up waits for no answer, and it is no fault of ours that the body ended early.
     if (request.destroyed && !request.complete) return;
@@ -67,6 +83,7 @@ async function answer(
     if (fault.httpStatus >= 500) onBug(error);
     const { code, message, reason, field } = fault;
     response.statusCode = fault.httpStatus;
+    if (fault.code === 'unauthorized') response.setHeader('www-authenticate', 'Bearer');
     // Whatever of a refused body has not been read stays unread.
     if (!request.complete) response.setHeader('connection', 'close');
     send(response, { error: code, message, details: { field, reason } });
@@ -87,6 +104,28 @@ function assertLocal(request: IncomingMessage): void {
   if (!isLocal || origin !== undefined) {
     throw new Fault('forbidden', 'the admin port answers programs on this machine only');
   }
+}
+
+/** Compares digests, so that the time it takes says nothing of the token. */
+function assertShown(request: IncomingMessage, token: string): void {
+  const shown = /^Bearer (\S+)$/i.exec(request.headers.authorization ?? '')?.[1] ?? '';
+  if (timingSafeEqual(digestOf(shown), digestOf(token))) return;
+  const text = 'the admin port takes the token of its process; ctl of the same user finds it';
+  throw new Fault('unauthorized', text);
+}
+
+function digestOf(token: string): Buffer {
+  return hash('sha256', token, 'buffer');
+}
+
+function administratorOf(request: IncomingMessage, token: string): Administrator {
+  const { remoteAddress, remotePort } = request.socket;
+  const user = request.headers[ADMIN_USER_HEADER];
+  return {
+    tokenId: adminTokenId(token),
+    claimedUser: typeof user === 'string' && USER_NAME.test(user) ? user : undefined,
+    address: `${remoteAddress}:${remotePort}`,
+  };
 }
 
 function urlOf(request: IncomingMessage): URL {

@@ -33,7 +33,7 @@ export function foundationOf(config: Config, service: string) {
     read ??= { tls: wireTlsOf(config, clock) };
     return read.tls;
   };
-  return { logger, actors, onBug, metrics, clock, randomness: systemRandomness, tls };
+  return { service, logger, actors, onBug, metrics, clock, randomness: systemRandomness, tls };
 }
 
 /**

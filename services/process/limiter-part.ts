@@ -1,7 +1,7 @@
 import type { Config } from '#config';
 import type { AccountAdmin } from '#limiter/account-admin';
-import { serveAdmin } from '#limiter/admin-server';
 import { composeLimiter } from '#limiter/compose';
+import { openAdminPort } from '#process/admin-port';
 import { foundationOf, serveOperators } from '#process/foundation';
 import { LateNode } from '#process/late-node';
 import { limiterConfigOf } from '#process/limiter-config';
@@ -56,8 +56,7 @@ export async function openLimiter(config: Config): Promise<Opened> {
     late.beginNode(node);
     accounts = node.admin;
   }
-  const listen = { host: '127.0.0.1', port: config.SERVICE_ADMIN_PORT };
-  const admin = opening.use(await serveAdmin(listen, { ...foundation, admin: accounts }));
+  const admin = opening.use(await openAdminPort(config, foundation, accounts));
   const metrics = `${operators.address}/metrics`;
   opening.use(operators.ready());
   say('limiter', { grpc: server.address, admin: admin.address, metrics });

@@ -4,8 +4,8 @@ import type { Config } from '#config';
 import { composeEdge } from '#edge/compose';
 import { composeEngine } from '#engine/compose';
 import type { AccountAdmin } from '#limiter/account-admin';
-import { serveAdmin } from '#limiter/admin-server';
 import { composeLimiter } from '#limiter/compose';
+import { openAdminPort } from '#process/admin-port';
 import { busAccountNews } from '#process/bus-account-news';
 import { watchedEngines, watchedLimiters } from '#process/cluster';
 import { edgeConfigOf } from '#process/edge-config';
@@ -34,8 +34,7 @@ export async function openStandalone(config: Config): Promise<Opened> {
       : await clusterOfOne(config, foundation, stores, bus, operators.address),
   );
   const { accounts } = backends;
-  const adminListen = { host: '127.0.0.1', port: config.SERVICE_ADMIN_PORT };
-  const admin = opening.use(await serveAdmin(adminListen, { ...foundation, admin: accounts }));
+  const admin = opening.use(await openAdminPort(config, foundation, accounts));
   // Alone it has nobody to send its callers to.
   const edgeConfig = { ...edgeConfigOf(config), drainMs: 0 };
   const edge = opening.use(await composeEdge(edgeConfig, { ...foundation, ...backends }));

@@ -10,9 +10,16 @@ const ASK_EVERY_MS = 500;
 /** What an account has used, as `ctl usage` shows it. */
 export type Usage = z.infer<typeof UsageView>;
 
-/** Asks the limiters at this admin port what each account has used. Rejects when they do not say. */
-export function usagesOf(adminUrl: string, accounts: readonly string[]): Promise<Usage[]> {
-  const admin = adminClient(adminUrl);
+/**
+ * Asks the limiters at this admin port what each account has used. Rejects when they do not say.
+ * `tokenFile`: where its token is, if this user's limiters do not publish it.
+ */
+export function usagesOf(
+  adminUrl: string,
+  accounts: readonly string[],
+  tokenFile?: string,
+): Promise<Usage[]> {
+  const admin = adminClient(adminUrl, tokenFile);
   return Promise.all(accounts.map((id) => admin.ask(UsageView, 'GET', `/accounts/${id}/usage`)));
 }
 
@@ -24,12 +31,13 @@ export function usagesOf(adminUrl: string, accounts: readonly string[]): Promise
 export async function settledUsagesOf(
   adminUrl: string,
   accounts: readonly string[],
+  tokenFile?: string,
 ): Promise<Usage[]> {
   const deadlineMs = performance.now() + SETTLED_MS_MAX;
   for (;;) {
     const isLast = performance.now() > deadlineMs;
     try {
-      const usages = await usagesOf(adminUrl, accounts);
+      const usages = await usagesOf(adminUrl, accounts, tokenFile);
       const isSettled = usages.every(({ cycles_reserved }) => cycles_reserved === 0);
       if (isSettled || isLast) return usages;
     } catch (error) {

@@ -4,6 +4,7 @@ import { runCtl } from '#ctl/ctl';
 /** What a command looks at; a test names what its command needs. */
 export type CtlTarget = {
   readonly adminUrl?: string;
+  readonly adminTokenFile?: string;
   readonly cluster?: ClusterPorts;
 };
 
@@ -15,6 +16,7 @@ export async function ctl(argv: readonly string[], target: CtlTarget) {
     out: (text) => void out.push(text),
     err: (text) => void err.push(text),
     adminUrl: target.adminUrl ?? 'http://127.0.0.1:1',
+    adminTokenFile: target.adminTokenFile,
     async openCluster() {
       if (target.cluster === undefined) throw new Error('this test has no cluster');
       return { ...target.cluster, [Symbol.asyncDispose]: async () => undefined };

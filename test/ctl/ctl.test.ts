@@ -5,6 +5,7 @@ import * as assert from 'uvu/assert';
 import { serveAdmin } from '#limiter/admin-server';
 import { ctl } from '#test/ctl/ctl-run';
 import { admitKey, custom, limiterUnderTest } from '#test/limiter/limiter-fixture';
+import { ADMIN_TOKEN, adminTokenFile } from '#test/support/admin-token';
 import type { MeterUsage } from '#wire/limiter-tools';
 
 const work = suite('ctl with a running service');
@@ -180,7 +181,7 @@ nobody('says so when something else listens there', async () => {
 });
 
 function run(argv: readonly string[], adminUrl: string) {
-  return ctl(argv, { adminUrl });
+  return ctl(argv, { adminUrl, adminTokenFile: adminTokenFile() });
 }
 
 /** `used`: what every account has used, instead of what it has. */
@@ -189,7 +190,7 @@ async function serviceUnderTest(used?: MeterUsage) {
   const { limiter, clock, bugs } = fixture;
   const onBug = (bug: unknown) => bugs.push(bug);
   const admin = { ...limiter.admin, ...(used && { usage: async () => used }) };
-  const ports = { admin, clock, onBug };
+  const ports = { admin, clock, onBug, token: ADMIN_TOKEN, audit: () => undefined };
   const running = await serveAdmin({ host: '127.0.0.1', port: 0 }, ports);
   return {
     ...fixture,

@@ -3,9 +3,15 @@ import { connect } from 'node:net';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { parseApiKey } from '#accounts/api-key';
+import type { AdminAudit } from '#limiter/admin-audit';
 import { serveAdmin } from '#limiter/admin-server';
 import { isLoopbackAddress, isLoopbackHost } from '#limiter/loopback';
 import { admitKey, custom, limiterUnderTest } from '#test/limiter/limiter-fixture';
+import { ADMIN_TOKEN } from '#test/support/admin-token';
+
+const SHOWN = `Bearer ${ADMIN_TOKEN}`;
+
+type Heard = Parameters<AdminAudit>[0] & { readonly by: Parameters<AdminAudit>[1] };
 
 const life = suite('an account on the admin port');
 
@@ -172,12 +178,95 @@ web('is refused by its origin, also if that is this machine', async () => {
   }
 });
 
+const unproven = suite('somebody without the token of the admin port');
+
+unproven('is told so, whatever is asked, and nothing changes', async () => {
+  await using port = await adminUnderTest();
+  const body = JSON.stringify({ name: 'a', plan: 'free' });
+  const json = { 'content-type': 'application/json' };
+  for (const authorization of [
+    '',
+    'Bearer',
+    'Bearer ',
+    `Basic ${ADMIN_TOKEN}`,
+    ADMIN_TOKEN,
+    `Bearer ${ADMIN_TOKEN}x`,
+    `Bearer ${ADMIN_TOKEN.slice(1)}`,
+    `Bearer ${ADMIN_TOKEN.toUpperCase()}`,
+    `Bearer ${ADMIN_TOKEN} ${ADMIN_TOKEN}`,
+  ]) {
+    for (const [method, path] of [
+      ['GET', '/accounts'],
+      ['GET', '/nowhere'],
+      ['POST', '/accounts'],
+    ] as const) {
+      const asked = await port.raw(method, path, { ...json, authorization }, body);
+      assert.equal([asked.status, asked.json.error], [401, 'unauthorized'], authorization);
+    }
+  }
+  assert.is((await port.send('GET', '/accounts')).data.length, 1);
+  assert.equal(port.changes, []);
+});
+
+const watched = suite('a change over the admin port');
+
+watched('is told with who, what and what became of it, without any key', async () => {
+  await using port = await adminUnderTest();
+  const json = { 'content-type': 'application/json', 'x-admin-user': 'grace' };
+  const limits = { requests_per_minute: 1, cycles_per_month: 1 };
+  const change = async (method: string, path: string, body?: object) =>
+    await port.raw(method, path, json, body === undefined ? '' : JSON.stringify(body));
+  const wish = { name: 'Zoë', plan: 'enterprise', limits };
+  const { data: account } = await change('POST', '/accounts', wish);
+  const path = `/accounts/${account.id}`;
+  await change('PUT', `${path}/plan`, { plan: 'pro' });
+  await change('PUT', `${path}/status`, { status: 'suspended' });
+  const { data: made } = await change('POST', `${path}/keys`, { scope: 'read' });
+  await change('DELETE', `${path}/keys/${made.id}`);
+  await change('GET', `${path}/keys`);
+  await change('PUT', '/accounts/Nobody000001/plan', { plan: 'gold' });
+
+  const told = port.changes.map(({ change: what, accountId, keyId, outcome }) => {
+    return [what, accountId, keyId, outcome];
+  });
+  assert.equal(told, [
+    ['account.create', account.id, undefined, 'done'],
+    ['account.plan', account.id, undefined, 'done'],
+    ['account.status', account.id, undefined, 'done'],
+    ['key.create', account.id, made.id, 'done'],
+    ['key.revoke', account.id, made.id, 'done'],
+    ['account.plan', 'Nobody000001', undefined, 'invalid_request'],
+  ]);
+  assert.equal(port.changes[0]?.wish, wish);
+  assert.equal(port.changes.at(-1)?.wish, undefined);
+  for (const { by } of port.changes) {
+    assert.is(by.claimedUser, 'grace');
+    assert.match(by.tokenId, /^[0-9a-f]{12}$/);
+    assert.match(by.address, /^127\.0\.0\.1:\d+$/);
+  }
+  assert.not.match(JSON.stringify(port.changes), /svc_sk_|the-token/);
+});
+
+watched('names no user that could not be one', async () => {
+  await using port = await adminUnderTest();
+  const json = { 'content-type': 'application/json' };
+  const body = JSON.stringify({ name: 'a', plan: 'free' });
+  for (const user of ['', 'two words', 'x'.repeat(65), '{"level":60}']) {
+    await port.raw('POST', '/accounts', { ...json, 'x-admin-user': user }, body);
+    assert.is(port.changes.at(-1)?.by.claimedUser, undefined, user);
+  }
+  assert.is(port.changes.length, 4);
+});
+
 const listen = suite('the admin port');
 
 listen('listens on no address that another machine could reach', async () => {
   const ports = { admin: (await limiterUnderTest(custom(1, 1))).limiter.admin } as const;
   for (const host of ['0.0.0.0', '::', '', '10.1.2.3', 'localhost', 'example.org']) {
-    const opening = serveAdmin({ host, port: 0 }, { ...ports, clock, onBug: fail });
+    const opening = serveAdmin(
+      { host, port: 0 },
+      { ...ports, token: ADMIN_TOKEN, audit: fail, clock, onBug: fail },
+    );
     const refusal = await opening.catch((error: unknown) => error);
     assert.instance(refusal, RangeError, host);
     assert.match((refusal as RangeError).message, /127\.0\.0\.1, not/);
@@ -200,7 +289,8 @@ listen('closes though somebody keeps a connection open', async () => {
   const socket = connect(Number(number), hostname);
   const closed = new Promise((resolve) => socket.on('close', resolve).on('error', () => undefined));
   await new Promise((resolve) => socket.on('connect', resolve));
-  socket.write('POST /accounts HTTP/1.1\r\nhost: localhost\r\ncontent-length: 10\r\n\r\n{');
+  const head = `POST /accounts HTTP/1.1\r\nhost: localhost\r\nauthorization: ${SHOWN}\r\n`;
+  socket.write(`${head}content-length: 10\r\n\r\n{`);
   await port.send('GET', '/accounts');
   await port[Symbol.asyncDispose]();
   await closed;
@@ -222,13 +312,17 @@ async function adminUnderTest() {
   const fixture = await limiterUnderTest(custom(60, 100));
   const { limiter, bugs } = fixture;
   const onBug = (bug: unknown) => bugs.push(bug);
-  const ports = { admin: limiter.admin, clock: fixture.clock, onBug };
+  const changes: Heard[] = [];
+  const audit: AdminAudit = (change, by) => void changes.push({ ...change, by });
+  const always = { token: ADMIN_TOKEN, audit, onBug };
+  const ports = { admin: limiter.admin, clock: fixture.clock, ...always };
   const running = await serveAdmin({ host: '127.0.0.1', port: 0 }, ports);
   const raw = (method: string, path: string, headers: Record<string, string>, body: string) =>
-    exchange(running.address, method, path, headers, body);
+    exchange(running.address, method, path, { authorization: SHOWN, ...headers }, body);
   return {
     fixture,
     address: running.address,
+    changes,
     raw,
     send: (method: string, path: string, body?: object) =>
       body === undefined
@@ -270,4 +364,6 @@ async function exchange(
 life.run();
 wrong.run();
 web.run();
+unproven.run();
+watched.run();
 listen.run();

@@ -8,6 +8,7 @@ import { Findings } from '#test/chaos/findings';
 import { killOwners } from '#test/chaos/kill-owners';
 import { type QuotaDemand, QuotaLoad } from '#test/chaos/quota-load';
 import { type MigratedKeyspace, openMigratedKeyspace } from '#test/storage/migrated-keyspace';
+import { adminTokenFile } from '#test/support/admin-token';
 import { type Answer, type Caller, newCaller } from '#test/support/caller';
 import { type Cluster, startCluster } from '#test/support/cluster';
 import { ownerOf } from '#test/support/limiter-owner';
@@ -93,7 +94,7 @@ exact('with its limiter killed three times a quota is used, and never exceeded',
   const [, kills] = await Promise.all([load.run(), killOwners(load, DEMAND, restart)]);
   const committed = (await cluster.metric(engine, 'identity_cycles_total')) - before;
   const { acknowledged, refused } = load;
-  const [usage] = await settledUsagesOf(cluster.service().adminUrl, [accountId]);
+  const [usage] = await settledUsagesOf(cluster.service().adminUrl, [accountId], adminTokenFile());
   if (usage === undefined) throw new Error('somebody knows what was used');
   console.log(`of ${DEMAND.quota} cycles ${committed} were executed, ${acknowledged} acknowledged`);
   const findings = new Findings();

@@ -70,7 +70,7 @@ lasting('is made by the first start and found by later ones, with its key', asyn
   assert.equal(second.stdout().match(KEY), null, 'a key is printed where it was made');
   assert.match(second.stdout(), /make ctl ARGS="keys create localAccount"/);
 
-  const store = cassandraAccountStore(keyspace.session);
+  const store = cassandraAccountStore(keyspace.session, systemClock);
   const accounts = await store.list({ afterId: undefined, limit: 10 });
   assert.equal(
     accounts.map(({ name, plan }) => [name, plan]),
@@ -81,7 +81,7 @@ lasting('is made by the first start and found by later ones, with its key', asyn
 
 lasting('is made once by starts at the same time', async () => {
   await using keyspace = await openMigratedKeyspace(cassandra.address);
-  const store = cassandraAccountStore(keyspace.session);
+  const store = cassandraAccountStore(keyspace.session, systemClock);
   const admin = accountAdmin({
     accounts: store,
     clock: systemClock,

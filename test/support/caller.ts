@@ -1,3 +1,4 @@
+import { ADMIN_TOKEN } from '#test/support/admin-token';
 import type { Service } from '#test/support/service';
 
 /** An answer with its body read. */
@@ -89,7 +90,10 @@ export async function admin(
 ): Promise<ReturnType<typeof JSON.parse>> {
   const response = await fetch(`${service.adminUrl}${path}`, {
     method,
-    headers: json === undefined ? {} : { 'content-type': 'application/json' },
+    headers: {
+      authorization: `Bearer ${ADMIN_TOKEN}`,
+      ...(json === undefined ? {} : { 'content-type': 'application/json' }),
+    },
     ...(json === undefined ? {} : { body: JSON.stringify(json) }),
   });
   const text = await response.text();

@@ -10,6 +10,7 @@ import { memoryInstanceStore } from '#storage/memory/memory-instance-store';
 import { memoryJournal } from '#storage/memory/memory-journal';
 import { memoryListingStore } from '#storage/memory/memory-listing-store';
 import { memoryMeterStore } from '#storage/memory/memory-meter-store';
+import { ADMIN_TOKEN } from '#test/support/admin-token';
 import { ManualClock } from '#test/support/manual-clock';
 import type { Service } from '#test/support/service';
 
@@ -53,7 +54,10 @@ export async function startClocked(nowMs: number, drainMs = 0): Promise<ClockedS
     await composeEngine(ACTORS, { ...ports, ...stores, journal: memoryJournal() }),
   );
   const listen = { host: '127.0.0.1', port: 0 };
-  const admin = opening.use(await serveAdmin(listen, { ...ports, admin: limiter.admin }));
+  const asking = { token: ADMIN_TOKEN, audit: () => undefined };
+  const admin = opening.use(
+    await serveAdmin(listen, { ...ports, ...asking, admin: limiter.admin }),
+  );
   const config = {
     ...listen,
     isDocumented: false,

@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { adminTokenFile } from '#test/support/admin-token';
 
 /** A process of the service that need not become ready. */
 export type ProcessRun = {
@@ -18,7 +19,7 @@ const RUN_MS_MAX = 60_000;
 /** Runs `main.ts` with these arguments, on free ports unless the variables say otherwise. */
 export function runMain(
   argv: readonly string[],
-  variables: Record<string, string> = {},
+  variables: Record<string, string | undefined> = {},
   msMax = RUN_MS_MAX,
 ): ProcessRun {
   const env = {
@@ -27,6 +28,7 @@ export function runMain(
     SERVICE_PORT: '0',
     SERVICE_METRICS_PORT: '0',
     SERVICE_ADMIN_PORT: '0',
+    SERVICE_ADMIN_TOKEN_FILE: adminTokenFile(),
     SERVICE_ENGINE_LISTEN: '127.0.0.1:0',
     SERVICE_LIMITER_LISTEN: '127.0.0.1:0',
     // Callers of tests keep their connections.

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
+import { adminTokenFile } from '#test/support/admin-token';
 
 /** A real service in processes of its own, for tests that come in over HTTP. */
 export type Service = AsyncDisposable & {
@@ -104,6 +105,7 @@ export async function start(
     SERVICE_PORT: '0',
     SERVICE_METRICS_PORT: '0',
     SERVICE_ADMIN_PORT: '0',
+    SERVICE_ADMIN_TOKEN_FILE: adminTokenFile(),
     // Callers of tests keep their connections.
     SERVICE_DRAIN_SECONDS: '0',
     ...variables,

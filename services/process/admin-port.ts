@@ -1,0 +1,45 @@
+import { type Config, ConfigError } from '#config';
+import type { AccountAdmin } from '#limiter/account-admin';
+import type { AdminAudit } from '#limiter/admin-audit';
+import { serveAdmin } from '#limiter/admin-server';
+import { newAdminToken, publishAdminToken, readAdminToken } from '#limiter/admin-token';
+import { createLogger } from '#platform/logger';
+import type { Running } from '#platform/run';
+import type { Foundation } from '#process/foundation';
+
+/**
+ * Opens the admin port with the token that the configuration names, or with one of its own that it
+ * publishes for `ctl`. Every change leaves a line in the log. Rejects when no token can be had.
+ */
+export async function openAdminPort(
+  config: Config,
+  foundation: Foundation,
+  admin: AccountAdmin,
+): Promise<Running> {
+  await using opening = new AsyncDisposableStack();
+  const given = await givenToken(config);
+  const token = given ?? newAdminToken();
+  const listen = { host: '127.0.0.1', port: config.SERVICE_ADMIN_PORT };
+  const audit = auditOf(config, foundation);
+  const running = opening.use(await serveAdmin(listen, { ...foundation, admin, token, audit }));
+  if (given === undefined) {
+    const { port } = new URL(running.address);
+    opening.use(await publishAdminToken(Number(port), token));
+  }
+  const opened = opening.move();
+  return { address: running.address, [Symbol.asyncDispose]: () => opened.disposeAsync() };
+}
+
+async function givenToken({ SERVICE_ADMIN_TOKEN_FILE: path }: Config): Promise<string | undefined> {
+  if (path === undefined) return undefined;
+  return await readAdminToken(path).catch((error: Error) => {
+    throw new ConfigError(`SERVICE_ADMIN_TOKEN_FILE: ${error.message}`);
+  });
+}
+
+/** Writes at any level but `silent`: who changed what is no detail that one may not want to know. */
+function auditOf(config: Config, { service }: Foundation): AdminAudit {
+  const isSilent = config.SERVICE_LOG_LEVEL === 'silent';
+  const logger = createLogger(isSilent ? 'silent' : 'info', service);
+  return (change, by) => logger.info({ ...change, by }, 'account administration');
+}

@@ -1,0 +1,163 @@
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import {
+  adminTokenId,
+  adminTokenPlaces,
+  findAdminToken,
+  newAdminToken,
+  publishAdminToken,
+  readAdminToken,
+} from '#limiter/admin-token';
+import { refusalOf } from '#test/support/settled';
+
+const PORT = 8_001;
+
+/** A home and a folder for temporary files of a test's own, until disposed. */
+function ownFolders() {
+  const root = mkdtempSync(join(tmpdir(), 'identity-engine-home-'));
+  const before = { HOME: process.env['HOME'], TMPDIR: process.env['TMPDIR'] };
+  const home = join(root, 'home');
+  const temporary = join(root, 'tmp');
+  for (const folder of [home, temporary]) mkdirSync(folder);
+  process.env['HOME'] = home;
+  process.env['TMPDIR'] = temporary;
+  return {
+    home,
+    temporary,
+    [Symbol.dispose]() {
+      for (const [name, value] of Object.entries(before)) {
+        if (value === undefined) delete process.env[name];
+        else process.env[name] = value;
+      }
+      rmSync(root, { recursive: true });
+    },
+  };
+}
+
+const published = suite('the token of an admin port');
+
+published('cannot be guessed, and has a name that does not reveal it', () => {
+  const token = newAdminToken();
+  assert.match(token, /^[\w-]{43}$/);
+  assert.is.not(newAdminToken(), token);
+  assert.match(adminTokenId(token), /^[0-9a-f]{12}$/);
+});
+
+published('lies where its user alone can read it, and is found by the port', async () => {
+  using folders = ownFolders();
+  const token = newAdminToken();
+  {
+    await using place = await publishAdminToken(PORT, token);
+    assert.ok(place.path.startsWith(folders.home));
+    assert.is(statSync(place.path).mode & 0o777, 0o600);
+    assert.is(statSync(dirname(place.path)).mode & 0o777, 0o700);
+    assert.is(await findAdminToken(PORT), token);
+    assert.is(await findAdminToken(PORT + 1), undefined);
+    assert.equal(readdirSync(dirname(place.path)).length, 1, 'nothing half written is left');
+  }
+  assert.is(await findAdminToken(PORT), undefined, 'it goes with its process');
+});
+
+published('takes the place of one that a killed process has left', async () => {
+  using _ = ownFolders();
+  await publishAdminToken(PORT, newAdminToken());
+  const token = newAdminToken();
+  await using _place = await publishAdminToken(PORT, token);
+  assert.is(await findAdminToken(PORT), token);
+});
+
+published('is written through no link that somebody has laid', async () => {
+  using folders = ownFolders();
+  const [path = ''] = adminTokenPlaces(PORT);
+  const other = join(folders.temporary, 'other');
+  writeFileSync(other, 'precious');
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  symlinkSync(other, path);
+  assert.is(await findAdminToken(PORT), undefined);
+  await using _place = await publishAdminToken(PORT, newAdminToken());
+  assert.is(readFileSync(other, 'utf8'), 'precious');
+});
+
+published('lies with the temporary files where there is no home to write to', async () => {
+  using folders = ownFolders();
+  writeFileSync(join(folders.home, '.local'), 'no folder');
+  const token = newAdminToken();
+  await using place = await publishAdminToken(PORT, token);
+  assert.ok(place.path.startsWith(folders.temporary));
+  assert.is(await findAdminToken(PORT), token);
+});
+
+published('has no place in a folder that is open to others, or is none', async () => {
+  using folders = ownFolders();
+  writeFileSync(join(folders.home, '.local'), 'no folder');
+  const [, path = ''] = adminTokenPlaces(PORT);
+  const folder = dirname(path);
+  mkdirSync(folder);
+  chmodSync(folder, 0o755);
+  const open = await refusalOf(() => publishAdminToken(PORT, newAdminToken()));
+  assert.match(open.message, /^no place .*open to other users.*SERVICE_ADMIN_TOKEN_FILE$/);
+  rmSync(folder, { recursive: true });
+  const elsewhere = join(folders.temporary, 'elsewhere');
+  mkdirSync(elsewhere, { mode: 0o700 });
+  symlinkSync(elsewhere, folder);
+  const link = await refusalOf(() => publishAdminToken(PORT, newAdminToken()));
+  assert.match(link.message, /no folder/);
+});
+
+published('is not believed where others could have written it', async () => {
+  using _ = ownFolders();
+  const place = await publishAdminToken(PORT, newAdminToken());
+  chmodSync(place.path, 0o644);
+  assert.is(await findAdminToken(PORT), undefined);
+});
+
+const given = suite('a token that an operator gives');
+
+given('is read, also through links and with an end of line', async () => {
+  using folders = ownFolders();
+  const path = join(folders.home, 'data');
+  const link = join(folders.home, 'token');
+  const token = newAdminToken();
+  writeFileSync(path, `${token}\r\n`, { mode: 0o640 });
+  symlinkSync(path, link);
+  assert.is(await readAdminToken(link), token);
+});
+
+for (const [what, text, mode, complaint] of [
+  ['everybody can read', 'x'.repeat(40), 0o644, /open to every user/],
+  ['is short', 'x'.repeat(31), 0o600, /holds no token/],
+  ['is long', 'x'.repeat(513), 0o600, /holds no token/],
+  ['has a space', `${'x'.repeat(20)} ${'x'.repeat(20)}`, 0o600, /holds no token/],
+  ['is empty', '', 0o600, /holds no token/],
+] as const) {
+  given(`is refused if it ${what}`, async () => {
+    using folders = ownFolders();
+    const path = join(folders.home, 'token');
+    writeFileSync(path, text);
+    chmodSync(path, mode);
+    const refusal = await refusalOf(() => readAdminToken(path));
+    assert.match(refusal.message, complaint);
+    assert.not.match(refusal.message, /xxx|\n/);
+  });
+}
+
+given('is refused if it is not there', async () => {
+  const refusal = await refusalOf(() => readAdminToken('/nowhere/token'));
+  assert.is(refusal.message, '/nowhere/token cannot be read (ENOENT)');
+});
+
+published.run();
+given.run();
