@@ -1,6 +1,6 @@
 # Every target is one line of `make help`; the work itself is in package.json's scripts.
 .DEFAULT_GOAL := help
-.PHONY: help run cluster cluster-status cluster-down cluster-ctl test check bench scale simulate coverage generate format ctl chaos mutation
+.PHONY: help run cluster cluster-status cluster-down cluster-ctl test check bench scale simulate coverage generate format ctl chaos mutation sbom licenses
 
 NODE := node_modules/.bin/node
 INSTALLED := node_modules/.package-lock.json
@@ -43,6 +43,12 @@ chaos: $(INSTALLED) ## Break a real cluster under load and prove that nothing is
 
 mutation: $(INSTALLED) ## Change code in one place at a time, list what no test notices: ARGS=services/identity/flow.ts
 	@$(NODE) test/mutation/main.ts $(ARGS)
+
+sbom: $(INSTALLED) ## Write what the image is made of to sbom.cdx.json (CycloneDX), from the lockfile
+	@$(NODE) deploy/supply/write-sbom.ts
+
+licenses: $(INSTALLED) ## Count the licences of what is shipped; fails for one that is not on the list
+	@$(NODE) deploy/supply/licenses.ts --list
 
 coverage: $(INSTALLED) ## Run all tests and report line coverage
 	@npm run --silent coverage

@@ -1,0 +1,22 @@
+import { licenseFaults, licenseOf } from '#deploy/supply/license-faults';
+import { shippedPackages } from '#deploy/supply/locked-packages';
+
+/*
+ * Ends with 1 and the packages whose licence is not on the list. With `--list` it counts the licences of
+ * everything that is shipped. Usage: node deploy/supply/licenses.ts [--list]
+ */
+
+const packages = shippedPackages();
+const faults = licenseFaults(packages);
+for (const fault of faults) console.error(fault);
+if (faults.length > 0) process.exitCode = 1;
+if (process.argv[2] === '--list') {
+  const counts = new Map<string, number>();
+  for (const each of packages) {
+    const license = licenseOf(each) ?? 'no licence';
+    counts.set(license, (counts.get(license) ?? 0) + 1);
+  }
+  for (const [license, count] of [...counts].toSorted(([, a], [, b]) => b - a)) {
+    console.log(`${String(count).padStart(4)}  ${license}`);
+  }
+}

@@ -1,0 +1,79 @@
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { licenseOf } from '#deploy/supply/license-faults';
+import { shippedPackages } from '#deploy/supply/locked-packages';
+
+type Component = {
+  readonly 'bom-ref': string;
+  readonly name: string;
+  readonly version: string;
+  readonly licenses?: readonly unknown[];
+  readonly hashes?: readonly { readonly alg: string; readonly content: string }[];
+};
+
+/** A bill of materials in CycloneDX's words, as far as we look into it. */
+export type Sbom = {
+  readonly bomFormat: string;
+  readonly specVersion: string;
+  readonly serialNumber: string;
+  readonly metadata: { readonly timestamp?: string; readonly component: Component };
+  readonly components: readonly Component[];
+  readonly dependencies: readonly { readonly ref: string; readonly dependsOn: readonly string[] }[];
+};
+
+/** How long npm may take to read the lockfile, in milliseconds. */
+const NPM_MS_MAX = 60_000;
+
+/** A bill of materials has a few hundred kilobytes. */
+const BYTES_MAX = 64 * 1_024 * 1_024;
+
+/** Everything is listed: told to omit tools, npm also omits what tools and the service both use. */
+const ARGUMENTS = [
+  ...['sbom', '--package-lock-only', '--loglevel=error'],
+  ...['--sbom-format=cyclonedx', '--sbom-type=application'],
+];
+
+/**
+ * What the image is made of, from the lockfile alone, as npm lists it. The same lockfile gives the same
+ * bytes: the serial number comes from its contents and no time is named. Licences that were read in a
+ * package are named too.
+ */
+export function sbom(): Sbom {
+  const options = { encoding: 'utf8', timeout: NPM_MS_MAX, maxBuffer: BYTES_MAX } as const;
+  const listed: Sbom = JSON.parse(execFileSync('npm', ARGUMENTS, options));
+  const { timestamp: _, ...metadata } = listed.metadata;
+  const { name } = JSON.parse(readFileSync('package.json', 'utf8'));
+  const shipped = new Set(shippedPackages().map((each) => `${each.name}@${each.version}`));
+  const components = listed.components.filter((each) => {
+    return shipped.has(`${each.name}@${each.version}`);
+  });
+  const refs = new Set([metadata.component, ...components].map((each) => each['bom-ref']));
+  return {
+    ...listed,
+    serialNumber: serialNumberOf(readFileSync('package-lock.json')),
+    // npm names it after the folder that it lies in.
+    metadata: { ...metadata, component: { ...metadata.component, name } },
+    components: components.map(withLicense),
+    dependencies: listed.dependencies
+      .filter(({ ref }) => refs.has(ref))
+      .map(({ ref, dependsOn }) => ({ ref, dependsOn: dependsOn.filter((on) => refs.has(on)) })),
+  };
+}
+
+function withLicense(component: Component): Component {
+  if (component.licenses !== undefined) return component;
+  const id = licenseOf({ ...component, license: undefined });
+  return id === undefined ? component : { ...component, licenses: [{ license: { id } }] };
+}
+
+/** A UUID made of a text's digest, of version 8, which is for such. Source: RFC 9562, 5.8. */
+function serialNumberOf(text: Buffer): string {
+  const digest = createHash('sha256').update(text).digest('hex');
+  const variant = ((Number.parseInt(digest.slice(16, 17), 16) & 0x3) | 0x8).toString(16);
+  const parts = [
+    ...[digest.slice(0, 8), digest.slice(8, 12), `8${digest.slice(13, 16)}`],
+    ...[`${variant}${digest.slice(17, 20)}`, digest.slice(20, 32)],
+  ];
+  return `urn:uuid:${parts.join('-')}`;
+}
