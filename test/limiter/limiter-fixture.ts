@@ -58,10 +58,11 @@ export function meterUnderTest(choice: PlanChoice, earlier?: EarlierLife) {
   const clock = earlier?.clock ?? new ManualClock();
   const journal = earlier?.journal ?? new MeterJournal();
   const losses: { cause: string; cycles: number }[] = [];
+  const raises: [mark: 'month' | 'window', place: number][] = [];
   let restsOn = 0;
   const events: MeterEvents = {
     lost: (cause, cycles) => losses.push({ cause, cycles }),
-    raised: () => undefined,
+    raised: (mark, place) => raises.push([mark, place]),
   };
   const now = () => ({ nowMs: clock.wallMs(), monotonicMs: clock.monotonicMs() });
   const meter = new Meter(ACCOUNT_ID, record(choice), now(), journal.head, events);
@@ -87,10 +88,12 @@ export function meterUnderTest(choice: PlanChoice, earlier?: EarlierLife) {
     now,
     turn,
     losses,
+    /** Marks that were raised, and by the records at which places. */
+    raises,
     /** Place of the record that the last answer rests on; 0 for none. */
     restsOn: () => restsOn,
     /** The meter's account has been read again, now. */
-    adopt: (account: AccountWithKeys) => meter.account.adopt(account, now()),
+    adopt: (account: AccountWithKeys | undefined) => meter.account.adopt(account, now()),
     expired: () => losses.filter(({ cause }) => cause === 'expired').length,
     admit: (callId: number, cycles = 1, callTag = 0) =>
       meter.answer({ ...admission(callId, cycles, digest), callTag }, turn()),

@@ -1,0 +1,90 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { Minute } from '#limiter/minute';
+
+/** A whole second. */
+const START_MS = Date.UTC(2026, 0, 15, 12);
+
+/** The moment so many milliseconds after the start, by both clocks. */
+const at = (ms: number) => ({ nowMs: START_MS + ms, monotonicMs: 5_000 + ms });
+
+const resetS = (ms: number) => (START_MS + ms) / 1_000;
+
+const fresh = suite('a minute in which nothing was asked for');
+
+fresh('has no window, and says when one would end', () => {
+  const minute = new Minute();
+  assert.is(minute.isOpen(at(0)), false);
+  assert.equal([minute.requests(at(0)), minute.endsAtWallMs(at(0))], [0, 0]);
+  assert.is(minute.resetAtS(at(0)), resetS(60_000));
+  assert.is(minute.resetAtS(at(1)), resetS(61_000));
+});
+
+const open = suite('a window');
+
+open('lasts for 60 s from its first request', () => {
+  const minute = new Minute();
+  minute.open(at(0));
+  minute.count(at(0));
+  minute.open(at(59_999));
+  minute.count(at(59_999));
+  assert.equal([minute.isOpen(at(59_999)), minute.requests(at(59_999))], [true, 2]);
+  assert.is(minute.endsAtWallMs(at(30_000.4)), START_MS + 60_000);
+  assert.is(minute.resetAtS(at(30_000)), resetS(60_000));
+  assert.equal([minute.isOpen(at(60_000)), minute.requests(at(60_000))], [false, 0]);
+  assert.is(minute.endsAtWallMs(at(60_000)), 0);
+});
+
+open('that comes after another counts from nothing, below no mark', () => {
+  const minute = new Minute();
+  minute.open(at(0));
+  minute.count(at(0));
+  minute.mark.set(18, 1);
+  minute.open(at(60_000));
+  assert.equal([minute.requests(at(60_000)), minute.mark.value], [0, 0]);
+  assert.is(minute.mark.placeOf(1), 0);
+  assert.is(minute.resetAtS(at(60_000)), resetS(120_000));
+});
+
+open('is never shorter than 60 s, within whole milliseconds', () => {
+  const minute = new Minute();
+  minute.open(at(0.25));
+  assert.equal([minute.isOpen(at(60_000.5)), minute.isOpen(at(60_001))], [true, false]);
+});
+
+open('tells its mark what was used', () => {
+  const minute = new Minute();
+  minute.open(at(0));
+  for (let request = 0; request < 20; request += 1) minute.count(at(0));
+  assert.is(minute.mark.target(21, 1, 1_000, at(0).monotonicMs), 55);
+});
+
+const restored = suite('a window that another meter began');
+
+restored('goes on until the end of the record, with all that its mark allowed', () => {
+  const minute = new Minute();
+  minute.restore(START_MS + 20_000.5, 18, at(0.25));
+  assert.equal([minute.requests(at(0)), minute.mark.value, minute.mark.placeOf(18)], [18, 18, 0]);
+  assert.is(minute.resetAtS(at(1)), resetS(21_000));
+  assert.equal([minute.isOpen(at(20_000.9)), minute.isOpen(at(20_001))], [true, false]);
+});
+
+restored('is over when the record says so, and changes nothing', () => {
+  for (const endsAtMs of [START_MS, START_MS - 1, 0]) {
+    const minute = new Minute();
+    minute.restore(endsAtMs, 18, at(0));
+    assert.equal([minute.isOpen(at(0)), minute.mark.value], [false, 0]);
+  }
+  const minute = new Minute();
+  minute.restore(START_MS + 1, 18, at(0));
+  assert.equal([minute.isOpen(at(0)), minute.isOpen(at(1))], [true, false]);
+});
+
+restored('lasts for 60 s at most, whatever the clock of the other one said', () => {
+  const minute = new Minute();
+  minute.restore(START_MS + 3_600_000, 18, at(0));
+  assert.is(minute.resetAtS(at(0)), resetS(60_000));
+  assert.equal([minute.isOpen(at(59_999)), minute.isOpen(at(60_000))], [true, false]);
+});
+
+for (const each of [fresh, open, restored]) each.run();
