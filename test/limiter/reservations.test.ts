@@ -118,6 +118,21 @@ reservation('counts as used when nobody settles it for 60 s', () => {
   assert.is(settle(2, 0).allowance?.cyclesRemaining, 6, 'the younger one is still open');
 });
 
+reservation('waits for 60 s to be settled, up to the next tenth of a second', () => {
+  const { admit, clock, meter, now, expired } = meterUnderTest(custom(100, 10));
+  const expiredAfter = (ms: number) => {
+    clock.advance(ms);
+    meter.usage(now());
+    return expired();
+  };
+  clock.advance(1_050);
+  admit(1, 1);
+  assert.equal([expiredAfter(60_049), expiredAfter(1)], [0, 1]);
+  clock.advance(1);
+  admit(2, 1);
+  assert.equal([expiredAfter(60_098), expiredAfter(1)], [1, 2]);
+});
+
 reservation('expires at its own time, whenever others do', () => {
   const { admit, clock, meter, now, expired } = meterUnderTest(custom(100, 10));
   for (const id of [1, 2, 3]) {
