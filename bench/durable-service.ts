@@ -86,7 +86,6 @@ export async function startDurable(plan: DurablePlan): Promise<DurableService> {
   const edgeVariables = {
     ...shared,
     SERVICE_PORT: `${api}`,
-    SERVICE_CLUSTER_SECRET: randomBytes(16).toString('hex'),
     SERVICE_LIMITER_TIMEOUT_MS: LIMITER_TIMEOUT_MS,
   };
   const edge = await startProcess(opening, 'edge', edgeVariables, { name: 'edge', nodeArgs });
@@ -132,6 +131,7 @@ export async function migrated(
     SERVICE_STORAGE: 'cassandra',
     SERVICE_CASSANDRA_CONTACT_POINTS: cassandra.address,
     SERVICE_NATS_URL: nats.address,
+    SERVICE_CLUSTER_SECRET: randomBytes(16).toString('hex'),
     SERVICE_SHARDS: `${SHARDS}`,
   };
   await run({

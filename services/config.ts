@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
+import { isHostPort } from '#platform/host-port';
 
 /** Digits only: an empty variable must not mean 0. */
 const whole = z
@@ -7,7 +8,7 @@ const whole = z
   .regex(/^\d{1,9}$/, 'must be a whole number')
   .transform(Number);
 const port = whole.pipe(z.number().max(65_535));
-const address = z.string().regex(/^[A-Za-z0-9.:[\]-]+:\d{1,5}$/, 'must be host:port');
+const address = z.string().refine(isHostPort, 'must be host:port');
 /** Several values, separated by commas. */
 const list = (item: z.ZodType<string, string>) =>
   z

@@ -39,7 +39,7 @@ const VENDORS: Record<string, RegExp> = {
   '@nats-io/': /^services\/bus\//,
   'cassandra-driver': /^services\/storage\/cassandra\//,
   fastify: /^services\/edge\//,
-  'prom-client': /^services\/platform\/metrics\.ts$/,
+  'prom-client': /^services\/platform\/(make-metric|metrics)\.ts$/,
   pino: /^services\/platform\/logger\.ts$/,
 };
 

@@ -9,7 +9,7 @@ import { newAccount } from '#deploy/local/new-account';
 
 /** What a cluster keeps to itself between runs. */
 export type ClusterSecrets = {
-  /** Shared by all edges. */
+  /** Shared by all processes. */
   readonly clusterSecret: string;
   /** Of an enterprise account that the first start makes; undefined until then. */
   readonly apiKey?: string;

@@ -79,7 +79,9 @@ async function status(folder: string, isJson: boolean): Promise<number> {
 /** Runs `main.ts ctl` with the variables of this cluster. */
 async function ctl(folder: string, args: readonly string[]): Promise<number> {
   const { shared, adminUrl } = planOf(folder);
-  const env = environmentOf({ ...shared, SERVICE_ADMIN_URL: adminUrl });
+  const secret = readSecrets(folder)?.clusterSecret;
+  const own = secret === undefined ? {} : { SERVICE_CLUSTER_SECRET: secret };
+  const env = environmentOf({ ...shared, ...own, SERVICE_ADMIN_URL: adminUrl });
   const child = spawn(process.execPath, [MAIN, 'ctl', ...args], { env, stdio: 'inherit' });
   const [code] = await once(child, 'exit');
   return code ?? 1;

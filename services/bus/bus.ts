@@ -1,5 +1,13 @@
-/** Hears the messages of a subject. Must not throw. */
-export type Listener = (message: Uint8Array) => void;
+/** Who published a message, where the bus vouches for it. */
+export type Sender = {
+  /** One opened bus of a process: another one after every start. */
+  readonly incarnation: string;
+  /** The publisher's wall clock as it published, in Unix milliseconds. */
+  readonly sentAtMs: number;
+};
+
+/** Hears the messages of a subject. Must not throw. `sender` is undefined on a bus within one process. */
+export type Listener = (message: Uint8Array, sender?: Sender) => void;
 
 /**
  * Messages between the processes of a cluster, at most once, in no promised order, possibly late.

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { isHostPort } from '#platform/host-port';
 import type { ShardedService } from '#storage/shard-store';
 
 /** A shard that the sender owns, and the epoch at which it does. */
@@ -46,6 +47,8 @@ const TEXT_LENGTH_MAX = 300;
 const SHARDS_MAX = 4_096;
 
 const text = z.string().min(1).max(TEXT_LENGTH_MAX);
+/** What may be connected to: nothing that leads anywhere else. */
+const address = z.string().max(TEXT_LENGTH_MAX).refine(isHostPort);
 const service = z.enum(['engine', 'limiter']);
 
 // Fields that are not known are left out, so that a newer version may say more.
@@ -54,7 +57,7 @@ const heartbeatSchema = z.object({
   service,
   node: text,
   incarnation: text,
-  address: text,
+  address,
   startedAtMs: z.int(),
   isLeaving: z.boolean(),
   viewHash: z.string().max(TEXT_LENGTH_MAX),
@@ -68,7 +71,7 @@ const announcementSchema = z.object({
   shard: z.custom<number>(isShard),
   epoch: z.custom<number>(isEpoch),
   incarnation: text,
-  address: text,
+  address,
 });
 
 /** The subject of a service's heartbeats. */

@@ -1,5 +1,13 @@
 import type { Member, Members } from '#cluster/members';
 import type { ShardOwner } from '#fault/fault';
+import type { Clock } from '#platform/clock';
+
+/** What a routing table is fed by. */
+export type RoutingTableOptions = {
+  readonly members: Members;
+  readonly shardCount: number;
+  readonly clock: Clock;
+};
 
 /** Hears that a shard has another owner. */
 type OwnerListener = (shard: number, owner: ShardOwner) => void;
@@ -8,19 +16,36 @@ type OwnerListener = (shard: number, owner: ShardOwner) => void;
 type JoinedListener = (node: Pick<Member, 'incarnation' | 'address'>) => void;
 
 /**
+ * How long what was said of an owner that did not serve gives way to any other word, in
+ * milliseconds: ten heartbeats, in which a living owner is heard. Source: decision 136.
+ */
+const DOUBTED_MS = 10_000;
+
+/**
  * Where to send calls for a shard: what heartbeats, announcements and `not_owner` answers said,
- * the largest epoch of all. It never invents an owner, and silence takes none away: without a bus
- * serving goes on (architecture 3, 3.5).
+ * the largest epoch of all. It never invents an owner, and silence on the bus takes none away:
+ * without a bus serving goes on (architecture 3, 3.5). An owner that was asked and did not serve is
+ * doubted: asked on as long as no other is named, but whatever epoch it had, the next word of another
+ * one counts, so that no message is believed for ever (decision 136).
  */
 export class RoutingTable implements Disposable {
+  readonly #clock: Clock;
   readonly #owners: (ShardOwner | undefined)[];
+  /** When each owner was learned, and until when it is doubted (monotonic). */
+  readonly #learnedMs: number[];
+  readonly #doubtedUntilMs: number[];
+  /** What was believed of a shard, did not serve and had to give way to a lower epoch. */
+  readonly #refuted = new Map<number, ShardOwner>();
   readonly #listeners = new Set<OwnerListener>();
   readonly #joinedListeners = new Set<JoinedListener>();
   #present: ReadonlySet<string> = new Set();
   readonly #opened = new DisposableStack();
 
-  constructor({ members, shardCount }: { members: Members; shardCount: number }) {
+  constructor({ members, shardCount, clock }: RoutingTableOptions) {
+    this.#clock = clock;
     this.#owners = Array.from({ length: shardCount }, () => undefined);
+    this.#learnedMs = this.#owners.map(() => Number.NEGATIVE_INFINITY);
+    this.#doubtedUntilMs = this.#owners.map(() => Number.NEGATIVE_INFINITY);
     this.#opened.use(
       members.onHeartbeat(({ incarnation, address, shards }) => {
         for (const [shard, epoch] of shards) this.learn(shard, { incarnation, address, epoch });
@@ -40,16 +65,31 @@ export class RoutingTable implements Disposable {
   }
 
   /**
-   * Believes an owner whose epoch is larger than the one known. Returns whether it did. A shard that
-   * the cluster does not have is ignored.
+   * Believes an owner whose epoch is larger than the one known, or any other than one that is
+   * doubted. Returns whether it did. A shard that the cluster does not have is ignored.
    */
   learn(shard: number, { incarnation, address, epoch }: ShardOwner): boolean {
     if (!(shard in this.#owners)) return false;
-    if (epoch <= (this.#owners[shard]?.epoch ?? 0)) return false;
     const owner = { incarnation, address, epoch };
+    const known = this.#owners[shard];
+    if (known !== undefined) {
+      if (!this.#isBelieved(shard, owner, known)) return false;
+      if (epoch <= known.epoch) this.#refuted.set(shard, known);
+    }
     this.#owners[shard] = owner;
+    this.#learnedMs[shard] = this.#clock.monotonicMs();
+    this.#doubtedUntilMs[shard] = Number.NEGATIVE_INFINITY;
     for (const listener of this.#listeners) listener(shard, owner);
     return true;
+  }
+
+  /**
+   * The owner of a shard was asked at `askedMs` (monotonic), and refused or gave no answer. One that
+   * was learned since is not meant.
+   */
+  doubt(shard: number, askedMs: number): void {
+    if ((this.#learnedMs[shard] ?? Number.POSITIVE_INFINITY) > askedMs) return;
+    this.#doubtedUntilMs[shard] = this.#clock.monotonicMs() + DOUBTED_MS;
   }
 
   /** Hears of every change of what `ownerOf` says. */
@@ -70,6 +110,12 @@ export class RoutingTable implements Disposable {
     this.#joinedListeners.clear();
   }
 
+  #isBelieved(shard: number, owner: ShardOwner, known: ShardOwner): boolean {
+    const isDoubted = (this.#doubtedUntilMs[shard] ?? 0) > this.#clock.monotonicMs();
+    if (isDoubted) return !isCovered(owner, known);
+    return owner.epoch > known.epoch && !isCovered(owner, this.#refuted.get(shard));
+  }
+
   #tellJoined(present: readonly Member[]): void {
     const before = this.#present;
     this.#present = new Set(present.map(({ incarnation }) => incarnation));
@@ -78,4 +124,10 @@ export class RoutingTable implements Disposable {
       for (const listener of this.#joinedListeners) listener({ incarnation, address });
     }
   }
+}
+
+/** Whether a word says no more than another one did: of the same node, at no larger epoch. */
+function isCovered(word: ShardOwner, by: ShardOwner | undefined): boolean {
+  if (by === undefined || word.epoch > by.epoch) return false;
+  return word.incarnation === by.incarnation && word.address === by.address;
 }

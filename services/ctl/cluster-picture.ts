@@ -81,7 +81,7 @@ export function remarksOn(pictures: readonly ClusterPicture[]): string {
   if (unheard.length > 0) {
     const names = unheard.map(({ service }) => service).join(' or ');
     remarks.push(
-      `No ${names} was heard: set SERVICE_NATS_URL and SERVICE_NATS_PREFIX as theirs are.`,
+      `No ${names} was heard: set SERVICE_NATS_URL, SERVICE_NATS_PREFIX and SERVICE_CLUSTER_SECRET as theirs are.`,
     );
   }
   for (const stranger of new Set(pictures.flatMap(({ strangers }) => strangers))) {

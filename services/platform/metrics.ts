@@ -1,5 +1,6 @@
-import { Counter, collectDefaultMetrics, Gauge, type Metric, Registry } from 'prom-client';
-import { Histogram } from '#platform/histogram';
+import { type Counter, collectDefaultMetrics, type Gauge, Registry } from 'prom-client';
+import type { Histogram } from '#platform/histogram';
+import { type MetricDefinition, type MetricKind, makeMetric } from '#platform/make-metric';
 
 /** Bounds of every duration histogram, in seconds. Source: operations, "buckets that fit us". */
 const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5];
@@ -9,14 +10,6 @@ const AGE_SECONDS = [0.1, 1, 5, 10, 20, 30, 60, 120];
 
 /** Sizes of groups and frames, in messages. */
 const MESSAGES = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 4096];
-
-type Kind = 'counter' | 'gauge' | 'histogram';
-type Definition = {
-  readonly kind: Kind;
-  readonly help: string;
-  readonly labels: readonly string[];
-  readonly buckets?: readonly number[];
-};
 
 /**
  * Every metric of ours, once. Names and labels: operations, "Metrics". Labels hold route templates
@@ -158,6 +151,11 @@ export const METRICS = {
     help: 'Whether NATS can be spoken to: 1, or 0; always 1 where none is needed.',
     labels: [],
   },
+  bus_dropped_total: {
+    kind: 'counter',
+    help: 'Messages heard on NATS that were not believed, by reason.',
+    labels: ['reason'],
+  },
   db_client_operation_duration_seconds: {
     kind: 'histogram',
     help: 'Time a statement took at the database.',
@@ -227,13 +225,13 @@ export const METRICS = {
     help: 'Calls that the edge has admitted and not answered.',
     labels: [],
   },
-} as const satisfies Record<string, Definition>;
+} as const satisfies Record<string, MetricDefinition>;
 
 /** The name of a metric of ours. */
 export type MetricName = keyof typeof METRICS;
 
 type LabelsOf<Name extends MetricName> = (typeof METRICS)[Name]['labels'][number];
-type NamesOf<K extends Kind> = {
+type NamesOf<K extends MetricKind> = {
   [Name in MetricName]: (typeof METRICS)[Name] extends { kind: K } ? Name : never;
 }[MetricName];
 
@@ -253,8 +251,8 @@ export function createMetrics(): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const made = new Map<string, Counter | Gauge | Histogram<string>>();
-  for (const [name, definition] of Object.entries<Definition>(METRICS)) {
-    made.set(name, make(name, definition, registry));
+  for (const [name, definition] of Object.entries<MetricDefinition>(METRICS)) {
+    made.set(name, makeMetric(name, definition, registry));
   }
   const refreshers = [utilizationInto(made.get('nodejs_eventloop_utilization') as Gauge)];
   return {
@@ -276,22 +274,4 @@ function utilizationInto(gauge: Gauge): () => void {
     gauge.set(performance.eventLoopUtilization(now, last).utilization);
     last = now;
   };
-}
-
-function make(name: string, definition: Definition, registry: Registry) {
-  const { help, buckets } = definition;
-  const common = { name, help, labelNames: [...definition.labels], registers: [registry] };
-  switch (definition.kind) {
-    case 'counter':
-      return new Counter(common);
-    case 'gauge':
-      return new Gauge(common);
-    case 'histogram': {
-      const histogram = new Histogram(name, help, buckets ?? SECONDS);
-      registry.registerMetric(histogram as unknown as Metric);
-      // Without labels it is shown from the first scrape on, as the library would.
-      if (definition.labels.length === 0) histogram.labels({});
-      return histogram;
-    }
-  }
 }

@@ -99,7 +99,7 @@ function watchedNodes(
     onForeignCluster: (stranger) => logger.error({ stranger: stranger.cluster }, FOREIGN),
   });
   return {
-    routes: new RoutingTable({ members, shardCount }),
+    routes: new RoutingTable({ members, shardCount, clock }),
     shardCount,
     shardOf: (id: string) => shardOf(id, shardCount),
     clock,

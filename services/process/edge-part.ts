@@ -1,6 +1,6 @@
 import type { AccountNews } from '#accounts/account-news';
 import type { Bus } from '#bus/bus';
-import { type Config, ConfigError } from '#config';
+import type { Config } from '#config';
 import { composeEdge } from '#edge/compose';
 import { busAccountNews } from '#process/bus-account-news';
 import {
@@ -10,6 +10,7 @@ import {
   watchedEngines,
   watchedLimiters,
 } from '#process/cluster';
+import { clusterSecretsOf } from '#process/cluster-secrets';
 import { edgeConfigOf } from '#process/edge-config';
 import { type Foundation, foundationOf, serveOperators } from '#process/foundation';
 import { connected, type Peer } from '#process/peers';
@@ -27,11 +28,8 @@ export async function openEdge(config: Config, signal: AbortSignal): Promise<Ope
   await using opening = new AsyncDisposableStack();
   const foundation = foundationOf(config, 'edge');
   const operators = opening.use(await serveOperators(config, foundation));
-  if (config.SERVICE_CLUSTER_SECRET === undefined) {
-    // Instances outlive this process: a keyed create that is retried after its end must find its own.
-    const text = 'SERVICE_CLUSTER_SECRET: an edge of its own needs it, the same on every edge';
-    throw new ConfigError(text);
-  }
+  // Instances outlive this process: a keyed create that is retried after its end must find its own.
+  clusterSecretsOf(config);
   const backends = opening.use(
     config.SERVICE_NATS_URL === undefined
       ? atFixedAddresses(config, foundation)

@@ -3,7 +3,7 @@ import { composeEngine } from '#engine/compose';
 import { joinEngines } from '#process/engine-service';
 import { foundationOf, serveOperators } from '#process/foundation';
 import { LateNode } from '#process/late-node';
-import { assertReachable } from '#process/membership';
+import { assertReachable, clusterOf } from '#process/membership';
 import { openBus, openStores } from '#process/ports';
 import type { Opened } from '#process/process-life';
 import { say } from '#process/ready-line';
@@ -24,7 +24,7 @@ export async function openEngine(config: Config): Promise<Opened> {
   if (stores.kind === 'shared') {
     assertReachable(config, 'SERVICE_ENGINE_LISTEN', 'SERVICE_ENGINE_ADVERTISE');
   }
-  const bus = opening.use(await openBus(config, foundation));
+  const bus = opening.use(await openBus(config, foundation, await clusterOf(stores, foundation)));
   const late = new LateNode<EngineClient, EngineTools>('engine');
   const { onBug: reportBug } = foundation;
   const observer = serverObserver(foundation.metrics, 'engine');

@@ -6,7 +6,7 @@ import { foundationOf, serveOperators } from '#process/foundation';
 import { LateNode } from '#process/late-node';
 import { limiterConfigOf } from '#process/limiter-config';
 import { joinLimiters } from '#process/limiter-service';
-import { assertReachable } from '#process/membership';
+import { assertReachable, clusterOf } from '#process/membership';
 import { openBus, openStores } from '#process/ports';
 import type { Opened } from '#process/process-life';
 import { say } from '#process/ready-line';
@@ -30,7 +30,7 @@ export async function openLimiter(config: Config): Promise<Opened> {
   if (stores.kind === 'shared') {
     assertReachable(config, 'SERVICE_LIMITER_LISTEN', 'SERVICE_LIMITER_ADVERTISE');
   }
-  const bus = opening.use(await openBus(config, foundation));
+  const bus = opening.use(await openBus(config, foundation, await clusterOf(stores, foundation)));
   const late = new LateNode<LimiterClient, LimiterTools>('limiter');
   const { onBug: reportBug } = foundation;
   const frames = foundation.metrics.histogram('limiter_frame_messages').labels({});

@@ -2,8 +2,9 @@ import type { Bus } from '#bus/bus';
 import type { ProbeAim } from '#cluster/death-watch';
 import { type Config, ConfigError } from '#config';
 import type { Metrics } from '#platform/metrics';
+import { clusterSecretsOf } from '#process/cluster-secrets';
 import type { Foundation } from '#process/foundation';
-import type { SharedStores } from '#process/ports';
+import type { LocalStores, SharedStores } from '#process/ports';
 import { probe } from '#routing/probe';
 import type { NodeConfig } from '#runtime/incarnation';
 import { nodeMetrics } from '#runtime/node-metrics';
@@ -17,7 +18,7 @@ const PROBE_MS_MAX = 1_000;
 
 /**
  * Throws `ConfigError` when the others of a cluster could not find a node that listens and is reached
- * as these two variables say.
+ * as these two variables say, or could not believe it.
  */
 export function assertReachable(
   config: Config,
@@ -32,6 +33,19 @@ export function assertReachable(
     const text = `needed when ${listen} is every address, which is nobody’s in particular`;
     throw new ConfigError(`${advertise}: ${text}`);
   }
+  clusterSecretsOf(config);
+}
+
+/**
+ * The id of the cluster whose stores these are, made if it has none yet; undefined for stores that a
+ * process has to itself.
+ */
+export async function clusterOf(
+  stores: LocalStores | SharedStores,
+  { randomness }: Foundation,
+): Promise<string | undefined> {
+  if (stores.kind === 'local') return undefined;
+  return await stores.shards.fixCluster(randomness.hex(16));
 }
 
 /**

@@ -3,9 +3,11 @@
  * never loads a driver (architecture 2).
  */
 import type { Bus } from '#bus/bus';
+import { type DropReason, signedBus } from '#bus/signed-bus';
 import { type Config, ConfigError } from '#config';
 import { Fault } from '#fault/fault';
 import type { Metrics } from '#platform/metrics';
+import { clusterSecretsOf } from '#process/cluster-secrets';
 import type { Foundation } from '#process/foundation';
 import { clientTlsOf } from '#process/tls-files';
 import type { AccountStore } from '#storage/account-store';
@@ -52,26 +54,39 @@ export async function openStores(config: Config, foundation: Foundation): Promis
   }
 }
 
-/** The bus that the configuration names: NATS, or none but this process's own. */
-export async function openBus(config: Config, foundation: Foundation): Promise<Bus> {
-  const bus = await busOf(config, foundation);
+/**
+ * The bus that the configuration names: NATS, where everything is signed, or none but this process's
+ * own. `cluster` is the cluster's id where it is known.
+ */
+export async function openBus(
+  config: Config,
+  foundation: Foundation,
+  cluster?: string,
+): Promise<Bus> {
+  const bus = await busOf(config, foundation, cluster);
   const connected = foundation.metrics.gauge('bus_connected');
   foundation.metrics.beforeScrape(() => connected.set(bus.isConnected ? 1 : 0));
   return bus;
 }
 
-async function busOf(config: Config, { clock, onBug, logger }: Foundation): Promise<Bus> {
+async function busOf(config: Config, foundation: Foundation, cluster?: string): Promise<Bus> {
+  const { clock, onBug, logger, metrics, randomness } = foundation;
   const servers = config.SERVICE_NATS_URL;
   if (servers === undefined) {
     const { inProcessBus } = await import('#bus/in-process-bus');
     return inProcessBus({ clock, onBug });
   }
+  const secrets = clusterSecretsOf(config);
   const { openNatsBus } = await import('#bus/nats-bus');
   const onNotice = (notice: string) => logger.warn(`NATS: ${notice}`);
   const name = config.SERVICE_NODE_NAME ?? 'identity-engine';
   const credentials = credentialsOf(config, 'SERVICE_NATS');
   const tls = clientTlsOf(config, 'SERVICE_NATS_TLS_FOLDER', clock);
-  return await openNatsBus({ servers, name, clock, onBug, onNotice, credentials, tls });
+  const bus = await openNatsBus({ servers, name, clock, onBug, onNotice, credentials, tls });
+  const dropped = metrics.counter('bus_dropped_total');
+  const onDropped = (reason: DropReason) => dropped.labels({ reason }).inc();
+  const incarnation = randomness.hex(32);
+  return signedBus({ bus, clock, secrets, incarnation, cluster, onDropped, onNotice, onBug });
 }
 
 /** Makes the keyspace and its tables, or brings them up to date. `tell` hears of each step. */

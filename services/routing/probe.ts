@@ -1,6 +1,7 @@
 import { connect } from 'node:net';
 import type { ProbeAim, Probed } from '#cluster/death-watch';
 import { type Clock, systemClock } from '#platform/clock';
+import { readHostPort } from '#platform/host-port';
 import { identify } from '#wire/identify';
 import type { WireTls } from '#wire/wire-tls';
 
@@ -44,12 +45,10 @@ function reach(
   timeoutMs: number,
   clock: Clock,
 ): Promise<'connected' | 'refused' | 'silent'> {
-  const at = address.lastIndexOf(':');
-  const host = address.slice(0, at).replace(/^\[(.*)\]$/, '$1');
-  const port = Number(address.slice(at + 1));
-  if (!(port > 0 && port < 65_536)) return Promise.resolve('silent');
+  const at = readHostPort(address);
+  if (at === undefined || at.port === 0) return Promise.resolve('silent');
   return new Promise((resolve) => {
-    const socket = connect({ host, port });
+    const socket = connect(at);
     const end = (how: 'connected' | 'refused' | 'silent'): void => {
       timer[Symbol.dispose]();
       socket.destroy();

@@ -5,7 +5,12 @@ import type { OwnerTable } from '#routing/owner-table';
 import type { Peer } from '#routing/peer';
 import { PeerPool } from '#routing/peer-pool';
 import { ROUTES_MS_MAX, ROUTES_POLL_MS } from '#routing/routing-bounds';
-import { type RetryReason, type RoutingPolicy, retryReasonOf } from '#routing/routing-policy';
+import {
+  isOwnerInDoubt,
+  type RetryReason,
+  type RoutingPolicy,
+  retryReasonOf,
+} from '#routing/routing-policy';
 import { ofUnknownOutcome } from '#routing/unknown-outcome';
 import { WaitingCalls } from '#routing/waiting-calls';
 import type { RecoverCall } from '#wire/frame-client';
@@ -144,14 +149,22 @@ export class RoutedService<Call, Answer> implements AsyncDisposable {
     return peers.every((peer) => peer?.isOpen === true);
   }
 
-  readonly #recover: RecoverCall<Call, Answer> = (call, fault, askedAtMs) =>
-    retryReasonOf(this.#policy, fault) === undefined
+  readonly #recover: RecoverCall<Call, Answer> = (call, fault, askedAtMs) => {
+    this.#doubtOwner(call, fault, askedAtMs);
+    return retryReasonOf(this.#policy, fault) === undefined
       ? undefined
       : this.#again(call, fault, askedAtMs);
+  };
+
+  /** Whoever was asked may be the owner only in what somebody has said (decision 136). */
+  #doubtOwner(call: Call, fault: Fault, askedAtMs: number): void {
+    const { routes, shardOf } = this.#options;
+    if (isOwnerInDoubt(fault)) routes.doubt(shardOf(this.#policy.routingIdOf(call)), askedAtMs);
+  }
 
   /** All tries after the first, which ended in `fault`, or found nobody to ask. */
   async #again(call: Call, fault: Fault | undefined, startedMs: number): Promise<Answer> {
-    const { routes, shardOf, onRetry } = this.#options;
+    const { routes, shardOf, clock, onRetry } = this.#options;
     const retry: Retry<Call> = {
       call,
       shard: shardOf(this.#policy.routingIdOf(call)),
@@ -168,6 +181,7 @@ export class RoutedService<Call, Answer> implements AsyncDisposable {
       onRetry?.(reason);
       const owner = routes.ownerOf(retry.shard);
       const peer = owner && this.#peers.at(owner.address, owner.incarnation);
+      const askedAtMs = clock.monotonicMs();
       try {
         if (peer !== undefined) {
           const answer = await peer.ask(call, { timeoutMs: this.#leftMs(retry.endMs) });
@@ -176,6 +190,7 @@ export class RoutedService<Call, Answer> implements AsyncDisposable {
         fault = undefined;
       } catch (error) {
         fault = toFault(error);
+        this.#doubtOwner(call, fault, askedAtMs);
       }
       reason = this.#failed(retry, fault);
     }

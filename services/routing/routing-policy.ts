@@ -46,3 +46,11 @@ export function retryReasonOf(
   if (code !== 'service_unavailable' || (isOutcomeUnknown && !isRepeatable)) return undefined;
   return PASSING.has(reason) ? (reason as RetryReason) : undefined;
 }
+
+/** Refusals that say, or leave open, that nobody serves the shard where the call was sent. */
+const DOUBTFUL: ReadonlySet<string | undefined> = new Set([...PASSING, 'deadline_exceeded']);
+
+/** Whether a call that ended in `fault` leaves it in doubt that whom it was sent to owns its shard. */
+export function isOwnerInDoubt({ code, reason }: Fault): boolean {
+  return code === 'service_unavailable' && DOUBTFUL.has(reason);
+}

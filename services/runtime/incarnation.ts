@@ -105,7 +105,7 @@ export class Incarnation<Served> {
     const log = new CommitLog(writer, clock);
     this.#members = this.#stack.use(this.#joined());
     const routes = this.#stack.use(
-      new RoutingTable({ members: this.#members, shardCount: config.shardCount }),
+      new RoutingTable({ members: this.#members, shardCount: config.shardCount, clock }),
     );
     this.#gate = new HostedShards({
       log,

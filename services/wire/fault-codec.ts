@@ -1,12 +1,12 @@
 import { FAULTS, Fault, type FaultCode, type FaultOptions, type ShardOwner } from '#fault/fault';
 import { type FaultReason, PEER_REASONS, type PeerReason, REASONS } from '#fault/reasons';
 import type { Fault as WireFault } from '#wire/gen/identity_engine/v1/stream';
-import { brokenMessage, trustInteger, trustText } from '#wire/wire-trust';
+import { brokenMessage, trustHostPort, trustInteger, trustText } from '#wire/wire-trust';
 
 /** Longest message or field path of a fault, in UTF-16 units: generous for a sentence. */
 const FAULT_TEXT_LENGTH_MAX = 4_096;
 
-/** Longest incarnation or address of an owner, in UTF-16 units: a host name (RFC 1035) and its port. */
+/** Longest incarnation of an owner, in UTF-16 units. */
 const OWNER_TEXT_LENGTH_MAX = 261;
 
 /**
@@ -53,7 +53,7 @@ export function faultFromWire(wire: WireFault): Fault {
 function ownerFromWire({ incarnation, address, epoch }: ShardOwner): ShardOwner {
   return {
     incarnation: trustText(incarnation, 1, OWNER_TEXT_LENGTH_MAX, 'incarnation'),
-    address: trustText(address, 1, OWNER_TEXT_LENGTH_MAX, 'address of an owner'),
+    address: trustHostPort(address, 'address of an owner'),
     epoch: trustInteger(epoch, 1, Number.MAX_SAFE_INTEGER, 'epoch'),
   };
 }

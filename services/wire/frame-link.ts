@@ -1,5 +1,6 @@
 import * as grpc from '@grpc/grpc-js';
 import type { Clock } from '#platform/clock';
+import { dialTargetOf } from '#wire/dial-target';
 import { type OwnedSockets, ownSockets } from '#wire/owned-sockets';
 import {
   CONNECT_TIMEOUT_MS,
@@ -70,7 +71,7 @@ export class FrameLink implements Disposable {
   ) {
     this.#events = events;
     this.#sockets = ownSockets(newCredentials());
-    this.#client = new grpc.Client(address, this.#sockets.credentials, {
+    this.#client = new grpc.Client(dialTargetOf(address), this.#sockets.credentials, {
       ...CHANNEL,
       'grpc.keepalive_time_ms': keepalive.timeMs,
       'grpc.keepalive_timeout_ms': keepalive.timeoutMs,

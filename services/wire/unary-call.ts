@@ -1,5 +1,6 @@
 import * as grpc from '@grpc/grpc-js';
 import type { Clock } from '#platform/clock';
+import { dialTargetOf } from '#wire/dial-target';
 import { ownSockets } from '#wire/owned-sockets';
 import { clientCredentials, TLS_NAME, type WireTls } from '#wire/wire-tls';
 
@@ -35,7 +36,7 @@ export async function unaryCall<Request, Reply>(
 ): Promise<Reply | undefined> {
   using opened = new DisposableStack();
   const { credentials } = opened.use(ownSockets(clientCredentials(tls)));
-  const client = new grpc.Client(address, credentials, FRESH);
+  const client = new grpc.Client(dialTargetOf(address), credentials, FRESH);
   opened.defer(() => client.close());
   const { promise, resolve, reject } = Promise.withResolvers<Reply | undefined>();
   const { path, requestSerialize, responseDeserialize } = method;

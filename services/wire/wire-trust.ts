@@ -1,4 +1,5 @@
 import { Fault } from '#fault/fault';
+import { isHostPort } from '#platform/host-port';
 
 /**
  * A peer has sent what its domain does not allow: our bug or a lie, so it is `internal`. Whoever
@@ -24,5 +25,11 @@ export function trustUnit(value: number, what: string): number {
 /** `value` if it has between `min` and `max` UTF-16 units, else refused. */
 export function trustText(value: string, min: number, max: number, what: string): string {
   if (value.length < min || value.length > max) throw brokenMessage(what);
+  return value;
+}
+
+/** `value` if it is `host:port`, else refused: the only addresses that anybody connects to. */
+export function trustHostPort(value: string, what: string): string {
+  if (!isHostPort(value)) throw brokenMessage(what);
   return value;
 }

@@ -31,7 +31,7 @@ function newScene() {
   };
   const engine = startEngine('a');
   const edge = new Members({ ...common, self: undefined, onForeignCluster });
-  const table = new RoutingTable({ members: edge, shardCount: SHARDS });
+  const table = new RoutingTable({ members: edge, shardCount: SHARDS, clock });
   const changes: string[] = [];
   table.onChange((shard, owner) => changes.push(`${shard} ${owner.incarnation}`));
   return { clock, bus, owned, engine, startEngine, edge, table, changes };
@@ -104,6 +104,74 @@ known('of a shard that the cluster does not have is nobody', () => {
   assert.equal(changes, []);
 });
 
+const doubted = suite('an owner that was asked and did not serve');
+
+/** The largest epoch that a message can hold. */
+const UNBEATABLE = Number.MAX_SAFE_INTEGER;
+
+doubted('gives way to the next word of the true one, whatever its epoch', () => {
+  const { clock, owned, engine, table, changes } = newScene();
+  table.learn(1, owner('insider', UNBEATABLE));
+  owned.push([1, 5]);
+  engine.beat();
+  clock.advance(0);
+  assert.is(table.ownerOf(1)?.incarnation, 'insider', 'as long as nobody has asked it');
+  table.doubt(1, clock.monotonicMs());
+  clock.advance(1_000);
+  assert.equal(table.ownerOf(1), { incarnation: 'a-1', address: 'a:8100', epoch: 5 });
+  assert.equal(changes, ['1 insider', '1 a-1']);
+});
+
+doubted('is not believed again over the one that took its place', () => {
+  const { clock, table, changes } = newScene();
+  table.learn(1, owner('insider', UNBEATABLE));
+  table.doubt(1, clock.monotonicMs());
+  table.learn(1, owner('a', 5));
+  for (let count = 0; count < 10; count += 1) table.learn(1, owner('insider', UNBEATABLE));
+  assert.equal(changes, ['1 insider', '1 a']);
+  assert.ok(table.learn(1, owner('b', 6)), 'the next owner is');
+});
+
+doubted('is not cleared by its own word, nor does another address help it', () => {
+  const { clock, table } = newScene();
+  const claim = owner('a', UNBEATABLE);
+  table.learn(1, { ...claim, address: 'elsewhere:1' });
+  table.doubt(1, clock.monotonicMs());
+  assert.not(table.learn(1, { ...claim, address: 'elsewhere:1' }));
+  assert.ok(table.learn(1, owner('a', 5)), 'the same node at its true address');
+});
+
+doubted('stays known as long as nobody else is named, with the bus away too', async () => {
+  const { clock, bus, table } = newScene();
+  table.learn(1, owner('a', 5));
+  await bus[Symbol.asyncDispose]();
+  for (let minute = 0; minute < 60; minute += 1) {
+    table.doubt(1, clock.monotonicMs());
+    clock.advance(60_000);
+    assert.is(table.ownerOf(1)?.incarnation, 'a');
+  }
+});
+
+doubted('is not one that was learned after the call went out', () => {
+  const { clock, table } = newScene();
+  table.learn(1, owner('old', 5));
+  const askedMs = clock.monotonicMs();
+  clock.advance(10);
+  table.learn(1, owner('new', 6));
+  table.doubt(1, askedMs);
+  assert.not(table.learn(1, owner('old', 5)));
+  assert.is(table.ownerOf(1)?.incarnation, 'new');
+});
+
+doubted('is believed as before ten seconds later', () => {
+  const { clock, table } = newScene();
+  table.learn(1, owner('a', 5));
+  table.doubt(1, clock.monotonicMs());
+  clock.advance(10_000);
+  assert.not(table.learn(1, owner('zombie', 4)));
+  assert.is(table.ownerOf(1)?.incarnation, 'a');
+});
+
 const joined = suite('a node that comes');
 
 joined('is named before it owns anything, and again only after a silence', () => {
@@ -135,4 +203,4 @@ closed('learns nothing from the bus and tells nobody', () => {
   assert.equal([table.ownerOf(1), table.ownerOf(2), changes], [undefined, undefined, []]);
 });
 
-for (const each of [known, joined, closed]) each.run();
+for (const each of [known, doubted, joined, closed]) each.run();

@@ -356,7 +356,10 @@ alone('shows owners that are not heard, and whose journal is sealed', async () =
   const nodes = await textOf(cluster, 'nodes');
   assert.match(nodes, /^engine +- +dead +dead:8100 +sealed +- +1 +- +- +-$/m);
   assert.match(nodes, /^engine +- +mute +mute:8100 +not heard +- +1 /m);
-  assert.match(nodes, /No engine was heard: set SERVICE_NATS_URL and SERVICE_NATS_PREFIX/);
+  assert.match(
+    nodes,
+    /No engine was heard: set SERVICE_NATS_URL, SERVICE_NATS_PREFIX and SERVICE_CLUSTER_SECRET/,
+  );
   assert.match(await textOf(cluster, 'shards'), /^engine +0 +not heard +- +- +dead +1 +-$/m);
   assert.match(await textOf(cluster, 'ring'), /^engine +dead +0 +1 +0 +0 +0$/m);
   assert.match(await refusalOf(cluster, 'instance', ID), /its engine does not answer/);

@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert';
 import { type MigratedKeyspace, openMigratedKeyspace } from '#test/storage/migrated-keyspace';
-import { type Cluster, startCluster } from '#test/support/cluster';
+import { type Cluster, SHARED_KEY, startCluster } from '#test/support/cluster';
 import { runMain } from '#test/support/process-run';
 import { cassandraOrSkip, natsOrSkip } from '#test/support/real-servers';
 import { createInstance, observationAt, process } from '#test/support/scene';
@@ -38,6 +38,7 @@ async function ctl(...argv: string[]) {
     SERVICE_CASSANDRA_KEYSPACE: keyspace.name,
     SERVICE_NATS_URL: nats,
     SERVICE_NATS_PREFIX: keyspace.name,
+    SERVICE_CLUSTER_SECRET: SHARED_KEY,
     ...TLS,
   });
   const code = await run.ended;

@@ -20,6 +20,7 @@ const RARE: readonly MetricName[] = [
   'checkpoint_dirty_age_seconds', // after 20 s: below, under a manual clock
   'checkpoint_failures_total', // with a broken store: likewise
   'journal_unflushed_records', // back at 0 when all is stored: likewise
+  'bus_dropped_total', // test/bus/signed-bus.test.ts
   'edge_refused_unasked_total', // where news of accounts is heard: test/edge/limited-keys.test.ts
   'edge_unknown_keys_not_looked_up_total', // after 30 refused keys: test/api/limit-headers-unknown-caller
   'edge_fail_closed_total', // without a limiter: test/process/outage.test.ts

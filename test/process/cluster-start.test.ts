@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { suite as plainSuite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openNatsBus } from '#bus/nats-bus';
+import { signedBus } from '#bus/signed-bus';
 import { encodeHeartbeat, type Heartbeat, heartbeatSubject } from '#cluster/heartbeat';
 import { every, systemClock } from '#platform/clock';
 import { openEmptyKeyspace, openMigratedKeyspace } from '#test/storage/migrated-keyspace';
@@ -16,6 +17,9 @@ const nats = natsOrSkip();
 /** A port that nobody listens on. */
 const NOBODY = '127.0.0.1:9';
 
+/** What all processes of a cluster share. */
+const SECRET = 'the secret of this test';
+
 /** What points a process at a keyspace on the real server. */
 function on(keyspace: string, more: Record<string, string> = {}): Record<string, string> {
   return {
@@ -23,6 +27,7 @@ function on(keyspace: string, more: Record<string, string> = {}): Record<string,
     SERVICE_CASSANDRA_CONTACT_POINTS: cassandra.address,
     SERVICE_CASSANDRA_KEYSPACE: keyspace,
     SERVICE_SHARDS: '8',
+    SERVICE_CLUSTER_SECRET: SECRET,
     SERVICE_LOG_LEVEL: 'error',
     ...more,
   };
@@ -160,7 +165,7 @@ wrong('user and password at NATS go together', async () => {
   const place = { SERVICE_NATS_URL: nats.address, SERVICE_NATS_USERNAME: AGENT.username };
   const line = await complaintOf(['edge'], {
     ...place,
-    SERVICE_CLUSTER_SECRET: 'the secret of this test',
+    SERVICE_CLUSTER_SECRET: SECRET,
   });
   assert.match(line, /^configuration: SERVICE_NATS_USERNAME and SERVICE_NATS_PASSWORD go together/);
 });
@@ -169,6 +174,17 @@ wrong('an engine on Cassandra without NATS is refused', async () => {
   const keyspace = await tables();
   const line = await complaintOf(['engine'], on(keyspace.name));
   assert.match(line, /^configuration: SERVICE_NATS_URL: /);
+});
+
+wrong('whoever is on NATS without the cluster’s secret is refused', async () => {
+  const keyspace = await tables();
+  const { SERVICE_CLUSTER_SECRET: _, ...without } = on(keyspace.name);
+  for (const argv of [['engine'], ['limiter'], ['edge']]) {
+    const line = await complaintOf(argv, { ...without, SERVICE_NATS_URL: nats.address });
+    assert.match(line, /^configuration: SERVICE_CLUSTER_SECRET: .*the same in every process$/);
+  }
+  const ctl = await complaintOf(['ctl', 'nodes'], { ...without, SERVICE_NATS_URL: nats.address });
+  assert.match(ctl, /SERVICE_CLUSTER_SECRET|has ever owned a shard/);
 });
 
 wrong('NATS is named when it cannot be reached', async () => {
@@ -186,11 +202,12 @@ strangers('it is ignored, and the log says what to do', async () => {
   if (cassandra.address === '') return;
   await using keyspace = await openMigratedKeyspace(cassandra.address);
   const prefix = keyspace.name;
-  const bus = await openNatsBus({
-    servers: [nats.address],
-    name: 'stranger',
-    clock: systemClock,
-    onBug: (error) => assert.unreachable(String(error)),
+  const onBug = (error: unknown) => assert.unreachable(String(error));
+  const common = { clock: systemClock, onBug };
+  const plain = await openNatsBus({ servers: [nats.address], name: 'stranger', ...common });
+  const bus = signedBus({
+    ...{ ...common, bus: plain, secrets: [SECRET], cluster: 'other' },
+    ...{ incarnation: 'f'.repeat(32), onDropped: () => undefined, onNotice: () => undefined },
   });
   await using _ = bus;
   const place = { SERVICE_NATS_URL: nats.address, SERVICE_NATS_PREFIX: prefix };

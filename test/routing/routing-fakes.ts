@@ -55,6 +55,8 @@ export class FakeOwners implements OwnerTable {
   readonly #owners = new Map<number, ShardOwner>();
   readonly #listeners = new Set<(shard: number) => void>();
   readonly #joinedListeners = new Set<(node: JoinedNode) => void>();
+  /** Every doubt that was said, in order. */
+  readonly doubted: { shard: number; askedMs: number }[] = [];
 
   ownerOf(shard: number): ShardOwner | undefined {
     return this.#owners.get(shard);
@@ -64,6 +66,10 @@ export class FakeOwners implements OwnerTable {
     if (owner.epoch <= (this.#owners.get(shard)?.epoch ?? 0)) return;
     this.#owners.set(shard, owner);
     for (const listener of this.#listeners) listener(shard);
+  }
+
+  doubt(shard: number, askedMs: number): void {
+    this.doubted.push({ shard, askedMs });
   }
 
   onChange(listener: (shard: number) => void): Disposable {

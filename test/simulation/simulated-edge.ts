@@ -106,7 +106,7 @@ export class SimulatedEdge implements NodeProcess {
       },
     });
     return {
-      routes: new RoutingTable({ members, shardCount }),
+      routes: new RoutingTable({ members, shardCount, clock }),
       shardCount,
       shardOf: (id: string) => shardOf(id, shardCount),
       clock,

@@ -28,7 +28,12 @@ export type ClusterParts = {
   /** Variables of all processes, and of the limiters alone. */
   readonly variables?: Record<string, string>;
   readonly limiterVariables?: Record<string, string>;
+  /** Variables of all processes of a part: engine, limiter or edge. */
+  readonly variablesOf?: (part: string) => Record<string, string>;
 };
+
+/** What all processes of such a cluster share. */
+export const SHARED_KEY = 'the secret of all tests';
 
 /** How long a process of the cluster may live: a whole test file. */
 const RUN_MS_MAX = 230_000;
@@ -42,7 +47,12 @@ const ONE_LIMITER: ClusterParts = { limiters: ['limiter'] };
 export async function startCluster(
   { cassandra, keyspace, nats }: ClusterPlace,
   engineNames: readonly string[],
-  { limiters: limiterNames, variables: given, limiterVariables }: ClusterParts = ONE_LIMITER,
+  {
+    limiters: limiterNames,
+    variables: given,
+    limiterVariables,
+    variablesOf,
+  }: ClusterParts = ONE_LIMITER,
 ): Promise<Cluster> {
   const runs: ProcessRun[] = [];
   await using opening = new AsyncDisposableStack();
@@ -56,12 +66,12 @@ export async function startCluster(
     SERVICE_NATS_URL: nats,
     SERVICE_NATS_PREFIX: keyspace,
     SERVICE_SHARDS: SHARDS,
-    SERVICE_CLUSTER_SECRET: 'the secret of all tests',
+    SERVICE_CLUSTER_SECRET: SHARED_KEY,
     SERVICE_LIMITER_TIMEOUT_MS: '5000',
     ...given,
   };
   const start = async (part: string, more: Record<string, string> = {}) => {
-    const run = runMain([part], { ...variables, ...more }, RUN_MS_MAX);
+    const run = runMain([part], { ...variables, ...variablesOf?.(part), ...more }, RUN_MS_MAX);
     runs.push(run);
     await run.says(new RegExp(`${part} is ready`));
     return run;

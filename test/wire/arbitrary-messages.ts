@@ -15,6 +15,18 @@ export const text = (min: number, max: number) =>
   fc.string({ unit: 'grapheme', minLength: min, maxLength: max / 20 });
 /** A non-empty text that could be an id. */
 export const token = fc.string({ minLength: 1, maxLength: 60 });
+
+/** Any address that may be connected to. */
+const hostPort = fc
+  .tuple(
+    fc.oneof(
+      fc.domain(),
+      fc.ipV4(),
+      fc.ipV6().map((ip) => `[${ip}]`),
+    ),
+    fc.nat(65_535),
+  )
+  .map(([host, port]) => `${host}:${port}`);
 const callId = fc.nat({ max: 2 ** 52 - 1 });
 const offset = fc.nat({ max: Number.MAX_SAFE_INTEGER });
 const version = fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER });
@@ -154,7 +166,7 @@ export const fault = record({
   field: fc.option(fc.string({ maxLength: 60 }), { nil: undefined }),
   retryAfterS: fc.option(fc.nat(), { nil: undefined }),
   isOutcomeUnknown: fc.boolean(),
-  owner: fc.option(record({ incarnation: token, address: token, epoch: version }), {
+  owner: fc.option(record({ incarnation: token, address: hostPort, epoch: version }), {
     nil: undefined,
   }),
 }).map(({ code, message, reason, field, retryAfterS, isOutcomeUnknown, owner }) => {

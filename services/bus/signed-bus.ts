@@ -1,0 +1,202 @@
+import { strict as assert } from 'node:assert';
+import type { Bus, Listener, Sender } from '#bus/bus';
+import {
+  busKeyOf,
+  type Envelope,
+  NO_CLUSTER,
+  type Opened,
+  openMessage,
+  sealMessage,
+} from '#bus/envelope';
+import { judgeReplay } from '#bus/replay-guard';
+import type { Clock } from '#platform/clock';
+
+/** Why a message that was heard goes no further. */
+export type DropReason = 'unsigned' | 'signature' | 'repeated' | 'stale' | 'cluster';
+
+/** What a signed bus takes. */
+export type SignedBusOptions = {
+  /** Carries the envelopes; disposed with the signed bus. */
+  readonly bus: Bus;
+  readonly clock: Clock;
+  /** The first signs, all are believed. */
+  readonly secrets: readonly string[];
+  /** 32 characters of 0-9 and a-f, drawn for this bus. */
+  readonly incarnation: string;
+  /** Id of this process's cluster; undefined where it is learned over the bus, or not at all. */
+  readonly cluster?: string | undefined;
+  readonly onDropped: (reason: DropReason) => void;
+  /** One line for the log, at most one for each reason in 30 s. */
+  readonly onNotice: (notice: string) => void;
+  /** Told what a listener threw, which is a bug. The other listeners hear the message all the same. */
+  readonly onBug: (error: unknown) => void;
+};
+
+/** Between two lines of the log about messages dropped for one reason, in milliseconds. */
+const NOTICE_GAP_MS = 30_000;
+
+/**
+ * Senders that are remembered, the one unheard for longest forgotten first: a fleet of 500 that
+ * restarts sixteen times. Only whose signature is right is remembered, so no stranger fills it.
+ */
+const SENDERS_MAX = 8_192;
+
+/**
+ * A bus on which everything is signed and everything heard is verified: the one place that decides
+ * whom of those who can publish a process listens to. Source: decision 135.
+ */
+export function signedBus(options: SignedBusOptions): Bus {
+  const { bus, clock, secrets, incarnation, cluster } = options;
+  const [signingKey, ...otherKeys] = secrets.map(busKeyOf);
+  assert(signingKey !== undefined, 'a signed bus needs a secret');
+  const keys = [signingKey, ...otherKeys];
+  const senders = new KnownSenders();
+  const drops = new Drops(options);
+  const listeners = new Listeners(options, receive);
+  let sequence = 0;
+
+  function receive(subject: string, message: Uint8Array): void {
+    const opened = openMessage(keys, subject, message);
+    const reason = dropReasonOf(opened);
+    const envelope = opened.kind === 'signed' ? opened.envelope : undefined;
+    if (reason !== undefined) drops.add(reason, subject, envelope);
+    else if (opened.kind === 'signed') listeners.tell(subject, opened.content, opened.envelope);
+  }
+
+  function dropReasonOf(opened: Opened): DropReason | undefined {
+    if (opened.kind !== 'signed') return opened.kind;
+    const { envelope } = opened;
+    const lastSequence = senders.lastSequenceOf(envelope.incarnation);
+    const verdict = judgeReplay({ ...envelope, lastSequence }, clock.wallMs());
+    if (verdict !== 'new') return verdict;
+    senders.note(envelope);
+    return cluster !== undefined && envelope.cluster !== cluster ? 'cluster' : undefined;
+  }
+
+  return {
+    get isConnected() {
+      return bus.isConnected;
+    },
+    publish(subject, content) {
+      sequence += 1;
+      const sentAtMs = Math.round(clock.wallMs());
+      const envelope = { incarnation, cluster: cluster ?? NO_CLUSTER, sequence, sentAtMs };
+      bus.publish(subject, sealMessage(signingKey, subject, envelope, content));
+    },
+    subscribe: (subject, hear) => listeners.add(subject, hear),
+    async [Symbol.asyncDispose]() {
+      listeners.clear();
+      await bus[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** Those who listen to a subject here, and the one subscription that they share. */
+type Subject = {
+  readonly listeners: Set<{ readonly hear: Listener }>;
+  readonly subscription: Disposable;
+};
+
+/** Whoever listens here. A subject has one subscription: what two heard would count as repeated. */
+class Listeners {
+  readonly #options: SignedBusOptions;
+  readonly #receive: (subject: string, message: Uint8Array) => void;
+  readonly #subjects = new Map<string, Subject>();
+
+  constructor(options: SignedBusOptions, receive: (subject: string, message: Uint8Array) => void) {
+    this.#options = options;
+    this.#receive = receive;
+  }
+
+  add(subject: string, hear: Listener): Disposable {
+    const heard = this.#subjects.get(subject) ?? this.#open(subject);
+    const listener = { hear };
+    heard.listeners.add(listener);
+    return {
+      [Symbol.dispose]: () => {
+        heard.listeners.delete(listener);
+        if (heard.listeners.size > 0 || this.#subjects.get(subject) !== heard) return;
+        this.#subjects.delete(subject);
+        heard.subscription[Symbol.dispose]();
+      },
+    };
+  }
+
+  tell(subject: string, content: Uint8Array, sender: Sender): void {
+    // What a listener disposes or adds on the way counts for the rest of the message.
+    for (const { hear } of this.#subjects.get(subject)?.listeners ?? []) {
+      try {
+        hear(content, sender);
+      } catch (error) {
+        this.#options.onBug(error);
+      }
+    }
+  }
+
+  clear(): void {
+    this.#subjects.clear();
+  }
+
+  #open(subject: string): Subject {
+    const hear = (message: Uint8Array): void => this.#receive(subject, message);
+    const subscription = this.#options.bus.subscribe(subject, hear);
+    const opened = { listeners: new Set<{ readonly hear: Listener }>(), subscription };
+    this.#subjects.set(subject, opened);
+    return opened;
+  }
+}
+
+/** The last sequence of every sender whose signature was right. */
+class KnownSenders {
+  /** In the order in which they were last heard. */
+  readonly #sequences = new Map<string, number>();
+
+  lastSequenceOf(incarnation: string): number | undefined {
+    return this.#sequences.get(incarnation);
+  }
+
+  note({ incarnation, sequence }: Envelope): void {
+    this.#sequences.delete(incarnation);
+    this.#sequences.set(incarnation, sequence);
+    const [longestUnheard] = this.#sequences.keys();
+    if (this.#sequences.size <= SENDERS_MAX || longestUnheard === undefined) return;
+    this.#sequences.delete(longestUnheard);
+  }
+}
+
+/** What was dropped: each counted, and told of once in a while. */
+class Drops {
+  readonly #options: SignedBusOptions;
+  readonly #toldMs = new Map<DropReason, number>();
+
+  constructor(options: SignedBusOptions) {
+    this.#options = options;
+  }
+
+  add(reason: DropReason, subject: string, envelope: Envelope | undefined): void {
+    const { clock, onDropped, onNotice } = this.#options;
+    onDropped(reason);
+    const nowMs = clock.monotonicMs();
+    const toldMs = this.#toldMs.get(reason) ?? Number.NEGATIVE_INFINITY;
+    if (nowMs - toldMs < NOTICE_GAP_MS) return;
+    this.#toldMs.set(reason, nowMs);
+    onNotice(`${subject}: ${noticeOf(reason, envelope)}`);
+  }
+}
+
+/** What an operator reads of a message that was dropped. */
+function noticeOf(reason: DropReason, envelope: Envelope | undefined): string {
+  const sender = envelope?.incarnation ?? 'unknown';
+  switch (reason) {
+    case 'unsigned':
+      return 'dropped a message without a signature: its sender is no process of this cluster, or an older one';
+    case 'signature':
+      return 'dropped a message signed with another secret: SERVICE_CLUSTER_SECRET differs, another cluster has our SERVICE_NATS_PREFIX, or it is forged';
+    case 'repeated':
+      return `dropped a message of ${sender} that is not newer than its last: recorded and played again, or delivered twice`;
+    case 'stale':
+      return `dropped a message of ${sender}, which was not heard before and whose clock is more than 60 s off ours`;
+    case 'cluster':
+      return `another cluster (${envelope?.cluster}) speaks under our subjects and is ignored: give one of them another SERVICE_NATS_PREFIX`;
+  }
+}

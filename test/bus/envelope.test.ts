@@ -1,0 +1,84 @@
+import fc from 'fast-check';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { busKeyOf, type Envelope, openMessage, sealMessage } from '#bus/envelope';
+
+const SECRET = 'the secret of this test';
+const KEY = busKeyOf(SECRET);
+const SUBJECT = 'identity-engine.engine.heartbeat';
+
+const ENVELOPE: Envelope = {
+  incarnation: '0123456789abcdef0123456789abcdef',
+  cluster: 'c',
+  sequence: 7,
+  sentAtMs: 1_800_000_000_000,
+};
+
+const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
+const sealed = (content: Uint8Array, envelope = ENVELOPE) =>
+  sealMessage(KEY, SUBJECT, envelope, content);
+const kindOf = (message: Uint8Array, subject = SUBJECT, keys = [KEY]): string =>
+  openMessage(keys, subject, message).kind;
+
+const signed = suite('a message in its envelope');
+
+signed('is read as it was written, whatever it holds', () => {
+  fc.assert(
+    fc.property(
+      fc.uint8Array({ maxLength: 300 }),
+      fc.nat({ max: Number.MAX_SAFE_INTEGER }),
+      fc.nat({ max: Number.MAX_SAFE_INTEGER }),
+      (content, sequence, sentAtMs) => {
+        const envelope = { ...ENVELOPE, sequence, sentAtMs };
+        const opened = openMessage([KEY], SUBJECT, sealed(content, envelope));
+        assert.is(opened.kind, 'signed');
+        if (opened.kind !== 'signed') return;
+        assert.equal(opened.envelope, envelope);
+        assert.equal([...opened.content], [...content]);
+      },
+    ),
+  );
+});
+
+signed('is believed by whoever has its secret among several, and by nobody else', () => {
+  const message = sealed(bytes('x'));
+  const other = busKeyOf('another secret of a test');
+  assert.is(kindOf(message, SUBJECT, [other, KEY]), 'signed');
+  assert.is(kindOf(message, SUBJECT, [other]), 'signature');
+});
+
+signed('is not believed with any byte changed, left out or added', () => {
+  const message = sealed(bytes('{"epoch":7}'));
+  for (let at = 0; at < message.length; at += 1) {
+    const changed = Uint8Array.from(message);
+    changed[at] = (changed[at] ?? 0) ^ 1;
+    assert.is.not(kindOf(changed), 'signed', `byte ${at}`);
+    const without = Buffer.concat([message.subarray(0, at), message.subarray(at + 1)]);
+    assert.is.not(kindOf(without), 'signed', `without byte ${at}`);
+  }
+  assert.is(kindOf(Buffer.concat([message, bytes(' ')])), 'signature');
+});
+
+signed('is not believed on another subject', () => {
+  assert.is(kindOf(sealed(bytes('x')), 'identity-engine.limiter.heartbeat'), 'signature');
+});
+
+const plain = suite('a message without an envelope');
+
+plain('is nothing, whatever it is', () => {
+  const large = sealed(new Uint8Array(70 * 1_024));
+  for (const message of [bytes(''), bytes('\n'), bytes('{"epoch":7}'), bytes('signed1 '), large]) {
+    assert.is(kindOf(message), 'unsigned');
+  }
+  fc.assert(fc.property(fc.uint8Array({ maxLength: 600 }), (any) => kindOf(any) === 'unsigned'));
+});
+
+const key = suite('the key of the bus');
+
+key('is another one than the secret, and for another secret another', () => {
+  assert.is(KEY.length, 32);
+  assert.not(KEY.equals(Buffer.from(SECRET)));
+  assert.not(KEY.equals(busKeyOf(`${SECRET}.`)));
+});
+
+for (const each of [signed, plain, key]) each.run();

@@ -1,0 +1,204 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { Bus, Sender } from '#bus/bus';
+import { inProcessBus } from '#bus/in-process-bus';
+import { type SignedBusOptions, signedBus } from '#bus/signed-bus';
+import { systemClock } from '#platform/clock';
+import { busContract } from '#test/bus/bus-contract';
+import { ManualClock } from '#test/support/manual-clock';
+
+const [SECRET, OTHER] = ['the secret of this test', 'another secret of a test'];
+
+const noBug = (error: unknown): void => assert.unreachable(String(error));
+
+const contract = busContract({
+  name: 'a signed bus',
+  suite,
+  open: async () => {
+    const bugs: unknown[] = [];
+    const alive = setInterval(() => undefined, 1_000);
+    const onBug = (error: unknown) => bugs.push(error);
+    const bus = signedBus({
+      ...{ bus: inProcessBus({ clock: systemClock, onBug }), clock: systemClock, onBug },
+      ...{ secrets: [SECRET], incarnation: 'a'.repeat(32), cluster: 'c' },
+      ...{ onDropped: noBug, onNotice: noBug },
+    });
+    const close = bus[Symbol.asyncDispose];
+    bus[Symbol.asyncDispose] = async () => {
+      clearInterval(alive);
+      await close();
+    };
+    return { bus, bugs };
+  },
+});
+
+const text = (message: Uint8Array): string => Buffer.from(message).toString();
+const bytes = (content: string): Uint8Array => Buffer.from(content);
+
+/** A wire that anybody can write to, and signed buses on it, each with a clock of its own. */
+function newScene() {
+  const wireClock = new ManualClock();
+  const wire = inProcessBus({ clock: wireClock, onBug: noBug });
+  const taped: Uint8Array[] = [];
+  wire.subscribe('s', (message) => void taped.push(message));
+  let opened = 0;
+  const open = (options: Partial<SignedBusOptions> = {}) => {
+    opened += 1;
+    const clock = new ManualClock(1_800_000_000_000);
+    const incarnation = opened.toString(16).padStart(32, '0');
+    const dropped: string[] = [];
+    const notices: string[] = [];
+    const bus = signedBus({
+      ...{ bus: sharing(wire), clock, secrets: [SECRET], incarnation, cluster: 'c', onBug: noBug },
+      onDropped: (reason) => dropped.push(reason),
+      onNotice: (notice) => notices.push(notice),
+      ...options,
+    });
+    const heard: string[] = [];
+    const senders: (Sender | undefined)[] = [];
+    bus.subscribe('s', (message, sender) => {
+      heard.push(text(message));
+      senders.push(sender);
+    });
+    return { bus, clock, incarnation, dropped, notices, heard, senders };
+  };
+  const say = ({ bus }: { bus: Bus }, content: string) => {
+    bus.publish('s', bytes(content));
+    wireClock.advance(0);
+  };
+  const forge = (message: Uint8Array, subject = 's') => {
+    wire.publish(subject, message);
+    wireClock.advance(0);
+  };
+  return { open, say, forge, taped };
+}
+
+/** The wire under one bus of several: it stays when one of them closes. */
+const sharing = (wire: Bus): Bus => ({
+  isConnected: true,
+  publish: (subject, message) => wire.publish(subject, message),
+  subscribe: (subject, listener) => wire.subscribe(subject, listener),
+  [Symbol.asyncDispose]: async () => undefined,
+});
+
+const signed = suite('a message on a signed bus');
+
+signed('comes with who sent it and when, by the sender’s clock', () => {
+  const { open, say } = newScene();
+  const [a, b] = [open(), open()];
+  a.clock.stepWall(5_000);
+  say(a, 'x');
+  assert.equal(b.heard, ['x']);
+  const { incarnation, sentAtMs } = b.senders[0] ?? {};
+  assert.equal([incarnation, sentAtMs], [a.incarnation, a.clock.wallMs()]);
+});
+
+signed('is heard once by each of several listeners here', () => {
+  const { open, say } = newScene();
+  const [a, b] = [open(), open()];
+  const second: string[] = [];
+  const listening = b.bus.subscribe('s', (message) => void second.push(text(message)));
+  say(a, 'x');
+  listening[Symbol.dispose]();
+  say(a, 'y');
+  assert.equal([b.heard, second, b.dropped], [['x', 'y'], ['x'], []]);
+});
+
+signed('is believed with either of two secrets, so that they can be changed', () => {
+  const { open, say } = newScene();
+  const [before, during, after] = [
+    open(),
+    open({ secrets: [SECRET, OTHER] }),
+    open({ secrets: [OTHER, SECRET] }),
+  ];
+  say(before, '1');
+  say(during, '2');
+  assert.equal([before.heard, during.heard, after.heard], Array(3).fill(['1', '2']));
+  say(after, '3');
+  assert.equal(during.heard, ['1', '2', '3']);
+  assert.equal(before.heard, ['1', '2'], 'who does not know the new secret yet');
+});
+
+const dropped = suite('what a signed bus drops');
+
+dropped('is what nobody signed, or somebody else did', () => {
+  const { open, say, forge } = newScene();
+  const [a, stranger] = [open(), open({ secrets: [OTHER] })];
+  forge(bytes('{"epoch":9007199254740991}'));
+  say(stranger, 'x');
+  assert.equal([a.heard, a.dropped], [[], ['unsigned', 'signature']]);
+});
+
+dropped('is what was heard before, on any subject', () => {
+  const { open, say, forge, taped } = newScene();
+  const [a, b] = [open(), open()];
+  const others: string[] = [];
+  b.bus.subscribe('other', (message) => void others.push(text(message)));
+  say(a, '1');
+  say(a, '2');
+  for (const message of [...taped]) forge(message);
+  for (const message of [...taped]) forge(message, 'other');
+  assert.equal([b.heard, others], [['1', '2'], []]);
+  assert.ok(b.dropped.every((reason) => reason === 'repeated' || reason === 'signature'));
+});
+
+dropped('is what was recorded more than a minute before this process started', () => {
+  const { open, say, forge, taped } = newScene();
+  const a = open();
+  say(a, 'old');
+  const [old = new Uint8Array()] = taped;
+  const [soon, late] = [open(), open()];
+  soon.clock.advance(59_000);
+  late.clock.advance(61_000);
+  forge(old);
+  assert.equal([soon.heard, late.heard, late.dropped], [['old'], [], ['stale']]);
+});
+
+dropped('is not what a known sender says whose clock stepped', () => {
+  const { open, say } = newScene();
+  const [a, b] = [open(), open()];
+  say(a, '1');
+  a.clock.stepWall(10 * 365 * 86_400_000);
+  say(a, '2');
+  a.clock.stepWall(-20 * 365 * 86_400_000);
+  say(a, '3');
+  assert.equal([b.heard, b.dropped], [['1', '2', '3'], []]);
+});
+
+dropped('is what another cluster says, unless ours is not known', () => {
+  const { open, say } = newScene();
+  const [a, edge, foreign] = [open(), open({ cluster: undefined }), open({ cluster: 'other' })];
+  say(foreign, 'x');
+  assert.equal([a.heard, a.dropped, edge.heard], [[], ['cluster'], ['x']]);
+  assert.match(a.notices[0] ?? '', /another cluster \(other\) speaks/);
+});
+
+dropped('makes no known sender a stranger, however much of it comes', () => {
+  const { open, say, forge } = newScene();
+  const [a, b] = [open(), open()];
+  say(a, '1');
+  const stranger = open({ secrets: [OTHER] });
+  for (let count = 0; count < 9_000; count += 1) forge(bytes(`junk ${count}`));
+  for (let count = 0; count < 100; count += 1) say(stranger, 'x');
+  a.clock.stepWall(3_600_000);
+  say(a, '2');
+  assert.equal(b.heard, ['1', '2']);
+});
+
+dropped('is told of once in 30 s for each reason, and counted each time', () => {
+  const { open, say, forge } = newScene();
+  const [a, stranger] = [open(), open({ secrets: [OTHER] })];
+  for (let count = 0; count < 5; count += 1) {
+    forge(bytes('junk'));
+    say(stranger, 'x');
+  }
+  assert.is(a.dropped.length, 10);
+  assert.is(a.notices.length, 2);
+  a.clock.advance(30_001);
+  forge(bytes('junk'));
+  assert.is(a.notices.length, 3);
+  assert.match(a.notices[0] ?? '', /^s: dropped a message without a signature/);
+  assert.match(a.notices[1] ?? '', /SERVICE_CLUSTER_SECRET differs/);
+});
+
+for (const each of [...contract, signed, dropped]) each.run();

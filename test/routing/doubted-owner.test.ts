@@ -1,0 +1,72 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { Fault, type FaultOptions } from '#fault/fault';
+import {
+  answerOf,
+  callOf,
+  clusterUnderTest,
+  ownerAt,
+  pass,
+  passing,
+} from '#test/routing/routing-fakes';
+
+/** What the routes hear of an owner that ends the first call so and answers the next. */
+async function doubtsAfter(fault: Fault): Promise<readonly { shard: number; askedMs: number }[]> {
+  const cluster = clusterUnderTest();
+  const { owners, engines, routed, clock } = cluster;
+  owners.learn(0, ownerAt('a'));
+  let asked = 0;
+  engines.set('a', () => {
+    asked += 1;
+    if (asked === 1) throw fault;
+    return answerOf('');
+  });
+  clock.advance(7);
+  const ended = (async () => routed.ask(callOf(clock)))().catch(() => undefined);
+  await pass(cluster, 100);
+  await ended;
+  return owners.doubted;
+}
+
+const unknown: FaultOptions = { isOutcomeUnknown: true };
+
+const doubted = suite('the owner of a shard is in doubt');
+
+for (const [name, fault] of [
+  ['refuses the shard', passing('not_owner')],
+  ['cannot be reached', passing('engine_unavailable')],
+  ['is lost during the call', passing('engine_unavailable', unknown)],
+  ['ends', passing('shutting_down')],
+  [
+    'is silent',
+    new Fault('service_unavailable', 'no answer', { ...unknown, reason: 'deadline_exceeded' }),
+  ],
+] as const) {
+  doubted(`when it ${name}`, async () => {
+    assert.equal(await doubtsAfter(fault), [{ shard: 0, askedMs: 7 }]);
+  });
+}
+
+doubted('not when it answers, refuses for the actor, or has too much to do', async () => {
+  const overloaded = new Fault('service_unavailable', 'full', { reason: 'overloaded' });
+  for (const fault of [overloaded, new Fault('not_found', 'none'), new Fault('internal', 'bug')]) {
+    assert.equal(await doubtsAfter(fault), []);
+  }
+});
+
+doubted('in every try that fails, until another is known', async () => {
+  const cluster = clusterUnderTest();
+  const { owners, engines, routed, clock } = cluster;
+  owners.learn(0, ownerAt('a'));
+  engines.set('b', () => answerOf('from b'));
+  const answer = (async () => routed.ask(callOf(clock)))();
+  await pass(cluster, 500);
+  const { length } = owners.doubted;
+  assert.ok(length >= 3, `${length} doubts`);
+  owners.learn(0, ownerAt('b', 2));
+  await pass(cluster, 500);
+  assert.is((await answer).body, 'from b');
+  assert.is(owners.doubted.length, length);
+});
+
+doubted.run();
