@@ -1,0 +1,132 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { z } from 'zod';
+import { limitsOf } from '#accounts/plan';
+import {
+  AccountBody,
+  AccountView,
+  KeyBody,
+  KeyView,
+  NewKeyView,
+  PlanBody,
+  RefusalView,
+  UsageView,
+} from '#limiter/admin-schema';
+import { viewOfAccount, viewOfKey, viewOfUsage } from '#limiter/admin-views';
+
+const AT_MS = Date.UTC(2026, 0, 15, 12);
+const AT = '2026-01-15T12:00:00.000Z';
+const PLANS = ['free', 'indie', 'pro'] as const;
+const LIMITS = { requests_per_minute: 7, cycles_per_month: 8 };
+
+const account = {
+  id: 'Acc0unt00001',
+  name: 'an account',
+  plan: 'pro',
+  status: 'active',
+  limits: limitsOf({ plan: 'pro' }),
+  createdAtMs: AT_MS,
+} as const;
+const usage = {
+  limits: limitsOf({ plan: 'pro' }),
+  requestsInWindow: 1,
+  windowMark: 2,
+  windowResetAtS: AT_MS / 1_000,
+  cyclesUsed: 3,
+  cyclesReserved: 4,
+  monthMark: 5,
+  cyclesExpired: 6,
+  cyclesLost: 7,
+  monthResetAtS: AT_MS / 1_000,
+};
+
+/** Every field of a view is asked for, but for those that may be absent. */
+function assertExact(schema: z.ZodType, view: object, optional: readonly string[] = []): void {
+  assert.equal(schema.parse(view), view);
+  for (const name of Object.keys(view)) {
+    const { [name]: _, ...rest } = view as Record<string, unknown>;
+    assert.is(schema.safeParse(rest).success, optional.includes(name), `without ${name}`);
+    assert.not.ok(schema.safeParse({ ...view, [name]: [] }).success, `another ${name}`);
+  }
+}
+
+const answers = suite('what the admin port answers');
+
+answers('is read by ctl field by field: an account of any plan and status', () => {
+  for (const plan of [...PLANS, 'enterprise'] as const) {
+    for (const status of ['active', 'suspended'] as const) {
+      assertExact(AccountView, viewOfAccount({ ...account, plan, status }));
+    }
+  }
+  assert.not.ok(AccountView.safeParse({ ...viewOfAccount(account), plan: 'gold' }).success);
+});
+
+answers('is read by ctl field by field: a key of any scope and state', () => {
+  const optional = ['revoked_at', 'expires_at'];
+  for (const scope of ['full', 'read'] as const) {
+    const key = { id: 'key_1', digest: 'd', scope, createdAtMs: AT_MS };
+    const states = [
+      { ...key, expiresAtMs: AT_MS + 1 },
+      { ...key, expiresAtMs: AT_MS },
+      { ...key, revokedAtMs: AT_MS - 1 },
+    ].map((made) => viewOfKey(made, AT_MS));
+    for (const view of states) assertExact(KeyView, view, optional);
+    assert.equal(
+      states.map(({ status }) => status),
+      ['active', 'expired', 'revoked'],
+    );
+    assert.equal(states[0], {
+      id: 'key_1',
+      scope,
+      status: 'active',
+      created_at: AT,
+      expires_at: '2026-01-15T12:00:00.001Z',
+    });
+    const shown = { ...viewOfKey(key, AT_MS), key: 'svc_sk_shown_once' };
+    assertExact(NewKeyView, shown);
+  }
+});
+
+answers('is read by ctl field by field: usage, and a refusal', () => {
+  assertExact(UsageView, viewOfUsage('Acc0unt00001', usage), ['window_resets_at']);
+  assertExact(RefusalView, { error: 'not_found', message: 'there is none' });
+  const over = viewOfUsage('Acc0unt00001', { ...usage, cyclesUsed: 10 ** 12 });
+  assert.is(over.cycles_remaining, 0, 'a plan that was lowered leaves nothing, not less');
+});
+
+const bodies = suite('what the admin port takes');
+
+bodies('is a plan, with limits exactly if they are agreed upon', () => {
+  for (const plan of PLANS) {
+    assert.equal(PlanBody.parse({ plan }), { plan });
+    assert.equal(AccountBody.parse({ name: 'Zoë', plan }), { name: 'Zoë', plan });
+    assert.not.ok(PlanBody.safeParse({ plan, limits: LIMITS }).success);
+  }
+  const agreed = { plan: 'enterprise', limits: LIMITS };
+  assert.equal(PlanBody.parse(agreed), agreed);
+  assert.equal(AccountBody.parse({ ...agreed, name: 'Zoë' }), { ...agreed, name: 'Zoë' });
+  assert.not.ok(AccountBody.safeParse(agreed).success, 'an account has a name');
+  for (const limits of [
+    { ...LIMITS, requests_per_minute: 0 },
+    { ...LIMITS, burst: 1 },
+    { cycles_per_month: 1 },
+  ]) {
+    assert.not.ok(PlanBody.safeParse({ ...agreed, limits }).success, JSON.stringify(limits));
+  }
+});
+
+bodies('is a scope for a key, and a time with its offset', () => {
+  for (const scope of ['full', 'read']) assert.equal(KeyBody.parse({ scope }), { scope });
+  const dated = { scope: 'read', expires_at: '2026-02-01T00:00:00+01:00' };
+  assert.equal(KeyBody.parse(dated), dated);
+  for (const wrong of [
+    {},
+    { scope: 'admin' },
+    { ...dated, expires_at: '2026-02-01' },
+    { ...dated, id: 'key_1' },
+  ]) {
+    assert.not.ok(KeyBody.safeParse(wrong).success, JSON.stringify(wrong));
+  }
+});
+
+for (const group of [answers, bodies]) group.run();

@@ -1,0 +1,154 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { Fault } from '#fault/fault';
+import { LimiterActors } from '#limiter/limiter-actors';
+import { limiterMetrics } from '#limiter/limiter-metrics';
+import { createMetrics } from '#platform/metrics';
+import { CommitLog } from '#runtime/commit-log';
+import { ONE_SHARD } from '#runtime/shard-gate';
+import { memoryAccountStore } from '#storage/memory/memory-account-store';
+import { memoryMeterStore } from '#storage/memory/memory-meter-store';
+import { admission, custom, record, settlement } from '#test/limiter/limiter-fixture';
+import { ManualClock } from '#test/support/manual-clock';
+import { scrapedOf } from '#test/support/scraped';
+import { refusalOf, turnOfEvents } from '#test/support/settled';
+import { SlowJournal } from '#test/support/tally-actor';
+
+const CHECKS = /^limiter_checks_total/;
+
+const reports = suite('what the limiter reports');
+
+reports('is one check for each verdict, by what it decided; a settlement is none', async () => {
+  const metrics = createMetrics();
+  const told = limiterMetrics(metrics);
+  told.answered('admitted');
+  told.answered('rate_limited');
+  told.answered('quota_exceeded');
+  for (const verdict of ['unknown_key', 'read_only_key', 'account_suspended'] as const) {
+    told.answered(verdict);
+  }
+  told.answered('settled');
+  told.unavailable();
+  assert.equal(await scrapedOf(metrics, CHECKS), {
+    'limiter_checks_total{decision="allow"}': 1,
+    'limiter_checks_total{decision="rate"}': 1,
+    'limiter_checks_total{decision="quota"}': 1,
+    'limiter_checks_total{decision="key"}': 3,
+    'limiter_checks_total{decision="unavailable"}': 1,
+  });
+});
+
+reports('is what was lost, by cause, and how many reservations expired', async () => {
+  const metrics = createMetrics();
+  const told = limiterMetrics(metrics);
+  const { text } = await metrics.scrape();
+  assert.match(text, /^limiter_lost_cycles_total\{cause="expired"\} 0$/m);
+  assert.match(text, /^limiter_lost_cycles_total\{cause="crash"\} 0$/m);
+  told.lost('expired', 7);
+  told.lost('expired', 2);
+  told.lost('crash', 20);
+  assert.equal(await scrapedOf(metrics, /^limiter_(lost|reservations)/), {
+    'limiter_lost_cycles_total{cause="expired"}': 9,
+    'limiter_lost_cycles_total{cause="crash"}': 20,
+    limiter_reservations_expired_total: 2,
+  });
+});
+
+reports('is how long the raise of a mark took, of which mark, and whether it held', async () => {
+  const metrics = createMetrics();
+  const told = limiterMetrics(metrics);
+  told.raised('month', true, 0.25);
+  told.raised('window', false, 0.5);
+  assert.equal(await scrapedOf(metrics, /^limiter_mark_raise_seconds_sum/), {
+    'limiter_mark_raise_seconds_sum{mark="month",result="ok"}': 0.25,
+    'limiter_mark_raise_seconds_sum{mark="window",result="failed"}': 0.5,
+  });
+});
+
+/** Meters of one account on a journal whose appends end when the test says so. */
+async function newScene() {
+  const [clock, journal, metrics] = [new ManualClock(), new SlowJournal(), createMetrics()];
+  const { account, keys } = record(custom(60, 100));
+  const accounts = memoryAccountStore(clock);
+  await accounts.create(account);
+  for (const key of keys) await accounts.addKey(account.id, key);
+  const actors = new LimiterActors(
+    { idleAgeMs: 60_000, memoryBytesMax: 1_000_000 },
+    {
+      accounts,
+      meters: memoryMeterStore(),
+      clock,
+      metrics,
+      log: new CommitLog(journal, clock),
+      gate: ONE_SHARD,
+      onBug: (bug) => assert.unreachable(String(bug)),
+    },
+  );
+  return { clock, journal, metrics, actors };
+}
+
+const asked = suite('a limiter that is asked');
+
+asked('times the raises of both marks from their records to the journal’s answer', async () => {
+  const { clock, journal, metrics, actors } = await newScene();
+  clock.advance(5_000);
+  const answer = Promise.resolve(actors.ask(admission(1)));
+  await turnOfEvents();
+  clock.advance(250);
+  await journal.succeed();
+  assert.is((await answer).verdict, 'admitted');
+  const names = /^limiter_mark_raise_seconds_(sum|count)/;
+  const found = await scrapedOf(metrics, names);
+  assert.is(found['limiter_mark_raise_seconds_sum{mark="month",result="ok"}'], 0.25);
+  assert.is(found['limiter_mark_raise_seconds_sum{mark="window",result="ok"}'], 0.25);
+  assert.equal(
+    Object.keys(found).filter((name) => name.includes('failed')),
+    [],
+  );
+});
+
+asked('counts a raise whose journal ended as failed, and the check as unavailable', async () => {
+  const { journal, metrics, actors } = await newScene();
+  const refusal = refusalOf(() => actors.ask(admission(1)));
+  await turnOfEvents();
+  await journal.fail();
+  assert.is(((await refusal) as Fault).code, 'service_unavailable');
+  await turnOfEvents();
+  const found = await scrapedOf(metrics, /^limiter_(checks_total|mark_raise_seconds_count)/);
+  assert.equal(found, {
+    'limiter_checks_total{decision="unavailable"}': 1,
+    'limiter_mark_raise_seconds_count{mark="month",result="failed"}': 1,
+    'limiter_mark_raise_seconds_count{mark="window",result="failed"}': 1,
+  });
+});
+
+asked('counts what it refuses at once as unavailable', async () => {
+  const { journal, metrics, actors } = await newScene();
+  const answer = Promise.resolve(actors.ask(admission(1)));
+  await turnOfEvents();
+  await journal.succeed();
+  await answer;
+  await turnOfEvents();
+  const closed = actors[Symbol.asyncDispose]();
+  assert.throws(() => actors.ask(admission(2)), /shutting down/);
+  await closed;
+  assert.equal(await scrapedOf(metrics, CHECKS), {
+    'limiter_checks_total{decision="allow"}': 1,
+    'limiter_checks_total{decision="unavailable"}': 1,
+  });
+});
+
+asked('takes a settlement however late, but no admission that nobody waits for', async () => {
+  const { clock, journal, actors } = await newScene();
+  const answer = Promise.resolve(actors.ask(admission(1, 5)));
+  const late = refusalOf(() => actors.ask(admission(2)));
+  const settled = Promise.resolve(actors.ask(settlement(1, 5)));
+  clock.advance(101);
+  await turnOfEvents();
+  await journal.succeed();
+  assert.is(((await late) as Fault).reason, 'deadline_exceeded');
+  await Promise.allSettled([answer, settled]);
+  assert.is((await settled).verdict, 'settled');
+});
+
+for (const group of [reports, asked]) group.run();
