@@ -1,0 +1,71 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+
+const DOCUMENTS = ['docs/threat-model.md', 'SECURITY.md'];
+
+const text = readFileSync('docs/threat-model.md', 'utf8');
+
+/** The cells of every row of a table, without its head. */
+const rows = text
+  .split('\n')
+  .filter((line) => /^\| (?!#|Risk)/.test(line))
+  .map((line) => line.slice(2, -2).split(' | '));
+
+/** Everything between backticks that is meant to be a path of this repository. */
+function pathsIn(words: string): readonly string[] {
+  return [...words.matchAll(/`((?:test|docs|deploy|services|bench)\/[\w./-]+)`/g)].map(
+    ([, path = '']) => path,
+  );
+}
+
+/** Whether a path is there; tests are named without their ending. */
+function isThere(path: string): boolean {
+  return existsSync(path) || existsSync(`${path}.test.ts`);
+}
+
+const model = suite('the threat model');
+
+model('names a test in every row, and every test is there', () => {
+  assert.ok(rows.length >= 45, `${rows.length}`);
+  for (const [name = '', ...cells] of rows) {
+    const tests = pathsIn(cells.at(-1) ?? '').filter((path) => path.startsWith('test/'));
+    assert.ok(tests.length > 0, name);
+    for (const path of tests) assert.ok(existsSync(`${path}.test.ts`), `${name}: ${path}`);
+  }
+});
+
+model('says of every row what stops it', () => {
+  for (const [name = '', ...cells] of rows) {
+    for (const cell of cells) assert.ok(cell.trim().length > 3, name);
+  }
+});
+
+model('gives every row a name of its own, and refers to no other', () => {
+  const names = rows.map(([name = '']) => name).filter((name) => /^[A-Z]\d+$/.test(name));
+  assert.equal(names, [...new Set(names)]);
+  for (const [, references = ''] of text.matchAll(/\(((?:[A-Z]\d+(?:, )?)+)\)/g)) {
+    for (const name of references.split(', ')) assert.ok(names.includes(name), name);
+  }
+});
+
+model('has each of the ten risks of OWASP’s list of 2023', () => {
+  const risks = rows.map(([name = '']) => /^API(\d+) /.exec(name)?.[1]).filter(Boolean);
+  assert.equal(risks.map(Number), [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+});
+
+const documents = suite('what is said of security');
+
+for (const document of DOCUMENTS) {
+  documents(`in ${document} names no file that is not there`, () => {
+    const missing = pathsIn(readFileSync(document, 'utf8')).filter((path) => !isThere(path));
+    assert.equal(missing, []);
+  });
+}
+
+documents('is found from the README', () => {
+  const readme = readFileSync('README.md', 'utf8');
+  for (const document of DOCUMENTS) assert.ok(readme.includes(`](${document})`), document);
+});
+
+for (const each of [model, documents]) each.run();
