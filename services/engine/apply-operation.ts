@@ -13,11 +13,13 @@ import type {
   TimedObservation,
 } from '#engine/instance-operation';
 import {
-  bytesOfRow,
+  addAnswer,
+  addDrift,
+  addHistory,
+  bytesOfHead,
   headOf,
   type InstanceState,
   ownModelOf,
-  unstoredOf,
 } from '#engine/instance-state';
 import { affectedModesJson, deviationJson } from '#engine/report-json';
 import type { StepTimer } from '#engine/step-timer';
@@ -60,9 +62,7 @@ export function applyOperation(
   if (answerKey === undefined) return;
   const { key, fingerprint } = answerKey;
   const { body, etag } = answer;
-  const unstored = unstoredOf(state);
-  unstored.answers.push({ key, fingerprint, body: body.toString(), etag, atMs });
-  unstored.bytes += bytesOfRow(body.length);
+  addAnswer(state, { key, fingerprint, body: body.toString(), etag, atMs });
 }
 
 function answerOf(
@@ -76,11 +76,13 @@ function answerOf(
   switch (change.kind) {
     case 'created':
       state.head = created(change, atMs, version);
+      state.textBytes = bytesOfHead(state.head);
       state.isModelShared = false;
       return createdAnswer(instanceId, state.head);
     case 'renamed': {
       const { name = headOf(state).name, description = headOf(state).description } = change;
       state.head = { ...headOf(state), version, updatedAtMs: atMs, name, description };
+      state.textBytes = bytesOfHead(state.head);
       return renamedAnswer(instanceId, state.head);
     }
     case 'removed':
@@ -121,6 +123,7 @@ function created(change: Of<'created'>, atMs: number, version: number): Instance
 function remove(state: InstanceState, atMs: number, version: number): void {
   const gone = { name: '', description: '', model: NO_MODEL };
   state.head = { ...headOf(state), ...gone, version, updatedAtMs: atMs, deletedAtMs: atMs };
+  state.textBytes = 0;
   state.unstored = undefined;
 }
 
@@ -217,9 +220,7 @@ function record(
   generation: number,
 ): void {
   const { mode, signal, confidence, contextJson, timestampMs } = observation;
-  const unstored = unstoredOf(state);
-  unstored.bytes += bytesOfRow(contextJson.length);
-  unstored.history.push({
+  addHistory(state, {
     ordinal,
     generation,
     cycle: report.snapshot.cycle,
@@ -238,15 +239,12 @@ function recordDrift(
   ordinal: number,
   generation: number,
 ): void {
-  const unstored = unstoredOf(state);
-  const deviation = deviationJson(found);
-  unstored.bytes += bytesOfRow(deviation.length);
-  unstored.drift.push({
+  addDrift(state, {
     ordinal,
     generation,
     cycle: found.snapshot.cycle,
     level: `D${found.deviation.level}`,
-    deviationJson: deviation,
+    deviationJson: deviationJson(found),
     affectedModesJson: affectedModesJson(found),
     isRolledBack: found.deviation.isRolledBack,
     timestampMs,

@@ -73,6 +73,10 @@ export class DirectoryKind
     return 0;
   }
 
+  sizeOfUnstored(): number {
+    return 0;
+  }
+
   isAbsent(listing: AccountListing): boolean {
     return listing.isBlank;
   }

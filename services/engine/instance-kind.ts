@@ -11,6 +11,8 @@ import {
 import {
   bytesOf,
   bytesOfRecord,
+  bytesOfRows,
+  bytesUnstored,
   headOf,
   type InstanceState,
   instanceFrom,
@@ -97,7 +99,7 @@ export class InstanceKind
     const { unstored } = state;
     const { history = [], drift = [], answers: rows = [] } = unstored ?? {};
     const taken = { history: history.slice(), drift: drift.slice(), answers: rows.slice() };
-    const takenBytes = unstored?.bytes ?? 0;
+    const takenBytes = bytesOfRows(unstored);
     state.isModelShared = true;
     return {
       write: () => this.#ports.store.checkpoint(id, { head, ...taken }),
@@ -119,6 +121,10 @@ export class InstanceKind
 
   sizeOfRecord(operation: InstanceOperation): number {
     return bytesOfRecord(operation);
+  }
+
+  sizeOfUnstored(state: InstanceState): number {
+    return bytesUnstored(state);
   }
 
   isAbsent(state: InstanceState): boolean {

@@ -4,11 +4,25 @@ import type { State } from '#identity/state';
 import type { AnswerRow, DriftRow, HistoryRow, InstanceHead } from '#storage/instance-store';
 import type { EngineAnswer } from '#wire/engine-messages';
 
-/** Bytes of an idle instance in memory without its text, as `make bench` measures them. */
-const INSTANCE_BYTES = 1_800;
+/** Bytes of an idle instance in memory without its text and its model. Measured, as all below. */
+const INSTANCE_BYTES = 780;
 
-/** Bytes of one row in memory without its text, as `make bench` measures them. */
-const ROW_BYTES = 200;
+/** Bytes of a model in memory. `test/engine/held-bytes` holds these estimates against the heap. */
+const MODEL_BYTES = 1_100;
+
+/** Bytes of the lists of rows that are not stored. */
+const UNSTORED_BYTES = 300;
+
+/** Bytes of rows in memory without their text. */
+const HISTORY_ROW_BYTES = 150;
+const DRIFT_ROW_BYTES = 180;
+const ANSWER_ROW_BYTES = 300;
+
+/** Bytes of a record without its text, by estimate. */
+const RECORD_BYTES = 200;
+
+/** Characters that take two bytes in memory, and make all others of their text do so. */
+const WIDE = /[\u0100-\uffff]/;
 
 /** Rows that no checkpoint has stored, oldest first. */
 export type UnstoredRows = {
@@ -30,6 +44,8 @@ export type InstanceState = {
   isModelShared: boolean;
   /** When it was last observed by both clocks of this process; undefined before the first time. */
   clockAnchor: ClockAnchor | undefined;
+  /** Bytes of name and description in memory. */
+  textBytes: number;
   /** Made on first use, because an idle instance has none. */
   unstored: UnstoredRows | undefined;
   /** What the operation applied last answers; taken away by the turn that applied it. */
@@ -41,10 +57,16 @@ export function instanceFrom(head: InstanceHead | undefined): InstanceState {
   return {
     head,
     isModelShared: true,
+    textBytes: bytesOfHead(head),
     clockAnchor: undefined,
     unstored: undefined,
     answer: undefined,
   };
+}
+
+/** Bytes of a head's text in memory. */
+export function bytesOfHead(head: InstanceHead | undefined): number {
+  return bytesOfText(head?.name ?? '') + bytesOfText(head?.description ?? '');
 }
 
 /** The head of an instance that is there. Whoever calls has made sure that it is. */
@@ -64,28 +86,60 @@ export function ownModelOf(state: InstanceState): State {
   return state.isModelShared ? model.slice() : model;
 }
 
-/** The rows that no checkpoint has stored, for adding to. */
-export function unstoredOf(state: InstanceState): UnstoredRows {
-  state.unstored ??= { history: [], drift: [], answers: [], bytes: 0 };
+function unstoredOf(state: InstanceState): UnstoredRows {
+  state.unstored ??= { history: [], drift: [], answers: [], bytes: UNSTORED_BYTES };
   return state.unstored;
 }
 
 /** Roughly the bytes an instance holds. */
-export function bytesOf({ head, unstored }: InstanceState): number {
-  const textBytes = 2 * ((head?.name.length ?? 0) + (head?.description.length ?? 0));
-  return INSTANCE_BYTES + textBytes + (unstored?.bytes ?? 0);
+export function bytesOf(state: InstanceState): number {
+  const modelBytes = (state.head?.model.length ?? 0) > 0 ? MODEL_BYTES : 0;
+  return INSTANCE_BYTES + modelBytes + bytesUnstored(state);
 }
 
-/** Roughly the bytes of a row that holds so much text. JSON text takes a byte a character. */
-export function bytesOfRow(textLength: number): number {
-  return ROW_BYTES + textLength;
+/** Those of them that were not there before it changed, and its text: it stays until it is stored. */
+export function bytesUnstored({ textBytes, unstored }: InstanceState): number {
+  return textBytes + (unstored?.bytes ?? 0);
 }
 
-/** Roughly the bytes that a committed operation waits with until it is stored. */
+/** Bytes of a text in memory. */
+export function bytesOfText(text: string): number {
+  return WIDE.test(text) ? 2 * text.length : text.length;
+}
+
+/** Adds to what is not stored. */
+export function addHistory(state: InstanceState, row: HistoryRow): void {
+  const unstored = unstoredOf(state);
+  unstored.history.push(row);
+  unstored.bytes += HISTORY_ROW_BYTES + bytesOfText(row.contextJson);
+}
+
+/** The same for a drift event. */
+export function addDrift(state: InstanceState, row: DriftRow): void {
+  const unstored = unstoredOf(state);
+  unstored.drift.push(row);
+  unstored.bytes += DRIFT_ROW_BYTES + row.deviationJson.length + row.affectedModesJson.length;
+}
+
+/** The same for an answer. */
+export function addAnswer(state: InstanceState, row: AnswerRow): void {
+  const unstored = unstoredOf(state);
+  unstored.answers.push(row);
+  const { key, fingerprint, body, etag } = row;
+  unstored.bytes += ANSWER_ROW_BYTES + key.length + fingerprint.length + etag.length;
+  unstored.bytes += bytesOfText(body);
+}
+
+/** The bytes of the rows alone. */
+export function bytesOfRows(unstored: UnstoredRows | undefined): number {
+  return unstored === undefined ? 0 : unstored.bytes - UNSTORED_BYTES;
+}
+
+/** Roughly the bytes of a committed operation's record. */
 export function bytesOfRecord({ change }: InstanceOperation): number {
-  if (change.kind !== 'observed') return ROW_BYTES;
+  if (change.kind !== 'observed') return RECORD_BYTES;
   return change.observations.reduce(
-    (sum, { contextJson }) => sum + bytesOfRow(contextJson.length),
+    (sum, { contextJson }) => sum + RECORD_BYTES + contextJson.length,
     0,
   );
 }

@@ -116,6 +116,11 @@ export class MeterKind implements ActorKind<Meter, MeterCall, MeterAnswer, Meter
     return RECORD_BYTES + reservations.length * STORED_RESERVATION_BYTES;
   }
 
+  /** A meter's newest record is all of it. */
+  sizeOfUnstored({ head }: Meter): number {
+    return head === undefined ? 0 : this.sizeOfRecord(head);
+  }
+
   isAbsent(meter: Meter): boolean {
     return meter.account.isAbsent;
   }

@@ -5,7 +5,7 @@ import type { ActorCall, ActorKind } from '#runtime/actor-kind';
 import type { ActorHostConfig, ActorHostPorts } from '#runtime/host-ports';
 import { HostedTurn } from '#runtime/hosted-turn';
 import { runAgain } from '#runtime/recovery';
-import { Residents } from '#runtime/residents';
+import { type Residency, Residents } from '#runtime/residents';
 
 /**
  * Runs the actors of one kind: finds or loads the one a call is for, gives it one turn at a time,
@@ -109,7 +109,7 @@ export class ActorHost<State, Call extends ActorCall, Answer, Operation> {
   }
 
   /** How many actors are in memory, and roughly how many bytes they hold. */
-  get residency(): { actors: number; bytes: number; unflushedRecords: number } {
+  get residency(): Residency {
     return this.#residents.totals;
   }
 

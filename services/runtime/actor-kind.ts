@@ -69,8 +69,11 @@ export interface ActorKind<State, Call extends ActorCall, Answer, Operation> {
   /** Bytes that the actor holds in memory, roughly; drives the byte budget. */
   sizeOf(state: State): number;
 
-  /** Bytes that a committed operation holds until it is stored, roughly; bounds the tail. */
+  /** Bytes of an operation's record, roughly. */
   sizeOfRecord(operation: Operation): number;
+
+  /** Bytes that a dirty actor holds until it is stored; bounds the tail. */
+  sizeOfUnstored(state: State): number;
 
   /** Whether there is no such actor: it leaves memory right after the turn that found that out. */
   isAbsent(state: State): boolean;

@@ -21,6 +21,7 @@ import type { ActorHostPorts } from '#runtime/host-ports';
 export class Checkpointer<State, Call extends ActorCall, Answer, Operation> {
   readonly #kind: ActorKind<State, Call, Answer, Operation>;
   readonly #ports: ActorHostPorts;
+  readonly #onStored: (activation: Activation<State, Call, Answer>) => void;
   /** Oldest change first. */
   readonly #dirty = new Set<Activation<State, Call, Answer>>();
   /** Dirty actors that are about to leave memory, and so are due at any age. */
@@ -33,9 +34,15 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Operation> {
   #unflushedRecords = 0;
   #unflushedBytes = 0;
 
-  constructor(kind: ActorKind<State, Call, Answer, Operation>, ports: ActorHostPorts) {
+  /** `onStored` is told of every actor that holds less now. */
+  constructor(
+    kind: ActorKind<State, Call, Answer, Operation>,
+    ports: ActorHostPorts,
+    onStored: (activation: Activation<State, Call, Answer>) => void = () => undefined,
+  ) {
     this.#kind = kind;
     this.#ports = ports;
+    this.#onStored = onStored;
     this.#pace = new EvenPace(CHECKPOINT_AGE_MS, ports.clock.monotonicMs());
   }
 
@@ -50,23 +57,19 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Operation> {
     return Math.max(records, this.#unflushedBytes / UNFLUSHED_BYTES_MAX);
   }
 
-  /** Notes that an actor has committed one more record, of roughly so many bytes. */
-  changed(
-    activation: Activation<State, Call, Answer>,
-    recordBytes: number,
-    monotonicMs: number,
-  ): void {
-    this.#note(activation, 1, recordBytes, activation.position, monotonicMs);
+  /** Bytes that dirty actors hold until they are stored. */
+  get unflushedBytes(): number {
+    return this.#unflushedBytes;
+  }
+
+  /** Notes that an actor has committed one more record. */
+  changed(activation: Activation<State, Call, Answer>, monotonicMs: number): void {
+    this.#note(activation, 1, activation.position, monotonicMs);
   }
 
   /** Notes records that an actor ran again, adopted at `position`: durable and in no checkpoint. */
-  recovered(
-    activation: Activation<State, Call, Answer>,
-    records: number,
-    recordBytes: number,
-    position: number,
-  ): void {
-    this.#note(activation, records, recordBytes, position, this.#ports.clock.monotonicMs());
+  recovered(activation: Activation<State, Call, Answer>, records: number, position: number): void {
+    this.#note(activation, records, position, this.#ports.clock.monotonicMs());
   }
 
   /** The lowest position in the log that a dirty actor still needs; infinite for none. */
@@ -81,18 +84,25 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Operation> {
   #note(
     activation: Activation<State, Call, Answer>,
     records: number,
-    bytes: number,
     position: number,
     monotonicMs: number,
   ): void {
     activation.unflushed += records;
-    activation.unflushedBytes += bytes;
     this.#unflushedRecords += records;
-    this.#unflushedBytes += bytes;
+    this.#weigh(activation);
     activation.firstUnflushed = Math.min(activation.firstUnflushed ?? position, position);
     if (activation.dirtySinceMs !== undefined) return;
     activation.dirtySinceMs = monotonicMs;
     this.#dirty.add(activation);
+  }
+
+  /** Looks at what the actor holds now: a commit may also let go of what was held before. */
+  #weigh(activation: Activation<State, Call, Answer>): void {
+    const { state, unflushed } = activation;
+    const isHolding = state !== undefined && unflushed > 0;
+    const bytes = isHolding ? this.#kind.sizeOfUnstored(state) : 0;
+    this.#unflushedBytes += bytes - activation.unflushedBytes;
+    activation.unflushedBytes = bytes;
   }
 
   /**
@@ -231,7 +241,7 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Operation> {
   }
 
   async #store(activation: Activation<State, Call, Answer>): Promise<void> {
-    const { state, position, unflushed, unflushedBytes, owed } = activation;
+    const { state, position, unflushed, owed } = activation;
     if (state === undefined) return;
     const { clock, log } = this.#ports;
     const startedMs = clock.monotonicMs();
@@ -251,11 +261,11 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Operation> {
     if (activation.isAbandoned) return;
     if (activation.owed === owed) activation.owed = undefined;
     checkpoint.forget();
+    this.#onStored(activation);
     this.#ports.metrics.checkpointed(dirtyMs / 1_000);
     this.#unflushedRecords -= unflushed;
-    this.#unflushedBytes -= unflushedBytes;
     activation.unflushed -= unflushed;
-    activation.unflushedBytes -= unflushedBytes;
+    this.#weigh(activation);
     this.#dirty.delete(activation);
     activation.dirtySinceMs = undefined;
     activation.firstUnflushed = undefined;

@@ -10,11 +10,7 @@ import type { Turn } from '#runtime/turn';
 
 /** Whoever keeps account of what is committed but not stored. */
 export interface DirtyBook<State, Call, Answer> {
-  changed(
-    activation: Activation<State, Call, Answer>,
-    recordBytes: number,
-    monotonicMs: number,
-  ): void;
+  changed(activation: Activation<State, Call, Answer>, monotonicMs: number): void;
 }
 
 /** A turn on a real activation: commits go to the process's log and into the actor's state. */
@@ -79,7 +75,7 @@ export class HostedTurn<State, Call extends ActorCall, Answer, Operation>
     activation.position = this.#log.add(line);
     this.#committedAt = activation.position;
     if (this.#callId !== 0) activation.recent.add(this.#callId, version, this.monotonicMs);
-    this.#book.changed(activation, bytes, this.monotonicMs);
+    this.#book.changed(activation, this.monotonicMs);
     return activation.position;
   }
 

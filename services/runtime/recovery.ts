@@ -7,12 +7,7 @@ import type { JournalRecord } from '#storage/journal';
 
 /** Whoever keeps account of records that are durable and in no checkpoint. */
 export interface RecoveryBook<State, Call, Answer> {
-  recovered(
-    activation: Activation<State, Call, Answer>,
-    records: number,
-    recordBytes: number,
-    position: number,
-  ): void;
+  recovered(activation: Activation<State, Call, Answer>, records: number, position: number): void;
 }
 
 /**
@@ -30,7 +25,6 @@ export function runAgain<State, Call extends ActorCall, Answer, Operation>(
 ): void {
   const operations: Operation[] = [];
   const calls: JournalRecord[] = [];
-  let bytes = 0;
   for (const record of lines.map(decodeRecord).toSorted((a, b) => a.version - b.version)) {
     if (record.version <= activation.version) continue;
     if (record.version > activation.version + 1) {
@@ -41,12 +35,11 @@ export function runAgain<State, Call extends ActorCall, Answer, Operation>(
     kind.apply(state, operation, record.version, activation.id);
     activation.version = record.version;
     calls.push(record);
-    bytes += kind.sizeOfRecord(operation);
     operations.push(operation);
   }
   if (operations.length === 0) return;
   activation.recent.restore(calls, now);
   activation.position = position;
   activation.owed = kind.owedAfter(activation.id, state, operations);
-  book.recovered(activation, operations.length, bytes, position);
+  book.recovered(activation, operations.length, position);
 }

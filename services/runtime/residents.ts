@@ -9,6 +9,14 @@ import { HostedTurn } from '#runtime/hosted-turn';
 /** An actor moves to the young end of the order at most this often, so that a call rarely pays. */
 const REORDER_AGE_MS = 1_000;
 
+/** What is in memory: actors and their bytes, and what of it no checkpoint has stored. */
+export type Residency = {
+  readonly actors: number;
+  readonly bytes: number;
+  readonly unflushedRecords: number;
+  readonly unflushedBytes: number;
+};
+
 /**
  * The actors of one kind that are in memory, least recently used first. Idle ones leave by age and
  * when all of them hold more than the byte budget, always checkpointed first (architecture 3.7).
@@ -30,15 +38,16 @@ export class Residents<State, Call extends ActorCall, Answer, Operation> {
     this.#kind = kind;
     this.#config = config;
     this.#ports = ports;
-    this.#checkpointer = new Checkpointer(kind, ports);
+    this.#checkpointer = new Checkpointer(kind, ports, (stored) => this.#weigh(stored));
     ports.log.keep(() => this.#checkpointer.lowest);
     this.#sweeping = every(ports.clock, SWEEP_PERIOD_MS, () => this.#sweep());
   }
 
   /** Sums over everything in memory. Bytes are the kind's estimate. */
-  get totals(): { actors: number; bytes: number; unflushedRecords: number } {
-    const { unflushedRecords } = this.#checkpointer;
-    return { actors: this.#activations.size, bytes: this.#bytes, unflushedRecords };
+  get totals(): Residency {
+    const { unflushedRecords, unflushedBytes } = this.#checkpointer;
+    const actors = this.#activations.size;
+    return { actors, bytes: this.#bytes, unflushedRecords, unflushedBytes };
   }
 
   /** The actor if it is in memory (or loading). */
@@ -77,22 +86,13 @@ export class Residents<State, Call extends ActorCall, Answer, Operation> {
   }
 
   /** Notes one more committed record. */
-  changed(
-    activation: Activation<State, Call, Answer>,
-    recordBytes: number,
-    monotonicMs: number,
-  ): void {
-    this.#checkpointer.changed(activation, recordBytes, monotonicMs);
+  changed(activation: Activation<State, Call, Answer>, monotonicMs: number): void {
+    this.#checkpointer.changed(activation, monotonicMs);
   }
 
   /** Notes records that an actor has run again, adopted at `position` of the log. */
-  recovered(
-    activation: Activation<State, Call, Answer>,
-    records: number,
-    recordBytes: number,
-    position: number,
-  ): void {
-    this.#checkpointer.recovered(activation, records, recordBytes, position);
+  recovered(activation: Activation<State, Call, Answer>, records: number, position: number): void {
+    this.#checkpointer.recovered(activation, records, position);
   }
 
   /** Every actor of a shard that is in memory or being loaded. */
@@ -139,7 +139,12 @@ export class Residents<State, Call extends ActorCall, Answer, Operation> {
       this.remove(activation);
       return;
     }
-    const bytes = this.#kind.sizeOf(state);
+    this.#weigh(activation);
+  }
+
+  #weigh(activation: Activation<State, Call, Answer>): void {
+    if (activation.state === undefined || this.find(activation.id) !== activation) return;
+    const bytes = this.#kind.sizeOf(activation.state);
     this.#bytes += bytes - activation.bytes;
     activation.bytes = bytes;
   }

@@ -94,7 +94,7 @@ foreign('questions for what does not exist leave nothing in memory', async () =>
     await refusal({ kind: 'readInstance' }, { instanceId: id });
   }
   await turnOfEvents();
-  assert.equal(host.residency, { actors: 0, bytes: 0, unflushedRecords: 0 });
+  assert.equal(host.residency, { actors: 0, bytes: 0, unflushedRecords: 0, unflushedBytes: 0 });
 });
 
 const renamed = suite('when an instance is renamed');

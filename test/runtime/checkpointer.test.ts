@@ -61,12 +61,12 @@ function newScene({ kind = new TallyKind(), journal = memoryJournal() as Journal
     return activation;
   };
   /** What a turn's commit does. */
-  const commit = (activation: ReturnType<typeof actorOf>, bytes = 100): number => {
+  const commit = (activation: ReturnType<typeof actorOf>): number => {
     if (activation.state !== undefined) kind.apply(activation.state, 1);
     activation.version += 1;
     const { id, version } = activation;
     activation.position = log.add(lineOf({ actorId: id, version }));
-    checkpointer.changed(activation, bytes, clock.monotonicMs());
+    checkpointer.changed(activation, clock.monotonicMs());
     return activation.position;
   };
   return { clock, log, kind, checkpointer, actorOf, commit, registry };
@@ -201,7 +201,7 @@ lowest('is that of the adoption for what was run again', async () => {
   const a = actorOf('a');
   for (let i = 0; i < 9; i += 1) commit(actorOf(`b${i}`));
   await checkpointer.storeAll(() => true);
-  checkpointer.recovered(a, 5, 500, 4);
+  checkpointer.recovered(a, 5, 4);
   assert.equal([checkpointer.lowest, checkpointer.unflushedRecords], [4, 5]);
   commit(a);
   assert.is(checkpointer.lowest, 4);
@@ -467,17 +467,47 @@ due('begin at once, whatever the age, when the tail is over half its bound', asy
     [1, UNFLUSHED_BYTES_MAX / 2 + 1],
   ] as const) {
     const { kind, checkpointer, actorOf } = newScene();
-    checkpointer.recovered(actorOf('a'), records - 1, 0, 1);
+    checkpointer.recovered(actorOf('a'), records - 1, 1);
     checkpointer.startDue(0);
     await turnOfEvents();
     assert.is(kind.writes, 0);
     const b = actorOf('b');
-    checkpointer.recovered(b, 1, bytes, 1);
+    kind.unstoredBytes = bytes;
+    b.state?.unstored.push(1);
+    checkpointer.recovered(b, 1, 1);
     assert.ok(checkpointer.tail > 0.5);
     checkpointer.startDue(0);
     await turnOfEvents();
     assert.ok(kind.writes > 0);
   }
+});
+
+due('leave the tail as full as what is still held', async () => {
+  const { kind, checkpointer, actorOf, commit } = heldScene();
+  const [a, b] = [actorOf('a'), actorOf('b')];
+  commit(a);
+  commit(a);
+  commit(b);
+  assert.is(checkpointer.unflushedBytes, 300);
+  const stored = checkpointer.storeAll((activation) => activation === a);
+  await turnOfEvents();
+  commit(a);
+  assert.is(checkpointer.unflushedBytes, 400);
+  // A commit may let go of what came before it, as a removal does.
+  a.state?.unstored.splice(0);
+  commit(a);
+  assert.is(checkpointer.unflushedBytes, 200);
+  kind.held.shift()?.end();
+  await turnOfEvents();
+  assert.ok(checkpointer.unflushedBytes >= 100);
+  kind.held.shift()?.end();
+  await stored;
+  assert.is(checkpointer.unflushedBytes, 100);
+  await Promise.all([
+    checkpointer.storeAll(() => true),
+    turnOfEvents().then(() => kind.held.shift()?.end()),
+  ]);
+  assert.is(checkpointer.unflushedBytes, 0);
 });
 
 due('pass over an actor that is busy', async () => {

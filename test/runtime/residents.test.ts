@@ -48,7 +48,7 @@ shard('when dropped dirty, count no more and are stored by nobody here', async (
   const { clock, kind, host } = newScene();
   await host.ask('1a', tallyCall({ add: 1 }));
   host.dropShard(1);
-  assert.equal(host.residency, { actors: 0, bytes: 0, unflushedRecords: 0 });
+  assert.equal(host.residency, { actors: 0, bytes: 0, unflushedRecords: 0, unflushedBytes: 0 });
   clock.advance(60_000);
   await turnOfEvents();
   assert.is(kind.writes, 0);

@@ -9,6 +9,11 @@ export function collectYoung(): void {
   collect({ type: 'minor' });
 }
 
+/** The same with what arrays of numbers hold outside of the heap. */
+export function liveBytes(): number {
+  return liveHeapBytes() + process.memoryUsage().arrayBuffers;
+}
+
 /** Bytes of the heap that are in use when all garbage has been collected. */
 export function liveHeapBytes(): number {
   // Twice: what the first collection finalizes is freed by the second.

@@ -43,6 +43,8 @@ export class TallyKind implements ActorKind<Tally, TallyCall, TallyAnswer, numbe
   writes = 0;
   isStoreDown = false;
   isPinned = false;
+  /** Bytes that something added holds until it is stored. */
+  unstoredBytes = 100;
   /** What a tally still adds when it is given up, unless its sum has it already. */
   parting: number | undefined;
 
@@ -108,6 +110,10 @@ export class TallyKind implements ActorKind<Tally, TallyCall, TallyAnswer, numbe
 
   sizeOfRecord(): number {
     return 100;
+  }
+
+  sizeOfUnstored({ unstored }: Tally): number {
+    return unstored.length * this.unstoredBytes;
   }
 
   isAbsent(state: Tally): boolean {

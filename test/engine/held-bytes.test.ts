@@ -1,0 +1,147 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { InstanceStore } from '#storage/instance-store';
+import { CREATE, instancesUnderTest, process, START_MS, seen } from '#test/engine/instance-fixture';
+import { liveBytes } from '#test/support/garbage';
+import type { EngineOperation } from '#wire/engine-messages';
+
+/** How far what is counted may be from what is held. */
+const TOLERANCE = 0.2;
+
+/** Bytes that the instances measured together may hold: not more than the tail takes. */
+const BYTES_MAX = 24 * 1_024 * 1_024;
+
+/** Instances that are measured together: what the process itself takes and frees must not matter. */
+const INSTANCES_MAX = 2_500;
+
+/** What is done to every instance, in this order; with a key where there is one. */
+type Step = { readonly operation: EngineOperation; readonly key?: string };
+
+/** A store that keeps nothing: what it was given must not count as held. */
+const FORGETFUL: InstanceStore = {
+  readHead: async () => undefined,
+  checkpoint: async () => undefined,
+  readHistory: async () => [],
+  readDrift: async () => [],
+  findAnswer: async () => undefined,
+};
+
+const ANCHORED = { ...CREATE, modeStrengths: [0.1, 0.1, 0.8, 0.1, 0.1, 0.6, 0.1] };
+
+/** A text of its own for every instance, as callers send them. */
+const textOf = (n: number, length: number, unit: string) =>
+  Buffer.from(`${n}`.padEnd(length, unit)).toString();
+const context = (n: number, length: number, unit = 'x') =>
+  Buffer.from(JSON.stringify({ text: textOf(n, length, unit) })).toString();
+
+/** Observations of one call that drift away from an anchored home, from so many seconds on. */
+const drifting = (count: number, fromS = 0) =>
+  Array.from({ length: count }, (_, i) =>
+    seen({ mode: i % 2, signal: 1, timestampMs: START_MS + (fromS + i) * 60_000 }),
+  );
+const batch = (count: number, isEveryStateWanted: boolean): EngineOperation => {
+  return { kind: 'process', observations: drifting(count), isBatch: true, isEveryStateWanted };
+};
+
+/** What happens to instance `n`. */
+const HISTORIES: Record<string, (n: number) => readonly Step[]> = {
+  'a create': () => [{ operation: CREATE }],
+  'a create with a long description': (n) => [
+    { operation: { ...CREATE, description: textOf(n, 2_000, 'x') } },
+  ],
+  'a create with a description that takes two bytes a character': (n) => [
+    { operation: { ...CREATE, description: textOf(n, 2_000, '語') } },
+  ],
+  'a keyed create': (n) => [
+    { operation: { ...CREATE, description: textOf(n, 1_000, 'x') }, key: `k-${n}` },
+  ],
+  'a rename': (n) => [
+    { operation: CREATE },
+    { operation: { kind: 'rename', name: 'Ada', description: textOf(n, 1_500, 'x') } },
+    { operation: { kind: 'rename', name: 'Ada', description: textOf(n, 1_000, 'x') } },
+  ],
+  'an observation': () => [{ operation: CREATE }, { operation: process(seen()) }],
+  'twenty observations': () => [
+    { operation: CREATE },
+    ...drifting(20).map((one) => ({ operation: process({ ...one, confidence: 0.01 }) })),
+  ],
+  'an observation with a context': (n) => [
+    { operation: CREATE },
+    { operation: process(seen({ contextJson: context(n, 1_000) })) },
+  ],
+  'an observation with a context that takes two bytes a character': (n) => [
+    { operation: CREATE },
+    { operation: process(seen({ contextJson: context(n, 1_000, '語') })) },
+  ],
+  'observations that drift': () => [
+    { operation: ANCHORED },
+    ...drifting(20).map((one) => ({ operation: process(one) })),
+  ],
+  'keyed observations': (n) => [
+    { operation: CREATE },
+    ...drifting(5).map((one, i) => ({ operation: process(one), key: `key-${n}-${i}` })),
+  ],
+  'a keyed reset': (n) => [
+    { operation: CREATE },
+    { operation: { kind: 'reset', mode: 'initial' }, key: `key-${n}` },
+  ],
+  'a removal of what was not stored': (n) => [
+    { operation: { ...CREATE, description: textOf(n, 2_000, 'x') } },
+    { operation: batch(20, false), key: `key-${n}` },
+    { operation: { kind: 'remove' } },
+  ],
+  'a batch': () => [{ operation: ANCHORED }, { operation: batch(100, false) }],
+  'a keyed batch': (n) => [{ operation: ANCHORED }, { operation: batch(100, true), key: `k-${n}` }],
+};
+
+const held = suite('what instances hold until it is stored');
+
+for (const [what, stepsOf] of Object.entries(HISTORIES)) {
+  held(`is what is counted, after ${what}`, async () => {
+    const { counted } = await measure(10, stepsOf);
+    const count = Math.min(INSTANCES_MAX, Math.floor(BYTES_MAX / counted));
+    const { memory, ...found } = await measure(count, stepsOf);
+    assertClose(found.counted, memory.all, 'in memory');
+    // Of a deleted instance, or one that was only described, nothing is freed by storing it.
+    if (memory.unstored > 100) {
+      assertClose(found.countedUnstored, memory.unstored, 'that is not stored');
+    }
+  });
+}
+
+/** Bytes of an instance by the heap and by estimate: in memory, and of that what is not stored. */
+async function measure(count: number, stepsOf: (n: number) => readonly Step[]) {
+  const scene = instancesUnderTest({ store: FORGETFUL });
+  // Its own memory must not count.
+  await scene.ask(CREATE, { instanceId: 'inst_0000000000000000', callId: 0 });
+  const empty = liveBytes();
+  for (let n = 1; n <= count; n += 1) {
+    const instanceId = `inst_${n.toString(16).padStart(16, '0')}`;
+    for (const { operation, key } of stepsOf(n)) {
+      const idempotency = key === undefined ? undefined : { key, fingerprint: 'f'.repeat(43) };
+      // Without an id: what is remembered of calls is bounded by itself.
+      await scene.ask(operation, { instanceId, callId: 0, idempotency });
+    }
+  }
+  const dirty = liveBytes();
+  const { bytes, unflushedBytes } = scene.host.residency;
+  await scene.host.storeShard(0);
+  const stored = liveBytes();
+  const after = scene.host.residency;
+  const freed = bytes - after.bytes;
+  // The tail counts the text as well: nothing of a dirty actor leaves memory.
+  assert.ok(unflushedBytes >= freed && unflushedBytes <= bytes, `${unflushedBytes} in the tail`);
+  assert.is(after.unflushedBytes, 0);
+  return {
+    counted: bytes / count,
+    countedUnstored: freed / count,
+    memory: { all: (dirty - empty) / count, unstored: (dirty - stored) / count },
+  };
+}
+
+function assertClose(counted: number, real: number, what: string): void {
+  const text = `${Math.round(counted)} of ${Math.round(real)} bytes ${what}`;
+  assert.ok(Math.abs(counted - real) <= TOLERANCE * real, text);
+}
+
+held.run();
