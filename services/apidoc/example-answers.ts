@@ -20,7 +20,6 @@ const COMPOSED = {
   expectation_failed: 'no expectation but 100-continue is met',
   headers_too_large: 'the request headers are too large',
   http_version_not_supported: 'HTTP/1.1 is the oldest version served',
-  superseded: 'done before, and the instance has moved on since',
 } as const satisfies Partial<Record<FaultReason, string>>;
 
 /**

@@ -121,8 +121,8 @@ function reasonsOf(operation: Operation): FaultReason[] {
   if (name === 'createInstance') reasons.push('deleted', 'already_exists');
   if (isBilled(operation)) reasons.push('min_cycle_interval');
   if (isLocal(operation)) return reasons;
-  // A call that is made again after a fail-over may find that others came in between.
-  if (method !== 'GET') reasons.push('superseded');
+  // A call that is made again after a fail-over may find that its answer is gone.
+  if (method !== 'GET') reasons.push('outcome_unknown');
   return [...reasons, 'engine_unavailable', 'deadline_exceeded'];
 }
 

@@ -17,11 +17,14 @@ import {
   type InstanceState,
   instanceFrom,
   isLive,
+  rememberRecovery,
+  takeAnswer,
 } from '#engine/instance-state';
 import { findAnswer, nothingToReplay, replayOf } from '#engine/keyed-answers';
 import { observedOperation } from '#engine/observe';
 import { operationOfRecord, recordOfOperation } from '#engine/operation-record';
 import { driftPage, historyPage } from '#engine/record-pages';
+import { answerToRepeated } from '#engine/repeated-call';
 import { Fault } from '#fault/fault';
 import { MODEL_VERSION } from '#identity/state';
 import type { ActorKind, Checkpoint, Effect } from '#runtime/actor-kind';
@@ -84,6 +87,10 @@ export class InstanceKind
     return operationOfRecord(record);
   }
 
+  recovering(state: InstanceState, operations: readonly InstanceOperation[]): void {
+    rememberRecovery(state, operations);
+  }
+
   owedAfter(
     id: string,
     state: InstanceState,
@@ -104,6 +111,7 @@ export class InstanceKind
     return {
       write: () => this.#ports.store.checkpoint(id, { head, ...taken }),
       forget: () => {
+        state.recovery = undefined;
         // Rows that came meanwhile stay; after a deletion meanwhile there is nothing left of these.
         if (unstored === undefined || state.unstored !== unstored) return;
         history.splice(0, taken.history.length);
@@ -276,23 +284,11 @@ export class InstanceKind
     turn.beforeAnswer(announcementOf(instanceId, headOf(state), this.#ports.directory));
   }
 
-  /** The same call once more: its answer again, as long as the present state can give it. */
+  /** The same call once more: its answer again, and the listing is told again. */
   #repeat(state: InstanceState, call: EngineCall, turn: InstanceTurn): EngineAnswer {
-    const { operation, instanceId } = call;
     this.#announce(call, state, turn);
-    const isLatest = turn.earlierVersion === turn.version;
-    const answer = isLatest ? answers.answerAgain(instanceId, headOf(state), operation) : undefined;
-    if (answer !== undefined) return answer;
-    const since = isLatest ? 'the states on the way are gone' : 'the instance has moved on since';
-    throw new Fault('conflict', `done before, and ${since}`, { reason: 'superseded' });
+    return answerToRepeated(call, state, turn, this.#ports.metrics.steps);
   }
-}
-
-function takeAnswer(state: InstanceState): EngineAnswer {
-  const { answer } = state;
-  state.answer = undefined;
-  if (answer === undefined) throw new Error('an applied operation leaves an answer');
-  return answer;
 }
 
 /** A create's key is scoped to the account, any other to the instance (decision 22). */

@@ -33,6 +33,14 @@ export type UnstoredRows = {
   bytes: number;
 };
 
+/** A stored head, and the operations behind it that were run again. */
+export type Recovery = {
+  readonly head: InstanceHead | undefined;
+  readonly operations: readonly InstanceOperation[];
+  /** Roughly those of both. */
+  readonly bytes: number;
+};
+
 /**
  * One instance in memory. What is stored of it is one immutable value, the head, which every
  * operation replaces; so an idle instance and a store in the same process share it.
@@ -48,6 +56,8 @@ export type InstanceState = {
   textBytes: number;
   /** Made on first use, because an idle instance has none. */
   unstored: UnstoredRows | undefined;
+  /** What recovery started from and ran again, until the next checkpoint. */
+  recovery: Recovery | undefined;
   /** What the operation applied last answers; taken away by the turn that applied it. */
   answer: EngineAnswer | undefined;
 };
@@ -60,6 +70,7 @@ export function instanceFrom(head: InstanceHead | undefined): InstanceState {
     textBytes: bytesOfHead(head),
     clockAnchor: undefined,
     unstored: undefined,
+    recovery: undefined,
     answer: undefined,
   };
 }
@@ -98,8 +109,31 @@ export function bytesOf(state: InstanceState): number {
 }
 
 /** Those of them that were not there before it changed, and its text: it stays until it is stored. */
-export function bytesUnstored({ textBytes, unstored }: InstanceState): number {
-  return textBytes + (unstored?.bytes ?? 0);
+export function bytesUnstored({ textBytes, unstored, recovery }: InstanceState): number {
+  const rows = textBytes + (unstored?.bytes ?? 0);
+  return recovery === undefined ? rows : rows + recovery.bytes;
+}
+
+/**
+ * Keeps what a recovery starts from: until the next checkpoint callers may come back for answers of
+ * its records (decision 90).
+ */
+export function rememberRecovery(
+  state: InstanceState,
+  operations: readonly InstanceOperation[],
+): void {
+  // The first change copies the model from here on.
+  state.isModelShared = true;
+  const bytes = operations.reduce((sum, operation) => sum + bytesOfRecord(operation), MODEL_BYTES);
+  state.recovery = { head: state.head, operations, bytes };
+}
+
+/** What the operation applied last answers; for its turn alone. */
+export function takeAnswer(state: InstanceState): EngineAnswer {
+  const { answer } = state;
+  state.answer = undefined;
+  if (answer === undefined) throw new Error('an applied operation leaves an answer');
+  return answer;
 }
 
 /** Bytes of a text in memory. */

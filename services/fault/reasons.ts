@@ -45,7 +45,6 @@ export const REASONS = {
   version_mismatch: { code: 'conflict' },
   already_exists: { code: 'conflict' },
   deleted: { code: 'conflict' },
-  superseded: { code: 'conflict' },
   min_cycle_interval: { code: 'throttled' },
   // fail closed and bounds, decisions 24 and 159 and architecture 3.7
   limiter_unavailable: { code: 'service_unavailable' },
@@ -53,6 +52,8 @@ export const REASONS = {
   too_many_refused_keys: { code: 'service_unavailable' },
   overloaded: { code: 'service_unavailable' },
   deadline_exceeded: { code: 'service_unavailable' },
+  // a call made again whose answer is gone, decision 90
+  outcome_unknown: { code: 'service_unavailable' },
   shutting_down: { code: 'service_unavailable' },
 } as const satisfies Record<string, { code: string; http?: number }>;
 

@@ -47,6 +47,9 @@ export interface ActorKind<State, Call extends ActorCall, Answer, Operation> {
   /** The operation of such a record. Throws when it makes no sense. */
   read(record: unknown): Operation;
 
+  /** These operations are about to be run again on a state as it was stored. */
+  recovering?(state: State, operations: readonly Operation[]): void;
+
   /**
    * What an actor that has run these operations again still owes the world outside, if anything: it
    * is done before the state counts as stored.

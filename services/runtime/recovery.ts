@@ -23,23 +23,33 @@ export function runAgain<State, Call extends ActorCall, Answer, Operation>(
   now: Moment,
   book: RecoveryBook<State, Call, Answer>,
 ): void {
-  const operations: Operation[] = [];
-  const calls: JournalRecord[] = [];
-  for (const record of lines.map(decodeRecord).toSorted((a, b) => a.version - b.version)) {
-    if (record.version <= activation.version) continue;
-    if (record.version > activation.version + 1) {
-      const gap = `${activation.version + 1} to ${record.version - 1}`;
-      throw new CorruptJournal(`${kind.name} ${activation.id} lacks versions ${gap}`);
-    }
-    const operation = kind.read(record.operation);
-    kind.apply(state, operation, record.version, activation.id);
-    activation.version = record.version;
-    calls.push(record);
-    operations.push(operation);
+  const records = missing(kind.name, activation, lines);
+  if (records.length === 0) return;
+  const operations = records.map(({ operation }) => kind.read(operation));
+  kind.recovering?.(state, operations);
+  for (const operation of operations) {
+    activation.version += 1;
+    kind.apply(state, operation, activation.version, activation.id);
   }
-  if (operations.length === 0) return;
-  activation.recent.restore(calls, now);
+  activation.recent.restore(records, now);
   activation.position = position;
   activation.owed = kind.owedAfter(activation.id, state, operations);
   book.recovered(activation, operations.length, position);
+}
+
+/** The records behind the activation's version, in the order of theirs. */
+function missing(
+  kind: string,
+  { id, version }: Pick<Activation<never, never, never>, 'id' | 'version'>,
+  lines: readonly string[],
+): JournalRecord[] {
+  const records: JournalRecord[] = [];
+  for (const record of lines.map(decodeRecord).toSorted((a, b) => a.version - b.version)) {
+    const next = version + records.length + 1;
+    if (record.version > next) {
+      throw new CorruptJournal(`${kind} ${id} lacks versions ${next} to ${record.version - 1}`);
+    }
+    if (record.version === next) records.push(record);
+  }
+  return records;
 }

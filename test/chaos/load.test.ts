@@ -87,7 +87,7 @@ const refusal = (error: string, reason?: string) => ({
 meaning('is acknowledged, throttled, done before, refused for sure or unknown', () => {
   assert.is(answered(200, { data: { cycle: 3 } }), 'acknowledged');
   assert.is(answered(200, { data: {} }, true), 'throttled');
-  assert.is(answered(409, refusal('conflict', 'superseded')), 'superseded');
+  assert.is(answered(503, refusal('service_unavailable', 'outcome_unknown')), 'superseded');
   assert.is(answered(404, refusal('not_found')), 'refused');
   assert.is(answered(503, refusal('service_unavailable', 'limiter_unavailable')), 'refused');
   assert.is(answered(503, refusal('service_unavailable', 'engine_unavailable')), 'unknown');

@@ -17,7 +17,7 @@ export function outcomeOf(answered: Answered): Outcome {
     return { kind: 'acknowledged', etag, bodyHash: bodyHashOf(body), cycle: cycleIn(body) };
   }
   const reason = reasonIn(body);
-  if (reason === 'superseded') return { kind: 'superseded' };
+  if (reason === 'outcome_unknown') return { kind: 'superseded' };
   if (status < 500 || UNTOUCHED.has(reason)) return { kind: 'refused', status, reason };
   return { kind: 'unknown', why: `${status} ${reason}` };
 }

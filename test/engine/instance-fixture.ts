@@ -7,7 +7,7 @@ import { createMetrics } from '#platform/metrics';
 import { ActorHost } from '#runtime/actor-host';
 import { CommitLog } from '#runtime/commit-log';
 import { runtimeMetrics } from '#runtime/runtime-metrics';
-import { ONE_SHARD } from '#runtime/shard-gate';
+import { ONE_SHARD, type ShardGate } from '#runtime/shard-gate';
 import type { InstanceStore } from '#storage/instance-store';
 import type { Journal } from '#storage/journal';
 import type { ListingStore } from '#storage/listing-store';
@@ -41,6 +41,7 @@ export type Replaced = {
   readonly store?: InstanceStore;
   readonly listings?: ListingStore;
   readonly journal?: Journal;
+  readonly gate?: ShardGate;
 };
 
 /** A call with everything but the operation filled in. */
@@ -109,7 +110,7 @@ export function instancesUnderTest(replaced: Replaced = {}) {
     return {
       clock,
       log,
-      gate: ONE_SHARD,
+      gate: actor === 'instance' ? (replaced.gate ?? ONE_SHARD) : ONE_SHARD,
       onBug,
       metrics: runtimeMetrics(metrics, 'engine', actor),
     };

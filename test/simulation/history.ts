@@ -116,7 +116,7 @@ export function outcomeOfAnswer(answer: EngineAnswer): Outcome {
 /** What a refusal means. */
 export function outcomeOfError(error: unknown): Outcome {
   if (!(error instanceof Fault)) throw error;
-  if (error.reason === 'superseded') return { kind: 'superseded' };
+  if (error.reason === 'outcome_unknown') return { kind: 'superseded' };
   if (error.isOutcomeUnknown) return { kind: 'unknown' };
   return { kind: 'refused', code: error.code, reason: error.reason };
 }

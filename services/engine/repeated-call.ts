@@ -1,0 +1,46 @@
+import { applyOperation } from '#engine/apply-operation';
+import { answerAgain } from '#engine/instance-answers';
+import { headOf, type InstanceState, instanceFrom } from '#engine/instance-state';
+import type { StepTimer } from '#engine/step-timer';
+import { Fault } from '#fault/fault';
+import type { Turn } from '#runtime/turn';
+import type { EngineAnswer, EngineCall } from '#wire/engine-messages';
+
+/**
+ * The answer to a call without a key that was committed before: of the present state, if it was the
+ * last one; else its own, made from the records that this process has run again. Throws
+ * `service_unavailable` of unknown outcome when neither is here any more (decision 90).
+ */
+export function answerToRepeated(
+  { operation, instanceId }: EngineCall,
+  state: InstanceState,
+  { version, earlierVersion = 0 }: Pick<Turn<unknown>, 'version' | 'earlierVersion'>,
+  steps: StepTimer,
+): EngineAnswer {
+  const answer =
+    (earlierVersion === version ? answerAgain(instanceId, headOf(state), operation) : undefined) ??
+    answerOfRecords(instanceId, state, earlierVersion, steps);
+  if (answer !== undefined) return answer;
+  throw new Fault(
+    'service_unavailable',
+    'it has happened, but its answer is gone; read the instance before you send it again',
+    { reason: 'outcome_unknown', retryAfterS: 1, isOutcomeUnknown: true },
+  );
+}
+
+function answerOfRecords(
+  instanceId: string,
+  { recovery }: InstanceState,
+  version: number,
+  steps: StepTimer,
+): EngineAnswer | undefined {
+  if (recovery === undefined) return undefined;
+  const { head, operations } = recovery;
+  const first = (head?.version ?? 0) + 1;
+  if (version < first || version >= first + operations.length) return undefined;
+  const scratch = instanceFrom(head);
+  operations.slice(0, version - first + 1).forEach((operation, index) => {
+    applyOperation(instanceId, scratch, operation, first + index, steps);
+  });
+  return scratch.answer;
+}

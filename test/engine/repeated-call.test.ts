@@ -1,0 +1,78 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { ONE_SHARD } from '#runtime/shard-gate';
+import type { Journal } from '#storage/journal';
+import { memoryInstanceStore } from '#storage/memory/memory-instance-store';
+import { CREATE, instancesUnderTest, process, seen } from '#test/engine/instance-fixture';
+import { turnOfEvents } from '#test/support/settled';
+import type { EngineOperation } from '#wire/engine-messages';
+
+const EVERY_STATE: EngineOperation = {
+  kind: 'process',
+  observations: [seen(), seen({ mode: 4 }), seen({ mode: 6, signal: 1 })],
+  isBatch: true,
+  isEveryStateWanted: true,
+};
+
+/** What one caller after the other does, a minute apart. */
+const CALLS: readonly EngineOperation[] = [
+  process(seen()),
+  EVERY_STATE,
+  { kind: 'rename', name: 'Grace', description: undefined },
+  process(seen({ mode: 1 }), seen({ mode: 3 })),
+  { kind: 'reset', mode: 'initial' },
+  process(seen({ mode: 5 })),
+];
+
+/** An engine that ends without storing what came after the checkpoint, and the one after it. */
+async function afterFailOver(isStoredBefore: boolean) {
+  const store = memoryInstanceStore();
+  const lines: string[] = [];
+  const journal: Journal = {
+    isLasting: true,
+    append: async (group) => void lines.push(...group),
+  };
+  const first = instancesUnderTest({ store, journal });
+  await first.ask(CREATE, { callId: 99 });
+  if (isStoredBefore) await first.host.storeShard(0);
+  const answers = [];
+  for (const [index, operation] of CALLS.entries()) {
+    first.jump(2_000);
+    answers.push(await first.ask(operation, { callId: 100 + index }));
+  }
+  first.host.abandon();
+  const tail = { lines, position: 0 };
+  const second = instancesUnderTest({ store, gate: { ...ONE_SHARD, tailOf: () => tail } });
+  second.jump(30_000);
+  return { answers, second };
+}
+
+const moved = suite('a call without a key that comes again after a fail-over');
+
+for (const isStoredBefore of [false, true]) {
+  const since = isStoredBefore ? 'that was stored before' : 'that was never stored';
+  moved(`has its own answer, whatever came after it, of an instance ${since}`, async () => {
+    const { answers, second } = await afterFailOver(isStoredBefore);
+    await second.ask(process(seen()), { callId: 200 });
+    const before = await second.read({ kind: 'readInstance' });
+    for (const [index, operation] of CALLS.entries()) {
+      const again = await second.ask(operation, { callId: 100 + index });
+      assert.equal(again, answers[index], operation.kind);
+    }
+    assert.equal(await second.read({ kind: 'readInstance' }), before);
+  });
+}
+
+moved('may have happened, once its records are stored, and is not done again', async () => {
+  const { second } = await afterFailOver(true);
+  await second.ask(process(seen()), { callId: 200 });
+  await second.host.storeShard(0);
+  const before = await second.read({ kind: 'readInstance' });
+  const fault = await second.refusal(CALLS[0] ?? CREATE, { callId: 100 });
+  assert.equal([fault.code, fault.reason], ['service_unavailable', 'outcome_unknown']);
+  assert.ok(fault.isOutcomeUnknown);
+  assert.equal(await second.read({ kind: 'readInstance' }), before);
+  await turnOfEvents();
+});
+
+moved.run();
