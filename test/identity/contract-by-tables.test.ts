@@ -159,6 +159,22 @@ found('names the modes that departed or shifted, the largest share first', () =>
 
 const isIn = (bits: number, mode: number) => Math.floor(bits / 2 ** mode) % 2 === 1;
 
+found('names the farthest mode, the first of them, where none departed by itself', () => {
+  const small = fc.oneof(onGrid(-1, 1), fc.constantFrom(-1.9, 1.9));
+  const outside = fc.integer({ min: 1, max: 3 });
+  fc.assert(
+    fc.property(seven(small), outside, (departures, level) => {
+      const state = createState({ modeStrengths: [], energyLevel: 0.8 });
+      state.set(departures, OFFSET.departure);
+      state[OFFSET.driftLevel] = level;
+      readReport(state, report);
+      const sizes = departures.map(Math.abs);
+      assert.equal(listed(report.deviation.affected), [sizes.indexOf(Math.max(...sizes))]);
+    }),
+    { numRuns: 300 },
+  );
+});
+
 found('says how far, how likely by chance, and where the evidence points', () => {
   const direction = fc.integer({ min: -MODE_COUNT, max: MODE_COUNT });
   fc.assert(
