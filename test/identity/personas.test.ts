@@ -139,10 +139,13 @@ personas('carry their profile by key, their texts, and are found by id', () => {
   for (const persona of PERSONAS) {
     assert.is(findPersona(persona.id), persona);
     assert.equal(Object.values(persona.modeProfile), [...strengthsOf(persona.id)]);
-    assert.is(persona.coreValues.length, 4);
+    assert.is(new Set(persona.coreValues).size, 4);
+    for (const value of persona.coreValues) assert.match(value, /^[a-z][a-z-]+$/);
+    assert.match(persona.archetype, /^[a-z][a-z -]+$/);
     assert.ok(persona.name.startsWith('The '));
     assert.ok(persona.longDescription.length > persona.description.length);
   }
+  assert.is(new Set(PERSONAS.map(({ archetype }) => archetype)).size, 12);
   assert.is(findPersona('persona_nobody'), undefined);
 });
 
