@@ -1,0 +1,131 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { custom, meterUnderTest } from '#test/limiter/limiter-fixture';
+
+const FEBRUARY_MS = Date.UTC(2026, 1, 1);
+
+/** A meter of 1,000 cycles, and what it says of them. */
+function monthUnderTest(earlier?: ReturnType<typeof meterUnderTest>) {
+  const fixture = earlier?.next() ?? meterUnderTest(custom(1_000, 1_000));
+  const { meter, now, clock } = fixture;
+  return {
+    ...fixture,
+    cycles() {
+      const usage = meter.usage(now());
+      return {
+        used: usage?.cyclesUsed,
+        reserved: usage?.cyclesReserved,
+        expired: usage?.cyclesExpired,
+        lost: usage?.cyclesLost,
+      };
+    },
+    /** So long before the month's end; behind it, if that is negative. */
+    toEnd: (leftMs: number) => clock.advance(FEBRUARY_MS - leftMs - clock.wallMs()),
+  };
+}
+
+const turn = suite('a month that ends');
+
+turn('leaves nothing of what was used, expired and lost to the next', () => {
+  const first = meterUnderTest(custom(1_000, 1_000));
+  first.admit(1, 4);
+  first.clock.advance(60_000);
+  first.admit(2, 5);
+  const { cycles, toEnd, admit } = monthUnderTest(first);
+  const before = cycles();
+  assert.ok((before.expired ?? 0) > 0 && (before.lost ?? 0) > 0, JSON.stringify(before));
+  toEnd(0);
+  assert.equal(cycles(), { used: 0, reserved: 0, expired: 0, lost: 0 });
+  admit(3, 5);
+  assert.equal(cycles(), { used: 0, reserved: 5, expired: 0, lost: 0 });
+});
+
+turn('takes a reservation along that nobody settles: the next has not used it', () => {
+  const { admit, cycles, toEnd, clock, losses } = monthUnderTest();
+  toEnd(1);
+  admit(1, 5);
+  clock.advance(60_001);
+  assert.equal(cycles(), { used: 0, reserved: 0, expired: 0, lost: 0 });
+  assert.equal(losses, [{ cause: 'expired', cycles: 5 }]);
+});
+
+turn('at the moment of a take-over has lost nothing that counts', () => {
+  const first = meterUnderTest(custom(1_000, 1_000));
+  first.admit(1, 5);
+  first.clock.advance(FEBRUARY_MS - first.clock.wallMs());
+  const { cycles, losses } = monthUnderTest(first);
+  assert.equal(cycles(), { used: 0, reserved: 0, expired: 0, lost: 0 });
+  assert.equal(losses, []);
+});
+
+const shared = suite('a reservation that several tries share');
+
+shared('expires with what none of them has used', () => {
+  const { admit, settle, cycles, clock, losses } = monthUnderTest();
+  admit(1, 5);
+  admit(1, 5);
+  settle(1, 3);
+  clock.advance(60_000);
+  assert.equal(cycles(), { used: 5, reserved: 0, expired: 2, lost: 0 });
+  assert.equal(losses, [{ cause: 'expired', cycles: 2 }]);
+});
+
+shared('remembers what was used when it grows', () => {
+  const { admit, settle, cycles } = monthUnderTest();
+  admit(1, 4);
+  admit(1, 4);
+  settle(1, 3);
+  admit(1, 8);
+  settle(1, 0);
+  assert.equal(cycles(), { used: 0, reserved: 8, expired: 0, lost: 0 });
+  settle(1, 0);
+  assert.equal(cycles(), { used: 3, reserved: 0, expired: 0, lost: 0 });
+});
+
+const handOver = suite('a month that is handed over');
+
+handOver('brings the reservations of the month before, and does not count them', () => {
+  const first = monthUnderTest();
+  first.toEnd(1);
+  first.admit(1, 5);
+  first.clock.advance(1);
+  first.admit(2, 3);
+  first.close();
+  const { cycles, settle, losses } = monthUnderTest(first);
+  assert.equal(cycles(), { used: 0, reserved: 3, expired: 0, lost: 0 });
+  settle(1, 0);
+  settle(2, 2);
+  assert.equal(cycles(), { used: 2, reserved: 0, expired: 0, lost: 0 });
+  assert.equal(losses, []);
+});
+
+handOver('expires its reservations no earlier, by clocks that are not at one', () => {
+  const first = meterUnderTest(custom(1_000, 1_000));
+  first.admit(1, 5);
+  first.clock.stepWall(0.4);
+  first.close();
+  const { cycles, clock } = monthUnderTest(first);
+  assert.is(cycles().reserved, 5);
+  clock.advance(59_999);
+  assert.is(cycles().reserved, 5);
+  clock.advance(1);
+  assert.is(cycles().reserved, 0);
+});
+
+handOver('is told again after a settlement, and not after one of nothing', () => {
+  const { admit, settle, close, journal } = monthUnderTest();
+  admit(1, 4);
+  admit(1, 4);
+  close();
+  const told = journal.heads.length;
+  settle(2, 0);
+  close();
+  assert.is(journal.heads.length, told);
+  settle(1, 3);
+  close();
+  assert.is(journal.heads.length, told + 1);
+  const [open] = journal.head?.reservations ?? [];
+  assert.equal([open?.used, open?.callsOpen, open?.cycles], [3, 1, 4]);
+});
+
+for (const each of [turn, shared, handOver]) each.run();
