@@ -116,6 +116,16 @@ ring('finds a key by its whole digest alone', () => {
   assert.is(scopeInRing([], digestOf('a')), undefined);
 });
 
+ring('does not take a character for another one that ends in the same byte', () => {
+  const held = keyRing([key('a')], NOW_MS);
+  const digest = digestOf('a');
+  const others = [digest.charCodeAt(42) + 0x100, 'é'.charCodeAt(0), 0x20ac];
+  for (const code of others) {
+    assert.is(scopeInRing(held, digest), 'full');
+    assert.is(scopeInRing(held, digest.slice(0, 42) + String.fromCharCode(code)), undefined);
+  }
+});
+
 /** A full key named `id`, whose digest is that of its name; `leftMs` from now on until it expires. */
 function key(id: string, leftMs?: number): ApiKeyRecord {
   const always = { id, digest: digestOf(id), scope: 'full', createdAtMs: 0 } as const;
