@@ -38,6 +38,11 @@ export const METRICS = {
     labels: ['rpc_service', 'outcome'],
     buckets: SECONDS,
   },
+  rpc_server_refused_total: {
+    kind: 'counter',
+    help: 'Calls from another process that its role may not make, by method and role.',
+    labels: ['rpc_method', 'role'],
+  },
   rpc_client_call_duration_seconds: {
     kind: 'histogram',
     help: 'Time a call to another process took, as seen by the caller.',

@@ -7,7 +7,7 @@ import { assertReachable, clusterOf } from '#process/membership';
 import { openBus, openStores } from '#process/ports';
 import type { Opened } from '#process/process-life';
 import { say } from '#process/ready-line';
-import { serverObserver } from '#process/rpc-metrics';
+import { refusalObserver, serverObserver } from '#process/rpc-metrics';
 import type { EngineClient } from '#wire/engine-messages';
 import { engineServer } from '#wire/engine-server';
 import type { EngineTools } from '#wire/engine-tools';
@@ -35,7 +35,8 @@ export async function openEngine(config: Config): Promise<Opened> {
     nodeService(late, reportBug),
   ];
   const listen = config.SERVICE_ENGINE_LISTEN;
-  const server = opening.use(await serveGrpc({ listen, services, tls }));
+  const onRefused = refusalObserver(foundation);
+  const server = opening.use(await serveGrpc({ listen, services, tls, onRefused }));
   if (stores.kind === 'local') {
     const ports = { ...foundation, ...stores, journal: stores.engineJournal };
     late.begin(opening.use(composeEngine(foundation.actors, ports)));

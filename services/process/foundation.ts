@@ -9,6 +9,7 @@ import { systemRandomness } from '#platform/randomness';
 import type { Running } from '#platform/run';
 import { wireTlsOf } from '#process/tls-files';
 import type { ActorHostConfig } from '#runtime/host-ports';
+import { WIRE_ROLES } from '#wire/wire-roles';
 import type { WireTls } from '#wire/wire-tls';
 
 /** What every process has, whatever it serves. */
@@ -30,7 +31,13 @@ export function foundationOf(config: Config, service: string) {
   let read: { readonly tls: WireTls | undefined } | undefined;
   const tls = () => {
     // Once: whoever asks later must not find other files than who asked first.
-    read ??= { tls: wireTlsOf(config, clock) };
+    read ??= {
+      tls: wireTlsOf(
+        config,
+        clock,
+        WIRE_ROLES.find((role) => role === service),
+      ),
+    };
     return read.tls;
   };
   return { service, logger, actors, onBug, metrics, clock, randomness: systemRandomness, tls };

@@ -10,7 +10,7 @@ import { assertReachable, clusterOf } from '#process/membership';
 import { openBus, openStores } from '#process/ports';
 import type { Opened } from '#process/process-life';
 import { say } from '#process/ready-line';
-import { serverObserver } from '#process/rpc-metrics';
+import { refusalObserver, serverObserver } from '#process/rpc-metrics';
 import { serveGrpc } from '#wire/grpc-server';
 import type { LimiterClient } from '#wire/limiter-messages';
 import { limiterServer } from '#wire/limiter-server';
@@ -41,7 +41,8 @@ export async function openLimiter(config: Config): Promise<Opened> {
     limiterServer(limiter, { reportBug, observer, tools }),
     nodeService(late, reportBug),
   ];
-  const grpc = { listen: config.SERVICE_LIMITER_LISTEN, services, tls };
+  const onRefused = refusalObserver(foundation);
+  const grpc = { listen: config.SERVICE_LIMITER_LISTEN, services, tls, onRefused };
   const server = opening.use(await serveGrpc(grpc));
   let accounts: AccountAdmin;
   if (stores.kind === 'local') {

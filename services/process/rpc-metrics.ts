@@ -1,8 +1,10 @@
 import type { FaultCode } from '#fault/fault';
 import type { MetricName, Metrics } from '#platform/metrics';
+import type { Foundation } from '#process/foundation';
 import type { CallObserver } from '#wire/frame-server';
+import type { OnRefused } from '#wire/guarded-service';
 
-type CallDurations = Extract<MetricName, `rpc_${string}`>;
+type CallDurations = Extract<MetricName, `rpc_${string}_duration_seconds`>;
 
 /** Observes calls to one service, with the label values bound on first use. */
 export function clientObserver(metrics: Metrics, service: string) {
@@ -16,6 +18,28 @@ export function serverObserver(
   received: (messages: number) => void = () => undefined,
 ): CallObserver {
   return { ended: durationsOf(metrics, 'rpc_server_call_duration_seconds', service), received };
+}
+
+/** How long after a line on a refused call the next one like it is only counted, in milliseconds. */
+const REFUSAL_QUIET_MS = 30_000;
+
+/** Counts calls that a role may not make, and logs each kind of them once in 30 s. */
+export function refusalObserver({
+  metrics,
+  logger,
+  clock,
+}: Pick<Foundation, 'metrics' | 'logger' | 'clock'>): OnRefused {
+  const refusals = metrics.counter('rpc_server_refused_total');
+  const toldAtMs = new Map<string, number>();
+  return (path, roles) => {
+    const role = roles.join('+') || 'none';
+    refusals.labels({ rpc_method: path, role }).inc();
+    const kind = `${path} ${role}`;
+    const nowMs = clock.monotonicMs();
+    if (nowMs - (toldAtMs.get(kind) ?? Number.NEGATIVE_INFINITY) < REFUSAL_QUIET_MS) return;
+    toldAtMs.set(kind, nowMs);
+    logger.warn({ method: path, role }, 'a call that this role may not make was refused');
+  };
 }
 
 function durationsOf(metrics: Metrics, name: CallDurations, service: string) {

@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { type Config, ConfigError } from '#config';
 import type { ClientTls } from '#platform/client-tls';
 import type { Clock } from '#platform/clock';
-import { TLS_NAME, type WireTls } from '#wire/wire-tls';
+import { roleName, rolesOf, type WireRole } from '#wire/wire-roles';
+import type { WireTls } from '#wire/wire-tls';
 
 /*
  * Certificates as cert-manager writes them: a folder with ca.crt, tls.crt and tls.key. What could
@@ -21,16 +22,20 @@ type FolderVariable =
   | 'SERVICE_NATS_TLS_FOLDER';
 
 /**
- * What this process shows to the others of its cluster and whom it trusts; undefined without a
- * folder. Throws `ConfigError` for what is of no use.
+ * What a process of this role shows to the others of its cluster and whom it trusts; undefined
+ * without a folder. Throws `ConfigError` for what is of no use. One without a role speaks to nobody.
  */
-export function wireTlsOf(config: Config, clock: Clock): WireTls | undefined {
+export function wireTlsOf(
+  config: Config,
+  clock: Clock,
+  role: WireRole | undefined,
+): WireTls | undefined {
   const files = filesOf(config, 'SERVICE_TLS_FOLDER');
   if (files === undefined) return undefined;
   const authority = files.certificate('ca.crt');
   const { certificate, key } = files.own(clock);
-  if (certificate.parsed.checkHost(TLS_NAME) === undefined) {
-    throw files.unusable(`tls.crt is not for the DNS name ${TLS_NAME}`);
+  if (role !== undefined && !rolesOf(certificate.parsed).includes(role)) {
+    throw files.unusable(`tls.crt is not for the DNS name ${roleName(role)}`);
   }
   return { authority: authority.pem, certificate: certificate.pem, key: key.pem };
 }

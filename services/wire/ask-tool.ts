@@ -2,6 +2,7 @@ import { type MethodDefinition, type ServiceError, status } from '@grpc/grpc-js'
 import { Fault } from '#fault/fault';
 import { faultOfStatus } from '#wire/tool-status';
 import { type UnaryCallOptions, unaryCall } from '#wire/unary-call';
+import { NODE_ROLES } from '#wire/wire-roles';
 
 /** Whom a tool is asked of. */
 export type AskedPeer = {
@@ -21,11 +22,11 @@ export async function askTool<Request, Reply>(
   request: Request,
   options: UnaryCallOptions,
 ): Promise<Reply> {
-  const reply = await unaryCall(peer.address, method, request, options).catch(
-    (error: ServiceError) => {
-      throw faultOfStatus(error) ?? nobodyAt(peer, error);
-    },
-  );
+  const roles = peer.kind === 'node' ? NODE_ROLES : [peer.kind];
+  const callee = { address: peer.address, roles };
+  const reply = await unaryCall(callee, method, request, options).catch((error: ServiceError) => {
+    throw faultOfStatus(error) ?? nobodyAt(peer, error);
+  });
   if (reply === undefined) throw nobodyAt(peer, undefined);
   return reply;
 }

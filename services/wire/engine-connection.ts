@@ -10,7 +10,7 @@ import { CALL_TIMEOUT_MS_MAX } from '#wire/wire-bounds';
  * 10 s (architecture 3.5), and fails at once while there is no connection.
  */
 export function connectEngine(options: PeerOptions): PeerConnection<EngineCall, EngineAnswer> {
-  const peer = peerDefaults(options);
+  const peer = peerDefaults(options, 'engine');
   const client = new FrameClient({
     ...peer,
     protocol: engineClientProtocol,

@@ -1,5 +1,6 @@
 import * as grpc from '@grpc/grpc-js';
 import type { Running } from '#platform/run';
+import { guardedService, type OnRefused } from '#wire/guarded-service';
 import { healthService } from '#wire/health-service';
 import {
   KEEPALIVE_TIME_MS,
@@ -19,6 +20,8 @@ export type ServeGrpcOptions = {
   readonly services: readonly WireService[];
   /** Absent: plain text. */
   readonly tls?: WireTls | undefined;
+  /** Hears of calls by a role that may not make them; only with `tls` does anybody have one. */
+  readonly onRefused?: OnRefused;
   /** How long stopping waits for calls at work, in milliseconds. */
   readonly stopGraceMs?: number;
 };
@@ -43,13 +46,15 @@ const SERVER = {
  * answers what is at work for at most `stopGraceMs`, then cuts what is left.
  */
 export async function serveGrpc(options: ServeGrpcOptions): Promise<Running> {
-  const { listen, services, stopGraceMs = STOP_GRACE_MS } = options;
+  const { listen, services, tls, stopGraceMs = STOP_GRACE_MS } = options;
+  const { onRefused = () => undefined } = options;
   const health = healthService(services.map(({ name }) => name));
   const server = new grpc.Server(SERVER);
-  for (const { definition, implementation } of [...services, health]) {
-    server.addService(definition, implementation);
+  for (const service of [...services, health]) {
+    const served = tls === undefined ? service : guardedService(service, onRefused);
+    server.addService(served.definition, served.implementation);
   }
-  const port = await bind(server, listen, serverCredentials(options.tls));
+  const port = await bind(server, listen, serverCredentials(tls));
   let stopping: Promise<void> | undefined;
   return {
     address: `${listen.slice(0, listen.lastIndexOf(':'))}:${port}`,

@@ -18,7 +18,7 @@ export function connectLimiter(
 ): PeerConnection<LimiterCall, LimiterAnswer> {
   const { timeoutMs = LIMITER_TIMEOUT_MS } = options;
   const client = new FrameClient({
-    ...peerDefaults(options),
+    ...peerDefaults(options, 'limiter'),
     protocol: limiterClientProtocol,
     unavailable: 'limiter_unavailable',
     timedOut: 'limiter_unavailable',

@@ -1,6 +1,7 @@
 import type { FaultCode } from '#fault/fault';
 import { type Clock, systemClock } from '#platform/clock';
 import { CALLS_IN_FLIGHT_MAX, KEEPALIVE_TIME_MS, KEEPALIVE_TIMEOUT_MS } from '#wire/wire-bounds';
+import type { WireRole } from '#wire/wire-roles';
 import { clientCredentials, type WireTls } from '#wire/wire-tls';
 
 /** Where a peer is, and what speaking to it takes from outside. */
@@ -20,14 +21,14 @@ export type PeerOptions = {
   readonly observeCall?: (seconds: number, outcome: 'ok' | FaultCode) => void;
 };
 
-/** The same with everything filled in. */
-export function peerDefaults(options: PeerOptions) {
+/** The same with everything filled in, for a peer of this role. */
+export function peerDefaults(options: PeerOptions, role: WireRole) {
   return {
     address: options.address,
     clock: options.clock ?? systemClock,
     random: options.random ?? Math.random,
     callsInFlightMax: options.callsInFlightMax ?? CALLS_IN_FLIGHT_MAX,
-    newCredentials: () => clientCredentials(options.tls),
+    newCredentials: () => clientCredentials(options.tls, [role]),
     keepalive: options.keepalive ?? { timeMs: KEEPALIVE_TIME_MS, timeoutMs: KEEPALIVE_TIMEOUT_MS },
     observeCall: options.observeCall,
   };

@@ -2,6 +2,7 @@ import * as grpc from '@grpc/grpc-js';
 import type { Clock } from '#platform/clock';
 import { dialTargetOf } from '#wire/dial-target';
 import { ownSockets } from '#wire/owned-sockets';
+import type { WireRole } from '#wire/wire-roles';
 import { clientCredentials, TLS_NAME, type WireTls } from '#wire/wire-tls';
 
 /** How long one call may take, and what it takes from outside. */
@@ -11,6 +12,14 @@ export type UnaryCallOptions = {
   readonly clock: Clock;
   /** Absent: plain text. */
   readonly tls?: WireTls | undefined;
+};
+
+/** Whom a call is for. */
+export type Callee = {
+  /** `host:port`. */
+  readonly address: string;
+  /** With TLS, the process there must be of one of these. */
+  readonly roles: readonly WireRole[];
 };
 
 // A connection of its own: one that is reused could lead to a process that is no longer there.
@@ -24,18 +33,18 @@ const FRESH = {
 } satisfies grpc.ClientOptions;
 
 /**
- * One call to the process at `address` (`host:port`), over a fresh connection. Rejects with gRPC's
+ * One call over a fresh connection. Rejects with gRPC's
  * own `ServiceError`, which the caller puts into words; after `timeoutMs` its code is CANCELLED.
  * Nothing of the connection is left in the end, whatever the peer does.
  */
 export async function unaryCall<Request, Reply>(
-  address: string,
+  { address, roles }: Callee,
   method: grpc.MethodDefinition<Request, Reply>,
   request: Request,
   { timeoutMs, clock, tls }: UnaryCallOptions,
 ): Promise<Reply | undefined> {
   using opened = new DisposableStack();
-  const { credentials } = opened.use(ownSockets(clientCredentials(tls)));
+  const { credentials } = opened.use(ownSockets(clientCredentials(tls, roles)));
   const client = new grpc.Client(dialTargetOf(address), credentials, FRESH);
   opened.defer(() => client.close());
   const { promise, resolve, reject } = Promise.withResolvers<Reply | undefined>();

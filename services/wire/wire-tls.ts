@@ -1,8 +1,10 @@
 import * as grpc from '@grpc/grpc-js';
+import { rolesOfPeer, type WireRole } from '#wire/wire-roles';
 
 /**
- * The DNS name that the certificate of every process has. Processes are reached at addresses that
- * come and go, so that who they are cannot rest on where they are (decision 120).
+ * The name that a client asks for in its handshake. Processes are reached at addresses that come and
+ * go, so that who they are cannot rest on where they are: what counts is the role in the certificate
+ * (decision 143).
  */
 export const TLS_NAME = 'identity-engine';
 
@@ -14,10 +16,24 @@ export type WireTls = {
   readonly key: Buffer;
 };
 
-/** Credentials of a client: TLS with its own certificate, or none at all without `tls`. */
-export function clientCredentials(tls: WireTls | undefined): grpc.ChannelCredentials {
+/**
+ * Credentials of a client: TLS with its own certificate, and only with a server of one of the `wanted`
+ * roles; none at all without `tls`.
+ */
+export function clientCredentials(
+  tls: WireTls | undefined,
+  wanted: readonly WireRole[],
+): grpc.ChannelCredentials {
   if (tls === undefined) return grpc.credentials.createInsecure();
-  return grpc.credentials.createSsl(tls.authority, tls.key, tls.certificate);
+  const checkServerIdentity = (_: string, { raw }: { readonly raw: Buffer }) => {
+    const roles = rolesOfPeer(raw);
+    if (wanted.some((role) => roles.includes(role))) return undefined;
+    const shown = roles.join(', ') || 'no process of a cluster';
+    return new Error(`its certificate is of ${shown}, not of ${wanted.join(' or ')}`);
+  };
+  return grpc.credentials.createSsl(tls.authority, tls.key, tls.certificate, {
+    checkServerIdentity,
+  });
 }
 
 /** Credentials of a server: with `tls`, only clients that the same authority has signed get in. */

@@ -17,6 +17,7 @@ const COLUMNS = ['Metric', 'Kind', 'Labels', 'Meaning'];
 
 /** What a minute of ordinary traffic does not show, and who shows it instead. */
 const RARE: readonly MetricName[] = [
+  'rpc_server_refused_total', // with certificates only: test/process/tls.test.ts
   'checkpoint_dirty_age_seconds', // after 20 s: below, under a manual clock
   'checkpoint_failures_total', // with a broken store: likewise
   'journal_unflushed_records', // back at 0 when all is stored: likewise

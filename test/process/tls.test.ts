@@ -1,12 +1,15 @@
-import { cpSync, mkdtempSync, rmSync } from 'node:fs';
+import { cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { systemClock as clock } from '#platform/clock';
 import { newCaller } from '#test/support/caller';
 import { addressIn, runMain } from '#test/support/process-run';
 import { createInstance, observationAt, process } from '#test/support/scene';
-import { startProcesses } from '#test/support/service';
+import { type Service, startProcesses } from '#test/support/service';
+import { refusalOf } from '#test/support/settled';
+import { drainNode } from '#wire/drain-node';
 
 const CERTIFICATES = 'test/wire/certificates';
 const MEMBER = join(CERTIFICATES, 'member');
@@ -49,11 +52,23 @@ for (const [what, files, complaint] of [
   ['without a key', KEYLESS, /tls\.key cannot/],
   ['with something else', { ...OURS, 'ca.crt': 'make.sh' }, /ca\.crt is not what its name says/],
   ['with another’s key', { ...OURS, 'tls.key': 'stranger/tls.key' }, /is not the key of tls\.crt/],
-  ['for another name', allOf('misnamed'), /not for the DNS name identity-engine/],
+  ['for another name', allOf('misnamed'), /not for the DNS name engine\.identity-engine/],
   ['of the past', allOf('expired'), /has expired on Jan {2}2 00:00:00 2024 GMT/],
 ] as const) {
   unusable(`${what} end a process with one line that says so`, async () => {
     await assertRefused('engine', 'SERVICE_TLS_FOLDER', files, complaint);
+  });
+}
+
+for (const [part, holder] of [
+  ['edge', 'engine'],
+  ['engine', 'limiter'],
+  ['limiter', 'edge'],
+  ['engine', 'ctl'],
+] as const) {
+  unusable(`of ${holder} end a process that is ${part}`, async () => {
+    const complaint = new RegExp(`not for the DNS name ${part}\\.identity-engine`);
+    await assertRefused(part, 'SERVICE_TLS_FOLDER', allOf(holder), complaint);
   });
 }
 
@@ -79,6 +94,50 @@ served('serve as without', async () => {
   const caller = await newCaller(service);
   const id = await createInstance(caller);
   assert.is((await process(caller, id, observationAt(0))).snapshot.cycle, 1);
+});
+
+served('serve with a certificate of their role each', async () => {
+  const as = (role: string) => ({ SERVICE_TLS_FOLDER: join(CERTIFICATES, role) });
+  const engine = runMain(['engine'], as('engine'));
+  const limiter = runMain(['limiter'], as('limiter'));
+  await Promise.all([engine.says(/ready/), limiter.says(/ready/)]);
+  const edge = runMain(['edge'], {
+    ...as('edge'),
+    SERVICE_CLUSTER_SECRET: 'the secret of this test',
+    SERVICE_ENGINE_ADDRESS: addressIn(engine, 'grpc'),
+    SERVICE_LIMITER_ADDRESS: addressIn(limiter, 'grpc'),
+    SERVICE_LIMITER_TIMEOUT_MS: '5000',
+  });
+  await edge.says(/ready/);
+  const service = { api: addressIn(edge, 'api'), adminUrl: addressIn(limiter, 'admin') };
+  const caller = await newCaller(service as Service);
+  const id = await createInstance(caller);
+  assert.is((await process(caller, id, observationAt(0))).snapshot.cycle, 1);
+  for (const run of [edge, engine, limiter]) {
+    run.child.kill('SIGTERM');
+    assert.is(await run.ended, 0, run.stderr());
+  }
+});
+
+served('refuse, count and log what a role may not ask', async () => {
+  const engine = runMain(['engine'], { SERVICE_TLS_FOLDER: join(CERTIFICATES, 'engine') });
+  await engine.says(/ready/);
+  const file = (name: string) => readFileSync(join(CERTIFICATES, 'edge', name));
+  const tls = { authority: file('ca.crt'), certificate: file('tls.crt'), key: file('tls.key') };
+  for (let tries = 0; tries < 2; tries += 1) {
+    const drain = () => drainNode(addressIn(engine, 'grpc'), { timeoutMs: 5_000, clock, tls });
+    assert.match((await refusalOf(drain)).message, /Node\/Drain is not for edge/);
+  }
+  const text = await (await fetch(addressIn(engine, 'metrics'))).text();
+  const counted =
+    'rpc_server_refused_total{rpc_method="/identity_engine.v1.Node/Drain",role="edge"} 2';
+  assert.ok(text.includes(counted), text);
+  const lines = engine.stderr().trimEnd().split('\n');
+  assert.is(lines.length, 1, engine.stderr());
+  const { level, method, role } = JSON.parse(lines[0] ?? '');
+  assert.equal([level, method, role], [40, '/identity_engine.v1.Node/Drain', 'edge']);
+  engine.child.kill('SIGTERM');
+  assert.is(await engine.ended, 0, engine.stderr());
 });
 
 served('let nobody in who shows none', async () => {

@@ -2,8 +2,13 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ClientTls } from '#platform/client-tls';
 
-/** Whose certificates there are: all of one authority but `stranger`. */
-export type Holder = 'member' | 'store' | 'misnamed' | 'stranger';
+/**
+ * Whose certificates there are: one of each role, `member` of all of them, and others. All are of
+ * one authority but `stranger`.
+ */
+export type Holder =
+  | ('edge' | 'engine' | 'limiter' | 'ctl')
+  | ('member' | 'store' | 'misnamed' | 'stranger');
 
 const FOLDER = 'test/wire/certificates';
 

@@ -50,8 +50,13 @@ process() { # name, authority, its names, its last moment
 
 authority ours
 authority theirs
-process member ours DNS:identity-engine $LONG
-process stranger theirs DNS:identity-engine $LONG
-process misnamed ours DNS:somewhere.else $LONG
-process expired ours DNS:identity-engine 20240102000000Z
+roles=(edge engine limiter ctl)
+every=$(printf ',DNS:%s.identity-engine' "${roles[@]}")
+every=${every#,}
+for role in "${roles[@]}"; do process "$role" ours "DNS:$role.identity-engine" $LONG; done
+process member ours "$every" $LONG
+process stranger theirs "$every" $LONG
+# What named every process before roles did, a wildcard, and a name that only looks like several.
+process misnamed ours 'DNS:identity-engine,DNS:*.identity-engine,DNS:engine.identity-engine.else' $LONG
+process expired ours "$every" 20240102000000Z
 process store ours DNS:store.internal,DNS:localhost,IP:127.0.0.1 $LONG

@@ -1,0 +1,46 @@
+import { X509Certificate } from 'node:crypto';
+
+/** All that a process of a cluster can be to the others. */
+export const WIRE_ROLES = ['edge', 'engine', 'limiter', 'ctl'] as const;
+
+/** What a process of a cluster is to the others. */
+export type WireRole = (typeof WIRE_ROLES)[number];
+
+/** Who serves methods of the service `Node`. */
+export const NODE_ROLES: readonly WireRole[] = ['engine', 'limiter'];
+
+/**
+ * Which role may call which method, with TLS: the one place that says so (decision 143). A method
+ * that is not here is nobody's.
+ */
+export const CALLERS: Readonly<Record<string, readonly WireRole[]>> = {
+  // Edges process observations; engines keep the listings of each other's instances.
+  '/identity_engine.v1.Engine/Exchange': ['edge', 'engine'],
+  '/identity_engine.v1.Engine/Ask': ['ctl'],
+  '/identity_engine.v1.Engine/Inspect': ['ctl'],
+  '/identity_engine.v1.Limiter/Exchange': ['edge'],
+  '/identity_engine.v1.Limiter/Ask': ['ctl'],
+  // Any limiter's admin port answers for all accounts, and asks the owner of the meter.
+  '/identity_engine.v1.Limiter/Usage': ['limiter', 'ctl'],
+  // Nodes look whether a silent one is dead.
+  '/identity_engine.v1.Node/Identify': ['engine', 'limiter', 'ctl'],
+  '/identity_engine.v1.Node/Drain': ['ctl'],
+  '/grpc.health.v1.Health/Check': WIRE_ROLES,
+  '/grpc.health.v1.Health/Watch': WIRE_ROLES,
+};
+
+/** The DNS name by which a certificate names a role, whatever the address of its process. */
+export function roleName(role: WireRole): string {
+  return `${role}.identity-engine`;
+}
+
+/** The roles that a certificate names, as DNS names of its own: no wildcard and no subject counts. */
+export function rolesOf(certificate: X509Certificate): readonly WireRole[] {
+  const strict = { subject: 'never', wildcards: false } as const;
+  return WIRE_ROLES.filter((role) => certificate.checkHost(roleName(role), strict) !== undefined);
+}
+
+/** The same of a certificate as a handshake leaves it; empty for none. */
+export function rolesOfPeer(raw: Buffer | undefined): readonly WireRole[] {
+  return raw === undefined ? [] : rolesOf(new X509Certificate(raw));
+}
