@@ -1,0 +1,137 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { digestOf } from '#accounts/api-key';
+import { MeterKind } from '#limiter/meter-kind';
+import type { Turn } from '#runtime/turn';
+import { memoryMeterStore } from '#storage/memory/memory-meter-store';
+import type { MeterHead, MeterRecord } from '#storage/meter-store';
+import { admission, custom, record } from '#test/limiter/limiter-fixture';
+import { meterAt, reservations } from '#test/storage/meter-records';
+import { ManualClock } from '#test/support/manual-clock';
+import { turnOfEvents } from '#test/support/settled';
+
+const UNHURRIED = { callId: 0, deadlineAtMs: Number.POSITIVE_INFINITY };
+
+/** The kind of a limiter's meters, whose stores say what they are asked for. */
+function kindUnderTest(isAbsent = false) {
+  const clock = new ManualClock();
+  const store = memoryMeterStore();
+  const asked: string[] = [];
+  const kind = new MeterKind({
+    accounts: {
+      async find(id) {
+        asked.push(`account ${id}`);
+        return isAbsent ? undefined : record(custom(60, 1_000), { id });
+      },
+    },
+    meters: {
+      async readHead(id) {
+        asked.push(`head ${id}`);
+        return await store.readHead(id);
+      },
+      async checkpoint(id, head: MeterHead) {
+        asked.push(`checkpoint ${id} v${head.version}`);
+        await store.checkpoint(id, head);
+      },
+    },
+    events: { lost: () => undefined, raised: () => undefined },
+    clock,
+  });
+  const restedOn: number[] = [];
+  const turn = (): Turn<MeterRecord> => ({
+    nowMs: clock.wallMs(),
+    monotonicMs: clock.monotonicMs(),
+    version: 0,
+    earlierVersion: undefined,
+    commit: () => 7,
+    restOn: (place) => restedOn.push(place),
+    beforeAnswer: () => assert.unreachable('a meter owes nobody anything'),
+  });
+  return { clock, store, asked, kind, restedOn, turn };
+}
+
+const activation = suite('a meter that comes to memory');
+
+activation('goes on from its head, and its version', async () => {
+  const { kind, store } = kindUnderTest();
+  await store.checkpoint('a', meterAt(5));
+  const { state, version, recentCalls } = await kind.activate('a');
+  assert.equal([version, recentCalls, state.head], [5, [], meterAt(5)]);
+  assert.equal([kind.name, kind.isAbsent(state)], ['meter', false]);
+  assert.is((await kind.activate('b')).version, 0);
+});
+
+activation('reads nothing more for an account that does not exist', async () => {
+  const { kind, asked } = kindUnderTest(true);
+  const { state } = await kind.activate('a');
+  assert.equal([asked, kind.isAbsent(state)], [['account a'], true]);
+});
+
+const stored = suite('what is stored of a meter');
+
+stored('is its newest record, and nothing if there is none', async () => {
+  const { kind, asked } = kindUnderTest();
+  const { state } = await kind.activate('a');
+  asked.length = 0;
+  await kind.checkpoint('a', state).write();
+  assert.equal(asked, []);
+  kind.apply(state, meterAt(3), 3);
+  const { write, forget } = kind.checkpoint('a', state);
+  await write();
+  assert.equal(asked, ['checkpoint a v3']);
+  assert.is(state.head?.version, 3);
+  forget();
+  assert.is(state.head, undefined);
+});
+
+stored('comes back from the journal as it was, and is counted with its reservations', () => {
+  const { kind } = kindUnderTest();
+  const { version: _, ...made } = meterAt(3, { reservations: reservations(3) });
+  assert.equal(kind.read(kind.recordOf(made)), made);
+  assert.is(kind.sizeOfRecord(made), 500);
+  assert.is(kind.owedAfter(), undefined);
+});
+
+stored('last is a record of the moment at which it is given up', async () => {
+  const { kind, clock, turn } = kindUnderTest();
+  const { state } = await kind.activate('a');
+  const call = admission(1, 5, digestOf('key'), 'full', 'a');
+  await kind.receive(state, { kind: 'limit', ...UNHURRIED, call }, turn());
+  clock.advance(20_000);
+  const moment = { wallMs: clock.wallMs(), monotonicMs: clock.monotonicMs() };
+  const closing = kind.closing(state, moment);
+  assert.is(closing?.windowEndsAtMs, clock.wallMs() + 40_000);
+  assert.is(closing?.reservations[0]?.expiresAtMs, clock.wallMs() + 40_000);
+});
+
+const asking = suite('a question for usage');
+
+asking('is answered at once, and rests on nothing', async () => {
+  const { kind, turn, restedOn } = kindUnderTest();
+  const { state } = await kind.activate('a');
+  const answer = kind.receive(state, { kind: 'usage', ...UNHURRIED }, turn());
+  assert.not.instance(answer, Promise);
+  assert.is((await answer).verdict, 'usage');
+  assert.equal(restedOn, [0]);
+});
+
+const ages = suite('the ages at which accounts are read in the background');
+
+ages('are spread over 10 s from 15 s on, by the last letter of their ids', async () => {
+  const readAfterMs = async (id: string) => {
+    const { kind, clock, turn, asked } = kindUnderTest();
+    const { state } = await kind.activate(id);
+    const before = asked.length;
+    clock.advance(14_999);
+    while (asked.length === before) {
+      clock.advance(1);
+      await kind.receive(state, { kind: 'usage', ...UNHURRIED }, turn());
+    }
+    await turnOfEvents();
+    return clock.monotonicMs();
+  };
+  const found = await Promise.all(['@', 'A', 'Q', '_'].map(readAfterMs));
+  assert.equal(found, [15_001, 15_313, 20_313, 24_688]);
+});
+
+for (const each of [activation, stored, asking, ages]) each.run();
