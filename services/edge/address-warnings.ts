@@ -1,4 +1,5 @@
 import { Seldom } from '#edge/seldom';
+import type { GivenUp } from '#edge/unfinished-bodies';
 import type { Clock } from '#platform/clock';
 import type { Logger } from '#platform/logger';
 
@@ -6,6 +7,8 @@ import type { Logger } from '#platform/logger';
 export type AddressWarnings = {
   /** Unknown keys from a network are looked up seldom from now on. */
   barred(network: string): void;
+  /** The body of a request was given up, because too many are unfinished. */
+  unfinished(what: GivenUp): void;
   /** Many accounts call from one address. */
   crowded(address: string, accounts: number): void;
 };
@@ -13,6 +16,7 @@ export type AddressWarnings = {
 /** Warnings about addresses, for an operator who may have forgotten to say whom to trust. */
 export function addressWarnings(clock: Clock, logger: Logger): AddressWarnings {
   const bars = new Seldom(clock);
+  const floods = new Seldom(clock);
   const crowds = new Seldom(clock);
   return {
     barred: (address) =>
@@ -21,6 +25,10 @@ export function addressWarnings(clock: Clock, logger: Logger): AddressWarnings {
           { address, others },
           'too many refused keys: for a minute few unknown keys of this address are looked up',
         ),
+      ),
+    unfinished: (what) =>
+      floods.run((others) =>
+        logger.warn({ ...what, others }, 'too many unfinished requests: the oldest are given up'),
       ),
     crowded: (address, accounts) =>
       crowds.run((others) =>

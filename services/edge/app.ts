@@ -1,9 +1,9 @@
 import Fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
 import type { AccountNews } from '#accounts/account-news';
-import { addressWarnings } from '#edge/address-warnings';
 import { Admission } from '#edge/admission';
 import { brokenHttp } from '#edge/broken-http';
 import { CallIds } from '#edge/call-identity';
+import { crowdControl } from '#edge/crowd-control';
 import { drainOf } from '#edge/drain';
 import { edgeMetrics } from '#edge/edge-metrics';
 import { API_PREFIX, OPERATIONS } from '#edge/endpoints';
@@ -11,6 +11,7 @@ import { EngineCalls } from '#edge/engine-calls';
 import { exchangeOf } from '#edge/exchange';
 import { gate } from '#edge/gate';
 import { HTTP_LIMITS } from '#edge/http-limits';
+import { unknownHeaders } from '#edge/limit-headers';
 import { LimitedKeys } from '#edge/limited-keys';
 import type { Operation } from '#edge/operation';
 import { refusals } from '#edge/refusals';
@@ -53,10 +54,11 @@ export type AppConfig = {
 export function buildApp(config: AppConfig, ports: EdgePorts): FastifyInstance {
   const { clock, logger } = ports;
   const metrics = edgeMetrics(ports.metrics);
-  const reply = new Reply(clock, metrics, logger);
+  const crowd = crowdControl(clock, metrics, logger);
+  const { talks, bodies, unread } = crowd;
+  const reply = new Reply(clock, metrics, logger, unread);
   const limited = new LimitedKeys(clock, ports.accountNews);
-  const warnings = addressWarnings(clock, logger);
-  const admission = new Admission(ports.limiter, clock, metrics, limited, warnings);
+  const admission = new Admission(ports.limiter, clock, metrics, limited, crowd.warnings);
   const engine = new EngineCalls(ports.engine, clock, ports.randomness, config.clusterSecrets);
   const inFlight = { calls: 0 };
   const served: ServePorts = {
@@ -67,7 +69,7 @@ export function buildApp(config: AppConfig, ports: EdgePorts): FastifyInstance {
     reply,
     inFlight,
   };
-  const broken = brokenHttp(clock);
+  const broken = brokenHttp(clock, talks);
   const app = Fastify({
     ...HTTP_LIMITS,
     trustProxy: config.trustedProxies.length === 0 ? false : [...config.trustedProxies],
@@ -75,22 +77,15 @@ export function buildApp(config: AppConfig, ports: EdgePorts): FastifyInstance {
     frameworkErrors: broken.frameworkErrors,
   });
   broken.watch(app.server);
+  unread.watch(app.server);
   const drain = drainOf(app.server);
   let isClosing = false;
   app.decorateRequest('exchange', undefined);
-  app.addHook(
-    'onRequest',
-    gate({
-      clock,
-      reply,
-      admission,
-      isClosing: () => isClosing,
-      activeRequests: () => reply.activeRequests,
-    }),
-  );
+  app.addHook('onRequest', gate({ clock, reply, admission, talks, isClosing: () => isClosing }));
   ports.metrics.beforeScrape(() => {
     metrics.active(reply.activeRequests);
     metrics.inflight(inFlight.calls);
+    crowd.measure();
   });
   app.addHook('preClose', async () => {
     // From here on Fastify closes each connection behind its next answer.
@@ -109,8 +104,8 @@ export function buildApp(config: AppConfig, ports: EdgePorts): FastifyInstance {
   app.setErrorHandler(refuse.error);
   app.setNotFoundHandler(refuse.notFound);
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body, done) =>
-    done(null, body),
+  app.addContentTypeParser('application/json', (request, payload, done) =>
+    bodies.read(request, payload, done),
   );
   const turn = new TurnQueue();
   for (const operation of OPERATIONS) addRoute(app, operation, turn, served);
@@ -131,6 +126,11 @@ function addRoute(
     handler(request: FastifyRequest, reply) {
       const exchange = exchangeOf(request);
       if (exchange?.caller === undefined) throw new Error('the gate sees every request first');
+      const busy = ports.reply.begin(exchange);
+      if (busy !== undefined) {
+        ports.reply.refuse(request, reply, operation, busy, unknownHeaders(ports.clock.wallMs()));
+        return;
+      }
       const fail = (error: unknown) => void reply.send(error);
       turn.push(() => void serve(operation, request, reply, exchange, ports).catch(fail));
     },

@@ -5,6 +5,7 @@ import { readCaller } from '#edge/credentials';
 import { anonymousReply, rawFaultReply } from '#edge/fault-reply';
 import { REQUESTS_PER_SOCKET_MAX } from '#edge/http-limits';
 import { requestIdFrom } from '#edge/request-id';
+import type { Talks } from '#edge/talks';
 import { Fault, invalid, toFault } from '#fault/fault';
 import type { Clock } from '#platform/clock';
 
@@ -14,37 +15,26 @@ import type { Clock } from '#platform/clock';
  */
 const LINGER_MS = 1_000;
 
-/** What has happened on a connection. */
-type Talk = {
-  /** The newest answer: all others are in front of it. */
-  last: ServerResponse;
-  requests: number;
-};
-
 /**
  * Requests that Node or Fastify refuse before any hook runs: they get our envelope and headers all
  * the same (attacks, "hardening recipe"), and in their turn: an answer never overtakes those of
  * earlier requests on the same connection.
  */
-export function brokenHttp(clock: Clock) {
-  const talks = new WeakMap<Duplex, Talk>();
+export function brokenHttp(clock: Clock, talks: Talks) {
   const broken = new WeakSet<Duplex>();
   const raw = (fault: Fault) => rawFaultReply(fault, requestIdFrom(undefined), clock.wallMs());
 
   function note(request: IncomingMessage, response: ServerResponse): void {
-    const talk = talks.get(request.socket);
-    if (talk === undefined) talks.set(request.socket, { last: response, requests: 1 });
-    else {
-      talk.last = response;
-      talk.requests += 1;
-      if (talk.requests >= REQUESTS_PER_SOCKET_MAX) response.setHeader('connection', 'close');
-    }
+    const requests = talks.note(request, response);
+    if (requests >= REQUESTS_PER_SOCKET_MAX) response.setHeader('connection', 'close');
   }
 
   function respond(request: IncomingMessage, response: ServerResponse, fault: Fault): void {
     const requestId = requestIdFrom(request.headers['x-request-id']);
-    const { status, headers, body } = anonymousReply(fault, requestId, clock.wallMs());
-    response.writeHead(status, headers).end(body);
+    talks.inTurn(request, response, () => {
+      const { status, headers, body } = anonymousReply(fault, requestId, clock.wallMs());
+      response.writeHead(status, headers).end(body);
+    });
   }
 
   return {
@@ -54,7 +44,7 @@ export function brokenHttp(clock: Clock) {
       if (socket.destroyed || broken.has(socket)) return;
       broken.add(socket);
       const fault = faultOfParser(error.code);
-      const last = talks.get(socket)?.last;
+      const last = talks.lastOf(socket);
       if (last === undefined) hangUp(socket, raw(fault));
       else if (last.req.complete) afterwards(last, () => hangUp(socket, raw(fault)));
       else breakOff(last, socket, fault);

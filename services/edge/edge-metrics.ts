@@ -17,8 +17,18 @@ export type EdgeMetrics = {
   failedClosed(reason: string): void;
   /** A settlement did not reach the limiter. */
   unsettled(): void;
-  /** How many requests are between first byte and answer. */
+  /** A body was given up, because too many are unfinished. */
+  bodyGivenUp(): void;
+  /** A connection was ended that does not take its answers. */
+  slowReaderEnded(cause: string): void;
+  /** How many requests are whole and not answered. */
   active(count: number): void;
+  /** How many bodies are unfinished, and what they hold. */
+  unfinished(count: number, bytes: number): void;
+  /** How many bytes of answers nobody has taken. */
+  unread(bytes: number): void;
+  /** How many requests wait for answers in front of theirs. */
+  waiting(count: number): void;
   /** How many calls are admitted and not answered. */
   inflight(count: number): void;
 };
@@ -32,6 +42,12 @@ export function edgeMetrics(metrics: Metrics): EdgeMetrics {
   const notLookedUp = metrics.counter('edge_unknown_keys_not_looked_up_total');
   const failures = metrics.counter('edge_fail_closed_total');
   const unsettled = metrics.counter('edge_unsettled_total');
+  const bodiesGivenUp = metrics.counter('edge_bodies_given_up_total');
+  const readersEnded = metrics.counter('edge_slow_readers_ended_total');
+  const unfinished = metrics.gauge('edge_unfinished_bodies');
+  const unfinishedBytes = metrics.gauge('edge_unfinished_body_bytes');
+  const unreadBytes = metrics.gauge('edge_unread_answer_bytes');
+  const waiting = metrics.gauge('edge_pipelined_requests');
   const active = metrics.gauge('http_server_active_requests');
   const inflight = metrics.gauge('edge_inflight');
   return {
@@ -53,6 +69,14 @@ export function edgeMetrics(metrics: Metrics): EdgeMetrics {
     notLookedUp: () => notLookedUp.inc(),
     failedClosed: (reason) => failures.inc({ reason }),
     unsettled: () => unsettled.inc(),
+    bodyGivenUp: () => bodiesGivenUp.inc(),
+    slowReaderEnded: (cause) => readersEnded.inc({ cause }),
+    unfinished(count, bytes) {
+      unfinished.set(count);
+      unfinishedBytes.set(bytes);
+    },
+    unread: (bytes) => unreadBytes.set(bytes),
+    waiting: (count) => waiting.set(count),
     active: (count) => active.set(count),
     inflight: (count) => inflight.set(count),
   };

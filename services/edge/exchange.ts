@@ -15,7 +15,7 @@ export type Exchange = {
   readonly startedMs: number;
   /** Undefined until authentication, and for ever where it failed. */
   caller: Caller | undefined;
-  /** Whether it is counted as begun and not answered. */
+  /** Whether it has a slot: it is whole and not answered. */
   isActive: boolean;
 };
 

@@ -7,29 +7,27 @@ import { KnownCallers } from '#edge/known-callers';
 import { type Headers, unknownHeaders } from '#edge/limit-headers';
 import type { Reply } from '#edge/reply';
 import { requestIdFrom } from '#edge/request-id';
+import type { Talks } from '#edge/talks';
 import { Fault, invalid, toFault } from '#fault/fault';
 import type { Clock } from '#platform/clock';
-
-/** Requests between first byte and answer; beyond, the process would only queue (architecture 3.7). */
-const ACTIVE_REQUESTS_MAX = 8_192;
 
 /** What the gate needs. */
 export type GatePorts = {
   readonly clock: Clock;
   readonly reply: Reply;
   readonly admission: Admission;
+  readonly talks: Talks;
   readonly isClosing: () => boolean;
-  readonly activeRequests: () => number;
 };
 
 /**
- * The first hook of every request: gives it an id, refuses what is not HTTP/1.1 and what the
- * process has no room for, and finds out who calls. Whoever fails here costs the limiter nothing
- * and learns nothing (decisions 23, 35 and 159). Returns a hook that answers what it refuses.
+ * The first hook of every request, in the order in which they came on their connection: gives it an
+ * id, refuses what is not HTTP/1.1, and finds out who calls, all before its body is read. Whoever
+ * fails here costs the limiter nothing and learns nothing (decisions 23, 35 and 159). Returns a hook that answers what it refuses.
  */
-export function gate({ clock, reply, admission, isClosing, activeRequests }: GatePorts) {
+export function gate({ clock, reply, admission, talks, isClosing }: GatePorts) {
   const callers = new KnownCallers();
-  return (request: FastifyRequest, response: FastifyReply, done: () => void): void => {
+  const enter = (request: FastifyRequest, response: FastifyReply, done: () => void): void => {
     const requestId = requestIdFrom(request.headers['x-request-id']);
     const startedMs = clock.monotonicMs();
     const exchange: Exchange = { requestId, startedMs, caller: undefined, isActive: false };
@@ -41,11 +39,10 @@ export function gate({ clock, reply, admission, isClosing, activeRequests }: Gat
     try {
       assertProtocol(request);
       if (isApi) {
-        assertRoom(isClosing(), activeRequests());
+        if (isClosing()) throw closing();
         exchange.caller = callers.read(request.raw);
         const barred = admission.refusalUnasked(exchange.caller, request);
         if (barred !== undefined) throw barred;
-        reply.begin(exchange);
       }
     } catch (error) {
       const counted = { method: request.method, path: 'refused' };
@@ -54,6 +51,9 @@ export function gate({ clock, reply, admission, isClosing, activeRequests }: Gat
       return;
     }
     done();
+  };
+  return (request: FastifyRequest, response: FastifyReply, done: () => void): void => {
+    talks.inTurn(request.raw, response.raw, () => enter(request, response, done));
   };
 }
 
@@ -67,11 +67,7 @@ function assertProtocol({ raw }: FastifyRequest): void {
   }
 }
 
-function assertRoom(isClosing: boolean, activeRequests: number): void {
-  if (isClosing) throw busy('shutting_down', 'this server is shutting down');
-  if (activeRequests >= ACTIVE_REQUESTS_MAX) throw busy('overloaded', 'too many requests at once');
-}
-
-function busy(reason: 'shutting_down' | 'overloaded', text: string): Fault {
-  return new Fault('service_unavailable', text, { reason, retryAfterS: 1 });
+function closing(): Fault {
+  const options = { reason: 'shutting_down', retryAfterS: 1 } as const;
+  return new Fault('service_unavailable', 'this server is shutting down', options);
 }

@@ -23,8 +23,11 @@ export const HTTP_LIMITS = {
     maxHeaderSize: 8 * 1_024,
     headersTimeout: 5_000,
     requestTimeout: 10_000,
-    /** Node looks for slow senders this often; its default of 30 s lets them stand. */
-    connectionsCheckingInterval: 500,
+    /**
+     * Node looks for slow senders this often; its default of 30 s lets them stand. Thousands that began
+     * together end together: a tenth of a second's worth at once holds up nobody.
+     */
+    connectionsCheckingInterval: 100,
     /** We answer a missing Host ourselves, in the envelope. */
     requireHostHeader: false,
   },

@@ -81,6 +81,12 @@ and reset makes the change only if the version is still that one, otherwise it i
 \`version_mismatch\`; without it the last write wins. \`If-None-Match\` on GET answers 304 while \
 nothing has changed. Processing ignores both.
 
+# Pages
+
+A page of history or drift has at most 1 MiB of records: of large ones fewer come than \`limit\` \
+says, and \`has_more\` is true. The next page begins at \`offset\` plus the number of records that \
+came.
+
 # Generations
 
 A reset sets the cycle to 0 and begins a new generation. History and drift show the current one; \

@@ -32,7 +32,11 @@ const ANYWHERE: readonly FaultReason[] = [
 const SYNTAX: readonly FaultReason[] = ['malformed_json', 'duplicate_key', 'invalid_utf8'];
 
 /** What only whoever sends a body can meet. */
-const TRANSFER: readonly FaultReason[] = ['body_too_large', 'unsupported_media_type'];
+const TRANSFER: readonly FaultReason[] = [
+  'body_too_large',
+  'unsupported_media_type',
+  'too_many_unfinished_bodies',
+];
 
 /** The field rules that a body can break, by operation; what every body can break is added. */
 const FIELD_RULES: Readonly<Record<string, readonly FaultReason[]>> = {

@@ -64,7 +64,7 @@ export const OPERATION_TEXTS: Readonly<Record<string, string>> = {
 /** What the query parameters mean, by name. */
 export const QUERY_TEXTS: Readonly<Record<string, string>> = {
   limit: 'How many entries the page has at most.',
-  offset: 'How many entries to skip.',
+  offset: 'How many entries to skip: for the next page, those of this one and of all before it.',
   sort: 'What to order by.',
   order: 'Ascending or descending.',
   generation: 'Records since the last reset only, or all there are.',

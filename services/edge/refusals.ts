@@ -32,10 +32,12 @@ export function refusals(ports: RefusalPorts) {
     allowed: readonly string[],
   ): Promise<void> {
     const counted = { method: request.method, path };
-    const caller = exchangeOf(request)?.caller;
+    const exchange = exchangeOf(request);
+    const caller = exchange?.caller;
     const allow = allowed.length === 0 ? {} : { allow: allowed.join(', ') };
-    if (caller === undefined) {
-      reply.refuse(request, response, counted, fault, {
+    const busy = exchange === undefined ? undefined : reply.begin(exchange);
+    if (caller === undefined || busy !== undefined) {
+      reply.refuse(request, response, counted, busy ?? fault, {
         ...unknownHeaders(clock.wallMs()),
         ...allow,
       });
@@ -72,7 +74,12 @@ export function refusals(ports: RefusalPorts) {
         return;
       }
       const path = request.routeOptions.url?.replace('/v1', '') ?? 'refused';
-      refuseAdmitted(request, response, path, faultOf(error), []).catch(onBug);
+      const fault = faultOf(error);
+      if (fault.reason === 'too_many_unfinished_bodies') {
+        // In the middle of a flood nobody is asked whose it is.
+        const counted = { method: request.method, path };
+        reply.refuse(request, response, counted, fault, unknownHeaders(clock.wallMs()));
+      } else refuseAdmitted(request, response, path, fault, []).catch(onBug);
     },
     notFound,
   };
@@ -84,16 +91,12 @@ const NOT_FOUND = 404;
 /** What Fastify refuses while it reads a body, in our words. */
 function faultOf(error: Error & { code?: string }): Fault {
   switch (error.code) {
-    case 'FST_ERR_CTP_BODY_TOO_LARGE':
-      return invalid('body_too_large', undefined, 'the body is too large');
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
     case 'FST_ERR_CTP_INVALID_CONTENT_TYPE':
       return invalid('unsupported_media_type', 'Content-Type', 'send application/json');
     // The sender went away in the middle of its body; nobody reads this.
     case 'ECONNRESET':
       return invalid('malformed_request', undefined, 'the body is incomplete');
-    case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
-      return invalid('malformed_request', 'Content-Length', 'the body is not as long as announced');
     default:
       return toFault(error);
   }

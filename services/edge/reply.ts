@@ -3,10 +3,14 @@ import type { EdgeMetrics } from '#edge/edge-metrics';
 import { type Exchange, exchangeOf } from '#edge/exchange';
 import { faultReply, SAFETY_HEADERS } from '#edge/fault-reply';
 import type { Headers } from '#edge/limit-headers';
-import { FAULTS, type Fault } from '#fault/fault';
+import type { UnreadAnswers } from '#edge/unread-answers';
+import { FAULTS, Fault } from '#fault/fault';
 import type { Clock } from '#platform/clock';
 import { CHAINS_PER_SECOND, type Logger } from '#platform/logger';
 import { PerSecond } from '#platform/per-second';
+
+/** Requests that are whole and not answered; beyond, the process would only queue (architecture 3.7). */
+const ACTIVE_REQUESTS_MAX = 8_192;
 
 /** What an answer is counted under. */
 export type Counted = { readonly method: string; readonly path: string };
@@ -16,25 +20,36 @@ export class Reply {
   readonly #clock: Clock;
   readonly #metrics: EdgeMetrics;
   readonly #logger: Logger;
+  readonly #unread: UnreadAnswers;
   readonly #chains: PerSecond;
   #activeRequests = 0;
 
-  constructor(clock: Clock, metrics: EdgeMetrics, logger: Logger) {
+  constructor(clock: Clock, metrics: EdgeMetrics, logger: Logger, unread: UnreadAnswers) {
+    this.#unread = unread;
     this.#clock = clock;
     this.#metrics = metrics;
     this.#logger = logger;
     this.#chains = new PerSecond(clock, CHAINS_PER_SECOND);
   }
 
-  /** Requests of the API that have begun and are not answered, whether or not anybody still waits. */
+  /** Requests of the API that are whole and not answered, whether or not anybody still waits. */
   get activeRequests(): number {
     return this.#activeRequests;
   }
 
-  /** Counts a request as begun; its answer counts it as done. */
-  begin(exchange: Exchange): void {
+  /**
+   * Gives a request whose body is whole a slot, which its answer gives back. Returns the refusal if
+   * there is none left: who sends half a body takes none (decision 160).
+   */
+  begin(exchange: Exchange): Fault | undefined {
+    if (exchange.isActive) return undefined;
+    if (this.#activeRequests >= ACTIVE_REQUESTS_MAX) {
+      const options = { reason: 'overloaded', retryAfterS: 1 } as const;
+      return new Fault('service_unavailable', 'too many requests at once', options);
+    }
     exchange.isActive = true;
     this.#activeRequests += 1;
+    return undefined;
   }
 
   /** Sends a refusal in the envelope of spec 7. */
@@ -78,6 +93,8 @@ export class Reply {
     if (body !== undefined) headers['content-length'] = Buffer.byteLength(body);
     // Straight to Node: of Fastify's own way nothing is used, and it costs a tenth of a request.
     reply.raw.writeHead(status, flat(headers)).end(body);
+    const { socket } = reply.raw;
+    if (socket !== null && body !== undefined) this.#unread.note(socket, body.length);
     const seconds = (this.#clock.monotonicMs() - (exchange?.startedMs ?? 0)) / 1_000;
     this.#metrics.answered(counted.method, counted.path, status, seconds);
     if (this.#logger.isLevelEnabled('debug')) {
@@ -100,7 +117,7 @@ export class Reply {
 
 /** Whether it is refused because there are so many of it: then it is counted, and told of seldom. */
 function isFlood({ reason }: Fault): boolean {
-  return reason === 'too_many_refused_keys';
+  return reason === 'too_many_refused_keys' || reason === 'too_many_unfinished_bodies';
 }
 
 /** Names and values in turn: the form that Node takes without looking every name up again. */

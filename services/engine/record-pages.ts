@@ -7,6 +7,15 @@ import type { EngineAnswer, RecordPage } from '#wire/engine-messages';
 /** Drift events in an answer whose caller asked for no page. Source: decision 31. */
 const DRIFT_EVENTS_MAX = 1_000;
 
+/** Bytes of a page's rows, but for the first, which always fits. Source: decision 162. */
+const PAGE_BYTES_MAX = 1_024 * 1_024;
+
+/** Rows that are read from the store first; twice as many each time after that, if they may fit. */
+const READ_ROWS = 128;
+
+/** The least that is read, where few seem to fit. */
+const READ_ROWS_MIN = 16;
+
 /** One page of the observation history, most recent cycle first. Source: spec 4.2, decisions 7, 39. */
 export async function historyPage(
   instanceId: string,
@@ -18,11 +27,11 @@ export async function historyPage(
   const start = page.isEveryGeneration ? 0 : historyStart;
   const total = historyCount - start;
   const unstored = state.unstored?.history ?? [];
-  const rows = await newestFirst(unstored, historyCount, start, page, (newest, count) =>
-    store.readHistory(instanceId, newest, count),
-  );
-  const data = rows.map((row) => historyJson(row, page.isEveryGeneration)).join(',');
-  return pageAnswer(data, pagination(page, total));
+  const rows = await newestFirst(unstored, historyCount, start, page, {
+    readStored: (newest, count) => store.readHistory(instanceId, newest, count),
+    jsonOf: (row) => historyJson(row, page.isEveryGeneration),
+  });
+  return pageAnswer(rows, pagination(page, rows.length, total));
 }
 
 /** Drift events, most recent first: a page if one was asked for, else the newest 1,000. */
@@ -36,28 +45,32 @@ export async function driftPage(
   const start = page.isEveryGeneration ? 0 : driftStart;
   const total = driftCount - start;
   const range = page.isPaged ? page : { ...page, limit: DRIFT_EVENTS_MAX, offset: 0 };
-  const rows = await newestFirst(
-    state.unstored?.drift ?? [],
-    driftCount,
-    start,
-    range,
-    (newest, count) => store.readDrift(instanceId, newest, count),
-  );
-  const data = rows.map((row) => driftEventJson(row, page.isEveryGeneration)).join(',');
-  return pageAnswer(data, page.isPaged ? pagination(range, total) : { total });
+  const unstored = state.unstored?.drift ?? [];
+  const rows = await newestFirst(unstored, driftCount, start, range, {
+    readStored: (newest, count) => store.readDrift(instanceId, newest, count),
+    jsonOf: (row) => driftEventJson(row, page.isEveryGeneration),
+  });
+  return pageAnswer(rows, page.isPaged ? pagination(range, rows.length, total) : { total });
 }
+
+/** Where rows come from and what is made of them. */
+type Rows<Row> = {
+  readonly readStored: (newest: number, count: number) => Promise<Row[]>;
+  readonly jsonOf: (row: Row) => string;
+};
 
 /**
  * Rows by their ordinals, which have no gaps: the newest stand unflushed in memory, the older ones
- * in the store (architecture 3.2). `start` is the ordinal before the first that may be shown.
+ * in the store (architecture 3.2). `start` is the ordinal before the first that may be shown. Ends
+ * before the row with which they would be too large, and reads little beyond it.
  */
 async function newestFirst<Row>(
   unflushed: readonly Row[],
   newestOrdinal: number,
   start: number,
   page: RecordPage,
-  readStored: (newest: number, count: number) => Promise<Row[]>,
-): Promise<Row[]> {
+  { readStored, jsonOf }: Rows<Row>,
+): Promise<string[]> {
   const newest = newestOrdinal - page.offset;
   const count = Math.min(page.limit, newest - start);
   if (count <= 0) return [];
@@ -65,9 +78,37 @@ async function newestFirst<Row>(
   const inMemory = unflushed
     .slice(Math.max(0, newest - count - storedOrdinal), Math.max(0, newest - storedOrdinal))
     .reverse();
-  if (inMemory.length === count) return inMemory;
-  const stored = await readStored(newest - inMemory.length, count - inMemory.length);
-  return [...inMemory, ...stored];
+  const fitting = new PageRows();
+  let seen = inMemory.length;
+  let isFull = inMemory.some((row) => !fitting.add(jsonOf(row)));
+  for (let portion = READ_ROWS; !isFull && seen < count; portion *= 2) {
+    const wanted = Math.min(portion, count - seen, Math.max(READ_ROWS_MIN, fitting.room));
+    const stored = await readStored(newest - seen, wanted);
+    isFull = stored.some((row) => !fitting.add(jsonOf(row)));
+    seen += wanted;
+  }
+  return fitting.rows;
+}
+
+/** The rows of a page while they fit. */
+class PageRows {
+  readonly rows: string[] = [];
+  #bytes = 0;
+
+  /** How many more would fit if they were as large as those that are here. */
+  get room(): number {
+    const { length } = this.rows;
+    if (length === 0) return READ_ROWS;
+    return Math.ceil(((PAGE_BYTES_MAX - this.#bytes) * length) / this.#bytes);
+  }
+
+  /** Adds a row unless the page would be too large with it. Returns whether it was added. */
+  add(json: string): boolean {
+    this.#bytes += Buffer.byteLength(json) + 1;
+    if (this.rows.length > 0 && this.#bytes > PAGE_BYTES_MAX) return false;
+    this.rows.push(json);
+    return true;
+  }
 }
 
 function historyJson(row: HistoryRow, isEveryGeneration: boolean): string {
@@ -86,11 +127,12 @@ function driftEventJson(row: DriftRow, isEveryGeneration: boolean): string {
   return `{"cycle":${row.cycle},${level},${modes},${time}}`;
 }
 
-function pagination({ limit, offset }: RecordPage, total: number) {
-  return { limit, offset, total, has_more: offset + limit < total };
+/** The next page begins behind the rows that this one has. */
+function pagination({ limit, offset }: RecordPage, count: number, total: number) {
+  return { limit, offset, total, has_more: offset + count < total };
 }
 
-function pageAnswer(dataJson: string, page: object): EngineAnswer {
-  const body = `{"data":[${dataJson}],"pagination":${JSON.stringify(page)}}`;
+function pageAnswer(rows: readonly string[], page: object): EngineAnswer {
+  const body = `{"data":[${rows.join(',')}],"pagination":${JSON.stringify(page)}}`;
   return { body, etag: '', cycles: 0, throttledRetryAfterS: 0, isReplayed: false };
 }

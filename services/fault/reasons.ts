@@ -46,10 +46,11 @@ export const REASONS = {
   already_exists: { code: 'conflict' },
   deleted: { code: 'conflict' },
   min_cycle_interval: { code: 'throttled' },
-  // fail closed and bounds, decisions 24 and 159 and architecture 3.7
+  // fail closed and bounds, decisions 24, 159, 160 and architecture 3.7
   limiter_unavailable: { code: 'service_unavailable' },
   engine_unavailable: { code: 'service_unavailable' },
   too_many_refused_keys: { code: 'service_unavailable' },
+  too_many_unfinished_bodies: { code: 'service_unavailable' },
   overloaded: { code: 'service_unavailable' },
   deadline_exceeded: { code: 'service_unavailable' },
   // a call made again whose answer is gone, decision 90

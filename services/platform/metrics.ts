@@ -29,7 +29,7 @@ export const METRICS = {
   },
   http_server_active_requests: {
     kind: 'gauge',
-    help: 'Requests that have begun and are not answered.',
+    help: 'Requests whose body is complete and that are not answered.',
     labels: [],
   },
   rpc_server_call_duration_seconds: {
@@ -224,6 +224,36 @@ export const METRICS = {
     kind: 'counter',
     help: 'Further tries of calls to engines and limiters, by why the one before failed.',
     labels: ['reason'],
+  },
+  edge_unfinished_bodies: {
+    kind: 'gauge',
+    help: 'Requests whose body has begun to arrive and is not complete.',
+    labels: [],
+  },
+  edge_unfinished_body_bytes: {
+    kind: 'gauge',
+    help: 'Bytes that such bodies hold.',
+    labels: [],
+  },
+  edge_bodies_given_up_total: {
+    kind: 'counter',
+    help: 'Bodies that were given up because too many, or too large ones, were unfinished.',
+    labels: [],
+  },
+  edge_pipelined_requests: {
+    kind: 'gauge',
+    help: 'Requests that wait until the answers in front of theirs have left.',
+    labels: [],
+  },
+  edge_unread_answer_bytes: {
+    kind: 'gauge',
+    help: 'Bytes of answers that their callers have not taken.',
+    labels: [],
+  },
+  edge_slow_readers_ended_total: {
+    kind: 'counter',
+    help: 'Connections ended because they did not take their answers, by cause.',
+    labels: ['cause'],
   },
   edge_inflight: {
     kind: 'gauge',

@@ -3,7 +3,7 @@
 /** Largest frame of requests, in bytes: gRPC's own default; the batch of decision 10 fits many times. */
 export const REQUEST_FRAME_BYTES_MAX = 4 * 1_024 * 1_024;
 
-/** Largest frame of replies, in bytes: 1,000 history records with contexts of 8 KiB (decisions 31, 37). */
+/** Largest frame of replies, in bytes: many times the largest page (decision 162). */
 export const REPLY_FRAME_BYTES_MAX = 16 * 1_024 * 1_024;
 
 /** A frame is closed when it holds this many bytes: large enough to spread its cost, small to hold. */
@@ -18,7 +18,7 @@ export const CALLS_IN_FLIGHT_MAX = 4_096;
 /** Calls at work per stream of a server. Twice a client's, so that the client's bound speaks first. */
 export const CALLS_AT_WORK_MAX = 8_192;
 
-/** Answers held for one client that does not read them, in bytes: four of the largest. */
+/** Answers held for one client that does not read them, in bytes: four of the largest frames. */
 export const REPLIES_HELD_BYTES_MAX = 4 * REPLY_FRAME_BYTES_MAX;
 
 /** The longest a call may take, in milliseconds. Source: architecture 3.5. */

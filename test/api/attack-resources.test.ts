@@ -19,8 +19,9 @@ const json = 'Content-Type: application/json';
 const id = await createInstance(caller);
 const batchPath = `/instances/${id}/process/batch`;
 const cycles = async () => (await caller.send('GET', `/instances/${id}`)).body.data.cycle_count;
-const activeRequests = async () =>
-  (await metricValues(service)).get('http_server_active_requests') ?? Number.NaN;
+const gauge = async (name: string) => (await metricValues(service)).get(name) ?? Number.NaN;
+const activeRequests = () => gauge('http_server_active_requests');
+const unfinishedBodies = () => gauge('edge_unfinished_bodies');
 const residentBytes = async () =>
   (await metricValues(service)).get('process_resident_memory_bytes') ?? Number.NaN;
 
@@ -221,23 +222,25 @@ slow('is not waited for where the answer is known', async () => {
   assert.is((await connection.next())?.status, 401);
 });
 
-/** Asks until so many requests are counted as begun and not answered. Throws if it takes long. */
-async function reachesActive(count: number): Promise<void> {
+/** Asks until so many requests are counted as active, or unfinished. Throws if it takes long. */
+async function reaches(counted: () => Promise<number>, count: number): Promise<void> {
   const deadlineMs = performance.now() + 8_000;
-  for (let active = await activeRequests(); active !== count; active = await activeRequests()) {
-    if (performance.now() > deadlineMs) throw new Error(`${active} instead of ${count} are active`);
+  for (let found = await counted(); found !== count; found = await counted()) {
+    if (performance.now() > deadlineMs) throw new Error(`there are ${found} instead of ${count}`);
     await caller.send('GET', '/personas');
   }
 }
 
 slow('that goes away leaves nothing behind, neither a count nor an error in the log', async () => {
-  await reachesActive(0);
+  await reaches(unfinishedBodies, 0);
   const head = requestText('POST', '/v1/instances', [auth, json, 'Content-Length: 100']);
   const connections = await Promise.all(Array.from({ length: 50 }, () => dial(service)));
   for (const connection of connections) connection.write(`${head}{`);
-  await reachesActive(50);
+  await reaches(unfinishedBodies, 50);
+  assert.is(await activeRequests(), 0);
   for (const connection of connections) connection.socket.resetAndDestroy();
-  await reachesActive(0);
+  await reaches(unfinishedBodies, 0);
+  await reaches(activeRequests, 0);
   assert.not.match(service.log(), /"level":50/);
 });
 
@@ -247,7 +250,7 @@ slow('that goes away with its answer under way leaves no count behind either', a
     connection.write(requestText('GET', '/v1/personas', [auth]).repeat(20));
     connection.socket.resetAndDestroy();
   }
-  await reachesActive(0);
+  await reaches(activeRequests, 0);
 });
 
 const crowds = suite('many connections');

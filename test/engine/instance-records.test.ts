@@ -275,4 +275,64 @@ function gatedStore() {
   return { store: gated, gates };
 }
 
-for (const group of [record, straddling, generations, drift]) group.run();
+const large = suite('when the rows of a page are large');
+
+/** Rows with contexts of these sizes, oldest first, all stored; and how many were read at once. */
+async function stored(sizes: readonly number[]) {
+  const reads: number[] = [];
+  const memory = memoryInstanceStore();
+  const store: InstanceStore = {
+    ...memory,
+    readHistory(id, newest, count) {
+      reads.push(count);
+      return memory.readHistory(id, newest, count);
+    },
+  };
+  const scene = instancesUnderTest({ store });
+  await scene.ask(CREATE);
+  for (const [index, size] of sizes.entries()) {
+    const contextJson = `{"n":${index + 1},"x":"${'x'.repeat(size)}"}`;
+    const timestampMs = START_MS + index * 60_000;
+    await scene.ask(process(seen({ contextJson, timestampMs })));
+    if (index % 100 === 99) await scene.flush();
+  }
+  await scene.flush();
+  return { scene, reads };
+}
+
+/** Bytes of the rows that a page has. */
+const bytesOf = (data: unknown[]) => Buffer.byteLength(JSON.stringify(data)) - 2;
+
+large('a page ends before the row with which it would have over 1 MiB, and has more', async () => {
+  const { scene, reads } = await stored(Array.from({ length: 140 }, () => 8_000));
+  const { numbers, data, pagination } = await history(scene, 1_000, 0);
+  assert.ok(bytesOf(data) <= 1_048_576);
+  assert.ok(bytesOf(data) + bytesOf(data.slice(0, 1)) > 1_048_576);
+  assert.equal(numbers, down(140, 141 - data.length));
+  assert.equal(pagination, { limit: 1_000, offset: 0, total: 140, has_more: true });
+  assert.ok(reads.reduce((sum, count) => sum + count, 0) <= 144, `${reads}`);
+  const rest = await history(scene, 1_000, data.length);
+  assert.equal(rest.numbers, down(140 - data.length, 1));
+  assert.is(rest.pagination.has_more, false);
+});
+
+large('they are counted in memory as in the store', async () => {
+  const { scene } = await stored([8_000]);
+  for (let n = 2; n <= 140; n += 1) {
+    const contextJson = `{"n":${n},"x":"${'é'.repeat(4_000)}"}`;
+    await scene.ask(process(seen({ contextJson, timestampMs: START_MS + n * 60_000 })));
+  }
+  const { data, pagination } = await history(scene, 200, 0);
+  assert.ok(data.length < 140 && bytesOf(data) <= 1_048_576);
+  assert.is(pagination.has_more, true);
+});
+
+large('small ones are read in a few portions, whatever the page', async () => {
+  const { scene, reads } = await stored(Array.from({ length: 600 }, () => 10));
+  assert.equal((await history(scene, 1_000, 0)).numbers, down(600, 1));
+  assert.equal(reads, [128, 256, 216]);
+  assert.equal((await history(scene, 100, 17)).numbers, down(583, 484));
+  assert.equal(reads.slice(3), [100]);
+});
+
+for (const group of [record, straddling, generations, drift, large]) group.run();

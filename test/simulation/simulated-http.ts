@@ -4,6 +4,7 @@ import type { EdgeMetrics } from '#edge/edge-metrics';
 import type { EdgeAnswer } from '#edge/engine-calls';
 import type { Headers } from '#edge/limit-headers';
 import { type Counted, Reply } from '#edge/reply';
+import { UnreadAnswers } from '#edge/unread-answers';
 import type { Fault } from '#fault/fault';
 import type { Clock } from '#platform/clock';
 import type { Logger } from '#platform/logger';
@@ -44,7 +45,12 @@ export function awaited(): { reply: FastifyReply; answer: Promise<EdgeAnswer> } 
 export class AwaitedReply extends Reply {
   constructor(clock: Clock, metrics: EdgeMetrics) {
     // Nothing of the real way out is used, and so nothing is logged.
-    super(clock, metrics, undefined as unknown as Logger);
+    super(
+      clock,
+      metrics,
+      undefined as unknown as Logger,
+      new UnreadAnswers(clock, () => undefined),
+    );
   }
 
   override refuse(

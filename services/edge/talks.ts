@@ -1,0 +1,119 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
+
+/** Waiting requests of a connection from which no more are read: as many come with a few kilobytes. */
+const WAITING_PER_CONNECTION_MAX = 64;
+
+/** Waiting requests of all connections; beyond, the connection with the most of them is ended. */
+const WAITING_MAX = 16_384;
+
+/** What has happened on a connection. */
+type Talk = {
+  readonly socket: Duplex;
+  /** The newest answer: all others are in front of it. */
+  last: ServerResponse;
+  /** The one in front of that. */
+  before: ServerResponse | undefined;
+  requests: number;
+  /** Requests that wait until the answers in front of theirs have left. */
+  waiting: number;
+  isWatched: boolean;
+};
+
+/**
+ * The connections of a server, and on each the order of its requests: one that comes before an
+ * earlier one's answer has left waits for that, unread. So a connection has one answer at most that
+ * it does not take, however many requests it sends, and its observations happen in their order
+ * (decision 161).
+ */
+export class Talks {
+  readonly #talks = new WeakMap<Duplex, Talk>();
+  /** Those in which requests wait. */
+  readonly #busy = new Set<Talk>();
+  #waiting = 0;
+
+  /** Requests that wait for answers in front of theirs. */
+  get waiting(): number {
+    return this.#waiting;
+  }
+
+  /** Notes a request, before anything else is done with it. Returns how many its connection has had. */
+  note({ socket }: IncomingMessage, response: ServerResponse): number {
+    const talk = this.#talks.get(socket);
+    if (talk === undefined) {
+      const fresh = { socket, last: response, before: undefined, requests: 1 };
+      this.#talks.set(socket, { ...fresh, waiting: 0, isWatched: false });
+      return 1;
+    }
+    talk.before = talk.last;
+    talk.last = response;
+    talk.requests += 1;
+    return talk.requests;
+  }
+
+  /** The newest answer of a connection, if it has had a request. */
+  lastOf(socket: Duplex): ServerResponse | undefined {
+    return this.#talks.get(socket)?.last;
+  }
+
+  /**
+   * Calls `serve` when it is a request's turn: at once, or when the answers in front of its own have
+   * left; never if the connection ends with one of them. To be called as soon as a request comes.
+   */
+  inTurn(request: IncomingMessage, response: ServerResponse, serve: () => void): void {
+    // Node ties the connection to the one answer that may be written now.
+    const talk = response.socket === null ? this.#talks.get(request.socket) : undefined;
+    if (talk?.before === undefined) {
+      serve();
+      return;
+    }
+    talk.before.once('finish', () => {
+      this.#leave(talk);
+      if (response.socket !== null) serve();
+    });
+    this.#enter(talk);
+  }
+
+  #enter(talk: Talk): void {
+    talk.waiting += 1;
+    this.#waiting += 1;
+    this.#busy.add(talk);
+    if (!talk.isWatched) this.#watch(talk);
+    if (talk.waiting >= WAITING_PER_CONNECTION_MAX) talk.socket.pause();
+    if (this.#waiting > WAITING_MAX) this.#endBusiest();
+  }
+
+  #leave(talk: Talk): void {
+    // None is left when the connection has closed.
+    if (talk.waiting === 0) return;
+    talk.waiting -= 1;
+    this.#waiting -= 1;
+    if (talk.waiting === 0) this.#busy.delete(talk);
+    if (talk.waiting === WAITING_PER_CONNECTION_MAX / 2) talk.socket.resume();
+  }
+
+  #watch(talk: Talk): void {
+    talk.isWatched = true;
+    talk.socket.once('close', () => this.#forget(talk));
+    // Whoever reads a body, or throws one away, makes Node read on: not while too many wait.
+    talk.socket.on('resume', () => {
+      if (talk.waiting >= WAITING_PER_CONNECTION_MAX) talk.socket.pause();
+    });
+  }
+
+  #endBusiest(): void {
+    let busiest: Talk | undefined;
+    for (const talk of this.#busy) {
+      if (talk.waiting > (busiest?.waiting ?? 0)) busiest = talk;
+    }
+    if (busiest === undefined) return;
+    this.#forget(busiest);
+    busiest.socket.destroy();
+  }
+
+  #forget(talk: Talk): void {
+    this.#waiting -= talk.waiting;
+    talk.waiting = 0;
+    this.#busy.delete(talk);
+  }
+}

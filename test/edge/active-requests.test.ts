@@ -1,0 +1,89 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { formatApiKey } from '#accounts/api-key';
+import { buildApp } from '#edge/app';
+import { systemClock } from '#platform/clock';
+import { createLogger } from '#platform/logger';
+import { createMetrics } from '#platform/metrics';
+import { systemRandomness } from '#platform/randomness';
+import type { LimiterAnswer } from '#wire/limiter-messages';
+
+/** Requests that may be whole and not answered. */
+const ACTIVE_MAX = 8_192;
+
+/** An edge before a limiter that answers when it is let. */
+function scene() {
+  const answers = Promise.withResolvers<LimiterAnswer>();
+  let asked = 0;
+  const app = buildApp(
+    { clusterSecrets: ['x'.repeat(16)], trustedProxies: [], drainMs: 0 },
+    {
+      engine: { ask: () => Promise.reject(new Error('no request gets so far')) },
+      limiter: {
+        ask() {
+          asked += 1;
+          return answers.promise;
+        },
+      },
+      clock: systemClock,
+      randomness: systemRandomness,
+      metrics: createMetrics(),
+      logger: createLogger('silent', 'test'),
+    },
+  );
+  const authorization = `Bearer ${formatApiKey('Acc0unt00001', 's'.repeat(32))}`;
+  const call = async (url: string, headers: Record<string, string> = { authorization }) =>
+    (await app.inject({ method: 'GET', url, headers })).statusCode;
+  const letGo = () => answers.resolve({ verdict: 'unknown_key', allowance: undefined });
+  return { app, call, letGo, askedTimes: () => asked };
+}
+
+/** Waits until the limiter has been asked so often. */
+async function until(askedTimes: () => number, count: number): Promise<void> {
+  while (askedTimes() < count) await new Promise(setImmediate);
+}
+
+const crowd = suite('when 8,192 requests are whole and not answered');
+
+for (const [what, url] of [
+  ['known', '/v1/instances'],
+  ['unknown', '/v1/nowhere'],
+] as const) {
+  crowd(`one more to a path that is ${what} is refused, and none before it`, async () => {
+    const { app, call, letGo, askedTimes } = scene();
+    const calls = Array.from({ length: ACTIVE_MAX - 1 }, () => call('/v1/instances'));
+    await until(askedTimes, ACTIVE_MAX - 1);
+    calls.push(call(url));
+    await until(askedTimes, ACTIVE_MAX);
+    assert.is(await call(url), 503);
+    assert.is(await call('/v1/personas'), 503);
+    assert.is(askedTimes(), ACTIVE_MAX, 'nobody was asked about those');
+    letGo();
+    assert.equal(new Set(await Promise.all(calls)), new Set([401]));
+    assert.is(await call(url), 401);
+    await app.close();
+  });
+}
+
+crowd('one without a key is 401 all the same: it takes no slot', async () => {
+  const { app, call, letGo, askedTimes } = scene();
+  const calls = Array.from({ length: ACTIVE_MAX }, () => call('/v1/instances'));
+  await until(askedTimes, ACTIVE_MAX);
+  assert.is(await call('/v1/instances', {}), 401);
+  letGo();
+  await Promise.all(calls);
+  await app.close();
+});
+
+const spelling = suite('without a key');
+
+for (const url of ['/%761/instances', '/v%31/instances/x', '/%76%31/nowhere']) {
+  spelling(`${url}, which only decodes to a path of the API, is 401 like that one`, async () => {
+    const { app, call } = scene();
+    const status = await call(url, {});
+    await app.close();
+    assert.is(status, 401);
+  });
+}
+
+for (const each of [crowd, spelling]) each.run();
