@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Admission } from '#edge/admission';
 import { isApiPath, meansApi } from '#edge/api-path';
 import { countOf } from '#edge/credentials';
-import { attachExchange, type Exchange } from '#edge/exchange';
+import { attachExchange, type Caller, type Exchange } from '#edge/exchange';
 import { KnownCallers } from '#edge/known-callers';
 import { type Headers, unknownHeaders } from '#edge/limit-headers';
 import type { Reply } from '#edge/reply';
@@ -23,10 +23,18 @@ export type GatePorts = {
 /**
  * The first hook of every request, in the order in which they came on their connection: gives it an
  * id, refuses what is not HTTP/1.1, and finds out who calls, all before its body is read. Whoever
- * fails here costs the limiter nothing and learns nothing (decisions 23, 35 and 159). Returns a hook that answers what it refuses.
+ * fails here costs the limiter nothing and learns nothing (decisions 23, 35 and 159). Returns a hook
+ * that answers what it refuses.
  */
 export function gate({ clock, reply, admission, talks, isClosing }: GatePorts) {
   const callers = new KnownCallers();
+  const callerOf = (request: FastifyRequest): Caller => {
+    if (isClosing()) throw closing();
+    const caller = callers.read(request.raw);
+    const barred = admission.refusalUnasked(caller, request);
+    if (barred !== undefined) throw barred;
+    return caller;
+  };
   const enter = (request: FastifyRequest, response: FastifyReply, done: () => void): void => {
     const requestId = requestIdFrom(request.headers['x-request-id']);
     const startedMs = clock.monotonicMs();
@@ -38,12 +46,7 @@ export function gate({ clock, reply, admission, talks, isClosing }: GatePorts) {
     if (!isApi) response.header('x-request-id', requestId);
     try {
       assertProtocol(request);
-      if (isApi) {
-        if (isClosing()) throw closing();
-        exchange.caller = callers.read(request.raw);
-        const barred = admission.refusalUnasked(exchange.caller, request);
-        if (barred !== undefined) throw barred;
-      }
+      if (isApi) exchange.caller = callerOf(request);
     } catch (error) {
       const counted = { method: request.method, path: 'refused' };
       const limits: Headers = isApi ? unknownHeaders(clock.wallMs()) : {};
