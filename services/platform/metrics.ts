@@ -1,4 +1,5 @@
 import { type Counter, collectDefaultMetrics, type Gauge, Registry } from 'prom-client';
+import { EDGE_METRICS } from '#platform/edge-metric-definitions';
 import type { Histogram } from '#platform/histogram';
 import { type MetricDefinition, type MetricKind, makeMetric } from '#platform/make-metric';
 
@@ -200,66 +201,7 @@ export const METRICS = {
     help: 'Cycles charged without anybody saying that they were used, by what lost them.',
     labels: ['cause'],
   },
-  edge_refused_unasked_total: {
-    kind: 'counter',
-    help: 'Calls refused as rate_limited because the limiter had refused the key in this window.',
-    labels: [],
-  },
-  edge_unknown_keys_not_looked_up_total: {
-    kind: 'counter',
-    help: 'Calls refused unasked because too many refused keys came from their address.',
-    labels: [],
-  },
-  edge_fail_closed_total: {
-    kind: 'counter',
-    help: 'Requests refused because the limiter could not be sure, by reason.',
-    labels: ['reason'],
-  },
-  edge_unsettled_total: {
-    kind: 'counter',
-    help: 'Settlements that did not reach the limiter; their cycles expire as used.',
-    labels: [],
-  },
-  edge_retries_total: {
-    kind: 'counter',
-    help: 'Further tries of calls to engines and limiters, by why the one before failed.',
-    labels: ['reason'],
-  },
-  edge_unfinished_bodies: {
-    kind: 'gauge',
-    help: 'Requests whose body has begun to arrive and is not complete.',
-    labels: [],
-  },
-  edge_unfinished_body_bytes: {
-    kind: 'gauge',
-    help: 'Bytes that such bodies hold.',
-    labels: [],
-  },
-  edge_bodies_given_up_total: {
-    kind: 'counter',
-    help: 'Bodies that were given up because too many, or too large ones, were unfinished.',
-    labels: [],
-  },
-  edge_pipelined_requests: {
-    kind: 'gauge',
-    help: 'Requests that wait until the answers in front of theirs have left.',
-    labels: [],
-  },
-  edge_unread_answer_bytes: {
-    kind: 'gauge',
-    help: 'Bytes of answers that their callers have not taken.',
-    labels: [],
-  },
-  edge_slow_readers_ended_total: {
-    kind: 'counter',
-    help: 'Connections ended because they did not take their answers, by cause.',
-    labels: ['cause'],
-  },
-  edge_inflight: {
-    kind: 'gauge',
-    help: 'Calls that the edge has admitted and not answered.',
-    labels: [],
-  },
+  ...EDGE_METRICS,
 } as const satisfies Record<string, MetricDefinition>;
 
 /** The name of a metric of ours. */
