@@ -14,6 +14,8 @@ export type Listener = (message: Uint8Array, sender?: Sender) => void;
  * Nothing may be believed that a table has not confirmed (architecture 3).
  */
 export interface Bus extends AsyncDisposable {
+  /** How its own messages name their sender; undefined on a bus that vouches for none. */
+  readonly incarnation?: string;
   /** Whether messages can reach others now, as far as this process knows. */
   readonly isConnected: boolean;
   /** Sends to everybody who listens, this process included; dropped while there is no connection. */

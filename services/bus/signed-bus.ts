@@ -74,6 +74,7 @@ export function signedBus(options: SignedBusOptions): Bus {
   }
 
   return {
+    incarnation,
     get isConnected() {
       return bus.isConnected;
     },

@@ -20,6 +20,8 @@ export type Heartbeat = {
   readonly startedAtMs: number;
   /** It is giving its shards away and takes none. */
   readonly isLeaving: boolean;
+  /** Its clock is wrong: it gives its shards away and takes none until that is mended. */
+  readonly isAside?: boolean | undefined;
   /** Whom the sender sees; equal for equal views. */
   readonly viewHash: string;
   readonly shards: readonly OwnedShard[];
@@ -60,6 +62,7 @@ const heartbeatSchema = z.object({
   address,
   startedAtMs: z.int(),
   isLeaving: z.boolean(),
+  isAside: z.boolean().optional(),
   viewHash: z.string().max(TEXT_LENGTH_MAX),
   shards: z.custom<OwnedShard[]>(areOwnedShards),
   shardCount: z.int().min(1).max(SHARDS_MAX),

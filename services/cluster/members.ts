@@ -87,8 +87,8 @@ export class Members implements Disposable {
   }
 
   /**
-   * Heard within 3 s and not leaving, this process included; of several incarnations of one node
-   * the one that started last. In the order of the nodes' names.
+   * Heard within 3 s and neither leaving nor aside, this process included; of several incarnations of
+   * one node the one that started last. In the order of the nodes' names.
    */
   present(): readonly Member[] {
     const newest = new Map<string, Member>();
@@ -99,7 +99,7 @@ export class Members implements Disposable {
       if (rival === undefined || isLater(member, rival)) newest.set(member.node, member);
     }
     // Who leaves still hides its former lives: they must not come back in its place.
-    const staying = [...newest.values()].filter(({ isLeaving }) => !isLeaving);
+    const staying = [...newest.values()].filter((member) => !member.isLeaving && !member.isAside);
     return staying.sort((a, b) => (a.node < b.node ? -1 : 1));
   }
 
@@ -219,7 +219,8 @@ export class Members implements Disposable {
     this.#heard.set(incarnation, { ...heartbeat, isLeaving, heardMs });
     for (const listener of this.#heartbeatListeners) listener(heartbeat);
     const wasPresent = before !== undefined && before.heardMs >= heardMs - PRESENT_MS;
-    if (!wasPresent || before.isLeaving !== isLeaving) this.#tellChange();
+    const isSame = before?.isLeaving === isLeaving && before.isAside === heartbeat.isAside;
+    if (!wasPresent || !isSame) this.#tellChange();
   }
 
   #isBelieved({ cluster, service, incarnation }: Heartbeat | ShardAnnouncement): boolean {

@@ -81,6 +81,17 @@ export const ACCOUNT_COMMANDS: readonly AccountCommand[] = [
       return { data, text: keyTable([data]) };
     },
   },
+  // Before `usage`, whose argument it could be taken for.
+  {
+    kind: 'account',
+    words: ['usage', 'reset'],
+    args: ['account'],
+    options: {},
+    async run(admin, [account = '']) {
+      const data = await admin.ask(UsageView, 'POST', pathOf(account, 'usage/reset'), {});
+      return { data, text: usageText(data) };
+    },
+  },
   {
     kind: 'account',
     words: ['usage'],

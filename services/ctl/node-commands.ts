@@ -1,3 +1,4 @@
+import type { Member } from '#cluster/members';
 import { type ClusterPicture, lookAtCluster, remarksOn } from '#ctl/cluster-picture';
 import type { ClusterPorts } from '#ctl/cluster-ports';
 import type { ClusterCommand } from '#ctl/command';
@@ -60,7 +61,7 @@ type Node = {
   readonly node: string | undefined;
   readonly incarnation: string;
   readonly address: string | undefined;
-  readonly state: 'serving' | 'leaving' | 'sealed' | 'not heard';
+  readonly state: 'serving' | 'leaving' | 'wrong clock' | 'sealed' | 'not heard';
   /** Shards it says that it serves, and shards that are its by the table. */
   readonly serves: number | undefined;
   readonly owns: number;
@@ -80,13 +81,18 @@ function heardNodes(picture: ClusterPicture): Node[] {
     node: member.node,
     incarnation: member.incarnation,
     address: member.address,
-    state: member.isLeaving ? 'leaving' : 'serving',
+    state: stateOf(member),
     serves: member.shards.length,
     owns: ownedBy(picture, member.incarnation),
     view: member.viewHash,
     agrees: member.viewHash === picture.viewHash,
     since: new Date(member.startedAtMs).toISOString(),
   }));
+}
+
+function stateOf({ isLeaving, isAside }: Member): Node['state'] {
+  if (isLeaving) return 'leaving';
+  return isAside === true ? 'wrong clock' : 'serving';
 }
 
 async function unheardOwners({ journals }: ClusterPorts, picture: ClusterPicture): Promise<Node[]> {

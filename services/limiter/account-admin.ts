@@ -42,6 +42,11 @@ export interface AccountAdmin {
   listKeys(accountId: string): Promise<readonly ApiKeyRecord[]>;
   revokeKey(accountId: string, keyId: string): Promise<ApiKeyRecord>;
   usage(accountId: string): Promise<MeterUsage>;
+  /**
+   * Begins the present month, with nothing used, where the account's meter is in another one; else
+   * changes nothing. Answers the usage as it then is.
+   */
+  resetUsage(accountId: string): Promise<MeterUsage>;
 }
 
 /** What administration needs: the store, the meters, time and randomness. */
@@ -52,6 +57,7 @@ export type AccountAdminPorts = {
   /** Tells everybody who knows the account that it has changed. */
   readonly announce: (accountId: string) => Promise<void>;
   readonly usage: (accountId: string) => Promise<MeterUsage | undefined>;
+  readonly resetUsage: (accountId: string) => Promise<MeterUsage | undefined>;
 };
 
 /** Administration of the accounts in one store. */
@@ -106,10 +112,13 @@ export function accountAdmin(ports: AccountAdminPorts): AccountAdmin {
     revokeKey: (accountId, keyId) =>
       announced(accountId, accounts.revokeKey(accountId, keyId, clock.wallMs())),
 
-    async usage(accountId) {
-      const usage = await ports.usage(accountId);
-      if (usage === undefined) throw new Fault('not_found', 'there is no such account');
-      return usage;
-    },
+    usage: async (accountId) => present(await ports.usage(accountId)),
+
+    resetUsage: async (accountId) => present(await ports.resetUsage(accountId)),
   };
+}
+
+function present(usage: MeterUsage | undefined): MeterUsage {
+  if (usage === undefined) throw new Fault('not_found', 'there is no such account');
+  return usage;
 }

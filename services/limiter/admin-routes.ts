@@ -71,6 +71,13 @@ const ROUTES: readonly Route[] = [
   },
   {
     method: 'POST',
+    path: /^\/accounts\/(?<account>\w+)\/usage\/reset$/,
+    change: 'usage.reset',
+    answer: async (admin, _request, { account }) =>
+      viewOfUsage(account, await admin.resetUsage(account)),
+  },
+  {
+    method: 'POST',
     path: /^\/accounts\/(?<account>\w+)\/keys$/,
     change: 'key.create',
     async answer(admin, { body }, { account }, nowMs) {

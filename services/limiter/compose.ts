@@ -43,7 +43,12 @@ export function composeLimiter(
   };
   return {
     client: actors,
-    admin: accountAdmin({ ...ports, announce, usage: (id) => actors.usage(id) }),
+    admin: accountAdmin({
+      ...ports,
+      announce,
+      usage: (id) => actors.usage(id),
+      resetUsage: (id) => actors.resetUsage(id),
+    }),
     [Symbol.asyncDispose]: () => actors[Symbol.asyncDispose](),
   };
 }

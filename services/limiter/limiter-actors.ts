@@ -3,7 +3,9 @@ import { ADMIT_AGE_MS_MAX } from '#limiter/bounds';
 import { type LimiterMetrics, limiterMetrics } from '#limiter/limiter-metrics';
 import type { Meter } from '#limiter/meter';
 import { type MeterAnswer, type MeterCall, MeterKind } from '#limiter/meter-kind';
+import { type MonthStep, mayTurnMonth } from '#limiter/month-step';
 import type { Clock } from '#platform/clock';
+import type { ClockVerdict } from '#platform/clock-agreement';
 import type { Metrics } from '#platform/metrics';
 import { ActorHost } from '#runtime/actor-host';
 import type { CommitLog } from '#runtime/commit-log';
@@ -29,6 +31,8 @@ export type LimiterActorsPorts = {
   readonly metrics: Metrics;
   readonly log: CommitLog;
   readonly gate: ShardGate;
+  /** Compares the wall clock with those of others; undefined where there are none to compare with. */
+  readonly clocks?: { readonly verdict: ClockVerdict } | undefined;
   /** Called with what is no Fault: our own bugs, for the process's log. */
   readonly onBug: (error: unknown) => void;
 };
@@ -52,6 +56,7 @@ export class LimiterActors implements LimiterClient, LimiterTools, AsyncDisposab
     const events = {
       lost: this.#metrics.lost,
       raised: (mark: 'month' | 'window', place: number) => this.#timeRaise(mark, place),
+      mayTurn: (step: MonthStep) => mayTurnMonth(step, ports.clocks?.verdict ?? 'agreed'),
     };
     const kind = new MeterKind({ ...ports, events });
     const metrics = runtimeMetrics(ports.metrics, 'limiter', kind.name);
@@ -81,6 +86,12 @@ export class LimiterActors implements LimiterClient, LimiterTools, AsyncDisposab
   async usage(accountId: string): Promise<MeterUsage | undefined> {
     const answer = await this.#meters.ask(accountId, { kind: 'usage', ...UNHURRIED });
     assert(answer.verdict === 'usage', 'a meter answers a question for usage with it');
+    return answer.usage;
+  }
+
+  async resetUsage(accountId: string): Promise<MeterUsage | undefined> {
+    const answer = await this.#meters.ask(accountId, { kind: 'reset', ...UNHURRIED });
+    assert(answer.verdict === 'usage', 'a meter answers a reset with its usage');
     return answer.usage;
   }
 

@@ -47,7 +47,9 @@ export class LimiterNode implements LimiterClient, LimiterTools, NodeTools, Asyn
         // What is here need not wait for the news to come back.
         await heard(accountId);
       },
-      usage: (accountId) => this.#usageAtOwner(accountId, toolsAt),
+      usage: async (accountId) => await this.#atOwner(accountId, toolsAt).usage(accountId),
+      resetUsage: async (accountId) =>
+        await this.#atOwner(accountId, toolsAt).resetUsage(accountId),
     });
   }
 
@@ -77,6 +79,10 @@ export class LimiterNode implements LimiterClient, LimiterTools, NodeTools, Asyn
     return await this.#node.present.served.actors.usage(accountId);
   }
 
+  async resetUsage(accountId: string): Promise<MeterUsage | undefined> {
+    return await this.#node.present.served.actors.resetUsage(accountId);
+  }
+
   identity(): string {
     return this.#node.current?.id ?? NOBODY;
   }
@@ -91,15 +97,12 @@ export class LimiterNode implements LimiterClient, LimiterTools, NodeTools, Asyn
     await this.#node[Symbol.asyncDispose]();
   }
 
-  async #usageAtOwner(
-    accountId: string,
-    toolsAt: LimiterNodePorts['toolsAt'],
-  ): Promise<MeterUsage | undefined> {
+  /** Whoever owns the account's meter, for what only it can tell or do. */
+  #atOwner(accountId: string, toolsAt: LimiterNodePorts['toolsAt']): LimiterTools {
     const { served, shards } = this.#node.present;
     const { gate, routes } = served.ground;
     const shard = gate.shardOf(accountId);
     const owner = routes.ownerOf(shard);
-    if (shards.has(shard) || owner === undefined) return await this.usage(accountId);
-    return await toolsAt(owner.address).usage(accountId);
+    return shards.has(shard) || owner === undefined ? this : toolsAt(owner.address);
   }
 }

@@ -19,12 +19,14 @@ export type MeterCall = ActorCall &
     /** The account or one of its keys has changed: nothing is decided before it is read again. */
     | { readonly kind: 'outdate' }
     | { readonly kind: 'usage' }
+    /** An operator's word that the meter's month is wrong. */
+    | { readonly kind: 'reset' }
   );
 
-/** A limiter's answer to `limit`, the account's usage (undefined: no such account) to the others. */
+/** A limiter's answer to `limit`, the account's usage (undefined: no such account) to the rest. */
 export type MeterAnswer = LimiterAnswer | UsageAnswer;
 
-/** What a meter says to `usage` and `outdate`. */
+/** What a meter says to `usage`, `outdate` and `reset`. */
 export type UsageAnswer = { readonly verdict: 'usage'; readonly usage: MeterUsage | undefined };
 
 /** What meters need of their process. */
@@ -172,6 +174,8 @@ function oldAgeMsOf({ accountId }: Meter): number {
 
 function answerOf(meter: Meter, call: MeterCall, turn: Turn<MeterRecord>): MeterAnswer {
   if (call.kind === 'limit') return meter.answer(call.call, turn);
-  turn.restOn(0);
+  // What a reset commits must be durable before it is told; a question commits nothing.
+  if (call.kind === 'reset') meter.resetMonth(turn);
+  else turn.restOn(0);
   return { verdict: 'usage', usage: meter.usage(turn) };
 }

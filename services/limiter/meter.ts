@@ -1,5 +1,6 @@
 import type { AccountWithKeys, KeyScope } from '#accounts/account';
 import type { Instant } from '#accounts/minute-window';
+import { monthEndOf } from '#accounts/month';
 import { Fault } from '#fault/fault';
 import { KnownAccount } from '#limiter/known-account';
 import type { MeterEvents } from '#limiter/meter-events';
@@ -128,11 +129,28 @@ export class Meter {
     };
   }
 
+  /**
+   * Begins the present month, with nothing used, where the meter is in another one: a clock that was
+   * wrong had moved it. Throws `service_unavailable` if this limiter's clock is wrong, or the journal
+   * takes no record.
+   */
+  resetMonth(turn: Turn<MeterRecord>): void {
+    this.#bringUpTo(turn);
+    const monthEndsAtMs = monthEndOf(turn.nowMs);
+    if (this.account.isAbsent || this.#month.endsAtMs === monthEndsAtMs) return;
+    this.#month.assertTrusted();
+    const blank = { monthMark: 0, cyclesUsed: 0, cyclesExpired: 0, cyclesLost: 0 };
+    turn.commit({ ...this.#record(0, this.#minute.mark.value, turn), ...blank, monthEndsAtMs });
+    this.#month.begin(turn);
+    this.#isRecorded = false;
+  }
+
   #admit(call: AdmitCall, turn: Turn<MeterRecord>): LimiterAnswer {
     turn.restOn(0);
     const scope = this.account.scopeOf(call.keyDigest, turn.nowMs);
     if (scope === undefined) return UNKNOWN_KEY;
     this.#bringUpTo(turn);
+    this.#month.assertBegun();
     if (call.cycles > 0) this.#month.assertRoomFor(call);
     const missing = this.#month.missingFor(call, call.cycles);
     const verdict = this.#verdictOn(call, scope, missing, turn);

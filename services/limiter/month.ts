@@ -1,8 +1,10 @@
 import type { Instant } from '#accounts/minute-window';
 import { monthEndOf } from '#accounts/month';
+import { Fault } from '#fault/fault';
 import { CLOSING_RESERVATIONS_MAX, RESERVATION_AGE_MS } from '#limiter/bounds';
 import { Mark } from '#limiter/mark';
 import type { MeterEvents } from '#limiter/meter-events';
+import { monthStepOf } from '#limiter/month-step';
 import { type Reservation, Reservations } from '#limiter/reservations';
 import type { MeterRecord, StoredReservation } from '#storage/meter-store';
 import type { CallName } from '#wire/limiter-messages';
@@ -76,19 +78,12 @@ export class Month {
   }
 
   /**
-   * Turns to the present month and takes what nobody settled as used. The month never goes back: a
-   * wall clock that steps back over its end must not open the same quota twice. Returns whether
-   * anything has expired.
+   * Turns to the present month, if the clock can be trusted for that, and takes what nobody settled
+   * as used. The month never goes back: a wall clock that steps back over its end must not open the
+   * same quota twice. Returns whether anything has expired.
    */
   bringUpTo(now: Instant): boolean {
-    if (now.nowMs >= this.endsAtMs) {
-      this.#endsAtS = wholeSeconds(monthEndOf(now.nowMs));
-      this.#used = 0;
-      this.#reserved = 0;
-      this.#expired = 0;
-      this.#lost = 0;
-      this.mark.set(0, 0);
-    }
+    if (now.nowMs >= this.endsAtMs && this.#mayTurn(now)) this.begin(now);
     const expired = this.#reservations.takeExpired(now.monotonicMs);
     for (const old of expired) {
       const unused = old.cycles - old.used;
@@ -97,6 +92,30 @@ export class Month {
       this.events.lost('expired', unused);
     }
     return expired.length > 0;
+  }
+
+  /** Begins the present month with nothing used, whichever it was before. */
+  begin({ nowMs }: Instant): void {
+    this.#endsAtS = wholeSeconds(monthEndOf(nowMs));
+    this.#used = 0;
+    this.#reserved = 0;
+    this.#expired = 0;
+    this.#lost = 0;
+    this.mark.set(0, 0);
+  }
+
+  /** Throws `service_unavailable` while there is no month to count in: the clock was never trusted. */
+  assertBegun(): void {
+    if (this.#endsAtS === 0) throw wrongClock();
+  }
+
+  /** Throws `service_unavailable` while the clock may not begin any month. */
+  assertTrusted(): void {
+    if (this.events.mayTurn?.('first') === false) throw wrongClock();
+  }
+
+  #mayTurn({ nowMs }: Instant): boolean {
+    return this.events.mayTurn?.(monthStepOf(this.endsAtMs, nowMs)) ?? true;
   }
 
   /** Throws `service_unavailable` if a call would need a reservation more than there may be. */
@@ -165,6 +184,11 @@ export class Month {
     this.#reserved -= reservation.cycles;
     this.#used += used;
   }
+}
+
+function wrongClock(): Fault {
+  const options = { reason: 'limiter_unavailable', retryAfterS: 1 } as const;
+  return new Fault('service_unavailable', 'the clock of this limiter is wrong', options);
 }
 
 /** A month ends on a whole second; rounding makes of the quotient a number that V8 does not box. */

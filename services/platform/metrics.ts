@@ -162,6 +162,16 @@ export const METRICS = {
     help: 'Messages heard on NATS that were not believed, by reason.',
     labels: ['reason'],
   },
+  clock_ahead_seconds: {
+    kind: 'gauge',
+    help: 'How far the wall clock is ahead of the median of the other nodes; 0 with fewer than two.',
+    labels: [],
+  },
+  clock_deviating: {
+    kind: 'gauge',
+    help: 'Whether the wall clock is more than 60 s from that median: 1, or 0.',
+    labels: [],
+  },
   db_client_operation_duration_seconds: {
     kind: 'histogram',
     help: 'Time a statement took at the database.',

@@ -3,7 +3,7 @@ import { composeEngine } from '#engine/compose';
 import { joinEngines } from '#process/engine-service';
 import { foundationOf, serveOperators } from '#process/foundation';
 import { LateNode } from '#process/late-node';
-import { assertReachable, clusterOf } from '#process/membership';
+import { assertReachable, clockWatchOf, clusterOf } from '#process/membership';
 import { openBus, openStores } from '#process/ports';
 import type { Opened } from '#process/process-life';
 import { say } from '#process/ready-line';
@@ -42,7 +42,9 @@ export async function openEngine(config: Config): Promise<Opened> {
     late.begin(opening.use(composeEngine(foundation.actors, ports)));
   } else {
     const address = config.SERVICE_ENGINE_ADVERTISE ?? server.address;
-    late.beginNode(opening.use(await joinEngines(config, foundation, stores, bus, address)));
+    const clocks = opening.use(clockWatchOf(config, foundation, bus));
+    const node = await joinEngines(config, foundation, stores, bus, address, clocks);
+    late.beginNode(opening.use(node));
   }
   opening.use(operators.ready());
   say('engine', { grpc: server.address, metrics: `${operators.address}/metrics` });

@@ -1,4 +1,5 @@
 import type { Bus } from '#bus/bus';
+import type { ClockWatch } from '#cluster/clock-watch';
 import type { Config } from '#config';
 import { EngineNode } from '#engine/engine-node';
 import { engineConnector, retryCounter } from '#process/cluster';
@@ -13,6 +14,7 @@ export async function joinEngines(
   stores: SharedStores,
   bus: Bus,
   address: string,
+  clocks?: ClockWatch,
 ): Promise<EngineNode> {
   const place = await placeOf('engine', config, foundation, stores, address);
   const node = await EngineNode.join(
@@ -20,7 +22,7 @@ export async function joinEngines(
     {
       ...foundation,
       ...stores,
-      ...nodePortsOf('engine', foundation, bus),
+      ...nodePortsOf('engine', foundation, bus, clocks),
       connect: engineConnector(foundation),
       random: Math.random,
       onRetry: retryCounter(foundation),

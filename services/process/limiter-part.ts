@@ -6,7 +6,7 @@ import { foundationOf, serveOperators } from '#process/foundation';
 import { LateNode } from '#process/late-node';
 import { limiterConfigOf } from '#process/limiter-config';
 import { joinLimiters } from '#process/limiter-service';
-import { assertReachable, clusterOf } from '#process/membership';
+import { assertReachable, clockWatchOf, clusterOf } from '#process/membership';
 import { openBus, openStores } from '#process/ports';
 import type { Opened } from '#process/process-life';
 import { say } from '#process/ready-line';
@@ -35,7 +35,10 @@ export async function openLimiter(config: Config): Promise<Opened> {
   const { onBug: reportBug } = foundation;
   const frames = foundation.metrics.histogram('limiter_frame_messages').labels({});
   const observer = serverObserver(foundation.metrics, 'limiter', (count) => frames.observe(count));
-  const tools: LimiterTools = { usage: async (accountId) => await late.tools.usage(accountId) };
+  const tools: LimiterTools = {
+    usage: async (accountId) => await late.tools.usage(accountId),
+    resetUsage: async (accountId) => await late.tools.resetUsage(accountId),
+  };
   const limiter: LimiterClient = { ask: (call) => late.client.ask(call) };
   const services = [
     limiterServer(limiter, { reportBug, observer, tools }),
@@ -53,7 +56,9 @@ export async function openLimiter(config: Config): Promise<Opened> {
     accounts = alone.admin;
   } else {
     const address = config.SERVICE_LIMITER_ADVERTISE ?? server.address;
-    const node = opening.use(await joinLimiters(config, foundation, stores, bus, address));
+    const clocks = opening.use(clockWatchOf(config, foundation, bus));
+    const joined = await joinLimiters(config, foundation, stores, bus, address, clocks);
+    const node = opening.use(joined);
     late.beginNode(node);
     accounts = node.admin;
   }

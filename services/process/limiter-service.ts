@@ -1,4 +1,5 @@
 import type { Bus } from '#bus/bus';
+import type { ClockWatch } from '#cluster/clock-watch';
 import type { Config } from '#config';
 import { LimiterNode } from '#limiter/limiter-node';
 import { busAccountNews } from '#process/bus-account-news';
@@ -18,6 +19,7 @@ export async function joinLimiters(
   stores: SharedStores,
   bus: Bus,
   address: string,
+  clocks?: ClockWatch,
 ): Promise<LimiterNode> {
   const { clock, metrics } = foundation;
   const call = { timeoutMs: TOOL_MS_MAX, clock, tls: foundation.tls() };
@@ -27,7 +29,7 @@ export async function joinLimiters(
     {
       ...foundation,
       ...stores,
-      ...nodePortsOf('limiter', foundation, bus),
+      ...nodePortsOf('limiter', foundation, bus, clocks),
       accountNews: busAccountNews({ ...place, bus }),
       toolsAt: (other) => connectLimiterTools(other, call),
     },

@@ -1,4 +1,5 @@
 import type { Bus } from '#bus/bus';
+import { ClockWatch } from '#cluster/clock-watch';
 import type { ProbeAim } from '#cluster/death-watch';
 import { type Config, ConfigError } from '#config';
 import type { Metrics } from '#platform/metrics';
@@ -78,12 +79,36 @@ export async function placeOf(
   };
 }
 
+/** Compares this process's clock with those of its cluster, and shows what it finds. */
+export function clockWatchOf(
+  { SERVICE_NATS_PREFIX: prefix }: Config,
+  { clock, logger, metrics }: Foundation,
+  bus: Bus,
+): ClockWatch {
+  const onNotice = (notice: string) => logger.error(notice);
+  const watch = new ClockWatch({ bus, clock, prefix, onNotice });
+  const ahead = metrics.gauge('clock_ahead_seconds');
+  const deviating = metrics.gauge('clock_deviating');
+  metrics.beforeScrape(() => {
+    const { verdict, aheadMs } = watch.agreement;
+    ahead.set(aheadMs / 1_000);
+    deviating.set(verdict === 'deviating' ? 1 : 0);
+  });
+  return watch;
+}
+
 /** What every node needs of its process to be one of a cluster. */
-export function nodePortsOf(service: ShardedService, foundation: Foundation, bus: Bus) {
+export function nodePortsOf(
+  service: ShardedService,
+  foundation: Foundation,
+  bus: Bus,
+  clocks: ClockWatch | undefined,
+) {
   const { clock, metrics, logger } = foundation;
   const look = { timeoutMs: PROBE_MS_MAX, clock, tls: foundation.tls() };
   return {
     bus,
+    clocks,
     nodeMetrics: nodeMetrics(metrics, service),
     probe: (other: string, aim: ProbeAim) => probe(other, aim, look),
     onNotice: (notice: string) => logger.warn(notice),

@@ -1,4 +1,5 @@
 import type { Bus } from '#bus/bus';
+import type { ClockWatch } from '#cluster/clock-watch';
 import { DeathWatch, type Probe } from '#cluster/death-watch';
 import { JournalScan } from '#cluster/journal-scan';
 import { Members, type SelfReport } from '#cluster/members';
@@ -39,6 +40,8 @@ export type NodePorts = {
   readonly journals: JournalStore;
   readonly shards: ShardStore;
   readonly probe: Probe;
+  /** Compares the wall clock with those of others; undefined where there are none. */
+  readonly clocks?: Pick<ClockWatch, 'isAside' | 'verdict'> | undefined;
   readonly metrics: NodeMetrics;
   /** Called with what should not be possible, for the process's log. */
   readonly onBug: (error: unknown) => void;
@@ -203,6 +206,7 @@ export class Incarnation<Served> {
       address,
       startedAtMs: this.#startedAtMs,
       isLeaving: this.#isLeaving,
+      isAside: this.#ports.clocks?.isAside,
       shardCount: this.#config.shardCount,
       shards: this.#gate === undefined ? [] : [...this.#gate.open],
     };

@@ -1,6 +1,6 @@
 import { askTool } from '#wire/ask-tool';
-import { LimiterService } from '#wire/gen/identity_engine/v1/limiter';
-import type { LimiterTools } from '#wire/limiter-tools';
+import { LimiterService, type UsageReply } from '#wire/gen/identity_engine/v1/limiter';
+import type { LimiterTools, MeterUsage } from '#wire/limiter-tools';
 import type { UnaryCallOptions } from '#wire/unary-call';
 
 /**
@@ -11,11 +11,15 @@ import type { UnaryCallOptions } from '#wire/unary-call';
 export function connectLimiterTools(address: string, options: UnaryCallOptions): LimiterTools {
   const peer = { address, kind: 'limiter' } as const;
   return {
-    async usage(accountId) {
-      const { usage } = await askTool(peer, LimiterService.usage, { accountId }, options);
-      if (usage === undefined) return undefined;
-      const { requestsPerMinute, cyclesPerMonth, windowResetAtS, ...counts } = usage;
-      return { ...counts, windowResetAtS, limits: { requestsPerMinute, cyclesPerMonth } };
-    },
+    usage: async (accountId) =>
+      usageOf(await askTool(peer, LimiterService.usage, { accountId }, options)),
+    resetUsage: async (accountId) =>
+      usageOf(await askTool(peer, LimiterService.resetUsage, { accountId }, options)),
   };
+}
+
+function usageOf({ usage }: UsageReply): MeterUsage | undefined {
+  if (usage === undefined) return undefined;
+  const { requestsPerMinute, cyclesPerMonth, windowResetAtS, ...counts } = usage;
+  return { ...counts, windowResetAtS, limits: { requestsPerMinute, cyclesPerMonth } };
 }

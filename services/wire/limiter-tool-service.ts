@@ -1,9 +1,9 @@
 import { LimiterService, type UsageReply } from '#wire/gen/identity_engine/v1/limiter';
-import type { LimiterTools } from '#wire/limiter-tools';
+import type { LimiterTools, MeterUsage } from '#wire/limiter-tools';
 import type { WireService } from '#wire/wire-service';
 import { withTool } from '#wire/with-tool';
 
-/** `service` with the unary method `Usage`. */
+/** `service` with the unary methods `Usage` and `ResetUsage`. */
 export function withLimiterTools(
   service: WireService,
   tools: LimiterTools,
@@ -12,13 +12,19 @@ export function withLimiterTools(
   const usage = {
     name: 'usage',
     method: LimiterService.usage,
-    answer: ({ accountId }: { readonly accountId: string }) => used(tools, accountId),
+    answer: async ({ accountId }: AccountQuestion) => replyOf(await tools.usage(accountId)),
   };
-  return withTool(service, usage, reportBug);
+  const resetUsage = {
+    name: 'resetUsage',
+    method: LimiterService.resetUsage,
+    answer: async ({ accountId }: AccountQuestion) => replyOf(await tools.resetUsage(accountId)),
+  };
+  return withTool(withTool(service, usage, reportBug), resetUsage, reportBug);
 }
 
-async function used(tools: LimiterTools, accountId: string): Promise<UsageReply> {
-  const usage = await tools.usage(accountId);
+type AccountQuestion = { readonly accountId: string };
+
+function replyOf(usage: MeterUsage | undefined): UsageReply {
   if (usage === undefined) return { usage };
   const { limits, ...counts } = usage;
   return { usage: { ...counts, ...limits } };

@@ -24,4 +24,6 @@ export interface LimiterTools {
    * Rejects with `service_unavailable` (`not_owner`) when another limiter owns it.
    */
   usage(accountId: string): Promise<MeterUsage | undefined>;
+  /** Begins the present month where the account's meter is in another one; answers as `usage`. */
+  resetUsage(accountId: string): Promise<MeterUsage | undefined>;
 }

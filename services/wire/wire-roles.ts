@@ -22,6 +22,7 @@ export const CALLERS: Readonly<Record<string, readonly WireRole[]>> = {
   '/identity_engine.v1.Limiter/Ask': ['ctl'],
   // Any limiter's admin port answers for all accounts, and asks the owner of the meter.
   '/identity_engine.v1.Limiter/Usage': ['limiter', 'ctl'],
+  '/identity_engine.v1.Limiter/ResetUsage': ['limiter'],
   // Nodes look whether a silent one is dead.
   '/identity_engine.v1.Node/Identify': ['engine', 'limiter', 'ctl'],
   '/identity_engine.v1.Node/Drain': ['ctl'],

@@ -71,6 +71,25 @@ work('changes plans, to enterprise with numbers only', async () => {
   assert.match((await service.ctl('accounts', 'list')).out, /enterprise/, 'nothing changed since');
 });
 
+work('repairs a month that a wrong clock has moved, and leaves a right one alone', async () => {
+  await using service = await serviceUnderTest();
+  await service.admit(1, 3);
+  await service.settle(1, 3);
+  const untouched = await service.ctl('usage', 'reset', service.id);
+  assert.match(untouched.out, /^cycles +3 +0 +100 +97 .* 2026-02-01T00:00:00\.000Z$/m);
+  const toMs = Date.UTC(2036, 4, 7) - service.clock.wallMs();
+  service.clock.stepWall(toMs);
+  await service.admit(2, 5);
+  await service.settle(2, 5);
+  service.clock.stepWall(-toMs);
+  assert.match((await service.ctl('usage', service.id)).out, /^cycles +5 .* 2036-06-01/m);
+  const { code, out } = await service.ctl('usage', 'reset', service.id);
+  assert.is(code, 0);
+  assert.match(out, /^cycles +0 +0 +100 +100 .* 2026-02-01T00:00:00\.000Z$/m);
+  assert.match((await service.ctl('usage', service.id)).out, /^cycles +0 .* 2026-02-01/m);
+  assert.match((await service.ctl('usage', 'reset', 'Nobody000001')).err, /no such account/);
+});
+
 work('shows what an account has used', async () => {
   await using service = await serviceUnderTest();
   await service.admit(1, 3);

@@ -1,10 +1,14 @@
 import type { AccountNews } from '#accounts/account-news';
 import { digestOf } from '#accounts/api-key';
 import type { PlanChoice } from '#accounts/plan';
+import type { Bus } from '#bus/bus';
 import { inProcessBus } from '#bus/in-process-bus';
+import { signedBus } from '#bus/signed-bus';
+import { ClockWatch } from '#cluster/clock-watch';
 import type { Probe } from '#cluster/death-watch';
 import { shardOf } from '#cluster/shard-of';
 import { LimiterNode } from '#limiter/limiter-node';
+import type { Clock } from '#platform/clock';
 import { createMetrics } from '#platform/metrics';
 import { systemRandomness } from '#platform/randomness';
 import { busAccountNews } from '#process/bus-account-news';
@@ -50,6 +54,9 @@ export class LimiterCluster {
   };
   readonly #bus = inProcessBus({ clock: this.clock, onBug: (error) => this.bugs.push(error) });
   readonly #nodes = new Map<string, LimiterNode>();
+  readonly #clocks = new Map<string, SkewedClock>();
+  /** What the limiters told their operators, each line with the name of one. */
+  readonly notices: string[] = [];
 
   /** A limiter by this name, once it has had time to get its shards. */
   async join(name: string): Promise<LimiterNode> {
@@ -57,7 +64,15 @@ export class LimiterCluster {
     const place = { prefix: 'test', cluster: 'c', shardCount: SHARDS };
     const config = { idleAgeMs: 600_000, memoryBytesMax: 1_000_000, settleMs: 0, isDirect: true };
     const metrics = createMetrics();
-    const news = busAccountNews({ ...place, bus: this.#bus });
+    const clock = new SkewedClock(this.clock);
+    this.#clocks.set(name, clock);
+    const onBug = (error: unknown) => this.bugs.push(error);
+    const onNotice = (notice: string) => void this.notices.push(`${name}: ${notice}`);
+    const bus = signedBus({
+      ...{ bus: sharing(this.#bus), clock, cluster: 'c', secrets: ['the secret of all limiters'] },
+      ...{ incarnation: systemRandomness.hex(32), onDropped: () => undefined, onNotice, onBug },
+    });
+    const news = busAccountNews({ ...place, bus });
     const accountNews: AccountNews = {
       announce: (accountId) => this.isHeard && news.announce(accountId),
       onChange: news.onChange,
@@ -66,21 +81,29 @@ export class LimiterCluster {
       { ...place, ...config, service: 'limiter', node: name, address },
       {
         ...this.#stores,
-        clock: this.clock,
-        bus: this.#bus,
+        clock,
+        bus,
+        clocks: new ClockWatch({ bus, clock, prefix: place.prefix, onNotice }),
         metrics,
         nodeMetrics: nodeMetrics(metrics, 'limiter'),
         randomness: systemRandomness,
         probe: this.#probe,
         accountNews,
         toolsAt: (other) => this.#at(other),
-        onBug: (error) => this.bugs.push(error),
+        onBug,
         onNotice: () => undefined,
       },
     );
     this.#nodes.set(address, node);
     await this.live(4_000);
     return node;
+  }
+
+  /** Steps the wall clock of one limiter alone. */
+  stepWallOf(name: string, byMs: number): void {
+    const clock = this.#clocks.get(name);
+    if (clock === undefined) throw new Error(`there is no limiter ${name}`);
+    clock.aheadMs += byMs;
   }
 
   /** An account with one full key, made through `node`. */
@@ -164,4 +187,36 @@ export class LimiterCluster {
     await pass(this.clock, 20, 5);
     return await answer;
   }
+}
+
+/** The clock of one machine: its wall clock may be wrong, its time passes as everywhere. */
+class SkewedClock implements Clock {
+  aheadMs = 0;
+  readonly #true: Clock;
+
+  constructor(clock: Clock) {
+    this.#true = clock;
+  }
+
+  wallMs(): number {
+    return this.#true.wallMs() + this.aheadMs;
+  }
+
+  monotonicMs(): number {
+    return this.#true.monotonicMs();
+  }
+
+  after(delayMs: number, task: () => void): Disposable {
+    return this.#true.after(delayMs, task);
+  }
+}
+
+/** The wire under the bus of one of several processes: it stays when that closes. */
+function sharing(wire: Bus): Bus {
+  return {
+    isConnected: true,
+    publish: (subject, message) => wire.publish(subject, message),
+    subscribe: (subject, listener) => wire.subscribe(subject, listener),
+    [Symbol.asyncDispose]: async () => undefined,
+  };
 }

@@ -5,6 +5,8 @@ import { limitsOf, type PlanChoice } from '#accounts/plan';
 import { composeLimiter, type Limiter } from '#limiter/compose';
 import { Meter } from '#limiter/meter';
 import type { MeterEvents } from '#limiter/meter-events';
+import { mayTurnMonth } from '#limiter/month-step';
+import type { ClockVerdict } from '#platform/clock-agreement';
 import { createMetrics, type Metrics } from '#platform/metrics';
 import { systemRandomness } from '#platform/randomness';
 import type { Turn } from '#runtime/turn';
@@ -60,9 +62,12 @@ export function meterUnderTest(choice: PlanChoice, earlier?: EarlierLife) {
   const losses: { cause: string; cycles: number }[] = [];
   const raises: [mark: 'month' | 'window', place: number][] = [];
   let restsOn = 0;
+  /** What the clock is worth. */
+  const standing: { verdict: ClockVerdict } = { verdict: 'agreed' };
   const events: MeterEvents = {
     lost: (cause, cycles) => losses.push({ cause, cycles }),
     raised: (mark, place) => raises.push([mark, place]),
+    mayTurn: (step) => mayTurnMonth(step, standing.verdict),
   };
   const now = () => ({ nowMs: clock.wallMs(), monotonicMs: clock.monotonicMs() });
   const meter = new Meter(ACCOUNT_ID, record(choice), now(), journal.head, events);
@@ -82,6 +87,7 @@ export function meterUnderTest(choice: PlanChoice, earlier?: EarlierLife) {
   });
   const digest = digestOf('key');
   return {
+    standing,
     clock,
     journal,
     meter,

@@ -1,6 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Fault } from '#fault/fault';
+import type { LimiterNode } from '#limiter/limiter-node';
 import { LimiterCluster } from '#test/limiter/limiter-cluster';
 import { custom } from '#test/limiter/limiter-fixture';
 
@@ -52,7 +53,47 @@ for (const stepMs of [HOUR_MS, -HOUR_MS]) {
   });
 }
 
-stepped.run();
+/** Where a clock that has lost its battery, or believed a wrong server, may stand. */
+const TO_2036_MS = 10 * 365 * 24 * HOUR_MS;
+
+const jumped = suite('when the clock of one limiter of three jumps to 2036');
+
+jumped(
+  'no month turns, its accounts go to the others, and come back when it is mended',
+  async () => {
+    const cluster = new LimiterCluster();
+    const names = ['a', 'b', 'c'];
+    const nodes = new Map<string, LimiterNode>();
+    for (const name of names) nodes.set(name, await cluster.join(name));
+    await cluster.live(60_000);
+    const first = nodes.get('a') as LimiterNode;
+    const customer = await cluster.customer(first, custom(1_000, 10));
+    const owner = () => cluster.ownerOf(customer);
+    await cluster.admit(owner(), customer, 1, 4);
+    await cluster.settle(owner(), customer, 1, 4);
+    const month = (await owner().admin.usage(customer.id)).monthResetAtS;
+    const wrong = owner();
+    const name = names.find((each) => nodes.get(each) === wrong) ?? '';
+    cluster.stepWallOf(name, TO_2036_MS);
+    assert.is((await cluster.admit(wrong, customer, 2, 3)).verdict, 'admitted');
+    await cluster.settle(wrong, customer, 2, 3);
+    await cluster.live(15_000);
+    assert.is(wrong.incarnation?.shards.size, 0, 'it serves nothing');
+    assert.is.not(owner(), wrong);
+    assert.is((await cluster.admit(owner(), customer, 3, 4)).verdict, 'quota_exceeded');
+    const usage = await owner().admin.usage(customer.id);
+    assert.equal([usage.cyclesUsed, usage.monthResetAtS, usage.cyclesLost], [7, month, 0]);
+    const told = cluster.notices.filter((notice) => notice.includes('wall clock'));
+    assert.is(told.length, 1, told.join('; '));
+    assert.match(told[0] ?? '', new RegExp(`^${name}: .* 315360000 s ahead of`));
+    cluster.stepWallOf(name, -TO_2036_MS);
+    await cluster.live(60_000);
+    assert.ok((wrong.incarnation?.shards.size ?? 0) > 0, 'it serves again');
+    assert.equal(cluster.bugs, []);
+  },
+);
+
+for (const each of [stepped, jumped]) each.run();
 
 /** An account that has used up its minute a moment ago. */
 async function usedUp() {

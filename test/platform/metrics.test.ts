@@ -22,6 +22,8 @@ const RARE: readonly MetricName[] = [
   'checkpoint_failures_total', // with a broken store: likewise
   'journal_unflushed_records', // back at 0 when all is stored: likewise
   'bus_dropped_total', // test/bus/signed-bus.test.ts
+  'clock_ahead_seconds', // where other nodes are heard: test/limiter/stepped-clock.test.ts
+  'clock_deviating', // likewise
   'edge_refused_unasked_total', // where news of accounts is heard: test/edge/limited-keys.test.ts
   'edge_unknown_keys_not_looked_up_total', // after 30 refused keys: test/api/limit-headers-unknown-caller
   'edge_unfinished_bodies', // while slow senders are there: test/api/attack-unfinished-bodies

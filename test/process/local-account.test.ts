@@ -88,6 +88,7 @@ lasting('is made once by starts at the same time', async () => {
     randomness: systemRandomness,
     announce: async () => undefined,
     usage: async () => undefined,
+    resetUsage: async () => undefined,
   });
   const found = await Promise.all(Array.from({ length: 6 }, () => localAccount(admin)));
   assert.is(found.filter(({ kind }) => kind === 'made').length, 1);

@@ -23,7 +23,9 @@ const USAGE: MeterUsage = {
   cyclesLost: 2 ** 53 - 1,
 };
 
-async function served(tools: LimiterTools | undefined) {
+async function served(usage: LimiterTools['usage'] | undefined) {
+  // What a reset does is the limiter's; on the wire it is the same question.
+  const tools = usage && { usage, resetUsage: usage };
   const limiter = { ask: () => ({ verdict: 'unknown_key', allowance: undefined }) as const };
   const services = [limiterServer(limiter, tools === undefined ? {} : { tools })];
   return await serveGrpc({ listen: '127.0.0.1:0', services, stopGraceMs: 100 });
@@ -37,16 +39,18 @@ tools('say what the account has used, to the last cycle', async () => {
     asked.push(accountId);
     return USAGE;
   };
-  await using server = await served({ usage });
+  await using server = await served(usage);
   const answer = await connectLimiterTools(server.address, TOOL_CALL).usage('Acc0unt00001');
   assert.equal(answer, USAGE);
-  assert.equal(asked, ['Acc0unt00001']);
+  const after = await connectLimiterTools(server.address, TOOL_CALL).resetUsage('Acc0unt00002');
+  assert.equal(after, USAGE);
+  assert.equal(asked, ['Acc0unt00001', 'Acc0unt00002']);
 });
 
 tools('tell an account between two windows, and one that is not there', async () => {
   const quiet = { ...USAGE, requestsInWindow: 0, windowResetAtS: undefined };
   const usage = async (accountId: string) => (accountId === 'nobody' ? undefined : quiet);
-  await using server = await served({ usage });
+  await using server = await served(usage);
   const client = connectLimiterTools(server.address, TOOL_CALL);
   assert.equal(await client.usage('Acc0unt00001'), quiet);
   assert.is(await client.usage('nobody'), undefined);
@@ -55,7 +59,7 @@ tools('tell an account between two windows, and one that is not there', async ()
 tools('name the owner of an account that is another’s', async () => {
   const owner = { incarnation: 'l2', address: 'b:8200', epoch: 2 };
   const fault = new Fault('service_unavailable', 'not here', { reason: 'not_owner', owner });
-  await using server = await served({ usage: () => Promise.reject(fault) });
+  await using server = await served(() => Promise.reject(fault));
   const ask = () => connectLimiterTools(server.address, TOOL_CALL).usage('Acc0unt00001');
   const refused = (await refusalOf(ask)) as Fault;
   assert.equal([refused.reason, refused.owner], ['not_owner', owner]);

@@ -26,7 +26,7 @@ const unasked = () => Promise.reject(new Error('nobody was to ask'));
 const node = { identity: () => 'node-1', drain: unasked };
 const services = [
   engineServer({ ask: unasked }, { tools: { inspect: unasked } }),
-  limiterServer({ ask: unasked }, { tools: { usage: unasked } }),
+  limiterServer({ ask: unasked }, { tools: { usage: unasked, resetUsage: unasked } }),
   nodeService(node),
 ];
 

@@ -980,6 +980,16 @@ export const LimiterService = {
     responseSerialize: (value: UsageReply): Buffer => Buffer.from(UsageReply.encode(value).finish()),
     responseDeserialize: (value: Buffer): UsageReply => UsageReply.decode(value),
   },
+  /** Begins the present month where the account's meter is in another one; answers as Usage. */
+  resetUsage: {
+    path: "/identity_engine.v1.Limiter/ResetUsage" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: UsageRequest): Buffer => Buffer.from(UsageRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): UsageRequest => UsageRequest.decode(value),
+    responseSerialize: (value: UsageReply): Buffer => Buffer.from(UsageReply.encode(value).finish()),
+    responseDeserialize: (value: Buffer): UsageReply => UsageReply.decode(value),
+  },
 } as const;
 
 export interface LimiterServer extends UntypedServiceImplementation {
@@ -989,6 +999,8 @@ export interface LimiterServer extends UntypedServiceImplementation {
   ask: handleUnaryCall<LimiterRequest, LimiterReply>;
   /** What an account has used, for its owner's eyes. Only the limiter that owns the account answers. */
   usage: handleUnaryCall<UsageRequest, UsageReply>;
+  /** Begins the present month where the account's meter is in another one; answers as Usage. */
+  resetUsage: handleUnaryCall<UsageRequest, UsageReply>;
 }
 
 export interface LimiterClient extends Client {
@@ -1020,6 +1032,22 @@ export interface LimiterClient extends Client {
     callback: (error: ServiceError | null, response: UsageReply) => void,
   ): ClientUnaryCall;
   usage(
+    request: UsageRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: UsageReply) => void,
+  ): ClientUnaryCall;
+  /** Begins the present month where the account's meter is in another one; answers as Usage. */
+  resetUsage(
+    request: UsageRequest,
+    callback: (error: ServiceError | null, response: UsageReply) => void,
+  ): ClientUnaryCall;
+  resetUsage(
+    request: UsageRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: UsageReply) => void,
+  ): ClientUnaryCall;
+  resetUsage(
     request: UsageRequest,
     metadata: Metadata,
     options: Partial<CallOptions>,

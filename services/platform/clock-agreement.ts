@@ -1,0 +1,37 @@
+/**
+ * What the clocks of the processes say. Each number is a wall clock less this process's monotonic
+ * one at the same moment, in milliseconds: it stands still until somebody's clock steps.
+ */
+export type ClockEvidence = {
+  readonly own: number;
+  /** Of every other process that was heard just now. */
+  readonly others: readonly number[];
+};
+
+/**
+ * Whether this process's wall clock can be trusted: `deviating` if it is far from the others',
+ * `unsure` if fewer than two others were heard.
+ */
+export type ClockVerdict = 'agreed' | 'deviating' | 'unsure';
+
+/** A verdict, and how far the own clock is ahead of the median of the others, in milliseconds. */
+export type ClockAgreement = { readonly verdict: ClockVerdict; readonly aheadMs: number };
+
+/** How far clocks that agree may stand apart, in milliseconds. Source: decision 138. */
+const APART_MS_MAX = 60_000;
+
+/** With fewer others nobody can tell whose clock is wrong. */
+const OTHERS_MIN = 2;
+
+/**
+ * Compares the own clock with the median of the others. Of an even number the nearer of the two in
+ * the middle counts: of three clocks one that is wrong must not make a right one doubt itself.
+ */
+export function judgeClock({ own, others }: ClockEvidence): ClockAgreement {
+  if (others.length < OTHERS_MIN) return { verdict: 'unsure', aheadMs: 0 };
+  const ascending = others.toSorted((a, b) => a - b);
+  const low = own - (ascending[Math.floor((ascending.length - 1) / 2)] ?? own);
+  const high = own - (ascending[Math.floor(ascending.length / 2)] ?? own);
+  const aheadMs = Math.abs(low) <= Math.abs(high) ? low : high;
+  return { verdict: Math.abs(aheadMs) > APART_MS_MAX ? 'deviating' : 'agreed', aheadMs };
+}

@@ -1,0 +1,113 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { Fault } from '#fault/fault';
+import { mayTurnMonth, monthStepOf } from '#limiter/month-step';
+import type { ClockVerdict } from '#platform/clock-agreement';
+import { custom, meterUnderTest } from '#test/limiter/limiter-fixture';
+
+const FEBRUARY_MS = Date.UTC(2026, 1, 1);
+const MARCH_MS = Date.UTC(2026, 2, 1);
+const IN_2036_MS = Date.UTC(2036, 4, 7);
+
+const step = suite('a step of a month');
+
+step('is the first, the next one, or one that skips a month', () => {
+  assert.is(monthStepOf(0, IN_2036_MS), 'first');
+  assert.is(monthStepOf(FEBRUARY_MS, FEBRUARY_MS), 'next');
+  assert.is(monthStepOf(FEBRUARY_MS, MARCH_MS - 1), 'next');
+  assert.is(monthStepOf(FEBRUARY_MS, MARCH_MS), 'later');
+});
+
+step('needs a clock that is not found wrong, and one that agrees if it skips a month', () => {
+  const allowed = (verdict: ClockVerdict) =>
+    (['first', 'next', 'later'] as const).map((each) => mayTurnMonth(each, verdict));
+  assert.equal(allowed('agreed'), [true, true, true]);
+  assert.equal(allowed('unsure'), [true, true, false]);
+  assert.equal(allowed('deviating'), [false, false, false]);
+});
+
+/** A meter of ten cycles a month that has used three in January. */
+function usedInJanuary() {
+  const scene = meterUnderTest(custom(1_000, 10));
+  scene.admit(1, 3);
+  scene.settle(1, 3);
+  const jumpTo = (nowMs: number) => scene.clock.stepWall(nowMs - scene.clock.wallMs());
+  const believe = (verdict: ClockVerdict): void => {
+    scene.standing.verdict = verdict;
+  };
+  return { ...scene, jumpTo, believe };
+}
+
+const meter = suite('a meter whose clock jumps to 2036');
+
+for (const verdict of ['deviating', 'unsure'] as const) {
+  meter(`stays in its month while it is ${verdict}, and goes on counting`, () => {
+    const { meter: counted, now, admit, settle, jumpTo, believe } = usedInJanuary();
+    believe(verdict);
+    jumpTo(IN_2036_MS);
+    assert.is(admit(2, 7).verdict, 'admitted');
+    settle(2, 7);
+    assert.is(admit(3, 1).verdict, 'quota_exceeded');
+    assert.is(counted.usage(now())?.monthResetAtS, FEBRUARY_MS / 1_000);
+    jumpTo(FEBRUARY_MS);
+    believe('agreed');
+    assert.is(admit(4, 10).verdict, 'admitted', 'the next month comes as it would have');
+  });
+}
+
+meter('begins no first month by it, and grants nothing without one', () => {
+  const scene = meterUnderTest(custom(1_000, 10));
+  scene.standing.verdict = 'deviating';
+  assert.throws(
+    () => scene.admit(1, 1),
+    (fault: unknown) => fault instanceof Fault && fault.code === 'service_unavailable',
+  );
+  scene.standing.verdict = 'agreed';
+  assert.is(scene.admit(1, 1).verdict, 'admitted');
+});
+
+const reset = suite('a meter in a month of 2036');
+
+/** As clocks that were believed have left it. */
+function poisoned() {
+  const scene = usedInJanuary();
+  scene.jumpTo(IN_2036_MS);
+  scene.admit(2, 4);
+  scene.settle(2, 4);
+  scene.jumpTo(MARCH_MS);
+  return scene;
+}
+
+reset('stays there by itself', () => {
+  const { meter: counted, now, admit } = poisoned();
+  admit(3, 1);
+  assert.is(counted.usage(now())?.monthResetAtS, Date.UTC(2036, 5, 1) / 1_000);
+});
+
+reset('is brought to the present one by an operator, with nothing used, durably', () => {
+  const { meter: counted, now, turn, next } = poisoned();
+  counted.resetMonth(turn());
+  for (const each of [counted.usage(now()), next().meter.usage(now())]) {
+    assert.equal(
+      [each?.monthResetAtS, each?.cyclesUsed, each?.cyclesLost, each?.monthMark],
+      [Date.UTC(2026, 3, 1) / 1_000, 0, 0, 0],
+    );
+  }
+});
+
+reset('is not by one whose clock is wrong', () => {
+  const { meter: counted, now, turn, believe } = poisoned();
+  believe('deviating');
+  assert.throws(() => counted.resetMonth(turn()), /clock of this limiter is wrong/);
+  assert.is(counted.usage(now())?.monthResetAtS, Date.UTC(2036, 5, 1) / 1_000);
+});
+
+reset('is nothing that a right month needs', () => {
+  const { meter: counted, now, turn, journal } = usedInJanuary();
+  const records = journal.heads.length;
+  counted.resetMonth(turn());
+  assert.is(counted.usage(now())?.cyclesUsed, 3);
+  assert.is(journal.heads.length, records);
+});
+
+for (const each of [step, meter, reset]) each.run();
