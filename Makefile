@@ -1,6 +1,6 @@
 # Every target is one line of `make help`; the work itself is in package.json's scripts.
 .DEFAULT_GOAL := help
-.PHONY: help run cluster cluster-status cluster-down cluster-ctl test check bench scale simulate coverage generate format ctl chaos mutation sbom licenses
+.PHONY: help run cluster cluster-status cluster-down cluster-ctl test check bench scale simulate coverage generate format ctl chaos mutation sbom licenses fuzz
 
 NODE := node_modules/.bin/node
 INSTALLED := node_modules/.package-lock.json
@@ -40,6 +40,9 @@ simulate: $(INSTALLED) ## Run simulated clusters: SEED=n one of them with its tr
 
 chaos: $(INSTALLED) ## Break a real cluster under load and prove that nothing is lost: ARGS="--only kill-engine"
 	@$(NODE) test/chaos/main.ts $(ARGS)
+
+fuzz: $(INSTALLED) ## Send mutated requests and broken bytes at a real service: MINUTES=n, SEED=n a round again
+	@$(NODE) test/fuzz/main.ts $(if $(SEED),--seed $(SEED),--minutes $(or $(MINUTES),10)) $(ARGS)
 
 mutation: $(INSTALLED) ## Change code in one place at a time, list what no test notices: ARGS=services/identity/flow.ts
 	@$(NODE) test/mutation/main.ts $(ARGS)

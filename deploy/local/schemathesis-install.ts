@@ -1,0 +1,36 @@
+import { join } from 'node:path';
+import { installOnce } from '#deploy/local/install-once';
+import { MissingServer } from '#deploy/local/missing-server';
+import { programPath } from '#deploy/local/program-path';
+import { type Tell, withProgress } from '#deploy/local/progress';
+import { lastLine, runProgram } from '#deploy/local/run-program';
+
+/** The package of PyPI, and the version whose findings are known by name. */
+const VERSION = '4.32.5';
+const PYPI_PACKAGE = `schemathesis==${VERSION}`;
+
+/** 90 MB from a registry, in milliseconds. */
+const FETCH_MS_MAX = 300_000;
+
+/** How to run Schemathesis: a program, its first arguments, and what its environment needs. */
+export type Schemathesis = {
+  readonly program: string;
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+};
+
+/** Schemathesis from the cache, fetched by pip if it is not there. Throws `MissingServer`. */
+export async function installedSchemathesis(tell: Tell): Promise<Schemathesis> {
+  const python = programPath('python3');
+  if (python === undefined) throw new MissingServer('Schemathesis needs python3');
+  const folder = await installOnce(`schemathesis-${VERSION}-pypi`, async (target) => {
+    const pip = programPath('pip3') ?? programPath('pip');
+    if (pip === undefined) throw new MissingServer('Schemathesis needs pip (python3-pip)');
+    const options = ['--quiet', '--disable-pip-version-check', '--no-input'];
+    const args = ['install', ...options, '--target', target, PYPI_PACKAGE];
+    const fetch = () => runProgram({ program: pip, args, msMax: FETCH_MS_MAX });
+    const { isOk, output } = await withProgress(tell, `fetching ${PYPI_PACKAGE} (90 MB)`, fetch);
+    if (!isOk) throw new MissingServer(`pip: ${lastLine(output)}`);
+  });
+  return { program: python, args: [join(folder, 'bin', 'st')], env: { PYTHONPATH: folder } };
+}

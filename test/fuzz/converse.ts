@@ -1,0 +1,63 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Script } from '#test/fuzz/framing';
+import { readAnswers } from '#test/fuzz/read-answers';
+
+/**
+ * How long a connection may take to be answered, or to be closed behind what is broken, in
+ * milliseconds: the service gives up on slow senders after 10 s.
+ */
+const TALK_MS_MAX = 20_000;
+
+/** Between two writes of one script, in milliseconds: enough for the service to read the first. */
+const TURN_MS = 2;
+
+/** What came back on one connection. */
+export type Talk = {
+  readonly received: Buffer;
+  /** Whether neither enough answers nor an end came in time. */
+  readonly isOverdue: boolean;
+};
+
+/** Carries out a script on a connection of its own to a loopback port. */
+export async function converse(port: number, script: Script): Promise<Talk> {
+  const socket = connect({ host: '127.0.0.1', port, noDelay: true, allowHalfOpen: true });
+  const chunks: Buffer[] = [];
+  let isOver = false;
+  let wake = Promise.withResolvers<void>();
+  const stir = () => {
+    wake.resolve();
+    wake = Promise.withResolvers<void>();
+  };
+  const end = () => {
+    isOver = true;
+    stir();
+  };
+  socket.on('data', (chunk: Buffer) => {
+    chunks.push(chunk);
+    stir();
+  });
+  // A reset ends a connection too; what had come until then is judged.
+  socket.on('error', end).once('end', end).once('close', end);
+  try {
+    await Promise.race([once(socket, 'connect'), wake.promise]);
+    for (const step of script.steps) {
+      if (step.kind === 'write' && socket.writable) socket.write(step.bytes);
+      else if (step.kind === 'turn') await sleep(TURN_MS);
+      else if (step.kind === 'end') socket.end();
+      else if (step.kind === 'cut') return { received: Buffer.concat(chunks), isOverdue: false };
+    }
+    const deadline = AbortSignal.timeout(TALK_MS_MAX);
+    const late = once(deadline, 'abort');
+    const enough = script.enough ?? Number.POSITIVE_INFINITY;
+    const have = () => readAnswers(Buffer.concat(chunks), script.isHeadOnly).answers.length;
+    while (!isOver && !deadline.aborted && have() < enough) {
+      await Promise.race([wake.promise, late]);
+    }
+    const isOverdue = !isOver && have() < enough;
+    return { received: Buffer.concat(chunks), isOverdue };
+  } finally {
+    socket.destroy();
+  }
+}

@@ -1,0 +1,170 @@
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { createServer } from 'node:net';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { growthFlaw } from '#test/fuzz/memory';
+import type { Party } from '#test/fuzz/party';
+import { readAnswers } from '#test/fuzz/read-answers';
+import { plannedTalk, playRound } from '#test/fuzz/round';
+import { SCHEMA_EXCEPTIONS, type SchemaFailure } from '#test/fuzz/schema-exceptions';
+import { SeededRandom } from '#test/simulation/seeded-random';
+
+const PARTIES: readonly Party[] = ['first', 'second'].map((name, index) => ({
+  name,
+  key: `svc_sk_${String(index).repeat(50)}`,
+  marker: `${name}-marker`,
+  ids: [`inst_${String(index).repeat(16)}`],
+}));
+
+const HEADERS = {
+  'X-RateLimit-Limit': '1',
+  'X-RateLimit-Remaining': '1',
+  'X-RateLimit-Reset': '1',
+  'X-Monthly-Remaining': '1',
+  'X-Request-Id': 'req_0123456789',
+  'Content-Type': 'application/json; charset=utf-8',
+};
+
+const FINE = { status: 404, headers: HEADERS, body: '{"error":"not_found","message":"no"}' };
+
+type Planted = { status?: number; headers?: Record<string, string>; body?: string };
+
+/** What the fuzzer finds with a server that gives this answer to everything, and hangs up. */
+async function foundWith(planted: Planted, seed = 7): Promise<string[]> {
+  const { status, headers, body } = { ...FINE, ...planted };
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
+  const head = [`HTTP/1.1 ${status} X`, ...lines, `Content-Length: ${body.length}`].join('\r\n');
+  const server = createServer((socket) => {
+    socket.on('error', () => undefined);
+    socket.once('data', () => socket.end(`${head}\r\n\r\n${body}`));
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const { findings } = await playRound(seed, port, PARTIES);
+  server.close();
+  return [...new Set(findings.flatMap(({ problems }) => problems))];
+}
+
+/** The same headers without one of them. */
+function without(name: string): Record<string, string> {
+  return Object.fromEntries(Object.entries(HEADERS).filter(([known]) => known !== name));
+}
+
+const finds = suite('the fuzzer, at a server with a bug of its own');
+
+finds('finds nothing where there is none', async () => {
+  assert.equal(await foundWith({}), []);
+});
+
+const BUGS: Record<string, [Planted, RegExp]> = {
+  'a 500': [
+    { status: 500, body: '{"error":"internal","message":"x","details":{"request_id":"a"}}' },
+    /an undocumented 500/,
+  ],
+  'a 503 without a documented reason': [
+    { status: 503, body: '{"error":"service_unavailable","message":"x"}' },
+    /an undocumented 503/,
+  ],
+  'a 502 in HTML': [{ status: 502, body: '<html>' }, /an undocumented 502/],
+  'a wrong envelope': [{ body: '{"message":"no such thing"}' }, /wrong envelope of 404/],
+  'a field too many': [
+    { body: '{"error":"not_found","message":"no","stack":"at x"}' },
+    /wrong envelope of 404/,
+  ],
+  'a stack trace': [{ body: 'Error: x\n at y' }, /wrong envelope of 404/],
+  'no request id': [{ headers: without('X-Request-Id') }, /no X-Request-Id/],
+  'no limit header': [{ headers: without('X-Monthly-Remaining') }, /no x-monthly-remaining/],
+  'a leak of a name': [
+    { body: '{"error":"not_found","message":"it is second-marker"}' },
+    /a leak from second: second-marker/,
+  ],
+  'a leak of an id': [
+    { headers: { ...HEADERS, Location: `/v1/instances/${PARTIES[0]?.ids[0]}` } },
+    /a leak from first: inst_0000/,
+  ],
+  'a leak of a key': [
+    { body: `{"error":"not_found","message":"${PARTIES[1]?.key}"}` },
+    /a leak from second: its key/,
+  ],
+  'an answer about somebody else’s instance': [
+    { status: 200, body: '{"data":{}}' },
+    /200 for somebody else's instance/,
+  ],
+  'a second answer behind the first': [
+    { body: `${FINE.body}HTTP/1.1 200 OK`, headers: { ...HEADERS, 'X-Length': '0' } },
+    /wrong envelope|bytes that are no answer/,
+  ],
+};
+
+for (const [name, [planted, pattern]] of Object.entries(BUGS)) {
+  finds(`finds ${name}, without showing a key`, async () => {
+    const problems = await foundWith(planted);
+    assert.ok(
+      problems.some((problem) => pattern.test(problem)),
+      problems.join('\n'),
+    );
+    assert.not.match(problems.join('\n'), /svc_sk_/);
+  });
+}
+
+finds('finds memory that grows', () => {
+  assert.is(growthFlaw(100_000_000, 120_000_000), undefined);
+  assert.match(growthFlaw(100_000_000, 200_000_000) ?? '', /grew by 95 MiB/);
+});
+
+const seeds = suite('a seed');
+
+/** Everything that a party says on the connections of a seed. */
+function saidIn(seed: number): string {
+  const random = new SeededRandom(seed);
+  const [party, ...others] = PARTIES;
+  assert.ok(party !== undefined);
+  const talks = Array.from({ length: 50 }, () => plannedTalk(random.fork(), party, others));
+  return JSON.stringify(talks.map(({ script }) => script));
+}
+
+seeds('says the same again, byte by byte, and another seed something else', () => {
+  assert.is(saidIn(1), saidIn(1));
+  assert.is.not(saidIn(1), saidIn(2));
+});
+
+const reading = suite('what comes back on a connection');
+
+reading('is read answer by answer, and what is none is kept', () => {
+  const head = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n';
+  const bytes = Buffer.from(`HTTP/1.1 100 Continue\r\n\r\n${head}ab${head}cdXY`);
+  const { answers, rest } = readAnswers(bytes, false);
+  assert.equal(
+    answers.map(({ text }) => text),
+    ['ab', 'cd'],
+  );
+  assert.is(rest.toString(), 'XY');
+});
+
+const exceptions = suite('what Schemathesis may hold against the service');
+
+exceptions('is named with a reason, and covers nothing else', () => {
+  const failure: SchemaFailure = {
+    check: 'unsupported_method',
+    message: 'x',
+    operation: 'GET /personas',
+    request: { headers: {}, text: '' },
+    status: 404,
+    answerHeaders: { allow: ['GET'] },
+    reason: undefined,
+  };
+  const isCovered = (changed: Partial<SchemaFailure>) =>
+    SCHEMA_EXCEPTIONS.some(({ covers }) => covers({ ...failure, ...changed }));
+  for (const { name, because } of SCHEMA_EXCEPTIONS) assert.ok(name !== '' && because !== '');
+  assert.ok(isCovered({}));
+  assert.not.ok(isCovered({ answerHeaders: {} }));
+  assert.not.ok(isCovered({ status: 500 }));
+  assert.not.ok(isCovered({ check: 'not_a_server_error', status: 500 }));
+  const refused = { check: 'positive_data_acceptance', status: 422 };
+  assert.ok(isCovered({ ...refused, reason: 'idempotency_key_reused' }));
+  assert.not.ok(isCovered({ ...refused, reason: 'out_of_range' }));
+});
+
+for (const each of [finds, seeds, reading, exceptions]) each.run();

@@ -1,0 +1,113 @@
+import { FAULTS } from '#fault/fault';
+import { REASONS } from '#fault/reasons';
+import type { Talk } from '#test/fuzz/converse';
+import type { Script } from '#test/fuzz/framing';
+import type { Party } from '#test/fuzz/party';
+import { type RawAnswer, readAnswers } from '#test/fuzz/read-answers';
+import { assertRefusalShape } from '#test/support/api-document';
+
+/** What everything beside the API is answered where nothing is. */
+const PLAIN_NOT_FOUND = 'Not Found\n';
+
+const REQUEST_ID = /^[A-Za-z0-9._-]{8,64}$/;
+
+const LIMITS = [
+  'x-ratelimit-limit',
+  'x-ratelimit-remaining',
+  'x-ratelimit-reset',
+  'x-monthly-remaining',
+];
+
+/** What a connection was for. */
+export type Asked = {
+  readonly party: Party;
+  readonly others: readonly Party[];
+  readonly script: Script;
+  /** Whether all its requests are about somebody else's instance. */
+  readonly isForeign: boolean;
+  /** Whether every target begins with `/v1`. */
+  readonly isApi: boolean;
+};
+
+/** Everything that is wrong with what came back; empty when it is as promised. */
+export function judge(asked: Asked, talk: Talk): string[] {
+  const { script } = asked;
+  const { answers, rest } = readAnswers(talk.received, script.isHeadOnly);
+  const problems = answers.flatMap((answer) => flawsOf(answer, asked));
+  const wanted = script.answers;
+  const isCut = script.steps.at(-1)?.kind === 'cut';
+  if (rest.length > 0 && !isCut) problems.push('bytes that are no answer');
+  if (talk.isOverdue) {
+    problems.push(wanted === undefined ? 'the connection is not closed' : 'an answer is missing');
+  }
+  if (wanted !== undefined && answers.length > wanted) problems.push('more answers than requests');
+  if (wanted !== undefined && wanted > 0 && answers.length === 0 && !talk.isOverdue) {
+    problems.push('closed without an answer');
+  }
+  return [...problems, ...leaksIn(talk.received, asked)];
+}
+
+function flawsOf(answer: RawAnswer, { isApi, isForeign, script }: Asked): string[] {
+  const { status, headers, text } = answer;
+  const isPlain = !isApi && status === 404 && (text === PLAIN_NOT_FOUND || script.isHeadOnly);
+  const missing = isPlain ? [] : LIMITS.filter((name) => !headers.has(name));
+  return [
+    ...missing.map((name) => `no ${name}`),
+    ...(REQUEST_ID.test(headers.get('x-request-id') ?? '') ? [] : ['no X-Request-Id']),
+    ...(isForeign && status < 400 ? [`${status} for somebody else's instance`] : []),
+    ...(status >= 500 && !isDocumented(answer) ? [`an undocumented ${status}`] : []),
+    ...(isPlain || script.isHeadOnly ? [] : envelopeFlaws(answer)),
+  ];
+}
+
+function envelopeFlaws(answer: RawAnswer): string[] {
+  const flaw = answer.status >= 400 ? flawOfRefusal(answer) : flawOfSuccess(answer);
+  return flaw === undefined ? [] : [flaw];
+}
+
+/** 503 for a reason of the catalog, and 505 for what is older than HTTP/1.1. */
+function isDocumented({ status, text }: RawAnswer): boolean {
+  const body = parsed(text);
+  const reason = body?.details?.reason ?? '';
+  if (status === 505) return reason === 'http_version_not_supported';
+  if (status !== 503 || body?.error !== 'service_unavailable') return false;
+  return Object.hasOwn(REASONS, reason) && FAULTS.service_unavailable.http === status;
+}
+
+function flawOfRefusal({ status, headers, text }: RawAnswer): string | undefined {
+  try {
+    assertRefusalShape({ status, headers, text, body: parsed(text) });
+    return undefined;
+  } catch (error) {
+    return `wrong envelope of ${status}: ${(error as Error).message.split('\n')[0]}`;
+  }
+}
+
+function flawOfSuccess({ status, headers, text }: RawAnswer): string | undefined {
+  if (status === 204 || status === 304) return text === '' ? undefined : `a body with ${status}`;
+  if (status !== 200 && status !== 201) return `${status} is not in the API document`;
+  if (headers.get('content-type') !== 'application/json; charset=utf-8') return 'no JSON type';
+  const body = parsed(text);
+  return body?.data === undefined ? `wrong envelope of ${status}` : undefined;
+}
+
+/** Whatever is somebody else's and was not sent here by the party itself. */
+function leaksIn(received: Buffer, { others, script }: Asked): string[] {
+  const text = received.toString('latin1');
+  const sent = script.steps
+    .map((step) => (step.kind === 'write' ? step.bytes.toString('latin1') : ''))
+    .join('');
+  return others.flatMap(({ name, marker, key, ids }) =>
+    [marker, key, ...ids]
+      .filter((secret) => text.includes(secret) && !sent.includes(secret))
+      .map((secret) => `a leak from ${name}: ${secret === key ? 'its key' : secret}`),
+  );
+}
+
+function parsed(text: string): ReturnType<typeof JSON.parse> {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

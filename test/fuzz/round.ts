@@ -1,0 +1,98 @@
+import { converse } from '#test/fuzz/converse';
+import { type Script, scriptOf } from '#test/fuzz/framing';
+import { type Asked, judge } from '#test/fuzz/judge';
+import { mutate } from '#test/fuzz/mutate';
+import type { Party } from '#test/fuzz/party';
+import { type Request, validRequest } from '#test/fuzz/request';
+import { SeededRandom } from '#test/simulation/seeded-random';
+
+/** Connections of each party in one round. */
+const TALKS = 40;
+
+/** Something that must not be, and what led to it. */
+export type Finding = {
+  readonly seed: number;
+  readonly problems: readonly string[];
+  readonly sent: string;
+  readonly received: string;
+};
+
+/** How many bytes of either direction a finding shows. */
+const SHOWN_BYTES = 1_500;
+
+/**
+ * One round of a seed: both parties talk at the same time, each connection after the one before. The
+ * same seed sends the same, but for keys and ids, to a service in the same state.
+ */
+export async function playRound(
+  seed: number,
+  port: number,
+  parties: readonly Party[],
+): Promise<{ readonly findings: Finding[]; readonly talks: number }> {
+  const random = new SeededRandom(seed);
+  const played = await Promise.all(
+    parties.map((party) => {
+      const others = parties.filter((other) => other !== party);
+      return playParty(seed, port, random.fork(), party, others);
+    }),
+  );
+  return { findings: played.flat(), talks: parties.length * TALKS };
+}
+
+async function playParty(
+  seed: number,
+  port: number,
+  random: SeededRandom,
+  party: Party,
+  others: readonly Party[],
+): Promise<Finding[]> {
+  const findings: Finding[] = [];
+  for (let talk = 0; talk < TALKS; talk += 1) {
+    const asked = plannedTalk(random.fork(), party, others);
+    const answered = await converse(port, asked.script);
+    const problems = judge(asked, answered);
+    if (problems.length === 0) continue;
+    const sent = shown(bytesOf(asked.script), party);
+    findings.push({ seed, problems, sent, received: shown(answered.received, party) });
+  }
+  return findings;
+}
+
+/** One connection of a party: which requests, in which bytes, and what must come back. */
+export function plannedTalk(random: SeededRandom, party: Party, others: readonly Party[]): Asked {
+  const count = random.happens(0.2) ? random.whole(2, 5) : 1;
+  const requests = Array.from({ length: count }, () => {
+    const request = validRequest(random, party);
+    mutate(request, random, others);
+    return request;
+  });
+  const script = expecting(scriptOf(requests, random), requests);
+  const isForeign = requests.every((request) => isAbout(request, others));
+  const isApi = requests.every(({ target }) => /^\/v1(?:[/?#]|$)/.test(target));
+  return { party, others, script, isForeign, isApi };
+}
+
+/** What comes for certain: a request that closes or changes the connection is the last. */
+function expecting(script: Script, requests: readonly Request[]): Script {
+  if (script.answers === undefined) return script;
+  const isPlain = requests.every(({ headers, method }) => {
+    const isOdd = headers.some(([name]) => /^(?:connection|upgrade|expect)$/i.test(name));
+    return !isOdd && method !== 'CONNECT';
+  });
+  return { ...script, enough: isPlain ? script.answers : 1 };
+}
+
+function isAbout({ target }: Request, others: readonly Party[]): boolean {
+  const [, id = ''] = /^\/v1\/instances\/(inst_[0-9a-f]{16})(?:[/?]|$)/.exec(target) ?? [];
+  return others.some(({ ids }) => ids.includes(id));
+}
+
+function bytesOf({ steps }: Script): Buffer {
+  return Buffer.concat(steps.map((step) => (step.kind === 'write' ? step.bytes : Buffer.alloc(0))));
+}
+
+/** Bytes for a person to read, without the key. */
+function shown(bytes: Buffer, { key }: Party): string {
+  const text = JSON.stringify(bytes.toString('latin1').replaceAll(key, '<key>'));
+  return text.length <= SHOWN_BYTES ? text : `${text.slice(0, SHOWN_BYTES)}… ${bytes.length} bytes`;
+}

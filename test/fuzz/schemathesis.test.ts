@@ -1,0 +1,32 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { MissingServer } from '#deploy/local/missing-server';
+import { runSchema } from '#test/fuzz/schema-run';
+import { newCaller } from '#test/support/caller';
+import { startStandalone } from '#test/support/service';
+
+/** Cases of an operation in each phase that draws them; `make fuzz` draws more. */
+const EXAMPLES = 2;
+
+/** Fewer would mean that hardly anything was tried: each operation has some forty of its own. */
+const CASES_MIN = 500;
+
+const schemathesis = suite('Schemathesis, with all phases and all checks');
+
+schemathesis('finds nothing in a running service but what is meant and named', async () => {
+  await using service = await startStandalone({ SERVICE_DOCS_ENABLED: 'true' });
+  const { key } = await newCaller(service);
+  const extent = { examples: EXAMPLES };
+  const run = { origin: service.origin, key, seed: 1, extent, tell: console.log };
+  const report = await runSchema(run).catch((error: unknown) => {
+    if (!(error instanceof MissingServer) || process.env['CI'] === 'true') throw error;
+    console.log(`left out: ${error.message}`);
+    return undefined;
+  });
+  if (report === undefined) return;
+  assert.equal(report.findings, []);
+  assert.ok(report.isComplete);
+  assert.ok(report.cases >= CASES_MIN, `${report.cases} cases`);
+});
+
+schemathesis.run();
