@@ -74,8 +74,9 @@ stored('is its newest record, and nothing if there is none', async () => {
   const { state } = await kind.activate('a');
   asked.length = 0;
   await kind.checkpoint('a', state).write();
-  assert.equal(asked, []);
+  assert.equal([asked, kind.sizeOfUnstored(state)], [[], 0]);
   kind.apply(state, meterAt(3), 3);
+  assert.is(kind.sizeOfUnstored(state), 200);
   const { write, forget } = kind.checkpoint('a', state);
   await write();
   assert.equal(asked, ['checkpoint a v3']);
