@@ -13,12 +13,14 @@ export type AdminRequest = {
   readonly body: unknown;
 };
 
-type Route = {
-  readonly method: string;
+/** What changes something has a name for the log, or does not compile. */
+type Effect =
+  | { readonly method: 'GET'; readonly change?: undefined }
+  | { readonly method: 'POST' | 'PUT' | 'DELETE'; readonly change: string };
+
+type Route = Effect & {
   /** Groups are the ids in the path. */
   readonly path: RegExp;
-  /** What the log calls it; absent for what changes nothing. */
-  readonly change?: string;
   readonly answer: (
     admin: AccountAdmin,
     request: AdminRequest,
