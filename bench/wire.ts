@@ -37,6 +37,7 @@ const admitted: LimiterAnswer = {
     cyclesPerMonth: 1_000_000,
     cyclesRemaining: 999_999,
     monthResetAtS: 1_800_000_000,
+    instances: 1_000,
   },
 };
 

@@ -12,7 +12,7 @@ import {
   UsageView,
 } from '#limiter/admin-schema';
 
-const CUSTOM = { 'requests-per-minute': 'n', 'cycles-per-month': 'n' };
+const CUSTOM = { 'requests-per-minute': 'n', 'cycles-per-month': 'n', instances: 'n' };
 
 /** What `ctl` does with accounts and their keys. */
 export const ACCOUNT_COMMANDS: readonly AccountCommand[] = [
@@ -124,14 +124,16 @@ function pathOf(account: string, part: string): string {
 function planOf(plan: string, values: Values): object {
   const requests = values['requests-per-minute'];
   const cycles = values['cycles-per-month'];
+  const { instances } = values;
   if (plan === 'enterprise') {
     if (requests === undefined || cycles === undefined) {
       throw new CtlError('enterprise needs --requests-per-minute and --cycles-per-month');
     }
     const limits = { requests_per_minute: Number(requests), cycles_per_month: Number(cycles) };
-    return { plan, limits };
+    const most = instances === undefined ? {} : { instances: Number(instances) };
+    return { plan, limits: { ...limits, ...most } };
   }
-  if (requests === undefined && cycles === undefined) return { plan };
+  if (requests === undefined && cycles === undefined && instances === undefined) return { plan };
   throw new CtlError('only enterprise has numbers of its own');
 }
 

@@ -13,6 +13,7 @@ export type Values = {
   readonly service?: string | undefined;
   readonly 'requests-per-minute'?: string | undefined;
   readonly 'cycles-per-month'?: string | undefined;
+  readonly instances?: string | undefined;
 };
 
 /** What a command prints, for machines and for people; `isBad` makes the program end with 1. */

@@ -27,6 +27,7 @@ const OPTIONS = {
   scope: { type: 'string' },
   expires: { type: 'string' },
   'requests-per-minute': { type: 'string' },
+  instances: { type: 'string' },
   'cycles-per-month': { type: 'string' },
   last: { type: 'string' },
   service: { type: 'string' },

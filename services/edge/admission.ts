@@ -44,6 +44,8 @@ export type AdmissionCall = {
 export type Admitted = {
   readonly headers: Headers;
   readonly refusal: Fault | undefined;
+  /** Instances that the account may have; 0 for a refusal. */
+  readonly instances: number;
 };
 
 /**
@@ -91,7 +93,11 @@ export class Admission {
     const { caller, address, callId, callTag, scope, cycles } = call;
     const { accountId, keyDigest } = caller;
     if (!this.#refused.mayAsk(address, keyDigest)) {
-      return { headers: unknownHeaders(this.#clock.wallMs()), refusal: this.#notLookedUp() };
+      return {
+        headers: unknownHeaders(this.#clock.wallMs()),
+        refusal: this.#notLookedUp(),
+        instances: 0,
+      };
     }
     const limitedBy = this.#limited.find(call);
     if (limitedBy !== undefined) {
@@ -162,12 +168,13 @@ export class Admission {
   #decided(verdict: Verdict, allowance: Allowance): Admitted {
     const nowMs = this.#clock.wallMs();
     const refusal = refusalOf(verdict, allowance, nowMs);
-    return { headers: limitHeaders(allowance, nowMs), refusal };
+    const { instances } = allowance;
+    return { headers: limitHeaders(allowance, nowMs), refusal, instances };
   }
 
   #unknown(): Admitted {
     const headers = unknownHeaders(this.#clock.wallMs());
-    return { headers, refusal: unauthorized('the API key is not valid') };
+    return { headers, refusal: unauthorized('the API key is not valid'), instances: 0 };
   }
 
   /** Nobody has looked, so nobody may say that the key is not valid (decision 159). */
@@ -187,7 +194,7 @@ export class Admission {
       retryAfterS: UNSURE_RESET_S,
       cause,
     });
-    return { headers, refusal };
+    return { headers, refusal, instances: 0 };
   }
 
   #remember(accountId: string, allowance: Allowance): void {

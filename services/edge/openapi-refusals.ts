@@ -122,7 +122,7 @@ function reasonsOf(operation: Operation): FaultReason[] {
   }
   if (isKeyed) reasons.push('idempotency_key_reused');
   if (isGuarded) reasons.push('version_mismatch');
-  if (name === 'createInstance') reasons.push('deleted', 'already_exists');
+  if (name === 'createInstance') reasons.push('instance_limit', 'deleted', 'already_exists');
   if (isBilled(operation)) reasons.push('min_cycle_interval');
   if (isLocal(operation)) return reasons;
   // A call that is made again after a fail-over may find that its answer is gone.

@@ -64,7 +64,7 @@ export async function serve(
   }
   ports.inFlight.calls += 1;
   try {
-    const answered = await perform(plan, call, request, ports, false);
+    const answered = await perform(plan, call, request, ports, { instances: admitted.instances });
     const headers = isSettled(call, answered)
       ? await ports.admission.settle(call, answered.cycles, admitted.headers)
       : admitted.headers;
@@ -113,7 +113,7 @@ async function replayOf(
   if (refusal.code !== 'quota_exceeded' || plan.kind === 'refused') return undefined;
   if (plan.idempotency === undefined) return undefined;
   try {
-    return await perform(plan, call, request, ports, true);
+    return await perform(plan, call, request, ports, { isReplayOnly: true });
   } catch {
     return undefined;
   }
@@ -124,10 +124,11 @@ function perform(
   { caller, callId }: AdmissionCall,
   request: FastifyRequest,
   { engine }: ServePorts,
-  isReplayOnly: boolean,
+  { isReplayOnly = false, instances = 0 }: { isReplayOnly?: boolean; instances?: number },
 ): EdgeAnswer | Promise<EdgeAnswer> {
   if (task.kind === 'local') return task.answer();
-  const { operation } = task;
+  const isCreate = task.operation.kind === 'create';
+  const operation = isCreate ? { ...task.operation, instancesMax: instances } : task.operation;
   const instanceId = idOf(request);
   return engine.ask(caller, { operation, instanceId, callId, idempotency, ifMatch, isReplayOnly });
 }

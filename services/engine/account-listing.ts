@@ -1,9 +1,16 @@
 import { compareCodePoints } from '#engine/code-points';
 import { SortedBlocks } from '#engine/sorted-blocks';
+import { Fault } from '#fault/fault';
 import type { ListingRow } from '#storage/listing-store';
 
 /** Bytes of one row in memory, its place in both orders included, without its text. */
 const ROW_BYTES = 160;
+
+/** Creates of one account under way at once. Source: decision 154. */
+const PLACES_MAX = 1_024;
+
+/** How long a place is kept for a create: twice the longest call, in milliseconds. */
+const PLACE_AGE_MS = 20_000;
 
 /** Which part of a listing is wanted, and in which order. Source: spec 4.1, decision 40. */
 export type ListingPage = {
@@ -19,6 +26,8 @@ export class AccountListing {
   readonly #removed = new Map<string, number>();
   readonly #byCreation = new SortedBlocks<ListingRow>(byCreation);
   readonly #byName = new SortedBlocks<ListingRow>(byName);
+  /** Places kept for instances that are about to be created, and until when, by the wall clock. */
+  readonly #places = new Map<string, number>();
   #textBytes = 0;
 
   /** A listing of the rows that the store knows. */
@@ -40,7 +49,33 @@ export class AccountListing {
 
   /** Whether it holds nothing: no row, and no removal that a late change must not undo. */
   get isBlank(): boolean {
-    return this.#rows.size === 0 && this.#removed.size === 0;
+    return this.#rows.size + this.#removed.size + this.#places.size === 0;
+  }
+
+  /**
+   * Keeps a place for an instance that is about to be created, for as long as its create may take.
+   * Throws `forbidden` when there is none; places that are kept count. Source: decision 154.
+   */
+  reserve(instanceId: string, instancesMax: number, nowMs: number): void {
+    if (this.#rows.has(instanceId)) return;
+    if (!this.#places.has(instanceId)) {
+      this.#forgetPlaces(nowMs);
+      if (this.#places.size >= PLACES_MAX) {
+        const options = { reason: 'overloaded', retryAfterS: 1 } as const;
+        throw new Fault('service_unavailable', 'too many creates of one account', options);
+      }
+      if (this.total + this.#places.size >= instancesMax) {
+        const text = `the account's plan allows ${instancesMax} instances`;
+        throw new Fault('forbidden', text, { reason: 'instance_limit' });
+      }
+    }
+    this.#places.set(instanceId, nowMs + PLACE_AGE_MS);
+  }
+
+  /** Whether places are kept for instances that may yet come. */
+  isKeepingPlaces(nowMs: number): boolean {
+    this.#forgetPlaces(nowMs);
+    return this.#places.size > 0;
   }
 
   /** Takes a row in, unless it or its removal is known at the same or a higher version. */
@@ -48,6 +83,7 @@ export class AccountListing {
     const known = this.#rows.get(row.instanceId);
     const removedAt = this.#removed.get(row.instanceId) ?? 0;
     if (row.version <= Math.max(known?.version ?? 0, removedAt)) return;
+    this.#places.delete(row.instanceId);
     if (known !== undefined) this.#drop(known);
     this.#keep(row);
     this.#byCreation.insert(row);
@@ -59,6 +95,7 @@ export class AccountListing {
     const known = this.#rows.get(instanceId);
     const removedAt = this.#removed.get(instanceId) ?? 0;
     if (version <= Math.max(known?.version ?? 0, removedAt)) return;
+    this.#places.delete(instanceId);
     this.#removed.set(instanceId, version);
     if (known !== undefined) this.#drop(known);
   }
@@ -70,6 +107,12 @@ export class AccountListing {
     const end = this.total - offset;
     const count = Math.min(limit, end);
     return count <= 0 ? [] : rows.slice(end - count, count).reverse();
+  }
+
+  #forgetPlaces(nowMs: number): void {
+    for (const [instanceId, endMs] of this.#places) {
+      if (endMs < nowMs) this.#places.delete(instanceId);
+    }
   }
 
   #keep(row: ListingRow): void {

@@ -1,5 +1,6 @@
 import { AccountListing, type ListingPage } from '#engine/account-listing';
 import type { ActorCall, ActorKind, Checkpoint } from '#runtime/actor-kind';
+import type { Turn } from '#runtime/turn';
 import type { ListingRow, ListingStore } from '#storage/listing-store';
 
 /** What an account's directory is told and asked. */
@@ -7,6 +8,7 @@ export type DirectoryCall = ActorCall &
   (
     | { readonly kind: 'put'; readonly row: ListingRow }
     | { readonly kind: 'remove'; readonly instanceId: string; readonly version: number }
+    | { readonly kind: 'reserve'; readonly instanceId: string; readonly instancesMax: number }
     | { readonly kind: 'page'; readonly page: ListingPage }
   );
 
@@ -32,13 +34,20 @@ export class DirectoryKind
     return { state: new AccountListing(rows), version: 0, recentCalls: [] };
   }
 
-  receive(listing: AccountListing, call: DirectoryCall): DirectoryAnswer {
+  receive(
+    listing: AccountListing,
+    call: DirectoryCall,
+    { nowMs }: Pick<Turn<never>, 'nowMs'>,
+  ): DirectoryAnswer {
     switch (call.kind) {
       case 'put':
         listing.put(call.row);
         return { total: listing.total, rows: [] };
       case 'remove':
         listing.remove(call.instanceId, call.version);
+        return { total: listing.total, rows: [] };
+      case 'reserve':
+        listing.reserve(call.instanceId, call.instancesMax, nowMs);
         return { total: listing.total, rows: [] };
       case 'page':
         return { total: listing.total, rows: listing.page(call.page) };
@@ -81,7 +90,8 @@ export class DirectoryKind
     return listing.isBlank;
   }
 
-  isEvictable(): boolean {
-    return true;
+  /** A place that is kept stands nowhere else. */
+  isEvictable(listing: AccountListing, nowMs: number): boolean {
+    return !listing.isKeepingPlaces(nowMs);
   }
 }

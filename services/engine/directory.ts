@@ -6,6 +6,11 @@ import type { ListingRow } from '#storage/listing-store';
 export interface Directory {
   /** Fulfils when the row is stored and the account's directory knows it. May be repeated. */
   put(accountId: string, row: ListingRow): Promise<void>;
+  /**
+   * Fulfils when the account's directory keeps a place for an instance that is about to be created.
+   * Rejects with `forbidden` when the account has `instancesMax`. May be repeated.
+   */
+  reserve(accountId: string, instanceId: string, instancesMax: number): Promise<void>;
   /** Fulfils when the row is gone for good and the account's directory knows. May be repeated. */
   remove(accountId: string, instanceId: string, version: number): Promise<void>;
 }

@@ -81,6 +81,8 @@ export class EngineActors implements EngineClient, AsyncDisposable {
     switch (operation.kind) {
       case 'list':
         return this.#list(call, operation);
+      case 'reservePlace':
+        return this.#reserve(call, operation);
       case 'putListingRow':
       case 'removeListingRow':
         return this.#tell(call, operation);
@@ -103,6 +105,11 @@ export class EngineActors implements EngineClient, AsyncDisposable {
     const answer = await this.#directories.ask(accountId, question);
     const ids = answer.rows.map(({ instanceId }) => instanceId);
     return pageAnswer(answer, page, await this.#glancesOf(accountId, ids));
+  }
+
+  async #reserve(call: EngineCall, tell: Operation<'reservePlace'>): Promise<EngineAnswer> {
+    await this.#directories.ask(call.accountId, toldCall(call, tell));
+    return TOLD;
   }
 
   async #tell(

@@ -160,6 +160,7 @@ export function answerAgain(
     case 'readDrift':
     case 'putListingRow':
     case 'removeListingRow':
+    case 'reservePlace':
     case 'peek':
     case 'list':
       throw new Error(`${operation.kind} commits nothing that could be repeated`);

@@ -211,6 +211,7 @@ export class InstanceKind
         return driftPage(instanceId, state, operation, this.#ports.store);
       case 'putListingRow':
       case 'removeListingRow':
+      case 'reservePlace':
       case 'peek':
       case 'list':
         throw new Fault('internal', 'a listing is not an instance');
@@ -222,7 +223,7 @@ export class InstanceKind
     call: EngineCall,
     operation: Operation<'create'>,
     turn: InstanceTurn,
-  ): EngineAnswer {
+  ): EngineAnswer | Promise<EngineAnswer> {
     const deletedAtMs = state.head?.deletedAtMs;
     if (deletedAtMs !== undefined && turn.nowMs - deletedAtMs < ANSWER_AGE_MS) {
       throw new Fault('conflict', 'the instance this key created was deleted', {
@@ -233,10 +234,11 @@ export class InstanceKind
       throw new Fault('conflict', 'there is an instance of this id', { reason: 'already_exists' });
     }
     if (call.isReplayOnly) throw nothingToReplay();
-    const { name, description, modeStrengths, energyLevel } = operation;
-    const config = { name, description, modeStrengths, energyLevel };
-    const { accountId } = call;
-    return this.#commit(state, call, turn, { kind: 'created', accountId, ...config });
+    const { kind: _, instancesMax, ...config } = operation;
+    const { accountId, instanceId } = call;
+    const create = () => this.#commit(state, call, turn, { kind: 'created', accountId, ...config });
+    if (instancesMax === undefined) return create();
+    return this.#ports.directory.reserve(accountId, instanceId, instancesMax).then(create);
   }
 
   #process(
@@ -284,7 +286,6 @@ export class InstanceKind
     turn.beforeAnswer(announcementOf(instanceId, headOf(state), this.#ports.directory));
   }
 
-  /** The same call once more: its answer again, and the listing is told again. */
   #repeat(state: InstanceState, call: EngineCall, turn: InstanceTurn): EngineAnswer {
     this.#announce(call, state, turn);
     return answerToRepeated(call, state, turn, this.#ports.metrics.steps);

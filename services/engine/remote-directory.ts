@@ -1,12 +1,13 @@
 import type { Directory } from '#engine/directory';
 import type { DirectoryCall } from '#engine/directory-kind';
+import { Fault, toFault } from '#fault/fault';
 import type { Clock } from '#platform/clock';
 import type { ListingStore } from '#storage/listing-store';
 import type { EngineAnswer, EngineCall, EngineClient, PeerOperation } from '#wire/engine-messages';
 import { CALL_TIMEOUT_MS_MAX } from '#wire/wire-bounds';
 
 /** What an instance tells its account's directory. */
-type Tell = Extract<PeerOperation, { kind: 'putListingRow' | 'removeListingRow' }>;
+type Tell = Extract<PeerOperation, { kind: 'putListingRow' | 'removeListingRow' | 'reservePlace' }>;
 
 /** The answer to a tell: it has been heard. */
 export const TOLD: EngineAnswer = {
@@ -46,6 +47,10 @@ export function remoteDirectory(
       const told = { kind: 'putListingRow', version, name, description, createdAtMs } as const;
       await tell(accountId, instanceId, told);
     },
+    reserve: (accountId, instanceId, instancesMax) =>
+      tell(accountId, instanceId, { kind: 'reservePlace', instancesMax }).catch((error) => {
+        throw notReserved(toFault(error));
+      }),
     async remove(accountId, instanceId, version) {
       await store.remove(accountId, instanceId, version);
       await tell(accountId, instanceId, { kind: 'removeListingRow', version });
@@ -66,5 +71,19 @@ export function toldCall(
     }
     case 'removeListingRow':
       return { kind: 'remove', instanceId, version: tell.version, callId, deadlineAtMs };
+    case 'reservePlace': {
+      const { instancesMax } = tell;
+      return { kind: 'reserve', instanceId, instancesMax, callId, deadlineAtMs };
+    }
   }
+}
+
+/** Whatever became of the place, nothing has been created. */
+function notReserved(fault: Fault): Fault {
+  if (fault.code !== 'service_unavailable') return fault;
+  return new Fault('service_unavailable', 'the listing of the account cannot be reached', {
+    reason: fault.reason === 'overloaded' ? 'overloaded' : 'engine_unavailable',
+    retryAfterS: 1,
+    cause: fault,
+  });
 }

@@ -41,6 +41,8 @@ export const REASONS = {
   // who may do what, decision 20
   read_only_key: { code: 'forbidden' },
   account_suspended: { code: 'forbidden' },
+  // what a plan allows, decision 154
+  instance_limit: { code: 'forbidden' },
   // state, decisions 21 and 22
   version_mismatch: { code: 'conflict' },
   already_exists: { code: 'conflict' },

@@ -15,10 +15,14 @@ const whole = (max: number) => z.int().min(1).max(max);
 const LimitsWire = z.strictObject({
   requests_per_minute: whole(CUSTOM_LIMITS_MAX.requestsPerMinute),
   cycles_per_month: whole(CUSTOM_LIMITS_MAX.cyclesPerMonth),
+  instances: whole(CUSTOM_LIMITS_MAX.instances),
 });
 
 const Bought = z.strictObject({ plan: z.enum(['free', 'indie', 'pro']) });
-const Agreed = z.strictObject({ plan: z.literal('enterprise'), limits: LimitsWire });
+const Agreed = z.strictObject({
+  plan: z.literal('enterprise'),
+  limits: LimitsWire.partial({ instances: true }),
+});
 
 /** Body of `PUT /accounts/{id}/plan`. Enterprise brings its own numbers (decision 28). */
 export const PlanBody = z.discriminatedUnion('plan', [Bought, Agreed]);

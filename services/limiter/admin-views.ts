@@ -15,6 +15,7 @@ export function viewOfAccount(account: Account): z.infer<typeof AccountView> {
     limits: {
       requests_per_minute: limits.requestsPerMinute,
       cycles_per_month: limits.cyclesPerMonth,
+      instances: limits.instances,
     },
     created_at: isoOf(createdAtMs),
   };
@@ -57,9 +58,12 @@ export function viewOfUsage(accountId: string, usage: MeterUsage): z.infer<typeo
 /** The plan that a body asks for. */
 export function choiceOf(body: z.infer<typeof PlanBody>): PlanChoice {
   if (body.plan !== 'enterprise') return { plan: body.plan };
-  const { requests_per_minute, cycles_per_month } = body.limits;
+  const { requests_per_minute, cycles_per_month, instances } = body.limits;
   const limits = { requestsPerMinute: requests_per_minute, cyclesPerMonth: cycles_per_month };
-  return { plan: 'enterprise', limits };
+  return {
+    plan: 'enterprise',
+    limits: instances === undefined ? limits : { ...limits, instances },
+  };
 }
 
 function isoOf(atMs: number): string {

@@ -4,7 +4,7 @@ import type { Limits } from '#accounts/plan';
 import { firstExpiryOf, type HeldKey, keyRing, scopeInRing, usableOf } from '#limiter/key-ring';
 
 /** Limits of an account that does not exist. Nobody is ever told. */
-const NOTHING: Limits = { requestsPerMinute: 0, cyclesPerMonth: 0 };
+const NOTHING: Limits = { requestsPerMinute: 0, cyclesPerMonth: 0, instances: 0 };
 
 /** Bytes per usable key: record and digest. */
 const KEY_BYTES = 160;

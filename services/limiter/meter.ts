@@ -261,7 +261,7 @@ export class Meter {
   }
 
   #allowance(now: Instant): Allowance {
-    const { requestsPerMinute, cyclesPerMonth } = this.account.limits;
+    const { requestsPerMinute, cyclesPerMonth, instances } = this.account.limits;
     return {
       requestsPerMinute,
       requestsRemaining: Math.max(0, requestsPerMinute - this.#minute.requests(now)),
@@ -269,6 +269,7 @@ export class Meter {
       cyclesPerMonth,
       cyclesRemaining: this.#cyclesRemaining(),
       monthResetAtS: this.#month.endsAtMs / 1_000,
+      instances,
     };
   }
 }

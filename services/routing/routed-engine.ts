@@ -1,7 +1,12 @@
 import { RoutedService, type RoutedServiceOptions } from '#routing/routed-service';
 import { RETRY_PAUSE_MS_MAX, RETRY_PAUSE_MS_MIN } from '#routing/routing-bounds';
 import type { RoutingPolicy } from '#routing/routing-policy';
-import type { EngineAnswer, EngineCall, EngineClient } from '#wire/engine-messages';
+import type {
+  EngineAnswer,
+  EngineCall,
+  EngineClient,
+  EngineOperation,
+} from '#wire/engine-messages';
 import { CALL_TIMEOUT_MS_MAX } from '#wire/wire-bounds';
 
 /**
@@ -27,10 +32,17 @@ const POLICY: RoutingPolicy<EngineCall, EngineAnswer> = {
   pauseMs: { first: RETRY_PAUSE_MS_MIN, most: RETRY_PAUSE_MS_MAX },
 };
 
+/** What an account's directory is asked, or anybody for its instances. */
+const OF_ACCOUNT: ReadonlySet<EngineOperation['kind']> = new Set([
+  'list',
+  'putListingRow',
+  'removeListingRow',
+  'reservePlace',
+  'peek',
+]);
+
 /** Whose owner answers the call: the account's directory for its listing, else the instance. */
 function routingIdOf({ accountId, instanceId, operation }: EngineCall): string {
   const { kind } = operation;
-  const isOfAccount =
-    kind === 'list' || kind === 'putListingRow' || kind === 'removeListingRow' || kind === 'peek';
-  return isOfAccount ? accountId : instanceId;
+  return OF_ACCOUNT.has(kind) ? accountId : instanceId;
 }

@@ -165,6 +165,7 @@ function operationTextLength(operation: EngineOperation): number {
     case 'readInstance':
     case 'remove':
     case 'removeListingRow':
+    case 'reservePlace':
     case 'readSnapshot':
     case 'readContract':
     case 'reset':

@@ -45,6 +45,11 @@ export type PeerOperation =
     }
   /** Tells the account's directory that the row of `EngineCall.instanceId` is gone for good. */
   | { readonly kind: 'removeListingRow'; readonly version: number }
+  /**
+   * Keeps a place among the account's instances for `EngineCall.instanceId`, which is about to be
+   * created. Refused as `forbidden` when the account has `instancesMax` of them.
+   */
+  | { readonly kind: 'reservePlace'; readonly instancesMax: number }
   /** Cycle and energy of instances of the account, active or not, without activating them. */
   | { readonly kind: 'peek'; readonly instanceIds: readonly string[] };
 
@@ -60,6 +65,8 @@ export type EngineOperation =
       readonly description: string;
       readonly modeStrengths: readonly number[];
       readonly energyLevel: number;
+      /** Instances that the account may have, this one included; undefined: nobody counts. */
+      readonly instancesMax?: number;
     }
   | { readonly kind: 'readInstance' }
   | {

@@ -45,6 +45,7 @@ export function operationToWire(operation: EngineOperation): WireOperation {
           description: operation.description,
           modeStrengths: [...operation.modeStrengths],
           energyLevel: operation.energyLevel,
+          instancesMax: operation.instancesMax,
         },
       };
     case 'readInstance':
@@ -92,6 +93,8 @@ export function operationToWire(operation: EngineOperation): WireOperation {
     }
     case 'removeListingRow':
       return { $case: 'removeListingRow', value: { version: operation.version } };
+    case 'reservePlace':
+      return { $case: 'reservePlace', value: { instancesMax: operation.instancesMax } };
     case 'peek':
       return { $case: 'peek', value: { instanceIds: [...operation.instanceIds] } };
   }
@@ -139,6 +142,8 @@ export function operationFromWire(wire: EngineRequest['operation']): EngineOpera
       return putRowFromWire(wire.value);
     case 'removeListingRow':
       return { kind: 'removeListingRow', version: versionOf(wire.value) };
+    case 'reservePlace':
+      return { kind: 'reservePlace', instancesMax: wire.value.instancesMax };
     case 'peek': {
       const { instanceIds } = wire.value;
       trustInteger(instanceIds.length, 1, PEEKED_INSTANCES_MAX, 'number of instances');
@@ -151,13 +156,15 @@ export function operationFromWire(wire: EngineRequest['operation']): EngineOpera
 function createFromWire(wire: WireCreate): EngineOperation {
   trustInteger(wire.modeStrengths.length, MODE_COUNT, MODE_COUNT, 'number of modes');
   for (const strength of wire.modeStrengths) trustUnit(strength, 'mode strength');
-  return {
+  const create = {
     kind: 'create',
     name: trustText(wire.name, 1, NAME_LENGTH_MAX, 'name'),
     description: trustText(wire.description, 0, DESCRIPTION_LENGTH_MAX, 'description'),
     modeStrengths: wire.modeStrengths,
     energyLevel: trustUnit(wire.energyLevel, 'energy level'),
-  };
+  } as const;
+  const { instancesMax } = wire;
+  return instancesMax === undefined ? create : { ...create, instancesMax };
 }
 
 function observationFromWire(wire: WireObservation): ObservationInput {

@@ -49,6 +49,8 @@ export type Allowance = {
   readonly cyclesRemaining: number;
   /** Unix time in whole seconds at which the UTC month ends. */
   readonly monthResetAtS: number;
+  /** Instances that the account may have at the same time (decision 154). */
+  readonly instances: number;
 };
 
 /** The verdict on an `AdmitCall`, or the plain numbers after a `SettleCall` (`settled`). */

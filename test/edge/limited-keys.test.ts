@@ -22,6 +22,7 @@ const ALLOWANCE: Allowance = {
   cyclesPerMonth: 1_000,
   cyclesRemaining: 700,
   monthResetAtS: Date.UTC(2026, 1, 1) / 1_000,
+  instances: 1_000,
 };
 
 const CALL: AdmissionCall = {

@@ -23,6 +23,7 @@ async function failing(calls: number, fail: () => Error) {
     cyclesPerMonth: 100,
     cyclesRemaining: 99,
     monthResetAtS: 4_000_000_000,
+    instances: 1_000,
   };
   const ports = {
     engine: {

@@ -25,6 +25,7 @@ const ALLOWANCE: LimiterAnswer['allowance'] = {
   cyclesPerMonth: 100,
   cyclesRemaining: 99,
   monthResetAtS: 4_000_000_000,
+  instances: 1_000,
 };
 
 /** What the limiter hears of an observation that the engine answers so: cycles used, call by call. */

@@ -119,7 +119,9 @@ export function instancesUnderTest(replaced: Replaced = {}) {
   const engines: EngineClient = {
     async ask(call) {
       const { operation } = call;
-      const isTell = operation.kind === 'putListingRow' || operation.kind === 'removeListingRow';
+      const { kind } = operation;
+      const isTell =
+        kind === 'putListingRow' || kind === 'removeListingRow' || kind === 'reservePlace';
       if (!isTell) throw new Error('an instance asks others for nothing but to be listed');
       await directories.ask(call.accountId, toldCall(call, operation));
       return TOLD;
@@ -155,6 +157,7 @@ export function instancesUnderTest(replaced: Replaced = {}) {
     store,
     listings,
     host,
+    directories,
     bugs,
     metrics,
     ask,

@@ -33,7 +33,7 @@ function directoryUnderTest({ refusal }: { refusal?: Fault } = {}) {
       if (refusal !== undefined) throw refusal;
       const { operation } = call;
       assert.ok(operation.kind === 'putListingRow' || operation.kind === 'removeListingRow');
-      kind.receive(listing, toldCall(call, operation));
+      kind.receive(listing, toldCall(call, operation), { nowMs: clock.wallMs() });
       return TOLD;
     },
   };

@@ -19,7 +19,7 @@ life('is created, listed, moved to other plans, suspended and resumed', async ()
   await using port = await adminUnderTest();
   const { status, data } = await port.send('POST', '/accounts', { name: 'Zoë', plan: 'indie' });
   assert.is(status, 200);
-  const limits = { requests_per_minute: 60, cycles_per_month: 100_000 };
+  const limits = { requests_per_minute: 60, cycles_per_month: 100_000, instances: 10_000 };
   const expected = { id: data.id, name: 'Zoë', plan: 'indie', status: 'active', limits };
   assert.equal(data, { ...expected, created_at: '2026-01-15T12:00:00.000Z' });
   const path = `/accounts/${data.id}`;
@@ -27,7 +27,10 @@ life('is created, listed, moved to other plans, suspended and resumed', async ()
   assert.is((await port.send('PUT', `${path}/plan`, { plan: 'pro' })).data.plan, 'pro');
   const agreed = { requests_per_minute: 7, cycles_per_month: 8 };
   const custom = { plan: 'enterprise', limits: agreed };
-  assert.equal((await port.send('PUT', `${path}/plan`, custom)).data.limits, agreed);
+  const unless = { ...agreed, instances: 1_000_000 };
+  assert.equal((await port.send('PUT', `${path}/plan`, custom)).data.limits, unless);
+  const said = { plan: 'enterprise', limits: { ...agreed, instances: 5 } };
+  assert.equal((await port.send('PUT', `${path}/plan`, said)).data.limits, said.limits);
   const suspended = await port.send('PUT', `${path}/status`, { status: 'suspended' });
   assert.is(suspended.data.status, 'suspended');
 

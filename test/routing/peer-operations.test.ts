@@ -7,6 +7,7 @@ import type { PeerOperation } from '#wire/engine-messages';
 const KINDS: Record<PeerOperation['kind'], true> = {
   putListingRow: true,
   removeListingRow: true,
+  reservePlace: true,
   peek: true,
 };
 

@@ -41,6 +41,7 @@ function granting(requestsRemaining: number) {
       cyclesPerMonth: 1_000,
       cyclesRemaining: 900,
       monthResetAtS: 1_800_000_000,
+      instances: 1_000,
     },
   });
 }

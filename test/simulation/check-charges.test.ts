@@ -47,7 +47,7 @@ const GRANTS: Grants = {
 /** An account of which every cycle is explained. */
 const HONEST: Charged = {
   accountId: 'account00000',
-  limits: { requestsPerMinute: 10, cyclesPerMonth: 90 },
+  limits: { requestsPerMinute: 10, cyclesPerMonth: 90, instances: 1_000 },
   grants: GRANTS,
   head: HEAD,
   isUndisturbed: false,

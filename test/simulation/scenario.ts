@@ -55,7 +55,11 @@ export type ScenarioWishes = {
 const MONTH_ENDS_MS = Date.UTC(2026, 1, 1);
 
 /** More than any run may use. */
-export const AMPLE: Limits = { requestsPerMinute: 1_000_000, cyclesPerMonth: 1_000_000 };
+export const AMPLE: Limits = {
+  requestsPerMinute: 1_000_000,
+  cyclesPerMonth: 1_000_000,
+  instances: 1_000,
+};
 
 /** Draws the scenario of a seed. */
 export function drawScenario(random: SeededRandom, wishes: ScenarioWishes = {}): Scenario {

@@ -126,6 +126,7 @@ const UNLIMITED: LimiterClient = {
       cyclesPerMonth: 1,
       cyclesRemaining: 1,
       monthResetAtS: 0,
+      instances: 1_000,
     },
   }),
 };

@@ -61,7 +61,7 @@ function accountsOf(name: string, open: Open, suite: typeof plainSuite): Test {
   accounts('keep their new plan with its limits, and all the rest', async () => {
     const store = await open(new ManualClock(NOW_MS));
     await store.create(account('a'));
-    const limits = { requestsPerMinute: 7, cyclesPerMonth: 8 };
+    const limits = { requestsPerMinute: 7, cyclesPerMonth: 8, instances: 1_000 };
     const expected = { ...account('a'), plan: 'enterprise', limits };
     assert.equal(await store.setPlan('a', 'enterprise', limits), expected);
     assert.equal((await store.find('a'))?.account, expected);
@@ -185,7 +185,7 @@ function keysOf(name: string, open: Open, suite: typeof plainSuite): Test {
 }
 
 function account(id: string): Account {
-  const limits = { requestsPerMinute: 10, cyclesPerMonth: 10_000 };
+  const limits = { requestsPerMinute: 10, cyclesPerMonth: 10_000, instances: 1_000 };
   return { id, name: `account ${id}`, plan: 'free', status: 'active', limits, createdAtMs: 1 };
 }
 

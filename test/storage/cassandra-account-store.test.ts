@@ -54,7 +54,7 @@ async function accountWithKeys(...keys: ApiKeyRecord[]) {
   const clock = new ManualClock();
   const store = cassandraAccountStore((await opened).session, clock);
   const id = `${newPrefix()}a`;
-  const limits = { requestsPerMinute: 10, cyclesPerMonth: 10_000 };
+  const limits = { requestsPerMinute: 10, cyclesPerMonth: 10_000, instances: 1_000 };
   const base = { id, name: 'a', plan: 'free', status: 'active', limits, createdAtMs: 1 } as const;
   await store.create(base);
   for (const key of keys) await store.addKey(id, key);

@@ -30,13 +30,16 @@ export type Wish = {
   readonly plan?: 'free' | 'indie' | 'pro';
   readonly requestsPerMinute?: number;
   readonly cyclesPerMonth?: number;
+  readonly instances?: number;
   readonly scope?: 'full' | 'read';
 };
 
 /** A new account with one key, made through the admin port. */
 export async function newCaller(service: Service, wish: Wish = {}): Promise<Caller> {
   const { requestsPerMinute = 1_000_000, cyclesPerMonth = 1_000_000_000 } = wish;
-  const limits = { requests_per_minute: requestsPerMinute, cycles_per_month: cyclesPerMonth };
+  const agreed = { requests_per_minute: requestsPerMinute, cycles_per_month: cyclesPerMonth };
+  const { instances } = wish;
+  const limits = instances === undefined ? agreed : { ...agreed, instances };
   const plan = wish.plan === undefined ? { plan: 'enterprise', limits } : { plan: wish.plan };
   const account = await admin(service, 'POST', '/accounts', { name: 'test', ...plan });
   return callerOf(service, account.id, await newKey(service, account.id, wish.scope ?? 'full'));

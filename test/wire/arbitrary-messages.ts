@@ -136,6 +136,7 @@ const allowance = record({
   cyclesPerMonth: offset,
   cyclesRemaining: offset,
   monthResetAtS: offset,
+  instances: fc.integer({ min: 0, max: 1_000_000 }),
 });
 /** Any answer of a limiter. */
 export const limiterAnswer: fc.Arbitrary<LimiterAnswer> = fc.oneof(

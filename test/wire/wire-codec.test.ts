@@ -274,6 +274,7 @@ lying('an answer that no engine or limiter gives is refused, and its outcome is 
     cyclesPerMonth: 1,
     cyclesRemaining: 1,
     monthResetAtS: 1,
+    instances: 1_000,
   };
   for (const lie of [
     () => engine({ id: 1, outcome: undefined }),

@@ -326,6 +326,7 @@ talking('the limiter is asked and answers in the same way', async () => {
     cyclesPerMonth: 5_000_000_000,
     cyclesRemaining: 4_999_999_999,
     monthResetAtS: 1_800_000_000,
+    instances: 1_000,
   };
   const service = limiterServer({
     ask: ({ kind }) => ({ verdict: kind === 'admit' ? 'admitted' : 'settled', allowance }),

@@ -1,16 +1,17 @@
 import type { types } from 'cassandra-driver';
 import type { Account, ApiKeyRecord } from '#accounts/account';
+import { INSTANCES_OF, type Plan } from '#accounts/plan';
 
 /** The columns that `accountFrom` and `keyFrom` read, and the revision. */
 export const SELECTED_COLUMNS = `account_id, revision, name, plan, status, requests_per_minute,
-  cycles_per_month, created_at_ms, key_position, key_id, digest, scope, key_created_at_ms, revoked_at_ms,
+  cycles_per_month, instances, created_at_ms, key_position, key_id, digest, scope, key_created_at_ms, revoked_at_ms,
   expires_at_ms`;
 
-/** Name, plan, status, the two limits and the time of creation, as statements take them. */
+/** Name, plan, status, the three limits and the time of creation, as statements take them. */
 export function accountColumns({ name, plan, status, limits, createdAtMs }: Account): unknown[] {
-  const { requestsPerMinute, cyclesPerMonth } = limits;
-  const numbers = [BigInt(requestsPerMinute), BigInt(cyclesPerMonth), BigInt(createdAtMs)];
-  return [name, plan, status, ...numbers];
+  const { requestsPerMinute, cyclesPerMonth, instances } = limits;
+  const numbers = [requestsPerMinute, cyclesPerMonth, instances, createdAtMs];
+  return [name, plan, status, ...numbers.map(BigInt)];
 }
 
 /** The account that a row of its partition bears. */
@@ -23,9 +24,16 @@ export function accountFrom(row: types.Row): Account {
     limits: {
       requestsPerMinute: Number(row['requests_per_minute']),
       cyclesPerMonth: Number(row['cycles_per_month']),
+      instances: instancesOf(row),
     },
     createdAtMs: Number(row['created_at_ms']),
   };
+}
+
+/** Accounts from before version 3 have what their plan says. */
+function instancesOf(row: types.Row): number {
+  const instances: bigint | null = row['instances'];
+  return instances === null ? INSTANCES_OF[row['plan'] as Plan] : Number(instances);
 }
 
 /** Id, digest, scope and the three times of a key, as statements take them. */

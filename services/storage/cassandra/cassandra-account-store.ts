@@ -31,9 +31,10 @@ const CHANGE_MS_MAX = 5_000;
 
 const FIND = `SELECT ${SELECTED_COLUMNS} FROM accounts WHERE account_id = ?`;
 const CREATE = `INSERT INTO accounts (account_id, revision, name, plan, status,
-  requests_per_minute, cycles_per_month, created_at_ms) VALUES (?, 0, ?, ?, ?, ?, ?, ?) IF NOT EXISTS`;
+  requests_per_minute, cycles_per_month, instances, created_at_ms)
+  VALUES (?, 0, ?, ?, ?, ?, ?, ?, ?) IF NOT EXISTS`;
 const CHANGE = `UPDATE accounts SET revision = ?, name = ?, plan = ?, status = ?,
-  requests_per_minute = ?, cycles_per_month = ?, created_at_ms = ?
+  requests_per_minute = ?, cycles_per_month = ?, instances = ?, created_at_ms = ?
   WHERE account_id = ? IF revision = ?`;
 const PUT_KEY = `INSERT INTO accounts (account_id, key_position, key_id, digest, scope,
   key_created_at_ms, revoked_at_ms, expires_at_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?) USING TTL ?`;

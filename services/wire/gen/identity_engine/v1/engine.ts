@@ -66,6 +66,7 @@ export interface EngineRequest {
     { $case: "putListingRow"; value: PutListingRow }
     | { $case: "removeListingRow"; value: RemoveListingRow }
     | { $case: "peek"; value: PeekInstances }
+    | { $case: "reservePlace"; value: ReservePlace }
     | undefined;
 }
 
@@ -75,6 +76,8 @@ export interface CreateInstance {
   /** Seven values in the fixed order of the model. */
   modeStrengths: number[];
   energyLevel: number;
+  /** Instances that the account may have, this one included; absent: nobody counts. */
+  instancesMax?: number | undefined;
 }
 
 export interface ReadInstance {
@@ -143,6 +146,11 @@ export interface PutListingRow {
 /** Tells the account's directory that an instance's row is gone for good. */
 export interface RemoveListingRow {
   version: number;
+}
+
+/** Asks the account's directory for a place for an instance that is about to be created. */
+export interface ReservePlace {
+  instancesMax: number;
 }
 
 /** Asks for cycle and energy of instances of the account, active or not, without activating them. */
@@ -377,6 +385,9 @@ export const EngineRequest: MessageFns<EngineRequest> = {
       case "peek":
         PeekInstances.encode(message.operation.value, writer.uint32(338).fork()).join();
         break;
+      case "reservePlace":
+        ReservePlace.encode(message.operation.value, writer.uint32(346).fork()).join();
+        break;
     }
     return writer;
   },
@@ -586,6 +597,14 @@ export const EngineRequest: MessageFns<EngineRequest> = {
             message.operation = { $case: "peek", value: PeekInstances.decode(reader, reader.uint32()) };
             continue;
           }
+          case 43: {
+            if (tag !== 346) {
+              break;
+            }
+
+            message.operation = { $case: "reservePlace", value: ReservePlace.decode(reader, reader.uint32()) };
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -600,7 +619,7 @@ export const EngineRequest: MessageFns<EngineRequest> = {
 };
 
 function createBaseCreateInstance(): CreateInstance {
-  return { name: "", description: "", modeStrengths: [], energyLevel: 0 };
+  return { name: "", description: "", modeStrengths: [], energyLevel: 0, instancesMax: undefined };
 }
 
 export const CreateInstance: MessageFns<CreateInstance> = {
@@ -620,6 +639,9 @@ export const CreateInstance: MessageFns<CreateInstance> = {
     }
     if (message.energyLevel !== 0) {
       writer.uint32(33).double(message.energyLevel);
+    }
+    if (message.instancesMax !== undefined) {
+      writer.uint32(40).uint32(message.instancesMax);
     }
     return writer;
   },
@@ -677,6 +699,14 @@ export const CreateInstance: MessageFns<CreateInstance> = {
             }
 
             message.energyLevel = reader.double();
+            continue;
+          }
+          case 5: {
+            if (tag !== 40) {
+              break;
+            }
+
+            message.instancesMax = reader.uint32();
             continue;
           }
         }
@@ -1361,6 +1391,52 @@ export const RemoveListingRow: MessageFns<RemoveListingRow> = {
             }
 
             message.version = longToNumber(reader.uint64());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseReservePlace(): ReservePlace {
+  return { instancesMax: 0 };
+}
+
+export const ReservePlace: MessageFns<ReservePlace> = {
+  encode(message: ReservePlace, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.instancesMax !== 0) {
+      writer.uint32(8).uint32(message.instancesMax);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ReservePlace {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseReservePlace();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.instancesMax = reader.uint32();
             continue;
           }
         }

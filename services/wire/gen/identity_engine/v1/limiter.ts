@@ -104,6 +104,8 @@ export interface Allowance {
   cyclesPerMonth: number;
   cyclesRemaining: number;
   monthResetAtS: number;
+  /** Instances that the account may have at the same time. */
+  instances: number;
 }
 
 export interface UsageRequest {
@@ -587,6 +589,7 @@ function createBaseAllowance(): Allowance {
     cyclesPerMonth: 0,
     cyclesRemaining: 0,
     monthResetAtS: 0,
+    instances: 0,
   };
 }
 
@@ -609,6 +612,9 @@ export const Allowance: MessageFns<Allowance> = {
     }
     if (message.monthResetAtS !== 0) {
       writer.uint32(49).double(message.monthResetAtS);
+    }
+    if (message.instances !== 0) {
+      writer.uint32(56).uint32(message.instances);
     }
     return writer;
   },
@@ -672,6 +678,14 @@ export const Allowance: MessageFns<Allowance> = {
             }
 
             message.monthResetAtS = reader.double();
+            continue;
+          }
+          case 7: {
+            if (tag !== 56) {
+              break;
+            }
+
+            message.instances = reader.uint32();
             continue;
           }
         }
