@@ -1,10 +1,7 @@
 import { compareCodePoints } from '#engine/code-points';
 import { SortedBlocks } from '#engine/sorted-blocks';
 import { Fault } from '#fault/fault';
-import type { ListingRow } from '#storage/listing-store';
-
-/** Bytes of one row in memory, its place in both orders included, without its text. */
-const ROW_BYTES = 160;
+import { LISTED_BYTES, type ListedInstance } from '#storage/listing-store';
 
 /** Creates of one account under way at once. Source: decision 154. */
 const PLACES_MAX = 1_024;
@@ -22,34 +19,37 @@ export type ListingPage = {
 
 /** One account's instances, sorted both ways. Changes merge by version, so their order is free. */
 export class AccountListing {
-  readonly #rows = new Map<string, ListingRow>();
+  #total = 0;
   readonly #removed = new Map<string, number>();
-  readonly #byCreation = new SortedBlocks<ListingRow>(byCreation);
-  readonly #byName = new SortedBlocks<ListingRow>(byName);
+  // By id, too: a map would take four times the place.
+  readonly #byId = new SortedBlocks<ListedInstance>(byId);
+  readonly #byCreation = new SortedBlocks<ListedInstance>(byCreation);
+  readonly #byName = new SortedBlocks<ListedInstance>(byName);
   /** Places kept for instances that are about to be created, and until when, by the wall clock. */
   readonly #places = new Map<string, number>();
   #textBytes = 0;
 
   /** A listing of the rows that the store knows. */
-  constructor(rows: readonly ListingRow[]) {
-    for (const row of rows) this.#keep(row);
+  constructor(rows: readonly ListedInstance[]) {
+    for (const row of rows) this.#count(row, 1);
+    this.#byId.fill(rows);
     this.#byCreation.fill(rows);
     this.#byName.fill(rows);
   }
 
   /** How many instances the account has. */
   get total(): number {
-    return this.#rows.size;
+    return this.#total;
   }
 
   /** Roughly the bytes held. */
   get bytes(): number {
-    return (this.#rows.size + this.#removed.size) * ROW_BYTES + this.#textBytes;
+    return (this.#total + this.#removed.size) * LISTED_BYTES + this.#textBytes;
   }
 
   /** Whether it holds nothing: no row, and no removal that a late change must not undo. */
   get isBlank(): boolean {
-    return this.#rows.size + this.#removed.size + this.#places.size === 0;
+    return this.#total + this.#removed.size + this.#places.size === 0;
   }
 
   /**
@@ -57,7 +57,7 @@ export class AccountListing {
    * Throws `forbidden` when there is none; places that are kept count. Source: decision 154.
    */
   reserve(instanceId: string, instancesMax: number, nowMs: number): void {
-    if (this.#rows.has(instanceId)) return;
+    if (this.#find(instanceId) !== undefined) return;
     if (!this.#places.has(instanceId)) {
       this.#forgetPlaces(nowMs);
       if (this.#places.size >= PLACES_MAX) {
@@ -79,20 +79,21 @@ export class AccountListing {
   }
 
   /** Takes a row in, unless it or its removal is known at the same or a higher version. */
-  put(row: ListingRow): void {
-    const known = this.#rows.get(row.instanceId);
+  put(row: ListedInstance): void {
+    const known = this.#find(row.instanceId);
     const removedAt = this.#removed.get(row.instanceId) ?? 0;
     if (row.version <= Math.max(known?.version ?? 0, removedAt)) return;
     this.#places.delete(row.instanceId);
     if (known !== undefined) this.#drop(known);
-    this.#keep(row);
+    this.#count(row, 1);
+    this.#byId.insert(row);
     this.#byCreation.insert(row);
     this.#byName.insert(row);
   }
 
   /** Takes a row out for good. */
   remove(instanceId: string, version: number): void {
-    const known = this.#rows.get(instanceId);
+    const known = this.#find(instanceId);
     const removedAt = this.#removed.get(instanceId) ?? 0;
     if (version <= Math.max(known?.version ?? 0, removedAt)) return;
     this.#places.delete(instanceId);
@@ -101,7 +102,7 @@ export class AccountListing {
   }
 
   /** The rows of a page in its order. */
-  page({ limit, offset, sort, order }: ListingPage): ListingRow[] {
+  page({ limit, offset, sort, order }: ListingPage): ListedInstance[] {
     const rows = sort === 'name' ? this.#byName : this.#byCreation;
     if (order === 'asc') return rows.slice(offset, limit);
     const end = this.total - offset;
@@ -115,23 +116,31 @@ export class AccountListing {
     }
   }
 
-  #keep(row: ListingRow): void {
-    this.#rows.set(row.instanceId, row);
-    this.#textBytes += 2 * (row.name.length + row.description.length);
+  #find(instanceId: string): ListedInstance | undefined {
+    return this.#byId.find({ instanceId, version: 0, name: '', createdAtMs: 0 });
   }
 
-  #drop(row: ListingRow): void {
-    this.#rows.delete(row.instanceId);
-    this.#textBytes -= 2 * (row.name.length + row.description.length);
+  #count({ name }: ListedInstance, sign: 1 | -1): void {
+    this.#total += sign;
+    this.#textBytes += sign * name.length;
+  }
+
+  #drop(row: ListedInstance): void {
+    this.#count(row, -1);
+    this.#byId.remove(row);
     this.#byCreation.remove(row);
     this.#byName.remove(row);
   }
 }
 
-function byCreation(a: ListingRow, b: ListingRow): number {
+function byId(a: ListedInstance, b: ListedInstance): number {
+  return compareCodePoints(a.instanceId, b.instanceId);
+}
+
+function byCreation(a: ListedInstance, b: ListedInstance): number {
   return a.createdAtMs - b.createdAtMs || compareCodePoints(a.instanceId, b.instanceId);
 }
 
-function byName(a: ListingRow, b: ListingRow): number {
+function byName(a: ListedInstance, b: ListedInstance): number {
   return compareCodePoints(a.name, b.name) || byCreation(a, b);
 }

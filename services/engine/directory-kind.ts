@@ -1,19 +1,19 @@
 import { AccountListing, type ListingPage } from '#engine/account-listing';
 import type { ActorCall, ActorKind, Checkpoint } from '#runtime/actor-kind';
 import type { Turn } from '#runtime/turn';
-import type { ListingRow, ListingStore } from '#storage/listing-store';
+import type { ListedInstance, ListingStore } from '#storage/listing-store';
 
 /** What an account's directory is told and asked. */
 export type DirectoryCall = ActorCall &
   (
-    | { readonly kind: 'put'; readonly row: ListingRow }
+    | { readonly kind: 'put'; readonly row: ListedInstance }
     | { readonly kind: 'remove'; readonly instanceId: string; readonly version: number }
     | { readonly kind: 'reserve'; readonly instanceId: string; readonly instancesMax: number }
     | { readonly kind: 'page'; readonly page: ListingPage }
   );
 
 /** The listing's length after the call, and the rows if a page was asked for. */
-export type DirectoryAnswer = { readonly total: number; readonly rows: readonly ListingRow[] };
+export type DirectoryAnswer = { readonly total: number; readonly rows: readonly ListedInstance[] };
 
 /**
  * The account directory as a kind of durable actor: one account's listing in memory. It commits
@@ -30,7 +30,7 @@ export class DirectoryKind
   }
 
   async activate(accountId: string) {
-    const rows = await this.#store.load(accountId);
+    const rows = await this.#store.listed(accountId);
     return { state: new AccountListing(rows), version: 0, recentCalls: [] };
   }
 

@@ -3,7 +3,7 @@ import { engineMetrics } from '#engine/engine-metrics';
 import { type GlancesOf, glancesFrom } from '#engine/glance';
 import { inspectionOf } from '#engine/inspection';
 import { InstanceKind } from '#engine/instance-kind';
-import { type ModelOf, pageAnswer } from '#engine/listing';
+import { type HeadOf, pageAnswer } from '#engine/listing';
 import { peekAnswer } from '#engine/peek';
 import { remoteDirectory, TOLD, toldCall } from '#engine/remote-directory';
 import type { Clock } from '#platform/clock';
@@ -43,7 +43,7 @@ export class EngineActors implements EngineClient, AsyncDisposable {
   readonly #instances;
   readonly #directories;
   readonly #ports: EngineActorsPorts;
-  readonly #modelOf: ModelOf;
+  readonly #headOf: HeadOf;
   readonly #glancesOf: GlancesOf;
 
   constructor(config: ActorHostConfig, ports: EngineActorsPorts) {
@@ -60,10 +60,10 @@ export class EngineActors implements EngineClient, AsyncDisposable {
       metrics: engineMetrics(metrics, clock),
     });
     this.#instances = new ActorHost(instances, config, hostPorts('instance'));
-    this.#modelOf = async (id) =>
-      (await this.#instances.glance(id, ({ head }) => head?.model)) ??
-      (await ports.instances.readHead(id))?.model;
-    this.#glancesOf = ports.glancesOf ?? ((_, ids) => glancesFrom(ids, this.#modelOf));
+    this.#headOf = async (id) =>
+      (await this.#instances.glance(id, ({ head }) => head)) ??
+      (await ports.instances.readHead(id));
+    this.#glancesOf = ports.glancesOf ?? ((_, ids) => glancesFrom(ids, this.#headOf));
   }
 
   /** The hosts, for whoever opens and closes shards. */
@@ -87,7 +87,7 @@ export class EngineActors implements EngineClient, AsyncDisposable {
       case 'removeListingRow':
         return this.#tell(call, operation);
       case 'peek':
-        return peekAnswer(operation.instanceIds, this.#modelOf);
+        return peekAnswer(operation.instanceIds, this.#headOf);
       default:
         return this.#instances.ask(call.instanceId, call);
     }

@@ -92,8 +92,8 @@ function settleActors(
     random,
     onRetry,
   });
-  const storedModelOf = async (id: string) => (await ports.instances.readHead(id))?.model;
-  const glancesOf = glancesOfOwners({ owners: engines, storedModelOf, clock });
+  const storedHeadOf = (id: string) => ports.instances.readHead(id);
+  const glancesOf = glancesOfOwners({ owners: engines, storedHeadOf, clock });
   const actors: EngineActors = new EngineActors(config, {
     ...ports,
     log,

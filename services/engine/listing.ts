@@ -1,13 +1,13 @@
 import type { ListingPage } from '#engine/account-listing';
 import type { DirectoryAnswer } from '#engine/directory-kind';
-import type { Glance } from '#engine/glance';
+import type { Glance, GlancedHead } from '#engine/glance';
 import { isoTime, rounded } from '#engine/instance-answers';
-import { ENERGY_DEFAULT, type State } from '#identity/state';
-import type { ListingRow } from '#storage/listing-store';
+import { ENERGY_DEFAULT } from '#identity/state';
+import type { ListedInstance } from '#storage/listing-store';
 import type { EngineAnswer } from '#wire/engine-messages';
 
-/** The model of an instance wherever it is, active or not, without activating it (architecture 3.6). */
-export type ModelOf = (instanceId: string) => Promise<State | undefined>;
+/** The head of an instance wherever it is, active or not, without activating it (architecture 3.6). */
+export type HeadOf = (instanceId: string) => Promise<GlancedHead | undefined>;
 
 /** Answer of `GET /instances`: a page of the listing with each item's cycle and energy. */
 export function pageAnswer(
@@ -25,11 +25,11 @@ export function pageAnswer(
  * Source: spec 2.4. One whose head is not found at once, because it is being deleted, or its create
  * is not stored yet, shows the values of a fresh one.
  */
-function itemOf({ instanceId, name, description, createdAtMs }: ListingRow, glance?: Glance) {
+function itemOf({ instanceId, name, createdAtMs }: ListedInstance, glance?: Glance) {
   return {
     id: instanceId,
     name,
-    description,
+    description: glance?.description ?? '',
     created_at: isoTime(createdAtMs),
     cycle_count: glance?.cycle ?? 0,
     energy_level: rounded(glance?.energy ?? ENERGY_DEFAULT),

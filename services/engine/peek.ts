@@ -1,5 +1,5 @@
 import { type Glance, type GlancesOf, glancesFrom } from '#engine/glance';
-import type { ModelOf } from '#engine/listing';
+import type { HeadOf } from '#engine/listing';
 import type { Clock } from '#platform/clock';
 import { type EngineAnswer, type EngineCall, PEEKED_INSTANCES_MAX } from '#wire/engine-messages';
 
@@ -17,18 +17,23 @@ export interface InstanceOwners {
 /** What looking at instances of other engines needs. */
 export type GlancePorts = {
   readonly owners: InstanceOwners;
-  /** The stored model, without regard to any owner. Throws `service_unavailable`. */
-  readonly storedModelOf: ModelOf;
+  /** The stored head, without regard to any owner. Throws `service_unavailable`. */
+  readonly storedHeadOf: HeadOf;
   readonly clock: Clock;
 };
 
 /** An owner's answer to `peek`: what it has in memory or, for what is not active, in the store. */
 export async function peekAnswer(
   instanceIds: readonly string[],
-  modelOf: ModelOf,
+  headOf: HeadOf,
 ): Promise<EngineAnswer> {
-  const glances = await glancesFrom(instanceIds, modelOf);
-  const rows = [...glances].map(([id, { cycle, energy }]) => [id, cycle, energy]);
+  const glances = await glancesFrom(instanceIds, headOf);
+  const rows = [...glances].map(([id, { cycle, energy, description }]) => [
+    id,
+    cycle,
+    energy,
+    description,
+  ]);
   const body = JSON.stringify(rows);
   return { body, etag: '', cycles: 0, throttledRetryAfterS: 0, isReplayed: false };
 }
@@ -37,7 +42,7 @@ export async function peekAnswer(
  * Asks all owners at once, each for all of its instances. What an owner does not answer within
  * 300 ms is read from the store, where it may be a checkpoint old. Source: architecture 3.6.
  */
-export function glancesOfOwners({ owners, storedModelOf, clock }: GlancePorts): GlancesOf {
+export function glancesOfOwners({ owners, storedHeadOf, clock }: GlancePorts): GlancesOf {
   async function ask(accountId: string, address: string, ids: readonly string[]) {
     const call: EngineCall = {
       accountId,
@@ -55,13 +60,13 @@ export function glancesOfOwners({ owners, storedModelOf, clock }: GlancePorts): 
       .askAt(address, call)
       .then(readGlances)
       .catch(() => undefined);
-    return (await Promise.race([answered, late.promise])) ?? glancesFrom(ids, storedModelOf);
+    return (await Promise.race([answered, late.promise])) ?? glancesFrom(ids, storedHeadOf);
   }
 
   return async (accountId, instanceIds) => {
     const byOwner = Map.groupBy(instanceIds, (id) => owners.addressOf(id));
     const parts = [...byOwner].flatMap(([address, ids]) => {
-      if (address === undefined) return [glancesFrom(ids, storedModelOf)];
+      if (address === undefined) return [glancesFrom(ids, storedHeadOf)];
       return chunksOf(ids).map((chunk) => ask(accountId, address, chunk));
     });
     return new Map((await Promise.all(parts)).flatMap((part) => [...part]));
@@ -74,11 +79,10 @@ function readGlances({ body }: EngineAnswer): Map<string, Glance> | undefined {
   if (!Array.isArray(rows)) return undefined;
   const glances = new Map<string, Glance>();
   for (const row of rows) {
-    const [id, cycle, energy]: unknown[] = Array.isArray(row) ? row : [];
-    if (typeof id !== 'string' || typeof cycle !== 'number' || typeof energy !== 'number') {
-      return undefined;
-    }
-    glances.set(id, { cycle, energy });
+    const [id, cycle, energy, description]: unknown[] = Array.isArray(row) ? row : [];
+    if (typeof id !== 'string' || typeof cycle !== 'number') return undefined;
+    if (typeof energy !== 'number' || typeof description !== 'string') return undefined;
+    glances.set(id, { cycle, energy, description });
   }
   return glances;
 }

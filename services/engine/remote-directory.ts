@@ -65,8 +65,8 @@ export function toldCall(
 ): DirectoryCall {
   switch (tell.kind) {
     case 'putListingRow': {
-      const { version, name, description, createdAtMs } = tell;
-      const row = { instanceId, version, name, description, createdAtMs };
+      const { version, name, createdAtMs } = tell;
+      const row = { instanceId, version, name, createdAtMs };
       return { kind: 'put', row, callId, deadlineAtMs };
     }
     case 'removeListingRow':

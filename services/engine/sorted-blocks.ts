@@ -33,7 +33,9 @@ export class SortedBlocks<Entry> {
     }
     block.splice(this.#placeIn(block, entry), 0, entry);
     if (block.length > BLOCK_ENTRIES_MAX) {
-      this.#blocks.splice(index + 1, 0, block.splice(BLOCK_ENTRIES_MAX / 2));
+      // Both halves copied: an array that was longer keeps its place in memory.
+      const half = BLOCK_ENTRIES_MAX / 2;
+      this.#blocks.splice(index, 1, block.slice(0, half), block.slice(half));
     }
   }
 
@@ -47,6 +49,13 @@ export class SortedBlocks<Entry> {
     if (found === undefined || this.#compare(found, entry) !== 0) return;
     block.splice(place, 1);
     if (block.length === 0) this.#blocks.splice(index, 1);
+  }
+
+  /** The entry in the same place of the order as `probe`. */
+  find(probe: Entry): Entry | undefined {
+    const block = this.#blocks[this.#blockOf(probe)];
+    const found = block?.[this.#placeIn(block, probe)];
+    return found !== undefined && this.#compare(found, probe) === 0 ? found : undefined;
   }
 
   /** At most `count` entries from `offset` on, ascending. */

@@ -1,3 +1,5 @@
+import { Fault } from '#fault/fault';
+
 /** One line of an account's listing. Source: architecture 3.6. */
 export type ListingRow = {
   readonly instanceId: string;
@@ -8,12 +10,37 @@ export type ListingRow = {
   readonly createdAtMs: number;
 };
 
+/** What a directory keeps of a row: descriptions would fill its node (decision 155). */
+export type ListedInstance = Omit<ListingRow, 'description'>;
+
+/** Bytes of an account's rows that are loaded for its directory: a million, and their names. */
+export const LISTING_BYTES_MAX = 384 * 1_024 * 1_024;
+
+/** Bytes of a listed instance in memory, its places in the orders included, without its name. */
+export const LISTED_BYTES = 170;
+
 /** The listings of all accounts. Methods throw `service_unavailable`. */
 export interface ListingStore {
   /** Writes a row unless a higher version, or a removal at one, is already there. */
   put(accountId: string, row: ListingRow): Promise<void>;
   /** Removes a row for good; a late `put` of a lower version does not bring it back. */
   remove(accountId: string, instanceId: string, version: number): Promise<void>;
-  /** All rows of an account, in no particular order. */
+  /**
+   * All rows of an account without descriptions, in no particular order. Rejects as `overloaded` when
+   * they take more than `bytesMax`, before more of them are read.
+   */
+  listed(accountId: string, bytesMax?: number): Promise<ListedInstance[]>;
+  /** All rows of an account, in no particular order; for tools. */
   load(accountId: string): Promise<ListingRow[]>;
+}
+
+/** Counts what is loaded. Throws `service_unavailable` at the first row beyond the bound. */
+export function listingBudget(bytesMax = LISTING_BYTES_MAX): (row: ListedInstance) => void {
+  let bytes = 0;
+  return ({ name }) => {
+    bytes += LISTED_BYTES + name.length;
+    if (bytes <= bytesMax) return;
+    const options = { reason: 'overloaded', retryAfterS: 1 } as const;
+    throw new Fault('service_unavailable', 'the listing of the account is too large', options);
+  };
 }

@@ -116,6 +116,7 @@ function retold(call: Call, changes: object): void {
 const NO_LISTINGS = {
   put: async () => undefined,
   remove: async () => undefined,
+  listed: async () => [],
   load: async () => [],
 };
 

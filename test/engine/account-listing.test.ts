@@ -2,9 +2,12 @@ import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { AccountListing, type ListingPage } from '#engine/account-listing';
-import type { ListingRow } from '#storage/listing-store';
+import type { ListedInstance } from '#storage/listing-store';
+import { liveHeapBytes } from '#test/support/garbage';
 
-type Change = { kind: 'put'; row: ListingRow } | { kind: 'remove'; id: string; version: number };
+type Change =
+  | { kind: 'put'; row: ListedInstance }
+  | { kind: 'remove'; id: string; version: number };
 
 const changes = suite('when an account’s instances change');
 
@@ -32,12 +35,35 @@ changes('a removal is for good, whatever late change comes after it', () => {
 changes('the bytes follow what is held', () => {
   const listing = new AccountListing([rowOf('inst_1', 1)]);
   const before = listing.bytes;
-  listing.put({ ...rowOf('inst_1', 2), description: 'x'.repeat(1_000) });
-  assert.ok(listing.bytes > before + 1_900);
+  listing.put({ ...rowOf('inst_1', 2), name: 'x'.repeat(1_000) });
+  assert.ok(listing.bytes > before + 900);
   listing.put(rowOf('inst_1', 3));
   assert.is(listing.bytes, before);
   assert.ok(new AccountListing([]).isBlank);
 });
+
+changes('a listed instance takes at most 200 bytes, and about what is said', () => {
+  const count = 50_000;
+  const before = liveHeapBytes();
+  const rows = Array.from({ length: count / 2 }, (_, n) => listedOf(n));
+  const listing = new AccountListing(rows);
+  rows.length = 0;
+  for (let n = count / 2; n < count; n += 1) listing.put(listedOf(n));
+  const bytes = (liveHeapBytes() - before) / count;
+  assert.is(listing.total, count);
+  assert.ok(bytes <= 200, `${bytes} bytes each`);
+  assert.ok(
+    Math.abs(listing.bytes / count - bytes) < bytes / 5,
+    `${listing.bytes / count} of ${bytes}`,
+  );
+});
+
+/** As the store gives it: every text its own. */
+function listedOf(n: number): ListedInstance {
+  const instanceId = Buffer.from(`inst_${n.toString(16).padStart(16, '0')}`).toString();
+  const name = Buffer.from(`agent number ${n}`).toString();
+  return { instanceId, version: 1, name, createdAtMs: 1_768_478_400_000 + n };
+}
 
 const pages = suite('when a page is asked for');
 
@@ -109,15 +135,18 @@ function contents(listing: AccountListing) {
   return { total: listing.total, rows: listing.page(page) };
 }
 
-function rowOf(instanceId: string, version: number): ListingRow {
-  return { instanceId, version, name: `name ${version}`, description: '', createdAtMs: 5 };
+function rowOf(instanceId: string, version: number): ListedInstance {
+  return { instanceId, version, name: `name ${version}`, createdAtMs: 5 };
 }
 
 /** Decision 40, written down once more. */
-function plainOrder({ sort, order }: ListingPage): (a: ListingRow, b: ListingRow) => number {
+function plainOrder({
+  sort,
+  order,
+}: ListingPage): (a: ListedInstance, b: ListedInstance) => number {
   const points = (name: string) =>
     Array.from(name, (letter) => (letter.codePointAt(0) ?? 0).toString().padStart(8, '0')).join();
-  const keyOf = ({ name, createdAtMs, instanceId }: ListingRow) => {
+  const keyOf = ({ name, createdAtMs, instanceId }: ListedInstance) => {
     const creation = `${createdAtMs} ${instanceId}`;
     return sort === 'name' ? `${points(name)} ${creation}` : creation;
   };

@@ -1,20 +1,21 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import type { GlancedHead } from '#engine/glance';
 import { glancesOfOwners, peekAnswer } from '#engine/peek';
 import { Fault } from '#fault/fault';
-import { createState, ENERGY_DEFAULT, OFFSET, type State } from '#identity/state';
+import { createState, ENERGY_DEFAULT, OFFSET } from '#identity/state';
 import { ManualClock } from '#test/support/manual-clock';
 import { refusalOf, turnOfEvents } from '#test/support/settled';
 import type { EngineAnswer, EngineCall } from '#wire/engine-messages';
 
-/** The model of an instance after so many cycles. */
-function modelAt(cycle: number, energy = ENERGY_DEFAULT): State {
+/** The head of an instance after so many cycles. */
+function headAt(cycle: number, energy = ENERGY_DEFAULT): GlancedHead {
   const model = createState({ modeStrengths: Array<number>(7).fill(0.5), energyLevel: energy });
   model[OFFSET.cycle] = cycle;
-  return model;
+  return { model, description: 'told' };
 }
 
-const MARKER: State = new Float64Array(0);
+const MARKER: GlancedHead = { model: new Float64Array(0), description: '' };
 
 type Engine = (call: EngineCall) => EngineAnswer | Promise<EngineAnswer>;
 
@@ -37,9 +38,9 @@ function ownersUnderTest(engines: Record<string, Engine>, owned: Record<string, 
         return engine(call);
       },
     },
-    async storedModelOf(id) {
+    async storedHeadOf(id) {
       stored.push(id);
-      return id.startsWith('gone') ? undefined : modelAt(1);
+      return id.startsWith('gone') ? undefined : headAt(1);
     },
   });
   const cyclesOf = async (...ids: string[]) => {
@@ -53,7 +54,7 @@ function ownersUnderTest(engines: Record<string, Engine>, owned: Record<string, 
 function ownerAt(cycle: number): Engine {
   return async ({ operation }) => {
     const ids = operation.kind === 'peek' ? operation.instanceIds : [];
-    const answer = await peekAnswer(ids, async () => modelAt(cycle));
+    const answer = await peekAnswer(ids, async () => headAt(cycle));
     return { ...answer, body: Buffer.from(answer.body) };
   };
 }
@@ -76,10 +77,10 @@ asking('every owner is asked once, for all of its own', async () => {
 
 asking('the numbers arrive unrounded', async () => {
   const energy = 0.1 + 0.2;
-  const engine = () => peekAnswer(['i1'], async () => modelAt(3, energy));
+  const engine = () => peekAnswer(['i1'], async () => headAt(3, energy));
   const { glancesOf } = ownersUnderTest({ a: engine }, { i1: 'a' });
   const [glance] = (await glancesOf('acct_1', ['i1'])).values();
-  assert.equal(glance, { cycle: 3, energy });
+  assert.equal(glance, { cycle: 3, energy, description: 'told' });
 });
 
 asking('no call names more instances than an engine takes', async () => {
@@ -151,7 +152,7 @@ silent('nor does the store, the page is refused', async () => {
   const glancesOf = glancesOfOwners({
     clock: new ManualClock(),
     owners: { addressOf: () => undefined, askAt: () => Promise.reject(refusal) },
-    storedModelOf: () => Promise.reject(refusal),
+    storedHeadOf: () => Promise.reject(refusal),
   });
   assert.is(await refusalOf(() => glancesOf('acct_1', ['i1'])), refusal);
 });
@@ -159,12 +160,9 @@ silent('nor does the store, the page is refused', async () => {
 const owner = suite('when an owner is asked what its instances are at');
 
 owner('those that were deleted or never were are left out', async () => {
-  const models: Record<string, State | undefined> = { i1: modelAt(4), gone: MARKER };
-  const { body, etag, cycles } = await peekAnswer(
-    ['i1', 'gone', 'never'],
-    async (id) => models[id],
-  );
-  assert.equal(JSON.parse(String(body)), [['i1', 4, ENERGY_DEFAULT]]);
+  const heads: Record<string, GlancedHead | undefined> = { i1: headAt(4), gone: MARKER };
+  const { body, etag, cycles } = await peekAnswer(['i1', 'gone', 'never'], async (id) => heads[id]);
+  assert.equal(JSON.parse(String(body)), [['i1', 4, ENERGY_DEFAULT, 'told']]);
   assert.equal([etag, cycles], ['', 0]);
 });
 

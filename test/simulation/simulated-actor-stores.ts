@@ -1,5 +1,5 @@
 import type { InstanceCheckpoint, InstanceHead, InstanceStore } from '#storage/instance-store';
-import type { ListingStore } from '#storage/listing-store';
+import type { ListedInstance, ListingRow, ListingStore } from '#storage/listing-store';
 import { ActorTables, type TableFlaws } from '#test/simulation/actor-tables';
 import type { SimulatedProcess } from '#test/simulation/simulated-process';
 import type { SimulatedStore } from '#test/simulation/simulated-store';
@@ -68,6 +68,12 @@ export class SimulatedActorStores {
         this.#write(process, `unlist ${id} v${version}`, () =>
           this.tables.putLine(account, id, version, undefined),
         ),
+      listed: (account) =>
+        this.#server.call(process, {
+          name: `listing of ${account}`,
+          isWrite: false,
+          execute: async () => this.tables.lines(account).map(withoutDescription),
+        }),
       load: (account) =>
         this.#server.call(process, {
           name: `listing of ${account}`,
@@ -124,4 +130,8 @@ export class SimulatedActorStores {
   #write(process: SimulatedProcess, name: string, change: () => void): Promise<void> {
     return this.#server.call(process, { name, isWrite: true, execute: async () => change() });
   }
+}
+
+function withoutDescription({ description: _, ...listed }: ListingRow): ListedInstance {
+  return listed;
 }

@@ -19,6 +19,7 @@ async function open(): Promise<ListingStore> {
   return {
     put: (accountId, row) => store.put(prefix + accountId, row),
     remove: (accountId, id, version) => store.remove(prefix + accountId, id, version),
+    listed: (accountId, bytesMax) => store.listed(prefix + accountId, bytesMax),
     load: (accountId) => store.load(prefix + accountId),
   };
 }

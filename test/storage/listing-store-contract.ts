@@ -1,7 +1,9 @@
 import fc from 'fast-check';
 import { suite as plainSuite, type Test } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { ListingRow, ListingStore } from '#storage/listing-store';
+import type { Fault } from '#fault/fault';
+import { LISTED_BYTES, type ListingRow, type ListingStore } from '#storage/listing-store';
+import { refusalOf } from '#test/support/settled';
 
 type Open = () => Promise<ListingStore>;
 type Change = { readonly kind: 'put' | 'remove'; readonly id: string; readonly version: number };
@@ -34,6 +36,26 @@ function listingOf(name: string, open: Open, suite: typeof plainSuite): Test {
     const rows = [rowOf('inst_1', 1), rowOf('inst_2', 4)];
     for (const row of rows) await store.put('a', row);
     assert.equal(sorted(await store.load('a')), rows);
+  });
+
+  listing('for a directory has every row without its description', async () => {
+    const store = await open();
+    await store.put('a', rowOf('inst_1', 1));
+    await store.put('a', rowOf('inst_2', 1));
+    await store.remove('a', 'inst_2', 2);
+    const { description: _, ...listed } = rowOf('inst_1', 1);
+    assert.equal(await store.listed('a'), [listed]);
+  });
+
+  listing('for a directory is refused as soon as it takes more than it may', async () => {
+    const store = await open();
+    for (const id of ['inst_1', 'inst_2', 'inst_3']) await store.put('a', rowOf(id, 1));
+    assert.is((await store.listed('a', 3 * 250)).length, 3);
+    const refusal = await refusalOf(() => store.listed('a', 2 * LISTED_BYTES));
+    assert.equal(
+      [(refusal as Fault).code, (refusal as Fault).reason],
+      ['service_unavailable', 'overloaded'],
+    );
   });
 
   listing('of one account is not that of another', async () => {

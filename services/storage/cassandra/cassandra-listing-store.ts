@@ -1,7 +1,12 @@
 import { hash } from 'node:crypto';
 import type { types } from 'cassandra-driver';
 import type { CassandraSession, StatementOptions } from '#storage/cassandra/session';
-import type { ListingRow, ListingStore } from '#storage/listing-store';
+import {
+  type ListedInstance,
+  type ListingRow,
+  type ListingStore,
+  listingBudget,
+} from '#storage/listing-store';
 
 /** Partitions of one account's listing. Fixed: it says where stored rows lie. Architecture 3.6. */
 const BUCKETS = 64;
@@ -17,6 +22,8 @@ const REMOVED_SECONDS = 40 * 24 * 60 * 60;
 
 const COLUMNS = 'instance_id, version, name, description, created_at_ms, is_removed';
 const LOAD = `SELECT ${COLUMNS} FROM listings WHERE account_id = ? AND bucket = ?`;
+const LISTED = `SELECT instance_id, version, name, created_at_ms, is_removed FROM listings
+  WHERE account_id = ? AND bucket = ?`;
 const WRITE = `INSERT INTO listings (account_id, bucket, ${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
   USING TIMESTAMP ?`;
 const WRITE_REMOVED = `${WRITE} AND TTL ${REMOVED_SECONDS}`;
@@ -32,7 +39,15 @@ export function cassandraListingStore(session: CassandraSession): ListingStore {
       const row = { instanceId, version, name: '', description: '', createdAtMs: 0 };
       return write(session, accountId, row, true);
     },
-    load: (accountId) => load(session, accountId),
+    listed: (accountId, bytesMax) => {
+      const spend = listingBudget(bytesMax);
+      return load(session, accountId, LISTED, (row) => {
+        const listed = listedFrom(row);
+        spend(listed);
+        return listed;
+      });
+    },
+    load: (accountId) => load(session, accountId, LOAD, rowFrom),
   };
 }
 
@@ -50,8 +65,13 @@ async function write(
   await session.execute(query, [...key, timestamp, ...values, timestamp], options);
 }
 
-async function load(session: CassandraSession, accountId: string): Promise<ListingRow[]> {
-  const found: ListingRow[] = [];
+async function load<Row>(
+  session: CassandraSession,
+  accountId: string,
+  query: string,
+  read: (row: types.Row) => Row,
+): Promise<Row[]> {
+  const found: Row[] = [];
   const buckets = Array.from({ length: BUCKETS }, (_, bucket) => bucket).values();
   const options: StatementOptions = {
     kind: 'read',
@@ -60,8 +80,8 @@ async function load(session: CassandraSession, accountId: string): Promise<Listi
   };
   const worker = async (): Promise<void> => {
     for (const bucket of buckets) {
-      for await (const page of session.pages(LOAD, [accountId, bucket], options)) {
-        for (const row of page) if (row['is_removed'] !== true) found.push(rowFrom(row));
+      for await (const page of session.pages(query, [accountId, bucket], options)) {
+        for (const row of page) if (row['is_removed'] !== true) found.push(read(row));
       }
     }
   };
@@ -70,11 +90,14 @@ async function load(session: CassandraSession, accountId: string): Promise<Listi
 }
 
 function rowFrom(row: types.Row): ListingRow {
+  return { ...listedFrom(row), description: row['description'] };
+}
+
+function listedFrom(row: types.Row): ListedInstance {
   return {
     instanceId: row['instance_id'],
     version: Number(row['version']),
     name: row['name'],
-    description: row['description'],
     createdAtMs: Number(row['created_at_ms']),
   };
 }

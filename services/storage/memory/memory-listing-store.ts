@@ -1,4 +1,4 @@
-import type { ListingRow, ListingStore } from '#storage/listing-store';
+import { type ListingRow, type ListingStore, listingBudget } from '#storage/listing-store';
 
 type Account = { readonly rows: Map<string, ListingRow>; readonly removed: Map<string, number> };
 
@@ -25,6 +25,14 @@ export function memoryListingStore(): ListingStore {
       if (version <= versionOf(account, instanceId)) return;
       account.rows.delete(instanceId);
       account.removed.set(instanceId, version);
+    },
+    async listed(accountId, bytesMax) {
+      const spend = listingBudget(bytesMax);
+      return [...(accounts.get(accountId)?.rows.values() ?? [])].map((row) => {
+        const { description: _, ...listed } = row;
+        spend(listed);
+        return listed;
+      });
     },
     async load(accountId) {
       return [...(accounts.get(accountId)?.rows.values() ?? [])];
