@@ -4,7 +4,7 @@ import { isApiPath, meansApi } from '#edge/api-path';
 import { countOf } from '#edge/credentials';
 import { attachExchange, type Caller, type Exchange } from '#edge/exchange';
 import { KnownCallers } from '#edge/known-callers';
-import { type Headers, unknownHeaders } from '#edge/limit-headers';
+import { unknownHeaders } from '#edge/limit-headers';
 import type { Reply } from '#edge/reply';
 import { requestIdFrom } from '#edge/request-id';
 import type { Talks } from '#edge/talks';
@@ -49,7 +49,8 @@ export function gate({ clock, reply, admission, talks, isClosing }: GatePorts) {
       if (isApi) exchange.caller = callerOf(request);
     } catch (error) {
       const counted = { method: request.method, path: 'refused' };
-      const limits: Headers = isApi ? unknownHeaders(clock.wallMs()) : {};
+      // In the envelope, hence with its headers, whatever path it was that nobody could be asked for.
+      const limits = unknownHeaders(clock.wallMs());
       reply.refuse(request, response, counted, toFault(error), limits);
       return;
     }

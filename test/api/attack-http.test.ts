@@ -62,6 +62,8 @@ const BROKEN: Record<
   'HTTP/0.9': [head('GET', '', 'Host: x'), 505, 'http_version_not_supported'],
   'HTTP/1.0': [head('GET', ' HTTP/1.0', 'Host: x'), 505, 'http_version_not_supported'],
   'HTTP/3.0': [head('GET', ' HTTP/3.0', 'Host: x'), 400, 'malformed_request'],
+  'HTTP/1.0 beside the API': ['GET /docs HTTP/1.0\r\n\r\n', 505, 'http_version_not_supported'],
+  'no Host beside the API': ['GET http://x/ HTTP/1.1\r\n\r\n', 400, 'malformed_request'],
   'no Host': [head('GET', ' HTTP/1.1'), 400, 'malformed_request'],
   'two Hosts': [head('GET', ' HTTP/1.1', 'Host: a', 'Host: b'), 400, 'malformed_request'],
   'an expectation': [get('/v1/instances', 'Expect: a-miracle'), 417, 'expectation_failed'],
