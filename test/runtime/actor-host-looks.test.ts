@@ -113,6 +113,25 @@ warmed('knows for 20 s from then on the calls that its head names', async () => 
   assert.not((await host.ask('a', tallyCall({ callId: 7, add: 1 }))).again);
 });
 
+warmed('leaves like any other when nobody asks it', async () => {
+  const [kind, clock] = [new TallyKind(), new ManualClock()];
+  kind.stored.set('a', { sum: 1, version: 1, recentCalls: [] });
+  const { host } = hostOf(kind, clock, memoryJournal());
+  clock.advance(500_000);
+  host.warm('a');
+  await turnOfEvents();
+  for (const [seconds, actors] of [
+    [59, 1],
+    [5, 0],
+  ] as const) {
+    for (let s = 0; s < seconds; s += 1) {
+      clock.advance(1_000);
+      await turnOfEvents();
+    }
+    assert.is(host.residency.actors, actors);
+  }
+});
+
 const kept = suite('an actor over the byte budget');
 
 kept('stays while one of its calls may be tried again', async () => {

@@ -60,7 +60,7 @@ busy('a full mailbox refuses at once, and nothing has happened', async () => {
     host.ask('a', tallyCall({ add: 1 })),
   );
   const refusal = (await refusalOf(() => host.ask('a', tallyCall({ add: 1 })))) as Fault;
-  assert.is(refusal.reason, 'overloaded');
+  assert.equal([refusal.code, refusal.reason], ['service_unavailable', 'overloaded']);
   gate.resolve();
   await first;
   const last = await waiting.at(-1);
