@@ -159,6 +159,73 @@ unnamed('needs no room among those that are remembered, and takes none', async (
   assert.is((await host.ask('a', tallyCall())).sum, RECENT_CALLS_MAX + more);
 });
 
+const late = suite('an answer that was awaited in its turn');
+
+late('leaves only when what it committed is durable', async () => {
+  const journal = new SlowJournal();
+  const { host } = hostOf(new TallyKind(), new ManualClock(), journal);
+  const call = tallyCall({ add: 1, wait: Promise.resolve() });
+  const answer = Promise.resolve(host.ask('a', call));
+  await turnOfEvents();
+  assert.is(await stateOf(answer), 'pending');
+  assert.is(journal.groups.flat().length, 1);
+  await journal.succeed();
+  assert.is((await answer).sum, 1);
+});
+
+for (const [how, wait] of [
+  ['at once', undefined],
+  ['later', Promise.resolve()],
+] as const) {
+  late(
+    `and is a refusal, given ${how}, has not happened when the journal ends before`,
+    async () => {
+      const journal = new SlowJournal();
+      const { host } = hostOf(new TallyKind(), new ManualClock(), journal);
+      const commit = refusalOf(() => host.ask('a', tallyCall({ add: 1 })));
+      await turnOfEvents();
+      const fields = wait === undefined ? { refuse: true } : { refuse: true, wait };
+      const refusal = refusalOf(() => host.ask('a', tallyCall(fields)));
+      await turnOfEvents();
+      await journal.fail();
+      const { code, isOutcomeUnknown } = (await refusal) as Fault;
+      assert.equal([code, isOutcomeUnknown], ['service_unavailable', false]);
+      assert.ok(((await commit) as Fault).isOutcomeUnknown);
+    },
+  );
+}
+
+late('has its turn up to its very deadline', async () => {
+  const clock = new ManualClock();
+  const { host } = hostOf(new TallyKind(), clock, memoryJournal());
+  await host.ask('a', tallyCall({ add: 1 }));
+  assert.is((await host.ask('a', tallyCall({ deadlineAtMs: clock.wallMs() }))).sum, 1);
+  const past = tallyCall({ deadlineAtMs: clock.wallMs() - 1 });
+  const refusal = (await refusalOf(() => host.ask('a', past))) as Fault;
+  assert.is(refusal.reason, 'deadline_exceeded');
+});
+
+const gone = suite('an actor that its last turn makes nothing of');
+
+gone('leaves memory with it', async () => {
+  const { host } = hostOf(new TallyKind(), new ManualClock(), memoryJournal());
+  await host.ask('a', tallyCall({ add: 1 }));
+  assert.is(host.residency.actors, 1);
+  await host.ask('a', tallyCall({ add: -1 }));
+  assert.equal([host.residency.actors, host.residency.bytes], [0, 0]);
+});
+
+const ahead = suite('the actors of a shard that are stored ahead');
+
+ahead('are stored while they go on', async () => {
+  const kind = new TallyKind();
+  const { host } = hostOf(kind, new ManualClock(), memoryJournal());
+  await host.ask('a', tallyCall({ add: 2 }));
+  await host.storeAhead(0);
+  assert.is(kind.stored.get('a')?.sum, 2);
+  assert.is((await host.ask('a', tallyCall({ add: 1 }))).sum, 3);
+});
+
 /** A kind that fails as only a bug does, before anything is awaited. */
 class BrokenKind extends TallyKind {
   override receive(...given: Parameters<TallyKind['receive']>) {
@@ -221,4 +288,6 @@ times('is reported in seconds: the load of the actor, and the turns before', asy
   ]);
 });
 
-for (const group of [elsewhere, glance, warmed, kept, unnamed, bugs, times]) group.run();
+for (const group of [elsewhere, glance, warmed, kept, unnamed, late, gone, ahead, bugs, times]) {
+  group.run();
+}

@@ -378,10 +378,11 @@ memory(
   async () => {
     const kind = new TallyKind();
     kind.isStoreDown = true;
-    const { host } = hostOf(kind, new ManualClock(), memoryJournal());
+    const { host, bugs } = hostOf(kind, new ManualClock(), memoryJournal());
     const refusals = [1, 2].map(() => refusalOf(() => host.ask('a', tallyCall({ add: 1 }))));
     for (const refusal of await Promise.all(refusals))
       assert.match(refusal.message, /store is down/);
+    assert.equal(bugs, []);
     kind.isStoreDown = false;
     assert.is((await host.ask('a', tallyCall({ add: 1 }))).sum, 1);
   },

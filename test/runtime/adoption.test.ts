@@ -134,6 +134,25 @@ corrupt('is shouted about when a slot is missing, wherever', async () => {
   }
 });
 
+corrupt('is shouted about when another slot comes in the place of one', async () => {
+  for (const [wrong, instead] of [
+    [1, 0],
+    [2, 1],
+  ]) {
+    const store = await journalOf([recordsOf('a', [1]), recordsOf('a', [2]), recordsOf('a', [3])]);
+    const mixed: JournalStore = {
+      ...store,
+      readSlots: async (...range) => {
+        const slots = await store.readSlots(...range);
+        return slots.map((slot) =>
+          slot.slot === wrong ? (slots.find((other) => other.slot === instead) ?? slot) : slot,
+        );
+      },
+    };
+    await isCorrupt(() => readTail(mixed, 'dead', all), /lacks slots in 0 to 2$/);
+  }
+});
+
 corrupt('is shouted about when it is not sealed: more could still come', async () => {
   const store = await journalOf([recordsOf('a', [1])], { isSealed: false });
   await isCorrupt(() => readTail(store, 'dead', all), /not sealed/);

@@ -58,7 +58,8 @@ shard('when dropped while one is being loaded, answer nothing from it', async ()
   const { host } = newScene();
   const asked = refusalOf(() => host.ask('1a', tallyCall({ add: 1 })));
   host.dropShard(1);
-  assert.is(((await asked) as Fault).code, 'service_unavailable');
+  const { code, reason } = (await asked) as Fault;
+  assert.equal([code, reason], ['service_unavailable', 'engine_unavailable']);
   assert.is(host.residency.actors, 0);
 });
 
