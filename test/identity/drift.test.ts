@@ -4,7 +4,15 @@ import * as assert from 'uvu/assert';
 import { MODE_COUNT } from '#identity/modes';
 import { PERSONA_PROFILES } from '#identity/persona-profiles';
 import { newReport, type Report, readReport } from '#identity/report';
-import { createState, OFFSET, resetToDefault, resetToInitial, type State } from '#identity/state';
+import {
+  createState,
+  MODEL_VERSION,
+  OFFSET,
+  resetToDefault,
+  resetToInitial,
+  STATE_LENGTH,
+  type State,
+} from '#identity/state';
 import {
   advanced,
   certainly,
@@ -124,6 +132,38 @@ broken('reports what was rejected, asks for a pause, and leaves a memory', () =>
 
 broken.run();
 
+const SAVED = [
+  ['stress', 'savedStress'],
+  ['load', 'savedLoad'],
+  ['energy', 'savedEnergy'],
+  ['unrest', 'savedUnrest'],
+  ['stressLevel', 'savedStressLevel'],
+  ['energyBand', 'savedEnergyBand'],
+] as const;
+
+const checkpoint = suite('the checkpoint of a stable cycle');
+
+checkpoint('holds everything that a way back needs, as that cycle left it', () => {
+  let count = 0;
+  fc.assert(
+    fc.property(reachableState, observation, gapSeconds, (state, seen, dtSeconds) => {
+      const after = advanced(state, seen, dtSeconds);
+      if (scalarAt(after, OFFSET.savedCycle) !== scalarAt(after, OFFSET.cycle)) return;
+      if (scalarAt(after, OFFSET.stress) > 0) count++;
+      const { tendency, savedTendency } = OFFSET;
+      assert.equal(
+        after.slice(savedTendency, savedTendency + 3 * MODE_COUNT),
+        after.slice(tendency, tendency + 3 * MODE_COUNT),
+      );
+      for (const [now, saved] of SAVED) assert.is(after[OFFSET[saved]], after[OFFSET[now]], now);
+    }),
+    { numRuns: 500 },
+  );
+  assert.ok(count > 60, `only ${count} were stable and under some stress`);
+});
+
+checkpoint.run();
+
 const reset = suite('a reset');
 
 reset('to the initial state gives the state of the creation back (row 17)', () => {
@@ -140,21 +180,15 @@ reset('to the initial state gives the state of the creation back (row 17)', () =
 reset('to the default gives the checkpoint back, as a checkpoint at cycle 0 (row 17)', () => {
   fc.assert(
     fc.property(reachableState, (state) => {
+      const kept = state.slice();
       const after = resetToDefault(state);
+      assert.equal(state, kept, 'the old state is left alone');
       const { tendency, savedTendency } = OFFSET;
       assert.equal(
         after.slice(tendency, tendency + 3 * MODE_COUNT),
         state.slice(savedTendency, savedTendency + 3 * MODE_COUNT),
       );
-      const scalars = [
-        ['stress', 'savedStress'],
-        ['load', 'savedLoad'],
-        ['energy', 'savedEnergy'],
-        ['unrest', 'savedUnrest'],
-        ['stressLevel', 'savedStressLevel'],
-        ['energyBand', 'savedEnergyBand'],
-      ] as const;
-      for (const [now, saved] of scalars) assert.is(after[OFFSET[now]], state[OFFSET[saved]]);
+      for (const [now, saved] of SAVED) assert.is(after[OFFSET[now]], state[OFFSET[saved]]);
       assert.is(scalarAt(after, OFFSET.cycle), 0);
       assert.is(scalarAt(after, OFFSET.savedCycle), 0);
       assert.equal(vectorAt(after, OFFSET.home), vectorAt(state, OFFSET.home));
@@ -165,6 +199,14 @@ reset('to the default gives the checkpoint back, as a checkpoint at cycle 0 (row
       assert.ok(deviation.pValue > 1 - 1e-12);
       assert.equal(resetToDefault(after), after, 'and a second one changes nothing');
     }),
+  );
+});
+
+reset('is to a state of this version of the model', () => {
+  assert.is(MODEL_VERSION, '1.0');
+  assert.is(
+    resetToInitial(createState({ modeStrengths: [], energyLevel: 1 })).length,
+    STATE_LENGTH,
   );
 });
 

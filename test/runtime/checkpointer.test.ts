@@ -126,12 +126,15 @@ ahead('takes every wanted actor once, and does not wait for what comes meanwhile
 });
 
 ahead('leaves dirty what it could not write', async () => {
-  const { kind, checkpointer, actorOf, commit } = heldScene();
+  const { kind, checkpointer, actorOf, commit, registry } = heldScene();
   commit(actorOf('a'));
   const stored = checkpointer.storeAhead(() => true);
   await turnOfEvents();
   kind.held.shift()?.end(new Error('down'));
   await stored;
+  assert.equal(await scrapedOf(registry, /^checkpoint_failures_total/), {
+    'checkpoint_failures_total{service="engine"}': 1,
+  });
   assert.equal([checkpointer.lowest, checkpointer.unflushedRecords], [1, 1]);
 });
 
@@ -298,6 +301,18 @@ due('that fail are counted, and tried again only by the next sweep', async () =>
   checkpointer.startDue(clock.monotonicMs());
   await turnOfEvents();
   assert.is(kind.held.length, 1);
+});
+
+due('tell how long their actors were dirty, in seconds', async () => {
+  const { clock, checkpointer, actorOf, commit, registry } = newScene();
+  clock.advance(5_000);
+  commit(actorOf('a'));
+  clock.advance(CHECKPOINT_AGE_MS + 250);
+  checkpointer.startDue(clock.monotonicMs());
+  await turnOfEvents();
+  assert.equal(await scrapedOf(registry, /^checkpoint_dirty_age_seconds_sum/), {
+    'checkpoint_dirty_age_seconds_sum{service="engine"}': CHECKPOINT_AGE_MS / 1_000 + 0.25,
+  });
 });
 
 due('are not begun a second time by a shard that closes', async () => {
