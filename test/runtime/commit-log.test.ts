@@ -55,6 +55,8 @@ class HeldJournal implements Journal {
 
 function newScene() {
   const clock = new ManualClock();
+  // Not at 0, where ages and times are the same.
+  clock.advance(50_000);
   const journal = new HeldJournal();
   const log = new CommitLog(journal, clock);
   /** Adds records of these versions, for which somebody waits. */
@@ -140,10 +142,11 @@ unhurried('gather for 10 ms and go together', async () => {
   await pass(clock, GROUP_LINGER_MS - 1, 1);
   log.add(lineOf({ version: 2 }));
   const isNoticed = log.whenNoticed(log.added);
-  await turnOfEvents();
+  assert.is(await stateOf(isNoticed), 'pending');
   assert.equal(journal.sizes, []);
   await pass(clock, 1, 1);
   assert.equal(journal.sizes, [2]);
+  assert.is(await stateOf(isNoticed), 'pending');
   await journal.succeed();
   assert.equal(await stateOf(isNoticed), { value: undefined });
 });
@@ -334,6 +337,8 @@ end('an append that succeeds all the same makes nothing durable any more', async
   await journal.succeed();
   assert.ok((await waits) as Fault);
   assert.not(log.isDurable(1));
+  const late = (await refusalOf(() => log.whenDurable(position))) as Fault;
+  assert.ok(late.isOutcomeUnknown, 'it may be durable all the same');
 });
 
 end('nothing is appended any more, not even what was about to be', async () => {
