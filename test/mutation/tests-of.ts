@@ -7,7 +7,9 @@ const TESTS: Readonly<Record<string, readonly string[]>> = {
   'services/cluster/': ['test/cluster/*.test.ts'],
   'services/limiter/': ['test/limiter/*.test.ts'],
   'services/platform/number-map.ts': ['test/platform/number-map.test.ts'],
-  'services/edge/admission.ts': ['test/edge/*.test.ts'],
+  'services/edge/admission.ts': [
+    'test/edge/{admission,bad-key-flood,limited-keys,settlement}.test.ts',
+  ],
 };
 
 /** Files of ours below a path that can be mutated; all of them below ''. */
