@@ -67,6 +67,8 @@ export function brokenHttp(clock: Clock, talks: Talks) {
         respond(request, response, invalid('expectation_failed', 'Expect', text));
       });
       server.on('connect', (_request, socket) => {
+        // Node has taken its own listeners away: unheard, a reset would end the process.
+        socket.on('error', () => socket.destroy());
         hangUp(socket, raw(new Fault('not_found', 'this is no proxy')));
       });
     },

@@ -181,6 +181,31 @@ methods('opens no tunnel for CONNECT', async () => {
   assertRefusalShape(answer);
 });
 
+methods(
+  'leaves the process alive for a CONNECT, or anything else, that ends in a reset',
+  async () => {
+    const length = 'Content-Length: 9';
+    for (const bytes of [
+      'CONNECT 127.0.0.1:80 HTTP/1.1\r\nHost: x\r\n\r\n',
+      'JUNK\r\n\r\n',
+      requestText('GET', '/v1/personas', [auth]),
+      requestText('GET', '/v1/personas', [auth, 'Connection: Upgrade', 'Upgrade: h2c']),
+      requestText('POST', '/v1/instances', [auth, json, length]),
+      requestText('POST', '/v1/instances', [auth, json, length, 'Transfer-Encoding: chunked']),
+      requestText('POST', '/v1/instances', [auth, json, length, 'Expect: a-miracle']),
+    ]) {
+      for (const isAnswered of [false, true]) {
+        using connection = await dial(service);
+        connection.write(bytes);
+        if (isAnswered && !bytes.includes(length)) await connection.next();
+        connection.socket.resetAndDestroy();
+      }
+      assert.is((await caller.send('GET', '/personas')).status, 200);
+    }
+    for (const [, child] of service.processes) assert.is(child.exitCode, null);
+  },
+);
+
 methods('lets no other origin in', async () => {
   const preflight = ['Origin: https://evil.example', 'Access-Control-Request-Method: GET'];
   for (const method of ['OPTIONS', 'GET']) {
