@@ -15,7 +15,7 @@ import { type Service, startStandalone } from '#test/support/service';
 /*
  * Sends mutated valid requests and broken bytes at a real service with Cassandra below, for
  * `--minutes`, and Schemathesis beside it; or the round of one `--seed` again. Ends with status 1 if
- * anything was found. `--only raw|schema` does one of the two.
+ * anything was found. `--only raw|schema` does one of the two, `--from` is the seed of the first round.
  */
 
 /** Rounds that are played at the same time. */
@@ -28,6 +28,7 @@ const { values } = parseArgs({
   options: {
     minutes: { type: 'string', default: '10' },
     seed: { type: 'string' },
+    from: { type: 'string' },
     only: { type: 'string' },
   },
 });
@@ -35,7 +36,7 @@ const isRaw = values.only !== 'schema';
 const isSchema =
   values.only === 'schema' || (values.only === undefined && values.seed === undefined);
 const seconds = values.seed === undefined ? Number(values.minutes) * 60 : 45;
-const firstSeed = Number(values.seed ?? Math.floor(Math.random() * 1_000_000_000));
+const firstSeed = Number(values.seed ?? values.from ?? Math.floor(Math.random() * 1_000_000_000));
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
 
@@ -68,10 +69,15 @@ async function fuzzed(): Promise<string[]> {
   );
   console.log(`seed ${firstSeed}, ${seconds} s, ${service.origin}`);
   const [raw, schema] = await Promise.all([
-    isRaw ? rawSide(service) : [],
-    isSchema ? schemaSide(service) : [],
+    isRaw ? rawSide(service).catch(asFinding) : [],
+    isSchema ? schemaSide(service).catch(asFinding) : [],
   ]);
   return [...raw, ...schema, ...logFlaws(service).map((line) => `in the log: ${line}`)];
+}
+
+/** A side that cannot go on: as a rule the service has ended, and its log says why. */
+function asFinding(error: Error): string[] {
+  return [`the run broke off: ${error.message}: ${String(error.cause ?? error.stack)}`];
 }
 
 async function rawSide(service: Service): Promise<string[]> {
@@ -86,9 +92,8 @@ async function rawSide(service: Service): Promise<string[]> {
   const playUntil = (endMs: number) =>
     Promise.all(
       lanes.map(async (lane) => {
-        while (performance.now() < endMs) {
-          seed += 1;
-          const played = await lane.play(seed);
+        while (performance.now() < endMs && isServing(service)) {
+          const played = await lane.play(seed++);
           talks += played.talks;
           found.push(...played.findings.map(textOf));
         }
@@ -105,6 +110,12 @@ async function rawSide(service: Service): Promise<string[]> {
   );
   const growth = growthFlaw(beforeBytes, afterBytes);
   return growth === undefined ? found : [...found, growth];
+}
+
+function isServing({ processes }: Service): boolean {
+  return [...processes.values()].every(
+    ({ exitCode, signalCode }) => (exitCode ?? signalCode) === null,
+  );
 }
 
 function textOf({ seed, problems, sent, received }: Finding): string {
