@@ -54,7 +54,7 @@ const PRO: Limits = {
   instances: INSTANCES_OF.pro,
 };
 
-/** Requests per minute and cycles per UTC month of a plan. Source: spec 8.1, decision 28. */
+/** Requests per minute, cycles per UTC month and instances of a plan. Source: spec 8.1, decisions 28, 154. */
 export function limitsOf(choice: PlanChoice): Limits {
   switch (choice.plan) {
     case 'free':

@@ -77,14 +77,17 @@ announced('follows a wall clock that runs ahead by less than shows, before it is
 const plan = suite('a plan');
 
 plan('has the numbers of the specification', () => {
-  assert.equal(limitsOf({ plan: 'free' }), { requestsPerMinute: 10, cyclesPerMonth: 10_000 });
-  assert.equal(limitsOf({ plan: 'indie' }), { requestsPerMinute: 60, cyclesPerMonth: 100_000 });
-  assert.equal(limitsOf({ plan: 'pro' }), { requestsPerMinute: 300, cyclesPerMonth: 500_000 });
+  const free = { requestsPerMinute: 10, cyclesPerMonth: 10_000, instances: 1_000 };
+  assert.equal(limitsOf({ plan: 'free' }), free);
+  const indie = { requestsPerMinute: 60, cyclesPerMonth: 100_000, instances: 10_000 };
+  assert.equal(limitsOf({ plan: 'indie' }), indie);
+  const pro = { requestsPerMinute: 300, cyclesPerMonth: 500_000, instances: 100_000 };
+  assert.equal(limitsOf({ plan: 'pro' }), pro);
 });
 
-plan('brings its own numbers when it is enterprise', () => {
+plan('brings its own numbers when it is enterprise, and a million instances unless said', () => {
   const local = { requestsPerMinute: 1_000_000, cyclesPerMonth: 1_000_000_000 };
-  assert.equal(limitsOf(LOCAL_PLAN), local);
+  assert.equal(limitsOf(LOCAL_PLAN), { ...local, instances: 1_000_000 });
 });
 
 const key = suite('a key');
