@@ -3,7 +3,7 @@ import { connect, type NatsConnection, type NodeConnectionOptions } from '@nats-
 import type { Bus } from '#bus/bus';
 import { Fault } from '#fault/fault';
 import { type ClientTls, tlsOptionsOf } from '#platform/client-tls';
-import type { Clock } from '#platform/clock';
+import { type Clock, withinMs } from '#platform/clock';
 
 /** Where the servers are, and what the bus takes from outside. */
 export type NatsBusOptions = {
@@ -214,17 +214,6 @@ function driverOptions(options: NatsBusOptions, dialTimeoutMs: number): NodeConn
 /** Whether the server was there and said no: trying again within seconds changes nothing. */
 function isRefusal(error: unknown): boolean {
   return error instanceof Error && error.name === 'AuthorizationError';
-}
-
-/** What `pending` becomes, or a rejection after `timeoutMs`. */
-async function withinMs<Value>(
-  clock: Clock,
-  timeoutMs: number,
-  pending: Promise<Value>,
-): Promise<Value> {
-  const { promise, reject } = Promise.withResolvers<never>();
-  using _timer = clock.after(timeoutMs, () => reject(new Error(`no answer in ${timeoutMs} ms`)));
-  return await Promise.race([pending, promise]);
 }
 
 function textOf(error: unknown): string {

@@ -15,6 +15,9 @@ export const RESERVATIONS_MAX = 16_384;
 /** How long an admission may wait for its turn: after that the edge has failed closed (architecture 4). */
 export const ADMIT_AGE_MS_MAX = 100;
 
+/** How long an operator's reset waits until it is durable: less than a tool waits for its answer. */
+export const RESET_MS_MAX = 2_500;
+
 /** Usable keys of one account: each costs an admission 0.1 µs. */
 export const USABLE_KEYS_MAX = 20;
 

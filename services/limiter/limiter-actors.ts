@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
-import { ADMIT_AGE_MS_MAX } from '#limiter/bounds';
+import { Fault } from '#fault/fault';
+import { ADMIT_AGE_MS_MAX, RESET_MS_MAX } from '#limiter/bounds';
 import { type LimiterMetrics, limiterMetrics } from '#limiter/limiter-metrics';
 import type { Meter } from '#limiter/meter';
 import { type MeterAnswer, type MeterCall, MeterKind } from '#limiter/meter-kind';
 import { type MonthStep, mayTurnMonth } from '#limiter/month-step';
-import type { Clock } from '#platform/clock';
+import { type Clock, withinMs } from '#platform/clock';
 import type { ClockVerdict } from '#platform/clock-agreement';
 import type { Metrics } from '#platform/metrics';
 import { ActorHost } from '#runtime/actor-host';
@@ -37,7 +38,7 @@ export type LimiterActorsPorts = {
   readonly onBug: (error: unknown) => void;
 };
 
-/** Questions that wait their turn however long it takes, and commit nothing. */
+/** Questions that wait their turn however long it takes. */
 const UNHURRIED = { callId: 0, deadlineAtMs: Number.POSITIVE_INFINITY };
 
 /** The meters of one limiter: everything that it answers. One in memory answers synchronously. */
@@ -90,7 +91,8 @@ export class LimiterActors implements LimiterClient, LimiterTools, AsyncDisposab
   }
 
   async resetUsage(accountId: string): Promise<MeterUsage | undefined> {
-    const answer = await this.#meters.ask(accountId, { kind: 'reset', ...UNHURRIED });
+    const asked = async () => await this.#meters.ask(accountId, { kind: 'reset', ...UNHURRIED });
+    const answer = await withinMs(this.#clock, RESET_MS_MAX, asked(), resetIsLate);
     assert(answer.verdict === 'usage', 'a meter answers a reset with its usage');
     return answer.usage;
   }
@@ -129,4 +131,10 @@ export class LimiterActors implements LimiterClient, LimiterTools, AsyncDisposab
       throw refusal;
     }
   }
+}
+
+/** A journal that stands still may still take the record: resetting once more does no harm. */
+function resetIsLate(): Fault {
+  const options = { isOutcomeUnknown: true, retryAfterS: 1 } as const;
+  return new Fault('service_unavailable', 'the reset is not durable yet; try again', options);
 }

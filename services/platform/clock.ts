@@ -33,3 +33,15 @@ export function every(clock: Clock, periodMs: number, task: () => void): Disposa
   }
   return { [Symbol.dispose]: () => pending[Symbol.dispose]() };
 }
+
+/** What `pending` becomes, or a rejection with `late` after `timeoutMs`; `pending` goes on all the same. */
+export async function withinMs<Value>(
+  clock: Clock,
+  timeoutMs: number,
+  pending: Promise<Value>,
+  late = () => new Error(`no answer in ${timeoutMs} ms`),
+): Promise<Value> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  using _timer = clock.after(timeoutMs, () => reject(late()));
+  return await Promise.race([pending, promise]);
+}

@@ -11,6 +11,7 @@ import { createMetrics, type Metrics } from '#platform/metrics';
 import { systemRandomness } from '#platform/randomness';
 import type { Turn } from '#runtime/turn';
 import type { AccountStore } from '#storage/account-store';
+import type { Journal } from '#storage/journal';
 import { memoryAccountStore } from '#storage/memory/memory-account-store';
 import { memoryJournal } from '#storage/memory/memory-journal';
 import { memoryMeterStore } from '#storage/memory/memory-meter-store';
@@ -137,7 +138,12 @@ export function settlement(callId: number, cyclesUsed: number, accountId = ACCOU
 /** A limiter with one account and one key, under a manual clock. */
 export async function limiterUnderTest(
   choice: PlanChoice,
-  options: { accounts?: AccountStore; scope?: KeyScope; idleAgeMs?: number } = {},
+  options: {
+    accounts?: AccountStore;
+    scope?: KeyScope;
+    idleAgeMs?: number;
+    journal?: Journal;
+  } = {},
 ) {
   const clock = new ManualClock();
   const accounts = options.accounts ?? memoryAccountStore(clock);
@@ -149,7 +155,7 @@ export async function limiterUnderTest(
       accounts,
       accountNews: undefined,
       meters: memoryMeterStore(),
-      journal: memoryJournal(),
+      journal: options.journal ?? memoryJournal(),
       clock,
       randomness: systemRandomness,
       metrics,

@@ -257,7 +257,30 @@ async function refused(code: string, pending: Promise<unknown>): Promise<void> {
 }
 
 crowd.run();
+const stalled = suite('an operator who resets usage while the journal stands still');
+
+stalled('is told after 2.5 s that nobody knows whether it is done', async () => {
+  const journal = { isLasting: true, append: () => new Promise<void>(() => undefined) };
+  const { admit, clock, id, limiter } = await limiterUnderTest(custom(60, 1_000), { journal });
+  let refusal: unknown;
+  // The admission waits for the record that raised its marks, and the reset for what is before it.
+  void admit(1).catch(() => undefined);
+  await turnOfEvents();
+  const reset = limiter.admin.resetUsage(id).catch((fault: unknown) => {
+    refusal = fault;
+  });
+  await turnOfEvents();
+  clock.advance(2_499);
+  await turnOfEvents();
+  assert.is(refusal, undefined);
+  clock.advance(1);
+  await reset;
+  assert.instance(refusal, Fault);
+  assert.ok(refusal instanceof Fault && refusal.isOutcomeUnknown);
+});
+
 stranger.run();
+stalled.run();
 change.run();
 down.run();
 idle.run();

@@ -26,10 +26,10 @@ const RARE: readonly MetricName[] = [
   'clock_deviating', // likewise
   'edge_refused_unasked_total', // where news of accounts is heard: test/edge/limited-keys.test.ts
   'edge_unknown_keys_not_looked_up_total', // after 30 refused keys: test/api/limit-headers-unknown-caller
-  'edge_unfinished_bodies', // while slow senders are there: test/api/attack-unfinished-bodies
+  'edge_unfinished_bodies', // while slow senders are there: test/edge/unfinished-bodies
   'edge_unfinished_body_bytes', // likewise
   'edge_bodies_given_up_total', // likewise
-  'edge_pipelined_requests', // while slow readers are there: test/api/attack-slow-readers
+  'edge_pipelined_requests', // while slow readers are there: test/edge/slow-readers
   'edge_unread_answer_bytes', // likewise
   'edge_slow_readers_ended_total', // likewise
   'edge_fail_closed_total', // without a limiter: test/process/outage.test.ts
