@@ -196,7 +196,9 @@ const VARIABLES = {
     .default('')
     .transform((text) => text.split(',').filter((cidr) => cidr !== ''))
     .refine((cidrs) => cidrs.every(isNetwork), 'must be addresses or CIDRs')
-    .describe('Comma-separated CIDRs whose X-Forwarded-For is believed. None if empty.'),
+    .describe(
+      'Comma-separated CIDRs whose X-Forwarded-For is believed, with ports or without. None if empty.',
+    ),
   SERVICE_DRAIN_SECONDS: whole
     .pipe(z.number().max(10))
     .default(5)

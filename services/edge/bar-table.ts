@@ -32,14 +32,27 @@ export class BarTable {
   readonly #limits: BarLimits;
   readonly #counts = new Map<string, Count>();
   readonly #bars = new Map<string, Bar>();
+  #lookedMs = Number.NEGATIVE_INFINITY;
 
   constructor(limits: BarLimits) {
     this.#limits = limits;
   }
 
-  /** How many sources are remembered as barred, some of them perhaps for too long. */
-  get barred(): number {
-    return this.#bars.size;
+  /** Whether no source is remembered as barred. */
+  get isEmpty(): boolean {
+    return this.#bars.size === 0;
+  }
+
+  /**
+   * Whether a source is barred, or was a second ago: bars that have ended are dropped here, because
+   * every call pays for a table that has any.
+   */
+  hasBars(nowMs: number): boolean {
+    if (this.#bars.size > 0 && nowMs - this.#lookedMs >= SECOND_MS) {
+      this.#lookedMs = nowMs;
+      this.#dropExpired(nowMs);
+    }
+    return this.#bars.size > 0;
   }
 
   /** Counts a refused key. Returns whether the source is barred from now on. */

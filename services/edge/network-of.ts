@@ -11,13 +11,20 @@ export type Network = {
 /** What a proxy that we trust named as the caller and is no address: all such callers together. */
 const UNREADABLE: Network = { name: 'unreadable', site: undefined };
 
+/** An IPv4 address with a port, or an IPv6 address in brackets, as some proxies write a caller. */
+const WITH_PORT = /^(?:([\d.]{7,15}):\d{1,5}|\[([^\]]{2,60})\](?::\d{1,5})?)$/;
+
 /** Groups of 16 bits in an IPv6 address, in its /64 and in its /48. */
 const GROUPS = 8;
 const NETWORK_GROUPS = 4;
 const SITE_GROUPS = 3;
 
-/** The network of an address as text. IPv4 written as IPv6 (`::ffff:1.2.3.4`) is IPv4. */
-export function networkOf(address: string): Network {
+/**
+ * The network of an address as text. IPv4 written as IPv6 (`::ffff:1.2.3.4`) is IPv4, and a port that
+ * a proxy leaves with the address is not looked at.
+ */
+export function networkOf(text: string): Network {
+  const address = isIP(text) === 0 ? addressIn(text) : text;
   const version = isIP(address);
   if (version === 0) return UNREADABLE;
   if (version === 4) return { name: address, site: undefined };
@@ -27,6 +34,11 @@ export function networkOf(address: string): Network {
   if (isMapped)
     return { name: [high >> 8, high & 255, low >> 8, low & 255].join('.'), site: undefined };
   return { name: prefixOf(groups, NETWORK_GROUPS), site: prefixOf(groups, SITE_GROUPS) };
+}
+
+function addressIn(text: string): string {
+  const [, before, inside] = WITH_PORT.exec(text) ?? [];
+  return before ?? inside ?? '';
 }
 
 /** The eight numbers of an IPv6 address that `isIP` has accepted. */

@@ -49,7 +49,9 @@ export class RefusedAddresses {
 
   /** Whether anybody may be barred: if not, nothing else needs to be asked. */
   get hasBars(): boolean {
-    return this.#networks.barred > 0 || this.#sites.barred > 0;
+    if (this.#networks.isEmpty && this.#sites.isEmpty) return false;
+    const nowMs = this.#clock.monotonicMs();
+    return this.#networks.hasBars(nowMs) || this.#sites.hasBars(nowMs);
   }
 
   /** Notes that the limiter did not know a key sent from `address`. */

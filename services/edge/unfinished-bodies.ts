@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { FastifyRequest } from 'fastify';
 import { BodyReading } from '#edge/body-reading';
-import { networkOf } from '#edge/network-of';
+import { type Network, networkOf } from '#edge/network-of';
 import { Fault } from '#fault/fault';
 
 /** Unfinished bodies of one IPv4 address or IPv6 /64: so many slow uploads at once are honest. */
@@ -13,24 +13,37 @@ const BODIES_MAX = 8_192;
 /** Bytes that they may hold, all together. */
 const BODY_BYTES_HELD_MAX = 64 * 1_024 * 1_024;
 
-/** What is told of a body that is given up. */
+/** What is told when a body is given up: of the network, or of the /48, that has too many. */
 export type GivenUp = { readonly address: string; readonly bodies: number; readonly bytes: number };
 
 /** A network and what it has begun to send. */
-type Sender = { readonly name: string; readonly bodies: Set<BodyReading>; bytes: number };
+type Sender = {
+  readonly name: string;
+  readonly site: Site;
+  readonly bodies: Set<BodyReading>;
+  bytes: number;
+};
+
+/** The /48 around networks of IPv6, or an IPv4 address, and what has begun to come from there. */
+type Site = {
+  readonly name: string;
+  readonly senders: Map<string, Sender>;
+  bodies: number;
+  bytes: number;
+};
 
 type Done = (error: Error | null, body?: Buffer) => void;
 
 /**
  * Reads the bodies of requests. One that is not whole by the end of the turn in which its head came is
  * unfinished, and of those there is room for so many, and so many bytes. Beyond, the oldest is given
- * up with a 503: of the network that has too many, else of the one that holds the most. So whoever
- * sends bodies that never end displaces bodies of that kind, and not those that take a moment
- * (decision 160).
+ * up with a 503: of the network that has too many, else of the one that holds the most within the /48
+ * that does, because an attacker with a /48 has 65,536 networks. So bodies that never end displace
+ * bodies of that kind, and not those that take a moment (decision 160).
  */
 export class UnfinishedBodies {
   readonly #onGivenUp: (what: GivenUp) => void;
-  readonly #senders = new Map<string, Sender>();
+  readonly #sites = new Map<string, Site>();
   #fresh: { readonly body: BodyReading; readonly request: FastifyRequest }[] = [];
   #count = 0;
   #bytes = 0;
@@ -64,50 +77,81 @@ export class UnfinishedBodies {
   }
 
   #hold(body: BodyReading, { ip }: FastifyRequest): void {
-    const { name } = networkOf(ip);
-    const sender = this.#senders.get(name) ?? { name, bodies: new Set(), bytes: 0 };
-    this.#senders.set(name, sender);
+    const sender = this.#senderOf(networkOf(ip));
     sender.bodies.add(body);
+    sender.site.bodies += 1;
     this.#count += 1;
     this.#grow(sender, body.bytes);
     body.watch({
       grown: (bytes) => {
         this.#grow(sender, bytes);
-        while (this.#bytes > BODY_BYTES_HELD_MAX)
-          this.#giveUp(this.#heaviest((each) => each.bytes));
+        this.#makeRoom();
       },
       done: () => this.#release(sender, body),
     });
-    if (sender.bodies.size > BODIES_PER_NETWORK_MAX) this.#giveUp(sender);
-    if (this.#count > BODIES_MAX) this.#giveUp(this.#heaviest(({ bodies }) => bodies.size));
-    while (this.#bytes > BODY_BYTES_HELD_MAX) this.#giveUp(this.#heaviest((each) => each.bytes));
+    if (sender.bodies.size > BODIES_PER_NETWORK_MAX) {
+      this.#giveUp(sender, {
+        address: sender.name,
+        bodies: sender.bodies.size,
+        bytes: sender.bytes,
+      });
+    }
+    this.#makeRoom();
+  }
+
+  #senderOf({ name, site: siteName = name }: Network): Sender {
+    let site = this.#sites.get(siteName);
+    if (site === undefined) {
+      site = { name: siteName, senders: new Map(), bodies: 0, bytes: 0 };
+      this.#sites.set(siteName, site);
+    }
+    let sender = site.senders.get(name);
+    if (sender === undefined) {
+      sender = { name, site, bodies: new Set(), bytes: 0 };
+      site.senders.set(name, sender);
+    }
+    return sender;
+  }
+
+  /** Gives up bodies until those that are left, and what they hold, are not too many. */
+  #makeRoom(): void {
+    while (this.#count > BODIES_MAX) {
+      const site = heaviestOf(this.#sites.values(), ({ bodies }) => bodies);
+      this.#giveUpOf(
+        site,
+        heaviestOf(site.senders.values(), ({ bodies }) => bodies.size),
+      );
+    }
+    while (this.#bytes > BODY_BYTES_HELD_MAX) {
+      const site = heaviestOf(this.#sites.values(), bytesOf);
+      this.#giveUpOf(site, heaviestOf(site.senders.values(), bytesOf));
+    }
   }
 
   #grow(sender: Sender, bytes: number): void {
     sender.bytes += bytes;
+    sender.site.bytes += bytes;
     this.#bytes += bytes;
   }
 
   #release(sender: Sender, body: BodyReading): void {
     if (!sender.bodies.delete(body)) throw new Error('an unfinished body ends once');
+    const { site } = sender;
+    site.bodies -= 1;
     this.#count -= 1;
     this.#grow(sender, -body.bytes);
-    if (sender.bodies.size === 0) this.#senders.delete(sender.name);
+    if (sender.bodies.size === 0) site.senders.delete(sender.name);
+    if (site.bodies === 0) this.#sites.delete(site.name);
   }
 
-  #heaviest(weightOf: (sender: Sender) => number): Sender {
-    let heaviest: Sender | undefined;
-    for (const sender of this.#senders.values()) {
-      if (heaviest === undefined || weightOf(sender) > weightOf(heaviest)) heaviest = sender;
-    }
-    if (heaviest === undefined) throw new Error('something is held, so somebody has sent it');
-    return heaviest;
+  #giveUpOf({ name, bodies, bytes }: Site, sender: Sender): void {
+    this.#giveUp(sender, { address: name, bodies, bytes });
   }
 
-  #giveUp({ name, bodies, bytes }: Sender): void {
+  #giveUp({ bodies }: Sender, what: GivenUp): void {
     const [oldest] = bodies;
     if (oldest === undefined) throw new Error('a sender without bodies is forgotten');
-    this.#onGivenUp({ address: name, bodies: bodies.size, bytes });
+    this.#onGivenUp(what);
     oldest.giveUp(
       new Fault('service_unavailable', 'too many requests are unfinished; send yours again', {
         reason: 'too_many_unfinished_bodies',
@@ -115,4 +159,18 @@ export class UnfinishedBodies {
       }),
     );
   }
+}
+
+function bytesOf({ bytes }: { readonly bytes: number }): number {
+  return bytes;
+}
+
+/** Of several that weigh the same the one that has been there for longest. */
+function heaviestOf<Each>(all: Iterable<Each>, weightOf: (each: Each) => number): Each {
+  let heaviest: Each | undefined;
+  for (const each of all) {
+    if (heaviest === undefined || weightOf(each) > weightOf(heaviest)) heaviest = each;
+  }
+  if (heaviest === undefined) throw new Error('something is held, so something has sent it');
+  return heaviest;
 }

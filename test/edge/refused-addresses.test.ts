@@ -87,6 +87,13 @@ guesser('is free again a minute later', () => {
   assert.is(send('1.1.1.1', 29), 29);
 });
 
+guesser('costs the others nothing more once it is free', () => {
+  const { clock, refused } = guessed('2001:db8:1:2::1');
+  assert.ok(refused.hasBars);
+  clock.advance(60_000);
+  assert.not.ok(refused.hasBars);
+});
+
 const patient = suite('an address with 29 refused keys within a minute');
 
 patient('is asked about as ever', () => {
@@ -107,6 +114,10 @@ for (const [first, second] of [
   ['2001:db8:1:2::1', '2001:0DB8:0001:0002::9'],
   ['fe80::1%eth0', 'fe80::2'],
   ['not an address', 'nor this'],
+  ['1.2.3.4', '1.2.3.4:5678'],
+  ['1.2.3.4', '[::ffff:1.2.3.4]:5678'],
+  ['2001:db8:1:2::1', '[2001:db8:1:2::9]:443'],
+  ['2001:db8:1:2::1', '[2001:db8:1:2::9]'],
 ] as const) {
   spelling(`${first} and ${second} are counted together`, () => {
     const { refused, send } = guessed(first);
@@ -119,6 +130,8 @@ for (const [first, second] of [
   ['1.2.3.4', '1.2.3.5'],
   ['::ffff:1.2.3.4', '::1.2.3.4'],
   ['2001:db8:1:2::1', '2001:db8:1:3::1'],
+  ['1.2.3.4:5678', '1.2.3.5:5678'],
+  ['[2001:db8:1:2::1]:443', '[2001:db8:1:3::1]:443'],
 ] as const) {
   spelling(`${first} and ${second} are counted apart`, () => {
     const { refused, send } = guessed(first);
@@ -137,7 +150,7 @@ swarm('that are merely counted push out nobody who is barred', () => {
 });
 
 swarm('of one /48 of IPv6 are few: 300, and then 50 a second', () => {
-  const { clock, barred, send } = scene();
+  const { clock, refused, barred, send } = scene();
   let asked = 0;
   for (let i = 0; i < 65_536; i += 1) asked += send(`2001:db8:1:${i.toString(16)}::1`, 1);
   assert.is(asked, 350);
@@ -147,6 +160,8 @@ swarm('of one /48 of IPv6 are few: 300, and then 50 a second', () => {
   for (let i = 0; i < 65_536; i += 1) asked += send(`2001:db8:1:${i.toString(16)}::1`, 1);
   assert.is(asked, 50);
   assert.is(send('2001:db8:2:1::1', 30), 30);
+  clock.advance(60_000);
+  assert.not.ok(refused.hasBars);
 });
 
 for (const each of [guesser, patient, spelling, swarm]) each.run();
