@@ -10,7 +10,8 @@ export type ClockEvidence = {
 
 /**
  * Whether this process's wall clock can be trusted: `deviating` if it is far from the others',
- * `unsure` if fewer than two others were heard.
+ * `unsure` if fewer than two others were heard, or those that contradict it do not outnumber those
+ * that agree with it.
  */
 export type ClockVerdict = 'agreed' | 'deviating' | 'unsure';
 
@@ -18,14 +19,15 @@ export type ClockVerdict = 'agreed' | 'deviating' | 'unsure';
 export type ClockAgreement = { readonly verdict: ClockVerdict; readonly aheadMs: number };
 
 /** How far clocks that agree may stand apart, in milliseconds. Source: decision 138. */
-const APART_MS_MAX = 60_000;
+export const APART_MS_MAX = 60_000;
 
 /** With fewer others nobody can tell whose clock is wrong. */
 const OTHERS_MIN = 2;
 
 /**
  * Compares the own clock with the median of the others. Of an even number the nearer of the two in
- * the middle counts: of three clocks one that is wrong must not make a right one doubt itself.
+ * the middle counts: of three clocks one that is wrong must not make a right one doubt itself. A
+ * clock deviates only if more agree with that median than with it, so that never all do.
  */
 export function judgeClock({ own, others }: ClockEvidence): ClockAgreement {
   if (others.length < OTHERS_MIN) return { verdict: 'unsure', aheadMs: 0 };
@@ -33,5 +35,8 @@ export function judgeClock({ own, others }: ClockEvidence): ClockAgreement {
   const low = own - (ascending[Math.floor((ascending.length - 1) / 2)] ?? own);
   const high = own - (ascending[Math.floor(ascending.length / 2)] ?? own);
   const aheadMs = Math.abs(low) <= Math.abs(high) ? low : high;
-  return { verdict: Math.abs(aheadMs) > APART_MS_MAX ? 'deviating' : 'agreed', aheadMs };
+  if (Math.abs(aheadMs) <= APART_MS_MAX) return { verdict: 'agreed', aheadMs };
+  const against = ascending.filter((other) => Math.abs(own - aheadMs - other) <= APART_MS_MAX);
+  const withUs = 1 + ascending.filter((other) => Math.abs(own - other) <= APART_MS_MAX).length;
+  return { verdict: against.length > withUs ? 'deviating' : 'unsure', aheadMs };
 }

@@ -30,6 +30,27 @@ agreement('does not doubt itself for one that is wrong, of two others or of more
   }
 });
 
+agreement('deviates only where more clocks agree with one another than with it', () => {
+  const far = 5 * 86_400_000;
+  assert.is(verdictOf(0, 0, far, far), 'unsure', 'two against two');
+  assert.is(verdictOf(far, far, 0, 0), 'unsure', 'and the others see the same');
+  assert.is(verdictOf(0, far, -far), 'unsure', 'three that all differ');
+  assert.is(verdictOf(0, 0, far, far, far), 'deviating');
+  assert.is(verdictOf(far, far, far, 0, 0), 'agreed');
+});
+
+agreement('never makes all deviate, whatever they show', () => {
+  const clocks = fc.array(fc.integer({ min: -9, max: 9 }), { minLength: 1, maxLength: 9 });
+  fc.assert(
+    fc.property(clocks, (tens) => {
+      const shown = tens.map((ten) => ten * 20_000);
+      const verdicts = shown.map((own, at) => verdictOf(own, ...shown.toSpliced(at, 1)));
+      assert.ok(verdicts.some((verdict) => verdict !== 'deviating'));
+    }),
+    { numRuns: 2_000 },
+  );
+});
+
 agreement('says how far it is ahead', () => {
   assert.is(judgeClock({ own: 5_000, others: [0, 1_000, 9_000] }).aheadMs, 4_000);
   assert.is(judgeClock({ own: -5_000, others: [0, YEARS_MS] }).aheadMs, -5_000);
