@@ -9,6 +9,9 @@ export type Sender = {
 /** Hears the messages of a subject. Must not throw. `sender` is undefined on a bus within one process. */
 export type Listener = (message: Uint8Array, sender?: Sender) => void;
 
+/** Is told who has sent a message that goes no further. Must not throw. */
+export type OnStranger = (sender: Sender) => void;
+
 /**
  * Messages between the processes of a cluster, at most once, in no promised order, possibly late.
  * Nothing may be believed that a table has not confirmed (architecture 3).
@@ -20,6 +23,10 @@ export interface Bus extends AsyncDisposable {
   readonly isConnected: boolean;
   /** Sends to everybody who listens, this process included; dropped while there is no connection. */
   publish(subject: string, message: Uint8Array): void;
-  /** Hears a subject, through reconnects, until disposed. */
-  subscribe(subject: string, listener: Listener): Disposable;
+  /**
+   * Hears a subject, through reconnects, until disposed. `onStranger` is told of each message that
+   * `listener` does not hear because its sender's clock and ours are too far apart, where the bus
+   * vouches for senders: it may be old, so nothing follows from its content.
+   */
+  subscribe(subject: string, listener: Listener, onStranger?: OnStranger): Disposable;
 }

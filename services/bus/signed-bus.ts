@@ -1,5 +1,5 @@
 import { strict as assert } from 'node:assert';
-import type { Bus, Listener, Sender } from '#bus/bus';
+import type { Bus, Listener, OnStranger, Sender } from '#bus/bus';
 import {
   busKeyOf,
   type Envelope,
@@ -51,26 +51,39 @@ export function signedBus(options: SignedBusOptions): Bus {
   assert(signingKey !== undefined, 'a signed bus needs a secret');
   const keys = [signingKey, ...otherKeys];
   const senders = new KnownSenders();
+  const strangers = new KnownSenders();
   const drops = new Drops(options);
   const listeners = new Listeners(options, receive);
   let sequence = 0;
 
   function receive(subject: string, message: Uint8Array): void {
     const opened = openMessage(keys, subject, message);
-    const reason = dropReasonOf(opened);
+    const reason = dropReasonOf(subject, opened);
     const envelope = opened.kind === 'signed' ? opened.envelope : undefined;
     if (reason !== undefined) drops.add(reason, subject, envelope);
     else if (opened.kind === 'signed') listeners.tell(subject, opened.content, opened.envelope);
   }
 
-  function dropReasonOf(opened: Opened): DropReason | undefined {
+  function dropReasonOf(subject: string, opened: Opened): DropReason | undefined {
     if (opened.kind !== 'signed') return opened.kind;
     const { envelope } = opened;
     const lastSequence = senders.lastSequenceOf(envelope.incarnation);
     const verdict = judgeReplay({ ...envelope, lastSequence }, clock.wallMs());
+    if (verdict === 'stale') return tellStranger(subject, envelope);
     if (verdict !== 'new') return verdict;
     senders.note(envelope);
     return cluster !== undefined && envelope.cluster !== cluster ? 'cluster' : undefined;
+  }
+
+  /** A stranger is believed nothing but what its clock shows, and a recording of it once. */
+  function tellStranger(subject: string, envelope: Envelope): DropReason {
+    const lastSequence = strangers.lastSequenceOf(envelope.incarnation);
+    if (lastSequence !== undefined && envelope.sequence <= lastSequence) return 'repeated';
+    strangers.note(envelope);
+    if (cluster === undefined || envelope.cluster === cluster) {
+      listeners.tellStranger(subject, envelope);
+    }
+    return 'stale';
   }
 
   return {
@@ -84,7 +97,7 @@ export function signedBus(options: SignedBusOptions): Bus {
       const envelope = { incarnation, cluster: cluster ?? NO_CLUSTER, sequence, sentAtMs };
       bus.publish(subject, sealMessage(signingKey, subject, envelope, content));
     },
-    subscribe: (subject, hear) => listeners.add(subject, hear),
+    subscribe: (subject, hear, onStranger) => listeners.add(subject, { hear, onStranger }),
     async [Symbol.asyncDispose]() {
       listeners.clear();
       await bus[Symbol.asyncDispose]();
@@ -92,9 +105,12 @@ export function signedBus(options: SignedBusOptions): Bus {
   };
 }
 
+/** What one subscription asked for. */
+type Subscriber = { readonly hear: Listener; readonly onStranger: OnStranger | undefined };
+
 /** Those who listen to a subject here, and the one subscription that they share. */
 type Subject = {
-  readonly listeners: Set<{ readonly hear: Listener }>;
+  readonly listeners: Set<Subscriber>;
   readonly subscription: Disposable;
 };
 
@@ -109,9 +125,9 @@ class Listeners {
     this.#receive = receive;
   }
 
-  add(subject: string, hear: Listener): Disposable {
+  add(subject: string, subscriber: Subscriber): Disposable {
     const heard = this.#subjects.get(subject) ?? this.#open(subject);
-    const listener = { hear };
+    const listener = { ...subscriber };
     heard.listeners.add(listener);
     return {
       [Symbol.dispose]: () => {
@@ -124,24 +140,32 @@ class Listeners {
   }
 
   tell(subject: string, content: Uint8Array, sender: Sender): void {
-    // What a listener disposes or adds on the way counts for the rest of the message.
-    for (const { hear } of this.#subjects.get(subject)?.listeners ?? []) {
-      try {
-        hear(content, sender);
-      } catch (error) {
-        this.#options.onBug(error);
-      }
-    }
+    this.#each(subject, ({ hear }) => hear(content, sender));
+  }
+
+  tellStranger(subject: string, sender: Sender): void {
+    this.#each(subject, ({ onStranger }) => onStranger?.(sender));
   }
 
   clear(): void {
     this.#subjects.clear();
   }
 
+  #each(subject: string, tell: (subscriber: Subscriber) => void): void {
+    // What a listener disposes or adds on the way counts for the rest of the message.
+    for (const subscriber of this.#subjects.get(subject)?.listeners ?? []) {
+      try {
+        tell(subscriber);
+      } catch (error) {
+        this.#options.onBug(error);
+      }
+    }
+  }
+
   #open(subject: string): Subject {
     const hear = (message: Uint8Array): void => this.#receive(subject, message);
     const subscription = this.#options.bus.subscribe(subject, hear);
-    const opened = { listeners: new Set<{ readonly hear: Listener }>(), subscription };
+    const opened = { listeners: new Set<Subscriber>(), subscription };
     this.#subjects.set(subject, opened);
     return opened;
   }

@@ -154,6 +154,44 @@ dropped('is what was recorded more than a minute before this process started', (
   assert.equal([soon.heard, late.heard, late.dropped], [['old'], [], ['stale']]);
 });
 
+dropped('because its sender’s time is another is told apart, each message once', () => {
+  const { open, say, forge, taped } = newScene();
+  const a = open();
+  const late = open();
+  const strangers: Sender[] = [];
+  late.bus.subscribe(
+    's',
+    () => undefined,
+    (sender) => void strangers.push(sender),
+  );
+  a.clock.stepWall(61_000);
+  say(a, '1');
+  say(a, '2');
+  for (const message of [...taped]) forge(message);
+  assert.equal([late.heard, late.dropped], [[], ['stale', 'stale', 'repeated', 'repeated']]);
+  assert.equal(
+    strangers.map(({ incarnation, sentAtMs }) => [incarnation, sentAtMs]),
+    Array(2).fill([a.incarnation, a.clock.wallMs()]),
+  );
+  a.clock.stepWall(-61_000);
+  say(a, '3');
+  assert.equal([late.heard, strangers.length], [['3'], 2], 'its clock is right again');
+});
+
+dropped('for its time is told of only within one cluster', () => {
+  const { open, say } = newScene();
+  const [late, foreign] = [open(), open({ cluster: 'other' })];
+  let strangers = 0;
+  late.bus.subscribe(
+    's',
+    () => undefined,
+    () => (strangers += 1),
+  );
+  foreign.clock.stepWall(61_000);
+  say(foreign, 'x');
+  assert.equal([late.heard, late.dropped, strangers], [[], ['stale'], 0]);
+});
+
 dropped('is not what a known sender says whose clock stepped', () => {
   const { open, say } = newScene();
   const [a, b] = [open(), open()];
