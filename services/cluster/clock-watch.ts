@@ -1,7 +1,12 @@
 import type { Bus, Sender } from '#bus/bus';
 import { heartbeatSubject } from '#cluster/heartbeat';
 import { type Clock, every } from '#platform/clock';
-import { type ClockAgreement, type ClockVerdict, judgeClock } from '#platform/clock-agreement';
+import {
+  APART_MS_MAX,
+  type ClockAgreement,
+  type ClockVerdict,
+  judgeClock,
+} from '#platform/clock-agreement';
 
 /** What comparing clocks takes. */
 export type ClockWatchOptions = {
@@ -25,26 +30,49 @@ const DEVIATING_MS = 3_000;
 /** How often the clocks are compared, in milliseconds: as often as they are heard. */
 const LOOK_MS = 1_000;
 
+/** A look that is this late, in milliseconds, says that the process stood still. */
+const STALL_MS = 5_000;
+
+/** How long nobody is heard after that, in milliseconds: what waited meanwhile would show late times. */
+const DEAF_MS = 2_000;
+
+/** How many others tell enough without those whom the bus drops. */
+const KNOWN_MIN = 2;
+
 /** Processes whose clocks are compared; a fleet of 500 and what it was before a restart. */
 const CLOCKS_MAX = 4_096;
 
+/** What another process's clock showed, less our monotonic clock, and when. */
+type Shown = { readonly aheadMs: number; readonly heardMs: number };
+
 /**
  * Compares this process's wall clock with those of all engines and limiters that are heard: their
- * heartbeats say when they were sent. Where the bus vouches for no sender it is never sure.
+ * heartbeats say when they were sent. Where the bus vouches for no sender it is never sure. A clock
+ * found wrong stays so until it agrees with others or with what they last showed: that they fall
+ * silent or start again mends nothing.
  */
 export class ClockWatch implements Disposable {
   readonly #options: ClockWatchOptions;
-  readonly #others = new Map<string, { readonly ahead: number; readonly heardMs: number }>();
+  readonly #known = new ShownClocks();
+  /** Whom the bus drops for their clocks: all others, to a process that started with a wrong one. */
+  readonly #strangers = new ShownClocks();
   readonly #opened = new DisposableStack();
   #deviatingSinceMs: number | undefined;
+  /** What the others showed when this process was last found wrong; undefined once it is right. */
+  #rightMs: number | undefined;
+  #hasAgreed = false;
+  #awakeMs: number;
+  #deafUntilMs = Number.NEGATIVE_INFINITY;
 
   constructor(options: ClockWatchOptions) {
     this.#options = options;
     const { bus, clock, prefix } = options;
+    this.#awakeMs = clock.monotonicMs();
     this.#opened.use(every(clock, LOOK_MS, () => this.#look()));
     for (const service of ['engine', 'limiter'] as const) {
       const hear = (_: Uint8Array, sender?: Sender): void => this.#hear(sender);
-      this.#opened.use(bus.subscribe(heartbeatSubject(prefix, service), hear));
+      const onStranger = (sender: Sender): void => this.#hearStranger(sender);
+      this.#opened.use(bus.subscribe(heartbeatSubject(prefix, service), hear, onStranger));
     }
   }
 
@@ -52,9 +80,12 @@ export class ClockWatch implements Disposable {
   get agreement(): ClockAgreement {
     const { clock } = this.#options;
     const nowMs = clock.monotonicMs();
-    const heard = [...this.#others.values()].filter((o) => nowMs - o.heardMs < HEARD_MS_MAX);
     const own = clock.wallMs() - nowMs;
-    return judgeClock({ own, others: heard.map(({ ahead }) => ahead) });
+    const known = this.#known.since(nowMs - HEARD_MS_MAX);
+    // A recording played again must not outvote those who are heard for certain.
+    const isEnough = known.length >= KNOWN_MIN;
+    const strangers = isEnough ? [] : this.#strangers.since(nowMs - HEARD_MS_MAX);
+    return this.#settled(own, judgeClock({ own, others: [...known, ...strangers] }));
   }
 
   /** The verdict alone. */
@@ -62,32 +93,61 @@ export class ClockWatch implements Disposable {
     return this.agreement.verdict;
   }
 
-  /** Whether the clock has been wrong for so long that this process should serve nothing. */
+  /**
+   * Whether the clock has been wrong for so long that this process should serve nothing. One that was
+   * never right should not even begin to.
+   */
   get isAside(): boolean {
     const sinceMs = this.#deviatingSinceMs;
-    return sinceMs !== undefined && this.#options.clock.monotonicMs() - sinceMs >= DEVIATING_MS;
+    if (sinceMs === undefined) return false;
+    return !this.#hasAgreed || this.#options.clock.monotonicMs() - sinceMs >= DEVIATING_MS;
   }
 
   [Symbol.dispose](): void {
     this.#opened.dispose();
   }
 
+  /** What is judged now, in the light of what was found before. */
+  #settled(own: number, judged: ClockAgreement): ClockAgreement {
+    if (judged.verdict === 'deviating') {
+      this.#rightMs = own - judged.aheadMs;
+      return judged;
+    }
+    if (judged.verdict === 'unsure' && this.#rightMs !== undefined) {
+      const aheadMs = own - this.#rightMs;
+      if (Math.abs(aheadMs) > APART_MS_MAX) return { verdict: 'deviating', aheadMs };
+    }
+    this.#rightMs = undefined;
+    if (judged.verdict === 'agreed') this.#hasAgreed = true;
+    return judged;
+  }
+
   #hear(sender: Sender | undefined): void {
     const { bus, clock } = this.#options;
-    if (sender === undefined || sender.incarnation === bus.incarnation) return;
-    const heardMs = clock.monotonicMs();
-    this.#others.delete(sender.incarnation);
-    this.#others.set(sender.incarnation, { ahead: sender.sentAtMs - heardMs, heardMs });
-    for (const [incarnation, other] of this.#others) {
-      const isOld = heardMs - other.heardMs >= HEARD_MS_MAX;
-      if (!isOld && this.#others.size <= CLOCKS_MAX) break;
-      this.#others.delete(incarnation);
+    if (sender === undefined || sender.incarnation === bus.incarnation || this.#isDeaf()) return;
+    this.#strangers.forget(sender);
+    this.#known.note(sender, clock.monotonicMs());
+  }
+
+  #hearStranger(sender: Sender): void {
+    if (!this.#isDeaf()) this.#strangers.note(sender, this.#options.clock.monotonicMs());
+  }
+
+  /** Whether what is heard now may have waited while this process stood still. */
+  #isDeaf(): boolean {
+    const nowMs = this.#options.clock.monotonicMs();
+    if (nowMs - this.#awakeMs >= STALL_MS) {
+      this.#awakeMs = nowMs;
+      this.#deafUntilMs = nowMs + DEAF_MS;
     }
+    return nowMs < this.#deafUntilMs;
   }
 
   /** Notes since when the clock has been wrong, and tells of each change. */
   #look(): void {
     const { clock, onNotice } = this.#options;
+    this.#isDeaf();
+    this.#awakeMs = clock.monotonicMs();
     const { verdict, aheadMs } = this.agreement;
     const isDeviating = verdict === 'deviating';
     if (isDeviating === (this.#deviatingSinceMs !== undefined)) return;
@@ -100,5 +160,31 @@ export class ClockWatch implements Disposable {
     onNotice(
       `the wall clock of this process is ${off} that of the others: it begins no month, claims nothing and gives its shards away until that is mended`,
     );
+  }
+}
+
+/** What other clocks showed in the last few seconds. */
+class ShownClocks {
+  /** In the order in which they were last heard. */
+  readonly #shown = new Map<string, Shown>();
+
+  note({ incarnation, sentAtMs }: Sender, heardMs: number): void {
+    this.#shown.delete(incarnation);
+    this.#shown.set(incarnation, { aheadMs: sentAtMs - heardMs, heardMs });
+    for (const [other, shown] of this.#shown) {
+      const isOld = heardMs - shown.heardMs >= HEARD_MS_MAX;
+      if (!isOld && this.#shown.size <= CLOCKS_MAX) break;
+      this.#shown.delete(other);
+    }
+  }
+
+  forget({ incarnation }: Sender): void {
+    this.#shown.delete(incarnation);
+  }
+
+  /** Those heard later than `heardMs`, by our monotonic clock. */
+  since(heardMs: number): number[] {
+    const recent = [...this.#shown.values()].filter((shown) => shown.heardMs > heardMs);
+    return recent.map(({ aheadMs }) => aheadMs);
   }
 }

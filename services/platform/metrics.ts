@@ -169,7 +169,7 @@ export const METRICS = {
   },
   clock_deviating: {
     kind: 'gauge',
-    help: 'Whether the wall clock is more than 60 s from that median: 1, or 0.',
+    help: 'Whether the wall clock is found more than 60 s from that of most others, and not mended since: 1, or 0.',
     labels: [],
   },
   db_client_operation_duration_seconds: {

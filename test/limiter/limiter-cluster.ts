@@ -58,13 +58,13 @@ export class LimiterCluster {
   /** What the limiters told their operators, each line with the name of one. */
   readonly notices: string[] = [];
 
-  /** A limiter by this name, once it has had time to get its shards. */
-  async join(name: string): Promise<LimiterNode> {
+  /** A limiter by this name, its wall clock ahead, once it has had time to get its shards. */
+  async join(name: string, aheadMs = 0): Promise<LimiterNode> {
     const address = `${name}:1`;
     const place = { prefix: 'test', cluster: 'c', shardCount: SHARDS };
     const config = { idleAgeMs: 600_000, memoryBytesMax: 1_000_000, settleMs: 0, isDirect: true };
     const metrics = createMetrics();
-    const clock = new SkewedClock(this.clock);
+    const clock = new SkewedClock(this.clock, aheadMs);
     this.#clocks.set(name, clock);
     const onBug = (error: unknown) => this.bugs.push(error);
     const onNotice = (notice: string) => void this.notices.push(`${name}: ${notice}`);
@@ -191,11 +191,12 @@ export class LimiterCluster {
 
 /** The clock of one machine: its wall clock may be wrong, its time passes as everywhere. */
 class SkewedClock implements Clock {
-  aheadMs = 0;
+  aheadMs: number;
   readonly #true: Clock;
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, aheadMs: number) {
     this.#true = clock;
+    this.aheadMs = aheadMs;
   }
 
   wallMs(): number {

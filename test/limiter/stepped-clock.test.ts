@@ -93,7 +93,74 @@ jumped(
   },
 );
 
-for (const each of [stepped, jumped]) each.run();
+/** Far enough that the next month has begun by it. */
+const DAYS_20_MS = 20 * 24 * HOUR_MS;
+
+const sharesOf = (...nodes: LimiterNode[]): number =>
+  nodes.reduce((sum, { incarnation }) => sum + (incarnation?.shards.size ?? 0), 0);
+
+const wrong = suite('a limiter whose clock is 20 days ahead');
+
+wrong('of those it finds as it starts serves nothing, though they end', async () => {
+  const cluster = new LimiterCluster();
+  const first = await cluster.join('a');
+  const right = [first, await cluster.join('b')];
+  const customer = await cluster.customer(first, custom(1_000, 10));
+  await cluster.admit(cluster.ownerOf(customer), customer, 1, 4);
+  await cluster.settle(cluster.ownerOf(customer), customer, 1, 4);
+  const late = await cluster.join('c', DAYS_20_MS);
+  await cluster.live(15_000);
+  assert.is(sharesOf(late), 0);
+  for (const node of right) await cluster.kill(node);
+  await cluster.live(30_000);
+  assert.is(sharesOf(late), 0, 'it would turn the months of all');
+  const told = cluster.notices.filter((notice) => /^c: the wall clock/.test(notice));
+  assert.is(told.length, 1, told.join('; '));
+  cluster.stepWallOf('c', -DAYS_20_MS);
+  await cluster.live(30_000);
+  assert.is(cluster.ownerOf(customer), late, 'mended, it takes over');
+  assert.is((await cluster.admit(late, customer, 2, 7)).verdict, 'quota_exceeded');
+  assert.equal(cluster.bugs, []);
+});
+
+wrong('stays aside while all others are started again, one by one', async () => {
+  const cluster = new LimiterCluster();
+  const others = new Map<string, LimiterNode>();
+  for (const name of ['a', 'b']) others.set(name, await cluster.join(name));
+  const late = await cluster.join('c');
+  await cluster.live(60_000);
+  cluster.stepWallOf('c', DAYS_20_MS);
+  await cluster.live(15_000);
+  assert.is(sharesOf(late), 0);
+  for (const [name, node] of others) {
+    await cluster.kill(node);
+    others.set(name, await cluster.join(name));
+    await cluster.live(10_000);
+    assert.is(sharesOf(late), 0, `after ${name}`);
+  }
+  assert.is(sharesOf(...others.values()), 4, 'the others have all');
+  cluster.stepWallOf('c', -DAYS_20_MS);
+  await cluster.live(90_000);
+  assert.ok(sharesOf(late) > 0, 'mended, it serves again');
+  assert.equal(cluster.bugs, []);
+});
+
+wrong('as a second one’s is takes neither of two right ones out of service', async () => {
+  const cluster = new LimiterCluster();
+  const first = await cluster.join('a');
+  const second = await cluster.join('b');
+  for (const name of ['c', 'd']) await cluster.join(name);
+  await cluster.live(60_000);
+  for (const name of ['c', 'd']) cluster.stepWallOf(name, DAYS_20_MS);
+  await cluster.live(15_000);
+  assert.is(sharesOf(first, second), 4);
+  await cluster.kill(first);
+  await cluster.live(15_000);
+  assert.is(sharesOf(second), 4, 'fail-over goes on');
+  assert.equal(cluster.bugs, []);
+});
+
+for (const each of [stepped, jumped, wrong]) each.run();
 
 /** An account that has used up its minute a moment ago. */
 async function usedUp() {
