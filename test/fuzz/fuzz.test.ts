@@ -165,6 +165,9 @@ exceptions('is named with a reason, and covers nothing else', () => {
   const refused = { check: 'positive_data_acceptance', status: 422 };
   assert.ok(isCovered({ ...refused, reason: 'idempotency_key_reused' }));
   assert.not.ok(isCovered({ ...refused, reason: 'out_of_range' }));
+  const forbidden = { headers: {}, text: '{"context":{"a":{"__proto__":1}}}' };
+  assert.ok(isCovered({ ...refused, reason: 'unknown_field', request: forbidden }));
+  assert.not.ok(isCovered({ ...refused, reason: 'unknown_field' }));
 });
 
 for (const each of [finds, seeds, reading, exceptions]) each.run();

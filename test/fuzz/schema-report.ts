@@ -13,6 +13,9 @@ export type SchemaReport = {
   readonly isComplete: boolean;
 };
 
+/** How much of a request a finding shows. */
+const SHOWN_LENGTH = 1_000;
+
 type Json = ReturnType<typeof JSON.parse>;
 
 /** Reads the NDJSON report of a run. */
@@ -57,7 +60,7 @@ function failureOf(check: Json, sent: Json, interaction: Json): SchemaFailure {
     check: check.name,
     message,
     operation,
-    request: { headers: sent?.headers ?? {}, text: `${method} ${uri} ${shown}`.slice(0, 1_000) },
+    request: { headers: sent?.headers ?? {}, text: `${method} ${uri} ${shown}` },
     status: response.status_code ?? 0,
     answerHeaders: response.headers ?? {},
     reason: body?.details?.reason,
@@ -66,7 +69,8 @@ function failureOf(check: Json, sent: Json, interaction: Json): SchemaFailure {
 
 function textOf({ check, operation, message, status, reason, request }: SchemaFailure): string {
   const [first] = message.split('\n', 1);
-  return `${check}: ${operation}: ${first}; ${status} ${reason ?? ''}\n  ${request.text}`;
+  const text = request.text.slice(0, SHOWN_LENGTH);
+  return `${check}: ${operation}: ${first}; ${status} ${reason ?? ''}\n  ${text}`;
 }
 
 function parsed(text: string): Json {

@@ -35,7 +35,14 @@ export const ContextJson = z
   .custom<ContextSource>((value) => value instanceof ContextSource, {
     message: 'must be an object',
   })
-  .meta({ type: 'object', additionalProperties: true, description: 'Arbitrary metadata.' })
+  .meta({
+    type: 'object',
+    propertyNames: { not: { const: '__proto__' } },
+    additionalProperties: true,
+    description:
+      `Arbitrary metadata, up to ${CONTEXT_BYTES_MAX} bytes of JSON and ${CONTEXT_DEPTH_MAX} levels, ` +
+      'its own included. No key at any level is `__proto__`, nor `prototype` within `constructor`.',
+  })
   .transform((context, check) => {
     const refuse = (reason: FaultReason, message: string) =>
       check.issues.push({ code: 'custom', input: context, params: { reason }, message });
