@@ -62,7 +62,8 @@ async function accountWithKeys(...keys: ApiKeyRecord[]) {
 }
 
 function key(id: string, expiresAtMs?: number): ApiKeyRecord {
-  const always = { id, digest: `digest ${id}`, scope: 'full', createdAtMs: 2 } as const;
+  const createdAtMs = new ManualClock().wallMs();
+  const always = { id, digest: `digest ${id}`, scope: 'full', createdAtMs } as const;
   return expiresAtMs === undefined ? always : { ...always, expiresAtMs };
 }
 
@@ -91,21 +92,36 @@ rows('end by themselves 90 days after their keys expire, and not before', async 
   assert.ok(Math.abs((revokedTtl ?? 0) - soon) < 60, `${revokedTtl} s after it is revoked`);
 });
 
-rows('without an end are dropped by the next change of their account', async () => {
+rows('without an end are passed over when their time has come', async () => {
   const nowMs = new ManualClock().wallMs();
   const far = nowMs + 25 * 365 * DAY_MS;
   const { store, clock, id } = await accountWithKeys(key('1', far), key('2'), key('3', far));
   clock.advance(far + 90 * DAY_MS - nowMs);
   assert.equal((await store.find(id))?.keys, [key('2')]);
-  assert.is((await keyRows(id)).length, 3, 'nothing but a change writes');
   await store.addKey(id, key('4'));
   assert.equal(
     (await keyRows(id)).map(([position, name]) => [position, name]),
     [
+      [0, '1'],
       [1, '2'],
+      [2, '3'],
       [3, '4'],
     ],
   );
+});
+
+rows('outlast every change by a process whose clock is years ahead', async () => {
+  const nowMs = new ManualClock().wallMs();
+  const [first, second] = [key('1', nowMs + 30 * DAY_MS), key('2', nowMs + 5 * 365 * DAY_MS)];
+  const { store, clock, id } = await accountWithKeys(first, second);
+  clock.stepWall(5 * 365 * DAY_MS + DAY_MS);
+  await store.setStatus(id, 'suspended');
+  await store.revokeKey(id, '2', clock.wallMs());
+  const secondsLeft = new Map((await keyRows(id)).map(([, name, ttl]) => [name, ttl ?? 0]));
+  assert.ok((secondsLeft.get('1') ?? 0) > 119 * 86_400, `${secondsLeft.get('1')} s`);
+  assert.ok((secondsLeft.get('2') ?? 0) > 5 * 365 * 86_400, `${secondsLeft.get('2')} s`);
+  clock.stepWall(-5 * 365 * DAY_MS - DAY_MS);
+  assert.equal((await store.find(id))?.keys[0], first, 'it is found again');
 });
 
 const closing = suite('a keyspace of accounts');

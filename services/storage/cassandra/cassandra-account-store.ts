@@ -23,7 +23,7 @@ const TRIES_MAX = 8;
 /** Accounts read at once for a listing. */
 const READS_IN_FLIGHT_MAX = 16;
 
-/** The longest that Cassandra takes, 20 years. What expires later is dropped by a later change. */
+/** The longest that Cassandra takes, 20 years. The row of a key that lives longer has no end. */
 const TTL_S_MAX = 630_720_000;
 
 /** A conditional write goes through four round trips between servers. Milliseconds. */
@@ -38,7 +38,6 @@ const CHANGE = `UPDATE accounts SET revision = ?, name = ?, plan = ?, status = ?
   WHERE account_id = ? IF revision = ?`;
 const PUT_KEY = `INSERT INTO accounts (account_id, key_position, key_id, digest, scope,
   key_created_at_ms, revoked_at_ms, expires_at_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?) USING TTL ?`;
-const DROP_KEY = 'DELETE FROM accounts WHERE account_id = ? AND key_position = ?';
 // All ids lie in one bucket, in order.
 const ADD_ID = 'INSERT INTO account_ids (bucket, account_id) VALUES (0, ?)';
 const LIST_IDS = 'SELECT account_id FROM account_ids WHERE bucket = 0 AND account_id > ? LIMIT ?';
@@ -51,8 +50,8 @@ type Stored = {
   readonly revision: number;
   readonly account: Account;
   readonly kept: readonly PlacedKey[];
-  /** Keys of no use any more that the server has not dropped by itself. */
-  readonly stale: readonly PlacedKey[];
+  /** Where the next key goes, behind those that are passed over as well. */
+  readonly nextPosition: number;
 };
 
 /** What a change makes of an account: its new fields, or a key at a position. */
@@ -65,8 +64,9 @@ type AccountPorts = {
 
 /**
  * Accounts in Cassandra, one partition each, changed only under the condition that nobody else did.
- * A key's row lives as long as the key is kept; a row that has no end of its own is passed over when
- * its time has come, and dropped by the next change of its account.
+ * A key's row lives at least as long as the key is kept, and a read passes over it from then on. Only
+ * the servers drop a row, by a span that was fixed when its key was made: a process whose clock is
+ * years ahead must not take keys away.
  */
 export function cassandraAccountStore(
   session: CassandraSession,
@@ -96,13 +96,11 @@ export function cassandraAccountStore(
         account.status === status ? account : { ...account, status },
       ),
     async addKey(accountId, key) {
-      await change(ports, accountId, ({ kept, stale }) => {
+      await change(ports, accountId, ({ kept, nextPosition }) => {
         if (kept.some(({ key: { id, digest } }) => id === key.id || digest === key.digest)) {
           throw new Fault('conflict', 'the account has this key already');
         }
-        // Behind all others, because their order is their age and the rows of some may be gone.
-        const last = Math.max(-1, ...[...kept, ...stale].map(({ position }) => position));
-        return { key, position: last + 1 };
+        return { key, position: nextPosition };
       });
     },
     async revokeKey(accountId, keyId, revokedAtMs) {
@@ -125,16 +123,19 @@ async function find(
   accountId: string,
 ): Promise<Stored | undefined> {
   const options: StatementOptions = { kind: 'read', operation: 'account_read' };
-  const [kept, stale]: [PlacedKey[], PlacedKey[]] = [[], []];
+  const kept: PlacedKey[] = [];
   const nowMs = clock.wallMs();
   let stored: Stored | undefined;
   for await (const page of session.pages(FIND, [accountId], options)) {
     for (const row of page) {
-      stored ??= { revision: row['revision'], account: accountFrom(row), kept, stale };
+      // The order of keys is their age, and the rows of some may be gone: behind the last one.
+      const nextPosition = (row['key_position'] ?? -1) + 1;
+      const account = stored?.account ?? accountFrom(row);
+      stored = { revision: row['revision'], account, kept, nextPosition };
       // An account without keys is one row with nothing but the columns all share.
       if (row['key_id'] === null) continue;
       const key = keyFrom(row);
-      (isKept(key, nowMs) ? kept : stale).push({ key, position: row['key_position'] });
+      if (isKept(key, nowMs)) kept.push({ key, position: row['key_position'] });
     }
   }
   return stored;
@@ -192,7 +193,7 @@ async function change(
     if (stored === undefined) throw new Fault('not_found', 'there is no such account');
     const decided = decide(stored);
     if (decided === undefined) return;
-    const statements = statementsOf(stored, decided, ports.clock.wallMs());
+    const statements = statementsOf(stored, decided);
     if (await conditional(ports.session, statements)) return;
   }
   throw new Fault('service_unavailable', 'the account is being changed by others', {
@@ -200,23 +201,26 @@ async function change(
   });
 }
 
-function statementsOf(stored: Stored, decided: Change, nowMs: number): Statement[] {
-  const { account, revision, stale } = stored;
+function statementsOf(stored: Stored, decided: Change): Statement[] {
+  const { account, revision } = stored;
   const next = 'account' in decided ? decided.account : account;
   const params = [revision + 1, ...accountColumns(next), account.id, revision];
-  const drops = stale.map(({ position }) => ({ query: DROP_KEY, params: [account.id, position] }));
-  const always = [{ query: CHANGE, params }, ...drops];
-  if ('account' in decided) return always;
+  const always = { query: CHANGE, params };
+  if ('account' in decided) return [always];
   const { key, position } = decided;
   const columns = [account.id, position, ...keyColumns(key)];
-  return [...always, { query: PUT_KEY, params: [...columns, ttlOf(key, nowMs)] }];
+  return [always, { query: PUT_KEY, params: [...columns, ttlOf(key)] }];
 }
 
-/** Seconds after which the server drops a key's row by itself; 0: never. */
-function ttlOf({ expiresAtMs }: ApiKeyRecord, nowMs: number): number {
+/**
+ * Seconds after which the server drops a key's row by itself; 0: never. By the whole life of the key,
+ * also when its row is written again: what is left of it only a clock could tell, which may be wrong.
+ */
+function ttlOf({ createdAtMs, expiresAtMs }: ApiKeyRecord): number {
   if (expiresAtMs === undefined) return 0;
-  const leftS = Math.max(1, Math.ceil((expiresAtMs + EXPIRED_KEY_KEPT_MS - nowMs) / 1_000));
-  return leftS <= TTL_S_MAX ? leftS : 0;
+  const lifeMs = Math.max(0, expiresAtMs - createdAtMs) + EXPIRED_KEY_KEPT_MS;
+  const lifeS = Math.ceil(lifeMs / 1_000);
+  return lifeS <= TTL_S_MAX ? lifeS : 0;
 }
 
 async function conditional(
