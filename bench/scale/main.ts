@@ -11,13 +11,23 @@ import { parseArgs } from 'node:util';
 import { accounts } from '#bench/scale/accounts';
 import { growth } from '#bench/scale/growth';
 import { history } from '#bench/scale/history';
+import { limit } from '#bench/scale/limit';
 import { listing } from '#bench/scale/listing';
 import { memory } from '#bench/scale/memory';
 import { restart } from '#bench/scale/restart';
 import type { ScaleFigure, ScalePart } from '#bench/scale/scale-part';
 import { takeover } from '#bench/scale/takeover';
 
-const PARTS: readonly ScalePart[] = [history, listing, takeover, restart, memory, accounts, growth];
+const PARTS: readonly ScalePart[] = [
+  history,
+  listing,
+  limit,
+  takeover,
+  restart,
+  memory,
+  accounts,
+  growth,
+];
 const FILE = 'bench/SCALE.md';
 
 const HEAD = `# Figures of size

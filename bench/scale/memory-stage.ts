@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import type { Inspector, MemoryUse } from '#bench/inspector';
 import { mebibytes } from '#bench/statistics';
 
@@ -26,4 +27,10 @@ export function bytesEach(
 ): { readonly live: number; readonly resident: number } {
   const grown = (what: keyof MemoryUse) => after.collected[what] - before.collected[what];
   return { live: grown('liveBytes') / count, resident: grown('residentBytes') / count };
+}
+
+/** The highest resident size that a process ever had. Source: VmHWM in proc(5). */
+export async function highestBytes(pid: number): Promise<number> {
+  const status = await readFile(`/proc/${pid}/status`, 'utf8');
+  return 1_024 * Number(/^VmHWM:\s+(\d+) kB$/m.exec(status)?.[1]);
 }

@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type DurableService, startDurable } from '#bench/durable-service';
 import { activeInstances, untilStored } from '#bench/gauges';
@@ -6,7 +5,7 @@ import { HttpCaller } from '#bench/http-caller';
 import { Inspector } from '#bench/inspector';
 import { at } from '#bench/process-answer';
 import { type KnownAccount, knownAccount, seedKnownAccounts } from '#bench/scale/known-accounts';
-import { bytesEach, type MemoryStage, memoryStages } from '#bench/scale/memory-stage';
+import { bytesEach, highestBytes, type MemoryStage, memoryStages } from '#bench/scale/memory-stage';
 import { ObservedInstances } from '#bench/scale/observed-instances';
 import {
   atMost,
@@ -176,10 +175,4 @@ async function checkSeeded(
   const answer = await caller.send({ method: 'POST', path: `${path}/process`, body });
   const cycle = at(answer, ['data', 'snapshot', 'cycle']);
   if (cycle !== 1) throw new Error(`${path} is at cycle ${cycle}`);
-}
-
-/** The highest resident size that a process ever had. Source: VmHWM in proc(5). */
-async function highestBytes(pid: number): Promise<number> {
-  const status = await readFile(`/proc/${pid}/status`, 'utf8');
-  return 1_024 * Number(/^VmHWM:\s+(\d+) kB$/m.exec(status)?.[1]);
 }

@@ -1,0 +1,174 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { startDurable } from '#bench/durable-service';
+import { untilStored } from '#bench/gauges';
+import { Inspector } from '#bench/inspector';
+import { withProgress } from '#bench/progress';
+import { HostileAccount, hostileName } from '#bench/scale/hostile-account';
+import { type KnownAccount, knownAccount, seedKnownAccounts } from '#bench/scale/known-accounts';
+import { latenciesOf, timed } from '#bench/scale/latencies';
+import { bytesEach, highestBytes, memoryStages } from '#bench/scale/memory-stage';
+import {
+  atMost,
+  figure,
+  type ScaleFigure,
+  type ScalePart,
+  type ScaleRun,
+} from '#bench/scale/scale-part';
+import { seededId } from '#bench/scale/seed';
+import { type Observed, SteadyObservers } from '#bench/scale/steady-observers';
+import { temporaryFolder } from '#bench/temporary-folder';
+import { eachOf } from '#cluster/each-of';
+import { cassandraListingStore } from '#storage/cassandra/cassandra-listing-store';
+import type { CassandraSession } from '#storage/cassandra/session';
+import { sessionIn } from '#test/storage/migrated-keyspace';
+
+/** MiB that the engine may take: what its actors of one kind may (`SERVICE_ACTOR_MEMORY_MIB`). */
+const ENGINE_MIB_MAX = 1_024;
+
+/** MiB that the load may leave behind: the bound of what is not stored yet (`UNFLUSHED_BYTES_MAX`). */
+const LEFT_MIB_MAX = 64;
+
+/** What others may see. Source: the project's targets for callers beside a hostile one. */
+const OTHERS_P99_MS_MAX = 250;
+const OTHERS_FAILED_PERCENT_MAX = 1;
+
+/** The longest wait while a listing is loaded: that of a fail-over. */
+const LOAD_WAIT_MS_MAX = 1_000;
+
+const BYTES_PER_MIB = 2 ** 20;
+const mib = (bytes: number) => bytes / BYTES_PER_MIB;
+const WRITES_IN_FLIGHT = 64;
+
+/** `made` of the instances up to the limit are made through the API, and the account's callers replace them. */
+const FULL = { limit: 100_000, made: 500, warmUpS: 10, calmS: 20, hostileS: 40 };
+const QUICK = { limit: 2_000, made: 50, warmUpS: 2, calmS: 3, hostileS: 5 };
+
+/** What an account at its limit can do to its engine, and to others there. */
+export const limit: ScalePart = {
+  name: 'limit',
+  title: 'A hostile account at its limit of 100,000 instances',
+  measure,
+};
+
+async function measure({ isQuick, tell }: ScaleRun): Promise<readonly ScaleFigure[]> {
+  const sizes = isQuick ? QUICK : FULL;
+  const nodeArgs = ['--inspect=127.0.0.1:0'];
+  await using service = await startDurable({
+    engines: 1,
+    folder: temporaryFolder(),
+    nodeArgs,
+    tell,
+  });
+  const [engine] = service.engines;
+  if (engine === undefined) throw new Error('there is no engine');
+  using inspector = await Inspector.connect(engine);
+  const stage = memoryStages(inspector, tell);
+  await using session = await sessionIn(service.cassandra.address, service.keyspace);
+  const account = await seedAccount(session, sizes, tell);
+  const hostile = new HostileAccount(service.address, account, sizes.limit);
+  using others = new SteadyObservers(service);
+  await others.create();
+
+  await others.during(() => sleep(1_000 * sizes.warmUpS));
+  const before = await stage('before');
+  tell('others alone');
+  const calm = await others.during(() => sleep(1_000 * sizes.calmS));
+  tell('the listing is loaded');
+  let loadMs = 0;
+  const loading = await others.during(async () => {
+    loadMs = (await timed(() => untilListed(hostile))).ms;
+  });
+  await hostile.fill(sizes.made);
+  const loaded = await stage('loaded');
+  hostile.counts.clear();
+  tell('hostile');
+  const untilMs = performance.now() + 1_000 * sizes.hostileS;
+  const disturbed = await others.during(() => hostile.hammer(untilMs));
+  const during = await inspector.memory();
+  tell(answersOf(hostile));
+  await untilStored(service.metricsUrls, tell);
+  const after = await stage('after');
+
+  const stages = [before, loaded, { residentBytes: during.residentBytes }, after];
+  const resident = stages.map(({ residentBytes }) => mib(residentBytes).toFixed(0)).join('; ');
+  const left = after.collected.liveBytes - loaded.collected.liveBytes;
+  const each = bytesEach(before, loaded, sizes.limit).live.toFixed(0);
+  const highest = mib(await highestBytes(engine.pid));
+  return [
+    ...othersFigures('others alone', calm),
+    figure('the first page, which loads the listing', `${loadMs.toFixed(0)} ms`),
+    ...waitFigures(loading),
+    ...othersFigures('others beside the hostile account', disturbed),
+    figure('the same, p50 and p99 as multiples of those alone', ratiosOf(disturbed, calm)),
+    figure(`what the hostile account was answered in ${sizes.hostileS} s`, answersOf(hostile)),
+    figure('live bytes a listed instance, its name 100 characters outside the BMP', each),
+    figure(
+      'the engine, resident: before; loaded; at the end of the load; after',
+      `${resident} MiB`,
+    ),
+    atMost('highest resident size of the run', highest, ENGINE_MIB_MAX, 'MiB'),
+    atMost('live after the load, beyond what was before it', mib(left), LEFT_MIB_MAX, 'MiB', 1),
+  ];
+}
+
+/** An account that may have `limit` instances, and most of them in its listing. */
+async function seedAccount(
+  session: CassandraSession,
+  { limit: instancesMax, made }: typeof FULL,
+  tell: (line: string) => void,
+): Promise<KnownAccount> {
+  await seedKnownAccounts(session, 1, tell);
+  const account = knownAccount(0);
+  const change = 'UPDATE accounts SET instances = ? WHERE account_id = ?';
+  const options = { kind: 'write', operation: 'seed_account' } as const;
+  await session.execute(change, [BigInt(instancesMax), account.id], options);
+  // Their heads are left out: pages look for them in vain, which costs the engine the same reads.
+  const listings = cassandraListingStore(session);
+  let written = 0;
+  const write = async (index: number): Promise<void> => {
+    const name = hostileName(index);
+    const row = { instanceId: seededId(index), version: 1, name, description: '' };
+    await listings.put(account.id, { ...row, createdAtMs: Date.now() });
+    written += 1;
+  };
+  const indexes = Array.from({ length: instancesMax - made }, (_, index) => index);
+  const line = () => `listed ${written.toLocaleString('en')} instances`;
+  await withProgress(line, tell, () => eachOf(indexes, WRITES_IN_FLIGHT, write));
+  return account;
+}
+
+/** Fulfils when a page is answered: callers ask again as long as the listing is being loaded. */
+async function untilListed(hostile: HostileAccount): Promise<void> {
+  while ((await hostile.list()) === undefined);
+}
+
+function othersFigures(what: string, { times, failed }: Observed): ScaleFigure[] {
+  const { p50, p99, longest } = latenciesOf(times);
+  const failedPercent = (100 * failed) / (times.length + failed);
+  return [
+    figure(`${what}, p50; longest`, `${p50.toFixed(1)} ms; ${longest.toFixed(0)} ms`),
+    atMost(`${what}, p99`, p99, OTHERS_P99_MS_MAX, 'ms', 1),
+    atMost(`${what}, not answered`, failedPercent, OTHERS_FAILED_PERCENT_MAX, '%', 2),
+  ];
+}
+
+function ratiosOf(disturbed: Observed, calm: Observed): string {
+  const [with_, without] = [latenciesOf(disturbed.times), latenciesOf(calm.times)];
+  return `${(with_.p50 / without.p50).toFixed(1)}; ${(with_.p99 / without.p99).toFixed(1)}`;
+}
+
+/** How long the longest call took that was due while the listing was loaded. */
+function waitFigures({ times, failed }: Observed): ScaleFigure[] {
+  const { longest } = latenciesOf(times);
+  return [
+    atMost('others while it is loaded, longest', longest, LOAD_WAIT_MS_MAX, 'ms'),
+    atMost('others while it is loaded, not answered', failed, 0, 'calls'),
+  ];
+}
+
+/** Throws when no create was refused: then the account was not at its limit. */
+function answersOf({ counts }: HostileAccount): string {
+  if (!counts.has('create 403')) throw new Error('no create was refused');
+  const answers = [...counts].sort().map(([what, count]) => `${what}: ${count}`);
+  return answers.join(', ');
+}
