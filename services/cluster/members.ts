@@ -1,5 +1,5 @@
 import { strict as assert } from 'node:assert';
-import type { Bus } from '#bus/bus';
+import type { Bus, Sender } from '#bus/bus';
 import {
   announcementSubject,
   decodeAnnouncement,
@@ -18,6 +18,8 @@ import type { ShardedService } from '#storage/shard-store';
 export type Member = Heartbeat & {
   /** When it was last heard, by this process's monotonic clock; now for the process itself. */
   readonly heardMs: number;
+  /** Which opened bus speaks for it; undefined where the bus vouches for no sender. */
+  readonly speaker: string | undefined;
 };
 
 /** What a process says of itself; the rest of its heartbeat is known here. */
@@ -36,6 +38,8 @@ export type MembersOptions = {
   readonly self: (() => SelfReport) | undefined;
   /** Told at most once a minute that another cluster speaks under the same prefix. */
   readonly onForeignCluster: (stranger: Heartbeat | ShardAnnouncement) => void;
+  /** Told at most once a minute that one process speaks for an incarnation of another. */
+  readonly onImpostor?: (forged: Heartbeat) => void;
 };
 
 /** Source: architecture 3, as are the 3 s: two heartbeats may be lost. */
@@ -51,8 +55,8 @@ const KNOWN_MAX = 4_096;
 /** Incarnations proven dead that are remembered, the oldest forgotten first: years of restarts. */
 const FORGOTTEN_MAX = 10_000;
 
-/** Between two reports of a foreign cluster, in milliseconds. */
-const FOREIGN_REPORT_MS = 60_000;
+/** Between two reports of a foreign cluster, or of an impostor, in milliseconds. */
+const REPORT_GAP_MS = 60_000;
 
 /**
  * One process's view of the processes of one service: who is alive and, by that, who should own
@@ -68,13 +72,15 @@ export class Members implements Disposable {
   readonly #opened = new DisposableStack();
   #toldViewHash = '';
   #foreignReportedMs = Number.NEGATIVE_INFINITY;
+  #impostorReportedMs = Number.NEGATIVE_INFINITY;
   #ignoredCount = 0;
 
   /** Listens at once; the first heartbeat comes after a second, or with `beat`. */
   constructor(options: MembersOptions) {
     this.#options = options;
     const { bus, clock, prefix, service } = options;
-    const hear = (message: Uint8Array): void => this.#receiveHeartbeat(message);
+    const hear = (message: Uint8Array, sender?: Sender): void =>
+      this.#receiveHeartbeat(message, sender?.incarnation);
     const hearShard = (message: Uint8Array): void => this.#receiveAnnouncement(message);
     this.#opened.use(bus.subscribe(heartbeatSubject(prefix, service), hear));
     this.#opened.use(bus.subscribe(announcementSubject(prefix, service), hearShard));
@@ -133,7 +139,7 @@ export class Members implements Disposable {
     this.#dropSilent();
     const self = this.#self();
     if (self !== undefined) {
-      const { heardMs: _, ...report } = self;
+      const { heardMs: _, speaker: __, ...report } = self;
       const heartbeat = { ...report, viewHash: this.viewHash };
       const { bus, prefix, service } = this.#options;
       bus.publish(heartbeatSubject(prefix, service), encodeHeartbeat(heartbeat));
@@ -188,16 +194,27 @@ export class Members implements Disposable {
 
   /** As the others hear it, but for the view, of which it is a part itself. */
   #self(): Member | undefined {
-    const { self, clock, cluster, service } = this.#options;
+    const { self, bus, clock, cluster, service } = this.#options;
     if (self === undefined) return undefined;
-    const heardMs = clock.monotonicMs();
-    return { ...self(), cluster, service, viewHash: this.#toldViewHash, heardMs };
+    const heard = { heardMs: clock.monotonicMs(), speaker: bus.incarnation };
+    return { ...self(), cluster, service, viewHash: this.#toldViewHash, ...heard };
   }
 
-  #receiveHeartbeat(message: Uint8Array): void {
+  #receiveHeartbeat(message: Uint8Array, speaker: string | undefined): void {
     const heartbeat = decodeHeartbeat(message);
     if (heartbeat === undefined || !this.#isBelieved(heartbeat)) this.#ignore(heartbeat);
-    else if (heartbeat.incarnation !== this.#options.self?.().incarnation) this.#hear(heartbeat);
+    else if (this.#isForged(heartbeat, speaker)) this.#ignoreImpostor(heartbeat);
+    else if (heartbeat.incarnation !== this.#options.self?.().incarnation) {
+      this.#hear(heartbeat, speaker);
+    }
+  }
+
+  /** A process opens one bus for all its life: another one does not speak for its incarnations. */
+  #isForged({ incarnation }: Heartbeat, speaker: string | undefined): boolean {
+    const { self, bus } = this.#options;
+    if (incarnation === self?.().incarnation) return speaker !== bus.incarnation;
+    const known = this.#heard.get(incarnation);
+    return known !== undefined && known.speaker !== speaker;
   }
 
   #receiveAnnouncement(message: Uint8Array): void {
@@ -206,17 +223,19 @@ export class Members implements Disposable {
     else this.#tellAnnouncement(announcement);
   }
 
-  #hear(heartbeat: Heartbeat): void {
+  #hear(heartbeat: Heartbeat, speaker: string | undefined): void {
     const { incarnation } = heartbeat;
     const before = this.#heard.get(incarnation);
     if (before === undefined && this.#heard.size >= KNOWN_MAX) {
       this.#ignore(undefined);
       return;
     }
-    // Who has said that it leaves stays leaving: an older word may come later.
-    const isLeaving = heartbeat.isLeaving || before?.isLeaving === true;
+    // Who has said that it leaves stays leaving where an older word may come later. Where senders are
+    // numbered none does, and their last word counts: a forged one lasts until the next (decision 135).
+    const staysLeaving = speaker === undefined && before?.isLeaving === true;
+    const isLeaving = heartbeat.isLeaving || staysLeaving;
     const heardMs = this.#options.clock.monotonicMs();
-    this.#heard.set(incarnation, { ...heartbeat, isLeaving, heardMs });
+    this.#heard.set(incarnation, { ...heartbeat, isLeaving, heardMs, speaker });
     for (const listener of this.#heartbeatListeners) listener(heartbeat);
     const wasPresent = before !== undefined && before.heardMs >= heardMs - PRESENT_MS;
     const isSame = before?.isLeaving === isLeaving && before.isAside === heartbeat.isAside;
@@ -233,9 +252,17 @@ export class Members implements Disposable {
     this.#ignoredCount += 1;
     if (message === undefined || message.cluster === this.#options.cluster) return;
     const nowMs = this.#options.clock.monotonicMs();
-    if (nowMs - this.#foreignReportedMs < FOREIGN_REPORT_MS) return;
+    if (nowMs - this.#foreignReportedMs < REPORT_GAP_MS) return;
     this.#foreignReportedMs = nowMs;
     this.#options.onForeignCluster(message);
+  }
+
+  #ignoreImpostor(forged: Heartbeat): void {
+    this.#ignoredCount += 1;
+    const nowMs = this.#options.clock.monotonicMs();
+    if (nowMs - this.#impostorReportedMs < REPORT_GAP_MS) return;
+    this.#impostorReportedMs = nowMs;
+    this.#options.onImpostor?.(forged);
   }
 
   #tellAnnouncement(announcement: ShardAnnouncement): void {

@@ -97,6 +97,7 @@ function watchedNodes(
     service,
     self: undefined,
     onForeignCluster: (stranger) => logger.error({ stranger: stranger.cluster }, FOREIGN),
+    onImpostor: ({ incarnation, node }) => logger.error({ incarnation, node }, IMPOSTOR),
   });
   return {
     routes: new RoutingTable({ members, shardCount, clock }),
@@ -111,6 +112,10 @@ function watchedNodes(
 /** What an operator reads when two clusters share subjects. */
 export const FOREIGN =
   'another cluster speaks under our NATS subjects and is ignored: give one of them another SERVICE_NATS_PREFIX';
+
+/** What an operator reads when somebody who knows the cluster's secret speaks for another process. */
+const IMPOSTOR =
+  'a process speaks for another one and is ignored there: one that knows SERVICE_CLUSTER_SECRET is wrong or not ours';
 
 /** Connects to engines at their addresses. */
 export function engineConnector({

@@ -195,7 +195,10 @@ export class Incarnation<Served> {
     const self = () => this.#report();
     const onForeignCluster = (stranger: { cluster: string }) =>
       onNotice(`another cluster (${stranger.cluster}) speaks under our subjects and is ignored`);
-    return new Members({ bus, clock, cluster, prefix, service, self, onForeignCluster });
+    const onImpostor = ({ incarnation }: { incarnation: string }) =>
+      onNotice(`a process speaks for ${incarnation}, which it is not, and is ignored there`);
+    const told = { onForeignCluster, onImpostor };
+    return new Members({ bus, clock, cluster, prefix, service, self, ...told });
   }
 
   #report(): SelfReport {

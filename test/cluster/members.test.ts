@@ -107,7 +107,8 @@ alive('tell everything that they say of themselves', () => {
   const said = report('a', { shards: [[3, 7]], startedAtMs: 5 });
   const { viewHash } = a;
   assert.equal(heard, [{ ...said, cluster: 'c', service: 'engine', viewHash }]);
-  assert.equal(edge.present(), [{ ...heard[0], heardMs: clock.monotonicMs() }]);
+  const seen = { heardMs: clock.monotonicMs(), speaker: undefined };
+  assert.equal(edge.present(), [{ ...heard[0], ...seen }]);
 });
 
 alive('hear their own heartbeats once, with or without a bus', async () => {
