@@ -1,6 +1,7 @@
 import type { Member, Members } from '#cluster/members';
 import type { ShardOwner } from '#fault/fault';
 import type { Clock } from '#platform/clock';
+import type { ShardRow } from '#storage/shard-store';
 
 /** What a routing table is fed by. */
 export type RoutingTableOptions = {
@@ -90,6 +91,20 @@ export class RoutingTable implements Disposable {
   doubt(shard: number, askedMs: number): void {
     if ((this.#learnedMs[shard] ?? Number.POSITIVE_INFINITY) > askedMs) return;
     this.#doubtedUntilMs[shard] = this.#clock.monotonicMs() + DOUBTED_MS;
+  }
+
+  /**
+   * The shards' table was read from `askedMs` on and says `rows`: whom it does not name as the owner,
+   * but the bus did before, is doubted.
+   */
+  check(rows: readonly ShardRow[], askedMs: number): void {
+    const byShard = new Map(rows.map((row) => [row.shard, row]));
+    for (const [shard, known] of this.#owners.entries()) {
+      const row = byShard.get(shard);
+      if (known === undefined) continue;
+      if (row?.owner === known.incarnation && row.epoch === known.epoch) continue;
+      this.doubt(shard, askedMs);
+    }
   }
 
   /** Hears of every change of what `ownerOf` says. */

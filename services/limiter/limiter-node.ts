@@ -1,8 +1,9 @@
 import type { AccountNews } from '#accounts/account-news';
-import { Fault } from '#fault/fault';
+import { Fault, toFault } from '#fault/fault';
 import { type AccountAdmin, accountAdmin } from '#limiter/account-admin';
 import type { LimiterPorts } from '#limiter/compose';
 import { LimiterActors, type LimiterConfig } from '#limiter/limiter-actors';
+import type { Clock } from '#platform/clock';
 import { DurableNode, type DurableNodePorts } from '#runtime/durable-node';
 import type { Ground, NodeConfig } from '#runtime/incarnation';
 import type { LimiterAnswer, LimiterCall, LimiterClient } from '#wire/limiter-messages';
@@ -28,11 +29,13 @@ export class LimiterNode implements LimiterClient, LimiterTools, NodeTools, Asyn
   /** Administration of all accounts, whichever limiter owns them. */
   readonly admin: AccountAdmin;
   readonly #node: DurableNode<Served>;
+  readonly #clock: Clock;
   readonly #listening: Disposable;
 
   private constructor(node: DurableNode<Served>, { cluster }: NodeConfig, ports: LimiterNodePorts) {
     this.#node = node;
     this.cluster = cluster;
+    this.#clock = ports.clock;
     const { accountNews, onBug, toolsAt } = ports;
     const heard = async (accountId: string) => {
       const changed = this.#node.current?.served.actors.accountChanged(accountId);
@@ -47,9 +50,9 @@ export class LimiterNode implements LimiterClient, LimiterTools, NodeTools, Asyn
         // What is here need not wait for the news to come back.
         await heard(accountId);
       },
-      usage: async (accountId) => await this.#atOwner(accountId, toolsAt).usage(accountId),
-      resetUsage: async (accountId) =>
-        await this.#atOwner(accountId, toolsAt).resetUsage(accountId),
+      usage: (accountId) => this.#askOwner(accountId, toolsAt, (owner) => owner.usage(accountId)),
+      resetUsage: (accountId) =>
+        this.#askOwner(accountId, toolsAt, (owner) => owner.resetUsage(accountId)),
     });
   }
 
@@ -97,12 +100,24 @@ export class LimiterNode implements LimiterClient, LimiterTools, NodeTools, Asyn
     await this.#node[Symbol.asyncDispose]();
   }
 
-  /** Whoever owns the account's meter, for what only it can tell or do. */
-  #atOwner(accountId: string, toolsAt: LimiterNodePorts['toolsAt']): LimiterTools {
+  /** Asks the owner of the account's meter for what only it can tell or do. */
+  async #askOwner(
+    accountId: string,
+    toolsAt: LimiterNodePorts['toolsAt'],
+    ask: (owner: LimiterTools) => Promise<MeterUsage | undefined>,
+  ): Promise<MeterUsage | undefined> {
     const { served, shards } = this.#node.present;
     const { gate, routes } = served.ground;
     const shard = gate.shardOf(accountId);
     const owner = routes.ownerOf(shard);
-    return shards.has(shard) || owner === undefined ? this : toolsAt(owner.address);
+    if (shards.has(shard) || owner === undefined) return await ask(this);
+    const askedMs = this.#clock.monotonicMs();
+    try {
+      return await ask(toolsAt(owner.address));
+    } catch (error) {
+      // It may be the owner only in what somebody has said (decision 136).
+      if (toFault(error).code === 'service_unavailable') routes.doubt(shard, askedMs);
+      throw error;
+    }
   }
 }

@@ -1,4 +1,5 @@
 import type { Bus } from '#bus/bus';
+import { checkedRoutes } from '#cluster/checked-routes';
 import type { ClockWatch } from '#cluster/clock-watch';
 import { DeathWatch, type Probe } from '#cluster/death-watch';
 import { JournalScan } from '#cluster/journal-scan';
@@ -136,6 +137,7 @@ export class Incarnation<Served> {
         { ...config, incarnation: id },
         {
           ...ports,
+          shards: checkedRoutes(ports.shards, routes, clock),
           members: this.#members,
           deaths,
           host: this.#gate,

@@ -172,6 +172,31 @@ doubted('is believed as before ten seconds later', () => {
   assert.is(table.ownerOf(1)?.incarnation, 'a');
 });
 
+doubted('is also one that the table does not name, or not at that epoch', () => {
+  const { clock, table } = newScene();
+  for (const shard of [0, 1, 2]) table.learn(shard, owner('insider', UNBEATABLE));
+  table.learn(3, owner('a', 5));
+  clock.advance(1_000);
+  const rows = [
+    { shard: 1, owner: 'a', epoch: 5 },
+    { shard: 2, owner: 'insider', epoch: 5 },
+    { shard: 3, owner: 'a', epoch: 5 },
+  ];
+  table.check(rows, clock.monotonicMs());
+  for (const shard of [0, 1, 2]) assert.ok(table.learn(shard, owner('a', 5)), `${shard}`);
+  assert.not(table.learn(3, owner('zombie', 4)), 'but not one that the table confirms');
+});
+
+doubted('is not one that was heard after the table was asked', () => {
+  const { clock, table } = newScene();
+  const askedMs = clock.monotonicMs();
+  clock.advance(10);
+  table.learn(1, owner('new', 6));
+  table.check([{ shard: 1, owner: 'old', epoch: 5 }], askedMs);
+  assert.not(table.learn(1, owner('old', 5)));
+  assert.is(table.ownerOf(1)?.incarnation, 'new');
+});
+
 const joined = suite('a node that comes');
 
 joined('is named before it owns anything, and again only after a silence', () => {

@@ -6,7 +6,9 @@ import { inProcessBus } from '#bus/in-process-bus';
 import { signedBus } from '#bus/signed-bus';
 import { ClockWatch } from '#cluster/clock-watch';
 import type { Probe } from '#cluster/death-watch';
+import { announcementSubject, encodeAnnouncement } from '#cluster/heartbeat';
 import { shardOf } from '#cluster/shard-of';
+import { Fault } from '#fault/fault';
 import { LimiterNode } from '#limiter/limiter-node';
 import type { Clock } from '#platform/clock';
 import { createMetrics } from '#platform/metrics';
@@ -17,10 +19,12 @@ import { memoryAccountStore } from '#storage/memory/memory-account-store';
 import { memoryJournalStore } from '#storage/memory/memory-journal-store';
 import { memoryMeterStore } from '#storage/memory/memory-meter-store';
 import { memoryShardStore } from '#storage/memory/memory-shard-store';
+import type { ShardStore } from '#storage/shard-store';
 import { admission, settlement } from '#test/limiter/limiter-fixture';
 import { ManualClock } from '#test/support/manual-clock';
 import { pass } from '#test/support/passing';
 import type { LimiterAnswer } from '#wire/limiter-messages';
+import type { LimiterTools } from '#wire/limiter-tools';
 
 const SHARDS = 4;
 
@@ -33,11 +37,14 @@ export class LimiterCluster {
   readonly bugs: unknown[] = [];
   /** Whether news of accounts gets through. */
   isHeard = true;
+  /** Whether the limiters can read whose the shards are. */
+  isTableThere = true;
   /** How often an account has been read. */
   reads = 0;
   #held: Promise<void> | undefined;
   readonly #journals = memoryJournalStore(this.clock);
   readonly #accounts = memoryAccountStore(this.clock);
+  readonly #shards = memoryShardStore();
   readonly #stores = {
     accounts: {
       ...this.#accounts,
@@ -49,7 +56,13 @@ export class LimiterCluster {
       },
     },
     meters: memoryMeterStore(),
-    shards: memoryShardStore(),
+    shards: {
+      ...this.#shards,
+      load: async (...of: Parameters<ShardStore['load']>) => {
+        if (!this.isTableThere) throw new Fault('service_unavailable', 'no answer');
+        return await this.#shards.load(...of);
+      },
+    },
     journals: this.#journals,
   };
   readonly #bus = inProcessBus({ clock: this.clock, onBug: (error) => this.bugs.push(error) });
@@ -68,10 +81,7 @@ export class LimiterCluster {
     this.#clocks.set(name, clock);
     const onBug = (error: unknown) => this.bugs.push(error);
     const onNotice = (notice: string) => void this.notices.push(`${name}: ${notice}`);
-    const bus = signedBus({
-      ...{ bus: sharing(this.#bus), clock, cluster: 'c', secrets: ['the secret of all limiters'] },
-      ...{ incarnation: systemRandomness.hex(32), onDropped: () => undefined, onNotice, onBug },
-    });
+    const bus = this.#signedBus(clock, onNotice);
     const news = busAccountNews({ ...place, bus });
     const accountNews: AccountNews = {
       announce: (accountId) => this.isHeard && news.announce(accountId),
@@ -97,6 +107,16 @@ export class LimiterCluster {
     this.#nodes.set(address, node);
     await this.live(4_000);
     return node;
+  }
+
+  /** All hear somebody who knows the secret say that the account's shard is its own, for good. */
+  async lieAbout({ id }: Customer): Promise<void> {
+    const place = { cluster: 'c', service: 'limiter', incarnation: 'insider' } as const;
+    const claim = { shard: shardOf(id, SHARDS), epoch: Number.MAX_SAFE_INTEGER };
+    const announcement = encodeAnnouncement({ ...place, ...claim, address: 'elsewhere:1' });
+    const bus = this.#signedBus(this.clock, () => undefined);
+    bus.publish(announcementSubject('test', 'limiter'), announcement);
+    await pass(this.clock, 5, 5);
   }
 
   /** Steps the wall clock of one limiter alone. */
@@ -175,10 +195,21 @@ export class LimiterCluster {
     return { kind: 'answered', incarnation: node.identity() };
   };
 
-  #at(address: string): LimiterNode {
-    const node = this.#nodes.get(address);
-    if (node === undefined) throw new Error(`nobody is at ${address}`);
-    return node;
+  /** What can be asked at an address; at one where nobody is, nothing is answered. */
+  #at(address: string): LimiterTools {
+    const silence = async () => {
+      throw new Fault('service_unavailable', `nobody is at ${address}`);
+    };
+    return this.#nodes.get(address) ?? { usage: silence, resetUsage: silence };
+  }
+
+  /** One more bus of a process that knows the secret. */
+  #signedBus(clock: Clock, onNotice: (notice: string) => void): Bus {
+    return signedBus({
+      ...{ bus: sharing(this.#bus), clock, cluster: 'c', secrets: ['the secret of all limiters'] },
+      ...{ incarnation: systemRandomness.hex(32), onDropped: () => undefined, onNotice },
+      onBug: (error) => this.bugs.push(error),
+    });
   }
 
   async #soon(ask: () => Promise<LimiterAnswer>): Promise<LimiterAnswer> {

@@ -90,6 +90,45 @@ shared('do not take what they read before the last news for the truth', async ()
   assert.is((await cluster.admit(owner, customer, 3)).verdict, 'unknown_key');
 });
 
+const lied = suite('when a holder of the secret claims an account’s shard at the largest epoch');
+
+/** The node that does not own the account. */
+function otherOf({ cluster, first, second, customer }: Awaited<ReturnType<typeof newScene>>) {
+  return cluster.ownerOf(customer) === first ? second : first;
+}
+
+lied('every limiter tells what the account has used again within three seconds', async () => {
+  const scene = await newScene();
+  const { cluster, first, second, customer } = scene;
+  await cluster.lieAbout(customer);
+  const refused = (await refusalOf(() => otherOf(scene).admin.usage(customer.id))) as Fault;
+  assert.match(refused.message, /elsewhere/, 'else this tests nothing');
+  await cluster.live(3_000);
+  for (const node of [first, second])
+    assert.is((await node.admin.usage(customer.id)).cyclesUsed, 0);
+});
+
+lied('no refusal hands the lie on after that', async () => {
+  const scene = await newScene();
+  const { cluster, customer } = scene;
+  await cluster.lieAbout(customer);
+  await cluster.live(3_000);
+  const refusal = (await refusalOf(() => cluster.admit(otherOf(scene), customer, 1))) as Fault;
+  const owner = cluster.ownerOf(customer).identity();
+  assert.equal([refusal.reason, refusal.owner?.incarnation], ['not_owner', owner]);
+});
+
+lied('a call that finds no owner there is enough, with the table away', async () => {
+  const scene = await newScene();
+  const { cluster, customer } = scene;
+  cluster.isTableThere = false;
+  await cluster.lieAbout(customer);
+  await cluster.live(3_000);
+  await refusalOf(() => otherOf(scene).admin.usage(customer.id));
+  await cluster.live(1_500);
+  assert.is((await otherOf(scene).admin.usage(customer.id)).cyclesUsed, 0);
+});
+
 const ended = suite('when a limiter ends');
 
 ended('in good order, the other goes on with exact counts and open reservations', async () => {
@@ -153,4 +192,5 @@ async function newScene() {
 }
 
 shared.run();
+lied.run();
 ended.run();
