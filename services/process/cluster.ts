@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import type { Bus } from '#bus/bus';
-import { decodeHeartbeat, heartbeatSubject } from '#cluster/heartbeat';
+import { agreedFacts, type ClusterFacts } from '#cluster/agreed-facts';
 import { Members } from '#cluster/members';
 import { RoutingTable } from '#cluster/routing-table';
 import { shardOf } from '#cluster/shard-of';
@@ -21,32 +21,27 @@ import { LIMITER_TIMEOUT_MS } from '#wire/wire-bounds';
 /** How long an operator is not told that nobody is heard, in milliseconds: a start takes less. */
 const PATIENCE_MS = 2_000;
 
-/** What every process of a cluster must agree on. */
-export type ClusterFacts = { readonly cluster: string; readonly shardCount: number };
-
 /**
- * What the first node of a service that is heard says of its cluster: whoever only routes calls has
- * no other way to know. Rejects when `signal` aborts; says after 2 s what it waits for.
+ * What the nodes of a service say of their cluster: whoever only routes calls has no other way to
+ * know. Rejects when `signal` aborts; says after 2 s what it waits for.
  */
 export async function heardFacts(
   service: ShardedService,
   config: Config,
-  { clock }: Foundation,
+  { clock, logger }: Foundation,
   bus: Bus,
   signal: AbortSignal,
 ): Promise<ClusterFacts> {
-  const { promise, resolve } = Promise.withResolvers<ClusterFacts>();
-  using _heard = bus.subscribe(heartbeatSubject(config.SERVICE_NATS_PREFIX, service), (bytes) => {
-    const heartbeat = decodeHeartbeat(bytes);
-    if (heartbeat !== undefined) resolve(heartbeat);
-  });
+  const prefix = config.SERVICE_NATS_PREFIX;
+  const onDisagreed = (notice: string) => logger.error(notice);
+  using agreed = agreedFacts({ bus, clock, prefix, service, onDisagreed });
   using _told = clock.after(PATIENCE_MS, () => {
     const where = config.SERVICE_NATS_URL?.join(',') ?? 'this process';
     const what = service === 'engine' ? 'an engine' : 'a limiter';
     process.stderr.write(`waiting for ${what} to be heard on ${where}\n`);
   });
   const given = signal.aborted ? Promise.resolve([]) : once(signal, 'abort');
-  const first = await Promise.race([promise, given]);
+  const first = await Promise.race([agreed.facts, given]);
   signal.throwIfAborted();
   return first as ClusterFacts;
 }

@@ -1,0 +1,103 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { inProcessBus } from '#bus/in-process-bus';
+import { signedBus } from '#bus/signed-bus';
+import { agreedFacts, type ClusterFacts } from '#cluster/agreed-facts';
+import { encodeHeartbeat, heartbeatSubject } from '#cluster/heartbeat';
+import { ManualClock } from '#test/support/manual-clock';
+import { pass } from '#test/support/passing';
+
+const noBug = (error: unknown): void => assert.unreachable(String(error));
+
+const TRUE: ClusterFacts = { cluster: 'c', shardCount: 16 };
+const LIE: ClusterFacts = { cluster: 'c', shardCount: 4_096 };
+
+/** An edge that starts, and senders that know the secret. */
+function newScene() {
+  const clock = new ManualClock(1_800_000_000_000);
+  const wire = inProcessBus({ clock, onBug: noBug });
+  const open = (incarnation: string) =>
+    signedBus({
+      ...{ bus: wire, clock, secrets: ['the secret of this test'], incarnation, onBug: noBug },
+      ...{ onDropped: noBug, onNotice: noBug },
+    });
+  const notices: string[] = [];
+  const onDisagreed = (notice: string): void => void notices.push(notice);
+  const agreed = agreedFacts({
+    ...{ bus: open('0'.repeat(32)), clock, prefix: 'test', service: 'engine', onDisagreed },
+  });
+  const decided: ClusterFacts[] = [];
+  agreed.facts.then(({ cluster, shardCount }) => decided.push({ cluster, shardCount }), noBug);
+  const senders = new Map<string, ReturnType<typeof open>>();
+  /** One heartbeat, by the sender `by`, for a node of any name. */
+  const say = async (by: string, facts: ClusterFacts, node = by) => {
+    const sender = senders.get(by) ?? open(by.repeat(32));
+    senders.set(by, sender);
+    const names = { node, incarnation: `${node}-1`, address: `${node}:8100`, viewHash: '' };
+    const rest = { service: 'engine', startedAtMs: 1, isLeaving: false, shards: [] } as const;
+    const heartbeat = encodeHeartbeat({ ...names, ...rest, ...facts });
+    sender.publish(heartbeatSubject('test', 'engine'), heartbeat);
+    await pass(clock, 5, 5);
+  };
+  const live = async (durationMs: number) => await pass(clock, durationMs, 50);
+  return { clock, agreed, decided, notices, say, live };
+}
+
+const agreeing = suite('what an edge takes for the facts of its cluster');
+
+agreeing('is what two nodes say, at once', async () => {
+  const { decided, notices, say } = newScene();
+  await say('a', TRUE);
+  assert.equal(decided, []);
+  await say('b', TRUE);
+  assert.equal([decided, notices], [[TRUE], []]);
+});
+
+agreeing('is what the only one says, after 1.5 s', async () => {
+  const { decided, say, live } = newScene();
+  await say('a', TRUE);
+  await live(1_400);
+  assert.equal(decided, []);
+  await live(200);
+  assert.equal(decided, [TRUE]);
+});
+
+agreeing('is not what one sender says under many names', async () => {
+  const { decided, say } = newScene();
+  for (const node of ['x', 'y', 'z']) await say('e', LIE, node);
+  assert.equal(decided, []);
+});
+
+agreeing('is what most say, though a signed lie came first, and the log says so', async () => {
+  const { decided, notices, say, live } = newScene();
+  await say('e', LIE);
+  await say('a', TRUE);
+  await say('b', TRUE);
+  assert.equal(decided, [], 'who contradicts is weighed against all that are there');
+  await live(1_600);
+  assert.equal(decided, [TRUE]);
+  assert.is(notices.length, 1);
+  assert.match(notices[0] ?? '', /engines disagree .* 2 say 16 shards of c, 1 say 4096/);
+});
+
+agreeing('is nothing while as many say one thing as another', async () => {
+  const { decided, notices, say, live } = newScene();
+  await say('e', LIE);
+  await say('a', TRUE);
+  await live(5_000);
+  assert.equal(decided, []);
+  assert.is(notices.length, 1);
+  await say('b', TRUE);
+  assert.equal(decided, [TRUE]);
+});
+
+agreeing('is nothing for whom it no longer matters', async () => {
+  const { agreed, decided, say, live } = newScene();
+  await say('a', TRUE);
+  agreed[Symbol.dispose]();
+  await say('b', TRUE);
+  await live(5_000);
+  assert.equal(decided, []);
+});
+
+agreeing.run();
