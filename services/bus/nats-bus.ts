@@ -41,10 +41,13 @@ const PINGS_UNANSWERED_MAX = 2;
 
 /**
  * Bytes published since the server's last sign of life; more are dropped. The announcements of 256
- * shards fit. A larger bound would do harm: bytes that the kernel does not take keep the driver from
+ * shards fit, signed and with the longest epochs. A larger bound would do harm: bytes that the kernel does not take keep the driver from
  * leaving a frozen server for another.
  */
-const UNCONFIRMED_BYTES_MAX = 64 * 1_024;
+const UNCONFIRMED_BYTES_MAX = 96 * 1_024;
+
+/** Between two lines of the log about messages that had no room, in milliseconds. */
+const NOTICE_GAP_MS = 30_000;
 
 /** How long closing waits for the server to take what was published, in milliseconds. */
 const DRAIN_TIMEOUT_MS = 1_000;
@@ -61,12 +64,21 @@ export async function openNatsBus(options: NatsBusOptions): Promise<Bus> {
   const unconfirmed = new UnconfirmedBytes(connection);
   void follow(connection, state, onNotice);
 
+  let toldMs = Number.NEGATIVE_INFINITY;
+  function wantOfRoom(subject: string): void {
+    const nowMs = clock.monotonicMs();
+    if (nowMs - toldMs < NOTICE_GAP_MS) return;
+    toldMs = nowMs;
+    onNotice(`messages on ${subject} and others are dropped for want of room: the server is slow`);
+  }
+
   return {
     get isConnected() {
       return isConnected();
     },
     publish(subject, message) {
-      if (!isConnected() || !unconfirmed.hasRoomFor(message.length)) return;
+      if (!isConnected()) return;
+      if (!unconfirmed.hasRoomFor(message.length)) return wantOfRoom(subject);
       try {
         // The driver keeps the bytes until the end of the turn, and they are still the caller's.
         connection.publish(subject, message.slice());

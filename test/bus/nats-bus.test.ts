@@ -1,8 +1,11 @@
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import * as assert from 'uvu/assert';
 import type { Bus } from '#bus/bus';
+import { busKeyOf, sealMessage } from '#bus/envelope';
 import { type NatsBusOptions, openNatsBus } from '#bus/nats-bus';
+import { encodeAnnouncement } from '#cluster/heartbeat';
 import { freePort } from '#deploy/local/free-port';
 import { Fault } from '#fault/fault';
 import { systemClock } from '#platform/clock';
@@ -11,6 +14,8 @@ import { ownNats } from '#test/support/own-nats';
 import { natsOrSkip } from '#test/support/real-servers';
 
 const { address, suite } = natsOrSkip();
+
+const KEY = busKeyOf('the secret of this test');
 
 /** Longer than any reconnect here, in milliseconds. */
 const PATIENCE_MS = 20_000;
@@ -70,6 +75,27 @@ shared('carries messages from one to the other', async () => {
   await eventually('heard', () => heard.length > 0);
   assert.equal(heard, ['hello']);
 });
+
+shared(
+  'takes the announcements of 256 shards at once, signed and at the longest epochs',
+  async () => {
+    const { bus, notices } = await open(address);
+    await using _bus = bus;
+    const subject = `announced.${process.pid}.${Date.now()}`;
+    const heard = hearing(bus, subject);
+    await delivered(bus);
+    const named = { cluster: randomUUID(), incarnation: 'f'.repeat(32) };
+    for (let shard = 0; shard < 256; shard += 1) {
+      const epoch = Number.MAX_SAFE_INTEGER;
+      const at = { shard, epoch, incarnation: 'e'.repeat(16), address: '255.255.255.255:65535' };
+      const said = { cluster: named.cluster, service: 'limiter', ...at } as const;
+      const envelope = { ...named, sequence: epoch, sentAtMs: Date.now() };
+      bus.publish(subject, sealMessage(KEY, subject, envelope, encodeAnnouncement(said)));
+    }
+    await eventually('heard', () => heard.length === 256 || notices.length > 0);
+    assert.equal([heard.length, notices], [256, []]);
+  },
+);
 
 shared('loses nothing that was published just before its sender closed in good order', async () => {
   const [one, other] = await Promise.all([open(address), open(address)]);
@@ -179,6 +205,8 @@ away('frozen under a flood, it is left for another that is there', async () => {
       for (let sent = 0; sent < 100; sent += 1) bus.publish('flood', new Uint8Array(1_024));
       return false;
     });
+    const told = notices.filter((notice) => notice.includes('for want of room'));
+    assert.is(told.length, 1, 'what it had no room for is told of once');
     await eventually('it is connected to the other', () => bus.isConnected);
     bus.publish('subject', bytes('here'));
     await eventually('heard', () => heard.length > 0);
