@@ -133,7 +133,7 @@ shared('drops what is published faster than it answers', async () => {
     bus.publish(subject, new Uint8Array(1));
     return heardBytes % 1_024 > 0;
   });
-  assert.is(Math.floor(heardBytes / 1_024), 64);
+  assert.is(Math.floor(heardBytes / 1_024), 96);
 });
 
 const away = suite('when the NATS server goes away');
