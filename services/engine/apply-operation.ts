@@ -17,8 +17,10 @@ import {
   addDrift,
   addHistory,
   bytesOfHead,
+  bytesOfText,
   headOf,
   type InstanceState,
+  leaveText,
   ownModelOf,
 } from '#engine/instance-state';
 import { affectedModesJson, deviationJson } from '#engine/report-json';
@@ -80,8 +82,10 @@ function answerOf(
       state.isModelShared = false;
       return createdAnswer(instanceId, state.head);
     case 'renamed': {
-      const { name = headOf(state).name, description = headOf(state).description } = change;
-      state.head = { ...headOf(state), version, updatedAtMs: atMs, name, description };
+      const before = headOf(state);
+      const { name = before.name, description = before.description } = change;
+      if (description !== before.description) leaveText(state, bytesOfText(before.description));
+      state.head = { ...before, version, updatedAtMs: atMs, name, description };
       state.textBytes = bytesOfHead(state.head);
       return renamedAnswer(instanceId, state.head);
     }
@@ -125,6 +129,7 @@ function remove(state: InstanceState, atMs: number, version: number): void {
   state.head = { ...headOf(state), ...gone, version, updatedAtMs: atMs, deletedAtMs: atMs };
   state.textBytes = 0;
   state.unstored = undefined;
+  leaveText(state, Number.POSITIVE_INFINITY);
 }
 
 /** A new generation that starts now, with no observation to keep a distance from (decision 34). */

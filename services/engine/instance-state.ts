@@ -21,6 +21,9 @@ const ANSWER_ROW_BYTES = 300;
 /** Bytes of a record without its text, by estimate. */
 const RECORD_BYTES = 200;
 
+/** Bytes of one of its observations in memory, without the text that its row shares. */
+const OBSERVATION_BYTES = 150;
+
 /** Characters that take two bytes in memory, and make all others of their text do so. */
 const WIDE = /[\u0100-\uffff]/;
 
@@ -37,7 +40,9 @@ export type UnstoredRows = {
 export type Recovery = {
   readonly head: InstanceHead | undefined;
   readonly operations: readonly InstanceOperation[];
-  /** Roughly those of both. */
+  /** Bytes of all their text, which the rows made of it share. */
+  readonly textBytes: number;
+  /** Roughly the bytes of both that nothing else holds. */
   readonly bytes: number;
 };
 
@@ -124,8 +129,24 @@ export function rememberRecovery(
 ): void {
   // The first change copies the model from here on.
   state.isModelShared = true;
-  const bytes = operations.reduce((sum, operation) => sum + bytesOfRecord(operation), MODEL_BYTES);
-  state.recovery = { head: state.head, operations, bytes };
+  const { head } = state;
+  const textBytes = operations.reduce((sum, one) => sum + bytesOfTexts(one), bytesOfHead(head));
+  const shells = operations.reduce((sum, { change }) => {
+    const count = change.kind === 'observed' ? change.observations.length : 0;
+    return sum + RECORD_BYTES + count * OBSERVATION_BYTES;
+  }, 0);
+  // A vector of its own has only what was stored before.
+  const bytes = shells + (head !== undefined && head.model.length > 0 ? MODEL_BYTES : 0);
+  state.recovery = { head, operations, textBytes, bytes };
+}
+
+/** Text leaves the head or the rows: what a recovery keeps of it is held by that alone from now on. */
+export function leaveText(state: InstanceState, leavingBytes: number): void {
+  const { recovery } = state;
+  if (recovery === undefined) return;
+  const ownBytes = Math.min(leavingBytes, recovery.textBytes);
+  const { bytes, textBytes } = recovery;
+  state.recovery = { ...recovery, bytes: bytes + ownBytes, textBytes: textBytes - ownBytes };
 }
 
 /** What the operation applied last answers; for its turn alone. */
@@ -176,4 +197,17 @@ export function bytesOfRecord({ change }: InstanceOperation): number {
     (sum, { contextJson }) => sum + RECORD_BYTES + contextJson.length,
     0,
   );
+}
+
+function bytesOfTexts({ change }: InstanceOperation): number {
+  switch (change.kind) {
+    case 'created':
+    case 'renamed':
+      return bytesOfText(change.name ?? '') + bytesOfText(change.description ?? '');
+    case 'observed':
+      return change.observations.reduce((sum, one) => sum + bytesOfText(one.contextJson), 0);
+    case 'removed':
+    case 'reset':
+      return 0;
+  }
 }

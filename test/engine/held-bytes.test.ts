@@ -1,12 +1,28 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { engineMetrics } from '#engine/engine-metrics';
+import { InstanceKind } from '#engine/instance-kind';
+import type { InstanceState } from '#engine/instance-state';
+import { createMetrics } from '#platform/metrics';
 import type { InstanceStore } from '#storage/instance-store';
-import { CREATE, instancesUnderTest, process, START_MS, seen } from '#test/engine/instance-fixture';
+import {
+  CREATE,
+  callOf,
+  INSTANCE_ID,
+  instancesUnderTest,
+  process,
+  START_MS,
+  seen,
+} from '#test/engine/instance-fixture';
 import { liveBytes } from '#test/support/garbage';
+import { ManualClock } from '#test/support/manual-clock';
 import type { EngineOperation } from '#wire/engine-messages';
 
 /** How far what is counted may be from what is held. */
 const TOLERANCE = 0.2;
+
+/** How far, besides, what is counted of a record without text may be from what it holds. */
+const SHELL_BYTES = 300;
 
 /** Bytes that the instances measured together may hold: not more than the tail takes. */
 const BYTES_MAX = 24 * 1_024 * 1_024;
@@ -91,6 +107,17 @@ const HISTORIES: Record<string, (n: number) => readonly Step[]> = {
     { operation: { kind: 'remove' } },
   ],
   'a batch': () => [{ operation: ANCHORED }, { operation: batch(100, false) }],
+  'a batch with contexts': (n) => [
+    { operation: CREATE },
+    {
+      operation: process(...[1, 2, 3, 4].map((i) => seen({ contextJson: context(i * n, 4_000) }))),
+    },
+  ],
+  'a removal of observations with contexts': (n) => [
+    { operation: CREATE },
+    { operation: process(seen({ contextJson: context(n, 4_000) })) },
+    { operation: { kind: 'remove' }, key: `key-${n}` },
+  ],
   'a keyed batch': (n) => [{ operation: ANCHORED }, { operation: batch(100, true), key: `k-${n}` }],
 };
 
@@ -108,6 +135,73 @@ for (const [what, stepsOf] of Object.entries(HISTORIES)) {
     }
   });
 }
+
+const recovered = suite('what instances hold that a takeover has run again');
+
+for (const [what, stepsOf] of Object.entries(HISTORIES)) {
+  recovered(`is what is counted, after ${what}`, async () => {
+    const { counted } = await measureRecovered(10, stepsOf);
+    const count = Math.min(INSTANCES_MAX, Math.floor(BYTES_MAX / counted));
+    const { countedUnstored, unstored } = await measureRecovered(count, stepsOf);
+    const text = `${Math.round(countedUnstored)} of ${Math.round(unstored)} bytes`;
+    assert.ok(Math.abs(countedUnstored - unstored) <= TOLERANCE * unstored + SHELL_BYTES, text);
+  });
+}
+
+/** The same of instances that run their records again, as the journal gives them back. */
+async function measureRecovered(count: number, stepsOf: (n: number) => readonly Step[]) {
+  const directory = { put: none, remove: none, reserve: none };
+  const metrics = engineMetrics(createMetrics(), new ManualClock());
+  const kind = new InstanceKind({ store: FORGETFUL, directory, metrics });
+  const tails: string[][] = [];
+  for (let n = 1; n <= count; n += 1) tails.push(await recordsOf(kind, stepsOf(n)));
+  const states: InstanceState[] = [];
+  for (const tail of tails) {
+    const { state } = await kind.activate(INSTANCE_ID);
+    const operations = tail.map((record) => kind.read(JSON.parse(record)));
+    kind.recovering(state, operations);
+    operations.forEach((operation, index) => {
+      kind.apply(state, operation, index + 1, INSTANCE_ID);
+    });
+    state.answer = undefined;
+    states.push(state);
+  }
+  const dirty = liveBytes();
+  const sizes = () => states.reduce((sum, state) => sum + kind.sizeOf(state), 0);
+  const counted = sizes();
+  for (const state of states) kind.checkpoint(INSTANCE_ID, state, []).forget();
+  const stored = liveBytes();
+  return {
+    counted: counted / count,
+    countedUnstored: (counted - sizes()) / count,
+    unstored: (dirty - stored) / count,
+  };
+}
+
+/** What an instance with this history leaves in the journal. */
+async function recordsOf(kind: InstanceKind, steps: readonly Step[]): Promise<string[]> {
+  const { state } = await kind.activate(INSTANCE_ID);
+  const records: string[] = [];
+  for (const { operation, key } of steps) {
+    const idempotency = key === undefined ? undefined : { key, fingerprint: 'f'.repeat(43) };
+    await kind.receive(state, callOf(operation, { idempotency }), {
+      nowMs: START_MS,
+      monotonicMs: 0,
+      version: records.length,
+      earlierVersion: undefined,
+      commit(change) {
+        records.push(JSON.stringify(kind.recordOf(change)));
+        kind.apply(state, change, records.length, INSTANCE_ID);
+        return 0;
+      },
+      restOn: () => undefined,
+      beforeAnswer: () => undefined,
+    });
+  }
+  return records;
+}
+
+async function none(): Promise<void> {}
 
 /** Bytes of an instance by the heap and by estimate: in memory, and of that what is not stored. */
 async function measure(count: number, stepsOf: (n: number) => readonly Step[]) {
@@ -144,4 +238,4 @@ function assertClose(counted: number, real: number, what: string): void {
   assert.ok(Math.abs(counted - real) <= TOLERANCE * real, text);
 }
 
-held.run();
+for (const group of [held, recovered]) group.run();
