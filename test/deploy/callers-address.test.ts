@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { Agent, get, type IncomingMessage } from 'node:http';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -26,6 +27,12 @@ const program = haproxyPath();
 const isSkipped = program === undefined;
 if (isSkipped && process.env['CI'] === 'true') throw new Error('there is no HAProxy');
 if (isSkipped) console.log('skipped because there is no HAProxy (apt-get install haproxy)');
+
+/** Connections that the balancer of the compose file grants an address at once. */
+const CONNECTIONS_MAX = 400;
+
+/** How often it is asked whether that many are counted: it takes them in a moment later. */
+const ASKED_MAX = 100;
 
 /** How a caller of one address asks something of the balancer on a port. */
 type Asking = { readonly port: number; readonly localAddress: string };
@@ -123,6 +130,38 @@ behind('is asked again on a connection that is kept', async () => {
   }
   agent.destroy();
 });
+
+behind(
+  'is open to others while one address holds all the connections that it may have',
+  async () => {
+    await using service = await startStandalone(TRUSTING);
+    const ports = portsOf(service);
+    await using balancer = await startComposeBalancer(program ?? '', [ports, ports]);
+    const held = Array.from({ length: CONNECTIONS_MAX }, () =>
+      // The balancer may end one of them before the test does.
+      connect({ host: '127.0.0.1', port: balancer.port, localAddress: '127.0.0.2' }).on(
+        'error',
+        () => undefined,
+      ),
+    );
+    try {
+      await Promise.all(held.map((socket) => once(socket, 'connect')));
+      const statusFrom = (localAddress: string) =>
+        ask({ port: balancer.port, localAddress }, {}).then(
+          ({ status }) => status,
+          () => 'refused',
+        );
+      let last = await statusFrom('127.0.0.2');
+      for (let asked = 1; asked < ASKED_MAX && last !== 'refused'; asked += 1) {
+        last = await statusFrom('127.0.0.2');
+      }
+      assert.is(last, 'refused');
+      assert.is(await statusFrom('127.0.0.3'), 401);
+    } finally {
+      for (const socket of held) socket.destroy();
+    }
+  },
+);
 
 const gone = plainSuite('the balancer of the compose file, with no edge that is ready');
 const alone = isSkipped ? gone.skip : gone;
