@@ -14,15 +14,18 @@ export type Program = {
   readonly msMax: number;
   /** Added to this process's own environment. */
   readonly env?: Readonly<Record<string, string>>;
+  /** Where it is run, for one that leaves files there; this process's own folder unless named. */
+  readonly folder?: string;
   /** Hears every piece of output, so that a long run can be told about. */
   readonly onOutput?: (text: string) => void;
 };
 
 /** Runs a program to its end. One that cannot be started or takes too long is one that failed. */
 export async function runProgram(wanted: Program): Promise<ProgramRun> {
-  const { program, args, msMax, env = {}, onOutput } = wanted;
+  const { program, args, msMax, env = {}, folder, onOutput } = wanted;
   const child = spawn(program, [...args], {
     env: { ...process.env, ...env },
+    ...(folder === undefined ? {} : { cwd: folder }),
     stdio: ['ignore', 'pipe', 'pipe'],
     timeout: msMax,
     killSignal: 'SIGKILL',

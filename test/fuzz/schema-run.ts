@@ -41,8 +41,9 @@ export async function runSchema(run: SchemaRun): Promise<SchemaReport> {
       program,
       args: [...args, 'run', `${run.origin}/openapi.json`, ...options],
       msMax: ('seconds' in run.extent ? run.extent.seconds * 1_000 : 0) + OVERTIME_MS,
-      // It keeps a folder of its own where it is started, unless told otherwise.
-      env: { ...env, HYPOTHESIS_STORAGE_DIRECTORY: folder, SCHEMATHESIS_CACHE_DIR: folder },
+      // It keeps what it found where it is started, and would begin with that the next time.
+      folder,
+      env,
     });
     const [file] = globSync(join(folder, '*.ndjson'));
     if (file === undefined) throw new Error(`Schemathesis says: ${lastLine(ran.output)}`);
