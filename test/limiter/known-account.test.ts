@@ -46,11 +46,12 @@ const content = suite('what a meter knows of its account');
 content('is what the last read found', () => {
   const known = new KnownAccount(undefined, at(0));
   assert.equal([known.isAbsent, known.isSuspended, known.keyBytes], [true, false, 0]);
-  assert.equal(known.limits, { requestsPerMinute: 0, cyclesPerMonth: 0 });
+  assert.equal(known.limits, { requestsPerMinute: 0, cyclesPerMonth: 0, instances: 0 });
   assert.is(known.scopeOf(digestOf('key'), NOW_MS), undefined);
   known.adopt(record(custom(3, 7), { status: 'suspended' }), at(0));
   assert.equal([known.isAbsent, known.isSuspended, known.keyBytes], [false, true, 160]);
-  assert.equal(known.limits, { requestsPerMinute: 3, cyclesPerMonth: 7 });
+  const limits = { requestsPerMinute: 3, cyclesPerMonth: 7, instances: 1_000_000 };
+  assert.equal(known.limits, limits);
   assert.is(known.scopeOf(digestOf('key'), NOW_MS), 'full');
   known.adopt(record(custom(3, 7)), at(0));
   assert.is(known.isSuspended, false);

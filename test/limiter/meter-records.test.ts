@@ -166,7 +166,7 @@ const usage = suite('what a meter says of its usage');
 
 usage('is all that it knows, in the window and between two', () => {
   const { admit, settle, clock, meter, now } = meterUnderTest(custom(60, 1_000));
-  const limits = { requestsPerMinute: 60, cyclesPerMonth: 1_000 };
+  const limits = { requestsPerMinute: 60, cyclesPerMonth: 1_000, instances: 1_000_000 };
   const month = { cyclesLost: 0, cyclesExpired: 0, monthResetAtS: FEBRUARY_MS / 1_000, limits };
   admit(1, 5);
   settle(1, 3);

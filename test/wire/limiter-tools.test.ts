@@ -11,7 +11,10 @@ import type { LimiterTools, MeterUsage } from '#wire/limiter-tools';
 
 /** As much as the largest plan lets anybody use. */
 const USAGE: MeterUsage = {
-  limits: CUSTOM_LIMITS_MAX,
+  limits: {
+    requestsPerMinute: CUSTOM_LIMITS_MAX.requestsPerMinute,
+    cyclesPerMonth: CUSTOM_LIMITS_MAX.cyclesPerMonth,
+  },
   requestsInWindow: CUSTOM_LIMITS_MAX.requestsPerMinute,
   windowResetAtS: 1_768_478_460,
   cyclesUsed: CUSTOM_LIMITS_MAX.cyclesPerMonth - 3,
