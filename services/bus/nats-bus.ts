@@ -4,6 +4,7 @@ import type { Bus } from '#bus/bus';
 import { Fault } from '#fault/fault';
 import { type ClientTls, tlsOptionsOf } from '#platform/client-tls';
 import { type Clock, withinMs } from '#platform/clock';
+import { Seldom } from '#platform/seldom';
 
 /** Where the servers are, and what the bus takes from outside. */
 export type NatsBusOptions = {
@@ -46,9 +47,6 @@ const PINGS_UNANSWERED_MAX = 2;
  */
 const UNCONFIRMED_BYTES_MAX = 96 * 1_024;
 
-/** Between two lines of the log about messages that had no room, in milliseconds. */
-const NOTICE_GAP_MS = 30_000;
-
 /** How long closing waits for the server to take what was published, in milliseconds. */
 const DRAIN_TIMEOUT_MS = 1_000;
 
@@ -64,13 +62,13 @@ export async function openNatsBus(options: NatsBusOptions): Promise<Bus> {
   const unconfirmed = new UnconfirmedBytes(connection);
   void follow(connection, state, onNotice);
 
-  let toldMs = Number.NEGATIVE_INFINITY;
-  function wantOfRoom(subject: string): void {
-    const nowMs = clock.monotonicMs();
-    if (nowMs - toldMs < NOTICE_GAP_MS) return;
-    toldMs = nowMs;
-    onNotice(`messages on ${subject} and others are dropped for want of room: the server is slow`);
-  }
+  const fullNotices = new Seldom(clock);
+  const wantOfRoom = (subject: string): void =>
+    fullNotices.run(() =>
+      onNotice(
+        `messages on ${subject} and others are dropped for want of room: the server is slow`,
+      ),
+    );
 
   return {
     get isConnected() {

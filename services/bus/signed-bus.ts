@@ -10,6 +10,7 @@ import {
 } from '#bus/envelope';
 import { judgeReplay } from '#bus/replay-guard';
 import type { Clock } from '#platform/clock';
+import { Seldom } from '#platform/seldom';
 
 /** Why a message that was heard goes no further. */
 export type DropReason = 'unsigned' | 'signature' | 'repeated' | 'stale' | 'cluster';
@@ -31,9 +32,6 @@ export type SignedBusOptions = {
   /** Told what a listener threw, which is a bug. The other listeners hear the message all the same. */
   readonly onBug: (error: unknown) => void;
 };
-
-/** Between two lines of the log about messages dropped for one reason, in milliseconds. */
-const NOTICE_GAP_MS = 30_000;
 
 /**
  * Senders that are remembered, the one unheard for longest forgotten first: a fleet of 500 that
@@ -192,7 +190,7 @@ class KnownSenders {
 /** What was dropped: each counted, and told of once in a while. */
 class Drops {
   readonly #options: SignedBusOptions;
-  readonly #toldMs = new Map<DropReason, number>();
+  readonly #notices = new Map<DropReason, Seldom>();
 
   constructor(options: SignedBusOptions) {
     this.#options = options;
@@ -201,11 +199,12 @@ class Drops {
   add(reason: DropReason, subject: string, envelope: Envelope | undefined): void {
     const { clock, onDropped, onNotice } = this.#options;
     onDropped(reason);
-    const nowMs = clock.monotonicMs();
-    const toldMs = this.#toldMs.get(reason) ?? Number.NEGATIVE_INFINITY;
-    if (nowMs - toldMs < NOTICE_GAP_MS) return;
-    this.#toldMs.set(reason, nowMs);
-    onNotice(`${subject}: ${noticeOf(reason, envelope)}`);
+    let notices = this.#notices.get(reason);
+    if (notices === undefined) {
+      notices = new Seldom(clock);
+      this.#notices.set(reason, notices);
+    }
+    notices.run(() => onNotice(`${subject}: ${noticeOf(reason, envelope)}`));
   }
 }
 

@@ -1,7 +1,7 @@
-import { Seldom } from '#edge/seldom';
 import type { GivenUp } from '#edge/unfinished-bodies';
 import type { Clock } from '#platform/clock';
 import type { Logger } from '#platform/logger';
+import { Seldom } from '#platform/seldom';
 
 /** What the log is told of addresses, each at most once in 30 s. */
 export type AddressWarnings = {

@@ -1,5 +1,6 @@
 import type { FaultCode } from '#fault/fault';
 import type { MetricName, Metrics } from '#platform/metrics';
+import { Seldom } from '#platform/seldom';
 import type { Foundation } from '#process/foundation';
 import type { CallObserver } from '#wire/frame-server';
 import type { OnRefused } from '#wire/guarded-service';
@@ -20,9 +21,6 @@ export function serverObserver(
   return { ended: durationsOf(metrics, 'rpc_server_call_duration_seconds', service), received };
 }
 
-/** How long after a line on a refused call the next one like it is only counted, in milliseconds. */
-const REFUSAL_QUIET_MS = 30_000;
-
 /** Counts calls that a role may not make, and logs each kind of them once in 30 s. */
 export function refusalObserver({
   metrics,
@@ -30,15 +28,16 @@ export function refusalObserver({
   clock,
 }: Pick<Foundation, 'metrics' | 'logger' | 'clock'>): OnRefused {
   const refusals = metrics.counter('rpc_server_refused_total');
-  const toldAtMs = new Map<string, number>();
+  const lines = new Map<string, Seldom>();
   return (path, roles) => {
     const role = roles.join('+') || 'none';
     refusals.labels({ rpc_method: path, role }).inc();
     const kind = `${path} ${role}`;
-    const nowMs = clock.monotonicMs();
-    if (nowMs - (toldAtMs.get(kind) ?? Number.NEGATIVE_INFINITY) < REFUSAL_QUIET_MS) return;
-    toldAtMs.set(kind, nowMs);
-    logger.warn({ method: path, role }, 'a call that this role may not make was refused');
+    const line = lines.get(kind) ?? new Seldom(clock);
+    lines.set(kind, line);
+    line.run(() =>
+      logger.warn({ method: path, role }, 'a call that this role may not make was refused'),
+    );
   };
 }
 
