@@ -132,8 +132,15 @@ settlement('that fails leaves the numbers of the admission, and is counted', asy
 });
 
 settlement('for an account that is gone leaves them as well', async () => {
-  const { settle } = scene(() => ({ verdict: 'unknown_key', allowance: undefined }));
+  const { settle, unsettled } = scene(() => ({ verdict: 'unknown_key', allowance: undefined }));
   assert.equal(await settle(0), { was: 'there' });
+  assert.is(await unsettled(), 0);
+});
+
+settlement('that is answered at once is no failure', async () => {
+  const { settle, unsettled } = scene(settling);
+  assert.equal(await settle(3), { was: 'there' });
+  assert.is(await unsettled(), 0);
 });
 
 function raise(error: Error): never {

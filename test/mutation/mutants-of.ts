@@ -20,10 +20,16 @@ export function mutantsOf(file: string, source = readFileSync(file, 'utf8')): Mu
   walk(program, '', (node, within) => {
     for (const edit of editsOf(node, source)) {
       const mutant = { ...edit, file, within, ...linesOf(edit, source) };
+      if (!isChange(mutant, source)) continue;
       if (isNews(mutant, mutants) && isProgram(mutant, source)) mutants.push(mutant);
     }
   });
   return mutants.toSorted((one, other) => one.start - other.start || one.end - other.end);
+}
+
+/** What stands there already is no change: `() => undefined` has nothing to be emptied of. */
+function isChange({ start, end, replacement }: Edit, source: string): boolean {
+  return source.slice(start, end) !== replacement;
 }
 
 function isNews(mutant: Mutant, known: readonly Mutant[]): boolean {

@@ -43,6 +43,10 @@ mutants('leave alone what only people or the type checker read', () => {
   assert.equal(changesOf("const text = 'for people';"), []);
 });
 
+mutants('are none where what is put in stands already', () => {
+  assert.equal(changesOf('const nothing = () => undefined;'), []);
+});
+
 mutants('name the function they are in, and the line before and after', () => {
   const [mutant] = mutantsOf(
     'some.ts',

@@ -1,0 +1,86 @@
+import * as assert from 'uvu/assert';
+import type { AddressWarnings } from '#edge/address-warnings';
+import { Admission, type AdmissionCall } from '#edge/admission';
+import { edgeMetrics } from '#edge/edge-metrics';
+import { LimitedKeys } from '#edge/limited-keys';
+import { createMetrics } from '#platform/metrics';
+import { ManualClock } from '#test/support/manual-clock';
+import type { Allowance, LimiterAnswer, LimiterCall } from '#wire/limiter-messages';
+
+/** When the tests' clocks start. */
+export const START_S = Date.UTC(2026, 0, 15, 12) / 1_000;
+
+/** Numbers of an account that is within its limits. */
+export const ALLOWANCE: Allowance = {
+  requestsPerMinute: 60,
+  requestsRemaining: 40,
+  windowResetAtS: START_S + 20,
+  cyclesPerMonth: 1_000,
+  cyclesRemaining: 700,
+  monthResetAtS: START_S + 86_400,
+  instances: 12,
+};
+
+/** A call for three cycles. */
+export const CALL: AdmissionCall = {
+  caller: { accountId: 'AdaAdaAdaAda', keyDigest: 'a key' },
+  address: '1.1.1.1',
+  callId: 7,
+  callTag: 5,
+  isKeyed: false,
+  scope: 'full',
+  cycles: 3,
+};
+
+/** What a caller sees who is told no numbers: those of no account. */
+export const NO_NUMBERS = {
+  'x-ratelimit-limit': 0,
+  'x-ratelimit-remaining': 0,
+  'x-monthly-remaining': 0,
+};
+
+/** A limiter's way to answer. */
+export type Answering = (call: LimiterCall) => LimiterAnswer | Promise<LimiterAnswer>;
+
+/** The answer to a key that was never made. */
+export const unknown: Answering = () => ({ verdict: 'unknown_key', allowance: undefined });
+
+/** The answer to a call that may be made. */
+export const admitting: Answering = () => ({ verdict: 'admitted', allowance: ALLOWANCE });
+
+/** An edge's admission before a limiter that answers so, and what its operator hears, if one does. */
+export function admissionUnderTest(answering: Answering, isHeard = true) {
+  const clock = new ManualClock();
+  const metrics = createMetrics();
+  const asked: LimiterCall[] = [];
+  const warned: unknown[][] = [];
+  const limiter = {
+    /** A test may exchange it. */
+    answering,
+    ask(call: LimiterCall) {
+      asked.push(call);
+      return limiter.answering(call);
+    },
+  };
+  const limited = new LimitedKeys(clock, undefined);
+  const warnings: AddressWarnings = {
+    barred: (network) => warned.push(['barred', network]),
+    crowded: (address, accounts) => warned.push(['crowded', address, accounts]),
+    unfinished: () => assert.unreachable('admission knows of no bodies'),
+  };
+  const counts = edgeMetrics(metrics);
+  const told = isHeard ? warnings : undefined;
+  const admission = new Admission(limiter, clock, counts, limited, told);
+  return {
+    clock,
+    limiter,
+    asked,
+    warned,
+    admission,
+    admit: (call: Partial<AdmissionCall> = {}) => admission.admit({ ...CALL, ...call }),
+    /** The number in a line of the metrics; 0 if there is no such line. */
+    async scraped(line: RegExp) {
+      return Number(line.exec((await metrics.scrape()).text)?.[1] ?? 0);
+    },
+  };
+}

@@ -1,0 +1,151 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { Fault } from '#fault/fault';
+import {
+  ALLOWANCE,
+  type Answering,
+  admissionUnderTest,
+  admitting,
+  CALL,
+  NO_NUMBERS,
+  START_S,
+  unknown,
+} from '#test/edge/admission-fixture';
+import type { Allowance, Verdict } from '#wire/limiter-messages';
+
+const admitted = suite('a call that the limiter admits');
+
+for (const [how, answering] of [
+  ['at once', admitting],
+  ['later', async (call) => admitting(call)],
+] as const satisfies [string, Answering][]) {
+  admitted(`${how} carries its account’s numbers, and may have its instances`, async () => {
+    const { admit, asked } = admissionUnderTest(answering);
+    const { headers, refusal, instances } = await admit();
+    assert.equal([refusal, instances], [undefined, 12]);
+    assert.equal([headers['x-ratelimit-remaining'], headers['x-monthly-remaining']], [40, 700]);
+    const named = { accountId: 'AdaAdaAdaAda', keyDigest: 'a key', callId: 7, callTag: 5 };
+    assert.equal(asked, [{ kind: 'admit', ...named, scope: 'full', cycles: 3 }]);
+  });
+}
+
+admitted('is settled by the same names', async () => {
+  const { admission, asked } = admissionUnderTest(admitting);
+  await admission.settle(CALL, 1, {});
+  const named = { accountId: 'AdaAdaAdaAda', callId: 7, callTag: 5 };
+  assert.equal(asked, [{ kind: 'settle', ...named, cyclesUsed: 1 }]);
+});
+
+admitted('is timed in seconds', async () => {
+  const { clock, limiter, admit, scraped } = admissionUnderTest(admitting);
+  clock.advance(5_000);
+  limiter.answering = async (call) => {
+    clock.advance(250);
+    return admitting(call);
+  };
+  await admit();
+  assert.is(await scraped(/^limiter_check_duration_seconds_sum (\S+)$/m), 0.25);
+});
+
+const refused = suite('a call that the limiter refuses');
+
+const REFUSALS: readonly (readonly [Verdict, Partial<Fault>])[] = [
+  ['unknown_key', { code: 'unauthorized', retryAfterS: undefined }],
+  ['read_only_key', { code: 'forbidden', reason: 'read_only_key', retryAfterS: undefined }],
+  ['account_suspended', { code: 'forbidden', reason: 'account_suspended', retryAfterS: undefined }],
+  ['rate_limited', { code: 'rate_limited', retryAfterS: 20 }],
+  ['quota_exceeded', { code: 'quota_exceeded', retryAfterS: 86_400 }],
+];
+
+for (const [verdict, expected] of REFUSALS) {
+  refused(`as ${verdict} is told why, when to come again, and its numbers`, async () => {
+    const { admit } = admissionUnderTest(() => ({ verdict, allowance: ALLOWANCE }));
+    const { refusal, headers } = await admit();
+    assert.instance(refusal, Fault);
+    for (const [field, value] of Object.entries(expected)) {
+      assert.is(refusal?.[field as keyof Fault], value, field);
+    }
+    assert.is(headers['x-monthly-remaining'], 700);
+  });
+}
+
+refused('in the moment of the reset is to wait a second, never none', async () => {
+  const allowance = { ...ALLOWANCE, windowResetAtS: START_S, monthResetAtS: START_S };
+  for (const verdict of ['rate_limited', 'quota_exceeded'] as const) {
+    const { admit } = admissionUnderTest(() => ({ verdict, allowance }));
+    assert.is((await admit()).refusal?.retryAfterS, 1, verdict);
+  }
+});
+
+refused('because its key was never made is told no numbers, and gets no instances', async () => {
+  const { refusal, headers, instances } = await admissionUnderTest(unknown).admit();
+  assert.equal([refusal?.code, instances], ['unauthorized', 0]);
+  assert.equal(headers, { ...NO_NUMBERS, 'x-ratelimit-reset': START_S + 60 });
+});
+
+const unsure = suite('a call to which the limiter gives no answer');
+
+const away = () =>
+  Promise.reject(new Fault('service_unavailable', 'no answer', { reason: 'limiter_unavailable' }));
+
+const left = (cyclesRemaining: Allowance['cyclesRemaining']) => () =>
+  ({ verdict: 'admitted', allowance: { ...ALLOWANCE, cyclesRemaining } }) as const;
+
+unsure('is refused for two seconds, and the log learns why', async () => {
+  const { refusal, instances } = await admissionUnderTest(away).admit();
+  assert.equal(
+    [refusal?.code, refusal?.reason, refusal?.retryAfterS, instances],
+    ['service_unavailable', 'limiter_unavailable', 2, 0],
+  );
+  assert.is((refusal?.cause as Fault | undefined)?.message, 'no answer');
+});
+
+unsure('is told no numbers if none are known', async () => {
+  const { headers } = await admissionUnderTest(away).admit();
+  assert.equal(headers, { ...NO_NUMBERS, 'x-ratelimit-reset': START_S + 2 });
+});
+
+unsure('is told the last numbers of its own account, and no requests left', async () => {
+  const { limiter, admit } = admissionUnderTest(left(700));
+  await admit();
+  limiter.answering = left(600);
+  await admit();
+  limiter.answering = left(500);
+  await admit({ caller: { accountId: 'BobBobBobBob', keyDigest: 'another key' } });
+  limiter.answering = away;
+  assert.equal((await admit()).headers, {
+    'x-ratelimit-limit': 60,
+    'x-ratelimit-remaining': 0,
+    'x-ratelimit-reset': START_S + 2,
+    'x-monthly-remaining': 600,
+  });
+});
+
+unsure('is told none of an account that 10,000 others have followed', async () => {
+  const { limiter, admit } = admissionUnderTest(admitting);
+  const from = (n: number) => ({ caller: { accountId: `account ${n}`, keyDigest: `key ${n}` } });
+  const remembered = async () => {
+    limiter.answering = away;
+    const { headers } = await admit(from(0));
+    limiter.answering = admitting;
+    return headers['x-monthly-remaining'];
+  };
+  for (let n = 0; n < 10_000; n += 1) await admit(from(n));
+  assert.is(await remembered(), 700);
+  await admit(from(10_000));
+  assert.is(await remembered(), 0);
+});
+
+unsure('is counted under its reason, or under its code if it has none', async () => {
+  const { limiter, admit, scraped } = admissionUnderTest(away);
+  await admit();
+  await admit();
+  limiter.answering = () => Promise.reject(new Error('a bug'));
+  await admit();
+  const counted = (reason: string) =>
+    scraped(new RegExp(`^edge_fail_closed_total\\{reason="${reason}"\\} (\\d+)$`, 'm'));
+  assert.is(await counted('limiter_unavailable'), 2);
+  assert.is(await counted('internal'), 1);
+});
+
+for (const each of [admitted, refused, unsure]) each.run();
