@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert';
 import { formatApiKey } from '#accounts/api-key';
 import { type Answer, type Caller, newCaller, send } from '#test/support/caller';
 import { metricValues } from '#test/support/metric-values';
-import { dial, requestText, sendRaw } from '#test/support/raw-http';
+import { dial, type RawConnection, requestText, sendRaw } from '#test/support/raw-http';
 import { limitOf, openScene } from '#test/support/scene';
 
 const { service, caller, close } = await openScene();
@@ -74,6 +74,9 @@ nobody('outside /v1 there are none of these headers', async () => {
   assert.is(response.headers.get('x-monthly-remaining'), null);
 });
 
+/** How often a test tries to see a second's look-ups spent. */
+const ROUNDS_MAX = 20;
+
 const guessing = suite('an address that has sent 30 unknown keys in a minute');
 
 /** A key of the right form and checksum that nobody has. */
@@ -95,15 +98,12 @@ guessing(
       const headers = { authorization: `Bearer ${unknownKey(index)}` };
       assert.is((await send(service, 'GET', '/personas', { headers })).status, 401);
     }
-    const answers = await Promise.all(
-      Array.from({ length: 20 }, (_, index) => {
-        const headers = { authorization: `Bearer ${unknownKey(30 + index)}` };
-        return send(service, 'GET', '/personas', { headers });
-      }),
-    );
-    assert.ok(answers.filter(({ status }) => status === 401).length <= 10, 'a test takes its time');
-    for (const answer of answers) assertUnknown(answer);
-    const barred = answers.find(({ status }) => status === 503);
+    const barred = await flooded((answers, tookS) => {
+      for (const answer of answers) assertUnknown(answer);
+      const lookedUp = answers.filter(({ status }) => status === 401).length;
+      assert.ok(lookedUp <= 5 * (Math.floor(tookS) + 1), `${lookedUp} looked up in ${tookS} s`);
+      return answers.find(({ status }) => status === 503);
+    });
     assert.ok(barred);
     assert.is(barred.body.error, 'service_unavailable');
     assert.is(barred.body.details.reason, 'too_many_refused_keys');
@@ -124,7 +124,7 @@ async function patiently(newcomer: Caller): Promise<Answer> {
 
 guessing('is named in a metric and in one line of the log', async () => {
   const count = (await metricValues(service)).get('edge_unknown_keys_not_looked_up_total') ?? 0;
-  assert.ok(count >= 10, `${count}`);
+  assert.ok(count > 0);
   const lines = service.log().split('\n');
   assert.is(
     lines.filter((line) => /"address":"127.0.0.1".*too many refused keys:/.test(line)).length,
@@ -136,25 +136,49 @@ guessing('is named in a metric and in one line of the log', async () => {
 guessing(
   'is not waited for where its body would be refused: the answer comes before the body',
   async () => {
-    using connection = await dial(service);
-    const head = (key: string) =>
-      requestText('POST', '/v1/instances', [
-        `Authorization: Bearer ${key}`,
-        'Content-Type: application/json',
-        'Content-Length: 10',
-      ]);
-    const flood = Array.from({ length: 8 }, (_, index) =>
-      send(service, 'GET', '/personas', {
-        headers: { authorization: `Bearer ${unknownKey(100 + index)}` },
-      }),
-    );
-    await Promise.all(flood);
-    connection.write(head(unknownKey(200)));
-    const answer = await connection.next();
+    const answer = await flooded(async () => {
+      using connection = await dial(service);
+      connection.write(
+        requestText('POST', '/v1/instances', [
+          `Authorization: Bearer ${unknownKey(0)}`,
+          'Content-Type: application/json',
+          'Content-Length: 10',
+        ]),
+      );
+      return await Promise.race([connection.next(), bodyAwaited(connection)]);
+    });
     assert.is(answer?.status, 503);
     assert.is(answer?.body.details.reason, 'too_many_refused_keys');
   },
 );
+
+/**
+ * Sends more unknown keys at once than are looked up in a second, and looks at what came of it, until
+ * it sees what it looks for: a second may end meanwhile.
+ */
+async function flooded(
+  look: (answers: Answer[], tookS: number) => Promise<Answer | undefined> | Answer | undefined,
+): Promise<Answer | undefined> {
+  for (let round = 1; round <= ROUNDS_MAX; round += 1) {
+    const startedMs = performance.now();
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, (_, index) => {
+        const headers = { authorization: `Bearer ${unknownKey(100 * round + index)}` };
+        return send(service, 'GET', '/personas', { headers });
+      }),
+    );
+    const seen = await look(answers, (performance.now() - startedMs) / 1_000);
+    if (seen !== undefined) return seen;
+  }
+  return undefined;
+}
+
+/** Fulfils once the body of a connection's request is waited for: its key may be looked up after all. */
+async function bodyAwaited(connection: RawConnection): Promise<undefined> {
+  while (!connection.isEnded) {
+    if (((await metricValues(service)).get('edge_unfinished_bodies') ?? 0) > 0) return;
+  }
+}
 
 guessing.after(close);
 

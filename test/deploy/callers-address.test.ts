@@ -23,6 +23,9 @@ import { startStandalone } from '#test/support/service';
 /** What an edge forgives an address in a minute before unknown keys are looked up less often. */
 const REFUSALS_PER_MINUTE_MAX = 30;
 
+/** How often a test tries to see a second's look-ups spent. */
+const ROUNDS_MAX = 20;
+
 const program = haproxyPath();
 const isSkipped = program === undefined;
 if (isSkipped && process.env['CI'] === 'true') throw new Error('there is no HAProxy');
@@ -68,8 +71,12 @@ async function assertToldApart(port: number, forged: Record<string, string> = {}
     return ask(guesser, { ...unknownKey(index), ...headers });
   };
   while (index < REFUSALS_PER_MINUTE_MAX) assert.is((await guess()).status, 401);
-  const answers = await Promise.all(Array.from({ length: 20 }, guess));
-  const barred = answers.filter(({ status }) => status === 503);
+  let barred: Awaited<ReturnType<typeof guess>>[] = [];
+  // Some unknown keys are looked up in any second, on a slow machine all of a round.
+  for (let rounds = 0; barred.length === 0 && rounds < ROUNDS_MAX; rounds += 1) {
+    const answers = await Promise.all(Array.from({ length: 20 }, guess));
+    barred = answers.filter(({ status }) => status === 503);
+  }
   assert.ok(barred.length > 0, 'an address that sends made-up keys is barred');
   for (const { body } of barred) assert.match(body, 'too_many_refused_keys');
   for (let other = 0; other < 20; other += 1) {
