@@ -2,7 +2,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { startDurable } from '#bench/durable-service';
 import { untilStored } from '#bench/gauges';
 import { Inspector } from '#bench/inspector';
-import { withProgress } from '#bench/progress';
 import { HostileAccount, hostileName } from '#bench/scale/hostile-account';
 import { type KnownAccount, knownAccount, seedKnownAccounts } from '#bench/scale/known-accounts';
 import { latenciesOf, timed } from '#bench/scale/latencies';
@@ -14,11 +13,9 @@ import {
   type ScalePart,
   type ScaleRun,
 } from '#bench/scale/scale-part';
-import { seededId } from '#bench/scale/seed';
+import { seedInstances } from '#bench/scale/seed';
 import { type Observed, SteadyObservers } from '#bench/scale/steady-observers';
 import { temporaryFolder } from '#bench/temporary-folder';
-import { eachOf } from '#cluster/each-of';
-import { cassandraListingStore } from '#storage/cassandra/cassandra-listing-store';
 import type { CassandraSession } from '#storage/cassandra/session';
 import { sessionIn } from '#test/storage/migrated-keyspace';
 
@@ -37,7 +34,6 @@ const LOAD_WAIT_MS_MAX = 1_000;
 
 const BYTES_PER_MIB = 2 ** 20;
 const mib = (bytes: number) => bytes / BYTES_PER_MIB;
-const WRITES_IN_FLIGHT = 64;
 
 /** `made` of the instances up to the limit are made through the API, and the account's callers replace them. */
 const FULL = { limit: 100_000, made: 500, warmUpS: 10, calmS: 20, hostileS: 40 };
@@ -122,18 +118,8 @@ async function seedAccount(
   const change = 'UPDATE accounts SET instances = ? WHERE account_id = ?';
   const options = { kind: 'write', operation: 'seed_account' } as const;
   await session.execute(change, [BigInt(instancesMax), account.id], options);
-  // Their heads are left out: pages look for them in vain, which costs the engine the same reads.
-  const listings = cassandraListingStore(session);
-  let written = 0;
-  const write = async (index: number): Promise<void> => {
-    const name = hostileName(index);
-    const row = { instanceId: seededId(index), version: 1, name, description: '' };
-    await listings.put(account.id, { ...row, createdAtMs: Date.now() });
-    written += 1;
-  };
-  const indexes = Array.from({ length: instancesMax - made }, (_, index) => index);
-  const line = () => `listed ${written.toLocaleString('en')} instances`;
-  await withProgress(line, tell, () => eachOf(indexes, WRITES_IN_FLIGHT, write));
+  const listed = { count: instancesMax - made, accountIds: [account.id], isListed: true };
+  await seedInstances({ session, ...listed, nameOf: hostileName, tell });
   return account;
 }
 

@@ -26,6 +26,8 @@ export type Seed = {
   readonly accountIds: readonly string[];
   /** Whether the accounts' listings show them too. */
   readonly isListed: boolean;
+  /** Undefined: `seededName`. */
+  readonly nameOf?: (index: number) => string;
   readonly tell: (line: string) => void;
 };
 
@@ -48,7 +50,7 @@ export function seededStrengths(index: number): readonly number[] {
 
 /** Writes instances as the service stores one that was created and never observed. */
 export async function seedInstances(seed: Seed): Promise<void> {
-  const { session, count, accountIds, isListed, tell } = seed;
+  const { session, count, accountIds, isListed, nameOf = seededName, tell } = seed;
   const instances = cassandraInstanceStore(session);
   const listings = cassandraListingStore(session);
   const startedMs = performance.now();
@@ -59,7 +61,7 @@ export async function seedInstances(seed: Seed): Promise<void> {
       const index = next;
       next += 1;
       const instanceId = seededId(index);
-      const head = headOf(index, accountIds[index % accountIds.length] ?? '');
+      const head = headOf(index, nameOf(index), accountIds[index % accountIds.length] ?? '');
       await instances.checkpoint(instanceId, { head, history: [], drift: [], answers: [] });
       if (!isListed) continue;
       const { accountId, version, name, description, createdAtMs } = head;
@@ -72,12 +74,12 @@ export async function seedInstances(seed: Seed): Promise<void> {
   tell(`seeded ${count} instances, ${perS()}/s`);
 }
 
-function headOf(index: number, accountId: string): InstanceHead {
+function headOf(index: number, name: string, accountId: string): InstanceHead {
   const createdAtMs = Date.now();
   return {
     version: 1,
     accountId,
-    name: seededName(index),
+    name,
     description: '',
     createdAtMs,
     updatedAtMs: createdAtMs,
