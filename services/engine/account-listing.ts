@@ -1,7 +1,7 @@
 import { compareCodePoints } from '#engine/code-points';
 import { SortedBlocks } from '#engine/sorted-blocks';
 import { Fault } from '#fault/fault';
-import { LISTED_BYTES, type ListedInstance } from '#storage/listing-store';
+import { type ListedInstance, listedBytes } from '#storage/listing-store';
 
 /** Creates of one account under way at once. Source: decision 154. */
 const PLACES_MAX = 1_024;
@@ -17,25 +17,16 @@ export type ListingPage = {
   readonly order: 'asc' | 'desc';
 };
 
-/** One account's instances, sorted both ways. Changes merge by version, so their order is free. */
+/** One account's instances, sorted both ways. */
 export class AccountListing {
   #total = 0;
-  readonly #removed = new Map<string, number>();
   // By id, too: a map would take four times the place.
   readonly #byId = new SortedBlocks<ListedInstance>(byId);
   readonly #byCreation = new SortedBlocks<ListedInstance>(byCreation);
   readonly #byName = new SortedBlocks<ListedInstance>(byName);
   /** Places kept for instances that are about to be created, and until when, by the wall clock. */
   readonly #places = new Map<string, number>();
-  #textBytes = 0;
-
-  /** A listing of the rows that the store knows. */
-  constructor(rows: readonly ListedInstance[]) {
-    for (const row of rows) this.#count(row, 1);
-    this.#byId.fill(rows);
-    this.#byCreation.fill(rows);
-    this.#byName.fill(rows);
-  }
+  #bytes = 0;
 
   /** How many instances the account has. */
   get total(): number {
@@ -44,12 +35,12 @@ export class AccountListing {
 
   /** Roughly the bytes held. */
   get bytes(): number {
-    return (this.#total + this.#removed.size) * LISTED_BYTES + this.#textBytes;
+    return this.#bytes;
   }
 
-  /** Whether it holds nothing: no row, and no removal that a late change must not undo. */
+  /** Whether it holds nothing: no row and no place. */
   get isBlank(): boolean {
-    return this.#total + this.#removed.size + this.#places.size === 0;
+    return this.#total + this.#places.size === 0;
   }
 
   /**
@@ -78,11 +69,15 @@ export class AccountListing {
     return this.#places.size > 0;
   }
 
-  /** Takes a row in, unless it or its removal is known at the same or a higher version. */
+  /** Whether a row of this instance can be expected: it has one, or a place is kept for it. */
+  isExpecting(instanceId: string): boolean {
+    return this.#places.has(instanceId) || this.#find(instanceId) !== undefined;
+  }
+
+  /** Takes a row in, unless the instance has one of the same or a higher version. */
   put(row: ListedInstance): void {
     const known = this.#find(row.instanceId);
-    const removedAt = this.#removed.get(row.instanceId) ?? 0;
-    if (row.version <= Math.max(known?.version ?? 0, removedAt)) return;
+    if (known !== undefined && row.version <= known.version) return;
     this.#places.delete(row.instanceId);
     if (known !== undefined) this.#drop(known);
     this.#count(row, 1);
@@ -91,14 +86,11 @@ export class AccountListing {
     this.#byName.insert(row);
   }
 
-  /** Takes a row out for good. */
+  /** Takes out the row of an instance deleted at this version, or the place that was kept for it. */
   remove(instanceId: string, version: number): void {
-    const known = this.#find(instanceId);
-    const removedAt = this.#removed.get(instanceId) ?? 0;
-    if (version <= Math.max(known?.version ?? 0, removedAt)) return;
     this.#places.delete(instanceId);
-    this.#removed.set(instanceId, version);
-    if (known !== undefined) this.#drop(known);
+    const known = this.#find(instanceId);
+    if (known !== undefined && known.version < version) this.#drop(known);
   }
 
   /** The rows of a page in its order. */
@@ -120,9 +112,9 @@ export class AccountListing {
     return this.#byId.find({ instanceId, version: 0, name: '', createdAtMs: 0 });
   }
 
-  #count({ name }: ListedInstance, sign: 1 | -1): void {
+  #count(row: ListedInstance, sign: 1 | -1): void {
     this.#total += sign;
-    this.#textBytes += sign * name.length;
+    this.#bytes += sign * listedBytes(row);
   }
 
   #drop(row: ListedInstance): void {
@@ -133,12 +125,13 @@ export class AccountListing {
   }
 }
 
-function byId(a: ListedInstance, b: ListedInstance): number {
-  return compareCodePoints(a.instanceId, b.instanceId);
+/** Ids are ASCII, so JavaScript's own order, which is several times as fast, is that of code points. */
+function byId({ instanceId: a }: ListedInstance, { instanceId: b }: ListedInstance): number {
+  return a < b ? -1 : Number(a > b);
 }
 
 function byCreation(a: ListedInstance, b: ListedInstance): number {
-  return a.createdAtMs - b.createdAtMs || compareCodePoints(a.instanceId, b.instanceId);
+  return a.createdAtMs - b.createdAtMs || byId(a, b);
 }
 
 function byName(a: ListedInstance, b: ListedInstance): number {

@@ -1,4 +1,5 @@
 import { AccountListing, type ListingPage } from '#engine/account-listing';
+import { type Clock, sleep } from '#platform/clock';
 import type { ActorCall, ActorKind, Checkpoint } from '#runtime/actor-kind';
 import type { Turn } from '#runtime/turn';
 import type { ListedInstance, ListingStore } from '#storage/listing-store';
@@ -6,11 +7,14 @@ import type { ListedInstance, ListingStore } from '#storage/listing-store';
 /** What an account's directory is told and asked. */
 export type DirectoryCall = ActorCall &
   (
-    | { readonly kind: 'put'; readonly row: ListedInstance }
+    | { readonly kind: 'put'; readonly accountId: string; readonly row: ListedInstance }
     | { readonly kind: 'remove'; readonly instanceId: string; readonly version: number }
     | { readonly kind: 'reserve'; readonly instanceId: string; readonly instancesMax: number }
     | { readonly kind: 'page'; readonly page: ListingPage }
   );
+
+/** Rows that are sorted in before others get their turn: a few milliseconds. */
+const ROWS_PER_SLICE = 256;
 
 /** The listing's length after the call, and the rows if a page was asked for. */
 export type DirectoryAnswer = { readonly total: number; readonly rows: readonly ListedInstance[] };
@@ -24,23 +28,32 @@ export class DirectoryKind
 {
   readonly name = 'directory';
   readonly #store: ListingStore;
+  readonly #clock: Clock;
 
-  constructor(store: ListingStore) {
+  constructor(store: ListingStore, clock: Clock) {
     this.#store = store;
+    this.#clock = clock;
   }
 
   async activate(accountId: string) {
+    const state = new AccountListing();
     const rows = await this.#store.listed(accountId);
-    return { state: new AccountListing(rows), version: 0, recentCalls: [] };
+    for (let start = 0; start < rows.length; start += ROWS_PER_SLICE) {
+      // A million instances take many seconds, in which the node's other actors must not wait.
+      if (start > 0) await sleep(this.#clock, 0);
+      for (const row of rows.slice(start, start + ROWS_PER_SLICE)) state.put(row);
+    }
+    return { state, version: 0, recentCalls: [] };
   }
 
   receive(
     listing: AccountListing,
     call: DirectoryCall,
     { nowMs }: Pick<Turn<never>, 'nowMs'>,
-  ): DirectoryAnswer {
+  ): DirectoryAnswer | Promise<DirectoryAnswer> {
     switch (call.kind) {
       case 'put':
+        if (!listing.isExpecting(call.row.instanceId)) return this.#putStored(listing, call);
         listing.put(call.row);
         return { total: listing.total, rows: [] };
       case 'remove':
@@ -52,6 +65,22 @@ export class DirectoryKind
       case 'page':
         return { total: listing.total, rows: listing.page(call.page) };
     }
+  }
+
+  /**
+   * A row of an instance of which nothing is known: its create comes from before this directory was
+   * loaded, or it has been deleted since. The store knows which, for it is told of both first.
+   */
+  async #putStored(
+    listing: AccountListing,
+    { accountId, row: { instanceId } }: Extract<DirectoryCall, { kind: 'put' }>,
+  ): Promise<DirectoryAnswer> {
+    const stored = await this.#store.find(accountId, instanceId);
+    if (stored !== undefined) {
+      const { description: _, ...row } = stored;
+      listing.put(row);
+    }
+    return { total: listing.total, rows: [] };
   }
 
   apply(): void {

@@ -52,7 +52,7 @@ export class EngineActors implements EngineClient, AsyncDisposable {
     const hostPorts = (actor: 'instance' | 'directory') => {
       return { clock, log, gate, onBug, metrics: runtimeMetrics(metrics, 'engine', actor) };
     };
-    const directories = new DirectoryKind(ports.listings);
+    const directories = new DirectoryKind(ports.listings, clock);
     this.#directories = new ActorHost(directories, config, hostPorts('directory'));
     const instances = new InstanceKind({
       store: ports.instances,
@@ -104,7 +104,16 @@ export class EngineActors implements EngineClient, AsyncDisposable {
     const question = { kind: 'page', page, callId, deadlineAtMs } as const;
     const answer = await this.#directories.ask(accountId, question);
     const ids = answer.rows.map(({ instanceId }) => instanceId);
-    return pageAnswer(answer, page, await this.#glancesOf(accountId, ids));
+    const glances = await this.#glancesOf(accountId, ids);
+    const unseen = ids.filter((id) => !glances.has(id));
+    return pageAnswer(answer, page, glances, await this.#descriptionsOf(accountId, unseen));
+  }
+
+  /** From the rows that instances had stored before they were listed. */
+  async #descriptionsOf(accountId: string, ids: readonly string[]): Promise<Map<string, string>> {
+    const { listings } = this.#ports;
+    const rows = await Promise.all(ids.map((id) => listings.find(accountId, id)));
+    return new Map(rows.flatMap((row) => (row ? [[row.instanceId, row.description]] : [])));
   }
 
   async #reserve(call: EngineCall, tell: Operation<'reservePlace'>): Promise<EngineAnswer> {

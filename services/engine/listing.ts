@@ -9,13 +9,20 @@ import type { EngineAnswer } from '#wire/engine-messages';
 /** The head of an instance wherever it is, active or not, without activating it (architecture 3.6). */
 export type HeadOf = (instanceId: string) => Promise<GlancedHead | undefined>;
 
-/** Answer of `GET /instances`: a page of the listing with each item's cycle and energy. */
+/**
+ * Answer of `GET /instances`: a page of the listing with each item's cycle, energy and description.
+ * `descriptions` has those of instances without a glance.
+ */
 export function pageAnswer(
   { total, rows }: DirectoryAnswer,
   { limit, offset }: ListingPage,
   glances: ReadonlyMap<string, Glance>,
+  descriptions: ReadonlyMap<string, string>,
 ): EngineAnswer {
-  const data = rows.map((row) => itemOf(row, glances.get(row.instanceId)));
+  const data = rows.map((row) => {
+    const { instanceId } = row;
+    return itemOf(row, glances.get(instanceId), descriptions.get(instanceId));
+  });
   const pagination = { limit, offset, total, has_more: offset + rows.length < total };
   const body = JSON.stringify({ data, pagination });
   return { body, etag: '', cycles: 0, throttledRetryAfterS: 0, isReplayed: false };
@@ -25,11 +32,15 @@ export function pageAnswer(
  * Source: spec 2.4. One whose head is not found at once, because it is being deleted, or its create
  * is not stored yet, shows the values of a fresh one.
  */
-function itemOf({ instanceId, name, createdAtMs }: ListedInstance, glance?: Glance) {
+function itemOf(
+  { instanceId, name, createdAtMs }: ListedInstance,
+  glance: Glance | undefined,
+  description: string | undefined,
+) {
   return {
     id: instanceId,
     name,
-    description: glance?.description ?? '',
+    description: glance?.description ?? description ?? '',
     created_at: isoTime(createdAtMs),
     cycle_count: glance?.cycle ?? 0,
     energy_level: rounded(glance?.energy ?? ENERGY_DEFAULT),

@@ -60,14 +60,14 @@ export function remoteDirectory(
 
 /** A tell as the account's directory takes it, on the engine that owns it. */
 export function toldCall(
-  { instanceId, callId, deadlineAtMs }: EngineCall,
+  { accountId, instanceId, callId, deadlineAtMs }: EngineCall,
   tell: Tell,
 ): DirectoryCall {
   switch (tell.kind) {
     case 'putListingRow': {
       const { version, name, createdAtMs } = tell;
       const row = { instanceId, version, name, createdAtMs };
-      return { kind: 'put', row, callId, deadlineAtMs };
+      return { kind: 'put', accountId, row, callId, deadlineAtMs };
     }
     case 'removeListingRow':
       return { kind: 'remove', instanceId, version: tell.version, callId, deadlineAtMs };

@@ -7,20 +7,11 @@ const BLOCK_ENTRIES_MAX = 512;
  */
 export class SortedBlocks<Entry> {
   readonly #compare: (a: Entry, b: Entry) => number;
-  #blocks: Entry[][] = [];
+  readonly #blocks: Entry[][] = [];
 
   /** `compare` must be a total order in which no two distinct entries are equal. */
   constructor(compare: (a: Entry, b: Entry) => number) {
     this.#compare = compare;
-  }
-
-  /** Takes over many entries at once. */
-  fill(entries: readonly Entry[]): void {
-    const sorted = entries.toSorted(this.#compare);
-    this.#blocks = [];
-    for (let start = 0; start < sorted.length; start += BLOCK_ENTRIES_MAX / 2) {
-      this.#blocks.push(sorted.slice(start, start + BLOCK_ENTRIES_MAX / 2));
-    }
   }
 
   /** Inserts an entry that is not there. */

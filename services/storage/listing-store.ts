@@ -13,11 +13,14 @@ export type ListingRow = {
 /** What a directory keeps of a row: descriptions would fill its node (decision 155). */
 export type ListedInstance = Omit<ListingRow, 'description'>;
 
-/** Bytes of an account's rows that are loaded for its directory: a million, and their names. */
+/** Bytes of an account's rows that are loaded for its directory: a million with names of 200 bytes. */
 export const LISTING_BYTES_MAX = 384 * 1_024 * 1_024;
 
 /** Bytes of a listed instance in memory, its places in the orders included, without its name. */
-export const LISTED_BYTES = 170;
+const LISTED_BYTES = 170;
+
+/** What V8 keeps in two bytes: one such character is enough for a whole text. */
+const WIDE = /[\u0100-\uffff]/;
 
 /** The listings of all accounts. Methods throw `service_unavailable`. */
 export interface ListingStore {
@@ -30,15 +33,22 @@ export interface ListingStore {
    * they take more than `bytesMax`, before more of them are read.
    */
   listed(accountId: string, bytesMax?: number): Promise<ListedInstance[]>;
+  /** The row of one instance; undefined if none was put, or it was removed. */
+  find(accountId: string, instanceId: string): Promise<ListingRow | undefined>;
   /** All rows of an account, in no particular order; for tools. */
   load(accountId: string): Promise<ListingRow[]>;
+}
+
+/** Bytes that a listed instance takes in memory, roughly. */
+export function listedBytes({ name }: ListedInstance): number {
+  return LISTED_BYTES + (WIDE.test(name) ? 2 * name.length : name.length);
 }
 
 /** Counts what is loaded. Throws `service_unavailable` at the first row beyond the bound. */
 export function listingBudget(bytesMax = LISTING_BYTES_MAX): (row: ListedInstance) => void {
   let bytes = 0;
-  return ({ name }) => {
-    bytes += LISTED_BYTES + name.length;
+  return (row) => {
+    bytes += listedBytes(row);
     if (bytes <= bytesMax) return;
     const options = { reason: 'overloaded', retryAfterS: 1 } as const;
     throw new Fault('service_unavailable', 'the listing of the account is too large', options);

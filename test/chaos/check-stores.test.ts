@@ -117,6 +117,7 @@ const NO_LISTINGS = {
   put: async () => undefined,
   remove: async () => undefined,
   listed: async () => [],
+  find: async () => undefined,
   load: async () => [],
 };
 

@@ -109,6 +109,27 @@ several('pages meet without a gap and know whether there is more', async () => {
   assert.equal((await list({ limit: 7 })).pagination.has_more, false);
 });
 
+several(
+  'an item has the description of its row while its instance cannot be looked at',
+  async () => {
+    const { ask, list, instances, listings, evict } = await engineUnderTest();
+    await ask(CREATE, idOf(1));
+    await evict();
+    const readHead = instances.readHead;
+    instances.readHead = async () => undefined;
+    const [item] = (await list()).data;
+    assert.equal([item.description, item.cycle_count], ['first of her name', 0]);
+    instances.readHead = readHead;
+    let finds = 0;
+    listings.find = async () => {
+      finds += 1;
+      return undefined;
+    };
+    assert.is((await list()).data[0].description, 'first of her name');
+    assert.is(finds, 0, 'whose head is there is not looked for twice');
+  },
+);
+
 several('an item has the present cycle and energy of its instance', async () => {
   const { ask, list } = await engineUnderTest();
   await ask({ ...CREATE, energyLevel: 0.5 }, idOf(1));

@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { type DirectoryCall, DirectoryKind } from '#engine/directory-kind';
@@ -19,12 +20,14 @@ type Told<Kind extends DirectoryCall['kind']> = Omit<
   keyof typeof UNHURRIED
 >;
 
+type Change = { readonly kind: 'put' | 'remove'; readonly id: string; readonly version: number };
+
 /** One account's directory on a real host, and the store that it loads from. */
 function directoryUnderTest() {
   const clock = new ManualClock();
   const listings = memoryListingStore();
   const host = new ActorHost(
-    new DirectoryKind(listings),
+    new DirectoryKind(listings, clock),
     { idleAgeMs: 30_000, memoryBytesMax: 1_000_000 },
     {
       clock,
@@ -36,9 +39,37 @@ function directoryUnderTest() {
       },
     },
   );
-  const tell = async (call: Told<'put'> | Told<'remove'> | Told<'page'>) =>
+  const tell = async (call: Told<'put'> | Told<'remove'> | Told<'reserve'> | Told<'page'>) =>
     host.ask('a', { ...call, ...UNHURRIED });
-  return { clock, listings, host, tell };
+  /** As instances do: the store hears of it first. */
+  const change = async ({ kind, id: instanceId, version }: Change) => {
+    if (kind === 'remove') {
+      await listings.remove('a', instanceId, version);
+      return tell({ kind, instanceId, version });
+    }
+    await listings.put('a', rowOf(instanceId, version));
+    return tell({ kind, accountId: 'a', row: rowOf(instanceId, version) });
+  };
+  return { clock, listings, host, tell, change };
+}
+
+/** Changes of a few instances; an instance has one per version, and its removal is the last. */
+function arbitraryChanges(): fc.Arbitrary<Change[]> {
+  const history = (id: string) =>
+    fc
+      .record({ puts: fc.uniqueArray(fc.integer({ min: 1, max: 5 })), isRemoved: fc.boolean() })
+      .map(({ puts, isRemoved }): Change[] => [
+        ...puts.map((version) => ({ kind: 'put', id, version }) as const),
+        ...(isRemoved ? [{ kind: 'remove', id, version: 6 } as const] : []),
+      ]);
+  return fc.tuple(history('inst_1'), history('inst_2')).map((all) => all.flat());
+}
+
+async function rowsAfter(history: readonly Change[]): Promise<unknown> {
+  const { change, tell } = directoryUnderTest();
+  for (const one of history) await change(one);
+  const { total, rows } = await tell({ kind: 'page', page: PAGE });
+  return { total, rows: rows.map(({ instanceId, version }) => [instanceId, version]) };
 }
 
 function rowOf(instanceId: string, version: number) {
@@ -48,20 +79,54 @@ function rowOf(instanceId: string, version: number) {
 const told = suite('when a directory is told of changes');
 
 told('a change that comes late does not bring back what was removed last', async () => {
-  const { tell } = directoryUnderTest();
-  await tell({ kind: 'put', row: rowOf('inst_1', 1) });
-  await tell({ kind: 'remove', instanceId: 'inst_1', version: 2 });
-  await turnOfEvents();
-  await tell({ kind: 'put', row: rowOf('inst_1', 1) });
+  const { change, tell } = directoryUnderTest();
+  const put = { kind: 'put', id: 'inst_1', version: 1 } as const;
+  await change(put);
+  await change({ kind: 'remove', id: 'inst_1', version: 2 });
+  await change(put);
   assert.equal(await tell({ kind: 'page', page: PAGE }), { total: 0, rows: [] });
+});
+
+told('the order in which it hears of them makes no difference', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.gen(), async (gen) => {
+      const history = gen(arbitraryChanges);
+      const shuffled = gen(() => fc.shuffledSubarray(history, { minLength: history.length }));
+      const late = gen(() => fc.subarray(history));
+      assert.equal(await rowsAfter([...shuffled, ...late]), await rowsAfter(history));
+    }),
+    { numRuns: 200 },
+  );
+});
+
+told('an instance whose create it has not heard of is looked for in the store', async () => {
+  const { change, listings, tell } = directoryUnderTest();
+  const reads: string[] = [];
+  const { find } = listings;
+  listings.find = async (accountId, instanceId) => {
+    reads.push(instanceId);
+    return find(accountId, instanceId);
+  };
+  await tell({ kind: 'reserve', instanceId: 'inst_2', instancesMax: 9 });
+  await change({ kind: 'put', id: 'inst_1', version: 1 });
+  await change({ kind: 'put', id: 'inst_2', version: 1 });
+  await change({ kind: 'put', id: 'inst_1', version: 2 });
+  assert.equal(reads, ['inst_1'], 'neither what it knows nor what it keeps a place for');
+  assert.is((await tell({ kind: 'page', page: PAGE })).total, 2);
 });
 
 told('those that come while it is being loaded are kept, newest version first', async () => {
   const { tell, listings } = directoryUnderTest();
   await listings.put('a', rowOf('inst_1', 4));
+  const { listed } = listings;
+  listings.listed = async (accountId, bytesMax) => {
+    const rows = await listed(accountId, bytesMax);
+    await listings.put('a', rowOf('inst_2', 1));
+    return rows;
+  };
   const [, , page] = await Promise.all([
-    tell({ kind: 'put', row: { ...rowOf('inst_1', 3), name: 'late' } }),
-    tell({ kind: 'put', row: rowOf('inst_2', 1) }),
+    tell({ kind: 'put', accountId: 'a', row: { ...rowOf('inst_1', 3), name: 'late' } }),
+    tell({ kind: 'put', accountId: 'a', row: rowOf('inst_2', 1) }),
     tell({ kind: 'page', page: PAGE }),
   ]);
   assert.equal(page?.total, 2);
@@ -88,10 +153,29 @@ idle('it leaves memory and comes back from the store', async () => {
   assert.equal(await tell({ kind: 'page', page: PAGE }), before);
 });
 
+const large = suite('when a large directory is loaded');
+
+large('others get their turn before it is sorted', async () => {
+  const { clock, listings, tell } = directoryUnderTest();
+  for (let n = 0; n < 2_000; n += 1) await listings.put('a', rowOf(`inst_${n}`, 1));
+  const loaded = tell({ kind: 'page', page: PAGE });
+  let turns = 0;
+  let isLoaded = false;
+  void loaded.then(() => {
+    isLoaded = true;
+  });
+  for (; !isLoaded; turns += 1) {
+    await turnOfEvents();
+    clock.advance(0);
+  }
+  assert.is((await loaded).total, 2_000);
+  assert.ok(turns >= 4, `${turns} turns`);
+});
+
 idle('that of an account without instances leaves at once', async () => {
   const { tell, host } = directoryUnderTest();
   await tell({ kind: 'page', page: PAGE });
   assert.is(host.residency.actors, 0);
 });
 
-for (const group of [told, idle]) group.run();
+for (const group of [told, idle, large]) group.run();

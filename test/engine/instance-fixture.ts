@@ -115,7 +115,11 @@ export function instancesUnderTest(replaced: Replaced = {}) {
       metrics: runtimeMetrics(metrics, 'engine', actor),
     };
   };
-  const directories = new ActorHost(new DirectoryKind(listings), config, portsOf('directory'));
+  const directories = new ActorHost(
+    new DirectoryKind(listings, clock),
+    config,
+    portsOf('directory'),
+  );
   const engines: EngineClient = {
     async ask(call) {
       const { operation } = call;

@@ -22,8 +22,8 @@ const ROW: ListingRow = {
 function directoryUnderTest({ refusal }: { refusal?: Fault } = {}) {
   const clock = new ManualClock();
   const store = memoryListingStore();
-  const kind = new DirectoryKind(store);
-  const listing = new AccountListing([]);
+  const kind = new DirectoryKind(store, clock);
+  const listing = new AccountListing();
   const calls: EngineCall[] = [];
   const storedWhenTold: number[] = [];
   const engine = {
@@ -33,7 +33,7 @@ function directoryUnderTest({ refusal }: { refusal?: Fault } = {}) {
       if (refusal !== undefined) throw refusal;
       const { operation } = call;
       assert.ok(operation.kind === 'putListingRow' || operation.kind === 'removeListingRow');
-      kind.receive(listing, toldCall(call, operation), { nowMs: clock.wallMs() });
+      await kind.receive(listing, toldCall(call, operation), { nowMs: clock.wallMs() });
       return TOLD;
     },
   };
@@ -76,7 +76,7 @@ telling('it has not been told when the owner does not confirm', async () => {
 telling('nobody is told of a row that could not be stored', async () => {
   const refusal = new Fault('service_unavailable', 'the store is away');
   const fail = () => Promise.reject(refusal);
-  const store: ListingStore = { put: fail, remove: fail, listed: fail, load: fail };
+  const store: ListingStore = { put: fail, remove: fail, listed: fail, find: fail, load: fail };
   const calls: EngineCall[] = [];
   const engine = {
     ask(call: EngineCall) {

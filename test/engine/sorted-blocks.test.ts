@@ -16,7 +16,7 @@ beside('every page is the same after any inserts and removals', () => {
   fc.assert(
     fc.property(fill, fc.array(change, { maxLength: 80 }), (filled, changes) => {
       const blocks = new SortedBlocks<number>(ascending);
-      blocks.fill(filled);
+      for (const entry of filled) blocks.insert(entry);
       const plain = new Set(filled);
       for (const { isInsert, entry } of changes) {
         if (!isInsert) blocks.remove(entry);
@@ -52,7 +52,7 @@ beside('it is the same over many blocks', () => {
 beside('removing what is not there changes nothing', () => {
   const blocks = new SortedBlocks<number>(ascending);
   blocks.remove(1);
-  blocks.fill([1, 3]);
+  for (const entry of [1, 3]) blocks.insert(entry);
   for (const entry of [0, 2, 4]) blocks.remove(entry);
   assert.equal(blocks.slice(0, 10), [1, 3]);
 });

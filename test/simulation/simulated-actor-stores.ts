@@ -74,6 +74,12 @@ export class SimulatedActorStores {
           isWrite: false,
           execute: async () => this.tables.lines(account).map(withoutDescription),
         }),
+      find: (account, id) =>
+        this.#server.call(process, {
+          name: `listed ${id}`,
+          isWrite: false,
+          execute: async () => this.tables.lines(account).find((row) => row.instanceId === id),
+        }),
       load: (account) =>
         this.#server.call(process, {
           name: `listing of ${account}`,

@@ -20,6 +20,7 @@ async function open(): Promise<ListingStore> {
     put: (accountId, row) => store.put(prefix + accountId, row),
     remove: (accountId, id, version) => store.remove(prefix + accountId, id, version),
     listed: (accountId, bytesMax) => store.listed(prefix + accountId, bytesMax),
+    find: (accountId, instanceId) => store.find(prefix + accountId, instanceId),
     load: (accountId) => store.load(prefix + accountId),
   };
 }

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { suite as plainSuite, type Test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Fault } from '#fault/fault';
-import { LISTED_BYTES, type ListingRow, type ListingStore } from '#storage/listing-store';
+import { type ListingRow, type ListingStore, listedBytes } from '#storage/listing-store';
 import { refusalOf } from '#test/support/settled';
 
 type Open = () => Promise<ListingStore>;
@@ -50,8 +50,10 @@ function listingOf(name: string, open: Open, suite: typeof plainSuite): Test {
   listing('for a directory is refused as soon as it takes more than it may', async () => {
     const store = await open();
     for (const id of ['inst_1', 'inst_2', 'inst_3']) await store.put('a', rowOf(id, 1));
-    assert.is((await store.listed('a', 3 * 250)).length, 3);
-    const refusal = await refusalOf(() => store.listed('a', 2 * LISTED_BYTES));
+    assert.is((await store.listed('a', 3 * listedBytes(rowOf('inst_1', 1)))).length, 3);
+    const refusal = await refusalOf(() =>
+      store.listed('a', 3 * listedBytes(rowOf('inst_1', 1)) - 1),
+    );
     assert.equal(
       [(refusal as Fault).code, (refusal as Fault).reason],
       ['service_unavailable', 'overloaded'],
@@ -86,6 +88,16 @@ function listingOf(name: string, open: Open, suite: typeof plainSuite): Test {
     await store.put('a', rowOf('inst_1', 5));
     await store.remove('a', 'inst_1', 4);
     assert.equal(await store.load('a'), [rowOf('inst_1', 5)]);
+  });
+
+  listing('has the row of one instance, until that is removed', async () => {
+    const store = await open();
+    assert.is(await store.find('a', 'inst_1'), undefined);
+    for (const version of [2, 1]) await store.put('a', rowOf('inst_1', version));
+    assert.equal(await store.find('a', 'inst_1'), rowOf('inst_1', 2));
+    assert.is(await store.find('b', 'inst_1'), undefined);
+    await store.remove('a', 'inst_1', 3);
+    assert.is(await store.find('a', 'inst_1'), undefined);
   });
 
   listing('is a copy: a list that was loaded may be changed', async () => {

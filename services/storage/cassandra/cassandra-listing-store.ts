@@ -24,6 +24,7 @@ const COLUMNS = 'instance_id, version, name, description, created_at_ms, is_remo
 const LOAD = `SELECT ${COLUMNS} FROM listings WHERE account_id = ? AND bucket = ?`;
 const LISTED = `SELECT instance_id, version, name, created_at_ms, is_removed FROM listings
   WHERE account_id = ? AND bucket = ?`;
+const FIND = `${LOAD} AND instance_id = ?`;
 const WRITE = `INSERT INTO listings (account_id, bucket, ${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
   USING TIMESTAMP ?`;
 const WRITE_REMOVED = `${WRITE} AND TTL ${REMOVED_SECONDS}`;
@@ -46,6 +47,15 @@ export function cassandraListingStore(session: CassandraSession): ListingStore {
         spend(listed);
         return listed;
       });
+    },
+    find: async (accountId, instanceId) => {
+      const key = [accountId, bucketOf(instanceId), instanceId];
+      const { rows } = await session.execute(FIND, key, {
+        kind: 'read',
+        operation: 'listing_find',
+      });
+      const [row] = rows;
+      return row === undefined || row['is_removed'] === true ? undefined : rowFrom(row);
     },
     load: (accountId) => load(session, accountId, LOAD, rowFrom),
   };

@@ -34,6 +34,9 @@ export function memoryListingStore(): ListingStore {
         return listed;
       });
     },
+    async find(accountId, instanceId) {
+      return accounts.get(accountId)?.rows.get(instanceId);
+    },
     async load(accountId) {
       return [...(accounts.get(accountId)?.rows.values() ?? [])];
     },
