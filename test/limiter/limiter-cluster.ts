@@ -41,6 +41,10 @@ export class LimiterCluster {
   isTableThere = true;
   /** How often an account has been read. */
   reads = 0;
+  /** How many limiters listen to news of accounts. */
+  listeners = 0;
+  /** Addresses at which a limiter has asked another one. */
+  readonly askedAt: string[] = [];
   #held: Promise<void> | undefined;
   readonly #journals = memoryJournalStore(this.clock);
   readonly #accounts = memoryAccountStore(this.clock);
@@ -85,7 +89,16 @@ export class LimiterCluster {
     const news = busAccountNews({ ...place, bus });
     const accountNews: AccountNews = {
       announce: (accountId) => this.isHeard && news.announce(accountId),
-      onChange: news.onChange,
+      onChange: (listener) => {
+        const listening = news.onChange(listener);
+        this.listeners += 1;
+        return {
+          [Symbol.dispose]: () => {
+            this.listeners -= 1;
+            listening[Symbol.dispose]();
+          },
+        };
+      },
     };
     const node = await LimiterNode.join(
       { ...place, ...config, service: 'limiter', node: name, address },
@@ -175,13 +188,14 @@ export class LimiterCluster {
     await this.#journals.seal(node.identity());
   }
 
-  /** Answers to reads are late until the returned function is called. */
-  holdReads(): () => void {
-    const { promise, resolve } = Promise.withResolvers<void>();
+  /** Answers to reads are late until the returned function is called; then they fail so, if told. */
+  holdReads(): (failure?: Error) => void {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
     this.#held = promise;
-    return () => {
+    return (failure) => {
       this.#held = undefined;
-      resolve();
+      if (failure === undefined) resolve();
+      else reject(failure);
     };
   }
 
@@ -197,6 +211,7 @@ export class LimiterCluster {
 
   /** What can be asked at an address; at one where nobody is, nothing is answered. */
   #at(address: string): LimiterTools {
+    this.askedAt.push(address);
     const silence = async () => {
       throw new Fault('service_unavailable', `nobody is at ${address}`);
     };

@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { digestOf } from '#accounts/api-key';
-import type { Fault } from '#fault/fault';
+import { Fault } from '#fault/fault';
 import { LimiterCluster } from '#test/limiter/limiter-cluster';
 import { admission, custom } from '#test/limiter/limiter-fixture';
 import { refusalOf } from '#test/support/settled';
@@ -30,6 +30,47 @@ shared('each tell what any account has used', async () => {
   }
 });
 
+shared('each lead any account back from a month that has not come yet', async () => {
+  const { cluster, first, second, customer } = await newScene();
+  const owner = cluster.ownerOf(customer);
+  const monthAt = async () => (await owner.admin.usage(customer.id)).monthResetAtS * 1_000;
+  for (const node of [first, second]) {
+    cluster.clock.stepWall(31 * 86_400_000);
+    await cluster.live(1_000);
+    await cluster.admit(owner, customer, 1);
+    cluster.clock.stepWall(-31 * 86_400_000);
+    assert.is(await monthAt(), Date.UTC(2026, 2, 1), 'else this tests nothing');
+    const { monthResetAtS } = await node.admin.resetUsage(customer.id);
+    assert.is(monthResetAtS * 1_000, Date.UTC(2026, 1, 1));
+    assert.is(await monthAt(), Date.UTC(2026, 1, 1));
+  }
+});
+
+shared('ask each other only for accounts that are not their own', async () => {
+  const scene = await newScene();
+  const { cluster, customer } = scene;
+  await cluster.ownerOf(customer).admin.usage(customer.id);
+  assert.equal(cluster.askedAt, []);
+  await otherOf(scene).admin.usage(customer.id);
+  assert.is(cluster.askedAt.length, 1);
+});
+
+shared('say who they are, and of which cluster', async () => {
+  const { first, second } = await newScene();
+  assert.equal([first.cluster, second.cluster], ['c', 'c']);
+  assert.is(first.identity(), first.incarnation?.id);
+  assert.is.not(first.identity(), second.identity());
+});
+
+shared('refuse to tell what an account has used as long as its owner is not known', async () => {
+  const cluster = new LimiterCluster();
+  cluster.isTableThere = false;
+  const node = await cluster.join('a');
+  const customer = await cluster.customer(node, custom(100, 100));
+  const refusal = (await refusalOf(() => node.admin.usage(customer.id))) as Fault;
+  assert.equal([refusal.code, refusal.isOutcomeUnknown], ['service_unavailable', false]);
+});
+
 shared('know within a second of a change that was made at the other', async () => {
   const { cluster, first, second, customer } = await newScene();
   const owner = cluster.ownerOf(customer);
@@ -42,6 +83,28 @@ shared('know within a second of a change that was made at the other', async () =
   await other.admin.revokeKey(customer.id, customer.keyId);
   await cluster.live(1_000);
   assert.is((await cluster.admit(owner, customer, 3)).verdict, 'unknown_key');
+});
+
+shared('know at once of a change that was made at themselves, with no news to be had', async () => {
+  const { cluster, customer } = await newScene();
+  const owner = cluster.ownerOf(customer);
+  await cluster.admit(owner, customer, 1);
+  cluster.isHeard = false;
+  await owner.admin.revokeKey(customer.id, customer.keyId);
+  assert.is((await cluster.ask(owner, customer, 2)).verdict, 'unknown_key');
+});
+
+shared('have made a change that is stored, also when the meter cannot be read', async () => {
+  const { cluster, customer } = await newScene();
+  const owner = cluster.ownerOf(customer);
+  const release = cluster.holdReads();
+  const call = refusalOf(() => cluster.ask(owner, customer, 1));
+  const changed = owner.admin.setStatus(customer.id, 'suspended');
+  await cluster.live(100);
+  release(new Fault('service_unavailable', 'no answer'));
+  assert.is((await changed).status, 'suspended');
+  assert.is((await call).message, 'no answer');
+  assert.equal(cluster.bugs, []);
 });
 
 shared('know of a change within 30 s though nobody told them', async () => {
@@ -91,11 +154,6 @@ shared('do not take what they read before the last news for the truth', async ()
 });
 
 const lied = suite('when a holder of the secret claims an account’s shard at the largest epoch');
-
-/** The node that does not own the account. */
-function otherOf({ cluster, first, second, customer }: Awaited<ReturnType<typeof newScene>>) {
-  return cluster.ownerOf(customer) === first ? second : first;
-}
 
 lied('every limiter tells what the account has used again within three seconds', async () => {
   const scene = await newScene();
@@ -149,6 +207,46 @@ ended('in good order, the other goes on with exact counts and open reservations'
   assert.is((await other.admin.usage(customer.id)).cyclesLost, 0);
 });
 
+ended('having been drained, the other goes on with exact counts', async () => {
+  const { cluster, first, second, customer } = await newScene();
+  const owner = cluster.ownerOf(customer);
+  const other = owner === first ? second : first;
+  await cluster.admit(owner, customer, 1, 4);
+  await cluster.settle(owner, customer, 1, 3);
+  const had = owner.incarnation?.shards.size;
+  assert.equal(await owner.drain(), { incarnation: owner.identity(), openShards: had });
+  await cluster.live(6_000);
+  assert.is((await owner.drain()).openShards, 0);
+  assert.is((await cluster.admit(other, customer, 2)).allowance?.cyclesRemaining, 96);
+});
+
+ended('it is told of no account any more', async () => {
+  const { cluster, first, second, customer } = await newScene();
+  const left = first[Symbol.asyncDispose]();
+  await cluster.live(6_000);
+  await left;
+  assert.is(cluster.listeners, 1);
+  await second.admin.setStatus(customer.id, 'suspended');
+  await cluster.live(1_000);
+  assert.is((await cluster.admit(second, customer, 1)).verdict, 'account_suspended');
+});
+
+ended('against its will, it can be told of changes until it lives again', async () => {
+  const { cluster, customer } = await newScene();
+  const owner = cluster.ownerOf(customer);
+  await cluster.admit(owner, customer, 1);
+  await cluster.seal(owner);
+  while (owner.incarnation !== undefined) await cluster.live(50);
+  assert.is(owner.identity(), 'nobody');
+  await owner.admin.setStatus(customer.id, 'suspended');
+  await cluster.live(12_000);
+  assert.is(
+    (await cluster.admit(cluster.ownerOf(customer), customer, 2)).verdict,
+    'account_suspended',
+  );
+  assert.equal(cluster.bugs, []);
+});
+
 ended('by a crash, the other takes what it might have granted as used', async () => {
   const { cluster, first, second, customer } = await newScene();
   const owner = cluster.ownerOf(customer);
@@ -189,6 +287,11 @@ async function newScene() {
   await cluster.live(4_000);
   const customer = await cluster.customer(first, custom(100, 100));
   return { cluster, first, second, customer };
+}
+
+/** The node that does not own the account. */
+function otherOf({ cluster, first, second, customer }: Awaited<ReturnType<typeof newScene>>) {
+  return cluster.ownerOf(customer) === first ? second : first;
 }
 
 shared.run();
