@@ -43,6 +43,18 @@ mutants('leave alone what only people or the type checker read', () => {
   assert.equal(changesOf("const text = 'for people';"), []);
 });
 
+mutants('begin at the object of a chain, which is reached also when there is none', () => {
+  for (const [source, becomes] of [
+    ['f(a?.b);', 'f(a.b);'],
+    ['f(a?.[b]);', 'f(a[b]);'],
+    ['f(a?.(b));', 'f(a(b));'],
+  ] as const) {
+    const chain = mutantsOf('some.ts', source).find(({ operator }) => operator === 'chain');
+    assert.ok(chain !== undefined);
+    assert.equal([chain.start, edited(source, chain)], [2, becomes]);
+  }
+});
+
 mutants('are none where what is put in stands already', () => {
   assert.equal(changesOf('const nothing = () => undefined;'), []);
 });

@@ -179,12 +179,17 @@ function chained(isOptional: boolean, object: Node, property: Node, source: stri
   if (!isOptional) return [];
   const from = source.indexOf('?.', object.end);
   const isComputed = source.slice(from + 2, property.start).includes('[');
-  return [{ operator: 'chain', start: from, end: from + 2, replacement: isComputed ? '' : '.' }];
+  return [unchained(object, from, isComputed ? '' : '.', source)];
 }
 
-function chainedCall(node: NodeOf<'CallExpression'>, source: string): Edit[] {
-  const from = source.indexOf('?.', node.callee.end);
-  return [{ operator: 'chain', start: from, end: from + 2, replacement: '' }];
+function chainedCall({ callee }: NodeOf<'CallExpression'>, source: string): Edit[] {
+  return [unchained(callee, source.indexOf('?.', callee.end), '', source)];
+}
+
+/** From the object on: where that is undefined, what follows it does not count as reached. */
+function unchained(object: Node, from: number, dot: string, source: string): Edit {
+  const replacement = source.slice(object.start, from) + dot;
+  return { operator: 'chain', start: object.start, end: from + 2, replacement };
 }
 
 function isText(node: Node): boolean {
