@@ -1,17 +1,14 @@
-import { request } from 'node:http';
 import { connect } from 'node:net';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { parseApiKey } from '#accounts/api-key';
-import type { AdminAudit } from '#limiter/admin-audit';
 import { serveAdmin } from '#limiter/admin-server';
 import { isLoopbackAddress, isLoopbackHost } from '#limiter/loopback';
+import { adminUnderTest } from '#test/limiter/admin-fixture';
 import { admitKey, custom, limiterUnderTest } from '#test/limiter/limiter-fixture';
 import { ADMIN_TOKEN } from '#test/support/admin-token';
 
 const SHOWN = `Bearer ${ADMIN_TOKEN}`;
-
-type Heard = Parameters<AdminAudit>[0] & { readonly by: Parameters<AdminAudit>[1] };
 
 const life = suite('an account on the admin port');
 
@@ -313,59 +310,6 @@ const clock = {
 
 function fail(error: unknown): never {
   throw error;
-}
-
-async function adminUnderTest() {
-  const fixture = await limiterUnderTest(custom(60, 100));
-  const { limiter, bugs } = fixture;
-  const onBug = (bug: unknown) => bugs.push(bug);
-  const changes: Heard[] = [];
-  const audit: AdminAudit = (change, by) => void changes.push({ ...change, by });
-  const always = { token: ADMIN_TOKEN, audit, onBug };
-  const ports = { admin: limiter.admin, clock: fixture.clock, ...always };
-  const running = await serveAdmin({ host: '127.0.0.1', port: 0 }, ports);
-  const raw = (method: string, path: string, headers: Record<string, string>, body: string) =>
-    exchange(running.address, method, path, { authorization: SHOWN, ...headers }, body);
-  return {
-    fixture,
-    address: running.address,
-    changes,
-    raw,
-    send: (method: string, path: string, body?: object) =>
-      body === undefined
-        ? raw(method, path, {}, '')
-        : raw(method, path, { 'content-type': 'application/json' }, JSON.stringify(body)),
-    async [Symbol.asyncDispose]() {
-      await running[Symbol.asyncDispose]();
-      await limiter[Symbol.asyncDispose]();
-      assert.equal(bugs, []);
-    },
-  };
-}
-
-// fetch() would correct the headers that these tests get wrong on purpose.
-async function exchange(
-  address: string,
-  method: string,
-  path: string,
-  headers: Record<string, string>,
-  body: string,
-) {
-  const { hostname, port } = new URL(address);
-  const { status, text } = await new Promise<{ status: number; text: string }>(
-    (resolve, reject) => {
-      const options = { hostname, port, method, path, headers, agent: false } as const;
-      const asking = request(options, async (response) => {
-        let text = '';
-        for await (const chunk of response.setEncoding('utf8')) text += chunk;
-        resolve({ status: response.statusCode ?? 0, text });
-      });
-      asking.on('error', reject);
-      asking.end(body);
-    },
-  );
-  const json = JSON.parse(text);
-  return { status, text, json, data: json.data };
 }
 
 life.run();
