@@ -187,7 +187,7 @@ export class Incarnation<Served> {
   }
 
   #end(): void {
-    this.#gate?.end();
+    this.#gate.end();
     this.#stack.dispose();
   }
 
@@ -213,7 +213,7 @@ export class Incarnation<Served> {
       isLeaving: this.#isLeaving,
       isAside: this.#ports.clocks?.isAside,
       shardCount: this.#config.shardCount,
-      shards: this.#gate === undefined ? [] : [...this.#gate.open],
+      shards: [...this.#gate.open],
     };
   }
 

@@ -1,8 +1,11 @@
+import type { Bus } from '#bus/bus';
 import { inProcessBus } from '#bus/in-process-bus';
 import type { Probe } from '#cluster/death-watch';
-import { createMetrics } from '#platform/metrics';
+import { decodeHeartbeat, type Heartbeat, heartbeatSubject } from '#cluster/heartbeat';
+import type { Clock } from '#platform/clock';
+import { createMetrics, type Metrics } from '#platform/metrics';
 import { ActorHost } from '#runtime/actor-host';
-import { DurableNode } from '#runtime/durable-node';
+import { DurableNode, type DurableNodePorts } from '#runtime/durable-node';
 import type { Ground } from '#runtime/incarnation';
 import { nodeMetrics } from '#runtime/node-metrics';
 import { runtimeMetrics } from '#runtime/runtime-metrics';
@@ -11,12 +14,19 @@ import { memoryJournalStore } from '#storage/memory/memory-journal-store';
 import { memoryShardStore } from '#storage/memory/memory-shard-store';
 import { ManualClock } from '#test/support/manual-clock';
 import { pass } from '#test/support/passing';
+import { scrapedOf } from '#test/support/scraped';
 import { type Tally, type TallyAnswer, TallyKind, tallyCall } from '#test/support/tally-actor';
 
 const SHARDS = 8;
 
 type TallyHost = ActorHost<Tally, Parameters<TallyKind['receive']>[1], TallyAnswer, number>;
-type TallyNode = DurableNode<TallyHost>;
+export type TallyNode = DurableNode<TallyHost>;
+
+/** What a test may give to one node in place of what all have. */
+export type Unlike = Partial<Pick<DurableNodePorts, 'bus' | 'clock' | 'clocks'>> & {
+  readonly cluster?: string;
+  readonly settleMs?: number;
+};
 
 /** Nodes that serve tallies from common stores, on one bus and one clock. */
 export class TallyCluster {
@@ -29,29 +39,45 @@ export class TallyCluster {
   journals: JournalStore = this.stored;
   /** One store, whichever node writes. */
   readonly kind = new TallyKind();
-  readonly #bus = inProcessBus({ clock: this.clock, onBug: (e) => this.bugs.push(e) });
+  /** What nodes say of themselves, in the order in which it was heard. */
+  readonly heartbeats: Heartbeat[] = [];
+  /** How many lives have told what serves their actors to end. */
+  tenantsEnded = 0;
+  readonly bus = inProcessBus({ clock: this.clock, onBug: (e) => this.bugs.push(e) });
   readonly #nodes = new Map<string, TallyNode>();
+  readonly #metrics = new Map<string, Metrics>();
+  readonly #dead = new Set<string>();
   #lives = 0;
 
+  constructor() {
+    this.bus.subscribe(heartbeatSubject('test', 'engine'), (message) => {
+      const heartbeat = decodeHeartbeat(message);
+      if (heartbeat !== undefined) this.heartbeats.push(heartbeat);
+    });
+  }
+
   /** A node by this name, and its address `name:1`. Its lives are `life-1`, `life-2` … */
-  async join(name: string): Promise<TallyNode> {
+  async join(name: string, unlike: Unlike = {}): Promise<TallyNode> {
+    const metrics = createMetrics();
+    this.#metrics.set(name, metrics);
     const config = {
       service: 'engine' as const,
       node: name,
       address: `${name}:1`,
       shardCount: SHARDS,
       prefix: 'test',
-      cluster: 'c',
-      settleMs: 0,
+      cluster: unlike.cluster ?? 'c',
+      settleMs: unlike.settleMs ?? 0,
       isDirect: true,
     };
     const ports = {
-      clock: this.clock,
-      bus: this.#bus,
+      clock: unlike.clock ?? this.#clockOf(name),
+      bus: unlike.bus ?? this.#busOf(name),
+      clocks: unlike.clocks,
       journals: this.journals,
       shards: this.shards,
       probe: this.#probe,
-      metrics: nodeMetrics(createMetrics(), 'engine'),
+      metrics: nodeMetrics(metrics, 'engine'),
       randomness: { hex: () => this.#nextId(), base62: () => this.#nextId() },
       onBug: (error: unknown) => this.bugs.push(error),
       onNotice: (notice: string) => this.notices.push(notice),
@@ -59,6 +85,19 @@ export class TallyCluster {
     const node = await DurableNode.join(config, ports, (ground) => this.#settle(ground));
     this.#nodes.set(`${name}:1`, node);
     return node;
+  }
+
+  /** The process of a node is gone from one moment to the next. Its name is not used again. */
+  kill(name: string): void {
+    this.#dead.add(name);
+    this.#nodes.delete(`${name}:1`);
+  }
+
+  /** What a node's process has reported, of the series that begin so. */
+  async reported(name: string, series: RegExp): Promise<Record<string, number>> {
+    const metrics = this.#metrics.get(name);
+    if (metrics === undefined) throw new Error(`there is no node ${name}`);
+    return await scrapedOf(metrics, series);
   }
 
   /** Adds to a tally and answers what it then is; a `callId` makes it a retry of an earlier call. */
@@ -83,6 +122,28 @@ export class TallyCluster {
     return { kind: 'answered', incarnation: node.current?.id ?? 'nobody' };
   };
 
+  /** The time of a process: nothing falls due any more once it is gone. */
+  #clockOf(name: string): Clock {
+    const { clock } = this;
+    return {
+      wallMs: () => clock.wallMs(),
+      monotonicMs: () => clock.monotonicMs(),
+      after: (delayMs, task) => clock.after(delayMs, () => this.#dead.has(name) || task()),
+    };
+  }
+
+  /** The bus of a process, which is deaf and dumb once that is gone. */
+  #busOf(name: string): Bus {
+    const { bus } = this;
+    return {
+      isConnected: true,
+      publish: (...message) => this.#dead.has(name) || bus.publish(...message),
+      subscribe: (subject, hear) =>
+        bus.subscribe(subject, (message) => this.#dead.has(name) || hear(message)),
+      [Symbol.asyncDispose]: async () => undefined,
+    };
+  }
+
   #nextId(): string {
     this.#lives += 1;
     return `life-${this.#lives}`;
@@ -99,6 +160,9 @@ export class TallyCluster {
       metrics,
       onBug,
     });
-    return { served: host, hosts: [host], end: () => undefined };
+    const end = () => {
+      this.tenantsEnded += 1;
+    };
+    return { served: host, hosts: [host], end };
   }
 }

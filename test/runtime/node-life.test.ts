@@ -41,7 +41,28 @@ between('has let go of everything that it served', async () => {
   assert.is(served.residency.actors, 1);
   await cluster.stored.seal('life-1');
   while (node.current !== undefined) await cluster.live(50);
-  assert.is(served.residency.actors, 0);
+  assert.equal([served.residency.actors, cluster.tenantsEnded], [0, 1]);
+});
+
+between('has counted it, and told its operator when it comes back', async () => {
+  const cluster = new TallyCluster();
+  const node = await nodeOf(cluster);
+  await cluster.stored.seal('life-1');
+  while (node.current !== undefined) await cluster.live(50);
+  const fenced = await cluster.reported('a', /^journal_fenced/);
+  assert.equal(fenced, { 'journal_fenced_total{service="engine"}': 1 });
+  assert.match(cluster.notices.at(-1) ?? '', /joins again in 1000 ms: the journal is sealed/);
+});
+
+between('whose next journal is somebody else’s says that as a bug, and has none', async () => {
+  const cluster = new TallyCluster();
+  const node = await nodeOf(cluster);
+  await cluster.stored.begin('life-2', 'x:1');
+  await cluster.stored.seal('life-1');
+  while (node.current !== undefined) await cluster.live(50);
+  await cluster.live(REJOIN_MS_MIN + 1_000);
+  assert.is(node.current, undefined);
+  assert.match(String(cluster.bugs), /there is a journal of life-2 already/);
 });
 
 between('is told to end, and is never seen again', async () => {
@@ -72,11 +93,13 @@ between('asks no more for a journal once it is told to end', async () => {
   await cluster.stored.seal('life-1');
   await cluster.live(REJOIN_MS_MIN + SETTLED_MS);
   assert.ok(begins > 3, 'it asks until the store answers');
+  const heard = cluster.heartbeats.length;
   await node[Symbol.asyncDispose]();
   await cluster.live(1_000);
   const asked = begins;
   await cluster.live(10_000);
-  assert.is(begins, asked);
+  assert.equal([begins, cluster.heartbeats.length], [asked, heard]);
+  assert.is(node.current, undefined);
   assert.equal(cluster.bugs, []);
 });
 
@@ -93,6 +116,19 @@ between('waits as long as the first time if it has lived long', async () => {
   while (node.current !== undefined) await cluster.live(50);
   await cluster.live(REJOIN_MS_MIN + 100);
   assert.is(idOf(node), 'life-4');
+});
+
+between('waits longer each time if its lives are short, however old its process is', async () => {
+  const cluster = new TallyCluster();
+  const node = await nodeOf(cluster);
+  await cluster.live(REJOIN_RESET_MS + 1_000);
+  for (const [i, pauseMs] of [REJOIN_MS_MIN, 2 * REJOIN_MS_MIN, 4 * REJOIN_MS_MIN].entries()) {
+    await cluster.stored.seal(`life-${i + 1}`);
+    while (node.current !== undefined) await cluster.live(50);
+    await cluster.live(pauseMs - 100);
+    assert.is(idOf(node), undefined);
+    while (node.current === undefined) await cluster.live(50);
+  }
 });
 
 const drained = suite('a node that is drained');
@@ -132,6 +168,7 @@ drained('and then ended by others does not come back', async () => {
   await cluster.stored.seal('life-1');
   await cluster.live(20_000);
   assert.is(node.current, undefined);
+  assert.not.ok(cluster.notices.some((notice) => notice.includes('joins again')));
 });
 
 const other = suite('a call for a shard that another node owns');
