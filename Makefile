@@ -1,6 +1,6 @@
 # Every target is one line of `make help`; the work itself is in package.json's scripts.
 .DEFAULT_GOAL := help
-.PHONY: help run cluster cluster-status cluster-down cluster-ctl test check bench scale simulate coverage generate format ctl chaos mutation sbom licenses fuzz
+.PHONY: help run cluster cluster-status cluster-down cluster-ctl test check bench against scale simulate coverage generate format ctl chaos mutation sbom licenses fuzz
 
 NODE := node_modules/.bin/node
 INSTALLED := node_modules/.package-lock.json
@@ -31,6 +31,9 @@ check: $(INSTALLED) ## Lint, type-check, look for unused code, compare generated
 
 bench: $(INSTALLED) ## Measure against the references and write bench/RESULTS.md (minutes)
 	@$(NODE) bench/main.ts $(ARGS)
+
+against: $(INSTALLED) ## Measure this checkout against another commit, in turns (10 min): COMMIT=main~10
+	@$(NODE) bench/against.ts $(COMMIT) $(ARGS)
 
 scale: $(INSTALLED) ## Measure many instances, long histories, tails, accounts (an hour): ARGS="--only history"
 	@$(NODE) bench/scale/main.ts $(ARGS)

@@ -102,7 +102,9 @@ export async function startDurable(plan: DurablePlan): Promise<DurableService> {
   const startAgain = (engine: number, more: readonly string[] = []) => {
     const port = metrics[engine] ?? 0;
     const args = [...nodeArgs, ...more];
-    return opened.use(startRole('engine', port, variablesOf(engine), args, nameOf(engine)));
+    return opened.use(
+      startRole('engine', port, variablesOf(engine), { nodeArgs: args, name: nameOf(engine) }),
+    );
   };
   const service = running(opened, { api, metrics, key, processes });
   return { ...service, edge: edge.child, engines: children, cassandra, keyspace, startAgain };
@@ -162,7 +164,7 @@ export async function startProcess(
   { name, nodeArgs }: { name: string; nodeArgs: readonly string[] } = { name: role, nodeArgs: [] },
 ): Promise<Role> {
   const [metrics = 0] = await freePorts(1);
-  const child = opening.use(startRole(role, metrics, variables, nodeArgs, name));
+  const child = opening.use(startRole(role, metrics, variables, { nodeArgs, name }));
   await untilReady(child, `${metricsUrlOf(metrics)}/health/ready`);
   return { child, metrics };
 }

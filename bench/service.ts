@@ -27,49 +27,46 @@ export type Service = AsyncDisposable & {
   readonly processes: readonly Measured[];
 };
 
-/** One process that does everything; `nodeArgs` go to Node itself. */
+/** One process that does everything; `nodeArgs` go to Node itself, `main` is another checkout's. */
 export async function startStandalone(
   nodeArgs: readonly string[] = [],
+  main = MAIN,
 ): Promise<Service & { readonly process: Child }> {
   await using opening = new AsyncDisposableStack();
   const [api = 0, metrics = 0, admin = 0] = await freePorts(3);
   const variables = { SERVICE_PORT: `${api}`, SERVICE_ADMIN_PORT: `${admin}` };
-  const child = opening.use(startRole('standalone', metrics, variables, nodeArgs));
+  const child = opening.use(startRole('standalone', metrics, variables, { nodeArgs, main }));
   await untilReady(child, `${metricsUrlOf(metrics)}/health/ready`);
-  const key = await createKey(admin);
+  const key = await createKey(admin, main);
   const service = running(opening.move(), { api, metrics: [metrics], key, processes: [child] });
   return { ...service, process: child };
 }
 
-/** Edge, limiter and engine as three processes on this machine. */
-export async function startThreeProcesses(): Promise<Service> {
+/** Edge, limiter and engine as three processes on this machine; `main` is another checkout's. */
+export async function startThreeProcesses(main = MAIN): Promise<Service> {
   await using opening = new AsyncDisposableStack();
   const ports = await freePorts(7);
   const [api = 0, admin = 0, engineAt = 0, limiterAt = 0, ...metricsPorts] = ports;
   const [engineMetrics = 0, limiterMetrics = 0, edgeMetrics = 0] = metricsPorts;
   const engineAddress = `127.0.0.1:${engineAt}`;
   const limiterAddress = `127.0.0.1:${limiterAt}`;
-  const limiter = opening.use(
-    startRole('limiter', limiterMetrics, {
-      SERVICE_LIMITER_LISTEN: limiterAddress,
-      SERVICE_ADMIN_PORT: `${admin}`,
-    }),
-  );
-  const engine = opening.use(
-    startRole('engine', engineMetrics, { SERVICE_ENGINE_LISTEN: engineAddress }),
-  );
+  const start = (role: string, metricsPort: number, variables: Record<string, string>) =>
+    opening.use(startRole(role, metricsPort, variables, { main }));
+  const limiter = start('limiter', limiterMetrics, {
+    SERVICE_LIMITER_LISTEN: limiterAddress,
+    SERVICE_ADMIN_PORT: `${admin}`,
+  });
+  const engine = start('engine', engineMetrics, { SERVICE_ENGINE_LISTEN: engineAddress });
   await untilReady(limiter, `${metricsUrlOf(limiterMetrics)}/health/ready`);
   await untilReady(engine, `${metricsUrlOf(engineMetrics)}/health/ready`);
-  const edge = opening.use(
-    startRole('edge', edgeMetrics, {
-      SERVICE_PORT: `${api}`,
-      SERVICE_ENGINE_ADDRESS: engineAddress,
-      SERVICE_CLUSTER_SECRET: 'the secret of the benchmark',
-      SERVICE_LIMITER_ADDRESS: limiterAddress,
-    }),
-  );
+  const edge = start('edge', edgeMetrics, {
+    SERVICE_PORT: `${api}`,
+    SERVICE_ENGINE_ADDRESS: engineAddress,
+    SERVICE_CLUSTER_SECRET: 'the secret of the benchmark',
+    SERVICE_LIMITER_ADDRESS: limiterAddress,
+  });
   await untilReady(edge, `${metricsUrlOf(edgeMetrics)}/health/ready`);
-  const key = await createKey(admin);
+  const key = await createKey(admin, main);
   const processes = [edge, limiter, engine];
   return running(opening.move(), { api, metrics: [engineMetrics], key, processes });
 }
@@ -98,13 +95,16 @@ export function startRole(
   role: string,
   metricsPort: number,
   variables: Readonly<Record<string, string>>,
-  nodeArgs: readonly string[] = [],
-  name = role,
+  {
+    nodeArgs = [],
+    name = role,
+    main = MAIN,
+  }: { readonly nodeArgs?: readonly string[]; readonly name?: string; readonly main?: string } = {},
 ): Child {
   return new Child({
     name,
     program: process.execPath,
-    args: [...nodeArgs, MAIN, role],
+    args: [...nodeArgs, main, role],
     env: environment({ SERVICE_METRICS_PORT: `${metricsPort}`, ...variables }),
   });
 }
@@ -115,7 +115,7 @@ export function metricsUrlOf(port: number): string {
 }
 
 /** Makes an account with limits far out of reach, and a key of it, with the service's own tool. */
-export async function createKey(adminPort: number): Promise<string> {
+export async function createKey(adminPort: number, main = MAIN): Promise<string> {
   const limits = [
     '--requests-per-minute',
     REQUESTS_PER_MINUTE,
@@ -125,21 +125,23 @@ export async function createKey(adminPort: number): Promise<string> {
   const account = await ctl(
     ['accounts', 'create', 'bench', '--plan', 'enterprise', ...limits],
     adminPort,
+    main,
   );
   const given = await ctl(
     ['keys', 'create', `${at(account, ['id'])}`, '--scope', 'full'],
     adminPort,
+    main,
   );
   const key = at(given, ['key']);
   if (typeof key !== 'string') throw new Error('ctl keys create gave no key');
   return key;
 }
 
-async function ctl(args: readonly string[], adminPort: number): Promise<unknown> {
+async function ctl(args: readonly string[], adminPort: number, main: string): Promise<unknown> {
   const output = await run({
     name: `ctl ${args.slice(0, 2).join(' ')}`,
     program: process.execPath,
-    args: [MAIN, 'ctl', ...args, '--json'],
+    args: [main, 'ctl', ...args, '--json'],
     env: environment({ SERVICE_ADMIN_URL: `http://127.0.0.1:${adminPort}` }),
   });
   return JSON.parse(output);

@@ -11,6 +11,13 @@ export function spreadOf(values: readonly number[]): Spread {
   return { median: (lower + upper) / 2, min, max: sorted.at(-1) ?? Number.NaN };
 }
 
+/** The quartiles of `values`, by the nearest rank; NaN when there are none. */
+export function quartilesOf(values: readonly number[]): readonly [number, number, number] {
+  const sorted = values.toSorted((a, b) => a - b);
+  const at = (share: number) => sorted[Math.ceil(share * sorted.length) - 1] ?? Number.NaN;
+  return [at(0.25), spreadOf(values).median, at(0.75)];
+}
+
 /** `median (min..max)` with the given number of decimals, thousands separated. */
 export function spreadText(spread: Spread, decimals: number): string {
   if (Number.isNaN(spread.median)) return 'none';

@@ -1,0 +1,159 @@
+/**
+ * Whether a change costs throughput: this checkout and another commit side by side. Both are up all
+ * the time and take turns every two seconds, so that whatever else the machine does hits both alike;
+ * what counts is the median of the pairs' ratios. Every full run replaces bench/AGAINST.md.
+ *
+ *   node bench/against.ts <commit> [--quick]
+ */
+import { execFileSync, spawnSync } from 'node:child_process';
+import { symlinkSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { CONNECTIONS } from '#bench/closed-rounds';
+import { describeRun } from '#bench/machine';
+import { tableOf, verdict } from '#bench/report-table';
+import { prepareService, type Server } from '#bench/servers';
+import { MAIN, startStandalone, startThreeProcesses } from '#bench/service';
+import { numberText, quartilesOf } from '#bench/statistics';
+import { temporaryFolder } from '#bench/temporary-folder';
+import { findWrk } from '#bench/tool-path';
+import { type ClosedResult, runWrk } from '#bench/wrk';
+
+const FILE = 'bench/AGAINST.md';
+
+/** The least median ratio of requests a second that is not a loss. */
+const RATIO_MIN = 0.97;
+
+const FULL = { pairs: 24, seconds: 2, warmUpS: 6 };
+const QUICK = { pairs: 2, seconds: 1, warmUpS: 1 };
+
+type Pair = { readonly own: ClosedResult; readonly base: ClosedResult };
+
+const startedMs = performance.now();
+
+function tell(line: string): void {
+  const s = ((performance.now() - startedMs) / 1_000).toFixed(0);
+  process.stderr.write(`${s.padStart(4)} s  ${line}\n`);
+}
+
+function hashOf(commit: string): string | undefined {
+  const args = ['rev-parse', '--quiet', '--verify', '--short', `${commit}^{commit}`];
+  const { status, stdout } = spawnSync('git', args, { encoding: 'utf8' });
+  return status === 0 ? stdout.trim() : undefined;
+}
+
+/** The commit's files beside this checkout's packages, until this process ends. */
+function checkOut(commit: string): string {
+  const folder = join(temporaryFolder(), 'base');
+  const git = (...args: string[]) => execFileSync('git', args, { stdio: 'pipe' });
+  git('worktree', 'add', '--detach', folder, commit);
+  process.once('exit', () => git('worktree', 'remove', '--force', folder));
+  symlinkSync(resolve('node_modules'), join(folder, 'node_modules'));
+  return folder;
+}
+
+async function pairsOf(
+  wrk: string,
+  [own, base]: readonly [Server, Server],
+  connections: number,
+  { pairs, seconds }: typeof FULL,
+): Promise<Pair[]> {
+  const found: Pair[] = [];
+  for (let index = 0; index < pairs; index += 1) {
+    const run = { connections, seconds };
+    const first = await runWrk(wrk, index % 2 === 0 ? own : base, run);
+    const second = await runWrk(wrk, index % 2 === 0 ? base : own, run);
+    const pair = index % 2 === 0 ? { own: first, base: second } : { own: second, base: first };
+    const problem = pair.own.problem ?? pair.base.problem;
+    if (problem !== undefined) throw new Error(`a run is void: ${problem}`);
+    found.push(pair);
+  }
+  return found;
+}
+
+function rowOf(what: string, pairs: readonly Pair[]): { cells: string[]; isMet: boolean } {
+  const cpuOf = ({ cpu }: ClosedResult) =>
+    cpu
+      .filter(({ process: name }) => name !== 'wrk')
+      .reduce((sum, { microsPerRequest }) => sum + microsPerRequest, 0);
+  const rates = quartilesOf(pairs.map(({ own, base }) => own.requestsPerS / base.requestsPerS));
+  const costs = quartilesOf(pairs.map(({ own, base }) => cpuOf(own) / cpuOf(base)));
+  const [, median] = rates;
+  const text = (values: readonly number[]) => values.map((one) => numberText(one, 3)).join(' / ');
+  const isMet = median >= RATIO_MIN;
+  return { cells: [what, `${pairs.length}`, text(rates), text(costs), verdict(isMet)], isMet };
+}
+
+async function measure(hash: string, isQuick: boolean): Promise<void> {
+  const sizes = isQuick ? QUICK : FULL;
+  const wrk = await findWrk();
+  const none = { k6: undefined, postgres: undefined, redis: undefined };
+  const circumstances = await describeRun({ wrk, ...none });
+  tell(`checking out ${hash}`);
+  const main = join(checkOut(hash), MAIN);
+  const rows: { cells: string[]; isMet: boolean }[] = [];
+  for (const [label, title, start] of [
+    ['s', 'standalone', (path?: string) => startStandalone([], path)],
+    ['p', 'edge + limiter + engine', startThreeProcesses],
+  ] as const) {
+    await using own = await start();
+    await using base = await start(main);
+    const servers = [
+      await prepareService(label, own, temporaryFolder()),
+      await prepareService(label, base, temporaryFolder()),
+    ] as const;
+    tell(`warming ${title}`);
+    for (const server of servers) {
+      await runWrk(wrk, server, { connections: 64, seconds: sizes.warmUpS });
+    }
+    for (const connections of CONNECTIONS) {
+      const row = rowOf(
+        `${title}, ${connections} connections`,
+        await pairsOf(wrk, servers, connections, sizes),
+      );
+      tell(row.cells.join('; '));
+      rows.push(row);
+    }
+  }
+  const report = [
+    `# This checkout against ${hash}`,
+    'Written by the measurement itself; every run replaces it. Both versions are up and take turns; a ' +
+      'pair is two runs one after the other, in changing order. Quartiles of the pairs’ ratios, this ' +
+      `checkout divided by ${hash}: more requests a second is better, less CPU a request is better.`,
+    `    node bench/against.ts ${hash}${isQuick ? ' --quick' : ''}`,
+    tableOf(
+      ['', ''],
+      circumstances.map(({ name, value }) => [name, value]),
+    ),
+    tableOf(
+      [
+        '',
+        'pairs',
+        'requests/s, ratio (25 / 50 / 75 %)',
+        'CPU a request, ratio',
+        `median ≥ ${RATIO_MIN}`,
+      ],
+      rows.map(({ cells }) => cells),
+    ),
+  ].join('\n\n');
+  process.stdout.write(`${report}\n`);
+  if (!isQuick) await writeFile(FILE, `${report}\n`);
+  process.exitCode = isQuick || rows.every(({ isMet }) => isMet) ? 0 : 1;
+}
+
+const { values, positionals } = parseArgs({
+  options: { quick: { type: 'boolean', default: false } },
+  allowPositionals: true,
+});
+const [commit] = positionals;
+if (commit === undefined || positionals.length > 1) {
+  console.error('usage: make against COMMIT=<commit> [ARGS=--quick]');
+  process.exit(2);
+}
+const hash = hashOf(commit);
+if (hash === undefined) {
+  console.error(`there is no commit ${commit}`);
+  process.exit(2);
+}
+await measure(hash, values.quick);
