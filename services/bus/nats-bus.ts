@@ -45,7 +45,7 @@ const PINGS_UNANSWERED_MAX = 2;
  * shards fit, signed and with the longest epochs. A larger bound would do harm: bytes that the kernel does not take keep the driver from
  * leaving a frozen server for another.
  */
-const UNCONFIRMED_BYTES_MAX = 96 * 1_024;
+const UNCONFIRMED_BYTES_MAX = 128 * 1_024;
 
 /** How long closing waits for the server to take what was published, in milliseconds. */
 const DRAIN_TIMEOUT_MS = 1_000;

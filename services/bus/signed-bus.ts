@@ -9,11 +9,12 @@ import {
   sealMessage,
 } from '#bus/envelope';
 import { judgeReplay } from '#bus/replay-guard';
+import { newSenderKey } from '#bus/sender-key';
 import type { Clock } from '#platform/clock';
 import { Seldom } from '#platform/seldom';
 
 /** Why a message that was heard goes no further. */
-export type DropReason = 'unsigned' | 'signature' | 'repeated' | 'stale' | 'cluster';
+export type DropReason = 'unsigned' | 'signature' | 'forged' | 'repeated' | 'stale' | 'cluster';
 
 /** What a signed bus takes. */
 export type SignedBusOptions = {
@@ -22,8 +23,6 @@ export type SignedBusOptions = {
   readonly clock: Clock;
   /** The first signs, all are believed. */
   readonly secrets: readonly string[];
-  /** 32 characters of 0-9 and a-f, drawn for this bus. */
-  readonly incarnation: string;
   /** Id of this process's cluster; undefined where it is learned over the bus, or not at all. */
   readonly cluster?: string | undefined;
   readonly onDropped: (reason: DropReason) => void;
@@ -41,13 +40,15 @@ const SENDERS_MAX = 8_192;
 
 /**
  * A bus on which everything is signed and everything heard is verified: the one place that decides
- * whom of those who can publish a process listens to. Source: decision 135.
+ * whom of those who can publish a process listens to. Each sender has a key of its own and is named
+ * by it, so that knowing the secret is not enough to speak as another. Source: decisions 135, 179.
  */
 export function signedBus(options: SignedBusOptions): Bus {
-  const { bus, clock, secrets, incarnation, cluster } = options;
-  const [signingKey, ...otherKeys] = secrets.map(busKeyOf);
-  assert(signingKey !== undefined, 'a signed bus needs a secret');
-  const keys = [signingKey, ...otherKeys];
+  const { bus, clock, secrets, cluster } = options;
+  const [macKey, ...otherKeys] = secrets.map(busKeyOf);
+  assert(macKey !== undefined, 'a signed bus needs a secret');
+  const keys = [macKey, ...otherKeys];
+  const sender = newSenderKey();
   const senders = new KnownSenders();
   const strangers = new KnownSenders();
   const drops = new Drops(options);
@@ -85,15 +86,15 @@ export function signedBus(options: SignedBusOptions): Bus {
   }
 
   return {
-    incarnation,
+    incarnation: sender.name,
     get isConnected() {
       return bus.isConnected;
     },
     publish(subject, content) {
       sequence += 1;
       const sentAtMs = Math.round(clock.wallMs());
-      const envelope = { incarnation, cluster: cluster ?? NO_CLUSTER, sequence, sentAtMs };
-      bus.publish(subject, sealMessage(signingKey, subject, envelope, content));
+      const said = { cluster: cluster ?? NO_CLUSTER, sequence, sentAtMs };
+      bus.publish(subject, sealMessage({ macKey, sender }, subject, said, content));
     },
     subscribe: (subject, hear, onStranger) => listeners.add(subject, { hear, onStranger }),
     async [Symbol.asyncDispose]() {
@@ -216,6 +217,8 @@ function noticeOf(reason: DropReason, envelope: Envelope | undefined): string {
       return 'dropped a message without a signature: its sender is no process of this cluster, or an older one';
     case 'signature':
       return 'dropped a message signed with another secret: SERVICE_CLUSTER_SECRET differs, another cluster has our SERVICE_NATS_PREFIX, or it is forged';
+    case 'forged':
+      return `dropped a message in the name of ${sender}, which did not sign it: a process that knows SERVICE_CLUSTER_SECRET pretends to be another`;
     case 'repeated':
       return `dropped a message of ${sender} that is not newer than its last: recorded and played again, or delivered twice`;
     case 'stale':

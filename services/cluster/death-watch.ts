@@ -10,6 +10,7 @@ import {
   WATCH_PERIOD_MS,
   WATCHERS,
 } from '#cluster/keeper-bounds';
+import { listening } from '#cluster/listening';
 import type { Members } from '#cluster/members';
 import { ProgressWatch } from '#cluster/progress-watch';
 import { nodesAfter } from '#cluster/ring';
@@ -130,8 +131,7 @@ export class DeathWatch implements Disposable {
 
   /** Hears that an incarnation turned out to be sealed. */
   onSealed(listener: () => void): Disposable {
-    this.#listeners.add(listener);
-    return { [Symbol.dispose]: () => void this.#listeners.delete(listener) };
+    return listening(this.#listeners, listener);
   }
 
   [Symbol.dispose](): void {

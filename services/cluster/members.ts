@@ -1,5 +1,6 @@
 import { strict as assert } from 'node:assert';
 import type { Bus, Sender } from '#bus/bus';
+import { senderMarkOf } from '#bus/sender-key';
 import {
   announcementSubject,
   decodeAnnouncement,
@@ -10,16 +11,18 @@ import {
   heartbeatSubject,
   type ShardAnnouncement,
 } from '#cluster/heartbeat';
+import { JournalCheck } from '#cluster/journal-check';
+import { listening } from '#cluster/listening';
 import { hashText } from '#cluster/text-hash';
 import { type Clock, every } from '#platform/clock';
+import { Seldom } from '#platform/seldom';
+import type { JournalStore } from '#storage/journal-store';
 import type { ShardedService } from '#storage/shard-store';
 
 /** One incarnation, as it was last heard. */
 export type Member = Heartbeat & {
   /** When it was last heard, by this process's monotonic clock; now for the process itself. */
   readonly heardMs: number;
-  /** Which opened bus speaks for it; undefined where the bus vouches for no sender. */
-  readonly speaker: string | undefined;
 };
 
 /** What a process says of itself; the rest of its heartbeat is known here. */
@@ -36,9 +39,11 @@ export type MembersOptions = {
   readonly service: ShardedService;
   /** Undefined: this process watches the service and is none of it. */
   readonly self: (() => SelfReport) | undefined;
-  /** Told at most once a minute that another cluster speaks under the same prefix. */
+  /** Where every node has a journal: others are not present (decision 179). Undefined: not known here. */
+  readonly journals?: Pick<JournalStore, 'readHead'> | undefined;
+  /** Told at most once in 30 s that another cluster speaks under the same prefix. */
   readonly onForeignCluster: (stranger: Heartbeat | ShardAnnouncement) => void;
-  /** Told at most once a minute that one process speaks for an incarnation of another. */
+  /** Told at most once in 30 s that one process speaks for an incarnation of another. */
   readonly onImpostor?: (forged: Heartbeat) => void;
 };
 
@@ -55,9 +60,6 @@ const KNOWN_MAX = 4_096;
 /** Incarnations proven dead that are remembered, the oldest forgotten first: years of restarts. */
 const FORGOTTEN_MAX = 10_000;
 
-/** Between two reports of a foreign cluster, or of an impostor, in milliseconds. */
-const REPORT_GAP_MS = 60_000;
-
 /**
  * One process's view of the processes of one service: who is alive and, by that, who should own
  * what. Views may differ and nothing here is authority (architecture 3).
@@ -70,15 +72,18 @@ export class Members implements Disposable {
   readonly #heartbeatListeners = new Set<(heartbeat: Heartbeat) => void>();
   readonly #announcementListeners = new Set<(announcement: ShardAnnouncement) => void>();
   readonly #opened = new DisposableStack();
+  readonly #journals: JournalCheck | undefined;
+  readonly #reports: Readonly<Record<'foreign' | 'impostor', Seldom>>;
   #toldViewHash = '';
-  #foreignReportedMs = Number.NEGATIVE_INFINITY;
-  #impostorReportedMs = Number.NEGATIVE_INFINITY;
   #ignoredCount = 0;
 
   /** Listens at once; the first heartbeat comes after a second, or with `beat`. */
   constructor(options: MembersOptions) {
     this.#options = options;
-    const { bus, clock, prefix, service } = options;
+    const { bus, clock, prefix, service, journals } = options;
+    const onFound = (): void => this.#tellChange();
+    this.#journals = journals && new JournalCheck({ journals, clock, onFound });
+    this.#reports = { foreign: new Seldom(clock), impostor: new Seldom(clock) };
     const hear = (message: Uint8Array, sender?: Sender): void =>
       this.#receiveHeartbeat(message, sender?.incarnation);
     const hearShard = (message: Uint8Array): void => this.#receiveAnnouncement(message);
@@ -94,13 +99,14 @@ export class Members implements Disposable {
 
   /**
    * Heard within 3 s and neither leaving nor aside, this process included; of several incarnations of
-   * one node the one that started last. In the order of the nodes' names.
+   * one node the one that started last. Of others only those whose journals have been seen, where
+   * there are journals. In the order of the nodes' names.
    */
   present(): readonly Member[] {
     const newest = new Map<string, Member>();
     const sinceMs = this.#options.clock.monotonicMs() - PRESENT_MS;
     for (const member of this.known()) {
-      if (member.heardMs < sinceMs) continue;
+      if (member.heardMs < sinceMs || !this.#isNode(member)) continue;
       const rival = newest.get(member.node);
       if (rival === undefined || isLater(member, rival)) newest.set(member.node, member);
     }
@@ -130,7 +136,7 @@ export class Members implements Disposable {
     if (this.#forgotten.size > FORGOTTEN_MAX && oldest !== undefined) {
       this.#forgotten.delete(oldest);
     }
-    this.#heard.delete(incarnation);
+    this.#drop(incarnation);
     this.#tellChange();
   }
 
@@ -139,8 +145,7 @@ export class Members implements Disposable {
     this.#dropSilent();
     const self = this.#self();
     if (self !== undefined) {
-      const { heardMs: _, speaker: __, ...report } = self;
-      const heartbeat = { ...report, viewHash: this.viewHash };
+      const { heardMs: _, ...heartbeat } = { ...self, viewHash: this.viewHash };
       const { bus, prefix, service } = this.#options;
       bus.publish(heartbeatSubject(prefix, service), encodeHeartbeat(heartbeat));
       for (const listener of this.#heartbeatListeners) listener(heartbeat);
@@ -194,10 +199,10 @@ export class Members implements Disposable {
 
   /** As the others hear it, but for the view, of which it is a part itself. */
   #self(): Member | undefined {
-    const { self, bus, clock, cluster, service } = this.#options;
+    const { self, clock, cluster, service } = this.#options;
     if (self === undefined) return undefined;
-    const heard = { heardMs: clock.monotonicMs(), speaker: bus.incarnation };
-    return { ...self(), cluster, service, viewHash: this.#toldViewHash, ...heard };
+    const heardMs = clock.monotonicMs();
+    return { ...self(), cluster, service, viewHash: this.#toldViewHash, heardMs };
   }
 
   #receiveHeartbeat(message: Uint8Array, speaker: string | undefined): void {
@@ -209,12 +214,15 @@ export class Members implements Disposable {
     }
   }
 
-  /** A process opens one bus for all its life: another one does not speak for its incarnations. */
+  /** A process opens one bus for all its life, and its incarnations bear the mark of it. */
   #isForged({ incarnation }: Heartbeat, speaker: string | undefined): boolean {
-    const { self, bus } = this.#options;
-    if (incarnation === self?.().incarnation) return speaker !== bus.incarnation;
-    const known = this.#heard.get(incarnation);
-    return known !== undefined && known.speaker !== speaker;
+    return speaker !== undefined && !incarnation.startsWith(senderMarkOf(speaker));
+  }
+
+  /** Whoever only says that it is a node hides none and owns nothing. */
+  #isNode({ incarnation }: Member): boolean {
+    if (this.#journals === undefined || this.#journals.hasFound(incarnation)) return true;
+    return incarnation === this.#options.self?.().incarnation;
   }
 
   #receiveAnnouncement(message: Uint8Array): void {
@@ -235,7 +243,8 @@ export class Members implements Disposable {
     const staysLeaving = speaker === undefined && before?.isLeaving === true;
     const isLeaving = heartbeat.isLeaving || staysLeaving;
     const heardMs = this.#options.clock.monotonicMs();
-    this.#heard.set(incarnation, { ...heartbeat, isLeaving, heardMs, speaker });
+    this.#heard.set(incarnation, { ...heartbeat, isLeaving, heardMs });
+    this.#journals?.look(heartbeat);
     for (const listener of this.#heartbeatListeners) listener(heartbeat);
     const wasPresent = before !== undefined && before.heardMs >= heardMs - PRESENT_MS;
     const isSame = before?.isLeaving === isLeaving && before.isAside === heartbeat.isAside;
@@ -251,18 +260,12 @@ export class Members implements Disposable {
   #ignore(message: Heartbeat | ShardAnnouncement | undefined): void {
     this.#ignoredCount += 1;
     if (message === undefined || message.cluster === this.#options.cluster) return;
-    const nowMs = this.#options.clock.monotonicMs();
-    if (nowMs - this.#foreignReportedMs < REPORT_GAP_MS) return;
-    this.#foreignReportedMs = nowMs;
-    this.#options.onForeignCluster(message);
+    this.#reports.foreign.run(() => this.#options.onForeignCluster(message));
   }
 
   #ignoreImpostor(forged: Heartbeat): void {
     this.#ignoredCount += 1;
-    const nowMs = this.#options.clock.monotonicMs();
-    if (nowMs - this.#impostorReportedMs < REPORT_GAP_MS) return;
-    this.#impostorReportedMs = nowMs;
-    this.#options.onImpostor?.(forged);
+    this.#reports.impostor.run(() => this.#options.onImpostor?.(forged));
   }
 
   #tellAnnouncement(announcement: ShardAnnouncement): void {
@@ -272,8 +275,13 @@ export class Members implements Disposable {
   #dropSilent(): void {
     const sinceMs = this.#options.clock.monotonicMs() - KNOWN_MS;
     for (const [incarnation, { heardMs }] of this.#heard) {
-      if (heardMs < sinceMs) this.#heard.delete(incarnation);
+      if (heardMs < sinceMs) this.#drop(incarnation);
     }
+  }
+
+  #drop(incarnation: string): void {
+    this.#heard.delete(incarnation);
+    this.#journals?.forget(incarnation);
   }
 
   #tellChange(): void {
@@ -288,9 +296,4 @@ export class Members implements Disposable {
 function isLater(one: Member, other: Member): boolean {
   if (one.startedAtMs !== other.startedAtMs) return one.startedAtMs > other.startedAtMs;
   return one.incarnation > other.incarnation;
-}
-
-function listening<Listener>(listeners: Set<Listener>, listener: Listener): Disposable {
-  listeners.add(listener);
-  return { [Symbol.dispose]: () => void listeners.delete(listener) };
 }

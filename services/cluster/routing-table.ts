@@ -1,3 +1,4 @@
+import { listening } from '#cluster/listening';
 import type { Member, Members } from '#cluster/members';
 import type { ShardOwner } from '#fault/fault';
 import type { Clock } from '#platform/clock';
@@ -109,14 +110,12 @@ export class RoutingTable implements Disposable {
 
   /** Hears of every change of what `ownerOf` says. */
   onChange(listener: OwnerListener): Disposable {
-    this.#listeners.add(listener);
-    return { [Symbol.dispose]: () => void this.#listeners.delete(listener) };
+    return listening(this.#listeners, listener);
   }
 
   /** Hears of each node that comes, before it owns anything; again if it was silent meanwhile. */
   onJoined(listener: JoinedListener): Disposable {
-    this.#joinedListeners.add(listener);
-    return { [Symbol.dispose]: () => void this.#joinedListeners.delete(listener) };
+    return listening(this.#joinedListeners, listener);
   }
 
   [Symbol.dispose](): void {

@@ -70,7 +70,7 @@ export async function openBus(
 }
 
 async function busOf(config: Config, foundation: Foundation, cluster?: string): Promise<Bus> {
-  const { clock, onBug, logger, metrics, randomness } = foundation;
+  const { clock, onBug, logger, metrics } = foundation;
   const servers = config.SERVICE_NATS_URL;
   if (servers === undefined) {
     const { inProcessBus } = await import('#bus/in-process-bus');
@@ -85,8 +85,7 @@ async function busOf(config: Config, foundation: Foundation, cluster?: string): 
   const bus = await openNatsBus({ servers, name, clock, onBug, onNotice, credentials, tls });
   const dropped = metrics.counter('bus_dropped_total');
   const onDropped = (reason: DropReason) => dropped.labels({ reason }).inc();
-  const incarnation = randomness.hex(32);
-  return signedBus({ bus, clock, secrets, incarnation, cluster, onDropped, onNotice, onBug });
+  return signedBus({ bus, clock, secrets, cluster, onDropped, onNotice, onBug });
 }
 
 /** Makes the keyspace and its tables, or brings them up to date. `tell` hears of each step. */

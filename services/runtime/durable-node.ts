@@ -1,3 +1,4 @@
+import { senderMarkOf } from '#bus/sender-key';
 import { Fault } from '#fault/fault';
 import { sleep } from '#platform/clock';
 import type { Randomness } from '#platform/randomness';
@@ -10,6 +11,9 @@ import {
   type NodePorts,
   type Tenants,
 } from '#runtime/incarnation';
+
+/** Hexadecimal digits that tell the lives of one process apart. */
+const LIFE_DIGITS = 12;
 
 /** What a node needs besides what each of its lives does. */
 export type DurableNodePorts = NodePorts & { readonly randomness: Randomness };
@@ -82,8 +86,8 @@ export class DurableNode<Served> implements AsyncDisposable {
   }
 
   async #live(): Promise<void> {
-    const { randomness, clock } = this.#ports;
-    const id = randomness.hex(16);
+    const { clock } = this.#ports;
+    const id = this.#newId();
     await beginJournal(id, this.#config, this.#ports, () => this.#isClosing);
     if (this.#isClosing) return;
     const incarnation = new Incarnation(id, this.#config, this.#ports, this.#settle);
@@ -92,6 +96,13 @@ export class DurableNode<Served> implements AsyncDisposable {
     incarnation.fenced
       .then((why) => this.#rejoin(why, bornMs))
       .catch((error: unknown) => this.#ports.onBug(error));
+  }
+
+  /** Another one for every life. Where the bus tells senders apart it begins with the mark of ours. */
+  #newId(): string {
+    const { bus, randomness } = this.#ports;
+    if (bus.incarnation === undefined) return randomness.hex(16);
+    return `${senderMarkOf(bus.incarnation)}${randomness.hex(LIFE_DIGITS)}`;
   }
 
   async #rejoin(why: Error, bornMs: number): Promise<void> {

@@ -192,7 +192,7 @@ export class Incarnation<Served> {
   }
 
   #joined(): Members {
-    const { bus, clock, onNotice } = this.#ports;
+    const { bus, clock, journals, onNotice } = this.#ports;
     const { cluster, prefix, service } = this.#config;
     const self = () => this.#report();
     const onForeignCluster = (stranger: { cluster: string }) =>
@@ -200,7 +200,7 @@ export class Incarnation<Served> {
     const onImpostor = ({ incarnation }: { incarnation: string }) =>
       onNotice(`a process speaks for ${incarnation}, which it is not, and is ignored there`);
     const told = { onForeignCluster, onImpostor };
-    return new Members({ bus, clock, cluster, prefix, service, self, ...told });
+    return new Members({ bus, clock, journals, cluster, prefix, service, self, ...told });
   }
 
   #report(): SelfReport {

@@ -2,21 +2,24 @@ import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { busKeyOf, type Envelope, openMessage, sealMessage } from '#bus/envelope';
+import { newSenderKey } from '#bus/sender-key';
 
 const SECRET = 'the secret of this test';
 const KEY = busKeyOf(SECRET);
 const SUBJECT = 'identity-engine.engine.heartbeat';
 
+const SENDER = newSenderKey();
+
 const ENVELOPE: Envelope = {
-  incarnation: '0123456789abcdef0123456789abcdef',
+  incarnation: SENDER.name,
   cluster: 'c',
   sequence: 7,
   sentAtMs: 1_800_000_000_000,
 };
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
-const sealed = (content: Uint8Array, envelope = ENVELOPE) =>
-  sealMessage(KEY, SUBJECT, envelope, content);
+const sealed = (content: Uint8Array, envelope = ENVELOPE, sender = SENDER) =>
+  sealMessage({ macKey: KEY, sender }, SUBJECT, envelope, content);
 const kindOf = (message: Uint8Array, subject = SUBJECT, keys = [KEY]): string =>
   openMessage(keys, subject, message).kind;
 
@@ -63,11 +66,37 @@ signed('is not believed on another subject', () => {
   assert.is(kindOf(sealed(bytes('x')), 'identity-engine.limiter.heartbeat'), 'signature');
 });
 
+const forged = suite('a message of a process that knows the secret');
+
+forged('cannot be made in the name of another', () => {
+  const insider = newSenderKey();
+  const largest = { ...ENVELOPE, sequence: Number.MAX_SAFE_INTEGER };
+  const lie = sealed(bytes('x'), largest, { ...insider, name: SENDER.name });
+  assert.is(kindOf(lie), 'forged');
+  assert.is(kindOf(sealed(bytes('x'), largest, insider)), 'signed');
+});
+
+forged('cannot be another message of somebody else, with its signature', () => {
+  const heard = Buffer.from(sealed(bytes('x'))).toString();
+  const signature = heard.split(' ')[5] ?? '';
+  assert.is(signature.length, 86);
+  const borrowed = { name: SENDER.name, sign: () => Buffer.from(signature, 'base64url') };
+  assert.is(kindOf(sealed(bytes('x'), ENVELOPE, borrowed)), 'signed', 'the very same');
+  assert.is(kindOf(sealed(bytes('y'), ENVELOPE, borrowed)), 'forged');
+  const later = { ...ENVELOPE, sequence: 8 };
+  assert.is(kindOf(sealed(bytes('x'), later, borrowed)), 'forged');
+});
+
+forged('cannot be made in a name that is no key', () => {
+  const nobody = { ...SENDER, name: 'f'.repeat(64) };
+  assert.is(kindOf(sealed(bytes('x'), ENVELOPE, nobody)), 'forged');
+});
+
 const plain = suite('a message without an envelope');
 
 plain('is nothing, whatever it is', () => {
   const large = sealed(new Uint8Array(70 * 1_024));
-  for (const message of [bytes(''), bytes('\n'), bytes('{"epoch":7}'), bytes('signed1 '), large]) {
+  for (const message of [bytes(''), bytes('\n'), bytes('{"epoch":7}'), bytes('signed2 '), large]) {
     assert.is(kindOf(message), 'unsigned');
   }
   fc.assert(fc.property(fc.uint8Array({ maxLength: 600 }), (any) => kindOf(any) === 'unsigned'));
@@ -81,4 +110,4 @@ key('is another one than the secret, and for another secret another', () => {
   assert.not(KEY.equals(busKeyOf(`${SECRET}.`)));
 });
 
-for (const each of [signed, plain, key]) each.run();
+for (const each of [signed, forged, plain, key]) each.run();

@@ -20,7 +20,7 @@ const contract = busContract({
     const onBug = (error: unknown) => bugs.push(error);
     const bus = signedBus({
       ...{ bus: inProcessBus({ clock: systemClock, onBug }), clock: systemClock, onBug },
-      ...{ secrets: [SECRET], incarnation: 'a'.repeat(32), cluster: 'c' },
+      ...{ secrets: [SECRET], cluster: 'c' },
       ...{ onDropped: noBug, onNotice: noBug },
     });
     const close = bus[Symbol.asyncDispose];
@@ -41,15 +41,12 @@ function newScene() {
   const wire = inProcessBus({ clock: wireClock, onBug: noBug });
   const taped: Uint8Array[] = [];
   wire.subscribe('s', (message) => void taped.push(message));
-  let opened = 0;
   const open = (options: Partial<SignedBusOptions> = {}) => {
-    opened += 1;
     const clock = new ManualClock(1_800_000_000_000);
-    const incarnation = opened.toString(16).padStart(32, '0');
     const dropped: string[] = [];
     const notices: string[] = [];
     const bus = signedBus({
-      ...{ bus: sharing(wire), clock, secrets: [SECRET], incarnation, cluster: 'c', onBug: noBug },
+      ...{ bus: sharing(wire), clock, secrets: [SECRET], cluster: 'c', onBug: noBug },
       onDropped: (reason) => dropped.push(reason),
       onNotice: (notice) => notices.push(notice),
       ...options,
@@ -60,6 +57,7 @@ function newScene() {
       heard.push(text(message));
       senders.push(sender);
     });
+    const { incarnation = '' } = bus;
     return { bus, clock, incarnation, dropped, notices, heard, senders };
   };
   const say = ({ bus }: { bus: Bus }, content: string) => {

@@ -1,116 +1,210 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import type { Bus } from '#bus/bus';
+import { busKeyOf, sealMessage } from '#bus/envelope';
 import { inProcessBus } from '#bus/in-process-bus';
+import { newSenderKey } from '#bus/sender-key';
 import { signedBus } from '#bus/signed-bus';
 import { encodeHeartbeat, type Heartbeat, heartbeatSubject } from '#cluster/heartbeat';
 import { Members } from '#cluster/members';
+import type { JournalStore } from '#storage/journal-store';
+import { memoryJournalStore } from '#storage/memory/memory-journal-store';
 import { ManualClock } from '#test/support/manual-clock';
+import { turnOfEvents } from '#test/support/settled';
 
 const noBug = (error: unknown): void => assert.unreachable(String(error));
+
+/** A life of the node by this name, on a bus that it has to itself. */
+type Life = { readonly node: string; readonly incarnation: string; readonly bus: Bus };
 
 /** Processes on one wire, each with a signed bus of its own, and what they say of themselves. */
 function newScene() {
   const clock = new ManualClock(1_800_000_000_000);
   const wire = inProcessBus({ clock, onBug: noBug });
+  const journals = memoryJournalStore(clock);
   const impostors: string[] = [];
-  let opened = 0;
-  /** A bus of somebody who knows the secret, under a name of its own unless given another's. */
-  const open = (incarnation?: string) => {
-    opened += 1;
-    return signedBus({
-      ...{ bus: wire, clock, secrets: ['the secret of this test'], cluster: 'c', onBug: noBug },
-      ...{ onDropped: () => undefined, onNotice: () => undefined },
-      incarnation: incarnation ?? opened.toString(16).padStart(32, '0'),
-    });
+  const dropped: string[] = [];
+  let isStoreThere = true;
+  const secrets = ['the secret of this test'];
+  /** A bus of somebody who knows the secret. */
+  const open = () => {
+    const onDropped = (reason: string) => void dropped.push(reason);
+    const tell = { onDropped, onNotice: () => undefined, onBug: noBug };
+    return signedBus({ bus: wire, clock, secrets, cluster: 'c', ...tell });
   };
   const common = { clock, cluster: 'c', prefix: 'test', service: 'engine' } as const;
   const onForeignCluster = noBug;
-  const watch = () => {
-    const onImpostor = ({ incarnation }: Heartbeat) => impostors.push(incarnation);
-    return new Members({ ...common, bus: open(), self: undefined, onForeignCluster, onImpostor });
+  const onImpostor = ({ incarnation }: Heartbeat) => impostors.push(incarnation);
+  /** An edge, which knows nothing but what it hears. */
+  const watch = () =>
+    new Members({ ...common, bus: open(), self: undefined, onForeignCluster, onImpostor });
+  const readHead: JournalStore['readHead'] = async (...of) => {
+    if (!isStoreThere) throw new Error('no answer');
+    return await journals.readHead(...of);
   };
-  const start = (node: string, bus = open()) =>
-    new Members({ ...common, bus, self: () => reportOf(node), onForeignCluster });
-  /** One heartbeat that `node` did not make. */
-  const forge = (node: string, change: Partial<Heartbeat>, bus = open()) => {
+  /** A node that begins a life, on a bus of its own unless it has one from an earlier. */
+  const start = async (node: string, bus = open()) => {
+    lives += 1;
+    const life: Life = { node, incarnation: `${bus.incarnation?.slice(0, 16)}-${lives}`, bus };
+    await journals.begin(life.incarnation, `${node}:8100`);
+    const startedAtMs = clock.wallMs();
+    const self = () => ({ ...reportOf(life), startedAtMs });
+    const members = new Members({
+      ...{ ...common, bus, self, journals: { readHead }, onForeignCluster, onImpostor },
+    });
+    return { ...life, members };
+  };
+  let lives = 0;
+  /** One heartbeat that the life did not make, on a bus of the liar's. */
+  const forge = (life: Life, change: Partial<Heartbeat>, bus = open()) => {
     const rest = { cluster: 'c', service: 'engine', viewHash: '' } as const;
-    const heartbeat = { ...reportOf(node), ...rest, ...change };
+    const heartbeat = { ...reportOf(life), ...rest, ...change };
     bus.publish(heartbeatSubject('test', 'engine'), encodeHeartbeat(heartbeat));
     clock.advance(0);
   };
-  return { clock, impostors, open, watch, start, forge };
+  /** A message with the name of somebody else's bus and the largest number that there is. */
+  const mute = ({ bus: { incarnation: name = '' } }: Life, subject: string) => {
+    const seal = { macKey: busKeyOf(secrets[0] ?? ''), sender: { ...newSenderKey(), name } };
+    const said = { cluster: 'c', sequence: Number.MAX_SAFE_INTEGER, sentAtMs: clock.wallMs() };
+    wire.publish(subject, sealMessage(seal, subject, said, new Uint8Array()));
+    clock.advance(0);
+  };
+  const live = async (seconds: number) => {
+    for (let second = 0; second < seconds; second += 1) {
+      clock.advance(1_000);
+      await turnOfEvents();
+    }
+  };
+  const setStore = (isThere: boolean) => {
+    isStoreThere = isThere;
+  };
+  return { impostors, dropped, open, watch, start, forge, mute, live, setStore };
 }
 
-function reportOf(node: string) {
-  const names = { node, incarnation: `${node}-1`, address: `${node}:8100` };
+function reportOf({ node, incarnation }: Pick<Life, 'node' | 'incarnation'>) {
+  const names = { node, incarnation, address: `${node}:8100` };
   return { ...names, startedAtMs: 1, isLeaving: false, shards: [], shardCount: 8 };
 }
 
-const presentTo = (members: Members): string[] =>
-  members.present().map(({ incarnation }) => incarnation);
+const nodesOf = (members: Members): string[] => members.present().map(({ node }) => node);
 
-const lying = suite('a heartbeat that a holder of the secret signed for another node');
+/** An insider's own id for a life that is none. */
+const liarsId = (bus: Bus): string => `${bus.incarnation?.slice(0, 16)}-lie`;
 
-lying('does not make that node leave, nor stand elsewhere', () => {
-  const { clock, watch, start, forge } = newScene();
+const speaking = suite('a holder of the secret that speaks as another node');
+
+speaking('does not make that node leave, nor stand elsewhere', async () => {
+  const { watch, start, forge, live } = newScene();
   const edge = watch();
-  start('a');
-  clock.advance(1_000);
-  forge('a', { isLeaving: true });
-  forge('a', { isAside: true, address: 'elsewhere:1' });
-  assert.equal(presentTo(edge), ['a-1']);
+  const a = await start('a');
+  await live(1);
+  forge(a, { isLeaving: true });
+  forge(a, { isAside: true, address: 'elsewhere:1' });
+  assert.equal(nodesOf(edge), ['a']);
   assert.is(edge.present()[0]?.address, 'a:8100');
   assert.is(edge.ignoredCount, 2);
 });
 
-lying('is told of, once a minute', () => {
-  const { clock, impostors, watch, start, forge } = newScene();
+speaking('is told of, once in 30 s', async () => {
+  const { impostors, watch, start, forge, live } = newScene();
   watch();
-  start('a');
-  clock.advance(1_000);
-  for (let second = 0; second < 59; second += 1) {
-    forge('a', { isLeaving: true });
-    clock.advance(1_000);
+  const a = await start('a');
+  await live(1);
+  for (let second = 0; second < 30; second += 1) {
+    forge(a, { isLeaving: true });
+    await live(1);
   }
-  assert.equal(impostors, ['a-1']);
-  clock.advance(1_000);
-  forge('a', { isLeaving: true });
-  assert.equal(impostors, ['a-1', 'a-1']);
+  assert.equal(impostors.length, 2, 'of the edge and of the node itself');
+  forge(a, { isLeaving: true });
+  assert.equal(impostors, Array(4).fill(a.incarnation));
 });
 
-lying('under the very name of its sender counts no longer than until its next', () => {
-  const { clock, open, watch, start, forge } = newScene();
+speaking('does not silence it with the largest number that there is', async () => {
+  const { dropped, watch, start, mute, live } = newScene();
   const edge = watch();
-  const own = open();
-  start('a', own);
-  clock.advance(1_000);
-  const double = open(own.incarnation);
-  // Above the sequence of the true one.
-  for (let count = 0; count < 3; count += 1) double.publish('elsewhere', new Uint8Array());
-  forge('a', { isLeaving: true }, double);
-  assert.equal(presentTo(edge), [], 'else this tests nothing');
-  clock.advance(5_000);
-  assert.equal(presentTo(edge), ['a-1']);
+  const a = await start('a');
+  await live(1);
+  for (const subject of ['engine.heartbeat', 'engine.shard']) mute(a, `test.${subject}`);
+  assert.equal([...new Set(dropped)], ['forged']);
+  await live(5);
+  assert.equal(nodesOf(edge), ['a']);
 });
 
-lying('is one as long as the node is heard, and for a minute after', () => {
-  const { clock, watch, start, forge } = newScene();
+speaking('is not believed where it is heard before that node is', async () => {
+  const { watch, start, forge, live } = newScene();
+  const a = await start('a');
+  await live(1);
+  const late = watch();
+  forge(a, { isLeaving: true, shards: [[1, Number.MAX_SAFE_INTEGER]] });
+  assert.equal(late.known(), []);
+  await live(1);
+  assert.equal(nodesOf(late), ['a']);
+});
+
+speaking('does not keep a process from its own next life', async () => {
+  const { watch, start, live } = newScene();
   const edge = watch();
-  const a = start('a');
-  clock.advance(1_000);
-  a[Symbol.dispose]();
-  clock.advance(59_000);
-  forge('a', {});
-  assert.equal(presentTo(edge), []);
+  const first = await start('a');
+  await live(1);
+  first.members[Symbol.dispose]();
+  const second = await start('a', first.bus);
+  await live(1);
+  assert.equal(
+    edge.present().map(({ incarnation }) => incarnation),
+    [second.incarnation],
+  );
 });
 
-lying('does not keep a process from its own next life', () => {
-  const { clock, open, watch, start } = newScene();
-  const edge = watch();
-  start('a', open())[Symbol.dispose]();
-  start('a', open());
-  clock.advance(1_000);
-  assert.equal(presentTo(edge), ['a-1']);
+const inventing = suite('a holder of the secret that invents a node');
+
+/** Says for a while, every second, that it is a life of `node` that began later than any other. */
+async function insist(scene: ReturnType<typeof newScene>, node: string, isLeaving: boolean) {
+  const bus = scene.open();
+  const lie = { node, incarnation: liarsId(bus), bus };
+  for (let second = 0; second < 5; second += 1) {
+    scene.forge(lie, { startedAtMs: Number.MAX_SAFE_INTEGER, isLeaving }, bus);
+    await scene.live(1);
+  }
+}
+
+for (const isLeaving of [false, true]) {
+  inventing(`hides none of the same name${isLeaving ? ' by leaving' : ''}`, async () => {
+    const scene = newScene();
+    const [a, b] = [await scene.start('a'), await scene.start('b')];
+    await scene.live(2);
+    await insist(scene, 'a', isLeaving);
+    for (const { members } of [a, b]) {
+      const present = members.present().map(({ incarnation }) => incarnation);
+      assert.equal(present, [a.incarnation, b.incarnation]);
+    }
+  });
+}
+
+inventing('gets no place among the others', async () => {
+  const scene = newScene();
+  const a = await scene.start('a');
+  await scene.live(2);
+  await insist(scene, 'z', false);
+  assert.equal(nodesOf(a.members), ['a']);
 });
 
-lying.run();
+inventing('does not keep out who is one, though the store was away as it came', async () => {
+  const scene = newScene();
+  const a = await scene.start('a');
+  await scene.live(2);
+  scene.setStore(false);
+  const b = await scene.start('b');
+  await insist(scene, 'b', false);
+  assert.equal(nodesOf(a.members), ['a']);
+  scene.setStore(true);
+  await insist(scene, 'b', false);
+  assert.equal(
+    [nodesOf(a.members), nodesOf(b.members)],
+    [
+      ['a', 'b'],
+      ['a', 'b'],
+    ],
+  );
+});
+
+for (const each of [speaking, inventing]) each.run();

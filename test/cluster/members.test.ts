@@ -107,7 +107,7 @@ alive('tell everything that they say of themselves', () => {
   const said = report('a', { shards: [[3, 7]], startedAtMs: 5 });
   const { viewHash } = a;
   assert.equal(heard, [{ ...said, cluster: 'c', service: 'engine', viewHash }]);
-  const seen = { heardMs: clock.monotonicMs(), speaker: undefined };
+  const seen = { heardMs: clock.monotonicMs() };
   assert.equal(edge.present(), [{ ...heard[0], ...seen }]);
 });
 
@@ -299,18 +299,18 @@ announced('reach those who make them without a bus', async () => {
 
 const strange = suite('messages that are not to be believed');
 
-strange('from another cluster are reported once a minute and change nothing', () => {
+strange('from another cluster are reported once in 30 s and change nothing', () => {
   const { clock, join, strangers } = newScene();
   const edge = join(undefined);
   const stranger = join(() => report('x'), 'another');
   stranger.announce(1, 1);
-  clock.advance(59_000);
+  clock.advance(29_000);
   assert.is(strangers.length, 1);
   assert.is(strangers[0]?.cluster, 'another');
   clock.advance(2_000);
   assert.is(strangers.length, 2);
   assert.equal(knownTo(edge), []);
-  assert.ok(edge.ignoredCount > 50);
+  assert.ok(edge.ignoredCount > 25);
 });
 
 strange('from another service, or no messages at all, are counted', () => {

@@ -222,7 +222,7 @@ export class LimiterCluster {
   #signedBus(clock: Clock, onNotice: (notice: string) => void): Bus {
     return signedBus({
       ...{ bus: sharing(this.#bus), clock, cluster: 'c', secrets: ['the secret of all limiters'] },
-      ...{ incarnation: systemRandomness.hex(32), onDropped: () => undefined, onNotice },
+      ...{ onDropped: () => undefined, onNotice },
       onBug: (error) => this.bugs.push(error),
     });
   }
