@@ -1,12 +1,15 @@
 import type { Bus, Sender } from '#bus/bus';
 import { heartbeatSubject } from '#cluster/heartbeat';
+import { ServerAgreement } from '#cluster/server-agreement';
 import { type Clock, every } from '#platform/clock';
 import {
   APART_MS_MAX,
   type ClockAgreement,
   type ClockVerdict,
   judgeClock,
+  OTHERS_MIN,
 } from '#platform/clock-agreement';
+import type { ServerClocks } from '#storage/server-clocks';
 
 /** What comparing clocks takes. */
 export type ClockWatchOptions = {
@@ -14,6 +17,8 @@ export type ClockWatchOptions = {
   readonly clock: Clock;
   /** First part of all subjects. */
   readonly prefix: string;
+  /** Asked where fewer than two others are heard; undefined: nothing keeps data but this process. */
+  readonly serverClocks?: ServerClocks | undefined;
   /** One line for the log when this process's clock is found wrong, and when it is right again. */
   readonly onNotice: (notice: string) => void;
 };
@@ -47,15 +52,17 @@ type Shown = { readonly aheadMs: number; readonly heardMs: number };
 
 /**
  * Compares this process's wall clock with those of all engines and limiters that are heard: their
- * heartbeats say when they were sent. Where the bus vouches for no sender it is never sure. A clock
- * found wrong stays so until it agrees with others or with what they last showed: that they fall
- * silent or start again mends nothing.
+ * heartbeats say when they were sent. Where fewer than two are heard, as on a bus that vouches for no
+ * sender, the clocks of the data's servers may agree with it, but never find it wrong. A clock found
+ * wrong stays so until it agrees with others or with what they last showed: that they fall silent or
+ * start again mends nothing.
  */
 export class ClockWatch implements Disposable {
   readonly #options: ClockWatchOptions;
   readonly #known = new ShownClocks();
   /** Whom the bus drops for their clocks: all others, to a process that started with a wrong one. */
   readonly #strangers = new ShownClocks();
+  readonly #servers: ServerAgreement | undefined;
   readonly #opened = new DisposableStack();
   #deviatingSinceMs: number | undefined;
   /** What the others showed when this process was last found wrong; undefined once it is right. */
@@ -66,7 +73,9 @@ export class ClockWatch implements Disposable {
 
   constructor(options: ClockWatchOptions) {
     this.#options = options;
-    const { bus, clock, prefix } = options;
+    const { bus, clock, prefix, serverClocks } = options;
+    this.#servers = serverClocks && new ServerAgreement(serverClocks, clock);
+    this.#servers?.ask();
     this.#awakeMs = clock.monotonicMs();
     this.#opened.use(every(clock, LOOK_MS, () => this.#look()));
     for (const service of ['engine', 'limiter'] as const) {
@@ -79,13 +88,11 @@ export class ClockWatch implements Disposable {
   /** Whether this process's wall clock agrees with the others', and how far it is ahead of them. */
   get agreement(): ClockAgreement {
     const { clock } = this.#options;
-    const nowMs = clock.monotonicMs();
-    const own = clock.wallMs() - nowMs;
-    const known = this.#known.since(nowMs - HEARD_MS_MAX);
-    // A recording played again must not outvote those who are heard for certain.
-    const isEnough = known.length >= KNOWN_MIN;
-    const strangers = isEnough ? [] : this.#strangers.since(nowMs - HEARD_MS_MAX);
-    return this.#settled(own, judgeClock({ own, others: [...known, ...strangers] }));
+    const own = clock.wallMs() - clock.monotonicMs();
+    const others = this.#others();
+    const judged = judgeClock({ own, others });
+    const isAgreed = judged.verdict === 'unsure' && this.#hasServersWith(own, others);
+    return this.#settled(own, isAgreed ? { ...judged, verdict: 'agreed' } : judged);
   }
 
   /** The verdict alone. */
@@ -105,6 +112,23 @@ export class ClockWatch implements Disposable {
 
   [Symbol.dispose](): void {
     this.#opened.dispose();
+  }
+
+  /**
+   * Whether the servers' clocks agree with ours where fewer than two others are heard, and one does
+   * not contradict. Of two or more it is they who say (decision 180).
+   */
+  #hasServersWith(own: number, others: readonly number[]): boolean {
+    if (others.length >= OTHERS_MIN || this.#servers?.agreesWith(own) !== true) return false;
+    return others.every((other) => Math.abs(own - other) <= APART_MS_MAX);
+  }
+
+  /** What the clocks of the others showed just now, less our monotonic clock. */
+  #others(): number[] {
+    const sinceMs = this.#options.clock.monotonicMs() - HEARD_MS_MAX;
+    const known = this.#known.since(sinceMs);
+    // A recording played again must not outvote those who are heard for certain.
+    return known.length >= KNOWN_MIN ? known : [...known, ...this.#strangers.since(sinceMs)];
   }
 
   /** What is judged now, in the light of what was found before. */
@@ -148,6 +172,7 @@ export class ClockWatch implements Disposable {
     const { clock, onNotice } = this.#options;
     this.#isDeaf();
     this.#awakeMs = clock.monotonicMs();
+    if (this.#others().length < OTHERS_MIN) this.#servers?.ask();
     const { verdict, aheadMs } = this.agreement;
     const isDeviating = verdict === 'deviating';
     if (isDeviating === (this.#deviatingSinceMs !== undefined)) return;

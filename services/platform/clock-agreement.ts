@@ -22,7 +22,7 @@ export type ClockAgreement = { readonly verdict: ClockVerdict; readonly aheadMs:
 export const APART_MS_MAX = 60_000;
 
 /** With fewer others nobody can tell whose clock is wrong. */
-const OTHERS_MIN = 2;
+export const OTHERS_MIN = 2;
 
 /**
  * Compares the own clock with the median of the others. Of an even number the nearer of the two in

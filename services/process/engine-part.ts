@@ -42,7 +42,7 @@ export async function openEngine(config: Config): Promise<Opened> {
     late.begin(opening.use(composeEngine(foundation.actors, ports)));
   } else {
     const address = config.SERVICE_ENGINE_ADVERTISE ?? server.address;
-    const clocks = opening.use(clockWatchOf(config, foundation, bus));
+    const clocks = opening.use(clockWatchOf(config, foundation, bus, stores));
     const node = await joinEngines(config, foundation, stores, bus, address, clocks);
     late.beginNode(opening.use(node));
   }

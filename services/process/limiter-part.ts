@@ -56,7 +56,7 @@ export async function openLimiter(config: Config): Promise<Opened> {
     accounts = alone.admin;
   } else {
     const address = config.SERVICE_LIMITER_ADVERTISE ?? server.address;
-    const clocks = opening.use(clockWatchOf(config, foundation, bus));
+    const clocks = opening.use(clockWatchOf(config, foundation, bus, stores));
     const joined = await joinLimiters(config, foundation, stores, bus, address, clocks);
     const node = opening.use(joined);
     late.beginNode(node);

@@ -79,14 +79,15 @@ export async function placeOf(
   };
 }
 
-/** Compares this process's clock with those of its cluster, and shows what it finds. */
+/** Compares this process's clock with those of its cluster and its stores, and shows what it finds. */
 export function clockWatchOf(
   { SERVICE_NATS_PREFIX: prefix }: Config,
   { clock, logger, metrics }: Foundation,
   bus: Bus,
+  { serverClocks }: SharedStores,
 ): ClockWatch {
   const onNotice = (notice: string) => logger.error(notice);
-  const watch = new ClockWatch({ bus, clock, prefix, onNotice });
+  const watch = new ClockWatch({ bus, clock, prefix, serverClocks, onNotice });
   const ahead = metrics.gauge('clock_ahead_seconds');
   const deviating = metrics.gauge('clock_deviating');
   metrics.beforeScrape(() => {

@@ -17,6 +17,7 @@ import type { Journal } from '#storage/journal';
 import type { JournalStore } from '#storage/journal-store';
 import type { ListingStore } from '#storage/listing-store';
 import type { MeterStore } from '#storage/meter-store';
+import type { ServerClocks } from '#storage/server-clocks';
 import type { ShardStore } from '#storage/shard-store';
 
 /** What every process with stores has, wherever they are. */
@@ -39,6 +40,7 @@ export type SharedStores = CommonStores & {
   readonly kind: 'shared';
   readonly journals: JournalStore;
   readonly shards: ShardStore;
+  readonly serverClocks: ServerClocks;
 };
 
 /** Every store that a process may need. */
@@ -130,6 +132,7 @@ async function cassandraStores(config: Config, foundation: Foundation): Promise<
   const { cassandraListingStore } = await import('#storage/cassandra/cassandra-listing-store');
   const { cassandraMeterStore } = await import('#storage/cassandra/cassandra-meter-store');
   const { cassandraJournalStore } = await import('#storage/cassandra/cassandra-journal-store');
+  const { cassandraServerClocks } = await import('#storage/cassandra/cassandra-server-clocks');
   const { cassandraShardStore } = await import('#storage/cassandra/cassandra-shard-store');
   const stores: SharedStores = {
     kind: 'shared',
@@ -139,6 +142,7 @@ async function cassandraStores(config: Config, foundation: Foundation): Promise<
     meters: cassandraMeterStore(session),
     journals: cassandraJournalStore(session),
     shards: cassandraShardStore(session),
+    serverClocks: cassandraServerClocks(session),
   };
   await warm(stores);
   const opened = opening.move();

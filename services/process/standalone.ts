@@ -14,6 +14,7 @@ import { type Foundation, foundationOf, serveOperators } from '#process/foundati
 import { limiterConfigOf } from '#process/limiter-config';
 import { joinLimiters } from '#process/limiter-service';
 import { localAccount } from '#process/local-account';
+import { clockWatchOf } from '#process/membership';
 import { type LocalStores, openBus, openStores, type SharedStores } from '#process/ports';
 import type { Opened } from '#process/process-life';
 import { welcome } from '#process/welcome';
@@ -91,7 +92,8 @@ async function clusterOfOne(
   const { clock } = foundation;
   // It has no gRPC port; the operators' port is as much its own as any.
   const { host: address } = new URL(operatorsAddress);
-  const limiterNode = await joinLimiters(alone, foundation, stores, bus, address);
+  const clocks = opening.use(clockWatchOf(alone, foundation, bus, stores));
+  const limiterNode = await joinLimiters(alone, foundation, stores, bus, address, clocks);
   const engineNode = await joinEngines(alone, foundation, stores, bus, address);
   const { cluster } = engineNode;
   const facts = { cluster, shardCount: config.SERVICE_SHARDS };

@@ -3,6 +3,7 @@ import * as assert from 'uvu/assert';
 import type { Bus, Sender } from '#bus/bus';
 import { ClockWatch } from '#cluster/clock-watch';
 import { ManualClock } from '#test/support/manual-clock';
+import { turnOfEvents } from '#test/support/settled';
 
 const HOUR_MS = 3_600_000;
 
@@ -26,8 +27,8 @@ class StallingClock extends ManualClock {
 /** Told of a message whose content means nothing here. */
 type Told = (sender: Sender) => void;
 
-/** A process whose bus says only who sent a heartbeat when. */
-function newScene() {
+/** A process whose bus says only who sent a heartbeat when, with servers if their clocks are given. */
+function newScene(servers?: (trueMs: number) => Promise<number[]>) {
   const clock = new StallingClock();
   const told: Record<'known' | 'strangers', Told[]> = { known: [], strangers: [] };
   const bus: Bus = {
@@ -43,9 +44,16 @@ function newScene() {
   };
   const notices: string[] = [];
   const onNotice = (notice: string) => void notices.push(notice);
-  const watch = new ClockWatch({ bus, clock, prefix: 'test', onNotice });
-  const trueMs = (): number => clock.wallMs() - stepped;
   let stepped = 0;
+  let asked = 0;
+  const trueMs = (): number => clock.wallMs() - stepped;
+  const serverClocks = servers && {
+    read: async () => {
+      asked += 1;
+      return await servers(trueMs());
+    },
+  };
+  const watch = new ClockWatch({ bus, clock, prefix: 'test', serverClocks, onNotice });
   const step = (byMs: number) => {
     stepped += byMs;
     clock.stepWall(byMs);
@@ -67,7 +75,7 @@ function newScene() {
   const live = (seconds: number, ...names: string[]) => liveAmong('known', seconds, ...names);
   const hear = (incarnation: string, sentAtMs: number) =>
     told.known[0]?.({ incarnation, sentAtMs });
-  return { clock, watch, notices, step, live, liveAmong, hear };
+  return { clock, watch, notices, step, live, liveAmong, hear, asked: () => asked };
 }
 
 const watched = suite('a process that compares its clock');
@@ -176,4 +184,92 @@ started('does not make one doubt itself that hears two others agree', () => {
   assert.equal([watch.verdict, watch.isAside], ['agreed', false]);
 });
 
-for (const each of [watched, started]) each.run();
+const few = suite('a process with servers, and fewer than two others,');
+
+/** The servers' clocks are so far off. */
+const showing =
+  (...offMs: number[]) =>
+  async (trueMs: number) =>
+    offMs.map((off) => trueMs + off);
+
+few('agrees when most of the servers agree with it, alone or with one other', async () => {
+  const { watch, live } = newScene(showing(0, 59_000, HOUR_MS));
+  assert.is(watch.verdict, 'unsure', 'nobody has answered yet');
+  await turnOfEvents();
+  assert.is(watch.verdict, 'agreed');
+  live(2, 'a');
+  assert.is(watch.verdict, 'agreed');
+});
+
+few('is unsure when half of the servers contradict it, or the one other does', async () => {
+  const half = newScene(showing(0, HOUR_MS));
+  await turnOfEvents();
+  assert.is(half.watch.verdict, 'unsure');
+  const other = newScene(showing(0));
+  await turnOfEvents();
+  other.hear('a', other.clock.wallMs() + HOUR_MS);
+  assert.is(other.watch.verdict, 'unsure');
+});
+
+few('is unsure by its own step, and never found wrong by servers alone', async () => {
+  const { watch, step, live } = newScene(showing(0));
+  await turnOfEvents();
+  step(HOUR_MS);
+  for (let second = 0; second < 60; second += 1) {
+    live(1, 'a');
+    await turnOfEvents();
+    assert.equal([watch.verdict, watch.isAside], ['unsure', false]);
+  }
+});
+
+few('is unsure half a minute after the last answer', async () => {
+  let isThere = true;
+  const { clock, watch } = newScene(async (trueMs) => {
+    if (isThere) return [trueMs];
+    throw new Error('no answer');
+  });
+  await turnOfEvents();
+  isThere = false;
+  for (let second = 0; second < 30; second += 1) {
+    clock.advance(1_000);
+    await turnOfEvents();
+  }
+  assert.is(watch.verdict, 'agreed');
+  clock.advance(1_000);
+  assert.is(watch.verdict, 'unsure');
+});
+
+few('is not sure of an answer that took 10 s', async () => {
+  const { promise, resolve } = Promise.withResolvers<number[]>();
+  const answers = [promise];
+  const { clock, watch } = newScene(async () => await (answers.pop() ?? Promise.reject()));
+  const shownMs = clock.wallMs();
+  clock.advance(10_001);
+  resolve([shownMs]);
+  await turnOfEvents();
+  assert.is(watch.verdict, 'unsure');
+});
+
+few('asks every 10 s, and not while it hears two others', async () => {
+  const { asked, live } = newScene(showing(0));
+  await turnOfEvents();
+  live(60, 'a');
+  assert.is(asked(), 7);
+  live(60, 'a', 'b');
+  assert.is(asked(), 7);
+});
+
+few('is right again by them, though those who found it wrong fell silent', async () => {
+  const { clock, watch, live, hear } = newScene(showing(0));
+  live(2, 'a', 'b');
+  // Somebody who knows the secret speaks as two, whose clocks then step.
+  for (const name of ['a', 'b']) hear(name, clock.wallMs() + HOUR_MS);
+  assert.is(watch.verdict, 'deviating');
+  for (let second = 0; second < 17; second += 1) {
+    clock.advance(1_000);
+    await turnOfEvents();
+  }
+  assert.equal([watch.verdict, watch.isAside], ['agreed', false]);
+});
+
+for (const each of [watched, started, few]) each.run();

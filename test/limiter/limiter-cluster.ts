@@ -39,6 +39,8 @@ export class LimiterCluster {
   isHeard = true;
   /** Whether the limiters can read whose the shards are. */
   isTableThere = true;
+  /** How far the clock of the store's server is ahead. */
+  serverAheadMs = 0;
   /** How often an account has been read. */
   reads = 0;
   /** How many limiters listen to news of accounts. */
@@ -106,7 +108,10 @@ export class LimiterCluster {
         ...this.#stores,
         clock,
         bus,
-        clocks: new ClockWatch({ bus, clock, prefix: place.prefix, onNotice }),
+        clocks: new ClockWatch({
+          ...{ bus, clock, onNotice, prefix: place.prefix },
+          serverClocks: { read: async () => [this.clock.wallMs() + this.serverAheadMs] },
+        }),
         metrics,
         nodeMetrics: nodeMetrics(metrics, 'limiter'),
         randomness: systemRandomness,

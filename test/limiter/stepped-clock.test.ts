@@ -160,7 +160,54 @@ wrong('as a second one’s is takes neither of two right ones out of service', a
   assert.equal(cluster.bugs, []);
 });
 
-for (const each of [stepped, jumped, wrong]) each.run();
+const alone = suite('a limiter with fewer than two others');
+
+const MONTHS_3_MS = 3 * 31 * 24 * HOUR_MS;
+
+/** One limiter, or two, whose account has used 4 of its 10 cycles. */
+async function smallOf(...names: string[]) {
+  const cluster = new LimiterCluster();
+  const nodes: LimiterNode[] = [];
+  for (const name of names) nodes.push(await cluster.join(name));
+  await cluster.live(60_000);
+  const customer = await cluster.customer(nodes[0] as LimiterNode, custom(1_000, 10));
+  const admit = async (callId: number, cycles: number) =>
+    (await cluster.admit(cluster.ownerOf(customer), customer, callId, cycles)).verdict;
+  assert.is(await admit(1, 4), 'admitted');
+  await cluster.settle(cluster.ownerOf(customer), customer, 1, 4);
+  const usage = async () => await cluster.ownerOf(customer).admin.usage(customer.id);
+  return { cluster, admit, usage };
+}
+
+for (const names of [['a'], ['a', 'b']]) {
+  alone(
+    `, ${names.length} in all, begins the present month after months without a call`,
+    async () => {
+      const { cluster, admit, usage } = await smallOf(...names);
+      cluster.clock.stepWall(MONTHS_3_MS);
+      await cluster.live(15_000);
+      assert.is(await admit(2, 10), 'admitted');
+      assert.is((await usage()).cyclesLost, 0);
+      assert.equal(cluster.bugs, []);
+    },
+  );
+
+  alone(`, ${names.length} in all, begins none by clocks that the store contradicts`, async () => {
+    const { cluster, admit, usage } = await smallOf(...names);
+    const { monthResetAtS } = await usage();
+    cluster.clock.stepWall(TO_2036_MS);
+    cluster.serverAheadMs = -TO_2036_MS;
+    await cluster.live(15_000);
+    assert.is(await admit(2, 10), 'quota_exceeded');
+    assert.is((await usage()).monthResetAtS, monthResetAtS);
+    cluster.clock.stepWall(-TO_2036_MS);
+    cluster.serverAheadMs = 0;
+    await cluster.live(15_000);
+    assert.is(await admit(3, 6), 'admitted', 'what was left of the month');
+  });
+}
+
+for (const each of [stepped, jumped, wrong, alone]) each.run();
 
 /** An account that has used up its minute a moment ago. */
 async function usedUp() {

@@ -1,0 +1,21 @@
+import assert from 'node:assert/strict';
+import type { CassandraSession } from '#storage/cassandra/session';
+import type { ServerClocks } from '#storage/server-clocks';
+
+// Each server answers from a table of its own, with its own clock.
+const READ = 'SELECT toTimestamp(now()) AS shown FROM system.local';
+
+/** The clocks of the Cassandra servers that are up. `session` stays the caller's. */
+export function cassandraServerClocks(session: CassandraSession): ServerClocks {
+  return {
+    async read() {
+      const options = { kind: 'read', operation: 'clock_read' } as const;
+      const answers = await session.executeOnEach(READ, [], options);
+      return answers.map(({ server, result }) => {
+        const shown: unknown = result.rows[0]?.['shown'];
+        assert(shown instanceof Date, `Cassandra ${server} does not tell its time`);
+        return shown.getTime();
+      });
+    },
+  };
+}
