@@ -75,7 +75,8 @@ export class Residents<State, Call extends ActorCall, Answer, Operation> {
 
   /** Takes an actor out of memory. The caller knows that nothing of it is lost. */
   remove(activation: Activation<State, Call, Answer>): void {
-    this.#activations.delete(activation.id);
+    // One whose load ends late may have been followed: the actor must not be there twice.
+    if (this.find(activation.id) === activation) this.#activations.delete(activation.id);
     this.#bytes -= activation.bytes;
     activation.bytes = 0;
   }
