@@ -14,8 +14,8 @@ export const HTTP_LIMITS = {
   keepAliveTimeout: 72_000,
   requestTimeout: 10_000,
   /**
-   * How long nothing may move on a connection that has a request: longer than any call takes. Whoever
-   * does not read its answers would otherwise hold them here for ever.
+   * How long nothing may move on a connection that has a request: longer than any call takes. While
+   * an answer waits that is not read, `edge/unread-answers` decides instead.
    */
   connectionTimeout: 15_000,
   routerOptions: { caseSensitive: true, ignoreTrailingSlash: false, maxParamLength: 200 },

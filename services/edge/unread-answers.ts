@@ -1,12 +1,7 @@
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
+import { ReadingPace } from '#edge/reading-pace';
 import type { Clock } from '#platform/clock';
-
-/** The least that a connection must take while an answer waits, in bytes a second. */
-const TAKEN_PER_SECOND_MIN = 16 * 1_024;
-
-/** Over how long that is measured, in milliseconds: a network that stands still for a moment is none. */
-const MEASURED_MS = 10_000;
 
 /** How often the connections are looked at, in milliseconds. */
 const SWEEP_MS = 1_000;
@@ -27,19 +22,22 @@ export type Reader = Pick<Socket, 'writableLength' | 'bytesWritten' | 'destroyed
   readonly _handle?: { readonly writeQueueSize?: number } | null;
 };
 
-type Look = { readonly atMs: number; readonly taken: number };
+/** A connection that holds so many bytes, and when it took the last of what it has taken. */
+type Holder = { readonly reader: Reader; readonly bytes: number; readonly takenMs: number };
 
 /**
  * Bounds what answers hold that their callers do not read. Once a second all connections are looked
- * at: one that took less than 16 KiB a second for 10 s while an answer waited is ended, and if all of
- * them together hold too much, those that hold the most. Only an answer of some size is noticed when
- * it is sent, so that many at once cannot grow beyond that between two looks. Source: decision 161.
+ * at: one whose pace is too slow while an answer waits is ended (`ReadingPace`), and if all of them
+ * together hold too much, those that took nothing for longest, of equals those that hold the most.
+ * Only an answer of some size is noticed when it is sent, so that many at once cannot grow beyond
+ * that between two looks. Source: decision 161.
  */
 export class UnreadAnswers {
   readonly #clock: Clock;
   readonly #onEnd: (cause: EndCause) => void;
   readonly #open = new Set<Reader>();
-  readonly #looks = new Map<Reader, Look[]>();
+  /** Of those for which an answer waits. */
+  readonly #paces = new Map<Reader, ReadingPace>();
   /** At the last look, and all that has been noticed since. */
   #bytes = 0;
 
@@ -59,6 +57,12 @@ export class UnreadAnswers {
       this.add(socket);
       socket.once('close', () => this.remove(socket));
     });
+    // Node itself ends a connection on which nothing moves only where there is no such listener.
+    server.on('timeout', (socket: Socket) => {
+      // An even reader's kernel may take nothing for longer: while an answer waits, the sweep judges.
+      if (socket.writableLength > 0) socket.setTimeout(server.timeout);
+      else socket.destroy();
+    });
     const timer = setInterval(() => this.sweep(), SWEEP_MS).unref();
     server.once('close', () => clearInterval(timer));
   }
@@ -71,7 +75,7 @@ export class UnreadAnswers {
   /** Forgets one that has closed. */
   remove(reader: Reader): void {
     this.#open.delete(reader);
-    this.#looks.delete(reader);
+    this.#paces.delete(reader);
   }
 
   /** Notices an answer of `bytes` that has just been handed to Node. */
@@ -80,43 +84,41 @@ export class UnreadAnswers {
     const { writableLength } = reader;
     if (writableLength === 0) return;
     this.#bytes += writableLength;
-    if (this.#bytes > UNREAD_BYTES_MAX) this.#bound();
+    if (this.#bytes > UNREAD_BYTES_MAX) this.#bound(this.#clock.monotonicMs());
   }
 
   /** Looks at every connection. */
   sweep(): void {
     const nowMs = this.#clock.monotonicMs();
     for (const reader of this.#open) {
-      if (reader.writableLength === 0) this.#looks.delete(reader);
-      else if (this.#isSlow(reader, nowMs)) this.#end(reader, 'slow');
+      if (reader.writableLength === 0) this.#paces.delete(reader);
+      else if (this.#look(reader, nowMs).isSlow(nowMs)) this.#end(reader, 'slow');
     }
-    this.#bound();
+    this.#bound(nowMs);
   }
 
-  #isSlow(reader: Reader, nowMs: number): boolean {
-    const look = { atMs: nowMs, taken: takenFrom(reader) };
-    const looks = this.#looks.get(reader);
-    if (looks === undefined) {
-      this.#looks.set(reader, [look]);
-      return false;
-    }
-    looks.push(look);
-    // The newest that is old enough is compared with, and those before it are forgotten.
-    while (nowMs - (looks[1]?.atMs ?? nowMs) >= MEASURED_MS) looks.shift();
-    const [first = look] = looks;
-    const elapsedMs = nowMs - first.atMs;
-    if (elapsedMs < MEASURED_MS) return false;
-    return (look.taken - first.taken) * 1_000 < elapsedMs * TAKEN_PER_SECOND_MIN;
+  /** The pace up to now of a connection for which an answer waits. */
+  #look(reader: Reader, nowMs: number): ReadingPace {
+    let pace = this.#paces.get(reader);
+    if (pace === undefined) {
+      pace = new ReadingPace(nowMs, takenFrom(reader));
+      this.#paces.set(reader, pace);
+    } else pace.look(nowMs, takenFrom(reader));
+    return pace;
   }
 
-  /** Counts anew, and ends those that hold the most while it is too much. */
-  #bound(): void {
+  /** Counts anew, and ends connections while they hold too much. */
+  #bound(nowMs: number): void {
     const waiting = [...this.#open].filter(({ writableLength }) => writableLength > 0);
     this.#bytes = waiting.reduce((sum, { writableLength }) => sum + writableLength, 0);
     if (this.#bytes <= UNREAD_BYTES_MAX) return;
-    for (const reader of waiting.sort((a, b) => b.writableLength - a.writableLength)) {
+    const holders = waiting.map((reader): Holder => {
+      const { takenMs } = this.#look(reader, nowMs);
+      return { reader, bytes: reader.writableLength, takenMs };
+    });
+    for (const { reader, bytes } of holders.sort(byUse)) {
       if (this.#bytes <= UNREAD_BYTES_MAX) return;
-      this.#bytes -= reader.writableLength;
+      this.#bytes -= bytes;
       this.#end(reader, 'too_much');
     }
   }
@@ -128,6 +130,11 @@ export class UnreadAnswers {
     reader.resetAndDestroy();
     this.#onEnd(cause);
   }
+}
+
+/** First those that took nothing for longest: one that holds much may read well. */
+function byUse(a: Holder, b: Holder): number {
+  return a.takenMs - b.takenMs || b.bytes - a.bytes;
 }
 
 /** Bytes of all answers so far that the kernel has taken. */

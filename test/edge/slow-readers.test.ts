@@ -19,6 +19,10 @@ const CONNECTIONS = 8;
 /** What the process may grow by. The pages together are 500 MB for the old code, each 8 MB. */
 const GROWTH_BYTES_MAX = 150 * 1_024 * 1_024;
 
+/** An even reader, and for how long: on loopback its kernel first takes more after 17 s. */
+const STEADY_BYTES_PER_SECOND = 60 * 1_024;
+const STEADY_MS = 32_000;
+
 const id = await createInstance(caller);
 const page = requestText('GET', `/v1/instances/${id}/history?limit=1000`, [auth]);
 
@@ -66,8 +70,8 @@ deaf('cost next to no memory, and are ended after some seconds', async () => {
 
 const slow = suite('a connection that reads slowly');
 
-/** Reads the answers to some requests for a page, at a rate, and answers how many bytes came. */
-async function readAt(bytesPerSecond: number, pages: number): Promise<number> {
+/** Asks for pages and reads the answers at a rate until the last has come, or for so long. */
+async function readAt(bytesPerSecond: number, pages: number, forMs: number): Promise<number> {
   const { socket } = await dialDeaf();
   let bytes = 0;
   socket.on('data', (chunk: Buffer) => {
@@ -78,15 +82,24 @@ async function readAt(bytesPerSecond: number, pages: number): Promise<number> {
   socket.resume();
   const target = `/v1/instances/${id}/history?limit=1000`;
   socket.write(page.repeat(pages - 1) + requestText('GET', target, [auth, 'Connection: close']));
+  const timer = setTimeout(() => socket.destroy(), forMs);
   await once(socket, 'close');
+  clearTimeout(timer);
   return bytes;
 }
 
 slow('but fast enough is served to the end', async () => {
   const before = await slowEnded();
-  const bytes = await readAt(1_024 * 1_024, 12);
+  const bytes = await readAt(1_024 * 1_024, 12, 60_000);
   assert.ok(bytes > 12 * 1_000_000, `${bytes}`);
   assert.is(await slowEnded(), before);
+});
+
+slow('while its kernel takes a megabyte three times a minute is served on', async () => {
+  const before = await slowEnded();
+  const bytes = await readAt(STEADY_BYTES_PER_SECOND, 12, STEADY_MS);
+  assert.is(await slowEnded(), before);
+  assert.ok(bytes > (STEADY_BYTES_PER_SECOND * STEADY_MS) / 2_000, `${bytes}`);
 });
 
 slow.after(close);

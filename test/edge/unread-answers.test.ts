@@ -1,3 +1,6 @@
+import { once } from 'node:events';
+import { createServer, type RequestListener } from 'node:http';
+import { type AddressInfo, connect, type Socket } from 'node:net';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { type EndCause, type Reader, UnreadAnswers } from '#edge/unread-answers';
@@ -82,8 +85,8 @@ slow('is left alone when it takes 16 KiB a second, in whatever steps', () => {
 slow('is ended 10 s after it stops, however much it took before', () => {
   const { reader, pass } = scene(1);
   reader.give(100 * MIB);
-  pass(30, () => reader.take(MIB));
-  pass(9);
+  pass(100, () => reader.take(100 * KIB));
+  pass(8);
   assert.not.ok(reader.destroyed);
   pass(3);
   assert.ok(reader.destroyed);
@@ -98,6 +101,87 @@ slow('starts anew when it has taken everything', () => {
   reader.give(100 * KIB);
   pass(10);
   assert.not.ok(reader.destroyed);
+});
+
+const steps = suite('a connection whose kernel takes an answer in large steps');
+
+/** Reads at an even rate, of which a step shows only when so many bytes are free. */
+function readInSteps(
+  { reader, pass }: ReturnType<typeof scene>,
+  bytesPerSecond: number,
+  stepBytes: number,
+  seconds: number,
+): void {
+  let read = 0;
+  pass(seconds, () => {
+    read += bytesPerSecond;
+    if (read < stepBytes || reader.destroyed) return;
+    read -= stepBytes;
+    reader.take(stepBytes);
+  });
+}
+
+/** A connection whose kernel has taken its fill of 4 MiB, with more that waits. */
+function sceneOfFullBuffer() {
+  const opened = scene(1);
+  opened.reader.give(100 * MIB);
+  opened.reader.take(4 * MIB);
+  return opened;
+}
+
+for (const kibPerSecond of [40, 60, 100]) {
+  for (const stepBytes of [300 * KIB, MIB, 1_471 * KIB]) {
+    steps(`of ${stepBytes / KIB} KiB is left alone at ${kibPerSecond} KiB a second`, () => {
+      const opened = sceneOfFullBuffer();
+      readInSteps(opened, kibPerSecond * KIB, stepBytes, 600);
+      assert.not.ok(opened.reader.destroyed);
+    });
+  }
+}
+
+steps('is left alone at 17 KiB a second once it has taken one', () => {
+  const opened = sceneOfFullBuffer();
+  opened.pass(1);
+  opened.pass(1, () => opened.reader.take(MIB));
+  readInSteps(opened, 17 * KIB, MIB, 600);
+  assert.not.ok(opened.reader.destroyed);
+});
+
+steps('is ended at 10 KiB a second when the time is over that its last step bought', () => {
+  const opened = sceneOfFullBuffer();
+  opened.pass(1);
+  opened.pass(1, () => opened.reader.take(MIB));
+  readInSteps(opened, 10 * KIB, MIB, 61);
+  assert.not.ok(opened.reader.destroyed);
+  readInSteps(opened, 10 * KIB, MIB, 12);
+  assert.ok(opened.reader.destroyed);
+  assert.equal(opened.ends, ['slow']);
+});
+
+steps('is ended 90 s after a step, however large that was', () => {
+  const { reader, pass } = sceneOfFullBuffer();
+  pass(1);
+  pass(1, () => reader.take(50 * MIB));
+  pass(88);
+  assert.not.ok(reader.destroyed);
+  pass(12);
+  assert.ok(reader.destroyed);
+});
+
+steps('is ended after 40 s when none comes: its kernel may have been its only reader', () => {
+  const { reader, pass } = sceneOfFullBuffer();
+  pass(40);
+  assert.not.ok(reader.destroyed);
+  pass(2);
+  assert.ok(reader.destroyed);
+});
+
+steps('is ended after 10 s when none comes and its kernel took little before', () => {
+  const { reader, pass } = scene(1);
+  reader.give(MIB);
+  reader.take(200 * KIB);
+  pass(11);
+  assert.ok(reader.destroyed);
 });
 
 const many = suite('connections that hold too much together');
@@ -124,6 +208,34 @@ many('are counted by what they hold now, not by what they were given', () => {
   assert.equal(ends, []);
 });
 
+many('lose those that took nothing for longest, though others hold more', () => {
+  const { readers, ends, pass } = scene(300);
+  const [honest] = readers;
+  for (const reader of readers) reader.give(reader === honest ? 20 * MIB : 800 * KIB);
+  pass(5, () => honest?.take(100 * KIB));
+  assert.equal(ends, []);
+  for (const reader of readers) if (reader !== honest) reader.give(200 * KIB);
+  pass(1, () => honest?.take(100 * KIB));
+  assert.not.ok(honest?.destroyed);
+  assert.ok(ends.length > 50 && ends.every((cause) => cause === 'too_much'));
+});
+
+many('keep no more looks at each than a sweep brings, however often it is too much', () => {
+  const { clock, readers, unread, pass } = scene(3);
+  const [honest, deaf, late] = readers;
+  honest?.give(100 * MIB);
+  deaf?.give(100 * MIB);
+  pass(9, () => honest?.take(160 * KIB));
+  // What comes between two sweeps makes all of them be looked at, and counts for both alike.
+  clock.advance(100);
+  honest?.take(160 * KIB);
+  late?.give(100 * MIB);
+  if (late !== undefined) unread.note(late, 100 * MIB);
+  assert.equal([honest?.destroyed, deaf?.destroyed, late?.destroyed], [false, true, false]);
+  pass(9, () => honest?.take(160 * KIB));
+  assert.not.ok(honest?.destroyed);
+});
+
 many('are noticed by the sweep where their answers are small', () => {
   const { readers, unread, ends, pass } = scene(20_000);
   for (const reader of readers) {
@@ -136,4 +248,45 @@ many('are noticed by the sweep where their answers are small', () => {
   assert.is(ends.length, 20_000 - 16_384);
 });
 
-for (const each of [slow, many]) each.run();
+const still = suite('a connection on which nothing moves for as long as a listener allows');
+
+/** Connects to a server that answers so, and calls back with the server's side when it is overdue. */
+async function whenStill(
+  answer: RequestListener,
+  look: (socket: Socket) => unknown,
+): Promise<void> {
+  const server = createServer({ keepAliveTimeout: 60_000 }, answer).setTimeout(100);
+  new UnreadAnswers(new ManualClock(), () => undefined).watch(server);
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const client = connect((server.address() as AddressInfo).port, '127.0.0.1').pause();
+  client.on('error', () => undefined);
+  try {
+    client.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
+    const [socket] = (await once(server, 'timeout')) as [Socket];
+    await look(socket);
+  } finally {
+    client.destroy();
+    server.close();
+    server.closeAllConnections();
+  }
+}
+
+still('is left to the sweep while an answer waits, again and again', async () => {
+  await whenStill(
+    (_, response) => void response.end(Buffer.alloc(20 * MIB)),
+    async (socket) => {
+      assert.ok(socket.writableLength > 0);
+      assert.not.ok(socket.destroyed);
+      await once(socket, 'timeout');
+      assert.not.ok(socket.destroyed);
+    },
+  );
+});
+
+still('is ended where there is no answer yet, or it has been taken', async () => {
+  const isDestroyed = ({ destroyed }: Socket) => assert.ok(destroyed);
+  await whenStill(() => undefined, isDestroyed);
+  await whenStill((_, response) => void response.write('the beginning'), isDestroyed);
+});
+
+for (const each of [still, slow, steps, many]) each.run();
