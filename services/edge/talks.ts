@@ -7,6 +7,12 @@ const WAITING_PER_CONNECTION_MAX = 64;
 /** Waiting requests of all connections; beyond, the connection with the most of them is ended. */
 const WAITING_MAX = 16_384;
 
+/**
+ * Connections on which a request with a body waits. Nothing more is read from such a one, so that each
+ * holds what one read of it brought, 64 KiB: all of them 64 MiB. Beyond, the oldest is ended.
+ */
+const HOLDING_MAX = 1_024;
+
 /** What has happened on a connection. */
 type Talk = {
   readonly socket: Duplex;
@@ -17,6 +23,8 @@ type Talk = {
   requests: number;
   /** Requests that wait until the answers in front of theirs have left. */
   waiting: number;
+  /** Those of them that have a body. */
+  bodies: number;
   isWatched: boolean;
 };
 
@@ -30,6 +38,8 @@ export class Talks {
   readonly #talks = new WeakMap<Duplex, Talk>();
   /** Those in which requests wait. */
   readonly #busy = new Set<Talk>();
+  /** Those in which requests with bodies wait, the oldest first. */
+  readonly #holding = new Set<Talk>();
   #waiting = 0;
 
   /** Requests that wait for answers in front of theirs. */
@@ -37,12 +47,17 @@ export class Talks {
     return this.#waiting;
   }
 
+  /** Connections on which requests with bodies wait. */
+  get holding(): number {
+    return this.#holding.size;
+  }
+
   /** Notes a request, before anything else is done with it. Returns how many its connection has had. */
   note({ socket }: IncomingMessage, response: ServerResponse): number {
     const talk = this.#talks.get(socket);
     if (talk === undefined) {
       const fresh = { socket, last: response, before: undefined, requests: 1 };
-      this.#talks.set(socket, { ...fresh, waiting: 0, isWatched: false });
+      this.#talks.set(socket, { ...fresh, waiting: 0, bodies: 0, isWatched: false });
       return 1;
     }
     talk.before = talk.last;
@@ -67,37 +82,48 @@ export class Talks {
       serve();
       return;
     }
+    const bodies = hasBody(request) ? 1 : 0;
     talk.before.once('finish', () => {
-      this.#leave(talk);
+      this.#leave(talk, bodies);
       if (response.socket !== null) serve();
     });
-    this.#enter(talk);
+    this.#enter(talk, bodies);
   }
 
-  #enter(talk: Talk): void {
+  #enter(talk: Talk, bodies: number): void {
     talk.waiting += 1;
+    talk.bodies += bodies;
     this.#waiting += 1;
     this.#busy.add(talk);
+    if (talk.bodies > 0) this.#holding.add(talk);
     if (!talk.isWatched) this.#watch(talk);
-    if (talk.waiting >= WAITING_PER_CONNECTION_MAX) talk.socket.pause();
+    if (isFull(talk)) talk.socket.pause();
     if (this.#waiting > WAITING_MAX) this.#endBusiest();
+    const [oldest] = this.#holding;
+    if (this.#holding.size > HOLDING_MAX && oldest !== undefined) this.#end(oldest);
   }
 
-  #leave(talk: Talk): void {
+  #leave(talk: Talk, bodies: number): void {
     // None is left when the connection has closed.
     if (talk.waiting === 0) return;
     talk.waiting -= 1;
+    talk.bodies -= bodies;
     this.#waiting -= 1;
     if (talk.waiting === 0) this.#busy.delete(talk);
-    if (talk.waiting === WAITING_PER_CONNECTION_MAX / 2) talk.socket.resume();
+    if (talk.bodies === 0) this.#holding.delete(talk);
+    const isHalfEmpty = talk.waiting === WAITING_PER_CONNECTION_MAX / 2;
+    if ((isHalfEmpty || bodies > 0) && !isFull(talk)) talk.socket.resume();
   }
 
   #watch(talk: Talk): void {
     talk.isWatched = true;
     talk.socket.once('close', () => this.#forget(talk));
-    // Whoever reads a body, or throws one away, makes Node read on: not while too many wait.
+    // Node reads on after each whole message, and when a body is read or thrown away.
     talk.socket.on('resume', () => {
-      if (talk.waiting >= WAITING_PER_CONNECTION_MAX) talk.socket.pause();
+      if (!isFull(talk)) return;
+      // A pause that came before this event, and after the call for it, is not noticed a second time.
+      if (talk.socket.isPaused()) talk.socket.emit('pause');
+      else talk.socket.pause();
     });
   }
 
@@ -106,14 +132,29 @@ export class Talks {
     for (const talk of this.#busy) {
       if (talk.waiting > (busiest?.waiting ?? 0)) busiest = talk;
     }
-    if (busiest === undefined) return;
-    this.#forget(busiest);
-    busiest.socket.destroy();
+    if (busiest !== undefined) this.#end(busiest);
+  }
+
+  #end(talk: Talk): void {
+    this.#forget(talk);
+    talk.socket.destroy();
   }
 
   #forget(talk: Talk): void {
     this.#waiting -= talk.waiting;
     talk.waiting = 0;
+    talk.bodies = 0;
     this.#busy.delete(talk);
+    this.#holding.delete(talk);
   }
+}
+
+/** Whether no more is to be read from the connection for now. */
+function isFull({ waiting, bodies }: Talk): boolean {
+  return waiting >= WAITING_PER_CONNECTION_MAX || bodies > 0;
+}
+
+function hasBody({ headers }: IncomingMessage): boolean {
+  const length = headers['content-length'];
+  return headers['transfer-encoding'] !== undefined || (length !== undefined && length !== '0');
 }

@@ -1,0 +1,133 @@
+import { once } from 'node:events';
+import { createServer, IncomingMessage, ServerResponse } from 'node:http';
+import { type AddressInfo, connect, Socket } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { Talks } from '#edge/talks';
+
+const BODY_BYTES = 32 * 1_024;
+
+/** More than one read brings, and than the parser may have had in hand before that. */
+const READ_AHEAD_BYTES_MAX = 192 * 1_024;
+
+/** A listener whose first answer is held until it is let go, and what it has served. */
+async function listenerUnderTest() {
+  const talks = new Talks();
+  const bodies: number[] = [];
+  const first = Promise.withResolvers<void>();
+  const server = createServer((request, response) => {
+    const isFirst = talks.note(request, response) === 1;
+    talks.inTurn(request, response, async () => {
+      let bytes = 0;
+      for await (const chunk of request) bytes += chunk.length;
+      bodies.push(bytes);
+      if (isFirst) await first.promise;
+      response.end('answered');
+    });
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const client = connect((server.address() as AddressInfo).port, '127.0.0.1');
+  const [accepted] = (await once(server, 'connection')) as [Socket];
+  let received = '';
+  client.setEncoding('latin1').on('data', (text: string) => {
+    received += text;
+  });
+  return {
+    talks,
+    bodies,
+    client,
+    accepted,
+    letGo: first.resolve,
+    answers: () => received.split('answered').length - 1,
+    [Symbol.dispose]: () => {
+      client.destroy();
+      server.close();
+      server.closeAllConnections();
+    },
+  };
+}
+
+/** Fulfils when the value has stood still for a while. */
+async function standing(value: () => number): Promise<number> {
+  for (let last = -1; ; ) {
+    const now = value();
+    if (now === last && now > 0) return now;
+    last = now;
+    await pause(100);
+  }
+}
+
+const GET = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n';
+const post = (bytes: number) =>
+  `POST / HTTP/1.1\r\nHost: x\r\nContent-Length: ${bytes}\r\n\r\n${'x'.repeat(bytes)}`;
+const CHUNKED = `POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n${`8000\r\n${'x'.repeat(BODY_BYTES)}\r\n`}0\r\n\r\n`;
+
+const pipelined = suite('requests with bodies that come before the answer in front of theirs');
+
+for (const [kind, request] of [
+  ['of a given length', post(BODY_BYTES)],
+  ['in chunks', CHUNKED],
+] as const) {
+  pipelined(
+    `are read no further than one read brought, and served in their turn: ${kind}`,
+    async () => {
+      using scene = await listenerUnderTest();
+      scene.client.write(GET + request.repeat(40));
+      const read = await standing(() => scene.accepted.bytesRead);
+      assert.ok(read < READ_AHEAD_BYTES_MAX, `${read} bytes were read`);
+      assert.is(scene.talks.holding, 1);
+      scene.letGo();
+      await standing(() => (scene.answers() === 41 ? 41 : 0));
+      assert.equal(scene.bodies, [0, ...new Array(40).fill(BODY_BYTES)]);
+      assert.equal([scene.talks.waiting, scene.talks.holding], [0, 0]);
+    },
+  );
+}
+
+pipelined('and are cut in the middle of a body are read on in their turn', async () => {
+  using scene = await listenerUnderTest();
+  const whole = post(250_000);
+  scene.client.write(GET + whole.slice(0, 1_000));
+  await standing(() => scene.talks.holding);
+  scene.client.write(whole.slice(1_000));
+  scene.letGo();
+  await standing(() => (scene.answers() === 2 ? 2 : 0));
+  assert.equal(scene.bodies, [0, 250_000]);
+});
+
+pipelined('without a body wait in greater number', async () => {
+  using scene = await listenerUnderTest();
+  scene.client.write(GET.repeat(40));
+  await standing(() => (scene.talks.waiting === 39 ? 39 : 0));
+  assert.is(scene.talks.holding, 0);
+  assert.not.ok(scene.accepted.isPaused());
+  scene.letGo();
+  await standing(() => (scene.answers() === 40 ? 40 : 0));
+});
+
+const crowd = suite('connections on which requests with bodies wait');
+
+/** A connection with an answer that is not taken and a request with a body behind it. */
+function holdOn(talks: Talks): Socket {
+  const socket = new Socket();
+  const [front, behind] = [new IncomingMessage(socket), new IncomingMessage(socket)];
+  behind.headers['content-length'] = '9';
+  talks.note(front, new ServerResponse(front));
+  const waiting = new ServerResponse(behind);
+  talks.note(behind, waiting);
+  talks.inTurn(behind, waiting, () => assert.unreachable());
+  return socket;
+}
+
+crowd('are 1,024 at most: the oldest is ended for one more', async () => {
+  const talks = new Talks();
+  const sockets = Array.from({ length: 1_024 }, () => holdOn(talks));
+  assert.ok(sockets.every(({ destroyed }) => !destroyed));
+  const last = holdOn(talks);
+  const [oldest, second] = sockets;
+  assert.equal([oldest?.destroyed, second?.destroyed, last.destroyed], [true, false, false]);
+  assert.equal([talks.holding, talks.waiting], [1_024, 1_024]);
+});
+
+for (const each of [pipelined, crowd]) each.run();
