@@ -15,7 +15,7 @@ export interface AccountStore {
 
   /**
    * An account with its keys, oldest first; undefined if there is none. A key that expired 90 days
-   * ago is gone, for every method and whether it was revoked or not (`isKept`).
+   * ago is gone, for every method but `revokeKey` and whether it was revoked or not (`isKept`).
    */
   find(accountId: string): Promise<AccountWithKeys | undefined>;
 
@@ -38,7 +38,8 @@ export interface AccountStore {
   addKey(accountId: string, key: ApiKeyRecord): Promise<void>;
 
   /**
-   * Revokes a key for good and answers it. One that is revoked already keeps its first time.
+   * Revokes a key for good and answers it. One that is revoked already keeps its first time. A key
+   * that this clock takes for gone is revoked as long as it is stored: the clock may be wrong.
    * Rejects with `not_found` if the account or the key does not exist.
    */
   revokeKey(accountId: string, keyId: string, revokedAtMs: number): Promise<ApiKeyRecord>;

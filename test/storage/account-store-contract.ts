@@ -155,13 +155,25 @@ function keysOf(name: string, open: Open, suite: typeof plainSuite): Test {
     assert.equal(await left(), ['key_0', 'key_1', 'key_2', 'key_3']);
     clock.advance(1);
     assert.equal(await left(), ['key_0', 'key_2', 'key_3']);
-    await refused('not_found', store.revokeKey('a', 'key_1', clock.wallMs()));
     await store.addKey('a', { ...revoked, id: 'key_4', digest: 'digest 4' });
     assert.equal(await left(), ['key_0', 'key_2', 'key_3', 'key_4']);
     clock.advance(2);
     assert.equal(await left(), ['key_0', 'key_2', 'key_3'], 'one that was revoked as well');
     await store.addKey('a', key('1'));
     assert.equal(await left(), ['key_0', 'key_2', 'key_3', 'key_1'], 'the newest is the last');
+  });
+
+  keys('are revoked by one whose clock takes them for gone, too, and once', async () => {
+    const clock = new ManualClock(NOW_MS);
+    const store = await withAccount(clock);
+    await store.addKey('a', { ...key('1'), expiresAtMs: NOW_MS + DAY_MS });
+    clock.stepWall(3_650 * DAY_MS);
+    const revoked = await store.revokeKey('a', 'key_1', clock.wallMs());
+    assert.is(revoked.revokedAtMs, clock.wallMs());
+    assert.equal(await store.revokeKey('a', 'key_1', clock.wallMs() + 1), revoked);
+    assert.equal((await store.find('a'))?.keys, []);
+    clock.stepWall(-3_650 * DAY_MS);
+    assert.equal((await store.find('a'))?.keys, [revoked], 'not only there');
   });
 
   keys('of another account are not there to be revoked', async () => {

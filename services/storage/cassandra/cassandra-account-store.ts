@@ -50,6 +50,8 @@ type Stored = {
   readonly revision: number;
   readonly account: Account;
   readonly kept: readonly PlacedKey[];
+  /** Those that this process's clock takes for long expired, until a server drops them. */
+  readonly passedOver: readonly PlacedKey[];
   /** Where the next key goes, behind those that are passed over as well. */
   readonly nextPosition: number;
 };
@@ -105,8 +107,8 @@ export function cassandraAccountStore(
     },
     async revokeKey(accountId, keyId, revokedAtMs) {
       let revoked: ApiKeyRecord | undefined;
-      await change(ports, accountId, ({ kept }) => {
-        const found = kept.find(({ key }) => key.id === keyId);
+      await change(ports, accountId, ({ kept, passedOver }) => {
+        const found = [...kept, ...passedOver].find(({ key }) => key.id === keyId);
         if (found === undefined) throw new Fault('not_found', 'the account has no such key');
         const { key, position } = found;
         revoked = { ...key, revokedAtMs: key.revokedAtMs ?? revokedAtMs };
@@ -124,6 +126,7 @@ async function find(
 ): Promise<Stored | undefined> {
   const options: StatementOptions = { kind: 'read', operation: 'account_read' };
   const kept: PlacedKey[] = [];
+  const passedOver: PlacedKey[] = [];
   const nowMs = clock.wallMs();
   let stored: Stored | undefined;
   for await (const page of session.pages(FIND, [accountId], options)) {
@@ -131,11 +134,12 @@ async function find(
       // The order of keys is their age, and the rows of some may be gone: behind the last one.
       const nextPosition = (row['key_position'] ?? -1) + 1;
       const account = stored?.account ?? accountFrom(row);
-      stored = { revision: row['revision'], account, kept, nextPosition };
+      stored = { revision: row['revision'], account, kept, passedOver, nextPosition };
       // An account without keys is one row with nothing but the columns all share.
       if (row['key_id'] === null) continue;
       const key = keyFrom(row);
-      if (isKept(key, nowMs)) kept.push({ key, position: row['key_position'] });
+      const place = isKept(key, nowMs) ? kept : passedOver;
+      place.push({ key, position: row['key_position'] });
     }
   }
   return stored;

@@ -9,14 +9,11 @@ type Row = { account: Account; keys: ApiKeyRecord[] };
 export function memoryAccountStore(clock: Pick<Clock, 'wallMs'>): AccountStore {
   const rows = new Map<string, Row>();
 
-  function find(accountId: string): Row | undefined {
-    const row = rows.get(accountId);
-    if (row !== undefined) row.keys = row.keys.filter((key) => isKept(key, clock.wallMs()));
-    return row;
-  }
+  const keptOf = ({ keys }: Row): ApiKeyRecord[] =>
+    keys.filter((key) => isKept(key, clock.wallMs()));
 
   function rowOf(accountId: string): Row {
-    const row = find(accountId);
+    const row = rows.get(accountId);
     if (row === undefined) throw new Fault('not_found', 'there is no such account');
     return row;
   }
@@ -33,7 +30,8 @@ export function memoryAccountStore(clock: Pick<Clock, 'wallMs'>): AccountStore {
       rows.set(account.id, { account: structuredClone(account), keys: [] });
     },
     async find(accountId): Promise<AccountWithKeys | undefined> {
-      return structuredClone(find(accountId));
+      const row = rows.get(accountId);
+      return row && structuredClone({ account: row.account, keys: keptOf(row) });
     },
     async list({ afterId, limit }) {
       return [...rows.keys()]
@@ -45,11 +43,12 @@ export function memoryAccountStore(clock: Pick<Clock, 'wallMs'>): AccountStore {
     setPlan: async (accountId, plan, limits) => changed(accountId, { plan, limits }),
     setStatus: async (accountId, status) => changed(accountId, { status }),
     async addKey(accountId, key) {
-      const { keys } = rowOf(accountId);
+      const row = rowOf(accountId);
+      const keys = keptOf(row);
       if (keys.some(({ id, digest }) => id === key.id || digest === key.digest)) {
         throw new Fault('conflict', 'the account has this key already');
       }
-      keys.push(structuredClone(key));
+      row.keys = [...keys, structuredClone(key)];
     },
     async revokeKey(accountId, keyId, revokedAtMs) {
       const { keys } = rowOf(accountId);
