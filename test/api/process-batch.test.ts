@@ -118,20 +118,27 @@ spaced('where there is no room starts one second after the previous observation'
 const early = suite('a batch that comes too early');
 
 early('without timestamps is throttled as a whole: 200, the previous state, count 0', async () => {
-  const id = await createInstance(caller);
-  const { snapshot, contract, drift } = await process(caller, id, {
-    mode_target: 'ORDER',
-    signal_strength: 0.5,
-  });
-  const before = await caller.send('GET', `/instances/${id}`);
-  const answer = await send(id, { observations: untimed(3) });
+  const { id, previous, before, answer } = await batchAtOnce();
+  const { snapshot, contract, drift } = previous;
   assert.is(answer.status, 200);
   assert.is(answer.headers.get('x-throttled'), 'true');
   assert.is(answer.headers.get('retry-after'), '1');
   assert.equal(answer.body.data, { snapshot, contract, drift, processed_count: 0 });
-  assert.is(limitOf(answer, 'monthly'), limitOf(before, 'monthly'));
+  assert.is(limitOf(answer, 'monthly'), limitOf(before, 'monthly') - 1);
   assert.is((await timesOf(id)).length, 1);
 });
+
+/** A batch that came within a second of an observation: on a slow machine not at the first try. */
+async function batchAtOnce() {
+  for (;;) {
+    const id = await createInstance(caller);
+    const before = await caller.send('GET', `/instances/${id}`);
+    const startedMs = performance.now();
+    const previous = await process(caller, id, untimed(1)[0] ?? {});
+    const answer = await send(id, { observations: untimed(3) });
+    if (performance.now() - startedMs < 1_000) return { id, previous, before, answer };
+  }
+}
 
 early('with include_intermediate has no states', async () => {
   const id = await createInstance(caller);
