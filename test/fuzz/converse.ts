@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Script } from '#test/fuzz/framing';
-import { readAnswers } from '#test/fuzz/read-answers';
+import { isLast, readAnswers } from '#test/fuzz/read-answers';
 
 /**
  * How long a connection may take to be answered, or to be closed behind what is broken, in
@@ -18,6 +18,8 @@ export type Talk = {
   readonly received: Buffer;
   /** Whether neither enough answers nor an end came in time. */
   readonly isOverdue: boolean;
+  /** Whether the service ended the connection before there were enough answers. */
+  readonly isClosed: boolean;
 };
 
 /** Carries out a script on a connection of its own to a loopback port. */
@@ -46,18 +48,25 @@ export async function converse(port: number, script: Script): Promise<Talk> {
       if (step.kind === 'write' && socket.writable) socket.write(step.bytes);
       else if (step.kind === 'turn') await sleep(TURN_MS);
       else if (step.kind === 'end') socket.end();
-      else if (step.kind === 'cut') return { received: Buffer.concat(chunks), isOverdue: false };
+      else if (step.kind === 'cut') {
+        return { received: Buffer.concat(chunks), isOverdue: false, isClosed: false };
+      }
     }
     const deadline = AbortSignal.timeout(TALK_MS_MAX);
     const late = once(deadline, 'abort');
-    const enough = script.enough ?? Number.POSITIVE_INFINITY;
-    const have = () => readAnswers(Buffer.concat(chunks), script.isHeadOnly).answers.length;
-    while (!isOver && !deadline.aborted && have() < enough) {
-      await Promise.race([wake.promise, late]);
-    }
-    const isOverdue = !isOver && have() < enough;
-    return { received: Buffer.concat(chunks), isOverdue };
+    const isEnough = () => hasAll(script, Buffer.concat(chunks));
+    while (!isOver && !deadline.aborted && !isEnough()) await Promise.race([wake.promise, late]);
+    const isShort = !isEnough();
+    const received = Buffer.concat(chunks);
+    return { received, isOverdue: isShort && !isOver, isClosed: isShort && isOver };
   } finally {
     socket.destroy();
   }
+}
+
+/** Whether every request is answered, or will not be because an answer was the connection's last. */
+function hasAll({ answers: wanted, isHeadOnly }: Script, received: Buffer): boolean {
+  if (wanted === undefined) return false;
+  const { answers } = readAnswers(received, isHeadOnly);
+  return answers.length >= wanted || answers.some(isLast);
 }

@@ -13,8 +13,6 @@ export type Script = {
   readonly steps: readonly Step[];
   /** Well-framed requests that were sent to their end; undefined where the framing is broken. */
   readonly answers: number | undefined;
-  /** After so many answers the connection may be left; undefined where only its end is to be seen. */
-  readonly enough: number | undefined;
   /** Whether the one answer has a head only. */
   readonly isHeadOnly: boolean;
 };
@@ -70,7 +68,7 @@ export function scriptOf(requests: readonly Request[], random: SeededRandom): Sc
   else if (isBroken || isUnfinished) steps.push({ kind: 'end' });
   const isHeadOnly = requests.length === 1 && requests[0]?.method === 'HEAD';
   const answers = isBroken || isUnfinished || isCut ? undefined : requests.length;
-  return { steps, answers, enough: answers, isHeadOnly };
+  return { steps, answers, isHeadOnly };
 }
 
 function writesOf(bytes: Buffer, random: SeededRandom): Step[] {

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
-import { createServer } from 'node:net';
+import { createServer as createHttpServer } from 'node:http';
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { growthFlaw } from '#test/fuzz/memory';
@@ -23,6 +23,7 @@ const HEADERS = {
   'X-RateLimit-Reset': '1',
   'X-Monthly-Remaining': '1',
   'X-Request-Id': 'req_0123456789',
+  Connection: 'close',
   'Content-Type': 'application/json; charset=utf-8',
 };
 
@@ -39,6 +40,24 @@ async function foundWith(planted: Planted, seed = 7): Promise<string[]> {
     socket.on('error', () => undefined);
     socket.once('data', () => socket.end(`${head}\r\n\r\n${body}`));
   });
+  return foundAt(server, seed);
+}
+
+/** What the fuzzer finds with a server of HTTP that answers so many requests of a connection. */
+function foundWithin(answered: number): Promise<string[]> {
+  const counts = new WeakMap<Socket, number>();
+  const kept = { ...HEADERS, Connection: 'keep-alive', 'Content-Length': FINE.body.length };
+  const server = createHttpServer(({ socket }, response) => {
+    const count = (counts.get(socket) ?? 0) + 1;
+    counts.set(socket, count);
+    if (count > answered) socket.end();
+    else response.writeHead(404, kept).end(FINE.body);
+  });
+  return foundAt(server, 7);
+}
+
+/** What the fuzzer finds at a server, which it closes. */
+async function foundAt(server: Server, seed: number): Promise<string[]> {
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
@@ -108,6 +127,16 @@ for (const [name, [planted, pattern]] of Object.entries(BUGS)) {
     assert.not.match(problems.join('\n'), /svc_sk_/);
   });
 }
+
+finds('finds answers that a closed connection has lost, the last of several too', async () => {
+  const lost = /^closed after \d of \d answers$/;
+  const lostOf = async (answered: number) =>
+    (await foundWithin(answered)).filter((problem) => lost.test(problem));
+  assert.ok((await lostOf(0)).includes('closed after 0 of 1 answers'));
+  assert.ok((await lostOf(1)).includes('closed after 1 of 2 answers'));
+  assert.ok((await lostOf(4)).includes('closed after 4 of 5 answers'));
+  assert.equal(await lostOf(5), []);
+});
 
 finds('finds memory that grows', () => {
   assert.is(growthFlaw(100_000_000, 120_000_000), undefined);

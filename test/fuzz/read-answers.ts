@@ -24,6 +24,11 @@ export function readAnswers(bytes: Buffer, isHeadOnly: boolean): ReadAnswers {
   return { answers, rest };
 }
 
+/** Whether an answer says that it is the last one of its connection (RFC 9112, 9.6). */
+export function isLast(answer: RawAnswer | undefined): boolean {
+  return /\bclose\b/i.test(answer?.headers.get('connection') ?? '');
+}
+
 /** The first answer with its length in bytes; undefined if it is not whole, or none. */
 function take(bytes: Buffer, isHeadOnly: boolean) {
   const headEnd = bytes.indexOf('\r\n\r\n');

@@ -66,20 +66,10 @@ export function plannedTalk(random: SeededRandom, party: Party, others: readonly
     mutate(request, random, others);
     return request;
   });
-  const script = expecting(scriptOf(requests, random), requests);
+  const script = scriptOf(requests, random);
   const isForeign = requests.every((request) => isAbout(request, others));
   const isApi = requests.every(({ target }) => /^\/v1(?:[/?#]|$)/.test(target));
   return { party, others, script, isForeign, isApi };
-}
-
-/** What comes for certain: a request that closes or changes the connection is the last. */
-function expecting(script: Script, requests: readonly Request[]): Script {
-  if (script.answers === undefined) return script;
-  const isPlain = requests.every(({ headers, method }) => {
-    const isOdd = headers.some(([name]) => /^(?:connection|upgrade|expect)$/i.test(name));
-    return !isOdd && method !== 'CONNECT';
-  });
-  return { ...script, enough: isPlain ? script.answers : 1 };
 }
 
 function isAbout({ target }: Request, others: readonly Party[]): boolean {
