@@ -1,9 +1,11 @@
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer as createHttpServer } from 'node:http';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { growthFlaw } from '#test/fuzz/memory';
+import { watchLog } from '#test/fuzz/log-watch';
+import { growthFlaws } from '#test/fuzz/memory';
 import type { Party } from '#test/fuzz/party';
 import { readAnswers } from '#test/fuzz/read-answers';
 import { plannedTalk, playRound } from '#test/fuzz/round';
@@ -138,10 +140,40 @@ finds('finds answers that a closed connection has lost, the last of several too'
   assert.equal(await lostOf(5), []);
 });
 
-finds('finds memory that grows', () => {
-  assert.is(growthFlaw(100_000_000, 120_000_000), undefined);
-  assert.match(growthFlaw(100_000_000, 200_000_000) ?? '', /grew by 95 MiB/);
+finds('finds memory that grows, and says how to see it again', () => {
+  const before = new Map([
+    ['edge', 100_000_000],
+    ['engine', 100_000_000],
+  ]);
+  const after = new Map([
+    ['edge', 120_000_000],
+    ['engine', 200_000_000],
+  ]);
+  const flaws = growthFlaws(before, after, 'again: from 7');
+  assert.is(flaws.length, 1);
+  assert.match(flaws[0] ?? '', /memory of engine grew by 95 MiB,.*\nagain: from 7$/);
 });
+
+finds(
+  'finds an error in a log and the end of a process, with the rounds of that time',
+  async () => {
+    const script = `
+    process.stderr.write('{"level":40}\\n{"level":50,"msg":"a bug"}\\n');
+    process.stdin.once('data', () => process.exit(3));
+  `;
+    const child = spawn(process.execPath, ['-e', script], { stdio: ['pipe', 'ignore', 'pipe'] });
+    let seed = 1;
+    const watch = watchLog({ processes: new Map([['edge', child]]) }, () => `again: ${seed}`);
+    while (watch.found.length === 0) await once(child.stderr, 'data');
+    seed = 2;
+    child.stdin.end('now');
+    await once(child, 'close');
+    assert.equal(watch.found, [
+      'in the log of edge: {"level":50,"msg":"a bug"}\nagain: 1',
+      'edge has ended with 3\nagain: 2',
+    ]);
+  },
+);
 
 const seeds = suite('a seed');
 

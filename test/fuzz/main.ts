@@ -1,42 +1,41 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { startCassandra } from '#deploy/local/cassandra-server';
-import { Lane } from '#test/fuzz/lane';
-import { logFlaws } from '#test/fuzz/log-flaws';
-import { growthFlaw, MEASURABLE, settledBytes } from '#test/fuzz/memory';
-import type { Finding } from '#test/fuzz/round';
+import { type FuzzedService, startFuzzedService } from '#test/fuzz/fuzzed-service';
+import { watchLog } from '#test/fuzz/log-watch';
+import { type RawExtent, RawSide } from '#test/fuzz/raw-side';
 import { runSchema } from '#test/fuzz/schema-run';
-import { openMigratedKeyspace } from '#test/storage/migrated-keyspace';
 import { newCaller } from '#test/support/caller';
-import { type Service, startStandalone } from '#test/support/service';
 
 /*
- * Sends mutated valid requests and broken bytes at a real service with Cassandra below, for
- * `--minutes`, and Schemathesis beside it; or the round of one `--seed` again. Ends with status 1 if
- * anything was found. `--only raw|schema` does one of the two, `--from` is the seed of the first round.
+ * Sends mutated valid requests and broken bytes at a real service for `--minutes`: an edge, an engine
+ * and a limiter as processes of their own on Cassandra and NATS. Schemathesis runs beside it. Or plays
+ * the rounds of some seeds again, `--seed 1,2`, or `--rounds` of them. Ends with status 1 if anything
+ * was found. `--only raw|schema` does one of the two, `--from` is the seed of the first round.
  */
 
-/** Rounds that are played at the same time. */
-const LANES = 4;
+/** What a run may take beyond its own time, in milliseconds: starting, settling, ending. */
+const OVERTIME_MS = 900_000;
 
-/** Of the whole time: so much passes before memory is measured for the first time. */
-const WARM_PART = 0.25;
+/** How long Schemathesis runs where the rounds of seeds are played again, in seconds. */
+const SEED_SECONDS = 45;
 
 const { values } = parseArgs({
   options: {
     minutes: { type: 'string', default: '10' },
     seed: { type: 'string' },
     from: { type: 'string' },
+    rounds: { type: 'string' },
     only: { type: 'string' },
   },
 });
+const seeds = values.seed?.split(',').map(Number);
 const isRaw = values.only !== 'schema';
-const isSchema =
-  values.only === 'schema' || (values.only === undefined && values.seed === undefined);
-const seconds = values.seed === undefined ? Number(values.minutes) * 60 : 45;
-const firstSeed = Number(values.seed ?? values.from ?? Math.floor(Math.random() * 1_000_000_000));
+const isSchema = values.only === 'schema' || (values.only === undefined && seeds === undefined);
+const seconds = seeds === undefined ? Number(values.minutes) * 60 : SEED_SECONDS;
+const extent: RawExtent =
+  values.rounds === undefined
+    ? { kind: 'seconds', seconds }
+    : { kind: 'rounds', rounds: Number(values.rounds) };
+const firstSeed = seeds?.[0] ?? Number(values.from ?? Math.floor(Math.random() * 1_000_000_000));
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
 
@@ -46,90 +45,33 @@ console.log(`${problems.length} findings`);
 process.exitCode = problems.length > 0 ? 1 : 0;
 
 async function fuzzed(): Promise<string[]> {
-  await using opened = new AsyncDisposableStack();
-  const folder = await mkdtemp(join(tmpdir(), 'identity-engine-fuzz-'));
-  opened.defer(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }));
-  const place = { folder: join(folder, 'cassandra'), logFolder: join(folder, 'logs') };
-  const cassandra = await startCassandra({ ...place, tell: console.log });
-  opened.defer(async () => {
-    cassandra.signal('SIGKILL');
-    await cassandra.ended;
-  });
-  const keyspace = opened.use(await openMigratedKeyspace(cassandra.address));
-  const service = opened.use(
-    await startStandalone({
-      ...MEASURABLE,
-      SERVICE_STORAGE: 'cassandra',
-      SERVICE_CASSANDRA_CONTACT_POINTS: cassandra.address,
-      SERVICE_CASSANDRA_KEYSPACE: keyspace.name,
-      SERVICE_SHARDS: '8',
-      SERVICE_LIMITER_TIMEOUT_MS: '5000',
-      SERVICE_DOCS_ENABLED: 'true',
-    }),
-  );
+  await using service = await startFuzzedService(seconds * 1_000 + OVERTIME_MS, console.log);
+  const raw = await RawSide.open(service, firstSeed);
+  const schemaAgain = `  again: make fuzz SEED=${firstSeed} ARGS="--only schema"`;
+  const sayAgain = () =>
+    [...(isRaw ? [raw.again()] : []), ...(isSchema ? [schemaAgain] : [])].join('\n');
+  const watch = watchLog(service, sayAgain);
+  /** A side that cannot go on: as a rule the service has ended, and its log says why. */
+  const asFinding = (error: Error): string[] => [
+    `the run broke off: ${error.message}: ${String(error.cause ?? error.stack)}\n${sayAgain()}`,
+  ];
   console.log(`seed ${firstSeed}, ${seconds} s, ${service.origin}`);
-  const [raw, schema] = await Promise.all([
-    isRaw ? rawSide(service).catch(asFinding) : [],
-    isSchema ? schemaSide(service).catch(asFinding) : [],
+  const playRaw = () => (seeds === undefined ? raw.play(extent) : raw.playEach(seeds));
+  const [rawFound, schemaFound] = await Promise.all([
+    isRaw ? playRaw().catch(asFinding) : [],
+    isSchema ? schemaSide(service, schemaAgain).catch(asFinding) : [],
   ]);
-  return [...raw, ...schema, ...logFlaws(service).map((line) => `in the log: ${line}`)];
+  // A copy, because the end of the run ends the processes as well.
+  return [...rawFound, ...schemaFound, ...watch.found];
 }
 
-/** A side that cannot go on: as a rule the service has ended, and its log says why. */
-function asFinding(error: Error): string[] {
-  return [`the run broke off: ${error.message}: ${String(error.cause ?? error.stack)}`];
-}
-
-async function rawSide(service: Service): Promise<string[]> {
-  const lanes = await Promise.all(Array.from({ length: LANES }, () => Lane.open(service)));
-  if (values.seed !== undefined) {
-    const [lane] = lanes;
-    return lane === undefined ? [] : (await lane.play(firstSeed)).findings.map(textOf);
-  }
-  const found: string[] = [];
-  let seed = firstSeed;
-  let talks = 0;
-  const playUntil = (endMs: number) =>
-    Promise.all(
-      lanes.map(async (lane) => {
-        while (performance.now() < endMs && isServing(service)) {
-          const played = await lane.play(seed++);
-          talks += played.talks;
-          found.push(...played.findings.map(textOf));
-        }
-      }),
-    );
-  const startMs = performance.now();
-  await playUntil(startMs + WARM_PART * seconds * 1_000);
-  const beforeBytes = await settledBytes(service);
-  await playUntil(startMs + seconds * 1_000);
-  const afterBytes = await settledBytes(service);
-  const mebibytes = [beforeBytes, afterBytes].map((bytes) => (bytes / 1_048_576).toFixed(1));
-  console.log(
-    `${talks} connections, ${seed - firstSeed} rounds; heap ${mebibytes.join(' to ')} MiB`,
-  );
-  const growth = growthFlaw(beforeBytes, afterBytes);
-  return growth === undefined ? found : [...found, growth];
-}
-
-function isServing({ processes }: Service): boolean {
-  return [...processes.values()].every(
-    ({ exitCode, signalCode }) => (exitCode ?? signalCode) === null,
-  );
-}
-
-function textOf({ seed, problems, sent, received }: Finding): string {
-  return `${problems.join('; ')}\n  sent ${sent}\n  got  ${received}\n  again: make fuzz SEED=${seed}`;
-}
-
-async function schemaSide(service: Service): Promise<string[]> {
+async function schemaSide(service: FuzzedService, again: string): Promise<string[]> {
   const { key } = await newCaller(service);
   const common = { origin: service.origin, key, seed: firstSeed, tell: console.log };
   const run = { ...common, extent: { seconds } };
   const { findings, excepted, cases, isComplete } = await runSchema(run);
   console.log(`${cases} cases of Schemathesis`);
   for (const [name, count] of excepted) console.log(`  ${count} times as meant: ${name}`);
-  const again = `  again: make fuzz SEED=${firstSeed} ARGS="--only schema"`;
   const incomplete = isComplete ? [] : ['Schemathesis did not come to its end'];
   return [...findings, ...incomplete].map((text) => `${text}\n${again}`);
 }

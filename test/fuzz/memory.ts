@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { FuzzedService } from '#test/fuzz/fuzzed-service';
 import { metricValues } from '#test/support/metric-values';
-import type { Service } from '#test/support/service';
 
 /** How long a process may take to forget what nobody uses, in milliseconds: idle actors above all. */
 const SETTLE_MS = 40_000;
@@ -23,19 +23,36 @@ export const MEASURABLE = {
   SERVICE_ACTOR_MEMORY_MIB: '16',
 } as const;
 
-/** Bytes of a process's heap and buffers that are in use once it has settled. */
-export async function settledBytes(service: Service): Promise<number> {
+/** Bytes of each process's heap and buffers that are in use once it has settled, by its name. */
+export async function settledBytes({
+  processes,
+  metricsUrls,
+}: Pick<FuzzedService, 'processes' | 'metricsUrls'>): Promise<ReadonlyMap<string, number>> {
   await sleep(SETTLE_MS);
-  for (const [, child] of service.processes) child.kill('SIGUSR2');
+  for (const [, child] of processes) child.kill('SIGUSR2');
   await sleep(1_000);
-  const values = await metricValues(service);
-  const named = (name: string) => values.get(name) ?? 0;
-  return named('nodejs_heap_size_used_bytes') + named('nodejs_external_memory_bytes');
+  const bytes = new Map<string, number>();
+  for (const [name, metricsUrl] of metricsUrls) {
+    const values = await metricValues({ metricsUrl });
+    const named = (metric: string) => values.get(metric) ?? 0;
+    const heap = named('nodejs_heap_size_used_bytes') + named('nodejs_external_memory_bytes');
+    bytes.set(name, heap);
+  }
+  return bytes;
 }
 
-/** What is wrong with this growth; undefined for nothing. */
-export function growthFlaw(beforeBytes: number, afterBytes: number): string | undefined {
-  const grown = afterBytes - beforeBytes;
-  if (grown <= GROWTH_BYTES_MAX) return undefined;
-  return `memory grew by ${Math.round(grown / 1_048_576)} MiB, from ${beforeBytes} to ${afterBytes}`;
+/** Processes that hold much more than before, each with what `again` says. */
+export function growthFlaws(
+  before: ReadonlyMap<string, number>,
+  after: ReadonlyMap<string, number>,
+  again: string,
+): string[] {
+  return [...after].flatMap(([name, afterBytes]) => {
+    const beforeBytes = before.get(name) ?? 0;
+    const grown = afterBytes - beforeBytes;
+    if (grown <= GROWTH_BYTES_MAX) return [];
+    const mebibytes = Math.round(grown / 1_048_576);
+    const from = `from ${beforeBytes} to ${afterBytes} bytes`;
+    return [`the memory of ${name} grew by ${mebibytes} MiB, ${from}\n${again}`];
+  });
 }

@@ -30,12 +30,14 @@ export type ClusterParts = {
   readonly limiterVariables?: Record<string, string>;
   /** Variables of all processes of a part: engine, limiter or edge. */
   readonly variablesOf?: (part: string) => Record<string, string>;
+  /** How long a process may live, in milliseconds; a whole test file unless said. */
+  readonly runMsMax?: number;
 };
 
 /** What all processes of such a cluster share. */
 export const SHARED_KEY = 'the secret of all tests';
 
-/** How long a process of the cluster may live: a whole test file. */
+/** How long a process of the cluster may live, in milliseconds: a whole test file. */
 const RUN_MS_MAX = 230_000;
 
 /** Few shards: every start claims them. */
@@ -52,6 +54,7 @@ export async function startCluster(
     variables: given,
     limiterVariables,
     variablesOf,
+    runMsMax = RUN_MS_MAX,
   }: ClusterParts = ONE_LIMITER,
 ): Promise<Cluster> {
   const runs: ProcessRun[] = [];
@@ -71,7 +74,7 @@ export async function startCluster(
     ...given,
   };
   const start = async (part: string, more: Record<string, string> = {}) => {
-    const run = runMain([part], { ...variables, ...variablesOf?.(part), ...more }, RUN_MS_MAX);
+    const run = runMain([part], { ...variables, ...variablesOf?.(part), ...more }, runMsMax);
     runs.push(run);
     await run.says(new RegExp(`${part} is ready`));
     return run;

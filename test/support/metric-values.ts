@@ -1,8 +1,10 @@
 import type { Service } from '#test/support/service';
 
 /** A scrape of the process that faces the callers: the value of every series by its full name. */
-export async function metricValues(service: Service): Promise<ReadonlyMap<string, number>> {
-  const text = await (await fetch(service.metricsUrl)).text();
+export async function metricValues({
+  metricsUrl,
+}: Pick<Service, 'metricsUrl'>): Promise<ReadonlyMap<string, number>> {
+  const text = await (await fetch(metricsUrl)).text();
   const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
   return new Map(
     lines.map((line) => {

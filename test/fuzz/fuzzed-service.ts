@@ -1,0 +1,56 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { startCassandra } from '#deploy/local/cassandra-server';
+import { startNats } from '#deploy/local/nats-server';
+import { MEASURABLE } from '#test/fuzz/memory';
+import { openMigratedKeyspace } from '#test/storage/migrated-keyspace';
+import { startCluster } from '#test/support/cluster';
+import { addressIn } from '#test/support/process-run';
+import type { Service } from '#test/support/service';
+
+/** A service of several processes, each of which can be measured by itself. */
+export type FuzzedService = Service & {
+  /** Where each process tells its metrics, by its name. */
+  readonly metricsUrls: ReadonlyMap<string, string>;
+};
+
+/**
+ * Starts Cassandra, NATS and on them an edge, an engine and a limiter, each a process of its own.
+ * They live for `msMax` at most.
+ */
+export async function startFuzzedService(
+  msMax: number,
+  tell: (line: string) => void,
+): Promise<FuzzedService> {
+  await using opening = new AsyncDisposableStack();
+  const folder = await mkdtemp(join(tmpdir(), 'identity-engine-fuzz-'));
+  opening.defer(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }));
+  const place = (name: string) => ({ folder: join(folder, name), logFolder: join(folder, 'logs') });
+  const nats = await startNats({ ...place('nats'), tell });
+  opening.defer(() => nats.stop());
+  const cassandra = await startCassandra({ ...place('cassandra'), tell });
+  opening.defer(async () => {
+    cassandra.signal('SIGKILL');
+    await cassandra.ended;
+  });
+  const keyspace = opening.use(await openMigratedKeyspace(cassandra.address));
+  const where = { cassandra: cassandra.address, keyspace: keyspace.name, nats: nats.address };
+  const variables = { ...MEASURABLE, SERVICE_SHARDS: '8', SERVICE_DOCS_ENABLED: 'true' };
+  const parts = { limiters: ['limiter'], variables, runMsMax: msMax };
+  const cluster = opening.use(await startCluster(where, ['engine'], parts));
+  const runs = [...cluster.limiters, ...cluster.engines, ['edge', cluster.edge] as const];
+  const { api, adminUrl } = cluster.service();
+  const metricsUrls = runs.map(([name, run]) => [name, addressIn(run, 'metrics')] as const);
+  const opened = opening.move();
+  return {
+    origin: new URL(api).origin,
+    api,
+    adminUrl,
+    metricsUrl: addressIn(cluster.edge, 'metrics'),
+    metricsUrls: new Map(metricsUrls),
+    processes: new Map(runs.map(([name, { child }]) => [name, child])),
+    log: () => runs.map(([, run]) => run.stderr()).join(''),
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  };
+}
