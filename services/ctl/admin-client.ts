@@ -1,13 +1,9 @@
-import { userInfo } from 'node:os';
 import { z } from 'zod';
+import { exchange } from '#ctl/admin-exchange';
 import { CtlError } from '#ctl/ctl-error';
-import { ADMIN_USER_HEADER, USER_NAME } from '#limiter/admin-audit';
 import { RefusalView } from '#limiter/admin-schema';
 import { adminTokenPlaces, findAdminToken, readAdminToken } from '#limiter/admin-token';
 import { isLoopbackHost } from '#limiter/loopback';
-
-/** How long the admin port may take: it is on this machine and answers from memory. */
-const ANSWER_MS_MAX = 10_000;
 
 const Envelope = z.object({ data: z.unknown() });
 
@@ -31,7 +27,7 @@ export interface AdminClient {
  */
 export function adminClient(baseUrl: string, tokenFile?: string): AdminClient {
   const base = URL.parse(baseUrl);
-  if (base === null || !/^https?:$/.test(base.protocol)) {
+  if (base === null || base.protocol !== 'http:') {
     throw new CtlError(`--admin takes an address such as http://127.0.0.1:8002, not ${baseUrl}`);
   }
   // The port listens on this machine only, and its token is for nobody else.
@@ -73,48 +69,13 @@ async function tokenOf(base: URL, file: string | undefined): Promise<string | un
 function refused(base: URL, file: string | undefined, token: string | undefined): CtlError {
   const hint = 'run ctl as the user of the service, or name its file with SERVICE_ADMIN_TOKEN_FILE';
   if (file !== undefined) {
-    return new CtlError(`the service at ${base.origin} has another token than ${file}`);
+    const where = 'or is reached through another port than its own';
+    return new CtlError(`the service at ${base.origin} has another token than ${file}, ${where}`);
   }
   const places = adminTokenPlaces(portOf(base)).join(' or ');
   const what =
     token === undefined ? `there is no token for it in ${places}` : `${places} is of another`;
   return new CtlError(`the service at ${base.origin} asks for its token, and ${what}: ${hint}`);
-}
-
-type Asked = {
-  readonly url: URL;
-  readonly method: string;
-  readonly body: unknown;
-  readonly token: string | undefined;
-};
-
-async function exchange({ url, method, body, token }: Asked) {
-  const user = userName();
-  const headers = {
-    ...(user === undefined ? {} : { [ADMIN_USER_HEADER]: user }),
-    ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
-    ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-  };
-  const json = body === undefined ? {} : { body: JSON.stringify(body) };
-  const signal = AbortSignal.timeout(ANSWER_MS_MAX);
-  try {
-    const response = await fetch(url, { method, headers, signal, redirect: 'error', ...json });
-    return { status: response.status, text: await response.text() };
-  } catch (error) {
-    const why = signal.aborted ? 'nobody answers' : 'no service listens';
-    const text = `${why} at ${url.origin}: start one with "make run", or name its port with --admin`;
-    throw new CtlError(text, { cause: error });
-  }
-}
-
-/** Undefined for a user that is a mere number, as in some containers. */
-function userName(): string | undefined {
-  try {
-    const { username } = userInfo();
-    return USER_NAME.test(username) ? username : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 function parsed(text: string): unknown {

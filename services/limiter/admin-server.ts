@@ -1,7 +1,7 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { Fault, invalid, toFault } from '#fault/fault';
 import type { AccountAdmin } from '#limiter/account-admin';
 import {
@@ -11,6 +11,14 @@ import {
   type Administrator,
   USER_NAME,
 } from '#limiter/admin-audit';
+import {
+  ADMIN_PROOF_HEADER,
+  answerProof,
+  challengeOf,
+  isSameProof,
+  newNonce,
+  requestProof,
+} from '#limiter/admin-proof';
 import { answerAdmin } from '#limiter/admin-routes';
 import { adminTokenId } from '#limiter/admin-token';
 import { ADMIN_BODY_BYTES_MAX, ADMIN_REQUEST_MS_MAX } from '#limiter/bounds';
@@ -34,8 +42,8 @@ export type AdminServerPorts = {
 
 /**
  * Administration of accounts over HTTP for people on this machine. It listens on a loopback address
- * only (anything else is a RangeError), answers only requests that show the token of this process and
- * name this machine, and none that a web page could send: those carry `Origin`, or a body that is
+ * only (anything else is a RangeError), answers only requests that show the token of this process, or
+ * prove that they know it, and name this machine, and none that a web page could send: those carry `Origin`, or a body that is
  * not declared as JSON.
  */
 export async function serveAdmin(listen: AdminListen, ports: AdminServerPorts): Promise<Running> {
@@ -43,9 +51,10 @@ export async function serveAdmin(listen: AdminListen, ports: AdminServerPorts): 
     const text = `the admin port listens on a loopback address such as 127.0.0.1, not ${listen.host}`;
     throw new RangeError(text);
   }
+  const nonces: Nonces = new WeakMap();
   const server = createServer(
     { requestTimeout: ADMIN_REQUEST_MS_MAX, headersTimeout: ADMIN_REQUEST_MS_MAX },
-    (request, response) => void answer(request, response, ports),
+    (request, response) => void answer(request, response, ports, nonces),
   );
   server.listen(listen.port, listen.host);
   await once(server, 'listening');
@@ -61,21 +70,27 @@ export async function serveAdmin(listen: AdminListen, ports: AdminServerPorts): 
   };
 }
 
+/** The nonce that each connection was given and has not used. */
+type Nonces = WeakMap<Socket, string>;
+
 async function answer(
   request: IncomingMessage,
   response: ServerResponse,
   { admin, token, audit, clock, onBug }: AdminServerPorts,
+  nonces: Nonces,
 ): Promise<void> {
+  let sign: Sign | undefined;
   try {
     assertLocal(request);
-    assertShown(request, token);
     // Taken before anything is awaited: a connection that has ended has no address any more.
     const by = administratorOf(request, token);
+    const assertProven = askedFor(request, token, nonces);
     const url = urlOf(request);
-    const body = await bodyOf(request);
-    const asked = { method: request.method ?? '', url, body };
+    const text = await textOf(request);
+    sign = assertProven?.(text);
+    const asked = { method: request.method ?? '', url, body: bodyOf(request, text) };
     const heard = (change: AdminChange) => audit(change, by);
-    send(response, { data: await answerAdmin(admin, asked, clock.wallMs(), heard) });
+    send(response, { data: await answerAdmin(admin, asked, clock.wallMs(), heard) }, sign);
   } catch (error) {
     // Whoever hung up waits for no answer, and it is no fault of ours that the body ended early.
     if (request.destroyed && !request.complete) return;
@@ -83,19 +98,28 @@ async function answer(
     if (fault.httpStatus >= 500) onBug(error);
     const { code, message, reason, field } = fault;
     response.statusCode = fault.httpStatus;
-    if (fault.code === 'unauthorized') response.setHeader('www-authenticate', 'Bearer');
+    if (fault.code === 'unauthorized') {
+      const nonce = newNonce();
+      nonces.set(request.socket, nonce);
+      response.setHeader('www-authenticate', challengeOf(nonce));
+    }
     // Whatever of a refused body has not been read stays unread.
-    if (!request.complete) response.setHeader('connection', 'close');
-    send(response, { error: code, message, details: { field, reason } });
+    if (!request.complete && hasBody(request)) response.setHeader('connection', 'close');
+    send(response, { error: code, message, details: { field, reason } }, sign);
   }
 }
 
-function send(response: ServerResponse, body: unknown): void {
+/** Proves an answer to whoever has proven the request. */
+type Sign = (status: number, text: string) => string;
+
+function send(response: ServerResponse, body: unknown, sign: Sign | undefined): void {
   if (response.destroyed) return;
+  const text = JSON.stringify(body);
+  if (sign !== undefined) response.setHeader(ADMIN_PROOF_HEADER, sign(response.statusCode, text));
   response.setHeader('content-type', 'application/json; charset=utf-8');
   response.setHeader('cache-control', 'no-store');
   response.setHeader('x-content-type-options', 'nosniff');
-  response.end(JSON.stringify(body));
+  response.end(text);
 }
 
 function assertLocal(request: IncomingMessage): void {
@@ -106,12 +130,36 @@ function assertLocal(request: IncomingMessage): void {
   }
 }
 
-/** Compares digests, so that the time it takes says nothing of the token. */
-function assertShown(request: IncomingMessage, token: string): void {
-  const shown = /^Bearer (\S+)$/i.exec(request.headers.authorization ?? '')?.[1] ?? '';
-  if (timingSafeEqual(digestOf(shown), digestOf(token))) return;
+/**
+ * Throws for a request that neither shows the token nor offers a proof. Of one that offers it what is
+ * returned must hear the body: it throws unless all of it is proven.
+ */
+function askedFor(
+  request: IncomingMessage,
+  token: string,
+  nonces: Nonces,
+): ((body: string) => Sign) | undefined {
+  const { socket, headers, method = '', url: target = '' } = request;
+  const nonce = nonces.get(socket);
+  nonces.delete(socket);
+  const [, scheme = '', shown = ''] = /^(\w+) (\S+)$/.exec(headers.authorization ?? '') ?? [];
+  if (/^bearer$/i.test(scheme)) {
+    // Of digests, so that the time it takes says nothing of the token.
+    if (timingSafeEqual(digestOf(shown), digestOf(token))) return undefined;
+  } else if (/^proof$/i.test(scheme) && nonce !== undefined) {
+    const address = `${socket.localAddress}:${socket.localPort}`;
+    return (body) => {
+      const proof = requestProof(token, { nonce, address, method, target, body });
+      if (!isSameProof(shown, proof)) throw unproven();
+      return (status, text) => answerProof(token, proof, status, text);
+    };
+  }
+  throw unproven();
+}
+
+function unproven(): Fault {
   const text = 'the admin port takes the token of its process; ctl of the same user finds it';
-  throw new Fault('unauthorized', text);
+  return new Fault('unauthorized', text);
 }
 
 function digestOf(token: string): Buffer {
@@ -134,7 +182,11 @@ function urlOf(request: IncomingMessage): URL {
   return url;
 }
 
-async function bodyOf(request: IncomingMessage): Promise<unknown> {
+function hasBody({ headers }: IncomingMessage): boolean {
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
+}
+
+async function textOf(request: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   // A body that is refused half-way must not take the connection, and with it the answer, along.
@@ -145,12 +197,16 @@ async function bodyOf(request: IncomingMessage): Promise<unknown> {
     }
     chunks.push(chunk);
   }
-  if (bytes === 0) return undefined;
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+function bodyOf(request: IncomingMessage, text: string): unknown {
+  if (text === '') return undefined;
   if (!/^application\/json\s*(;|$)/i.test(request.headers['content-type'] ?? '')) {
     throw invalid('unsupported_media_type', 'content-type', 'a body is application/json');
   }
   try {
-    return JSON.parse(Buffer.concat(chunks).toString('utf8'));
+    return JSON.parse(text);
   } catch {
     throw invalid('malformed_json', undefined, 'the body is not JSON');
   }

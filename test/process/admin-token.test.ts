@@ -70,7 +70,10 @@ tokens('asks for the token in the file that both are given', async () => {
   });
   const wrong = runMain(['ctl', 'accounts', 'list'], { ...url, SERVICE_ADMIN_TOKEN_FILE: file });
   assert.is(await wrong.ended, 1);
-  assert.match(wrong.stderr(), /^ctl: the service at http:\S+ has another token than \S+\n$/);
+  assert.match(
+    wrong.stderr(),
+    /^ctl: the service at http:\S+ has another token than \S+, or is [^\n]+\n$/,
+  );
   await end(run);
 });
 

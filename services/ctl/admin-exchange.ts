@@ -1,0 +1,114 @@
+import { once } from 'node:events';
+import { Agent, type IncomingMessage, request as send } from 'node:http';
+import { userInfo } from 'node:os';
+import { text as textOf } from 'node:stream/consumers';
+import { CtlError } from '#ctl/ctl-error';
+import { ADMIN_USER_HEADER, USER_NAME } from '#limiter/admin-audit';
+import {
+  ADMIN_PROOF_HEADER,
+  answerProof,
+  isSameProof,
+  nonceIn,
+  requestProof,
+} from '#limiter/admin-proof';
+
+/** How long the admin port may take: it is on this machine and answers from memory. */
+const ANSWER_MS_MAX = 10_000;
+
+/** What is asked of the admin port. */
+export type AdminAsked = {
+  readonly url: URL;
+  readonly method: string;
+  readonly body: unknown;
+  /** Never sent: it proves the request. Without one the request is sent as it is, and refused. */
+  readonly token: string | undefined;
+};
+
+type Sent = {
+  readonly method: string;
+  readonly target: string;
+  readonly headers: Record<string, string>;
+  readonly body: string;
+};
+
+type Answered = {
+  readonly response: IncomingMessage;
+  readonly text: string;
+  /** `address:port` of who answered. */
+  readonly from: string;
+};
+
+/**
+ * Asks the admin port and answers what it says. The port may be another user's while the service is
+ * down: the token is only proven, on the connection whose nonce the proof is for, and what comes back
+ * counts only with the proof of a service that has the token as well. Rejects with a CtlError when
+ * nobody answers, or somebody else.
+ */
+export async function exchange({ url, method, body, token }: AdminAsked) {
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  const signal = AbortSignal.timeout(ANSWER_MS_MAX);
+  const ask = async ({ target: path, body: json, ...rest }: Sent): Promise<Answered> => {
+    try {
+      const asked = send(url, { agent, signal, path, ...rest });
+      const answered = once(asked, 'response');
+      asked.end(json);
+      const [response] = (await answered) as [IncomingMessage];
+      // Taken before the end: a connection that waits for more is nobody's.
+      const from = `${response.socket.remoteAddress}:${response.socket.remotePort}`;
+      return { response, text: await textOf(response), from };
+    } catch (error) {
+      const why = signal.aborted ? 'nobody answers' : 'no service listens';
+      const hint = 'start one with "make run", or name its port with --admin';
+      throw new CtlError(`${why} at ${url.origin}: ${hint}`, { cause: error });
+    }
+  };
+  const asked = { method, target: `${url.pathname}${url.search}`, ...framed(body) };
+  try {
+    const { response, text } = await (token === undefined ? ask(asked) : proven(ask, asked, token));
+    return { status: response.statusCode ?? 0, text };
+  } finally {
+    agent.destroy();
+  }
+}
+
+async function proven(
+  ask: (sent: Sent) => Promise<Answered>,
+  asked: Sent,
+  token: string,
+): Promise<Answered> {
+  const challenge = await ask({ method: 'GET', target: '/', headers: {}, body: '' });
+  const nonce = nonceIn(challenge.response.headers['www-authenticate']);
+  // Whoever asks for no proof is no admin port; the caller says so.
+  if (nonce === undefined) return challenge;
+  const { from: address } = challenge;
+  const proof = requestProof(token, { nonce, address, ...asked });
+  const authorization = `Proof ${proof}`;
+  const answer = await ask({ ...asked, headers: { ...asked.headers, authorization } });
+  const { statusCode: status = 0, headers: answered } = answer.response;
+  const shown = String(answered[ADMIN_PROOF_HEADER] ?? '');
+  // A service with another token cannot prove its refusal either; the caller says what to do.
+  if (status === 401 || isSameProof(shown, answerProof(token, proof, status, answer.text))) {
+    return answer;
+  }
+  throw new CtlError(`what answers at ${address} does not know the token of the service`);
+}
+
+function framed(body: unknown): Pick<Sent, 'headers' | 'body'> {
+  const user = userName();
+  const named = user === undefined ? {} : { [ADMIN_USER_HEADER]: user };
+  if (body === undefined) return { headers: named, body: '' };
+  const json = JSON.stringify(body);
+  const length = `${Buffer.byteLength(json)}`;
+  const described = { 'content-type': 'application/json', 'content-length': length };
+  return { headers: { ...named, ...described }, body: json };
+}
+
+/** Undefined for a user that is a mere number, as in some containers. */
+function userName(): string | undefined {
+  try {
+    const { username } = userInfo();
+    return USER_NAME.test(username) ? username : undefined;
+  } catch {
+    return undefined;
+  }
+}
