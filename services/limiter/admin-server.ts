@@ -42,9 +42,9 @@ export type AdminServerPorts = {
 
 /**
  * Administration of accounts over HTTP for people on this machine. It listens on a loopback address
- * only (anything else is a RangeError), answers only requests that show the token of this process, or
- * prove that they know it, and name this machine, and none that a web page could send: those carry `Origin`, or a body that is
- * not declared as JSON.
+ * only (anything else is a RangeError), answers only requests that show the token of this process or
+ * prove that they know it, and that name this machine, and none that a web page could send: those carry
+ * `Origin`, or a body that is not declared as JSON.
  */
 export async function serveAdmin(listen: AdminListen, ports: AdminServerPorts): Promise<Running> {
   if (!isLoopbackAddress(listen.host)) {

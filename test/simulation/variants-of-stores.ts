@@ -1,4 +1,4 @@
-import { CRASHES, LONG, MOVES, PAUSES, ROUGH, type Variant } from '#test/simulation/variant';
+import { CRASHES, LONG, MOVES, PAUSES, type Variant } from '#test/simulation/variant';
 
 /** What can be wrong with the statements that reach the stores. */
 export const STORE_VARIANTS: readonly Variant[] = [
@@ -21,7 +21,7 @@ export const STORE_VARIANTS: readonly Variant[] = [
   {
     name: 'claim that timed out taken as lost',
     flaws: { shards: { isSilenceLost: true } },
-    wishes: ROUGH,
+    wishes: { ...MOVES, store: { answerLost: 0.15 } },
   },
   {
     name: 'shard change not applied taken as lost',
