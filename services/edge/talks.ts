@@ -88,6 +88,7 @@ export class Talks {
       if (response.socket !== null) serve();
     });
     this.#enter(talk, bodies);
+    if (bodies > 0) keepAsOne(request, response);
   }
 
   #enter(talk: Talk, bodies: number): void {
@@ -157,4 +158,19 @@ function isFull({ waiting, bodies }: Talk): boolean {
 function hasBody({ headers }: IncomingMessage): boolean {
   const length = headers['content-length'];
   return headers['transfer-encoding'] !== undefined || (length !== undefined && length !== '0');
+}
+
+/**
+ * Makes one piece of what the read that is under way brings of a body: Node keeps each part of it by
+ * itself, and 64 KiB of parts of a byte would hold 5 MiB.
+ */
+function keepAsOne(request: IncomingMessage, response: ServerResponse): void {
+  setImmediate(() => {
+    // Its turn may have come before: what is read by another is not taken from it.
+    if (request.readableFlowing !== null || request.readableLength === 0) return;
+    const held: Buffer = request.read();
+    request.unshift(held);
+    // Node throws away what is left of a body only where nothing of it has been read.
+    response.once('finish', () => request.resume());
+  });
 }

@@ -12,16 +12,24 @@ const BODY_BYTES = 32 * 1_024;
 const READ_AHEAD_BYTES_MAX = 192 * 1_024;
 
 /** A listener whose first answer is held until it is let go, and what it has served. */
-async function listenerUnderTest() {
+async function listenerUnderTest({ isReading = true } = {}) {
   const talks = new Talks();
   const bodies: number[] = [];
+  const parts: number[] = [];
   const first = Promise.withResolvers<void>();
   const server = createServer((request, response) => {
     const isFirst = talks.note(request, response) === 1;
     talks.inTurn(request, response, async () => {
       let bytes = 0;
-      for await (const chunk of request) bytes += chunk.length;
+      let count = 0;
+      const take = (chunk: Buffer): void => {
+        bytes += chunk.length;
+        count += 1;
+      };
+      if (isReading) request.on('data', take);
+      if (isReading) await once(request, 'end');
       bodies.push(bytes);
+      parts.push(count);
       if (isFirst) await first.promise;
       response.end('answered');
     });
@@ -36,6 +44,7 @@ async function listenerUnderTest() {
   return {
     talks,
     bodies,
+    parts,
     client,
     accepted,
     letGo: first.resolve,
@@ -84,6 +93,50 @@ for (const [kind, request] of [
     },
   );
 }
+
+pipelined('in thousands of parts are kept as one', async () => {
+  using scene = await listenerUnderTest();
+  const head = 'POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n';
+  scene.client.write(`${GET}${head}${'1\r\nx\r\n'.repeat(8_000)}0\r\n\r\n`);
+  await standing(() => scene.accepted.bytesRead);
+  scene.letGo();
+  await standing(() => (scene.answers() === 2 ? 2 : 0));
+  assert.equal(scene.bodies, [0, 8_000]);
+  assert.equal(scene.parts, [0, 1]);
+});
+
+pipelined('in parts are thrown away when nobody reads them', async () => {
+  using scene = await listenerUnderTest({ isReading: false });
+  const head = 'POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n';
+  scene.client.write(`${GET}${head}1\r\nx\r\n`);
+  await standing(() => scene.talks.holding);
+  scene.client.write(`${`1000\r\n${'x'.repeat(4_096)}\r\n`.repeat(100)}0\r\n\r\n${GET}`);
+  scene.letGo();
+  await standing(() => (scene.answers() === 3 ? 3 : 0));
+});
+
+pipelined(
+  'are whole when their turn comes in the same turn of the loop, or when empty',
+  async () => {
+    using scene = await listenerUnderTest();
+    scene.letGo();
+    const head = 'POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n';
+    scene.client.write(`${GET}${head}1\r\nx\r\n1\r\ny\r\n0\r\n\r\n${head}0\r\n\r\n`);
+    await standing(() => (scene.answers() === 3 ? 3 : 0));
+    assert.equal(scene.bodies, [0, 2, 0]);
+  },
+);
+
+pipelined('that are empty are served when their turn comes later', async () => {
+  using scene = await listenerUnderTest();
+  scene.client.write(
+    `${GET}POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
+  );
+  await standing(() => scene.talks.holding);
+  scene.letGo();
+  await standing(() => (scene.answers() === 2 ? 2 : 0));
+  assert.equal(scene.bodies, [0, 0]);
+});
 
 pipelined('and are cut in the middle of a body are read on in their turn', async () => {
   using scene = await listenerUnderTest();
