@@ -41,6 +41,8 @@ export type MembersOptions = {
   readonly self: (() => SelfReport) | undefined;
   /** Where every node has a journal: others are not present (decision 179). Undefined: not known here. */
   readonly journals?: Pick<JournalStore, 'readHead'> | undefined;
+  /** Whether the shards that members serve are kept: for tools, which look for a moment only. */
+  readonly keepsShards?: boolean;
   /** Told at most once in 30 s that another cluster speaks under the same prefix. */
   readonly onForeignCluster: (stranger: Heartbeat | ShardAnnouncement) => void;
   /** Told at most once in 30 s that one process speaks for an incarnation of another. */
@@ -56,6 +58,8 @@ const KNOWN_MS = 60_000;
 
 /** Incarnations heard within that time; a fleet of 500 that restarts several times. */
 const KNOWN_MAX = 4_096;
+
+const NO_SHARDS: Heartbeat['shards'] = [];
 
 /** Incarnations proven dead that are remembered, the oldest forgotten first: years of restarts. */
 const FORGOTTEN_MAX = 10_000;
@@ -225,6 +229,10 @@ export class Members implements Disposable {
     return incarnation === this.#options.self?.().incarnation;
   }
 
+  #hasJournal({ incarnation }: Member): boolean {
+    return this.#journals?.hasFound(incarnation) === true;
+  }
+
   #receiveAnnouncement(message: Uint8Array): void {
     const announcement = decodeAnnouncement(message);
     if (announcement === undefined || !this.#isBelieved(announcement)) this.#ignore(announcement);
@@ -234,16 +242,16 @@ export class Members implements Disposable {
   #hear(heartbeat: Heartbeat, speaker: string | undefined): void {
     const { incarnation } = heartbeat;
     const before = this.#heard.get(incarnation);
-    if (before === undefined && this.#heard.size >= KNOWN_MAX) {
-      this.#ignore(undefined);
-      return;
-    }
+    if (before === undefined && this.#heard.size >= KNOWN_MAX) this.#dropLongestSilent();
     // Who has said that it leaves stays leaving where an older word may come later. Where senders are
     // numbered none does, and their last word counts: a forged one lasts until the next (decision 135).
     const staysLeaving = speaker === undefined && before?.isLeaving === true;
     const isLeaving = heartbeat.isLeaving || staysLeaving;
     const heardMs = this.#options.clock.monotonicMs();
-    this.#heard.set(incarnation, { ...heartbeat, isLeaving, heardMs });
+    // In the order in which they were heard last.
+    this.#heard.delete(incarnation);
+    const shards = this.#options.keepsShards === true ? heartbeat.shards : NO_SHARDS;
+    this.#heard.set(incarnation, { ...heartbeat, shards, isLeaving, heardMs });
     this.#journals?.look(heartbeat);
     for (const listener of this.#heartbeatListeners) listener(heartbeat);
     const wasPresent = before !== undefined && before.heardMs >= heardMs - PRESENT_MS;
@@ -277,6 +285,13 @@ export class Members implements Disposable {
     for (const [incarnation, { heardMs }] of this.#heard) {
       if (heardMs < sinceMs) this.#drop(incarnation);
     }
+  }
+
+  /** Names cost nothing who knows the secret: those that are nodes for certain go last. */
+  #dropLongestSilent(): void {
+    const silent = [...this.#heard.values()];
+    const longest = silent.find((member) => !this.#hasJournal(member)) ?? silent[0];
+    if (longest !== undefined) this.#drop(longest.incarnation);
   }
 
   #drop(incarnation: string): void {

@@ -40,9 +40,10 @@ export function adminClient(baseUrl: string, tokenFile?: string): AdminClient {
       token ??= tokenOf(base, tokenFile);
       const request = { url: new URL(path, base), method, body, token: await token };
       const { status, text } = await exchange(request);
+      // Whatever else it says: a 401 is never proven.
+      if (status === 401) throw refused(base, tokenFile, await token);
       const answer = parsed(text);
       const refusal = RefusalView.safeParse(answer);
-      if (refusal.success && status === 401) throw refused(base, tokenFile, await token);
       if (refusal.success) throw new CtlError(refusal.data.message);
       const envelope = Envelope.safeParse(answer);
       const data = schema.safeParse(envelope.data?.data);

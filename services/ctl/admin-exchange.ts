@@ -1,7 +1,6 @@
 import { once } from 'node:events';
 import { Agent, type IncomingMessage, request as send } from 'node:http';
 import { userInfo } from 'node:os';
-import { text as textOf } from 'node:stream/consumers';
 import { CtlError } from '#ctl/ctl-error';
 import { ADMIN_USER_HEADER, USER_NAME } from '#limiter/admin-audit';
 import {
@@ -15,12 +14,15 @@ import {
 /** How long the admin port may take: it is on this machine and answers from memory. */
 const ANSWER_MS_MAX = 10_000;
 
+/** The longest answer, in bytes: a page of a thousand accounts, with much to spare. */
+const ANSWER_BYTES_MAX = 16 * 1_024 * 1_024;
+
 /** What is asked of the admin port. */
 export type AdminAsked = {
   readonly url: URL;
   readonly method: string;
   readonly body: unknown;
-  /** Never sent: it proves the request. Without one the request is sent as it is, and refused. */
+  /** Never sent: it proves the request. Without one nothing is asked but for the challenge. */
   readonly token: string | undefined;
 };
 
@@ -42,7 +44,7 @@ type Answered = {
  * Asks the admin port and answers what it says. The port may be another user's while the service is
  * down: the token is only proven, on the connection whose nonce the proof is for, and what comes back
  * counts only with the proof of a service that has the token as well. Rejects with a CtlError when
- * nobody answers, or somebody else.
+ * nobody answers, or somebody else. A 401 says that the token is missing or wrong, and nothing else.
  */
 export async function exchange({ url, method, body, token }: AdminAsked) {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
@@ -50,6 +52,8 @@ export async function exchange({ url, method, body, token }: AdminAsked) {
   const ask = async ({ target: path, body: json, ...rest }: Sent): Promise<Answered> => {
     try {
       const asked = send(url, { agent, signal, path, ...rest });
+      // An answer that breaks off is heard of where it is read.
+      asked.on('error', () => undefined);
       const answered = once(asked, 'response');
       asked.end(json);
       const [response] = (await answered) as [IncomingMessage];
@@ -64,23 +68,26 @@ export async function exchange({ url, method, body, token }: AdminAsked) {
   };
   const asked = { method, target: `${url.pathname}${url.search}`, ...framed(body) };
   try {
-    const { response, text } = await (token === undefined ? ask(asked) : proven(ask, asked, token));
+    const { response, text } = await proven(ask, asked, token);
     return { status: response.statusCode ?? 0, text };
   } finally {
     agent.destroy();
   }
 }
 
+/** What is answered counts with its proof; without one only that the token is asked for. */
 async function proven(
   ask: (sent: Sent) => Promise<Answered>,
   asked: Sent,
-  token: string,
+  token: string | undefined,
 ): Promise<Answered> {
   const challenge = await ask({ method: 'GET', target: '/', headers: {}, body: '' });
-  const nonce = nonceIn(challenge.response.headers['www-authenticate']);
-  // Whoever asks for no proof is no admin port; the caller says so.
-  if (nonce === undefined) return challenge;
   const { from: address } = challenge;
+  if (challenge.response.statusCode !== 401) {
+    throw new CtlError(`what answers at ${address} is no admin port of this service`);
+  }
+  const nonce = nonceIn(challenge.response.headers['www-authenticate']);
+  if (nonce === undefined || token === undefined) return challenge;
   const proof = requestProof(token, { nonce, address, ...asked });
   const authorization = `Proof ${proof}`;
   const answer = await ask({ ...asked, headers: { ...asked.headers, authorization } });
@@ -91,6 +98,18 @@ async function proven(
     return answer;
   }
   throw new CtlError(`what answers at ${address} does not know the token of the service`);
+}
+
+/** The whole body. Throws for one that no admin port sends. */
+async function textOf(response: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of response) {
+    bytes += chunk.length;
+    if (bytes > ANSWER_BYTES_MAX) throw new Error('the answer is too large');
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
 }
 
 function framed(body: unknown): Pick<Sent, 'headers' | 'body'> {

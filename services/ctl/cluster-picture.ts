@@ -111,6 +111,7 @@ function membersOf(
   return new Members({
     ...{ bus, clock, prefix, cluster, service },
     self: undefined,
+    keepsShards: true,
     onForeignCluster: (stranger) => void strangers.add(stranger.cluster),
   });
 }

@@ -80,6 +80,7 @@ export function brokenHttp(clock: Clock, talks: Talks) {
  * usual way; where nobody does, it has an answer or will get one, and there is nothing to add.
  */
 function breakOff(response: ServerResponse, socket: Duplex, fault: Fault): void {
+  if (!response.headersSent) response.setHeader('connection', 'close');
   afterwards(response, () => hangUp(socket, ''));
   if (response.req.listenerCount('error') > 0) response.req.emit('error', fault);
 }

@@ -207,4 +207,24 @@ inventing('does not keep out who is one, though the store was away as it came', 
   );
 });
 
+inventing('keeps out nobody with thousands of names, and fills no memory with shards', async () => {
+  const scene = newScene();
+  const edge = scene.watch();
+  const a = await scene.start('a');
+  await scene.live(1);
+  const bus = scene.open();
+  const shards = Array.from({ length: 4_096 }, (_, shard): [number, number] => [shard, 1]);
+  for (let n = 0; n < 4_100; n += 1) {
+    const lie = { node: `z${n}`, incarnation: `${liarsId(bus)}${n}`, bus };
+    scene.forge(lie, n < 10 ? { shards } : {}, bus);
+  }
+  const b = await scene.start('b');
+  await scene.live(2);
+  for (const { members } of [a, b]) assert.equal(nodesOf(members), ['a', 'b']);
+  const known = edge.known();
+  assert.ok(known.length <= 4_096, `${known.length}`);
+  assert.ok(known.some(({ node }) => node === 'a') && known.some(({ node }) => node === 'b'));
+  assert.ok(known.every((member) => member.shards.length === 0));
+});
+
 for (const each of [speaking, inventing]) each.run();

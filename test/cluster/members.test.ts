@@ -108,7 +108,7 @@ alive('tell everything that they say of themselves', () => {
   const { viewHash } = a;
   assert.equal(heard, [{ ...said, cluster: 'c', service: 'engine', viewHash }]);
   const seen = { heardMs: clock.monotonicMs() };
-  assert.equal(edge.present(), [{ ...heard[0], ...seen }]);
+  assert.equal(edge.present(), [{ ...heard[0], shards: [], ...seen }], 'but for the shards');
 });
 
 alive('hear their own heartbeats once, with or without a bus', async () => {
@@ -325,12 +325,16 @@ strange('from another service, or no messages at all, are counted', () => {
   assert.equal([edge.ignoredCount, knownTo(edge), strangers, bugs], [5, [], [], []]);
 });
 
-strange('fill no memory: 4,096 incarnations are known at most', () => {
+strange('fill no memory: 4,096 incarnations are known, and the longest silent gives way', () => {
   const { join, say } = newScene();
   const edge = join(undefined);
   for (let n = 0; n < 4_100; n += 1) say('a', { incarnation: `a-${n}`, startedAtMs: n });
-  assert.is(edge.known().length, 4_096);
-  assert.is(edge.ignoredCount, 4);
+  const known = edge.known().map(({ incarnation }) => incarnation);
+  assert.is(known.length, 4_096);
+  assert.equal(
+    [known.includes('a-3'), known.includes('a-4'), known.at(-1)],
+    [false, true, 'a-4099'],
+  );
 });
 
 const closed = suite('members that are disposed');

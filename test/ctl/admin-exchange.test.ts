@@ -53,6 +53,39 @@ stranger('believes no answer without the proof of one who has the token', async 
   assert.match(err, /^ctl: what answers at 127\.0\.0\.1:\d+ does not know the token/);
 });
 
+/** Answers everything as if it had been done, with the status and headers given. */
+async function liar(statusOf: (request: IncomingMessage) => number) {
+  const headers = { 'www-authenticate': challengeOf('of-the-impostor') };
+  const data = { id: 'acct_0', name: 'acme', key: 'svc_sk_made_up' };
+  const server = createServer(async (asked, response) => {
+    await textOf(asked);
+    const status = statusOf(asked);
+    response.writeHead(status, status === 401 ? headers : {}).end(JSON.stringify({ data }));
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const { port } = server.address() as AddressInfo;
+  return { address: `http://127.0.0.1:${port}`, [Symbol.dispose]: () => void server.close() };
+}
+
+stranger('believes nothing that is done without being asked for a proof', async () => {
+  using other = await liar(() => 200);
+  for (const adminTokenFileOr of [adminTokenFile(), undefined]) {
+    const { code, out, err } = await ctl(['accounts', 'create', 'acme'], {
+      adminUrl: other.address,
+      ...(adminTokenFileOr && { adminTokenFile: adminTokenFileOr }),
+    });
+    assert.equal([code, out], [1, '']);
+    assert.match(err, /^ctl: what answers at 127\.0\.0\.1:\d+ is no admin port/);
+  }
+});
+
+stranger('believes nothing that comes with a 401', async () => {
+  using other = await liar(() => 401);
+  const { code, out, err } = await run(other.address);
+  assert.equal([code, out], [1, '']);
+  assert.match(err, /another token/);
+});
+
 const service = suite('the admin port, asked with a proof');
 
 /** The admin port of a limiter, and how often it has changed something. */

@@ -5,16 +5,17 @@ import type { ServerClocks } from '#storage/server-clocks';
 // Each server answers from a table of its own, with its own clock.
 const READ = 'SELECT toTimestamp(now()) AS shown FROM system.local';
 
-/** The clocks of the Cassandra servers that are up. `session` stays the caller's. */
+/** The clocks of the Cassandra servers that answer. `session` stays the caller's. */
 export function cassandraServerClocks(session: CassandraSession): ServerClocks {
   return {
     async read() {
       const options = { kind: 'read', operation: 'clock_read' } as const;
       const answers = await session.executeOnEach(READ, [], options);
-      return answers.map(({ server, result }) => {
-        const shown: unknown = result.rows[0]?.['shown'];
+      return answers.flatMap(({ server, outcome }) => {
+        if (outcome.status === 'rejected') return [];
+        const shown: unknown = outcome.value.rows[0]?.['shown'];
         assert(shown instanceof Date, `Cassandra ${server} does not tell its time`);
-        return shown.getTime();
+        return [shown.getTime()];
       });
     },
   };

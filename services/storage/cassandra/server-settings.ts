@@ -32,7 +32,10 @@ export async function serverProblems(
   const settings: StatementOptions = { kind: 'read', operation: 'settings_read' };
   const names = Object.keys(NEEDED);
   const servers = await session.executeOnEach(READ_SETTINGS, [names], settings);
-  const problems = servers.flatMap(({ server, result }) => settingProblems(server, result.rows));
+  const problems = servers.flatMap(({ server, outcome }) => {
+    if (outcome.status === 'rejected') throw outcome.reason;
+    return settingProblems(server, outcome.value.rows);
+  });
   const { rows } = await session.execute(READ_REPLICATION, [keyspace], settings);
   return [...problems, ...replicationProblems(keyspace, dataCenter, rows[0])];
 }

@@ -170,21 +170,24 @@ export class CassandraSession implements AsyncDisposable {
     } while (typeof pageState === 'string');
   }
 
-  /** Sends a read to every server that is up: for tables that each server has of its own. */
+  /**
+   * Sends a read to every server that is up, to all at once: for tables that each server has of its
+   * own. Answers what became of each.
+   */
   async executeOnEach(
     query: string,
     params: readonly unknown[],
     options: StatementOptions,
-  ): Promise<{ server: string; result: types.ResultSet }[]> {
+  ): Promise<{ server: string; outcome: PromiseSettledResult<types.ResultSet> }[]> {
     const servers = this.#client.hosts.values().filter((host: Host) => host.isUp());
-    const answers: { server: string; result: types.ResultSet }[] = [];
-    for (const host of servers) {
-      const result = await this.#watched(options, () =>
-        this.#client.execute(query, [...params], { ...driverOptions(options), host }),
-      );
-      answers.push({ server: host.address, result });
-    }
-    return answers;
+    const outcomes = await Promise.allSettled(
+      servers.map((host) =>
+        this.#watched(options, () =>
+          this.#client.execute(query, [...params], { ...driverOptions(options), host }),
+        ),
+      ),
+    );
+    return outcomes.map((outcome, index) => ({ server: servers[index]?.address ?? '', outcome }));
   }
 
   /** Closes every connection; what is under way ends with `service_unavailable`. */
