@@ -24,7 +24,12 @@ type Body = { context?: unknown; readonly observations?: unknown };
 export function keepContexts(value: unknown, text: string): void {
   if (!isObject(value)) return;
   const body: Body = value;
-  if (isContext(body.context)) keepContext(body, text, valueAt(text, 0));
+  if (isContext(body.context)) {
+    const json = JSON.stringify(body.context);
+    // Most callers write JSON as JavaScript does: then nothing has been lost, and nothing is searched.
+    if (text.includes(`"context":${json}`)) body.context = new ContextSource(body.context, json);
+    else keepContext(body, text, valueAt(text, 0));
+  }
   const { observations } = body;
   if (!Array.isArray(observations) || !observations.some(hasContext)) return;
   const list = memberOf(text, valueAt(text, 0).start, 'observations');

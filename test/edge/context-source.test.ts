@@ -35,4 +35,28 @@ kept('is looked for only where one can be', () => {
   }
 });
 
+for (const [sent, given = sent] of [
+  ['{"n":12345678901234567890,"m":1.0,"e":1e2,"z":-0}'],
+  ['{"2":1,"1":2,"b":0,"a":0}'],
+  ['{"context":{"n":1.0},"n":{"context":{"n":1}}}'],
+  [String.raw`{"n":1.0,"text":"\"context\":{\"n\":1}"}`],
+  [' { "a" : [ 1 , 2 ] } ', '{"a":[1,2]}'],
+  ['{"a":"\\u0041\\/"}', '{"a":"A/"}'],
+] as const) {
+  kept(`is the caller’s own: ${sent}`, () => {
+    for (const body of [
+      `{"context":${sent}}`,
+      `{"a":{"context":{"a":1}},"context":${sent},"b":1}`,
+    ]) {
+      const { context } = parseJsonBody(Buffer.from(body)) as { context: ContextSource };
+      assert.is(context.json, given);
+    }
+    const batch = `{"observations":[{"context":{"n":1}},{"context":${sent}}]}`;
+    const { observations } = parseJsonBody(Buffer.from(batch)) as {
+      observations: { context: ContextSource }[];
+    };
+    assert.is(observations[1]?.context.json, given);
+  });
+}
+
 kept.run();
