@@ -1,5 +1,5 @@
 import { strict as assert } from 'node:assert';
-import type { Bus, Sender } from '#bus/bus';
+import type { Sender } from '#bus/bus';
 import { senderMarkOf } from '#bus/sender-key';
 import {
   announcementSubject,
@@ -13,40 +13,15 @@ import {
 } from '#cluster/heartbeat';
 import { JournalCheck } from '#cluster/journal-check';
 import { listening } from '#cluster/listening';
+import type { MembersOptions } from '#cluster/members-options';
 import { hashText } from '#cluster/text-hash';
-import { type Clock, every } from '#platform/clock';
+import { every } from '#platform/clock';
 import { Seldom } from '#platform/seldom';
-import type { JournalStore } from '#storage/journal-store';
-import type { ShardedService } from '#storage/shard-store';
 
 /** One incarnation, as it was last heard. */
 export type Member = Heartbeat & {
   /** When it was last heard, by this process's monotonic clock; now for the process itself. */
   readonly heardMs: number;
-};
-
-/** What a process says of itself; the rest of its heartbeat is known here. */
-export type SelfReport = Omit<Heartbeat, 'cluster' | 'service' | 'viewHash'>;
-
-/** Whose view, of whom. */
-export type MembersOptions = {
-  readonly bus: Bus;
-  readonly clock: Clock;
-  /** Id of the cluster; what comes from another one is not believed. */
-  readonly cluster: string;
-  /** First part of all subjects. */
-  readonly prefix: string;
-  readonly service: ShardedService;
-  /** Undefined: this process watches the service and is none of it. */
-  readonly self: (() => SelfReport) | undefined;
-  /** Where every node has a journal: others are not present (decision 179). Undefined: not known here. */
-  readonly journals?: Pick<JournalStore, 'readHead'> | undefined;
-  /** Whether the shards that members serve are kept: for tools, which look for a moment only. */
-  readonly keepsShards?: boolean;
-  /** Told at most once in 30 s that another cluster speaks under the same prefix. */
-  readonly onForeignCluster: (stranger: Heartbeat | ShardAnnouncement) => void;
-  /** Told at most once in 30 s that one process speaks for an incarnation of another. */
-  readonly onImpostor?: (forged: Heartbeat) => void;
 };
 
 /** Source: architecture 3, as are the 3 s: two heartbeats may be lost. */

@@ -9,7 +9,8 @@ import {
   heartbeatSubject,
   type ShardAnnouncement,
 } from '#cluster/heartbeat';
-import { Members, type SelfReport } from '#cluster/members';
+import { Members } from '#cluster/members';
+import type { SelfReport } from '#cluster/members-options';
 import { ManualClock } from '#test/support/manual-clock';
 
 /** What `node` says of itself, in its first life unless told otherwise. */
