@@ -174,7 +174,9 @@ settings('count the copies of the data center that is used', async () => {
 settings('are named with their server when they are not safe', async () => {
   const rows = [{ name: 'commitlog_sync', value: 'periodic' }];
   const session = {
-    executeOnEach: async () => [{ server: '10.0.0.7:9042', result: { rows } }],
+    executeOnEach: async () => [
+      { server: '10.0.0.7:9042', outcome: { status: 'fulfilled', value: { rows } } },
+    ],
     execute: async () => ({ rows: [{ replication: { [DATA_CENTER]: '3' } }] }),
   };
   const problems = await serverProblems(session as unknown as CassandraSession, 'x', DATA_CENTER);

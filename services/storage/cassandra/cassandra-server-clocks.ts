@@ -11,6 +11,10 @@ export function cassandraServerClocks(session: CassandraSession): ServerClocks {
     async read() {
       const options = { kind: 'read', operation: 'clock_read' } as const;
       const answers = await session.executeOnEach(READ, [], options);
+      const [first] = answers;
+      if (first?.outcome.status === 'rejected' && answers.every(isRejected)) {
+        throw first.outcome.reason;
+      }
       return answers.flatMap(({ server, outcome }) => {
         if (outcome.status === 'rejected') return [];
         const shown: unknown = outcome.value.rows[0]?.['shown'];
@@ -19,4 +23,8 @@ export function cassandraServerClocks(session: CassandraSession): ServerClocks {
       });
     },
   };
+}
+
+function isRejected({ outcome }: { readonly outcome: PromiseSettledResult<unknown> }): boolean {
+  return outcome.status === 'rejected';
 }
