@@ -11,7 +11,7 @@ import { DURABLE_INSTANCES } from '#bench/observation-plan';
 import type { OpenRow } from '#bench/open-rounds';
 import { cpuOf, tableOf, verdict } from '#bench/report-table';
 import { LABELS, TITLES } from '#bench/servers';
-import { numberText, spreadOf, spreadText } from '#bench/statistics';
+import { BYTES_PER_MIB, numberText, spreadOf, spreadText } from '#bench/statistics';
 import { COLD_START_MS_MAX, INSTANCE_BYTES_MAX, ratiosOf } from '#bench/targets';
 import type { ClosedResult } from '#bench/wrk';
 import { TIMER_SLACK_NS } from '#deploy/local/cassandra-server';
@@ -33,8 +33,6 @@ export type Findings = {
   /** Seconds that the run took. */
   readonly seconds: number;
 };
-
-const MIB = 2 ** 20;
 
 /** The report as Markdown. Medians; smallest and largest value in parentheses. */
 export function reportOf(findings: Findings): string {
@@ -188,9 +186,9 @@ function memoryOf(memory: MemoryResult | undefined): string {
   if (memory === undefined) return '';
   const rows = memory.stages.map((stage) => [
     stage.title,
-    `${numberText(stage.uncollectedBytes / MIB, 0)}`,
-    `${numberText(stage.residentBytes / MIB, 0)}`,
-    `${numberText(stage.liveBytes / MIB, 1)}`,
+    `${numberText(stage.uncollectedBytes / BYTES_PER_MIB, 0)}`,
+    `${numberText(stage.residentBytes / BYTES_PER_MIB, 0)}`,
+    `${numberText(stage.liveBytes / BYTES_PER_MIB, 1)}`,
   ]);
   const [first] = memory.stages;
   const last = memory.stages[3];

@@ -32,7 +32,10 @@ export function numberText(value: number, decimals: number): string {
   return value.toLocaleString('en-US', options);
 }
 
+/** Bytes in a MiB. */
+export const BYTES_PER_MIB = 2 ** 20;
+
 /** Bytes as MiB. */
 export function mebibytes(bytes: number, decimals = 0): string {
-  return `${numberText(bytes / 2 ** 20, decimals)} MiB`;
+  return `${numberText(bytes / BYTES_PER_MIB, decimals)} MiB`;
 }

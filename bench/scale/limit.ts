@@ -1,11 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { startDurable } from '#bench/durable-service';
 import { untilStored } from '#bench/gauges';
-import { Inspector } from '#bench/inspector';
 import { HostileAccount, hostileName } from '#bench/scale/hostile-account';
+import { startInspectedEngine } from '#bench/scale/inspected-engine';
 import { type KnownAccount, knownAccount, seedKnownAccounts } from '#bench/scale/known-accounts';
 import { latenciesOf, timed } from '#bench/scale/latencies';
-import { bytesEach, highestBytes, memoryStages } from '#bench/scale/memory-stage';
+import { bytesEach } from '#bench/scale/memory-stage';
 import {
   atMost,
   figure,
@@ -15,7 +14,7 @@ import {
 } from '#bench/scale/scale-part';
 import { seedInstances } from '#bench/scale/seed';
 import { type Observed, SteadyObservers } from '#bench/scale/steady-observers';
-import { temporaryFolder } from '#bench/temporary-folder';
+import { BYTES_PER_MIB } from '#bench/statistics';
 import type { CassandraSession } from '#storage/cassandra/session';
 import { sessionIn } from '#test/storage/migrated-keyspace';
 
@@ -32,7 +31,6 @@ const OTHERS_FAILED_PERCENT_MAX = 1;
 /** The longest wait while a listing is loaded: that of a fail-over. */
 const LOAD_WAIT_MS_MAX = 1_000;
 
-const BYTES_PER_MIB = 2 ** 20;
 const mib = (bytes: number) => bytes / BYTES_PER_MIB;
 
 /** `made` of the instances up to the limit are made through the API, and the account's callers replace them. */
@@ -48,17 +46,8 @@ export const limit: ScalePart = {
 
 async function measure({ isQuick, tell }: ScaleRun): Promise<readonly ScaleFigure[]> {
   const sizes = isQuick ? QUICK : FULL;
-  const nodeArgs = ['--inspect=127.0.0.1:0'];
-  await using service = await startDurable({
-    engines: 1,
-    folder: temporaryFolder(),
-    nodeArgs,
-    tell,
-  });
-  const [engine] = service.engines;
-  if (engine === undefined) throw new Error('there is no engine');
-  using inspector = await Inspector.connect(engine);
-  const stage = memoryStages(inspector, tell);
+  await using engine = await startInspectedEngine(tell);
+  const { service, inspector, stage } = engine;
   await using session = await sessionIn(service.cassandra.address, service.keyspace);
   const account = await seedAccount(session, sizes, tell);
   const hostile = new HostileAccount(service.address, account, sizes.limit);
@@ -89,7 +78,7 @@ async function measure({ isQuick, tell }: ScaleRun): Promise<readonly ScaleFigur
   const resident = stages.map(({ residentBytes }) => mib(residentBytes).toFixed(0)).join('; ');
   const left = after.collected.liveBytes - loaded.collected.liveBytes;
   const each = bytesEach(before, loaded, sizes.limit).live.toFixed(0);
-  const highest = mib(await highestBytes(engine.pid));
+  const highest = mib(await engine.highestBytes());
   return [
     ...othersFigures('others alone', calm),
     figure('the first page, which loads the listing', `${loadMs.toFixed(0)} ms`),

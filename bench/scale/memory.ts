@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type DurableService, startDurable } from '#bench/durable-service';
+import type { DurableService } from '#bench/durable-service';
 import { activeInstances, untilStored } from '#bench/gauges';
 import { HttpCaller } from '#bench/http-caller';
-import { Inspector } from '#bench/inspector';
 import { at } from '#bench/process-answer';
+import { startInspectedEngine } from '#bench/scale/inspected-engine';
 import { type KnownAccount, knownAccount, seedKnownAccounts } from '#bench/scale/known-accounts';
-import { bytesEach, highestBytes, type MemoryStage, memoryStages } from '#bench/scale/memory-stage';
+import { bytesEach, type MemoryStage } from '#bench/scale/memory-stage';
 import { ObservedInstances } from '#bench/scale/observed-instances';
 import {
   atMost,
@@ -15,8 +15,7 @@ import {
   type ScaleRun,
 } from '#bench/scale/scale-part';
 import { seededId, seededName, seedInstances } from '#bench/scale/seed';
-import { mebibytes } from '#bench/statistics';
-import { temporaryFolder } from '#bench/temporary-folder';
+import { BYTES_PER_MIB, mebibytes } from '#bench/statistics';
 import { sessionIn } from '#test/storage/migrated-keyspace';
 
 /** Instances before the first measurement, so that code and tables are counted in it. */
@@ -27,8 +26,6 @@ const INSTANCE_BYTES_MAX = 2_048;
 
 /** MiB that an engine may take with 100,000 active instances. Source: the project's targets. */
 const ENGINE_MIB_MAX = 1_024;
-
-const BYTES_PER_MIB = 2 ** 20;
 
 /** How long nothing is sent before instances count as idle, in s: checkpoints are due after 20 s. */
 const IDLE_S = 45;
@@ -71,17 +68,8 @@ export const memory: ScalePart = {
 
 async function measure({ isQuick, tell }: ScaleRun): Promise<readonly ScaleFigure[]> {
   const sizes = isQuick ? QUICK : FULL;
-  const nodeArgs = ['--inspect=127.0.0.1:0'];
-  await using service = await startDurable({
-    engines: 1,
-    folder: temporaryFolder(),
-    nodeArgs,
-    tell,
-  });
-  const [engine] = service.engines;
-  if (engine === undefined) throw new Error('there is no engine');
-  using inspector = await Inspector.connect(engine);
-  const stage = memoryStages(inspector, tell);
+  await using engine = await startInspectedEngine(tell);
+  const { service, stage } = engine;
 
   using few = new ObservedInstances(service, tell);
   await makeActive(few, WARM_UP_INSTANCES);
@@ -110,7 +98,7 @@ async function measure({ isQuick, tell }: ScaleRun): Promise<readonly ScaleFigur
     residentMib(`${many} known, ${activeAtEnd.toLocaleString('en')} active, just observed`, known),
     atMost(
       'highest resident size of the whole run',
-      (await highestBytes(engine.pid)) / BYTES_PER_MIB,
+      (await engine.highestBytes()) / BYTES_PER_MIB,
       ENGINE_MIB_MAX,
       'MiB',
     ),

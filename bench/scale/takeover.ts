@@ -14,7 +14,7 @@ import {
 } from '#bench/scale/scale-part';
 import { storeWorkBetween, storeWorkIn } from '#bench/scale/store-work';
 import { openStoredOwners, type StoredOwners, type StoredTail } from '#bench/scale/stored-owners';
-import { mebibytes, spreadOf, spreadText } from '#bench/statistics';
+import { BYTES_PER_MIB, mebibytes, spreadOf, spreadText } from '#bench/statistics';
 import { temporaryFolder } from '#bench/temporary-folder';
 import { shardOf } from '#cluster/shard-of';
 import { UNFLUSHED_RECORDS_MAX } from '#runtime/bounds';
@@ -186,7 +186,7 @@ function figuresOf({ records, answeredMsMax }: Tail, rounds: readonly Round[]): 
       `${name}: records adopted`,
       spread((round) => round.adopted),
     ),
-    figure(`${name}: journal`, `${spread((round) => round.stored.bytes / 2 ** 20, 1)} MiB`),
+    figure(`${name}: journal`, `${spread((round) => round.stored.bytes / BYTES_PER_MIB, 1)} MiB`),
     figure(`${name}: every shard owned`, `${spread((round) => round.ownedMs)} ms`),
     figure(`${name}: shards answer, p50`, `${spread((round) => latency(round).p50)} ms`),
     figure(`${name}: shards answer, p99`, `${spread((round) => latency(round).p99)} ms`),

@@ -42,8 +42,8 @@ const PINGS_UNANSWERED_MAX = 2;
 
 /**
  * Bytes published since the server's last sign of life; more are dropped. The announcements of 256
- * shards fit, signed and with the longest epochs. A larger bound would do harm: bytes that the kernel does not take keep the driver from
- * leaving a frozen server for another.
+ * shards fit, signed and with the longest epochs. A larger bound would do harm: bytes that the kernel
+ * does not take keep the driver from leaving a frozen server for another.
  */
 const UNCONFIRMED_BYTES_MAX = 128 * 1_024;
 

@@ -3,9 +3,9 @@ import { heartbeatSubject } from '#cluster/heartbeat';
 import { ServerAgreement } from '#cluster/server-agreement';
 import { type Clock, every } from '#platform/clock';
 import {
-  APART_MS_MAX,
   type ClockAgreement,
   type ClockVerdict,
+  isNear,
   judgeClock,
   OTHERS_MIN,
 } from '#platform/clock-agreement';
@@ -40,9 +40,6 @@ const STALL_MS = 5_000;
 
 /** How long nobody is heard after that, in milliseconds: what waited meanwhile would show late times. */
 const DEAF_MS = 2_000;
-
-/** How many others tell enough without those whom the bus drops. */
-const KNOWN_MIN = 2;
 
 /** Processes whose clocks are compared; a fleet of 500 and what it was before a restart. */
 const CLOCKS_MAX = 4_096;
@@ -120,7 +117,7 @@ export class ClockWatch implements Disposable {
    */
   #hasServersWith(own: number, others: readonly number[]): boolean {
     if (others.length >= OTHERS_MIN || this.#servers?.agreesWith(own) !== true) return false;
-    return others.every((other) => Math.abs(own - other) <= APART_MS_MAX);
+    return others.every((other) => isNear(own, other));
   }
 
   /** What the clocks of the others showed just now, less our monotonic clock. */
@@ -128,7 +125,7 @@ export class ClockWatch implements Disposable {
     const sinceMs = this.#options.clock.monotonicMs() - HEARD_MS_MAX;
     const known = this.#known.since(sinceMs);
     // A recording played again must not outvote those who are heard for certain.
-    return known.length >= KNOWN_MIN ? known : [...known, ...this.#strangers.since(sinceMs)];
+    return known.length >= OTHERS_MIN ? known : [...known, ...this.#strangers.since(sinceMs)];
   }
 
   /** What is judged now, in the light of what was found before. */
@@ -138,8 +135,9 @@ export class ClockWatch implements Disposable {
       return judged;
     }
     if (judged.verdict === 'unsure' && this.#rightMs !== undefined) {
-      const aheadMs = own - this.#rightMs;
-      if (Math.abs(aheadMs) > APART_MS_MAX) return { verdict: 'deviating', aheadMs };
+      if (!isNear(own, this.#rightMs)) {
+        return { verdict: 'deviating', aheadMs: own - this.#rightMs };
+      }
     }
     this.#rightMs = undefined;
     if (judged.verdict === 'agreed') this.#hasAgreed = true;

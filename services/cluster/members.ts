@@ -199,9 +199,9 @@ export class Members implements Disposable {
   }
 
   /** Whoever only says that it is a node hides none and owns nothing. */
-  #isNode({ incarnation }: Member): boolean {
-    if (this.#journals === undefined || this.#journals.hasFound(incarnation)) return true;
-    return incarnation === this.#options.self?.().incarnation;
+  #isNode(member: Member): boolean {
+    if (this.#journals === undefined || this.#hasJournal(member)) return true;
+    return member.incarnation === this.#options.self?.().incarnation;
   }
 
   #hasJournal({ incarnation }: Member): boolean {

@@ -1,5 +1,5 @@
 import type { Clock } from '#platform/clock';
-import { APART_MS_MAX } from '#platform/clock-agreement';
+import { isNear } from '#platform/clock-agreement';
 import type { ServerClocks } from '#storage/server-clocks';
 
 /** How often the servers are asked for their time while it is needed, in milliseconds. */
@@ -42,7 +42,7 @@ export class ServerAgreement {
     if (this.#answer === undefined) return false;
     const { aheadMs, atMs } = this.#answer;
     if (this.#clock.monotonicMs() - atMs > ANSWER_MS_MAX) return false;
-    const near = aheadMs.filter((other) => Math.abs(ownMs - other) <= APART_MS_MAX);
+    const near = aheadMs.filter((other) => isNear(ownMs, other));
     return near.length * 2 > aheadMs.length;
   }
 

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
+import { hasBody } from '#platform/has-body';
 
 /** Waiting requests of a connection from which no more are read: as many come with a few kilobytes. */
 const WAITING_PER_CONNECTION_MAX = 64;
@@ -153,11 +154,6 @@ export class Talks {
 /** Whether no more is to be read from the connection for now. */
 function isFull({ waiting, bodies }: Talk): boolean {
   return waiting >= WAITING_PER_CONNECTION_MAX || bodies > 0;
-}
-
-function hasBody({ headers }: IncomingMessage): boolean {
-  const length = headers['content-length'];
-  return headers['transfer-encoding'] !== undefined || (length !== undefined && length !== '0');
 }
 
 /**

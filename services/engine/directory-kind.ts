@@ -2,7 +2,7 @@ import { AccountListing, type ListingPage } from '#engine/account-listing';
 import { type Clock, sleep } from '#platform/clock';
 import type { ActorCall, ActorKind, Checkpoint } from '#runtime/actor-kind';
 import type { Turn } from '#runtime/turn';
-import type { ListedInstance, ListingStore } from '#storage/listing-store';
+import { type ListedInstance, type ListingStore, listedOf } from '#storage/listing-store';
 
 /** What an account's directory is told and asked. */
 export type DirectoryCall = ActorCall &
@@ -76,10 +76,7 @@ export class DirectoryKind
     { accountId, row: { instanceId } }: Extract<DirectoryCall, { kind: 'put' }>,
   ): Promise<DirectoryAnswer> {
     const stored = await this.#store.find(accountId, instanceId);
-    if (stored !== undefined) {
-      const { description: _, ...row } = stored;
-      listing.put(row);
-    }
+    if (stored !== undefined) listing.put(listedOf(stored));
     return { total: listing.total, rows: [] };
   }
 

@@ -24,6 +24,7 @@ import { adminTokenId } from '#limiter/admin-token';
 import { ADMIN_BODY_BYTES_MAX, ADMIN_REQUEST_MS_MAX } from '#limiter/bounds';
 import { isLoopbackAddress, isLoopbackHost } from '#limiter/loopback';
 import type { Clock } from '#platform/clock';
+import { hasBody } from '#platform/has-body';
 import type { Running } from '#platform/run';
 
 /** Where the admin port listens. Port 0 takes any that is free. */
@@ -180,10 +181,6 @@ function urlOf(request: IncomingMessage): URL {
   const url = URL.parse(request.url ?? '', 'http://localhost');
   if (url === null) throw invalid('malformed_request', undefined, 'the URL cannot be read');
   return url;
-}
-
-function hasBody({ headers }: IncomingMessage): boolean {
-  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 }
 
 async function textOf(request: IncomingMessage): Promise<string> {

@@ -19,10 +19,15 @@ export type ClockVerdict = 'agreed' | 'deviating' | 'unsure';
 export type ClockAgreement = { readonly verdict: ClockVerdict; readonly aheadMs: number };
 
 /** How far clocks that agree may stand apart, in milliseconds. Source: decision 138. */
-export const APART_MS_MAX = 60_000;
+const APART_MS_MAX = 60_000;
 
-/** With fewer others nobody can tell whose clock is wrong. */
+/** With fewer others none can tell whose clock is wrong. */
 export const OTHERS_MIN = 2;
+
+/** Whether two clocks agree. */
+export function isNear(one: number, other: number): boolean {
+  return Math.abs(one - other) <= APART_MS_MAX;
+}
 
 /**
  * Compares the own clock with the median of the others. Of an even number the nearer of the two in
@@ -35,8 +40,9 @@ export function judgeClock({ own, others }: ClockEvidence): ClockAgreement {
   const low = own - (ascending[Math.floor((ascending.length - 1) / 2)] ?? own);
   const high = own - (ascending[Math.floor(ascending.length / 2)] ?? own);
   const aheadMs = Math.abs(low) <= Math.abs(high) ? low : high;
-  if (Math.abs(aheadMs) <= APART_MS_MAX) return { verdict: 'agreed', aheadMs };
-  const against = ascending.filter((other) => Math.abs(own - aheadMs - other) <= APART_MS_MAX);
-  const withUs = 1 + ascending.filter((other) => Math.abs(own - other) <= APART_MS_MAX).length;
+  const median = own - aheadMs;
+  if (isNear(own, median)) return { verdict: 'agreed', aheadMs };
+  const against = ascending.filter((other) => isNear(median, other));
+  const withUs = 1 + ascending.filter((other) => isNear(own, other)).length;
   return { verdict: against.length > withUs ? 'deviating' : 'unsure', aheadMs };
 }

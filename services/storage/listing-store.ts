@@ -39,6 +39,11 @@ export interface ListingStore {
   load(accountId: string): Promise<ListingRow[]>;
 }
 
+/** What a directory keeps of a row. */
+export function listedOf({ description: _, ...listed }: ListingRow): ListedInstance {
+  return listed;
+}
+
 /** Bytes that a listed instance takes in memory, roughly. */
 export function listedBytes({ name }: ListedInstance): number {
   return LISTED_BYTES + (WIDE.test(name) ? 2 * name.length : name.length);

@@ -5,31 +5,10 @@ import { edgeMetrics } from '#edge/edge-metrics';
 import { LimitedKeys } from '#edge/limited-keys';
 import { Fault } from '#fault/fault';
 import { createMetrics } from '#platform/metrics';
+import { ALLOWANCE, type Answering, CALL } from '#test/edge/admission-fixture';
 import { ManualClock } from '#test/support/manual-clock';
 import { turnOfEvents } from '#test/support/settled';
-import type { Allowance, LimiterAnswer, LimiterCall } from '#wire/limiter-messages';
-
-const ALLOWANCE: Allowance = {
-  requestsPerMinute: 60,
-  requestsRemaining: 40,
-  windowResetAtS: Date.UTC(2026, 0, 15, 12) / 1_000 + 20,
-  cyclesPerMonth: 1_000,
-  cyclesRemaining: 700,
-  monthResetAtS: Date.UTC(2026, 1, 1) / 1_000,
-  instances: 1_000,
-};
-
-const CALL: AdmissionCall = {
-  caller: { accountId: 'AdaAdaAdaAda', keyDigest: 'a key' },
-  address: '1.1.1.1',
-  callId: 7,
-  callTag: 5,
-  isKeyed: false,
-  scope: 'full',
-  cycles: 3,
-};
-
-type Answering = (call: LimiterCall) => LimiterAnswer | Promise<LimiterAnswer>;
+import type { LimiterCall } from '#wire/limiter-messages';
 
 /** An edge's admission before a limiter that answers so, and what the limiter is told of cycles. */
 function scene(answering: Answering) {

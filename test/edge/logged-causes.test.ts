@@ -7,6 +7,7 @@ import { systemClock } from '#platform/clock';
 import { createLogger } from '#platform/logger';
 import { createMetrics } from '#platform/metrics';
 import { systemRandomness } from '#platform/randomness';
+import { LASTING_ALLOWANCE } from '#test/edge/lasting-allowance';
 
 const KEY = formatApiKey('Acc0unt00001', 's'.repeat(32));
 
@@ -16,22 +17,13 @@ type Line = ReturnType<typeof JSON.parse>;
 async function failing(calls: number, fail: () => Error) {
   const log: Line[] = [];
   const write = (line: string) => void log.push(JSON.parse(line));
-  const admitted = {
-    requestsPerMinute: 60,
-    requestsRemaining: 59,
-    windowResetAtS: 4_000_000_000,
-    cyclesPerMonth: 100,
-    cyclesRemaining: 99,
-    monthResetAtS: 4_000_000_000,
-    instances: 1_000,
-  };
   const ports = {
     engine: {
       ask: async () => {
         throw fail();
       },
     },
-    limiter: { ask: async () => ({ verdict: 'admitted', allowance: admitted }) as const },
+    limiter: { ask: async () => ({ verdict: 'admitted', allowance: LASTING_ALLOWANCE }) as const },
     clock: { ...systemClock, monotonicMs: () => 1_000 },
     randomness: systemRandomness,
     metrics: createMetrics(),

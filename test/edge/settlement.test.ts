@@ -7,6 +7,7 @@ import { systemClock } from '#platform/clock';
 import { createLogger } from '#platform/logger';
 import { createMetrics } from '#platform/metrics';
 import { systemRandomness } from '#platform/randomness';
+import { LASTING_ALLOWANCE } from '#test/edge/lasting-allowance';
 import type { EngineAnswer } from '#wire/engine-messages';
 import type { LimiterAnswer, LimiterCall } from '#wire/limiter-messages';
 
@@ -16,16 +17,6 @@ const ANSWER: EngineAnswer = {
   cycles: 1,
   throttledRetryAfterS: 0,
   isReplayed: false,
-};
-
-const ALLOWANCE: LimiterAnswer['allowance'] = {
-  requestsPerMinute: 60,
-  requestsRemaining: 59,
-  windowResetAtS: 4_000_000_000,
-  cyclesPerMonth: 100,
-  cyclesRemaining: 99,
-  monthResetAtS: 4_000_000_000,
-  instances: 1_000,
 };
 
 /** What the limiter hears of an observation that the engine answers so: cycles used, call by call. */
@@ -48,7 +39,7 @@ async function limiterCallsOf(
         ask: async (call: LimiterCall): Promise<LimiterAnswer> => {
           calls.push(call);
           const verdict = call.kind === 'settle' ? 'settled' : 'admitted';
-          return { verdict, allowance: ALLOWANCE };
+          return { verdict, allowance: LASTING_ALLOWANCE };
         },
       },
       clock: systemClock,

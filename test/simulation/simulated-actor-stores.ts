@@ -1,5 +1,5 @@
 import type { InstanceCheckpoint, InstanceHead, InstanceStore } from '#storage/instance-store';
-import type { ListedInstance, ListingRow, ListingStore } from '#storage/listing-store';
+import { type ListingStore, listedOf } from '#storage/listing-store';
 import { ActorTables, type TableFlaws } from '#test/simulation/actor-tables';
 import type { SimulatedProcess } from '#test/simulation/simulated-process';
 import type { SimulatedStore } from '#test/simulation/simulated-store';
@@ -72,7 +72,7 @@ export class SimulatedActorStores {
         this.#server.call(process, {
           name: `listing of ${account}`,
           isWrite: false,
-          execute: async () => this.tables.lines(account).map(withoutDescription),
+          execute: async () => this.tables.lines(account).map(listedOf),
         }),
       find: (account, id) =>
         this.#server.call(process, {
@@ -136,8 +136,4 @@ export class SimulatedActorStores {
   #write(process: SimulatedProcess, name: string, change: () => void): Promise<void> {
     return this.#server.call(process, { name, isWrite: true, execute: async () => change() });
   }
-}
-
-function withoutDescription({ description: _, ...listed }: ListingRow): ListedInstance {
-  return listed;
 }

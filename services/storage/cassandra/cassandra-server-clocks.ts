@@ -11,20 +11,15 @@ export function cassandraServerClocks(session: CassandraSession): ServerClocks {
     async read() {
       const options = { kind: 'read', operation: 'clock_read' } as const;
       const answers = await session.executeOnEach(READ, [], options);
-      const [first] = answers;
-      if (first?.outcome.status === 'rejected' && answers.every(isRejected)) {
-        throw first.outcome.reason;
-      }
-      return answers.flatMap(({ server, outcome }) => {
+      const clocks = answers.flatMap(({ server, outcome }) => {
         if (outcome.status === 'rejected') return [];
         const shown: unknown = outcome.value.rows[0]?.['shown'];
         assert(shown instanceof Date, `Cassandra ${server} does not tell its time`);
         return [shown.getTime()];
       });
+      const [first] = answers;
+      if (clocks.length === 0 && first?.outcome.status === 'rejected') throw first.outcome.reason;
+      return clocks;
     },
   };
-}
-
-function isRejected({ outcome }: { readonly outcome: PromiseSettledResult<unknown> }): boolean {
-  return outcome.status === 'rejected';
 }

@@ -180,14 +180,15 @@ export class CassandraSession implements AsyncDisposable {
     options: StatementOptions,
   ): Promise<{ server: string; outcome: PromiseSettledResult<types.ResultSet> }[]> {
     const servers = this.#client.hosts.values().filter((host: Host) => host.isUp());
-    const outcomes = await Promise.allSettled(
-      servers.map((host) =>
-        this.#watched(options, () =>
+    return await Promise.all(
+      servers.map(async (host) => {
+        const asked = this.#watched(options, () =>
           this.#client.execute(query, [...params], { ...driverOptions(options), host }),
-        ),
-      ),
+        );
+        const [outcome] = await Promise.allSettled([asked]);
+        return { server: host.address, outcome };
+      }),
     );
-    return outcomes.map((outcome, index) => ({ server: servers[index]?.address ?? '', outcome }));
   }
 
   /** Closes every connection; what is under way ends with `service_unavailable`. */

@@ -1,4 +1,9 @@
-import { type ListingRow, type ListingStore, listingBudget } from '#storage/listing-store';
+import {
+  type ListingRow,
+  type ListingStore,
+  listedOf,
+  listingBudget,
+} from '#storage/listing-store';
 
 type Account = { readonly rows: Map<string, ListingRow>; readonly removed: Map<string, number> };
 
@@ -29,7 +34,7 @@ export function memoryListingStore(): ListingStore {
     async listed(accountId, bytesMax) {
       const spend = listingBudget(bytesMax);
       return [...(accounts.get(accountId)?.rows.values() ?? [])].map((row) => {
-        const { description: _, ...listed } = row;
+        const listed = listedOf(row);
         spend(listed);
         return listed;
       });

@@ -1,0 +1,12 @@
+import type { Allowance } from '#wire/limiter-messages';
+
+/** Numbers of an account whose minute and month do not end while a test runs on the machine's clock. */
+export const LASTING_ALLOWANCE: Allowance = {
+  requestsPerMinute: 60,
+  requestsRemaining: 59,
+  windowResetAtS: 4_000_000_000,
+  cyclesPerMonth: 100,
+  cyclesRemaining: 99,
+  monthResetAtS: 4_000_000_000,
+  instances: 1_000,
+};
