@@ -26,7 +26,9 @@ export function brokenHttp(clock: Clock, talks: Talks) {
 
   function note(request: IncomingMessage, response: ServerResponse): void {
     const requests = talks.note(request, response);
-    if (requests >= REQUESTS_PER_SOCKET_MAX) response.setHeader('connection', 'close');
+    // Node reads nothing that came together with a wish for another protocol (decision 182).
+    const isLast = requests >= REQUESTS_PER_SOCKET_MAX || request.headers.upgrade !== undefined;
+    if (isLast) response.setHeader('connection', 'close');
   }
 
   function respond(request: IncomingMessage, response: ServerResponse, fault: Fault): void {

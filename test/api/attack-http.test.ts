@@ -302,6 +302,21 @@ for (const protocol of ['h2c', 'websocket']) {
   });
 }
 
+upgrades('ends the connection: what came together with it is not read', async () => {
+  using connection = await dial(service);
+  const wish = get('/v1/personas', 'Connection: Upgrade', 'Upgrade: h2c');
+  connection.write(get('/v1/personas') + wish + get('/v1/personas'));
+  const answers = [await connection.next(), await connection.next()];
+  assert.equal(
+    answers.map((answer) => [answer?.status, answer?.headers.get('connection')]),
+    [
+      [200, 'keep-alive'],
+      [200, 'close'],
+    ],
+  );
+  assert.is(await connection.next(), undefined);
+});
+
 upgrades('with Expect: 100-continue is told to go on', async () => {
   using connection = await dial(service);
   const headers = [auth, json, 'Expect: 100-continue', 'Content-Length: 12'];
