@@ -26,8 +26,7 @@ export function brokenHttp(clock: Clock, talks: Talks) {
 
   function note(request: IncomingMessage, response: ServerResponse): void {
     const requests = talks.note(request, response);
-    // Node reads nothing that came together with a wish for another protocol (decision 182).
-    const isLast = requests >= REQUESTS_PER_SOCKET_MAX || request.headers.upgrade !== undefined;
+    const isLast = requests >= REQUESTS_PER_SOCKET_MAX || asksForUpgrade(request);
     if (isLast) response.setHeader('connection', 'close');
   }
 
@@ -75,6 +74,11 @@ export function brokenHttp(clock: Clock, talks: Talks) {
       });
     },
   };
+}
+
+/** Whether Node throws away what came together with the request (decision 182). */
+function asksForUpgrade({ headers }: IncomingMessage): boolean {
+  return headers.upgrade !== undefined && /\bupgrade\b/i.test(headers.connection ?? '');
 }
 
 /**

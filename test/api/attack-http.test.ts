@@ -317,6 +317,15 @@ upgrades('ends the connection: what came together with it is not read', async ()
   assert.is(await connection.next(), undefined);
 });
 
+upgrades('without the word in Connection is a request like any other', async () => {
+  using connection = await dial(service);
+  connection.write(get('/v1/personas', 'Upgrade: h2c') + get('/v1/personas'));
+  for (const _ of [1, 2]) {
+    const answer = await connection.next();
+    assert.equal([answer?.status, answer?.headers.get('connection')], [200, 'keep-alive']);
+  }
+});
+
 upgrades('with Expect: 100-continue is told to go on', async () => {
   using connection = await dial(service);
   const headers = [auth, json, 'Expect: 100-continue', 'Content-Length: 12'];
