@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { Fault } from '#fault/fault';
 import { ADMIT_AGE_MS_MAX, RESET_MS_MAX } from '#limiter/bounds';
+import { describeCaller } from '#limiter/caller-description';
 import { type LimiterMetrics, limiterMetrics } from '#limiter/limiter-metrics';
-import type { Meter } from '#limiter/meter';
+import { type Meter, UNKNOWN_KEY } from '#limiter/meter';
 import { type MeterAnswer, type MeterCall, MeterKind } from '#limiter/meter-kind';
 import { type MonthStep, mayTurnMonth } from '#limiter/month-step';
 import { type Clock, withinMs } from '#platform/clock';
@@ -15,7 +16,7 @@ import { runtimeMetrics } from '#runtime/runtime-metrics';
 import type { ShardGate } from '#runtime/shard-gate';
 import type { AccountStore } from '#storage/account-store';
 import type { MeterRecord, MeterStore } from '#storage/meter-store';
-import type { LimiterAnswer, LimiterCall, LimiterClient } from '#wire/limiter-messages';
+import type { AdmitCall, LimiterAnswer, LimiterCall, LimiterClient } from '#wire/limiter-messages';
 import type { LimiterTools, MeterUsage } from '#wire/limiter-tools';
 
 /** How long and how much idle meters may stay in memory, and how long callers wait. */
@@ -45,12 +46,14 @@ const UNHURRIED = { callId: 0, deadlineAtMs: Number.POSITIVE_INFINITY };
 export class LimiterActors implements LimiterClient, LimiterTools, AsyncDisposable {
   readonly #meters: ActorHost<Meter, MeterCall, MeterAnswer, MeterRecord>;
   readonly #admitAgeMs: number;
+  readonly #accounts: AccountStore;
   readonly #clock: Clock;
   readonly #log: CommitLog;
   readonly #metrics: LimiterMetrics;
 
   constructor(config: LimiterConfig, ports: LimiterActorsPorts) {
     this.#admitAgeMs = config.admitAgeMs ?? ADMIT_AGE_MS_MAX;
+    this.#accounts = ports.accounts;
     this.#clock = ports.clock;
     this.#log = ports.log;
     this.#metrics = limiterMetrics(ports.metrics);
@@ -70,6 +73,12 @@ export class LimiterActors implements LimiterClient, LimiterTools, AsyncDisposab
   }
 
   ask(call: LimiterCall): LimiterAnswer | Promise<LimiterAnswer> {
+    const answer = this.#decide(call);
+    if (call.kind !== 'admit' || call.isCallerDescribed !== true) return answer;
+    return this.#described(call, answer);
+  }
+
+  #decide(call: LimiterCall): LimiterAnswer | Promise<LimiterAnswer> {
     // A settlement is never too late to be worth taking; an admission that nobody waits for is.
     const deadlineAtMs =
       call.kind === 'admit' ? this.#clock.wallMs() + this.#admitAgeMs : Number.POSITIVE_INFINITY;
@@ -82,6 +91,19 @@ export class LimiterActors implements LimiterClient, LimiterTools, AsyncDisposab
       throw refusal;
     }
     return answer instanceof Promise ? this.#countedLater(answer) : this.#counted(answer);
+  }
+
+  // Meters do not hold what few callers ask for: it is read here, and only for an admitted call.
+  async #described(
+    call: AdmitCall,
+    decided: LimiterAnswer | Promise<LimiterAnswer>,
+  ): Promise<LimiterAnswer> {
+    const { verdict, allowance } = await decided;
+    if (verdict !== 'admitted') return { verdict, allowance };
+    const found = await this.#accounts.find(call.accountId);
+    const caller = describeCaller(found, call.keyDigest, this.#clock.wallMs());
+    // Revoked or expired since the decision.
+    return caller === undefined ? UNKNOWN_KEY : { verdict, allowance, caller };
   }
 
   async usage(accountId: string): Promise<MeterUsage | undefined> {

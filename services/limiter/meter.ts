@@ -19,7 +19,7 @@ import type {
 import type { MeterUsage } from '#wire/limiter-tools';
 
 /** The answer to a key that is not known, and to every key of an account that is not. */
-const UNKNOWN_KEY: LimiterAnswer = { verdict: 'unknown_key', allowance: undefined };
+export const UNKNOWN_KEY: LimiterAnswer = { verdict: 'unknown_key', allowance: undefined };
 
 const NO_RESERVATIONS: readonly StoredReservation[] = [];
 

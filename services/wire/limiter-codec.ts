@@ -4,10 +4,17 @@ import {
   LimiterReply,
   LimiterRequest,
   LimiterService,
+  type CallerDescription as WireCaller,
   type Verdict as WireVerdict,
   Verdict as WireVerdicts,
 } from '#wire/gen/identity_engine/v1/limiter';
-import type { Allowance, LimiterAnswer, LimiterCall, Verdict } from '#wire/limiter-messages';
+import type {
+  Allowance,
+  CallerDescription,
+  LimiterAnswer,
+  LimiterCall,
+  Verdict,
+} from '#wire/limiter-messages';
 import { brokenMessage, trustInteger, trustText } from '#wire/wire-trust';
 
 /** Longest account id or digest, in UTF-16 units. */
@@ -73,18 +80,26 @@ export const limiterServerProtocol: ServerProtocol<LimiterCall, LimiterAnswer, L
 };
 
 /** An answer as `proto/` writes it. */
-export function limiterReplyOf(id: number, { verdict, allowance }: LimiterAnswer): LimiterReply {
+export function limiterReplyOf(id: number, answer: LimiterAnswer): LimiterReply {
+  const { verdict, allowance } = answer;
+  const caller = answer.caller === undefined ? undefined : callerToWire(answer.caller);
   return {
     id,
-    outcome: { $case: 'answer', value: { verdict: VERDICT_TO_WIRE[verdict], allowance } },
+    outcome: { $case: 'answer', value: { verdict: VERDICT_TO_WIRE[verdict], allowance, caller } },
   };
+}
+
+function callerToWire(caller: CallerDescription): WireCaller {
+  const { plan, keyId, keyScope, keyExpiresAtMs } = caller;
+  return { plan, keyId, mayWrite: keyScope === 'full', keyExpiresAtMs };
 }
 
 function callToWire(call: LimiterCall): NonNullable<LimiterRequest['call']> {
   switch (call.kind) {
     case 'admit': {
-      const { keyDigest, scope, cycles } = call;
-      return { $case: 'admit', value: { keyDigest, writes: scope === 'full', cycles } };
+      const { keyDigest, scope, cycles, isCallerDescribed: describesCaller = false } = call;
+      const writes = scope === 'full';
+      return { $case: 'admit', value: { keyDigest, writes, cycles, describesCaller } };
     }
     case 'settle':
       return { $case: 'settle', value: { cyclesUsed: call.cyclesUsed } };
@@ -106,6 +121,7 @@ function callOf({ accountId, callId, callTag, call }: LimiterRequest): LimiterCa
         callTag,
         scope: call.value.writes ? 'full' : 'read',
         cycles: trustInteger(call.value.cycles, 0, CYCLES_MAX, 'cycles'),
+        isCallerDescribed: call.value.describesCaller,
       };
     case 'settle': {
       const cyclesUsed = trustInteger(call.value.cyclesUsed, 0, CYCLES_MAX, 'cycles used');
@@ -123,7 +139,22 @@ function answerOf({ outcome }: LimiterReply): LimiterAnswer {
   if (verdict === undefined) throw brokenMessage('verdict');
   if ((allowance === undefined) !== (verdict === 'unknown_key')) throw brokenMessage('allowance');
   if (allowance !== undefined) trustAllowance(allowance);
-  return { verdict, allowance };
+  const { caller } = outcome.value;
+  if (caller === undefined) return { verdict, allowance };
+  if (verdict !== 'admitted') throw brokenMessage('caller');
+  return { verdict, allowance, caller: callerFromWire(caller) };
+}
+
+function callerFromWire({ plan, keyId, mayWrite, keyExpiresAtMs }: WireCaller): CallerDescription {
+  if (keyExpiresAtMs !== undefined) {
+    trustInteger(keyExpiresAtMs, 0, Number.MAX_SAFE_INTEGER, 'expiry of the key');
+  }
+  return {
+    plan: trustText(plan, 1, TOKEN_LENGTH_MAX, 'plan'),
+    keyId: trustText(keyId, 1, TOKEN_LENGTH_MAX, 'key id'),
+    keyScope: mayWrite ? 'full' : 'read',
+    keyExpiresAtMs,
+  };
 }
 
 function trustAllowance(allowance: Allowance): void {

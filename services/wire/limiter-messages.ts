@@ -26,6 +26,8 @@ export type AdmitCall = CallName & {
   readonly scope: 'read' | 'full';
   /** Cycles to reserve; one request is always asked for. */
   readonly cycles: number;
+  /** Whether the answer describes the caller, if the call is admitted. */
+  readonly isCallerDescribed?: boolean;
 };
 
 /** Gives back what an admitted call did not use. An unknown reservation changes nothing. */
@@ -63,10 +65,25 @@ export type Verdict =
   | 'rate_limited'
   | 'quota_exceeded';
 
+/** The plan of the caller's account and the key that the call was made with. */
+export type CallerDescription = {
+  /** Name of the plan, as the API shows it. */
+  readonly plan: string;
+  readonly keyId: string;
+  readonly keyScope: 'read' | 'full';
+  /** Undefined: never. */
+  readonly keyExpiresAtMs: number | undefined;
+};
+
 /** A limiter's answer. `allowance` is undefined only for `unknown_key`: never another's numbers. */
 export type LimiterAnswer = {
   readonly verdict: Verdict;
   readonly allowance: Allowance | undefined;
+  /**
+   * Only in the answer to an admitted call that requested it; a limiter of an earlier release
+   * leaves it out.
+   */
+  readonly caller?: CallerDescription;
 };
 
 /** The limiter as the edge sees it. Throws `service_unavailable` when it cannot be sure. */

@@ -119,6 +119,7 @@ export const limiterCall: fc.Arbitrary<LimiterCall> = fc.oneof(
     callTag: callId,
     scope: fc.constantFrom('read' as const, 'full' as const),
     cycles: fc.nat({ max: 100 }),
+    isCallerDescribed: fc.boolean(),
   }),
   record({
     kind: fc.constant('settle' as const),
@@ -138,6 +139,12 @@ const allowance = record({
   monthResetAtS: offset,
   instances: fc.integer({ min: 0, max: 1_000_000 }),
 });
+const caller = record({
+  plan: token,
+  keyId: token,
+  keyScope: fc.constantFrom('read' as const, 'full' as const),
+  keyExpiresAtMs: fc.option(offset, { nil: undefined }),
+});
 /** Any answer of a limiter. */
 export const limiterAnswer: fc.Arbitrary<LimiterAnswer> = fc.oneof(
   record({
@@ -151,6 +158,7 @@ export const limiterAnswer: fc.Arbitrary<LimiterAnswer> = fc.oneof(
     ),
     allowance,
   }),
+  record({ verdict: fc.constant('admitted' as const), allowance, caller }),
   fc.constant({ verdict: 'unknown_key' as const, allowance: undefined }),
 );
 

@@ -16,7 +16,7 @@ import { engineClientProtocol, engineServerProtocol } from '#wire/engine-codec';
 import type { EngineAnswer, EngineCall } from '#wire/engine-messages';
 import { faultFromWire, faultToWire } from '#wire/fault-codec';
 import type { EngineRequest } from '#wire/gen/identity_engine/v1/engine';
-import type { LimiterRequest } from '#wire/gen/identity_engine/v1/limiter';
+import type { LimiterAnswer, LimiterRequest } from '#wire/gen/identity_engine/v1/limiter';
 import { limiterClientProtocol, limiterServerProtocol } from '#wire/limiter-codec';
 
 function fieldsOf(fault: Fault) {
@@ -241,6 +241,7 @@ lying('a call with impossible ids is refused', () => {
 
 lying('a question that no edge asks a limiter is refused', () => {
   const honest = { id: 1, timeoutMs: 100, accountId: 'acct_1', callId: 1, callTag: 0 };
+  const admit = { keyDigest: '', writes: true, cycles: 1, describesCaller: false };
   const settle = { $case: 'settle', value: { cyclesUsed: 1 } } as const;
   const refuses = (change: Partial<LimiterRequest>) => {
     const request = { ...honest, call: settle, ...change };
@@ -251,7 +252,7 @@ lying('a question that no edge asks a limiter is refused', () => {
   refuses({ accountId: '' });
   refuses({ call: undefined });
   refuses({ call: { $case: 'settle', value: { cyclesUsed: 101 } } });
-  refuses({ call: { $case: 'admit', value: { keyDigest: '', writes: true, cycles: 1 } } });
+  refuses({ call: { $case: 'admit', value: admit } });
 });
 
 lying('an answer that no engine or limiter gives is refused, and its outcome is unknown', () => {
@@ -276,6 +277,11 @@ lying('an answer that no engine or limiter gives is refused, and its outcome is 
     monthResetAtS: 1,
     instances: 1_000,
   };
+  const described = { plan: 'pro', keyId: 'key_1', mayWrite: true };
+  const admits = (change: Partial<LimiterAnswer>) => {
+    const value = { verdict: 1, allowance: numbers, caller: undefined, ...change } as const;
+    return limiter({ id: 1, outcome: { $case: 'answer', value } });
+  };
   for (const lie of [
     () => engine({ id: 1, outcome: undefined }),
     () => engine({ id: 1, outcome: { $case: 'answer', value: { ...answer, cycles: 101 } } }),
@@ -290,16 +296,16 @@ lying('an answer that no engine or limiter gives is refused, and its outcome is 
         outcome: { $case: 'fault', value: { ...wireFault, owner: { ...somebody, epoch: 0 } } },
       }),
     () => limiter({ id: 1, outcome: undefined }),
-    () =>
-      limiter({ id: 1, outcome: { $case: 'answer', value: { verdict: 0, allowance: numbers } } }),
-    () =>
-      limiter({ id: 1, outcome: { $case: 'answer', value: { verdict: 1, allowance: undefined } } }),
-    () =>
-      limiter({ id: 1, outcome: { $case: 'answer', value: { verdict: 3, allowance: numbers } } }),
+    () => admits({ verdict: 0 }),
+    () => admits({ allowance: undefined }),
+    () => admits({ verdict: 3 }),
+    () => admits({ verdict: 6, caller: described }),
+    () => admits({ caller: { ...described, plan: '' } }),
+    () => admits({ caller: { ...described, keyId: '' } }),
+    () => admits({ caller: { ...described, keyExpiresAtMs: 0.5 } }),
     ...['windowResetAtS', 'cyclesPerMonth', 'cyclesRemaining', 'monthResetAtS'].flatMap((name) =>
       [-1, 0.5, Number.NaN, 2 ** 53].map((number) => () => {
-        const allowance = { ...numbers, [name]: number };
-        limiter({ id: 1, outcome: { $case: 'answer', value: { verdict: 1, allowance } } });
+        admits({ allowance: { ...numbers, [name]: number } });
       }),
     ),
   ]) {

@@ -80,6 +80,8 @@ export interface Admit {
   keyDigest: string;
   writes: boolean;
   cycles: number;
+  /** Whether the answer to an admitted call describes the caller. */
+  describesCaller: boolean;
 }
 
 export interface Settle {
@@ -93,7 +95,20 @@ export interface LimiterReply {
 
 export interface LimiterAnswer {
   verdict: Verdict;
-  allowance: Allowance | undefined;
+  allowance:
+    | Allowance
+    | undefined;
+  /** Present on request only, and only if the call is admitted. */
+  caller: CallerDescription | undefined;
+}
+
+/** The plan of the caller's account and the key that the call was made with. */
+export interface CallerDescription {
+  plan: string;
+  keyId: string;
+  mayWrite: boolean;
+  /** Unix milliseconds; absent: never. */
+  keyExpiresAtMs?: number | undefined;
 }
 
 /** Whole numbers; those that may be beyond 2^32 are doubles, as in call_id. */
@@ -341,7 +356,7 @@ export const LimiterRequest: MessageFns<LimiterRequest> = {
 };
 
 function createBaseAdmit(): Admit {
-  return { keyDigest: "", writes: false, cycles: 0 };
+  return { keyDigest: "", writes: false, cycles: 0, describesCaller: false };
 }
 
 export const Admit: MessageFns<Admit> = {
@@ -354,6 +369,9 @@ export const Admit: MessageFns<Admit> = {
     }
     if (message.cycles !== 0) {
       writer.uint32(24).uint32(message.cycles);
+    }
+    if (message.describesCaller !== false) {
+      writer.uint32(32).bool(message.describesCaller);
     }
     return writer;
   },
@@ -393,6 +411,14 @@ export const Admit: MessageFns<Admit> = {
             }
 
             message.cycles = reader.uint32();
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.describesCaller = reader.bool();
             continue;
           }
         }
@@ -525,7 +551,7 @@ export const LimiterReply: MessageFns<LimiterReply> = {
 };
 
 function createBaseLimiterAnswer(): LimiterAnswer {
-  return { verdict: 0, allowance: undefined };
+  return { verdict: 0, allowance: undefined, caller: undefined };
 }
 
 export const LimiterAnswer: MessageFns<LimiterAnswer> = {
@@ -535,6 +561,9 @@ export const LimiterAnswer: MessageFns<LimiterAnswer> = {
     }
     if (message.allowance !== undefined) {
       Allowance.encode(message.allowance, writer.uint32(18).fork()).join();
+    }
+    if (message.caller !== undefined) {
+      CallerDescription.encode(message.caller, writer.uint32(26).fork()).join();
     }
     return writer;
   },
@@ -566,6 +595,93 @@ export const LimiterAnswer: MessageFns<LimiterAnswer> = {
             }
 
             message.allowance = Allowance.decode(reader, reader.uint32());
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.caller = CallerDescription.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseCallerDescription(): CallerDescription {
+  return { plan: "", keyId: "", mayWrite: false, keyExpiresAtMs: undefined };
+}
+
+export const CallerDescription: MessageFns<CallerDescription> = {
+  encode(message: CallerDescription, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.plan !== "") {
+      writer.uint32(10).string(message.plan);
+    }
+    if (message.keyId !== "") {
+      writer.uint32(18).string(message.keyId);
+    }
+    if (message.mayWrite !== false) {
+      writer.uint32(24).bool(message.mayWrite);
+    }
+    if (message.keyExpiresAtMs !== undefined) {
+      writer.uint32(33).double(message.keyExpiresAtMs);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): CallerDescription {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseCallerDescription();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.plan = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.keyId = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.mayWrite = reader.bool();
+            continue;
+          }
+          case 4: {
+            if (tag !== 33) {
+              break;
+            }
+
+            message.keyExpiresAtMs = reader.double();
             continue;
           }
         }

@@ -1,0 +1,18 @@
+import { type AccountWithKeys, keyEndsAtMs } from '#accounts/account';
+import type { CallerDescription } from '#wire/limiter-messages';
+
+/**
+ * Plan and key of a caller, from its account as the store has it. Undefined if the key may not be
+ * used at `nowMs`.
+ */
+export function describeCaller(
+  found: AccountWithKeys | undefined,
+  keyDigest: string,
+  nowMs: number,
+): CallerDescription | undefined {
+  const key = found?.keys.find(({ digest }) => digest === keyDigest);
+  if (found === undefined || key === undefined) return undefined;
+  if (keyEndsAtMs(key) <= nowMs) return undefined;
+  const { id: keyId, scope: keyScope, expiresAtMs: keyExpiresAtMs } = key;
+  return { plan: found.account.plan, keyId, keyScope, keyExpiresAtMs };
+}
