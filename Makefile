@@ -59,7 +59,7 @@ licenses: $(INSTALLED) ## Count the licences of what is shipped; fails for one t
 coverage: $(INSTALLED) ## Run all tests and report line coverage
 	@npm run --silent coverage
 
-generate: $(INSTALLED) ## Make wire code and API document again from their sources
+generate: $(INSTALLED) ## Make wire code, API document and tables of documents again from their sources
 	@npm run --silent generate
 
 format: $(INSTALLED) ## Format and fix what can be fixed

@@ -25,8 +25,8 @@ const isNameless = (url: string) => {
 const NAMELESS = 'user and password go into SERVICE_NATS_USERNAME and SERVICE_NATS_PASSWORD';
 
 /**
- * Every environment variable of every process: its meaning, default and bounds. The README's table
- * holds the same rows; a test compares them.
+ * Every environment variable of every process: its meaning, default and bounds. `docs/configuration.md`
+ * is generated from it.
  */
 const VARIABLES = {
   SERVICE_HOST: z.string().min(1).default('127.0.0.1').describe('Address the API listens on.'),
@@ -68,7 +68,7 @@ const VARIABLES = {
     .enum(['development', 'production'])
     .default('development')
     .describe(
-      '`production` refuses settings that lose data, let others listen in or can be guessed (README, Production).',
+      '`production` refuses settings that lose data, let others listen in or can be guessed (docs/configuration.md).',
     ),
   SERVICE_CASSANDRA_CONTACT_POINTS: list(address)
     .default(['127.0.0.1:9042'])

@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { GENERATED_BLOCKS } from '#deploy/documents/generated-blocks';
 
 /*
  * Makes every generated file again and compares it with the committed one, so that source and
@@ -9,7 +10,10 @@ import { join } from 'node:path';
  */
 
 /** What `npm run generate` writes. */
-const GENERATED = ['services/wire/gen', 'docs/openapi.json'];
+const GENERATED = [
+  ...['services/wire/gen', 'docs/openapi.json'],
+  ...new Set(GENERATED_BLOCKS.map(({ document }) => document)),
+];
 
 const before = mkdtempSync(join(tmpdir(), 'generated-'));
 for (const path of GENERATED) cpSync(path, join(before, path), { recursive: true });

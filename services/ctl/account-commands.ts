@@ -19,6 +19,8 @@ export const ACCOUNT_COMMANDS: readonly AccountCommand[] = [
   {
     kind: 'account',
     words: ['accounts', 'create'],
+    summary:
+      'Makes an account on a plan (`free` unless named). `enterprise` needs its two numbers.',
     args: ['name'],
     options: { plan: 'free|indie|pro|enterprise', ...CUSTOM },
     async run(admin, [name], values) {
@@ -29,6 +31,7 @@ export const ACCOUNT_COMMANDS: readonly AccountCommand[] = [
   {
     kind: 'account',
     words: ['accounts', 'list'],
+    summary: 'Shows every account with its plan, status and limits.',
     args: [],
     options: {},
     async run(admin) {
@@ -39,6 +42,8 @@ export const ACCOUNT_COMMANDS: readonly AccountCommand[] = [
   {
     kind: 'account',
     words: ['accounts', 'plan'],
+    summary:
+      'Changes the plan; in effect everywhere within a second, or 30 s if the announcement is lost.',
     args: ['account', 'plan'],
     options: CUSTOM,
     async run(admin, [account = '', plan = ''], values) {
@@ -46,11 +51,12 @@ export const ACCOUNT_COMMANDS: readonly AccountCommand[] = [
       return oneAccount(await admin.ask(AccountView, 'PUT', pathOf(account, 'plan'), body));
     },
   },
-  statusCommand('suspend', 'suspended'),
-  statusCommand('resume', 'active'),
+  statusCommand('suspend', 'suspended', 'Refuses every call of an account with 403.'),
+  statusCommand('resume', 'active', 'Ends a suspension.'),
   {
     kind: 'account',
     words: ['keys', 'create'],
+    summary: 'Makes a key and prints it once; only its digest is stored.',
     args: ['account'],
     options: { scope: 'full|read', expires: 'time' },
     async run(admin, [account = ''], values) {
@@ -63,6 +69,7 @@ export const ACCOUNT_COMMANDS: readonly AccountCommand[] = [
   {
     kind: 'account',
     words: ['keys', 'list'],
+    summary: 'Shows the keys of an account by id, with scope and status, never the key itself.',
     args: ['account'],
     options: {},
     async run(admin, [account = '']) {
@@ -73,6 +80,8 @@ export const ACCOUNT_COMMANDS: readonly AccountCommand[] = [
   {
     kind: 'account',
     words: ['keys', 'revoke'],
+    summary:
+      'Revokes a key; in effect everywhere within a second, or 30 s if the announcement is lost.',
     args: ['account', 'key id'],
     options: {},
     async run(admin, [account = '', key = '']) {
@@ -85,6 +94,8 @@ export const ACCOUNT_COMMANDS: readonly AccountCommand[] = [
   {
     kind: 'account',
     words: ['usage', 'reset'],
+    summary:
+      'Moves a month that a wrong clock set back to the present month; changes nothing otherwise.',
     args: ['account'],
     options: {},
     async run(admin, [account = '']) {
@@ -95,6 +106,7 @@ export const ACCOUNT_COMMANDS: readonly AccountCommand[] = [
   {
     kind: 'account',
     words: ['usage'],
+    summary: 'Shows requests and cycles used, reserved and left.',
     args: ['account'],
     options: {},
     async run(admin, [account = '']) {
@@ -104,10 +116,15 @@ export const ACCOUNT_COMMANDS: readonly AccountCommand[] = [
   },
 ];
 
-function statusCommand(verb: string, status: 'active' | 'suspended'): AccountCommand {
+function statusCommand(
+  verb: string,
+  status: 'active' | 'suspended',
+  summary: string,
+): AccountCommand {
   return {
     kind: 'account',
     words: ['accounts', verb],
+    summary,
     args: ['account'],
     options: {},
     async run(admin, [account = '']) {

@@ -21,6 +21,8 @@ export type Printout = { readonly data: unknown; readonly text: string; readonly
 
 type Named = {
   readonly words: readonly string[];
+  /** What it does, in a sentence of the document `docs/ctl.md`. */
+  readonly summary: string;
   readonly args: readonly string[];
   readonly options: Options;
 };

@@ -4,6 +4,7 @@ import { adminClient } from '#ctl/admin-client';
 import { CLUSTER_COMMANDS } from '#ctl/cluster-commands';
 import type { ClusterPorts } from '#ctl/cluster-ports';
 import type { Command, Printout, Values } from '#ctl/command';
+import { COMMANDS, synopsis } from '#ctl/command-list';
 import { CtlError } from '#ctl/ctl-error';
 
 /** Where a command prints, and what it looks at unless told otherwise. */
@@ -16,8 +17,6 @@ export type CtlIo = {
   /** Opens the cluster of the configuration. Rejects with one line that says what is missing. */
   readonly openCluster: () => Promise<ClusterPorts & AsyncDisposable>;
 };
-
-const COMMANDS: readonly Command[] = [...ACCOUNT_COMMANDS, ...CLUSTER_COMMANDS];
 
 const OPTIONS = {
   admin: { type: 'string' },
@@ -87,11 +86,6 @@ function usageText(): string {
     '',
     'Every command: --json for machines.',
   ].join('\n');
-}
-
-function synopsis(command: Command): string {
-  const options = Object.entries(command.options).map(([name, value]) => `[--${name} ${value}]`);
-  return [...command.words, ...command.args.map((arg) => `<${arg}>`), ...options].join(' ');
 }
 
 function parsed(argv: readonly string[]) {

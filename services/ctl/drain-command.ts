@@ -17,6 +17,7 @@ const STANDSTILL_MS_MAX = 60_000;
 export const DRAIN: ClusterCommand = {
   kind: 'cluster',
   words: ['drain'],
+  summary: 'Moves all shards of a node to the others; ends when the table names it for none.',
   args: ['node'],
   options: SERVICE_OPTION,
   async run(ports, [name = ''], values, tell) {

@@ -17,6 +17,7 @@ const CYCLES_SHOWN = 10;
 export const INSTANCE: ClusterCommand = {
   kind: 'cluster',
   words: ['instance'],
+  summary: 'Shows owner, version, whether it is in memory, and the last cycles.',
   args: ['instance'],
   options: {},
   async run(ports, [id = '']) {

@@ -18,6 +18,7 @@ const SLOTS_PER_READ = 32;
 export const JOURNAL: ClusterCommand = {
   kind: 'cluster',
   words: ['journal'],
+  summary: 'Shows the head of a journal and the newest records of its tail (20 unless `--last`).',
   args: ['incarnation'],
   options: { last: 'records' },
   async run({ journals, shards }, [incarnation = ''], { last }) {

@@ -10,6 +10,7 @@ import type { ShardedService } from '#storage/shard-store';
 export const NODES: ClusterCommand = {
   kind: 'cluster',
   words: ['nodes'],
+  summary: 'Shows every node that is heard, what it serves, and whether all see the same nodes.',
   args: [],
   options: SERVICE_OPTION,
   async run(ports, _args, values) {
@@ -40,6 +41,7 @@ export const NODES: ClusterCommand = {
 export const RING: ClusterCommand = {
   kind: 'cluster',
   words: ['ring'],
+  summary: 'Shows what each node should own by the ring, and what it serves.',
   args: [],
   options: SERVICE_OPTION,
   async run(ports, _args, values) {

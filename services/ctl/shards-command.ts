@@ -7,6 +7,7 @@ import { SERVICE_OPTION, wantedServices } from '#ctl/wanted-services';
 export const SHARDS: ClusterCommand = {
   kind: 'cluster',
   words: ['shards'],
+  summary: 'Shows the owner of every shard by the table, and whether it serves.',
   args: [],
   options: SERVICE_OPTION,
   async run(ports, _args, values) {

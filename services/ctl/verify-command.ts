@@ -10,6 +10,8 @@ import type { InstanceHead } from '#storage/instance-store';
 export const VERIFY: ClusterCommand = {
   kind: 'cluster',
   words: ['verify'],
+  summary:
+    'Runs the stored history again and compares the head bit for bit; ends with 1 if they differ.',
   args: ['instance'],
   options: {},
   async run({ instances }, [id = '']) {

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { createMetrics, METRICS, type MetricName } from '#platform/metrics';
@@ -9,11 +8,8 @@ import {
   seen,
 } from '#test/engine/instance-fixture';
 import { newCaller, send } from '#test/support/caller';
-import { tableIn, tableLines } from '#test/support/markdown-table';
 import { addressIn, type ProcessRun, runMain } from '#test/support/process-run';
 import type { Service } from '#test/support/service';
-
-const COLUMNS = ['Metric', 'Kind', 'Labels', 'Meaning'];
 
 /** What a minute of ordinary traffic does not show, and who shows it instead. */
 const RARE: readonly MetricName[] = [
@@ -72,21 +68,6 @@ function isObserved(samples: readonly string[]): boolean {
   const telling = samples.filter((line) => !/_(bucket|sum)\{?/.test(line.split(' ')[0] ?? ''));
   return telling.some((line) => Number(line.slice(line.lastIndexOf(' '))) > 0);
 }
-
-const document = suite('docs/metrics.md');
-
-document('has every metric of the catalog, in its order', () => {
-  const rows = Object.entries<(typeof METRICS)[MetricName]>(METRICS).map(([name, metric]) => [
-    `\`${name}\``,
-    metric.kind,
-    metric.labels.map((label) => `\`${label}\``).join(', '),
-    metric.help,
-  ]);
-  const expected = tableLines(COLUMNS, rows);
-  const found = tableIn(readFileSync('docs/metrics.md', 'utf8'), COLUMNS) ?? [];
-  const isSame = found.join('\n') === expected.join('\n');
-  assert.ok(isSame, `docs/metrics.md should have this table:\n\n${expected.join('\n')}\n`);
-});
 
 const catalog = suite('the catalog of metrics');
 
@@ -274,4 +255,4 @@ async function textOf(url: string): Promise<string> {
   return (await fetch(url)).text();
 }
 
-for (const group of [document, catalog, scraped, checkpoints]) group.run();
+for (const group of [catalog, scraped, checkpoints]) group.run();

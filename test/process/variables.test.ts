@@ -1,21 +1,6 @@
-import { readFileSync } from 'node:fs';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { ConfigError, describeVariables, readConfig } from '#config';
-import { tableIn, tableLines } from '#test/support/markdown-table';
-
-const COLUMNS = ['Variable', 'Default', 'Meaning'];
-
-const readme = suite('the configuration table of README.md');
-
-readme('has every variable with its default and meaning, in the order of the code', () => {
-  const rows = describeVariables().map(({ name, fallback, meaning }) => [name, fallback, meaning]);
-  const expected = tableLines(COLUMNS, rows);
-  const found = tableIn(readFileSync('README.md', 'utf8'), COLUMNS) ?? [];
-  const plain = (lines: readonly string[]) => lines.map((line) => line.replaceAll(/ +/g, ' '));
-  const isSame = plain(found).join('\n') === plain(expected).join('\n');
-  assert.ok(isSame, `README.md should have this table:\n\n${expected.join('\n')}\n`);
-});
 
 const variables = suite('the variables');
 
@@ -74,5 +59,4 @@ for (const [name, value] of [
   });
 }
 
-readme.run();
 variables.run();

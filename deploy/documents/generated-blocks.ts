@@ -1,0 +1,46 @@
+import { describeVariables } from '#config';
+import { COMMANDS, synopsis } from '#ctl/command-list';
+import { tableLines } from '#deploy/documents/markdown-table';
+import { METRICS } from '#platform/metrics';
+
+/** A part of a document that the code knows better, and the comments' name for it. */
+type GeneratedBlock = {
+  readonly document: string;
+  readonly name: string;
+  readonly lines: () => readonly string[];
+};
+
+/** Every generated part of a document: the tables of variables, commands and metrics. */
+export const GENERATED_BLOCKS: readonly GeneratedBlock[] = [
+  { document: 'docs/configuration.md', name: 'variables', lines: variableLines },
+  { document: 'docs/ctl.md', name: 'account commands', lines: () => commandLines('account') },
+  { document: 'docs/ctl.md', name: 'cluster commands', lines: () => commandLines('cluster') },
+  { document: 'docs/metrics.md', name: 'metrics', lines: metricLines },
+];
+
+function variableLines(): string[] {
+  const rows = describeVariables().map(({ name, fallback, meaning }) => [
+    `\`${name}\``,
+    fallback === '' ? '' : `\`${fallback}\``,
+    meaning,
+  ]);
+  return tableLines(['Variable', 'Default', 'Meaning'], rows);
+}
+
+function commandLines(kind: 'account' | 'cluster'): string[] {
+  const rows = COMMANDS.filter((command) => command.kind === kind).map((command) => [
+    `\`ctl ${synopsis(command)}\``,
+    command.summary,
+  ]);
+  return tableLines(['Command', 'Does'], rows);
+}
+
+function metricLines(): string[] {
+  const rows = Object.entries(METRICS).map(([name, { kind, labels, help }]) => [
+    `\`${name}\``,
+    kind,
+    labels.map((label) => `\`${label}\``).join(', '),
+    help,
+  ]);
+  return tableLines(['Metric', 'Kind', 'Labels', 'Meaning'], rows);
+}

@@ -1,0 +1,43 @@
+import { readFileSync } from 'node:fs';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { COMMANDS } from '#ctl/command-list';
+import { withBlock } from '#deploy/documents/generated-block';
+import { GENERATED_BLOCKS } from '#deploy/documents/generated-blocks';
+
+const documents = suite('the generated parts of documents');
+
+for (const { document, name, lines } of GENERATED_BLOCKS) {
+  documents(`in ${document} are the ${name} of the code`, () => {
+    const text = readFileSync(document, 'utf8');
+    assert.is(text, withBlock(text, name, lines()), 'run `make generate`');
+  });
+}
+
+documents('say of every command of ctl what it does, in a sentence', () => {
+  assert.ok(COMMANDS.length >= 17, `${COMMANDS.length}`);
+  for (const { words, summary } of COMMANDS) assert.match(summary, /^[A-Z].*\.$/, words.join(' '));
+});
+
+const block = suite('a block of a document');
+
+const TEXT = 'before\n<!-- generated: a -->\nold\n<!-- end: a -->\nafter\n';
+
+block('is replaced between its comments, which stay', () => {
+  const made = withBlock(TEXT, 'a', ['new']);
+  assert.is(made, 'before\n<!-- generated: a -->\n\nnew\n\n<!-- end: a -->\nafter\n');
+  assert.is(withBlock(made, 'a', ['new']), made);
+});
+
+for (const [what, text] of [
+  ['missing', 'before'],
+  ['there twice', TEXT + TEXT],
+  ['not ended', TEXT.replace('end', 'and')],
+] as const) {
+  block(`is refused where it is ${what}`, () => {
+    assert.throws(() => withBlock(text, 'a', []), /one block "a"/);
+  });
+}
+
+documents.run();
+block.run();
