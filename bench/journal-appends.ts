@@ -8,8 +8,8 @@ import { changeSchema } from '#test/storage/scratch-keyspace';
 
 /** A group as it gathers while the append before it is under way (architecture 3.1). Bytes. */
 const GROUP_BYTES = 40 * 120;
-/** How often `low` moves (architecture 3.1), in slots. */
-const LOW_SLOTS = 1_000;
+/** How often the low-water mark moves (architecture 3.1), in slots. */
+const TRUNCATION_SLOTS_MIN = 1_000;
 /** The newest slots, which a journal keeps because their records are not checkpointed yet. */
 const KEPT_SLOTS = 1_000;
 const ROUNDS = 20;
@@ -76,9 +76,9 @@ class Writer {
     const tookMs: number[] = [];
     for (const end = this.#next + count; this.#next < end; this.#next += 1) {
       const slot = this.#next;
-      const isLowMoving = slot % LOW_SLOTS === 0 && slot >= KEPT_SLOTS;
-      const low = isLowMoving ? slot - KEPT_SLOTS : undefined;
-      const append = { incarnation: this.#incarnation, slot, records: this.#records, low };
+      const isLowMoving = slot % TRUNCATION_SLOTS_MIN === 0 && slot >= KEPT_SLOTS;
+      const lowWaterMark = isLowMoving ? slot - KEPT_SLOTS : undefined;
+      const append = { incarnation: this.#incarnation, slot, records: this.#records, lowWaterMark };
       const startedMs = performance.now();
       const { isApplied } = await this.#store.append(append);
       tookMs.push(performance.now() - startedMs);

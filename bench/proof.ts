@@ -3,7 +3,7 @@ import { type CycleCount, readCycleCount } from '#bench/cycle-count';
 import type { Server } from '#bench/servers';
 
 /** Requests that were cut off have come to their end when nothing was counted for so long, in ms. Ours. */
-const SETTLE_MS = 200;
+const STARTUP_GRACE_MS = 200;
 
 /** How long that may take, in ms: 256 of them on a busy disk. Ours. */
 const SETTLE_MS_MAX = 15_000;
@@ -22,7 +22,7 @@ export async function problemOf(
   const { service } = server;
   if (service === undefined) {
     await load();
-    await sleep(SETTLE_MS);
+    await sleep(STARTUP_GRACE_MS);
     return undefined;
   }
   const before = await readCycleCount(service.metricsUrls);
@@ -40,7 +40,7 @@ async function settledCount(metricsUrls: readonly string[]): Promise<CycleCount>
   const deadlineMs = performance.now() + SETTLE_MS_MAX;
   let count = await readCycleCount(metricsUrls);
   for (;;) {
-    await sleep(SETTLE_MS);
+    await sleep(STARTUP_GRACE_MS);
     const later = await readCycleCount(metricsUrls);
     const isSettled = later.advanced === count.advanced && later.throttled === count.throttled;
     if (isSettled || performance.now() > deadlineMs) return later;

@@ -85,7 +85,7 @@ const VARIABLES = {
     .regex(/^[a-z][a-z0-9_]{0,47}$/, 'must be lower-case letters, digits and underscores')
     .default('identity_engine')
     .describe('Keyspace of the tables; `main.ts migrate` makes it.'),
-  SERVICE_CASSANDRA_COPIES: whole
+  SERVICE_CASSANDRA_REPLICATION_FACTOR: whole
     .pipe(z.number().min(1).max(9))
     .default(1)
     .describe('Copies that a new keyspace keeps of everything: 1 locally, 3 in production.'),

@@ -5,7 +5,8 @@ import * as assert from 'uvu/assert';
 /** The files that hold nothing but bounds. */
 const FILES = [
   'runtime/bounds',
-  'cluster/keeper-bounds',
+  'node/bounds',
+  'cluster/bounds',
   'routing/routing-bounds',
   'wire/wire-bounds',
   'limiter/bounds',

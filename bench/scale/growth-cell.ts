@@ -30,7 +30,7 @@ const THROTTLED = /^\d+ answers were throttled$/;
 export type CellTimes = { readonly leadInS: number; readonly measuredS: number };
 
 /** Instances that a cluster knows, in a keyspace of their own, and the plan of observing them. */
-export type Ground = {
+export type NodeContext = {
   readonly known: number;
   readonly keyspace: string;
   readonly plan: ObservationPlan;
@@ -59,7 +59,7 @@ export type GrowthBench = {
 };
 
 /** Makes a keyspace in which one account has so many instances, none of them in memory. */
-export async function openGround(bench: GrowthBench, known: number): Promise<Ground> {
+export async function openGround(bench: GrowthBench, known: number): Promise<NodeContext> {
   const { tell, stores } = bench;
   const keyspace = `known_${known}`;
   await using service = await startOn(bench, keyspace, 1);
@@ -71,7 +71,7 @@ export async function openGround(bench: GrowthBench, known: number): Promise<Gro
 }
 
 /** The plans for a keyspace that is seeded already. */
-async function groundOf(known: number, keyspace: string, key: string): Promise<Ground> {
+async function groundOf(known: number, keyspace: string, key: string): Promise<NodeContext> {
   const folder = temporaryFolder();
   const addressed = Math.min(known, ADDRESSED_MAX);
   const stride = Math.floor(known / addressed);
@@ -91,7 +91,7 @@ async function groundOf(known: number, keyspace: string, key: string): Promise<G
 /** Starts so many engines on a ground, loads them, and measures. */
 export async function measureCell(
   bench: GrowthBench,
-  ground: Ground,
+  ground: NodeContext,
   engines: number,
   { leadInS, measuredS }: CellTimes,
 ): Promise<Cell> {

@@ -2,9 +2,9 @@ import { startStores } from '#bench/durable-service';
 import {
   type Cell,
   type CellTimes,
-  type Ground,
   type GrowthBench,
   measureCell,
+  type NodeContext,
   openGround,
 } from '#bench/scale/growth-cell';
 import { figure, type ScaleFigure, type ScalePart, type ScaleRun } from '#bench/scale/scale-part';
@@ -46,7 +46,7 @@ async function measure({ isQuick, tell }: ScaleRun): Promise<readonly ScaleFigur
   const wrk = await findWrk();
   await using stores = await startStores({ folder, tell });
   const bench: GrowthBench = { wrk, stores, tell };
-  const grounds: Ground[] = [];
+  const grounds: NodeContext[] = [];
   for (const known of isQuick ? KNOWN_QUICK : KNOWN) grounds.push(await openGround(bench, known));
   const [smallest] = grounds;
   if (!isQuick && smallest !== undefined) await measureCell(bench, smallest, 1, COMPILE);
@@ -73,7 +73,7 @@ function inTurns(grounds: number): Combination[] {
   });
 }
 
-function timesOf({ known }: Ground): CellTimes {
+function timesOf({ known }: NodeContext): CellTimes {
   return known >= MANY_KNOWN ? MANY : USUAL;
 }
 

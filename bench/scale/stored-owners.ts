@@ -1,6 +1,6 @@
 import type { DurableService } from '#bench/durable-service';
+import { slotsOf } from '#node/tail-reader';
 import { systemClock } from '#platform/clock';
-import { slotsOf } from '#runtime/adoption';
 import { cassandraJournalStore } from '#storage/cassandra/cassandra-journal-store';
 import { cassandraShardStore } from '#storage/cassandra/cassandra-shard-store';
 import { openSession } from '#storage/cassandra/session';
@@ -15,7 +15,7 @@ export type StoredTail = { readonly slots: number; readonly bytes: number };
 export type StoredOwners = AsyncDisposable & {
   /** The shards of an incarnation's engine, which listens at `address`, and the incarnation. */
   shardsAt(address: string): Promise<{ incarnation: string; shards: Set<number> }>;
-  /** What stands between `low` and `next` of a journal. */
+  /** What stands between the low-water mark and `next` of a journal. */
   tailOf(incarnation: string): Promise<StoredTail>;
 };
 
@@ -44,7 +44,7 @@ export async function openStoredOwners(
       if (head === undefined) throw new Error(`there is no journal of ${incarnation}`);
       let bytes = 0;
       for await (const { records } of slotsOf(journals, incarnation, head)) bytes += records.length;
-      return { slots: head.next - head.low, bytes };
+      return { slots: head.next - head.lowWaterMark, bytes };
     },
     [Symbol.asyncDispose]: () => session[Symbol.asyncDispose](),
   };

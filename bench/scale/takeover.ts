@@ -24,7 +24,7 @@ const INSTANCES = 5_000;
 const INSTANCES_QUICK = 300;
 
 /** What a metric calls records that were copied from somebody else's journal. */
-const ADOPTED = 'adopted_records_total';
+const ADOPTED = 'recovered_records_total';
 
 /** A tail in records, how often an engine is killed with it, and how long its last shard may be away. */
 type Tail = {

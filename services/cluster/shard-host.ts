@@ -5,14 +5,14 @@ export type ShardClaim = { readonly shard: number; readonly epoch: number };
 export interface ShardHost {
   /** The shards whose actors are served here, with the epoch of each. */
   readonly open: ReadonlyMap<number, number>;
-  /** Whether the records for a claim have been adopted. */
-  isAdopted(claim: ShardClaim): boolean;
+  /** Whether the records for a claim have been recovered. */
+  isRecovered(claim: ShardClaim): boolean;
   /**
    * Copies the records of the claimed shards out of a sealed journal into our own, and fulfils when
    * they are durable there. Rejects with `service_unavailable` when a store gives no answer, and
    * with anything else when the journal is corrupt.
    */
-  adopt(incarnation: string, claims: readonly ShardClaim[]): Promise<void>;
+  recoverTail(incarnation: string, claims: readonly ShardClaim[]): Promise<void>;
   /** Serves a shard from now on. */
   openShard(claim: ShardClaim): void;
   /**

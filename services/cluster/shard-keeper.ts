@@ -1,24 +1,24 @@
-import { cachedRing } from '#cluster/cached-ring';
-import type { DeathWatch } from '#cluster/death-watch';
-import { eachOf } from '#cluster/each-of';
-import { HandOver } from '#cluster/hand-over';
 import {
   CLAIMS_IN_FLIGHT_MAX,
   LOOK_PERIOD_MS,
-  OUTAGE_SETTLE_MS,
+  OUTAGE_GRACE_MS,
   REFUSAL_GAP_MS,
-} from '#cluster/keeper-bounds';
+} from '#cluster/bounds';
+import { cachedRing } from '#cluster/cached-ring';
+import { eachOf } from '#cluster/each-of';
+import type { FailureDetector } from '#cluster/failure-detector';
+import { Handoff } from '#cluster/handoff';
 import type { Members } from '#cluster/members';
-import { MoveRules } from '#cluster/move-rules';
-import { Settling } from '#cluster/settling';
+import { RebalancingThrottle } from '#cluster/rebalancing-throttle';
 import type { ShardClaim, ShardHost } from '#cluster/shard-host';
+import { StartupGrace } from '#cluster/startup-grace';
 import { toFault } from '#fault/fault';
 import { type Clock, every, sleep } from '#platform/clock';
 import type { JournalStore } from '#storage/journal-store';
 import type { ShardedService, ShardRow, ShardStore } from '#storage/shard-store';
 
 /** Why a shard came here or went. */
-export type MoveReason = 'first' | 'takeover' | 'given' | 'handed_over';
+export type MoveReason = 'first' | 'takeover' | 'given' | 'handed_off';
 
 /** What keeping shards takes. */
 export type ShardKeeperPorts = {
@@ -26,7 +26,7 @@ export type ShardKeeperPorts = {
   readonly shards: ShardStore;
   readonly journals: JournalStore;
   readonly members: Members;
-  readonly deaths: DeathWatch;
+  readonly detector: FailureDetector;
   readonly host: ShardHost;
   /** Ends this incarnation at once: its shards are somebody else's. */
   readonly fence: (why: string) => void;
@@ -43,7 +43,7 @@ export type ShardKeeperConfig = {
   readonly incarnation: string;
   readonly node: string;
   /** How long to listen who else is there before claiming anything, in milliseconds. */
-  readonly settleMs: number;
+  readonly startupGraceMs: number;
 };
 
 /**
@@ -54,14 +54,14 @@ export type ShardKeeperConfig = {
 export class ShardKeeper implements Disposable {
   readonly #config: ShardKeeperConfig;
   readonly #ports: ShardKeeperPorts;
-  readonly #rules: MoveRules;
-  readonly #handOver: HandOver;
+  readonly #rules: RebalancingThrottle;
+  readonly #handoff: Handoff;
   readonly #rows = new Map<number, ShardRow>();
   /** The last epoch at which this incarnation opened each shard: never again at the same one. */
   readonly #opened = new Map<number, number>();
   readonly #busy = new Set<number>();
   readonly #stack = new DisposableStack();
-  readonly #settling: Settling;
+  readonly #startupGrace: StartupGrace;
   readonly #ring: (nodes: readonly string[]) => readonly string[];
   #isLooking = false;
   #isWanted = false;
@@ -72,17 +72,17 @@ export class ShardKeeper implements Disposable {
     this.#config = config;
     this.#ports = ports;
     this.#ring = cachedRing(config.shardCount);
-    const { clock, members, deaths } = ports;
-    this.#settling = new Settling(config.settleMs, { clock, members, deaths });
-    this.#rules = new MoveRules({ clock, members });
-    this.#handOver = new HandOver(config, { ...ports, hasEnded: () => this.#stack.disposed });
+    const { clock, members, detector } = ports;
+    this.#startupGrace = new StartupGrace(config.startupGraceMs, { clock, members, detector });
+    this.#rules = new RebalancingThrottle({ clock, members });
+    this.#handoff = new Handoff(config, { ...ports, hasEnded: () => this.#stack.disposed });
     const wake = () => this.wake();
     this.#stack.use(every(clock, LOOK_PERIOD_MS, wake));
     this.#stack.use(members.onChange(wake));
     this.#stack.use(members.onAnnouncement(wake));
-    this.#stack.use(deaths.onSealed(wake));
-    this.#stack.use(clock.after(OUTAGE_SETTLE_MS, wake));
-    this.#stack.use(clock.after(config.settleMs, wake));
+    this.#stack.use(detector.onSealed(wake));
+    this.#stack.use(clock.after(OUTAGE_GRACE_MS, wake));
+    this.#stack.use(clock.after(config.startupGraceMs, wake));
   }
 
   /** Looks at the table soon, whoever asks. */
@@ -148,7 +148,7 @@ export class ShardKeeper implements Disposable {
     }
     const owners = new Set([...this.#rows.values()].map(({ owner }) => owner));
     owners.delete(this.#config.incarnation);
-    this.#ports.deaths.watch(owners);
+    this.#ports.detector.watch(owners);
   }
 
   #claimAll(wanted: readonly number[]): void {
@@ -156,7 +156,7 @@ export class ShardKeeper implements Disposable {
     if (unowned.length > 0) this.#run(unowned, () => this.#claimFirst(unowned));
     const lost = wanted.map((shard) => this.#rows.get(shard)).filter((row) => row !== undefined);
     for (const [owner, rows] of Map.groupBy(lost, (row) => row.owner)) {
-      if (!this.#ports.deaths.isSealed(owner)) continue;
+      if (!this.#ports.detector.isSealed(owner)) continue;
       const numbers = rows.map(({ shard }) => shard);
       this.#run(numbers, () => this.#takeOver(owner, rows));
     }
@@ -169,9 +169,9 @@ export class ShardKeeper implements Disposable {
   }
 
   get #mayClaim(): boolean {
-    const { deaths, isConnected } = this.#ports;
-    if (this.#rules.isLeaving || !isConnected() || !deaths.hearsEnough) return false;
-    return this.#settling.isOver(this.#rows.values());
+    const { detector, isConnected } = this.#ports;
+    if (this.#rules.isLeaving || !isConnected() || !detector.hearsEnough) return false;
+    return this.#startupGrace.isOver(this.#rows.values());
   }
 
   /** Deals with a shard that is ours by the table or by what is open; false if it is neither. */
@@ -212,39 +212,39 @@ export class ShardKeeper implements Disposable {
   }
 
   #considerGiving(shard: number, epoch: number, target: string | undefined): void {
-    const { isConnected, deaths } = this.#ports;
+    const { isConnected, detector } = this.#ports;
     if (this.#rules.isLeaving) {
       const mayGo = target === undefined ? this.#rules.hasRoom : this.#rules.mayGiveUp;
       if (mayGo) this.#run([shard], () => this.#give(shard, epoch, target));
       return;
     }
     if (target === this.#config.node || target === undefined) return;
-    if (!isConnected() || !deaths.hearsEnough || !this.#rules.mayMove(shard, target)) return;
+    if (!isConnected() || !detector.hearsEnough || !this.#rules.mayMove(shard, target)) return;
     this.#run([shard], () => this.#give(shard, epoch, target));
   }
 
   async #give(shard: number, epoch: number, target: string | undefined): Promise<void> {
     using _ = this.#rules.moving(shard);
-    const to = await this.#handOver.receiverAt(target);
+    const to = await this.#handoff.receiverAt(target);
     if (to === undefined && !this.#rules.isLeaving) return;
     await this.#ports.host.closeShard(shard);
     if (to === undefined) return;
-    const row = await this.#handOver.give({ shard, epoch, owner: this.#config.incarnation }, to);
+    const row = await this.#handoff.give({ shard, epoch, owner: this.#config.incarnation }, to);
     this.#learn(row);
   }
 
   /** A shard that this incarnation has closed and whose row still names it: to the target, or to us anew. */
   async #moveOn(row: ShardRow, target: string | undefined): Promise<void> {
     const isElsewhere = target !== undefined && target !== this.#config.node;
-    const to = isElsewhere ? await this.#handOver.receiverAt(target) : undefined;
+    const to = isElsewhere ? await this.#handoff.receiverAt(target) : undefined;
     if (to === undefined && this.#rules.isLeaving) return;
-    this.#learn(await this.#handOver.give(row, to));
+    this.#learn(await this.#handoff.give(row, to));
   }
 
   #learn(row: ShardRow): void {
     this.#rows.set(row.shard, row);
     if (this.#isMine(row)) this.#open(row, 'given');
-    else this.#ports.onMoved('handed_over');
+    else this.#ports.onMoved('handed_off');
   }
 
   async #claimFirst(unowned: readonly number[]): Promise<void> {
@@ -256,13 +256,13 @@ export class ShardKeeper implements Disposable {
    * doors (architecture 3.3). Whatever fails is tried again from the table at the next look.
    */
   async #takeOver(owner: string, lost: readonly ShardRow[]): Promise<void> {
-    const { clock, deaths, host } = this.#ports;
+    const { clock, detector, host } = this.#ports;
     const claims = lost.map(({ shard, epoch }) => ({ shard, epoch: epoch + 1 }));
-    const missing = claims.filter((claim) => !host.isAdopted(claim));
-    if (missing.length > 0) await host.adopt(owner, missing);
+    const missing = claims.filter((claim) => !host.isRecovered(claim));
+    if (missing.length > 0) await host.recoverTail(owner, missing);
     // Before the claim: whoever finds our name in the row may open at once.
-    while (deaths.openableMs(owner) > clock.monotonicMs()) {
-      if (!deaths.isSealed(owner) || this.#stack.disposed) return;
+    while (detector.openableMs(owner) > clock.monotonicMs()) {
+      if (!detector.isSealed(owner) || this.#stack.disposed) return;
       // In short steps: a proof of its death may come and end the wait.
       await sleep(clock, REFUSAL_GAP_MS);
     }

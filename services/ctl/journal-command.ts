@@ -34,7 +34,7 @@ export const JOURNAL: ClusterCommand = {
       incarnation,
       address: head.address,
       next: head.next,
-      low: head.low,
+      low_water_mark: head.lowWaterMark,
       is_sealed: head.isSealed,
       shards: rows.filter(({ owner }) => owner === incarnation).length,
       records,
@@ -63,8 +63,8 @@ async function newestRecords(
   wanted: number,
 ): Promise<Line[]> {
   const lines: Line[] = [];
-  for (let to = head.next; to > head.low && lines.length < wanted; to -= SLOTS_PER_READ) {
-    const from = Math.max(head.low, to - SLOTS_PER_READ);
+  for (let to = head.next; to > head.lowWaterMark && lines.length < wanted; to -= SLOTS_PER_READ) {
+    const from = Math.max(head.lowWaterMark, to - SLOTS_PER_READ);
     const slots = await journals.readSlots(head.incarnation, from, to);
     const bySlot = new Map(slots.map((slot) => [slot.slot, slot]));
     // A living node may have dropped slots since its head was read; in a sealed journal all are there.
@@ -115,16 +115,16 @@ function textOf(data: {
   readonly incarnation: string;
   readonly address: string;
   readonly next: number;
-  readonly low: number;
+  readonly low_water_mark: number;
   readonly is_sealed: boolean;
   readonly shards: number;
   readonly records: readonly Line[];
 }): string {
-  const headings = ['INCARNATION', 'ADDRESS', 'LOW', 'NEXT', 'SEALED', 'SHARDS'];
-  const { incarnation, address, low, next, is_sealed, shards, records } = data;
-  const counts = [String(low), String(next), is_sealed ? 'yes' : 'no', String(shards)];
+  const headings = ['INCARNATION', 'ADDRESS', 'LOW-WATER', 'NEXT', 'SEALED', 'SHARDS'];
+  const { incarnation, address, low_water_mark, next, is_sealed, shards, records } = data;
+  const counts = [String(low_water_mark), String(next), is_sealed ? 'yes' : 'no', String(shards)];
   const head = table(headings, [[incarnation, address, ...counts]]);
-  if (records.length === 0) return `${head}\n\nNo records to show between LOW and NEXT.`;
+  if (records.length === 0) return `${head}\n\nNo records to show between LOW-WATER and NEXT.`;
   const lines = records.map(({ slot, actor, id, version, at, what }) => {
     return [String(slot), actor, id, String(version ?? '-'), at ?? '-', what];
   });

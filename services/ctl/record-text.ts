@@ -1,5 +1,5 @@
-import type { InstanceChange } from '#engine/instance-operation';
-import { operationOfRecord } from '#engine/operation-record';
+import { eventOfRecord } from '#engine/event-record';
+import type { InstanceChange } from '#engine/instance-event';
 import { MODE_KEYS } from '#identity/modes';
 import { meterOfRow } from '#storage/meter-row';
 import type { MeterRecord } from '#storage/meter-store';
@@ -11,7 +11,7 @@ const TEXT_SHOWN = 40;
 export function recordText(actor: string, operation: unknown): string {
   try {
     if (actor === 'meter') return meterText(meterOfRow(operation));
-    const { change, answerKey } = operationOfRecord(operation);
+    const { change, answerKey } = eventOfRecord(operation);
     return `${changeText(change)}${answerKey === undefined ? '' : ', keyed'}`;
   } catch (error) {
     return error instanceof Error ? error.message : 'unreadable';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { EngineAnswer, EngineOperation } from '#wire/engine-messages';
+import type { EngineAnswer, EngineCommand } from '#wire/engine-messages';
 
 /** A request after parsing, as an operation's own code sees it. */
 export type Parsed<Body, Query> = {
@@ -18,7 +18,7 @@ export type Task =
   | {
       /** Asks the engine that owns the instance (or the directory, for a list). */
       readonly kind: 'engine';
-      readonly operation: EngineOperation;
+      readonly operation: EngineCommand;
       /** Cycles it may advance: what is reserved before. */
       readonly cycles: number;
     }

@@ -92,7 +92,7 @@ export class DirectoryKind
     throw new Error('the journal holds nothing of a directory');
   }
 
-  owedAfter(): undefined {
+  effectAfterReplay(): undefined {
     return undefined;
   }
 

@@ -1,4 +1,4 @@
-import type { Effect } from '#runtime/actor-kind';
+import type { SideEffect } from '#runtime/actor-kind';
 import type { InstanceHead } from '#storage/instance-store';
 import type { ListingRow } from '#storage/listing-store';
 
@@ -20,7 +20,7 @@ export function announcementOf(
   instanceId: string,
   { accountId, version, name, description, createdAtMs, deletedAtMs }: InstanceHead,
   directory: Directory,
-): Effect {
+): SideEffect {
   if (deletedAtMs !== undefined) return () => directory.remove(accountId, instanceId, version);
   const row = { instanceId, version, name, description, createdAtMs };
   return () => directory.put(accountId, row);

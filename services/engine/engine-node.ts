@@ -2,20 +2,20 @@ import { shardOf } from '#cluster/shard-of';
 import type { EnginePorts } from '#engine/compose';
 import { EngineActors } from '#engine/engine-actors';
 import { glancesOfOwners } from '#engine/peek';
+import { ClusterNode, type ClusterNodePorts } from '#node/cluster-node';
+import type { HostedServices, NodeConfig, NodeContext } from '#node/incarnation';
 import { inProcessPeer, type Peer } from '#routing/peer';
 import { RoutedEngine } from '#routing/routed-engine';
 import type { RetryReason } from '#routing/routing-policy';
-import { DurableNode, type DurableNodePorts } from '#runtime/durable-node';
 import type { ActorHostConfig } from '#runtime/host-ports';
-import type { Ground, NodeConfig, Tenants } from '#runtime/incarnation';
 import type { EngineAnswer, EngineCall, EngineClient } from '#wire/engine-messages';
 import type { EngineTools, InspectedInstance } from '#wire/engine-tools';
 import { type DrainProgress, NOBODY, type NodeTools } from '#wire/node-tools';
 
 /** What an engine of a cluster needs of its process. */
 export type EngineNodePorts = EnginePorts &
-  Omit<DurableNodePorts, 'metrics'> & {
-    readonly nodeMetrics: DurableNodePorts['metrics'];
+  Omit<ClusterNodePorts, 'metrics'> & {
+    readonly nodeMetrics: ClusterNodePorts['metrics'];
     /** Opens a connection to another engine. */
     readonly connect: (address: string) => Peer<EngineCall, EngineAnswer>;
     /** Uniform in [0, 1), for the jitter of pauses. */
@@ -27,10 +27,10 @@ export type EngineNodePorts = EnginePorts &
 export class EngineNode implements EngineClient, EngineTools, NodeTools, AsyncDisposable {
   /** Id of the cluster that it is one of. */
   readonly cluster: string;
-  readonly #node: DurableNode<EngineActors>;
+  readonly #node: ClusterNode<EngineActors>;
   readonly #shardCount: number;
 
-  private constructor(node: DurableNode<EngineActors>, { cluster, shardCount }: NodeConfig) {
+  private constructor(node: ClusterNode<EngineActors>, { cluster, shardCount }: NodeConfig) {
     this.#node = node;
     this.cluster = cluster;
     this.#shardCount = shardCount;
@@ -42,8 +42,8 @@ export class EngineNode implements EngineClient, EngineTools, NodeTools, AsyncDi
     ports: EngineNodePorts,
   ): Promise<EngineNode> {
     const nodePorts = { ...ports, metrics: ports.nodeMetrics };
-    const settle = (ground: Ground) => settleActors(config, ports, ground);
-    return new EngineNode(await DurableNode.join(config, nodePorts, settle), config);
+    const hostServices = (context: NodeContext) => hostActors(config, ports, context);
+    return new EngineNode(await ClusterNode.join(config, nodePorts, hostServices), config);
   }
 
   /** The present life of the node; undefined between two. */
@@ -76,11 +76,11 @@ export class EngineNode implements EngineClient, EngineTools, NodeTools, AsyncDi
 }
 
 /** The actors of one incarnation, and the way from them to those of the others. */
-function settleActors(
+function hostActors(
   config: ActorHostConfig & NodeConfig,
   ports: EngineNodePorts,
-  { log, gate, routes }: Ground,
-): Tenants<EngineActors> {
+  { log, gate, routes }: NodeContext,
+): HostedServices<EngineActors> {
   const { clock, random, onRetry } = ports;
   const { address, shardCount } = config;
   const engines = new RoutedEngine({

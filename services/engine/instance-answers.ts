@@ -4,7 +4,7 @@ import { STRESS_STATES } from '#identity/ladder';
 import { newReport, type Report, readReport } from '#identity/report';
 import type { State } from '#identity/state';
 import type { InstanceHead } from '#storage/instance-store';
-import type { EngineAnswer, EngineOperation } from '#wire/engine-messages';
+import type { EngineAnswer, EngineCommand } from '#wire/engine-messages';
 
 /** Reused by every answer that describes the present state; never kept across a turn. */
 const present = newReport();
@@ -134,7 +134,7 @@ export function contractAnswer(id: string, head: InstanceHead): EngineAnswer {
 export function answerAgain(
   id: string,
   head: InstanceHead,
-  operation: EngineOperation,
+  operation: EngineCommand,
 ): EngineAnswer | undefined {
   switch (operation.kind) {
     case 'create':

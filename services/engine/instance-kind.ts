@@ -1,13 +1,10 @@
-import { applyOperation } from '#engine/apply-operation';
+import { applyEvent } from '#engine/apply-event';
 import { announcementOf, type Directory } from '#engine/directory';
 import type { EngineMetrics } from '#engine/engine-metrics';
 import { assertMatch } from '#engine/etag';
+import { eventOfRecord, recordOfEvent } from '#engine/event-record';
 import * as answers from '#engine/instance-answers';
-import {
-  type InstanceChange,
-  type InstanceOperation,
-  isListedChange,
-} from '#engine/instance-operation';
+import { type InstanceChange, type InstanceEvent, isListedChange } from '#engine/instance-event';
 import {
   bytesOf,
   bytesOfRecord,
@@ -21,13 +18,12 @@ import {
   takeAnswer,
 } from '#engine/instance-state';
 import { findAnswer, nothingToReplay, replayOf } from '#engine/keyed-answers';
-import { observedOperation } from '#engine/observe';
-import { operationOfRecord, recordOfOperation } from '#engine/operation-record';
+import { observedEvent } from '#engine/observe';
 import { driftPage, historyPage } from '#engine/record-pages';
 import { answerToRepeated } from '#engine/repeated-call';
 import { Fault } from '#fault/fault';
 import { MODEL_VERSION } from '#identity/state';
-import type { ActorKind, Checkpoint, Effect } from '#runtime/actor-kind';
+import type { ActorKind, Checkpoint, SideEffect } from '#runtime/actor-kind';
 import type { Turn } from '#runtime/turn';
 import {
   ANSWER_AGE_MS,
@@ -35,7 +31,7 @@ import {
   type InstanceStore,
   type RecentCall,
 } from '#storage/instance-store';
-import type { EngineAnswer, EngineCall, EngineOperation } from '#wire/engine-messages';
+import type { EngineAnswer, EngineCall, EngineCommand } from '#wire/engine-messages';
 
 /** What instances need besides the runtime. */
 export type InstancePorts = {
@@ -44,12 +40,12 @@ export type InstancePorts = {
   readonly metrics: EngineMetrics;
 };
 
-type InstanceTurn = Turn<InstanceOperation>;
-type Operation<Kind extends EngineOperation['kind']> = Extract<EngineOperation, { kind: Kind }>;
+type InstanceTurn = Turn<InstanceEvent>;
+type Operation<Kind extends EngineCommand['kind']> = Extract<EngineCommand, { kind: Kind }>;
 
 /** The instance as a kind of durable actor: the operations of spec 4 on one instance. */
 export class InstanceKind
-  implements ActorKind<InstanceState, EngineCall, EngineAnswer, InstanceOperation>
+  implements ActorKind<InstanceState, EngineCall, EngineAnswer, InstanceEvent>
 {
   readonly name = 'instance';
   readonly #ports: InstancePorts;
@@ -75,27 +71,27 @@ export class InstanceKind
     return found.then((row) => this.#performKeyed(state, call, turn, row));
   }
 
-  apply(state: InstanceState, operation: InstanceOperation, version: number, id: string): void {
-    applyOperation(id, state, operation, version, this.#ports.metrics.steps);
+  apply(state: InstanceState, operation: InstanceEvent, version: number, id: string): void {
+    applyEvent(id, state, operation, version, this.#ports.metrics.steps);
   }
 
-  recordOf(operation: InstanceOperation): unknown {
-    return recordOfOperation(operation);
+  recordOf(operation: InstanceEvent): unknown {
+    return recordOfEvent(operation);
   }
 
-  read(record: unknown): InstanceOperation {
-    return operationOfRecord(record);
+  read(record: unknown): InstanceEvent {
+    return eventOfRecord(record);
   }
 
-  recovering(state: InstanceState, operations: readonly InstanceOperation[]): void {
+  beforeReplay(state: InstanceState, operations: readonly InstanceEvent[]): void {
     rememberRecovery(state, operations);
   }
 
-  owedAfter(
+  effectAfterReplay(
     id: string,
     state: InstanceState,
-    operations: readonly InstanceOperation[],
-  ): Effect | undefined {
+    operations: readonly InstanceEvent[],
+  ): SideEffect | undefined {
     const isListed = operations.some(({ change }) => isListedChange(change.kind));
     return isListed ? announcementOf(id, headOf(state), this.#ports.directory) : undefined;
   }
@@ -127,7 +123,7 @@ export class InstanceKind
     return bytesOf(state);
   }
 
-  sizeOfRecord(operation: InstanceOperation): number {
+  sizeOfRecord(operation: InstanceEvent): number {
     return bytesOfRecord(operation);
   }
 
@@ -247,7 +243,7 @@ export class InstanceKind
     operation: Operation<'process'>,
     turn: InstanceTurn,
   ): EngineAnswer {
-    const observed = observedOperation(state, operation, turn);
+    const observed = observedEvent(state, operation, turn);
     if (observed.kind === 'throttled') {
       this.#ports.metrics.throttled();
       const { retryAfterS } = observed;

@@ -1,4 +1,4 @@
-import type { InstanceOperation } from '#engine/instance-operation';
+import type { InstanceEvent } from '#engine/instance-event';
 import type { ClockAnchor } from '#engine/observation-timing';
 import type { State } from '#identity/state';
 import type { AnswerRow, DriftRow, HistoryRow, InstanceHead } from '#storage/instance-store';
@@ -39,7 +39,7 @@ export type UnstoredRows = {
 /** A stored head, and the operations behind it that were run again. */
 export type Recovery = {
   readonly head: InstanceHead | undefined;
-  readonly operations: readonly InstanceOperation[];
+  readonly operations: readonly InstanceEvent[];
   /** Bytes of all their text, which the rows made of it share. */
   readonly textBytes: number;
   /** Roughly the bytes of both that nothing else holds. */
@@ -123,10 +123,7 @@ export function bytesUnstored({ textBytes, unstored, recovery }: InstanceState):
  * Keeps what a recovery starts from: until the next checkpoint callers may come back for answers of
  * its records (decision 90).
  */
-export function rememberRecovery(
-  state: InstanceState,
-  operations: readonly InstanceOperation[],
-): void {
+export function rememberRecovery(state: InstanceState, operations: readonly InstanceEvent[]): void {
   // The first change copies the model from here on.
   state.isModelShared = true;
   const { head } = state;
@@ -191,7 +188,7 @@ export function bytesOfRows(unstored: UnstoredRows | undefined): number {
 }
 
 /** Roughly the bytes of a committed operation's record. */
-export function bytesOfRecord({ change }: InstanceOperation): number {
+export function bytesOfRecord({ change }: InstanceEvent): number {
   if (change.kind !== 'observed') return RECORD_BYTES;
   return change.observations.reduce(
     (sum, { contextJson }) => sum + RECORD_BYTES + contextJson.length,
@@ -199,7 +196,7 @@ export function bytesOfRecord({ change }: InstanceOperation): number {
   );
 }
 
-function bytesOfTexts({ change }: InstanceOperation): number {
+function bytesOfTexts({ change }: InstanceEvent): number {
   switch (change.kind) {
     case 'created':
     case 'renamed':

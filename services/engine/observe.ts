@@ -1,10 +1,10 @@
-import type { TimedObservation } from '#engine/instance-operation';
+import type { TimedObservation } from '#engine/instance-event';
 import { headOf, type InstanceState } from '#engine/instance-state';
 import { presentOf, type Timing, timingOf } from '#engine/observation-timing';
 import { CYCLE_INTERVAL_MS_MIN } from '#identity/cycle-interval';
-import type { EngineOperation } from '#wire/engine-messages';
+import type { EngineCommand } from '#wire/engine-messages';
 
-type Process = Extract<EngineOperation, { kind: 'process' }>;
+type Process = Extract<EngineCommand, { kind: 'process' }>;
 
 /** The part of an `observed` operation that a process or batch call decides, or that it came too early. */
 export type Observed =
@@ -17,7 +17,7 @@ export type Observed =
   | Extract<Timing, { kind: 'throttled' }>;
 
 /** Gives the observations of a call their times, by the rules of decisions 1, 8, 9 and 33. */
-export function observedOperation(
+export function observedEvent(
   state: InstanceState,
   operation: Process,
   now: { readonly nowMs: number; readonly monotonicMs: number },

@@ -1,4 +1,4 @@
-import { applyOperation } from '#engine/apply-operation';
+import { applyEvent } from '#engine/apply-event';
 import { answerAgain } from '#engine/instance-answers';
 import { headOf, type InstanceState, instanceFrom } from '#engine/instance-state';
 import type { StepTimer } from '#engine/step-timer';
@@ -40,7 +40,7 @@ function answerOfRecords(
   if (version < first || version >= first + operations.length) return undefined;
   const scratch = instanceFrom(head);
   operations.slice(0, version - first + 1).forEach((operation, index) => {
-    applyOperation(instanceId, scratch, operation, first + index, steps);
+    applyEvent(instanceId, scratch, operation, first + index, steps);
   });
   return scratch.answer;
 }

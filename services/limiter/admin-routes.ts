@@ -14,11 +14,11 @@ export type AdminRequest = {
 };
 
 /** What changes something has a name for the log, or does not compile. */
-type Effect =
+type SideEffect =
   | { readonly method: 'GET'; readonly change?: undefined }
   | { readonly method: 'POST' | 'PUT' | 'DELETE'; readonly change: string };
 
-type Route = Effect & {
+type Route = SideEffect & {
   /** Groups are the ids in the path. */
   readonly path: RegExp;
   readonly answer: (

@@ -3,24 +3,24 @@ import { Fault, toFault } from '#fault/fault';
 import { type AccountAdmin, accountAdmin } from '#limiter/account-admin';
 import type { LimiterPorts } from '#limiter/compose';
 import { LimiterActors, type LimiterConfig } from '#limiter/limiter-actors';
+import { ClusterNode, type ClusterNodePorts } from '#node/cluster-node';
+import type { NodeConfig, NodeContext } from '#node/incarnation';
 import type { Clock } from '#platform/clock';
-import { DurableNode, type DurableNodePorts } from '#runtime/durable-node';
-import type { Ground, NodeConfig } from '#runtime/incarnation';
 import type { LimiterAnswer, LimiterCall, LimiterClient } from '#wire/limiter-messages';
 import type { LimiterTools, MeterUsage } from '#wire/limiter-tools';
 import { type DrainProgress, NOBODY, type NodeTools } from '#wire/node-tools';
 
 /** What a limiter of a cluster needs of its process. */
 export type LimiterNodePorts = LimiterPorts &
-  Omit<DurableNodePorts, 'metrics'> & {
+  Omit<ClusterNodePorts, 'metrics'> & {
     readonly accountNews: AccountNews;
-    readonly nodeMetrics: DurableNodePorts['metrics'];
+    readonly nodeMetrics: ClusterNodePorts['metrics'];
     /** What can be asked of the limiter at an address. */
     readonly toolsAt: (address: string) => LimiterTools;
   };
 
 /** The meters of one life of the node, and where those of the others are. */
-type Served = { readonly actors: LimiterActors; readonly ground: Ground };
+type Served = { readonly actors: LimiterActors; readonly context: NodeContext };
 
 /** A limiter that is one of a cluster: it answers for the accounts whose shards it owns. */
 export class LimiterNode implements LimiterClient, LimiterTools, NodeTools, AsyncDisposable {
@@ -28,11 +28,11 @@ export class LimiterNode implements LimiterClient, LimiterTools, NodeTools, Asyn
   readonly cluster: string;
   /** Administration of all accounts, whichever limiter owns them. */
   readonly admin: AccountAdmin;
-  readonly #node: DurableNode<Served>;
+  readonly #node: ClusterNode<Served>;
   readonly #clock: Clock;
   readonly #listening: Disposable;
 
-  private constructor(node: DurableNode<Served>, { cluster }: NodeConfig, ports: LimiterNodePorts) {
+  private constructor(node: ClusterNode<Served>, { cluster }: NodeConfig, ports: LimiterNodePorts) {
     this.#node = node;
     this.cluster = cluster;
     this.#clock = ports.clock;
@@ -62,9 +62,9 @@ export class LimiterNode implements LimiterClient, LimiterTools, NodeTools, Asyn
     ports: LimiterNodePorts,
   ): Promise<LimiterNode> {
     const nodePorts = { ...ports, metrics: ports.nodeMetrics };
-    const node = await DurableNode.join(config, nodePorts, (ground) => {
-      const actors = new LimiterActors(config, { ...ports, ...ground });
-      return { served: { actors, ground }, hosts: actors.hosts, end: () => undefined };
+    const node = await ClusterNode.join(config, nodePorts, (context) => {
+      const actors = new LimiterActors(config, { ...ports, ...context });
+      return { served: { actors, context }, hosts: actors.hosts, end: () => undefined };
     });
     return new LimiterNode(node, config, ports);
   }
@@ -107,7 +107,7 @@ export class LimiterNode implements LimiterClient, LimiterTools, NodeTools, Asyn
     ask: (owner: LimiterTools) => Promise<MeterUsage | undefined>,
   ): Promise<MeterUsage | undefined> {
     const { served, shards } = this.#node.present;
-    const { gate, routes } = served.ground;
+    const { gate, routes } = served.context;
     const shard = gate.shardOf(accountId);
     const owner = routes.ownerOf(shard);
     if (shards.has(shard) || owner === undefined) return await ask(this);

@@ -3,7 +3,7 @@ import { ACCOUNT_AGE_MS_MAX, ACCOUNT_OLD_MS, ACCOUNT_OLD_SPREAD_MS } from '#limi
 import { Meter } from '#limiter/meter';
 import type { MeterEvents } from '#limiter/meter-events';
 import type { Clock } from '#platform/clock';
-import type { ActorCall, ActorKind, Checkpoint, Recovered } from '#runtime/actor-kind';
+import type { ActorCall, ActorKind, Checkpoint, LoadedActor } from '#runtime/actor-kind';
 import type { Moment } from '#runtime/recent-calls';
 import type { Turn } from '#runtime/turn';
 import type { AccountStore } from '#storage/account-store';
@@ -59,7 +59,7 @@ export class MeterKind implements ActorKind<Meter, MeterCall, MeterAnswer, Meter
     this.#ports = ports;
   }
 
-  async activate(accountId: string): Promise<Recovered<Meter>> {
+  async activate(accountId: string): Promise<LoadedActor<Meter>> {
     const { accounts, meters, events } = this.#ports;
     const readAt = this.#now();
     const account = await accounts.find(accountId);
@@ -94,7 +94,7 @@ export class MeterKind implements ActorKind<Meter, MeterCall, MeterAnswer, Meter
     return meterOfRow(row);
   }
 
-  owedAfter(): undefined {
+  effectAfterReplay(): undefined {
     return undefined;
   }
 
@@ -176,6 +176,6 @@ function answerOf(meter: Meter, call: MeterCall, turn: Turn<MeterRecord>): Meter
   if (call.kind === 'limit') return meter.answer(call.call, turn);
   // What a reset commits must be durable before it is told; a question commits nothing.
   if (call.kind === 'reset') meter.resetMonth(turn);
-  else turn.restOn(0);
+  else turn.dependOn(0);
   return { verdict: 'usage', usage: meter.usage(turn) };
 }

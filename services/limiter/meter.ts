@@ -146,7 +146,7 @@ export class Meter {
   }
 
   #admit(call: AdmitCall, turn: Turn<MeterRecord>): LimiterAnswer {
-    turn.restOn(0);
+    turn.dependOn(0);
     const scope = this.account.scopeOf(call.keyDigest, turn.nowMs);
     if (scope === undefined) return UNKNOWN_KEY;
     this.#bringUpTo(turn);
@@ -159,7 +159,7 @@ export class Meter {
       const isAdmitted = verdict === 'admitted';
       // A reservation that it shares may rest on a record that is not durable yet.
       const isOfCycles = isAdmitted && call.cycles > 0;
-      turn.restOn(this.#cover(isAdmitted ? missing : 0, isOfCycles, turn));
+      turn.dependOn(this.#cover(isAdmitted ? missing : 0, isOfCycles, turn));
       this.#minute.count(turn);
       if (isAdmitted) this.#month.reserve(call, call.cycles, missing, turn);
       this.#isRecorded = false;
@@ -178,7 +178,7 @@ export class Meter {
   }
 
   #settle(call: SettleCall, turn: Turn<MeterRecord>): LimiterAnswer {
-    turn.restOn(0);
+    turn.dependOn(0);
     if (this.account.isAbsent) return UNKNOWN_KEY;
     this.#bringUpTo(turn);
     if (this.#month.settle(call, call.cyclesUsed)) this.#isRecorded = false;

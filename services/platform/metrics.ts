@@ -133,15 +133,15 @@ export const METRICS = {
   },
   shard_moves_total: {
     kind: 'counter',
-    help: 'Shards that came here or went, by reason: first, takeover, given or handed_over.',
+    help: 'Shards that came here or went, by reason: first, takeover, given or handed_off.',
     labels: ['service', 'reason'],
   },
   shard_seals_total: {
     kind: 'counter',
-    help: 'Journals of others that this process sealed, by ground: dead, still or gone.',
-    labels: ['service', 'ground'],
+    help: 'Journals of others that this process sealed, by reason: dead, stalled or unreachable.',
+    labels: ['service', 'reason'],
   },
-  adopted_records_total: {
+  recovered_records_total: {
     kind: 'counter',
     help: 'Records copied out of the journals of others into our own.',
     labels: ['service'],

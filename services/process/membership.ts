@@ -1,18 +1,18 @@
 import type { Bus } from '#bus/bus';
 import { ClockWatch } from '#cluster/clock-watch';
-import type { ProbeAim } from '#cluster/death-watch';
+import type { ProbeAim } from '#cluster/failure-detector';
 import { type Config, ConfigError } from '#config';
+import type { NodeConfig } from '#node/incarnation';
+import { nodeMetrics } from '#node/node-metrics';
 import type { Metrics } from '#platform/metrics';
 import { clusterSecretsOf } from '#process/cluster-secrets';
 import type { Foundation } from '#process/foundation';
 import type { LocalStores, SharedStores } from '#process/ports';
 import { probe } from '#routing/probe';
-import type { NodeConfig } from '#runtime/incarnation';
-import { nodeMetrics } from '#runtime/node-metrics';
 import type { ShardedService } from '#storage/shard-store';
 
 /** How long a node listens who else is there before it claims anything: two heartbeats, in milliseconds. */
-const SETTLE_MS = 2_000;
+const STARTUP_GRACE_MS = 2_000;
 
 /** How long a look at an address may take, in milliseconds. A live process answers in a few. */
 const PROBE_MS_MAX = 1_000;
@@ -74,7 +74,7 @@ export async function placeOf(
     shardCount,
     prefix: config.SERVICE_NATS_PREFIX,
     cluster: await shards.fixCluster(randomness.hex(16)),
-    settleMs: config.SERVICE_NATS_URL === undefined ? 0 : SETTLE_MS,
+    startupGraceMs: config.SERVICE_NATS_URL === undefined ? 0 : STARTUP_GRACE_MS,
     isDirect: config.SERVICE_NODE_DIRECT,
   };
 }

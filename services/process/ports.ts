@@ -97,7 +97,8 @@ export async function migrateStores(
   tell: (text: string) => void,
 ): Promise<void> {
   const { createKeyspace, migrate } = await import('#storage/cassandra/migrate');
-  const { SERVICE_CASSANDRA_COPIES: copies, SERVICE_CASSANDRA_KEYSPACE: keyspace } = config;
+  const { SERVICE_CASSANDRA_REPLICATION_FACTOR: copies, SERVICE_CASSANDRA_KEYSPACE: keyspace } =
+    config;
   const factors = { [config.SERVICE_CASSANDRA_DATACENTER]: copies };
   await using bare = await sessionOf(config, foundation, undefined);
   await createKeyspace(bare, keyspace, { kind: 'by_data_center', factors });

@@ -1,12 +1,7 @@
 import { RoutedService, type RoutedServiceOptions } from '#routing/routed-service';
 import { RETRY_PAUSE_MS_MAX, RETRY_PAUSE_MS_MIN } from '#routing/routing-bounds';
 import type { RoutingPolicy } from '#routing/routing-policy';
-import type {
-  EngineAnswer,
-  EngineCall,
-  EngineClient,
-  EngineOperation,
-} from '#wire/engine-messages';
+import type { EngineAnswer, EngineCall, EngineClient, EngineCommand } from '#wire/engine-messages';
 import { CALL_TIMEOUT_MS_MAX } from '#wire/wire-bounds';
 
 /**
@@ -33,7 +28,7 @@ const POLICY: RoutingPolicy<EngineCall, EngineAnswer> = {
 };
 
 /** What an account's directory is asked, or anybody for its instances. */
-const OF_ACCOUNT: ReadonlySet<EngineOperation['kind']> = new Set([
+const OF_ACCOUNT: ReadonlySet<EngineCommand['kind']> = new Set([
   'list',
   'putListingRow',
   'removeListingRow',

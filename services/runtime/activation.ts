@@ -1,5 +1,5 @@
 import { Fault } from '#fault/fault';
-import type { Effect } from '#runtime/actor-kind';
+import type { SideEffect } from '#runtime/actor-kind';
 import { MAILBOX_CALLS_MAX } from '#runtime/bounds';
 import { type Moment, RecentCalls } from '#runtime/recent-calls';
 import type { RecentCall } from '#storage/instance-store';
@@ -26,12 +26,12 @@ export class Activation<State, Call, Answer> {
   version = 0;
   isBusy = true;
   /** Position of the last committed record in this process's commit log. */
-  position = 0;
+  offset = 0;
   /**
    * Position of the first record that no checkpoint has stored; undefined for none, and not infinity,
    * which V8 would box.
    */
-  firstUnflushed: number | undefined;
+  firstUnflushedOffset: number | undefined;
   /** Committed records that no checkpoint has stored. */
   unflushed = 0;
   /** Roughly their bytes. */
@@ -42,7 +42,7 @@ export class Activation<State, Call, Answer> {
   /** Whether it has been taken out of memory with changes that are kept elsewhere. */
   isAbandoned = false;
   /** What must be done outside before the actor's newest version may count as stored. */
-  owed: Effect | undefined;
+  pendingEffect: SideEffect | undefined;
   /** Whole: V8 would box other numbers for every actor. */
   lastUsedMs: number;
   bytes = 0;

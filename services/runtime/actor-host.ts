@@ -1,11 +1,11 @@
 import { Fault } from '#fault/fault';
 import type { FaultReason } from '#fault/reasons';
 import type { Activation, Waiting } from '#runtime/activation';
+import { ActivationCatalog, type Residency } from '#runtime/activation-catalog';
 import type { ActorCall, ActorKind } from '#runtime/actor-kind';
 import type { ActorHostConfig, ActorHostPorts } from '#runtime/host-ports';
 import { HostedTurn } from '#runtime/hosted-turn';
-import { runAgain } from '#runtime/recovery';
-import { type Residency, Residents } from '#runtime/residents';
+import { replay } from '#runtime/replay';
 
 /**
  * Runs the actors of one kind: finds or loads the one a call is for, gives it one turn at a time,
@@ -15,7 +15,7 @@ import { type Residency, Residents } from '#runtime/residents';
 export class ActorHost<State, Call extends ActorCall, Answer, Operation> {
   readonly #kind: ActorKind<State, Call, Answer, Operation>;
   readonly #ports: ActorHostPorts;
-  readonly #residents: Residents<State, Call, Answer, Operation>;
+  readonly #catalog: ActivationCatalog<State, Call, Answer, Operation>;
   #isClosing = false;
 
   constructor(
@@ -25,7 +25,7 @@ export class ActorHost<State, Call extends ActorCall, Answer, Operation> {
   ) {
     this.#kind = kind;
     this.#ports = ports;
-    this.#residents = new Residents(kind, config, ports);
+    this.#catalog = new ActivationCatalog(kind, config, ports);
   }
 
   /**
@@ -35,7 +35,7 @@ export class ActorHost<State, Call extends ActorCall, Answer, Operation> {
    */
   ask(id: string, call: Call): Answer | Promise<Answer> {
     const { gate } = this.#ports;
-    const activation = this.#residents.find(id);
+    const activation = this.#catalog.find(id);
     const shard = activation?.shard ?? gate.shardOf(id);
     gate.assertOpen(shard);
     this.#assertOpen();
@@ -46,22 +46,22 @@ export class ActorHost<State, Call extends ActorCall, Answer, Operation> {
 
   /** As `ask`, if the actor is in memory or on its way there; else nobody is asked. */
   askResident(id: string, call: Call): Answer | Promise<Answer> | undefined {
-    return this.#residents.find(id) === undefined ? undefined : this.ask(id, call);
+    return this.#catalog.find(id) === undefined ? undefined : this.ask(id, call);
   }
 
   /** Reads the state of an actor if it is in memory, between turns; never loads it. */
   peek<T>(id: string, read: (state: State, version: number) => T): T | undefined {
-    const activation = this.#residents.find(id);
+    const activation = this.#catalog.find(id);
     return activation?.state === undefined ? undefined : read(activation.state, activation.version);
   }
 
   /** The same for an answer: fulfils when what was read is durable and still ours to tell. */
   async glance<T>(id: string, read: (state: State) => T): Promise<T | undefined> {
-    const position = this.#residents.find(id)?.position;
+    const offset = this.#catalog.find(id)?.offset;
     const found = this.peek(id, read);
-    if (found === undefined || position === undefined) return undefined;
+    if (found === undefined || offset === undefined) return undefined;
     const { log } = this.#ports;
-    await log.whenDurable(position);
+    await log.whenDurable(offset);
     if (!log.isLeased()) await log.whenConfirmed();
     return found;
   }
@@ -71,65 +71,65 @@ export class ActorHost<State, Call extends ActorCall, Answer, Operation> {
     return this.#kind.name;
   }
 
-  /** Brings an actor of an open shard to memory, if it is not there: adopted records wait for it. */
+  /** Brings an actor of an open shard to memory, if it is not there: recovered records wait for it. */
   warm(id: string): void {
-    if (this.#residents.find(id) === undefined) this.#activate(id, this.#ports.gate.shardOf(id));
+    if (this.#catalog.find(id) === undefined) this.#activate(id, this.#ports.gate.shardOf(id));
   }
 
   /** How many actors of a shard are busy or have calls waiting. */
   busyIn(shard: number): number {
-    return this.#residents.ofShard(shard).filter(({ isBusy, isWaitedFor }) => isBusy || isWaitedFor)
+    return this.#catalog.ofShard(shard).filter(({ isBusy, isWaitedFor }) => isBusy || isWaitedFor)
       .length;
   }
 
   /** Stores most of what is not stored of a shard, while its actors go on. */
   async storeAhead(shard: number): Promise<void> {
-    await this.#residents.storeAhead(shard);
+    await this.#catalog.storeAhead(shard);
   }
 
   /** Commits what a shard's quiet actors still have to say. Throws when nothing can be committed. */
   closeShard(shard: number): void {
-    this.#residents.closeShard(shard);
+    this.#catalog.closeShard(shard);
   }
 
   /** Stores what is not stored of a shard. Rejects if a write fails. */
   async storeShard(shard: number): Promise<void> {
-    await this.#residents.storeShard(shard);
+    await this.#catalog.storeShard(shard);
   }
 
   /** Takes a shard's actors out of memory: somebody else has them, or will. */
   dropShard(shard: number): void {
-    this.#residents.dropShard(shard);
+    this.#catalog.dropShard(shard);
   }
 
   /** Ends without storing anything: the journal has ended, and others recover from it. */
   abandon(): void {
     this.#isClosing = true;
-    this.#residents.abandon();
+    this.#catalog.abandon();
   }
 
   /** How many actors are in memory, and roughly how many bytes they hold. */
   get residency(): Residency {
-    return this.#residents.totals;
+    return this.#catalog.totals;
   }
 
   /** Refuses new calls, then stores everything that is durable. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosing = true;
-    await this.#residents[Symbol.asyncDispose]();
+    await this.#catalog[Symbol.asyncDispose]();
   }
 
   #assertOpen(): void {
     if (this.#isClosing) throw unavailable('shutting_down', 'the service is shutting down');
-    if (!this.#residents.isTailFull) return;
+    if (!this.#catalog.isTailFull) return;
     throw unavailable('overloaded', 'too much is waiting to be stored');
   }
 
   #activate(id: string, shard: number): Activation<State, Call, Answer> {
-    const activation = this.#residents.add(id, shard);
+    const activation = this.#catalog.add(id, shard);
     this.#load(activation).catch((fault: unknown) => {
       if (!(fault instanceof Fault)) this.#ports.onBug(fault);
-      this.#residents.remove(activation);
+      this.#catalog.remove(activation);
       for (let next = activation.dequeue(); next !== undefined; next = activation.dequeue()) {
         next.reject(fault);
       }
@@ -150,7 +150,7 @@ export class ActorHost<State, Call extends ActorCall, Answer, Operation> {
     if (recovered.recentCalls.length > 0) activation.recent.restore(recovered.recentCalls, now);
     const tail = gate.tailOf(activation.shard, this.#kind.name, activation.id);
     if (tail !== undefined) {
-      runAgain(this.#kind, activation, recovered.state, tail, now, this.#residents);
+      replay(this.#kind, activation, recovered.state, tail, now, this.#catalog);
       gate.activated(activation.shard, this.#kind.name, activation.id);
     }
     metrics.activated((clock.monotonicMs() - startedMs) / 1_000);
@@ -172,7 +172,7 @@ export class ActorHost<State, Call extends ActorCall, Answer, Operation> {
       if (next === undefined) break;
       this.#turnOf(activation, next);
     }
-    this.#residents.settle(activation);
+    this.#catalog.settle(activation);
   }
 
   #turnOf(activation: Activation<State, Call, Answer>, waiting: Waiting<Call, Answer>): void {
@@ -187,8 +187,8 @@ export class ActorHost<State, Call extends ActorCall, Answer, Operation> {
 
   #turn(activation: Activation<State, Call, Answer>, call: Call): Answer | Promise<Answer> {
     const { clock, log } = this.#ports;
-    const turn = new HostedTurn(this.#kind, activation, call.callId, clock, log, this.#residents);
-    this.#residents.use(activation, turn.monotonicMs);
+    const turn = new HostedTurn(this.#kind, activation, call.callId, clock, log, this.#catalog);
+    this.#catalog.use(activation, turn.monotonicMs);
     try {
       if (call.deadlineAtMs < turn.nowMs) {
         throw unavailable('deadline_exceeded', 'the deadline passed before the call had its turn');
@@ -199,7 +199,7 @@ export class ActorHost<State, Call extends ActorCall, Answer, Operation> {
     } catch (refusal) {
       return this.#refused(activation, turn, refusal);
     } finally {
-      if (!activation.isBusy) this.#residents.settle(activation);
+      if (!activation.isBusy) this.#catalog.settle(activation);
     }
   }
 
@@ -210,7 +210,7 @@ export class ActorHost<State, Call extends ActorCall, Answer, Operation> {
     answer: Answer,
   ): Answer | Promise<Answer> {
     if (turn.isAnswerable) return answer;
-    return turn.whenAnswerable(activation.position).then(() => answer);
+    return turn.whenAnswerable(activation.offset).then(() => answer);
   }
 
   /** A refusal looked at state too, so it waits like any answer (architecture 3.1). */
@@ -221,7 +221,7 @@ export class ActorHost<State, Call extends ActorCall, Answer, Operation> {
   ): Promise<Answer> {
     if (!(refusal instanceof Fault)) this.#ports.onBug(refusal);
     if (turn.isAnswerable) throw refusal;
-    return this.#refusedLater(turn.whenAnswerable(activation.position), refusal);
+    return this.#refusedLater(turn.whenAnswerable(activation.offset), refusal);
   }
 
   /** A refused call has not happened, also when the journal ends before the refusal may be told. */
@@ -242,13 +242,13 @@ export class ActorHost<State, Call extends ActorCall, Answer, Operation> {
     } catch (refusal) {
       outcome = { refusal };
     }
-    const position = activation.position;
+    const offset = activation.offset;
     this.#release(activation);
     if ('refusal' in outcome) {
       if (!(outcome.refusal instanceof Fault)) this.#ports.onBug(outcome.refusal);
-      return this.#refusedLater(turn.whenAnswerable(position), outcome.refusal);
+      return this.#refusedLater(turn.whenAnswerable(offset), outcome.refusal);
     }
-    await turn.whenAnswerable(position);
+    await turn.whenAnswerable(offset);
     return outcome.answer;
   }
 }

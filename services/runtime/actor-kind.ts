@@ -11,7 +11,7 @@ export type ActorCall = {
 };
 
 /** What is known of an actor when it comes to memory. */
-export type Recovered<State> = {
+export type LoadedActor<State> = {
   readonly state: State;
   /** The version that the state rests on; 0 if nothing was ever committed. */
   readonly version: number;
@@ -30,7 +30,7 @@ export interface ActorKind<State, Call extends ActorCall, Answer, Operation> {
   readonly name: 'instance' | 'directory' | 'meter';
 
   /** Reads what the stores know of the actor. Throws `service_unavailable` when it cannot. */
-  activate(id: string): Promise<Recovered<State>>;
+  activate(id: string): Promise<LoadedActor<State>>;
 
   /**
    * One turn: looks at `state`, commits at most one operation through `turn`, and answers. A thrown
@@ -48,13 +48,17 @@ export interface ActorKind<State, Call extends ActorCall, Answer, Operation> {
   read(record: unknown): Operation;
 
   /** These operations are about to be run again on a state as it was stored. */
-  recovering?(state: State, operations: readonly Operation[]): void;
+  beforeReplay?(state: State, operations: readonly Operation[]): void;
 
   /**
    * What an actor that has run these operations again still owes the world outside, if anything: it
    * is done before the state counts as stored.
    */
-  owedAfter(id: string, state: State, operations: readonly Operation[]): Effect | undefined;
+  effectAfterReplay(
+    id: string,
+    state: State,
+    operations: readonly Operation[],
+  ): SideEffect | undefined;
 
   /**
    * What is committed before the actor is given up in good order (idle, or to another node), so that
@@ -86,7 +90,7 @@ export interface ActorKind<State, Call extends ActorCall, Answer, Operation> {
 }
 
 /** Something done outside that may be repeated without harm. */
-export type Effect = () => Promise<void>;
+export type SideEffect = () => Promise<void>;
 
 /** A pending write of one actor's state. */
 export type Checkpoint = {

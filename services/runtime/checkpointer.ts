@@ -64,19 +64,19 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Operation> {
 
   /** Notes that an actor has committed one more record. */
   changed(activation: Activation<State, Call, Answer>, monotonicMs: number): void {
-    this.#note(activation, 1, activation.position, monotonicMs);
+    this.#note(activation, 1, activation.offset, monotonicMs);
   }
 
-  /** Notes records that an actor ran again, adopted at `position`: durable and in no checkpoint. */
-  recovered(activation: Activation<State, Call, Answer>, records: number, position: number): void {
-    this.#note(activation, records, position, this.#ports.clock.monotonicMs());
+  /** Notes records that an actor ran again, recovered at `offset`: durable and in no checkpoint. */
+  recovered(activation: Activation<State, Call, Answer>, records: number, offset: number): void {
+    this.#note(activation, records, offset, this.#ports.clock.monotonicMs());
   }
 
-  /** The lowest position in the log that a dirty actor still needs; infinite for none. */
+  /** The lowest offset in the log that a dirty actor still needs; infinite for none. */
   get lowest(): number {
     let lowest = Number.POSITIVE_INFINITY;
-    for (const { firstUnflushed = lowest } of this.#dirty) {
-      lowest = Math.min(lowest, firstUnflushed);
+    for (const { firstUnflushedOffset = lowest } of this.#dirty) {
+      lowest = Math.min(lowest, firstUnflushedOffset);
     }
     return lowest;
   }
@@ -84,13 +84,13 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Operation> {
   #note(
     activation: Activation<State, Call, Answer>,
     records: number,
-    position: number,
+    offset: number,
     monotonicMs: number,
   ): void {
     activation.unflushed += records;
     this.#unflushedRecords += records;
     this.#weigh(activation);
-    activation.firstUnflushed = Math.min(activation.firstUnflushed ?? position, position);
+    activation.firstUnflushedOffset = Math.min(activation.firstUnflushedOffset ?? offset, offset);
     if (activation.dirtySinceMs !== undefined) return;
     activation.dirtySinceMs = monotonicMs;
     this.#dirty.add(activation);
@@ -241,7 +241,7 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Operation> {
   }
 
   async #store(activation: Activation<State, Call, Answer>): Promise<void> {
-    const { state, position, unflushed, owed } = activation;
+    const { state, offset, unflushed, pendingEffect } = activation;
     if (state === undefined) return;
     const { clock, log } = this.#ports;
     const startedMs = clock.monotonicMs();
@@ -251,15 +251,15 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Operation> {
     const checkpoint = this.#kind.checkpoint(activation.id, state, recentCalls);
     activation.isCheckpointing = true;
     try {
-      await log.whenDurable(position);
+      await log.whenDurable(offset);
       // Once the journal has let go of the records nobody would know that this is still to be done.
-      await owed?.();
+      await pendingEffect?.();
       await checkpoint.write();
     } finally {
       activation.isCheckpointing = false;
     }
     if (activation.isAbandoned) return;
-    if (activation.owed === owed) activation.owed = undefined;
+    if (activation.pendingEffect === pendingEffect) activation.pendingEffect = undefined;
     checkpoint.forget();
     this.#onStored(activation);
     this.#ports.metrics.checkpointed(dirtyMs / 1_000);
@@ -268,10 +268,10 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Operation> {
     this.#weigh(activation);
     this.#dirty.delete(activation);
     activation.dirtySinceMs = undefined;
-    activation.firstUnflushed = undefined;
+    activation.firstUnflushedOffset = undefined;
     this.#forgetCalls(activation);
     if (activation.unflushed > 0) {
-      activation.firstUnflushed = position + 1;
+      activation.firstUnflushedOffset = offset + 1;
       activation.dirtySinceMs = startedMs;
       this.#dirty.add(activation);
     }

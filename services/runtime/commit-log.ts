@@ -6,14 +6,14 @@ import {
   GROUP_LINGER_MS,
   GROUP_RECORDS_MAX,
   LEASE_MS,
-  LOW_PERIOD_MS,
+  LOW_WATER_MARK_PERIOD_MS,
 } from '#runtime/bounds';
 import type { Journal } from '#storage/journal';
 
 type Waiter = {
-  /** Fulfilled when so many groups are durable and this position is. */
+  /** Fulfilled when so many groups are durable and this offset is. */
   readonly groups: number;
-  readonly position: number;
+  readonly offset: number;
   readonly resolve: () => void;
   readonly reject: (e: unknown) => void;
 };
@@ -34,9 +34,9 @@ export class CommitLog {
   #durable = 0;
   #groupsBegun = 0;
   #groupsDone = 0;
-  /** Last positions of the groups that are kept, and the index of the first of them. */
+  /** Last offsets of the groups that are kept, and the index of the first of them. */
   #kept: number[] = [];
-  #low = 0;
+  #lowWaterMark = 0;
   #lowAtMs = Number.NEGATIVE_INFINITY;
   #appendBegan: Began | undefined;
   #lease: Began | undefined;
@@ -62,7 +62,7 @@ export class CommitLog {
     return this.#added;
   }
 
-  /** `lowest` names the lowest position that is still needed; infinite for none. */
+  /** `lowest` names the lowest offset that is still needed; infinite for none. */
   keep(lowest: () => number): void {
     this.#keepers.push(lowest);
   }
@@ -85,35 +85,35 @@ export class CommitLog {
     if (this.#failure !== undefined) throw ended(this.#failure, false);
   }
 
-  /** Adds a record, as its line, to the open group and returns its position. */
+  /** Adds a record, as its line, to the open group and returns its offset. */
   add(line: string): number {
     this.#open.push(line);
     this.#added += 1;
-    const position = this.#added;
+    const offset = this.#added;
     if (this.#journal.isLasting) this.#appendLater();
     else this.#append();
-    return position;
+    return offset;
   }
 
-  /** Whether everything up to `position` is durable. */
-  isDurable(position: number): boolean {
-    return position <= this.#durable;
+  /** Whether everything up to `offset` is durable. */
+  isDurable(offset: number): boolean {
+    return offset <= this.#durable;
   }
 
   /**
-   * Fulfils when `position` is durable. Rejects with `service_unavailable` of unknown outcome if the
+   * Fulfils when `offset` is durable. Rejects with `service_unavailable` of unknown outcome if the
    * journal ended before: the append may have got through all the same.
    */
-  async whenDurable(position: number): Promise<void> {
-    if (this.isDurable(position)) return;
-    const waits = this.#until(0, position);
-    if (position > this.#added - this.#open.length) this.#hurry();
+  async whenDurable(offset: number): Promise<void> {
+    if (this.isDurable(offset)) return;
+    const waits = this.#until(0, offset);
+    if (offset > this.#added - this.#open.length) this.#hurry();
     await waits;
   }
 
   /** The same for whoever only wants to know: the record goes no sooner for it. */
-  async whenNoticed(position: number): Promise<void> {
-    if (!this.isDurable(position)) await this.#until(0, position);
+  async whenNoticed(offset: number): Promise<void> {
+    if (!this.isDurable(offset)) await this.#until(0, offset);
   }
 
   /**
@@ -150,10 +150,10 @@ export class CommitLog {
     if (this.#failure === undefined) this.#fail(failure);
   }
 
-  async #until(groups: number, position: number): Promise<void> {
+  async #until(groups: number, offset: number): Promise<void> {
     if (this.#failure !== undefined) throw ended(this.#failure, true);
     await new Promise<void>((resolve, reject) =>
-      this.#waiters.push({ groups, position, resolve, reject }),
+      this.#waiters.push({ groups, offset, resolve, reject }),
     );
   }
 
@@ -223,8 +223,8 @@ export class CommitLog {
     this.#groupsDone += 1;
     this.#kept.push(this.#durable);
     const waiting = this.#waiters;
-    const isDone = ({ groups, position }: Waiter) =>
-      position <= this.#durable && groups <= this.#groupsDone;
+    const isDone = ({ groups, offset }: Waiter) =>
+      offset <= this.#durable && groups <= this.#groupsDone;
     this.#waiters = waiting.filter((waiter) => !isDone(waiter));
     if (this.#isGroupWanted) this.#append();
     for (const waiter of waiting) if (isDone(waiter)) waiter.resolve();
@@ -232,14 +232,15 @@ export class CommitLog {
 
   /** The index of the first group that is needed, looked up now and then: keepers may be slow. */
   #lowGroup(nowMs: number): number {
-    if (!this.#journal.isLasting || nowMs - this.#lowAtMs < LOW_PERIOD_MS) return this.#low;
+    if (!this.#journal.isLasting || nowMs - this.#lowAtMs < LOW_WATER_MARK_PERIOD_MS)
+      return this.#lowWaterMark;
     this.#lowAtMs = nowMs;
     const lowest = Math.min(...this.#keepers.map((keeper) => keeper()));
     const needed = this.#kept.findIndex((last) => last >= lowest);
     const dropped = needed === -1 ? this.#kept.length : needed;
     this.#kept.splice(0, dropped);
-    this.#low += dropped;
-    return this.#low;
+    this.#lowWaterMark += dropped;
+    return this.#lowWaterMark;
   }
 
   #fail(failure: unknown): void {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { Fault, toFault } from '#fault/fault';
 import type { Clock } from '#platform/clock';
 import type { Activation } from '#runtime/activation';
-import type { ActorCall, ActorKind, Effect } from '#runtime/actor-kind';
+import type { ActorCall, ActorKind, SideEffect } from '#runtime/actor-kind';
 import { RECORD_BYTES_MAX } from '#runtime/bounds';
 import type { CommitLog } from '#runtime/commit-log';
 import { encodeRecord } from '#runtime/record-codec';
@@ -28,9 +28,9 @@ export class HostedTurn<State, Call extends ActorCall, Answer, Operation>
   /** Where this turn's own commit stands; infinite for none. */
   #committedAt = Number.POSITIVE_INFINITY;
   /** What the answer rests on, if that is not all that is committed. */
-  #restsOn: number | undefined;
+  #dependsOn: number | undefined;
   /** What must be done before the answer leaves, if anything. */
-  #effect: Effect | undefined;
+  #effect: SideEffect | undefined;
 
   constructor(
     kind: ActorKind<State, Call, Answer, Operation>,
@@ -72,25 +72,25 @@ export class HostedTurn<State, Call extends ActorCall, Answer, Operation>
     const line = this.#log.isLasting ? this.#lineOf(operation, version) : '';
     this.#kind.apply(this.state, operation, version, activation.id);
     activation.version = version;
-    activation.position = this.#log.add(line);
-    this.#committedAt = activation.position;
+    activation.offset = this.#log.add(line);
+    this.#committedAt = activation.offset;
     if (this.#callId !== 0) activation.recent.add(this.#callId, version, this.monotonicMs);
     this.#book.changed(activation, this.monotonicMs);
-    return activation.position;
+    return activation.offset;
   }
 
-  restOn(place: number): void {
-    this.#restsOn = place;
+  dependOn(place: number): void {
+    this.#dependsOn = place;
   }
 
-  beforeAnswer(effect: Effect): void {
+  beforeAnswer(effect: SideEffect): void {
     this.#effect = effect;
-    if (this.#committedAt !== Number.POSITIVE_INFINITY) this.#activation.owed = effect;
+    if (this.#committedAt !== Number.POSITIVE_INFINITY) this.#activation.pendingEffect = effect;
   }
 
   /** Whether the answer may leave at once: all that it rests on is durable, ours and done. */
   get isAnswerable(): boolean {
-    const place = this.#restsOn ?? this.#activation.position;
+    const place = this.#dependsOn ?? this.#activation.offset;
     return (
       this.#effect === undefined &&
       this.#log.isDurable(place) &&
@@ -99,12 +99,12 @@ export class HostedTurn<State, Call extends ActorCall, Answer, Operation>
   }
 
   /**
-   * Fulfils when everything up to `position` (less if the answer rests on less) is durable, nobody
+   * Fulfils when everything up to `offset` (less if the answer rests on less) is durable, nobody
    * else can have taken the actor over since the turn, and the turn's effect is done. Rejects with an unknown outcome when it cannot be
    * done: the turn has happened, and whoever asks again has its answer once it is.
    */
-  async whenAnswerable(position: number): Promise<void> {
-    const place = this.#restsOn ?? position;
+  async whenAnswerable(offset: number): Promise<void> {
+    const place = this.#dependsOn ?? offset;
     await this.#log.whenDurable(place);
     // A commit of its own proves that the turn's state was the latest; any other answer needs a lease.
     if (place < this.#committedAt && !this.#log.isLeased()) await this.#log.whenConfirmed();
@@ -113,7 +113,7 @@ export class HostedTurn<State, Call extends ActorCall, Answer, Operation>
     await effect().catch((error: unknown) => {
       throw owedStill(error);
     });
-    if (this.#activation.owed === effect) this.#activation.owed = undefined;
+    if (this.#activation.pendingEffect === effect) this.#activation.pendingEffect = undefined;
   }
 
   #lineOf(operation: Operation, version: number): string {

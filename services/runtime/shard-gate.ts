@@ -1,4 +1,9 @@
-import type { AdoptedTail } from '#runtime/adopted-records';
+/** The records of one actor that were recovered, and where they stand in the adopter's own log. */
+export type RecoveredTail = {
+  readonly lines: readonly string[];
+  /** Position of the first of them in this process's commit log. */
+  readonly offset: number;
+};
 
 /** Which actors may be served here, and what they bring with them. */
 export interface ShardGate {
@@ -11,8 +16,8 @@ export interface ShardGate {
    * everything anew, so what is stored already need not be told to its actors.
    */
   isClosing(shard: number): boolean;
-  /** Records of the actor that are durable and in no checkpoint, adopted from a dead node. */
-  tailOf(shard: number, actor: string, actorId: string): AdoptedTail | undefined;
+  /** Records of the actor that are durable and in no checkpoint, recovered from a dead node. */
+  tailOf(shard: number, actor: string, actorId: string): RecoveredTail | undefined;
   /** The actor has taken them over. */
   activated(shard: number, actor: string, actorId: string): void;
 }

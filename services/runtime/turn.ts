@@ -1,4 +1,4 @@
-import type { Effect } from '#runtime/actor-kind';
+import type { SideEffect } from '#runtime/actor-kind';
 
 /** One call's time with an actor, as the actor's kind sees it. */
 export interface Turn<Operation> {
@@ -12,14 +12,14 @@ export interface Turn<Operation> {
   readonly earlierVersion: number | undefined;
   /**
    * Applies the operation to the state and holds the answer until it is durable. Once per turn.
-   * Returns its place in the journal, for `restOn`.
+   * Returns its place in the journal, for `dependOn`.
    */
   commit(operation: Operation): number;
   /**
    * The answer tells nothing that was committed behind `place` (0: nothing that is not stored), so it
    * waits for that alone.
    */
-  restOn(place: number): void;
+  dependOn(place: number): void;
   /** Runs after the turn's version is durable and before the answer leaves; may be repeated. */
-  beforeAnswer(effect: Effect): void;
+  beforeAnswer(effect: SideEffect): void;
 }

@@ -5,7 +5,7 @@ export type JournalHead = {
   /** The slot that the next append takes. */
   readonly next: number;
   /** Slots below are not needed any more. */
-  readonly low: number;
+  readonly lowWaterMark: number;
   /** Whether nothing can be appended any more. */
   readonly isSealed: boolean;
 };
@@ -15,8 +15,8 @@ export type Append = {
   readonly incarnation: string;
   readonly slot: number;
   readonly records: Uint8Array;
-  /** Where `low` moves with this append, and slots below are deleted; undefined leaves it. */
-  readonly low: number | undefined;
+  /** Where the low-water mark moves with this append, and slots below are deleted; undefined leaves it. */
+  readonly lowWaterMark: number | undefined;
 };
 
 /** A group as it stands in its slot. */

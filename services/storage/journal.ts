@@ -21,7 +21,7 @@ export interface Journal {
    * Makes a group of records, each as one line of JSON, durable as one unit. Returns undefined when
    * it is durable at once, else a promise that fulfils when it is and rejects with
    * `service_unavailable` when this writer must stop. The next group comes only after that. Groups
-   * before the `low`th (from 0, in the order of the calls) are not needed any more.
+   * before the group at the low-water mark (from 0, in the order of the calls) are not needed any more.
    */
-  append(lines: readonly string[], low: number): Promise<void> | undefined;
+  append(lines: readonly string[], lowWaterMark: number): Promise<void> | undefined;
 }

@@ -1,10 +1,10 @@
+import { operationFromWire, operationToWire } from '#wire/engine-command-codec';
 import type {
   EngineAnswer,
   EngineCall,
-  EngineOperation,
+  EngineCommand,
   IdempotencyKey,
 } from '#wire/engine-messages';
-import { operationFromWire, operationToWire } from '#wire/engine-operation-codec';
 import { faultFromWire, faultToWire } from '#wire/fault-codec';
 import type { ClientProtocol, ServerProtocol } from '#wire/frame-protocol';
 import { EngineReply, EngineRequest, EngineService } from '#wire/gen/identity_engine/v1/engine';
@@ -143,7 +143,7 @@ function textLengthOf(call: EngineCall): number {
   );
 }
 
-function operationTextLength(operation: EngineOperation): number {
+function operationTextLength(operation: EngineCommand): number {
   switch (operation.kind) {
     case 'process': {
       let length = 0;

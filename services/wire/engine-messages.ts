@@ -57,7 +57,7 @@ export type PeerOperation =
 export const PEEKED_INSTANCES_MAX = 100;
 
 /** The operation an engine is asked for; instance operations in the order of spec 4. */
-export type EngineOperation =
+export type EngineCommand =
   | PeerOperation
   | {
       readonly kind: 'create';
@@ -112,7 +112,7 @@ export type EngineCall = {
   readonly isReplayOnly: boolean;
   /** The ETag that `If-Match` names, `*`, or undefined. Source: decision 21. */
   readonly ifMatch: string | undefined;
-  readonly operation: EngineOperation;
+  readonly operation: EngineCommand;
 };
 
 /** What an engine answers when it does not refuse (a refusal is a thrown `Fault`). */

@@ -35,7 +35,7 @@ async function* recordsOf(
 ): AsyncGenerator<JournalRecord> {
   const head = await journals.readHead(incarnation, 'serial');
   if (head === undefined) return;
-  for (let from = head.low; from < head.next; from += SLOTS_AT_ONCE) {
+  for (let from = head.lowWaterMark; from < head.next; from += SLOTS_AT_ONCE) {
     const to = Math.min(head.next, from + SLOTS_AT_ONCE);
     const slots = await journals.readSlots(incarnation, from, to);
     if (slots.length !== to - from) findings.add(`journal ${incarnation}: slots are missing`);

@@ -41,7 +41,7 @@ function livedWorld() {
   const other = create();
   const removed = create();
   known = { ...known, id: removed.instance };
-  const ofRemoved = use('process', { key: 'gone' });
+  const ofRemoved = use('process', { key: 'unreachable' });
   const remove = use('remove');
   known = { ...known, id: main.instance };
   return {
@@ -149,7 +149,7 @@ function journalOf(actorId: string) {
     incarnation: 'one',
     slot: 0,
     records: groupOf([record]),
-    low: undefined,
+    lowWaterMark: undefined,
   });
   return journals;
 }

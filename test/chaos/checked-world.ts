@@ -1,5 +1,5 @@
-import { applyOperation } from '#engine/apply-operation';
-import type { InstanceChange } from '#engine/instance-operation';
+import { applyEvent } from '#engine/apply-event';
+import type { InstanceChange } from '#engine/instance-event';
 import { headOf, type InstanceState, instanceFrom } from '#engine/instance-state';
 import { StepTimer } from '#engine/step-timer';
 import { MODEL_VERSION } from '#identity/state';
@@ -92,7 +92,7 @@ export class CheckedWorld {
       atMs: 1_790_000_000_000 + this.#nowMs,
       answerKey,
     };
-    applyOperation(id, state, operation, version, STEPS);
+    applyEvent(id, state, operation, version, STEPS);
     const { body = '', etag = '' } = state.answer ?? {};
     state.answer = undefined;
     return { kind: 'acknowledged', etag, bodyHash: bodyHashOf(body), cycle: undefined };

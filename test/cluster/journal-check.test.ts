@@ -5,7 +5,7 @@ import type { JournalHead } from '#storage/journal-store';
 import { ManualClock } from '#test/support/manual-clock';
 import { turnOfEvents } from '#test/support/settled';
 
-const HEAD: JournalHead = { address: 'a:8100', next: 0, low: 0, isSealed: false };
+const HEAD: JournalHead = { address: 'a:8100', next: 0, lowWaterMark: 0, isSealed: false };
 
 /** A check over journals that a test sets, and what it asked for. */
 function newScene() {

@@ -25,7 +25,7 @@ async function journalsUnderTest() {
   const scan = new JournalScan('me', { clock, journals, shards, onBug });
   const names = async () => (await journals.list()).map(({ incarnation }) => incarnation).sort();
   const append = (incarnation: string, slot: number) =>
-    journals.append({ incarnation, slot, records: RECORDS, low: undefined });
+    journals.append({ incarnation, slot, records: RECORDS, lowWaterMark: undefined });
   const pass = async (ms: number) => {
     clock.advance(ms);
     for (let turns = 0; turns < 20; turns += 1) await turnOfEvents();

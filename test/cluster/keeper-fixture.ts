@@ -1,6 +1,6 @@
 import type { Bus } from '#bus/bus';
 import { inProcessBus } from '#bus/in-process-bus';
-import type { Probe } from '#cluster/death-watch';
+import type { Probe } from '#cluster/failure-detector';
 import { encodeHeartbeat, type Heartbeat, heartbeatSubject } from '#cluster/heartbeat';
 import { Members } from '#cluster/members';
 import { Fault } from '#fault/fault';
@@ -89,7 +89,12 @@ export class KeeperWorld {
     const incarnation = `${node}-1`;
     const head = await this.stored.readHead(incarnation, 'serial');
     const slot = head?.next ?? 0;
-    await this.stored.append({ incarnation, slot, records: new Uint8Array(), low: undefined });
+    await this.stored.append({
+      incarnation,
+      slot,
+      records: new Uint8Array(),
+      lowWaterMark: undefined,
+    });
   }
 }
 

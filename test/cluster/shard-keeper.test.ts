@@ -1,12 +1,12 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { DeathWatch } from '#cluster/death-watch';
 import {
   LEAVE_SPREAD_MS,
-  MOTIONS_MAX,
-  MOVE_REST_MS,
+  MOVE_COOLDOWN_MS,
+  MOVES_IN_FLIGHT_MAX,
   OPEN_AFTER_SEAL_MS,
-} from '#cluster/keeper-bounds';
+} from '#cluster/bounds';
+import { FailureDetector } from '#cluster/failure-detector';
 import { assignShards } from '#cluster/ring';
 import type { ShardClaim, ShardHost } from '#cluster/shard-host';
 import { type MoveReason, ShardKeeper } from '#cluster/shard-keeper';
@@ -17,29 +17,29 @@ import { pass } from '#test/support/passing';
 import { stateOf } from '#test/support/settled';
 
 const SHARDS = 8;
-const SETTLE_MS = 2_000;
+const STARTUP_GRACE_MS = 2_000;
 
 /** A host that notes what is asked of it. */
 class NotingHost implements ShardHost {
   readonly open = new Map<number, number>();
   readonly steps: string[] = [];
-  readonly adopted = new Set<string>();
+  readonly recovered = new Set<string>();
   adoptEnds: Promise<void> = Promise.resolve();
   isStoreDown = false;
   closeEnds: Promise<void> = Promise.resolve();
   isCloseBroken = false;
 
-  isAdopted({ shard, epoch }: ShardClaim): boolean {
-    return this.adopted.has(`${shard}@${epoch}`);
+  isRecovered({ shard, epoch }: ShardClaim): boolean {
+    return this.recovered.has(`${shard}@${epoch}`);
   }
 
-  async adopt(incarnation: string, claims: readonly ShardClaim[]): Promise<void> {
+  async recoverTail(incarnation: string, claims: readonly ShardClaim[]): Promise<void> {
     this.steps.push(
-      `adopt ${incarnation} ${claims.map(({ shard, epoch }) => `${shard}@${epoch}`)}`,
+      `recoverTail ${incarnation} ${claims.map(({ shard, epoch }) => `${shard}@${epoch}`)}`,
     );
     if (this.isStoreDown) silence();
     await this.adoptEnds;
-    for (const { shard, epoch } of claims) this.adopted.add(`${shard}@${epoch}`);
+    for (const { shard, epoch } of claims) this.recovered.add(`${shard}@${epoch}`);
   }
 
   openShard({ shard, epoch }: ShardClaim): void {
@@ -59,7 +59,7 @@ class NotingHost implements ShardHost {
   }
 
   decided({ shard, epoch }: ShardClaim): void {
-    for (let e = epoch; e > 0; e -= 1) this.adopted.delete(`${shard}@${e}`);
+    for (let e = epoch; e > 0; e -= 1) this.recovered.delete(`${shard}@${e}`);
   }
 }
 
@@ -71,7 +71,7 @@ async function newScene() {
   await world.begin('me');
   let isLeaving = false;
   const members = world.members('me', () => isLeaving);
-  const deaths = new DeathWatch(
+  const detector = new FailureDetector(
     {
       service: 'engine',
       prefix: 'test',
@@ -110,12 +110,18 @@ async function newScene() {
   const fences: string[] = [];
   const moves: MoveReason[] = [];
   const keeper = new ShardKeeper(
-    { service: 'engine', shardCount: SHARDS, incarnation: 'me-1', node: 'me', settleMs: SETTLE_MS },
+    {
+      service: 'engine',
+      shardCount: SHARDS,
+      incarnation: 'me-1',
+      node: 'me',
+      startupGraceMs: STARTUP_GRACE_MS,
+    },
     {
       ...world,
       shards,
       members,
-      deaths,
+      detector,
       host,
       fence: (why) => {
         fences.push(why);
@@ -166,7 +172,7 @@ async function newScene() {
   return {
     world,
     members,
-    deaths,
+    detector,
     host,
     keeper,
     twists,
@@ -207,7 +213,7 @@ async function newOutage() {
 
 outage('one that comes back alone listens who else does', async () => {
   const scene = await newOutage();
-  await scene.live(SETTLE_MS - 500);
+  await scene.live(STARTUP_GRACE_MS - 500);
   assert.is(scene.host.open.size, 0);
   await scene.live(4_000);
   assert.is(scene.host.open.size, SHARDS);
@@ -216,7 +222,7 @@ outage('one that comes back alone listens who else does', async () => {
 outage('as many as there were claim without waiting any longer', async () => {
   const scene = await newOutage();
   await scene.join('c');
-  await scene.live(SETTLE_MS - 500);
+  await scene.live(STARTUP_GRACE_MS - 500);
   assert.equal(openNow(scene), shardsOf('me', ['c', 'me']));
 });
 
@@ -225,7 +231,7 @@ const first = suite('shards that nobody has ever owned');
 first('are claimed by whom the ring gives them to, after listening for a while', async () => {
   const scene = await newScene();
   await scene.join('a');
-  await scene.live(SETTLE_MS - 500);
+  await scene.live(STARTUP_GRACE_MS - 500);
   assert.is(scene.host.open.size, 0);
   await scene.live(2_000);
   assert.equal(openNow(scene), shardsOf('me', ['a', 'me']));
@@ -290,18 +296,18 @@ async function afterDeath() {
   const scene = await newScene();
   await scene.join('a');
   for (const shard of ALL) await scene.put(shard, 'a-1');
-  await scene.live(SETTLE_MS + 1_000);
+  await scene.live(STARTUP_GRACE_MS + 1_000);
   assert.is(scene.host.open.size, 0);
   return scene;
 }
 
-dead('are adopted, then claimed, then opened, within a second', async () => {
+dead('are recovered, then claimed, then opened, within a second', async () => {
   const scene = await afterDeath();
   scene.kill('a');
   await scene.live(1_000);
   assert.is(scene.host.open.size, SHARDS);
-  const [adopt = ''] = scene.host.steps;
-  assert.is(adopt, `adopt a-1 ${ALL.map((shard) => `${shard}@2`)}`);
+  const [recoverTail = ''] = scene.host.steps;
+  assert.is(recoverTail, `recoverTail a-1 ${ALL.map((shard) => `${shard}@2`)}`);
   assert.ok([...scene.host.open.values()].every((epoch) => epoch === 2));
   assert.ok(scene.moves.every((reason) => reason === 'takeover'));
 });
@@ -318,7 +324,7 @@ for (const isHeard of [true, false]) {
     await scene.live(1_500);
     const mine = shardsOf('me', isHeard ? ['a', 'me'] : ['me']).filter((shard) => shard !== 0);
     assert.equal(openNow(scene), isHeard ? mine : []);
-    await scene.live(SETTLE_MS);
+    await scene.live(STARTUP_GRACE_MS);
     assert.equal(openNow(scene), mine);
   });
 }
@@ -335,7 +341,7 @@ dead('are not claimed before their records are durable', async () => {
   assert.is(scene.host.open.size, SHARDS);
 });
 
-dead('are adopted again when adopting failed, and not claimed between', async () => {
+dead('are recovered again when adopting failed, and not claimed between', async () => {
   const scene = await afterDeath();
   scene.host.isStoreDown = true;
   scene.kill('a');
@@ -347,7 +353,7 @@ dead('are adopted again when adopting failed, and not claimed between', async ()
 });
 
 dead(
-  'are adopted once for a claim that seemed to time out, and opened when it is decided',
+  'are recovered once for a claim that seemed to time out, and opened when it is decided',
   async () => {
     const scene = await afterDeath();
     scene.twists.set(3, [
@@ -360,7 +366,7 @@ dead(
     scene.kill('a');
     await scene.live(4_000);
     assert.equal([scene.host.open.get(3), scene.host.open.get(4)], [2, 2]);
-    assert.is(scene.host.steps.filter((step) => step.startsWith('adopt')).length, 1);
+    assert.is(scene.host.steps.filter((step) => step.startsWith('recoverTail')).length, 1);
   },
 );
 
@@ -378,7 +384,7 @@ dead('whose claim somebody else has won are decided: their records may go', asyn
   scene.kill('a');
   await scene.live(3_000);
   assert.not(scene.host.open.has(shard));
-  assert.not(scene.host.isAdopted({ shard, epoch: 2 }));
+  assert.not(scene.host.isRecovered({ shard, epoch: 2 }));
 });
 
 dead('wait for the end of its read lease when nothing proves its death', async () => {
@@ -387,9 +393,9 @@ dead('wait for the end of its read lease when nothing proves its death', async (
   scene.world.found.set('a:1', { kind: 'silent' });
   await scene.world.stored.seal('a-1');
   await scene.live(2_000);
-  assert.ok(scene.deaths.isSealed('a-1'));
+  assert.ok(scene.detector.isSealed('a-1'));
   assert.equal([scene.changes.length, scene.host.open.size], [0, 0]);
-  assert.is(scene.host.steps.length, 1, 'adopted meanwhile');
+  assert.is(scene.host.steps.length, 1, 'recovered meanwhile');
   await scene.live(OPEN_AFTER_SEAL_MS + 3_000);
   assert.is(scene.host.open.size, SHARDS);
 });
@@ -420,7 +426,7 @@ dead('are not touched by whoever hears fewer than half of the owners', async () 
   for (let i = 0; i < 10; i += 1) await liveOn();
   scene.kill('a');
   for (let i = 0; i < 10; i += 1) await liveOn();
-  assert.ok(scene.deaths.isSealed('a-1'));
+  assert.ok(scene.detector.isSealed('a-1'));
   assert.is(scene.changes.length, 0);
   for (const node of hidden.slice(1)) scene.talking.add(node);
   for (let i = 0; i < 3; i += 1) await liveOn();
@@ -476,7 +482,7 @@ moved('is closed, then given, and opened here no more', async () => {
   assert.equal(openNow(scene), shardsOf('me', ['a', 'me']));
   const rows = await scene.rowsNow();
   for (const shard of shardsOf('a', ['a', 'me'])) assert.is(rows.get(shard), 'a-1@2');
-  assert.is(scene.moves.filter((reason) => reason === 'handed_over').length, SHARDS / 2);
+  assert.is(scene.moves.filter((reason) => reason === 'handed_off').length, SHARDS / 2);
 });
 
 moved('waits until views have agreed for 3 s', async () => {
@@ -502,11 +508,11 @@ moved('takes no room from others with a try that came to nothing', async () => {
   await scene.live(4_000);
   scene.talking.add('a');
   scene.world.found.set('a:1', { kind: 'answered', incarnation: 'a-1' });
-  const tries = 1 + Math.ceil(MOTIONS_MAX / shardsOf('a', ['a', 'me']).length);
-  await scene.live(tries * (MOVE_REST_MS + 1_000));
+  const tries = 1 + Math.ceil(MOVES_IN_FLIGHT_MAX / shardsOf('a', ['a', 'me']).length);
+  await scene.live(tries * (MOVE_COOLDOWN_MS + 1_000));
   assert.is(scene.host.open.size, SHARDS);
   await scene.world.begin('a');
-  await scene.live(MOVE_REST_MS + 2_000);
+  await scene.live(MOVE_COOLDOWN_MS + 2_000);
   assert.equal(openNow(scene), shardsOf('me', ['a', 'me']));
 });
 

@@ -280,7 +280,7 @@ journals('names what is corrupt instead of stopping at it', async () => {
   await serving(cluster, { a: SHARDS });
   const { journals: store } = cluster.stores;
   await store.begin('old', 'old:8100');
-  const append = { incarnation: 'old', low: undefined };
+  const append = { incarnation: 'old', lowWaterMark: undefined };
   await store.append({ ...append, slot: 0, records: Buffer.from('{"no":"group"}') });
   await store.append({ ...append, slot: 1, records: groupOf([]) });
   const record = { actor: 'instance', actorId: ID, callId: 5, atMs: 0, operation: {} };
@@ -312,7 +312,7 @@ journals('tells what became of a meter, and counts the shards of a limiter', asy
     const operation = Array.isArray(each) ? each : rowOfMeter(each);
     return { ...record, operation };
   });
-  const slot = { incarnation: 'lim', low: undefined, slot: 0 };
+  const slot = { incarnation: 'lim', lowWaterMark: undefined, slot: 0 };
   await store.append({ ...slot, records: groupOf(group) });
   await shards.change({ service: 'limiter', shard: 3, from: undefined, owner: 'lim' });
   const text = await textOf(cluster, 'journal', 'lim');

@@ -3,11 +3,11 @@ import type { ClusterPorts } from '#ctl/cluster-ports';
 import { EngineNode } from '#engine/engine-node';
 import { Fault } from '#fault/fault';
 import { LimiterNode } from '#limiter/limiter-node';
+import { nodeMetrics } from '#node/node-metrics';
 import { systemClock } from '#platform/clock';
 import { createMetrics } from '#platform/metrics';
 import { systemRandomness } from '#platform/randomness';
 import { inProcessPeer } from '#routing/peer';
-import { nodeMetrics } from '#runtime/node-metrics';
 import { memoryAccountStore } from '#storage/memory/memory-account-store';
 import { memoryInstanceStore } from '#storage/memory/memory-instance-store';
 import { memoryJournalStore } from '#storage/memory/memory-journal-store';
@@ -16,7 +16,7 @@ import { memoryMeterStore } from '#storage/memory/memory-meter-store';
 import { memoryShardStore } from '#storage/memory/memory-shard-store';
 import type { ShardedService } from '#storage/shard-store';
 import { callOf } from '#test/engine/instance-fixture';
-import type { EngineOperation } from '#wire/engine-messages';
+import type { EngineCommand } from '#wire/engine-messages';
 
 /** Shards of the cluster: few, so that tables are short. */
 export const SHARDS = 8;
@@ -54,7 +54,7 @@ export async function clusterInMemory(
     const shardCount = await stores.shards.fixCount(service, SHARDS);
     const cluster = await stores.shards.fixCluster('c1');
     // All hear of each other before anybody claims.
-    const place = { service, node: name, address, shardCount, cluster, settleMs: 200 };
+    const place = { service, node: name, address, shardCount, cluster, startupGraceMs: 200 };
     const config = { ...ACTORS, ...place, prefix: 'test', isDirect: true };
     const ports = {
       ...{ ...stores, bus, clock, metrics, onBug, randomness: systemRandomness },
@@ -104,7 +104,7 @@ export async function clusterInMemory(
     node: (name: string) => nodeAt(`${name}:8100`),
     limiter: (name: string) => found(limiters, `${name}:8200`),
     /** Asks whoever serves the instance. */
-    async ask(instanceId: string, operation: EngineOperation) {
+    async ask(instanceId: string, operation: EngineCommand) {
       lastCallId += 1;
       const call = callOf(operation, { instanceId, callId: lastCallId });
       for (const node of engines.values()) {

@@ -43,32 +43,32 @@ const unavailable = (isOutcomeUnknown: boolean) =>
 
 /** A limiter that fails admissions so, and takes settlements so. */
 const failing =
-  (isOutcomeUnknown: boolean, settling: Answering): Answering =>
+  (isOutcomeUnknown: boolean, startupGrace: Answering): Answering =>
   (call) =>
-    call.kind === 'admit' ? Promise.reject(unavailable(isOutcomeUnknown)) : settling(call);
+    call.kind === 'admit' ? Promise.reject(unavailable(isOutcomeUnknown)) : startupGrace(call);
 
-const settling: Answering = () => ({ verdict: 'settled', allowance: ALLOWANCE });
+const startupGrace: Answering = () => ({ verdict: 'settled', allowance: ALLOWANCE });
 
 const granted = suite('what a limiter may have granted without being heard');
 
 granted('is given back once, for it will not be used', async () => {
-  const { admit, settled, unsettled } = scene(failing(true, settling));
+  const { admit, settled, unsettled } = scene(failing(true, startupGrace));
   assert.is((await admit()).refusal?.reason, 'limiter_unavailable');
   assert.equal(settled, [[7, 5, 0]]);
   assert.is(await unsettled(), 0);
 });
 
 granted('is left alone for a keyed call: another of its tries may be using it', async () => {
-  const { admit, settled } = scene(failing(true, settling));
+  const { admit, settled } = scene(failing(true, startupGrace));
   await admit({ isKeyed: true });
   assert.equal(settled, []);
 });
 
 granted('is nothing when the call needs no cycles or certainly was not taken', async () => {
-  const unknown = scene(failing(true, settling));
+  const unknown = scene(failing(true, startupGrace));
   await unknown.admit({ cycles: 0 });
   assert.equal(unknown.settled, []);
-  const known = scene(failing(false, settling));
+  const known = scene(failing(false, startupGrace));
   await known.admit();
   assert.equal(known.settled, []);
 });
@@ -117,7 +117,7 @@ settlement('for an account that is gone leaves them as well', async () => {
 });
 
 settlement('that is answered at once is no failure', async () => {
-  const { settle, unsettled } = scene(settling);
+  const { settle, unsettled } = scene(startupGrace);
   assert.equal(await settle(3), { was: 'there' });
   assert.is(await unsettled(), 0);
 });

@@ -17,9 +17,9 @@ import {
 } from '#test/engine/instance-fixture';
 import { ManualClock } from '#test/support/manual-clock';
 import { refusalOf, turnOfEvents } from '#test/support/settled';
-import type { EngineOperation } from '#wire/engine-messages';
+import type { EngineCommand } from '#wire/engine-messages';
 
-type List = Extract<EngineOperation, { kind: 'list' }>;
+type List = Extract<EngineCommand, { kind: 'list' }>;
 type Item = { id: string; name: string; cycle_count: number; energy_level: number };
 
 const LIST: List = { kind: 'list', limit: 20, offset: 0, sort: 'created_at', order: 'desc' };
@@ -36,7 +36,7 @@ async function engineUnderTest() {
   const ports = { clock, metrics, onBug, ...stores, journal: memoryJournal() };
   const engine = await composeEngine(config, ports);
   let lastCallId = 0;
-  const ask = async (operation: EngineOperation, instanceId = '', accountId = ACCOUNT_ID) => {
+  const ask = async (operation: EngineCommand, instanceId = '', accountId = ACCOUNT_ID) => {
     lastCallId += 1;
     return bodyOf(
       await engine.ask(callOf(operation, { instanceId, accountId, callId: lastCallId })),

@@ -16,7 +16,7 @@ import {
 } from '#test/engine/instance-fixture';
 import { liveBytes } from '#test/support/garbage';
 import { ManualClock } from '#test/support/manual-clock';
-import type { EngineOperation } from '#wire/engine-messages';
+import type { EngineCommand } from '#wire/engine-messages';
 
 /** How far what is counted may be from what is held. */
 const TOLERANCE = 0.2;
@@ -31,7 +31,7 @@ const BYTES_MAX = 24 * 1_024 * 1_024;
 const INSTANCES_MAX = 2_500;
 
 /** What is done to every instance, in this order; with a key where there is one. */
-type Step = { readonly operation: EngineOperation; readonly key?: string };
+type Step = { readonly operation: EngineCommand; readonly key?: string };
 
 /** A store that keeps nothing: what it was given must not count as held. */
 const FORGETFUL: InstanceStore = {
@@ -55,7 +55,7 @@ const drifting = (count: number, fromS = 0) =>
   Array.from({ length: count }, (_, i) =>
     seen({ mode: i % 2, signal: 1, timestampMs: START_MS + (fromS + i) * 60_000 }),
   );
-const batch = (count: number, isEveryStateWanted: boolean): EngineOperation => {
+const batch = (count: number, isEveryStateWanted: boolean): EngineCommand => {
   return { kind: 'process', observations: drifting(count), isBatch: true, isEveryStateWanted };
 };
 
@@ -159,7 +159,7 @@ async function measureRecovered(count: number, stepsOf: (n: number) => readonly 
   for (const tail of tails) {
     const { state } = await kind.activate(INSTANCE_ID);
     const operations = tail.map((record) => kind.read(JSON.parse(record)));
-    kind.recovering(state, operations);
+    kind.beforeReplay(state, operations);
     operations.forEach((operation, index) => {
       kind.apply(state, operation, index + 1, INSTANCE_ID);
     });
@@ -194,7 +194,7 @@ async function recordsOf(kind: InstanceKind, steps: readonly Step[]): Promise<st
         kind.apply(state, change, records.length, INSTANCE_ID);
         return 0;
       },
-      restOn: () => undefined,
+      dependOn: () => undefined,
       beforeAnswer: () => undefined,
     });
   }

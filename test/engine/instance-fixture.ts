@@ -20,7 +20,7 @@ import type {
   EngineAnswer,
   EngineCall,
   EngineClient,
-  EngineOperation,
+  EngineCommand,
   ObservationInput,
 } from '#wire/engine-messages';
 
@@ -46,7 +46,7 @@ export type Replaced = {
 
 /** A call with everything but the operation filled in. */
 export function callOf(
-  operation: EngineOperation,
+  operation: EngineCommand,
   fields: Partial<Omit<EngineCall, 'operation'>> = {},
 ): EngineCall {
   return {
@@ -86,7 +86,7 @@ export function seen(fields: Partial<ObservationInput> = {}): ObservationInput {
 /** `process` with these observations: one is a single call, several are a batch. */
 export function process(
   ...observations: readonly ObservationInput[]
-): Extract<EngineOperation, { kind: 'process' }> {
+): Extract<EngineCommand, { kind: 'process' }> {
   const isBatch = observations.length > 1;
   return { kind: 'process', observations, isBatch, isEveryStateWanted: false };
 }
@@ -138,7 +138,7 @@ export function instancesUnderTest(replaced: Replaced = {}) {
 
   /** Asks with a call id of its own, unless the fields have one. */
   async function ask(
-    operation: EngineOperation,
+    operation: EngineCommand,
     fields: Partial<Omit<EngineCall, 'operation'>> = {},
   ): Promise<EngineAnswer> {
     lastCallId += 1;
@@ -166,9 +166,9 @@ export function instancesUnderTest(replaced: Replaced = {}) {
     metrics,
     ask,
     pass,
-    read: async (operation: EngineOperation) => bodyOf(await ask(operation)),
+    read: async (operation: EngineCommand) => bodyOf(await ask(operation)),
     refusal: async (
-      operation: EngineOperation,
+      operation: EngineCommand,
       fields: Partial<Omit<EngineCall, 'operation'>> = {},
     ) => (await refusalOf(() => ask(operation, fields))) as Fault,
     /** Until everything is stored; nothing leaves memory that was used just now. */

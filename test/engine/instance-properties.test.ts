@@ -5,11 +5,11 @@ import { toFault } from '#fault/fault';
 import type { InstanceHead, InstanceStore } from '#storage/instance-store';
 import { memoryInstanceStore } from '#storage/memory/memory-instance-store';
 import { CREATE, instancesUnderTest, process, START_MS, seen } from '#test/engine/instance-fixture';
-import type { EngineAnswer, EngineCall, EngineOperation } from '#wire/engine-messages';
+import type { EngineAnswer, EngineCall, EngineCommand } from '#wire/engine-messages';
 
 /** Something that happens to an instance, and what happens to its actor right after. */
 type Step = {
-  readonly operation: EngineOperation;
+  readonly operation: EngineCommand;
   readonly key: string | undefined;
   readonly afterwards: 'nothing' | 'flush' | 'evict';
 };
@@ -30,7 +30,7 @@ const observation = fc.record({
   signal: fc.constantFrom(0, 0.3, 0.7, 1),
   confidence: fc.constantFrom(0, 0.5, 1),
 });
-const operation: fc.Arbitrary<EngineOperation> = fc.oneof(
+const operation: fc.Arbitrary<EngineCommand> = fc.oneof(
   {
     weight: 6,
     arbitrary: fc.record({
@@ -43,10 +43,10 @@ const operation: fc.Arbitrary<EngineOperation> = fc.oneof(
     }),
   },
   { weight: 2, arbitrary: observation.map((one) => process(seen(one))) },
-  { weight: 1, arbitrary: fc.constant<EngineOperation>(ANCHORED) },
+  { weight: 1, arbitrary: fc.constant<EngineCommand>(ANCHORED) },
   {
     weight: 1,
-    arbitrary: fc.constantFrom<EngineOperation>(
+    arbitrary: fc.constantFrom<EngineCommand>(
       { kind: 'readInstance' },
       { kind: 'readSnapshot' },
       { kind: 'readContract' },
@@ -69,7 +69,7 @@ const operation: fc.Arbitrary<EngineOperation> = fc.oneof(
 const step: fc.Arbitrary<Step> = fc.record({
   operation: fc.oneof(
     { weight: 20, arbitrary: operation },
-    { weight: 1, arbitrary: fc.constant<EngineOperation>({ kind: 'remove' }) },
+    { weight: 1, arbitrary: fc.constant<EngineCommand>({ kind: 'remove' }) },
   ),
   key: fc.option(fc.constantFrom('a', 'b', 'c'), { nil: undefined }),
   afterwards: fc.constantFrom('nothing' as const, 'flush' as const, 'evict' as const),
@@ -117,7 +117,7 @@ async function answersOf(steps: readonly Step[], store?: InstanceStore): Promise
 /** What the edge adds: only writes have keys, and a key is used for one kind of operation. */
 function fieldsOf(
   index: number,
-  { kind }: EngineOperation,
+  { kind }: EngineCommand,
   key: string | undefined,
 ): Partial<EngineCall> {
   const callId = 1_000 + index;

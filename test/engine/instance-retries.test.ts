@@ -127,9 +127,9 @@ stored('24 h later it still is, a millisecond more and it is done anew', async (
     const { ask, clock, evict, flush } = instancesUnderTest();
     await ask(CREATE);
     await ask(process(seen()), keyed('k'));
-    const settleMs = clock.monotonicMs();
+    const startupGraceMs = clock.monotonicMs();
     await (isEvicted ? evict() : flush());
-    clock.stepWall(DAY_MS - (clock.monotonicMs() - settleMs));
+    clock.stepWall(DAY_MS - (clock.monotonicMs() - startupGraceMs));
     assert.ok((await ask(process(seen()), keyed('k'))).isReplayed);
     clock.stepWall(1);
     const anew = await ask(process(seen()), keyed('k'));

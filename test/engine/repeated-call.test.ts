@@ -5,9 +5,9 @@ import type { Journal } from '#storage/journal';
 import { memoryInstanceStore } from '#storage/memory/memory-instance-store';
 import { CREATE, instancesUnderTest, process, seen } from '#test/engine/instance-fixture';
 import { turnOfEvents } from '#test/support/settled';
-import type { EngineOperation } from '#wire/engine-messages';
+import type { EngineCommand } from '#wire/engine-messages';
 
-const EVERY_STATE: EngineOperation = {
+const EVERY_STATE: EngineCommand = {
   kind: 'process',
   observations: [seen(), seen({ mode: 4 }), seen({ mode: 6, signal: 1 })],
   isBatch: true,
@@ -15,7 +15,7 @@ const EVERY_STATE: EngineOperation = {
 };
 
 /** What one caller after the other does, a minute apart. */
-const CALLS: readonly EngineOperation[] = [
+const CALLS: readonly EngineCommand[] = [
   process(seen()),
   EVERY_STATE,
   { kind: 'rename', name: 'Grace', description: undefined },
@@ -41,7 +41,7 @@ async function afterFailOver(isStoredBefore: boolean) {
     answers.push(await first.ask(operation, { callId: 100 + index }));
   }
   first.host.abandon();
-  const tail = { lines, position: 0 };
+  const tail = { lines, offset: 0 };
   const second = instancesUnderTest({ store, gate: { ...ONE_SHARD, tailOf: () => tail } });
   second.jump(30_000);
   return { answers, second };

@@ -3,7 +3,7 @@ import type { FuzzedService } from '#test/fuzz/fuzzed-service';
 import { metricValues } from '#test/support/metric-values';
 
 /** How long a process may take to forget what nobody uses, in milliseconds: idle actors above all. */
-const SETTLE_MS = 40_000;
+const STARTUP_GRACE_MS = 40_000;
 
 /** Heap that may come on top: bounded tables of callers and answers that fill up, in bytes. */
 const GROWTH_BYTES_MAX = 48 * 1_024 * 1_024;
@@ -28,7 +28,7 @@ export async function settledBytes({
   processes,
   metricsUrls,
 }: Pick<FuzzedService, 'processes' | 'metricsUrls'>): Promise<ReadonlyMap<string, number>> {
-  await sleep(SETTLE_MS);
+  await sleep(STARTUP_GRACE_MS);
   for (const [, child] of processes) child.kill('SIGUSR2');
   await sleep(1_000);
   const bytes = new Map<string, number>();

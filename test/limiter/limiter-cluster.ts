@@ -5,16 +5,16 @@ import type { Bus } from '#bus/bus';
 import { inProcessBus } from '#bus/in-process-bus';
 import { signedBus } from '#bus/signed-bus';
 import { ClockWatch } from '#cluster/clock-watch';
-import type { Probe } from '#cluster/death-watch';
+import type { Probe } from '#cluster/failure-detector';
 import { announcementSubject, encodeAnnouncement } from '#cluster/heartbeat';
 import { shardOf } from '#cluster/shard-of';
 import { Fault } from '#fault/fault';
 import { LimiterNode } from '#limiter/limiter-node';
+import { nodeMetrics } from '#node/node-metrics';
 import type { Clock } from '#platform/clock';
 import { createMetrics } from '#platform/metrics';
 import { systemRandomness } from '#platform/randomness';
 import { busAccountNews } from '#process/bus-account-news';
-import { nodeMetrics } from '#runtime/node-metrics';
 import { memoryAccountStore } from '#storage/memory/memory-account-store';
 import { memoryJournalStore } from '#storage/memory/memory-journal-store';
 import { memoryMeterStore } from '#storage/memory/memory-meter-store';
@@ -81,7 +81,12 @@ export class LimiterCluster {
   async join(name: string, aheadMs = 0): Promise<LimiterNode> {
     const address = `${name}:1`;
     const place = { prefix: 'test', cluster: 'c', shardCount: SHARDS };
-    const config = { idleAgeMs: 600_000, memoryBytesMax: 1_000_000, settleMs: 0, isDirect: true };
+    const config = {
+      idleAgeMs: 600_000,
+      memoryBytesMax: 1_000_000,
+      startupGraceMs: 0,
+      isDirect: true,
+    };
     const metrics = createMetrics();
     const clock = new SkewedClock(this.clock, aheadMs);
     this.#clocks.set(name, clock);

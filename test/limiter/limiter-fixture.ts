@@ -81,7 +81,7 @@ export function meterUnderTest(choice: PlanChoice, earlier?: EarlierLife) {
       meter.take(made, version);
       return journal.heads.push({ ...made, version });
     },
-    restOn: (place) => {
+    dependOn: (place) => {
       restsOn = place;
     },
     beforeAnswer: () => assert.unreachable('a meter owes nobody anything'),

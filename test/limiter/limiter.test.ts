@@ -171,7 +171,7 @@ idle('leaves memory, and its counts are there when it is asked again', async () 
   await fixture.settle(1, 2);
   await fixture.admit(2, 0);
   await fixture.leave();
-  assert.is(await fixture.residents(), 0);
+  assert.is(await fixture.catalog(), 0);
   const usage = await fixture.limiter.admin.usage(fixture.id);
   assert.equal([usage.cyclesUsed, usage.cyclesReserved, usage.cyclesLost], [2, 0, 0]);
   const { allowance } = await fixture.admit(3, 1);
@@ -195,12 +195,12 @@ late('is refused as unavailable and has cost nothing; a settlement is taken', as
   const revoked = fixture.limiter.admin.setPlan(fixture.id, custom(60, 100));
   await gate.reached;
   const waiting = fixture.admit(2, 5);
-  const settling = fixture.settle(1, 0);
+  const startupGrace = fixture.settle(1, 0);
   fixture.clock.advance(101);
   gate.open();
   await revoked;
   await refused('service_unavailable', waiting);
-  assert.is((await settling).allowance?.cyclesRemaining, 100);
+  assert.is((await startupGrace).allowance?.cyclesRemaining, 100);
 });
 
 async function limiterUnderTestDisposable(...args: Parameters<typeof limiterUnderTest>) {
@@ -214,7 +214,7 @@ async function limiterUnderTestDisposable(...args: Parameters<typeof limiterUnde
         await turnOfEvents();
       }
     },
-    residents: () => counted(fixture.metrics, 'identity_actors_active{actor="meter"}'),
+    catalog: () => counted(fixture.metrics, 'identity_actors_active{actor="meter"}'),
     async [Symbol.asyncDispose]() {
       await fixture.limiter[Symbol.asyncDispose]();
       assert.equal(fixture.bugs, []);

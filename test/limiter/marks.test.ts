@@ -208,9 +208,9 @@ crash('the month does not come back with a clock that is behind', () => {
   assert.is(first.next().admit(2).verdict, 'quota_exceeded');
 });
 
-const handOver = suite('after a hand-over in good order');
+const handoff = suite('after a hand-over in good order');
 
-handOver('counts and open reservations are exact, and a late settlement finds its own', () => {
+handoff('counts and open reservations are exact, and a late settlement finds its own', () => {
   const first = meterUnderTest(custom(100, 100));
   first.admit(1, 5);
   first.settle(1, 3);
@@ -228,7 +228,7 @@ handOver('counts and open reservations are exact, and a late settlement finds it
   assert.equal(losses, [{ cause: 'expired', cycles: 1 }]);
 });
 
-handOver('a reservation expires when it would have', () => {
+handoff('a reservation expires when it would have', () => {
   const first = meterUnderTest(custom(100, 100));
   first.admit(1, 5);
   first.clock.advance(50_000);
@@ -241,7 +241,7 @@ handOver('a reservation expires when it would have', () => {
   assert.equal([meter.usage(now())?.cyclesReserved, meter.usage(now())?.cyclesUsed], [0, 5]);
 });
 
-handOver('is told once: nothing new, no record', () => {
+handoff('is told once: nothing new, no record', () => {
   const { admit, settle, close, journal, next } = meterUnderTest(custom(100, 100));
   close();
   assert.is(journal.heads.length, 0, 'a meter that counted nothing has nothing to say');
@@ -256,7 +256,7 @@ handOver('is told once: nothing new, no record', () => {
   assert.is(journal.heads.length, 2);
 });
 
-handOver('that did not come to be grants nothing without a new record', () => {
+handoff('that did not come to be grants nothing without a new record', () => {
   const { admit, settle, close, journal, restsOn } = meterUnderTest(custom(100, 100));
   admit(1, 5);
   settle(1, 0);
@@ -270,4 +270,4 @@ handOver('that did not come to be grants nothing without a new record', () => {
   );
 });
 
-for (const each of [ahead, crash, handOver]) each.run();
+for (const each of [ahead, crash, handoff]) each.run();

@@ -16,7 +16,7 @@ const ACCOUNTS = 20_000;
 const quietTurn = {
   version: 0,
   earlierVersion: undefined,
-  restOn: () => undefined,
+  dependOn: () => undefined,
   beforeAnswer: () => undefined,
 };
 

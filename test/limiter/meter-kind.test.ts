@@ -44,7 +44,7 @@ function kindUnderTest(isAbsent = false) {
     version: 0,
     earlierVersion: undefined,
     commit: () => 7,
-    restOn: (place) => restedOn.push(place),
+    dependOn: (place) => restedOn.push(place),
     beforeAnswer: () => assert.unreachable('a meter owes nobody anything'),
   });
   return { clock, store, asked, kind, restedOn, turn };
@@ -90,7 +90,7 @@ stored('comes back from the journal as it was, and is counted with its reservati
   const { version: _, ...made } = meterAt(3, { reservations: reservations(3) });
   assert.equal(kind.read(kind.recordOf(made)), made);
   assert.is(kind.sizeOfRecord(made), 500);
-  assert.is(kind.owedAfter(), undefined);
+  assert.is(kind.effectAfterReplay(), undefined);
 });
 
 stored('last is a record of the moment at which it is given up', async () => {

@@ -10,7 +10,7 @@ export type Event =
   | { readonly kind: 'durable' }
   | { readonly kind: 'crash'; readonly appended: number }
   | { readonly kind: 'zombie'; readonly calls: number }
-  | { readonly kind: 'handOver' }
+  | { readonly kind: 'handoff' }
   | { readonly kind: 'wait'; readonly ms: number };
 
 /** How the world around the meter may be wrong on purpose. */
@@ -33,7 +33,7 @@ const waits: fc.Arbitrary<Event> = fc.record({
   kind: fc.constant('wait'),
   ms: fc.oneof({ weight: 6, arbitrary: fc.nat(300) }, fc.nat(70_000)),
 } as const);
-const handOvers: fc.Arbitrary<Event> = fc.constant({ kind: 'handOver' } as const);
+const handOvers: fc.Arbitrary<Event> = fc.constant({ kind: 'handoff' } as const);
 
 /** Histories in which everything goes well, if slowly. */
 export const quietHistories = fc.array(
@@ -133,8 +133,8 @@ export class MeterWorld {
       case 'zombie':
         this.#zombie(event.calls);
         break;
-      case 'handOver':
-        this.#handOver();
+      case 'handoff':
+        this.#handoff();
         break;
       case 'wait':
         this.#now.clock.advance(event.ms);
@@ -205,7 +205,7 @@ export class MeterWorld {
     journal.heads.splice(0, journal.heads.length, ...records);
   }
 
-  #handOver(): void {
+  #handoff(): void {
     this.#makeDurable();
     this.#now.close();
     this.#makeDurable();

@@ -82,9 +82,9 @@ shared('remembers what was used when it grows', () => {
   assert.equal(cycles(), { used: 3, reserved: 0, expired: 0, lost: 0 });
 });
 
-const handOver = suite('a month that is handed over');
+const handoff = suite('a month that is handed over');
 
-handOver('brings the reservations of the month before, and does not count them', () => {
+handoff('brings the reservations of the month before, and does not count them', () => {
   const first = monthUnderTest();
   first.toEnd(1);
   first.admit(1, 5);
@@ -99,7 +99,7 @@ handOver('brings the reservations of the month before, and does not count them',
   assert.equal(losses, []);
 });
 
-handOver('expires its reservations no earlier, by clocks that are not at one', () => {
+handoff('expires its reservations no earlier, by clocks that are not at one', () => {
   const first = meterUnderTest(custom(1_000, 1_000));
   first.admit(1, 5);
   first.clock.stepWall(0.4);
@@ -112,7 +112,7 @@ handOver('expires its reservations no earlier, by clocks that are not at one', (
   assert.is(cycles().reserved, 0);
 });
 
-handOver('is told again after a settlement, and not after one of nothing', () => {
+handoff('is told again after a settlement, and not after one of nothing', () => {
   const { admit, settle, close, journal } = monthUnderTest();
   admit(1, 4);
   admit(1, 4);
@@ -128,4 +128,4 @@ handOver('is told again after a settlement, and not after one of nothing', () =>
   assert.equal([open?.used, open?.callsOpen, open?.cycles], [3, 1, 4]);
 });
 
-for (const each of [turn, shared, handOver]) each.run();
+for (const each of [turn, shared, handoff]) each.run();

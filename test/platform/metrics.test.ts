@@ -40,7 +40,7 @@ const RARE: readonly MetricName[] = [
   'shards_owned',
   'shard_moves_total',
   'shard_seals_total',
-  'adopted_records_total',
+  'recovered_records_total',
   'recovery_seconds',
   'db_client_operation_duration_seconds',
   'edge_retries_total',

@@ -193,7 +193,7 @@ away('replays the answer to a key for 24 hours, and then takes the call as new',
   const id = made.body.data.id;
   const path = `/instances/${id}/process`;
   const first = await keyed(KEY, SEEN, path);
-  const gone = (await keyed('gone', { name: 'g' })).body.data.id;
+  const gone = (await keyed('unreachable', { name: 'g' })).body.data.id;
   await caller.send('DELETE', `/instances/${gone}`);
   for (const [waitedMs, steppedMs] of [
     [10 * 60_000, 0],
@@ -208,7 +208,9 @@ away('replays the answer to a key for 24 hours, and then takes the call as new',
       assert.is(again.headers.get('idempotent-replayed'), 'true');
       assert.is(again.text, original.text);
     }
-    assertRefused(await keyed('gone', { name: 'g' }), 409, 'conflict', { reason: 'deleted' });
+    assertRefused(await keyed('unreachable', { name: 'g' }), 409, 'conflict', {
+      reason: 'deleted',
+    });
   }
   clock.stepWall(0.1 * HOUR_MS);
   const anew = await keyed(KEY, SEEN, path);
@@ -218,7 +220,7 @@ away('replays the answer to a key for 24 hours, and then takes the call as new',
   assert.is(another.status, 201);
   assert.is(another.headers.get('idempotent-replayed'), null);
   assert.is.not(another.body.data.id, id);
-  assert.is((await keyed('gone', { name: 'g' })).status, 201);
+  assert.is((await keyed('unreachable', { name: 'g' })).status, 201);
 });
 
 away('or that never left memory keeps an answer for 24 hours as well', async () => {

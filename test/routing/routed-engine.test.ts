@@ -24,7 +24,7 @@ import {
 } from '#test/routing/routing-fakes';
 import { ManualClock } from '#test/support/manual-clock';
 import { refusalOf, stateOf, turnOfEvents } from '#test/support/settled';
-import type { EngineAnswer, EngineCall, EngineOperation } from '#wire/engine-messages';
+import type { EngineAnswer, EngineCall, EngineCommand } from '#wire/engine-messages';
 
 type Cluster = ReturnType<typeof clusterUnderTest>;
 
@@ -79,7 +79,7 @@ known('a call for a listing goes to the owner of the account', async () => {
   owners.learn(1, ownerAt('directory'));
   owners.learn(0, ownerAt('instance'));
   for (const address of ['directory', 'instance']) engines.set(address, () => answerOf(''));
-  const operations: EngineOperation[] = [
+  const operations: EngineCommand[] = [
     { kind: 'list', limit: 1, offset: 0, sort: 'name', order: 'asc' },
     { kind: 'putListingRow', version: 1, name: 'a', description: '', createdAtMs: 0 },
     { kind: 'removeListingRow', version: 1 },

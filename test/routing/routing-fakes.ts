@@ -7,7 +7,7 @@ import { RoutedLimiter, type RoutedLimiterOptions } from '#routing/routed-limite
 import type { RetryReason } from '#routing/routing-policy';
 import { ManualClock } from '#test/support/manual-clock';
 import { stateOf, turnOfEvents } from '#test/support/settled';
-import type { EngineAnswer, EngineCall, EngineOperation } from '#wire/engine-messages';
+import type { EngineAnswer, EngineCall, EngineCommand } from '#wire/engine-messages';
 import type { LimiterAnswer, LimiterCall } from '#wire/limiter-messages';
 
 /** Shards of the fake cluster. An id ends in its shard's digit. */
@@ -18,7 +18,7 @@ export const shardOf = (id: string): number => Number(id.at(-1)) % SHARDS;
 
 /** A call; `change` replaces what matters to the test. */
 export function callOf(clock: Clock, change: Partial<EngineCall> = {}): EngineCall {
-  const operation: EngineOperation = { kind: 'readSnapshot' };
+  const operation: EngineCommand = { kind: 'readSnapshot' };
   return {
     accountId: 'acct_1',
     instanceId: 'inst_0',

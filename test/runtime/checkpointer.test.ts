@@ -65,9 +65,9 @@ function newScene({ kind = new TallyKind(), journal = memoryJournal() as Journal
     if (activation.state !== undefined) kind.apply(activation.state, 1);
     activation.version += 1;
     const { id, version } = activation;
-    activation.position = log.add(lineOf({ actorId: id, version }));
+    activation.offset = log.add(lineOf({ actorId: id, version }));
     checkpointer.changed(activation, clock.monotonicMs());
-    return activation.position;
+    return activation.offset;
   };
   return { clock, log, kind, checkpointer, actorOf, commit, registry };
 }
@@ -138,7 +138,7 @@ ahead('leaves dirty what it could not write', async () => {
   assert.equal([checkpointer.lowest, checkpointer.unflushedRecords], [1, 1]);
 });
 
-const lowest = suite('the lowest position that dirty actors need');
+const lowest = suite('the lowest offset that dirty actors need');
 
 lowest('is that of the oldest record that is in no checkpoint', async () => {
   const { checkpointer, actorOf, commit } = newScene();
@@ -199,7 +199,7 @@ lowest('is the first behind the checkpoint, however many came while it was writt
   await stored;
 });
 
-lowest('is that of the adoption for what was run again', async () => {
+lowest('is that of the tailRecovery for what was run again', async () => {
   const { checkpointer, actorOf, commit } = newScene();
   const a = actorOf('a');
   for (let i = 0; i < 9; i += 1) commit(actorOf(`b${i}`));
@@ -242,7 +242,7 @@ order('comes after what the actor owes, and not at all while that fails', async 
   commit(a);
   let isDown = true;
   const steps: number[] = [];
-  a.owed = async () => {
+  a.pendingEffect = async () => {
     steps.push(kind.writes);
     if (isDown) throw new Error('down');
   };
@@ -251,22 +251,22 @@ order('comes after what the actor owes, and not at all while that fails', async 
   isDown = false;
   await checkpointer.storeAll(() => true);
   assert.equal([steps, kind.writes], [[0, 0], 1]);
-  assert.is(a.owed, undefined);
+  assert.is(a.pendingEffect, undefined);
 });
 
-order('leaves owed what was committed meanwhile', async () => {
+order('leaves pendingEffect what was committed meanwhile', async () => {
   const { kind, checkpointer, actorOf, commit } = heldScene();
   const a = actorOf('a');
   commit(a);
-  a.owed = async () => undefined;
+  a.pendingEffect = async () => undefined;
   const stored = checkpointer.storeAll(() => true);
   await turnOfEvents();
   const later = async () => undefined;
   commit(a);
-  a.owed = later;
+  a.pendingEffect = later;
   kind.held.shift()?.end();
   await turnOfEvents();
-  assert.is(a.owed, later);
+  assert.is(a.pendingEffect, later);
   kind.held.shift()?.end();
   await stored;
 });

@@ -7,7 +7,7 @@ import {
   GROUP_LINGER_MS,
   GROUP_RECORDS_MAX,
   LEASE_MS,
-  LOW_PERIOD_MS,
+  LOW_WATER_MARK_PERIOD_MS,
 } from '#runtime/bounds';
 import { CommitLog } from '#runtime/commit-log';
 import { decodeRecord } from '#runtime/record-codec';
@@ -26,12 +26,13 @@ const WAIT_BYTES_MAX = 50;
 /** A journal whose appends end when the test says so, one after the other. */
 class HeldJournal implements Journal {
   readonly isLasting = true;
-  readonly groups: { readonly records: readonly JournalRecord[]; readonly low: number }[] = [];
+  readonly groups: { readonly records: readonly JournalRecord[]; readonly lowWaterMark: number }[] =
+    [];
   #pending: PromiseWithResolvers<void> | undefined;
 
-  append(lines: readonly string[], low: number): Promise<void> {
+  append(lines: readonly string[], lowWaterMark: number): Promise<void> {
     assert.is(this.#pending, undefined, 'one append at a time');
-    this.groups.push({ records: lines.map(decodeRecord), low });
+    this.groups.push({ records: lines.map(decodeRecord), lowWaterMark });
     this.#pending = Promise.withResolvers<void>();
     return this.#pending.promise;
   }
@@ -67,10 +68,10 @@ function newScene() {
   /** Adds so many records in one turn of events, for which somebody waits, and lets it end. */
   const add = async (count: number, operation: unknown = 1): Promise<number> => {
     for (let i = 0; i < count; i += 1) log.add(lineOf({ operation }));
-    const position = log.added;
-    log.whenDurable(position).catch(() => undefined);
+    const offset = log.added;
+    log.whenDurable(offset).catch(() => undefined);
     await turnOfEvents();
-    return position;
+    return offset;
   };
   return { clock, journal, log, add, addVersions };
 }
@@ -198,9 +199,9 @@ unhurried('gather for 10 ms again after a group has gone', async () => {
 
 unhurried('are noticed at once when they are durable already', async () => {
   const { journal, log, add } = newScene();
-  const position = await add(1);
+  const offset = await add(1);
   await journal.succeed();
-  assert.equal(await stateOf(log.whenNoticed(position)), { value: undefined });
+  assert.equal(await stateOf(log.whenNoticed(offset)), { value: undefined });
 });
 
 const lease = suite('the read lease');
@@ -331,13 +332,13 @@ end('what waits is refused with an unknown outcome, what comes as not done', asy
 
 end('an append that succeeds all the same makes nothing durable any more', async () => {
   const { journal, log, add } = newScene();
-  const position = await add(1);
-  const waits = refusalOf(() => log.whenDurable(position));
+  const offset = await add(1);
+  const waits = refusalOf(() => log.whenDurable(offset));
   log.end(new Error('taken'));
   await journal.succeed();
   assert.ok((await waits) as Fault);
   assert.not(log.isDurable(1));
-  const late = (await refusalOf(() => log.whenDurable(position))) as Fault;
+  const late = (await refusalOf(() => log.whenDurable(offset))) as Fault;
   assert.ok(late.isOutcomeUnknown, 'it may be durable all the same');
 });
 
@@ -399,16 +400,16 @@ stall('nothing more is taken in until it has one', async () => {
 
 const low = suite('the group from which on all are needed');
 
-/** The low mark of the append that a second's quiet and one more record make. */
+/** The low-water mark of the append that a second's quiet and one more record make. */
 async function lowAfter({ journal, clock, add }: ReturnType<typeof newScene>): Promise<number> {
-  clock.advance(LOW_PERIOD_MS);
+  clock.advance(LOW_WATER_MARK_PERIOD_MS);
   await add(1);
-  const mark = journal.groups.at(-1)?.low ?? -1;
+  const mark = journal.groups.at(-1)?.lowWaterMark ?? -1;
   await journal.succeed();
   return mark;
 }
 
-low('is the one with the lowest position that any keeper names', async () => {
+low('is the one with the lowest offset that any keeper names', async () => {
   const scene = newScene();
   const { journal, log, add } = scene;
   let [lowest, other] = [1, Number.POSITIVE_INFINITY];
@@ -447,7 +448,7 @@ low('is looked up once a second', async () => {
   for (let i = 0; i < 4; i += 1) {
     await add(1);
     await journal.succeed();
-    clock.advance(LOW_PERIOD_MS / 2);
+    clock.advance(LOW_WATER_MARK_PERIOD_MS / 2);
   }
   assert.is(looks, 2);
 });

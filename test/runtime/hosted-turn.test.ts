@@ -68,21 +68,21 @@ const rests = suite('an answer that rests on less than all that is committed');
 rests('leaves when that much is durable, whatever is still under way', async () => {
   const { journal, host } = await newScene();
   const later = Promise.resolve(host.ask('a', tallyCall({ add: 2 })));
-  const early = tallyCall({ restOn: 1 });
+  const early = tallyCall({ dependOn: 1 });
   assert.equal(host.ask('a', early), { sum: 3, version: 2, again: false });
-  assert.is(await stateOf(Promise.resolve(host.ask('a', tallyCall({ restOn: 2 })))), 'pending');
+  assert.is(await stateOf(Promise.resolve(host.ask('a', tallyCall({ dependOn: 2 })))), 'pending');
   await journal.succeed();
   assert.is((await later).sum, 3);
 });
 
 rests('needs the lease, its own commit notwithstanding', async () => {
   const { clock, journal, host } = await newScene();
-  const leased = host.ask('a', tallyCall({ add: 2, restOn: 1 }));
+  const leased = host.ask('a', tallyCall({ add: 2, dependOn: 1 }));
   assert.equal(leased, { sum: 3, version: 2, again: false });
   await journal.succeed();
   await turnOfEvents();
   clock.advance(LEASE_MS);
-  const answer = Promise.resolve(host.ask('a', tallyCall({ add: 2, restOn: 1 })));
+  const answer = Promise.resolve(host.ask('a', tallyCall({ add: 2, dependOn: 1 })));
   await turnOfEvents();
   assert.is(await stateOf(answer), 'pending');
   await journal.succeed();
@@ -134,30 +134,33 @@ async function age(clock: ManualClock): Promise<void> {
   await turnOfEvents();
 }
 
-const owed = suite('what a turn still owes');
+const pendingEffect = suite('what a turn still owes');
 
-owed('is done before the actor is stored, and nothing is stored while it fails', async () => {
-  const [clock, kind] = [new ManualClock(), new TallyKind()];
-  const { host } = hostOf(kind, clock, memoryJournal());
-  let isDown = true;
-  let tries = 0;
-  const effect = async () => {
-    tries += 1;
-    if (isDown) throw new Fault('service_unavailable', 'down');
-  };
-  await refusalOf(() => host.ask('a', tallyCall({ add: 1, effect })));
-  await age(clock);
-  assert.equal([tries > 1, kind.writes], [true, 0]);
-  isDown = false;
-  await age(clock);
-  assert.is(kind.stored.get('a')?.sum, 1);
-  const done = tries;
-  await host.ask('a', tallyCall({ add: 1 }));
-  await age(clock);
-  assert.equal([tries, kind.stored.get('a')?.sum], [done, 2], 'it is owed no longer');
-});
+pendingEffect(
+  'is done before the actor is stored, and nothing is stored while it fails',
+  async () => {
+    const [clock, kind] = [new ManualClock(), new TallyKind()];
+    const { host } = hostOf(kind, clock, memoryJournal());
+    let isDown = true;
+    let tries = 0;
+    const effect = async () => {
+      tries += 1;
+      if (isDown) throw new Fault('service_unavailable', 'down');
+    };
+    await refusalOf(() => host.ask('a', tallyCall({ add: 1, effect })));
+    await age(clock);
+    assert.equal([tries > 1, kind.writes], [true, 0]);
+    isDown = false;
+    await age(clock);
+    assert.is(kind.stored.get('a')?.sum, 1);
+    const done = tries;
+    await host.ask('a', tallyCall({ add: 1 }));
+    await age(clock);
+    assert.equal([tries, kind.stored.get('a')?.sum], [done, 2], 'it is pendingEffect no longer');
+  },
+);
 
-owed('is nothing after a turn that committed nothing', async () => {
+pendingEffect('is nothing after a turn that committed nothing', async () => {
   const [clock, kind] = [new ManualClock(), new TallyKind()];
   const { host } = hostOf(kind, clock, memoryJournal());
   await host.ask('a', tallyCall({ add: 1 }));
@@ -167,7 +170,7 @@ owed('is nothing after a turn that committed nothing', async () => {
   assert.is(kind.stored.get('a')?.sum, 1);
 });
 
-owed('is not settled by what an earlier turn did', async () => {
+pendingEffect('is not settled by what an earlier turn did', async () => {
   const [clock, kind] = [new ManualClock(), new TallyKind()];
   const { host } = hostOf(kind, clock, memoryJournal());
   const first = Promise.withResolvers<void>();
@@ -181,4 +184,4 @@ owed('is not settled by what an earlier turn did', async () => {
   assert.is(kind.writes, 0);
 });
 
-for (const suite of [reads, commits, rests, effects, owed]) suite.run();
+for (const suite of [reads, commits, rests, effects, pendingEffect]) suite.run();

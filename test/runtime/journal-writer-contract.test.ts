@@ -1,5 +1,5 @@
+import { JournalWriter } from '#node/journal-writer';
 import { systemClock } from '#platform/clock';
-import { JournalWriter } from '#runtime/journal-writer';
 import { memoryJournalStore } from '#storage/memory/memory-journal-store';
 import { journalContract } from '#test/storage/journal-contract';
 

@@ -1,8 +1,8 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { Fault } from '#fault/fault';
-import { REJOIN_MS_MIN, REJOIN_RESET_MS } from '#runtime/bounds';
-import { TallyCluster } from '#test/runtime/node-fixture';
+import { REJOIN_MS_MIN, REJOIN_RESET_MS } from '#node/bounds';
+import { TallyCluster } from '#test/node/node-fixture';
 import { refusalOf, stateOf } from '#test/support/settled';
 
 const SETTLED_MS = 4_000;

@@ -1,7 +1,7 @@
 import { LISTED_MAX } from '#test/simulation/check-listings';
 import { markOf, nameOf, type Wish } from '#test/simulation/history';
 import type { SeededRandom } from '#test/simulation/seeded-random';
-import type { EngineOperation, ObservationInput } from '#wire/engine-messages';
+import type { EngineCommand, ObservationInput } from '#wire/engine-messages';
 
 /** Where callers' own timestamps begin: long before any instance is created. Unix milliseconds. */
 const RECORDED_DAY_MS = Date.UTC(2020, 0, 1);
@@ -79,7 +79,7 @@ export class CallerWishes {
 }
 
 /** A wish as the engine is asked for it. */
-export function operationOf(wish: Wish, id: number, random: SeededRandom): EngineOperation {
+export function operationOf(wish: Wish, id: number, random: SeededRandom): EngineCommand {
   switch (wish.kind) {
     case 'create': {
       const { modeStrengths, energyLevel } = wish;

@@ -156,7 +156,7 @@ function withdraw({ cycles }: AdmitCall, metered: Metered): void {
   if (cycles > 0) metered.admissions -= 1;
 }
 
-/** How many observations a stored operation of an instance holds. Source: `recordOfOperation`. */
+/** How many observations a stored operation of an instance holds. Source: `recordOfEvent`. */
 function cyclesOf(operation: unknown): number {
   const [, , , kind, , , observations] = operation as readonly unknown[];
   return kind === 'observed' && Array.isArray(observations) ? observations.length : 0;

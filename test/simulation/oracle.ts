@@ -5,7 +5,7 @@ import type { ActorTables } from '#test/simulation/actor-tables';
 import { Violation } from '#test/simulation/version-index';
 
 /** What stands in a journal's tail: the versions of every actor, by the slot that holds them. */
-type Tail = { readonly actors: Map<string, Map<number, number>>; low: number };
+type Tail = { readonly actors: Map<string, Map<number, number>>; lowWaterMark: number };
 
 /**
  * Watches the stores from outside and knows at every moment whether everything ever answered could
@@ -39,8 +39,8 @@ export class Oracle {
   }
 
   /** A group stands in a journal. */
-  appended({ incarnation, slot, low }: Append, records: readonly JournalRecord[]): void {
-    const tail = this.#tails.get(incarnation) ?? { actors: new Map(), low: 0 };
+  appended({ incarnation, slot, lowWaterMark }: Append, records: readonly JournalRecord[]): void {
+    const tail = this.#tails.get(incarnation) ?? { actors: new Map(), lowWaterMark: 0 };
     this.#tails.set(incarnation, tail);
     for (const { actor, actorId, version } of records) {
       if (actor !== 'instance') continue;
@@ -48,8 +48,8 @@ export class Oracle {
       tail.actors.set(actorId, versions);
       versions.set(version, slot);
     }
-    if (low === undefined || low <= tail.low) return;
-    tail.low = low;
+    if (lowWaterMark === undefined || lowWaterMark <= tail.lowWaterMark) return;
+    tail.lowWaterMark = lowWaterMark;
     this.#drop(incarnation, tail);
   }
 
@@ -70,13 +70,14 @@ export class Oracle {
     for (const [instance, versions] of tail.actors) {
       let hasDropped = false;
       for (const [version, slot] of versions) {
-        if (slot >= tail.low) continue;
+        if (slot >= tail.lowWaterMark) continue;
         versions.delete(version);
         hasDropped = true;
       }
       if (versions.size === 0) tail.actors.delete(instance);
       const isOwner = this.#owners.get(this.#shardOf(instance)) === incarnation;
-      if (hasDropped && isOwner) this.#look(instance, `low of ${incarnation} at ${tail.low}`);
+      if (hasDropped && isOwner)
+        this.#look(instance, `lowWaterMark of ${incarnation} at ${tail.lowWaterMark}`);
     }
   }
 

@@ -1,4 +1,4 @@
-import type { ProbeAim, Probed } from '#cluster/death-watch';
+import type { ProbeAim, Probed } from '#cluster/failure-detector';
 import { SimulatedConnection } from '#test/simulation/simulated-connection';
 import type { SimulatedProcess } from '#test/simulation/simulated-process';
 import type { Protocol } from '#test/simulation/simulated-protocol';

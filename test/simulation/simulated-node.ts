@@ -1,4 +1,4 @@
-import type { ProbeAim } from '#cluster/death-watch';
+import type { ProbeAim } from '#cluster/failure-detector';
 import { Fault } from '#fault/fault';
 import type { ShardedService } from '#storage/shard-store';
 import { silentMetrics } from '#test/simulation/silent-metrics';
@@ -11,7 +11,7 @@ import { Violation } from '#test/simulation/version-index';
 const PROBE_MS_MAX = 1_000;
 
 /** How long a node listens who else is there before it claims anything, in milliseconds. */
-const SETTLE_MS = 1_500;
+const STARTUP_GRACE_MS = 1_500;
 
 /** Bytes that idle actors may hold: enough for all of them here. */
 const MEMORY_BYTES_MAX = 64 * 1_024 * 1_024;
@@ -69,7 +69,7 @@ export function configOf<Service extends ShardedService>(
     node: process.name,
     address: addressOf(process),
     shardCount: scenario.shardCount,
-    settleMs: SETTLE_MS,
+    startupGraceMs: STARTUP_GRACE_MS,
     isDirect: true,
     idleAgeMs: scenario.idleAgeMs,
     memoryBytesMax: MEMORY_BYTES_MAX,
@@ -102,10 +102,10 @@ export function portsOf(process: SimulatedProcess, cluster: SimulatedCluster) {
     },
     nodeMetrics: {
       appended: () => undefined,
-      adopted: (records: number) => note(`adopted ${records}`),
+      tailRecovered: (records: number) => note(`recovered ${records}`),
       moved: (reason: string) => note(`moved: ${reason}`),
-      sealed: (ground: string) => note(`sealed: ${ground}`),
-      recovered: () => undefined,
+      sealed: (reason: string) => note(`sealed: ${reason}`),
+      takenOver: () => undefined,
       fenced: () => note('fenced'),
     },
   };

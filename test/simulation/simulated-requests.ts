@@ -4,11 +4,11 @@ import { z } from 'zod';
 import type { Operation, Task } from '#edge/operation';
 import { engineOperations } from '#edge/routes/engine';
 import { instanceOperations } from '#edge/routes/instances';
-import type { EngineOperation } from '#wire/engine-messages';
+import type { EngineCommand } from '#wire/engine-messages';
 
 /** What a caller sends. */
 export type SimulatedRequest = {
-  readonly operation: EngineOperation;
+  readonly operation: EngineCommand;
   /** The id in the path; empty for none. */
   readonly instance: string;
   /** Names the content, for its fingerprint. */
@@ -18,7 +18,7 @@ export type SimulatedRequest = {
 };
 
 /** Which operation of the API asks the engine for what. */
-const NAMES: Partial<Record<EngineOperation['kind'], string>> = {
+const NAMES: Partial<Record<EngineCommand['kind'], string>> = {
   create: 'createInstance',
   rename: 'updateInstance',
   remove: 'deleteInstance',

@@ -1,8 +1,8 @@
-import { DeathWatch } from '#cluster/death-watch';
-import { ProgressWatch } from '#cluster/progress-watch';
+import { FailureDetector } from '#cluster/failure-detector';
+import { JournalProgress } from '#cluster/journal-progress';
+import { HostedShards } from '#node/hosted-shards';
+import { RecoveredRecords } from '#node/recovered-records';
 import { ActorHost } from '#runtime/actor-host';
-import { AdoptedRecords } from '#runtime/adopted-records';
-import { HostedShards } from '#runtime/hosted-shards';
 import { replaceGetter, replaceMethod } from '#test/simulation/replace-method';
 import {
   CRASHES,
@@ -59,41 +59,41 @@ export const SHARD_VARIANTS: readonly Variant[] = [
     },
   },
   {
-    name: 'opening without the records adopted for that epoch',
+    name: 'opening without the records recovered for that epoch',
     wishes: CRASHES,
     spoil: (stack) =>
       replaceMethod(
         stack,
-        AdoptedRecords.prototype,
+        RecoveredRecords.prototype,
         'open',
         () =>
-          function (this: AdoptedRecords, shard, epoch) {
+          function (this: RecoveredRecords, shard, epoch) {
             this.decide(shard, epoch);
           },
       ),
   },
   {
-    name: 'low past adopted records',
+    name: 'lowWaterMark past recovered records',
     wishes: LONG,
     spoil: (stack) =>
       replaceGetter(
         stack,
-        AdoptedRecords.prototype,
+        RecoveredRecords.prototype,
         'lowest',
         () => () => Number.POSITIVE_INFINITY,
       ),
   },
   {
-    name: 'claim before adoption is durable',
+    name: 'claim before tailRecovery is durable',
     wishes: CRASHES,
     spoil: (stack) => {
       const waiting = new Set<() => void>();
       replaceMethod(
         stack,
-        AdoptedRecords.prototype,
+        RecoveredRecords.prototype,
         'hold',
         (hold) =>
-          function (this: AdoptedRecords, ...args) {
+          function (this: RecoveredRecords, ...args) {
             hold.apply(this, args);
             for (const look of waiting) look();
           },
@@ -101,15 +101,15 @@ export const SHARD_VARIANTS: readonly Variant[] = [
       replaceMethod(
         stack,
         HostedShards.prototype,
-        'adopt',
-        (adopt) =>
+        'recoverTail',
+        (recoverTail) =>
           function (this: HostedShards, owner, claims) {
             return new Promise((resolve, reject) => {
               const look = (): void => {
-                if (claims.every((claim) => this.isAdopted(claim))) resolve();
+                if (claims.every((claim) => this.isRecovered(claim))) resolve();
               };
               waiting.add(look);
-              adopt
+              recoverTail
                 .call(this, owner, claims)
                 .then(resolve, reject)
                 .finally(() => waiting.delete(look));
@@ -119,11 +119,11 @@ export const SHARD_VARIANTS: readonly Variant[] = [
     },
   },
   {
-    name: 'release with adopted records not activated',
+    name: 'release with recovered records not activated',
     wishes: LONG,
     spoil: (stack) => {
-      replaceMethod(stack, AdoptedRecords.prototype, 'hasWaiting', () => () => false);
-      replaceMethod(stack, AdoptedRecords.prototype, 'waiting', () => () => []);
+      replaceMethod(stack, RecoveredRecords.prototype, 'hasWaiting', () => () => false);
+      replaceMethod(stack, RecoveredRecords.prototype, 'waiting', () => () => []);
     },
   },
   {
@@ -137,10 +137,10 @@ export const SHARD_VARIANTS: readonly Variant[] = [
     spoil: (stack) =>
       replaceMethod(
         stack,
-        DeathWatch.prototype,
+        FailureDetector.prototype,
         'openableMs',
         (openableMs) =>
-          function (this: DeathWatch, incarnation) {
+          function (this: FailureDetector, incarnation) {
             return openableMs.call(this, incarnation) < Number.POSITIVE_INFINITY ? 0 : Infinity;
           },
       ),
@@ -149,18 +149,18 @@ export const SHARD_VARIANTS: readonly Variant[] = [
     name: 'sealing without own progress',
     wishes: STALLS,
     spoil: (stack) => {
-      const reads = new WeakMap<ProgressWatch, Map<string, { next: number; still: number }>>();
-      const readsOf = (watch: ProgressWatch) => {
+      const reads = new WeakMap<JournalProgress, Map<string, { next: number; still: number }>>();
+      const readsOf = (watch: JournalProgress) => {
         const known = reads.get(watch) ?? new Map<string, { next: number; still: number }>();
         reads.set(watch, known);
         return known;
       };
       replaceMethod(
         stack,
-        ProgressWatch.prototype,
+        JournalProgress.prototype,
         'read',
         (read) =>
-          async function (this: ProgressWatch, incarnation) {
+          async function (this: JournalProgress, incarnation) {
             const head = await read.call(this, incarnation);
             const before = readsOf(this).get(incarnation) ?? { next: -1, still: 0 };
             const next = typeof head === 'string' ? before.next : head.next;
@@ -171,10 +171,10 @@ export const SHARD_VARIANTS: readonly Variant[] = [
       );
       replaceMethod(
         stack,
-        ProgressWatch.prototype,
+        JournalProgress.prototype,
         'isStill',
         () =>
-          function (this: ProgressWatch, incarnation) {
+          function (this: JournalProgress, incarnation) {
             return (readsOf(this).get(incarnation)?.still ?? 0) >= STILL_READS;
           },
       );

@@ -35,7 +35,7 @@ export const STORE_VARIANTS: readonly Variant[] = [
   },
   { name: 'no version stamp', flaws: { checkpoints: { isUnstamped: true } }, wishes: LONG },
   {
-    name: 'low moved before the checkpoint',
+    name: 'lowWaterMark moved before the checkpoint',
     flaws: { checkpoints: { isUnconfirmed: true } },
     wishes: LONG,
   },

@@ -1,7 +1,7 @@
 import { InstanceKind } from '#engine/instance-kind';
+import { HostedShards } from '#node/hosted-shards';
 import { Checkpointer } from '#runtime/checkpointer';
 import { CommitLog } from '#runtime/commit-log';
-import { HostedShards } from '#runtime/hosted-shards';
 import { HostedTurn } from '#runtime/hosted-turn';
 import { RecentCalls } from '#runtime/recent-calls';
 import { Later } from '#test/simulation/later';
@@ -32,8 +32,8 @@ function hasty(stack: DisposableStack, isOfCommit: boolean): void {
     HostedTurn.prototype,
     'whenAnswerable',
     (when) =>
-      async function (this: AnyTurn, position) {
-        if (committed.has(this) !== isOfCommit) await when.call(this, position);
+      async function (this: AnyTurn, offset) {
+        if (committed.has(this) !== isOfCommit) await when.call(this, offset);
       },
   );
 }
@@ -46,10 +46,10 @@ function replies(stack: DisposableStack): { isReplying: () => boolean } {
     HostedTurn.prototype,
     'whenAnswerable',
     (when) =>
-      function (this: AnyTurn, position) {
+      function (this: AnyTurn, offset) {
         isReply = true;
         try {
-          return when.call(this, position);
+          return when.call(this, offset);
         } finally {
           isReply = false;
         }
@@ -103,8 +103,8 @@ function flushEarly(stack: DisposableStack): void {
     CommitLog.prototype,
     'whenDurable',
     (when) =>
-      async function (this: CommitLog, position) {
-        if (isReplying() || !isFlushing) await when.call(this, position);
+      async function (this: CommitLog, offset) {
+        if (isReplying() || !isFlushing) await when.call(this, offset);
       },
   );
 }
@@ -142,18 +142,18 @@ function handOverEarly(stack: DisposableStack): void {
     (store) =>
       function (this: AnyCheckpointer, wanted) {
         const isDurable = (activation: Parameters<typeof wanted>[0]) =>
-          logs.get(activation)?.isDurable(activation.position) ?? true;
+          logs.get(activation)?.isDurable(activation.offset) ?? true;
         return store.call(this, (activation) => wanted(activation) && isDurable(activation));
       },
   );
   replaceMethod(
     stack,
     HostedShards.prototype,
-    'adopt',
-    (adopt) =>
+    'recoverTail',
+    (recoverTail) =>
       function (this: HostedShards, owner, claims) {
         adopting += 1;
-        return adopt.call(this, owner, claims).finally(() => {
+        return recoverTail.call(this, owner, claims).finally(() => {
           adopting -= 1;
         });
       },
@@ -176,9 +176,9 @@ function handOverEarly(stack: DisposableStack): void {
     CommitLog.prototype,
     'whenDurable',
     (when) =>
-      async function (this: CommitLog, position) {
-        const isClosing = closing > 0 && adopting === 0 && position === this.added;
-        if (isReplying() || !isClosing) await when.call(this, position);
+      async function (this: CommitLog, offset) {
+        const isClosing = closing > 0 && adopting === 0 && offset === this.added;
+        if (isReplying() || !isClosing) await when.call(this, offset);
       },
   );
 }
@@ -242,7 +242,7 @@ export const TURN_VARIANTS: readonly Variant[] = [
     name: 'key lookup outside the turn',
     wishes: MOVES,
     spoil: (stack) => {
-      const positions = new WeakMap<object, number>();
+      const offsets = new WeakMap<object, number>();
       let added = 0;
       replaceMethod(
         stack,
@@ -261,7 +261,7 @@ export const TURN_VARIANTS: readonly Variant[] = [
         (commit) =>
           function (this: AnyTurn, operation) {
             const place = commit.call(this, operation);
-            positions.set(this, added);
+            offsets.set(this, added);
             return place;
           },
       );
@@ -274,7 +274,7 @@ export const TURN_VARIANTS: readonly Variant[] = [
             const answer = receive.call(this, state, call, turn);
             if (!(answer instanceof Promise)) return answer;
             const held = answer.then(async (found) => {
-              await (turn as AnyTurn).whenAnswerable(positions.get(turn) ?? 0);
+              await (turn as AnyTurn).whenAnswerable(offsets.get(turn) ?? 0);
               return found;
             });
             // Not a promise to the host, so that the actor goes on with others meanwhile.
@@ -287,6 +287,6 @@ export const TURN_VARIANTS: readonly Variant[] = [
     name: 'directory not told again in recovery',
     wishes: ROUGH,
     spoil: (stack) =>
-      replaceMethod(stack, InstanceKind.prototype, 'owedAfter', () => () => undefined),
+      replaceMethod(stack, InstanceKind.prototype, 'effectAfterReplay', () => () => undefined),
   },
 ];

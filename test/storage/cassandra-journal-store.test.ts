@@ -79,7 +79,7 @@ lost('says in time that the outcome is unknown, and the write may have happened'
   assert.is(fault.code, 'service_unavailable');
   assert.ok(fault.isOutcomeUnknown);
   assert.ok(tookMs < APPEND_MS_MAX + SCHEDULING_MS_MAX, `${tookMs} ms`);
-  const head = { address: ADDRESS, next: 2, low: 0, isSealed: false };
+  const head = { address: ADDRESS, next: 2, lowWaterMark: 0, isSealed: false };
   assert.equal(await store.append(appendOf(incarnation, 1)), { isApplied: false, head });
 });
 

@@ -32,7 +32,7 @@ function sealing({ name, open, suite }: Subject): Test {
   sealing('happens once, and again does no harm', async () => {
     const { store, incarnation } = await begun(open);
     await appendMany(store, incarnation, 2);
-    const head = { address: ADDRESS, next: 2, low: 0, isSealed: true };
+    const head = { address: ADDRESS, next: 2, lowWaterMark: 0, isSealed: true };
     assert.equal(await store.seal(incarnation), APPLIED);
     assert.equal(await store.seal(incarnation), { isApplied: false, head });
     assert.equal(await store.seal(incarnation), { isApplied: false, head });
@@ -43,7 +43,7 @@ function sealing({ name, open, suite }: Subject): Test {
     const { store, incarnation } = await begun(open);
     await appendMany(store, incarnation, 2);
     await store.seal(incarnation);
-    const head = { address: ADDRESS, next: 2, low: 0, isSealed: true };
+    const head = { address: ADDRESS, next: 2, lowWaterMark: 0, isSealed: true };
     for (const slot of [0, 1, 2, 3]) {
       const refused = await store.append(appendOf(incarnation, slot));
       assert.equal(refused, { isApplied: false, head });

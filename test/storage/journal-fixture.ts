@@ -41,9 +41,9 @@ export function recordsOf(slot: number): Uint8Array {
   return Uint8Array.of(slot % 256, 1, 2, 3);
 }
 
-/** An append that leaves `low` where it is. */
+/** An append that leaves the low-water mark where it is. */
 export function appendOf(incarnation: string, slot: number, records = recordsOf(slot)): Append {
-  return { incarnation, slot, records, low: undefined };
+  return { incarnation, slot, records, lowWaterMark: undefined };
 }
 
 /** Appends to the first `count` slots. */

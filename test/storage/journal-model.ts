@@ -9,7 +9,7 @@ export type JournalStep =
       /** 0: at the next slot, as a journal counts them that is never emptied. */
       readonly offset: number;
       readonly records: Uint8Array;
-      /** How far below the slot `low` comes to stand; undefined leaves it. */
+      /** How far below the slot the low-water mark comes to stand; undefined leaves it. */
       readonly keep: number | undefined;
     }
   | { readonly kind: 'seal' }
@@ -41,10 +41,13 @@ export function arbitrarySteps(): fc.Arbitrary<JournalStep[]> {
     .map(([first, rest]) => [first, ...rest]);
 }
 
-/** The slot and the `low` of an append, of which both sides count the same next slot. */
+/** The slot and the the low-water mark of an append, of which both sides count the same next slot. */
 function placeOf(step: JournalStep & { kind: 'append' }, next: number) {
   const slot = Math.max(0, next + step.offset);
-  return { slot, low: step.keep === undefined ? undefined : Math.max(0, slot - step.keep) };
+  return {
+    slot,
+    lowWaterMark: step.keep === undefined ? undefined : Math.max(0, slot - step.keep),
+  };
 }
 
 /** Does a step to a real journal; the answer of an append or a seal, undefined for an emptying. */
@@ -79,7 +82,7 @@ export class JournalModel {
     switch (step.kind) {
       case 'begin':
         if (head !== undefined) return { isApplied: false, head };
-        this.head = { address: step.address, next: 0, low: 0, isSealed: false };
+        this.head = { address: step.address, next: 0, lowWaterMark: 0, isSealed: false };
         return { isApplied: true };
       case 'append':
         return this.#append(step);
@@ -102,12 +105,14 @@ export class JournalModel {
 
   #append(step: JournalStep & { kind: 'append' }): Conditional {
     const { head } = this;
-    const { slot, low } = placeOf(step, head?.next ?? 0);
+    const { slot, lowWaterMark } = placeOf(step, head?.next ?? 0);
     if (head === undefined || head.isSealed || slot !== head.next)
       return { isApplied: false, head };
-    const kept = this.#slots.filter((other) => low === undefined || other.slot >= low);
+    const kept = this.#slots.filter(
+      (other) => lowWaterMark === undefined || other.slot >= lowWaterMark,
+    );
     this.#slots = [...kept, { slot, records: step.records }];
-    this.head = { ...head, next: slot + 1, low: low ?? head.low };
+    this.head = { ...head, next: slot + 1, lowWaterMark: lowWaterMark ?? head.lowWaterMark };
     return { isApplied: true };
   }
 }

@@ -42,7 +42,7 @@ function beginning({ name, open, suite }: Subject): Test {
     const store = await open();
     const incarnation = newIncarnation();
     assert.equal(await store.begin(incarnation, ADDRESS), APPLIED);
-    const head = { address: ADDRESS, next: 0, low: 0, isSealed: false };
+    const head = { address: ADDRESS, next: 0, lowWaterMark: 0, isSealed: false };
     assert.equal(await store.readHead(incarnation, 'serial'), head);
     assert.equal(await store.readHead(incarnation, 'quorum'), head);
     assert.equal(await store.readSlots(incarnation, 0, 10), []);
@@ -51,7 +51,7 @@ function beginning({ name, open, suite }: Subject): Test {
   beginning('happens once: a second time is refused, and shown the first', async () => {
     const { store, incarnation } = await begun(open);
     const again = await store.begin(incarnation, '127.0.0.1:9999');
-    const head = { address: ADDRESS, next: 0, low: 0, isSealed: false };
+    const head = { address: ADDRESS, next: 0, lowWaterMark: 0, isSealed: false };
     assert.equal(again, { isApplied: false, head });
     assert.equal(await store.readHead(incarnation, 'serial'), head);
   });
@@ -61,7 +61,7 @@ function beginning({ name, open, suite }: Subject): Test {
     await appendMany(store, incarnation, 3);
     await store.seal(incarnation);
     const again = await store.begin(incarnation, '127.0.0.1:9999');
-    const head = { address: ADDRESS, next: 3, low: 0, isSealed: true };
+    const head = { address: ADDRESS, next: 3, lowWaterMark: 0, isSealed: true };
     assert.equal(again, { isApplied: false, head });
   });
 
@@ -107,7 +107,7 @@ function appending({ name, open, suite }: Subject): Test {
       const { store, incarnation } = await begun(open);
       await appendMany(store, incarnation, 3);
       const before = await slotsOf(store, incarnation);
-      const head = { address: ADDRESS, next: 3, low: 0, isSealed: false };
+      const head = { address: ADDRESS, next: 3, lowWaterMark: 0, isSealed: false };
       for (const slot of [0, 1, 4, 1_000]) {
         const refused = await store.append(appendOf(incarnation, slot, Uint8Array.of(9)));
         assert.equal(refused, { isApplied: false, head });
@@ -121,7 +121,7 @@ function appending({ name, open, suite }: Subject): Test {
     const append = appendOf(incarnation, 0, Uint8Array.of(1));
     assert.equal(await store.append(append), APPLIED);
     const again = await store.append(append);
-    const head = { address: ADDRESS, next: 1, low: 0, isSealed: false };
+    const head = { address: ADDRESS, next: 1, lowWaterMark: 0, isSealed: false };
     assert.equal(again, { isApplied: false, head });
   });
 
@@ -148,37 +148,37 @@ function appending({ name, open, suite }: Subject): Test {
 }
 
 function movingLow({ name, open, suite }: Subject): Test {
-  const low = suite(`moving low in ${name}`);
+  const lowWaterMark = suite(`moving lowWaterMark in ${name}`);
 
-  low('takes the slots below it away and leaves the others', async () => {
+  lowWaterMark('takes the slots below it away and leaves the others', async () => {
     const { store, incarnation } = await begun(open);
     await appendMany(store, incarnation, 5);
-    assert.equal(await store.append({ ...appendOf(incarnation, 5), low: 3 }), APPLIED);
-    const head = { address: ADDRESS, next: 6, low: 3, isSealed: false };
+    assert.equal(await store.append({ ...appendOf(incarnation, 5), lowWaterMark: 3 }), APPLIED);
+    const head = { address: ADDRESS, next: 6, lowWaterMark: 3, isSealed: false };
     assert.equal(await store.readHead(incarnation, 'serial'), head);
     assert.equal(slotNumbers(await slotsOf(store, incarnation)), [3, 4, 5]);
   });
 
-  low('stays where it is when an append does not move it', async () => {
+  lowWaterMark('stays where it is when an append does not move it', async () => {
     const { store, incarnation } = await begun(open);
     await appendMany(store, incarnation, 2);
-    await store.append({ ...appendOf(incarnation, 2), low: 2 });
+    await store.append({ ...appendOf(incarnation, 2), lowWaterMark: 2 });
     await store.append(appendOf(incarnation, 3));
-    assert.is((await store.readHead(incarnation, 'serial'))?.low, 2);
+    assert.is((await store.readHead(incarnation, 'serial'))?.lowWaterMark, 2);
     assert.equal(slotNumbers(await slotsOf(store, incarnation)), [2, 3]);
   });
 
-  low('may reach the newest slot, which stays', async () => {
+  lowWaterMark('may reach the newest slot, which stays', async () => {
     const { store, incarnation } = await begun(open);
     await appendMany(store, incarnation, 4);
     const records = Uint8Array.of(42);
-    await store.append({ incarnation, slot: 4, records, low: 4 });
+    await store.append({ incarnation, slot: 4, records, lowWaterMark: 4 });
     assert.equal(await slotsOf(store, incarnation), [{ slot: 4, records }]);
   });
 
-  low('never passes the newest slot: that would be a bug of the writer', async () => {
+  lowWaterMark('never passes the newest slot: that would be a bug of the writer', async () => {
     const { store, incarnation } = await begun(open);
-    const passing = store.append({ ...appendOf(incarnation, 0), low: 1 });
+    const passing = store.append({ ...appendOf(incarnation, 0), lowWaterMark: 1 });
     const error = await passing.then(
       () => undefined,
       (reason: unknown) => reason,
@@ -188,19 +188,22 @@ function movingLow({ name, open, suite }: Subject): Test {
     assert.is((await store.readHead(incarnation, 'serial'))?.next, 0);
   });
 
-  low('does not move with an append that is refused, and nothing is taken away', async () => {
-    const { store, incarnation } = await begun(open);
-    await appendMany(store, incarnation, 4);
-    const head = { address: ADDRESS, next: 4, low: 0, isSealed: false };
-    const late = await store.append({ ...appendOf(incarnation, 3), low: 3 });
-    assert.equal(late, { isApplied: false, head });
-    await store.seal(incarnation);
-    await store.append({ ...appendOf(incarnation, 4), low: 4 });
-    const sealed = { ...head, isSealed: true };
-    assert.equal(await store.readHead(incarnation, 'serial'), sealed);
-    assert.equal(slotNumbers(await slotsOf(store, incarnation)), [0, 1, 2, 3]);
-  });
-  return low;
+  lowWaterMark(
+    'does not move with an append that is refused, and nothing is taken away',
+    async () => {
+      const { store, incarnation } = await begun(open);
+      await appendMany(store, incarnation, 4);
+      const head = { address: ADDRESS, next: 4, lowWaterMark: 0, isSealed: false };
+      const late = await store.append({ ...appendOf(incarnation, 3), lowWaterMark: 3 });
+      assert.equal(late, { isApplied: false, head });
+      await store.seal(incarnation);
+      await store.append({ ...appendOf(incarnation, 4), lowWaterMark: 4 });
+      const sealed = { ...head, isSealed: true };
+      assert.equal(await store.readHead(incarnation, 'serial'), sealed);
+      assert.equal(slotNumbers(await slotsOf(store, incarnation)), [0, 1, 2, 3]);
+    },
+  );
+  return lowWaterMark;
 }
 
 function readingSlots({ name, open, suite }: Subject): Test {

@@ -22,7 +22,7 @@ export type TallyCall = ActorCall & {
   readonly refuse?: boolean;
   readonly effect?: () => Promise<void>;
   /** The place in the journal that the answer rests on, in place of all that is committed. */
-  readonly restOn?: number;
+  readonly dependOn?: number;
 };
 
 /** The sum after the turn, and whether it was a retry. */
@@ -64,7 +64,7 @@ export class TallyKind implements ActorKind<Tally, TallyCall, TallyAnswer, numbe
     if (call.refuse) throw new Fault('conflict', 'refused');
     const again = turn.earlierVersion !== undefined;
     if (call.add !== undefined && !again) turn.commit(call.add);
-    if (call.restOn !== undefined) turn.restOn(call.restOn);
+    if (call.dependOn !== undefined) turn.dependOn(call.dependOn);
     if (call.effect !== undefined) turn.beforeAnswer(call.effect);
     return { sum: state.sum, version: turn.version, again };
   }
@@ -82,7 +82,7 @@ export class TallyKind implements ActorKind<Tally, TallyCall, TallyAnswer, numbe
     return Number(record);
   }
 
-  owedAfter(): undefined {
+  effectAfterReplay(): undefined {
     return undefined;
   }
 

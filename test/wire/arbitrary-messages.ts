@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { FAULTS, Fault, type FaultCode } from '#fault/fault';
 import { type FaultReason, PEER_REASONS, type PeerReason, REASONS } from '#fault/reasons';
-import type { EngineCall, EngineOperation } from '#wire/engine-messages';
+import type { EngineCall, EngineCommand } from '#wire/engine-messages';
 import type { LimiterAnswer, LimiterCall } from '#wire/limiter-messages';
 
 /** A record of arbitraries that compares equal to a plain object. */
@@ -40,7 +40,7 @@ const observation = record({
   timestampMs: fc.option(fc.nat({ max: 8.64e15 }), { nil: undefined }),
 });
 
-const operation: fc.Arbitrary<EngineOperation> = fc.oneof(
+const operation: fc.Arbitrary<EngineCommand> = fc.oneof(
   record({
     kind: fc.constant('create' as const),
     name: text(1, 200),

@@ -121,16 +121,16 @@ export function cassandraJournalStore(
   };
 }
 
-function appendStatement({ incarnation, slot, records, low }: Append): Statement {
+function appendStatement({ incarnation, slot, records, lowWaterMark }: Append): Statement {
   const at = BigInt(slot);
   // A view, not a copy: the driver takes Buffers only.
   const bytes = Buffer.from(records.buffer, records.byteOffset, records.byteLength);
   const insert = [incarnation, at, bytes];
-  if (low === undefined) {
+  if (lowWaterMark === undefined) {
     return { query: APPEND, params: [at + 1n, incarnation, at, ...insert] };
   }
-  assert(low <= slot, 'the newest slot of a journal is never deleted');
-  const below = BigInt(low);
+  assert(lowWaterMark <= slot, 'the newest slot of a journal is never deleted');
+  const below = BigInt(lowWaterMark);
   return {
     query: APPEND_AND_MOVE_LOW,
     params: [at + 1n, below, incarnation, at, ...insert, incarnation, below],
@@ -163,7 +163,7 @@ function headOf(row: types.Row | undefined): JournalHead | undefined {
   if (row === undefined || next === null || next === undefined) return undefined;
   const address: string = row['address'];
   const isSealed: boolean = row['sealed'];
-  return { address, next: Number(next), low: Number(row['low']), isSealed };
+  return { address, next: Number(next), lowWaterMark: Number(row['low']), isSealed };
 }
 
 /** Reads from the newest slot down, as they are stored, in pages of so many slots. */

@@ -25,19 +25,26 @@ export function memoryJournalStore(clock: Pick<Clock, 'wallMs'>): JournalStore {
     async begin(incarnation, address) {
       const stored = journals.get(incarnation);
       if (stored !== undefined) return refusal(stored);
-      const head = { address, next: 0, low: 0, isSealed: false };
+      const head = { address, next: 0, lowWaterMark: 0, isSealed: false };
       journals.set(incarnation, { head, slots: new Map(), sealedAtMs: undefined });
       return APPLIED;
     },
-    async append({ incarnation, slot, records, low }) {
-      assert(low === undefined || low <= slot, 'the newest slot of a journal is never deleted');
+    async append({ incarnation, slot, records, lowWaterMark }) {
+      assert(
+        lowWaterMark === undefined || lowWaterMark <= slot,
+        'the newest slot of a journal is never deleted',
+      );
       const stored = journals.get(incarnation);
       if (stored === undefined || stored.head.next !== slot || stored.head.isSealed) {
         return refusal(stored);
       }
       stored.slots.set(slot, records.slice());
-      stored.head = { ...stored.head, next: slot + 1, low: low ?? stored.head.low };
-      if (low !== undefined) dropBelow(stored.slots, low);
+      stored.head = {
+        ...stored.head,
+        next: slot + 1,
+        lowWaterMark: lowWaterMark ?? stored.head.lowWaterMark,
+      };
+      if (lowWaterMark !== undefined) dropBelow(stored.slots, lowWaterMark);
       return APPLIED;
     },
     async seal(incarnation) {
@@ -66,9 +73,9 @@ export function memoryJournalStore(clock: Pick<Clock, 'wallMs'>): JournalStore {
 }
 
 /** Slots stand in ascending order, as they were appended: those to drop are at the front. */
-function dropBelow(slots: Map<number, Uint8Array>, low: number): void {
+function dropBelow(slots: Map<number, Uint8Array>, lowWaterMark: number): void {
   for (const slot of slots.keys()) {
-    if (slot >= low) return;
+    if (slot >= lowWaterMark) return;
     slots.delete(slot);
   }
 }

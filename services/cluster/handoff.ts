@@ -1,0 +1,77 @@
+import { HANDOFF_RETRY_MS } from '#cluster/bounds';
+import type { Member, Members } from '#cluster/members';
+import type { ShardHost } from '#cluster/shard-host';
+import { type Clock, sleep } from '#platform/clock';
+import type { JournalStore } from '#storage/journal-store';
+import type { ShardedService, ShardRow, ShardStore } from '#storage/shard-store';
+
+/** What handing over takes. */
+export type HandoffPorts = {
+  readonly clock: Clock;
+  readonly shards: ShardStore;
+  readonly journals: JournalStore;
+  readonly members: Members;
+  readonly host: Pick<ShardHost, 'leaving'>;
+  readonly hasEnded: () => boolean;
+};
+
+/** Gives a closed shard to somebody, or back to ourselves at a new epoch (architecture 3.4). */
+export class Handoff {
+  readonly #service: ShardedService;
+  readonly #incarnation: string;
+  readonly #ports: HandoffPorts;
+
+  constructor(
+    config: { readonly service: ShardedService; readonly incarnation: string },
+    ports: HandoffPorts,
+  ) {
+    this.#service = config.service;
+    this.#incarnation = config.incarnation;
+    this.#ports = ports;
+  }
+
+  /** Who would get a shard of that node: only one whose journal is known to have begun. */
+  async receiverAt(node: string | undefined): Promise<Member | undefined> {
+    const member = this.#ports.members.present().find((present) => present.node === node);
+    if (member === undefined) return undefined;
+    const head = await this.#ports.journals
+      .readHead(member.incarnation, 'quorum')
+      .catch(() => undefined);
+    return head === undefined || head.isSealed ? undefined : member;
+  }
+
+  /**
+   * Changes the owner to `to`, or to ourselves if that fails or there is nobody, again and again
+   * until the epoch has moved: the closed epoch is never served again. Answers the row as it then is.
+   */
+  async give(from: ShardRow, to: Member | undefined): Promise<ShardRow> {
+    let receiver = to;
+    this.#ports.host.leaving(from.shard);
+    // After the end of this incarnation whoever seals it moves the epoch.
+    while (!this.#ports.hasEnded()) {
+      const row = await this.#change(from, receiver?.incarnation ?? this.#incarnation);
+      if (row !== undefined) {
+        if (receiver?.incarnation === row.owner) this.#ports.members.announceFor(receiver, row);
+        return row;
+      }
+      await sleep(this.#ports.clock, HANDOFF_RETRY_MS);
+      if (!this.#isPresent(receiver)) receiver = undefined;
+    }
+    return from;
+  }
+
+  /** The row once its epoch has moved, by this change or an earlier one; undefined while it has not. */
+  async #change(from: ShardRow, owner: string): Promise<ShardRow | undefined> {
+    const { shard, epoch } = from;
+    const change = { service: this.#service, shard, from, owner };
+    const outcome = await this.#ports.shards.change(change).catch(() => undefined);
+    if (outcome?.isApplied) return { shard, owner, epoch: epoch + 1 };
+    const row = outcome?.row;
+    return row !== undefined && row.epoch > epoch ? row : undefined;
+  }
+
+  #isPresent(receiver: Member | undefined): boolean {
+    const { members } = this.#ports;
+    return members.present().some(({ incarnation }) => incarnation === receiver?.incarnation);
+  }
+}

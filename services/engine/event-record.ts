@@ -1,0 +1,113 @@
+import type {
+  AnswerKey,
+  InstanceChange,
+  InstanceEvent,
+  TimedObservation,
+} from '#engine/instance-event';
+import { MODEL_VERSION } from '#identity/state';
+
+/*
+ * How the journal keeps an operation: lists, because the names of the fields would be more than half
+ * of it. An observation takes 40 to 60 characters, and a node that takes over reads 200,000 of them.
+ */
+
+/** Context of an observation that has none: left out. */
+const NO_CONTEXT = '{}';
+
+/** `[model version, server time, key, kind, …fields of the kind]`; plain JSON data. */
+export function recordOfEvent({ modelVersion, atMs, answerKey, change }: InstanceEvent): unknown {
+  const key = answerKey === undefined ? null : [answerKey.key, answerKey.fingerprint];
+  return [modelVersion, atMs, key, change.kind, ...fieldsOf(change)];
+}
+
+function fieldsOf(change: InstanceChange): readonly unknown[] {
+  switch (change.kind) {
+    case 'created': {
+      const { accountId, name, description, modeStrengths, energyLevel } = change;
+      return [accountId, name, description, modeStrengths, energyLevel];
+    }
+    case 'renamed':
+      return [change.name ?? null, change.description ?? null];
+    case 'removed':
+      return [];
+    case 'observed': {
+      const { isBatch, isEveryStateWanted, observations } = change;
+      return [isBatch, isEveryStateWanted, observations.map(rowOf)];
+    }
+    case 'reset':
+      return [change.mode];
+  }
+}
+
+function rowOf({ mode, signal, confidence, timestampMs, contextJson }: TimedObservation) {
+  const row = [mode, signal, confidence, timestampMs];
+  return contextJson === NO_CONTEXT ? row : [...row, contextJson];
+}
+
+/** An operation as the journal gives it back. Throws an Error when this process cannot run it again. */
+export function eventOfRecord(record: unknown): InstanceEvent {
+  const [modelVersion, atMs, key, kind, ...fields] = listOf(record);
+  if (typeof modelVersion !== 'string' || typeof atMs !== 'number') throw unreadable();
+  // Before the rest is looked at: another model may have other fields.
+  if (modelVersion !== MODEL_VERSION) {
+    throw new Error(`the journal needs model ${modelVersion}; this is ${MODEL_VERSION}`);
+  }
+  const change = changeOf(kind, fields);
+  return { modelVersion, atMs, answerKey: keyOf(key), change };
+}
+
+// What follows trusts the types of fields: only this file writes them, and the journal is ours.
+function changeOf(kind: unknown, fields: readonly unknown[]): InstanceChange {
+  switch (kind) {
+    case 'created': {
+      const [accountId, name, description, modeStrengths, energyLevel] = fields as [
+        string,
+        string,
+        string,
+        readonly number[],
+        number,
+      ];
+      return { kind, accountId, name, description, modeStrengths, energyLevel };
+    }
+    case 'renamed': {
+      const [name, description] = fields as [string | null, string | null];
+      return { kind, name: name ?? undefined, description: description ?? undefined };
+    }
+    case 'removed':
+      return { kind };
+    case 'observed': {
+      const [isBatch, isEveryStateWanted, rows] = fields as [boolean, boolean, unknown];
+      return { kind, isBatch, isEveryStateWanted, observations: listOf(rows).map(observationOf) };
+    }
+    case 'reset':
+      return { kind, mode: fields[0] as 'initial' | 'default' };
+    default:
+      throw unreadable();
+  }
+}
+
+function observationOf(row: unknown): TimedObservation {
+  const [mode, signal, confidence, timestampMs, contextJson = NO_CONTEXT] = listOf(row) as [
+    number,
+    number,
+    number,
+    number,
+    string?,
+  ];
+  return { mode, signal, confidence, timestampMs, contextJson };
+}
+
+function keyOf(pair: unknown): AnswerKey | undefined {
+  if (pair === null) return undefined;
+  const [key, fingerprint] = listOf(pair) as [string, string];
+  return { key, fingerprint };
+}
+
+function listOf(json: unknown): readonly unknown[] {
+  if (!Array.isArray(json)) throw unreadable();
+  return json;
+}
+
+function unreadable(): Error {
+  return new Error('the journal holds an operation that is none');
+}

@@ -1,0 +1,46 @@
+import type { ObservationInput } from '#wire/engine-messages';
+
+/** An observation with its time settled. */
+export type TimedObservation = ObservationInput & { readonly timestampMs: number };
+
+/** The key under which an operation's answer is stored, if the caller gave one (decision 22). */
+export type AnswerKey = { readonly key: string; readonly fingerprint: string };
+
+/** What can happen to an instance. */
+export type InstanceChange =
+  | {
+      readonly kind: 'created';
+      readonly accountId: string;
+      readonly name: string;
+      readonly description: string;
+      readonly modeStrengths: readonly number[];
+      readonly energyLevel: number;
+    }
+  | {
+      readonly kind: 'renamed';
+      readonly name: string | undefined;
+      readonly description: string | undefined;
+    }
+  | { readonly kind: 'removed' }
+  | {
+      readonly kind: 'observed';
+      readonly observations: readonly TimedObservation[];
+      readonly isBatch: boolean;
+      readonly isEveryStateWanted: boolean;
+    }
+  | { readonly kind: 'reset'; readonly mode: 'initial' | 'default' };
+
+/** One committed operation: the change, when, and under which key. Applying it is deterministic. */
+export type InstanceEvent = {
+  /** The model that the answer came from: running it again takes the same one (identity-model 9). */
+  readonly modelVersion: string;
+  readonly change: InstanceChange;
+  /** Server time of the commit in Unix milliseconds. */
+  readonly atMs: number;
+  readonly answerKey: AnswerKey | undefined;
+};
+
+/** Whether a change of this kind shows in the account's listing. */
+export function isListedChange(kind: InstanceChange['kind']): boolean {
+  return kind === 'created' || kind === 'renamed' || kind === 'removed';
+}

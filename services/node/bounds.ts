@@ -1,0 +1,64 @@
+/** Every bound of a node of the cluster: its value, unit and reason. */
+
+/** How often an idle node appends an empty group, so that others see it alive (architecture 3.1). */
+export const JOURNAL_BEAT_MS = 1_000;
+
+/** Slots that make moving the low-water mark worth a delete (architecture 3.1). */
+export const TRUNCATION_SLOTS_MIN = 1_000;
+
+/** Bytes that do (architecture 3.1). */
+export const TRUNCATION_BYTES_MIN = 4 * 1_024 * 1_024;
+
+/** The time after which any slot does (architecture 3.1). */
+export const TRUNCATION_AGE_MS = 10_000;
+
+/** Pause before an append is sent again, or asked about again. Ours. */
+export const APPEND_RETRY_MS = 100;
+
+/** Pause before a write that an actor owes is tried again. Ours: a tenth of a sweep. */
+export const EFFECT_RETRY_MS = 100;
+
+/** Slots of a dead node's journal in its first reads, and in any that were too large. Ours: up to 16 MiB. */
+export const TAIL_READ_SLOTS_MIN = 32;
+
+/** Slots in a later read, if they are small; a read of so many takes 0.6 of the time. Ours. */
+export const TAIL_READ_SLOTS_MAX = 512;
+
+/** Bytes of a read above which the next are smaller, and below half of which they are larger. Ours. */
+export const TAIL_READ_BYTES = 1_024 * 1_024;
+
+/** Such reads under way at once: the next are there when one has been gone through. Ours. */
+export const TAIL_READS_IN_FLIGHT_MAX = 4;
+
+/** Adopted actors that are activated at once in the background. Ours: 3,200 a second. */
+export const EAGER_ACTORS = 32;
+
+/**
+ * How long the first portion waits for the take-over to end, in milliseconds: callers activate what
+ * they need, and hundreds of reads of heads would delay the claims. Ours.
+ */
+export const EAGER_DELAY_MS = 1_000;
+
+/** Pause between two such portions, in milliseconds. Ours. */
+export const EAGER_PERIOD_MS = 10;
+
+/** Portions that activate nothing before the pause grows: a slow read takes a few. Ours. */
+export const EAGER_FRUITLESS_MAX = 20;
+
+/** That longer pause, in milliseconds: once a second each actor that cannot be activated is reported. Ours. */
+export const EAGER_STUCK_MS = 1_000;
+
+/** How often a closing shard is looked at until it is quiet. Ours: well below a caller's notice. */
+export const CLOSE_POLL_MS = 2;
+
+/** First pause before a fenced node lives again; each is twice the one before (architecture 3.1). */
+export const REJOIN_MS_MIN = 1_000;
+
+/** The longest of these pauses (architecture 3.1). */
+export const REJOIN_MS_MAX = 30_000;
+
+/** A life this long lets the pauses start anew. Ours. */
+export const REJOIN_RESET_MS = 60_000;
+
+/** How long a node that ends tries to give everything up: less than its process has for closing. Ours. */
+export const LEAVE_MS_MAX = 10_000;

@@ -1,0 +1,36 @@
+import type { SealReason } from '#cluster/failure-detector';
+import type { MoveReason } from '#cluster/shard-keeper';
+import type { Metrics } from '#platform/metrics';
+import type { ShardedService } from '#storage/shard-store';
+
+/** What a node of the cluster reports of itself. */
+export type NodeMetrics = {
+  appended(records: number, seconds: number): void;
+  tailRecovered(records: number): void;
+  moved(reason: MoveReason): void;
+  sealed(reason: SealReason): void;
+  takenOver(seconds: number): void;
+  fenced(): void;
+};
+
+/** The metrics of a node, with every label bound in advance. */
+export function nodeMetrics(metrics: Metrics, service: ShardedService): NodeMetrics {
+  const appends = metrics.histogram('journal_append_seconds').labels({ service });
+  const groups = metrics.histogram('journal_group_records').labels({ service });
+  const recovered = metrics.counter('recovered_records_total').labels({ service });
+  const fenced = metrics.counter('journal_fenced_total').labels({ service });
+  const recoveries = metrics.histogram('recovery_seconds').labels({ service });
+  const moves = metrics.counter('shard_moves_total');
+  const seals = metrics.counter('shard_seals_total');
+  return {
+    appended(records, seconds) {
+      appends.observe(seconds);
+      groups.observe(records);
+    },
+    tailRecovered: (records) => recovered.inc(records),
+    moved: (reason) => moves.labels({ service, reason }).inc(),
+    sealed: (reason) => seals.labels({ service, reason }).inc(),
+    takenOver: (seconds) => recoveries.observe(seconds),
+    fenced: () => fenced.inc(),
+  };
+}

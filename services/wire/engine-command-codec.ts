@@ -1,0 +1,221 @@
+import {
+  type EngineCommand,
+  type ObservationInput,
+  PEEKED_INSTANCES_MAX,
+  type RecordPage,
+} from '#wire/engine-messages';
+import type {
+  EngineRequest,
+  CreateInstance as WireCreate,
+  ListInstances as WireList,
+  Observation as WireObservation,
+  PutListingRow as WirePutRow,
+  ReadRecords as WireRecords,
+} from '#wire/gen/identity_engine/v1/engine';
+import { brokenMessage, trustInteger, trustText, trustUnit } from '#wire/wire-trust';
+
+type WireOperation = NonNullable<EngineRequest['operation']>;
+
+/** Modes of the model. Source: spec 2.2. */
+const MODE_COUNT = 7;
+/** 100 code points (spec 2.2) in UTF-16 units. */
+const NAME_LENGTH_MAX = 200;
+/** 2,000 code points (decision 37) in UTF-16 units. */
+const DESCRIPTION_LENGTH_MAX = 4_000;
+/** 8 KiB serialized (decision 37); a UTF-16 unit is at least one byte. */
+const CONTEXT_LENGTH_MAX = 8_192;
+/** Observations of one call. Source: decision 10. */
+const OBSERVATIONS_MAX = 100;
+/** Longest id, in UTF-16 units. */
+const ID_LENGTH_MAX = 255;
+/** Records and instances on one page. Source: spec 8.2, decisions 13 and 31. */
+const RECORDS_MAX = 1_000;
+const INSTANCES_MAX = 100;
+/** The last millisecond that a date can name (ECMA-262). */
+const TIME_MS_MAX = 8.64e15;
+
+/** An operation as `proto/` writes it. */
+export function operationToWire(operation: EngineCommand): WireOperation {
+  switch (operation.kind) {
+    case 'create':
+      return {
+        $case: 'create',
+        value: {
+          name: operation.name,
+          description: operation.description,
+          modeStrengths: [...operation.modeStrengths],
+          energyLevel: operation.energyLevel,
+          instancesMax: operation.instancesMax,
+        },
+      };
+    case 'readInstance':
+      return { $case: 'readInstance', value: {} };
+    case 'rename':
+      return {
+        $case: 'rename',
+        value: { name: operation.name, description: operation.description },
+      };
+    case 'remove':
+      return { $case: 'remove', value: {} };
+    case 'process':
+      return {
+        $case: 'process',
+        value: {
+          // An observation has the same fields on both sides; the generated type only lacks readonly.
+          observations: operation.observations as WireObservation[],
+          batch: operation.isBatch,
+          everyStateWanted: operation.isEveryStateWanted,
+        },
+      };
+    case 'readSnapshot':
+      return { $case: 'readSnapshot', value: {} };
+    case 'readContract':
+      return { $case: 'readContract', value: {} };
+    case 'reset':
+      return { $case: 'reset', value: { toCheckpoint: operation.mode === 'default' } };
+    case 'readHistory':
+      return { $case: 'readHistory', value: recordsToWire(operation, false) };
+    case 'readDrift':
+      return { $case: 'readDrift', value: recordsToWire(operation, operation.isPaged) };
+    case 'list':
+      return {
+        $case: 'list',
+        value: {
+          limit: operation.limit,
+          offset: operation.offset,
+          byName: operation.sort === 'name',
+          ascending: operation.order === 'asc',
+        },
+      };
+    case 'putListingRow': {
+      const { version, name, description, createdAtMs } = operation;
+      return { $case: 'putListingRow', value: { version, name, description, createdAtMs } };
+    }
+    case 'removeListingRow':
+      return { $case: 'removeListingRow', value: { version: operation.version } };
+    case 'reservePlace':
+      return { $case: 'reservePlace', value: { instancesMax: operation.instancesMax } };
+    case 'peek':
+      return { $case: 'peek', value: { instanceIds: [...operation.instanceIds] } };
+  }
+}
+
+/** An operation of the domain. Throws `internal` when there is none or it breaks a bound. */
+export function operationFromWire(wire: EngineRequest['operation']): EngineCommand {
+  if (wire === undefined) throw brokenMessage('operation');
+  switch (wire.$case) {
+    case 'create':
+      return createFromWire(wire.value);
+    case 'readInstance':
+      return { kind: 'readInstance' };
+    case 'rename':
+      return {
+        kind: 'rename',
+        name: optional(wire.value.name, NAME_LENGTH_MAX, 'name'),
+        description: optional(wire.value.description, DESCRIPTION_LENGTH_MAX, 'description'),
+      };
+    case 'remove':
+      return { kind: 'remove' };
+    case 'process': {
+      const { observations, batch, everyStateWanted } = wire.value;
+      trustInteger(observations.length, 1, batch ? OBSERVATIONS_MAX : 1, 'number of observations');
+      return {
+        kind: 'process',
+        observations: observations.map(observationFromWire),
+        isBatch: batch,
+        isEveryStateWanted: everyStateWanted,
+      };
+    }
+    case 'readSnapshot':
+      return { kind: 'readSnapshot' };
+    case 'readContract':
+      return { kind: 'readContract' };
+    case 'reset':
+      return { kind: 'reset', mode: wire.value.toCheckpoint ? 'default' : 'initial' };
+    case 'readHistory':
+      return { kind: 'readHistory', ...recordsFromWire(wire.value) };
+    case 'readDrift':
+      return { kind: 'readDrift', ...recordsFromWire(wire.value), isPaged: wire.value.paged };
+    case 'list':
+      return listFromWire(wire.value);
+    case 'putListingRow':
+      return putRowFromWire(wire.value);
+    case 'removeListingRow':
+      return { kind: 'removeListingRow', version: versionOf(wire.value) };
+    case 'reservePlace':
+      return { kind: 'reservePlace', instancesMax: wire.value.instancesMax };
+    case 'peek': {
+      const { instanceIds } = wire.value;
+      trustInteger(instanceIds.length, 1, PEEKED_INSTANCES_MAX, 'number of instances');
+      for (const id of instanceIds) trustText(id, 1, ID_LENGTH_MAX, 'instance id');
+      return { kind: 'peek', instanceIds };
+    }
+  }
+}
+
+function createFromWire(wire: WireCreate): EngineCommand {
+  trustInteger(wire.modeStrengths.length, MODE_COUNT, MODE_COUNT, 'number of modes');
+  for (const strength of wire.modeStrengths) trustUnit(strength, 'mode strength');
+  const create = {
+    kind: 'create',
+    name: trustText(wire.name, 1, NAME_LENGTH_MAX, 'name'),
+    description: trustText(wire.description, 0, DESCRIPTION_LENGTH_MAX, 'description'),
+    modeStrengths: wire.modeStrengths,
+    energyLevel: trustUnit(wire.energyLevel, 'energy level'),
+  } as const;
+  const { instancesMax } = wire;
+  return instancesMax === undefined ? create : { ...create, instancesMax };
+}
+
+function observationFromWire(wire: WireObservation): ObservationInput {
+  const { timestampMs } = wire;
+  if (timestampMs !== undefined) trustInteger(timestampMs, 0, TIME_MS_MAX, 'timestamp');
+  return {
+    mode: trustInteger(wire.mode, 0, MODE_COUNT - 1, 'mode'),
+    signal: trustUnit(wire.signal, 'signal'),
+    confidence: trustUnit(wire.confidence, 'confidence'),
+    contextJson: trustText(wire.contextJson, '{}'.length, CONTEXT_LENGTH_MAX, 'context'),
+    timestampMs,
+  };
+}
+
+function listFromWire(wire: WireList): EngineCommand {
+  return {
+    kind: 'list',
+    limit: trustInteger(wire.limit, 1, INSTANCES_MAX, 'limit'),
+    offset: trustInteger(wire.offset, 0, Number.MAX_SAFE_INTEGER, 'offset'),
+    sort: wire.byName ? 'name' : 'created_at',
+    order: wire.ascending ? 'asc' : 'desc',
+  };
+}
+
+function putRowFromWire(wire: WirePutRow): EngineCommand {
+  return {
+    kind: 'putListingRow',
+    version: versionOf(wire),
+    name: trustText(wire.name, 1, NAME_LENGTH_MAX, 'name'),
+    description: trustText(wire.description, 0, DESCRIPTION_LENGTH_MAX, 'description'),
+    createdAtMs: trustInteger(wire.createdAtMs, 0, TIME_MS_MAX, 'time of creation'),
+  };
+}
+
+function versionOf({ version }: { readonly version: number }): number {
+  return trustInteger(version, 1, Number.MAX_SAFE_INTEGER, 'version');
+}
+
+function recordsToWire(page: RecordPage, paged: boolean): WireRecords {
+  const { limit, offset, isEveryGeneration } = page;
+  return { limit, offset, everyGeneration: isEveryGeneration, paged };
+}
+
+function recordsFromWire(wire: WireRecords): RecordPage {
+  return {
+    limit: trustInteger(wire.limit, 1, RECORDS_MAX, 'limit'),
+    offset: trustInteger(wire.offset, 0, Number.MAX_SAFE_INTEGER, 'offset'),
+    isEveryGeneration: wire.everyGeneration,
+  };
+}
+
+function optional(text: string | undefined, lengthMax: number, what: string): string | undefined {
+  return text === undefined ? undefined : trustText(text, 0, lengthMax, what);
+}

@@ -1,0 +1,151 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { HANDOFF_RETRY_MS } from '#cluster/bounds';
+import { Handoff } from '#cluster/handoff';
+import type { ShardAnnouncement } from '#cluster/heartbeat';
+import { memoryShardStore } from '#storage/memory/memory-shard-store';
+import type { ShardChange, ShardStore } from '#storage/shard-store';
+import { KeeperWorld, silence } from '#test/cluster/keeper-fixture';
+import { pass } from '#test/support/passing';
+import { stateOf } from '#test/support/settled';
+
+const MINE = { shard: 1, epoch: 1, owner: 'me-1' };
+
+/** `me`, which owns shard 1 at epoch 1, and `a`, which is there. */
+async function newScene() {
+  const world = new KeeperWorld();
+  const members = world.members('me');
+  await world.begin('a');
+  world.say('a');
+  const stored = memoryShardStore();
+  await stored.change({ service: 'engine', shard: 1, from: undefined, owner: 'me-1' });
+  const asked: string[] = [];
+  const twists: ((
+    apply: () => ReturnType<ShardStore['change']>,
+  ) => ReturnType<ShardStore['change']>)[] = [];
+  let hasEnded = false;
+  const shards: ShardStore = {
+    ...stored,
+    change: async (change: ShardChange) => {
+      asked.push(change.owner);
+      return await (twists.shift() ?? ((apply) => apply()))(() => stored.change(change));
+    },
+  };
+  const host = { leaving: (shard: number) => void asked.push(`leaving ${shard}`) };
+  const announced: ShardAnnouncement[] = [];
+  members.onAnnouncement((announcement) => announced.push(announcement));
+  const handoff = new Handoff(
+    { service: 'engine', incarnation: 'me-1' },
+    { ...world, members, shards, host, hasEnded: () => hasEnded },
+  );
+  const a = members.present().find(({ node }) => node === 'a');
+  const row = async () => await stored.read('engine', 1);
+  const end = () => {
+    hasEnded = true;
+  };
+  return { world, members, handoff, twists, asked, announced, a, row, stored, end };
+}
+
+const receiver = suite('who would get a shard');
+
+receiver('is the node’s present incarnation, if its journal has begun', async () => {
+  const { world, handoff } = await newScene();
+  assert.is((await handoff.receiverAt('a'))?.incarnation, 'a-1');
+  world.say('b');
+  assert.is(await handoff.receiverAt('b'), undefined);
+  assert.is(await handoff.receiverAt('nobody'), undefined);
+  assert.is(await handoff.receiverAt(undefined), undefined);
+});
+
+receiver('is nobody when that journal is sealed or cannot be read', async () => {
+  const { world, handoff } = await newScene();
+  world.isStoreDown = true;
+  assert.is(await handoff.receiverAt('a'), undefined);
+  world.isStoreDown = false;
+  await world.stored.seal('a-1');
+  assert.is(await handoff.receiverAt('a'), undefined);
+});
+
+const giving = suite('a closed shard');
+
+giving('gets its new owner at the next epoch, and everybody hears of it', async () => {
+  const { handoff, a, row, announced, world } = await newScene();
+  const expected = { shard: 1, epoch: 2, owner: 'a-1' };
+  assert.equal(await handoff.give(MINE, a), expected);
+  assert.equal(await row(), expected);
+  world.clock.advance(0);
+  assert.ok(
+    announced.some(
+      ({ incarnation, address, epoch }) => `${incarnation} ${address} ${epoch}` === 'a-1 a:1 2',
+    ),
+  );
+});
+
+giving('comes back to us at the next epoch when there is nobody', async () => {
+  const { handoff, announced, world } = await newScene();
+  assert.equal(await handoff.give(MINE, undefined), { ...MINE, epoch: 2 });
+  world.clock.advance(0);
+  assert.equal(announced, []);
+});
+
+giving('is given again until the epoch has moved', async () => {
+  const { handoff, a, twists, asked, world } = await newScene();
+  twists.push(
+    async () => silence(),
+    async () => silence(),
+  );
+  const given = handoff.give(MINE, a);
+  await pass(world.clock, HANDOFF_RETRY_MS);
+  assert.is(await stateOf(given), 'pending');
+  await pass(world.clock, HANDOFF_RETRY_MS);
+  assert.is((await given).owner, 'a-1');
+  assert.equal(asked, ['leaving 1', 'a-1', 'a-1', 'a-1']);
+});
+
+giving('counts a try that seemed to fail: the row already names the other', async () => {
+  const { handoff, a, twists, asked, world } = await newScene();
+  twists.push(async (apply) => {
+    await apply();
+    return silence();
+  });
+  const given = handoff.give(MINE, a);
+  await pass(world.clock, HANDOFF_RETRY_MS);
+  assert.equal(await given, { shard: 1, epoch: 2, owner: 'a-1' });
+  assert.is(asked.length, 3);
+});
+
+giving('comes back to us when the other goes away, unless it has it by then', async () => {
+  for (const isApplied of [false, true]) {
+    const { handoff, a, twists, asked, world, members, row } = await newScene();
+    twists.push(async (apply) => {
+      if (isApplied) await apply();
+      members.forget('a-1');
+      return silence();
+    });
+    const given = handoff.give(MINE, a);
+    await pass(world.clock, HANDOFF_RETRY_MS);
+    assert.is((await given).owner, isApplied ? 'a-1' : 'me-1');
+    assert.equal(asked, ['leaving 1', 'a-1', 'me-1']);
+    assert.equal(await given, await row());
+  }
+});
+
+giving('is told as what it is when somebody has taken it over', async () => {
+  const { handoff, a, stored } = await newScene();
+  await stored.change({ service: 'engine', shard: 1, from: MINE, owner: 'thief' });
+  assert.equal(await handoff.give(MINE, a), { shard: 1, epoch: 2, owner: 'thief' });
+});
+
+giving('is left to others when our life ends', async () => {
+  const { handoff, a, twists, asked, world, end } = await newScene();
+  twists.push(async () => {
+    end();
+    return silence();
+  });
+  const given = handoff.give(MINE, a);
+  await pass(world.clock, HANDOFF_RETRY_MS);
+  assert.equal(await given, MINE);
+  assert.is(asked.length, 2);
+});
+
+for (const suite of [receiver, giving]) suite.run();

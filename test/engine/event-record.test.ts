@@ -1,0 +1,106 @@
+import fc from 'fast-check';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { eventOfRecord, recordOfEvent } from '#engine/event-record';
+import type { InstanceChange, InstanceEvent } from '#engine/instance-event';
+import { MODEL_VERSION } from '#identity/state';
+
+const text = fc.string({ unit: 'grapheme' });
+const share = fc.double({ min: 0, max: 1, noNaN: true });
+const timestampMs = fc.integer({ min: 0, max: 4e12 });
+const contextJson = fc.oneof(fc.constant('{}'), fc.json());
+const observation = fc.record({
+  mode: fc.integer({ min: 0, max: 6 }),
+  signal: share,
+  confidence: share,
+  timestampMs,
+  contextJson,
+});
+const change: fc.Arbitrary<InstanceChange> = fc.oneof(
+  fc.record({
+    kind: fc.constant('created' as const),
+    accountId: text,
+    name: text,
+    description: text,
+    modeStrengths: fc.array(share, { minLength: 7, maxLength: 7 }),
+    energyLevel: share,
+  }),
+  fc.record({
+    kind: fc.constant('renamed' as const),
+    name: fc.option(text, { nil: undefined }),
+    description: fc.option(text, { nil: undefined }),
+  }),
+  fc.constant({ kind: 'removed' as const }),
+  fc.record({
+    kind: fc.constant('observed' as const),
+    observations: fc.array(observation, { maxLength: 4 }),
+    isBatch: fc.boolean(),
+    isEveryStateWanted: fc.boolean(),
+  }),
+  fc.record({
+    kind: fc.constant('reset' as const),
+    mode: fc.constantFrom('initial' as const, 'default' as const),
+  }),
+);
+const operation: fc.Arbitrary<InstanceEvent> = fc.record({
+  modelVersion: fc.constant(MODEL_VERSION),
+  change,
+  atMs: timestampMs,
+  answerKey: fc.option(fc.record({ key: text, fingerprint: text }), { nil: undefined }),
+});
+
+/** An observation without context, as most are. */
+const PLAIN: InstanceEvent = {
+  modelVersion: MODEL_VERSION,
+  change: {
+    kind: 'observed',
+    observations: [
+      { mode: 2, signal: 0.5, confidence: 1, timestampMs: 1_768_435_200_000, contextJson: '{}' },
+    ],
+    isBatch: false,
+    isEveryStateWanted: false,
+  },
+  atMs: 1_768_435_200_123,
+  answerKey: undefined,
+};
+
+const record = suite('the record of an operation');
+
+record('gives every operation back to the last bit, through JSON', () => {
+  fc.assert(
+    fc.property(operation, (given) => {
+      const json = JSON.stringify(recordOfEvent(given));
+      assert.equal(eventOfRecord(JSON.parse(json)), structuredClone(given));
+    }),
+  );
+});
+
+record('of a single observation is no longer than 100 characters', () => {
+  const { length } = JSON.stringify(recordOfEvent(PLAIN));
+  assert.ok(length <= 100, `${length} characters`);
+});
+
+record('that is none is refused', () => {
+  const whole = recordOfEvent(PLAIN) as unknown[];
+  for (const wrong of [
+    undefined,
+    {},
+    [],
+    whole.with(1, 'now'),
+    whole.with(3, 'renounced'),
+    whole.with(6, 'rows'),
+    whole.with(6, [7]),
+    whole.with(2, 'key'),
+  ]) {
+    assert.throws(() => eventOfRecord(wrong), /none/);
+  }
+});
+
+record('of another model is refused by its name', () => {
+  const other = (recordOfEvent(PLAIN) as unknown[]).with(0, 'm9');
+  for (const record of [other, other.with(3, 'renounced'), other.with(6, 'rows')]) {
+    assert.throws(() => eventOfRecord(record), /needs model m9/);
+  }
+});
+
+record.run();

@@ -1,0 +1,168 @@
+import type { Bus } from '#bus/bus';
+import { inProcessBus } from '#bus/in-process-bus';
+import type { Probe } from '#cluster/failure-detector';
+import { decodeHeartbeat, type Heartbeat, heartbeatSubject } from '#cluster/heartbeat';
+import { ClusterNode, type ClusterNodePorts } from '#node/cluster-node';
+import type { NodeContext } from '#node/incarnation';
+import { nodeMetrics } from '#node/node-metrics';
+import type { Clock } from '#platform/clock';
+import { createMetrics, type Metrics } from '#platform/metrics';
+import { ActorHost } from '#runtime/actor-host';
+import { runtimeMetrics } from '#runtime/runtime-metrics';
+import type { JournalStore } from '#storage/journal-store';
+import { memoryJournalStore } from '#storage/memory/memory-journal-store';
+import { memoryShardStore } from '#storage/memory/memory-shard-store';
+import { ManualClock } from '#test/support/manual-clock';
+import { pass } from '#test/support/passing';
+import { scrapedOf } from '#test/support/scraped';
+import { type Tally, type TallyAnswer, TallyKind, tallyCall } from '#test/support/tally-actor';
+
+const SHARDS = 8;
+
+type TallyHost = ActorHost<Tally, Parameters<TallyKind['receive']>[1], TallyAnswer, number>;
+export type TallyNode = ClusterNode<TallyHost>;
+
+/** What a test may give to one node in place of what all have. */
+export type Unlike = Partial<Pick<ClusterNodePorts, 'bus' | 'clock' | 'clocks'>> & {
+  readonly cluster?: string;
+  readonly startupGraceMs?: number;
+};
+
+/** Nodes that serve tallies from common stores, on one bus and one clock. */
+export class TallyCluster {
+  readonly clock = new ManualClock();
+  readonly bugs: unknown[] = [];
+  readonly notices: string[] = [];
+  readonly shards = memoryShardStore();
+  readonly stored = memoryJournalStore(this.clock);
+  /** What nodes see of the journals; a test may put its own in. */
+  journals: JournalStore = this.stored;
+  /** One store, whichever node writes. */
+  readonly kind = new TallyKind();
+  /** What nodes say of themselves, in the order in which it was heard. */
+  readonly heartbeats: Heartbeat[] = [];
+  /** How many lives have told what serves their actors to end. */
+  tenantsEnded = 0;
+  readonly bus = inProcessBus({ clock: this.clock, onBug: (e) => this.bugs.push(e) });
+  readonly #nodes = new Map<string, TallyNode>();
+  readonly #metrics = new Map<string, Metrics>();
+  readonly #dead = new Set<string>();
+  #lives = 0;
+
+  constructor() {
+    this.bus.subscribe(heartbeatSubject('test', 'engine'), (message) => {
+      const heartbeat = decodeHeartbeat(message);
+      if (heartbeat !== undefined) this.heartbeats.push(heartbeat);
+    });
+  }
+
+  /** A node by this name, and its address `name:1`. Its lives are `life-1`, `life-2` … */
+  async join(name: string, unlike: Unlike = {}): Promise<TallyNode> {
+    const metrics = createMetrics();
+    this.#metrics.set(name, metrics);
+    const config = {
+      service: 'engine' as const,
+      node: name,
+      address: `${name}:1`,
+      shardCount: SHARDS,
+      prefix: 'test',
+      cluster: unlike.cluster ?? 'c',
+      startupGraceMs: unlike.startupGraceMs ?? 0,
+      isDirect: true,
+    };
+    const ports = {
+      clock: unlike.clock ?? this.#clockOf(name),
+      bus: unlike.bus ?? this.#busOf(name),
+      clocks: unlike.clocks,
+      journals: this.journals,
+      shards: this.shards,
+      probe: this.#probe,
+      metrics: nodeMetrics(metrics, 'engine'),
+      randomness: { hex: () => this.#nextId(), base62: () => this.#nextId() },
+      onBug: (error: unknown) => this.bugs.push(error),
+      onNotice: (notice: string) => this.notices.push(notice),
+    };
+    const node = await ClusterNode.join(config, ports, (reason) => this.#settle(reason));
+    this.#nodes.set(`${name}:1`, node);
+    return node;
+  }
+
+  /** The process of a node is gone from one moment to the next. Its name is not used again. */
+  kill(name: string): void {
+    this.#dead.add(name);
+    this.#nodes.delete(`${name}:1`);
+  }
+
+  /** What a node's process has reported, of the series that begin so. */
+  async reported(name: string, series: RegExp): Promise<Record<string, number>> {
+    const metrics = this.#metrics.get(name);
+    if (metrics === undefined) throw new Error(`there is no node ${name}`);
+    return await scrapedOf(metrics, series);
+  }
+
+  /** Adds to a tally and answers what it then is; a `callId` makes it a retry of an earlier call. */
+  async add(node: TallyNode, id: string, callId?: number): Promise<TallyAnswer> {
+    const fields = callId === undefined ? { add: 1 } : { add: 1, callId };
+    const answer = Promise.try(() => node.current?.served.ask(id, tallyCall(fields)));
+    // A timer of a failed call is nobody's business.
+    answer.catch(() => undefined);
+    await pass(this.clock, 20, 5);
+    const answered = await answer;
+    if (answered === undefined) throw new Error('the node has no life at the moment');
+    return answered;
+  }
+
+  async live(durationMs: number): Promise<void> {
+    await pass(this.clock, durationMs, 50);
+  }
+
+  readonly #probe: Probe = async (address) => {
+    const node = this.#nodes.get(address);
+    if (node === undefined) return { kind: 'refused' };
+    return { kind: 'answered', incarnation: node.current?.id ?? 'nobody' };
+  };
+
+  /** The time of a process: nothing falls due any more once it is gone. */
+  #clockOf(name: string): Clock {
+    const { clock } = this;
+    return {
+      wallMs: () => clock.wallMs(),
+      monotonicMs: () => clock.monotonicMs(),
+      after: (delayMs, task) => clock.after(delayMs, () => this.#dead.has(name) || task()),
+    };
+  }
+
+  /** The bus of a process, which is deaf and dumb once that is gone. */
+  #busOf(name: string): Bus {
+    const { bus } = this;
+    return {
+      isConnected: true,
+      publish: (...message) => this.#dead.has(name) || bus.publish(...message),
+      subscribe: (subject, hear) =>
+        bus.subscribe(subject, (message) => this.#dead.has(name) || hear(message)),
+      [Symbol.asyncDispose]: async () => undefined,
+    };
+  }
+
+  #nextId(): string {
+    this.#lives += 1;
+    return `life-${this.#lives}`;
+  }
+
+  #settle({ log, gate }: NodeContext) {
+    const metrics = runtimeMetrics(createMetrics(), 'engine', 'instance');
+    const onBug = (error: unknown) => this.bugs.push(error);
+    const config = { idleAgeMs: 60_000, memoryBytesMax: 1_000_000 };
+    const host: TallyHost = new ActorHost(this.kind, config, {
+      clock: this.clock,
+      log,
+      gate,
+      metrics,
+      onBug,
+    });
+    const end = () => {
+      this.tenantsEnded += 1;
+    };
+    return { served: host, hosts: [host], end };
+  }
+}
