@@ -5,11 +5,11 @@ import {
   openExampleService,
 } from '#apidoc/example-service';
 import { Probes } from '#apidoc/refusal-probes';
-import { OPERATIONS } from '#edge/endpoints';
+import type { Endpoint } from '#edge/endpoint';
+import { ENDPOINTS } from '#edge/endpoints/all';
 import { faultReply } from '#edge/fault-reply';
 import type { ExampleAnswer } from '#edge/openapi-examples';
 import { refusalFor, refusalsOf, statusOf } from '#edge/openapi-refusals';
-import type { Operation } from '#edge/operation';
 import { Fault } from '#fault/fault';
 import type { FaultReason } from '#fault/reasons';
 
@@ -23,7 +23,7 @@ const COMPOSED = {
 } as const satisfies Partial<Record<FaultReason, string>>;
 
 /**
- * Answers of the real service to a fixed series of requests: for every operation its successes and
+ * Answers of the real service to a fixed series of requests: for every endpoint its successes and
  * one refusal of every status. The same on every run.
  */
 export async function exampleAnswers(): Promise<ExampleAnswer[]> {
@@ -34,8 +34,8 @@ export async function exampleAnswers(): Promise<ExampleAnswer[]> {
   await poor.liveOnOneCycle();
   const probes = await openProbes(service);
   const answers = [...day.answers, ...poor.answers];
-  for (const operation of OPERATIONS) {
-    answers.push(...(await probes.refusalsOf(operation)), ...composedAnswers(operation));
+  for (const endpoint of ENDPOINTS) {
+    answers.push(...(await probes.refusalsOf(endpoint)), ...composedAnswers(endpoint));
   }
   return answers;
 }
@@ -69,15 +69,15 @@ async function openProbes(service: ExampleService): Promise<Probes> {
   });
 }
 
-function composedAnswers(operation: Operation): ExampleAnswer[] {
-  const { name } = operation;
-  const possible = refusalsOf(operation).flatMap(({ reasons }) => reasons);
+function composedAnswers(endpoint: Endpoint): ExampleAnswer[] {
+  const { name } = endpoint;
+  const possible = refusalsOf(endpoint).flatMap(({ reasons }) => reasons);
   return Object.entries(COMPOSED).flatMap(([token, summary]) => {
     const reason = possible.find((row) => row === token);
     if (reason === undefined) return [];
     const refusal = refusalFor(reason);
     const fault = new Fault(refusal.code, summary, { reason });
     const body = JSON.parse(faultReply(fault, EXAMPLE_REQUEST_ID).body);
-    return [{ operation: name, status: statusOf(refusal), summary, body }];
+    return [{ endpoint: name, status: statusOf(refusal), summary, body }];
   });
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { ExampleReply, ExampleService } from '#apidoc/example-service';
-import { OPERATIONS } from '#edge/endpoints';
+import { ENDPOINTS } from '#edge/endpoints/all';
 import { type ExampleAnswer, exampleBodiesOf } from '#edge/openapi-examples';
 
 /** A key as our clients make it: a UUIDv7. */
@@ -16,17 +16,17 @@ const BAD_MORNING = 12;
 const HURRIED_MS = 5_000;
 const CALM_MS = 60_000;
 
-/** What a request adds to its operation. */
+/** What a request adds to its endpoint. */
 type Parts = {
   readonly id?: string;
   readonly query?: string;
-  /** What to send instead of the example of the operation's schema. */
+  /** What to send instead of the example of the endpoint's schema. */
   readonly body?: unknown;
   readonly headers?: Record<string, string>;
 };
 
 /**
- * A short day of one agent, told in requests: the successes of every operation and the refusals
+ * A short day of one agent, told in requests: the successes of every endpoint and the refusals
  * that need an instance with a past. What is told is kept as an example.
  */
 export class ExampleDay {
@@ -75,18 +75,13 @@ export class ExampleDay {
     await this.#tell('processBatch', 200, 'every state', { id, body });
   }
 
+  /** The examples that endpoints declare themselves. */
   async #read(id: string): Promise<void> {
-    await this.#tell('listInstances', 200, 'the first page');
-    await this.#tell('getInstance', 200, 'an instance', { id });
-    await this.#tell('getSnapshot', 200, 'the current state', { id });
-    await this.#tell('getContract', 200, 'the current contract', { id });
-    const page = { id, query: '?limit=2' };
-    await this.#tell('getHistory', 200, 'two records, with ?limit=2', page);
-    await this.#tell('getDrift', 200, 'two events, with ?limit=2', page);
-    await this.#tell('getQuestions', 200, 'the test');
-    await this.#tell('submitTest', 200, 'the result');
-    await this.#tell('listPersonas', 200, 'all personas');
-    await this.#tell('getPersona', 200, 'a persona', { id: 'persona_analytical' });
+    for (const { name, examples, success } of ENDPOINTS) {
+      for (const { summary, ...parts } of examples) {
+        await this.#tell(name, success, summary, { id, ...parts });
+      }
+    }
   }
 
   /** Changes, from a rename to the end, and what conflicts with them. */
@@ -114,18 +109,18 @@ export class ExampleDay {
     return reply;
   }
 
-  #keep(operation: string, status: number, summary: string, reply: ExampleReply): void {
-    assert.equal(reply.status, status, `${operation}, ${summary}: ${JSON.stringify(reply.body)}`);
-    this.answers.push({ operation, status, summary, body: reply.body });
+  #keep(endpoint: string, status: number, summary: string, reply: ExampleReply): void {
+    assert.equal(reply.status, status, `${endpoint}, ${summary}: ${JSON.stringify(reply.body)}`);
+    this.answers.push({ endpoint, status, summary, body: reply.body });
   }
 
   #ask(name: string, { id = '', query = '', body, headers }: Parts = {}): Promise<ExampleReply> {
-    const operation = OPERATIONS.find((row) => row.name === name);
-    assert(operation, `${name} is an operation`);
+    const endpoint = ENDPOINTS.find((row) => row.name === name);
+    assert(endpoint, `${name} is an endpoint`);
     return this.#service.ask({
-      method: operation.method,
-      url: `${operation.path.replace(':id', id)}${query}`,
-      body: body ?? exampleBodiesOf(operation)[0],
+      method: endpoint.method,
+      url: `${endpoint.path.replace(':id', id)}${query}`,
+      body: body ?? exampleBodiesOf(endpoint)[0],
       headers: { authorization: this.#authorization, ...headers },
     });
   }

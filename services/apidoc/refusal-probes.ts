@@ -1,14 +1,11 @@
 import assert from 'node:assert/strict';
 import type { ExampleReply, ExampleRequest, ExampleService } from '#apidoc/example-service';
+import type { Endpoint } from '#edge/endpoint';
 import { type ExampleAnswer, exampleBodiesOf } from '#edge/openapi-examples';
-import type { Operation } from '#edge/operation';
 import { Fault } from '#fault/fault';
 
 /** `Authorization` headers of callers who are refused for different reasons. */
 export type ProbeKeys = Readonly<Record<'full' | 'readOnly' | 'suspended' | 'hurried', string>>;
-
-/** An id that no instance of the examples has. */
-const UNKNOWN_ID = 'inst_00000000000000ff';
 
 /** A byte more than any body may have. Source: decision 10. */
 const TOO_MANY_BYTES = 256 * 1_024 + 1;
@@ -19,7 +16,7 @@ type Probe = {
   readonly reply: Promise<ExampleReply>;
 };
 
-/** Asks for every operation in every way that is refused without an instance. */
+/** Asks for every endpoint in every way that is refused without an instance. */
 export class Probes {
   readonly #service: ExampleService;
   readonly #keys: ProbeKeys;
@@ -35,23 +32,23 @@ export class Probes {
   }
 
   /** One answer for every way, each with the status that the document promises. */
-  async refusalsOf(operation: Operation): Promise<ExampleAnswer[]> {
+  async refusalsOf(endpoint: Endpoint): Promise<ExampleAnswer[]> {
     const answers: ExampleAnswer[] = [];
-    const probes = [...this.#ofCaller(operation), ...this.#ofRequest(operation)];
+    const probes = [...this.#ofCaller(endpoint), ...this.#ofRequest(endpoint)];
     for (const { status, summary, reply } of probes) {
       const { status: got, body } = await reply;
-      assert.equal(got, status, `${operation.name}, ${summary}: ${JSON.stringify(body)}`);
-      answers.push({ operation: operation.name, status, summary, body });
+      assert.equal(got, status, `${endpoint.name}, ${summary}: ${JSON.stringify(body)}`);
+      answers.push({ endpoint: endpoint.name, status, summary, body });
     }
     return answers;
   }
 
   /** Refused for who asks, or when. */
-  *#ofCaller(operation: Operation): Generator<Probe> {
-    const request = usualRequest(operation);
+  *#ofCaller(endpoint: Endpoint): Generator<Probe> {
+    const request = usualRequest(endpoint);
     const { full, readOnly, suspended, hurried } = this.#keys;
     yield { status: 401, summary: 'no API key', reply: this.#service.ask(request) };
-    if (operation.scope === 'full') {
+    if (endpoint.scope === 'full') {
       yield { status: 403, summary: 'a read-only key', reply: this.#as(readOnly, request) };
     }
     const off = this.#as(suspended, request);
@@ -59,7 +56,7 @@ export class Probes {
     const late = this.#as(hurried, request);
     yield { status: 429, summary: 'too many requests this minute', reply: late };
     const headers = { authorization: full };
-    if (operation.name === 'createInstance') {
+    if (endpoint.handler.kind === 'engine') {
       const bug = this.#noEngine.ask({ ...request, headers });
       yield { status: 500, summary: 'a server error', reply: bug };
     }
@@ -68,21 +65,21 @@ export class Probes {
   }
 
   /** Refused for what is asked. */
-  *#ofRequest(operation: Operation): Generator<Probe> {
-    const request = usualRequest(operation);
+  *#ofRequest(endpoint: Endpoint): Generator<Probe> {
+    const request = usualRequest(endpoint);
     const ask = (parts: Partial<ExampleRequest>) =>
       this.#as(this.#keys.full, { ...request, ...parts });
     const nonsense = ask({ url: `${request.url}?verbose=1` });
     yield { status: 400, summary: 'a query parameter that does not exist', reply: nonsense };
-    if (operation.body !== undefined) {
+    if (endpoint.body !== undefined) {
       yield { status: 400, summary: 'a body that is not JSON', reply: ask({ body: '{"name": ' }) };
       const broken = ask({ body: { cycle_count: 1 } });
       yield { status: 422, summary: 'a body that breaks a rule', reply: broken };
     }
-    if (operation.path.includes(':id')) {
+    if (endpoint.pathId !== undefined) {
       yield { status: 404, summary: 'an unknown id', reply: ask({}) };
     }
-    if (operation.method === 'GET') return;
+    if (endpoint.method === 'GET') return;
     const large = ask({ body: ' '.repeat(TOO_MANY_BYTES) });
     yield { status: 413, summary: 'a body that is too large', reply: large };
     const typed = ask({ body: 'hello', headers: { 'content-type': 'text/plain' } });
@@ -94,11 +91,11 @@ export class Probes {
   }
 }
 
-/** The request that the document shows for an operation, to something that does not exist. */
-function usualRequest(operation: Operation): ExampleRequest {
-  const { method, path, tag } = operation;
-  const id = tag === 'Personas' ? 'persona_unknown' : UNKNOWN_ID;
-  return { method, url: path.replace(':id', id), body: exampleBodiesOf(operation)[0] };
+/** The request that the document shows for an endpoint, to something that does not exist. */
+function usualRequest(endpoint: Endpoint): ExampleRequest {
+  const { method, path, pathId } = endpoint;
+  const url = path.replace(':id', pathId?.unknown ?? '');
+  return { method, url, body: exampleBodiesOf(endpoint)[0] };
 }
 
 function failing(error: Error): { ask(): never } {

@@ -18,6 +18,7 @@ import { Fault, toFault } from '#fault/fault';
 import type { Clock } from '#platform/clock';
 import type {
   Allowance,
+  CallerDescription,
   LimiterAnswer,
   LimiterClient,
   SettleCall,
@@ -38,14 +39,18 @@ export type AdmissionCall = {
   readonly isKeyed: boolean;
   readonly scope: 'read' | 'full';
   readonly cycles: number;
+  /** Whether the limiter describes the caller, if it admits the call. */
+  readonly isCallerDescribed?: boolean;
 };
 
 /** The limiter's word on a call: the headers its answer carries, and the refusal if it is one. */
 export type Admitted = {
   readonly headers: Headers;
   readonly refusal: Fault | undefined;
-  /** Instances that the account may have; 0 for a refusal. */
-  readonly instances: number;
+  /** The figures behind the headers; undefined where no caller is known. */
+  readonly allowance: Allowance | undefined;
+  /** On request, and only if the call is admitted. */
+  readonly description: CallerDescription | undefined;
 };
 
 /**
@@ -90,19 +95,20 @@ export class Admission {
 
   /** Asks whether the call may be made and reserves its cycles. Never throws. */
   async admit(call: AdmissionCall): Promise<Admitted> {
-    const { caller, address, callId, callTag, scope, cycles } = call;
+    const { caller, address, callId, callTag, scope, cycles, isCallerDescribed = false } = call;
     const { accountId, keyDigest } = caller;
     if (!this.#refused.mayAsk(address, keyDigest)) {
       return {
         headers: unknownHeaders(this.#clock.wallMs()),
         refusal: this.#notLookedUp(),
-        instances: 0,
+        allowance: undefined,
+        description: undefined,
       };
     }
     const limitedBy = this.#limited.find(call);
     if (limitedBy !== undefined) {
       this.#metrics.refusedUnasked();
-      return this.#decided('rate_limited', limitedBy);
+      return this.#decided('rate_limited', limitedBy, undefined);
     }
     const startedMs = this.#clock.monotonicMs();
     let answer: LimiterAnswer;
@@ -115,6 +121,7 @@ export class Admission {
         callTag,
         scope,
         cycles,
+        isCallerDescribed,
       });
       answer = asked instanceof Promise ? await asked : asked;
     } catch (error) {
@@ -131,7 +138,7 @@ export class Admission {
     if (this.#refused.admit(keyDigest)) this.#crowded.note(address, accountId);
     this.#remember(accountId, allowance);
     if (verdict === 'rate_limited') this.#limited.remember(call, allowance, startedMs);
-    return this.#decided(verdict, allowance);
+    return this.#decided(verdict, allowance, answer.caller);
   }
 
   /**
@@ -165,16 +172,20 @@ export class Admission {
     settle().catch(() => this.#metrics.unsettled());
   }
 
-  #decided(verdict: Verdict, allowance: Allowance): Admitted {
+  #decided(
+    verdict: Verdict,
+    allowance: Allowance,
+    description: CallerDescription | undefined,
+  ): Admitted {
     const nowMs = this.#clock.wallMs();
     const refusal = refusalOf(verdict, allowance, nowMs);
-    const { instances } = allowance;
-    return { headers: limitHeaders(allowance, nowMs), refusal, instances };
+    return { headers: limitHeaders(allowance, nowMs), refusal, allowance, description };
   }
 
   #unknown(): Admitted {
     const headers = unknownHeaders(this.#clock.wallMs());
-    return { headers, refusal: unauthorized('the API key is not valid'), instances: 0 };
+    const refusal = unauthorized('the API key is not valid');
+    return { headers, refusal, allowance: undefined, description: undefined };
   }
 
   /** Nobody has looked, so nobody may say that the key is not valid (decision 159). */
@@ -194,7 +205,7 @@ export class Admission {
       retryAfterS: UNSURE_RESET_S,
       cause,
     });
-    return { headers, refusal, instances: 0 };
+    return { headers, refusal, allowance: undefined, description: undefined };
   }
 
   #remember(accountId: string, allowance: Allowance): void {

@@ -1,4 +1,5 @@
-import { API_PREFIX } from '#edge/endpoints';
+/** Where the API begins. Source: spec 9. */
+export const API_PREFIX = '/v1';
 
 /** The API's first part of a path, without its slash. */
 const FIRST_PART = API_PREFIX.slice(1);

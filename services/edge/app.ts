@@ -1,19 +1,20 @@
 import Fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
 import type { AccountNews } from '#accounts/account-news';
 import { Admission } from '#edge/admission';
+import { API_PREFIX } from '#edge/api-path';
 import { brokenHttp } from '#edge/broken-http';
 import { CallIds } from '#edge/call-identity';
 import { crowdControl } from '#edge/crowd-control';
 import { drainOf } from '#edge/drain';
 import { edgeMetrics } from '#edge/edge-metrics';
-import { API_PREFIX, OPERATIONS } from '#edge/endpoints';
+import type { Endpoint } from '#edge/endpoint';
+import { ENDPOINTS } from '#edge/endpoints/all';
 import { EngineCalls } from '#edge/engine-calls';
 import { exchangeOf } from '#edge/exchange';
 import { gate } from '#edge/gate';
 import { HTTP_LIMITS } from '#edge/http-limits';
 import { unknownHeaders } from '#edge/limit-headers';
 import { LimitedKeys } from '#edge/limited-keys';
-import type { Operation } from '#edge/operation';
 import { refusals } from '#edge/refusals';
 import { Reply } from '#edge/reply';
 import { type ServePorts, serve } from '#edge/serve';
@@ -67,6 +68,7 @@ export function buildApp(config: AppConfig, ports: EdgePorts): FastifyInstance {
     callIds: new CallIds(config.clusterSecrets[0] ?? ''),
     clock,
     reply,
+    account: { clock },
     inFlight,
   };
   const broken = brokenHttp(clock, talks);
@@ -108,34 +110,31 @@ export function buildApp(config: AppConfig, ports: EdgePorts): FastifyInstance {
     bodies.read(request, payload, done),
   );
   const turn = new TurnQueue();
-  for (const operation of OPERATIONS) addRoute(app, operation, turn, served);
+  for (const endpoint of ENDPOINTS) addRoute(app, endpoint, turn, served);
   return app;
 }
 
-/** The route of an operation: its requests are served together at the end of the turn. */
+/** The route of an endpoint: its requests are served together at the end of the turn. */
 function addRoute(
   app: FastifyInstance,
-  operation: Operation,
+  endpoint: Endpoint,
   turn: TurnQueue,
   ports: ServePorts,
 ): void {
   app.route({
-    method: operation.method,
-    url: `${API_PREFIX}${operation.path}`,
-    bodyLimit: operation.name === 'processBatch' ? HTTP_LIMITS.bodyLimit : BODY_BYTES_MAX,
+    method: endpoint.method,
+    url: `${API_PREFIX}${endpoint.path}`,
+    bodyLimit: endpoint.bodyBytesMax,
     handler(request: FastifyRequest, reply) {
       const exchange = exchangeOf(request);
       if (exchange?.caller === undefined) throw new Error('the gate sees every request first');
       const busy = ports.reply.begin(exchange);
       if (busy !== undefined) {
-        ports.reply.refuse(request, reply, operation, busy, unknownHeaders(ports.clock.wallMs()));
+        ports.reply.refuse(request, reply, endpoint, busy, unknownHeaders(ports.clock.wallMs()));
         return;
       }
       const fail = (error: unknown) => void reply.send(error);
-      turn.push(() => void serve(operation, request, reply, exchange, ports).catch(fail));
+      turn.push(() => void serve(endpoint, request, reply, exchange, ports).catch(fail));
     },
   });
 }
-
-/** Bytes of any body but a batch's. Source: attacks, "hardening recipe". */
-const BODY_BYTES_MAX = 32 * 1_024;

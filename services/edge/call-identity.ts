@@ -1,8 +1,7 @@
 import { createHash, createHmac, randomInt } from 'node:crypto';
 import type { Caller } from '#edge/exchange';
-import type { Operation } from '#edge/operation';
 import { invalid } from '#fault/fault';
-import type { IdempotencyKey } from '#wire/engine-messages';
+import type { EngineCommand, IdempotencyKey } from '#wire/engine-messages';
 import type { CallName } from '#wire/limiter-messages';
 
 /**
@@ -67,8 +66,13 @@ export class CallIds {
    * The name that a keyed call has on every edge and at every try: of account, instance and key
    * (decision 146). What a key is made of has no line break, so no two are written alike.
    */
-  ofKey(caller: Caller, operation: Operation, instanceId: string, key: string): CallName {
-    const scope = operation.name === 'createInstance' ? 'create' : `on ${instanceId}`;
+  ofKey(
+    caller: Caller,
+    { kind }: Pick<EngineCommand, 'kind'>,
+    instanceId: string,
+    key: string,
+  ): CallName {
+    const scope = kind === 'create' ? 'create' : `on ${instanceId}`;
     const named = [caller.accountId, scope, key].join('\n');
     const digest = createHmac('sha256', this.#nameKey).update(named).digest();
     const callId = KEYED_ID_START + bitsOf(digest, 0, 51);

@@ -1,4 +1,4 @@
-/** Swagger UI: reads the API document and tries its operations. */
+/** Swagger UI: reads the API document and tries its endpoints. */
 export const SWAGGER_PAGE = `<!doctype html>
 <html lang="en">
 <head>

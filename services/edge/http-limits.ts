@@ -8,7 +8,7 @@ export const HTTP_LIMITS = {
   requestIdHeader: false,
   return503OnClosing: false,
   forceCloseConnections: 'idle',
-  /** The largest body, a batch's (decision 10); other routes have a smaller limit. */
+  /** The largest body, a batch's (decision 10); that of other endpoints is `BODY_BYTES_MAX`. */
   bodyLimit: 256 * 1_024,
   /** Longer than a load balancer keeps an idle connection, so that it never reuses a dying one. */
   keepAliveTimeout: 72_000,
@@ -32,6 +32,9 @@ export const HTTP_LIMITS = {
     requireHostHeader: false,
   },
 } as const;
+
+/** Bytes of any body but a batch's. Source: attacks, "hardening recipe". */
+export const BODY_BYTES_MAX = 32 * 1_024;
 
 /**
  * Requests on one connection before it is closed with an answer, so that balancers get to choose

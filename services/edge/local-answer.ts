@@ -1,12 +1,34 @@
-import type { Task } from '#edge/operation';
+import type { Admitted } from '#edge/admission';
+import type { AccountCaller, AccountPorts, CheckedRequest, LocalHandler } from '#edge/endpoint';
+import { UNSURE_RESET_S } from '#edge/limit-headers';
+import { Fault } from '#fault/fault';
+import { type EngineAnswer, plainAnswer } from '#wire/engine-messages';
 
-/** A task that the edge answers itself: no engine, no cycle. `describe` may throw a refusal. */
-export function localAnswer(describe: () => object): Task {
-  return {
-    kind: 'local',
-    answer: () => {
-      const body = JSON.stringify(describe());
-      return { body, etag: '', cycles: 0, throttledRetryAfterS: 0, isReplayed: false };
-    },
-  };
+/** The answer to an admitted call that no engine is asked for. Throws the handler's refusals. */
+export async function localAnswer(
+  handler: LocalHandler,
+  request: CheckedRequest<unknown, unknown>,
+  accountId: string,
+  admitted: Admitted,
+  ports: AccountPorts,
+): Promise<EngineAnswer> {
+  switch (handler.kind) {
+    case 'stateless':
+      return plainAnswer(JSON.stringify(await handler.answer(request)));
+    case 'account': {
+      const caller = accountCaller(accountId, admitted);
+      return plainAnswer(JSON.stringify(await handler.answer(request, caller, ports)));
+    }
+  }
+}
+
+/** Throws `limiter_unavailable` where the limiter is of an earlier release and describes no caller. */
+function accountCaller(accountId: string, { allowance, description }: Admitted): AccountCaller {
+  if (allowance !== undefined && description !== undefined) {
+    return { accountId, allowance, description };
+  }
+  throw new Fault('service_unavailable', 'the limiter does not describe the caller', {
+    reason: 'limiter_unavailable',
+    retryAfterS: UNSURE_RESET_S,
+  });
 }

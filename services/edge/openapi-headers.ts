@@ -1,8 +1,7 @@
 import { IDEMPOTENCY_KEY, KEY_LENGTH_MAX } from '#edge/call-identity';
 import { CONDITION, CONDITION_LENGTH_MAX } from '#edge/conditions';
+import type { Endpoint } from '#edge/endpoint';
 import type { Json } from '#edge/openapi-schemas';
-import { isBilled } from '#edge/openapi-traits';
-import type { Operation } from '#edge/operation';
 import { REQUEST_ID } from '#edge/request-id';
 
 const integer = { type: 'integer', minimum: 0 };
@@ -141,39 +140,39 @@ const ALWAYS = [
   'X-Request-Id',
 ];
 
-/** The header parameters of an operation, by name of the component. */
-export function headerParametersOf(operation: Operation): string[] {
-  const { method, isKeyed, isGuarded, isTagged } = operation;
+/** The header parameters of an endpoint, by name of the component. */
+export function headerParametersOf(endpoint: Endpoint): string[] {
+  const { method, isKeyed, isGuarded, isTagged } = endpoint;
   return [
     ...(isKeyed ? ['IdempotencyKey'] : []),
     ...(isGuarded ? ['IfMatch'] : []),
     ...(method === 'GET' && isTagged ? ['IfNoneMatch'] : []),
-    ...(isBilled(operation) ? ['PreferStrict'] : []),
+    ...(endpoint.isBilled ? ['PreferStrict'] : []),
     ...(method === 'DELETE' ? ['PreferMinimal'] : []),
     'RequestId',
   ];
 }
 
-/** The headers of an operation's success. */
-export function successHeadersOf(operation: Operation): Json {
-  const { method, success, isKeyed, isTagged } = operation;
+/** The headers of an endpoint's success. */
+export function successHeadersOf(endpoint: Endpoint): Json {
+  const { method, success, isKeyed, isTagged } = endpoint;
   return headers([
     ...(isTagged ? ['ETag'] : []),
     ...(success === 201 ? ['Location'] : []),
     ...(isKeyed ? ['Idempotent-Replayed'] : []),
-    ...(isBilled(operation) ? ['X-Throttled', 'Retry-After'] : []),
+    ...(endpoint.isBilled ? ['X-Throttled', 'Retry-After'] : []),
     ...(method === 'DELETE' ? ['Preference-Applied'] : []),
   ]);
 }
 
 /** The headers of a 304, or of the 204 that a caller prefers. */
-export function bareHeadersOf(operation: Operation): Json {
-  return headers(operation.method === 'DELETE' ? ['Preference-Applied'] : ['ETag']);
+export function bareHeadersOf(endpoint: Endpoint): Json {
+  return headers(endpoint.method === 'DELETE' ? ['Preference-Applied'] : ['ETag']);
 }
 
 /** The headers of a refusal. */
-export function refusalHeadersOf(operation: Operation, status: number): Json {
-  const isThrottling = status === 429 && isBilled(operation);
+export function refusalHeadersOf(endpoint: Endpoint, status: number): Json {
+  const isThrottling = status === 429 && endpoint.isBilled;
   return headers([
     ...(status === 401 ? ['WWW-Authenticate'] : []),
     ...(status === 429 || status === 503 ? ['Retry-After'] : []),

@@ -1,7 +1,7 @@
 import { limitsOf } from '#accounts/plan';
 import { catalogTable } from '#edge/openapi-texts';
 
-/** What holds for every operation, in Markdown: the first thing that readers of the document see. */
+/** What holds for every endpoint, in Markdown: the first thing that readers of the document see. */
 export function introduction(): string {
   return `${CHAPTERS}\n\n# Errors\n\n${ERRORS}\n\n${catalogTable()}\n`;
 }

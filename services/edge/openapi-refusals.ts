@@ -1,12 +1,11 @@
-import { isBilled, isLocal } from '#edge/openapi-traits';
-import type { Operation } from '#edge/operation';
+import type { Endpoint } from '#edge/endpoint';
 import { FAULTS, type FaultCode } from '#fault/fault';
 import { type FaultReason, httpOfReason, REASONS } from '#fault/reasons';
 
-/** One way in which an operation can be refused. */
+/** One way in which an endpoint can be refused. */
 export type Refusal = { readonly code: FaultCode; readonly reason: FaultReason | undefined };
 
-/** All refusals of an operation that share an HTTP status. */
+/** All refusals of an endpoint that share an HTTP status. */
 export type RefusalsOfStatus = {
   readonly status: number;
   readonly codes: readonly FaultCode[];
@@ -38,46 +37,12 @@ const TRANSFER: readonly FaultReason[] = [
   'too_many_unfinished_bodies',
 ];
 
-/** The field rules that a body can break, by operation; what every body can break is added. */
-const FIELD_RULES: Readonly<Record<string, readonly FaultReason[]>> = {
-  createInstance: ['missing_field', 'out_of_range', 'too_short', 'too_long', 'invalid_text'],
-  updateInstance: ['too_short', 'too_long', 'invalid_text'],
-  processObservation: [
-    'missing_field',
-    'out_of_range',
-    'unknown_value',
-    'too_long',
-    'invalid_timestamp',
-    'timestamp_in_future',
-  ],
-  processBatch: [
-    'missing_field',
-    'out_of_range',
-    'unknown_value',
-    'too_short',
-    'too_long',
-    'invalid_timestamp',
-    'timestamp_in_future',
-    'timestamp_order',
-    'timestamps_mixed',
-  ],
-  resetInstance: ['missing_field', 'unknown_value'],
-  submitTest: [
-    'missing_field',
-    'out_of_range',
-    'unknown_value',
-    'too_long',
-    'unknown_question',
-    'duplicate_question',
-    'too_few_answers',
-  ],
-};
-
+/** What every body can break. */
 const ANY_BODY: readonly FaultReason[] = ['unknown_field', 'wrong_type', 'too_deep'];
 
-/** Every refusal that an operation can answer, by status, ascending. */
-export function refusalsOf(operation: Operation): RefusalsOfStatus[] {
-  const rows: Refusal[] = [...plainRefusals(operation), ...reasonsOf(operation).map(refusalFor)];
+/** Every refusal that an endpoint can answer, by status, ascending. */
+export function refusalsOf(endpoint: Endpoint): RefusalsOfStatus[] {
+  const rows: Refusal[] = [...plainRefusals(endpoint), ...reasonsOf(endpoint).map(refusalFor)];
   const byStatus = Map.groupBy(rows, statusOf);
   return [...byStatus]
     .sort(([a], [b]) => a - b)
@@ -99,38 +64,35 @@ export function refusalFor(reason: FaultReason): Refusal {
 }
 
 /** Refusals whose code says all. */
-function plainRefusals(operation: Operation): Refusal[] {
+function plainRefusals(endpoint: Endpoint): Refusal[] {
   const codes: FaultCode[] = ['unauthorized', 'rate_limited', 'internal'];
-  if (operation.path.includes(':id')) codes.push('not_found');
-  if (isBilled(operation)) codes.push('quota_exceeded');
+  if (endpoint.pathId !== undefined) codes.push('not_found');
+  if (endpoint.isBilled) codes.push('quota_exceeded');
   return codes.map((code) => ({ code, reason: undefined }));
 }
 
-function reasonsOf(operation: Operation): FaultReason[] {
-  const { method, name, path, body, isKeyed, isGuarded, scope } = operation;
+function reasonsOf(endpoint: Endpoint): FaultReason[] {
+  const { method, pathId, body, isKeyed, isGuarded, isBilled, scope, refusals, handler } = endpoint;
   const reasons = [...ANYWHERE];
-  const hasQuery = Object.keys(queryFieldsOf(operation)).length > 0;
+  const hasQuery = Object.keys(queryFieldsOf(endpoint)).length > 0;
   if (hasQuery) reasons.push('invalid_parameter');
   if (isKeyed || isGuarded) reasons.push('invalid_header');
-  if (path.includes(':id')) reasons.push('uri_too_long');
+  if (pathId !== undefined) reasons.push('uri_too_long');
   if (scope === 'full') reasons.push('read_only_key');
   if (method !== 'GET') reasons.push(...TRANSFER);
-  if (body !== undefined) {
-    const rules = FIELD_RULES[name];
-    if (rules === undefined) throw new Error(`${name}: which rules can its body break?`);
-    reasons.push(...SYNTAX, ...rules, ...ANY_BODY);
-  }
+  if (body !== undefined) reasons.push(...SYNTAX);
+  reasons.push(...refusals);
+  if (body !== undefined) reasons.push(...ANY_BODY);
   if (isKeyed) reasons.push('idempotency_key_reused');
   if (isGuarded) reasons.push('version_mismatch');
-  if (name === 'createInstance') reasons.push('instance_limit', 'deleted', 'already_exists');
-  if (isBilled(operation)) reasons.push('min_cycle_interval');
-  if (isLocal(operation)) return reasons;
+  if (isBilled) reasons.push('min_cycle_interval');
+  if (handler.kind !== 'engine') return reasons;
   // A call that is made again after a fail-over may find that its answer is gone.
   if (method !== 'GET') reasons.push('outcome_unknown');
   return [...reasons, 'engine_unavailable', 'deadline_exceeded'];
 }
 
-/** The query parameters of an operation, by name. */
-export function queryFieldsOf({ query }: Operation): Readonly<Record<string, unknown>> {
+/** The query parameters of an endpoint, by name. */
+export function queryFieldsOf({ query }: Endpoint): Readonly<Record<string, unknown>> {
   return 'shape' in query ? (query.shape as Record<string, unknown>) : {};
 }

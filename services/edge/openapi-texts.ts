@@ -12,55 +12,6 @@ export const TAGS = [
   { name: 'Personas', description: 'Twelve archetypes to compare with or to start from.' },
 ] as const;
 
-/** What an operation promises beyond its summary, by name. */
-export const OPERATION_TEXTS: Readonly<Record<string, string>> = {
-  createInstance:
-    'Strengths that `initial_config` leaves out are 0, energy is 0.8. The answer names the new ' +
-    'instance in `Location`. With an `Idempotency-Key` the id follows from the key; using the key ' +
-    'again within 24 hours after its instance was deleted is 409 `deleted`.',
-  listInstances:
-    'Ordered by `created_at` (ties by id) or by `name` (by code point; ties by `created_at`, then ' +
-    'id). A parameter out of range is refused with 400, never clamped.',
-  getInstance: 'An id of the wrong form is answered exactly like one that does not exist.',
-  updateInstance:
-    'Only `name` and `description` can be changed; any other field is refused with 422.',
-  deleteInstance:
-    'Removes the instance with its history and its drift events. It cannot be undone. ' +
-    '`Prefer: return=minimal` answers 204 without a body.',
-  processObservation:
-    'Advances the instance by one cycle and bills it. An observation less than 1.000 s after the ' +
-    'previous one changes nothing and costs nothing: the answer is 200 with the previous state, ' +
-    '`X-Throttled: true` and `Retry-After`, or 429 with `Prefer: handling=strict`. Send ' +
-    '`timestamp` to be measured by your own clock. A `timestamp` may lie in the past, even before ' +
-    'the instance was created, and at most 300 s in the future.',
-  processBatch:
-    '1 to 100 observations, at most 256 KiB, checked as a whole, applied as one unit: all or ' +
-    'nothing. Costs one request and one cycle for each observation. Either all carry `timestamp`, ' +
-    'ascending and at least 1.000 s apart, or none does; then they are spaced 1 s, ending now ' +
-    'where there is room. If the first comes too early, the whole batch is throttled: 200 with ' +
-    '`processed_count: 0`, or 429 with `Prefer: handling=strict`. `include_intermediate` answers ' +
-    'every state in `states`.',
-  getSnapshot: 'Processes nothing.',
-  getContract:
-    'Which actions are allowed and forbidden now, and in which style. Processes nothing.',
-  resetInstance:
-    '`initial` goes back to the state the instance was created with, `default` to its last stable ' +
-    'checkpoint (or, without one, to the initial state). Either way the cycle is 0 and a new ' +
-    'generation begins; the records of older ones stay readable with `generation=all`.',
-  getHistory:
-    'Records of the current generation, or with `generation=all` of every generation since the ' +
-    'instance was created, each with its `generation`.',
-  getDrift:
-    'One event for every cycle that was not `D0`. Without `limit` and `offset` the newest 1,000, ' +
-    'and `pagination` carries only `total`; with either of them all four fields.',
-  submitTest:
-    'Scores the answers and keeps nothing. `initial_config` of the result can be posted to ' +
-    '`/instances` unchanged. A read-only key may do this.',
-  getQuestions: 'The items in the order in which they are to be asked.',
-  listPersonas: 'All of them; the list has one page.',
-  getPersona: '`mode_profile` has the keys of `mode_strengths`, so the two compare key by key.',
-};
-
 /** What the query parameters mean, by name. */
 export const QUERY_TEXTS: Readonly<Record<string, string>> = {
   limit: 'How many entries the page has at most.',
@@ -71,7 +22,7 @@ export const QUERY_TEXTS: Readonly<Record<string, string>> = {
   version: 'Version of the API.',
 };
 
-/** What a status means, for the refusals of every operation. */
+/** What a status means, for the refusals of every endpoint. */
 export const STATUS_TEXTS: Readonly<Record<number, string>> = {
   400: 'The body is not JSON, or a parameter or header is not as documented.',
   401: 'The API key is missing or not valid.',

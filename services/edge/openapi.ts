@@ -1,5 +1,7 @@
 import { STATUS_CODES } from 'node:http';
-import { API_PREFIX, OPERATIONS } from '#edge/endpoints';
+import { API_PREFIX } from '#edge/api-path';
+import type { Endpoint } from '#edge/endpoint';
+import { ENDPOINTS } from '#edge/endpoints/all';
 import { type ExampleAnswer, exampleBodiesOf } from '#edge/openapi-examples';
 import {
   bareHeadersOf,
@@ -12,13 +14,11 @@ import {
 import { introduction } from '#edge/openapi-introduction';
 import { queryFieldsOf, type RefusalsOfStatus, refusalsOf } from '#edge/openapi-refusals';
 import { type Json, SchemaBook } from '#edge/openapi-schemas';
-import { OPERATION_TEXTS, QUERY_TEXTS, STATUS_TEXTS, TAGS } from '#edge/openapi-texts';
-import type { Operation } from '#edge/operation';
+import { QUERY_TEXTS, STATUS_TEXTS, TAGS } from '#edge/openapi-texts';
 import { REQUEST_ID } from '#edge/request-id';
 import { ErrorBody } from '#edge/schemas/answers';
 import type { FaultCode } from '#fault/fault';
 import { MODE_KEYS } from '#identity/modes';
-import { PERSONA_PROFILES } from '#identity/persona-profiles';
 
 /** Refusals that look the same wherever they occur, so that the document says them once. */
 const SHARED_STATUSES = new Set([401, 408, 414, 417, 431, 500, 505]);
@@ -30,19 +30,19 @@ const FIELD_CODES: ReadonlySet<FaultCode> = new Set(['invalid_request', 'conflic
 const VERSION = '1.0.0';
 
 /**
- * The API as an OpenAPI 3.1 document, made from the operations' own schemas. `answers` are the
- * examples; every operation needs one for each status that the document shows a body for.
+ * The API as an OpenAPI 3.1 document, made from the endpoints' own schemas. `answers` are the
+ * examples; every endpoint needs one for each status that the document shows a body for.
  */
 export function openApiDocument(answers: readonly ExampleAnswer[]): Json {
   const book = new SchemaBook();
   book.ofOutput(ErrorBody);
   const shared = new Map<string, Json>();
   const paths: Record<string, Record<string, Json>> = {};
-  for (const operation of OPERATIONS) {
-    const path = operation.path.replace(':id', '{id}');
-    const own = answers.filter((answer) => answer.operation === operation.name);
+  for (const endpoint of ENDPOINTS) {
+    const path = endpoint.path.replace(':id', '{id}');
+    const own = answers.filter((answer) => answer.endpoint === endpoint.name);
     paths[path] ??= {};
-    paths[path][operation.method.toLowerCase()] = describe(operation, own, book, shared);
+    paths[path][endpoint.method.toLowerCase()] = describe(endpoint, own, book, shared);
   }
   const info = {
     title: 'Identity Engine Service',
@@ -70,17 +70,17 @@ export function openApiDocument(answers: readonly ExampleAnswer[]): Json {
 }
 
 function describe(
-  operation: Operation,
+  endpoint: Endpoint,
   answers: readonly ExampleAnswer[],
   book: SchemaBook,
   shared: Map<string, Json>,
 ): Json {
-  const { name, summary, tag } = operation;
-  const body = operation.body === undefined ? {} : { requestBody: requestBodyOf(operation, book) };
-  const responses: Record<string, Json> = { ...successesOf(operation, answers, book) };
-  for (const refusals of refusalsOf(operation)) {
+  const { name, summary, description, tag } = endpoint;
+  const body = endpoint.body === undefined ? {} : { requestBody: requestBodyOf(endpoint, book) };
+  const responses: Record<string, Json> = { ...successesOf(endpoint, answers, book) };
+  for (const refusals of refusalsOf(endpoint)) {
     const { status } = refusals;
-    const response = refusalResponse(operation, refusals, answers);
+    const response = refusalResponse(endpoint, refusals, answers);
     const title = (STATUS_CODES[status] ?? '').replaceAll(/\W/g, '');
     if (SHARED_STATUSES.has(status)) {
       if (!shared.has(title)) shared.set(title, response);
@@ -93,41 +93,34 @@ function describe(
     operationId: name,
     tags: [tag],
     summary,
-    description: OPERATION_TEXTS[name] ?? '',
-    parameters: parametersOf(operation, book),
+    description,
+    parameters: parametersOf(endpoint, book),
     ...body,
     responses,
   };
 }
 
-function parametersOf(operation: Operation, book: SchemaBook): Json[] {
-  const { properties = {} } = book.ofInput(operation.query) as { properties?: Json };
-  const query = Object.keys(queryFieldsOf(operation)).map((name) => {
+function parametersOf(endpoint: Endpoint, book: SchemaBook): Json[] {
+  const { properties = {} } = book.ofInput(endpoint.query) as { properties?: Json };
+  const query = Object.keys(queryFieldsOf(endpoint)).map((name) => {
     return { name, in: 'query', description: QUERY_TEXTS[name], schema: properties[name] };
   });
-  const headers = headerParametersOf(operation).map((name) => {
+  const headers = headerParametersOf(endpoint).map((name) => {
     return { $ref: `#/components/parameters/${name}` };
   });
-  return [...pathParametersOf(operation), ...query, ...headers];
+  return [...pathParametersOf(endpoint), ...query, ...headers];
 }
 
-function pathParametersOf({ path, tag }: Operation): Json[] {
-  if (!path.includes(':id')) return [];
-  const common = { name: 'id', in: 'path', required: true };
-  if (tag === 'Personas') {
-    const schema = { type: 'string', enum: PERSONA_PROFILES.map(({ id }) => id) };
-    return [{ ...common, description: 'Id of a persona.', schema }];
-  }
-  const length = 'inst_'.length + 16;
-  const pattern = '^inst_[0-9a-f]{16}$';
-  const schema = { type: 'string', minLength: length, maxLength: length, pattern };
-  return [{ ...common, description: 'Id of an instance.', schema }];
+function pathParametersOf({ pathId }: Endpoint): Json[] {
+  if (pathId === undefined) return [];
+  const { description, schema } = pathId;
+  return [{ name: 'id', in: 'path', required: true, description, schema }];
 }
 
-function requestBodyOf(operation: Operation, book: SchemaBook): Json {
-  const { body } = operation;
+function requestBodyOf(endpoint: Endpoint, book: SchemaBook): Json {
+  const { body } = endpoint;
   if (body === undefined) return {};
-  const examples = exampleBodiesOf(operation).map((value, index) => [
+  const examples = exampleBodiesOf(endpoint).map((value, index) => [
     `example${index + 1}`,
     { value },
   ]);
@@ -139,18 +132,18 @@ function requestBodyOf(operation: Operation, book: SchemaBook): Json {
 }
 
 function successesOf(
-  operation: Operation,
+  endpoint: Endpoint,
   answers: readonly ExampleAnswer[],
   book: SchemaBook,
 ): Record<string, Json> {
-  const { success, method, isTagged } = operation;
-  const schema = book.ofOutput(operation.response);
+  const { success, method, isTagged } = endpoint;
+  const schema = book.ofOutput(endpoint.response);
   const content = { 'application/json': { schema, examples: examplesOf(answers, success) } };
-  const headers = successHeadersOf(operation);
+  const headers = successHeadersOf(endpoint);
   const responses: Record<string, Json> = {
     [success]: { description: 'Done.', headers, content },
   };
-  const bare = { headers: bareHeadersOf(operation) };
+  const bare = { headers: bareHeadersOf(endpoint) };
   if (method === 'GET' && isTagged) {
     responses[304] = { description: 'You have this version already.', ...bare };
   }
@@ -158,9 +151,9 @@ function successesOf(
   return responses;
 }
 
-/** The envelope of spec 7, narrowed to the codes and reasons that this operation can answer. */
+/** The envelope of spec 7, narrowed to the codes and reasons that this endpoint can answer. */
 function refusalResponse(
-  operation: Operation,
+  endpoint: Endpoint,
   { status, codes, reasons }: RefusalsOfStatus,
   answers: readonly ExampleAnswer[],
 ): Json {
@@ -174,7 +167,7 @@ function refusalResponse(
   const what = codes.map((code) => `\`${code}\``).join(', ');
   return {
     description: `${what}: ${STATUS_TEXTS[status] ?? ''}${named}`,
-    headers: refusalHeadersOf(operation, status),
+    headers: refusalHeadersOf(endpoint, status),
     content: { 'application/json': { schema, examples: examplesOf(answers, status) } },
   };
 }

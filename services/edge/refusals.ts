@@ -1,8 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Admission } from '#edge/admission';
+import { methodsOf } from '#edge/allowed-methods';
 import { meansApi, plainPathOf } from '#edge/api-path';
 import type { CallIds } from '#edge/call-identity';
-import { methodsOf } from '#edge/endpoints';
 import { exchangeOf } from '#edge/exchange';
 import { unknownHeaders } from '#edge/limit-headers';
 import type { Reply } from '#edge/reply';
@@ -19,7 +19,7 @@ export type RefusalPorts = {
   readonly onBug: (error: unknown) => void;
 };
 
-/** Handlers for what never reaches an operation: unknown paths and bodies that Fastify refuses. */
+/** Handlers for what never reaches an endpoint: unknown paths and bodies that Fastify refuses. */
 export function refusals(ports: RefusalPorts) {
   const { admission, callIds, clock, reply, onBug } = ports;
 

@@ -2,11 +2,11 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyRequest } from 'fastify';
 import { readIdempotencyKey } from '#edge/call-identity';
 import { readIfMatch } from '#edge/conditions';
+import type { CheckedRequest, Endpoint, LocalHandler } from '#edge/endpoint';
 import { parseJsonBody } from '#edge/json-body';
-import type { Operation, Task } from '#edge/operation';
 import { bodyFault, queryFault } from '#edge/schema-fault';
 import { type Fault, invalid, toFault } from '#fault/fault';
-import type { IdempotencyKey } from '#wire/engine-messages';
+import type { EngineCommand, IdempotencyKey } from '#wire/engine-messages';
 
 /** Zod leaves the offending value out of its issues unless asked; the reasons need it. */
 const WITH_INPUT = { reportInput: true };
@@ -20,10 +20,17 @@ const CHARSETS = /;\s*charset\s*=\s*"?([^";\s]+)"?/gi;
 /** A request as understood: what to do, or why it cannot be done. Nothing has happened yet. */
 export type RequestPlan =
   | {
-      readonly kind: 'task';
-      readonly task: Task;
+      readonly kind: 'command';
+      readonly command: EngineCommand;
+      /** Cycles that it may advance. */
+      readonly cycles: number;
       readonly idempotency: IdempotencyKey | undefined;
       readonly ifMatch: string | undefined;
+    }
+  | {
+      readonly kind: 'local';
+      readonly handler: LocalHandler;
+      readonly request: CheckedRequest<unknown, unknown>;
     }
   | { readonly kind: 'refused'; readonly fault: Fault };
 
@@ -32,22 +39,26 @@ export type RequestPlan =
  * so the refusal waits until the limiter has been asked (decision 35).
  */
 export function planRequest(
-  operation: Operation,
+  endpoint: Endpoint,
   request: FastifyRequest,
   nowMs: number,
 ): RequestPlan {
   try {
-    const { query, named } = queryOf(operation, request);
+    const { query, named } = queryOf(endpoint, request);
     const bytes = request.body instanceof Buffer ? request.body : undefined;
-    const body = bodyOf(operation, request, bytes);
+    const body = bodyOf(endpoint, request, bytes);
     const { method, url, headers } = request;
-    const idempotency = operation.isKeyed
+    const idempotency = endpoint.isKeyed
       ? readIdempotencyKey(headers['idempotency-key'], method, url, bytes)
       : undefined;
-    const ifMatch = operation.isGuarded ? readIfMatch(headers['if-match']) : undefined;
+    const ifMatch = endpoint.isGuarded ? readIfMatch(headers['if-match']) : undefined;
     const { id } = request.params as { id: string };
-    const task = operation.plan({ id, body, query, named, nowMs });
-    return { kind: 'task', task, idempotency, ifMatch };
+    const checked = { id, body, query, named, nowMs };
+    const { handler } = endpoint;
+    if (handler.kind !== 'engine') return { kind: 'local', handler, request: checked };
+    const command = handler.command(checked);
+    const cycles = endpoint.cyclesOf(checked);
+    return { kind: 'command', command, cycles, idempotency, ifMatch };
   } catch (error) {
     return { kind: 'refused', fault: toFault(error) };
   }
@@ -56,30 +67,30 @@ export function planRequest(
 /** A checked query, and which parameters the caller named. */
 type Query = { readonly query: unknown; readonly named: ReadonlySet<string> };
 
-/** The queries of requests that have none, by operation: checked once, because most have none. */
-const noQueries = new Map<Operation, Query>();
+/** The queries of requests that have none, by endpoint: checked once, because most have none. */
+const noQueries = new Map<Endpoint, Query>();
 
-function queryOf(operation: Operation, request: FastifyRequest): Query {
-  if (request.url.includes('?')) return checkedQuery(operation, request.query as object);
-  const known = noQueries.get(operation) ?? checkedQuery(operation, {});
-  noQueries.set(operation, known);
+function queryOf(endpoint: Endpoint, request: FastifyRequest): Query {
+  if (request.url.includes('?')) return checkedQuery(endpoint, request.query as object);
+  const known = noQueries.get(endpoint) ?? checkedQuery(endpoint, {});
+  noQueries.set(endpoint, known);
   return known;
 }
 
-function checkedQuery(operation: Operation, sent: object): Query {
-  const parsed = operation.query.safeParse(sent, WITH_INPUT);
+function checkedQuery(endpoint: Endpoint, sent: object): Query {
+  const parsed = endpoint.query.safeParse(sent, WITH_INPUT);
   if (!parsed.success) throw queryFault(parsed.error);
   return { query: parsed.data, named: new Set(Object.keys(sent)) };
 }
 
-function bodyOf(operation: Operation, request: FastifyRequest, bytes: Buffer | undefined): unknown {
-  if (operation.compiledBody === undefined) return undefined;
+function bodyOf(endpoint: Endpoint, request: FastifyRequest, bytes: Buffer | undefined): unknown {
+  if (endpoint.compiledBody === undefined) return undefined;
   assertReadable(request.headers);
   if (bytes === undefined) {
     throw invalid('malformed_json', undefined, 'the body must be JSON (application/json)');
   }
   const value = parseJsonBody(bytes);
-  const parsed = operation.compiledBody.safeParse(value, WITH_INPUT);
+  const parsed = endpoint.compiledBody.safeParse(value, WITH_INPUT);
   if (!parsed.success) throw bodyFault(parsed.error);
   return parsed.data;
 }

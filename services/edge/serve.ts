@@ -1,11 +1,12 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Admission, AdmissionCall } from '#edge/admission';
+import type { Admission, AdmissionCall, Admitted } from '#edge/admission';
 import type { CallIds } from '#edge/call-identity';
 import { isKnownToCaller, isPreferred } from '#edge/conditions';
+import type { AccountPorts, Endpoint } from '#edge/endpoint';
 import type { EdgeAnswer, EngineCalls } from '#edge/engine-calls';
 import type { Caller, Exchange } from '#edge/exchange';
 import type { Headers } from '#edge/limit-headers';
-import type { Operation } from '#edge/operation';
+import { localAnswer } from '#edge/local-answer';
 import type { Reply } from '#edge/reply';
 import { planRequest, type RequestPlan } from '#edge/request-plan';
 import { Fault, toFault } from '#fault/fault';
@@ -19,19 +20,21 @@ export type ServePorts = {
   readonly callIds: CallIds;
   readonly clock: Clock;
   readonly reply: Reply;
+  /** What endpoints of an account may use. */
+  readonly account: AccountPorts;
   /** How many calls are admitted and not answered. */
   readonly inFlight: { calls: number };
 };
 
-type Served = Extract<RequestPlan, { kind: 'task' }>;
+type Planned = Exclude<RequestPlan, { kind: 'refused' }>;
 
 /**
- * Serves one request of an operation from admission to answer, in the order of decision 35: the
+ * Serves one request of an endpoint from admission to answer, in the order of decision 35: the
  * limiter, then what is wrong with the request, then the engine; and the limiter again, so that
  * only cycles that really advanced are charged. Never throws.
  */
 export async function serve(
-  operation: Operation,
+  endpoint: Endpoint,
   request: FastifyRequest,
   reply: FastifyReply,
   exchange: Exchange,
@@ -39,43 +42,43 @@ export async function serve(
 ): Promise<void> {
   const { caller } = exchange;
   if (caller === undefined) throw new Error('a request is served after authentication');
-  const plan = planRequest(operation, request, ports.clock.wallMs());
-  const { callId, callTag } = nameOf(plan, operation, request, caller, ports.callIds);
+  const plan = planRequest(endpoint, request, ports.clock.wallMs());
+  const { callId, callTag } = nameOf(plan, request, caller, ports.callIds);
   const call: AdmissionCall = {
     caller,
     address: request.ip,
     callId,
     callTag,
-    isKeyed: plan.kind === 'task' && plan.idempotency !== undefined,
-    scope: operation.scope,
-    cycles: plan.kind === 'task' && plan.task.kind === 'engine' ? plan.task.cycles : 0,
+    isKeyed: plan.kind === 'command' && plan.idempotency !== undefined,
+    scope: endpoint.scope,
+    cycles: plan.kind === 'command' ? plan.cycles : 0,
+    isCallerDescribed: endpoint.handler.kind === 'account',
   };
   const admitted = await ports.admission.admit(call);
   if (admitted.refusal !== undefined) {
-    const replayed = await replayOf(admitted.refusal, plan, call, request, ports);
-    if (replayed !== undefined)
-      answer(operation, request, reply, replayed, admitted.headers, ports);
-    else ports.reply.refuse(request, reply, operation, admitted.refusal, admitted.headers);
+    const replayed = await replayOf(admitted, plan, call, request, ports);
+    if (replayed !== undefined) answer(endpoint, request, reply, replayed, admitted.headers, ports);
+    else ports.reply.refuse(request, reply, endpoint, admitted.refusal, admitted.headers);
     return;
   }
   if (plan.kind === 'refused') {
-    ports.reply.refuse(request, reply, operation, plan.fault, admitted.headers);
+    ports.reply.refuse(request, reply, endpoint, plan.fault, admitted.headers);
     return;
   }
   ports.inFlight.calls += 1;
   try {
-    const answered = await perform(plan, call, request, ports, { instances: admitted.instances });
+    const answered = await perform(plan, call, admitted, request, ports);
     const headers = isSettled(call, answered)
       ? await ports.admission.settle(call, answered.cycles, admitted.headers)
       : admitted.headers;
-    answer(operation, request, reply, answered, headers, ports);
+    answer(endpoint, request, reply, answered, headers, ports);
   } catch (error) {
     const fault = toFault(error);
     const isGivenBack = call.cycles > 0 && !fault.isOutcomeUnknown && fault.code !== 'internal';
     const headers = isGivenBack
       ? await ports.admission.settle(call, 0, admitted.headers)
       : admitted.headers;
-    ports.reply.refuse(request, reply, operation, fault, headers);
+    ports.reply.refuse(request, reply, endpoint, fault, headers);
   } finally {
     ports.inFlight.calls -= 1;
   }
@@ -88,14 +91,14 @@ function isSettled({ cycles }: AdmissionCall, { isPerhapsOwn }: EdgeAnswer): boo
 
 function nameOf(
   plan: RequestPlan,
-  operation: Operation,
   request: FastifyRequest,
   caller: Caller,
   callIds: CallIds,
 ): CallName {
-  const key = plan.kind === 'task' ? plan.idempotency?.key : undefined;
-  if (key === undefined) return { callId: callIds.next(), callTag: 0 };
-  return callIds.ofKey(caller, operation, idOf(request), key);
+  if (plan.kind !== 'command' || plan.idempotency === undefined) {
+    return { callId: callIds.next(), callTag: 0 };
+  }
+  return callIds.ofKey(caller, plan.command, idOf(request), plan.idempotency.key);
 }
 
 function idOf(request: FastifyRequest): string {
@@ -104,37 +107,51 @@ function idOf(request: FastifyRequest): string {
 
 /** A keyed call that the quota refuses may still have an answer from before (decision 22). */
 async function replayOf(
-  refusal: Fault,
+  { refusal }: Admitted,
   plan: RequestPlan,
   call: AdmissionCall,
   request: FastifyRequest,
   ports: ServePorts,
 ): Promise<EdgeAnswer | undefined> {
-  if (refusal.code !== 'quota_exceeded' || plan.kind === 'refused') return undefined;
+  if (refusal?.code !== 'quota_exceeded' || plan.kind !== 'command') return undefined;
   if (plan.idempotency === undefined) return undefined;
   try {
-    return await perform(plan, call, request, ports, { isReplayOnly: true });
+    return await sendCommand(plan, call, request, ports, { isReplayOnly: true });
   } catch {
     return undefined;
   }
 }
 
 function perform(
-  { task, idempotency, ifMatch }: Served,
+  plan: Planned,
+  call: AdmissionCall,
+  admitted: Admitted,
+  request: FastifyRequest,
+  ports: ServePorts,
+): EdgeAnswer | Promise<EdgeAnswer> {
+  if (plan.kind === 'command') {
+    return sendCommand(plan, call, request, ports, { instances: admitted.allowance?.instances });
+  }
+  const { accountId } = call.caller;
+  return localAnswer(plan.handler, plan.request, accountId, admitted, ports.account);
+}
+
+function sendCommand(
+  plan: Extract<RequestPlan, { kind: 'command' }>,
   { caller, callId }: AdmissionCall,
   request: FastifyRequest,
   { engine }: ServePorts,
-  { isReplayOnly = false, instances = 0 }: { isReplayOnly?: boolean; instances?: number },
+  options: { isReplayOnly?: boolean; instances?: number | undefined },
 ): EdgeAnswer | Promise<EdgeAnswer> {
-  if (task.kind === 'local') return task.answer();
-  const isCreate = task.operation.kind === 'create';
-  const operation = isCreate ? { ...task.operation, instancesMax: instances } : task.operation;
+  const { isReplayOnly = false, instances = 0 } = options;
+  const { command, idempotency, ifMatch } = plan;
+  const operation = command.kind === 'create' ? { ...command, instancesMax: instances } : command;
   const instanceId = idOf(request);
   return engine.ask(caller, { operation, instanceId, callId, idempotency, ifMatch, isReplayOnly });
 }
 
 function answer(
-  operation: Operation,
+  endpoint: Endpoint,
   request: FastifyRequest,
   reply: FastifyReply,
   answered: EdgeAnswer,
@@ -146,25 +163,25 @@ function answer(
     const refusal = strictRefusal(request, throttledRetryAfterS);
     if (refusal !== undefined) {
       headers['preference-applied'] = 'handling=strict';
-      ports.reply.refuse(request, reply, operation, refusal, headers);
+      ports.reply.refuse(request, reply, endpoint, refusal, headers);
       return;
     }
     headers['x-throttled'] = 'true';
     headers['retry-after'] = throttledRetryAfterS;
   }
-  if (operation.isTagged) headers['etag'] = etag;
+  if (endpoint.isTagged) headers['etag'] = etag;
   if (answered.isReplayed) headers['idempotent-replayed'] = 'true';
-  if (operation.method === 'GET' && isKnownToCaller(request.headers['if-none-match'], etag)) {
-    ports.reply.send(request, reply, operation, 304, headers, undefined);
+  if (endpoint.method === 'GET' && isKnownToCaller(request.headers['if-none-match'], etag)) {
+    ports.reply.send(request, reply, endpoint, 304, headers, undefined);
   } else if (
-    operation.method === 'DELETE' &&
+    endpoint.method === 'DELETE' &&
     isPreferred(request.headers['prefer'], 'return=minimal')
   ) {
     headers['preference-applied'] = 'return=minimal';
-    ports.reply.send(request, reply, operation, 204, headers, undefined);
+    ports.reply.send(request, reply, endpoint, 204, headers, undefined);
   } else {
     if (answered.location !== undefined) headers['location'] = answered.location;
-    ports.reply.send(request, reply, operation, operation.success, headers, answered.body);
+    ports.reply.send(request, reply, endpoint, endpoint.success, headers, answered.body);
   }
 }
 

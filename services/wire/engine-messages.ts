@@ -134,6 +134,11 @@ export type EngineAnswer = {
   readonly isPerhapsOwn?: true;
 };
 
+/** An answer that advanced no cycle, was not throttled and is no replay; `etag` with its quotes. */
+export function plainAnswer(body: string | Uint8Array, etag = ''): EngineAnswer {
+  return { body, etag, cycles: 0, throttledRetryAfterS: 0, isReplayed: false };
+}
+
 /** The engine as the edge sees it. Throws the engine's faults unchanged; never answers past the deadline. */
 export interface EngineClient {
   ask(call: EngineCall): EngineAnswer | Promise<EngineAnswer>;

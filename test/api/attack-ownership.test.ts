@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { OPERATIONS } from '#edge/endpoints';
+import { ENDPOINTS } from '#edge/endpoints/all';
 import type { Answer } from '#test/support/caller';
 import { dial, requestText } from '#test/support/raw-http';
 import {
@@ -34,7 +34,7 @@ function comparable({ status, headers, text }: Answer) {
 
 const foreign = suite('somebody else’s instance');
 
-for (const { name, method, path } of OPERATIONS.filter((row) => row.path.includes('/instances/'))) {
+for (const { name, method, path } of ENDPOINTS.filter((row) => row.path.includes('/instances/'))) {
   foreign(`is to ${name} like one that never was`, async () => {
     const json = BODIES[name];
     const sent = json === undefined ? {} : { json };

@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { OPERATIONS } from '#edge/endpoints';
+import { ENDPOINTS } from '#edge/endpoints/all';
 import { metricValues } from '#test/support/metric-values';
 import { requestText, sendRaw } from '#test/support/raw-http';
 import { createInstance, observationAt, openScene } from '#test/support/scene';
@@ -49,7 +49,7 @@ const labels = suite('a run of random requests');
 const REQUESTS = 400;
 
 const METHODS = ['GET', 'POST', 'PATCH', 'DELETE', 'PUT', 'TRACE', 'PROPFIND', 'QUERY', 'OPTIONS'];
-const ROUTES = new Set([...OPERATIONS.map(({ path }) => path), 'refused', 'unknown']);
+const ROUTES = new Set([...ENDPOINTS.map(({ path }) => path), 'refused', 'unknown']);
 const COUNTED = new Set(['GET', 'POST', 'PATCH', 'DELETE', '_OTHER']);
 
 labels('adds no series to the metrics that an earlier run has not added', async () => {

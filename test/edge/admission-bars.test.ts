@@ -49,10 +49,10 @@ barred('five more are asked about in a second, and other addresses are not conce
 barred('the next is refused for a second, without a word about key or account', async () => {
   const { admit, madeUp, guess, notLookedUp } = await guessed();
   await guess(5);
-  const { refusal, headers, instances } = await admit(madeUp());
+  const { refusal, headers, allowance } = await admit(madeUp());
   assert.equal(
-    [refusal?.code, refusal?.reason, refusal?.retryAfterS, instances],
-    ['service_unavailable', 'too_many_refused_keys', 1, 0],
+    [refusal?.code, refusal?.reason, refusal?.retryAfterS, allowance],
+    ['service_unavailable', 'too_many_refused_keys', 1, undefined],
   );
   assert.equal(headers, { ...NO_NUMBERS, 'x-ratelimit-reset': START_S + 60 });
   assert.is(await notLookedUp(), 1);

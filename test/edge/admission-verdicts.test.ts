@@ -21,11 +21,13 @@ for (const [how, answering] of [
 ] as const satisfies [string, Answering][]) {
   admitted(`${how} carries its account’s numbers, and may have its instances`, async () => {
     const { admit, asked } = admissionUnderTest(answering);
-    const { headers, refusal, instances } = await admit();
-    assert.equal([refusal, instances], [undefined, 12]);
+    const { headers, refusal, allowance } = await admit();
+    assert.equal([refusal, allowance?.instances], [undefined, 12]);
     assert.equal([headers['x-ratelimit-remaining'], headers['x-monthly-remaining']], [40, 700]);
     const named = { accountId: 'AdaAdaAdaAda', keyDigest: 'a key', callId: 7, callTag: 5 };
-    assert.equal(asked, [{ kind: 'admit', ...named, scope: 'full', cycles: 3 }]);
+    assert.equal(asked, [
+      { kind: 'admit', ...named, scope: 'full', cycles: 3, isCallerDescribed: false },
+    ]);
   });
 }
 
@@ -78,8 +80,8 @@ refused('in the moment of the reset is to wait a second, never none', async () =
 });
 
 refused('because its key was never made is told no numbers, and gets no instances', async () => {
-  const { refusal, headers, instances } = await admissionUnderTest(unknown).admit();
-  assert.equal([refusal?.code, instances], ['unauthorized', 0]);
+  const { refusal, headers, allowance } = await admissionUnderTest(unknown).admit();
+  assert.equal([refusal?.code, allowance], ['unauthorized', undefined]);
   assert.equal(headers, { ...NO_NUMBERS, 'x-ratelimit-reset': START_S + 60 });
 });
 
@@ -92,10 +94,10 @@ const left = (cyclesRemaining: Allowance['cyclesRemaining']) => () =>
   ({ verdict: 'admitted', allowance: { ...ALLOWANCE, cyclesRemaining } }) as const;
 
 unsure('is refused for two seconds, and the log learns why', async () => {
-  const { refusal, instances } = await admissionUnderTest(away).admit();
+  const { refusal, allowance } = await admissionUnderTest(away).admit();
   assert.equal(
-    [refusal?.code, refusal?.reason, refusal?.retryAfterS, instances],
-    ['service_unavailable', 'limiter_unavailable', 2, 0],
+    [refusal?.code, refusal?.reason, refusal?.retryAfterS, allowance],
+    ['service_unavailable', 'limiter_unavailable', 2, undefined],
   );
   assert.is((refusal?.cause as Fault | undefined)?.message, 'no answer');
 });

@@ -2,20 +2,20 @@ import { createHash } from 'node:crypto';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { CallIds } from '#edge/call-identity';
-import { OPERATIONS } from '#edge/endpoints';
-import type { Operation } from '#edge/operation';
+import type { EngineCommand } from '#wire/engine-messages';
 
 const SECRET = 'a secret of the cluster';
 const ADA = { accountId: 'AdaAdaAdaAda', keyDigest: 'a digest' };
 const INSTANCE_ID = 'inst_0123456789abcdef';
-const CREATE = operation('createInstance');
-const PROCESS = operation('processObservation');
+const CREATE = { kind: 'create' } as const;
+const PROCESS = { kind: 'process' } as const;
+const RESET = { kind: 'reset' } as const;
 
 /** The name that an edge gives to a keyed call. */
 function nameOf({
   secret = SECRET,
   caller = ADA,
-  of = PROCESS,
+  of = PROCESS as Pick<EngineCommand, 'kind'>,
   instanceId = INSTANCE_ID,
   key = 'a key',
 } = {}) {
@@ -24,11 +24,11 @@ function nameOf({
 
 const keyed = suite('the name of a keyed call');
 
-keyed('is the same at every edge that has the secret, for every operation on the instance', () => {
+keyed('is the same at every edge that has the secret, for every command to the instance', () => {
   const first = nameOf();
   assert.equal(nameOf(), first);
   assert.equal(nameOf({ caller: { ...ADA, keyDigest: 'another digest' } }), first);
-  assert.equal(nameOf({ of: operation('processBatch') }), first);
+  assert.equal(nameOf({ of: RESET }), first);
 });
 
 keyed('is another one for another account, instance, key or secret', () => {
@@ -93,11 +93,5 @@ plain('is another one at each edge', () => {
   const firsts = Array.from({ length: 100 }, () => new CallIds(SECRET).next());
   assert.is(new Set(firsts).size, 100);
 });
-
-function operation(name: string): Operation {
-  const found = OPERATIONS.find((each) => each.name === name);
-  if (found === undefined) throw new Error(`there is no operation ${name}`);
-  return found;
-}
 
 for (const each of [keyed, plain]) each.run();

@@ -3,6 +3,7 @@ import { delimiter, join } from 'node:path';
 import { type Browser, chromium, type Page } from 'playwright-core';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { ENDPOINTS } from '#edge/endpoints/all';
 import { newCaller } from '#test/support/caller';
 import { type Service, startStandalone } from '#test/support/service';
 
@@ -47,11 +48,11 @@ enabled.after(async () => {
   await service[Symbol.asyncDispose]();
 });
 
-inBrowser('/docs shows all 16 operations without a complaint', async () => {
+inBrowser('/docs shows all endpoints without a complaint', async () => {
   await using opened = await open('/docs');
   const { page, complaints } = opened;
   await page.locator('.opblock').first().waitFor();
-  assert.is(await page.locator('.opblock').count(), 16);
+  assert.is(await page.locator('.opblock').count(), ENDPOINTS.length);
   for (const tag of TAGS) {
     assert.ok(await page.locator(`.opblock-tag[data-tag="${tag}"]`).isVisible(), tag);
   }
@@ -77,11 +78,11 @@ inBrowser(
   },
 );
 
-inBrowser('/redoc shows all 16 operations without a complaint', async () => {
+inBrowser('/redoc shows all endpoints without a complaint', async () => {
   await using opened = await open('/redoc');
   const { page, complaints } = opened;
   await page.locator('h1', { hasText: 'Identity Engine Service' }).waitFor();
-  assert.is(await page.locator('div[id^="tag/"][id*="/operation/"]').count(), 16);
+  assert.is(await page.locator('div[id^="tag/"][id*="/operation/"]').count(), ENDPOINTS.length);
   assert.ok(await page.locator('h2', { hasText: 'Process one observation' }).isVisible());
   assert.equal(complaints, []);
 });
@@ -148,9 +149,9 @@ async function open(path: string): Promise<Watched & AsyncDisposable> {
   return { page, complaints, [Symbol.asyncDispose]: () => page.close() };
 }
 
-/** Executes an operation as it is shown, and answers the status that the page then shows. */
-async function tried(page: Page, operation: string): Promise<string> {
-  const block = page.locator(operation);
+/** Executes an endpoint as it is shown, and answers the status that the page then shows. */
+async function tried(page: Page, selector: string): Promise<string> {
+  const block = page.locator(selector);
   await block.locator('.opblock-summary-control').click();
   await block.locator('.try-out__btn').click();
   await block.locator('button.execute').click();

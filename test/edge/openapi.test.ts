@@ -5,7 +5,7 @@ import addFormats from 'ajv-formats';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { exampleAnswers } from '#apidoc/example-answers';
-import { OPERATIONS } from '#edge/endpoints';
+import { ENDPOINTS } from '#edge/endpoints/all';
 import { openApiDocument } from '#edge/openapi';
 import { FAULTS } from '#fault/fault';
 import { REASONS } from '#fault/reasons';
@@ -13,7 +13,7 @@ import { REASONS } from '#fault/reasons';
 const text = readFileSync('docs/openapi.json', 'utf8');
 const document = JSON.parse(text);
 
-/** A described operation with where it stands in the document. */
+/** A described endpoint with where it stands in the document. */
 type Row = { readonly method: string; readonly path: string; readonly described: Described };
 type Described = typeof document.paths;
 
@@ -46,7 +46,7 @@ function assertExamples(content: Described, where: string): void {
 
 const committed = suite('the committed API document');
 
-committed('is what operations, schemas and service give, and the same every time', async () => {
+committed('is what endpoints, schemas and service give, and the same every time', async () => {
   const [first, second] = [await exampleAnswers(), await exampleAnswers()];
   assert.equal(first, second);
   assert.ok(`${JSON.stringify(openApiDocument(first), null, 2)}\n` === text, 'npm run generate');
@@ -59,14 +59,14 @@ committed('is valid OpenAPI 3.1 by the official schema', async () => {
   assert.is(validator.version, '3.1');
 });
 
-committed('has every operation and no other', () => {
-  const declared = OPERATIONS.map(({ method, path }) => `${method} ${path.replace(':id', '{id}')}`);
+committed('has every endpoint and no other', () => {
+  const declared = ENDPOINTS.map(({ method, path }) => `${method} ${path.replace(':id', '{id}')}`);
   const found = rows.map(({ method, path }) => `${method.toUpperCase()} ${path}`);
   assert.equal(found.toSorted(), declared.toSorted());
   assert.is(found.length, 16);
 });
 
-committed('describes every operation, and asks for a key in all of them', () => {
+committed('describes every endpoint, and asks for a key in all of them', () => {
   assert.equal(document.security, [{ bearer: [] }]);
   for (const { described } of rows) {
     const { operationId, description, summary, tags, security } = described;
@@ -142,7 +142,7 @@ committed('lists every code, status and reason of the catalog', () => {
   }
 });
 
-committed('has a place for every reason, and every operation the codes of its own', () => {
+committed('has a place for every reason, and every endpoint the codes of its own', () => {
   const reasons = new Set<string>();
   const codes = new Set<string>();
   for (const { described } of rows) {

@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { buildApp } from '#edge/app';
-import { OPERATIONS } from '#edge/endpoints';
+import { ENDPOINTS } from '#edge/endpoints/all';
 import { systemClock } from '#platform/clock';
 import { createLogger } from '#platform/logger';
 import { createMetrics } from '#platform/metrics';
@@ -26,7 +26,7 @@ router('knows the 16 documented endpoints and no other', async () => {
     },
   );
   await app.ready();
-  const documented = OPERATIONS.map(({ method, path }) => `${method} /v1${path}`);
+  const documented = ENDPOINTS.map(({ method, path }) => `${method} /v1${path}`);
   assert.is(documented.length, 16);
   assert.equal(
     routesIn(app.printRoutes({ commonPrefix: false })).toSorted(),

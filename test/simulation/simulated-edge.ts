@@ -20,7 +20,7 @@ import type { NodeProcess } from '#test/simulation/simulated-node';
 import type { SimulatedProcess } from '#test/simulation/simulated-process';
 import { ENGINE_CALLS, LIMITER_CALLS } from '#test/simulation/simulated-protocol';
 import {
-  apiOperationOf,
+  endpointOf,
   httpRequestOf,
   type SimulatedRequest,
 } from '#test/simulation/simulated-requests';
@@ -75,6 +75,7 @@ export class SimulatedEdge implements NodeProcess {
       callIds: new SimulatedCallIds(process.random),
       clock,
       reply: new AwaitedReply(clock, metrics),
+      account: { clock },
       inFlight: { calls: 0 },
     };
   }
@@ -83,8 +84,8 @@ export class SimulatedEdge implements NodeProcess {
   async answer(caller: Caller, request: SimulatedRequest): Promise<EdgeAnswer> {
     const exchange = { requestId: '', startedMs: 0, caller, isActive: false };
     const { reply, answer } = awaited();
-    const operation = apiOperationOf(request);
-    const served = serve(operation, httpRequestOf(request), reply, exchange, this.#ports);
+    const endpoint = endpointOf(request);
+    const served = serve(endpoint, httpRequestOf(request), reply, exchange, this.#ports);
     const [answered] = await Promise.all([answer, served]);
     return answered;
   }

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import type { Operation, Task } from '#edge/operation';
-import { engineOperations } from '#edge/routes/engine';
-import { instanceOperations } from '#edge/routes/instances';
+import type { Endpoint } from '#edge/endpoint';
+import { ENDPOINTS } from '#edge/endpoints/all';
 import type { EngineCommand } from '#wire/engine-messages';
 
 /** What a caller sends. */
@@ -17,7 +16,7 @@ export type SimulatedRequest = {
   readonly ifMatch: string | undefined;
 };
 
-/** Which operation of the API asks the engine for what. */
+/** Which endpoint asks the engine for what. */
 const NAMES: Partial<Record<EngineCommand['kind'], string>> = {
   create: 'createInstance',
   rename: 'updateInstance',
@@ -30,15 +29,16 @@ const NAMES: Partial<Record<EngineCommand['kind'], string>> = {
   readHistory: 'getHistory',
 };
 
-const operations = new Map<string, Operation>(
-  [...instanceOperations, ...engineOperations].map((operation) => [
-    operation.name,
+const endpoints = new Map<string, Endpoint>(
+  ENDPOINTS.map((endpoint) => [
+    endpoint.name,
     {
-      ...operation,
-      // The task comes along as it is, in the place of body and query.
+      ...endpoint,
+      // The command comes along as it is, in the place of body and query.
       query: z.unknown(),
       compiledBody: undefined,
-      plan: ({ query }) => query as Task,
+      cyclesOf: ({ query }) => cyclesOf(query as EngineCommand),
+      handler: { kind: 'engine', command: ({ query }) => query as EngineCommand },
       // Every caller here may use keys and conditions, and wants to know the version.
       isKeyed: true,
       isGuarded: true,
@@ -47,9 +47,9 @@ const operations = new Map<string, Operation>(
   ]),
 );
 
-/** The operation of the API that a request is for. */
-export function apiOperationOf({ operation }: SimulatedRequest): Operation {
-  const found = operations.get(NAMES[operation.kind] ?? '');
+/** The endpoint that a request is for. */
+export function endpointOf({ operation }: SimulatedRequest): Endpoint {
+  const found = endpoints.get(NAMES[operation.kind] ?? '');
   assert(found !== undefined, `callers have no way to ask for ${operation.kind}`);
   return found;
 }
@@ -57,15 +57,17 @@ export function apiOperationOf({ operation }: SimulatedRequest): Operation {
 /** The request as far as the edge's own code looks at it behind its HTTP server. */
 export function httpRequestOf(request: SimulatedRequest): FastifyRequest {
   const { operation, instance, content, key, ifMatch } = request;
-  const cycles = operation.kind === 'process' ? operation.observations.length : 0;
-  const task: Task = { kind: 'engine', operation, cycles };
   const seen = {
     ip: '10.0.0.1',
-    method: apiOperationOf(request).method,
+    method: endpointOf(request).method,
     url: `/${content}?`,
-    query: task,
+    query: operation,
     params: { id: instance },
     headers: { 'idempotency-key': key, 'if-match': ifMatch },
   };
   return seen as unknown as FastifyRequest;
+}
+
+function cyclesOf(operation: EngineCommand): number {
+  return operation.kind === 'process' ? operation.observations.length : 0;
 }

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import * as assert from 'uvu/assert';
-import { OPERATIONS } from '#edge/endpoints';
+import { ENDPOINTS } from '#edge/endpoints/all';
 import type { Answer, Caller } from '#test/support/caller';
 
 /** The committed API document, against which every answer that a test sees is checked. */
@@ -25,7 +25,7 @@ const ajv = new Ajv2020({ strict: false, allErrors: true, coerceTypes: false });
 addFormats.default(ajv);
 ajv.addSchema(document, 'document');
 
-const patterns = OPERATIONS.map(({ method, path }) => ({
+const patterns = ENDPOINTS.map(({ method, path }) => ({
   method,
   template: path.replace(':id', '{id}'),
   pattern: new RegExp(`^${path.replace(':id', '[^/?]+')}(?:\\?|$)`),

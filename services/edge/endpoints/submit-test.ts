@@ -1,24 +1,12 @@
 import { z } from 'zod';
-import { localAnswer } from '#edge/local-answer';
-import { type Operation, operation } from '#edge/operation';
-import { dataOf, Questionnaire, TestResult } from '#edge/schemas/answers';
+import { endpoint } from '#edge/endpoint';
+import { dataOf, TestResult } from '#edge/schemas/answers';
 import { NoQuery } from '#edge/schemas/query';
 import { Fault } from '#fault/fault';
-import {
-  ANSWER_LABELS,
-  ANSWER_MAX,
-  ANSWER_MIN,
-  INVENTORY,
-  INVENTORY_ID,
-  INVENTORY_INSTRUCTIONS,
-  INVENTORY_VERSION,
-  QUESTIONS,
-} from '#identity/inventory';
+import { ANSWER_MAX, ANSWER_MIN, INVENTORY, INVENTORY_VERSION } from '#identity/inventory';
 import { type Answer, type Scored, score } from '#identity/scoring';
 
-const tag = 'Test' as const;
-
-/** The body of `POST /test/submit`. Source: identity-model 6. */
+/** Source: identity-model 6. */
 const Submission = z
   .strictObject({
     version: z.literal(INVENTORY_VERSION).optional(),
@@ -41,50 +29,41 @@ const Submission = z
     ],
   });
 
-/** The personality test, in the order of spec 4.3. */
-export const testOperations: readonly Operation[] = [
-  operation({
-    name: 'submitTest',
-    method: 'POST',
-    path: '/test/submit',
-    summary: 'Score a personality test',
-    tag,
-    scope: 'read',
-    query: NoQuery,
-    body: Submission,
-    response: dataOf(TestResult),
-    plan: ({ body }) => {
+/** Source: spec 4.3. */
+export const submitTest = endpoint({
+  name: 'submitTest',
+  method: 'POST',
+  path: '/test/submit',
+  tag: 'Test',
+  summary: 'Score a personality test',
+  description:
+    'Scores the answers and keeps nothing. `initial_config` of the result can be posted to ' +
+    '`/instances` unchanged. A read-only key may do this.',
+  scope: 'read',
+  query: NoQuery,
+  body: Submission,
+  response: dataOf(TestResult),
+  refusals: [
+    'missing_field',
+    'out_of_range',
+    'unknown_value',
+    'too_long',
+    'unknown_question',
+    'duplicate_question',
+    'too_few_answers',
+  ],
+  examples: [{ summary: 'the result' }],
+  handler: {
+    kind: 'stateless',
+    answer: async ({ body }) => {
       const answers = body.answers.map(({ question_id, value }) => ({
         questionId: question_id,
         value,
       }));
-      const result = scored(answers);
-      return localAnswer(() => ({ data: resultBody(result) }));
+      return { data: resultOf(scored(answers)) };
     },
-  }),
-  operation({
-    name: 'getQuestions',
-    method: 'GET',
-    path: '/test/questions',
-    summary: 'Get the questions of the personality test',
-    tag,
-    scope: 'read',
-    query: NoQuery,
-    response: dataOf(Questionnaire),
-    plan: () => localAnswer(() => ({ data: questionnaire() })),
-  }),
-];
-
-function questionnaire() {
-  return {
-    test_id: INVENTORY_ID,
-    version: INVENTORY_VERSION,
-    instructions: INVENTORY_INSTRUCTIONS,
-    scale: { min: ANSWER_MIN, max: ANSWER_MAX, labels: ANSWER_LABELS },
-    question_count: QUESTIONS.length,
-    questions: QUESTIONS,
-  };
-}
+  },
+});
 
 function scored(answers: readonly Answer[]): Scored {
   const result = score(answers);
@@ -94,7 +73,7 @@ function scored(answers: readonly Answer[]): Scored {
   throw new Fault('invalid_request', `${field}: ${reason}`, { reason, field, ...mode });
 }
 
-function resultBody(result: Scored) {
+function resultOf(result: Scored) {
   const { verdict, consistency, acquiescence, longestRun, responseSd, flags } = result.quality;
   return {
     version: result.version,

@@ -1,0 +1,159 @@
+import assert from 'node:assert/strict';
+import { z } from 'zod';
+import { BODY_BYTES_MAX } from '#edge/http-limits';
+import type { PathId } from '#edge/path-ids';
+import type { FaultReason } from '#fault/reasons';
+import type { Clock } from '#platform/clock';
+import type { EngineCommand } from '#wire/engine-messages';
+import type { Allowance, CallerDescription } from '#wire/limiter-messages';
+
+/** A request that its endpoint's schemas have accepted. */
+export type CheckedRequest<Body, Query> = {
+  /** The path's `id`, not checked for form: an id of the wrong form is unknown (decision 3). */
+  readonly id: string;
+  readonly body: Body;
+  readonly query: Query;
+  /** Which query parameters the caller named. */
+  readonly named: ReadonlySet<string>;
+  /** Wall-clock time in Unix milliseconds. */
+  readonly nowMs: number;
+};
+
+/** An admitted caller, as an endpoint of its account sees it. */
+export type AccountCaller = {
+  readonly accountId: string;
+  /** The figures behind the limit headers of this answer. */
+  readonly allowance: Allowance;
+  /** Plan and key. */
+  readonly description: CallerDescription;
+};
+
+/** What endpoints of an account may use beside the request and its caller. */
+export type AccountPorts = { readonly clock: Clock };
+
+/**
+ * Who answers the calls of an endpoint once they are admitted. All of them throw `invalid_request`
+ * for what a schema cannot say.
+ */
+export type Handler<Body, Query> =
+  /** The engine that owns the instance (or the directory, for a list). `command` is pure. */
+  | {
+      readonly kind: 'engine';
+      readonly command: (request: CheckedRequest<Body, Query>) => EngineCommand;
+    }
+  /** The edge by itself, the same for every caller: reference data and stateless computation. */
+  | {
+      readonly kind: 'stateless';
+      readonly answer: (request: CheckedRequest<Body, Query>) => Promise<object>;
+    }
+  /** The edge by itself, for the caller's account. The limiter describes the caller. */
+  | {
+      readonly kind: 'account';
+      readonly answer: (
+        request: CheckedRequest<Body, Query>,
+        caller: AccountCaller,
+        ports: AccountPorts,
+      ) => Promise<object>;
+    };
+
+/** A handler of the edge's own. */
+export type LocalHandler = Exclude<Handler<unknown, unknown>, { kind: 'engine' }>;
+
+/** A request of an endpoint whose answer the API document shows. */
+export type EndpointExample = {
+  readonly summary: string;
+  /** What stands in the path; if left out, an instance with a past. */
+  readonly id?: string;
+  /** With its question mark. */
+  readonly query?: string;
+};
+
+/** One endpoint as data: routing, checking, documentation and meaning in one record. */
+export type Endpoint = {
+  /** Name in the API document, and of the test file. */
+  readonly name: string;
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
+  /** Path under `/v1` in Fastify's spelling, which is also the metric's route. */
+  readonly path: string;
+  /** What `:id` in the path names; undefined where it is not there. */
+  readonly pathId: PathId | undefined;
+  readonly tag: 'Instances' | 'Engine' | 'Test' | 'Personas' | 'Account';
+  readonly summary: string;
+  /** What it promises beyond its summary, in Markdown. */
+  readonly description: string;
+  /** The scope that a key needs. Source: decisions 20 and 41. */
+  readonly scope: 'read' | 'full';
+  /** Whether calls advance cycles and so cost quota. Source: spec 1.5. */
+  readonly isBilled: boolean;
+  /** Cycles that a call may advance: what is reserved before. */
+  readonly cyclesOf: (request: CheckedRequest<unknown, unknown>) => number;
+  /** Bytes that a body may have. */
+  readonly bodyBytesMax: number;
+  readonly success: 200 | 201;
+  readonly query: z.ZodType;
+  readonly body: z.ZodType | undefined;
+  /** The same as `body`, compiled: what requests are checked with. */
+  readonly compiledBody: z.ZodType | undefined;
+  /** The body of a success, for the API document and for tests; never run on a live answer. */
+  readonly response: z.ZodType;
+  /** The reasons of refusals that do not follow from the rest of the record. */
+  readonly refusals: readonly FaultReason[];
+  /** What changes an instance has its examples in `apidoc/example-day`. */
+  readonly examples: readonly EndpointExample[];
+  /** Whether `Idempotency-Key` is honoured. Source: decision 22. */
+  readonly isKeyed: boolean;
+  /** Whether `If-Match` is honoured. Source: decision 21. */
+  readonly isGuarded: boolean;
+  /** Whether the answer carries an ETag. Source: decision 21. */
+  readonly isTagged: boolean;
+  readonly handler: Handler<unknown, unknown>;
+};
+
+type Options<Body extends z.ZodType, Query extends z.ZodType> = Pick<
+  Endpoint,
+  'name' | 'method' | 'path' | 'tag' | 'summary' | 'description' | 'scope' | 'response' | 'refusals'
+> & {
+  readonly pathId?: PathId;
+  /** Left out: no call advances any. */
+  readonly cycles?: (request: CheckedRequest<z.output<Body>, z.output<Query>>) => number;
+  readonly bodyBytesMax?: number;
+  readonly success?: 201;
+  readonly query: Query;
+  readonly body?: Body;
+  readonly examples?: readonly EndpointExample[];
+  readonly isKeyed?: true;
+  readonly isGuarded?: true;
+  readonly isTagged?: true;
+  readonly handler: Handler<z.output<Body>, z.output<Query>>;
+};
+
+/** Declares an endpoint; its handler sees body and query as their schemas give them. */
+export function endpoint<Body extends z.ZodType, Query extends z.ZodType>(
+  options: Options<Body, Query>,
+): Endpoint {
+  const { name, path, pathId, body, cycles, handler } = options;
+  assert(path.includes(':id') === (pathId !== undefined), `${name}: what does its path name?`);
+  // Keys, conditions and cycles are the engine's: nothing else would honour them.
+  const isPlain = !options.isKeyed && !options.isGuarded && cycles === undefined;
+  assert(handler.kind === 'engine' || isPlain, `${name}: only an engine can do that`);
+  return {
+    ...options,
+    pathId,
+    isBilled: cycles !== undefined,
+    bodyBytesMax: options.bodyBytesMax ?? BODY_BYTES_MAX,
+    success: options.success ?? 200,
+    body,
+    compiledBody: body === undefined ? undefined : z.compile(body),
+    examples: options.examples ?? [],
+    isKeyed: options.isKeyed ?? false,
+    isGuarded: options.isGuarded ?? false,
+    isTagged: options.isTagged ?? false,
+    // The pipeline runs exactly these two schemas before it calls either of them.
+    cyclesOf: (cycles ?? noCycles) as Endpoint['cyclesOf'],
+    handler: handler as Endpoint['handler'],
+  };
+}
+
+function noCycles(): number {
+  return 0;
+}

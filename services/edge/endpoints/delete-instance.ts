@@ -1,0 +1,23 @@
+import { endpoint } from '#edge/endpoint';
+import { INSTANCE_ID } from '#edge/path-ids';
+import { dataOf, RemovedInstance } from '#edge/schemas/answers';
+import { NoQuery } from '#edge/schemas/query';
+
+/** Source: spec 4.1. */
+export const deleteInstance = endpoint({
+  name: 'deleteInstance',
+  method: 'DELETE',
+  path: '/instances/:id',
+  pathId: INSTANCE_ID,
+  tag: 'Instances',
+  summary: 'Delete an instance and everything that belongs to it',
+  description:
+    'Removes the instance with its history and its drift events. It cannot be undone. ' +
+    '`Prefer: return=minimal` answers 204 without a body.',
+  scope: 'full',
+  query: NoQuery,
+  response: dataOf(RemovedInstance),
+  refusals: [],
+  isGuarded: true,
+  handler: { kind: 'engine', command: () => ({ kind: 'remove' }) },
+});

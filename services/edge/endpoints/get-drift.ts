@@ -1,0 +1,30 @@
+import { endpoint } from '#edge/endpoint';
+import { INSTANCE_ID } from '#edge/path-ids';
+import { DriftEvents } from '#edge/schemas/answers';
+import { DriftQuery } from '#edge/schemas/query';
+
+/** Source: spec 4.2. */
+export const getDrift = endpoint({
+  name: 'getDrift',
+  method: 'GET',
+  path: '/instances/:id/drift',
+  pathId: INSTANCE_ID,
+  tag: 'Engine',
+  summary: 'List drift events, most recent first',
+  description:
+    'One event for every cycle that was not `D0`. Without `limit` and `offset` the newest 1,000, ' +
+    'and `pagination` carries only `total`; with either of them all four fields.',
+  scope: 'read',
+  query: DriftQuery,
+  response: DriftEvents,
+  refusals: [],
+  examples: [{ summary: 'two events, with ?limit=2', query: '?limit=2' }],
+  handler: {
+    kind: 'engine',
+    command: ({ query: { limit, offset, generation }, named }) => {
+      const isPaged = named.has('limit') || named.has('offset');
+      const isEveryGeneration = generation === 'all';
+      return { kind: 'readDrift', limit, offset, isEveryGeneration, isPaged };
+    },
+  },
+});

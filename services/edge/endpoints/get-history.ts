@@ -1,0 +1,28 @@
+import { endpoint } from '#edge/endpoint';
+import { INSTANCE_ID } from '#edge/path-ids';
+import { HistoryRecord, pageOf } from '#edge/schemas/answers';
+import { HistoryQuery } from '#edge/schemas/query';
+
+/** Source: spec 4.2. */
+export const getHistory = endpoint({
+  name: 'getHistory',
+  method: 'GET',
+  path: '/instances/:id/history',
+  pathId: INSTANCE_ID,
+  tag: 'Engine',
+  summary: 'List processed observations, most recent first',
+  description:
+    'Records of the current generation, or with `generation=all` of every generation since the ' +
+    'instance was created, each with its `generation`.',
+  scope: 'read',
+  query: HistoryQuery,
+  response: pageOf(HistoryRecord),
+  refusals: [],
+  examples: [{ summary: 'two records, with ?limit=2', query: '?limit=2' }],
+  handler: {
+    kind: 'engine',
+    command: ({ query: { limit, offset, generation } }) => {
+      return { kind: 'readHistory', limit, offset, isEveryGeneration: generation === 'all' };
+    },
+  },
+});

@@ -1,0 +1,22 @@
+import { endpoint } from '#edge/endpoint';
+import { INSTANCE_ID } from '#edge/path-ids';
+import { dataOf, Instance } from '#edge/schemas/answers';
+import { NoQuery } from '#edge/schemas/query';
+
+/** Source: spec 4.1. */
+export const getInstance = endpoint({
+  name: 'getInstance',
+  method: 'GET',
+  path: '/instances/:id',
+  pathId: INSTANCE_ID,
+  tag: 'Instances',
+  summary: 'Get an instance',
+  description: 'An id of the wrong form is answered exactly like one that does not exist.',
+  scope: 'read',
+  query: NoQuery,
+  response: dataOf(Instance),
+  refusals: [],
+  examples: [{ summary: 'an instance' }],
+  isTagged: true,
+  handler: { kind: 'engine', command: () => ({ kind: 'readInstance' }) },
+});

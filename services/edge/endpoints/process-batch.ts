@@ -1,0 +1,52 @@
+import { endpoint } from '#edge/endpoint';
+import { HTTP_LIMITS } from '#edge/http-limits';
+import { assertAscending } from '#edge/observation-times';
+import { INSTANCE_ID } from '#edge/path-ids';
+import { dataOf, ProcessedBatch } from '#edge/schemas/answers';
+import { Batch, observationInput } from '#edge/schemas/observation';
+import { NoQuery } from '#edge/schemas/query';
+
+/** Source: spec 4.2. */
+export const processBatch = endpoint({
+  name: 'processBatch',
+  method: 'POST',
+  path: '/instances/:id/process/batch',
+  pathId: INSTANCE_ID,
+  tag: 'Engine',
+  summary: 'Process up to 100 observations in order, as one unit',
+  description:
+    '1 to 100 observations, at most 256 KiB, checked as a whole, applied as one unit: all or ' +
+    'nothing. Costs one request and one cycle for each observation. Either all carry `timestamp`, ' +
+    'ascending and at least 1.000 s apart, or none does; then they are spaced 1 s, ending now ' +
+    'where there is room. If the first comes too early, the whole batch is throttled: 200 with ' +
+    '`processed_count: 0`, or 429 with `Prefer: handling=strict`. `include_intermediate` answers ' +
+    'every state in `states`.',
+  scope: 'full',
+  cycles: ({ body }) => body.observations.length,
+  bodyBytesMax: HTTP_LIMITS.bodyLimit,
+  query: NoQuery,
+  body: Batch,
+  response: dataOf(ProcessedBatch),
+  refusals: [
+    'missing_field',
+    'out_of_range',
+    'unknown_value',
+    'too_short',
+    'too_long',
+    'invalid_timestamp',
+    'timestamp_in_future',
+    'timestamp_order',
+    'timestamps_mixed',
+  ],
+  isKeyed: true,
+  isTagged: true,
+  handler: {
+    kind: 'engine',
+    command: ({ body, nowMs }) => {
+      const observations = body.observations.map(observationInput);
+      assertAscending(observations, nowMs);
+      const isEveryStateWanted = body.include_intermediate ?? false;
+      return { kind: 'process', observations, isBatch: true, isEveryStateWanted };
+    },
+  },
+});

@@ -1,0 +1,28 @@
+import { endpoint } from '#edge/endpoint';
+import { INSTANCE_ID } from '#edge/path-ids';
+import { dataOf, ResetDone } from '#edge/schemas/answers';
+import { ResetInstance } from '#edge/schemas/instance';
+import { NoQuery } from '#edge/schemas/query';
+
+/** Source: spec 4.2. */
+export const resetInstance = endpoint({
+  name: 'resetInstance',
+  method: 'POST',
+  path: '/instances/:id/reset',
+  pathId: INSTANCE_ID,
+  tag: 'Engine',
+  summary: 'Reset to the initial or the last stable state',
+  description:
+    '`initial` goes back to the state the instance was created with, `default` to its last stable ' +
+    'checkpoint (or, without one, to the initial state). Either way the cycle is 0 and a new ' +
+    'generation begins; the records of older ones stay readable with `generation=all`.',
+  scope: 'full',
+  query: NoQuery,
+  body: ResetInstance,
+  response: dataOf(ResetDone),
+  refusals: ['missing_field', 'unknown_value'],
+  isKeyed: true,
+  isGuarded: true,
+  isTagged: true,
+  handler: { kind: 'engine', command: ({ body }) => ({ kind: 'reset', mode: body.mode }) },
+});

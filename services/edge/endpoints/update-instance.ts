@@ -1,0 +1,27 @@
+import { endpoint } from '#edge/endpoint';
+import { INSTANCE_ID } from '#edge/path-ids';
+import { dataOf, RenamedInstance } from '#edge/schemas/answers';
+import { RenameInstance } from '#edge/schemas/instance';
+import { NoQuery } from '#edge/schemas/query';
+
+/** Source: spec 4.1. */
+export const updateInstance = endpoint({
+  name: 'updateInstance',
+  method: 'PATCH',
+  path: '/instances/:id',
+  pathId: INSTANCE_ID,
+  tag: 'Instances',
+  summary: 'Change name or description',
+  description: 'Only `name` and `description` can be changed; any other field is refused with 422.',
+  scope: 'full',
+  query: NoQuery,
+  body: RenameInstance,
+  response: dataOf(RenamedInstance),
+  refusals: ['too_short', 'too_long', 'invalid_text'],
+  isGuarded: true,
+  isTagged: true,
+  handler: {
+    kind: 'engine',
+    command: ({ body: { name, description } }) => ({ kind: 'rename', name, description }),
+  },
+});
