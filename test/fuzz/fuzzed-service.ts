@@ -3,17 +3,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startCassandra } from '#deploy/local/cassandra-server';
 import { startNats } from '#deploy/local/nats-server';
-import { MEASURABLE } from '#test/fuzz/memory';
+import { MEASURABLE, type MeasuredProcesses } from '#test/fuzz/memory';
 import { openMigratedKeyspace } from '#test/storage/migrated-keyspace';
 import { startCluster } from '#test/support/cluster';
 import { addressIn } from '#test/support/process-run';
 import type { Service } from '#test/support/service';
 
-/** A service of several processes, each of which can be measured by itself. */
-export type FuzzedService = Service & {
-  /** Where each process tells its metrics, by its name. */
-  readonly metricsUrls: ReadonlyMap<string, string>;
-};
+/** A service whose processes can be measured. */
+export type FuzzedService = Service & MeasuredProcesses;
 
 /**
  * Starts Cassandra, NATS and on them an edge, an engine and a limiter, each a process of its own.

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { FuzzedService } from '#test/fuzz/fuzzed-service';
 import { metricValues } from '#test/support/metric-values';
+import type { Service } from '#test/support/service';
 
 /** How long a process may take to forget what nobody uses, in milliseconds: idle actors above all. */
 const STARTUP_GRACE_MS = 40_000;
@@ -23,11 +23,17 @@ export const MEASURABLE = {
   SERVICE_ACTOR_MEMORY_MIB: '16',
 } as const;
 
+/** A service of several processes, each of which can be measured by itself. */
+export type MeasuredProcesses = Pick<Service, 'processes'> & {
+  /** Where each process shows its metrics, by its name. */
+  readonly metricsUrls: ReadonlyMap<string, string>;
+};
+
 /** Bytes of each process's heap and buffers that are in use once it has settled, by its name. */
 export async function settledBytes({
   processes,
   metricsUrls,
-}: Pick<FuzzedService, 'processes' | 'metricsUrls'>): Promise<ReadonlyMap<string, number>> {
+}: MeasuredProcesses): Promise<ReadonlyMap<string, number>> {
   await sleep(STARTUP_GRACE_MS);
   for (const [, child] of processes) child.kill('SIGUSR2');
   await sleep(1_000);

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { Fault, toFault } from '#fault/fault';
 import type { FaultReason } from '#fault/reasons';
-import type { SimulatedListener, SimulatedNetwork } from '#test/simulation/simulated-network';
+import type { SimulatedListener } from '#test/simulation/simulated-listener';
+import type { SimulatedNetwork } from '#test/simulation/simulated-network';
 import type { SimulatedProcess } from '#test/simulation/simulated-process';
 import type { Protocol } from '#test/simulation/simulated-protocol';
 import { faultFromWire, faultToWire } from '#wire/fault-codec';

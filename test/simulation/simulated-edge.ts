@@ -11,9 +11,11 @@ import { busAccountNews } from '#process/bus-account-news';
 import { RoutedEngine } from '#routing/routed-engine';
 import { RoutedLimiter } from '#routing/routed-limiter';
 import type { ShardedService } from '#storage/shard-store';
+import { CLUSTER } from '#test/simulation/cluster-parts';
 import type { Ledger } from '#test/simulation/ledger';
 import { silentMetrics } from '#test/simulation/silent-metrics';
 import type { SimulatedBus } from '#test/simulation/simulated-bus';
+import { SimulatedConnection } from '#test/simulation/simulated-connection';
 import { AwaitedReply, awaited, SimulatedCallIds } from '#test/simulation/simulated-http';
 import type { SimulatedNetwork } from '#test/simulation/simulated-network';
 import type { NodeProcess } from '#test/simulation/simulated-node';
@@ -38,9 +40,6 @@ export type EdgePorts = {
   readonly ledger: Ledger | undefined;
 };
 
-/** The one cluster of a world, and the first part of its subjects. */
-export const CLUSTER = { cluster: 'simulated', prefix: 'sim' } as const;
-
 /** One edge process: everything that the real one does with a request behind its HTTP server. */
 export class SimulatedEdge implements NodeProcess {
   readonly process: SimulatedProcess;
@@ -55,8 +54,10 @@ export class SimulatedEdge implements NodeProcess {
     const { clock, name, randomness, world } = process;
     const { network, ledger } = ports;
     const bus = ports.bus.portOf(process);
-    const connectEngine = (address: string) => network.connect(process, address, ENGINE_CALLS);
-    const connectLimiter = (address: string) => network.connect(process, address, LIMITER_CALLS);
+    const connectEngine = (address: string) =>
+      new SimulatedConnection(network, process, address, ENGINE_CALLS);
+    const connectLimiter = (address: string) =>
+      new SimulatedConnection(network, process, address, LIMITER_CALLS);
     const engine = new RoutedEngine({ ...this.#routing('engine', ports), connect: connectEngine });
     this.calls = new EngineCalls(engine, clock, randomness, [SECRET]);
     this.limiter =

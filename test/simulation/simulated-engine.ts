@@ -1,5 +1,6 @@
 import { EngineNode } from '#engine/engine-node';
-import type { SimulatedCluster } from '#test/simulation/simulated-cluster';
+import type { ClusterParts } from '#test/simulation/cluster-parts';
+import { SimulatedConnection } from '#test/simulation/simulated-connection';
 import {
   addressOf,
   configOf,
@@ -15,7 +16,7 @@ export class SimulatedEngine implements NodeProcess {
   readonly process: SimulatedProcess;
   readonly #joining: Joining<EngineNode>;
 
-  constructor(process: SimulatedProcess, cluster: SimulatedCluster) {
+  constructor(process: SimulatedProcess, cluster: ClusterParts) {
     this.process = process;
     const { network, world, actors } = cluster;
     const { random } = process;
@@ -29,7 +30,8 @@ export class SimulatedEngine implements NodeProcess {
       random: () => random.unit(),
       instances: actors.instancesOf(process),
       listings: actors.listingsOf(process),
-      connect: (address: string) => network.connect(process, address, ENGINE_CALLS),
+      connect: (address: string) =>
+        new SimulatedConnection(network, process, address, ENGINE_CALLS),
       onRetry: () => undefined,
     });
     this.#joining = new Joining('engine', joining, (error) => world.fail(error));

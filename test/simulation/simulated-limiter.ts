@@ -1,8 +1,7 @@
 import type { AccountAdmin } from '#limiter/account-admin';
 import { LimiterNode } from '#limiter/limiter-node';
 import { busAccountNews } from '#process/bus-account-news';
-import type { SimulatedCluster } from '#test/simulation/simulated-cluster';
-import { CLUSTER } from '#test/simulation/simulated-edge';
+import { CLUSTER, type ClusterParts } from '#test/simulation/cluster-parts';
 import {
   addressOf,
   configOf,
@@ -17,7 +16,7 @@ export class SimulatedLimiter implements NodeProcess {
   readonly process: SimulatedProcess;
   readonly #joining: Joining<LimiterNode>;
 
-  constructor(process: SimulatedProcess, cluster: SimulatedCluster) {
+  constructor(process: SimulatedProcess, cluster: ClusterParts) {
     this.process = process;
     const { network, world, customers } = cluster;
     network.listen(addressOf(process), {

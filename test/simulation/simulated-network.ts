@@ -1,10 +1,7 @@
 import type { ProbeAim, Probed } from '#cluster/failure-detector';
-import { SimulatedConnection } from '#test/simulation/simulated-connection';
+import type { SimulatedListener } from '#test/simulation/simulated-listener';
 import type { SimulatedProcess } from '#test/simulation/simulated-process';
-import type { Protocol } from '#test/simulation/simulated-protocol';
 import type { World } from '#test/simulation/world';
-import type { EngineClient } from '#wire/engine-messages';
-import type { LimiterClient } from '#wire/limiter-messages';
 
 /** How long a message travels between two processes, in milliseconds. */
 const TRAVEL_MS = { from: 0.05, to: 1 };
@@ -17,16 +14,6 @@ export type NetworkFaults = { readonly lost: number; readonly slow: number };
 
 /** A network that works. */
 export const NO_NETWORK_FAULTS: NetworkFaults = { lost: 0, slow: 0 };
-
-/** A process that takes calls. */
-export type SimulatedListener = {
-  readonly process: SimulatedProcess;
-  /** What answers here; a process is of one service. */
-  readonly engine?: EngineClient;
-  readonly limiter?: LimiterClient;
-  /** The incarnation that answers now; undefined while there is none, and then nothing is said. */
-  readonly incarnation: () => string | undefined;
-};
 
 /** The network of a world: who listens where, and who does not reach whom. */
 export class SimulatedNetwork {
@@ -76,15 +63,6 @@ export class SimulatedNetwork {
     if (this.#cut.has(`${from}>${to}`) || random.happens(this.faults.lost)) return undefined;
     const { from: least, to: most } = random.happens(this.faults.slow) ? SLOW_MS : TRAVEL_MS;
     return random.between(least, most);
-  }
-
-  /** A connection of a process to an address, made again and again until disposed. */
-  connect<Call, Answer>(
-    process: SimulatedProcess,
-    address: string,
-    protocol: Protocol<Call, Answer>,
-  ): SimulatedConnection<Call, Answer> {
-    return new SimulatedConnection(this, process, address, protocol);
   }
 
   /** A fresh connect that finds out whether anybody is there, and if that is the aim who it is. */

@@ -1,9 +1,8 @@
 import type { ProbeAim } from '#cluster/failure-detector';
 import { Fault } from '#fault/fault';
 import type { ShardedService } from '#storage/shard-store';
+import { CLUSTER, type ClusterParts } from '#test/simulation/cluster-parts';
 import { silentMetrics } from '#test/simulation/silent-metrics';
-import type { SimulatedCluster } from '#test/simulation/simulated-cluster';
-import { CLUSTER } from '#test/simulation/simulated-edge';
 import type { SimulatedProcess } from '#test/simulation/simulated-process';
 import { Violation } from '#test/simulation/version-index';
 
@@ -61,7 +60,7 @@ export class Joining<Node extends AsyncDisposable> {
 export function configOf<Service extends ShardedService>(
   service: Service,
   process: SimulatedProcess,
-  { scenario }: SimulatedCluster,
+  { scenario }: ClusterParts,
 ) {
   return {
     ...CLUSTER,
@@ -82,7 +81,7 @@ export function addressOf({ name }: SimulatedProcess): string {
 }
 
 /** What a node of either service needs of its world. */
-export function portsOf(process: SimulatedProcess, cluster: SimulatedCluster) {
+export function portsOf(process: SimulatedProcess, cluster: ClusterParts) {
   const { world, network } = cluster;
   const { name, clock, randomness } = process;
   const note = (text: string) => world.note(`${name} ${text}`);

@@ -1,5 +1,5 @@
 import type { Clock } from '#platform/clock';
-import type { SimulatedListener } from '#test/simulation/simulated-network';
+import type { SimulatedListener } from '#test/simulation/simulated-listener';
 import type { EngineAnswer, EngineCall } from '#wire/engine-messages';
 import type { LimiterAnswer, LimiterCall } from '#wire/limiter-messages';
 import { CALL_TIMEOUT_MS_MAX, LIMITER_TIMEOUT_MS } from '#wire/wire-bounds';

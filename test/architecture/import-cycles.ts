@@ -1,0 +1,28 @@
+/** Who imports whom: files by the files that they import. */
+export type ImportGraph = ReadonlyMap<string, readonly string[]>;
+
+/** Groups of files that import each other, in one step or more; each sorted, and they too. */
+export function cyclesIn(graph: ImportGraph): string[][] {
+  const reachable = new Map([...graph.keys()].map((file) => [file, reachableFrom(graph, file)]));
+  const isOnCycle = (file: string) => reachable.get(file)?.has(file) === true;
+  const groups = new Map<string, string[]>();
+  for (const file of [...graph.keys()].filter(isOnCycle).sort()) {
+    const group = [...(reachable.get(file) ?? [])].filter(
+      (other) => reachable.get(other)?.has(file) === true,
+    );
+    groups.set(group.sort().join(' '), group);
+  }
+  return [...groups.values()];
+}
+
+/** The files that a file imports, in one step or more. */
+function reachableFrom(graph: ImportGraph, start: string): ReadonlySet<string> {
+  const seen = new Set<string>();
+  const ahead = [...(graph.get(start) ?? [])];
+  for (let file = ahead.pop(); file !== undefined; file = ahead.pop()) {
+    if (seen.has(file)) continue;
+    seen.add(file);
+    ahead.push(...(graph.get(file) ?? []));
+  }
+  return seen;
+}

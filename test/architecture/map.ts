@@ -1,0 +1,53 @@
+/** Who may import whom: the map of the system (architecture 2). All may use `EVERYWHERE`. */
+export const LAYERS: Record<string, readonly string[]> = {
+  identity: [],
+  accounts: [],
+  fault: [],
+  platform: [],
+  storage: ['identity', 'accounts'],
+  bus: [],
+  wire: [],
+  routing: ['wire', 'cluster'],
+  cluster: ['bus', 'storage'],
+  runtime: ['storage'],
+  node: ['runtime', 'cluster', 'bus', 'storage'],
+  engine: ['wire', 'routing', 'cluster', 'node', 'runtime', 'identity', 'storage'],
+  limiter: ['wire', 'node', 'runtime', 'accounts', 'storage'],
+  edge: ['wire', 'accounts', 'identity'],
+  ctl: ['limiter', 'engine', 'node', 'runtime', 'wire', 'cluster', 'bus', 'identity', 'storage'],
+  process: [
+    ...['edge', 'engine', 'limiter', 'wire', 'routing', 'cluster', 'bus'],
+    ...['node', 'runtime', 'accounts', 'storage', 'ctl'],
+  ],
+  apidoc: ['process', 'edge', 'engine', 'limiter', 'accounts', 'identity'],
+};
+/** Layers of pure functions: they import nothing but one another's own files. */
+export const PURE = /^services\/(identity|accounts|fault)\//;
+/** What every layer but the pure ones may import. */
+export const EVERYWHERE = ['platform', 'fault'];
+
+/** The one executable and the one reader of the environment stand above the layers. */
+export const ROOT_FILES = ['services/main.ts', 'services/config.ts'];
+/** Who may import those. */
+export const ROOT_IMPORTERS = /^services\/(process\/|apidoc\/|main\.ts)/;
+
+/** The one place in which a vendor's name may be spoken. */
+export const VENDORS: Record<string, RegExp> = {
+  '@grpc/': /^services\/wire\//,
+  '@bufbuild/': /^services\/wire\//,
+  '@nats-io/': /^services\/bus\//,
+  'cassandra-driver': /^services\/storage\/cassandra\//,
+  fastify: /^services\/edge\//,
+  'prom-client': /^services\/platform\/(make-metric|metrics)\.ts$/,
+  pino: /^services\/platform\/logger\.ts$/,
+};
+
+/** Words that may be spoken in one place only. */
+export const SPOKEN_ONCE: Record<string, { word: RegExp; home: RegExp }> = {
+  'process.env': { word: /process\.env/, home: /^services\/config\.ts$/ },
+  'an HTTP status of the API': { word: /\.(code|status)\(\d{3}\)/, home: /^$/ },
+  'the wall clock': { word: /Date\.now\(/, home: /^services\/platform\/clock\.ts$/ },
+};
+
+/** Pure functions of the standard library that a pure layer may call. */
+export const PURE_BUILTINS = /node:(zlib|crypto)'/g;

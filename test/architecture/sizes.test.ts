@@ -1,0 +1,103 @@
+import { globSync } from 'node:fs';
+import { basename } from 'node:path';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { ALL, SERVICES, sourceOf } from '#test/architecture/source-tree';
+
+const FILE_LINES_MAX = 300;
+const FUNCTION_LINES_MAX = 60;
+const BANNED_NAMES = /^(utils?|helpers?|common|shared|misc|types|index)\b/;
+
+/** Files that are longer and are split next, with their lines; this list only shrinks. */
+const LONGER: Readonly<Record<string, number>> = {
+  'test/api/attack-http.test.ts': 340,
+  'test/chaos/check-stores.test.ts': 391,
+  'test/cluster/failure-detector.test.ts': 364,
+  'test/cluster/members.test.ts': 357,
+  'test/cluster/shard-keeper.test.ts': 659,
+  'test/ctl/cluster-commands.test.ts': 371,
+  'test/engine/instance-records.test.ts': 338,
+  'test/limiter/admin-server.test.ts': 320,
+  'test/node/hosted-shards.test.ts': 428,
+  'test/node/journal-writer.test.ts': 356,
+  'test/routing/routed-engine.test.ts': 575,
+  'test/routing/routed-limiter.test.ts': 330,
+  'test/runtime/actor-host.test.ts': 415,
+  'test/runtime/checkpointer.test.ts': 587,
+  'test/runtime/commit-log.test.ts': 476,
+  'test/simulation/checks.test.ts': 441,
+  'test/storage/instance-store-contract.ts': 318,
+  'test/wire/wire-codec.test.ts': 342,
+  'test/wire/wire-server.test.ts': 310,
+  'test/wire/wire-stream.test.ts': 347,
+};
+
+/** Files with longer functions, which biome.json leaves out until they are split; only shrinks. */
+const LONGER_FUNCTIONS: readonly string[] = [
+  'test/bus/bus-contract.ts',
+  'test/cluster/shard-keeper.test.ts',
+  'test/ctl/cluster-fixture.ts',
+  'test/engine/instance-fixture.ts',
+  'test/simulation/variants-of-turns.ts',
+  'test/storage/account-store-contract.ts',
+  'test/storage/instance-store-contract.ts',
+  'test/storage/listing-store-contract.ts',
+  'test/storage/meter-store-contract.ts',
+  'test/storage/shard-store-contract.ts',
+];
+
+const sizes = suite('every file');
+
+sizes('is looked at', () => {
+  assert.ok(SERVICES.length > 100, 'a gate that looks at nothing passes everything');
+  assert.ok(ALL.length > 900, `${ALL.length}`);
+});
+
+sizes('is short and named for what it holds', () => {
+  for (const file of ALL) {
+    const lineCount = sourceOf(file).split('\n').length - 1;
+    const most = LONGER[file] ?? FILE_LINES_MAX;
+    assert.ok(lineCount <= most, `${file}: ${lineCount} lines`);
+    assert.not.match(basename(file), BANNED_NAMES, `${file}: name the concept`);
+  }
+});
+
+sizes('has short functions only, as biome.json has it', () => {
+  const { linter, overrides = [], files } = JSON.parse(sourceOf('biome.json'));
+  const rule = linter.rules.complexity.noExcessiveLinesPerFunction;
+  assert.equal(rule, { level: 'error', options: { maxLines: FUNCTION_LINES_MAX } });
+  for (const folder of ['services', 'test', 'bench', 'deploy']) {
+    assert.ok(files.includes.includes(`${folder}/**`), folder);
+  }
+  const left = overrides.flatMap((override: { includes: string[] }) => override.includes);
+  const unknown = left.filter((file: string) => !LONGER_FUNCTIONS.includes(file));
+  assert.equal(unknown, []);
+});
+
+sizes('of the services says of each export what it promises', () => {
+  for (const file of SERVICES) {
+    const lines = sourceOf(file).split('\n');
+    for (const [index, line] of lines.entries()) {
+      const isExport = /^export (async )?(function|class|const|type|interface) /.test(line);
+      if (!isExport) continue;
+      assert.match(lines[index - 1] ?? '', /\*\/$/, `${file}:${index + 1} has no doc line`);
+    }
+  }
+});
+
+sizes('that declares a suite of tests runs it', () => {
+  for (const file of globSync('test/**/*.test.ts')) {
+    const source = sourceOf(file);
+    for (const [, name] of source.matchAll(/const (\w+) = suite\b/g)) {
+      assert.ok(
+        source.includes(`${name}.run()`) ||
+          new RegExp(
+            `for \\(const \\w+ of \\[[^\\]]*\\b${name}\\b[^\\]]*\\]\\) \\w+\\.run\\(\\)`,
+          ).test(source),
+        `${file}: ${name} never runs`,
+      );
+    }
+  }
+});
+
+sizes.run();

@@ -1,0 +1,23 @@
+import { globSync, readFileSync } from 'node:fs';
+
+/** The source of the services, without generated code. */
+export const SERVICES = globSync('services/**/*.ts', { exclude: ['services/wire/gen/**'] });
+
+/** All source of this repository, without generated code. */
+export const ALL = [...SERVICES, ...globSync(['test/**/*.ts', 'bench/**/*.ts', 'deploy/**/*.ts'])];
+
+/** The text of a file. */
+export const sourceOf = (file: string): string => readFileSync(file, 'utf8');
+
+/** What a file imports, types included, as it names it. */
+export const importsOf = (file: string): string[] =>
+  [...sourceOf(file).matchAll(/(?:from|import)\s*\(?\s*'([^']+)'/g)].map((match) => match[1] ?? '');
+
+const { imports } = JSON.parse(sourceOf('package.json')) as { imports: Record<string, string> };
+
+/** The file behind the name of an import; undefined for a package or a module of Node. */
+export function fileOf(target: string): string | undefined {
+  const [, layer, rest] = /^(#[^/]+)(?:\/(.*))?$/.exec(target) ?? [];
+  const pattern = rest === undefined ? imports[target] : imports[`${layer}/*`];
+  return pattern?.replace('*', rest ?? '').replace(/^\.\//, '');
+}

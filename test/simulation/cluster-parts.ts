@@ -1,0 +1,23 @@
+import type { Scenario } from '#test/simulation/scenario';
+import type { SimulatedActorStores } from '#test/simulation/simulated-actor-stores';
+import type { SimulatedBus } from '#test/simulation/simulated-bus';
+import type { SimulatedJournals } from '#test/simulation/simulated-journals';
+import type { SimulatedMeterStores } from '#test/simulation/simulated-meter-stores';
+import type { SimulatedNetwork } from '#test/simulation/simulated-network';
+import type { SimulatedShards } from '#test/simulation/simulated-shards';
+import type { World } from '#test/simulation/world';
+
+/** The one cluster of a world, and the first part of its subjects. */
+export const CLUSTER = { cluster: 'simulated', prefix: 'sim' } as const;
+
+/** What the nodes of a simulated cluster are built on. */
+export type ClusterParts = {
+  readonly world: World;
+  readonly scenario: Scenario;
+  readonly bus: SimulatedBus;
+  readonly network: SimulatedNetwork;
+  readonly journals: SimulatedJournals;
+  readonly shards: SimulatedShards;
+  readonly actors: SimulatedActorStores;
+  readonly customers: SimulatedMeterStores;
+};
