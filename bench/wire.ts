@@ -131,7 +131,7 @@ async function main(): Promise<void> {
       idempotency: undefined,
       isReplayOnly,
       ifMatch: undefined,
-      operation: {
+      command: {
         kind: 'process',
         observations: [{ ...observation, timestampMs: undefined }],
         isBatch: false,

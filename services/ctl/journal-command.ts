@@ -52,8 +52,8 @@ type Line = {
   readonly call_id: number | undefined;
   readonly at: string | undefined;
   readonly what: string;
-  /** The operation as the journal holds it. */
-  readonly operation: unknown;
+  /** The event as the journal holds it. */
+  readonly event: unknown;
 };
 
 /** The newest records of a tail, newest first. Slots that idle nodes append hold none. */
@@ -84,10 +84,10 @@ function tableLinesOf(slot: number, stored: JournalSlot | undefined): Line[] {
 }
 
 function tableLineOf(slot: number, line: string): Line {
-  const { actor, actorId, version, callId, atMs, operation } = decodeRecord(line);
+  const { actor, actorId, version, callId, atMs, event } = decodeRecord(line);
   const at = new Date(atMs).toISOString();
-  const what = recordText(actor, operation);
-  return { slot, actor, id: actorId, version, call_id: callId, at, what, operation };
+  const what = recordText(actor, event);
+  return { slot, actor, id: actorId, version, call_id: callId, at, what, event };
 }
 
 /** What is read, or the line that says why it cannot be. */
@@ -101,7 +101,7 @@ function orBroken<T>(slot: number, read: () => T): T | Line {
 }
 
 function brokenLine(slot: number, what: string): Line {
-  const nothing = { version: undefined, call_id: undefined, at: undefined, operation: undefined };
+  const nothing = { version: undefined, call_id: undefined, at: undefined, event: undefined };
   return { slot, actor: '-', id: '-', ...nothing, what };
 }
 

@@ -8,10 +8,10 @@ import type { MeterRecord } from '#storage/meter-store';
 const TEXT_SHOWN = 40;
 
 /** What a journal's record did, in a few words for an operator. Never throws. */
-export function recordText(actor: string, operation: unknown): string {
+export function recordText(actor: string, event: unknown): string {
   try {
-    if (actor === 'meter') return meterText(meterOfRow(operation));
-    const { change, answerKey } = eventOfRecord(operation);
+    if (actor === 'meter') return meterText(meterOfRow(event));
+    const { change, answerKey } = eventOfRecord(event);
     return `${changeText(change)}${answerKey === undefined ? '' : ', keyed'}`;
   } catch (error) {
     return error instanceof Error ? error.message : 'unreadable';

@@ -55,10 +55,10 @@ export class EngineCalls {
       idempotency: this.#idempotencyOf(question),
       isReplayOnly: question.isReplayOnly,
       ifMatch: question.ifMatch,
-      operation: question.operation,
+      command: question.command,
     };
-    if (question.operation.kind === 'create') return this.#create(caller, call);
-    if (question.operation.kind !== 'list' && !INSTANCE_ID.test(question.instanceId)) {
+    if (question.command.kind === 'create') return this.#create(caller, call);
+    if (question.command.kind !== 'list' && !INSTANCE_ID.test(question.instanceId)) {
       throw new Fault('not_found', 'no such instance');
     }
     return this.#engine.ask(call);

@@ -144,10 +144,11 @@ function sendCommand(
   options: { isReplayOnly?: boolean; instances?: number | undefined },
 ): EdgeAnswer | Promise<EdgeAnswer> {
   const { isReplayOnly = false, instances = 0 } = options;
-  const { command, idempotency, ifMatch } = plan;
-  const operation = command.kind === 'create' ? { ...command, instancesMax: instances } : command;
+  const { idempotency, ifMatch } = plan;
+  const isCreate = plan.command.kind === 'create';
+  const command = isCreate ? { ...plan.command, instancesMax: instances } : plan.command;
   const instanceId = idOf(request);
-  return engine.ask(caller, { operation, instanceId, callId, idempotency, ifMatch, isReplayOnly });
+  return engine.ask(caller, { command, instanceId, callId, idempotency, ifMatch, isReplayOnly });
 }
 
 function answer(

@@ -44,19 +44,19 @@ const NO_CALLS: readonly RecentCall[] = [];
 const NO_MODEL = new Float64Array(0);
 
 /**
- * Changes an instance by a committed operation and leaves the operation's answer in `state.answer`.
- * Deterministic in (state, operation, version): recovery runs it again and gets the same bytes.
+ * Changes an instance by a committed event and leaves the event's answer in `state.answer`.
+ * Deterministic in (state, event, version): recovery runs it again and gets the same bytes.
  */
 export function applyEvent(
   instanceId: string,
   state: InstanceState,
-  operation: InstanceEvent,
+  event: InstanceEvent,
   version: number,
   steps: StepTimer,
 ): void {
-  const answer = answerOf(instanceId, state, operation, version, steps);
+  const answer = answerOf(instanceId, state, event, version, steps);
   state.answer = answer;
-  const { answerKey, atMs } = operation;
+  const { answerKey, atMs } = event;
   if (answerKey === undefined) return;
   const { key, fingerprint } = answerKey;
   const { body, etag } = answer;
@@ -66,11 +66,11 @@ export function applyEvent(
 function answerOf(
   instanceId: string,
   state: InstanceState,
-  operation: InstanceEvent,
+  event: InstanceEvent,
   version: number,
   steps: StepTimer,
 ): EngineAnswer {
-  const { change, atMs } = operation;
+  const { change, atMs } = event;
   switch (change.kind) {
     case 'created':
       state.head = created(change, atMs, version);

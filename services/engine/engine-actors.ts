@@ -33,8 +33,8 @@ export type EngineActorsPorts = {
   readonly onBug: (error: unknown) => void;
 };
 
-type Operation<Kind extends EngineCall['operation']['kind']> = Extract<
-  EngineCall['operation'],
+type Command<Kind extends EngineCall['command']['kind']> = Extract<
+  EngineCall['command'],
   { kind: Kind }
 >;
 
@@ -77,17 +77,17 @@ export class EngineActors implements EngineClient, AsyncDisposable {
   }
 
   ask(call: EngineCall): EngineAnswer | Promise<EngineAnswer> {
-    const { operation } = call;
-    switch (operation.kind) {
+    const { command } = call;
+    switch (command.kind) {
       case 'list':
-        return this.#list(call, operation);
+        return this.#list(call, command);
       case 'reservePlace':
-        return this.#reserve(call, operation);
+        return this.#reserve(call, command);
       case 'putListingRow':
       case 'removeListingRow':
-        return this.#tell(call, operation);
+        return this.#tell(call, command);
       case 'peek':
-        return peekAnswer(operation.instanceIds, this.#headOf);
+        return peekAnswer(command.instanceIds, this.#headOf);
       default:
         return this.#instances.ask(call.instanceId, call);
     }
@@ -99,7 +99,7 @@ export class EngineActors implements EngineClient, AsyncDisposable {
     await this.#directories[Symbol.asyncDispose]();
   }
 
-  async #list(call: EngineCall, page: Operation<'list'>): Promise<EngineAnswer> {
+  async #list(call: EngineCall, page: Command<'list'>): Promise<EngineAnswer> {
     const { callId, deadlineAtMs, accountId } = call;
     const question = { kind: 'page', page, callId, deadlineAtMs } as const;
     const answer = await this.#directories.ask(accountId, question);
@@ -116,14 +116,14 @@ export class EngineActors implements EngineClient, AsyncDisposable {
     return new Map(rows.flatMap((row) => (row ? [[row.instanceId, row.description]] : [])));
   }
 
-  async #reserve(call: EngineCall, tell: Operation<'reservePlace'>): Promise<EngineAnswer> {
+  async #reserve(call: EngineCall, tell: Command<'reservePlace'>): Promise<EngineAnswer> {
     await this.#directories.ask(call.accountId, toldCall(call, tell));
     return TOLD;
   }
 
   async #tell(
     call: EngineCall,
-    tell: Operation<'putListingRow' | 'removeListingRow'>,
+    tell: Command<'putListingRow' | 'removeListingRow'>,
   ): Promise<EngineAnswer> {
     const { gate, log } = this.#ports;
     // The row is stored, and whoever opens the shard next loads it: two shards that close at once

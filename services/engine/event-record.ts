@@ -7,7 +7,7 @@ import type {
 import { MODEL_VERSION } from '#identity/state';
 
 /*
- * How the journal keeps an operation: lists, because the names of the fields would be more than half
+ * How the journal keeps an event: lists, because the names of the fields would be more than half
  * of it. An observation takes 40 to 60 characters, and a node that takes over reads 200,000 of them.
  */
 
@@ -44,7 +44,7 @@ function rowOf({ mode, signal, confidence, timestampMs, contextJson }: TimedObse
   return contextJson === NO_CONTEXT ? row : [...row, contextJson];
 }
 
-/** An operation as the journal gives it back. Throws an Error when this process cannot run it again. */
+/** an event as the journal gives it back. Throws an Error when this process cannot run it again. */
 export function eventOfRecord(record: unknown): InstanceEvent {
   const [modelVersion, atMs, key, kind, ...fields] = listOf(record);
   if (typeof modelVersion !== 'string' || typeof atMs !== 'number') throw unreadable();
@@ -109,5 +109,5 @@ function listOf(json: unknown): readonly unknown[] {
 }
 
 function unreadable(): Error {
-  return new Error('the journal holds an operation that is none');
+  return new Error('the journal holds an event that is none');
 }

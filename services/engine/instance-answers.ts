@@ -128,15 +128,15 @@ export function contractAnswer(id: string, head: InstanceHead): EngineAnswer {
 }
 
 /**
- * What an operation answered whose state is still the present one, for a retried call; undefined
+ * What a command answered whose state is still the present one, for a retried call; undefined
  * if it answered states that are gone.
  */
 export function answerAgain(
   id: string,
   head: InstanceHead,
-  operation: EngineCommand,
+  command: EngineCommand,
 ): EngineAnswer | undefined {
-  switch (operation.kind) {
+  switch (command.kind) {
     case 'create':
       return createdAnswer(id, head);
     case 'rename':
@@ -144,9 +144,9 @@ export function answerAgain(
     case 'remove':
       return removedAnswer(id);
     case 'reset':
-      return resetAnswer(id, head, operation.mode);
+      return resetAnswer(id, head, command.mode);
     case 'process': {
-      const { observations, isBatch, isEveryStateWanted } = operation;
+      const { observations, isBatch, isEveryStateWanted } = command;
       const report = reportOf(head.model);
       if (!isBatch) return singleAnswer(id, report, head.version);
       if (isEveryStateWanted && observations.length > 1) return undefined;
@@ -163,7 +163,7 @@ export function answerAgain(
     case 'reservePlace':
     case 'peek':
     case 'list':
-      throw new Error(`${operation.kind} commits nothing that could be repeated`);
+      throw new Error(`${command.kind} commits nothing that could be repeated`);
   }
 }
 

@@ -3,7 +3,7 @@ import type { ObservationInput } from '#wire/engine-messages';
 /** An observation with its time settled. */
 export type TimedObservation = ObservationInput & { readonly timestampMs: number };
 
-/** The key under which an operation's answer is stored, if the caller gave one (decision 22). */
+/** The key under which an event's answer is stored, if the caller gave one (decision 22). */
 export type AnswerKey = { readonly key: string; readonly fingerprint: string };
 
 /** What can happen to an instance. */
@@ -30,7 +30,7 @@ export type InstanceChange =
     }
   | { readonly kind: 'reset'; readonly mode: 'initial' | 'default' };
 
-/** One committed operation: the change, when, and under which key. Applying it is deterministic. */
+/** One committed event: the change, when, and under which key. Applying it is deterministic. */
 export type InstanceEvent = {
   /** The model that the answer came from: running it again takes the same one (identity-model 9). */
   readonly modelVersion: string;

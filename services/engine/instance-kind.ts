@@ -41,9 +41,9 @@ export type InstancePorts = {
 };
 
 type InstanceTurn = Turn<InstanceEvent>;
-type Operation<Kind extends EngineCommand['kind']> = Extract<EngineCommand, { kind: Kind }>;
+type Command<Kind extends EngineCommand['kind']> = Extract<EngineCommand, { kind: Kind }>;
 
-/** The instance as a kind of durable actor: the operations of spec 4 on one instance. */
+/** The instance as a kind of durable actor: the commands of spec 4 on one instance. */
 export class InstanceKind
   implements ActorKind<InstanceState, EngineCall, EngineAnswer, InstanceEvent>
 {
@@ -61,7 +61,7 @@ export class InstanceKind
   }
 
   receive(state: InstanceState, call: EngineCall, turn: InstanceTurn) {
-    if (call.operation.kind !== 'create') this.#assertPresent(state, call, turn);
+    if (call.command.kind !== 'create') this.#assertPresent(state, call, turn);
     if (call.idempotency === undefined) {
       if (turn.earlierVersion !== undefined) return this.#repeat(state, call, turn);
       return this.#perform(state, call, turn);
@@ -71,28 +71,28 @@ export class InstanceKind
     return found.then((row) => this.#performKeyed(state, call, turn, row));
   }
 
-  apply(state: InstanceState, operation: InstanceEvent, version: number, id: string): void {
-    applyEvent(id, state, operation, version, this.#ports.metrics.steps);
+  apply(state: InstanceState, event: InstanceEvent, version: number, id: string): void {
+    applyEvent(id, state, event, version, this.#ports.metrics.steps);
   }
 
-  recordOf(operation: InstanceEvent): unknown {
-    return recordOfEvent(operation);
+  recordOf(event: InstanceEvent): unknown {
+    return recordOfEvent(event);
   }
 
   read(record: unknown): InstanceEvent {
     return eventOfRecord(record);
   }
 
-  beforeReplay(state: InstanceState, operations: readonly InstanceEvent[]): void {
-    rememberRecovery(state, operations);
+  beforeReplay(state: InstanceState, events: readonly InstanceEvent[]): void {
+    rememberRecovery(state, events);
   }
 
   effectAfterReplay(
     id: string,
     state: InstanceState,
-    operations: readonly InstanceEvent[],
+    events: readonly InstanceEvent[],
   ): SideEffect | undefined {
-    const isListed = operations.some(({ change }) => isListedChange(change.kind));
+    const isListed = events.some(({ change }) => isListedChange(change.kind));
     return isListed ? announcementOf(id, headOf(state), this.#ports.directory) : undefined;
   }
 
@@ -123,8 +123,8 @@ export class InstanceKind
     return bytesOf(state);
   }
 
-  sizeOfRecord(operation: InstanceEvent): number {
-    return bytesOfRecord(operation);
+  sizeOfRecord(event: InstanceEvent): number {
+    return bytesOfRecord(event);
   }
 
   sizeOfUnstored(state: InstanceState): number {
@@ -143,7 +143,7 @@ export class InstanceKind
   #assertPresent(state: InstanceState, call: EngineCall, turn: InstanceTurn): void {
     if (state.head?.accountId === call.accountId) {
       if (isLive(state)) return;
-      if (call.operation.kind === 'remove') {
+      if (call.command.kind === 'remove') {
         // Told once more, because the first delete may have ended before the listing heard of it.
         this.#announce(call, state, turn);
         if (turn.earlierVersion !== undefined) return;
@@ -162,8 +162,7 @@ export class InstanceKind
     row: AnswerRow | undefined,
   ) {
     if (row === undefined) {
-      const isRepeatedRemoval =
-        call.operation.kind === 'remove' && turn.earlierVersion !== undefined;
+      const isRepeatedRemoval = call.command.kind === 'remove' && turn.earlierVersion !== undefined;
       return isRepeatedRemoval ? this.#repeat(state, call, turn) : this.#perform(state, call, turn);
     }
     this.#announce(call, state, turn);
@@ -175,36 +174,36 @@ export class InstanceKind
     call: EngineCall,
     turn: InstanceTurn,
   ): EngineAnswer | Promise<EngineAnswer> {
-    const { operation, instanceId } = call;
-    if (call.isReplayOnly && operation.kind !== 'create') throw nothingToReplay();
-    switch (operation.kind) {
+    const { command, instanceId } = call;
+    if (call.isReplayOnly && command.kind !== 'create') throw nothingToReplay();
+    switch (command.kind) {
       case 'create':
-        return this.#create(state, call, operation, turn);
+        return this.#create(state, call, command, turn);
       case 'readInstance':
         return answers.instanceAnswer(instanceId, headOf(state));
       case 'rename':
         assertMatch(call, turn.version);
         return this.#commit(state, call, turn, {
           kind: 'renamed',
-          name: operation.name,
-          description: operation.description,
+          name: command.name,
+          description: command.description,
         });
       case 'remove':
         assertMatch(call, turn.version);
         return this.#commit(state, call, turn, { kind: 'removed' });
       case 'process':
-        return this.#process(state, call, operation, turn);
+        return this.#process(state, call, command, turn);
       case 'readSnapshot':
         return answers.snapshotAnswer(instanceId, headOf(state));
       case 'readContract':
         return answers.contractAnswer(instanceId, headOf(state));
       case 'reset':
         assertMatch(call, turn.version);
-        return this.#commit(state, call, turn, { kind: 'reset', mode: operation.mode });
+        return this.#commit(state, call, turn, { kind: 'reset', mode: command.mode });
       case 'readHistory':
-        return historyPage(instanceId, state, operation, this.#ports.store);
+        return historyPage(instanceId, state, command, this.#ports.store);
       case 'readDrift':
-        return driftPage(instanceId, state, operation, this.#ports.store);
+        return driftPage(instanceId, state, command, this.#ports.store);
       case 'putListingRow':
       case 'removeListingRow':
       case 'reservePlace':
@@ -217,7 +216,7 @@ export class InstanceKind
   #create(
     state: InstanceState,
     call: EngineCall,
-    operation: Operation<'create'>,
+    command: Command<'create'>,
     turn: InstanceTurn,
   ): EngineAnswer | Promise<EngineAnswer> {
     const deletedAtMs = state.head?.deletedAtMs;
@@ -230,7 +229,7 @@ export class InstanceKind
       throw new Fault('conflict', 'there is an instance of this id', { reason: 'already_exists' });
     }
     if (call.isReplayOnly) throw nothingToReplay();
-    const { kind: _, instancesMax, ...config } = operation;
+    const { kind: _, instancesMax, ...config } = command;
     const { accountId, instanceId } = call;
     const create = () => this.#commit(state, call, turn, { kind: 'created', accountId, ...config });
     if (instancesMax === undefined) return create();
@@ -240,14 +239,14 @@ export class InstanceKind
   #process(
     state: InstanceState,
     call: EngineCall,
-    operation: Operation<'process'>,
+    command: Command<'process'>,
     turn: InstanceTurn,
   ): EngineAnswer {
-    const observed = observedEvent(state, operation, turn);
+    const observed = observedEvent(state, command, turn);
     if (observed.kind === 'throttled') {
       this.#ports.metrics.throttled();
       const { retryAfterS } = observed;
-      return answers.throttledAnswer(call.instanceId, headOf(state), operation, retryAfterS);
+      return answers.throttledAnswer(call.instanceId, headOf(state), command, retryAfterS);
     }
     const driftBefore = headOf(state).driftCount;
     const answer = this.#commit(state, call, turn, observed);
@@ -276,8 +275,8 @@ export class InstanceKind
    * A create, rename or delete is answered, first time or again, only when the listing knows of it
    * (architecture 3.6).
    */
-  #announce({ instanceId, operation }: EngineCall, state: InstanceState, turn: InstanceTurn): void {
-    const { kind } = operation;
+  #announce({ instanceId, command }: EngineCall, state: InstanceState, turn: InstanceTurn): void {
+    const { kind } = command;
     if (kind !== 'create' && kind !== 'rename' && kind !== 'remove') return;
     turn.beforeAnswer(announcementOf(instanceId, headOf(state), this.#ports.directory));
   }
@@ -290,6 +289,6 @@ export class InstanceKind
 
 /** A create's key is scoped to the account, any other to the instance (decision 22). */
 function rowKeyOf(call: EngineCall): string {
-  const family = call.operation.kind === 'create' ? 'create' : 'call';
+  const family = call.command.kind === 'create' ? 'create' : 'call';
   return `${family}:${call.idempotency?.key ?? ''}`;
 }

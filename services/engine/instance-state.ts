@@ -36,10 +36,10 @@ export type UnstoredRows = {
   bytes: number;
 };
 
-/** A stored head, and the operations behind it that were run again. */
+/** A stored head, and the events behind it that were run again. */
 export type Recovery = {
   readonly head: InstanceHead | undefined;
-  readonly operations: readonly InstanceEvent[];
+  readonly events: readonly InstanceEvent[];
   /** Bytes of all their text, which the rows made of it share. */
   readonly textBytes: number;
   /** Roughly the bytes of both that nothing else holds. */
@@ -48,7 +48,7 @@ export type Recovery = {
 
 /**
  * One instance in memory. What is stored of it is one immutable value, the head, which every
- * operation replaces; so an idle instance and a store in the same process share it.
+ * event replaces; so an idle instance and a store in the same process share it.
  */
 export type InstanceState = {
   /** Undefined: nothing was ever committed. With `deletedAtMs` it is the marker of a deleted one. */
@@ -63,7 +63,7 @@ export type InstanceState = {
   unstored: UnstoredRows | undefined;
   /** What recovery started from and ran again, until the next checkpoint. */
   recovery: Recovery | undefined;
-  /** What the operation applied last answers; taken away by the turn that applied it. */
+  /** What the event applied last answers; taken away by the turn that applied it. */
   answer: EngineAnswer | undefined;
 };
 
@@ -123,18 +123,18 @@ export function bytesUnstored({ textBytes, unstored, recovery }: InstanceState):
  * Keeps what a recovery starts from: until the next checkpoint callers may come back for answers of
  * its records (decision 90).
  */
-export function rememberRecovery(state: InstanceState, operations: readonly InstanceEvent[]): void {
+export function rememberRecovery(state: InstanceState, events: readonly InstanceEvent[]): void {
   // The first change copies the model from here on.
   state.isModelShared = true;
   const { head } = state;
-  const textBytes = operations.reduce((sum, one) => sum + bytesOfTexts(one), bytesOfHead(head));
-  const shells = operations.reduce((sum, { change }) => {
+  const textBytes = events.reduce((sum, one) => sum + bytesOfTexts(one), bytesOfHead(head));
+  const shells = events.reduce((sum, { change }) => {
     const count = change.kind === 'observed' ? change.observations.length : 0;
     return sum + RECORD_BYTES + count * OBSERVATION_BYTES;
   }, 0);
   // A vector of its own has only what was stored before.
   const bytes = shells + (head !== undefined && head.model.length > 0 ? MODEL_BYTES : 0);
-  state.recovery = { head, operations, textBytes, bytes };
+  state.recovery = { head, events, textBytes, bytes };
 }
 
 /** Text leaves the head or the rows: what a recovery keeps of it is held by that alone from now on. */
@@ -146,11 +146,11 @@ export function leaveText(state: InstanceState, leavingBytes: number): void {
   state.recovery = { ...recovery, bytes: bytes + ownBytes, textBytes: textBytes - ownBytes };
 }
 
-/** What the operation applied last answers; for its turn alone. */
+/** What the event applied last answers; for its turn alone. */
 export function takeAnswer(state: InstanceState): EngineAnswer {
   const { answer } = state;
   state.answer = undefined;
-  if (answer === undefined) throw new Error('an applied operation leaves an answer');
+  if (answer === undefined) throw new Error('an applied event leaves an answer');
   return answer;
 }
 
@@ -187,7 +187,7 @@ export function bytesOfRows(unstored: UnstoredRows | undefined): number {
   return unstored === undefined ? 0 : unstored.bytes - UNSTORED_BYTES;
 }
 
-/** Roughly the bytes of a committed operation's record. */
+/** Roughly the bytes of a committed event's record. */
 export function bytesOfRecord({ change }: InstanceEvent): number {
   if (change.kind !== 'observed') return RECORD_BYTES;
   return change.observations.reduce(

@@ -6,7 +6,7 @@ import type { EngineCommand } from '#wire/engine-messages';
 
 type Process = Extract<EngineCommand, { kind: 'process' }>;
 
-/** The part of an `observed` operation that a process or batch call decides, or that it came too early. */
+/** The part of an `observed` event that a process or batch call decides, or that it came too early. */
 export type Observed =
   | {
       readonly kind: 'observed';
@@ -19,10 +19,10 @@ export type Observed =
 /** Gives the observations of a call their times, by the rules of decisions 1, 8, 9 and 33. */
 export function observedEvent(
   state: InstanceState,
-  operation: Process,
+  command: Process,
   now: { readonly nowMs: number; readonly monotonicMs: number },
 ): Observed {
-  const { observations, isBatch, isEveryStateWanted } = operation;
+  const { observations, isBatch, isEveryStateWanted } = command;
   const timing = timingOf(observations[0]?.timestampMs, observations.length, {
     observedAtMs: headOf(state).observedAtMs,
     nowMs: now.nowMs,
@@ -44,7 +44,7 @@ export function observedEvent(
 
 /**
  * The present time, from which the next one is counted on. Of an actor that was observed before it
- * came to this process only its last operation's time is known; since then a second has passed.
+ * came to this process only its last event's time is known; since then a second has passed.
  */
 function anchoredPresent(state: InstanceState, nowMs: number, monotonicMs: number): number {
   const { clockAnchor } = state;

@@ -52,7 +52,7 @@ export function glancesOfOwners({ owners, storedHeadOf, clock }: GlancePorts): G
       idempotency: undefined,
       isReplayOnly: false,
       ifMatch: undefined,
-      operation: { kind: 'peek', instanceIds: ids },
+      command: { kind: 'peek', instanceIds: ids },
     };
     const late = Promise.withResolvers<undefined>();
     using _ = clock.after(PEEK_TIMEOUT_MS, () => late.resolve(undefined));

@@ -3,11 +3,11 @@ import type { DirectoryCall } from '#engine/directory-kind';
 import { Fault, toFault } from '#fault/fault';
 import type { Clock } from '#platform/clock';
 import type { ListingStore } from '#storage/listing-store';
-import type { EngineAnswer, EngineCall, EngineClient, PeerOperation } from '#wire/engine-messages';
+import type { EngineAnswer, EngineCall, EngineClient, PeerCommand } from '#wire/engine-messages';
 import { CALL_TIMEOUT_MS_MAX } from '#wire/wire-bounds';
 
 /** What an instance tells its account's directory. */
-type Tell = Extract<PeerOperation, { kind: 'putListingRow' | 'removeListingRow' | 'reservePlace' }>;
+type Tell = Extract<PeerCommand, { kind: 'putListingRow' | 'removeListingRow' | 'reservePlace' }>;
 
 /** The answer to a tell: it has been heard. */
 export const TOLD: EngineAnswer = {
@@ -28,7 +28,7 @@ export function remoteDirectory(
   engine: EngineClient,
   clock: Clock,
 ): Directory {
-  async function tell(accountId: string, instanceId: string, operation: Tell): Promise<void> {
+  async function tell(accountId: string, instanceId: string, command: Tell): Promise<void> {
     await engine.ask({
       accountId,
       instanceId,
@@ -37,7 +37,7 @@ export function remoteDirectory(
       idempotency: undefined,
       isReplayOnly: false,
       ifMatch: undefined,
-      operation,
+      command,
     });
   }
   return {

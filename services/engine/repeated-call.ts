@@ -12,13 +12,13 @@ import type { EngineAnswer, EngineCall } from '#wire/engine-messages';
  * `service_unavailable` of unknown outcome when neither is here any more (decision 90).
  */
 export function answerToRepeated(
-  { operation, instanceId }: EngineCall,
+  { command, instanceId }: EngineCall,
   state: InstanceState,
   { version, earlierVersion = 0 }: Pick<Turn<unknown>, 'version' | 'earlierVersion'>,
   steps: StepTimer,
 ): EngineAnswer {
   const answer =
-    (earlierVersion === version ? answerAgain(instanceId, headOf(state), operation) : undefined) ??
+    (earlierVersion === version ? answerAgain(instanceId, headOf(state), command) : undefined) ??
     answerOfRecords(instanceId, state, earlierVersion, steps);
   if (answer !== undefined) return answer;
   throw new Fault(
@@ -35,12 +35,12 @@ function answerOfRecords(
   steps: StepTimer,
 ): EngineAnswer | undefined {
   if (recovery === undefined) return undefined;
-  const { head, operations } = recovery;
+  const { head, events } = recovery;
   const first = (head?.version ?? 0) + 1;
-  if (version < first || version >= first + operations.length) return undefined;
+  if (version < first || version >= first + events.length) return undefined;
   const scratch = instanceFrom(head);
-  operations.slice(0, version - first + 1).forEach((operation, index) => {
-    applyEvent(instanceId, scratch, operation, first + index, steps);
+  events.slice(0, version - first + 1).forEach((event, index) => {
+    applyEvent(instanceId, scratch, event, first + index, steps);
   });
   return scratch.answer;
 }

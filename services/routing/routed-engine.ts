@@ -37,7 +37,7 @@ const OF_ACCOUNT: ReadonlySet<EngineCommand['kind']> = new Set([
 ]);
 
 /** Whose owner answers the call: the account's directory for its listing, else the instance. */
-function routingIdOf({ accountId, instanceId, operation }: EngineCall): string {
-  const { kind } = operation;
+function routingIdOf({ accountId, instanceId, command }: EngineCall): string {
+  const { kind } = command;
   return OF_ACCOUNT.has(kind) ? accountId : instanceId;
 }

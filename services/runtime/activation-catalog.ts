@@ -21,17 +21,17 @@ export type Residency = {
  * The actors of one kind that are in memory, least recently used first. Idle ones leave by age and
  * when all of them hold more than the byte budget, always checkpointed first (architecture 3.7).
  */
-export class ActivationCatalog<State, Call extends ActorCall, Answer, Operation> {
-  readonly #kind: ActorKind<State, Call, Answer, Operation>;
+export class ActivationCatalog<State, Call extends ActorCall, Answer, Event> {
+  readonly #kind: ActorKind<State, Call, Answer, Event>;
   readonly #config: ActorHostConfig;
   readonly #ports: ActorHostPorts;
-  readonly #checkpointer: Checkpointer<State, Call, Answer, Operation>;
+  readonly #checkpointer: Checkpointer<State, Call, Answer, Event>;
   readonly #activations = new Map<string, Activation<State, Call, Answer>>();
   readonly #sweeping: Disposable;
   #bytes = 0;
 
   constructor(
-    kind: ActorKind<State, Call, Answer, Operation>,
+    kind: ActorKind<State, Call, Answer, Event>,
     config: ActorHostConfig,
     ports: ActorHostPorts,
   ) {
@@ -203,8 +203,8 @@ export class ActivationCatalog<State, Call extends ActorCall, Answer, Operation>
     if (state === undefined) return;
     const { clock, log } = this.#ports;
     const now = { monotonicMs: clock.monotonicMs(), wallMs: clock.wallMs() };
-    const operation = this.#kind.closing?.(state, now);
-    if (operation === undefined) return;
-    new HostedTurn(this.#kind, activation, 0, clock, log, this).commit(operation);
+    const event = this.#kind.closing?.(state, now);
+    if (event === undefined) return;
+    new HostedTurn(this.#kind, activation, 0, clock, log, this).commit(event);
   }
 }

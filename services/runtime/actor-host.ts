@@ -12,14 +12,14 @@ import { replay } from '#runtime/replay';
  * and lets the answer go when what it rests on is durable. An idle actor whose journal is durable
  * at once answers synchronously, without a promise (architecture 8).
  */
-export class ActorHost<State, Call extends ActorCall, Answer, Operation> {
-  readonly #kind: ActorKind<State, Call, Answer, Operation>;
+export class ActorHost<State, Call extends ActorCall, Answer, Event> {
+  readonly #kind: ActorKind<State, Call, Answer, Event>;
   readonly #ports: ActorHostPorts;
-  readonly #catalog: ActivationCatalog<State, Call, Answer, Operation>;
+  readonly #catalog: ActivationCatalog<State, Call, Answer, Event>;
   #isClosing = false;
 
   constructor(
-    kind: ActorKind<State, Call, Answer, Operation>,
+    kind: ActorKind<State, Call, Answer, Event>,
     config: ActorHostConfig,
     ports: ActorHostPorts,
   ) {
@@ -206,7 +206,7 @@ export class ActorHost<State, Call extends ActorCall, Answer, Operation> {
   /** Lets an answer go at once if all it rests on is durable, else when it is. */
   #held(
     activation: Activation<State, Call, Answer>,
-    turn: HostedTurn<State, Call, Answer, Operation>,
+    turn: HostedTurn<State, Call, Answer, Event>,
     answer: Answer,
   ): Answer | Promise<Answer> {
     if (turn.isAnswerable) return answer;
@@ -216,7 +216,7 @@ export class ActorHost<State, Call extends ActorCall, Answer, Operation> {
   /** A refusal looked at state too, so it waits like any answer (architecture 3.1). */
   #refused(
     activation: Activation<State, Call, Answer>,
-    turn: HostedTurn<State, Call, Answer, Operation>,
+    turn: HostedTurn<State, Call, Answer, Event>,
     refusal: unknown,
   ): Promise<Answer> {
     if (!(refusal instanceof Fault)) this.#ports.onBug(refusal);
@@ -232,7 +232,7 @@ export class ActorHost<State, Call extends ActorCall, Answer, Operation> {
 
   async #finishLater(
     activation: Activation<State, Call, Answer>,
-    turn: HostedTurn<State, Call, Answer, Operation>,
+    turn: HostedTurn<State, Call, Answer, Event>,
     pending: Promise<Answer>,
   ): Promise<Answer> {
     activation.isBusy = true;

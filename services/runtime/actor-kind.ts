@@ -20,52 +20,48 @@ export type LoadedActor<State> = {
 };
 
 /**
- * One kind of durable actor: how it answers, what its operations do and what of it is stored. It
+ * One kind of durable actor: how it answers, what its events do and what of it is stored. It
  * knows nothing of journals, mailboxes, shards or peers. Source: architecture 2.
  *
  * Between two turns nothing but the runtime touches `state`; a turn may keep the actor to itself
  * across an await.
  */
-export interface ActorKind<State, Call extends ActorCall, Answer, Operation> {
+export interface ActorKind<State, Call extends ActorCall, Answer, Event> {
   readonly name: 'instance' | 'directory' | 'meter';
 
   /** Reads what the stores know of the actor. Throws `service_unavailable` when it cannot. */
   activate(id: string): Promise<LoadedActor<State>>;
 
   /**
-   * One turn: looks at `state`, commits at most one operation through `turn`, and answers. A thrown
+   * One turn: looks at `state`, commits at most one event through `turn`, and answers. A thrown
    * Fault is a refusal and must come before the commit.
    */
-  receive(state: State, call: Call, turn: Turn<Operation>): Answer | Promise<Answer>;
+  receive(state: State, call: Call, turn: Turn<Event>): Answer | Promise<Answer>;
 
-  /** Changes `state` by a committed operation. Deterministic: recovery runs it again. */
-  apply(state: State, operation: Operation, version: number, id: string): void;
+  /** Changes `state` by a committed event. Deterministic: recovery runs it again. */
+  apply(state: State, event: Event, version: number, id: string): void;
 
-  /** An operation as the journal keeps it: plain JSON data, as small as can be. */
-  recordOf(operation: Operation): unknown;
+  /** An event as the journal keeps it: plain JSON data, as small as can be. */
+  recordOf(event: Event): unknown;
 
-  /** The operation of such a record. Throws when it makes no sense. */
-  read(record: unknown): Operation;
+  /** The event of such a record. Throws when it makes no sense. */
+  read(record: unknown): Event;
 
-  /** These operations are about to be run again on a state as it was stored. */
-  beforeReplay?(state: State, operations: readonly Operation[]): void;
+  /** These events are about to be run again on a state as it was stored. */
+  beforeReplay?(state: State, events: readonly Event[]): void;
 
   /**
-   * What an actor that has run these operations again still owes the world outside, if anything: it
+   * What an actor that has run these events again still owes the world outside, if anything: it
    * is done before the state counts as stored.
    */
-  effectAfterReplay(
-    id: string,
-    state: State,
-    operations: readonly Operation[],
-  ): SideEffect | undefined;
+  effectAfterReplay(id: string, state: State, events: readonly Event[]): SideEffect | undefined;
 
   /**
    * What is committed before the actor is given up in good order (idle, or to another node), so that
    * whoever has it next knows all that this one does; undefined if the records say it already. A
    * kind whose every change is a record has no such thing.
    */
-  closing?(state: State, now: Moment): Operation | undefined;
+  closing?(state: State, now: Moment): Event | undefined;
 
   /**
    * A copy of what is not stored yet, and how to store it. `write` may be repeated and may arrive
@@ -76,8 +72,8 @@ export interface ActorKind<State, Call extends ActorCall, Answer, Operation> {
   /** Bytes that the actor holds in memory, roughly; drives the byte budget. */
   sizeOf(state: State): number;
 
-  /** Bytes of an operation's record, roughly. */
-  sizeOfRecord(operation: Operation): number;
+  /** Bytes of an event's record, roughly. */
+  sizeOfRecord(event: Event): number;
 
   /** Bytes that a dirty actor holds until it is stored; bounds the tail. */
   sizeOfUnstored(state: State): number;

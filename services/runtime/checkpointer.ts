@@ -18,8 +18,8 @@ import type { ActorHostPorts } from '#runtime/host-ports';
  * begin earlier, so that the store has about the same to do all the time (decision 127). Only
  * durable state is ever stored; a failed write leaves the actor dirty and is tried again.
  */
-export class Checkpointer<State, Call extends ActorCall, Answer, Operation> {
-  readonly #kind: ActorKind<State, Call, Answer, Operation>;
+export class Checkpointer<State, Call extends ActorCall, Answer, Event> {
+  readonly #kind: ActorKind<State, Call, Answer, Event>;
   readonly #ports: ActorHostPorts;
   readonly #onStored: (activation: Activation<State, Call, Answer>) => void;
   /** Oldest change first. */
@@ -36,7 +36,7 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Operation> {
 
   /** `onStored` is told of every actor that holds less now. */
   constructor(
-    kind: ActorKind<State, Call, Answer, Operation>,
+    kind: ActorKind<State, Call, Answer, Event>,
     ports: ActorHostPorts,
     onStored: (activation: Activation<State, Call, Answer>) => void = () => undefined,
   ) {

@@ -14,13 +14,11 @@ export interface DirtyBook<State, Call, Answer> {
 }
 
 /** A turn on a real activation: commits go to the process's log and into the actor's state. */
-export class HostedTurn<State, Call extends ActorCall, Answer, Operation>
-  implements Turn<Operation>
-{
+export class HostedTurn<State, Call extends ActorCall, Answer, Event> implements Turn<Event> {
   readonly nowMs: number;
   readonly monotonicMs: number;
   readonly earlierVersion: number | undefined;
-  readonly #kind: ActorKind<State, Call, Answer, Operation>;
+  readonly #kind: ActorKind<State, Call, Answer, Event>;
   readonly #activation: Activation<State, Call, Answer>;
   readonly #callId: number;
   readonly #log: CommitLog;
@@ -33,7 +31,7 @@ export class HostedTurn<State, Call extends ActorCall, Answer, Operation>
   #effect: SideEffect | undefined;
 
   constructor(
-    kind: ActorKind<State, Call, Answer, Operation>,
+    kind: ActorKind<State, Call, Answer, Event>,
     activation: Activation<State, Call, Answer>,
     callId: number,
     clock: Clock,
@@ -61,16 +59,16 @@ export class HostedTurn<State, Call extends ActorCall, Answer, Operation>
     return this.#activation.version;
   }
 
-  commit(operation: Operation): number {
+  commit(event: Event): number {
     const activation = this.#activation;
     if (this.#callId !== 0) activation.recent.assertRoom();
     this.#log.assertOpen();
-    const bytes = this.#kind.sizeOfRecord(operation);
+    const bytes = this.#kind.sizeOfRecord(event);
     assert(bytes <= RECORD_BYTES_MAX, 'the API takes no body that makes a larger record');
     const version = activation.version + 1;
     // Nobody reads back what does not last.
-    const line = this.#log.isLasting ? this.#lineOf(operation, version) : '';
-    this.#kind.apply(this.state, operation, version, activation.id);
+    const line = this.#log.isLasting ? this.#lineOf(event, version) : '';
+    this.#kind.apply(this.state, event, version, activation.id);
     activation.version = version;
     activation.offset = this.#log.add(line);
     this.#committedAt = activation.offset;
@@ -116,14 +114,14 @@ export class HostedTurn<State, Call extends ActorCall, Answer, Operation>
     if (this.#activation.pendingEffect === effect) this.#activation.pendingEffect = undefined;
   }
 
-  #lineOf(operation: Operation, version: number): string {
+  #lineOf(event: Event, version: number): string {
     return encodeRecord({
       actor: this.#kind.name,
       actorId: this.#activation.id,
       version,
       callId: this.#callId,
       atMs: this.nowMs,
-      operation: this.#kind.recordOf(operation),
+      event: this.#kind.recordOf(event),
     });
   }
 }

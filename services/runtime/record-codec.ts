@@ -21,24 +21,24 @@ export class CorruptJournal extends Error {
  * back to the last bit.
  */
 export function encodeRecord(record: JournalRecord): string {
-  const { actor, actorId, version, callId, atMs, operation } = record;
-  return JSON.stringify([actor, actorId, version, callId, atMs, operation]);
+  const { actor, actorId, version, callId, atMs, event } = record;
+  return JSON.stringify([actor, actorId, version, callId, atMs, event]);
 }
 
 /** The record of a line. Throws `CorruptJournal` when it is none. */
 export function decodeRecord(line: string): JournalRecord {
   const row = parse(line);
   if (!Array.isArray(row)) throw new CorruptJournal('not a record');
-  const [actor, actorId, version, callId, atMs, operation] = row;
+  const [actor, actorId, version, callId, atMs, event] = row;
   const isRecord =
     typeof actor === 'string' &&
     typeof actorId === 'string' &&
     isCount(version) &&
     isCount(callId) &&
     typeof atMs === 'number' &&
-    operation !== undefined;
+    event !== undefined;
   if (!isRecord) throw new CorruptJournal('a record lacks a field');
-  return { actor, actorId, version, callId, atMs, operation };
+  return { actor, actorId, version, callId, atMs, event };
 }
 
 /** Whose record a line is, without reading it all. Throws `CorruptJournal` when it does not say. */

@@ -13,10 +13,10 @@ export interface ReplayLedger<State, Call, Answer> {
 /**
  * Runs an recovered tail again on top of the stored state: what the head has already is skipped, and
  * afterwards the actor is dirty like any other. Throws `CorruptJournal` when a version is missing or
- * a line is no record: going on would lose an acknowledged operation (architecture 3.3).
+ * a line is no record: going on would lose an acknowledged event (architecture 3.3).
  */
-export function replay<State, Call extends ActorCall, Answer, Operation>(
-  kind: ActorKind<State, Call, Answer, Operation>,
+export function replay<State, Call extends ActorCall, Answer, Event>(
+  kind: ActorKind<State, Call, Answer, Event>,
   activation: Activation<State, Call, Answer>,
   state: State,
   { lines, offset }: RecoveredTail,
@@ -25,16 +25,16 @@ export function replay<State, Call extends ActorCall, Answer, Operation>(
 ): void {
   const records = missing(kind.name, activation, lines);
   if (records.length === 0) return;
-  const operations = records.map(({ operation }) => kind.read(operation));
-  kind.beforeReplay?.(state, operations);
-  for (const operation of operations) {
+  const events = records.map(({ event }) => kind.read(event));
+  kind.beforeReplay?.(state, events);
+  for (const event of events) {
     activation.version += 1;
-    kind.apply(state, operation, activation.version, activation.id);
+    kind.apply(state, event, activation.version, activation.id);
   }
   activation.recent.restore(records, now);
   activation.offset = offset;
-  activation.pendingEffect = kind.effectAfterReplay(activation.id, state, operations);
-  book.recovered(activation, operations.length, offset);
+  activation.pendingEffect = kind.effectAfterReplay(activation.id, state, events);
+  book.recovered(activation, events.length, offset);
 }
 
 /** The records behind the activation's version, in the order of theirs. */

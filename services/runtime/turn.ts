@@ -1,7 +1,7 @@
 import type { SideEffect } from '#runtime/actor-kind';
 
 /** One call's time with an actor, as the actor's kind sees it. */
-export interface Turn<Operation> {
+export interface Turn<Event> {
   /** Wall-clock time at which the turn began, in Unix milliseconds. */
   readonly nowMs: number;
   /** Monotonic time at which the turn began, in milliseconds. */
@@ -11,10 +11,10 @@ export interface Turn<Operation> {
   /** The version at which this very call was committed before, if it was (a retry). */
   readonly earlierVersion: number | undefined;
   /**
-   * Applies the operation to the state and holds the answer until it is durable. Once per turn.
+   * Applies the event to the state and holds the answer until it is durable. Once per turn.
    * Returns its place in the journal, for `dependOn`.
    */
-  commit(operation: Operation): number;
+  commit(event: Event): number;
   /**
    * The answer tells nothing that was committed behind `place` (0: nothing that is not stored), so it
    * waits for that alone.

@@ -1,16 +1,16 @@
-/** One committed operation of one actor, as the journal keeps it. Source: architecture 3.1. */
+/** One committed event of one actor, as the journal keeps it. Source: architecture 3.1. */
 export type JournalRecord = {
   /** The kind of actor. */
   readonly actor: string;
   readonly actorId: string;
-  /** Grows by one per committed operation of the actor, for life. */
+  /** Grows by one per committed event of the actor, for life. */
   readonly version: number;
   /** The call that committed it, 0 for none: a retry must find it after a crash too. */
   readonly callId: number;
   /** Server time of the commit in Unix milliseconds. */
   readonly atMs: number;
-  /** The operation with everything needed to run it again; plain JSON data. */
-  readonly operation: unknown;
+  /** The event with everything needed to run it again; plain JSON data. */
+  readonly event: unknown;
 };
 
 /** What has happened, in the order in which it did. One writer. */

@@ -1,4 +1,4 @@
-import { operationFromWire, operationToWire } from '#wire/engine-command-codec';
+import { commandFromWire, commandToWire } from '#wire/engine-command-codec';
 import type {
   EngineAnswer,
   EngineCall,
@@ -69,7 +69,7 @@ const CANCEL: EngineRequest = {
   replayOnly: false,
   nameUnsure: false,
   ifMatch: undefined,
-  operation: undefined,
+  command: undefined,
 };
 
 /** A call as `proto/` writes it; `timeoutMs` is what is left of its deadline. */
@@ -85,14 +85,14 @@ function requestOf(id: number, timeoutMs: number, call: EngineCall): EngineReque
     replayOnly: call.isReplayOnly,
     nameUnsure: call.idempotency?.isNameUnsure === true,
     ifMatch: call.ifMatch,
-    operation: operationToWire(call.operation),
+    command: commandToWire(call.command),
   };
 }
 
 function callOf(wire: EngineRequest, deadlineAtMs: number): EngineCall {
-  const operation = operationFromWire(wire.operation);
+  const command = commandFromWire(wire.command);
   const { idempotencyKey: key, idempotencyFingerprint: fingerprint, ifMatch } = wire;
-  const isOfNoInstance = operation.kind === 'list' || operation.kind === 'peek';
+  const isOfNoInstance = command.kind === 'list' || command.kind === 'peek';
   const idLengthMax = isOfNoInstance ? 0 : TOKEN_LENGTH_MAX;
   trustText(key, 0, TOKEN_LENGTH_MAX, 'idempotency key');
   if (key !== '') trustText(fingerprint, 1, TOKEN_LENGTH_MAX, 'fingerprint');
@@ -105,7 +105,7 @@ function callOf(wire: EngineRequest, deadlineAtMs: number): EngineCall {
     idempotency: key === '' ? undefined : idempotencyOf(wire),
     isReplayOnly: wire.replayOnly,
     ifMatch,
-    operation,
+    command,
   };
 }
 
@@ -138,28 +138,26 @@ function answerOf({ outcome }: EngineReply): EngineAnswer {
 
 function textLengthOf(call: EngineCall): number {
   const head = (call.ifMatch?.length ?? 0) + (call.idempotency?.key.length ?? 0);
-  return (
-    head + call.accountId.length + call.instanceId.length + operationTextLength(call.operation)
-  );
+  return head + call.accountId.length + call.instanceId.length + commandTextLength(call.command);
 }
 
-function operationTextLength(operation: EngineCommand): number {
-  switch (operation.kind) {
+function commandTextLength(command: EngineCommand): number {
+  switch (command.kind) {
     case 'process': {
       let length = 0;
-      for (const { contextJson } of operation.observations) {
+      for (const { contextJson } of command.observations) {
         length += contextJson.length + OBSERVATION_BYTES;
       }
       return length;
     }
     case 'create':
     case 'rename':
-      return (operation.name?.length ?? 0) + (operation.description?.length ?? 0);
+      return (command.name?.length ?? 0) + (command.description?.length ?? 0);
     case 'putListingRow':
-      return operation.name.length + operation.description.length;
+      return command.name.length + command.description.length;
     case 'peek': {
       let length = 0;
-      for (const id of operation.instanceIds) length += id.length + ID_BYTES;
+      for (const id of command.instanceIds) length += id.length + ID_BYTES;
       return length;
     }
     case 'readInstance':

@@ -14,7 +14,7 @@ import type {
 } from '#wire/gen/identity_engine/v1/engine';
 import { brokenMessage, trustInteger, trustText, trustUnit } from '#wire/wire-trust';
 
-type WireOperation = NonNullable<EngineRequest['operation']>;
+type WireCommand = NonNullable<EngineRequest['command']>;
 
 /** Modes of the model. Source: spec 2.2. */
 const MODE_COUNT = 7;
@@ -34,18 +34,18 @@ const INSTANCES_MAX = 100;
 /** The last millisecond that a date can name (ECMA-262). */
 const TIME_MS_MAX = 8.64e15;
 
-/** An operation as `proto/` writes it. */
-export function operationToWire(operation: EngineCommand): WireOperation {
-  switch (operation.kind) {
+/** a command as `proto/` writes it. */
+export function commandToWire(command: EngineCommand): WireCommand {
+  switch (command.kind) {
     case 'create':
       return {
         $case: 'create',
         value: {
-          name: operation.name,
-          description: operation.description,
-          modeStrengths: [...operation.modeStrengths],
-          energyLevel: operation.energyLevel,
-          instancesMax: operation.instancesMax,
+          name: command.name,
+          description: command.description,
+          modeStrengths: [...command.modeStrengths],
+          energyLevel: command.energyLevel,
+          instancesMax: command.instancesMax,
         },
       };
     case 'readInstance':
@@ -53,7 +53,7 @@ export function operationToWire(operation: EngineCommand): WireOperation {
     case 'rename':
       return {
         $case: 'rename',
-        value: { name: operation.name, description: operation.description },
+        value: { name: command.name, description: command.description },
       };
     case 'remove':
       return { $case: 'remove', value: {} };
@@ -62,9 +62,9 @@ export function operationToWire(operation: EngineCommand): WireOperation {
         $case: 'process',
         value: {
           // An observation has the same fields on both sides; the generated type only lacks readonly.
-          observations: operation.observations as WireObservation[],
-          batch: operation.isBatch,
-          everyStateWanted: operation.isEveryStateWanted,
+          observations: command.observations as WireObservation[],
+          batch: command.isBatch,
+          everyStateWanted: command.isEveryStateWanted,
         },
       };
     case 'readSnapshot':
@@ -72,37 +72,37 @@ export function operationToWire(operation: EngineCommand): WireOperation {
     case 'readContract':
       return { $case: 'readContract', value: {} };
     case 'reset':
-      return { $case: 'reset', value: { toCheckpoint: operation.mode === 'default' } };
+      return { $case: 'reset', value: { toCheckpoint: command.mode === 'default' } };
     case 'readHistory':
-      return { $case: 'readHistory', value: recordsToWire(operation, false) };
+      return { $case: 'readHistory', value: recordsToWire(command, false) };
     case 'readDrift':
-      return { $case: 'readDrift', value: recordsToWire(operation, operation.isPaged) };
+      return { $case: 'readDrift', value: recordsToWire(command, command.isPaged) };
     case 'list':
       return {
         $case: 'list',
         value: {
-          limit: operation.limit,
-          offset: operation.offset,
-          byName: operation.sort === 'name',
-          ascending: operation.order === 'asc',
+          limit: command.limit,
+          offset: command.offset,
+          byName: command.sort === 'name',
+          ascending: command.order === 'asc',
         },
       };
     case 'putListingRow': {
-      const { version, name, description, createdAtMs } = operation;
+      const { version, name, description, createdAtMs } = command;
       return { $case: 'putListingRow', value: { version, name, description, createdAtMs } };
     }
     case 'removeListingRow':
-      return { $case: 'removeListingRow', value: { version: operation.version } };
+      return { $case: 'removeListingRow', value: { version: command.version } };
     case 'reservePlace':
-      return { $case: 'reservePlace', value: { instancesMax: operation.instancesMax } };
+      return { $case: 'reservePlace', value: { instancesMax: command.instancesMax } };
     case 'peek':
-      return { $case: 'peek', value: { instanceIds: [...operation.instanceIds] } };
+      return { $case: 'peek', value: { instanceIds: [...command.instanceIds] } };
   }
 }
 
-/** An operation of the domain. Throws `internal` when there is none or it breaks a bound. */
-export function operationFromWire(wire: EngineRequest['operation']): EngineCommand {
-  if (wire === undefined) throw brokenMessage('operation');
+/** a command of the domain. Throws `internal` when there is none or it breaks a bound. */
+export function commandFromWire(wire: EngineRequest['command']): EngineCommand {
+  if (wire === undefined) throw brokenMessage('command');
   switch (wire.$case) {
     case 'create':
       return createFromWire(wire.value);

@@ -34,7 +34,7 @@ export type RecordPage = {
 };
 
 /** What engines ask of each other and no edge ever does. Source: architecture 3.6. */
-export type PeerOperation =
+export type PeerCommand =
   /** Tells the account's directory of the row of `EngineCall.instanceId`, which is stored already. */
   | {
       readonly kind: 'putListingRow';
@@ -56,9 +56,9 @@ export type PeerOperation =
 /** Most instances of one `peek`: those of the largest page. Source: spec 8.2. */
 export const PEEKED_INSTANCES_MAX = 100;
 
-/** The operation an engine is asked for; instance operations in the order of spec 4. */
+/** The command an engine is asked for; instance commands in the order of spec 4. */
 export type EngineCommand =
-  | PeerOperation
+  | PeerCommand
   | {
       readonly kind: 'create';
       readonly name: string;
@@ -94,7 +94,7 @@ export type EngineCommand =
       readonly order: 'asc' | 'desc';
     };
 
-/** One call: the operation and everything that travels with it. */
+/** One call: the command and everything that travels with it. */
 export type EngineCall = {
   /** The account on whose behalf; another account's instance is `not_found` (decision 19). */
   readonly accountId: string;
@@ -112,7 +112,7 @@ export type EngineCall = {
   readonly isReplayOnly: boolean;
   /** The ETag that `If-Match` names, `*`, or undefined. Source: decision 21. */
   readonly ifMatch: string | undefined;
-  readonly operation: EngineCommand;
+  readonly command: EngineCommand;
 };
 
 /** What an engine answers when it does not refuse (a refusal is a thrown `Fault`). */

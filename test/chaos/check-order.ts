@@ -5,7 +5,7 @@ import type { InstanceCalls } from '#test/chaos/instance-calls';
 import type { StoredInstance } from '#test/chaos/stored-instance';
 
 /**
- * What callers were told is one order of operations that respects real time: no two writes share a
+ * What callers were told is one order of calls that respects real time: no two writes share a
  * version, whoever asks after an answer sees at least its version, and rows stand in the order of
  * the versions that answered them, and in that of real time.
  */

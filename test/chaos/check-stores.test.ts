@@ -143,7 +143,7 @@ function withLine({ instances, listings }: CheckedStores, id: string, name: stri
 /** A journal with one record of the instance that is far ahead of its head. */
 function journalOf(actorId: string) {
   const journals = memoryJournalStore(new ManualClock());
-  const record = { actor: 'instance', actorId, version: 999, callId: 1, atMs: 0, operation: {} };
+  const record = { actor: 'instance', actorId, version: 999, callId: 1, atMs: 0, event: {} };
   void journals.begin('one', '127.0.0.1:1');
   void journals.append({
     incarnation: 'one',

@@ -86,13 +86,13 @@ export class CheckedWorld {
         : { key: `${wish.kind === 'create' ? 'create' : 'call'}:${key}`, fingerprint: '' };
     const version = (state.head?.version ?? 0) + 1;
     const change = changeOf(wish);
-    const operation = {
+    const event = {
       modelVersion: MODEL_VERSION,
       change,
       atMs: 1_790_000_000_000 + this.#nowMs,
       answerKey,
     };
-    applyEvent(id, state, operation, version, STEPS);
+    applyEvent(id, state, event, version, STEPS);
     const { body = '', etag = '' } = state.answer ?? {};
     state.answer = undefined;
     return { kind: 'acknowledged', etag, bodyHash: bodyHashOf(body), cycle: undefined };

@@ -272,7 +272,7 @@ journals('shows the head of a journal and the records of its tail, the newest fi
   ]);
   const data = await dataOf(cluster, 'journal', incarnation, '--last', '1');
   assert.equal([data.address, data.is_sealed, data.records.length], ['a:8100', false, 1]);
-  assert.equal(data.records[0].operation.slice(3), ['reset', 'default']);
+  assert.equal(data.records[0].event.slice(3), ['reset', 'default']);
 });
 
 journals('names what is corrupt instead of stopping at it', async () => {
@@ -283,7 +283,7 @@ journals('names what is corrupt instead of stopping at it', async () => {
   const append = { incarnation: 'old', lowWaterMark: undefined };
   await store.append({ ...append, slot: 0, records: Buffer.from('{"no":"group"}') });
   await store.append({ ...append, slot: 1, records: groupOf([]) });
-  const record = { actor: 'instance', actorId: ID, callId: 5, atMs: 0, operation: {} };
+  const record = { actor: 'instance', actorId: ID, callId: 5, atMs: 0, event: {} };
   const group = [1, 2].map((version) => ({ ...record, version }));
   await store.append({ ...append, slot: 2, records: groupOf(group) });
   const halfBroken = Buffer.from(`${Buffer.from(groupOf(group))}`.replace(',2,5,0,{}]', ',2,5,'));
@@ -309,8 +309,8 @@ journals('tells what became of a meter, and counts the shards of a limiter', asy
   };
   const record = { actor: 'meter', actorId: 'Acc0unt00001', version: 7, callId: 0, atMs: 0 };
   const group = [meter, [1, 2]].map((each) => {
-    const operation = Array.isArray(each) ? each : rowOfMeter(each);
-    return { ...record, operation };
+    const event = Array.isArray(each) ? each : rowOfMeter(each);
+    return { ...record, event };
   });
   const slot = { incarnation: 'lim', lowWaterMark: undefined, slot: 0 };
   await store.append({ ...slot, records: groupOf(group) });

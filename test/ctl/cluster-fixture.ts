@@ -104,9 +104,9 @@ export async function clusterInMemory(
     node: (name: string) => nodeAt(`${name}:8100`),
     limiter: (name: string) => found(limiters, `${name}:8200`),
     /** Asks whoever serves the instance. */
-    async ask(instanceId: string, operation: EngineCommand) {
+    async ask(instanceId: string, command: EngineCommand) {
       lastCallId += 1;
-      const call = callOf(operation, { instanceId, callId: lastCallId });
+      const call = callOf(command, { instanceId, callId: lastCallId });
       for (const node of engines.values()) {
         if ((await node.inspect(instanceId)).isServed) return await node.ask(call);
       }

@@ -30,7 +30,7 @@ async function newScene() {
     callId += 1;
     const calls = new EngineCalls(engine, clock, systemRandomness, secrets);
     const common = { instanceId: '', callId, ifMatch: undefined, isReplayOnly: false };
-    const whole = { ...common, idempotency: undefined, operation: CREATE, ...question };
+    const whole = { ...common, idempotency: undefined, command: CREATE, ...question };
     return await calls.ask(caller, whole);
   };
   const create = (secrets: readonly string[], key = 'a key') =>
@@ -60,7 +60,7 @@ changed('is told that its instance was deleted', async () => {
   const { ask, create } = await newScene();
   const { location = '' } = await create([OLD]);
   const instanceId = location.slice('/v1/instances/'.length);
-  await ask([OLD], { instanceId, operation: { kind: 'remove' } });
+  await ask([OLD], { instanceId, command: { kind: 'remove' } });
   const refusal = await refusalOf(() => create([NEW, OLD]));
   assert.is((refusal as { reason?: string }).reason, 'deleted');
 });
@@ -91,11 +91,11 @@ for (const [secrets, isUnsure] of [
     };
     const edge = new EngineCalls(engine, new ManualClock(), systemRandomness, secrets);
     const common = { callId: 1, ifMatch: undefined, isReplayOnly: false, instanceId: INSTANCE_ID };
-    const operation = { kind: 'reset', mode: 'initial' } as const;
+    const command = { kind: 'reset', mode: 'initial' } as const;
     const idempotency = { key: 'k', fingerprint: 'f' };
     const caller = { accountId: ACCOUNT_ID, keyDigest: '' };
-    await edge.ask(caller, { ...common, operation, idempotency });
-    await edge.ask(caller, { ...common, operation, idempotency: undefined });
+    await edge.ask(caller, { ...common, command, idempotency });
+    await edge.ask(caller, { ...common, command, idempotency: undefined });
     const told = calls.map((call) => call.idempotency);
     const keyed = isUnsure === undefined ? idempotency : { ...idempotency, isNameUnsure: isUnsure };
     assert.equal(told, [keyed, undefined]);

@@ -36,11 +36,9 @@ async function engineUnderTest() {
   const ports = { clock, metrics, onBug, ...stores, journal: memoryJournal() };
   const engine = await composeEngine(config, ports);
   let lastCallId = 0;
-  const ask = async (operation: EngineCommand, instanceId = '', accountId = ACCOUNT_ID) => {
+  const ask = async (command: EngineCommand, instanceId = '', accountId = ACCOUNT_ID) => {
     lastCallId += 1;
-    return bodyOf(
-      await engine.ask(callOf(operation, { instanceId, accountId, callId: lastCallId })),
-    );
+    return bodyOf(await engine.ask(callOf(command, { instanceId, accountId, callId: lastCallId })));
   };
   return {
     ...stores,
@@ -206,8 +204,8 @@ closed('everything is stored and calls are refused', async () => {
   await engine[Symbol.asyncDispose]();
   assert.is((await instances.readHead(idOf(1)))?.historyCount, 1);
   assert.is((await listings.load(ACCOUNT_ID)).length, 1);
-  for (const operation of [LIST, { kind: 'readInstance' }] as const) {
-    const fault = (await refusalOf(() => ask(operation, idOf(1)))) as Fault;
+  for (const command of [LIST, { kind: 'readInstance' }] as const) {
+    const fault = (await refusalOf(() => ask(command, idOf(1)))) as Fault;
     assert.is(fault.reason, 'shutting_down');
   }
 });

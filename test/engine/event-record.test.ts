@@ -42,7 +42,7 @@ const change: fc.Arbitrary<InstanceChange> = fc.oneof(
     mode: fc.constantFrom('initial' as const, 'default' as const),
   }),
 );
-const operation: fc.Arbitrary<InstanceEvent> = fc.record({
+const event: fc.Arbitrary<InstanceEvent> = fc.record({
   modelVersion: fc.constant(MODEL_VERSION),
   change,
   atMs: timestampMs,
@@ -64,11 +64,11 @@ const PLAIN: InstanceEvent = {
   answerKey: undefined,
 };
 
-const record = suite('the record of an operation');
+const record = suite('the record of an event');
 
-record('gives every operation back to the last bit, through JSON', () => {
+record('gives every event back to the last bit, through JSON', () => {
   fc.assert(
-    fc.property(operation, (given) => {
+    fc.property(event, (given) => {
       const json = JSON.stringify(recordOfEvent(given));
       assert.equal(eventOfRecord(JSON.parse(json)), structuredClone(given));
     }),

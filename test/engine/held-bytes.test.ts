@@ -31,7 +31,7 @@ const BYTES_MAX = 24 * 1_024 * 1_024;
 const INSTANCES_MAX = 2_500;
 
 /** What is done to every instance, in this order; with a key where there is one. */
-type Step = { readonly operation: EngineCommand; readonly key?: string };
+type Step = { readonly command: EngineCommand; readonly key?: string };
 
 /** A store that keeps nothing: what it was given must not count as held. */
 const FORGETFUL: InstanceStore = {
@@ -61,64 +61,64 @@ const batch = (count: number, isEveryStateWanted: boolean): EngineCommand => {
 
 /** What happens to instance `n`. */
 const HISTORIES: Record<string, (n: number) => readonly Step[]> = {
-  'a create': () => [{ operation: CREATE }],
+  'a create': () => [{ command: CREATE }],
   'a create with a long description': (n) => [
-    { operation: { ...CREATE, description: textOf(n, 2_000, 'x') } },
+    { command: { ...CREATE, description: textOf(n, 2_000, 'x') } },
   ],
   'a create with a description that takes two bytes a character': (n) => [
-    { operation: { ...CREATE, description: textOf(n, 2_000, '語') } },
+    { command: { ...CREATE, description: textOf(n, 2_000, '語') } },
   ],
   'a keyed create': (n) => [
-    { operation: { ...CREATE, description: textOf(n, 1_000, 'x') }, key: `k-${n}` },
+    { command: { ...CREATE, description: textOf(n, 1_000, 'x') }, key: `k-${n}` },
   ],
   'a rename': (n) => [
-    { operation: CREATE },
-    { operation: { kind: 'rename', name: 'Ada', description: textOf(n, 1_500, 'x') } },
-    { operation: { kind: 'rename', name: 'Ada', description: textOf(n, 1_000, 'x') } },
+    { command: CREATE },
+    { command: { kind: 'rename', name: 'Ada', description: textOf(n, 1_500, 'x') } },
+    { command: { kind: 'rename', name: 'Ada', description: textOf(n, 1_000, 'x') } },
   ],
-  'an observation': () => [{ operation: CREATE }, { operation: process(seen()) }],
+  'an observation': () => [{ command: CREATE }, { command: process(seen()) }],
   'twenty observations': () => [
-    { operation: CREATE },
-    ...drifting(20).map((one) => ({ operation: process({ ...one, confidence: 0.01 }) })),
+    { command: CREATE },
+    ...drifting(20).map((one) => ({ command: process({ ...one, confidence: 0.01 }) })),
   ],
   'an observation with a context': (n) => [
-    { operation: CREATE },
-    { operation: process(seen({ contextJson: context(n, 1_000) })) },
+    { command: CREATE },
+    { command: process(seen({ contextJson: context(n, 1_000) })) },
   ],
   'an observation with a context that takes two bytes a character': (n) => [
-    { operation: CREATE },
-    { operation: process(seen({ contextJson: context(n, 1_000, '語') })) },
+    { command: CREATE },
+    { command: process(seen({ contextJson: context(n, 1_000, '語') })) },
   ],
   'observations that drift': () => [
-    { operation: ANCHORED },
-    ...drifting(20).map((one) => ({ operation: process(one) })),
+    { command: ANCHORED },
+    ...drifting(20).map((one) => ({ command: process(one) })),
   ],
   'keyed observations': (n) => [
-    { operation: CREATE },
-    ...drifting(5).map((one, i) => ({ operation: process(one), key: `key-${n}-${i}` })),
+    { command: CREATE },
+    ...drifting(5).map((one, i) => ({ command: process(one), key: `key-${n}-${i}` })),
   ],
   'a keyed reset': (n) => [
-    { operation: CREATE },
-    { operation: { kind: 'reset', mode: 'initial' }, key: `key-${n}` },
+    { command: CREATE },
+    { command: { kind: 'reset', mode: 'initial' }, key: `key-${n}` },
   ],
   'a removal of what was not stored': (n) => [
-    { operation: { ...CREATE, description: textOf(n, 2_000, 'x') } },
-    { operation: batch(20, false), key: `key-${n}` },
-    { operation: { kind: 'remove' } },
+    { command: { ...CREATE, description: textOf(n, 2_000, 'x') } },
+    { command: batch(20, false), key: `key-${n}` },
+    { command: { kind: 'remove' } },
   ],
-  'a batch': () => [{ operation: ANCHORED }, { operation: batch(100, false) }],
+  'a batch': () => [{ command: ANCHORED }, { command: batch(100, false) }],
   'a batch with contexts': (n) => [
-    { operation: CREATE },
+    { command: CREATE },
     {
-      operation: process(...[1, 2, 3, 4].map((i) => seen({ contextJson: context(i * n, 4_000) }))),
+      command: process(...[1, 2, 3, 4].map((i) => seen({ contextJson: context(i * n, 4_000) }))),
     },
   ],
   'a removal of observations with contexts': (n) => [
-    { operation: CREATE },
-    { operation: process(seen({ contextJson: context(n, 4_000) })) },
-    { operation: { kind: 'remove' }, key: `key-${n}` },
+    { command: CREATE },
+    { command: process(seen({ contextJson: context(n, 4_000) })) },
+    { command: { kind: 'remove' }, key: `key-${n}` },
   ],
-  'a keyed batch': (n) => [{ operation: ANCHORED }, { operation: batch(100, true), key: `k-${n}` }],
+  'a keyed batch': (n) => [{ command: ANCHORED }, { command: batch(100, true), key: `k-${n}` }],
 };
 
 const held = suite('what instances hold until it is stored');
@@ -158,10 +158,10 @@ async function measureRecovered(count: number, stepsOf: (n: number) => readonly 
   const states: InstanceState[] = [];
   for (const tail of tails) {
     const { state } = await kind.activate(INSTANCE_ID);
-    const operations = tail.map((record) => kind.read(JSON.parse(record)));
-    kind.beforeReplay(state, operations);
-    operations.forEach((operation, index) => {
-      kind.apply(state, operation, index + 1, INSTANCE_ID);
+    const events = tail.map((record) => kind.read(JSON.parse(record)));
+    kind.beforeReplay(state, events);
+    events.forEach((event, index) => {
+      kind.apply(state, event, index + 1, INSTANCE_ID);
     });
     state.answer = undefined;
     states.push(state);
@@ -182,9 +182,9 @@ async function measureRecovered(count: number, stepsOf: (n: number) => readonly 
 async function recordsOf(kind: InstanceKind, steps: readonly Step[]): Promise<string[]> {
   const { state } = await kind.activate(INSTANCE_ID);
   const records: string[] = [];
-  for (const { operation, key } of steps) {
+  for (const { command, key } of steps) {
     const idempotency = key === undefined ? undefined : { key, fingerprint: 'f'.repeat(43) };
-    await kind.receive(state, callOf(operation, { idempotency }), {
+    await kind.receive(state, callOf(command, { idempotency }), {
       nowMs: START_MS,
       monotonicMs: 0,
       version: records.length,
@@ -211,10 +211,10 @@ async function measure(count: number, stepsOf: (n: number) => readonly Step[]) {
   const empty = liveBytes();
   for (let n = 1; n <= count; n += 1) {
     const instanceId = `inst_${n.toString(16).padStart(16, '0')}`;
-    for (const { operation, key } of stepsOf(n)) {
+    for (const { command, key } of stepsOf(n)) {
       const idempotency = key === undefined ? undefined : { key, fingerprint: 'f'.repeat(43) };
       // Without an id: what is remembered of calls is bounded by itself.
-      await scene.ask(operation, { instanceId, callId: 0, idempotency });
+      await scene.ask(command, { instanceId, callId: 0, idempotency });
     }
   }
   const dirty = liveBytes();

@@ -44,10 +44,10 @@ export type Replaced = {
   readonly gate?: ShardGate;
 };
 
-/** A call with everything but the operation filled in. */
+/** A call with everything but the command filled in. */
 export function callOf(
-  operation: EngineCommand,
-  fields: Partial<Omit<EngineCall, 'operation'>> = {},
+  command: EngineCommand,
+  fields: Partial<Omit<EngineCall, 'command'>> = {},
 ): EngineCall {
   return {
     accountId: ACCOUNT_ID,
@@ -58,7 +58,7 @@ export function callOf(
     isReplayOnly: false,
     ifMatch: undefined,
     ...fields,
-    operation,
+    command,
   };
 }
 
@@ -122,12 +122,12 @@ export function instancesUnderTest(replaced: Replaced = {}) {
   );
   const engines: EngineClient = {
     async ask(call) {
-      const { operation } = call;
-      const { kind } = operation;
+      const { command } = call;
+      const { kind } = command;
       const isTell =
         kind === 'putListingRow' || kind === 'removeListingRow' || kind === 'reservePlace';
       if (!isTell) throw new Error('an instance asks others for nothing but to be listed');
-      await directories.ask(call.accountId, toldCall(call, operation));
+      await directories.ask(call.accountId, toldCall(call, command));
       return TOLD;
     },
   };
@@ -138,13 +138,13 @@ export function instancesUnderTest(replaced: Replaced = {}) {
 
   /** Asks with a call id of its own, unless the fields have one. */
   async function ask(
-    operation: EngineCommand,
-    fields: Partial<Omit<EngineCall, 'operation'>> = {},
+    command: EngineCommand,
+    fields: Partial<Omit<EngineCall, 'command'>> = {},
   ): Promise<EngineAnswer> {
     lastCallId += 1;
     return host.ask(
       fields.instanceId ?? INSTANCE_ID,
-      callOf(operation, { callId: lastCallId, ...fields }),
+      callOf(command, { callId: lastCallId, ...fields }),
     );
   }
 
@@ -166,11 +166,9 @@ export function instancesUnderTest(replaced: Replaced = {}) {
     metrics,
     ask,
     pass,
-    read: async (operation: EngineCommand) => bodyOf(await ask(operation)),
-    refusal: async (
-      operation: EngineCommand,
-      fields: Partial<Omit<EngineCall, 'operation'>> = {},
-    ) => (await refusalOf(() => ask(operation, fields))) as Fault,
+    read: async (command: EngineCommand) => bodyOf(await ask(command)),
+    refusal: async (command: EngineCommand, fields: Partial<Omit<EngineCall, 'command'>> = {}) =>
+      (await refusalOf(() => ask(command, fields))) as Fault,
     /** Until everything is stored; nothing leaves memory that was used just now. */
     flush: () => pass(22_000),
     /** Until everything is stored and has left memory. */

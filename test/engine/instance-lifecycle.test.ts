@@ -63,11 +63,11 @@ created('a second one of this id is a conflict, whoever makes it', async () => {
 
 const foreign = suite('when an instance is of another account or of nobody');
 
-foreign('every operation is not found, and all refusals are alike', async () => {
+foreign('every command is not found, and all refusals are alike', async () => {
   const { ask, refusal } = instancesUnderTest();
   await ask(CREATE);
   const page = { limit: 1, offset: 0, isEveryGeneration: false } as const;
-  const operations = [
+  const commands = [
     { kind: 'readInstance' },
     { kind: 'readSnapshot' },
     { kind: 'readContract' },
@@ -79,9 +79,9 @@ foreign('every operation is not found, and all refusals are alike', async () => 
     process(seen()),
   ] as const;
   const accountId = 'Acc0unt00002';
-  for (const operation of operations) {
-    const theirs = await refusal(operation, { accountId, ifMatch: '"other"' });
-    const nobodys = await refusal(operation, { instanceId: 'inst_ffffffffffffffff' });
+  for (const command of commands) {
+    const theirs = await refusal(command, { accountId, ifMatch: '"other"' });
+    const nobodys = await refusal(command, { instanceId: 'inst_ffffffffffffffff' });
     assert.is(theirs.code, 'not_found');
     assert.equal([theirs.message, theirs.reason], [nobodys.message, nobodys.reason]);
   }
@@ -131,13 +131,13 @@ matched('another version is a conflict that changes nothing', async () => {
   const { ask, refusal } = instancesUnderTest();
   const { etag } = await ask(CREATE);
   await ask({ kind: 'rename', name: 'Grace', description: undefined }, { ifMatch: etag });
-  const operations = [
+  const commands = [
     { kind: 'rename', name: 'Alan', description: undefined },
     { kind: 'remove' },
     { kind: 'reset', mode: 'initial' },
   ] as const;
-  for (const operation of operations) {
-    const fault = await refusal(operation, { ifMatch: etag });
+  for (const command of commands) {
+    const fault = await refusal(command, { ifMatch: etag });
     assert.equal([fault.code, fault.reason], ['conflict', 'version_mismatch']);
   }
   const { data } = bodyOf(await ask({ kind: 'readInstance' }));
@@ -212,8 +212,8 @@ observed('one that comes too early changes nothing and says when to come again',
   await ask(CREATE);
   const first = await ask(process(seen()));
   jump(400);
-  for (const operation of [process(seen()), process(seen({ timestampMs: clock.wallMs() }))]) {
-    const early = await ask(operation);
+  for (const command of [process(seen()), process(seen({ timestampMs: clock.wallMs() }))]) {
+    const early = await ask(command);
     assert.equal([early.throttledRetryAfterS, early.cycles], [1, 0]);
     assert.equal([early.body, early.etag], [first.body, first.etag]);
   }

@@ -9,7 +9,7 @@ import type { EngineAnswer, EngineCall, EngineCommand } from '#wire/engine-messa
 
 /** Something that happens to an instance, and what happens to its actor right after. */
 type Step = {
-  readonly operation: EngineCommand;
+  readonly command: EngineCommand;
   readonly key: string | undefined;
   readonly afterwards: 'nothing' | 'flush' | 'evict';
 };
@@ -30,7 +30,7 @@ const observation = fc.record({
   signal: fc.constantFrom(0, 0.3, 0.7, 1),
   confidence: fc.constantFrom(0, 0.5, 1),
 });
-const operation: fc.Arbitrary<EngineCommand> = fc.oneof(
+const command: fc.Arbitrary<EngineCommand> = fc.oneof(
   {
     weight: 6,
     arbitrary: fc.record({
@@ -67,8 +67,8 @@ const operation: fc.Arbitrary<EngineCommand> = fc.oneof(
   },
 );
 const step: fc.Arbitrary<Step> = fc.record({
-  operation: fc.oneof(
-    { weight: 20, arbitrary: operation },
+  command: fc.oneof(
+    { weight: 20, arbitrary: command },
     { weight: 1, arbitrary: fc.constant<EngineCommand>({ kind: 'remove' }) },
   ),
   key: fc.option(fc.constantFrom('a', 'b', 'c'), { nil: undefined }),
@@ -104,9 +104,9 @@ async function answersOf(steps: readonly Step[], store?: InstanceStore): Promise
   const scene = instancesUnderTest(store === undefined ? {} : { store });
   const { ask, clock, flush, evict, bugs } = scene;
   const answers: unknown[] = [await outcomeOf(() => ask(ANCHORED))];
-  for (const [index, { operation, key, afterwards }] of steps.entries()) {
+  for (const [index, { command, key, afterwards }] of steps.entries()) {
     clock.advance(START_MS + (index + 1) * STEP_MS - clock.wallMs());
-    answers.push(await outcomeOf(() => ask(operation, fieldsOf(index, operation, key))));
+    answers.push(await outcomeOf(() => ask(command, fieldsOf(index, command, key))));
     if (afterwards === 'flush') await flush();
     if (afterwards === 'evict') await evict();
   }
@@ -114,7 +114,7 @@ async function answersOf(steps: readonly Step[], store?: InstanceStore): Promise
   return answers;
 }
 
-/** What the edge adds: only writes have keys, and a key is used for one kind of operation. */
+/** What the edge adds: only writes have keys, and a key is used for one kind of command. */
 function fieldsOf(
   index: number,
   { kind }: EngineCommand,

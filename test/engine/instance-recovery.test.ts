@@ -14,7 +14,7 @@ type Scene = ReturnType<typeof instancesUnderTest>;
 /** Everything that can be asked without changing anything, byte for byte. */
 async function everything({ ask }: Scene, throttledAtMs: number) {
   const page = { limit: 1_000, offset: 0, isEveryGeneration: true };
-  const operations = [
+  const commands = [
     { kind: 'readInstance' },
     { kind: 'readSnapshot' },
     { kind: 'readContract' },
@@ -24,7 +24,7 @@ async function everything({ ask }: Scene, throttledAtMs: number) {
     process(seen({ timestampMs: throttledAtMs }), seen({ timestampMs: throttledAtMs + 1_000 })),
   ] as const;
   const answers = [];
-  for (const operation of operations) answers.push(await ask(operation));
+  for (const command of commands) answers.push(await ask(command));
   return answers;
 }
 
@@ -71,8 +71,8 @@ back('it goes on exactly as one that never left', async () => {
   await left.evict();
   for (let n = 0; n < 20; n += 1) {
     const timestampMs = START_MS + 1_000_000 + n * 5_000;
-    const operation = process(seen({ mode: n % 7, signal: 1, timestampMs }));
-    assert.equal((await left.ask(operation)).body, (await stayed.ask(operation)).body);
+    const command = process(seen({ mode: n % 7, signal: 1, timestampMs }));
+    assert.equal((await left.ask(command)).body, (await stayed.ask(command)).body);
     if (n % 7 === 3) await left.evict();
   }
 });

@@ -28,18 +28,18 @@ const again = suite('when a call without a key comes twice');
 
 again('it is done once and answered twice', async () => {
   const { ask, read, jump } = instancesUnderTest();
-  const operations = [
+  const commands = [
     CREATE,
     process(seen()),
     process(seen(), seen()),
     { kind: 'rename', name: 'Grace', description: undefined },
     { kind: 'reset', mode: 'initial' },
   ] as const;
-  for (const [index, operation] of operations.entries()) {
+  for (const [index, command] of commands.entries()) {
     const call = { callId: 1_000 + index };
-    const first = await ask(operation, call);
+    const first = await ask(command, call);
     jump(5_000);
-    assert.equal(await ask(operation, call), first, operation.kind);
+    assert.equal(await ask(command, call), first, command.kind);
   }
   assert.is((await read({ kind: 'readInstance' })).data.name, 'Grace');
   await ask({ kind: 'remove' }, { callId: 2_000 });

@@ -34,9 +34,9 @@ lead('never lie more than 1 s and the batch’s own length ahead of the clock', 
         if (isReloaded) await evict();
         clock.advance(pauseMs);
         const ownMs = behindMs === undefined ? undefined : clock.wallMs() - behindMs;
-        const operation =
+        const command =
           ownMs === undefined ? batchOf(count) : process(seen({ timestampMs: ownMs }));
-        const { cycles } = await ask(operation);
+        const { cycles } = await ask(command);
         if (cycles === 0 || ownMs !== undefined) continue;
         const page = { limit: 1, offset: 0, isEveryGeneration: false };
         const { data } = await read({ kind: 'readHistory', ...page });

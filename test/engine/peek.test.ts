@@ -52,8 +52,8 @@ function ownersUnderTest(engines: Record<string, Engine>, owned: Record<string, 
 
 /** An owner in whose memory every instance is at `cycle`, its answer as it comes off the wire. */
 function ownerAt(cycle: number): Engine {
-  return async ({ operation }) => {
-    const ids = operation.kind === 'peek' ? operation.instanceIds : [];
+  return async ({ command }) => {
+    const ids = command.kind === 'peek' ? command.instanceIds : [];
     const answer = await peekAnswer(ids, async () => headAt(cycle));
     return { ...answer, body: Buffer.from(answer.body) };
   };
@@ -67,7 +67,7 @@ asking('every owner is asked once, for all of its own', async () => {
   assert.equal(await cyclesOf('i1', 'i2', 'i3'), { i1: 5, i3: 5, i2: 9 });
   assert.equal(stored, []);
   assert.equal(
-    asked.map(({ address, call }) => [address, call.operation, call.accountId, call.callId]),
+    asked.map(({ address, call }) => [address, call.command, call.accountId, call.callId]),
     [
       ['a', { kind: 'peek', instanceIds: ['i1', 'i3'] }, 'acct_1', 0],
       ['b', { kind: 'peek', instanceIds: ['i2'] }, 'acct_1', 0],
@@ -89,7 +89,7 @@ asking('no call names more instances than an engine takes', async () => {
   const { asked, glancesOf } = ownersUnderTest({ a: ownerAt(2) }, owned);
   assert.is((await glancesOf('acct_1', ids)).size, 250);
   const counts = asked.map(({ call }) =>
-    call.operation.kind === 'peek' ? call.operation.instanceIds.length : 0,
+    call.command.kind === 'peek' ? call.command.instanceIds.length : 0,
   );
   assert.equal(counts, [100, 100, 50]);
 });

@@ -31,9 +31,9 @@ function directoryUnderTest({ refusal }: { refusal?: Fault } = {}) {
       calls.push(call);
       storedWhenTold.push((await store.load(call.accountId)).length);
       if (refusal !== undefined) throw refusal;
-      const { operation } = call;
-      assert.ok(operation.kind === 'putListingRow' || operation.kind === 'removeListingRow');
-      await kind.receive(listing, toldCall(call, operation), { nowMs: clock.wallMs() });
+      const { command } = call;
+      assert.ok(command.kind === 'putListingRow' || command.kind === 'removeListingRow');
+      await kind.receive(listing, toldCall(call, command), { nowMs: clock.wallMs() });
       return TOLD;
     },
   };

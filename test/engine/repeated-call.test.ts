@@ -36,9 +36,9 @@ async function afterFailOver(isStoredBefore: boolean) {
   await first.ask(CREATE, { callId: 99 });
   if (isStoredBefore) await first.host.storeShard(0);
   const answers = [];
-  for (const [index, operation] of CALLS.entries()) {
+  for (const [index, command] of CALLS.entries()) {
     first.jump(2_000);
-    answers.push(await first.ask(operation, { callId: 100 + index }));
+    answers.push(await first.ask(command, { callId: 100 + index }));
   }
   first.host.abandon();
   const tail = { lines, offset: 0 };
@@ -55,9 +55,9 @@ for (const isStoredBefore of [false, true]) {
     const { answers, second } = await afterFailOver(isStoredBefore);
     await second.ask(process(seen()), { callId: 200 });
     const before = await second.read({ kind: 'readInstance' });
-    for (const [index, operation] of CALLS.entries()) {
-      const again = await second.ask(operation, { callId: 100 + index });
-      assert.equal(again, answers[index], operation.kind);
+    for (const [index, command] of CALLS.entries()) {
+      const again = await second.ask(command, { callId: 100 + index });
+      assert.equal(again, answers[index], command.kind);
     }
     assert.equal(await second.read({ kind: 'readInstance' }), before);
   });

@@ -242,9 +242,9 @@ const lowWaterMark = suite('the lowWaterMark mark of a journal writer');
 /** Appends so many groups that need nothing below `needed`, and answers the marks that were sent. */
 async function marksOf(count: number, needed: (slot: number) => number, bytes = 1) {
   const scene = await newScene();
-  const operation = 'x'.repeat(bytes);
+  const event = 'x'.repeat(bytes);
   for (let slot = 0; slot < count; slot += 1) {
-    await scene.writer.append([lineOf({ operation })], needed(slot));
+    await scene.writer.append([lineOf({ event })], needed(slot));
   }
   const marks = scene.appends.flatMap(({ slot, lowWaterMark: mark }) =>
     mark === undefined ? [] : [[slot, mark]],
@@ -270,7 +270,7 @@ lowWaterMark('moves when it can by 4 MiB', async () => {
 
 lowWaterMark('moves by 4 MiB only for what has come since it last moved', async () => {
   const { writer, appends } = await newScene();
-  const large = lineOf({ operation: 'x'.repeat(TRUNCATION_BYTES_MIN / 8) });
+  const large = lineOf({ event: 'x'.repeat(TRUNCATION_BYTES_MIN / 8) });
   for (let slot = 0; slot < 30; slot += 1) {
     await writer.append([slot < 9 ? large : lineOf()], slot);
   }

@@ -61,11 +61,11 @@ function watched(store: JournalStore, isRefused: (count: number, nth: number) =>
 
 const never = () => false;
 
-/** So many groups of one record with an operation of so many characters, and their versions. */
+/** So many groups of one record with an event of so many characters, and their versions. */
 function manyGroups(count: number, characters: number) {
   const versions = Array.from({ length: count }, (_, i) => i + 1);
-  const operation = 'x'.repeat(characters);
-  return { versions, groups: versions.map((version) => [recordOf({ version, operation })]) };
+  const event = 'x'.repeat(characters);
+  return { versions, groups: versions.map((version) => [recordOf({ version, event })]) };
 }
 
 tail('is read through all its pages, larger and larger while they are small', async () => {

@@ -79,12 +79,12 @@ known('a call for a listing goes to the owner of the account', async () => {
   owners.learn(1, ownerAt('directory'));
   owners.learn(0, ownerAt('instance'));
   for (const address of ['directory', 'instance']) engines.set(address, () => answerOf(''));
-  const operations: EngineCommand[] = [
+  const commands: EngineCommand[] = [
     { kind: 'list', limit: 1, offset: 0, sort: 'name', order: 'asc' },
     { kind: 'putListingRow', version: 1, name: 'a', description: '', createdAtMs: 0 },
     { kind: 'removeListingRow', version: 1 },
   ];
-  for (const operation of operations) await ask(cluster, { operation });
+  for (const command of commands) await ask(cluster, { command });
   assert.equal(
     sent.map(({ address }) => address),
     ['directory', 'directory', 'directory'],

@@ -18,7 +18,7 @@ export const shardOf = (id: string): number => Number(id.at(-1)) % SHARDS;
 
 /** A call; `change` replaces what matters to the test. */
 export function callOf(clock: Clock, change: Partial<EngineCall> = {}): EngineCall {
-  const operation: EngineCommand = { kind: 'readSnapshot' };
+  const command: EngineCommand = { kind: 'readSnapshot' };
   return {
     accountId: 'acct_1',
     instanceId: 'inst_0',
@@ -27,7 +27,7 @@ export function callOf(clock: Clock, change: Partial<EngineCall> = {}): EngineCa
     idempotency: undefined,
     isReplayOnly: false,
     ifMatch: undefined,
-    operation,
+    command,
     ...change,
   };
 }

@@ -100,7 +100,7 @@ durable('a record says who did what, when and for which call', async () => {
   const answer = host.ask('a', tallyCall({ callId: 77, add: 5 }));
   await turnOfEvents();
   const fields = { actor: 'instance', actorId: 'a', version: 1, callId: 77, atMs: clock.wallMs() };
-  assert.equal(journal.groups, [[{ ...fields, operation: 5 }]]);
+  assert.equal(journal.groups, [[{ ...fields, event: 5 }]]);
   await journal.succeed();
   await answer;
 });

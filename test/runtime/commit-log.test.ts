@@ -66,8 +66,8 @@ function newScene() {
     log.whenDurable(log.added).catch(() => undefined);
   };
   /** Adds so many records in one turn of events, for which somebody waits, and lets it end. */
-  const add = async (count: number, operation: unknown = 1): Promise<number> => {
-    for (let i = 0; i < count; i += 1) log.add(lineOf({ operation }));
+  const add = async (count: number, event: unknown = 1): Promise<number> => {
+    for (let i = 0; i < count; i += 1) log.add(lineOf({ event }));
     const offset = log.added;
     log.whenDurable(offset).catch(() => undefined);
     await turnOfEvents();
@@ -117,7 +117,7 @@ groups('go in groups of at most 4,096', async () => {
 groups('go in groups of at most 512 KiB, or one larger record alone', async () => {
   const { journal, add } = newScene();
   await add(1);
-  const envelope = Buffer.byteLength(lineOf({ operation: '' }));
+  const envelope = Buffer.byteLength(lineOf({ event: '' }));
   const half = GROUP_BYTES_MAX / 2 - envelope;
   await add(3, 'x'.repeat(half));
   await add(1, 'x'.repeat(GROUP_BYTES_MAX * 2));

@@ -21,7 +21,7 @@ const anyRecord: fc.Arbitrary<JournalRecord> = fc.record({
   version: fc.maxSafeNat(),
   callId: fc.maxSafeNat(),
   atMs: fc.integer(),
-  operation: fc.jsonValue({ noUnicodeString: false }),
+  event: fc.jsonValue({ noUnicodeString: false }),
 });
 
 group('comes back as it was, to the last bit, and is JSON', () => {
@@ -47,9 +47,9 @@ group('comes apart into the lines that went in, whose they are included', () => 
 });
 
 group('may hold what looks like the end of a line, or like another record', () => {
-  for (const operation of [',\n', '\n]]', '"],\n["instance","b",1,1,0,1]', [[]], '\u2028\r']) {
+  for (const event of [',\n', '\n]]', '"],\n["instance","b",1,1,0,1]', [[]], '\u2028\r']) {
     const ids = ['"],["', 'a",', 'back\\slash', 'two\nlines', 'a'];
-    const records = ids.map((actorId) => recordOf({ actorId, operation }));
+    const records = ids.map((actorId) => recordOf({ actorId, event }));
     assert.equal(decodeGroup(groupOf(records)), records);
     const found = linesOf(groupOf(records)).map((line) => actorOf(line).actorId);
     assert.equal(found, ids);
@@ -76,7 +76,7 @@ const wrong: [string, string][] = [
   ['are of another format', '[2,[]]'],
   ['are no list of records', '[1,{}]'],
   ['hold something that is no record', '[1,["a"]]'],
-  ['lack an operation', '[1,[["instance","a",1,1,0]]]'],
+  ['lack an event', '[1,[["instance","a",1,1,0]]]'],
   ['have a line that is no JSON', '[1,[\n["instance","a",1,1,0,{]\n]]'],
   ['have a line too many', '[1,[\n["instance","a",1,1,0,1],\n\n]]'],
   ['have a version that is no count', '[1,[["instance","a",1.5,1,0,1]]]'],

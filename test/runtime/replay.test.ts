@@ -77,21 +77,21 @@ gap('that holds a line which is no record is corruption too, and nothing of it i
   assert.equal([state.sum, activation.version], [100, 4]);
 });
 
-const pendingEffect = suite('what the operations of a tail owe the world');
+const pendingEffect = suite('what the events of a tail owe the world');
 
 pendingEffect('is pendingEffect again, for those that were run and no others', async () => {
   const kind = new TallyKind();
   const asked: unknown[] = [];
   const effect = async () => undefined;
   const owing = Object.assign(kind, {
-    effectAfterReplay: (id: string, { sum }: Tally, operations: readonly number[]) => {
-      asked.push([id, sum, operations]);
+    effectAfterReplay: (id: string, { sum }: Tally, events: readonly number[]) => {
+      asked.push([id, sum, events]);
       return effect;
     },
   });
   const records = recordsOf('a', [4, 5, 6]).map((record) => ({
     ...record,
-    operation: record.version,
+    event: record.version,
   }));
   const { run, activation } = recovered(4, records, owing);
   run();

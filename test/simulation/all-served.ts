@@ -54,7 +54,7 @@ const isRead: Question = async (edge, instanceId) => {
     idempotency: undefined,
     isReplayOnly: false,
     ifMatch: undefined,
-    operation: { kind: 'readSnapshot' },
+    command: { kind: 'readSnapshot' },
   } as const;
   await edge.calls.ask({ accountId: 'nobody', keyDigest: '' }, question);
   return true;

@@ -35,7 +35,7 @@ export class CallerWishes {
     return { kind: 'create', modeStrengths, energyLevel: this.#random.whole(3, 10) / 10 };
   }
 
-  /** Something with an instance that is there; `id` is the operation's. */
+  /** Something with an instance that is there; `id` is the call's. */
   next(id: number): Wish {
     let drawn = this.#random.unit();
     for (const [kind, share] of Object.entries(SHARES)) {
@@ -79,7 +79,7 @@ export class CallerWishes {
 }
 
 /** A wish as the engine is asked for it. */
-export function operationOf(wish: Wish, id: number, random: SeededRandom): EngineCommand {
+export function commandOf(wish: Wish, id: number, random: SeededRandom): EngineCommand {
   switch (wish.kind) {
     case 'create': {
       const { modeStrengths, energyLevel } = wish;

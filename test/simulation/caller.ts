@@ -1,9 +1,9 @@
 import { Fault } from '#fault/fault';
 import { keyDigestOf } from '#test/simulation/accounts';
-import { CallerWishes, operationOf } from '#test/simulation/caller-wishes';
+import { CallerWishes, commandOf } from '#test/simulation/caller-wishes';
 import {
+  type Call,
   type History,
-  type Operation,
   type Outcome,
   outcomeOfAnswer,
   outcomeOfError,
@@ -32,8 +32,8 @@ export type CallerPorts = {
   readonly world: World;
   readonly history: History;
   readonly edges: () => readonly SimulatedEdge[];
-  /** Hears of every end of an operation. */
-  readonly onEnded: (operation: Operation) => void;
+  /** Hears of every end of a call. */
+  readonly onEnded: (call: Call) => void;
 };
 
 /** Somebody who uses one account: asks edges, keeps keys for retries, and notes what it was told. */
@@ -52,37 +52,37 @@ export class Caller {
 
   /** Creates an instance: its id, or undefined when the caller was not told one. */
   async create(): Promise<string | undefined> {
-    const operation = await this.carryOut('', this.wishes.create(), undefined);
-    return operation.instance === '' ? undefined : operation.instance;
+    const call = await this.carryOut('', this.wishes.create(), undefined);
+    return call.instance === '' ? undefined : call.instance;
   }
 
   /** Does something with an instance; `etag` is the newest that the caller knows. */
-  async use(instance: string, etag: string | undefined): Promise<Operation> {
+  async use(instance: string, etag: string | undefined): Promise<Call> {
     const wish = this.wishes.next(this.#ports.history.nextId);
     const isBindable = wish.kind === 'rename' || wish.kind === 'reset' || wish.kind === 'remove';
     const ifMatch = isBindable && this.#random.happens(BOUND) ? etag : undefined;
     return await this.carryOut(wish.kind === 'list' ? '' : instance, wish, ifMatch);
   }
 
-  /** Carries out one operation to its end, over all tries. */
-  async carryOut(instance: string, wish: Wish, ifMatch: string | undefined): Promise<Operation> {
+  /** Carries out one call to its end, over all tries. */
+  async carryOut(instance: string, wish: Wish, ifMatch: string | undefined): Promise<Call> {
     const { world, history, onEnded } = this.#ports;
     const { account } = this;
-    const operation = history.begin({ wish, account, instance, ifMatch, invokedMs: world.nowMs });
+    const call = history.begin({ wish, account, instance, ifMatch, invokedMs: world.nowMs });
     const isRead = wish.kind === 'read' || wish.kind === 'readHistory' || wish.kind === 'list';
-    const key = !isRead && this.#random.happens(KEYED) ? this.#key(operation) : undefined;
-    world.note(`op ${operation.id} ${wish.kind} ${instance || account} ${key ?? ''}`);
-    operation.outcome = await this.#tries(operation, key);
-    operation.endedMs = world.nowMs;
-    world.note(`op ${operation.id} ${instance} ends: ${JSON.stringify(operation.outcome, shown)}`);
-    onEnded(operation);
-    return operation;
+    const key = !isRead && this.#random.happens(KEYED) ? this.#key(call) : undefined;
+    world.note(`op ${call.id} ${wish.kind} ${instance || account} ${key ?? ''}`);
+    call.outcome = await this.#tries(call, key);
+    call.endedMs = world.nowMs;
+    world.note(`op ${call.id} ${instance} ends: ${JSON.stringify(call.outcome, shown)}`);
+    onEnded(call);
+    return call;
   }
 
-  async #tries(operation: Operation, key: string | undefined): Promise<Outcome> {
+  async #tries(call: Call, key: string | undefined): Promise<Outcome> {
     let isUnknown = false;
     for (let left = key === undefined ? 1 : KEYED_TRIES; left > 0; left -= 1) {
-      const outcome = await this.#once(operation, key);
+      const outcome = await this.#once(call, key);
       if (isDone(outcome)) return outcome;
       isUnknown ||= outcome.kind === 'unknown';
       if (left === 1 || isFinal(outcome)) return isUnknown ? { kind: 'unknown' } : outcome;
@@ -91,25 +91,25 @@ export class Caller {
     return { kind: 'unknown' };
   }
 
-  async #once(operation: Operation, key: string | undefined): Promise<Outcome> {
+  async #once(call: Call, key: string | undefined): Promise<Outcome> {
     const isDoubled = key !== undefined && this.#random.happens(DOUBLED);
-    return await (isDoubled ? this.#tryTwice(operation, key) : this.#try(operation, key));
+    return await (isDoubled ? this.#tryTwice(call, key) : this.#try(call, key));
   }
 
   /** Two tries at once: whichever has done it speaks for both, and they must not both have. */
-  async #tryTwice(operation: Operation, key: string): Promise<Outcome> {
-    const tries = [this.#try(operation, key), this.#try(operation, key)];
+  async #tryTwice(call: Call, key: string): Promise<Outcome> {
+    const tries = [this.#try(call, key), this.#try(call, key)];
     const outcomes = await Promise.all(tries);
     const done = outcomes.filter(isDone);
     const etags = done.flatMap((each) => (each.kind === 'answered' ? [each.seen.etag] : []));
     if (new Set(etags).size > 1) {
-      throw new Violation(`operation ${operation.id} was done twice: ${etags.join(' and ')}`);
+      throw new Violation(`call ${call.id} was done twice: ${etags.join(' and ')}`);
     }
     const unknown = outcomes.find(({ kind }) => kind === 'unknown');
     return done[0] ?? unknown ?? outcomes[0] ?? { kind: 'unknown' };
   }
 
-  async #try(operation: Operation, key: string | undefined): Promise<Outcome> {
+  async #try(call: Call, key: string | undefined): Promise<Outcome> {
     const { world, edges } = this.#ports;
     const open = edges();
     if (open.length === 0) {
@@ -117,9 +117,9 @@ export class Caller {
       return { kind: 'refused', code: 'service_unavailable', reason: undefined };
     }
     const edge = this.#random.pick(open);
-    const { instance, wish, ifMatch, id } = operation;
+    const { instance, wish, ifMatch, id } = call;
     const request = {
-      operation: operationOf(wish, id, this.#random),
+      command: commandOf(wish, id, this.#random),
       instance,
       content: `f${id}`,
       key,
@@ -129,7 +129,7 @@ export class Caller {
       const { account: accountId } = this;
       const caller = { accountId, keyDigest: keyDigestOf(accountId) };
       const answer = await this.#patiently(edge, () => edge.answer(caller, request));
-      if (answer.location !== undefined) operation.instance = answer.location.slice(-21);
+      if (answer.location !== undefined) call.instance = answer.location.slice(-21);
       return outcomeOfAnswer(answer);
     } catch (error) {
       return outcomeOfError(error);
@@ -156,7 +156,7 @@ export class Caller {
   }
 
   /** A UUIDv7 of now, as our clients send, or anything else. */
-  #key({ id }: Operation): string {
+  #key({ id }: Call): string {
     if (this.#random.happens(0.5)) return `key-${id}`;
     const time = Math.floor(this.#ports.world.wallMs()).toString(16).padStart(12, '0');
     const rest = this.#random.whole(0, 0xfff).toString(16).padStart(3, '0');

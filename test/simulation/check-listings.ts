@@ -1,40 +1,37 @@
 import type { ActorTables } from '#test/simulation/actor-tables';
-import type { History, Operation } from '#test/simulation/history';
+import type { Call, History } from '#test/simulation/history';
 import { isAcknowledged, Violation } from '#test/simulation/version-index';
 
 /** Most rows that a listing asks for: more than an account has here. */
 export const LISTED_MAX = 100;
 
-type Instance = { created: Operation | undefined; removes: Operation[] };
+type Instance = { created: Call | undefined; removes: Call[] };
 
 /**
  * Checks every listing that callers saw, and what the store holds in the end: an instance is listed
  * from its create's answer until its delete begins, and never after its delete's answer; `total` is
  * what is listed. Throws a `Violation`.
  */
-export function checkListings(
-  { operations }: Pick<History, 'operations'>,
-  tables: ActorTables,
-): void {
+export function checkListings({ calls }: Pick<History, 'calls'>, tables: ActorTables): void {
   const accounts = new Map<string, Map<string, Instance>>();
-  for (const operation of operations) {
-    const { account, instance, wish } = operation;
+  for (const call of calls) {
+    const { account, instance, wish } = call;
     const instances = accounts.get(account) ?? new Map<string, Instance>();
     accounts.set(account, instances);
     if (instance === '') continue;
     const known = instances.get(instance) ?? { created: undefined, removes: [] };
     instances.set(instance, known);
-    if (wish.kind === 'create' && isAcknowledged(operation)) known.created = operation;
-    if (wish.kind === 'remove') known.removes.push(operation);
+    if (wish.kind === 'create' && isAcknowledged(call)) known.created = call;
+    if (wish.kind === 'remove') known.removes.push(call);
   }
-  for (const operation of operations) {
-    if (operation.wish.kind !== 'list') continue;
-    checkListing(operation, accounts.get(operation.account) ?? new Map());
+  for (const call of calls) {
+    if (call.wish.kind !== 'list') continue;
+    checkListing(call, accounts.get(call.account) ?? new Map());
   }
   for (const account of accounts.keys()) checkLines(account, tables);
 }
 
-function checkListing(list: Operation, instances: ReadonlyMap<string, Instance>): void {
+function checkListing(list: Call, instances: ReadonlyMap<string, Instance>): void {
   if (list.outcome.kind !== 'answered') return;
   const { listed = new Map<string, string>(), total } = list.outcome.seen;
   if (total !== undefined && total <= LISTED_MAX && total !== listed.size) {
@@ -44,7 +41,7 @@ function checkListing(list: Operation, instances: ReadonlyMap<string, Instance>)
     const isThere = created !== undefined && created.endedMs < list.invokedMs;
     const isLeaving = removes.some(({ invokedMs }) => invokedMs < list.endedMs);
     if (isThere && !isLeaving && !listed.has(instance)) {
-      throw new Violation(`listing ${list.id} lacks ${instance} of operation ${created.id}`);
+      throw new Violation(`listing ${list.id} lacks ${instance} of call ${created.id}`);
     }
     const removed = removes.find(
       (remove) => isAcknowledged(remove) && remove.endedMs < list.invokedMs,

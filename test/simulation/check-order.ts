@@ -1,4 +1,4 @@
-import type { History, Operation } from '#test/simulation/history';
+import type { Call, History } from '#test/simulation/history';
 import {
   isAcknowledged,
   isWrite,
@@ -8,53 +8,53 @@ import {
 } from '#test/simulation/version-index';
 
 /**
- * Checks what callers were told against itself and against real time: one version an operation,
+ * Checks what callers were told against itself and against real time: one version a call,
  * order as it was seen, reads that never go back, one content for one version, and nothing after a
  * deletion. Throws a `Violation`.
  */
-export function checkOrder(history: Pick<History, 'operations'>): void {
+export function checkOrder(history: Pick<History, 'calls'>): void {
   const index = new VersionIndex(history);
   for (const instance of index.instances) {
-    const operations = index.of(instance);
-    const versioned = operations.flatMap((operation) => {
-      const version = index.versionOf(operation);
-      return version === undefined ? [] : [{ operation, version }];
+    const calls = index.of(instance);
+    const versioned = calls.flatMap((call) => {
+      const version = index.versionOf(call);
+      return version === undefined ? [] : [{ call, version }];
     });
     checkUnique(versioned);
     checkRealTime(versioned);
     checkContent(versioned);
     checkConditions(versioned, index);
-    checkPresence(operations);
-    checkHistoryReads(operations);
+    checkPresence(calls);
+    checkHistoryReads(calls);
   }
 }
 
-function committed({ operation }: Versioned): boolean {
-  return isWrite(operation) && isAcknowledged(operation);
+function committed({ call }: Versioned): boolean {
+  return isWrite(call) && isAcknowledged(call);
 }
 
 function checkUnique(versioned: readonly Versioned[]): void {
-  const owners = new Map<number, Operation>();
-  for (const { operation, version } of versioned.filter(committed)) {
+  const owners = new Map<number, Call>();
+  for (const { call, version } of versioned.filter(committed)) {
     const other = owners.get(version);
     if (other !== undefined) {
       throw new Violation(
-        `${operation.instance}: operations ${other.id} and ${operation.id} share version ${version}`,
+        `${call.instance}: calls ${other.id} and ${call.id} share version ${version}`,
       );
     }
-    owners.set(version, operation);
+    owners.set(version, call);
   }
 }
 
-/** What had been answered before an operation began bounds its version from below. */
+/** What had been answered before a call began bounds its version from below. */
 function checkRealTime(versioned: readonly Versioned[]): void {
-  const byEnd = versioned.toSorted((a, b) => a.operation.endedMs - b.operation.endedMs);
-  const byBegin = versioned.toSorted((a, b) => a.operation.invokedMs - b.operation.invokedMs);
+  const byEnd = versioned.toSorted((a, b) => a.call.endedMs - b.call.endedMs);
+  const byBegin = versioned.toSorted((a, b) => a.call.invokedMs - b.call.invokedMs);
   let ended = 0;
   let newest: Versioned | undefined;
   for (const begun of byBegin) {
     for (let next = byEnd[ended]; next !== undefined; next = byEnd[ended]) {
-      if (next.operation.endedMs >= begun.operation.invokedMs) break;
+      if (next.call.endedMs >= begun.call.invokedMs) break;
       if (newest === undefined || next.version > newest.version) newest = next;
       ended += 1;
     }
@@ -67,82 +67,77 @@ function checkFollows(later: Versioned, earlier: Versioned): void {
   const least = committed(later) ? earlier.version + 1 : earlier.version;
   if (later.version >= least) return;
   throw new Violation(
-    `${later.operation.instance}: operation ${later.operation.id} was answered with version ` +
-      `${later.version} after operation ${earlier.operation.id} had been with ${earlier.version}`,
+    `${later.call.instance}: call ${later.call.id} was answered with version ` +
+      `${later.version} after call ${earlier.call.id} had been with ${earlier.version}`,
   );
 }
 
 function checkContent(versioned: readonly Versioned[]): void {
-  const contents = new Map<number, { operation: Operation; vitals: string }>();
-  for (const { operation, version } of versioned) {
-    const vitals =
-      operation.outcome.kind === 'answered' ? operation.outcome.seen.vitals : undefined;
+  const contents = new Map<number, { call: Call; vitals: string }>();
+  for (const { call, version } of versioned) {
+    const vitals = call.outcome.kind === 'answered' ? call.outcome.seen.vitals : undefined;
     if (vitals === undefined) continue;
     const known = contents.get(version);
     if (known !== undefined && known.vitals !== vitals) {
       throw new Violation(
-        `${operation.instance}: version ${version} was "${known.vitals}" for operation ` +
-          `${known.operation.id} and "${vitals}" for ${operation.id}`,
+        `${call.instance}: version ${version} was "${known.vitals}" for call ` +
+          `${known.call.id} and "${vitals}" for ${call.id}`,
       );
     }
-    contents.set(version, { operation, vitals });
+    contents.set(version, { call, vitals });
   }
 }
 
 function checkConditions(versioned: readonly Versioned[], index: VersionIndex): void {
-  for (const { operation, version } of versioned.filter(committed)) {
-    const { ifMatch, instance, id } = operation;
+  for (const { call, version } of versioned.filter(committed)) {
+    const { ifMatch, instance, id } = call;
     if (ifMatch === undefined) continue;
     const bound = index.versionOfEtag(instance, ifMatch, id);
     if (version === bound + 1) continue;
-    throw new Violation(`${instance}: operation ${id} was bound to ${bound} and made ${version}`);
+    throw new Violation(`${instance}: call ${id} was bound to ${bound} and made ${version}`);
   }
 }
 
 /** An instance is there from its create's answer on, and gone from its delete's answer on. */
-function checkPresence(operations: readonly Operation[]): void {
-  const removes = operations.filter(({ wish }) => wish.kind === 'remove');
-  const create = operations.find(({ wish }) => wish.kind === 'create');
+function checkPresence(calls: readonly Call[]): void {
+  const removes = calls.filter(({ wish }) => wish.kind === 'remove');
+  const create = calls.find(({ wish }) => wish.kind === 'create');
   const removeBegunMs = Math.min(...removes.map(({ invokedMs }) => invokedMs));
   const removedMs = Math.min(...removes.filter(isAcknowledged).map(({ endedMs }) => endedMs));
   const createdMs =
     create !== undefined && isAcknowledged(create) ? create.endedMs : Number.POSITIVE_INFINITY;
-  for (const operation of operations) {
-    const { outcome, wish, instance, id, invokedMs, endedMs } = operation;
+  for (const call of calls) {
+    const { outcome, wish, instance, id, invokedMs, endedMs } = call;
     if (outcome.kind === 'refused' && outcome.code === 'not_found') {
       if (invokedMs > createdMs && endedMs < removeBegunMs) {
-        throw new Violation(`${instance}: operation ${id} did not find it after its create`);
+        throw new Violation(`${instance}: call ${id} did not find it after its create`);
       }
     }
     const isGone = invokedMs > removedMs && wish.kind !== 'remove';
     if (isGone && outcome.kind === 'answered') {
-      throw new Violation(`${instance}: operation ${id} was answered after the delete`);
+      throw new Violation(`${instance}: call ${id} was answered after the delete`);
     }
   }
 }
 
 /** A history holds every observation that had been acknowledged, once. */
-function checkHistoryReads(operations: readonly Operation[]): void {
-  const processed = operations.filter(
-    (operation) => operation.wish.kind === 'process' && isAcknowledged(operation),
-  );
-  for (const { wish, outcome, invokedMs, id, instance } of operations) {
+function checkHistoryReads(calls: readonly Call[]): void {
+  const processed = calls.filter((call) => call.wish.kind === 'process' && isAcknowledged(call));
+  for (const { wish, outcome, invokedMs, id, instance } of calls) {
     if (wish.kind !== 'readHistory' || outcome.kind !== 'answered') continue;
     const marks = outcome.seen.marks ?? [];
     const seen = new Set(marks);
     if (seen.size < marks.length) {
-      throw new Violation(`${instance}: the history of operation ${id} holds something twice`);
+      throw new Violation(`${instance}: the history of call ${id} holds something twice`);
     }
     if (outcome.seen.total !== marks.length) {
       throw new Violation(
-        `${instance}: the history of operation ${id} holds ${marks.length} of ${outcome.seen.total}`,
+        `${instance}: the history of call ${id} holds ${marks.length} of ${outcome.seen.total}`,
       );
     }
     for (const before of processed) {
       if (before.endedMs >= invokedMs || seen.has(`${before.id}.0`)) continue;
-      throw new Violation(
-        `${instance}: the history of operation ${id} lacks operation ${before.id}`,
-      );
+      throw new Violation(`${instance}: the history of call ${id} lacks call ${before.id}`);
     }
   }
 }

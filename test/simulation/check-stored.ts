@@ -1,6 +1,6 @@
 import type { HistoryRow, InstanceHead } from '#storage/instance-store';
 import type { ActorTables } from '#test/simulation/actor-tables';
-import { type History, markOf, nameOf, type Operation } from '#test/simulation/history';
+import { type Call, type History, markOf, nameOf } from '#test/simulation/history';
 import { isReplayed, type ResetMode } from '#test/simulation/replay';
 import { isAcknowledged, isWrite, VersionIndex, Violation } from '#test/simulation/version-index';
 
@@ -9,33 +9,31 @@ import { isAcknowledged, isWrite, VersionIndex, Violation } from '#test/simulati
  * been written: nothing acknowledged is lost, nothing refused is there, nothing is there twice, and
  * the history run again is the head. Throws a `Violation`.
  */
-export function checkStored(history: Pick<History, 'operations'>, tables: ActorTables): void {
+export function checkStored(history: Pick<History, 'calls'>, tables: ActorTables): void {
   const index = new VersionIndex(history);
   for (const instance of index.instances) {
-    const operations = index.of(instance);
+    const calls = index.of(instance);
     const head = tables.head(instance);
-    const isEverCreated = operations.some(
-      (operation) => isAcknowledged(operation) && isWrite(operation),
-    );
+    const isEverCreated = calls.some((call) => isAcknowledged(call) && isWrite(call));
     if (head === undefined) {
       if (isEverCreated) throw new Violation(`${instance}: nothing is stored of it`);
       continue;
     }
-    checkVersions(instance, operations, index, head);
-    if (head.deletedAtMs === undefined) checkLive(instance, operations, index, head, tables);
-    else checkGone(instance, operations, tables);
+    checkVersions(instance, calls, index, head);
+    if (head.deletedAtMs === undefined) checkLive(instance, calls, index, head, tables);
+    else checkGone(instance, calls, tables);
   }
   checkOrphans(history, index, tables);
 }
 
 /** An instance whose id nobody was told was made by a create of unknown outcome, once. */
 function checkOrphans(
-  { operations }: Pick<History, 'operations'>,
+  { calls }: Pick<History, 'calls'>,
   index: VersionIndex,
   tables: ActorTables,
 ): void {
   const creates = new Map(
-    operations
+    calls
       .filter(({ wish, instance }) => wish.kind === 'create' && instance === '')
       .map((create) => [nameOf(create.id), create]),
   );
@@ -50,14 +48,14 @@ function checkOrphans(
   }
 }
 
-/** Every version was made by one operation that happened or may have. */
+/** Every version was made by one call that happened or may have. */
 function checkVersions(
   instance: string,
-  operations: readonly Operation[],
+  calls: readonly Call[],
   index: VersionIndex,
   head: InstanceHead,
 ): void {
-  const writes = operations.filter(isWrite);
+  const writes = calls.filter(isWrite);
   const acknowledged = writes.filter(isAcknowledged).length;
   const unknown = writes.filter(({ outcome }) => outcome.kind === 'unknown').length;
   if (head.version < acknowledged || head.version > acknowledged + unknown) {
@@ -65,18 +63,18 @@ function checkVersions(
       `${instance}: version ${head.version} after ${acknowledged} acknowledged and ${unknown} unknown`,
     );
   }
-  for (const operation of operations) {
-    const version = index.versionOf(operation) ?? 0;
+  for (const call of calls) {
+    const version = index.versionOf(call) ?? 0;
     if (version <= head.version) continue;
     throw new Violation(
-      `${instance}: operation ${operation.id} was answered with version ${version}, ` +
+      `${instance}: call ${call.id} was answered with version ${version}, ` +
         `and ${head.version} is stored`,
     );
   }
 }
 
-function checkGone(instance: string, operations: readonly Operation[], tables: ActorTables): void {
-  const removes = operations.filter(({ wish }) => wish.kind === 'remove');
+function checkGone(instance: string, calls: readonly Call[], tables: ActorTables): void {
+  const removes = calls.filter(({ wish }) => wish.kind === 'remove');
   if (!removes.some((remove) => isAcknowledged(remove) || remove.outcome.kind === 'unknown')) {
     throw new Violation(`${instance}: it is deleted, and nobody has done that`);
   }
@@ -86,27 +84,25 @@ function checkGone(instance: string, operations: readonly Operation[], tables: A
 
 function checkLive(
   instance: string,
-  operations: readonly Operation[],
+  calls: readonly Call[],
   index: VersionIndex,
   head: InstanceHead,
   tables: ActorTables,
 ): void {
-  const removed = operations.find(
-    (operation) => operation.wish.kind === 'remove' && isAcknowledged(operation),
-  );
+  const removed = calls.find((call) => call.wish.kind === 'remove' && isAcknowledged(call));
   if (removed !== undefined) {
-    throw new Violation(`${instance}: operation ${removed.id} deleted it, and it is there`);
+    throw new Violation(`${instance}: call ${removed.id} deleted it, and it is there`);
   }
   const rows = tables.history(instance, head.historyCount, head.historyCount).reverse();
   if (rows.length !== head.historyCount) {
     throw new Violation(`${instance}: ${rows.length} of ${head.historyCount} rows are stored`);
   }
-  checkName(instance, operations, index, head);
-  checkRows(instance, operations, rows);
-  checkRowOrder(instance, operations, index, rows);
-  const create = operations.find(({ wish }) => wish.kind === 'create')?.wish;
+  checkName(instance, calls, index, head);
+  checkRows(instance, calls, rows);
+  checkRowOrder(instance, calls, index, rows);
+  const create = calls.find(({ wish }) => wish.kind === 'create')?.wish;
   if (create?.kind !== 'create') return;
-  if (!isReplayed(create, rows, resetsOf(operations, index, head), head, toldOf(operations))) {
+  if (!isReplayed(create, rows, resetsOf(calls, index, head), head, toldOf(calls))) {
     throw new Violation(`${instance}: its history does not come to its state`);
   }
 }
@@ -114,11 +110,11 @@ function checkLive(
 /** The name is the newest that was acknowledged, or one of unknown outcome. */
 function checkName(
   instance: string,
-  operations: readonly Operation[],
+  calls: readonly Call[],
   index: VersionIndex,
   head: InstanceHead,
 ): void {
-  const named = operations.filter(({ wish }) => wish.kind === 'create' || wish.kind === 'rename');
+  const named = calls.filter(({ wish }) => wish.kind === 'create' || wish.kind === 'rename');
   const author = named.find(({ id }) => nameOf(id) === head.name);
   if (author !== undefined && author.outcome.kind === 'unknown') return;
   if (author === undefined || !isAcknowledged(author)) {
@@ -126,58 +122,54 @@ function checkName(
   }
   const version = index.versionOf(author) ?? head.version;
   const later = named.find(
-    (operation) => isAcknowledged(operation) && (index.versionOf(operation) ?? 0) > version,
+    (call) => isAcknowledged(call) && (index.versionOf(call) ?? 0) > version,
   );
   if (later === undefined) return;
-  throw new Violation(`${instance}: the name "${head.name}" is older than operation ${later.id}`);
+  throw new Violation(`${instance}: the name "${head.name}" is older than call ${later.id}`);
 }
 
-function checkRows(
-  instance: string,
-  operations: readonly Operation[],
-  rows: readonly HistoryRow[],
-): void {
+function checkRows(instance: string, calls: readonly Call[], rows: readonly HistoryRow[]): void {
   const places = new Map<string, number>();
   for (const { contextJson, ordinal } of rows) {
     const mark = String(JSON.parse(contextJson).mark);
     if (places.has(mark)) throw new Violation(`${instance}: observation ${mark} is there twice`);
     places.set(mark, ordinal);
   }
-  for (const operation of operations) checkObservations(instance, operation, places);
+  for (const call of calls) checkObservations(instance, call, places);
 }
 
 /** All of an acknowledged call's observations are there, and none of a refused or throttled one. */
 function checkObservations(
   instance: string,
-  operation: Operation,
+  call: Call,
   places: ReadonlyMap<string, number>,
 ): void {
-  const { wish, id, outcome } = operation;
+  const { wish, id, outcome } = call;
   if (wish.kind !== 'process') return;
   const found = wish.observations.filter((_, place) => places.has(markOf(id, place))).length;
   if (found > 0 && found < wish.observations.length) {
-    throw new Violation(`${instance}: only a part of operation ${id} is there`);
+    throw new Violation(`${instance}: only a part of call ${id} is there`);
   }
   const isThere = found > 0;
-  if (isAcknowledged(operation)) {
-    if (!isThere) throw new Violation(`${instance}: acknowledged operation ${id} is lost`);
+  if (isAcknowledged(call)) {
+    if (!isThere) throw new Violation(`${instance}: acknowledged call ${id} is lost`);
   } else if (isThere && outcome.kind !== 'unknown') {
-    throw new Violation(`${instance}: operation ${id} was refused, and it is there`);
+    throw new Violation(`${instance}: call ${id} was refused, and it is there`);
   }
 }
 
 /** Rows stand in the order of the versions that answered them. */
 function checkRowOrder(
   instance: string,
-  operations: readonly Operation[],
+  calls: readonly Call[],
   index: VersionIndex,
   rows: readonly HistoryRow[],
 ): void {
   const versions = new Map<string, number>();
-  for (const operation of operations) {
-    const version = isAcknowledged(operation) ? index.versionOf(operation) : undefined;
-    if (operation.wish.kind !== 'process' || version === undefined) continue;
-    versions.set(markOf(operation.id, 0), version);
+  for (const call of calls) {
+    const version = isAcknowledged(call) ? index.versionOf(call) : undefined;
+    if (call.wish.kind !== 'process' || version === undefined) continue;
+    versions.set(markOf(call.id, 0), version);
   }
   let last = 0;
   for (const { contextJson } of rows) {
@@ -189,12 +181,8 @@ function checkRowOrder(
 }
 
 /** The modes of the resets in their order, as far as callers were told. */
-function resetsOf(
-  operations: readonly Operation[],
-  index: VersionIndex,
-  head: InstanceHead,
-): ResetMode[] {
-  const resets = operations.filter(({ wish }) => wish.kind === 'reset');
+function resetsOf(calls: readonly Call[], index: VersionIndex, head: InstanceHead): ResetMode[] {
+  const resets = calls.filter(({ wish }) => wish.kind === 'reset');
   const happened = resets.filter(isAcknowledged);
   const unknown = resets.filter(({ outcome }) => outcome.kind === 'unknown').length;
   const count = head.generation - 1;
@@ -212,9 +200,9 @@ function resetsOf(
 }
 
 /** What callers were told of the state after their last observation, by its mark. */
-function toldOf(operations: readonly Operation[]): Map<string, string> {
+function toldOf(calls: readonly Call[]): Map<string, string> {
   const told = new Map<string, string>();
-  for (const { wish, outcome, id } of operations) {
+  for (const { wish, outcome, id } of calls) {
     if (wish.kind !== 'process' || outcome.kind !== 'answered' || outcome.seen.isThrottled)
       continue;
     if (outcome.seen.vitals === undefined) continue;

@@ -11,10 +11,10 @@ import { checkListings } from '#test/simulation/check-listings';
 import { checkOrder } from '#test/simulation/check-order';
 import { checkStored } from '#test/simulation/check-stored';
 import {
+  type Call,
   History,
   markOf,
   nameOf,
-  type Operation,
   type Seen,
   vitalsText,
   type Wish,
@@ -38,7 +38,7 @@ const NOTHING: Seen = {
   total: undefined,
 };
 
-/** An honest instance: every operation is carried out at once, answered, and stored in the end. */
+/** An honest instance: every call is carried out at once, answered, and stored in the end. */
 class Scene {
   readonly history = new History();
   readonly tables = new ActorTables();
@@ -58,10 +58,10 @@ class Scene {
     this.head = this.#headNow();
   }
 
-  process(): Operation {
-    const operation = this.#begin({ kind: 'process', observations: [] });
-    const timestampMs = Date.UTC(2020, 0, 1) + 60_000 * operation.id;
-    const contextJson = JSON.stringify({ mark: markOf(operation.id, 0) });
+  process(): Call {
+    const call = this.#begin({ kind: 'process', observations: [] });
+    const timestampMs = Date.UTC(2020, 0, 1) + 60_000 * call.id;
+    const contextJson = JSON.stringify({ mark: markOf(call.id, 0) });
     const seen = { mode: 2, signal: 0.7, confidence: 1, contextJson, timestampMs };
     const last = this.rows.findLast(({ generation }) => generation === this.#generation);
     advance(
@@ -74,52 +74,52 @@ class Scene {
     const { cycle } = this.#report.snapshot;
     const ordinal = this.rows.length + 1;
     this.rows.push({ ...seen, ordinal, generation: this.#generation, cycle });
-    return this.#end(Object.assign(operation, { wish: { kind: 'process', observations: [seen] } }));
+    return this.#end(Object.assign(call, { wish: { kind: 'process', observations: [seen] } }));
   }
 
-  reset(): Operation {
+  reset(): Call {
     this.#state = resetToInitial(this.#state);
     this.#generation += 1;
     return this.#do({ kind: 'reset', mode: 'initial' });
   }
 
-  rename(): Operation {
-    const operation = this.#do({ kind: 'rename' });
-    this.#name = nameOf(operation.id);
-    return operation;
+  rename(): Call {
+    const call = this.#do({ kind: 'rename' });
+    this.#name = nameOf(call.id);
+    return call;
   }
 
-  remove(): Operation {
-    const operation = this.#do({ kind: 'remove' });
+  remove(): Call {
+    const call = this.#do({ kind: 'remove' });
     this.head = { ...this.#headNow(), deletedAtMs: 1, model: new Float64Array(0), name: '' };
-    return operation;
+    return call;
   }
 
-  read(): Operation {
-    const operation = this.#begin({ kind: 'read' });
-    return this.#answer(operation, { ...this.#seenNow() });
+  read(): Call {
+    const call = this.#begin({ kind: 'read' });
+    return this.#answer(call, { ...this.#seenNow() });
   }
 
-  readHistory(): Operation {
+  readHistory(): Call {
     const marks = this.rows.map(({ contextJson }) => JSON.parse(contextJson).mark).reverse();
-    const operation = this.#begin({ kind: 'readHistory' });
-    return this.#answer(operation, { ...NOTHING, marks, total: marks.length });
+    const call = this.#begin({ kind: 'readHistory' });
+    return this.#answer(call, { ...NOTHING, marks, total: marks.length });
   }
 
-  list(): Operation {
-    const operation = this.#begin({ kind: 'list' });
-    operation.instance = '';
+  list(): Call {
+    const call = this.#begin({ kind: 'list' });
+    call.instance = '';
     const isGone = this.head.deletedAtMs !== undefined;
     const listed = new Map(isGone ? [] : [[INSTANCE, this.#name]]);
-    return this.#answer(operation, { ...NOTHING, listed, total: listed.size });
+    return this.#answer(call, { ...NOTHING, listed, total: listed.size });
   }
 
   /** A refusal of something that did not happen. */
-  refuse(wish: Wish): Operation {
-    const operation = this.#begin(wish);
-    this.#answer(operation, NOTHING);
-    operation.outcome = { kind: 'refused', code: 'service_unavailable', reason: undefined };
-    return operation;
+  refuse(wish: Wish): Call {
+    const call = this.#begin(wish);
+    this.#answer(call, NOTHING);
+    call.outcome = { kind: 'refused', code: 'service_unavailable', reason: undefined };
+    return call;
   }
 
   /** Writes the stores as they are in the end. */
@@ -153,26 +153,26 @@ class Scene {
     return 'nothing';
   }
 
-  #do(wish: Wish): Operation {
+  #do(wish: Wish): Call {
     return this.#end(this.#begin(wish));
   }
 
-  #begin(wish: Wish): Operation {
+  #begin(wish: Wish): Call {
     this.#nowMs += 10;
     const fields = { wish, account: ACCOUNT, instance: INSTANCE, ifMatch: undefined };
     return this.history.begin({ ...fields, invokedMs: this.#nowMs });
   }
 
-  #end(operation: Operation): Operation {
+  #end(call: Call): Call {
     this.#version += 1;
-    return this.#answer(operation, this.#seenNow());
+    return this.#answer(call, this.#seenNow());
   }
 
-  #answer(operation: Operation, seen: Seen): Operation {
+  #answer(call: Call, seen: Seen): Call {
     this.#nowMs += 10;
-    operation.endedMs = this.#nowMs;
-    operation.outcome = { kind: 'answered', seen };
-    return operation;
+    call.endedMs = this.#nowMs;
+    call.outcome = { kind: 'answered', seen };
+    return call;
   }
 
   #seenNow(): Seen {
@@ -221,9 +221,9 @@ function lived(): Scene {
 }
 
 /** Changes what an answer said. */
-function retell(operation: Operation, seen: Partial<Seen>): void {
-  if (operation.outcome.kind !== 'answered') throw new Error('it was not answered');
-  operation.outcome = { kind: 'answered', seen: { ...operation.outcome.seen, ...seen } };
+function retell(call: Call, seen: Partial<Seen>): void {
+  if (call.outcome.kind !== 'answered') throw new Error('it was not answered');
+  call.outcome = { kind: 'answered', seen: { ...call.outcome.seen, ...seen } };
 }
 
 const checks = suite('the checks of a simulated history');
@@ -236,7 +236,7 @@ checks('find nothing in an honest one', () => {
   assert.is(gone.store().violation(), 'nothing');
 });
 
-checks('find two operations with one version', () => {
+checks('find two calls with one version', () => {
   const scene = lived();
   const [a, b] = [scene.process(), scene.process()];
   b.endedMs = a.endedMs;
@@ -258,13 +258,13 @@ checks('find a write that was ordered before what its caller had seen', () => {
   const { outcome } = first;
   first.outcome = second.outcome;
   second.outcome = outcome;
-  assert.match(scene.store().violation(), /after operation/);
+  assert.match(scene.store().violation(), /after call/);
 });
 
 checks('find two contents of one version', () => {
   const scene = lived();
   retell(scene.read(), { vitals: vitalsText(1, 0.5, 'LOW') });
-  assert.match(scene.store().violation(), /version \d+ was ".*" for operation/);
+  assert.match(scene.store().violation(), /version \d+ was ".*" for call/);
 });
 
 checks('find a condition that was not kept', () => {
@@ -297,14 +297,14 @@ checks('find an observation that is there twice', () => {
 
 checks('find a refused observation that is there', () => {
   const scene = lived();
-  const operation = scene.process();
-  operation.outcome = { kind: 'refused', code: 'service_unavailable', reason: undefined };
+  const call = scene.process();
+  call.outcome = { kind: 'refused', code: 'service_unavailable', reason: undefined };
   assert.match(scene.store().violation(), /refused, and it is there|acknowledged and/);
 });
 
 checks('find a throttled observation that is there', () => {
   const scene = lived();
-  const operation = scene.process();
+  const call = scene.process();
   scene.history.begin({
     wish: { kind: 'rename' },
     account: ACCOUNT,
@@ -312,7 +312,7 @@ checks('find a throttled observation that is there', () => {
     ifMatch: undefined,
     invokedMs: 0,
   });
-  retell(operation, { isThrottled: true });
+  retell(call, { isThrottled: true });
   assert.match(scene.store().violation(), /refused, and it is there/);
 });
 
@@ -345,8 +345,8 @@ checks('find a version that nobody made, and one that was answered and is not st
 
 checks('find a name that was refused', () => {
   const scene = lived();
-  const operation = scene.rename();
-  operation.outcome = { kind: 'refused', code: 'conflict', reason: 'version_mismatch' };
+  const call = scene.rename();
+  call.outcome = { kind: 'refused', code: 'conflict', reason: 'version_mismatch' };
   scene.history.begin({
     wish: { kind: 'reset', mode: 'initial' },
     account: ACCOUNT,
@@ -360,7 +360,7 @@ checks('find a name that was refused', () => {
 checks('find a history that lacks something, holds it twice, or counts wrongly', () => {
   const lacking = lived();
   retell(lacking.readHistory(), { marks: [markOf(2, 0)], total: 1 });
-  assert.match(lacking.store().violation(), /lacks operation/);
+  assert.match(lacking.store().violation(), /lacks call/);
   const twice = lived();
   retell(twice.readHistory(), { marks: [markOf(2, 0), markOf(2, 0)], total: 2 });
   assert.match(twice.store().violation(), /something twice/);
@@ -382,7 +382,7 @@ checks('find an instance that lives on after its delete, in any way', () => {
   const head = back.store().tables.head(INSTANCE);
   const { id } = back.remove();
   if (head !== undefined) back.tables.putHead(INSTANCE, { ...head, version: head.version + 1 });
-  assert.match(back.violation(), new RegExp(`operation ${id} deleted it`));
+  assert.match(back.violation(), new RegExp(`call ${id} deleted it`));
 });
 
 checks('find an instance that is deleted and nobody did it', () => {
@@ -401,8 +401,8 @@ checks('find an instance that is deleted and nobody did it', () => {
 
 checks('find an instance that was not found though it is there', () => {
   const scene = lived();
-  const operation = scene.refuse({ kind: 'read' });
-  operation.outcome = { kind: 'refused', code: 'not_found', reason: undefined };
+  const call = scene.refuse({ kind: 'read' });
+  call.outcome = { kind: 'refused', code: 'not_found', reason: undefined };
   assert.match(scene.store().violation(), /did not find it/);
 });
 

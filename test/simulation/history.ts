@@ -22,7 +22,7 @@ export type Seen = {
   readonly etag: string;
   /** Whether the call changed something, as opposed to having been throttled. */
   readonly isThrottled: boolean;
-  /** Cycle, energy and stress state after the operation. */
+  /** Cycle, energy and stress state after the call. */
   readonly vitals: string | undefined;
   /** Marks of the observations of a history, newest first, and its `total`. */
   readonly marks: readonly string[] | undefined;
@@ -31,7 +31,7 @@ export type Seen = {
   readonly total: number | undefined;
 };
 
-/** How an operation ended, over all tries of its caller. */
+/** How a call ended, over all tries of its caller. */
 export type Outcome =
   | { readonly kind: 'answered'; readonly seen: Seen }
   /** It has happened, and the answer cannot be given any more. */
@@ -40,8 +40,8 @@ export type Outcome =
   | { readonly kind: 'refused'; readonly code: string; readonly reason: string | undefined }
   | { readonly kind: 'unknown' };
 
-/** One operation of one caller. Times are true times of the world, in milliseconds. */
-export type Operation = {
+/** One call of one caller. Times are true times of the world, in milliseconds. */
+export type Call = {
   readonly id: number;
   readonly wish: Wish;
   readonly account: string;
@@ -55,36 +55,34 @@ export type Operation = {
 };
 
 /** The mark that an observation carries in its context, so that its row in the history is known. */
-export function markOf(operationId: number, index: number): string {
-  return `${operationId}.${index}`;
+export function markOf(callId: number, index: number): string {
+  return `${callId}.${index}`;
 }
 
-/** The name that an operation gives its instance. */
-export function nameOf(operationId: number): string {
-  return `n${operationId}`;
+/** The name that a call gives its instance. */
+export function nameOf(callId: number): string {
+  return `n${callId}`;
 }
 
 /** What callers did and what they were told, in the order in which they began. */
 export class History {
-  readonly operations: Operation[] = [];
+  readonly calls: Call[] = [];
   #lastId = 0;
 
   /** Notes that a caller begins. Until told otherwise the outcome is unknown. */
-  begin(
-    fields: Pick<Operation, 'wish' | 'account' | 'instance' | 'ifMatch' | 'invokedMs'>,
-  ): Operation {
+  begin(fields: Pick<Call, 'wish' | 'account' | 'instance' | 'ifMatch' | 'invokedMs'>): Call {
     this.#lastId += 1;
-    const operation: Operation = {
+    const call: Call = {
       ...fields,
       id: this.#lastId,
       endedMs: Number.POSITIVE_INFINITY,
       outcome: { kind: 'unknown' },
     };
-    this.operations.push(operation);
-    return operation;
+    this.calls.push(call);
+    return call;
   }
 
-  /** The id that the next operation gets, for marks and names that must be known before. */
+  /** The id that the next call gets, for marks and names that must be known before. */
   get nextId(): number {
     return this.#lastId + 1;
   }

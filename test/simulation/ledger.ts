@@ -66,9 +66,9 @@ export class Ledger {
 
   /** Engines and limiters have these records in a journal. */
   appended(records: readonly JournalRecord[]): void {
-    for (const { actor, actorId, version, callId, operation } of records) {
+    for (const { actor, actorId, version, callId, event } of records) {
       if (actor !== 'instance') continue;
-      const cycles = cyclesOf(operation);
+      const cycles = cyclesOf(event);
       if (cycles === 0) continue;
       this.#committed.set(`${actorId} ${version}`, { callId, cycles });
       if ((this.#calls.get(callId)?.months.size ?? 0) > 0) continue;
@@ -156,8 +156,8 @@ function withdraw({ cycles }: AdmitCall, metered: Metered): void {
   if (cycles > 0) metered.admissions -= 1;
 }
 
-/** How many observations a stored operation of an instance holds. Source: `recordOfEvent`. */
-function cyclesOf(operation: unknown): number {
-  const [, , , kind, , , observations] = operation as readonly unknown[];
+/** How many observations a stored event of an instance holds. Source: `recordOfEvent`. */
+function cyclesOf(event: unknown): number {
+  const [, , , kind, , , observations] = event as readonly unknown[];
   return kind === 'observed' && Array.isArray(observations) ? observations.length : 0;
 }

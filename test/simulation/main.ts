@@ -28,7 +28,7 @@ else {
 }
 const seconds = (performance.now() - startedMs) / 1_000;
 console.log(
-  `${totals.seeds} seeds, ${totals.failed} failed, ${totals.acknowledged} operations acknowledged, ` +
+  `${totals.seeds} seeds, ${totals.failed} failed, ${totals.acknowledged} calls acknowledged, ` +
     `${totals.unknown} of unknown outcome; served again after at most ${totals.servedMs} ms; ` +
     `${Math.round(totals.virtualMs / 1_000)} virtual seconds in ${seconds.toFixed(1)} s`,
 );

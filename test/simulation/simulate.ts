@@ -7,7 +7,7 @@ import { checkOrder } from '#test/simulation/check-order';
 import { checkStored } from '#test/simulation/check-stored';
 import { disturb } from '#test/simulation/disturb';
 import { FLAWLESS, type Flaws } from '#test/simulation/flaws';
-import { History, type Operation } from '#test/simulation/history';
+import { type Call, History } from '#test/simulation/history';
 import { drawScenario, type Scenario, type ScenarioWishes } from '#test/simulation/scenario';
 import { SimulatedCluster } from '#test/simulation/simulated-cluster';
 import { Trace } from '#test/simulation/trace';
@@ -40,7 +40,7 @@ export type Simulated = {
   readonly digest: string;
   readonly virtualMs: number;
   readonly events: number;
-  readonly operations: number;
+  readonly calls: number;
   readonly acknowledged: number;
   readonly unknown: number;
   readonly refused: number;
@@ -109,7 +109,7 @@ async function load(
   cluster: SimulatedCluster,
 ): Promise<void> {
   const ear = new Ear(cluster, history);
-  const onEnded = (operation: Operation): void => ear.hear(operation);
+  const onEnded = (call: Call): void => ear.hear(call);
   const ports = { world, history, edges: () => cluster.edges, onEnded };
   const lives = Array.from({ length: scenario.instances }, async (_, place) => {
     const caller = new Caller(accountIdOf(place % scenario.accounts.length), ports);
@@ -140,7 +140,7 @@ async function load(
 }
 
 /** Whether the caller had better wait. */
-function isLimited(outcome: Operation['outcome']): boolean {
+function isLimited(outcome: Call['outcome']): boolean {
   if (outcome.kind !== 'refused') return false;
   return outcome.code === 'rate_limited' || outcome.code === 'quota_exceeded';
 }
@@ -159,14 +159,14 @@ class Ear {
   }
 
   /** Tells the oracle which version a caller was answered with. */
-  hear({ id, outcome, instance }: Operation): void {
+  hear({ id, outcome, instance }: Call): void {
     if (outcome.kind === 'refused' && outcome.code === 'internal') {
-      throw new Violation(`operation ${id} on ${instance} was answered with internal`);
+      throw new Violation(`call ${id} on ${instance} was answered with internal`);
     }
     if (outcome.kind !== 'answered' || outcome.seen.etag === '') return;
     const { etag } = outcome.seen;
     this.etags.set(instance, etag);
-    const version = this.#book.versionOf(instance, etag, this.#history.operations.length);
+    const version = this.#book.versionOf(instance, etag, this.#history.calls.length);
     if (version !== undefined) this.#cluster.oracle.answered(instance, version);
   }
 }
@@ -192,10 +192,10 @@ async function readAll(
   cluster: SimulatedCluster,
 ): Promise<void> {
   const ear = new Ear(cluster, history);
-  const onEnded = (operation: Operation): void => ear.hear(operation);
+  const onEnded = (call: Call): void => ear.hear(call);
   const ports = { world, history, edges: () => cluster.edges, onEnded };
   const instances = new Map<string, string>();
-  for (const { instance, account } of history.operations) {
+  for (const { instance, account } of history.calls) {
     if (instance !== '') instances.set(instance, account);
   }
   const reads = [...instances].flatMap(([instance, account]) => {
@@ -212,18 +212,18 @@ async function readAll(
   for (const { id, outcome } of await Promise.all([...reads, ...lists])) {
     const isGone = outcome.kind === 'refused' && outcome.code === 'not_found';
     if (outcome.kind === 'answered' || isGone) continue;
-    throw new Violation(`operation ${id} was not answered when all was calm: ${outcome.kind}`);
+    throw new Violation(`call ${id} was not answered when all was calm: ${outcome.kind}`);
   }
 }
 
 /** Tries as long as a limiter may still wait for a store that was silent when all else healed. */
-async function patiently(world: World, tried: () => Promise<Operation>): Promise<Operation> {
+async function patiently(world: World, tried: () => Promise<Call>): Promise<Call> {
   const endMs = world.nowMs + SILENCE_MS_MAX;
   for (;;) {
-    const operation = await tried();
-    const { outcome } = operation;
+    const call = await tried();
+    const { outcome } = call;
     const isRefused = outcome.kind === 'refused' && outcome.reason === 'limiter_unavailable';
-    if (!isRefused || world.nowMs > endMs) return operation;
+    if (!isRefused || world.nowMs > endMs) return call;
     await world.sleep(100);
   }
 }
@@ -238,19 +238,18 @@ async function leaveAll(world: World, cluster: SimulatedCluster): Promise<void> 
 
 function resultOf(
   world: World,
-  { operations }: History,
+  { calls }: History,
   cluster: SimulatedCluster,
   servedAfterMs: number,
 ): Simulated {
-  const count = (isCounted: (operation: Operation) => boolean): number =>
-    operations.filter(isCounted).length;
+  const count = (isCounted: (call: Call) => boolean): number => calls.filter(isCounted).length;
   return {
     seed: world.seed,
     digest: world.trace.digest,
     virtualMs: Math.round(world.nowMs),
     events: world.eventCount,
-    operations: operations.length,
-    acknowledged: count((operation) => isWrite(operation) && isAcknowledged(operation)),
+    calls: calls.length,
+    acknowledged: count((call) => isWrite(call) && isAcknowledged(call)),
     unknown: count(({ outcome }) => outcome.kind === 'unknown'),
     refused: count(({ outcome }) => outcome.kind === 'refused'),
     servedAfterMs: Math.round(servedAfterMs),

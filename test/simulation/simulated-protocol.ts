@@ -28,7 +28,7 @@ export const ENGINE_CALLS: Protocol<EngineCall, EngineAnswer> = {
     Math.min(deadlineAtMs - clock.wallMs(), CALL_TIMEOUT_MS_MAX),
   arriving: (call, clock, timeoutMs) => ({ ...call, deadlineAtMs: clock.wallMs() + timeoutMs }),
   serverOf: ({ engine }) => engine,
-  nameOf: ({ operation, instanceId }) => `${operation.kind} of ${instanceId}`,
+  nameOf: ({ command, instanceId }) => `${command.kind} of ${instanceId}`,
 };
 
 /** Calls to limiters. */

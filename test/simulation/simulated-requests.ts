@@ -7,7 +7,7 @@ import type { EngineCommand } from '#wire/engine-messages';
 
 /** What a caller sends. */
 export type SimulatedRequest = {
-  readonly operation: EngineCommand;
+  readonly command: EngineCommand;
   /** The id in the path; empty for none. */
   readonly instance: string;
   /** Names the content, for its fingerprint. */
@@ -48,26 +48,26 @@ const endpoints = new Map<string, Endpoint>(
 );
 
 /** The endpoint that a request is for. */
-export function endpointOf({ operation }: SimulatedRequest): Endpoint {
-  const found = endpoints.get(NAMES[operation.kind] ?? '');
-  assert(found !== undefined, `callers have no way to ask for ${operation.kind}`);
+export function endpointOf({ command }: SimulatedRequest): Endpoint {
+  const found = endpoints.get(NAMES[command.kind] ?? '');
+  assert(found !== undefined, `callers have no way to ask for ${command.kind}`);
   return found;
 }
 
 /** The request as far as the edge's own code looks at it behind its HTTP server. */
 export function httpRequestOf(request: SimulatedRequest): FastifyRequest {
-  const { operation, instance, content, key, ifMatch } = request;
+  const { command, instance, content, key, ifMatch } = request;
   const seen = {
     ip: '10.0.0.1',
     method: endpointOf(request).method,
     url: `/${content}?`,
-    query: operation,
+    query: command,
     params: { id: instance },
     headers: { 'idempotency-key': key, 'if-match': ifMatch },
   };
   return seen as unknown as FastifyRequest;
 }
 
-function cyclesOf(operation: EngineCommand): number {
-  return operation.kind === 'process' ? operation.observations.length : 0;
+function cyclesOf(command: EngineCommand): number {
+  return command.kind === 'process' ? command.observations.length : 0;
 }

@@ -41,7 +41,7 @@ clusters('keep every promise, whatever fails', async () => {
     const result = await simulate(seed, { wishes: { loadMs } });
     acknowledged += result.acknowledged;
   }
-  console.log(`${seed} seeds, ${acknowledged} operations acknowledged`);
+  console.log(`${seed} seeds, ${acknowledged} calls acknowledged`);
   assert.ok(seed >= SEEDS_MIN, `only ${seed} seeds in ${SECONDS} s`);
 });
 

@@ -22,9 +22,9 @@ function hasty(stack: DisposableStack, isOfCommit: boolean): void {
     HostedTurn.prototype,
     'commit',
     (commit) =>
-      function (this: AnyTurn, operation) {
+      function (this: AnyTurn, event) {
         committed.add(this);
-        return commit.call(this, operation);
+        return commit.call(this, event);
       },
   );
   replaceMethod(
@@ -259,8 +259,8 @@ export const TURN_VARIANTS: readonly Variant[] = [
         HostedTurn.prototype,
         'commit',
         (commit) =>
-          function (this: AnyTurn, operation) {
-            const place = commit.call(this, operation);
+          function (this: AnyTurn, event) {
+            const place = commit.call(this, event);
             offsets.set(this, added);
             return place;
           },

@@ -1,24 +1,24 @@
 import { etagOf } from '#engine/etag';
-import type { History, Operation } from '#test/simulation/history';
+import type { Call, History } from '#test/simulation/history';
 
-/** An operation whose answer named the version it rests on. */
-export type Versioned = { readonly operation: Operation; readonly version: number };
+/** A call whose answer named the version it rests on. */
+export type Versioned = { readonly call: Call; readonly version: number };
 
-/** A check that failed: what it found, in one line, with the operations' ids. */
+/** A check that failed: what it found, in one line, with the calls' ids. */
 export class Violation extends Error {
   override readonly name = 'Violation';
 }
 
-/** Versions to look at for an ETag beyond what the operations could have made. */
+/** Versions to look at for an ETag beyond what the calls could have made. */
 const SLACK = 8;
 
-/** Whether an operation changes something when it is carried out. */
-export function isWrite({ wish }: Operation): boolean {
+/** Whether a call changes something when it is carried out. */
+export function isWrite({ wish }: Call): boolean {
   return wish.kind !== 'read' && wish.kind !== 'readHistory' && wish.kind !== 'list';
 }
 
-/** Whether an operation has changed something, as its caller was told. */
-export function isAcknowledged({ outcome }: Operation): boolean {
+/** Whether a call has changed something, as its caller was told. */
+export function isAcknowledged({ outcome }: Call): boolean {
   if (outcome.kind === 'answered') return !outcome.seen.isThrottled;
   return outcome.kind === 'superseded';
 }
@@ -38,44 +38,42 @@ export class EtagBook {
   }
 }
 
-/** What an instance's operations were and which versions they were answered with. */
+/** What an instance's calls were and which versions they were answered with. */
 export class VersionIndex {
-  readonly #operations = new Map<string, Operation[]>();
+  readonly #calls = new Map<string, Call[]>();
   readonly #etags = new EtagBook();
 
-  constructor({ operations }: Pick<History, 'operations'>) {
-    for (const operation of operations) {
-      if (operation.instance === '') continue;
-      const list = this.#operations.get(operation.instance) ?? [];
-      list.push(operation);
-      this.#operations.set(operation.instance, list);
+  constructor({ calls }: Pick<History, 'calls'>) {
+    for (const call of calls) {
+      if (call.instance === '') continue;
+      const list = this.#calls.get(call.instance) ?? [];
+      list.push(call);
+      this.#calls.set(call.instance, list);
     }
   }
 
   /** The instances that anybody has asked for. */
   get instances(): readonly string[] {
-    return [...this.#operations.keys()];
+    return [...this.#calls.keys()];
   }
 
-  /** The operations on an instance, in the order in which they began. */
-  of(instance: string): readonly Operation[] {
-    return this.#operations.get(instance) ?? [];
+  /** The calls on an instance, in the order in which they began. */
+  of(instance: string): readonly Call[] {
+    return this.#calls.get(instance) ?? [];
   }
 
   /** The version that an answer names; undefined when it names none. */
-  versionOf({ outcome, instance, id }: Operation): number | undefined {
+  versionOf({ outcome, instance, id }: Call): number | undefined {
     if (outcome.kind !== 'answered' || outcome.seen.etag === '') return undefined;
     return this.versionOfEtag(instance, outcome.seen.etag, id);
   }
 
   /** The version that an ETag names. Throws a violation for one that never was. */
-  versionOfEtag(instance: string, etag: string, operationId: number): number {
+  versionOfEtag(instance: string, etag: string, callId: number): number {
     const writes = this.of(instance).filter(isWrite).length;
     const version = this.#etags.versionOf(instance, etag, writes + SLACK);
     if (version === undefined) {
-      throw new Violation(
-        `operation ${operationId} on ${instance}: an ETag of no possible version`,
-      );
+      throw new Violation(`call ${callId} on ${instance}: an ETag of no possible version`);
     }
     return version;
   }

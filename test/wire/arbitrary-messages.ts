@@ -40,7 +40,7 @@ const observation = record({
   timestampMs: fc.option(fc.nat({ max: 8.64e15 }), { nil: undefined }),
 });
 
-const operation: fc.Arbitrary<EngineCommand> = fc.oneof(
+const command: fc.Arbitrary<EngineCommand> = fc.oneof(
   record({
     kind: fc.constant('create' as const),
     name: text(1, 200),
@@ -106,8 +106,8 @@ export const engineCall: fc.Arbitrary<EngineCall> = record({
   idempotency: fc.option(idempotencyKey, { nil: undefined }),
   isReplayOnly: fc.boolean(),
   ifMatch: fc.option(fc.string({ maxLength: 60 }), { nil: undefined }),
-  operation,
-}).map((call) => (ofNoInstance.includes(call.operation.kind) ? { ...call, instanceId: '' } : call));
+  command,
+}).map((call) => (ofNoInstance.includes(call.command.kind) ? { ...call, instanceId: '' } : call));
 
 /** Any call that an edge may make of a limiter. */
 export const limiterCall: fc.Arbitrary<LimiterCall> = fc.oneof(

@@ -67,7 +67,7 @@ crossing('the largest look at instances fits its announced size', () => {
     idempotency: undefined,
     isReplayOnly: false,
     ifMatch: undefined,
-    operation: { kind: 'peek', instanceIds },
+    command: { kind: 'peek', instanceIds },
   };
   const { result, size } = sentEngineCall(call);
   assert.equal(engineServerProtocol.callOf(result, 0), call);
@@ -158,7 +158,7 @@ const honestCall: EngineCall = {
   idempotency: undefined,
   isReplayOnly: false,
   ifMatch: undefined,
-  operation: {
+  command: {
     kind: 'process',
     observations: [
       { mode: 2, signal: 0.5, confidence: 1, contextJson: '{}', timestampMs: undefined },
@@ -170,8 +170,8 @@ const honestCall: EngineCall = {
 
 const PEEK = { kind: 'peek', instanceIds: ['inst_1'] } as const;
 
-function refusesOperation(name: string, value: EngineRequest['operation']): void {
-  const request = { ...sentEngineCall(honestCall).result, operation: value };
+function refusesOperation(name: string, value: EngineRequest['command']): void {
+  const request = { ...sentEngineCall(honestCall).result, command: value };
   assert.is(thrownBy(() => engineServerProtocol.callOf(request, 0)).code, 'internal', name);
 }
 
@@ -211,11 +211,11 @@ lying('a call that no engine could be asked is refused', () => {
 });
 
 lying('a look at too many instances, or at none, is refused', () => {
-  const { result } = sentEngineCall({ ...honestCall, instanceId: '', operation: PEEK });
-  assert.equal(engineServerProtocol.callOf(result, 0).operation, PEEK);
+  const { result } = sentEngineCall({ ...honestCall, instanceId: '', command: PEEK });
+  assert.equal(engineServerProtocol.callOf(result, 0).command, PEEK);
   for (const instanceIds of [[], [''], Array<string>(101).fill('inst_1'), ['x'.repeat(256)]]) {
-    const operation = { $case: 'peek', value: { instanceIds } } as const;
-    const call = () => engineServerProtocol.callOf({ ...result, operation }, 0);
+    const command = { $case: 'peek', value: { instanceIds } } as const;
+    const call = () => engineServerProtocol.callOf({ ...result, command }, 0);
     assert.is(thrownBy(call).code, 'internal');
   }
 });
@@ -233,10 +233,10 @@ lying('a call with impossible ids is refused', () => {
   refuses({ idempotencyKey: 'x'.repeat(256), idempotencyFingerprint: 'f' });
   refuses({ idempotencyKey: 'k', idempotencyFingerprint: '' });
   refuses({
-    operation: { $case: 'list', value: { limit: 1, offset: 0, byName: true, ascending: true } },
+    command: { $case: 'list', value: { limit: 1, offset: 0, byName: true, ascending: true } },
   });
-  refuses({ operation: { $case: 'peek', value: { instanceIds: ['inst_1'] } } });
-  refuses({ instanceId: '', operation: { $case: 'removeListingRow', value: { version: 1 } } });
+  refuses({ command: { $case: 'peek', value: { instanceIds: ['inst_1'] } } });
+  refuses({ instanceId: '', command: { $case: 'removeListingRow', value: { version: 1 } } });
 });
 
 lying('a question that no edge asks a limiter is refused', () => {

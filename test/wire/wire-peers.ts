@@ -36,14 +36,14 @@ export function engineCall(change: Partial<EngineCall> = {}): EngineCall {
     idempotency: undefined,
     isReplayOnly: false,
     ifMatch: undefined,
-    operation: { kind: 'readSnapshot' },
+    command: { kind: 'readSnapshot' },
     ...change,
   };
 }
 
 /** A call of about `bytes` bytes. */
 export function largeCall(bytes: number): EngineCall {
-  return engineCall({ operation: { kind: 'create', ...INSTANCE, description: 'x'.repeat(bytes) } });
+  return engineCall({ command: { kind: 'create', ...INSTANCE, description: 'x'.repeat(bytes) } });
 }
 
 const INSTANCE = { name: 'a', modeStrengths: Array<number>(7).fill(0.5), energyLevel: 0.5 };
@@ -150,7 +150,7 @@ export function wireRequest(change: Partial<EngineRequest>): EngineRequest {
     timeoutMs: 5_000,
     accountId: 'acct_1',
     instanceId: 'inst_1',
-    operation: { $case: 'readSnapshot', value: {} },
+    command: { $case: 'readSnapshot', value: {} },
     ...change,
   };
 }

@@ -239,7 +239,7 @@ talking('a call that is given up ends at once and the work hears of it', async (
   edge.stream.write(peers.requestFrame(peers.wireRequest({ id: 5 })));
   edge.stream.write(peers.requestFrame(peers.wireRequest({ id: 5, timeoutMs: 0 })));
   await peers.eventually('the work hears of it again', () => isAborted);
-  edge.stream.write(peers.requestFrame(peers.wireRequest({ id: 6, operation: undefined })));
+  edge.stream.write(peers.requestFrame(peers.wireRequest({ id: 6, command: undefined })));
   await peers.eventually('a later call is answered', () => replies.length > 0);
   assert.equal(replies, [6], 'the reply of a cancelled call is dropped');
 });
@@ -304,11 +304,11 @@ talking('a call or answer that cannot be written harms no other of its frame', a
   const timestampMs = undefined;
   const halfMode = { mode: 0.5, signal: 0, confidence: 1, contextJson: '', timestampMs };
   const flags = { isBatch: false, isEveryStateWanted: false };
-  const operation = { kind: 'process', observations: [halfMode], ...flags } as const;
+  const command = { kind: 'process', observations: [halfMode], ...flags } as const;
   const [first, broken, unwritable, last] = await Promise.all([
     edge.ask(peers.engineCall({ callId: 1 })),
     peers.faultOf(edge.ask(peers.engineCall({ callId: 2 }))),
-    peers.faultOf(edge.ask(peers.engineCall({ operation }))),
+    peers.faultOf(edge.ask(peers.engineCall({ command }))),
     edge.ask(peers.engineCall({ callId: 3 })),
   ]);
   assert.is(peers.bodyOf(first), 'ok');

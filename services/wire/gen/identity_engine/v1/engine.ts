@@ -49,7 +49,7 @@ export interface EngineRequest {
   /** Another edge may have given another call_id to a call with this key. */
   nameUnsure: boolean;
   ifMatch?: string | undefined;
-  operation:
+  command:
     | { $case: "create"; value: CreateInstance }
     | { $case: "readInstance"; value: ReadInstance }
     | { $case: "rename"; value: RenameInstance }
@@ -306,7 +306,7 @@ function createBaseEngineRequest(): EngineRequest {
     replayOnly: false,
     nameUnsure: false,
     ifMatch: undefined,
-    operation: undefined,
+    command: undefined,
   };
 }
 
@@ -342,51 +342,51 @@ export const EngineRequest: MessageFns<EngineRequest> = {
     if (message.ifMatch !== undefined) {
       writer.uint32(74).string(message.ifMatch);
     }
-    switch (message.operation?.$case) {
+    switch (message.command?.$case) {
       case "create":
-        CreateInstance.encode(message.operation.value, writer.uint32(162).fork()).join();
+        CreateInstance.encode(message.command.value, writer.uint32(162).fork()).join();
         break;
       case "readInstance":
-        ReadInstance.encode(message.operation.value, writer.uint32(170).fork()).join();
+        ReadInstance.encode(message.command.value, writer.uint32(170).fork()).join();
         break;
       case "rename":
-        RenameInstance.encode(message.operation.value, writer.uint32(178).fork()).join();
+        RenameInstance.encode(message.command.value, writer.uint32(178).fork()).join();
         break;
       case "remove":
-        RemoveInstance.encode(message.operation.value, writer.uint32(186).fork()).join();
+        RemoveInstance.encode(message.command.value, writer.uint32(186).fork()).join();
         break;
       case "process":
-        ProcessObservations.encode(message.operation.value, writer.uint32(194).fork()).join();
+        ProcessObservations.encode(message.command.value, writer.uint32(194).fork()).join();
         break;
       case "readSnapshot":
-        ReadSnapshot.encode(message.operation.value, writer.uint32(202).fork()).join();
+        ReadSnapshot.encode(message.command.value, writer.uint32(202).fork()).join();
         break;
       case "readContract":
-        ReadContract.encode(message.operation.value, writer.uint32(210).fork()).join();
+        ReadContract.encode(message.command.value, writer.uint32(210).fork()).join();
         break;
       case "reset":
-        ResetInstance.encode(message.operation.value, writer.uint32(218).fork()).join();
+        ResetInstance.encode(message.command.value, writer.uint32(218).fork()).join();
         break;
       case "readHistory":
-        ReadRecords.encode(message.operation.value, writer.uint32(226).fork()).join();
+        ReadRecords.encode(message.command.value, writer.uint32(226).fork()).join();
         break;
       case "readDrift":
-        ReadRecords.encode(message.operation.value, writer.uint32(234).fork()).join();
+        ReadRecords.encode(message.command.value, writer.uint32(234).fork()).join();
         break;
       case "list":
-        ListInstances.encode(message.operation.value, writer.uint32(242).fork()).join();
+        ListInstances.encode(message.command.value, writer.uint32(242).fork()).join();
         break;
       case "putListingRow":
-        PutListingRow.encode(message.operation.value, writer.uint32(322).fork()).join();
+        PutListingRow.encode(message.command.value, writer.uint32(322).fork()).join();
         break;
       case "removeListingRow":
-        RemoveListingRow.encode(message.operation.value, writer.uint32(330).fork()).join();
+        RemoveListingRow.encode(message.command.value, writer.uint32(330).fork()).join();
         break;
       case "peek":
-        PeekInstances.encode(message.operation.value, writer.uint32(338).fork()).join();
+        PeekInstances.encode(message.command.value, writer.uint32(338).fork()).join();
         break;
       case "reservePlace":
-        ReservePlace.encode(message.operation.value, writer.uint32(346).fork()).join();
+        ReservePlace.encode(message.command.value, writer.uint32(346).fork()).join();
         break;
     }
     return writer;
@@ -490,7 +490,7 @@ export const EngineRequest: MessageFns<EngineRequest> = {
               break;
             }
 
-            message.operation = { $case: "create", value: CreateInstance.decode(reader, reader.uint32()) };
+            message.command = { $case: "create", value: CreateInstance.decode(reader, reader.uint32()) };
             continue;
           }
           case 21: {
@@ -498,7 +498,7 @@ export const EngineRequest: MessageFns<EngineRequest> = {
               break;
             }
 
-            message.operation = { $case: "readInstance", value: ReadInstance.decode(reader, reader.uint32()) };
+            message.command = { $case: "readInstance", value: ReadInstance.decode(reader, reader.uint32()) };
             continue;
           }
           case 22: {
@@ -506,7 +506,7 @@ export const EngineRequest: MessageFns<EngineRequest> = {
               break;
             }
 
-            message.operation = { $case: "rename", value: RenameInstance.decode(reader, reader.uint32()) };
+            message.command = { $case: "rename", value: RenameInstance.decode(reader, reader.uint32()) };
             continue;
           }
           case 23: {
@@ -514,7 +514,7 @@ export const EngineRequest: MessageFns<EngineRequest> = {
               break;
             }
 
-            message.operation = { $case: "remove", value: RemoveInstance.decode(reader, reader.uint32()) };
+            message.command = { $case: "remove", value: RemoveInstance.decode(reader, reader.uint32()) };
             continue;
           }
           case 24: {
@@ -522,7 +522,7 @@ export const EngineRequest: MessageFns<EngineRequest> = {
               break;
             }
 
-            message.operation = { $case: "process", value: ProcessObservations.decode(reader, reader.uint32()) };
+            message.command = { $case: "process", value: ProcessObservations.decode(reader, reader.uint32()) };
             continue;
           }
           case 25: {
@@ -530,7 +530,7 @@ export const EngineRequest: MessageFns<EngineRequest> = {
               break;
             }
 
-            message.operation = { $case: "readSnapshot", value: ReadSnapshot.decode(reader, reader.uint32()) };
+            message.command = { $case: "readSnapshot", value: ReadSnapshot.decode(reader, reader.uint32()) };
             continue;
           }
           case 26: {
@@ -538,7 +538,7 @@ export const EngineRequest: MessageFns<EngineRequest> = {
               break;
             }
 
-            message.operation = { $case: "readContract", value: ReadContract.decode(reader, reader.uint32()) };
+            message.command = { $case: "readContract", value: ReadContract.decode(reader, reader.uint32()) };
             continue;
           }
           case 27: {
@@ -546,7 +546,7 @@ export const EngineRequest: MessageFns<EngineRequest> = {
               break;
             }
 
-            message.operation = { $case: "reset", value: ResetInstance.decode(reader, reader.uint32()) };
+            message.command = { $case: "reset", value: ResetInstance.decode(reader, reader.uint32()) };
             continue;
           }
           case 28: {
@@ -554,7 +554,7 @@ export const EngineRequest: MessageFns<EngineRequest> = {
               break;
             }
 
-            message.operation = { $case: "readHistory", value: ReadRecords.decode(reader, reader.uint32()) };
+            message.command = { $case: "readHistory", value: ReadRecords.decode(reader, reader.uint32()) };
             continue;
           }
           case 29: {
@@ -562,7 +562,7 @@ export const EngineRequest: MessageFns<EngineRequest> = {
               break;
             }
 
-            message.operation = { $case: "readDrift", value: ReadRecords.decode(reader, reader.uint32()) };
+            message.command = { $case: "readDrift", value: ReadRecords.decode(reader, reader.uint32()) };
             continue;
           }
           case 30: {
@@ -570,7 +570,7 @@ export const EngineRequest: MessageFns<EngineRequest> = {
               break;
             }
 
-            message.operation = { $case: "list", value: ListInstances.decode(reader, reader.uint32()) };
+            message.command = { $case: "list", value: ListInstances.decode(reader, reader.uint32()) };
             continue;
           }
           case 40: {
@@ -578,7 +578,7 @@ export const EngineRequest: MessageFns<EngineRequest> = {
               break;
             }
 
-            message.operation = { $case: "putListingRow", value: PutListingRow.decode(reader, reader.uint32()) };
+            message.command = { $case: "putListingRow", value: PutListingRow.decode(reader, reader.uint32()) };
             continue;
           }
           case 41: {
@@ -586,7 +586,7 @@ export const EngineRequest: MessageFns<EngineRequest> = {
               break;
             }
 
-            message.operation = { $case: "removeListingRow", value: RemoveListingRow.decode(reader, reader.uint32()) };
+            message.command = { $case: "removeListingRow", value: RemoveListingRow.decode(reader, reader.uint32()) };
             continue;
           }
           case 42: {
@@ -594,7 +594,7 @@ export const EngineRequest: MessageFns<EngineRequest> = {
               break;
             }
 
-            message.operation = { $case: "peek", value: PeekInstances.decode(reader, reader.uint32()) };
+            message.command = { $case: "peek", value: PeekInstances.decode(reader, reader.uint32()) };
             continue;
           }
           case 43: {
@@ -602,7 +602,7 @@ export const EngineRequest: MessageFns<EngineRequest> = {
               break;
             }
 
-            message.operation = { $case: "reservePlace", value: ReservePlace.decode(reader, reader.uint32()) };
+            message.command = { $case: "reservePlace", value: ReservePlace.decode(reader, reader.uint32()) };
             continue;
           }
         }

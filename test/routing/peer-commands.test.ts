@@ -1,10 +1,10 @@
 import { globSync, readFileSync } from 'node:fs';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { PeerOperation } from '#wire/engine-messages';
+import type { PeerCommand } from '#wire/engine-messages';
 
 /** What engines ask of each other; the type makes this list complete. */
-const KINDS: Record<PeerOperation['kind'], true> = {
+const KINDS: Record<PeerCommand['kind'], true> = {
   putListingRow: true,
   removeListingRow: true,
   reservePlace: true,
