@@ -19,11 +19,6 @@ function pathsIn(words: string): readonly string[] {
   );
 }
 
-/** Whether a path is there; tests are named without their ending. */
-function isThere(path: string): boolean {
-  return existsSync(path) || existsSync(`${path}.test.ts`);
-}
-
 const model = suite('the threat model');
 
 model('names a test in every row, and every test is there', () => {
@@ -55,13 +50,6 @@ model('has each of the ten risks of OWASP’s list of 2023', () => {
 });
 
 const documents = suite('what is said of security');
-
-for (const document of DOCUMENTS) {
-  documents(`in ${document} names no file that is not there`, () => {
-    const missing = pathsIn(readFileSync(document, 'utf8')).filter((path) => !isThere(path));
-    assert.equal(missing, []);
-  });
-}
 
 documents('is found from the README', () => {
   const readme = readFileSync('README.md', 'utf8');

@@ -1,0 +1,116 @@
+import { globSync, readFileSync } from 'node:fs';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { DOCUMENTS } from '#test/docs/documents';
+
+/** The numbers that headings and numbered paragraphs give, twice if they are given twice. */
+function numbersIn(text: string): string[] {
+  const headings = [...text.matchAll(/^#+ (\d+(?:\.\d+)?)\.? (?:.*?, (\d+\.\d+) )?/gm)];
+  const paragraphs = [...text.matchAll(/^- \*\*(\d+\.\d+)\*\*/gm)];
+  return [
+    ...headings.flatMap((match) => match.slice(1)),
+    ...paragraphs.map(([, one]) => one),
+  ].filter((one) => one !== undefined);
+}
+
+const textOf = (path: string) => readFileSync(path, 'utf8');
+const decisions = globSync('docs/decisions/*.md').map(textOf).join('\n');
+
+/** What may be cited by number, by the word in front of the number. */
+const SOURCES: Record<string, readonly string[]> = {
+  interface: numbersIn(textOf('docs/interface.md')),
+  architecture: numbersIn(textOf('docs/architecture.md')),
+  model: numbersIn(textOf('docs/model.md')),
+  decision: numbersIn(decisions),
+};
+
+/** Names that older citations use. */
+const ALIASES: Record<string, string> = {
+  spec: 'interface',
+  'identity-model': 'model',
+  decisions: 'decision',
+};
+
+const CITATION =
+  /\b(interface|spec|architecture|(?:identity-)?model|decisions?) (\d+(?:\.\d+)?(?:(?:, | and | to | or )\d+(?:\.\d+)?)*)(?![\d%]| %|\.\d)/gi;
+
+/** Citations of `text` that lead nowhere. */
+function unresolvedIn(path: string, text: string): string[] {
+  // A citation may be broken by the end of a line of a comment.
+  const flat = text.replaceAll(/\s*\n\s*(?:\*|\/\/)?\s*/g, ' ');
+  return [...flat.matchAll(CITATION)].flatMap(([, said = '', numbers = '']) => {
+    const name = ALIASES[said.toLowerCase()] ?? said.toLowerCase();
+    return numbers
+      .split(/, | and | to | or /)
+      .filter((number) => !SOURCES[name]?.includes(number))
+      .map((number) => `${path}: ${name} ${number}`);
+  });
+}
+
+const files = globSync(
+  ['services/**/*.{ts,cql}', 'test/**/*.ts', 'bench/**/*.ts', 'deploy/**/*', 'proto/**/*.proto'],
+  { withFileTypes: true },
+)
+  .filter((entry) => entry.isFile())
+  .map((entry) => `${entry.parentPath}/${entry.name}`)
+  .filter((path) => !path.includes('services/wire/gen/') && !path.endsWith('citations.test.ts'));
+
+const citations = suite('the citations');
+
+citations('in code resolve', () => {
+  const unresolved = files.flatMap((path) => unresolvedIn(path, textOf(path)));
+  assert.ok(files.length > 500, `${files.length}`);
+  assert.equal(unresolved, []);
+});
+
+citations('in documents resolve', () => {
+  assert.equal(
+    DOCUMENTS.flatMap(({ path, text }) => unresolvedIn(path, text)),
+    [],
+  );
+});
+
+for (const [name, numbers] of Object.entries(SOURCES)) {
+  citations(`of one number of ${name} mean one place`, () => {
+    assert.ok(numbers.length > 8, `${numbers.length}`);
+    assert.equal(numbers, [...new Set(numbers)]);
+  });
+}
+
+for (const [text, isUnresolved] of [
+  ['Source: spec 8.3, decisions 8 and 9.', false],
+  ['Source: interface 8.9.', true],
+  ['decision 9999', true],
+  ['decisions 8, 9999 and 10', true],
+  ['/** a (architecture\n * 3.3). */', false],
+  ['// a (architecture\n// 3.33)', true],
+  ['identity-model 3.6, model 2.6', false],
+  ['model 2.9', true],
+  ['the model 20 % faster', false],
+] as const) {
+  citations(
+    `such as "${text.replaceAll('\n', ' ')}" are ${isUnresolved ? 'refused' : 'taken'}`,
+    () => {
+      assert.is(unresolvedIn('a.ts', text).length > 0, isUnresolved);
+    },
+  );
+}
+
+const index = suite('the index of decisions');
+
+index('names every decision at its page, once', () => {
+  const rows = textOf('docs/decisions/README.md').matchAll(
+    /^\| \[.*\]\((\w+\.md)\) \|.*\| ([\d, ]+) \|$/gm,
+  );
+  for (const [, page, numbers = ''] of rows) {
+    assert.equal(numbers.split(', '), numbersIn(textOf(`docs/decisions/${page}`)), page);
+  }
+  const pages = globSync('docs/decisions/*.md').length - 1;
+  assert.is(
+    [...textOf('docs/decisions/README.md').matchAll(/^\| \[\w+\]\(\w+\.md\)/gm)].length,
+    pages,
+  );
+});
+
+citations.run();
+index.run();

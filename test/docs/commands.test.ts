@@ -1,0 +1,99 @@
+import { readFileSync } from 'node:fs';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { describeVariables } from '#config';
+import { COMMANDS } from '#ctl/command-list';
+import { DOCUMENTS, type Document, documentOf } from '#test/docs/documents';
+
+const VARIABLES = new Set(describeVariables().map(({ name }) => name));
+const TARGETS = [...readFileSync('Makefile', 'utf8').matchAll(/^([a-z-]+):.*## /gm)].map(
+  ([, target = '']) => target,
+);
+const SCRIPTS: object = JSON.parse(readFileSync('package.json', 'utf8')).scripts;
+
+/** Reads what stands in code of a document: its spans and its blocks. */
+function codeOf({ spans, codeLines }: Document): string[] {
+  return [...spans.map(({ code }) => code), ...codeLines];
+}
+
+/** Variables that no process has; a prefix with a star stands for those that begin with it. */
+function unknownVariables({ path, text }: Document): string[] {
+  const names = [...text.matchAll(/\bSERVICE_([A-Z_]*)(\*?)/g)];
+  return names
+    .map(([name, rest = '', star]) => ({ name, isPrefix: star === '*' || rest === '' }))
+    .filter(({ name, isPrefix }) => {
+      const plain = name.replace('*', '');
+      return isPrefix
+        ? ![...VARIABLES].some((one) => one.startsWith(plain))
+        : !VARIABLES.has(plain);
+    })
+    .map(({ name }) => `${path}: ${name}`);
+}
+
+function unknownTargets(document: Document): string[] {
+  const named = codeOf(document).flatMap((code) => [
+    ...code.matchAll(/(?:^|[\s(;&|{])make (?:--\w+ )?([a-z][a-z-]*)/g),
+  ]);
+  return named
+    .filter(([, target = '']) => !TARGETS.includes(target))
+    .map(([, target]) => `${document.path}: make ${target}`);
+}
+
+function unknownScripts(document: Document): string[] {
+  const named = codeOf(document).flatMap((code) => [
+    ...code.matchAll(/\bnpm run (?:--\w+ )?([\w:-]+)/g),
+  ]);
+  return named
+    .filter(([, script = '']) => !(script in SCRIPTS))
+    .map(([, script]) => `${document.path}: npm run ${script}`);
+}
+
+/** Words after `ctl`, or in the ARGS of a target that runs it, which are no command. */
+function unknownCommands(document: Document): string[] {
+  const named = codeOf(document).flatMap((code) => [
+    ...code.matchAll(/(?:^|[\s(])ctl ((?:[a-z]+ ?)+)/g),
+    ...code.matchAll(/\bctl ARGS="?((?:[a-z]+ ?)+)/g),
+  ]);
+  return named
+    .map(([, said = '']) => said.trim().split(' '))
+    .filter((said) => !COMMANDS.some(({ words }) => words.every((word, i) => word === said[i])))
+    .map((said) => `${document.path}: ctl ${said.join(' ')}`);
+}
+
+const commands = suite('the commands and variables that documents name');
+
+for (const [what, unknown] of [
+  ['variables of the configuration', unknownVariables],
+  ['targets of make', unknownTargets],
+  ['scripts of npm', unknownScripts],
+  ['commands of ctl', unknownCommands],
+] as const) {
+  commands(`are ${what}`, () => assert.equal(DOCUMENTS.flatMap(unknown), []));
+}
+
+commands('are everything that make can do', () => {
+  const said = DOCUMENTS.flatMap(codeOf).join('\n');
+  const silent = TARGETS.filter((target) => !new RegExp(`make ${target}(?![a-z-])`).test(said));
+  assert.equal(silent, []);
+});
+
+for (const [text, unknown, isUnknown] of [
+  ['SERVICE_PORT and SERVICE_NATS_*', unknownVariables, false],
+  ['SERVICE_PORTS', unknownVariables, true],
+  ['SERVICE_NOTS_*', unknownVariables, true],
+  ['`make cluster-ctl ARGS="nodes"`', unknownTargets, false],
+  ['`make luster`', unknownTargets, true],
+  ['```sh\nmake luster\n```', unknownTargets, true],
+  ['we make nothing', unknownTargets, false],
+  ['`npm run generate`', unknownScripts, false],
+  ['`npm run generates`', unknownScripts, true],
+  ['`ctl usage reset`', unknownCommands, false],
+  ['`ctl accounts burn`', unknownCommands, true],
+  ['`make ctl ARGS="accounts burn"`', unknownCommands, true],
+] as const) {
+  commands(`such as ${text.split('\n').join(' ')} are ${isUnknown ? 'refused' : 'taken'}`, () => {
+    assert.is(unknown(documentOf('a.md', text)).length > 0, isUnknown);
+  });
+}
+
+commands.run();

@@ -1,0 +1,46 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { anchorsIn, DOCUMENTS, type Document, documentOf } from '#test/docs/documents';
+
+const LINK = /\]\(([^)\s]+)\)/g;
+
+/** The links of a document that lead nowhere. */
+function deadLinksIn({ path, text }: Document): string[] {
+  const targets = [...text.matchAll(LINK)].map(([, target = '']) => target);
+  return targets
+    .filter((target) => !/^(?:https?|mailto):/.test(target))
+    .filter((target) => {
+      const [file = '', anchor] = target.split('#');
+      const found = file === '' ? path : join(dirname(path), file);
+      if (!existsSync(found)) return true;
+      const own = file === '' ? text : readFileSync(found, 'utf8');
+      return anchor !== undefined && !anchorsIn(own).has(anchor);
+    })
+    .map((target) => `${path}: ${target}`);
+}
+
+const links = suite('the links of documents');
+
+links('lead to files and headings that are there', () => {
+  const count = DOCUMENTS.flatMap(({ text }) => [...text.matchAll(LINK)]).length;
+  assert.ok(count > 40, `${count}`);
+  assert.equal(DOCUMENTS.flatMap(deadLinksIn), []);
+});
+
+for (const [text, isDead] of [
+  ['[a](docs/model.md)', false],
+  ['[a](docs/modell.md)', true],
+  ['[a](docs/model.md#36-the-deviation-object)', false],
+  ['[a](docs/model.md#36-a-deviation-object)', true],
+  ['[a](#two-words)\n\n## Two words', false],
+  ['[a](#two-words)\n\n```\n## Two words\n```', true],
+  ['[a](https://example.com/nowhere)', false],
+] as const) {
+  links(`such as ${text.split('\n')[0]} are ${isDead ? 'refused' : 'taken'}`, () => {
+    assert.is(deadLinksIn(documentOf('README.md', text)).length > 0, isDead);
+  });
+}
+
+links.run();

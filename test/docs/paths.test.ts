@@ -1,0 +1,81 @@
+import { existsSync, globSync, readFileSync, statSync } from 'node:fs';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { DOCUMENTS, type Document, documentOf } from '#test/docs/documents';
+
+/** Folders that a path in a document begins with; those of `services` may stand without it. */
+const ROOTS = ['services', 'test', 'docs', 'deploy', 'bench', 'proto'];
+const LAYERS = globSync('services/*/').map((folder) => folder.split('/')[1] ?? '');
+
+const PATH = /^([a-z][\w-]*)\/([\w.*/-]*)(?:#(\w+))?$/;
+
+/** The files or folders that a path in a document means; none if there are none. */
+function meantBy(path: string): string[] {
+  const roots = ROOTS.some((root) => path.startsWith(`${root}/`)) ? [path] : [`services/${path}`];
+  const endings = roots.flatMap((one) => [one, `${one}.ts`, `${one}.test.ts`]);
+  return endings.flatMap((one) =>
+    one.includes('*') ? globSync(one) : existsSync(one) ? [one] : [],
+  );
+}
+
+function hasWord(files: readonly string[], word: string): boolean {
+  const pattern = new RegExp(`(?<![\\w$])${word.replaceAll('.', '\\.')}(?![\\w$])`);
+  return files.some((file) => statSync(file).isFile() && pattern.test(readFileSync(file, 'utf8')));
+}
+
+/** Whether a path, perhaps with something that it holds, is not there; false for what is no path. */
+function isMissing(code: string): boolean {
+  const [, first = '', , symbol] = PATH.exec(code) ?? [];
+  if (!ROOTS.includes(first) && !LAYERS.includes(first)) return false;
+  const files = meantBy(code.replace(/#.*/, ''));
+  return files.length === 0 || (symbol !== undefined && !hasWord(files, symbol));
+}
+
+/** Whether `code` is said to be something of the file in front of it, and is not. */
+function isNotOf(owner: string, code: string): boolean {
+  const isSaid = LAYERS.includes(PATH.exec(owner)?.[1] ?? '') && /^#?[A-Za-z_]\w*$/.test(code);
+  return isSaid && !hasWord(meantBy(owner.replace(/#.*/, '')), code.replace('#', ''));
+}
+
+/** What a document names that is not there. */
+function faultsIn({ path, spans }: Document): string[] {
+  return spans.flatMap(({ code, follows = '' }) => [
+    ...(isMissing(code) ? [`${path}: ${code}`] : []),
+    ...(isNotOf(follows, code) ? [`${path}: ${follows} has no ${code}`] : []),
+  ]);
+}
+
+const paths = suite('the paths that documents name');
+
+paths('are there, with what is said to be in them', () => {
+  assert.ok(DOCUMENTS.length > 15, `${DOCUMENTS.length}`);
+  assert.equal(DOCUMENTS.flatMap(faultsIn), []);
+});
+
+const finder = suite('what looks for them');
+
+for (const [text, isFault] of [
+  ['`services/main.ts`', false],
+  ['`runtime/commit-log`', false],
+  ['`runtime/commit-logs`', true],
+  ['`test/docs/paths`', false],
+  ['`test/docs/path`', true],
+  ['`storage/cassandra/*`', false],
+  ['`storage/casandra/*`', true],
+  ['`services/config.ts#readConfig`', false],
+  ['`services/config.ts#readConfiguration`', true],
+  [
+    '`cluster/ring` `buildRing`',
+    !/buildRing/.test(readFileSync('services/cluster/ring.ts', 'utf8')),
+  ],
+  ['`cluster/ring` `nothingOfIt`', true],
+  ['`cluster/ring`, `nothingOfIt`', false],
+  ['`/health/ready` and `application/json`', false],
+] as const) {
+  finder(`${isFault ? 'refuses' : 'takes'} ${text}`, () => {
+    assert.is(faultsIn(documentOf('a.md', text)).length > 0, isFault);
+  });
+}
+
+paths.run();
+finder.run();
