@@ -14,11 +14,15 @@ export function secondsUntil(timeS: number, nowMs: number): number {
   return Math.max(0, Math.ceil(timeS - nowMs / 1_000));
 }
 
+/** Unix second at which the window ends, as the headers show it: never in the past. */
+export function windowResetS({ windowResetAtS }: Allowance, nowMs: number): number {
+  return Math.max(windowResetAtS, Math.ceil(nowMs / 1_000));
+}
+
 /** The headers for a known caller: spec 8.2 and the IETF pair. */
 export function limitHeaders(allowance: Allowance, nowMs: number): Headers {
   const { requestsPerMinute, requestsRemaining, cyclesPerMonth, cyclesRemaining } = allowance;
-  const nowS = Math.ceil(nowMs / 1_000);
-  const resetAtS = Math.max(allowance.windowResetAtS, nowS);
+  const resetAtS = windowResetS(allowance, nowMs);
   const minute = `"minute";r=${requestsRemaining};t=${secondsUntil(resetAtS, nowMs)}`;
   const month = `"month";r=${cyclesRemaining};t=${secondsUntil(allowance.monthResetAtS, nowMs)}`;
   return {

@@ -10,6 +10,7 @@ export const TAGS = [
   },
   { name: 'Test', description: 'A personality test of 35 items. Stateless; costs no cycle.' },
   { name: 'Personas', description: 'Twelve archetypes to compare with or to start from.' },
+  { name: 'Account', description: 'The account that your key belongs to.' },
 ] as const;
 
 /** What the query parameters mean, by name. */

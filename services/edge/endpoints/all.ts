@@ -1,6 +1,7 @@
 import type { Endpoint } from '#edge/endpoint';
 import { createInstance } from '#edge/endpoints/create-instance';
 import { deleteInstance } from '#edge/endpoints/delete-instance';
+import { getAccount } from '#edge/endpoints/get-account';
 import { getContract } from '#edge/endpoints/get-contract';
 import { getDrift } from '#edge/endpoints/get-drift';
 import { getHistory } from '#edge/endpoints/get-history';
@@ -34,4 +35,5 @@ export const ENDPOINTS: readonly Endpoint[] = [
   getQuestions,
   listPersonas,
   getPersona,
+  getAccount,
 ];

@@ -19,8 +19,10 @@ import { RECOVERY_PATHS } from '#identity/recovery';
 
 const Unit = z.number().min(0).max(1);
 const QuestionId = z.enum(INVENTORY.map(({ id }) => id));
-const Count = z.int().min(0);
-const Time = z.string().meta({
+/** A number of things. */
+export const Count = z.int().min(0);
+/** A time as answers show it. */
+export const Time = z.string().meta({
   format: 'date-time',
   pattern: '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z$',
   examples: ['2026-01-15T12:00:00.000Z'],

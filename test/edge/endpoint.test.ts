@@ -1,0 +1,73 @@
+import { existsSync } from 'node:fs';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { endpoint } from '#edge/endpoint';
+import { ENDPOINTS } from '#edge/endpoints/all';
+import { INSTANCE_ID } from '#edge/path-ids';
+import { NoQuery } from '#edge/schemas/query';
+
+const kebab = (name: string) => name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+
+const catalog = suite('every endpoint');
+
+catalog('has a file and a test of its name', () => {
+  for (const { name } of ENDPOINTS) {
+    const file = kebab(name);
+    assert.ok(existsSync(`services/edge/endpoints/${file}.ts`), name);
+    assert.ok(existsSync(`test/api/${file}.test.ts`), name);
+  }
+});
+
+catalog('reads with GET and with a key of either scope, and costs only where it processes', () => {
+  for (const { name, method, scope, isBilled } of ENDPOINTS) {
+    if (method === 'GET') assert.equal([scope, isBilled], ['read', false], name);
+  }
+  const billed = ENDPOINTS.filter(({ isBilled }) => isBilled).map(({ name }) => name);
+  assert.equal(billed, ['processObservation', 'processBatch']);
+});
+
+catalog('has a reply for the request that its document shows', () => {
+  for (const { name, examples, method } of ENDPOINTS) {
+    if (method === 'GET') assert.ok(examples.length > 0, name);
+  }
+});
+
+const declared = suite('a record of an endpoint');
+
+const RECORD = {
+  name: 'getThing',
+  method: 'GET',
+  path: '/thing',
+  tag: 'Account',
+  summary: 'Get a thing',
+  description: 'A thing.',
+  scope: 'read',
+  query: NoQuery,
+  response: NoQuery,
+  refusals: [],
+  handler: { kind: 'stateless', answer: async () => ({}) },
+} as const;
+
+declared('is completed with what it leaves out', () => {
+  const { success, bodyBytesMax, isKeyed, isGuarded, isTagged, isBilled, cyclesOf } =
+    endpoint(RECORD);
+  assert.equal(
+    [success, bodyBytesMax, isKeyed, isGuarded, isTagged],
+    [200, 32_768, false, false, false],
+  );
+  const request = { id: '', body: undefined, query: {}, named: new Set<string>(), nowMs: 0 };
+  assert.equal([isBilled, cyclesOf(request)], [false, 0]);
+});
+
+declared('says what the id in its path names', () => {
+  assert.throws(() => endpoint({ ...RECORD, path: '/things/:id' }), /what does its path name/);
+  assert.throws(() => endpoint({ ...RECORD, pathId: INSTANCE_ID }), /what does its path name/);
+});
+
+declared('leaves keys, conditions and cycles to engines', () => {
+  for (const change of [{ isKeyed: true }, { isGuarded: true }, { cycles: () => 1 }] as const) {
+    assert.throws(() => endpoint({ ...RECORD, ...change }), /only an engine/);
+  }
+});
+
+for (const each of [catalog, declared]) each.run();

@@ -1,0 +1,71 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { AccountCaller, LocalHandler } from '#edge/endpoint';
+import { localAnswer } from '#edge/local-answer';
+import { Fault, toFault } from '#fault/fault';
+import { ALLOWANCE } from '#test/edge/admission-fixture';
+import { ManualClock } from '#test/support/manual-clock';
+import { refusalOf } from '#test/support/settled';
+
+const REQUEST = { id: '', body: undefined, query: {}, named: new Set<string>(), nowMs: 0 };
+const DESCRIPTION = {
+  plan: 'pro',
+  keyId: 'key_1',
+  keyScope: 'read',
+  keyExpiresAtMs: undefined,
+} as const;
+
+const ask = (handler: LocalHandler, description?: typeof DESCRIPTION) =>
+  localAnswer(
+    handler,
+    REQUEST,
+    'AdaAdaAdaAda',
+    { headers: {}, refusal: undefined, allowance: ALLOWANCE, description },
+    { clock: new ManualClock() },
+  );
+
+const answer = suite('an answer that the edge gives itself');
+
+answer('is the handler’s object as JSON, without cycles or version', async () => {
+  const handler: LocalHandler = { kind: 'stateless', answer: async ({ nowMs }) => ({ nowMs }) };
+  assert.equal(await ask(handler), {
+    body: '{"nowMs":0}',
+    etag: '',
+    cycles: 0,
+    throttledRetryAfterS: 0,
+    isReplayed: false,
+  });
+});
+
+answer('of an account rests on the caller that the limiter describes', async () => {
+  const seen: AccountCaller[] = [];
+  const handler: LocalHandler = {
+    kind: 'account',
+    answer: async (_request, caller) => {
+      seen.push(caller);
+      return {};
+    },
+  };
+  await ask(handler, DESCRIPTION);
+  const accountId = 'AdaAdaAdaAda';
+  assert.equal(seen, [{ accountId, allowance: ALLOWANCE, description: DESCRIPTION }]);
+});
+
+answer('of an account is refused where the limiter describes no caller', async () => {
+  const handler: LocalHandler = { kind: 'account', answer: async () => ({}) };
+  const { code, reason, retryAfterS } = toFault(await refusalOf(() => ask(handler)));
+  assert.equal([code, reason, retryAfterS], ['service_unavailable', 'limiter_unavailable', 2]);
+});
+
+answer('is refused as its handler refuses', async () => {
+  const fault = new Fault('not_found', 'no such thing');
+  const handler: LocalHandler = {
+    kind: 'stateless',
+    answer: async () => {
+      throw fault;
+    },
+  };
+  assert.is(await refusalOf(() => ask(handler)), fault);
+});
+
+answer.run();
