@@ -5,12 +5,13 @@ import {
   LAYERS,
   PURE,
   PURE_BUILTINS,
+  PURE_TYPES,
   ROOT_FILES,
   ROOT_IMPORTERS,
   SPOKEN_ONCE,
   VENDORS,
 } from '#test/architecture/map';
-import { importsOf, SERVICES, sourceOf } from '#test/architecture/source-tree';
+import { importsIn, importsOf, SERVICES, sourceOf } from '#test/architecture/source-tree';
 
 const architecture = suite('architecture');
 
@@ -23,7 +24,8 @@ architecture('every import follows an arrow of the map', () => {
     const layer = file.split('/')[1] ?? '';
     const allowed = PURE.test(file) ? LAYERS[layer] : LAYERS[layer]?.concat(EVERYWHERE);
     assert.ok(allowed, `${file}: ${layer} is not on the map`);
-    for (const target of importsOf(file)) {
+    const source = sourceOf(file).replaceAll(PURE_TYPES[layer] ?? /(?!)/g, '');
+    for (const target of importsIn(source)) {
       assert.not.match(target, /^\.\.?\//, `${file}: import ${target} by its # name`);
       const other = /^#([^/]+)/.exec(target)?.[1];
       if (other === undefined || other === layer) continue;

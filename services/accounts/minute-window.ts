@@ -1,3 +1,5 @@
+import type { Instant } from '#platform/instant';
+
 /** How long a window lasts. Source: spec 8.1, decision 25. */
 export const WINDOW_MS = 60_000;
 
@@ -10,9 +12,6 @@ const DRIFT_MS_MAX = 10;
 
 /** An announced end is rounded up to whole seconds, so it may lie this much after the real one. */
 const ROUNDING_MS = 1_000;
-
-/** Now, by both clocks: the wall clock may step, the monotonic one only runs on. */
-export type Instant = { readonly nowMs: number; readonly monotonicMs: number };
 
 /**
  * Unix second at which a window that opens now will end, rounded up: whoever waits for it finds
@@ -34,8 +33,8 @@ export function resetOfRunningWindow(
   now: Instant,
 ): number {
   const announcedMs = announcedS * 1_000;
-  const endsAtMs = now.nowMs + endsAtMonotonicMs - now.monotonicMs;
-  const isEarly = endsAtMs - announcedMs > DRIFT_MS_MAX || announcedMs < now.nowMs;
+  const endsAtMs = now.wallMs + endsAtMonotonicMs - now.monotonicMs;
+  const isEarly = endsAtMs - announcedMs > DRIFT_MS_MAX || announcedMs < now.wallMs;
   const isLate = announcedMs - endsAtMs > ROUNDING_MS + DRIFT_MS_MAX;
   return isEarly || isLate ? Math.ceil(endsAtMs / 1_000) : announcedS;
 }

@@ -1,5 +1,6 @@
 import { strict as assert } from 'node:assert';
-import { hashText, mix } from '#cluster/text-hash';
+import { hashText } from '#cluster/text-hash';
+import { mixBits } from '#platform/bit-mixer';
 
 /** Spreads shard numbers before they meet a node's hash: 2^32 over the golden ratio. */
 const SHARD_SPREAD = 0x9e3779b1;
@@ -61,7 +62,7 @@ function pairsByWeight(nodes: readonly string[], shardCount: number): Float64Arr
   for (const node of nodes) {
     const hash = hashText(node);
     for (let shard = 0; shard < shardCount; shard += 1) {
-      const weight = mix(hash ^ Math.imul(shard + 1, SHARD_SPREAD));
+      const weight = mixBits(hash ^ Math.imul(shard + 1, SHARD_SPREAD)) >>> 0;
       // Weight above, pair below: the typed array sorts numbers without calling back.
       pairs[pair] = -(weight * PAIRS_MAX) + pair;
       pair += 1;

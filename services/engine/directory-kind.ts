@@ -49,7 +49,7 @@ export class DirectoryKind
   receive(
     listing: AccountListing,
     call: DirectoryCall,
-    { nowMs }: Pick<Turn<never>, 'nowMs'>,
+    { wallMs }: Pick<Turn<never>, 'wallMs'>,
   ): DirectoryAnswer | Promise<DirectoryAnswer> {
     switch (call.kind) {
       case 'put':
@@ -60,7 +60,7 @@ export class DirectoryKind
         listing.remove(call.instanceId, call.version);
         return { total: listing.total, rows: [] };
       case 'reserve':
-        listing.reserve(call.instanceId, call.instancesMax, nowMs);
+        listing.reserve(call.instanceId, call.instancesMax, wallMs);
         return { total: listing.total, rows: [] };
       case 'page':
         return { total: listing.total, rows: listing.page(call.page) };

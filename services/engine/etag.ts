@@ -1,10 +1,7 @@
 import { fragment, put, putHex, textUpTo } from '#engine/json-text';
 import { Fault } from '#fault/fault';
+import { mixBits } from '#platform/bit-mixer';
 import type { EngineCall } from '#wire/engine-messages';
-
-/** Multipliers of the 32-bit finalizer of MurmurHash3 (Appleby, public domain). */
-const MIX_1 = 0x85ebca6b;
-const MIX_2 = 0xc2b2ae35;
 
 /** Odd constants that keep the two halves of a tag apart: 2^32 over the golden ratio and over √3. */
 const SALT_HIGH = 0x9e3779b9;
@@ -28,8 +25,8 @@ export function etagOf(instanceId: string, version: number): string {
   const idHigh = hexAt(instanceId, ID_DIGITS_AT);
   const idLow = hexAt(instanceId, ID_DIGITS_AT + HALF_DIGITS);
   const versionHigh = Math.floor(version / 2 ** 32);
-  const high = mix(idHigh ^ mix(version ^ SALT_HIGH));
-  const low = mix(idLow ^ mix(version ^ SALT_LOW ^ mix(versionHigh)));
+  const high = mixBits(idHigh ^ mixBits(version ^ SALT_HIGH));
+  const low = mixBits(idLow ^ mixBits(version ^ SALT_LOW ^ mixBits(versionHigh)));
   const end = putHex(low, putHex(high, put(TAG_START, 0)));
   return textUpTo(put(TAG_END, end));
 }
@@ -49,13 +46,6 @@ export function assertMatch(
     reason: 'version_mismatch',
     field: 'If-Match',
   });
-}
-
-function mix(value: number): number {
-  let mixed = value | 0;
-  mixed = Math.imul(mixed ^ (mixed >>> 16), MIX_1);
-  mixed = Math.imul(mixed ^ (mixed >>> 13), MIX_2);
-  return mixed ^ (mixed >>> 16);
 }
 
 /** Eight lower-case hex digits as a 32-bit number. */

@@ -220,7 +220,7 @@ export class InstanceKind
     turn: InstanceTurn,
   ): EngineAnswer | Promise<EngineAnswer> {
     const deletedAtMs = state.head?.deletedAtMs;
-    if (deletedAtMs !== undefined && turn.nowMs - deletedAtMs < ANSWER_AGE_MS) {
+    if (deletedAtMs !== undefined && turn.wallMs - deletedAtMs < ANSWER_AGE_MS) {
       throw new Fault('conflict', 'the instance this key created was deleted', {
         reason: 'deleted',
       });
@@ -266,7 +266,7 @@ export class InstanceKind
       idempotency === undefined
         ? undefined
         : { key: rowKeyOf(call), fingerprint: idempotency.fingerprint };
-    turn.commit({ modelVersion: MODEL_VERSION, change, atMs: turn.nowMs, answerKey });
+    turn.commit({ modelVersion: MODEL_VERSION, change, atMs: turn.wallMs, answerKey });
     this.#announce(call, state, turn);
     return takeAnswer(state);
   }

@@ -1,6 +1,6 @@
 import type { InstanceEvent } from '#engine/instance-event';
-import type { ClockAnchor } from '#engine/observation-timing';
 import type { State } from '#identity/state';
+import type { Instant } from '#platform/instant';
 import type { AnswerRow, DriftRow, HistoryRow, InstanceHead } from '#storage/instance-store';
 import type { EngineAnswer } from '#wire/engine-messages';
 
@@ -56,7 +56,7 @@ export type InstanceState = {
   /** Whether somebody else may hold the head's model, so that it must be copied before a change. */
   isModelShared: boolean;
   /** When it was last observed by both clocks of this process; undefined before the first time. */
-  clockAnchor: ClockAnchor | undefined;
+  clockAnchor: Instant | undefined;
   /** Bytes of name and description in memory. */
   textBytes: number;
   /** Made on first use, because an idle instance has none. */

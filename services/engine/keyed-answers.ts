@@ -21,15 +21,15 @@ export function findAnswer(
   call: EngineCall,
   rowKey: string,
   state: InstanceState,
-  { nowMs, earlierVersion }: Pick<Turn<unknown>, 'nowMs' | 'earlierVersion'>,
+  { wallMs, earlierVersion }: Pick<Turn<unknown>, 'wallMs' | 'earlierVersion'>,
   store: InstanceStore,
 ): AnswerRow | undefined | Promise<AnswerRow | undefined> {
   // Its answers went with the instance, though the store may still hold them.
   if (!isLive(state)) return undefined;
   const inMemory = state.unstored?.answers.findLast(({ key }) => key === rowKey);
-  if (inMemory !== undefined) return isExpired(inMemory, nowMs) ? undefined : inMemory;
-  if (earlierVersion === undefined && isSurelyNew(call, nowMs)) return undefined;
-  return store.findAnswer(call.instanceId, rowKey, nowMs - ANSWER_AGE_MS);
+  if (inMemory !== undefined) return isExpired(inMemory, wallMs) ? undefined : inMemory;
+  if (earlierVersion === undefined && isSurelyNew(call, wallMs)) return undefined;
+  return store.findAnswer(call.instanceId, rowKey, wallMs - ANSWER_AGE_MS);
 }
 
 /** The stored answer given again. Throws `invalid_request` when the call is not the same one. */

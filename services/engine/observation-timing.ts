@@ -1,4 +1,5 @@
 import { CYCLE_INTERVAL_MS_MIN } from '#identity/cycle-interval';
+import type { Instant } from '#platform/instant';
 
 /** What the interval rule knows of an instance and of now. Times in Unix milliseconds. */
 export type IntervalBasis = {
@@ -10,9 +11,6 @@ export type IntervalBasis = {
   readonly presentMs: number;
 };
 
-/** A time by the wall clock, and the same moment by the monotonic one. */
-export type ClockAnchor = { wallMs: number; monotonicMs: number };
-
 /** When observations took place, or that they came too early. */
 export type Timing =
   | { readonly kind: 'accepted'; readonly firstMs: number }
@@ -22,8 +20,8 @@ export type Timing =
  * The time now by a wall clock that never steps back: what has passed by the monotonic clock since
  * the anchor has passed. Source: decision 33.
  */
-export function presentOf(anchor: ClockAnchor, nowMs: number, monotonicMs: number): number {
-  return Math.max(nowMs, anchor.wallMs + monotonicMs - anchor.monotonicMs);
+export function presentOf(anchor: Instant, now: Instant): number {
+  return Math.max(now.wallMs, anchor.wallMs + now.monotonicMs - anchor.monotonicMs);
 }
 
 /**

@@ -2,6 +2,7 @@ import type { TimedObservation } from '#engine/instance-event';
 import { headOf, type InstanceState } from '#engine/instance-state';
 import { presentOf, type Timing, timingOf } from '#engine/observation-timing';
 import { CYCLE_INTERVAL_MS_MIN } from '#identity/cycle-interval';
+import type { Instant } from '#platform/instant';
 import type { EngineCommand } from '#wire/engine-messages';
 
 type Process = Extract<EngineCommand, { kind: 'process' }>;
@@ -17,16 +18,12 @@ export type Observed =
   | Extract<Timing, { kind: 'throttled' }>;
 
 /** Gives the observations of a call their times, by the rules of decisions 1, 8, 9 and 33. */
-export function observedEvent(
-  state: InstanceState,
-  command: Process,
-  now: { readonly nowMs: number; readonly monotonicMs: number },
-): Observed {
+export function observedEvent(state: InstanceState, command: Process, now: Instant): Observed {
   const { observations, isBatch, isEveryStateWanted } = command;
   const timing = timingOf(observations[0]?.timestampMs, observations.length, {
     observedAtMs: headOf(state).observedAtMs,
-    nowMs: now.nowMs,
-    presentMs: anchoredPresent(state, now.nowMs, now.monotonicMs),
+    nowMs: now.wallMs,
+    presentMs: anchoredPresent(state, now),
   });
   if (timing.kind === 'throttled') return timing;
   // Written out: on this path a spread costs more than the cycle's model.
@@ -46,16 +43,16 @@ export function observedEvent(
  * The present time, from which the next one is counted on. Of an actor that was observed before it
  * came to this process only its last event's time is known; since then a second has passed.
  */
-function anchoredPresent(state: InstanceState, nowMs: number, monotonicMs: number): number {
+function anchoredPresent(state: InstanceState, now: Instant): number {
   const { clockAnchor } = state;
-  if (clockAnchor === undefined) {
-    const { observedAtMs, updatedAtMs } = headOf(state);
-    const knownMs = observedAtMs === undefined ? nowMs : updatedAtMs + CYCLE_INTERVAL_MS_MIN;
-    const wallMs = Math.max(nowMs, knownMs);
-    state.clockAnchor = { wallMs, monotonicMs };
-    return wallMs;
-  }
-  clockAnchor.wallMs = presentOf(clockAnchor, nowMs, monotonicMs);
-  clockAnchor.monotonicMs = monotonicMs;
-  return clockAnchor.wallMs;
+  const wallMs =
+    clockAnchor === undefined ? firstPresent(state, now.wallMs) : presentOf(clockAnchor, now);
+  state.clockAnchor = { wallMs, monotonicMs: now.monotonicMs };
+  return wallMs;
+}
+
+function firstPresent(state: InstanceState, nowMs: number): number {
+  const { observedAtMs, updatedAtMs } = headOf(state);
+  const knownMs = observedAtMs === undefined ? nowMs : updatedAtMs + CYCLE_INTERVAL_MS_MIN;
+  return Math.max(nowMs, knownMs);
 }

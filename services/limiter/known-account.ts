@@ -1,7 +1,7 @@
 import type { AccountWithKeys, KeyScope } from '#accounts/account';
-import type { Instant } from '#accounts/minute-window';
 import type { Limits } from '#accounts/plan';
 import { firstExpiryOf, type HeldKey, keyRing, scopeInRing, usableOf } from '#limiter/key-ring';
+import type { Instant } from '#platform/instant';
 
 /** Limits of an account that does not exist. Nobody is ever told. */
 const NOTHING: Limits = { requestsPerMinute: 0, cyclesPerMonth: 0, instances: 0 };
@@ -38,7 +38,7 @@ export class KnownAccount {
     this.isAbsent = account === undefined;
     this.isSuspended = account?.account.status === 'suspended';
     this.limits = account?.account.limits ?? NOTHING;
-    this.#hold(keyRing(account?.keys ?? [], readAt.nowMs));
+    this.#hold(keyRing(account?.keys ?? [], readAt.wallMs));
   }
 
   /** The account has changed: until it has been read again nothing may be decided. */

@@ -1,10 +1,9 @@
-import type { Instant } from '#accounts/minute-window';
 import { ACCOUNT_AGE_MS_MAX, ACCOUNT_OLD_MS, ACCOUNT_OLD_SPREAD_MS } from '#limiter/bounds';
 import { Meter } from '#limiter/meter';
 import type { MeterEvents } from '#limiter/meter-events';
 import type { Clock } from '#platform/clock';
+import { type Instant, instantOf } from '#platform/instant';
 import type { ActorCall, ActorKind, Checkpoint, LoadedActor } from '#runtime/actor-kind';
-import type { Moment } from '#runtime/recent-calls';
 import type { Turn } from '#runtime/turn';
 import type { AccountStore } from '#storage/account-store';
 import { meterOfRow, rowOfMeter } from '#storage/meter-row';
@@ -61,7 +60,7 @@ export class MeterKind implements ActorKind<Meter, MeterCall, MeterAnswer, Meter
 
   async activate(accountId: string): Promise<LoadedActor<Meter>> {
     const { accounts, meters, events } = this.#ports;
-    const readAt = this.#now();
+    const readAt = instantOf(this.#ports.clock);
     const account = await accounts.find(accountId);
     // Keys that are made up name accounts that are not: nothing more is read for them.
     const head = account === undefined ? undefined : await meters.readHead(accountId);
@@ -98,8 +97,8 @@ export class MeterKind implements ActorKind<Meter, MeterCall, MeterAnswer, Meter
     return undefined;
   }
 
-  closing(meter: Meter, { wallMs, monotonicMs }: Moment): MeterRecord | undefined {
-    return meter.closing({ nowMs: wallMs, monotonicMs });
+  closing(meter: Meter, now: Instant): MeterRecord | undefined {
+    return meter.closing(now);
   }
 
   checkpoint(accountId: string, meter: Meter): Checkpoint {
@@ -140,7 +139,7 @@ export class MeterKind implements ActorKind<Meter, MeterCall, MeterAnswer, Meter
     if (this.#refreshing.has(meter)) return;
     this.#refreshing.add(meter);
     const { edition } = meter.account;
-    const readAt = this.#now();
+    const readAt = instantOf(this.#ports.clock);
     this.#ports.accounts
       .find(meter.accountId)
       .then(
@@ -156,13 +155,8 @@ export class MeterKind implements ActorKind<Meter, MeterCall, MeterAnswer, Meter
    * down.
    */
   async #reload(meter: Meter): Promise<void> {
-    const readAt = this.#now();
+    const readAt = instantOf(this.#ports.clock);
     meter.account.adopt(await this.#ports.accounts.find(meter.accountId), readAt);
-  }
-
-  #now(): Instant {
-    const { clock } = this.#ports;
-    return { nowMs: clock.wallMs(), monotonicMs: clock.monotonicMs() };
   }
 }
 

@@ -1,11 +1,11 @@
 import type { AccountWithKeys, KeyScope } from '#accounts/account';
-import type { Instant } from '#accounts/minute-window';
 import { monthEndOf } from '#accounts/month';
 import { Fault } from '#fault/fault';
 import { KnownAccount } from '#limiter/known-account';
 import type { MeterEvents } from '#limiter/meter-events';
 import { Minute } from '#limiter/minute';
 import { Month } from '#limiter/month';
+import type { Instant } from '#platform/instant';
 import type { Turn } from '#runtime/turn';
 import type { MeterHead, MeterRecord, StoredReservation } from '#storage/meter-store';
 import type {
@@ -136,7 +136,7 @@ export class Meter {
    */
   resetMonth(turn: Turn<MeterRecord>): void {
     this.#bringUpTo(turn);
-    const monthEndsAtMs = monthEndOf(turn.nowMs);
+    const monthEndsAtMs = monthEndOf(turn.wallMs);
     if (this.account.isAbsent || this.#month.endsAtMs === monthEndsAtMs) return;
     this.#month.assertTrusted();
     const blank = { monthMark: 0, cyclesUsed: 0, cyclesExpired: 0, cyclesLost: 0 };
@@ -147,7 +147,7 @@ export class Meter {
 
   #admit(call: AdmitCall, turn: Turn<MeterRecord>): LimiterAnswer {
     turn.dependOn(0);
-    const scope = this.account.scopeOf(call.keyDigest, turn.nowMs);
+    const scope = this.account.scopeOf(call.keyDigest, turn.wallMs);
     if (scope === undefined) return UNKNOWN_KEY;
     this.#bringUpTo(turn);
     this.#month.assertBegun();

@@ -1,10 +1,6 @@
-import {
-  type Instant,
-  resetOfNewWindow,
-  resetOfRunningWindow,
-  WINDOW_MS,
-} from '#accounts/minute-window';
+import { resetOfNewWindow, resetOfRunningWindow, WINDOW_MS } from '#accounts/minute-window';
 import { Mark } from '#limiter/mark';
+import type { Instant } from '#platform/instant';
 
 /**
  * The requests of one account's window, which begins with the first request after the last one
@@ -20,10 +16,10 @@ export class Minute {
 
   /** Goes on with the window of a record: everything that it allowed counts as requested. */
   restore(windowEndsAtMs: number, windowMark: number, now: Instant): void {
-    const leftMs = Math.min(WINDOW_MS, windowEndsAtMs - now.nowMs);
+    const leftMs = Math.min(WINDOW_MS, windowEndsAtMs - now.wallMs);
     if (leftMs <= 0) return;
     this.#endsAtMs = Math.ceil(now.monotonicMs + leftMs);
-    this.#resetAtS = Math.ceil((now.nowMs + leftMs) / 1_000);
+    this.#resetAtS = Math.ceil((now.wallMs + leftMs) / 1_000);
     this.#requests = windowMark;
     this.mark.set(windowMark, 0);
   }
@@ -42,7 +38,7 @@ export class Minute {
   open(now: Instant): void {
     if (this.isOpen(now)) return;
     this.#endsAtMs = Math.ceil(now.monotonicMs + WINDOW_MS);
-    this.#resetAtS = resetOfNewWindow(now.nowMs);
+    this.#resetAtS = resetOfNewWindow(now.wallMs);
     this.#requests = 0;
     this.mark.set(0, 0);
   }
@@ -57,13 +53,13 @@ export class Minute {
   resetAtS(now: Instant): number {
     this.#resetAtS = this.isOpen(now)
       ? resetOfRunningWindow(this.#resetAtS, this.#endsAtMs, now)
-      : resetOfNewWindow(now.nowMs);
+      : resetOfNewWindow(now.wallMs);
     return this.#resetAtS;
   }
 
   /** Unix milliseconds at which the open window ends; 0 between two. */
   endsAtWallMs(now: Instant): number {
     if (!this.isOpen(now)) return 0;
-    return Math.round(now.nowMs + this.#endsAtMs - now.monotonicMs);
+    return Math.round(now.wallMs + this.#endsAtMs - now.monotonicMs);
   }
 }

@@ -1,4 +1,3 @@
-import type { Instant } from '#accounts/minute-window';
 import { monthEndOf } from '#accounts/month';
 import { Fault } from '#fault/fault';
 import { CLOSING_RESERVATIONS_MAX, RESERVATION_AGE_MS } from '#limiter/bounds';
@@ -6,6 +5,7 @@ import { Mark } from '#limiter/mark';
 import type { MeterEvents } from '#limiter/meter-events';
 import { monthStepOf } from '#limiter/month-step';
 import { type Reservation, Reservations } from '#limiter/reservations';
+import type { Instant } from '#platform/instant';
 import type { MeterRecord, StoredReservation } from '#storage/meter-store';
 import type { CallName } from '#wire/limiter-messages';
 
@@ -65,7 +65,7 @@ export class Month {
   restore(record: MeterRecord, now: Instant): void {
     this.#endsAtS = wholeSeconds(record.monthEndsAtMs);
     for (const stored of record.reservations) {
-      const leftMs = Math.max(0, Math.min(RESERVATION_AGE_MS, stored.expiresAtMs - now.nowMs));
+      const leftMs = Math.max(0, Math.min(RESERVATION_AGE_MS, stored.expiresAtMs - now.wallMs));
       this.#reservations.restore(stored, Math.ceil(now.monotonicMs + leftMs));
       if (stored.monthEndsAtMs === record.monthEndsAtMs) this.#reserved += stored.cycles;
     }
@@ -74,7 +74,7 @@ export class Month {
     const lost = this.#used - record.cyclesUsed;
     this.#lost = record.cyclesLost + lost;
     this.mark.set(record.monthMark, 0);
-    if (lost > 0 && record.monthEndsAtMs > now.nowMs) this.events.lost('crash', lost);
+    if (lost > 0 && record.monthEndsAtMs > now.wallMs) this.events.lost('crash', lost);
   }
 
   /**
@@ -83,7 +83,7 @@ export class Month {
    * same quota twice. Returns whether anything has expired.
    */
   bringUpTo(now: Instant): boolean {
-    if (now.nowMs >= this.endsAtMs && this.#mayTurn(now)) this.begin(now);
+    if (now.wallMs >= this.endsAtMs && this.#mayTurn(now)) this.begin(now);
     const expired = this.#reservations.takeExpired(now.monotonicMs);
     for (const old of expired) {
       const unused = old.cycles - old.used;
@@ -95,8 +95,8 @@ export class Month {
   }
 
   /** Begins the present month with nothing used, whichever it was before. */
-  begin({ nowMs }: Instant): void {
-    this.#endsAtS = wholeSeconds(monthEndOf(nowMs));
+  begin({ wallMs }: Instant): void {
+    this.#endsAtS = wholeSeconds(monthEndOf(wallMs));
     this.#used = 0;
     this.#reserved = 0;
     this.#expired = 0;
@@ -114,8 +114,8 @@ export class Month {
     if (this.events.mayTurn?.('first') === false) throw wrongClock();
   }
 
-  #mayTurn({ nowMs }: Instant): boolean {
-    return this.events.mayTurn?.(monthStepOf(this.endsAtMs, nowMs)) ?? true;
+  #mayTurn({ wallMs }: Instant): boolean {
+    return this.events.mayTurn?.(monthStepOf(this.endsAtMs, wallMs)) ?? true;
   }
 
   /** Throws `service_unavailable` if a call would need a reservation more than there may be. */

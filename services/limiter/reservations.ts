@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
-import type { Instant } from '#accounts/minute-window';
 import { Fault } from '#fault/fault';
 import { RESERVATION_AGE_MS, RESERVATIONS_MAX } from '#limiter/bounds';
+import type { Instant } from '#platform/instant';
 import { NumberMap } from '#platform/number-map';
 import type { StoredReservation } from '#storage/meter-store';
 import type { CallName } from '#wire/limiter-messages';
@@ -81,7 +81,7 @@ export class Reservations {
     return oldestFirst.slice(-count).map((reservation) => {
       const { callId, callTag, cycles, used, callsOpen, monthEndsAtMs } = reservation;
       const leftMs = reservation.expiresAtMs - now.monotonicMs;
-      const expiresAtMs = Math.max(0, Math.round(now.nowMs + leftMs));
+      const expiresAtMs = Math.max(0, Math.round(now.wallMs + leftMs));
       return { callId, callTag, cycles, used, callsOpen, monthEndsAtMs, expiresAtMs };
     });
   }

@@ -1,4 +1,5 @@
 import { every } from '#platform/clock';
+import { instantOf } from '#platform/instant';
 import { Activation } from '#runtime/activation';
 import type { ActorCall, ActorKind } from '#runtime/actor-kind';
 import { SWEEP_ACTORS_MAX, SWEEP_PERIOD_MS } from '#runtime/bounds';
@@ -202,7 +203,7 @@ export class ActivationCatalog<State, Call extends ActorCall, Answer, Event> {
     const { state } = activation;
     if (state === undefined) return;
     const { clock, log } = this.#ports;
-    const now = { monotonicMs: clock.monotonicMs(), wallMs: clock.wallMs() };
+    const now = instantOf(clock);
     const event = this.#kind.closing?.(state, now);
     if (event === undefined) return;
     new HostedTurn(this.#kind, activation, 0, clock, log, this).commit(event);

@@ -1,7 +1,8 @@
 import { Fault } from '#fault/fault';
+import type { Instant } from '#platform/instant';
 import type { SideEffect } from '#runtime/actor-kind';
 import { MAILBOX_CALLS_MAX } from '#runtime/bounds';
-import { type Moment, RecentCalls } from '#runtime/recent-calls';
+import { RecentCalls } from '#runtime/recent-calls';
 import type { RecentCall } from '#storage/instance-store';
 
 const NO_CALLS: readonly RecentCall[] = [];
@@ -88,7 +89,7 @@ export class Activation<State, Call, Answer> {
   }
 
   /** The remembered calls as a checkpoint stores them. */
-  recentCalls(now: Moment): readonly RecentCall[] {
+  recentCalls(now: Instant): readonly RecentCall[] {
     return this.#recent?.list(now) ?? NO_CALLS;
   }
 

@@ -1,5 +1,6 @@
 import { Fault } from '#fault/fault';
 import type { FaultReason } from '#fault/reasons';
+import { instantOf } from '#platform/instant';
 import type { Activation, Waiting } from '#runtime/activation';
 import { ActivationCatalog, type Residency } from '#runtime/activation-catalog';
 import type { ActorCall, ActorKind } from '#runtime/actor-kind';
@@ -146,7 +147,7 @@ export class ActorHost<State, Call extends ActorCall, Answer, Event> {
     if (activation.isAbandoned) throw unavailable('engine_unavailable', 'the actor has moved');
     activation.state = recovered.state;
     activation.version = recovered.version;
-    const now = { monotonicMs: clock.monotonicMs(), wallMs: clock.wallMs() };
+    const now = instantOf(clock);
     if (recovered.recentCalls.length > 0) activation.recent.restore(recovered.recentCalls, now);
     const tail = gate.tailOf(activation.shard, this.#kind.name, activation.id);
     if (tail !== undefined) {
@@ -190,7 +191,7 @@ export class ActorHost<State, Call extends ActorCall, Answer, Event> {
     const turn = new HostedTurn(this.#kind, activation, call.callId, clock, log, this.#catalog);
     this.#catalog.use(activation, turn.monotonicMs);
     try {
-      if (call.deadlineAtMs < turn.nowMs) {
+      if (call.deadlineAtMs < turn.wallMs) {
         throw unavailable('deadline_exceeded', 'the deadline passed before the call had its turn');
       }
       const answer = this.#kind.receive(turn.state, call, turn);

@@ -1,4 +1,4 @@
-import type { Moment } from '#runtime/recent-calls';
+import type { Instant } from '#platform/instant';
 import type { Turn } from '#runtime/turn';
 import type { RecentCall } from '#storage/instance-store';
 
@@ -61,7 +61,7 @@ export interface ActorKind<State, Call extends ActorCall, Answer, Event> {
    * whoever has it next knows all that this one does; undefined if the records say it already. A
    * kind whose every change is a record has no such thing.
    */
-  closing?(state: State, now: Moment): Event | undefined;
+  closing?(state: State, now: Instant): Event | undefined;
 
   /**
    * A copy of what is not stored yet, and how to store it. `write` may be repeated and may arrive

@@ -1,5 +1,6 @@
 import { Fault } from '#fault/fault';
 import type { Clock } from '#platform/clock';
+import { type Instant, instantOf } from '#platform/instant';
 import {
   APPEND_STALL_MS_MAX,
   GROUP_BYTES_MAX,
@@ -17,7 +18,6 @@ type Waiter = {
   readonly resolve: () => void;
   readonly reject: (e: unknown) => void;
 };
-type Began = { readonly monotonicMs: number; readonly wallMs: number };
 
 /**
  * Group commit: while one append is in flight further records gather, then they go together, so
@@ -38,8 +38,8 @@ export class CommitLog {
   #kept: number[] = [];
   #lowWaterMark = 0;
   #lowAtMs = Number.NEGATIVE_INFINITY;
-  #appendBegan: Began | undefined;
-  #lease: Began | undefined;
+  #appendBegan: Instant | undefined;
+  #lease: Instant | undefined;
   /** Whether somebody waits for the next group. */
   #isGroupWanted = false;
   #isAppendDue = false;
@@ -186,7 +186,7 @@ export class CommitLog {
     const group = this.#takeGroup();
     // What found no room is waited for as much as what did.
     this.#isGroupWanted = this.#open.length > 0;
-    const began = { monotonicMs: this.#clock.monotonicMs(), wallMs: this.#clock.wallMs() };
+    const began = instantOf(this.#clock);
     this.#groupsBegun += 1;
     const appended = this.#journal.append(group, this.#lowGroup(began.monotonicMs));
     if (appended === undefined) {
@@ -215,7 +215,7 @@ export class CommitLog {
     return group;
   }
 
-  #settle(recordCount: number, began: Began): void {
+  #settle(recordCount: number, began: Instant): void {
     if (this.#failure !== undefined) return;
     this.#appendBegan = undefined;
     this.#lease = began;

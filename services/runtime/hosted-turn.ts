@@ -15,7 +15,7 @@ export interface DirtyBook<State, Call, Answer> {
 
 /** A turn on a real activation: commits go to the process's log and into the actor's state. */
 export class HostedTurn<State, Call extends ActorCall, Answer, Event> implements Turn<Event> {
-  readonly nowMs: number;
+  readonly wallMs: number;
   readonly monotonicMs: number;
   readonly earlierVersion: number | undefined;
   readonly #kind: ActorKind<State, Call, Answer, Event>;
@@ -43,7 +43,7 @@ export class HostedTurn<State, Call extends ActorCall, Answer, Event> implements
     this.#callId = callId;
     this.#log = log;
     this.#book = book;
-    this.nowMs = clock.wallMs();
+    this.wallMs = clock.wallMs();
     this.monotonicMs = clock.monotonicMs();
     this.earlierVersion = activation.versionOfCall(callId, this.monotonicMs);
   }
@@ -120,7 +120,7 @@ export class HostedTurn<State, Call extends ActorCall, Answer, Event> implements
       actorId: this.#activation.id,
       version,
       callId: this.#callId,
-      atMs: this.nowMs,
+      atMs: this.wallMs,
       event: this.#kind.recordOf(event),
     });
   }

@@ -1,4 +1,5 @@
 import { Fault } from '#fault/fault';
+import type { Instant } from '#platform/instant';
 import { RECENT_CALLS_AGE_MS, RECENT_CALLS_MAX } from '#runtime/bounds';
 import type { RecentCall } from '#storage/instance-store';
 
@@ -10,9 +11,6 @@ const RESTORE_AGE_MS_MAX = 3 * RECENT_CALLS_AGE_MS;
 
 /** Nobody's clock is so wrong, so older ones need no memory, in milliseconds. Ours. */
 const RESTORE_CLOCK_MS_MAX = 24 * 60 * 60 * 1_000;
-
-/** Now, by both clocks. */
-export type Moment = { readonly monotonicMs: number; readonly wallMs: number };
 
 /**
  * The ids of the calls that an actor committed in the last 20 s, with the version of each: what
@@ -58,7 +56,7 @@ export class RecentCalls {
   }
 
   /** What is remembered, by wall-clock time, for whoever has the actor next. */
-  list({ monotonicMs, wallMs }: Moment): RecentCall[] {
+  list({ monotonicMs, wallMs }: Instant): RecentCall[] {
     this.#forgetBefore(monotonicMs - RECENT_CALLS_AGE_MS);
     const calls: RecentCall[] = [];
     for (let i = this.#first; i < this.#ids.length; i += 1) {
@@ -72,7 +70,7 @@ export class RecentCalls {
    * Remembers calls that were committed elsewhere, oldest first, for 20 s from now on. Their ages
    * are taken from the newest of them: our clock may differ from the one that dated them.
    */
-  restore(calls: readonly RecentCall[], { monotonicMs, wallMs }: Moment): void {
+  restore(calls: readonly RecentCall[], { monotonicMs, wallMs }: Instant): void {
     const newestMs = calls.at(-1)?.atMs ?? 0;
     if (wallMs - newestMs > RESTORE_CLOCK_MS_MAX) return;
     for (const { callId, version, atMs } of calls) {

@@ -1,6 +1,6 @@
+import type { Instant } from '#platform/instant';
 import type { Activation } from '#runtime/activation';
 import type { ActorCall, ActorKind } from '#runtime/actor-kind';
-import type { Moment } from '#runtime/recent-calls';
 import { CorruptJournal, decodeRecord } from '#runtime/record-codec';
 import type { RecoveredTail } from '#runtime/shard-gate';
 import type { JournalRecord } from '#storage/journal';
@@ -20,7 +20,7 @@ export function replay<State, Call extends ActorCall, Answer, Event>(
   activation: Activation<State, Call, Answer>,
   state: State,
   { lines, offset }: RecoveredTail,
-  now: Moment,
+  now: Instant,
   book: ReplayLedger<State, Call, Answer>,
 ): void {
   const records = missing(kind.name, activation, lines);

@@ -1,11 +1,8 @@
+import type { Instant } from '#platform/instant';
 import type { SideEffect } from '#runtime/actor-kind';
 
-/** One call's time with an actor, as the actor's kind sees it. */
-export interface Turn<Event> {
-  /** Wall-clock time at which the turn began, in Unix milliseconds. */
-  readonly nowMs: number;
-  /** Monotonic time at which the turn began, in milliseconds. */
-  readonly monotonicMs: number;
+/** One call's time with an actor, as the actor's kind sees it; the instant is that of its beginning. */
+export interface Turn<Event> extends Instant {
   /** The actor's version: what is committed so far, this turn's commit included. */
   readonly version: number;
   /** The version at which this very call was committed before, if it was (a retry). */

@@ -2,6 +2,7 @@ import type { BinaryReader } from '@bufbuild/protobuf/wire';
 import * as grpc from '@grpc/grpc-js';
 import { Fault, type FaultCode, toFault } from '#fault/fault';
 import type { Clock } from '#platform/clock';
+import { type Instant, instantOf } from '#platform/instant';
 import { NumberMap } from '#platform/number-map';
 import { CallAtWork, type CallContext } from '#wire/call-at-work';
 import { losesItsCause } from '#wire/fault-codec';
@@ -63,7 +64,7 @@ export class FrameServerStream<Call, Answer, Request extends WireRequest> {
     this.#isBlocked = !this.#stream.write(frame);
   };
   #heldBytes = 0;
-  #arrived = { monotonicMs: 0, wallMs: 0 };
+  #arrived: Instant = { wallMs: 0, monotonicMs: 0 };
   #isFlushScheduled = false;
   #isBlocked = false;
   #isDraining = false;
@@ -114,7 +115,7 @@ export class FrameServerStream<Call, Answer, Request extends WireRequest> {
   #receive(frame: Uint8Array): void {
     if (this.#isOver) return;
     const { clock } = this.#options;
-    this.#arrived = { monotonicMs: clock.monotonicMs(), wallMs: clock.wallMs() };
+    this.#arrived = instantOf(clock);
     try {
       const messages = readFrame(frame, this.#readRequest);
       this.#options.observer?.received(messages);

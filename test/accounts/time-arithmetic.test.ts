@@ -47,8 +47,8 @@ announced('stands still while both clocks run, even if they round differently', 
       fc.double({ min: -1, max: 1, noNaN: true }),
       (s, t, d) => {
         const first = resetOfNewWindow(s);
-        const now = { nowMs: s + t, monotonicMs: Math.max(0, t + d) };
-        fc.pre(first * 1_000 >= now.nowMs);
+        const now = { wallMs: s + t, monotonicMs: Math.max(0, t + d) };
+        fc.pre(first * 1_000 >= now.wallMs);
         assert.is(resetOfRunningWindow(first, WINDOW_MS, now), first);
       },
     ),
@@ -60,17 +60,17 @@ announced('follows a wall clock that was stepped, and is never in the past', () 
   const step = fc.integer({ min: -1e9, max: 1e9 });
   fc.assert(
     fc.property(start, fc.nat(WINDOW_MS - 1), step, (s, t, by) => {
-      const now = { nowMs: s + t + by, monotonicMs: t };
+      const now = { wallMs: s + t + by, monotonicMs: t };
       const reset = resetOfRunningWindow(resetOfNewWindow(s), WINDOW_MS, now) * 1_000;
-      assert.ok(reset >= now.nowMs, 'not in the past');
-      assert.ok(reset - (now.nowMs + WINDOW_MS - t) < 2_011, 'not much after the real end');
-      assert.ok(reset - (now.nowMs + WINDOW_MS - t) >= -10, 'not noticeably before the real end');
+      assert.ok(reset >= now.wallMs, 'not in the past');
+      assert.ok(reset - (now.wallMs + WINDOW_MS - t) < 2_011, 'not much after the real end');
+      assert.ok(reset - (now.wallMs + WINDOW_MS - t) >= -10, 'not noticeably before the real end');
     }),
   );
 });
 
 announced('follows a wall clock that runs ahead by less than shows, before it is past', () => {
-  const last = { nowMs: 1_060_003, monotonicMs: WINDOW_MS - 1 };
+  const last = { wallMs: 1_060_003, monotonicMs: WINDOW_MS - 1 };
   assert.is(resetOfRunningWindow(resetOfNewWindow(1_000_000), WINDOW_MS, last), 1_061);
 });
 

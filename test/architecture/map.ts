@@ -23,6 +23,10 @@ export const LAYERS: Record<string, readonly string[]> = {
 };
 /** Layers of pure functions: they import nothing but one another's own files. */
 export const PURE = /^services\/(identity|accounts|fault)\//;
+/** The types outside its row of the map that a pure layer may import; nothing of them is code. */
+export const PURE_TYPES: Record<string, RegExp> = {
+  accounts: /^import type \{ Instant \} from '#platform\/instant';$/gm,
+};
 /** What every layer but the pure ones may import. */
 export const EVERYWHERE = ['platform', 'fault'];
 

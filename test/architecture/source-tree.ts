@@ -9,9 +9,12 @@ export const ALL = [...SERVICES, ...globSync(['test/**/*.ts', 'bench/**/*.ts', '
 /** The text of a file. */
 export const sourceOf = (file: string): string => readFileSync(file, 'utf8');
 
+/** What a source text imports, types included, as it names it. */
+export const importsIn = (source: string): string[] =>
+  [...source.matchAll(/(?:from|import)\s*\(?\s*'([^']+)'/g)].map((match) => match[1] ?? '');
+
 /** What a file imports, types included, as it names it. */
-export const importsOf = (file: string): string[] =>
-  [...sourceOf(file).matchAll(/(?:from|import)\s*\(?\s*'([^']+)'/g)].map((match) => match[1] ?? '');
+export const importsOf = (file: string): string[] => importsIn(sourceOf(file));
 
 const { imports } = JSON.parse(sourceOf('package.json')) as { imports: Record<string, string> };
 

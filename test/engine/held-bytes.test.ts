@@ -185,7 +185,7 @@ async function recordsOf(kind: InstanceKind, steps: readonly Step[]): Promise<st
   for (const { command, key } of steps) {
     const idempotency = key === undefined ? undefined : { key, fingerprint: 'f'.repeat(43) };
     await kind.receive(state, callOf(command, { idempotency }), {
-      nowMs: START_MS,
+      wallMs: START_MS,
       monotonicMs: 0,
       version: records.length,
       earlierVersion: undefined,

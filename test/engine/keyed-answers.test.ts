@@ -36,7 +36,7 @@ async function lookUp(
     unstored: { history: [], drift: [], answers, bytes: 0 },
   };
   const call = callOf(CREATE, { idempotency: { key, fingerprint: 'f', ...change } });
-  const turn = { nowMs: START_MS, earlierVersion };
+  const turn = { wallMs: START_MS, earlierVersion };
   const found = await findAnswer(call, `call:${key}`, state, turn, store);
   return { found, asked };
 }
@@ -94,7 +94,7 @@ store('nothing is looked for that a deleted instance answered, or none', async (
   const answers = [answerRow('create:k', START_MS)];
   await rows.checkpoint(INSTANCE_ID, { head: headAt(1), history: [], drift: [], answers });
   const call = callOf(CREATE, { idempotency: { key: 'k', fingerprint: 'f' } });
-  const turn = { nowMs: START_MS, earlierVersion: undefined };
+  const turn = { wallMs: START_MS, earlierVersion: undefined };
   for (const head of [markerAt(2), undefined]) {
     assert.is(await findAnswer(call, 'create:k', instanceFrom(head), turn, rows), undefined);
   }

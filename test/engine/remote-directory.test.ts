@@ -33,7 +33,7 @@ function directoryUnderTest({ refusal }: { refusal?: Fault } = {}) {
       if (refusal !== undefined) throw refusal;
       const { command } = call;
       assert.ok(command.kind === 'putListingRow' || command.kind === 'removeListingRow');
-      await kind.receive(listing, toldCall(call, command), { nowMs: clock.wallMs() });
+      await kind.receive(listing, toldCall(call, command), { wallMs: clock.wallMs() });
       return TOLD;
     },
   };

@@ -8,7 +8,7 @@ import { custom, record } from '#test/limiter/limiter-fixture';
 
 const NOW_MS = Date.UTC(2026, 0, 15, 12);
 
-const at = (monotonicMs: number, nowMs = NOW_MS) => ({ nowMs, monotonicMs });
+const at = (monotonicMs: number, wallMs = NOW_MS) => ({ wallMs, monotonicMs });
 
 const age = suite('the age of what a meter knows of its account');
 

@@ -7,6 +7,7 @@ import { Meter } from '#limiter/meter';
 import type { MeterEvents } from '#limiter/meter-events';
 import { mayTurnMonth } from '#limiter/month-step';
 import type { ClockVerdict } from '#platform/clock-agreement';
+import { instantOf } from '#platform/instant';
 import { createMetrics, type Metrics } from '#platform/metrics';
 import { systemRandomness } from '#platform/randomness';
 import type { Turn } from '#runtime/turn';
@@ -70,7 +71,7 @@ export function meterUnderTest(choice: PlanChoice, earlier?: EarlierLife) {
     raised: (mark, place) => raises.push([mark, place]),
     mayTurn: (step) => mayTurnMonth(step, standing.verdict),
   };
-  const now = () => ({ nowMs: clock.wallMs(), monotonicMs: clock.monotonicMs() });
+  const now = () => instantOf(clock);
   const meter = new Meter(ACCOUNT_ID, record(choice), now(), journal.head, events);
   const turn = (): Turn<MeterRecord> => ({
     ...now(),

@@ -44,7 +44,7 @@ memory('holds at most a KiB with its place in the runtime, and about what it say
     const { state } = await kind.activate(id);
     const place = new Activation(id, 0, 0.5);
     Object.assign(place, { state });
-    const turn = { ...quietTurn, nowMs: clock.wallMs(), monotonicMs: 0.5 };
+    const turn = { ...quietTurn, wallMs: clock.wallMs(), monotonicMs: 0.5 };
     const commit = (record: MeterRecord) => {
       state.take(record, 1);
       return 1;

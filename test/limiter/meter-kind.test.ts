@@ -39,7 +39,7 @@ function kindUnderTest(isAbsent = false) {
   });
   const restedOn: number[] = [];
   const turn = (): Turn<MeterRecord> => ({
-    nowMs: clock.wallMs(),
+    wallMs: clock.wallMs(),
     monotonicMs: clock.monotonicMs(),
     version: 0,
     earlierVersion: undefined,

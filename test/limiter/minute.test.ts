@@ -6,7 +6,7 @@ import { Minute } from '#limiter/minute';
 const START_MS = Date.UTC(2026, 0, 15, 12);
 
 /** The moment so many milliseconds after the start, by both clocks. */
-const at = (ms: number) => ({ nowMs: START_MS + ms, monotonicMs: 5_000 + ms });
+const at = (ms: number) => ({ wallMs: START_MS + ms, monotonicMs: 5_000 + ms });
 
 const resetS = (ms: number) => (START_MS + ms) / 1_000;
 
