@@ -3,8 +3,7 @@ import type { Clock } from '#platform/clock';
 import type { InstanceStore } from '#storage/instance-store';
 import type { JournalStore } from '#storage/journal-store';
 import type { ShardStore } from '#storage/shard-store';
-import type { EngineTools } from '#wire/engine-tools';
-import type { DrainProgress } from '#wire/node-tools';
+import type { AdminClient } from '#wire/admin-client';
 
 /** What a cluster is looked at through. `ctl` writes nothing to any of it. */
 export type ClusterPorts = {
@@ -16,8 +15,6 @@ export type ClusterPorts = {
   readonly openBus: () => Promise<Bus>;
   /** First part of all subjects on the bus. */
   readonly prefix: string;
-  /** What an engine alone can tell, by its address (`host:port`). */
-  readonly toolsAt: (address: string) => EngineTools;
-  /** `NodeTools.drain` of the engine or limiter at an address. */
-  readonly drain: (address: string) => Promise<DrainProgress>;
+  /** The admin calls of the node at an address (`host:port`). */
+  readonly adminAt: (address: string) => Pick<AdminClient, 'drain' | 'readInstance'>;
 };

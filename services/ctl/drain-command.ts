@@ -23,7 +23,7 @@ export const DRAIN: ClusterCommand = {
   async run(ports, [name = ''], values, tell) {
     const member = memberIn(await lookAtCluster(ports, wantedServices(values)), name);
     const { service, node, address } = member;
-    const { incarnation } = await ports.drain(address);
+    const { incarnation } = await ports.adminAt(address).drain();
     await drained(ports, { ...member, incarnation }, tell);
     const data = { service, node, incarnation, address, shards_left: 0 };
     const row = [service, node, incarnation, address, '0'];

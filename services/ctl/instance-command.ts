@@ -8,7 +8,7 @@ import { Fault } from '#fault/fault';
 import { MODE_KEYS } from '#identity/modes';
 import { OFFSET } from '#identity/state';
 import type { InstanceHead } from '#storage/instance-store';
-import type { InspectedInstance, UnstoredCycle } from '#wire/engine-tools';
+import type { InstanceReport, UnstoredCycle } from '#wire/admin';
 
 /** Cycles that are shown, the newest first. */
 const CYCLES_SHOWN = 10;
@@ -50,20 +50,20 @@ async function ownerOf({ shards, journals }: ClusterPorts, id: string) {
 
 /** Undefined: the owner does not answer, or the process there is another one. */
 async function inspect(
-  { toolsAt }: ClusterPorts,
+  { adminAt }: ClusterPorts,
   address: string | undefined,
   id: string,
-): Promise<InspectedInstance | undefined> {
+): Promise<InstanceReport | undefined> {
   if (address === undefined) return undefined;
   try {
-    return await toolsAt(address).inspect(id);
+    return await adminAt(address).readInstance(id);
   } catch (error) {
     if (error instanceof Fault) return undefined;
     throw error;
   }
 }
 
-function memoryOf(inspected: InspectedInstance | undefined) {
+function memoryOf(inspected: InstanceReport | undefined) {
   const active = inspected?.active;
   if (active === undefined) return undefined;
   const { version, generation, cycle } = active;
@@ -92,7 +92,7 @@ async function lastCycles(
   { instances }: ClusterPorts,
   id: string,
   head: InstanceHead | undefined,
-  inspected: InspectedInstance | undefined,
+  inspected: InstanceReport | undefined,
 ) {
   const newest = head === undefined || head.deletedAtMs !== undefined ? 0 : head.historyCount;
   const stored = newest === 0 ? [] : await instances.readHistory(id, newest, CYCLES_SHOWN);

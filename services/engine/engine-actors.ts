@@ -15,8 +15,8 @@ import { runtimeMetrics } from '#runtime/runtime-metrics';
 import type { ShardGate } from '#runtime/shard-gate';
 import type { InstanceStore } from '#storage/instance-store';
 import type { ListingStore } from '#storage/listing-store';
+import type { ActiveInstance } from '#wire/admin';
 import type { EngineAnswer, EngineCall, EngineClient } from '#wire/engine-messages';
-import type { ActiveInstance } from '#wire/engine-tools';
 
 /** What the actors of an engine stand on. */
 export type EngineActorsPorts = {

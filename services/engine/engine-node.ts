@@ -8,9 +8,13 @@ import { inProcessPeer, type Peer } from '#routing/peer';
 import { RoutedEngine } from '#routing/routed-engine';
 import type { RetryReason } from '#routing/routing-policy';
 import type { ActorHostConfig } from '#runtime/host-ports';
+import {
+  type AdminTarget,
+  type DrainProgress,
+  type InstanceReport,
+  NO_INCARNATION,
+} from '#wire/admin';
 import type { EngineAnswer, EngineCall, EngineClient } from '#wire/engine-messages';
-import type { EngineTools, InspectedInstance } from '#wire/engine-tools';
-import { type DrainProgress, NOBODY, type NodeTools } from '#wire/node-tools';
 
 /** What an engine of a cluster needs of its process. */
 export type EngineNodePorts = EnginePorts &
@@ -24,7 +28,7 @@ export type EngineNodePorts = EnginePorts &
   };
 
 /** An engine that is one of a cluster: it answers for the shards that it owns. */
-export class EngineNode implements EngineClient, EngineTools, NodeTools, AsyncDisposable {
+export class EngineNode implements EngineClient, AdminTarget, AsyncDisposable {
   /** Id of the cluster that it is one of. */
   readonly cluster: string;
   readonly #node: ClusterNode<EngineActors>;
@@ -55,14 +59,14 @@ export class EngineNode implements EngineClient, EngineTools, NodeTools, AsyncDi
     return this.#node.present.served.ask(call);
   }
 
-  async inspect(instanceId: string): Promise<InspectedInstance> {
+  async readInstance(instanceId: string): Promise<InstanceReport> {
     const { id, shards, served } = this.#node.present;
     const isServed = shards.has(shardOf(instanceId, this.#shardCount));
     return { incarnation: id, isServed, active: await served.inspect(instanceId) };
   }
 
   identity(): string {
-    return this.#node.current?.id ?? NOBODY;
+    return this.#node.current?.id ?? NO_INCARNATION;
   }
 
   async drain(): Promise<DrainProgress> {

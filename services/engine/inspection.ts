@@ -1,7 +1,7 @@
 import type { InstanceState } from '#engine/instance-state';
 import { at } from '#identity/at';
 import { OFFSET } from '#identity/state';
-import type { ActiveInstance } from '#wire/engine-tools';
+import type { ActiveInstance } from '#wire/admin';
 
 /** Cycles that an operator is shown: enough to see what is going on. */
 const UNSTORED_SHOWN = 10;

@@ -13,7 +13,7 @@ import { USABLE_KEYS_MAX } from '#limiter/bounds';
 import type { Clock } from '#platform/clock';
 import type { Randomness } from '#platform/randomness';
 import type { AccountStore } from '#storage/account-store';
-import type { MeterUsage } from '#wire/limiter-tools';
+import type { MeterUsage } from '#wire/admin';
 
 /** Characters of an account id and of a key id behind its prefix. Source: decision 41; spec 2.2. */
 const ACCOUNT_ID_LENGTH = 12;

@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import { type Account, type ApiKeyRecord, keyEndsAtMs } from '#accounts/account';
 import type { PlanChoice } from '#accounts/plan';
 import type { AccountView, KeyView, PlanBody, UsageView } from '#limiter/admin-schema';
-import type { MeterUsage } from '#wire/limiter-tools';
+import type { MeterUsage } from '#wire/admin';
 
 /** An account for the admin port. */
 export function viewOfAccount(account: Account): z.infer<typeof AccountView> {

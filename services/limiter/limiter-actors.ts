@@ -16,8 +16,8 @@ import { runtimeMetrics } from '#runtime/runtime-metrics';
 import type { ShardGate } from '#runtime/shard-gate';
 import type { AccountStore } from '#storage/account-store';
 import type { MeterRecord, MeterStore } from '#storage/meter-store';
+import type { MeterUsage } from '#wire/admin';
 import type { AdmitCall, LimiterAnswer, LimiterCall, LimiterClient } from '#wire/limiter-messages';
-import type { LimiterTools, MeterUsage } from '#wire/limiter-tools';
 
 /** How long and how much idle meters may stay in memory, and how long callers wait. */
 export type LimiterConfig = ActorHostConfig & {
@@ -43,7 +43,7 @@ export type LimiterActorsPorts = {
 const UNHURRIED = { callId: 0, deadlineAtMs: Number.POSITIVE_INFINITY };
 
 /** The meters of one limiter: everything that it answers. One in memory answers synchronously. */
-export class LimiterActors implements LimiterClient, LimiterTools, AsyncDisposable {
+export class LimiterActors implements LimiterClient, AsyncDisposable {
   readonly #meters: ActorHost<Meter, MeterCall, MeterAnswer, MeterRecord>;
   readonly #admitAgeMs: number;
   readonly #accounts: AccountStore;

@@ -6,24 +6,29 @@ import { LimiterActors, type LimiterConfig } from '#limiter/limiter-actors';
 import { ClusterNode, type ClusterNodePorts } from '#node/cluster-node';
 import type { NodeConfig, NodeContext } from '#node/incarnation';
 import type { Clock } from '#platform/clock';
+import {
+  type AdminTarget,
+  type DrainProgress,
+  type MeterUsage,
+  NO_INCARNATION,
+  type UsageAdmin,
+} from '#wire/admin';
 import type { LimiterAnswer, LimiterCall, LimiterClient } from '#wire/limiter-messages';
-import type { LimiterTools, MeterUsage } from '#wire/limiter-tools';
-import { type DrainProgress, NOBODY, type NodeTools } from '#wire/node-tools';
 
 /** What a limiter of a cluster needs of its process. */
 export type LimiterNodePorts = LimiterPorts &
   Omit<ClusterNodePorts, 'metrics'> & {
     readonly accountNews: AccountNews;
     readonly nodeMetrics: ClusterNodePorts['metrics'];
-    /** What can be asked of the limiter at an address. */
-    readonly toolsAt: (address: string) => LimiterTools;
+    /** The admin calls of the limiter at an address. */
+    readonly adminAt: (address: string) => UsageAdmin;
   };
 
 /** The meters of one life of the node, and where those of the others are. */
 type Served = { readonly actors: LimiterActors; readonly context: NodeContext };
 
 /** A limiter that is one of a cluster: it answers for the accounts whose shards it owns. */
-export class LimiterNode implements LimiterClient, LimiterTools, NodeTools, AsyncDisposable {
+export class LimiterNode implements LimiterClient, AdminTarget, AsyncDisposable {
   /** Id of the cluster that it is one of. */
   readonly cluster: string;
   /** Administration of all accounts, whichever limiter owns them. */
@@ -36,7 +41,7 @@ export class LimiterNode implements LimiterClient, LimiterTools, NodeTools, Asyn
     this.#node = node;
     this.cluster = cluster;
     this.#clock = ports.clock;
-    const { accountNews, onBug, toolsAt } = ports;
+    const { accountNews, onBug, adminAt } = ports;
     const heard = async (accountId: string) => {
       const changed = this.#node.current?.served.actors.accountChanged(accountId);
       // Whoever refuses has it no longer, and whoever has it next reads the account.
@@ -50,9 +55,10 @@ export class LimiterNode implements LimiterClient, LimiterTools, NodeTools, Asyn
         // What is here need not wait for the news to come back.
         await heard(accountId);
       },
-      usage: (accountId) => this.#askOwner(accountId, toolsAt, (owner) => owner.usage(accountId)),
+      usage: (accountId) =>
+        this.#askOwner(accountId, adminAt, (owner) => owner.readUsage(accountId)),
       resetUsage: (accountId) =>
-        this.#askOwner(accountId, toolsAt, (owner) => owner.resetUsage(accountId)),
+        this.#askOwner(accountId, adminAt, (owner) => owner.resetUsage(accountId)),
     });
   }
 
@@ -78,7 +84,7 @@ export class LimiterNode implements LimiterClient, LimiterTools, NodeTools, Asyn
     return this.#node.present.served.actors.ask(call);
   }
 
-  async usage(accountId: string): Promise<MeterUsage | undefined> {
+  async readUsage(accountId: string): Promise<MeterUsage | undefined> {
     return await this.#node.present.served.actors.usage(accountId);
   }
 
@@ -87,7 +93,7 @@ export class LimiterNode implements LimiterClient, LimiterTools, NodeTools, Asyn
   }
 
   identity(): string {
-    return this.#node.current?.id ?? NOBODY;
+    return this.#node.current?.id ?? NO_INCARNATION;
   }
 
   async drain(): Promise<DrainProgress> {
@@ -103,8 +109,8 @@ export class LimiterNode implements LimiterClient, LimiterTools, NodeTools, Asyn
   /** Asks the owner of the account's meter for what only it can tell or do. */
   async #askOwner(
     accountId: string,
-    toolsAt: LimiterNodePorts['toolsAt'],
-    ask: (owner: LimiterTools) => Promise<MeterUsage | undefined>,
+    adminAt: LimiterNodePorts['adminAt'],
+    ask: (owner: UsageAdmin) => Promise<MeterUsage | undefined>,
   ): Promise<MeterUsage | undefined> {
     const { served, shards } = this.#node.present;
     const { gate, routes } = served.context;
@@ -113,7 +119,7 @@ export class LimiterNode implements LimiterClient, LimiterTools, NodeTools, Asyn
     if (shards.has(shard) || owner === undefined) return await ask(this);
     const askedMs = this.#clock.monotonicMs();
     try {
-      return await ask(toolsAt(owner.address));
+      return await ask(adminAt(owner.address));
     } catch (error) {
       // It may be the owner only in what somebody has said (decision 136).
       if (toFault(error).code === 'service_unavailable') routes.doubt(shard, askedMs);

@@ -8,8 +8,8 @@ import type { Turn } from '#runtime/turn';
 import type { AccountStore } from '#storage/account-store';
 import { meterOfRow, rowOfMeter } from '#storage/meter-row';
 import type { MeterRecord, MeterStore } from '#storage/meter-store';
+import type { MeterUsage } from '#wire/admin';
 import type { LimiterAnswer, LimiterCall } from '#wire/limiter-messages';
-import type { MeterUsage } from '#wire/limiter-tools';
 
 /** Everything a meter can be asked. */
 export type MeterCall = ActorCall &

@@ -8,6 +8,7 @@ import { Month } from '#limiter/month';
 import type { Instant } from '#platform/instant';
 import type { Turn } from '#runtime/turn';
 import type { MeterHead, MeterRecord, StoredReservation } from '#storage/meter-store';
+import type { MeterUsage } from '#wire/admin';
 import type {
   AdmitCall,
   Allowance,
@@ -16,7 +17,6 @@ import type {
   SettleCall,
   Verdict,
 } from '#wire/limiter-messages';
-import type { MeterUsage } from '#wire/limiter-tools';
 
 /** The answer to a key that is not known, and to every key of an account that is not. */
 export const UNKNOWN_KEY: LimiterAnswer = { verdict: 'unknown_key', allowance: undefined };

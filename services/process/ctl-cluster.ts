@@ -3,11 +3,10 @@ import type { ClusterPorts } from '#ctl/cluster-ports';
 import { assertProduction } from '#process/assert-production';
 import { foundationOf } from '#process/foundation';
 import { openBus, openStores } from '#process/ports';
-import { drainNode } from '#wire/drain-node';
-import { connectEngineTools } from '#wire/engine-tool-client';
+import { adminClient } from '#wire/admin-client';
 
 /** How long a node may take to answer an operator, in milliseconds. A live one takes a few. */
-const TOOL_MS_MAX = 3_000;
+const ADMIN_MS_MAX = 3_000;
 
 /**
  * The cluster of the configuration, for `ctl`. Rejects with a `ConfigError` when its stores are in
@@ -27,15 +26,13 @@ export async function openCtlCluster(config: Config): Promise<ClusterPorts & Asy
     throw new ConfigError('SERVICE_STORAGE: of a cluster in memory nobody else can see anything');
   }
   const { clock, tls } = foundation;
-  // Read only for a command that speaks to a node: the others must not fail for it.
-  const call = () => ({ timeoutMs: TOOL_MS_MAX, clock, tls: tls() });
   return {
     ...stores,
     clock,
     prefix: config.SERVICE_NATS_PREFIX,
     openBus: () => openBus(lenient, foundation),
-    toolsAt: (address) => connectEngineTools(address, call()),
-    drain: (address) => drainNode(address, call()),
+    // TLS is read only for a command that speaks to a node: the others must not fail for it.
+    adminAt: (address) => adminClient(address, { timeoutMs: ADMIN_MS_MAX, clock, tls: tls() }),
     [Symbol.asyncDispose]: () => stores[Symbol.asyncDispose](),
   };
 }

@@ -8,11 +8,11 @@ import { openBus, openStores } from '#process/ports';
 import type { Opened } from '#process/process-life';
 import { say } from '#process/ready-line';
 import { refusalObserver, serverObserver } from '#process/rpc-metrics';
+import type { AdminTarget, InstanceAdmin } from '#wire/admin';
+import { adminService } from '#wire/admin-service';
 import type { EngineClient } from '#wire/engine-messages';
 import { engineServer } from '#wire/engine-server';
-import type { EngineTools } from '#wire/engine-tools';
 import { serveGrpc } from '#wire/grpc-server';
-import { nodeService } from '#wire/node-service';
 
 /** An engine process: instances and directories behind gRPC, alone on memory or one of a cluster. */
 export async function openEngine(config: Config): Promise<Opened> {
@@ -25,15 +25,16 @@ export async function openEngine(config: Config): Promise<Opened> {
     assertReachable(config, 'SERVICE_ENGINE_LISTEN', 'SERVICE_ENGINE_ADVERTISE');
   }
   const bus = opening.use(await openBus(config, foundation, await clusterOf(stores, foundation)));
-  const late = new LateNode<EngineClient, EngineTools>('engine');
+  const late = new LateNode<EngineClient, InstanceAdmin>('engine');
   const { onBug: reportBug } = foundation;
   const observer = serverObserver(foundation.metrics, 'engine');
-  const tools = { inspect: async (id: string) => await late.tools.inspect(id) };
+  const admin: AdminTarget = {
+    identity: () => late.identity(),
+    drain: () => late.drain(),
+    readInstance: async (id) => await late.admin.readInstance(id),
+  };
   const engine: EngineClient = { ask: (call) => late.client.ask(call) };
-  const services = [
-    engineServer(engine, { reportBug, observer, tools }),
-    nodeService(late, reportBug),
-  ];
+  const services = [engineServer(engine, { reportBug, observer }), adminService(admin, reportBug)];
   const listen = config.SERVICE_ENGINE_LISTEN;
   const onRefused = refusalObserver(foundation);
   const server = opening.use(await serveGrpc({ listen, services, tls, onRefused }));

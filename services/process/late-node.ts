@@ -1,15 +1,15 @@
 import { Fault } from '#fault/fault';
 import type { ShardedService } from '#storage/shard-store';
-import { type DrainProgress, NOBODY, type NodeTools } from '#wire/node-tools';
+import { type DrainProgress, NO_INCARNATION, type NodeAdmin } from '#wire/admin';
 
 /**
  * A node that is not there yet: its server must listen before it can join, because its address is
  * part of what it joins with. Until it begins every call is refused as unavailable.
  */
-export class LateNode<Client, Tools extends object> implements NodeTools {
+export class LateNode<Client, Admin extends object> implements NodeAdmin {
   readonly #service: ShardedService;
   #client: Client | undefined;
-  #tools: (Tools & NodeTools) | undefined;
+  #admin: (Admin & NodeAdmin) | undefined;
 
   constructor(service: ShardedService) {
     this.#service = service;
@@ -21,9 +21,9 @@ export class LateNode<Client, Tools extends object> implements NodeTools {
   }
 
   /** From now on calls go to `node`, and so do operators' questions. */
-  beginNode(node: Client & Tools & NodeTools): void {
+  beginNode(node: Client & Admin & NodeAdmin): void {
     this.#client = node;
-    this.#tools = node;
+    this.#admin = node;
   }
 
   /** Whom calls go to. Throws `service_unavailable` while there is nobody. */
@@ -36,17 +36,17 @@ export class LateNode<Client, Tools extends object> implements NodeTools {
   }
 
   /** Whom operators ask. Throws `service_unavailable` while there is nobody. */
-  get tools(): Tools & NodeTools {
-    if (this.#tools !== undefined) return this.#tools;
+  get admin(): Admin & NodeAdmin {
+    if (this.#admin !== undefined) return this.#admin;
     const text = `this ${this.#service} is none of a cluster, or not yet`;
     throw new Fault('service_unavailable', text);
   }
 
   identity(): string {
-    return this.#tools?.identity() ?? NOBODY;
+    return this.#admin?.identity() ?? NO_INCARNATION;
   }
 
   async drain(): Promise<DrainProgress> {
-    return await this.tools.drain();
+    return await this.admin.drain();
   }
 }

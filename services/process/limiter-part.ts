@@ -11,11 +11,11 @@ import { openBus, openStores } from '#process/ports';
 import type { Opened } from '#process/process-life';
 import { say } from '#process/ready-line';
 import { refusalObserver, serverObserver } from '#process/rpc-metrics';
+import type { AdminTarget, UsageAdmin } from '#wire/admin';
+import { adminService } from '#wire/admin-service';
 import { serveGrpc } from '#wire/grpc-server';
 import type { LimiterClient } from '#wire/limiter-messages';
 import { limiterServer } from '#wire/limiter-server';
-import type { LimiterTools } from '#wire/limiter-tools';
-import { nodeService } from '#wire/node-service';
 
 /**
  * A limiter process: meters behind gRPC, alone on memory or one of a cluster, and the admin port of
@@ -31,18 +31,20 @@ export async function openLimiter(config: Config): Promise<Opened> {
     assertReachable(config, 'SERVICE_LIMITER_LISTEN', 'SERVICE_LIMITER_ADVERTISE');
   }
   const bus = opening.use(await openBus(config, foundation, await clusterOf(stores, foundation)));
-  const late = new LateNode<LimiterClient, LimiterTools>('limiter');
+  const late = new LateNode<LimiterClient, UsageAdmin>('limiter');
   const { onBug: reportBug } = foundation;
   const frames = foundation.metrics.histogram('limiter_frame_messages').labels({});
   const observer = serverObserver(foundation.metrics, 'limiter', (count) => frames.observe(count));
-  const tools: LimiterTools = {
-    usage: async (accountId) => await late.tools.usage(accountId),
-    resetUsage: async (accountId) => await late.tools.resetUsage(accountId),
+  const target: AdminTarget = {
+    identity: () => late.identity(),
+    drain: () => late.drain(),
+    readUsage: async (accountId) => await late.admin.readUsage(accountId),
+    resetUsage: async (accountId) => await late.admin.resetUsage(accountId),
   };
   const limiter: LimiterClient = { ask: (call) => late.client.ask(call) };
   const services = [
-    limiterServer(limiter, { reportBug, observer, tools }),
-    nodeService(late, reportBug),
+    limiterServer(limiter, { reportBug, observer }),
+    adminService(target, reportBug),
   ];
   const onRefused = refusalObserver(foundation);
   const grpc = { listen: config.SERVICE_LIMITER_LISTEN, services, tls, onRefused };

@@ -7,10 +7,10 @@ import type { Foundation } from '#process/foundation';
 import { limiterConfigOf } from '#process/limiter-config';
 import { nodePortsOf, placeOf, showShards } from '#process/membership';
 import type { SharedStores } from '#process/ports';
-import { connectLimiterTools } from '#wire/limiter-tool-client';
+import { adminClient } from '#wire/admin-client';
 
 /** How long another limiter may take to say what an account has used, in milliseconds. */
-const TOOL_MS_MAX = 3_000;
+const ADMIN_MS_MAX = 3_000;
 
 /** A limiter of a cluster, reached at `address`. Fulfils when it has joined. */
 export async function joinLimiters(
@@ -22,7 +22,7 @@ export async function joinLimiters(
   clocks?: ClockWatch,
 ): Promise<LimiterNode> {
   const { clock, metrics } = foundation;
-  const call = { timeoutMs: TOOL_MS_MAX, clock, tls: foundation.tls() };
+  const call = { timeoutMs: ADMIN_MS_MAX, clock, tls: foundation.tls() };
   const place = await placeOf('limiter', config, foundation, stores, address);
   const node = await LimiterNode.join(
     { ...limiterConfigOf(config, foundation), ...place },
@@ -31,7 +31,7 @@ export async function joinLimiters(
       ...stores,
       ...nodePortsOf('limiter', foundation, bus, clocks),
       accountNews: busAccountNews({ ...place, bus }),
-      toolsAt: (other) => connectLimiterTools(other, call),
+      adminAt: (other) => adminClient(other, call),
     },
   );
   showShards('limiter', metrics, node);

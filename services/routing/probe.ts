@@ -2,7 +2,7 @@ import { connect } from 'node:net';
 import type { ProbeAim, Probed } from '#cluster/failure-detector';
 import { type Clock, systemClock } from '#platform/clock';
 import { readHostPort } from '#platform/host-port';
-import { identify } from '#wire/identify';
+import { adminClient } from '#wire/admin-client';
 import type { WireTls } from '#wire/wire-tls';
 
 /** How long a probe may take, and what it takes from outside. */
@@ -33,10 +33,12 @@ export async function probe(
   if (aim === 'listener') return { kind: 'listening' };
   const leftMs = endMs - clock.monotonicMs();
   if (leftMs <= 0) return SILENT;
-  return await identify(address, { timeoutMs: leftMs, clock, tls }).then(
-    (incarnation) => ({ kind: 'answered', incarnation }),
-    () => SILENT,
-  );
+  return await adminClient(address, { timeoutMs: leftMs, clock, tls })
+    .identify()
+    .then(
+      (incarnation) => ({ kind: 'answered', incarnation }),
+      () => SILENT,
+    );
 }
 
 /** How a TCP connect ends. A stopped process is still connected to, by its kernel. */

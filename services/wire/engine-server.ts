@@ -1,8 +1,6 @@
 import { type Clock, systemClock } from '#platform/clock';
 import { engineReplyOf, engineServerProtocol } from '#wire/engine-codec';
 import type { EngineClient } from '#wire/engine-messages';
-import { withEngineTools } from '#wire/engine-tool-service';
-import type { EngineTools } from '#wire/engine-tools';
 import type { CallObserver } from '#wire/frame-server';
 import { frameService } from '#wire/frame-service';
 import { EngineService } from '#wire/gen/identity_engine/v1/engine';
@@ -17,14 +15,12 @@ export type EngineServerOptions = {
   /** Hears of what is not a `Fault`: our bugs, and what peers should not have sent. */
   readonly reportBug?: (error: unknown) => void;
   readonly observer?: CallObserver;
-  /** What operators may ask besides. Absent: those methods are not there. */
-  readonly tools?: EngineTools;
 };
 
 /** `engine` as the service that `connectEngine` speaks to, and the unary `Ask` for tools. */
 export function engineServer(engine: EngineClient, options: EngineServerOptions = {}): WireService {
-  const { tools, reportBug = () => undefined } = options;
-  const framed = frameService(
+  const { reportBug = () => undefined } = options;
+  return frameService(
     {
       name: 'identity_engine.v1.Engine',
       exchangePath: EngineService.exchange.path,
@@ -40,5 +36,4 @@ export function engineServer(engine: EngineClient, options: EngineServerOptions 
       observer: options.observer,
     },
   );
-  return tools === undefined ? framed : withEngineTools(framed, tools, reportBug);
 }

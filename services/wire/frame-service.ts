@@ -2,9 +2,9 @@ import * as grpc from '@grpc/grpc-js';
 import { Fault } from '#fault/fault';
 import type { WireRequest } from '#wire/frame-protocol';
 import { type FrameServerOptions, FrameServerStream } from '#wire/frame-server';
+import { unaryHandler } from '#wire/unary-handler';
 import { CALL_TIMEOUT_MS_MAX } from '#wire/wire-bounds';
 import type { WireService } from '#wire/wire-service';
-import { withTool } from '#wire/with-tool';
 
 /** A framed service: what `proto/` says of it, and how a call handler's answer is written. */
 export type FramedService<Request, Reply, Answer> = {
@@ -59,16 +59,15 @@ export function frameService<Call, Answer, Request extends WireRequest, Reply>(
     }
   }
 
-  const framed: WireService = {
+  return {
     name,
-    definition: { exchange: exchangeDefinition(exchangePath) },
-    implementation: { exchange },
+    definition: { exchange: exchangeDefinition(exchangePath), ask },
+    implementation: { exchange, ask: unaryHandler(answer, options.reportBug) },
     drain() {
       isDraining = true;
       for (const stream of streams) stream.drain();
     },
   };
-  return withTool(framed, { name: 'ask', method: ask, answer }, options.reportBug);
 }
 
 // Frames are decoded by us, message by message; gRPC only carries them.

@@ -4,8 +4,6 @@ import { frameService } from '#wire/frame-service';
 import { LimiterService } from '#wire/gen/identity_engine/v1/limiter';
 import { limiterReplyOf, limiterServerProtocol } from '#wire/limiter-codec';
 import type { LimiterClient } from '#wire/limiter-messages';
-import { withLimiterTools } from '#wire/limiter-tool-service';
-import type { LimiterTools } from '#wire/limiter-tools';
 import { CALLS_AT_WORK_MAX } from '#wire/wire-bounds';
 import type { WireService } from '#wire/wire-service';
 
@@ -17,8 +15,6 @@ export type LimiterServerOptions = {
   /** Hears of what is not a `Fault`: our bugs, and what peers should not have sent. */
   readonly reportBug?: (error: unknown) => void;
   readonly observer?: CallObserver;
-  /** What operators may ask besides. Absent: those methods are not there. */
-  readonly tools?: LimiterTools;
 };
 
 /** `limiter` as the service that `connectLimiter` speaks to, and the unary `Ask` for tools. */
@@ -26,8 +22,8 @@ export function limiterServer(
   limiter: LimiterClient,
   options: LimiterServerOptions = {},
 ): WireService {
-  const { tools, reportBug = () => undefined } = options;
-  const framed = frameService(
+  const { reportBug = () => undefined } = options;
+  return frameService(
     {
       name: 'identity_engine.v1.Limiter',
       exchangePath: LimiterService.exchange.path,
@@ -43,5 +39,4 @@ export function limiterServer(
       observer: options.observer,
     },
   );
-  return tools === undefined ? framed : withLimiterTools(framed, tools, reportBug);
 }

@@ -6,9 +6,6 @@ export const WIRE_ROLES = ['edge', 'engine', 'limiter', 'ctl'] as const;
 /** What a process of a cluster is to the others. */
 export type WireRole = (typeof WIRE_ROLES)[number];
 
-/** Who serves methods of the service `Node`. */
-export const NODE_ROLES: readonly WireRole[] = ['engine', 'limiter'];
-
 /**
  * Which role may call which method, with TLS: the one place that says so (decision 143). A method
  * that is not here is nobody's.
@@ -17,15 +14,15 @@ export const CALLERS: Readonly<Record<string, readonly WireRole[]>> = {
   // Edges process observations; engines keep the listings of each other's instances.
   '/identity_engine.v1.Engine/Exchange': ['edge', 'engine'],
   '/identity_engine.v1.Engine/Ask': ['ctl'],
-  '/identity_engine.v1.Engine/Inspect': ['ctl'],
   '/identity_engine.v1.Limiter/Exchange': ['edge'],
   '/identity_engine.v1.Limiter/Ask': ['ctl'],
-  // Any limiter's admin port answers for all accounts, and asks the owner of the meter.
-  '/identity_engine.v1.Limiter/Usage': ['limiter', 'ctl'],
-  '/identity_engine.v1.Limiter/ResetUsage': ['limiter'],
   // Nodes look whether a silent one is dead.
-  '/identity_engine.v1.Node/Identify': ['engine', 'limiter', 'ctl'],
-  '/identity_engine.v1.Node/Drain': ['ctl'],
+  '/identity_engine.v1.Admin/Identify': ['engine', 'limiter', 'ctl'],
+  '/identity_engine.v1.Admin/Drain': ['ctl'],
+  '/identity_engine.v1.Admin/ReadInstance': ['ctl'],
+  // Any limiter's admin port answers for all accounts, and asks the owner of the meter.
+  '/identity_engine.v1.Admin/ReadUsage': ['limiter', 'ctl'],
+  '/identity_engine.v1.Admin/ResetUsage': ['limiter'],
   '/grpc.health.v1.Health/Check': WIRE_ROLES,
   '/grpc.health.v1.Health/Watch': WIRE_ROLES,
 };

@@ -68,8 +68,8 @@ export async function clusterInMemory(
       onNotice: () => undefined,
     };
     if (service === 'limiter') {
-      const toolsAt = (other: string) => found(limiters, other);
-      const limiter = await LimiterNode.join(config, { ...ports, accountNews: NO_NEWS, toolsAt });
+      const adminAt = (other: string) => found(limiters, other);
+      const limiter = await LimiterNode.join(config, { ...ports, accountNews: NO_NEWS, adminAt });
       limiters.set(address, opened.use(limiter));
     } else {
       const connect = (other: string) => inProcessPeer(nodeAt(other), clock);
@@ -92,8 +92,10 @@ export async function clusterInMemory(
       subscribe: (subject, listener) => bus.subscribe(subject, listener),
       [Symbol.asyncDispose]: async () => undefined,
     }),
-    toolsAt: (address) => nodeAt(address),
-    drain: async (address) => await anyAt(address).drain(),
+    adminAt: (address) => ({
+      drain: async () => await anyAt(address).drain(),
+      readInstance: async (id) => await nodeAt(address).readInstance(id),
+    }),
   };
   let lastCallId = 0;
   return {
@@ -108,7 +110,7 @@ export async function clusterInMemory(
       lastCallId += 1;
       const call = callOf(command, { instanceId, callId: lastCallId });
       for (const node of engines.values()) {
-        if ((await node.inspect(instanceId)).isServed) return await node.ask(call);
+        if ((await node.readInstance(instanceId)).isServed) return await node.ask(call);
       }
       throw new Error(`nobody serves ${instanceId}`);
     },

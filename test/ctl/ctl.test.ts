@@ -6,7 +6,7 @@ import { serveAdmin } from '#limiter/admin-server';
 import { ctl } from '#test/ctl/ctl-run';
 import { admitKey, custom, limiterUnderTest } from '#test/limiter/limiter-fixture';
 import { ADMIN_TOKEN, adminTokenFile } from '#test/support/admin-token';
-import type { MeterUsage } from '#wire/limiter-tools';
+import type { MeterUsage } from '#wire/admin';
 
 const work = suite('ctl with a running service');
 

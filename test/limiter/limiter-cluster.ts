@@ -23,8 +23,8 @@ import type { ShardStore } from '#storage/shard-store';
 import { admission, settlement } from '#test/limiter/limiter-fixture';
 import { ManualClock } from '#test/support/manual-clock';
 import { pass } from '#test/support/passing';
+import type { UsageAdmin } from '#wire/admin';
 import type { LimiterAnswer } from '#wire/limiter-messages';
-import type { LimiterTools } from '#wire/limiter-tools';
 
 const SHARDS = 4;
 
@@ -122,7 +122,7 @@ export class LimiterCluster {
         randomness: systemRandomness,
         probe: this.#probe,
         accountNews,
-        toolsAt: (other) => this.#at(other),
+        adminAt: (other) => this.#at(other),
         onBug,
         onNotice: () => undefined,
       },
@@ -220,12 +220,12 @@ export class LimiterCluster {
   };
 
   /** What can be asked at an address; at one where nobody is, nothing is answered. */
-  #at(address: string): LimiterTools {
+  #at(address: string): UsageAdmin {
     this.askedAt.push(address);
     const silence = async () => {
       throw new Fault('service_unavailable', `nobody is at ${address}`);
     };
-    return this.#nodes.get(address) ?? { usage: silence, resetUsage: silence };
+    return this.#nodes.get(address) ?? { readUsage: silence, resetUsage: silence };
   }
 
   /** One more bus of a process that knows the secret. */

@@ -9,7 +9,7 @@ import { addressIn, runMain } from '#test/support/process-run';
 import { createInstance, observationAt, process } from '#test/support/scene';
 import { type Service, startProcesses } from '#test/support/service';
 import { refusalOf } from '#test/support/settled';
-import { drainNode } from '#wire/drain-node';
+import { adminClient } from '#wire/admin-client';
 
 const CERTIFICATES = 'test/wire/certificates';
 const MEMBER = join(CERTIFICATES, 'member');
@@ -125,17 +125,17 @@ served('refuse, count and log what a role may not ask', async () => {
   const file = (name: string) => readFileSync(join(CERTIFICATES, 'edge', name));
   const tls = { authority: file('ca.crt'), certificate: file('tls.crt'), key: file('tls.key') };
   for (let tries = 0; tries < 2; tries += 1) {
-    const drain = () => drainNode(addressIn(engine, 'grpc'), { timeoutMs: 5_000, clock, tls });
-    assert.match((await refusalOf(drain)).message, /Node\/Drain is not for edge/);
+    const node = adminClient(addressIn(engine, 'grpc'), { timeoutMs: 5_000, clock, tls });
+    assert.match((await refusalOf(() => node.drain())).message, /Admin\/Drain is not for edge/);
   }
   const text = await (await fetch(addressIn(engine, 'metrics'))).text();
   const counted =
-    'rpc_server_refused_total{rpc_method="/identity_engine.v1.Node/Drain",role="edge"} 2';
+    'rpc_server_refused_total{rpc_method="/identity_engine.v1.Admin/Drain",role="edge"} 2';
   assert.ok(text.includes(counted), text);
   const lines = engine.stderr().trimEnd().split('\n');
   assert.is(lines.length, 1, engine.stderr());
   const { level, method, role } = JSON.parse(lines[0] ?? '');
-  assert.equal([level, method, role], [40, '/identity_engine.v1.Node/Drain', 'edge']);
+  assert.equal([level, method, role], [40, '/identity_engine.v1.Admin/Drain', 'edge']);
   engine.child.kill('SIGTERM');
   assert.is(await engine.ended, 0, engine.stderr());
 });

@@ -9,12 +9,12 @@ import { RoutedEngine } from '#routing/routed-engine';
 import type { RetryReason } from '#routing/routing-policy';
 import { FakeOwners, passing, SHARDS, shardOf } from '#test/routing/routing-fakes';
 import * as peers from '#test/wire/wire-peers';
+import { adminClient } from '#wire/admin-client';
+import { adminService } from '#wire/admin-service';
 import { connectEngine } from '#wire/engine-connection';
 import type { EngineClient } from '#wire/engine-messages';
 import { engineServer } from '#wire/engine-server';
 import { serveGrpc } from '#wire/grpc-server';
-import { identify } from '#wire/identify';
-import { nodeService } from '#wire/node-service';
 
 const LISTEN = '127.0.0.1:0';
 
@@ -25,7 +25,7 @@ const HASTY = { timeoutMs: 100 };
 /** The service that says who the process is. */
 function nodeOf(incarnation: string) {
   const drain = async () => ({ incarnation, openShards: 0 });
-  return nodeService({ identity: () => incarnation, drain });
+  return adminService({ identity: () => incarnation, drain });
 }
 
 /** An engine process in miniature. */
@@ -157,7 +157,7 @@ probing('one that lives says who it is', async () => {
     incarnation: 'inc_7',
   });
   const options = { ...PATIENT, clock: systemClock };
-  assert.is(await identify(server.address, options), 'inc_7');
+  assert.is(await adminClient(server.address, options).identify(), 'inc_7');
 });
 
 probing('one that stops says who it is as long as it listens', async () => {
@@ -206,7 +206,7 @@ probing('a server without an identity proves nothing', async () => {
   await using server = await serveGrpc({ listen: LISTEN, services });
   assert.equal(await probe(server.address, 'incarnation', PATIENT), { kind: 'silent' });
   const options = { ...PATIENT, clock: systemClock };
-  const fault = await peers.faultOf(identify(server.address, options));
+  const fault = await peers.faultOf(adminClient(server.address, options).identify());
   assert.is(peers.verdictOf(fault), 'service_unavailable undefined known');
 });
 

@@ -30,7 +30,7 @@ export class SimulatedLimiter implements NodeProcess {
       accounts: customers.accountsOf(process),
       meters: customers.metersOf(process),
       accountNews: busAccountNews({ ...CLUSTER, bus: ports.bus }),
-      toolsAt: () => {
+      adminAt: () => {
         throw new Error('nobody asks for usage here');
       },
     });

@@ -5,14 +5,14 @@ import { systemClock as clock } from '#platform/clock';
 import { type Holder, pemOf } from '#test/support/server-certificates';
 import { refusalOf } from '#test/support/settled';
 import * as peers from '#test/wire/wire-peers';
+import { adminClient } from '#wire/admin-client';
+import { adminService } from '#wire/admin-service';
 import { connectEngine } from '#wire/engine-connection';
 import { engineServer } from '#wire/engine-server';
 import { serveGrpc } from '#wire/grpc-server';
 import { healthService } from '#wire/health-service';
-import { identify } from '#wire/identify';
 import { connectLimiter } from '#wire/limiter-connection';
 import { limiterServer } from '#wire/limiter-server';
-import { nodeService } from '#wire/node-service';
 import { CALLERS, WIRE_ROLES, type WireRole } from '#wire/wire-roles';
 import type { WireTls } from '#wire/wire-tls';
 
@@ -23,11 +23,18 @@ function tlsOf(holder: Holder): WireTls {
 }
 
 const unasked = () => Promise.reject(new Error('nobody was to ask'));
-const node = { identity: () => 'node-1', drain: unasked };
+/** A node that offers everything. */
+const node = {
+  identity: () => 'node-1',
+  drain: unasked,
+  readInstance: unasked,
+  readUsage: unasked,
+  resetUsage: unasked,
+};
 const services = [
-  engineServer({ ask: unasked }, { tools: { inspect: unasked } }),
-  limiterServer({ ask: unasked }, { tools: { usage: unasked, resetUsage: unasked } }),
-  nodeService(node),
+  engineServer({ ask: unasked }),
+  limiterServer({ ask: unasked }),
+  adminService(node),
 ];
 
 /** Every method that an engine or a limiter serves. */
@@ -141,7 +148,7 @@ const CALLS: readonly [string, readonly WireRole[], (address: string) => Promise
   [
     'a node that looks who another is',
     ['engine', 'limiter'],
-    (address) => identify(address, { timeoutMs: 5_000, clock, tls: tlsOf('engine') }),
+    (address) => adminClient(address, { timeoutMs: 5_000, clock, tls: tlsOf('engine') }).identify(),
   ],
 ];
 

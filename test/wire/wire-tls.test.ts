@@ -5,12 +5,12 @@ import { systemClock as clock } from '#platform/clock';
 import { type Holder, pemOf } from '#test/support/server-certificates';
 import { refusalOf } from '#test/support/settled';
 import * as peers from '#test/wire/wire-peers';
+import { adminClient } from '#wire/admin-client';
+import { adminService } from '#wire/admin-service';
 import { connectEngine } from '#wire/engine-connection';
 import { engineServer } from '#wire/engine-server';
-import { NodeService } from '#wire/gen/identity_engine/v1/node';
+import { AdminService } from '#wire/gen/identity_engine/v1/admin';
 import { serveGrpc } from '#wire/grpc-server';
-import { identify } from '#wire/identify';
-import { nodeService } from '#wire/node-service';
 import { TLS_NAME, type WireTls } from '#wire/wire-tls';
 
 type Who = 'member' | 'stranger' | 'misnamed' | 'impostor' | 'plain';
@@ -32,7 +32,7 @@ async function serverOf(who: Who) {
   const node = { identity: () => 'engine-1', drain: () => Promise.reject(new Error('unasked')) };
   const services = [
     engineServer({ ask: () => peers.engineAnswer('ok') }),
-    nodeService(node, () => undefined),
+    adminService(node, () => undefined),
   ];
   return await serveGrpc({ listen: '127.0.0.1:0', services, tls: tlsOf(who), stopGraceMs: 100 });
 }
@@ -45,7 +45,11 @@ tls('of the same authority answer each other, wherever they are', async () => {
   await using edge = connectEngine({ address, tls: tlsOf('member') });
   await edge.ready();
   assert.is(peers.bodyOf(await edge.ask(peers.engineCall())), 'ok');
-  const name = await identify(address, { timeoutMs: 5_000, clock, tls: tlsOf('member') });
+  const name = await adminClient(address, {
+    timeoutMs: 5_000,
+    clock,
+    tls: tlsOf('member'),
+  }).identify();
   assert.is(name, 'engine-1');
 });
 
@@ -62,9 +66,9 @@ for (const [asking, asked] of [
     const { address } = server;
     await using edge = connectEngine({ address, tls: tlsOf(asking) });
     const refusal = await refusalOf(() =>
-      identify(address, { timeoutMs: 5_000, clock, tls: tlsOf(asking) }),
+      adminClient(address, { timeoutMs: 5_000, clock, tls: tlsOf(asking) }).identify(),
     );
-    assert.match(refusal.message, /does not say who it is/);
+    assert.match(refusal.message, /no node of a cluster answers at/);
     assert.not(edge.isOpen);
     const fault = await peers.faultOf(edge.ask(peers.engineCall()));
     assert.is(peers.verdictOf(fault), 'service_unavailable engine_unavailable known');
@@ -76,7 +80,7 @@ tls('one that trusts the authority but shows nothing is not let in', async () =>
   const credentials = grpc.credentials.createSsl(filesOf('member').authority);
   const options = { 'grpc.ssl_target_name_override': TLS_NAME };
   const client = new grpc.Client(server.address, credentials, options);
-  const { path, requestSerialize, responseDeserialize } = NodeService.identify;
+  const { path, requestSerialize, responseDeserialize } = AdminService.identify;
   const { promise, resolve } = Promise.withResolvers<grpc.ServiceError | null>();
   const asked = [path, requestSerialize, responseDeserialize, {}] as const;
   client.makeUnaryRequest(...asked, (error) => resolve(error));

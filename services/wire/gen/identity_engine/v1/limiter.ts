@@ -123,32 +123,6 @@ export interface Allowance {
   instances: number;
 }
 
-export interface UsageRequest {
-  accountId: string;
-}
-
-export interface UsageReply {
-  /** Absent: there is no such account. */
-  usage: AccountUsage | undefined;
-}
-
-export interface AccountUsage {
-  requestsPerMinute: number;
-  cyclesPerMonth: number;
-  requestsInWindow: number;
-  /** Unix seconds; absent between two windows. */
-  windowResetAtS?: number | undefined;
-  cyclesUsed: number;
-  cyclesReserved: number;
-  monthResetAtS: number;
-  /** What may be granted without asking the journal again. */
-  monthMark: number;
-  windowMark: number;
-  /** Of the used cycles: reserved and never settled, and perhaps lost in crashes. */
-  cyclesExpired: number;
-  cyclesLost: number;
-}
-
 function createBaseLimiterRequestFrame(): LimiterRequestFrame {
   return { messages: [] };
 }
@@ -817,266 +791,6 @@ export const Allowance: MessageFns<Allowance> = {
   },
 };
 
-function createBaseUsageRequest(): UsageRequest {
-  return { accountId: "" };
-}
-
-export const UsageRequest: MessageFns<UsageRequest> = {
-  encode(message: UsageRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.accountId !== "") {
-      writer.uint32(10).string(message.accountId);
-    }
-    return writer;
-  },
-
-  decode(input: BinaryReader | Uint8Array, length?: number): UsageRequest {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseUsageRequest();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.accountId = reader.string();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
-};
-
-function createBaseUsageReply(): UsageReply {
-  return { usage: undefined };
-}
-
-export const UsageReply: MessageFns<UsageReply> = {
-  encode(message: UsageReply, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.usage !== undefined) {
-      AccountUsage.encode(message.usage, writer.uint32(10).fork()).join();
-    }
-    return writer;
-  },
-
-  decode(input: BinaryReader | Uint8Array, length?: number): UsageReply {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseUsageReply();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.usage = AccountUsage.decode(reader, reader.uint32());
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
-};
-
-function createBaseAccountUsage(): AccountUsage {
-  return {
-    requestsPerMinute: 0,
-    cyclesPerMonth: 0,
-    requestsInWindow: 0,
-    windowResetAtS: undefined,
-    cyclesUsed: 0,
-    cyclesReserved: 0,
-    monthResetAtS: 0,
-    monthMark: 0,
-    windowMark: 0,
-    cyclesExpired: 0,
-    cyclesLost: 0,
-  };
-}
-
-export const AccountUsage: MessageFns<AccountUsage> = {
-  encode(message: AccountUsage, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.requestsPerMinute !== 0) {
-      writer.uint32(8).uint32(message.requestsPerMinute);
-    }
-    if (message.cyclesPerMonth !== 0) {
-      writer.uint32(16).uint64(message.cyclesPerMonth);
-    }
-    if (message.requestsInWindow !== 0) {
-      writer.uint32(24).uint32(message.requestsInWindow);
-    }
-    if (message.windowResetAtS !== undefined) {
-      writer.uint32(32).uint64(message.windowResetAtS);
-    }
-    if (message.cyclesUsed !== 0) {
-      writer.uint32(40).uint64(message.cyclesUsed);
-    }
-    if (message.cyclesReserved !== 0) {
-      writer.uint32(48).uint64(message.cyclesReserved);
-    }
-    if (message.monthResetAtS !== 0) {
-      writer.uint32(56).uint64(message.monthResetAtS);
-    }
-    if (message.monthMark !== 0) {
-      writer.uint32(64).uint64(message.monthMark);
-    }
-    if (message.windowMark !== 0) {
-      writer.uint32(72).uint32(message.windowMark);
-    }
-    if (message.cyclesExpired !== 0) {
-      writer.uint32(80).uint64(message.cyclesExpired);
-    }
-    if (message.cyclesLost !== 0) {
-      writer.uint32(88).uint64(message.cyclesLost);
-    }
-    return writer;
-  },
-
-  decode(input: BinaryReader | Uint8Array, length?: number): AccountUsage {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseAccountUsage();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 8) {
-              break;
-            }
-
-            message.requestsPerMinute = reader.uint32();
-            continue;
-          }
-          case 2: {
-            if (tag !== 16) {
-              break;
-            }
-
-            message.cyclesPerMonth = longToNumber(reader.uint64());
-            continue;
-          }
-          case 3: {
-            if (tag !== 24) {
-              break;
-            }
-
-            message.requestsInWindow = reader.uint32();
-            continue;
-          }
-          case 4: {
-            if (tag !== 32) {
-              break;
-            }
-
-            message.windowResetAtS = longToNumber(reader.uint64());
-            continue;
-          }
-          case 5: {
-            if (tag !== 40) {
-              break;
-            }
-
-            message.cyclesUsed = longToNumber(reader.uint64());
-            continue;
-          }
-          case 6: {
-            if (tag !== 48) {
-              break;
-            }
-
-            message.cyclesReserved = longToNumber(reader.uint64());
-            continue;
-          }
-          case 7: {
-            if (tag !== 56) {
-              break;
-            }
-
-            message.monthResetAtS = longToNumber(reader.uint64());
-            continue;
-          }
-          case 8: {
-            if (tag !== 64) {
-              break;
-            }
-
-            message.monthMark = longToNumber(reader.uint64());
-            continue;
-          }
-          case 9: {
-            if (tag !== 72) {
-              break;
-            }
-
-            message.windowMark = reader.uint32();
-            continue;
-          }
-          case 10: {
-            if (tag !== 80) {
-              break;
-            }
-
-            message.cyclesExpired = longToNumber(reader.uint64());
-            continue;
-          }
-          case 11: {
-            if (tag !== 88) {
-              break;
-            }
-
-            message.cyclesLost = longToNumber(reader.uint64());
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
-};
-
 /** The limiter: keys, per-minute windows and monthly quotas. */
 export type LimiterService = typeof LimiterService;
 export const LimiterService = {
@@ -1100,26 +814,6 @@ export const LimiterService = {
     responseSerialize: (value: LimiterReply): Buffer => Buffer.from(LimiterReply.encode(value).finish()),
     responseDeserialize: (value: Buffer): LimiterReply => LimiterReply.decode(value),
   },
-  /** What an account has used, for its owner's eyes. Only the limiter that owns the account answers. */
-  usage: {
-    path: "/identity_engine.v1.Limiter/Usage" as const,
-    requestStream: false as const,
-    responseStream: false as const,
-    requestSerialize: (value: UsageRequest): Buffer => Buffer.from(UsageRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): UsageRequest => UsageRequest.decode(value),
-    responseSerialize: (value: UsageReply): Buffer => Buffer.from(UsageReply.encode(value).finish()),
-    responseDeserialize: (value: Buffer): UsageReply => UsageReply.decode(value),
-  },
-  /** Begins the present month where the account's meter is in another one; answers as Usage. */
-  resetUsage: {
-    path: "/identity_engine.v1.Limiter/ResetUsage" as const,
-    requestStream: false as const,
-    responseStream: false as const,
-    requestSerialize: (value: UsageRequest): Buffer => Buffer.from(UsageRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): UsageRequest => UsageRequest.decode(value),
-    responseSerialize: (value: UsageReply): Buffer => Buffer.from(UsageReply.encode(value).finish()),
-    responseDeserialize: (value: Buffer): UsageReply => UsageReply.decode(value),
-  },
 } as const;
 
 export interface LimiterServer extends UntypedServiceImplementation {
@@ -1127,10 +821,6 @@ export interface LimiterServer extends UntypedServiceImplementation {
   exchange: handleBidiStreamingCall<LimiterRequestFrame, LimiterReplyFrame>;
   /** One call for tools. */
   ask: handleUnaryCall<LimiterRequest, LimiterReply>;
-  /** What an account has used, for its owner's eyes. Only the limiter that owns the account answers. */
-  usage: handleUnaryCall<UsageRequest, UsageReply>;
-  /** Begins the present month where the account's meter is in another one; answers as Usage. */
-  resetUsage: handleUnaryCall<UsageRequest, UsageReply>;
 }
 
 export interface LimiterClient extends Client {
@@ -1154,35 +844,6 @@ export interface LimiterClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: LimiterReply) => void,
   ): ClientUnaryCall;
-  /** What an account has used, for its owner's eyes. Only the limiter that owns the account answers. */
-  usage(request: UsageRequest, callback: (error: ServiceError | null, response: UsageReply) => void): ClientUnaryCall;
-  usage(
-    request: UsageRequest,
-    metadata: Metadata,
-    callback: (error: ServiceError | null, response: UsageReply) => void,
-  ): ClientUnaryCall;
-  usage(
-    request: UsageRequest,
-    metadata: Metadata,
-    options: Partial<CallOptions>,
-    callback: (error: ServiceError | null, response: UsageReply) => void,
-  ): ClientUnaryCall;
-  /** Begins the present month where the account's meter is in another one; answers as Usage. */
-  resetUsage(
-    request: UsageRequest,
-    callback: (error: ServiceError | null, response: UsageReply) => void,
-  ): ClientUnaryCall;
-  resetUsage(
-    request: UsageRequest,
-    metadata: Metadata,
-    callback: (error: ServiceError | null, response: UsageReply) => void,
-  ): ClientUnaryCall;
-  resetUsage(
-    request: UsageRequest,
-    metadata: Metadata,
-    options: Partial<CallOptions>,
-    callback: (error: ServiceError | null, response: UsageReply) => void,
-  ): ClientUnaryCall;
 }
 
 export const LimiterClient = makeGenericClientConstructor(LimiterService, "identity_engine.v1.Limiter") as unknown as {
@@ -1190,17 +851,6 @@ export const LimiterClient = makeGenericClientConstructor(LimiterService, "ident
   service: typeof LimiterService;
   serviceName: string;
 };
-
-function longToNumber(int64: { toString(): string }): number {
-  const num = globalThis.Number(int64.toString());
-  if (num > globalThis.Number.MAX_SAFE_INTEGER) {
-    throw new globalThis.Error("Value is larger than Number.MAX_SAFE_INTEGER");
-  }
-  if (num < globalThis.Number.MIN_SAFE_INTEGER) {
-    throw new globalThis.Error("Value is smaller than Number.MIN_SAFE_INTEGER");
-  }
-  return num;
-}
 
 export interface MessageFns<T> {
   encode(message: T, writer?: BinaryWriter): BinaryWriter;

@@ -4,18 +4,17 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { Fault } from '#fault/fault';
 import { refusalOf } from '#test/support/settled';
-import { TOOL_CALL } from '#test/wire/tool-peers';
+import { ADMIN_CALL } from '#test/wire/admin-call';
 import * as peers from '#test/wire/wire-peers';
-import { drainNode } from '#wire/drain-node';
+import type { NodeAdmin } from '#wire/admin';
+import { adminClient } from '#wire/admin-client';
+import { adminService } from '#wire/admin-service';
 import { engineServer } from '#wire/engine-server';
 import { serveGrpc } from '#wire/grpc-server';
-import { identify } from '#wire/identify';
 import { limiterServer } from '#wire/limiter-server';
-import { nodeService } from '#wire/node-service';
-import type { NodeTools } from '#wire/node-tools';
 import type { WireService } from '#wire/wire-service';
 
-const OBLIGING: NodeTools = {
+const OBLIGING: NodeAdmin = {
   identity: () => 'n1',
   drain: async () => ({ incarnation: 'n1', openShards: 12 }),
 };
@@ -35,9 +34,9 @@ for (const [kind, beside] of [
   ['limiter', limiter],
 ] as const) {
   node(`says beside the ${kind} who it is, and drains`, async () => {
-    await using server = await served(beside(), nodeService(OBLIGING));
-    assert.is(await identify(server.address, TOOL_CALL), 'n1');
-    const progress = await drainNode(server.address, TOOL_CALL);
+    await using server = await served(beside(), adminService(OBLIGING));
+    assert.is(await adminClient(server.address, ADMIN_CALL).identify(), 'n1');
+    const progress = await adminClient(server.address, ADMIN_CALL).drain();
     assert.equal(progress, { incarnation: 'n1', openShards: 12 });
   });
 }
@@ -51,8 +50,8 @@ node('answers with its own fault, whole', async () => {
   ];
   for (const fault of faults) {
     const drain = () => Promise.reject(fault);
-    await using server = await served(nodeService({ ...OBLIGING, drain }));
-    const heard = (await refusalOf(() => drainNode(server.address, TOOL_CALL))) as Fault;
+    await using server = await served(adminService({ ...OBLIGING, drain }));
+    const heard = (await refusalOf(() => adminClient(server.address, ADMIN_CALL).drain())) as Fault;
     const { code, message, reason, owner: told, retryAfterS, isOutcomeUnknown } = fault;
     const expected = [code, message, reason, told, retryAfterS, isOutcomeUnknown];
     const { code: status, message: text, reason: why } = heard;
@@ -79,11 +78,11 @@ absent('are told so with the address', async () => {
   await once(mute, 'listening');
   const { port } = mute.address() as AddressInfo;
   for (const [address, timeoutMs, why] of [
-    [plain.address, TOOL_CALL.timeoutMs, /^$/],
+    [plain.address, ADMIN_CALL.timeoutMs, /^$/],
     [`127.0.0.1:${port}`, 300, /^ in time$/],
-    ['127.0.0.1:1', TOOL_CALL.timeoutMs, /^: .*ECONNREFUSED/],
+    ['127.0.0.1:1', ADMIN_CALL.timeoutMs, /^: .*ECONNREFUSED/],
   ] as const) {
-    const drain = () => drainNode(address, { ...TOOL_CALL, timeoutMs });
+    const drain = () => adminClient(address, { ...ADMIN_CALL, timeoutMs }).drain();
     const refused = (await refusalOf(drain)) as Fault;
     assert.is(refused.code, 'service_unavailable');
     const text = `no node of a cluster answers at ${address}`;

@@ -3,7 +3,7 @@ import { FAULTS, type Fault, toFault } from '#fault/fault';
 import { faultFromWire, faultToWire } from '#wire/fault-codec';
 import { Fault as WireFault } from '#wire/gen/identity_engine/v1/stream';
 
-/** Trailer of a refusal: the whole fault as `proto/` writes it, for processes of ours. */
+/** Trailer of a refusal: the whole fault as `proto/` writes it, for processes of the cluster. */
 const FAULT_TRAILER = 'fault-bin';
 
 /** An error as the status of a unary call; its details are `code: message`, for people. */

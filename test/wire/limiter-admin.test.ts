@@ -3,11 +3,12 @@ import * as assert from 'uvu/assert';
 import { CUSTOM_LIMITS_MAX } from '#accounts/plan';
 import { Fault } from '#fault/fault';
 import { refusalOf } from '#test/support/settled';
-import { TOOL_CALL } from '#test/wire/tool-peers';
+import { ADMIN_CALL } from '#test/wire/admin-call';
+import type { MeterUsage, UsageAdmin } from '#wire/admin';
+import { adminClient } from '#wire/admin-client';
+import { adminService } from '#wire/admin-service';
 import { serveGrpc } from '#wire/grpc-server';
 import { limiterServer } from '#wire/limiter-server';
-import { connectLimiterTools } from '#wire/limiter-tool-client';
-import type { LimiterTools, MeterUsage } from '#wire/limiter-tools';
 
 /** As much as the largest plan lets anybody use. */
 const USAGE: MeterUsage = {
@@ -26,51 +27,55 @@ const USAGE: MeterUsage = {
   cyclesLost: 2 ** 53 - 1,
 };
 
-async function served(usage: LimiterTools['usage'] | undefined) {
-  // What a reset does is the limiter's; on the wire it is the same question.
-  const tools = usage && { usage, resetUsage: usage };
+async function served(readUsage: UsageAdmin['readUsage'] | undefined) {
+  const node = {
+    identity: () => 'l1',
+    drain: async () => ({ incarnation: 'l1', openShards: 0 }),
+    // What a reset does is the limiter's; on the wire it is the same question.
+    ...(readUsage && { readUsage, resetUsage: readUsage }),
+  };
   const limiter = { ask: () => ({ verdict: 'unknown_key', allowance: undefined }) as const };
-  const services = [limiterServer(limiter, tools === undefined ? {} : { tools })];
+  const services = [limiterServer(limiter), adminService(node)];
   return await serveGrpc({ listen: '127.0.0.1:0', services, stopGraceMs: 100 });
 }
 
-const tools = suite("a limiter's methods for operators");
+const methods = suite("a limiter's methods for operators");
 
-tools('say what the account has used, to the last cycle', async () => {
+methods('say what the account has used, to the last cycle', async () => {
   const asked: string[] = [];
-  const usage = async (accountId: string) => {
+  const readUsage = async (accountId: string) => {
     asked.push(accountId);
     return USAGE;
   };
-  await using server = await served(usage);
-  const answer = await connectLimiterTools(server.address, TOOL_CALL).usage('Acc0unt00001');
+  await using server = await served(readUsage);
+  const answer = await adminClient(server.address, ADMIN_CALL).readUsage('Acc0unt00001');
   assert.equal(answer, USAGE);
-  const after = await connectLimiterTools(server.address, TOOL_CALL).resetUsage('Acc0unt00002');
+  const after = await adminClient(server.address, ADMIN_CALL).resetUsage('Acc0unt00002');
   assert.equal(after, USAGE);
   assert.equal(asked, ['Acc0unt00001', 'Acc0unt00002']);
 });
 
-tools('tell an account between two windows, and one that is not there', async () => {
+methods('tell an account between two windows, and one that is not there', async () => {
   const quiet = { ...USAGE, requestsInWindow: 0, windowResetAtS: undefined };
-  const usage = async (accountId: string) => (accountId === 'nobody' ? undefined : quiet);
-  await using server = await served(usage);
-  const client = connectLimiterTools(server.address, TOOL_CALL);
-  assert.equal(await client.usage('Acc0unt00001'), quiet);
-  assert.is(await client.usage('nobody'), undefined);
+  const readUsage = async (accountId: string) => (accountId === 'nobody' ? undefined : quiet);
+  await using server = await served(readUsage);
+  const client = adminClient(server.address, ADMIN_CALL);
+  assert.equal(await client.readUsage('Acc0unt00001'), quiet);
+  assert.is(await client.readUsage('nobody'), undefined);
 });
 
-tools('name the owner of an account that is another’s', async () => {
+methods('name the owner of an account that is another’s', async () => {
   const owner = { incarnation: 'l2', address: 'b:8200', epoch: 2 };
   const fault = new Fault('service_unavailable', 'not here', { reason: 'not_owner', owner });
   await using server = await served(() => Promise.reject(fault));
-  const ask = () => connectLimiterTools(server.address, TOOL_CALL).usage('Acc0unt00001');
+  const ask = () => adminClient(server.address, ADMIN_CALL).readUsage('Acc0unt00001');
   const refused = (await refusalOf(ask)) as Fault;
   assert.equal([refused.reason, refused.owner], ['not_owner', owner]);
 });
 
-tools('are missing where the limiter is none of a cluster', async () => {
+methods('are missing where the limiter is none of a cluster', async () => {
   await using server = await served(undefined);
-  const ask = () => connectLimiterTools(server.address, TOOL_CALL).usage('Acc0unt00001');
+  const ask = () => adminClient(server.address, ADMIN_CALL).readUsage('Acc0unt00001');
   const { message, reason } = (await refusalOf(ask)) as Fault;
   assert.equal(
     [message, reason],
@@ -78,4 +83,4 @@ tools('are missing where the limiter is none of a cluster', async () => {
   );
 });
 
-tools.run();
+methods.run();

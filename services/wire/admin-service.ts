@@ -1,0 +1,65 @@
+import type { ServiceDefinition } from '@grpc/grpc-js';
+import type { AdminTarget, InstanceReport, MeterUsage } from '#wire/admin';
+import {
+  type AdminServer,
+  AdminService,
+  type ReadInstanceReply,
+  type UsageReply,
+} from '#wire/gen/identity_engine/v1/admin';
+import { unaryHandler } from '#wire/unary-handler';
+import type { WireService } from '#wire/wire-service';
+
+/**
+ * What `adminClient` asks, served beside an engine or a limiter. A method that `target` does not have
+ * is refused as UNIMPLEMENTED. The service answers also while the process stops: a node that leaves
+ * is not dead yet (architecture 3.3), and operators look most closely then.
+ */
+export function adminService(
+  target: AdminTarget,
+  reportBug: (error: unknown) => void = () => undefined,
+): WireService {
+  const readInstance = target.readInstance?.bind(target);
+  const readUsage = target.readUsage?.bind(target);
+  const resetUsage = target.resetUsage?.bind(target);
+  const implementation: Partial<AdminServer> = {
+    identify: unaryHandler(async () => ({ incarnation: target.identity() }), reportBug),
+    drain: unaryHandler(async () => await target.drain(), reportBug),
+  };
+  if (readInstance !== undefined) {
+    implementation.readInstance = unaryHandler(
+      async ({ instanceId }) => reportToWire(await readInstance(instanceId)),
+      reportBug,
+    );
+  }
+  if (readUsage !== undefined) {
+    implementation.readUsage = unaryHandler(
+      async ({ accountId }) => usageToWire(await readUsage(accountId)),
+      reportBug,
+    );
+  }
+  if (resetUsage !== undefined) {
+    implementation.resetUsage = unaryHandler(
+      async ({ accountId }) => usageToWire(await resetUsage(accountId)),
+      reportBug,
+    );
+  }
+  const methods: ServiceDefinition = AdminService;
+  const served = Object.entries(methods).filter(([name]) => name in implementation);
+  return {
+    name: 'identity_engine.v1.Admin',
+    definition: Object.fromEntries(served),
+    implementation: implementation as WireService['implementation'],
+    drain: () => undefined,
+  };
+}
+
+function reportToWire({ incarnation, isServed, active }: InstanceReport): ReadInstanceReply {
+  const reply = active && { ...active, unstoredCycles: [...active.unstoredCycles] };
+  return { incarnation, served: isServed, active: reply };
+}
+
+function usageToWire(usage: MeterUsage | undefined): UsageReply {
+  if (usage === undefined) return { usage };
+  const { limits, ...counts } = usage;
+  return { usage: { ...counts, ...limits } };
+}

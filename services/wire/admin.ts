@@ -1,0 +1,86 @@
+/** Who a node says it is between two incarnations, and before its first: the last one is over. */
+export const NO_INCARNATION = 'nobody';
+
+/** How far a node is with giving its shards up. */
+export type DrainProgress = { readonly incarnation: string; readonly openShards: number };
+
+/** What any node of a cluster offers to operators and to other nodes. */
+export interface NodeAdmin {
+  /** The present incarnation of the node, or `NO_INCARNATION`. */
+  identity(): string;
+  /**
+   * Gives every shard up and takes none until the process ends; answers at once, and may be
+   * repeated. Rejects with `conflict` when no other node could take them.
+   */
+  drain(): Promise<DrainProgress>;
+}
+
+/** An observation that no checkpoint has stored yet. */
+export type UnstoredCycle = {
+  readonly generation: number;
+  readonly cycle: number;
+  /** Index of the mode in the model's fixed order. */
+  readonly mode: number;
+  readonly signal: number;
+  readonly confidence: number;
+  /** The observation's time in Unix milliseconds. */
+  readonly timestampMs: number;
+};
+
+/** What an engine has in memory of an instance. */
+export type ActiveInstance = {
+  readonly version: number;
+  readonly generation: number;
+  readonly cycle: number;
+  /** The last few that are not stored, newest first. */
+  readonly unstoredCycles: readonly UnstoredCycle[];
+};
+
+/** What an engine reports of an instance, which may be another engine's. */
+export type InstanceReport = {
+  /** The present incarnation of the engine. */
+  readonly incarnation: string;
+  /** Whether calls for the instance are answered there. */
+  readonly isServed: boolean;
+  /** Undefined: it is not in memory. */
+  readonly active: ActiveInstance | undefined;
+};
+
+/** What an engine of a cluster offers besides. */
+export interface InstanceAdmin {
+  /** Reports of an instance and activates nothing. Rejects with `service_unavailable`. */
+  readInstance(instanceId: string): Promise<InstanceReport>;
+}
+
+/** What an account has used, for its owner's eyes. */
+export type MeterUsage = {
+  readonly limits: { readonly requestsPerMinute: number; readonly cyclesPerMonth: number };
+  readonly requestsInWindow: number;
+  /** Unix second at which the window ends; undefined between two windows. */
+  readonly windowResetAtS: number | undefined;
+  readonly cyclesUsed: number;
+  readonly cyclesReserved: number;
+  readonly monthResetAtS: number;
+  /** Cycles of the month that may be granted without asking the journal again. */
+  readonly monthMark: number;
+  /** Requests of the window that may be granted without asking the journal again. */
+  readonly windowMark: number;
+  /** Of the used cycles: reserved and never settled. */
+  readonly cyclesExpired: number;
+  /** Of the used cycles: may have been lost in crashes. */
+  readonly cyclesLost: number;
+};
+
+/** What a limiter of a cluster offers besides. */
+export interface UsageAdmin {
+  /**
+   * What the account has used, as its owner counts it; undefined when there is no such account.
+   * Rejects with `service_unavailable` (`not_owner`) when another limiter owns it.
+   */
+  readUsage(accountId: string): Promise<MeterUsage | undefined>;
+  /** Begins the present month where the account's meter is in another one; answers as `readUsage`. */
+  resetUsage(accountId: string): Promise<MeterUsage | undefined>;
+}
+
+/** What one node offers: as any does, and as an engine or a limiter. */
+export type AdminTarget = NodeAdmin & Partial<InstanceAdmin> & Partial<UsageAdmin>;

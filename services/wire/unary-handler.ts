@@ -1,0 +1,22 @@
+import type * as grpc from '@grpc/grpc-js';
+import { losesItsCause } from '#wire/fault-codec';
+import { statusOfError } from '#wire/fault-status';
+
+/**
+ * The handler of a unary method that `answer` answers. A fault is a gRPC status; any other error is
+ * reported and answered as `internal`.
+ */
+export function unaryHandler<Request, Reply>(
+  answer: (request: Request) => Promise<Reply>,
+  reportBug: (error: unknown) => void,
+): grpc.handleUnaryCall<Request, Reply> {
+  return ({ request }, respond) => {
+    answer(request).then(
+      (reply) => respond(null, reply),
+      (error: unknown) => {
+        if (losesItsCause(error)) reportBug(error);
+        respond(statusOfError(error));
+      },
+    );
+  };
+}
