@@ -1,0 +1,66 @@
+import { globSync, readFileSync } from 'node:fs';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { wordsOf } from '#test/glossary/glossary-text';
+import { LEFT } from '#test/glossary/left';
+import { RETIRED, type RetiredWord } from '#test/glossary/retired-words';
+
+/** What names the retired words itself, or is made from other files. */
+const EXEMPT = /^docs\/glossary\.md$|^test\/glossary[./]|^services\/wire\/gen\//;
+
+const FILES = globSync([
+  'README.md',
+  'docs/*.md',
+  'proto/**/*.proto',
+  'deploy/**/*.{yaml,conf,sh,cql}',
+  '{services,test,bench,deploy}/**/*.{ts,cql,lua,sh}',
+]).filter((file) => !EXEMPT.test(file));
+
+const texts = new Map(FILES.map((file) => [file, wordsOf(readFileSync(file, 'utf8'))]));
+
+const glossary = suite('the words of this repository');
+
+glossary('are looked at everywhere', () => {
+  assert.ok(FILES.length > 900, `${FILES.length}`);
+});
+
+for (const retired of RETIRED) {
+  glossary(`do not have "${retired.word}" for ${retired.use}`, () => {
+    const found = usesOf(retired);
+    assert.ok(found.length <= (LEFT[retired.word] ?? 0), `${found.length}:\n${found.join('\n')}`);
+  });
+}
+
+glossary('are split out of identifiers and joined over the lines of a comment', () => {
+  const source = 'const toldAtMs = MOVE_RULES;\n/* so\n * many */';
+  assert.is(wordsOf(source), 'const told at ms = move rules; /* so many */');
+});
+
+const table = suite('the glossary');
+
+const rows = readFileSync('docs/glossary.md', 'utf8')
+  .split('## Retired words')[1]
+  ?.split('\n')
+  .filter((line) => /^\| (?!Retired)/.test(line));
+
+table('has no row of retired words that nothing here refuses', () => {
+  assert.ok(rows !== undefined && rows.length > 20, `${rows?.length}`);
+  const cells = rows.map((row) => wordsOf(row.split('|')[1] ?? ''));
+  const unheld = cells.filter(
+    (cell) =>
+      !RETIRED.some(({ pattern, word }) => pattern.test(cell) || cell.includes(word.toLowerCase())),
+  );
+  assert.equal(unheld, []);
+});
+
+/** Every use of a retired word, with what stands around it. */
+function usesOf({ pattern, within }: RetiredWord): string[] {
+  return [...texts].flatMap(([file, text]) => {
+    if (within?.test(file) === false) return [];
+    return [...text.matchAll(new RegExp(pattern, 'g'))].map(
+      ({ index }) => `${file}: ${text.slice(Math.max(0, index - 30), index + 40)}`,
+    );
+  });
+}
+
+for (const each of [glossary, table]) each.run();

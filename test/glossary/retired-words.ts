@@ -1,0 +1,75 @@
+/** A word that means something here that the field has a standard term for. Source: docs/glossary.md. */
+export type RetiredWord = {
+  readonly word: string;
+  /** Finds it in text whose identifiers are split into words and written small. */
+  readonly pattern: RegExp;
+  /** The standard term. */
+  readonly use: string;
+  /** The files in which it means that; undefined for all. */
+  readonly within?: RegExp;
+};
+
+/** Where records, actors and nodes are spoken of. */
+const ACTORS = /^(services|test)\/(runtime|node|cluster|engine|limiter|storage|ctl)\//;
+
+/** Where the journal is. */
+const JOURNAL = /^(services|test)\/(runtime|node)\//;
+
+/** Every retired word. */
+export const RETIRED: readonly RetiredWord[] = [
+  { word: 'death watch', pattern: /\bdeath watch/, use: 'failure detector' },
+  { word: 'still', pattern: /\b(is|stands?|standing|stood) still\b|'still'/, use: 'stalled' },
+  { word: 'gone', pattern: /'gone'|\bis gone\(/, use: 'unreachable' },
+  { word: 'low', pattern: /\blow\b(?![ -]?water)/, use: 'low-water mark', within: JOURNAL },
+  { word: 'place', pattern: /\bplaces?\b/, use: 'log offset', within: JOURNAL },
+  { word: 'adopt', pattern: /\badopt(s|ed|ing|ion)?\b/, use: 'tail recovery, recovered records' },
+  { word: 'heir', pattern: /\bheirs?\b/, use: 'new owner' },
+  { word: 'lives again', pattern: /\blives? again\b|\bone life\b/, use: 'rejoin, incarnation' },
+  { word: 'ground', pattern: /\bgrounds?\b/, use: 'node context' },
+  { word: 'tenants', pattern: /\btenants?\b/, use: 'hosted services' },
+  { word: 'motions', pattern: /\bmotions?\b|\bmove rules\b/, use: 'moves in flight, throttle' },
+  { word: 'hand-over', pattern: /\bhand[- ]?overs?\b/, use: 'handoff' },
+  { word: 'residents', pattern: /\bresidents?\b/, use: 'activation catalog' },
+  {
+    word: 'warm',
+    pattern: /\bwarm(s|ed|ing)?\b(?![ -]up)/,
+    use: 'eager activation',
+    within: ACTORS,
+  },
+  { word: 'owed', pattern: /\bowe[ds]\b/, use: 'pending side effect' },
+  {
+    word: 'mark',
+    pattern: /(?<!water)(?<!water[ -])\bmarks?\b/,
+    use: 'pre-allocated allowance, durable watermark',
+    within: /^(services|test)\/limiter\//,
+  },
+  { word: 'rest on', pattern: /\brests? on\b/, use: 'durability dependency', within: ACTORS },
+  { word: 'held answer', pattern: /\bheld answers?\b/, use: 'deferred acknowledgement' },
+  { word: 'COPIES', pattern: /\bcassandra copies\b/, use: 'replication factor' },
+  { word: 'riddle', pattern: /\briddles?\b/, use: 'inconsistent state' },
+  { word: 'shouts', pattern: /\bshouts?\b/, use: 'fails loudly' },
+  {
+    word: 'no chance',
+    pattern: /\bno clocks? (and|or|,)? ?no chance\b/,
+    use: 'time and randomness as ports',
+  },
+  { word: 'tell', pattern: /\b(tells?|telling|told)\b/, use: 'notify, ack, report' },
+  { word: 'wish', pattern: /\bwish(es|ed)?\b/, use: 'request' },
+  { word: 'so many', pattern: /\bso many\b/, use: 'n' },
+  { word: 'of late', pattern: /\bof late\b/, use: 'recently' },
+  { word: 'anew', pattern: /\banew\b/, use: 'again' },
+  { word: 'ours', pattern: /\bours\b/, use: 'chosen:' },
+  { word: 'nobody', pattern: /\b(whoever|nobody|somebody)\b/, use: 'the caller, no node' },
+  {
+    word: 'operation',
+    pattern: /(?<!api )\boperations?\b(?! ?id\b)(?!\.md)/,
+    use: 'endpoint, command, event',
+  },
+  { word: 'peek', pattern: /\b(peek|glance)(s|d|ed|ing)?\b/, use: 'read, look' },
+  {
+    word: 'settle',
+    pattern: /(?<!all )\bsettl(es?|ed|ing)\b/,
+    use: 'start-up grace period, end',
+    within: /^(services|test)\/(runtime|node|cluster|process|storage|engine)\//,
+  },
+];
