@@ -78,8 +78,8 @@ export class HostileAccount {
 
   async #create(): Promise<number> {
     this.#named += 1;
-    const wish = JSON.stringify({ name: hostileName(this.#named), description: DESCRIPTION });
-    const { status, body } = await this.#ask('create', 'POST', '', [201, 403], wish);
+    const requested = JSON.stringify({ name: hostileName(this.#named), description: DESCRIPTION });
+    const { status, body } = await this.#ask('create', 'POST', '', [201, 403], requested);
     if (status === 201) this.#made.push(String(at(body, ['data', 'id'])));
     const reason = at(body, ['details', 'reason']);
     if (status === 403 && reason !== 'instance_limit')

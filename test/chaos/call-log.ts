@@ -12,7 +12,7 @@ export type SentObservation = {
 };
 
 /** What a caller wanted. */
-export type Wish =
+export type Requested =
   | {
       readonly kind: 'create';
       readonly name: string;
@@ -50,7 +50,7 @@ export type Outcome =
 /** One call of one caller. Times are monotonic milliseconds of the caller's process. */
 export type Call = {
   readonly id: number;
-  readonly wish: Wish;
+  readonly requested: Requested;
   readonly accountId: string;
   /** Empty for a create until its instance is known. */
   instance: string;
@@ -86,8 +86,8 @@ export function hasHappened({ outcome }: Call): boolean {
 }
 
 /** Whether a call changes something when it is carried out. */
-export function isWrite({ wish }: Pick<Call, 'wish'>): boolean {
-  return wish.kind !== 'read';
+export function isWrite({ requested }: Pick<Call, 'requested'>): boolean {
+  return requested.kind !== 'read';
 }
 
 /** The caller's own record of what it asked for and what it was told, in the order of the calls. */
@@ -100,7 +100,9 @@ export class CallLog {
   }
 
   /** Notes a call before it is sent. Until told otherwise its outcome is unknown. */
-  begin(fields: Pick<Call, 'wish' | 'accountId' | 'instance' | 'key' | 'dueMs' | 'startMs'>): Call {
+  begin(
+    fields: Pick<Call, 'requested' | 'accountId' | 'instance' | 'key' | 'dueMs' | 'startMs'>,
+  ): Call {
     const call: Call = {
       ...fields,
       id: this.nextId,

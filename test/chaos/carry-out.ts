@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { NewAccount } from '#deploy/local/new-account';
-import type { Call, CallLog, Outcome, Wish } from '#test/chaos/call-log';
+import type { Call, CallLog, Outcome, Requested } from '#test/chaos/call-log';
 import type { Asked, EdgeCaller } from '#test/chaos/edge-caller';
 import { outcomeOf } from '#test/chaos/outcome-of';
 import { requestOf } from '#test/chaos/request-of';
@@ -13,7 +13,7 @@ export type Errand = {
   readonly account: NewAccount;
   /** Empty for a create. */
   readonly instance: string;
-  readonly wish: Wish;
+  readonly requested: Requested;
   /** The `Idempotency-Key`, if it has one. */
   readonly key: string | undefined;
   readonly dueMs: number;
@@ -33,11 +33,11 @@ export async function carryOut(
   errand: Errand,
   patience: Patience,
 ): Promise<Call> {
-  const { account, instance, wish, key, dueMs } = errand;
+  const { account, instance, requested, key, dueMs } = errand;
   const { accountId, apiKey } = account;
   const startMs = performance.now();
-  const call = ports.log.begin({ wish, accountId, instance, key, dueMs, startMs });
-  const asked = { ...requestOf(wish, instance), apiKey, idempotencyKey: key };
+  const call = ports.log.begin({ requested, accountId, instance, key, dueMs, startMs });
+  const asked = { ...requestOf(requested, instance), apiKey, idempotencyKey: key };
   const outcome = await tries(ports.caller, call, asked, patience);
   call.endMs = performance.now();
   call.outcome = outcome;
@@ -68,7 +68,7 @@ async function tryOnce(caller: EdgeCaller, call: Call, asked: Asked): Promise<Ou
   call.tries += 1;
   const answered = await caller.send(asked);
   const outcome = outcomeOf(answered);
-  const isNew = call.wish.kind === 'create' && outcome.kind === 'acknowledged';
+  const isNew = call.requested.kind === 'create' && outcome.kind === 'acknowledged';
   if (isNew && answered.kind === 'answer') {
     call.instance = /"id":"(inst_[0-9a-f]{16})"/.exec(answered.body)?.[1] ?? '';
   }

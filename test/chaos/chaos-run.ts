@@ -179,13 +179,13 @@ async function pageFindings(
 ): Promise<Findings> {
   const findings = new Findings();
   const gone = new Set(
-    calls.filter(({ wish }) => wish.kind === 'remove').map(({ instance }) => instance),
+    calls.filter(({ requested }) => requested.kind === 'remove').map(({ instance }) => instance),
   );
   for (const account of accounts) {
     await checkPages(caller, account, '/instances', findings);
     const walked = calls.filter(
-      ({ wish, instance, accountId }) =>
-        wish.kind === 'create' &&
+      ({ requested, instance, accountId }) =>
+        requested.kind === 'create' &&
         instance !== '' &&
         !gone.has(instance) &&
         accountId === account.accountId,

@@ -37,7 +37,7 @@ export async function checkInstance(
   await checkAnswers(calls, store, findings);
   const problem = replayProblem({
     stored,
-    create: calls.create?.wish.kind === 'create' ? calls.create.wish : undefined,
+    create: calls.create?.requested.kind === 'create' ? calls.create.requested : undefined,
     calls: byId,
     resets: calls
       .happened('reset')
@@ -96,7 +96,7 @@ async function checkGone(
 /** The name is the newest that was acknowledged, or one of unknown outcome. */
 function checkName(head: InstanceHead, calls: InstanceCalls, findings: Findings): void {
   const { instance } = calls;
-  const nameOf = ({ wish }: Call) => ('name' in wish ? wish.name : undefined);
+  const nameOf = ({ requested }: Call) => ('name' in requested ? requested.name : undefined);
   const author = calls.writes.find((call) => nameOf(call) === head.name);
   if (author === undefined || !(hasHappened(author) || author.outcome.kind === 'unknown')) {
     findings.add(`${instance}: its name "${head.name}" was refused, or nobody gave it`);
@@ -114,8 +114,8 @@ function checkName(head: InstanceHead, calls: InstanceCalls, findings: Findings)
 
 /** The create was answered what is stored of it. */
 function checkCreated(head: InstanceHead, { instance, create }: InstanceCalls, findings: Findings) {
-  if (create?.wish.kind !== 'create' || create.outcome.kind !== 'acknowledged') return;
-  const first = { ...head, name: create.wish.name, updatedAtMs: head.createdAtMs };
+  if (create?.requested.kind !== 'create' || create.outcome.kind !== 'acknowledged') return;
+  const first = { ...head, name: create.requested.name, updatedAtMs: head.createdAtMs };
   if (bodyHashOf(createdAnswer(instance, first).body) === create.outcome.bodyHash) return;
   findings.add(`${instance}: its create (call ${create.id}) was answered something else`);
 }
@@ -150,6 +150,6 @@ function answerProblem(outcome: Call['outcome'], body: string | undefined): stri
   }
 }
 
-function rowKeyOf({ wish }: Call, key: string): string {
-  return `${wish.kind === 'create' ? 'create' : 'call'}:${key}`;
+function rowKeyOf({ requested }: Call, key: string): string {
+  return `${requested.kind === 'create' ? 'create' : 'call'}:${key}`;
 }

@@ -82,7 +82,7 @@ function byStart(left: Versioned, right: Versioned): number {
 
 /** After a delete has been answered nobody is answered anything else. */
 function checkAfterDelete({ instance, calls }: InstanceCalls, findings: Findings): void {
-  const removes = calls.filter((call) => call.wish.kind === 'remove' && hasHappened(call));
+  const removes = calls.filter((call) => call.requested.kind === 'remove' && hasHappened(call));
   const goneMs = Math.min(...removes.map(({ endMs }) => endMs));
   for (const { id, startMs, outcome } of calls) {
     const isAnswered = outcome.kind === 'acknowledged' || outcome.kind === 'throttled';

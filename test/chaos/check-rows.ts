@@ -33,9 +33,9 @@ export function checkRows(
   }
   const sent = new Set<string>();
   for (const call of writes) {
-    if (call.wish.kind !== 'process') continue;
-    for (const { mark } of call.wish.observations) sent.add(mark);
-    checkCall(id, call, call.wish.observations, rows, findings);
+    if (call.requested.kind !== 'process') continue;
+    for (const { mark } of call.requested.observations) sent.add(mark);
+    checkCall(id, call, call.requested.observations, rows, findings);
   }
   for (const mark of rows.keys()) {
     if (!sent.has(mark)) findings.add(`${id}: nobody has sent observation "${mark}" here`);

@@ -2,11 +2,11 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { DriftRow, HistoryRow, InstanceHead, InstanceStore } from '#storage/instance-store';
 import { memoryJournalStore } from '#storage/memory/memory-journal-store';
-import { type Call, markOf, type Outcome, type Wish } from '#test/chaos/call-log';
+import { type Call, markOf, type Outcome, type Requested } from '#test/chaos/call-log';
 import { Chance } from '#test/chaos/chance';
 import { type CheckedStores, checkStores } from '#test/chaos/check-stores';
 import { ACCOUNT, CheckedWorld } from '#test/chaos/checked-world';
-import { type KnownInstance, Wishes } from '#test/chaos/wishes';
+import { type KnownInstance, Requests } from '#test/chaos/requests';
 import { groupOf } from '#test/runtime/journal-records';
 import { ManualClock } from '#test/support/manual-clock';
 
@@ -17,15 +17,15 @@ const KEY = 'key-1';
 /** A life with something of everything in it, about which callers were told the truth. */
 function livedWorld() {
   const world = new CheckedWorld();
-  const wishes = new Wishes(new Chance(3), 1_790_000_000_000);
+  const requests = new Requests(new Chance(3), 1_790_000_000_000);
   const create = (told?: Outcome) =>
-    world.call(wishes.create(world.log.nextId), told === undefined ? { key: 'c' } : { told });
+    world.call(requests.create(world.log.nextId), told === undefined ? { key: 'c' } : { told });
   const main = create();
   let known: KnownInstance = { id: main.instance, accountId: ACCOUNT, sent: 0, inFlight: 0 };
-  const wish = (kind: Parameters<Wishes['use']>[0]): Wish =>
-    wishes.use(kind, world.log.nextId, known);
-  const use = (kind: Parameters<Wishes['use']>[0], course: object = {}): Call =>
-    world.call(wish(kind), { instance: known.id, ...course });
+  const requested = (kind: Parameters<Requests['use']>[0]): Requested =>
+    requests.use(kind, world.log.nextId, known);
+  const use = (kind: Parameters<Requests['use']>[0], course: object = {}): Call =>
+    world.call(requested(kind), { instance: known.id, ...course });
   for (let left = 12; left > 0; left -= 1) use('process');
   const first = use('process');
   const second = use('process', { key: KEY });
@@ -198,7 +198,7 @@ const WRONGS: readonly {
     found: /observation \S+ is there twice/,
     before: ({ first, use }) => {
       const again = use('process', { told: UNKNOWN });
-      Object.assign(again.wish, first.wish);
+      Object.assign(again.requested, first.requested);
     },
     after: ({ main, first }, stores) =>
       spoilt(stores, main.instance, {

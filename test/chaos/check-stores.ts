@@ -97,8 +97,8 @@ function callsByInstance(
   );
   const untold = new Map<string, Call>();
   for (const call of calls) {
-    if (call.wish.kind !== 'create' || call.instance !== '') continue;
-    untold.set(call.wish.name, call);
+    if (call.requested.kind !== 'create' || call.instance !== '') continue;
+    untold.set(call.requested.name, call);
     if (call.outcome.kind === 'acknowledged')
       findings.add(`call ${call.id} was acknowledged and named no instance`);
   }
@@ -115,7 +115,8 @@ function callsByInstance(
 
 function rowsOf(calls: readonly Call[]): number {
   return calls.reduce(
-    (sum, { wish }) => sum + (wish.kind === 'process' ? wish.observations.length : 0),
+    (sum, { requested }) =>
+      sum + (requested.kind === 'process' ? requested.observations.length : 0),
     0,
   );
 }

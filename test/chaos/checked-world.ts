@@ -11,7 +11,7 @@ import {
   CallLog,
   isWrite,
   type Outcome,
-  type Wish,
+  type Requested,
 } from '#test/chaos/call-log';
 import { ManualClock } from '#test/support/manual-clock';
 
@@ -39,13 +39,13 @@ export class CheckedWorld {
   #nowMs = 1_000;
 
   /** One call to its end; time passes during and after it. */
-  call(wish: Wish, course: Course = {}): Call {
+  call(requested: Requested, course: Course = {}): Call {
     const { key, happens = true } = course;
     const { instance = `inst_${this.log.nextId.toString(16).padStart(16, '0')}` } = course;
-    const isCreate = wish.kind === 'create';
+    const isCreate = requested.kind === 'create';
     const [dueMs, startMs] = [this.#nowMs, this.#nowMs];
     const call = this.log.begin({
-      wish,
+      requested,
       accountId: ACCOUNT,
       instance: isCreate ? '' : instance,
       key,
@@ -54,7 +54,7 @@ export class CheckedWorld {
     });
     const before = this.#states.get(instance);
     const state = before === undefined ? instanceFrom(undefined) : structuredClone(before);
-    const answer = isWrite(call) ? this.#answer(instance, state, wish, key) : undefined;
+    const answer = isWrite(call) ? this.#answer(instance, state, requested, key) : undefined;
     const told = course.told ?? answer;
     if (told === undefined) throw new Error('a read is told what it saw');
     if (happens) this.#states.set(instance, state);
@@ -79,13 +79,18 @@ export class CheckedWorld {
     }
   }
 
-  #answer(id: string, state: InstanceState, wish: Wish, key: string | undefined): Outcome {
+  #answer(
+    id: string,
+    state: InstanceState,
+    requested: Requested,
+    key: string | undefined,
+  ): Outcome {
     const answerKey =
       key === undefined
         ? undefined
-        : { key: `${wish.kind === 'create' ? 'create' : 'call'}:${key}`, fingerprint: '' };
+        : { key: `${requested.kind === 'create' ? 'create' : 'call'}:${key}`, fingerprint: '' };
     const version = (state.head?.version ?? 0) + 1;
-    const change = changeOf(wish);
+    const change = changeOf(requested);
     const event = {
       modelVersion: MODEL_VERSION,
       change,
@@ -99,10 +104,10 @@ export class CheckedWorld {
   }
 }
 
-function changeOf(wish: Wish): InstanceChange {
-  switch (wish.kind) {
+function changeOf(requested: Requested): InstanceChange {
+  switch (requested.kind) {
     case 'create': {
-      const { name, modeStrengths, energyLevel } = wish;
+      const { name, modeStrengths, energyLevel } = requested;
       return {
         kind: 'created',
         accountId: ACCOUNT,
@@ -113,17 +118,17 @@ function changeOf(wish: Wish): InstanceChange {
       };
     }
     case 'process': {
-      const observations = wish.observations.map(({ mark, ...rest }) => ({
+      const observations = requested.observations.map(({ mark, ...rest }) => ({
         ...rest,
         contextJson: JSON.stringify({ mark }),
       }));
-      const { isBatch, isEveryStateWanted } = wish;
+      const { isBatch, isEveryStateWanted } = requested;
       return { kind: 'observed', observations, isBatch, isEveryStateWanted };
     }
     case 'reset':
-      return { kind: 'reset', mode: wish.mode };
+      return { kind: 'reset', mode: requested.mode };
     case 'rename':
-      return { kind: 'renamed', name: wish.name, description: undefined };
+      return { kind: 'renamed', name: requested.name, description: undefined };
     case 'remove':
       return { kind: 'removed' };
     case 'read':

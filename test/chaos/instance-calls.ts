@@ -17,7 +17,7 @@ export class InstanceCalls {
     this.instance = instance;
     this.calls = calls;
     this.writes = calls.filter(isWrite);
-    this.create = calls.find(({ wish }) => wish.kind === 'create');
+    this.create = calls.find(({ requested }) => requested.kind === 'create');
     const etags = new EtagBook();
     for (const { id, outcome } of calls) {
       if (!('etag' in outcome) || outcome.etag === '') continue;
@@ -27,14 +27,14 @@ export class InstanceCalls {
   }
 
   /** Calls of one kind whose caller was told that they have happened. */
-  happened(kind: Call['wish']['kind']): Call[] {
-    return this.writes.filter((call) => call.wish.kind === kind && hasHappened(call));
+  happened(kind: Call['requested']['kind']): Call[] {
+    return this.writes.filter((call) => call.requested.kind === kind && hasHappened(call));
   }
 
   /** Calls of one kind of which nobody knows. */
-  unknown(kind: Call['wish']['kind']): Call[] {
+  unknown(kind: Call['requested']['kind']): Call[] {
     return this.writes.filter(
-      ({ wish, outcome }) => wish.kind === kind && outcome.kind === 'unknown',
+      ({ requested, outcome }) => requested.kind === kind && outcome.kind === 'unknown',
     );
   }
 

@@ -13,7 +13,7 @@ const OUTAGE = { accounts: new Set(['mine']), fromMs: 1_000, backMs: 2_000, toMs
 function logOf(...calls: [accountId: string, startMs: number, outcome: Outcome, key?: string][]) {
   const log = new CallLog();
   for (const [accountId, startMs, outcome, key] of calls) {
-    const fields = { wish: { kind: 'read' }, instance: 'inst_1', dueMs: startMs } as const;
+    const fields = { requested: { kind: 'read' }, instance: 'inst_1', dueMs: startMs } as const;
     const call = log.begin({ ...fields, accountId, key, startMs });
     call.endMs = startMs + 90;
     call.outcome = outcome;

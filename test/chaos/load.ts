@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { NewAccount } from '#deploy/local/new-account';
-import type { Call, Wish } from '#test/chaos/call-log';
+import type { Call, Requested } from '#test/chaos/call-log';
 import { type CallPorts, carryOut } from '#test/chaos/carry-out';
 import type { Chance } from '#test/chaos/chance';
 import { isRetried } from '#test/chaos/outcome-of';
-import { type KnownInstance, Wishes } from '#test/chaos/wishes';
+import { type KnownInstance, Requests } from '#test/chaos/requests';
 
 /** Share of creates, observations, batches and resets with an `Idempotency-Key`. */
 const KEYED = 0.25;
@@ -34,7 +34,7 @@ export type LoadPorts = CallPorts & {
  */
 export class Load {
   readonly #ports: LoadPorts;
-  readonly #wishes: Wishes;
+  readonly #requests: Requests;
   readonly #instances: KnownInstance[] = [];
   readonly #deleted: KnownInstance[] = [];
   readonly #underWay = new Set<Promise<void>>();
@@ -44,7 +44,7 @@ export class Load {
 
   constructor(ports: LoadPorts) {
     this.#ports = ports;
-    this.#wishes = new Wishes(ports.chance, Date.now());
+    this.#requests = new Requests(ports.chance, Date.now());
   }
 
   /** How many calls have not been answered yet. */
@@ -99,13 +99,13 @@ export class Load {
 
   #next(dueMs: number): Promise<void> {
     const { chance, log } = this.#ports;
-    const kind = this.#wishes.kind();
+    const kind = this.#requests.kind();
     const isLate = chance.happens(TO_DELETED);
     const instance = (isLate ? chance.pick(this.#deleted) : undefined) ?? this.#pick();
     if (kind === 'create' || instance === undefined) return this.#create(dueMs);
-    const wish = this.#wishes.use(kind, log.nextId, instance);
+    const requested = this.#requests.use(kind, log.nextId, instance);
     if (kind === 'remove') this.#forget(instance);
-    return this.#use(instance, wish, dueMs);
+    return this.#use(instance, requested, dueMs);
   }
 
   async #create(dueMs: number): Promise<void> {
@@ -113,27 +113,33 @@ export class Load {
     const account = accounts[chance.below(accounts.length)];
     if (account === undefined) throw new Error('a load needs an account');
     const { accountId } = account;
-    const call = await this.#carryOut(account, '', this.#wishes.create(log.nextId), dueMs);
+    const call = await this.#carryOut(account, '', this.#requests.create(log.nextId), dueMs);
     if (call.instance !== '') {
       this.#instances.push({ id: call.instance, accountId, sent: 0, inFlight: 0 });
     }
   }
 
-  async #use(instance: KnownInstance, wish: Wish, dueMs: number): Promise<void> {
+  async #use(instance: KnownInstance, requested: Requested, dueMs: number): Promise<void> {
     const account = this.#ports.accounts.find(({ accountId }) => accountId === instance.accountId);
     if (account === undefined) throw new Error('an instance has an account');
     instance.inFlight += 1;
-    await this.#carryOut(account, instance.id, wish, dueMs);
+    await this.#carryOut(account, instance.id, requested, dueMs);
     instance.inFlight -= 1;
   }
 
-  #carryOut(account: NewAccount, instance: string, wish: Wish, dueMs: number): Promise<Call> {
+  #carryOut(
+    account: NewAccount,
+    instance: string,
+    requested: Requested,
+    dueMs: number,
+  ): Promise<Call> {
     const { chance } = this.#ports;
-    const isKeyable = wish.kind === 'create' || wish.kind === 'process' || wish.kind === 'reset';
+    const isKeyable =
+      requested.kind === 'create' || requested.kind === 'process' || requested.kind === 'reset';
     const key = isKeyable && chance.happens(KEYED) ? chance.uuidV7(Date.now()) : undefined;
     const msMax = key === undefined ? 0 : RETRY_MS_MAX;
     const patience = { isAgain: isRetried, msMax, pauseMs: RETRY_PAUSE_MS };
-    return carryOut(this.#ports, { account, instance, wish, key, dueMs }, patience);
+    return carryOut(this.#ports, { account, instance, requested, key, dueMs }, patience);
   }
 
   #pick(): KnownInstance | undefined {

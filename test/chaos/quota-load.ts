@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { NewAccount } from '#deploy/local/new-account';
-import type { Call, Outcome, Wish } from '#test/chaos/call-log';
+import type { Call, Outcome, Requested } from '#test/chaos/call-log';
 import { markOf } from '#test/chaos/call-log';
 import { type CallPorts, carryOut, type Patience } from '#test/chaos/carry-out';
 import { isRetried } from '#test/chaos/outcome-of';
@@ -76,8 +76,8 @@ export class QuotaLoad {
   async #create(): Promise<string> {
     const name = `n${this.#ports.log.nextId}`;
     const modeStrengths = Array.from({ length: MODES }, () => HALF);
-    const wish: Wish = { kind: 'create', name, modeStrengths, energyLevel: HALF };
-    const call = await this.#carryOut(wish, '', performance.now());
+    const requested: Requested = { kind: 'create', name, modeStrengths, energyLevel: HALF };
+    const call = await this.#carryOut(requested, '', performance.now());
     if (call.instance === '') throw new Error(`no instance: ${JSON.stringify(call.outcome)}`);
     return call.instance;
   }
@@ -115,7 +115,7 @@ export class QuotaLoad {
     throw new Error(`an answer to client ${number} that cannot be: ${JSON.stringify(outcome)}`);
   }
 
-  #observations(sent: number): Wish {
+  #observations(sent: number): Requested {
     const { cyclesPerCall } = this.#demand;
     const observations = Array.from({ length: cyclesPerCall }, (_, index) => ({
       mark: markOf(this.#ports.log.nextId, index),
@@ -132,9 +132,9 @@ export class QuotaLoad {
     };
   }
 
-  #carryOut(wish: Wish, instance: string, dueMs: number): Promise<Call> {
+  #carryOut(requested: Requested, instance: string, dueMs: number): Promise<Call> {
     const { account } = this.#ports;
-    return carryOut(this.#ports, { account, instance, wish, key: undefined, dueMs }, PATIENCE);
+    return carryOut(this.#ports, { account, instance, requested, key: undefined, dueMs }, PATIENCE);
   }
 }
 

@@ -15,7 +15,7 @@ type DriftSeen = Pick<DriftRow, 'generation' | 'cycle' | 'level' | 'isRolledBack
 export type ReplayBasis = {
   readonly stored: StoredInstance;
   /** Undefined when nobody was told of the create: then what the vector keeps of it counts. */
-  readonly create: Extract<Call['wish'], { kind: 'create' }> | undefined;
+  readonly create: Extract<Call['requested'], { kind: 'create' }> | undefined;
   readonly calls: ReadonlyMap<number, Call>;
   /** Resets that have happened, in the order of their versions. */
   readonly resets: readonly Call[];
@@ -101,10 +101,10 @@ class Replay {
   /** Whether a reset's answer shows the state that it leads to. */
   #isAnswered(call: Call, state: State): boolean {
     const { stored } = this.#basis;
-    if (call.wish.kind !== 'reset' || stored.head === undefined) return false;
+    if (call.requested.kind !== 'reset' || stored.head === undefined) return false;
     if (call.outcome.kind !== 'acknowledged') return true;
     const head = { ...stored.head, model: resetBy(call, state) };
-    const { body } = resetAnswer(stored.id, head, call.wish.mode);
+    const { body } = resetAnswer(stored.id, head, call.requested.mode);
     return bodyHashOf(body) === call.outcome.bodyHash;
   }
 
@@ -144,11 +144,14 @@ export function markIn({ contextJson }: HistoryRow): string {
   return typeof mark === 'string' ? mark : '';
 }
 
-function answerProblem({ id, wish, outcome }: Call, states: readonly string[]): string | undefined {
-  if (wish.kind !== 'process' || outcome.kind !== 'acknowledged') return undefined;
+function answerProblem(
+  { id, requested, outcome }: Call,
+  states: readonly string[],
+): string | undefined {
+  if (requested.kind !== 'process' || outcome.kind !== 'acknowledged') return undefined;
   const last = states.at(-1) ?? '';
-  const json = wish.isBatch
-    ? wish.isEveryStateWanted
+  const json = requested.isBatch
+    ? requested.isEveryStateWanted
       ? `{"states":[${states.join(',')}],"processed_count":${states.length}}`
       : `${last.slice(0, -1)},"processed_count":${states.length}}`
     : last;
@@ -156,8 +159,8 @@ function answerProblem({ id, wish, outcome }: Call, states: readonly string[]): 
   return `call ${id} was answered another state than its place in the history has`;
 }
 
-function resetBy({ wish }: Call, state: State): State {
-  return wish.kind === 'reset' && wish.mode === 'initial'
+function resetBy({ requested }: Call, state: State): State {
+  return requested.kind === 'reset' && requested.mode === 'initial'
     ? resetToInitial(state)
     : resetToDefault(state);
 }

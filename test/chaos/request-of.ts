@@ -1,30 +1,33 @@
 import { MODE_KEYS, MODE_TARGETS } from '#identity/modes';
-import type { SentObservation, Wish } from '#test/chaos/call-log';
+import type { Requested, SentObservation } from '#test/chaos/call-log';
 import type { Asked } from '#test/chaos/edge-caller';
 
-/** The REST request that a wish is, without the caller's keys. */
-export function requestOf(wish: Wish, instance: string): Pick<Asked, 'method' | 'path' | 'body'> {
+/** The REST request for what a caller asks, without the caller's keys. */
+export function requestOf(
+  requested: Requested,
+  instance: string,
+): Pick<Asked, 'method' | 'path' | 'body'> {
   const path = `/instances/${instance}`;
-  switch (wish.kind) {
+  switch (requested.kind) {
     case 'create': {
-      const strengths = MODE_KEYS.map((key, mode) => [key, wish.modeStrengths[mode]]);
+      const strengths = MODE_KEYS.map((key, mode) => [key, requested.modeStrengths[mode]]);
       const config = {
         mode_strengths: Object.fromEntries(strengths),
-        energy_level: wish.energyLevel,
+        energy_level: requested.energyLevel,
       };
-      const body = { name: wish.name, initial_config: config };
+      const body = { name: requested.name, initial_config: config };
       return { method: 'POST', path: '/instances', body };
     }
     case 'process': {
-      const bodies = wish.observations.map(observationBody);
-      if (!wish.isBatch) return { method: 'POST', path: `${path}/process`, body: bodies[0] };
-      const body = { observations: bodies, include_intermediate: wish.isEveryStateWanted };
+      const bodies = requested.observations.map(observationBody);
+      if (!requested.isBatch) return { method: 'POST', path: `${path}/process`, body: bodies[0] };
+      const body = { observations: bodies, include_intermediate: requested.isEveryStateWanted };
       return { method: 'POST', path: `${path}/process/batch`, body };
     }
     case 'reset':
-      return { method: 'POST', path: `${path}/reset`, body: { mode: wish.mode } };
+      return { method: 'POST', path: `${path}/reset`, body: { mode: requested.mode } };
     case 'rename':
-      return { method: 'PATCH', path, body: { name: wish.name } };
+      return { method: 'PATCH', path, body: { name: requested.name } };
     case 'remove':
       return { method: 'DELETE', path };
     case 'read':

@@ -1,13 +1,13 @@
 import { Fault } from '#fault/fault';
 import { keyDigestOf } from '#test/simulation/accounts';
-import { CallerWishes, commandOf } from '#test/simulation/caller-wishes';
+import { CallerRequests, commandOf } from '#test/simulation/caller-requests';
 import {
   type Call,
   type History,
   type Outcome,
   outcomeOfAnswer,
   outcomeOfError,
-  type Wish,
+  type Requested,
 } from '#test/simulation/history';
 import type { SeededRandom } from '#test/simulation/seeded-random';
 import type { SimulatedEdge } from '#test/simulation/simulated-edge';
@@ -39,7 +39,7 @@ export type CallerPorts = {
 /** Somebody who uses one account: asks edges, keeps keys for retries, and notes what it was told. */
 export class Caller {
   readonly account: string;
-  readonly wishes: CallerWishes;
+  readonly requests: CallerRequests;
   readonly #ports: CallerPorts;
   readonly #random: SeededRandom;
 
@@ -47,31 +47,37 @@ export class Caller {
     this.account = account;
     this.#ports = ports;
     this.#random = ports.world.random.fork();
-    this.wishes = new CallerWishes(this.#random);
+    this.requests = new CallerRequests(this.#random);
   }
 
   /** Creates an instance: its id, or undefined when the caller was not told one. */
   async create(): Promise<string | undefined> {
-    const call = await this.carryOut('', this.wishes.create(), undefined);
+    const call = await this.carryOut('', this.requests.create(), undefined);
     return call.instance === '' ? undefined : call.instance;
   }
 
   /** Does something with an instance; `etag` is the newest that the caller knows. */
   async use(instance: string, etag: string | undefined): Promise<Call> {
-    const wish = this.wishes.next(this.#ports.history.nextId);
-    const isBindable = wish.kind === 'rename' || wish.kind === 'reset' || wish.kind === 'remove';
+    const requested = this.requests.next(this.#ports.history.nextId);
+    const isBindable =
+      requested.kind === 'rename' || requested.kind === 'reset' || requested.kind === 'remove';
     const ifMatch = isBindable && this.#random.happens(BOUND) ? etag : undefined;
-    return await this.carryOut(wish.kind === 'list' ? '' : instance, wish, ifMatch);
+    return await this.carryOut(requested.kind === 'list' ? '' : instance, requested, ifMatch);
   }
 
   /** Carries out one call to its end, over all tries. */
-  async carryOut(instance: string, wish: Wish, ifMatch: string | undefined): Promise<Call> {
+  async carryOut(
+    instance: string,
+    requested: Requested,
+    ifMatch: string | undefined,
+  ): Promise<Call> {
     const { world, history, onEnded } = this.#ports;
     const { account } = this;
-    const call = history.begin({ wish, account, instance, ifMatch, invokedMs: world.nowMs });
-    const isRead = wish.kind === 'read' || wish.kind === 'readHistory' || wish.kind === 'list';
+    const call = history.begin({ requested, account, instance, ifMatch, invokedMs: world.nowMs });
+    const isRead =
+      requested.kind === 'read' || requested.kind === 'readHistory' || requested.kind === 'list';
     const key = !isRead && this.#random.happens(KEYED) ? this.#key(call) : undefined;
-    world.note(`op ${call.id} ${wish.kind} ${instance || account} ${key ?? ''}`);
+    world.note(`op ${call.id} ${requested.kind} ${instance || account} ${key ?? ''}`);
     call.outcome = await this.#tries(call, key);
     call.endedMs = world.nowMs;
     world.note(`op ${call.id} ${instance} ends: ${JSON.stringify(call.outcome, shown)}`);
@@ -117,9 +123,9 @@ export class Caller {
       return { kind: 'refused', code: 'service_unavailable', reason: undefined };
     }
     const edge = this.#random.pick(open);
-    const { instance, wish, ifMatch, id } = call;
+    const { instance, requested, ifMatch, id } = call;
     const request = {
-      command: commandOf(wish, id, this.#random),
+      command: commandOf(requested, id, this.#random),
       instance,
       content: `f${id}`,
       key,

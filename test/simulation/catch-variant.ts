@@ -20,8 +20,8 @@ export async function catchVariant(variant: Variant, seedsMax: number): Promise<
   for (let seed = 1; seed <= seedsMax; seed += 1) {
     const found = await findingOf(seed, variant);
     if (found === undefined) continue;
-    const { name, wishes } = variant;
-    const control = await findingOf(seed, { name, wishes });
+    const { name, requested } = variant;
+    const control = await findingOf(seed, { name, requested });
     if (control === undefined) return { seeds: seed, found, unsound };
     unsound.push(seed);
   }
@@ -30,11 +30,11 @@ export async function catchVariant(variant: Variant, seedsMax: number): Promise<
 
 /** What the checks find in one run; undefined for nothing. Rejects with what is no finding. */
 async function findingOf(seed: number, variant: Variant): Promise<string | undefined> {
-  const { flaws = {}, spoil, wishes } = variant;
+  const { flaws = {}, spoil, requested } = variant;
   using stack = new DisposableStack();
   spoil?.(stack);
   try {
-    await simulate(seed, { wishes, flaws });
+    await simulate(seed, { requested, flaws });
     return undefined;
   } catch (error) {
     const isFound = error instanceof SimulationFailure && error.cause instanceof Violation;

@@ -15,17 +15,17 @@ type Instance = { created: Call | undefined; removes: Call[] };
 export function checkListings({ calls }: Pick<History, 'calls'>, tables: ActorTables): void {
   const accounts = new Map<string, Map<string, Instance>>();
   for (const call of calls) {
-    const { account, instance, wish } = call;
+    const { account, instance, requested } = call;
     const instances = accounts.get(account) ?? new Map<string, Instance>();
     accounts.set(account, instances);
     if (instance === '') continue;
     const known = instances.get(instance) ?? { created: undefined, removes: [] };
     instances.set(instance, known);
-    if (wish.kind === 'create' && isAcknowledged(call)) known.created = call;
-    if (wish.kind === 'remove') known.removes.push(call);
+    if (requested.kind === 'create' && isAcknowledged(call)) known.created = call;
+    if (requested.kind === 'remove') known.removes.push(call);
   }
   for (const call of calls) {
-    if (call.wish.kind !== 'list') continue;
+    if (call.requested.kind !== 'list') continue;
     checkListing(call, accounts.get(call.account) ?? new Map());
   }
   for (const account of accounts.keys()) checkLines(account, tables);

@@ -100,20 +100,20 @@ function checkConditions(versioned: readonly Versioned[], index: VersionIndex): 
 
 /** An instance is there from its create's answer on, and gone from its delete's answer on. */
 function checkPresence(calls: readonly Call[]): void {
-  const removes = calls.filter(({ wish }) => wish.kind === 'remove');
-  const create = calls.find(({ wish }) => wish.kind === 'create');
+  const removes = calls.filter(({ requested }) => requested.kind === 'remove');
+  const create = calls.find(({ requested }) => requested.kind === 'create');
   const removeBegunMs = Math.min(...removes.map(({ invokedMs }) => invokedMs));
   const removedMs = Math.min(...removes.filter(isAcknowledged).map(({ endedMs }) => endedMs));
   const createdMs =
     create !== undefined && isAcknowledged(create) ? create.endedMs : Number.POSITIVE_INFINITY;
   for (const call of calls) {
-    const { outcome, wish, instance, id, invokedMs, endedMs } = call;
+    const { outcome, requested, instance, id, invokedMs, endedMs } = call;
     if (outcome.kind === 'refused' && outcome.code === 'not_found') {
       if (invokedMs > createdMs && endedMs < removeBegunMs) {
         throw new Violation(`${instance}: call ${id} did not find it after its create`);
       }
     }
-    const isGone = invokedMs > removedMs && wish.kind !== 'remove';
+    const isGone = invokedMs > removedMs && requested.kind !== 'remove';
     if (isGone && outcome.kind === 'answered') {
       throw new Violation(`${instance}: call ${id} was answered after the delete`);
     }
@@ -122,9 +122,11 @@ function checkPresence(calls: readonly Call[]): void {
 
 /** A history holds every observation that had been acknowledged, once. */
 function checkHistoryReads(calls: readonly Call[]): void {
-  const processed = calls.filter((call) => call.wish.kind === 'process' && isAcknowledged(call));
-  for (const { wish, outcome, invokedMs, id, instance } of calls) {
-    if (wish.kind !== 'readHistory' || outcome.kind !== 'answered') continue;
+  const processed = calls.filter(
+    (call) => call.requested.kind === 'process' && isAcknowledged(call),
+  );
+  for (const { requested, outcome, invokedMs, id, instance } of calls) {
+    if (requested.kind !== 'readHistory' || outcome.kind !== 'answered') continue;
     const marks = outcome.seen.marks ?? [];
     const seen = new Set(marks);
     if (seen.size < marks.length) {

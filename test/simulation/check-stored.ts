@@ -34,7 +34,7 @@ function checkOrphans(
 ): void {
   const creates = new Map(
     calls
-      .filter(({ wish, instance }) => wish.kind === 'create' && instance === '')
+      .filter(({ requested, instance }) => requested.kind === 'create' && instance === '')
       .map((create) => [nameOf(create.id), create]),
   );
   for (const instance of tables.instances) {
@@ -74,7 +74,7 @@ function checkVersions(
 }
 
 function checkGone(instance: string, calls: readonly Call[], tables: ActorTables): void {
-  const removes = calls.filter(({ wish }) => wish.kind === 'remove');
+  const removes = calls.filter(({ requested }) => requested.kind === 'remove');
   if (!removes.some((remove) => isAcknowledged(remove) || remove.outcome.kind === 'unknown')) {
     throw new Violation(`${instance}: it is deleted, and nobody has done that`);
   }
@@ -89,7 +89,7 @@ function checkLive(
   head: InstanceHead,
   tables: ActorTables,
 ): void {
-  const removed = calls.find((call) => call.wish.kind === 'remove' && isAcknowledged(call));
+  const removed = calls.find((call) => call.requested.kind === 'remove' && isAcknowledged(call));
   if (removed !== undefined) {
     throw new Violation(`${instance}: call ${removed.id} deleted it, and it is there`);
   }
@@ -100,7 +100,7 @@ function checkLive(
   checkName(instance, calls, index, head);
   checkRows(instance, calls, rows);
   checkRowOrder(instance, calls, index, rows);
-  const create = calls.find(({ wish }) => wish.kind === 'create')?.wish;
+  const create = calls.find(({ requested }) => requested.kind === 'create')?.requested;
   if (create?.kind !== 'create') return;
   if (!isReplayed(create, rows, resetsOf(calls, index, head), head, toldOf(calls))) {
     throw new Violation(`${instance}: its history does not come to its state`);
@@ -114,7 +114,9 @@ function checkName(
   index: VersionIndex,
   head: InstanceHead,
 ): void {
-  const named = calls.filter(({ wish }) => wish.kind === 'create' || wish.kind === 'rename');
+  const named = calls.filter(
+    ({ requested }) => requested.kind === 'create' || requested.kind === 'rename',
+  );
   const author = named.find(({ id }) => nameOf(id) === head.name);
   if (author !== undefined && author.outcome.kind === 'unknown') return;
   if (author === undefined || !isAcknowledged(author)) {
@@ -144,10 +146,10 @@ function checkObservations(
   call: Call,
   places: ReadonlyMap<string, number>,
 ): void {
-  const { wish, id, outcome } = call;
-  if (wish.kind !== 'process') return;
-  const found = wish.observations.filter((_, place) => places.has(markOf(id, place))).length;
-  if (found > 0 && found < wish.observations.length) {
+  const { requested, id, outcome } = call;
+  if (requested.kind !== 'process') return;
+  const found = requested.observations.filter((_, place) => places.has(markOf(id, place))).length;
+  if (found > 0 && found < requested.observations.length) {
     throw new Violation(`${instance}: only a part of call ${id} is there`);
   }
   const isThere = found > 0;
@@ -168,7 +170,7 @@ function checkRowOrder(
   const versions = new Map<string, number>();
   for (const call of calls) {
     const version = isAcknowledged(call) ? index.versionOf(call) : undefined;
-    if (call.wish.kind !== 'process' || version === undefined) continue;
+    if (call.requested.kind !== 'process' || version === undefined) continue;
     versions.set(markOf(call.id, 0), version);
   }
   let last = 0;
@@ -182,7 +184,7 @@ function checkRowOrder(
 
 /** The modes of the resets in their order, as far as callers were told. */
 function resetsOf(calls: readonly Call[], index: VersionIndex, head: InstanceHead): ResetMode[] {
-  const resets = calls.filter(({ wish }) => wish.kind === 'reset');
+  const resets = calls.filter(({ requested }) => requested.kind === 'reset');
   const happened = resets.filter(isAcknowledged);
   const unknown = resets.filter(({ outcome }) => outcome.kind === 'unknown').length;
   const count = head.generation - 1;
@@ -196,17 +198,17 @@ function resetsOf(calls: readonly Call[], index: VersionIndex, head: InstanceHea
   if (!isKnown) return [];
   return happened
     .toSorted((a, b) => (index.versionOf(a) ?? 0) - (index.versionOf(b) ?? 0))
-    .map(({ wish }) => (wish.kind === 'reset' ? wish.mode : 'either'));
+    .map(({ requested }) => (requested.kind === 'reset' ? requested.mode : 'either'));
 }
 
 /** What callers were told of the state after their last observation, by its mark. */
 function toldOf(calls: readonly Call[]): Map<string, string> {
   const told = new Map<string, string>();
-  for (const { wish, outcome, id } of calls) {
-    if (wish.kind !== 'process' || outcome.kind !== 'answered' || outcome.seen.isThrottled)
+  for (const { requested, outcome, id } of calls) {
+    if (requested.kind !== 'process' || outcome.kind !== 'answered' || outcome.seen.isThrottled)
       continue;
     if (outcome.seen.vitals === undefined) continue;
-    told.set(markOf(id, wish.observations.length - 1), outcome.seen.vitals);
+    told.set(markOf(id, requested.observations.length - 1), outcome.seen.vitals);
   }
   return told;
 }

@@ -15,9 +15,9 @@ import {
   History,
   markOf,
   nameOf,
+  type Requested,
   type Seen,
   vitalsText,
-  type Wish,
 } from '#test/simulation/history';
 import { Violation } from '#test/simulation/version-index';
 
@@ -74,7 +74,7 @@ class Scene {
     const { cycle } = this.#report.snapshot;
     const ordinal = this.rows.length + 1;
     this.rows.push({ ...seen, ordinal, generation: this.#generation, cycle });
-    return this.#end(Object.assign(call, { wish: { kind: 'process', observations: [seen] } }));
+    return this.#end(Object.assign(call, { requested: { kind: 'process', observations: [seen] } }));
   }
 
   reset(): Call {
@@ -115,8 +115,8 @@ class Scene {
   }
 
   /** A refusal of something that did not happen. */
-  refuse(wish: Wish): Call {
-    const call = this.#begin(wish);
+  refuse(requested: Requested): Call {
+    const call = this.#begin(requested);
     this.#answer(call, NOTHING);
     call.outcome = { kind: 'refused', code: 'service_unavailable', reason: undefined };
     return call;
@@ -153,13 +153,13 @@ class Scene {
     return 'nothing';
   }
 
-  #do(wish: Wish): Call {
-    return this.#end(this.#begin(wish));
+  #do(requested: Requested): Call {
+    return this.#end(this.#begin(requested));
   }
 
-  #begin(wish: Wish): Call {
+  #begin(requested: Requested): Call {
     this.#nowMs += 10;
-    const fields = { wish, account: ACCOUNT, instance: INSTANCE, ifMatch: undefined };
+    const fields = { requested, account: ACCOUNT, instance: INSTANCE, ifMatch: undefined };
     return this.history.begin({ ...fields, invokedMs: this.#nowMs });
   }
 
@@ -306,7 +306,7 @@ checks('find a throttled observation that is there', () => {
   const scene = lived();
   const call = scene.process();
   scene.history.begin({
-    wish: { kind: 'rename' },
+    requested: { kind: 'rename' },
     account: ACCOUNT,
     instance: INSTANCE,
     ifMatch: undefined,
@@ -348,7 +348,7 @@ checks('find a name that was refused', () => {
   const call = scene.rename();
   call.outcome = { kind: 'refused', code: 'conflict', reason: 'version_mismatch' };
   scene.history.begin({
-    wish: { kind: 'reset', mode: 'initial' },
+    requested: { kind: 'reset', mode: 'initial' },
     account: ACCOUNT,
     instance: INSTANCE,
     ifMatch: undefined,
@@ -390,7 +390,7 @@ checks('find an instance that is deleted and nobody did it', () => {
   const remove = scene.remove();
   remove.outcome = { kind: 'refused', code: 'conflict', reason: undefined };
   scene.history.begin({
-    wish: { kind: 'rename' },
+    requested: { kind: 'rename' },
     account: ACCOUNT,
     instance: INSTANCE,
     ifMatch: undefined,

@@ -2,7 +2,7 @@ import { Fault } from '#fault/fault';
 import type { EngineAnswer, ObservationInput } from '#wire/engine-messages';
 
 /** What a caller wanted, as far as the checks care. */
-export type Wish =
+export type Requested =
   | {
       readonly kind: 'create';
       readonly modeStrengths: readonly number[];
@@ -43,7 +43,7 @@ export type Outcome =
 /** One call of one caller. Times are true times of the world, in milliseconds. */
 export type Call = {
   readonly id: number;
-  readonly wish: Wish;
+  readonly requested: Requested;
   readonly account: string;
   /** Empty for a list, and for a create until its instance is known. */
   instance: string;
@@ -70,7 +70,7 @@ export class History {
   #lastId = 0;
 
   /** Notes that a caller begins. Until told otherwise the outcome is unknown. */
-  begin(fields: Pick<Call, 'wish' | 'account' | 'instance' | 'ifMatch' | 'invokedMs'>): Call {
+  begin(fields: Pick<Call, 'requested' | 'account' | 'instance' | 'ifMatch' | 'invokedMs'>): Call {
     this.#lastId += 1;
     const call: Call = {
       ...fields,

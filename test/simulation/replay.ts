@@ -3,7 +3,7 @@ import { STRESS_STATES } from '#identity/ladder';
 import { newReport, readReport } from '#identity/report';
 import { createState, resetToDefault, resetToInitial, type State } from '#identity/state';
 import type { HistoryRow, InstanceHead } from '#storage/instance-store';
-import { vitalsText, type Wish } from '#test/simulation/history';
+import { type Requested, vitalsText } from '#test/simulation/history';
 
 const report = newReport();
 
@@ -20,7 +20,7 @@ export type Told = ReadonlyMap<string, string>;
  * interval is counted from one.
  */
 export function isReplayed(
-  create: Extract<Wish, { kind: 'create' }>,
+  create: Extract<Requested, { kind: 'create' }>,
   rows: readonly HistoryRow[],
   resets: readonly ResetMode[],
   head: InstanceHead,

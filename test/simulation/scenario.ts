@@ -38,7 +38,7 @@ export type Scenario = {
 };
 
 /** What a runner may fix of a scenario; the rest is drawn. */
-export type ScenarioWishes = {
+export type ScenarioRequest = {
   readonly loadMs?: number;
   /** So many limiters. */
   readonly limiters?: number;
@@ -62,13 +62,13 @@ export const AMPLE: Limits = {
 };
 
 /** Draws the scenario of a seed. */
-export function drawScenario(random: SeededRandom, wishes: ScenarioWishes = {}): Scenario {
+export function drawScenario(random: SeededRandom, requested: ScenarioRequest = {}): Scenario {
   const engines = random.whole(2, 5);
-  const limiters = wishes.limiters ?? random.whole(2, 3);
+  const limiters = requested.limiters ?? random.whole(2, 3);
   const edges = random.whole(1, 3);
-  const loadMs = wishes.loadMs ?? random.between(12_000, 45_000);
-  const sorts = wishes.only ?? DISTURBANCES.filter(() => random.happens(0.4));
-  const count = wishes.count ?? Math.round(loadMs / random.between(1_500, 9_000));
+  const loadMs = requested.loadMs ?? random.between(12_000, 45_000);
+  const sorts = requested.only ?? DISTURBANCES.filter(() => random.happens(0.4));
+  const count = requested.count ?? Math.round(loadMs / random.between(1_500, 9_000));
   const disturbances =
     sorts.length === 0
       ? []
@@ -89,7 +89,7 @@ export function drawScenario(random: SeededRandom, wishes: ScenarioWishes = {}):
     idleAgeMs: random.pick([2_000, 21_000, 900_000]),
     skewMsMax: random.happens(0.5) ? 0 : 400,
     startMs: WORLD_START_MS,
-    ...drawFaults(random, wishes),
+    ...drawFaults(random, requested),
     disturbances,
   };
   return limiters === 0 ? scenario : { ...scenario, ...drawLimits(random, scenario) };
@@ -113,7 +113,7 @@ function drawPlan(random: SeededRandom): Limits {
   ]);
 }
 
-function drawFaults(random: SeededRandom, { isCalm, store: fixed }: ScenarioWishes) {
+function drawFaults(random: SeededRandom, { isCalm, store: fixed }: ScenarioRequest) {
   /** Half of the runs have none of a fault; the others from one in a thousand to a few in a hundred. */
   const rate = (most: number): number =>
     random.happens(0.5) ? 0 : most * random.pick([0.05, 0.3, 1]);

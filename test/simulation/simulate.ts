@@ -8,7 +8,7 @@ import { checkStored } from '#test/simulation/check-stored';
 import { disturb } from '#test/simulation/disturb';
 import { FLAWLESS, type Flaws } from '#test/simulation/flaws';
 import { type Call, History } from '#test/simulation/history';
-import { drawScenario, type Scenario, type ScenarioWishes } from '#test/simulation/scenario';
+import { drawScenario, type Scenario, type ScenarioRequest } from '#test/simulation/scenario';
 import { SimulatedCluster } from '#test/simulation/simulated-cluster';
 import { Trace } from '#test/simulation/trace';
 import { EtagBook, isAcknowledged, isWrite, Violation } from '#test/simulation/version-index';
@@ -28,7 +28,7 @@ const LEAVING_MS_MAX = 180_000;
 
 /** What a run may be told besides its seed. */
 export type SimulationOptions = {
-  readonly wishes?: ScenarioWishes;
+  readonly requested?: ScenarioRequest;
   readonly flaws?: Flaws;
   /** Hears every line of the trace. */
   readonly hear?: (line: string) => void;
@@ -73,7 +73,7 @@ export async function simulate(seed: number, options: SimulationOptions = {}): P
 }
 
 async function runScenario(world: World, options: SimulationOptions): Promise<Simulated> {
-  const scenario = drawScenario(world.random.fork(), options.wishes);
+  const scenario = drawScenario(world.random.fork(), options.requested);
   world.startMs = scenario.startMs;
   world.note(`scenario ${JSON.stringify(scenario)}`);
   const history = new History();
@@ -129,10 +129,11 @@ async function load(
     async function use(user: Caller, instance: string, life: { isOver: boolean }): Promise<void> {
       while (world.nowMs < scenario.loadMs && !life.isOver) {
         await world.sleep(random.between(1, scenario.thinkMsMax));
-        const { wish, outcome } = await user.use(instance, ear.etags.get(instance));
+        const { requested, outcome } = await user.use(instance, ear.etags.get(instance));
         if (isLimited(outcome)) await world.sleep(random.between(...LIMITED_MS));
         const isGone = outcome.kind === 'refused' && outcome.code === 'not_found';
-        if (isGone || (wish.kind === 'remove' && outcome.kind !== 'refused')) life.isOver = true;
+        if (isGone || (requested.kind === 'remove' && outcome.kind !== 'refused'))
+          life.isOver = true;
       }
     }
   });

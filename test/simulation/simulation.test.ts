@@ -18,17 +18,17 @@ const LONG_MS = 32_000;
 const clusters = suite('simulated clusters');
 
 clusters('the same seed is the same history, another seed another', async () => {
-  const wishes = { loadMs: 6_000 };
-  const first = await simulate(7, { wishes });
-  const again = await simulate(7, { wishes });
-  const other = await simulate(8, { wishes });
+  const requested = { loadMs: 6_000 };
+  const first = await simulate(7, { requested });
+  const again = await simulate(7, { requested });
+  const other = await simulate(8, { requested });
   assert.equal(again, first);
   assert.is.not(other.digest, first.digest);
 });
 
 clusters('nothing in them looks at the clock or the chance of this machine', async () => {
   using _ = forbidden();
-  await simulate(9, { wishes: { loadMs: 6_000 } });
+  await simulate(9, { requested: { loadMs: 6_000 } });
 });
 
 clusters('keep every promise, whatever fails', async () => {
@@ -38,7 +38,7 @@ clusters('keep every promise, whatever fails', async () => {
   while (seed < SEEDS && performance.now() < endMs) {
     seed += 1;
     const loadMs = seed % 6 === 0 ? LONG_MS : SHORT_MS;
-    const result = await simulate(seed, { wishes: { loadMs } });
+    const result = await simulate(seed, { requested: { loadMs } });
     acknowledged += result.acknowledged;
   }
   console.log(`${seed} seeds, ${acknowledged} calls acknowledged`);

@@ -1,5 +1,5 @@
 import type { Flaws } from '#test/simulation/flaws';
-import type { ScenarioWishes } from '#test/simulation/scenario';
+import type { ScenarioRequest } from '#test/simulation/scenario';
 
 /** The system with one thing deliberately broken. Source: architecture 7. */
 export type Variant = {
@@ -8,14 +8,14 @@ export type Variant = {
   /** Breaks the code itself until the stack is disposed. */
   readonly spoil?: (stack: DisposableStack) => void;
   /** The runs that it shows in soonest. */
-  readonly wishes: ScenarioWishes;
+  readonly requested: ScenarioRequest;
 };
 
 /** What is wrong with engines shows without limiters, and sooner. */
 const ENGINES = { limiters: 0 } as const;
 
 /** Processes end or stand still, or cannot reach the store. */
-export const CRASHES: ScenarioWishes = {
+export const CRASHES: ScenarioRequest = {
   ...ENGINES,
   only: ['kill', 'pause', 'storeCut'],
   count: 6,
@@ -23,10 +23,10 @@ export const CRASHES: ScenarioWishes = {
 };
 
 /** Processes leave and come back in good order. */
-export const MOVES: ScenarioWishes = { ...ENGINES, only: ['restart'], count: 6, loadMs: 14_000 };
+export const MOVES: ScenarioRequest = { ...ENGINES, only: ['restart'], count: 6, loadMs: 14_000 };
 
 /** Processes are taken for dead that are not. */
-export const PAUSES: ScenarioWishes = {
+export const PAUSES: ScenarioRequest = {
   ...ENGINES,
   only: ['pause', 'storeCut'],
   count: 6,
@@ -34,7 +34,7 @@ export const PAUSES: ScenarioWishes = {
 };
 
 /** Long enough for checkpoints by age and for what follows from them. */
-export const LONG: ScenarioWishes = {
+export const LONG: ScenarioRequest = {
   ...ENGINES,
   only: ['kill', 'restart', 'pause'],
   count: 8,
@@ -42,7 +42,7 @@ export const LONG: ScenarioWishes = {
 };
 
 /** Processes end while the store fails a lot. */
-export const ROUGH: ScenarioWishes = {
+export const ROUGH: ScenarioRequest = {
   ...ENGINES,
   only: ['kill'],
   count: 6,
@@ -51,7 +51,7 @@ export const ROUGH: ScenarioWishes = {
 };
 
 /** Nodes without their store, or without each other, and edges that hear nothing of it. */
-export const ISLANDS: ScenarioWishes = {
+export const ISLANDS: ScenarioRequest = {
   ...ENGINES,
   only: ['storeCut', 'edgeBusCut', 'edgeBusCut', 'island'],
   count: 10,
@@ -59,7 +59,7 @@ export const ISLANDS: ScenarioWishes = {
 };
 
 /** Nodes that nobody but edges and the store reaches, so that they are taken for gone. */
-export const GONE: ScenarioWishes = {
+export const GONE: ScenarioRequest = {
   ...ENGINES,
   only: ['island', 'edgeBusCut'],
   count: 10,
@@ -68,10 +68,15 @@ export const GONE: ScenarioWishes = {
 };
 
 /** A shard that comes back to where it was: every 30 s at most. */
-export const RETURNS: ScenarioWishes = { ...ENGINES, only: ['restart'], count: 10, loadMs: 75_000 };
+export const RETURNS: ScenarioRequest = {
+  ...ENGINES,
+  only: ['restart'],
+  count: 10,
+  loadMs: 75_000,
+};
 
 /** Nothing but the store stands still now and then. */
-export const STALLS: ScenarioWishes = {
+export const STALLS: ScenarioRequest = {
   ...ENGINES,
   only: ['storeStall'],
   count: 3,

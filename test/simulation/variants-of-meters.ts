@@ -42,17 +42,17 @@ function refundUnknown(stack: DisposableStack): void {
 export const METER_VARIANTS: readonly Variant[] = [
   {
     name: 'refund of an unknown outcome',
-    wishes: { limiters: 2, only: ['storeCut'], count: 10, loadMs: 20_000 },
+    requested: { limiters: 2, only: ['storeCut'], count: 10, loadMs: 20_000 },
     spoil: refundUnknown,
   },
   {
     name: 'meter that grants above its durable mark',
-    wishes: { limiters: 2, only: ['kill'], count: 12, loadMs: 16_000, store: { slow: 0.3 } },
+    requested: { limiters: 2, only: ['kill'], count: 12, loadMs: 16_000, store: { slow: 0.3 } },
     spoil: (stack) => replaceMethod(stack, Mark.prototype, 'placeOf', () => () => 0),
   },
   {
     name: 'closing record that is forgotten',
-    wishes: { limiters: 2, only: ['restart'], count: 6, loadMs: 14_000, isCalm: true },
+    requested: { limiters: 2, only: ['restart'], count: 6, loadMs: 14_000, isCalm: true },
     spoil: (stack) => replaceMethod(stack, MeterKind.prototype, 'closing', () => () => undefined),
   },
 ];

@@ -21,7 +21,7 @@ const STILL_READS = 4;
 export const SHARD_VARIANTS: readonly Variant[] = [
   {
     name: 'release before halt',
-    wishes: MOVES,
+    requested: MOVES,
     spoil: (stack) =>
       replaceMethod(
         stack,
@@ -38,7 +38,7 @@ export const SHARD_VARIANTS: readonly Variant[] = [
   },
   {
     name: 're-open while closing',
-    wishes: MOVES,
+    requested: MOVES,
     spoil: (stack) => {
       const reopened = new WeakMap<HostedShards, Set<number>>();
       replaceMethod(
@@ -60,7 +60,7 @@ export const SHARD_VARIANTS: readonly Variant[] = [
   },
   {
     name: 'opening without the records recovered for that epoch',
-    wishes: CRASHES,
+    requested: CRASHES,
     spoil: (stack) =>
       replaceMethod(
         stack,
@@ -74,7 +74,7 @@ export const SHARD_VARIANTS: readonly Variant[] = [
   },
   {
     name: 'lowWaterMark past recovered records',
-    wishes: LONG,
+    requested: LONG,
     spoil: (stack) =>
       replaceGetter(
         stack,
@@ -85,7 +85,7 @@ export const SHARD_VARIANTS: readonly Variant[] = [
   },
   {
     name: 'claim before tailRecovery is durable',
-    wishes: CRASHES,
+    requested: CRASHES,
     spoil: (stack) => {
       const waiting = new Set<() => void>();
       replaceMethod(
@@ -120,7 +120,7 @@ export const SHARD_VARIANTS: readonly Variant[] = [
   },
   {
     name: 'release with recovered records not activated',
-    wishes: LONG,
+    requested: LONG,
     spoil: (stack) => {
       replaceMethod(stack, RecoveredRecords.prototype, 'hasWaiting', () => () => false);
       replaceMethod(stack, RecoveredRecords.prototype, 'waiting', () => () => []);
@@ -128,12 +128,12 @@ export const SHARD_VARIANTS: readonly Variant[] = [
   },
   {
     name: 'memory kept across a release',
-    wishes: RETURNS,
+    requested: RETURNS,
     spoil: (stack) => replaceMethod(stack, ActorHost.prototype, 'dropShard', () => () => undefined),
   },
   {
     name: 'lease waited for before the seal and not after',
-    wishes: GONE,
+    requested: GONE,
     spoil: (stack) =>
       replaceMethod(
         stack,
@@ -147,7 +147,7 @@ export const SHARD_VARIANTS: readonly Variant[] = [
   },
   {
     name: 'sealing without own progress',
-    wishes: STALLS,
+    requested: STALLS,
     spoil: (stack) => {
       const reads = new WeakMap<JournalProgress, Map<string, { next: number; still: number }>>();
       const readsOf = (watch: JournalProgress) => {

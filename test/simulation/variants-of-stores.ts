@@ -2,51 +2,51 @@ import { CRASHES, LONG, MOVES, PAUSES, type Variant } from '#test/simulation/var
 
 /** What can be wrong with the statements that reach the stores. */
 export const STORE_VARIANTS: readonly Variant[] = [
-  { name: 'no seal', flaws: { journals: { isSealSkipped: true } }, wishes: CRASHES },
+  { name: 'no seal', flaws: { journals: { isSealSkipped: true } }, requested: CRASHES },
   {
     name: 'append that does not look at sealed',
     flaws: { journals: { isSealIgnored: true } },
-    wishes: { ...PAUSES, count: 16, loadMs: 30_000 },
+    requested: { ...PAUSES, count: 16, loadMs: 30_000 },
   },
   {
     name: 'not applied taken as mine',
     flaws: { journals: { isRefusalHidden: true } },
-    wishes: PAUSES,
+    requested: PAUSES,
   },
   {
     name: 'shard changes without epoch',
     flaws: { shards: { isEpochIgnored: true } },
-    wishes: { ...MOVES, count: 10, store: { executedLate: 0.15 } },
+    requested: { ...MOVES, count: 10, store: { executedLate: 0.15 } },
   },
   {
     name: 'claim that timed out taken as lost',
     flaws: { shards: { isSilenceLost: true } },
-    wishes: { ...MOVES, store: { answerLost: 0.15 } },
+    requested: { ...MOVES, store: { answerLost: 0.15 } },
   },
   {
     name: 'shard change not applied taken as lost',
     flaws: { shards: { isRefusalLost: true } },
-    wishes: { ...MOVES, store: { answerLost: 0.15 } },
+    requested: { ...MOVES, store: { answerLost: 0.15 } },
   },
   {
     name: 'head before rows',
     flaws: { checkpoints: { isHeadFirst: true } },
-    wishes: { ...LONG, store: { executedLate: 0.08, swallowed: 0.04 } },
+    requested: { ...LONG, store: { executedLate: 0.08, swallowed: 0.04 } },
   },
-  { name: 'no version stamp', flaws: { checkpoints: { isUnstamped: true } }, wishes: LONG },
+  { name: 'no version stamp', flaws: { checkpoints: { isUnstamped: true } }, requested: LONG },
   {
     name: 'lowWaterMark moved before the checkpoint',
     flaws: { checkpoints: { isUnconfirmed: true } },
-    wishes: LONG,
+    requested: LONG,
   },
   {
     name: 'delete that removes the head',
     flaws: { checkpoints: { isMarkerless: true } },
-    wishes: LONG,
+    requested: LONG,
   },
   {
     name: 'request ids forgotten in a head',
     flaws: { checkpoints: { isCallsForgotten: true } },
-    wishes: MOVES,
+    requested: MOVES,
   },
 ];

@@ -185,30 +185,30 @@ function handOverEarly(stack: DisposableStack): void {
 
 /** What can be wrong with turns, answers and what actors remember. */
 export const TURN_VARIANTS: readonly Variant[] = [
-  { name: 'reply before durable', wishes: CRASHES, spoil: (stack) => hasty(stack, true) },
+  { name: 'reply before durable', requested: CRASHES, spoil: (stack) => hasty(stack, true) },
   {
     name: 'read or refusal before durable',
-    wishes: CRASHES,
+    requested: CRASHES,
     spoil: (stack) => hasty(stack, false),
   },
   {
     name: 'flush before durable',
-    wishes: { ...ROUGH, only: ['kill', 'pause', 'storeCut'], count: 14, loadMs: 45_000 },
+    requested: { ...ROUGH, only: ['kill', 'pause', 'storeCut'], count: 14, loadMs: 45_000 },
     spoil: (stack) => flushEarly(stack),
   },
   {
     name: 'hand-over that does not wait for appends in flight',
-    wishes: MOVES,
+    requested: MOVES,
     spoil: (stack) => handOverEarly(stack),
   },
   {
     name: 'read without lease',
-    wishes: { ...ISLANDS, only: ['storeCut', 'edgeBusCut'], count: 16 },
+    requested: { ...ISLANDS, only: ['storeCut', 'edgeBusCut'], count: 16 },
     spoil: (stack) => replaceMethod(stack, CommitLog.prototype, 'isLeased', () => () => true),
   },
   {
     name: 'request ids remembered by count only',
-    wishes: CRASHES,
+    requested: CRASHES,
     spoil: (stack) => {
       const last = new WeakMap<RecentCalls, number[]>();
       replaceMethod(
@@ -235,12 +235,12 @@ export const TURN_VARIANTS: readonly Variant[] = [
   },
   {
     name: 'request ids forgotten in recovery',
-    wishes: CRASHES,
+    requested: CRASHES,
     spoil: (stack) => replaceMethod(stack, RecentCalls.prototype, 'restore', () => () => undefined),
   },
   {
     name: 'key lookup outside the turn',
-    wishes: MOVES,
+    requested: MOVES,
     spoil: (stack) => {
       const offsets = new WeakMap<object, number>();
       let added = 0;
@@ -285,7 +285,7 @@ export const TURN_VARIANTS: readonly Variant[] = [
   },
   {
     name: 'directory not told again in recovery',
-    wishes: ROUGH,
+    requested: ROUGH,
     spoil: (stack) =>
       replaceMethod(stack, InstanceKind.prototype, 'effectAfterReplay', () => () => undefined),
   },

@@ -13,8 +13,8 @@ export class Violation extends Error {
 const SLACK = 8;
 
 /** Whether a call changes something when it is carried out. */
-export function isWrite({ wish }: Call): boolean {
-  return wish.kind !== 'read' && wish.kind !== 'readHistory' && wish.kind !== 'list';
+export function isWrite({ requested }: Call): boolean {
+  return requested.kind !== 'read' && requested.kind !== 'readHistory' && requested.kind !== 'list';
 }
 
 /** Whether a call has changed something, as its caller was told. */

@@ -26,7 +26,7 @@ export type Caller = {
 };
 
 /** What an account for a test is like; an ample enterprise account unless told otherwise. */
-export type Wish = {
+export type RequestedCaller = {
   readonly plan?: 'free' | 'indie' | 'pro';
   readonly requestsPerMinute?: number;
   readonly cyclesPerMonth?: number;
@@ -35,14 +35,22 @@ export type Wish = {
 };
 
 /** A new account with one key, made through the admin port. */
-export async function newCaller(service: Service, wish: Wish = {}): Promise<Caller> {
-  const { requestsPerMinute = 1_000_000, cyclesPerMonth = 1_000_000_000 } = wish;
+export async function newCaller(
+  service: Service,
+  requested: RequestedCaller = {},
+): Promise<Caller> {
+  const { requestsPerMinute = 1_000_000, cyclesPerMonth = 1_000_000_000 } = requested;
   const agreed = { requests_per_minute: requestsPerMinute, cycles_per_month: cyclesPerMonth };
-  const { instances } = wish;
+  const { instances } = requested;
   const limits = instances === undefined ? agreed : { ...agreed, instances };
-  const plan = wish.plan === undefined ? { plan: 'enterprise', limits } : { plan: wish.plan };
+  const plan =
+    requested.plan === undefined ? { plan: 'enterprise', limits } : { plan: requested.plan };
   const account = await admin(service, 'POST', '/accounts', { name: 'test', ...plan });
-  return callerOf(service, account.id, await newKey(service, account.id, wish.scope ?? 'full'));
+  return callerOf(
+    service,
+    account.id,
+    await newKey(service, account.id, requested.scope ?? 'full'),
+  );
 }
 
 /** Another key of an account. */

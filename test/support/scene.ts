@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert';
 import { documented } from '#test/support/api-document';
-import { type Answer, type Caller, newCaller, type Wish } from '#test/support/caller';
+import { type Answer, type Caller, newCaller, type RequestedCaller } from '#test/support/caller';
 import { type Service, startService } from '#test/support/service';
 
 /** A running service and somebody who calls it; every answer is checked against the document. */
@@ -19,8 +19,11 @@ export async function openScene(variables: Record<string, string> = {}): Promise
 }
 
 /** A new account's caller whose answers are checked against the API document. */
-export async function newDocumentedCaller(service: Service, wish: Wish = {}): Promise<Caller> {
-  return documented(await newCaller(service, wish));
+export async function newDocumentedCaller(
+  service: Service,
+  requested: RequestedCaller = {},
+): Promise<Caller> {
+  return documented(await newCaller(service, requested));
 }
 
 /** Creates an instance and answers its id. */

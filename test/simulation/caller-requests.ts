@@ -1,5 +1,5 @@
 import { LISTED_MAX } from '#test/simulation/check-listings';
-import { markOf, nameOf, type Wish } from '#test/simulation/history';
+import { markOf, nameOf, type Requested } from '#test/simulation/history';
 import type { SeededRandom } from '#test/simulation/seeded-random';
 import type { EngineCommand, ObservationInput } from '#wire/engine-messages';
 
@@ -9,7 +9,7 @@ const RECORDED_DAY_MS = Date.UTC(2020, 0, 1);
 /** Largest page of a history. Source: decision 31. */
 const HISTORY_MAX = 1_000;
 
-/** How often callers wish what; the rest is a single observation. */
+/** How often callers ask for what; the rest is a single observation. */
 const SHARES = {
   batch: 0.06,
   read: 0.16,
@@ -21,7 +21,7 @@ const SHARES = {
 } as const;
 
 /** What callers ask of one instance, and the recorded time that they have reached. */
-export class CallerWishes {
+export class CallerRequests {
   readonly #random: SeededRandom;
   #recordedMs = RECORDED_DAY_MS;
 
@@ -30,22 +30,22 @@ export class CallerWishes {
   }
 
   /** A new instance. */
-  create(): Extract<Wish, { kind: 'create' }> {
+  create(): Extract<Requested, { kind: 'create' }> {
     const modeStrengths = Array.from({ length: 7 }, () => this.#random.whole(0, 10) / 10);
     return { kind: 'create', modeStrengths, energyLevel: this.#random.whole(3, 10) / 10 };
   }
 
   /** Something with an instance that is there; `id` is the call's. */
-  next(id: number): Wish {
+  next(id: number): Requested {
     let drawn = this.#random.unit();
     for (const [kind, share] of Object.entries(SHARES)) {
-      if (drawn < share) return this.#wish(kind as keyof typeof SHARES, id);
+      if (drawn < share) return this.#requested(kind as keyof typeof SHARES, id);
       drawn -= share;
     }
     return { kind: 'process', observations: [this.#observation(id, 0)] };
   }
 
-  #wish(kind: keyof typeof SHARES, id: number): Wish {
+  #requested(kind: keyof typeof SHARES, id: number): Requested {
     switch (kind) {
       case 'batch': {
         const count = this.#random.whole(2, 5);
@@ -78,11 +78,11 @@ export class CallerWishes {
   }
 }
 
-/** A wish as the engine is asked for it. */
-export function commandOf(wish: Wish, id: number, random: SeededRandom): EngineCommand {
-  switch (wish.kind) {
+/** A request as the engine takes it. */
+export function commandOf(requested: Requested, id: number, random: SeededRandom): EngineCommand {
+  switch (requested.kind) {
     case 'create': {
-      const { modeStrengths, energyLevel } = wish;
+      const { modeStrengths, energyLevel } = requested;
       return { kind: 'create', name: nameOf(id), description: '', modeStrengths, energyLevel };
     }
     case 'rename':
@@ -90,12 +90,12 @@ export function commandOf(wish: Wish, id: number, random: SeededRandom): EngineC
     case 'remove':
       return { kind: 'remove' };
     case 'process': {
-      const { observations } = wish;
+      const { observations } = requested;
       const isBatch = observations.length > 1;
       return { kind: 'process', observations, isBatch, isEveryStateWanted: false };
     }
     case 'reset':
-      return { kind: 'reset', mode: wish.mode };
+      return { kind: 'reset', mode: requested.mode };
     case 'read':
       return { kind: random.happens(0.7) ? 'readSnapshot' : 'readContract' };
     case 'readHistory':

@@ -1,4 +1,4 @@
-import type { SentObservation, Wish } from '#test/chaos/call-log';
+import type { Requested, SentObservation } from '#test/chaos/call-log';
 import { markOf } from '#test/chaos/call-log';
 import type { Chance } from '#test/chaos/chance';
 
@@ -29,7 +29,7 @@ export type KnownInstance = {
 };
 
 /** What callers of this load want next. */
-export class Wishes {
+export class Requests {
   readonly #chance: Chance;
   readonly #sinceMs: number;
 
@@ -49,13 +49,13 @@ export class Wishes {
   }
 
   /** A new instance, named by its call. */
-  create(callId: number): Extract<Wish, { kind: 'create' }> {
+  create(callId: number): Extract<Requested, { kind: 'create' }> {
     const modeStrengths = Array.from({ length: 7 }, () => this.#hundredth());
     return { kind: 'create', name: `n${callId}`, modeStrengths, energyLevel: this.#hundredth() };
   }
 
   /** Something to be done with an instance. */
-  use(kind: ReturnType<Wishes['kind']>, callId: number, instance: KnownInstance): Wish {
+  use(kind: ReturnType<Requests['kind']>, callId: number, instance: KnownInstance): Requested {
     switch (kind) {
       case 'create':
         return this.create(callId);
