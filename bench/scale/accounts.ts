@@ -13,7 +13,7 @@ import {
   type ScaleRun,
 } from '#bench/scale/scale-part';
 import { mebibytes } from '#bench/statistics';
-import { eachOf } from '#cluster/each-of';
+import { forEachConcurrently } from '#cluster/for-each-concurrently';
 import { sessionIn } from '#test/storage/migrated-keyspace';
 
 /** Live bytes that the meter of an active account may take. Source: the project's targets. */
@@ -91,7 +91,7 @@ async function decideEach(
 ): Promise<number> {
   await using decisions = await openMeterDecisions(address, chosen, 1);
   const startedMs = performance.now();
-  await eachOf([...chosen.keys()], IN_FLIGHT, async (account) => {
+  await forEachConcurrently([...chosen.keys()], IN_FLIGHT, async (account) => {
     if (!(await decisions.decide(account))) throw new Error(`account ${account} was refused`);
   });
   return (performance.now() - startedMs) / 1_000;

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { digestOf, formatApiKey, SECRET_LENGTH } from '#accounts/api-key';
 import type { BenchAccount } from '#bench/limiter/bench-accounts';
 import { withProgress } from '#bench/progress';
-import { eachOf } from '#cluster/each-of';
+import { forEachConcurrently } from '#cluster/for-each-concurrently';
 import type { CassandraSession } from '#storage/cassandra/session';
 
 /** Accounts that are being written at once: Cassandra is busy and none of its queues grows long. */
@@ -50,7 +50,7 @@ export async function seedKnownAccounts(
   const numbers = Array.from({ length: count }, (_, index) => index);
   const of = `of ${count.toLocaleString('en')} accounts`;
   const line = () => `wrote ${written.toLocaleString('en')} ${of}`;
-  await withProgress(line, tell, () => eachOf(numbers, WRITES_IN_FLIGHT, write));
+  await withProgress(line, tell, () => forEachConcurrently(numbers, WRITES_IN_FLIGHT, write));
 }
 
 /** Hexadecimal digits are base62 digits too. */

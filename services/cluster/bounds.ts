@@ -1,4 +1,4 @@
-/** Every bound of the shard keeper: its value, unit and reason. */
+/** Every bound of the shard controller: its value, unit and reason. */
 
 /** How often the table is compared with the ring (architecture 3.4). */
 export const LOOK_PERIOD_MS = 1_000;

@@ -12,7 +12,7 @@ import {
 } from '#cluster/bounds';
 import { JournalProgress } from '#cluster/journal-progress';
 import { listening } from '#cluster/listening';
-import type { Members } from '#cluster/members';
+import type { Membership } from '#cluster/membership';
 import { nodesAfter } from '#cluster/ring';
 import { type Clock, every, sleep } from '#platform/clock';
 import type { JournalStore } from '#storage/journal-store';
@@ -37,7 +37,7 @@ export type FailureDetectorPorts = {
   readonly bus: Bus;
   readonly clock: Clock;
   readonly journals: JournalStore;
-  readonly members: Members;
+  readonly members: Membership;
   readonly probe: Probe;
   /** The longest of this process's own appends since it was last asked, in milliseconds. */
   readonly takeSlowestAppendMs: () => number;

@@ -1,5 +1,5 @@
 import { HANDOFF_RETRY_MS } from '#cluster/bounds';
-import type { Member, Members } from '#cluster/members';
+import type { Member, Membership } from '#cluster/membership';
 import type { ShardHost } from '#cluster/shard-host';
 import { type Clock, sleep } from '#platform/clock';
 import type { JournalStore } from '#storage/journal-store';
@@ -10,8 +10,8 @@ export type HandoffPorts = {
   readonly clock: Clock;
   readonly shards: ShardStore;
   readonly journals: JournalStore;
-  readonly members: Members;
-  readonly host: Pick<ShardHost, 'leaving'>;
+  readonly members: Membership;
+  readonly host: Pick<ShardHost, 'releasing'>;
   readonly hasEnded: () => boolean;
 };
 
@@ -46,7 +46,7 @@ export class Handoff {
    */
   async give(from: ShardRow, to: Member | undefined): Promise<ShardRow> {
     let receiver = to;
-    this.#ports.host.leaving(from.shard);
+    this.#ports.host.releasing(from.shard);
     // After the end of this incarnation whoever seals it moves the epoch.
     while (!this.#ports.hasEnded()) {
       const row = await this.#change(from, receiver?.incarnation ?? this.#incarnation);

@@ -4,7 +4,7 @@ import {
   MOVE_COOLDOWN_MS,
   MOVES_IN_FLIGHT_MAX,
 } from '#cluster/bounds';
-import type { Members } from '#cluster/members';
+import type { Membership } from '#cluster/membership';
 import type { Clock } from '#platform/clock';
 
 /**
@@ -13,7 +13,7 @@ import type { Clock } from '#platform/clock';
  */
 export class RebalancingThrottle {
   readonly #clock: Clock;
-  readonly #members: Members;
+  readonly #members: Membership;
   readonly #movedMs = new Map<number, number>();
   /** Since when each node's view has been ours (monotonic). */
   readonly #agreedMs = new Map<string, { viewHash: string; sinceMs: number }>();
@@ -21,7 +21,7 @@ export class RebalancingThrottle {
   /** Since when this node leaves, with how many shards, and how many of them have begun to move. */
   #leaving: { readonly sinceMs: number; readonly shards: number; begun: number } | undefined;
 
-  constructor({ clock, members }: { clock: Clock; members: Members }) {
+  constructor({ clock, members }: { clock: Clock; members: Membership }) {
     this.#clock = clock;
     this.#members = members;
   }

@@ -1,12 +1,12 @@
 import { listening } from '#cluster/listening';
-import type { Member, Members } from '#cluster/members';
+import type { Member, Membership } from '#cluster/membership';
 import type { ShardOwner } from '#fault/fault';
 import type { Clock } from '#platform/clock';
 import type { ShardRow } from '#storage/shard-store';
 
 /** What a routing table is fed by. */
 export type RoutingTableOptions = {
-  readonly members: Members;
+  readonly members: Membership;
   readonly shardCount: number;
   readonly clock: Clock;
 };

@@ -17,11 +17,11 @@ export interface ShardHost {
   openShard(claim: ShardClaim): void;
   /**
    * Stops taking calls for a shard at once, and fulfils when everything of it is stored and out of
-   * memory. Rejects when this incarnation ends before. Until `leaving` nobody else can have it.
+   * memory. Rejects when this incarnation ends before. Until `releasing` no other node can have it.
    */
   closeShard(shard: number): Promise<void>;
   /** A change of the shard's owner is about to be sent: from now on others may have it. */
-  leaving(shard: number): void;
+  releasing(shard: number): void;
   /** The shard's row stands at this epoch: claims up to it are decided. */
   decided(claim: ShardClaim): void;
 }

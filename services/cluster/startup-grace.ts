@@ -1,6 +1,6 @@
 import { OUTAGE_GRACE_MS } from '#cluster/bounds';
 import type { FailureDetector } from '#cluster/failure-detector';
-import type { Members } from '#cluster/members';
+import type { Membership } from '#cluster/membership';
 import type { Clock } from '#platform/clock';
 import type { ShardRow } from '#storage/shard-store';
 
@@ -8,13 +8,17 @@ import type { ShardRow } from '#storage/shard-store';
 export class StartupGrace {
   readonly #startupGraceMs: number;
   readonly #clock: Clock;
-  readonly #members: Members;
+  readonly #members: Membership;
   readonly #detector: FailureDetector;
   readonly #startedMs: number;
 
   constructor(
     startupGraceMs: number,
-    ports: { readonly clock: Clock; readonly members: Members; readonly detector: FailureDetector },
+    ports: {
+      readonly clock: Clock;
+      readonly members: Membership;
+      readonly detector: FailureDetector;
+    },
   ) {
     this.#startupGraceMs = startupGraceMs;
     this.#clock = ports.clock;

@@ -1,5 +1,5 @@
 import type { Bus } from '#bus/bus';
-import { type Member, Members } from '#cluster/members';
+import { type Member, Membership } from '#cluster/membership';
 import { assignShards } from '#cluster/ring';
 import type { ClusterPorts } from '#ctl/cluster-ports';
 import { CtlError } from '#ctl/ctl-error';
@@ -107,8 +107,8 @@ function membersOf(
   bus: Bus,
   { cluster, service }: ShardTable,
   strangers: Set<string>,
-): Members {
-  return new Members({
+): Membership {
+  return new Membership({
     ...{ bus, clock, prefix, cluster, service },
     self: undefined,
     keepsShards: true,

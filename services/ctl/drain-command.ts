@@ -1,4 +1,4 @@
-import type { Member } from '#cluster/members';
+import type { Member } from '#cluster/membership';
 import { type ClusterPicture, lookAtCluster } from '#ctl/cluster-picture';
 import type { ClusterPorts } from '#ctl/cluster-ports';
 import type { ClusterCommand } from '#ctl/command';

@@ -91,7 +91,7 @@ export class HostedShards implements ShardGate, ShardHost {
     return this.#closing.has(shard);
   }
 
-  leaving(shard: number): void {
+  releasing(shard: number): void {
     this.#closing.delete(shard);
   }
 

@@ -3,10 +3,10 @@ import { checkedRoutes } from '#cluster/checked-routes';
 import type { ClockWatch } from '#cluster/clock-watch';
 import { FailureDetector, type Probe } from '#cluster/failure-detector';
 import { JournalScan } from '#cluster/journal-scan';
-import { Members } from '#cluster/members';
-import type { SelfReport } from '#cluster/members-options';
+import { Membership } from '#cluster/membership';
+import type { SelfReport } from '#cluster/membership-options';
 import { RoutingTable } from '#cluster/routing-table';
-import { ShardKeeper } from '#cluster/shard-keeper';
+import { ShardController } from '#cluster/shard-controller';
 import { shardOf } from '#cluster/shard-of';
 import { Fault } from '#fault/fault';
 import { APPEND_RETRY_MS, JOURNAL_BEAT_MS, LEAVE_MS_MAX } from '#node/bounds';
@@ -76,8 +76,8 @@ export class Incarnation<Served> {
   readonly fenced: Promise<Error>;
   readonly #config: NodeConfig;
   readonly #ports: NodePorts;
-  readonly #members: Members;
-  readonly #keeper: ShardKeeper;
+  readonly #members: Membership;
+  readonly #keeper: ShardController;
   readonly #gate: HostedShards;
   readonly #stack = new DisposableStack();
   readonly #startedAtMs: number;
@@ -134,7 +134,7 @@ export class Incarnation<Served> {
     this.#stack.use(new JournalScan(id, ports));
     const detector = this.#stack.use(this.#watch(() => writer.takeSlowestMs()));
     this.#keeper = this.#stack.use(
-      new ShardKeeper(
+      new ShardController(
         { ...config, incarnation: id },
         {
           ...ports,
@@ -192,7 +192,7 @@ export class Incarnation<Served> {
     this.#stack.dispose();
   }
 
-  #joined(): Members {
+  #joined(): Membership {
     const { bus, clock, journals, onNotice } = this.#ports;
     const { cluster, prefix, service } = this.#config;
     const self = () => this.#report();
@@ -201,7 +201,7 @@ export class Incarnation<Served> {
     const onImpostor = ({ incarnation }: { incarnation: string }) =>
       onNotice(`a process speaks for ${incarnation}, which it is not, and is ignored there`);
     const told = { onForeignCluster, onImpostor };
-    return new Members({ bus, clock, journals, cluster, prefix, service, self, ...told });
+    return new Membership({ bus, clock, journals, cluster, prefix, service, self, ...told });
   }
 
   #report(): SelfReport {

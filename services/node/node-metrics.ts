@@ -1,5 +1,5 @@
 import type { SealReason } from '#cluster/failure-detector';
-import type { MoveReason } from '#cluster/shard-keeper';
+import type { MoveReason } from '#cluster/shard-controller';
 import type { Metrics } from '#platform/metrics';
 import type { ShardedService } from '#storage/shard-store';
 

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { Bus } from '#bus/bus';
-import { agreedFacts, type ClusterFacts } from '#cluster/agreed-facts';
-import { Members } from '#cluster/members';
+import { agreedFacts, type ClusterFacts } from '#cluster/cluster-facts';
+import { Membership } from '#cluster/membership';
 import { RoutingTable } from '#cluster/routing-table';
 import { shardOf } from '#cluster/shard-of';
 import type { Config } from '#config';
@@ -84,7 +84,7 @@ function watchedNodes(
   { cluster, shardCount }: ClusterFacts,
 ) {
   const { clock, logger } = foundation;
-  const members = new Members({
+  const members = new Membership({
     bus,
     clock,
     cluster,

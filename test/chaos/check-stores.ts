@@ -1,4 +1,4 @@
-import { eachOf } from '#cluster/each-of';
+import { forEachConcurrently } from '#cluster/for-each-concurrently';
 import type { InstanceStore } from '#storage/instance-store';
 import type { JournalStore } from '#storage/journal-store';
 import type { ListingStore } from '#storage/listing-store';
@@ -49,7 +49,7 @@ export async function checkStores(
   const committed = new Map<string, number>();
   let deleted = 0;
   let observations = 0;
-  await eachOf([...ofInstance], READS_IN_FLIGHT, async ([id, own]) => {
+  await forEachConcurrently([...ofInstance], READS_IN_FLIGHT, async ([id, own]) => {
     const instance = new InstanceCalls(id, own);
     const stored = await readInstance(stores.instances, id, rowsOf(own));
     await checkInstance(stored, instance, byId, stores.instances, findings);

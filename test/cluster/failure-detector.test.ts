@@ -8,12 +8,12 @@ import {
 } from '#cluster/bounds';
 import { FailureDetector } from '#cluster/failure-detector';
 import { nodesAfter } from '#cluster/ring';
-import { KeeperWorld } from '#test/cluster/keeper-fixture';
+import { ClusterWorld } from '#test/cluster/cluster-fixture';
 import { pass } from '#test/support/passing';
 
 /** `me` watching others that own shards, whose processes answer and whose journals grow. */
 async function newScene(others: readonly string[] = ['a', 'b', 'c']) {
-  const world = new KeeperWorld();
+  const world = new ClusterWorld();
   const members = world.members('me');
   const grounds: string[] = [];
   const told: string[] = [];

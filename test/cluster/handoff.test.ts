@@ -5,7 +5,7 @@ import { Handoff } from '#cluster/handoff';
 import type { ShardAnnouncement } from '#cluster/heartbeat';
 import { memoryShardStore } from '#storage/memory/memory-shard-store';
 import type { ShardChange, ShardStore } from '#storage/shard-store';
-import { KeeperWorld, silence } from '#test/cluster/keeper-fixture';
+import { ClusterWorld, silence } from '#test/cluster/cluster-fixture';
 import { pass } from '#test/support/passing';
 import { stateOf } from '#test/support/settled';
 
@@ -13,7 +13,7 @@ const MINE = { shard: 1, epoch: 1, owner: 'me-1' };
 
 /** `me`, which owns shard 1 at epoch 1, and `a`, which is there. */
 async function newScene() {
-  const world = new KeeperWorld();
+  const world = new ClusterWorld();
   const members = world.members('me');
   await world.begin('a');
   world.say('a');
@@ -31,7 +31,7 @@ async function newScene() {
       return await (twists.shift() ?? ((apply) => apply()))(() => stored.change(change));
     },
   };
-  const host = { leaving: (shard: number) => void asked.push(`leaving ${shard}`) };
+  const host = { releasing: (shard: number) => void asked.push(`releasing ${shard}`) };
   const announced: ShardAnnouncement[] = [];
   members.onAnnouncement((announcement) => announced.push(announcement));
   const handoff = new Handoff(
@@ -99,7 +99,7 @@ giving('is given again until the epoch has moved', async () => {
   assert.is(await stateOf(given), 'pending');
   await pass(world.clock, HANDOFF_RETRY_MS);
   assert.is((await given).owner, 'a-1');
-  assert.equal(asked, ['leaving 1', 'a-1', 'a-1', 'a-1']);
+  assert.equal(asked, ['releasing 1', 'a-1', 'a-1', 'a-1']);
 });
 
 giving('counts a try that seemed to fail: the row already names the other', async () => {
@@ -125,7 +125,7 @@ giving('comes back to us when the other goes away, unless it has it by then', as
     const given = handoff.give(MINE, a);
     await pass(world.clock, HANDOFF_RETRY_MS);
     assert.is((await given).owner, isApplied ? 'a-1' : 'me-1');
-    assert.equal(asked, ['leaving 1', 'a-1', 'me-1']);
+    assert.equal(asked, ['releasing 1', 'a-1', 'me-1']);
     assert.equal(await given, await row());
   }
 });

@@ -6,7 +6,7 @@ import { inProcessBus } from '#bus/in-process-bus';
 import { newSenderKey } from '#bus/sender-key';
 import { signedBus } from '#bus/signed-bus';
 import { encodeHeartbeat, type Heartbeat, heartbeatSubject } from '#cluster/heartbeat';
-import { Members } from '#cluster/members';
+import { Membership } from '#cluster/membership';
 import type { JournalStore } from '#storage/journal-store';
 import { memoryJournalStore } from '#storage/memory/memory-journal-store';
 import { ManualClock } from '#test/support/manual-clock';
@@ -37,7 +37,7 @@ function newScene() {
   const onImpostor = ({ incarnation }: Heartbeat) => impostors.push(incarnation);
   /** An edge, which knows nothing but what it hears. */
   const watch = () =>
-    new Members({ ...common, bus: open(), self: undefined, onForeignCluster, onImpostor });
+    new Membership({ ...common, bus: open(), self: undefined, onForeignCluster, onImpostor });
   const readHead: JournalStore['readHead'] = async (...of) => {
     if (!isStoreThere) throw new Error('no answer');
     return await journals.readHead(...of);
@@ -49,7 +49,7 @@ function newScene() {
     await journals.begin(life.incarnation, `${node}:8100`);
     const startedAtMs = clock.wallMs();
     const self = () => ({ ...reportOf(life), startedAtMs });
-    const members = new Members({
+    const members = new Membership({
       ...{ ...common, bus, self, journals: { readHead }, onForeignCluster, onImpostor },
     });
     return { ...life, members };
@@ -86,7 +86,7 @@ function reportOf({ node, incarnation }: Pick<Life, 'node' | 'incarnation'>) {
   return { ...names, startedAtMs: 1, isLeaving: false, shards: [], shardCount: 8 };
 }
 
-const nodesOf = (members: Members): string[] => members.present().map(({ node }) => node);
+const nodesOf = (members: Membership): string[] => members.present().map(({ node }) => node);
 
 /** An insider's own id for a life that is none. */
 const liarsId = (bus: Bus): string => `${bus.incarnation?.slice(0, 16)}-lie`;

@@ -2,11 +2,11 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { SLOW_MS, STALLED_MS } from '#cluster/bounds';
 import { JournalProgress } from '#cluster/journal-progress';
-import { KeeperWorld } from '#test/cluster/keeper-fixture';
+import { ClusterWorld } from '#test/cluster/cluster-fixture';
 import { pass } from '#test/support/passing';
 
 async function newScene() {
-  const world = new KeeperWorld();
+  const world = new ClusterWorld();
   await world.begin('a');
   await world.begin('b');
   let slowestMs = 0;

@@ -7,11 +7,11 @@ import {
   MOVES_IN_FLIGHT_MAX,
 } from '#cluster/bounds';
 import { RebalancingThrottle } from '#cluster/rebalancing-throttle';
-import { KeeperWorld } from '#test/cluster/keeper-fixture';
+import { ClusterWorld } from '#test/cluster/cluster-fixture';
 
 /** `me` and `a`, who say what they see; `a` sees what we see unless told otherwise. */
 function newScene() {
-  const world = new KeeperWorld();
+  const world = new ClusterWorld();
   const members = world.members('me');
   const rules = new RebalancingThrottle({ ...world, members });
   /** Seconds in which `a` speaks and a look is taken. */

@@ -3,7 +3,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { inProcessBus } from '#bus/in-process-bus';
 import type { OwnedShard } from '#cluster/heartbeat';
-import { Members } from '#cluster/members';
+import { Membership } from '#cluster/membership';
 import { RoutingTable } from '#cluster/routing-table';
 import type { ShardOwner } from '#fault/fault';
 import { ManualClock } from '#test/support/manual-clock';
@@ -27,10 +27,10 @@ function newScene() {
       shards: owned,
       shardCount: SHARDS,
     });
-    return new Members({ ...common, self, onForeignCluster });
+    return new Membership({ ...common, self, onForeignCluster });
   };
   const engine = startEngine('a');
-  const edge = new Members({ ...common, self: undefined, onForeignCluster });
+  const edge = new Membership({ ...common, self: undefined, onForeignCluster });
   const table = new RoutingTable({ members: edge, shardCount: SHARDS, clock });
   const changes: string[] = [];
   table.onChange((shard, owner) => changes.push(`${shard} ${owner.incarnation}`));

@@ -317,7 +317,7 @@ closing('is known until others may have the shard, or it opens anew', async () =
   assert.not(gate.isClosing(1));
   await gate.closeShard(1);
   assert.ok(gate.isClosing(1));
-  gate.leaving(1);
+  gate.releasing(1);
   assert.not(gate.isClosing(1));
   gate.openShard({ shard: 1, epoch: 2 });
   await gate.closeShard(1);

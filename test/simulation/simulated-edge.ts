@@ -1,4 +1,4 @@
-import { Members } from '#cluster/members';
+import { Membership } from '#cluster/membership';
 import { RoutingTable } from '#cluster/routing-table';
 import { shardOf } from '#cluster/shard-of';
 import { Admission } from '#edge/admission';
@@ -97,7 +97,7 @@ export class SimulatedEdge implements NodeProcess {
 
   #routing(service: ShardedService, { bus, shardCount }: EdgePorts) {
     const { clock, random } = this.process;
-    const members = new Members({
+    const members = new Membership({
       bus: bus.portOf(this.process),
       clock,
       ...CLUSTER,

@@ -1,5 +1,5 @@
 /** Does something with each item, so many at once. Rejects with the first refusal. */
-export async function eachOf<Item>(
+export async function forEachConcurrently<Item>(
   items: readonly Item[],
   atOnce: number,
   task: (item: Item) => Promise<void>,

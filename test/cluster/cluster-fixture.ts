@@ -2,7 +2,7 @@ import type { Bus } from '#bus/bus';
 import { inProcessBus } from '#bus/in-process-bus';
 import type { Probe } from '#cluster/failure-detector';
 import { encodeHeartbeat, type Heartbeat, heartbeatSubject } from '#cluster/heartbeat';
-import { Members } from '#cluster/members';
+import { Membership } from '#cluster/membership';
 import { Fault } from '#fault/fault';
 import type { JournalStore } from '#storage/journal-store';
 import { memoryJournalStore } from '#storage/memory/memory-journal-store';
@@ -16,7 +16,7 @@ export function silence(): never {
 }
 
 /** A bus, a clock, journals that can be made slow, and addresses at which somebody answers or not. */
-export class KeeperWorld {
+export class ClusterWorld {
   readonly clock = new ManualClock();
   readonly bugs: unknown[] = [];
   readonly bus: Bus = inProcessBus({ clock: this.clock, onBug: (e) => this.bugs.push(e) });
@@ -58,8 +58,8 @@ export class KeeperWorld {
   };
 
   /** A process `node` in its first life, `node-1`, that sees the others; it ends with the world. */
-  members(node: string, isLeaving = () => false): Members {
-    return new Members({
+  members(node: string, isLeaving = () => false): Membership {
+    return new Membership({
       bus: this.bus,
       clock: this.clock,
       cluster: 'c',

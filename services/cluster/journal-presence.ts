@@ -2,7 +2,7 @@ import type { Clock } from '#platform/clock';
 import type { JournalStore } from '#storage/journal-store';
 
 /** What looking for journals takes. */
-export type JournalCheckOptions = {
+export type JournalPresenceOptions = {
   readonly journals: Pick<JournalStore, 'readHead'>;
   readonly clock: Clock;
   /** Told that one more incarnation has a journal. */
@@ -32,12 +32,12 @@ type Found = { readonly isBegun: boolean; readonly againMs: number };
  * name: the database alone says who is a node, whatever is said on the bus. One that was found once
  * needs no second look; that it has ended is found out otherwise.
  */
-export class JournalCheck {
-  readonly #options: JournalCheckOptions;
+export class JournalPresence {
+  readonly #options: JournalPresenceOptions;
   readonly #found = new Map<string, Found>();
   #looks = 0;
 
-  constructor(options: JournalCheckOptions) {
+  constructor(options: JournalPresenceOptions) {
     this.#options = options;
   }
 

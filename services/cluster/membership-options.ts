@@ -8,7 +8,7 @@ import type { ShardedService } from '#storage/shard-store';
 export type SelfReport = Omit<Heartbeat, 'cluster' | 'service' | 'viewHash'>;
 
 /** Whose view, of whom. */
-export type MembersOptions = {
+export type MembershipOptions = {
   readonly bus: Bus;
   readonly clock: Clock;
   /** Id of the cluster; what comes from another one is not believed. */

@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { JournalCheck } from '#cluster/journal-check';
+import { JournalPresence } from '#cluster/journal-presence';
 import type { JournalHead } from '#storage/journal-store';
 import { ManualClock } from '#test/support/manual-clock';
 import { turnOfEvents } from '#test/support/settled';
@@ -14,7 +14,7 @@ function newScene() {
   const asked: string[] = [];
   let found = 0;
   let answer: () => Promise<void> = async () => undefined;
-  const check = new JournalCheck({
+  const check = new JournalPresence({
     clock,
     onFound: () => {
       found += 1;

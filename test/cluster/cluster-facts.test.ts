@@ -2,7 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { inProcessBus } from '#bus/in-process-bus';
 import { signedBus } from '#bus/signed-bus';
-import { agreedFacts, type ClusterFacts } from '#cluster/agreed-facts';
+import { agreedFacts, type ClusterFacts } from '#cluster/cluster-facts';
 import { encodeHeartbeat, heartbeatSubject } from '#cluster/heartbeat';
 import { ManualClock } from '#test/support/manual-clock';
 import { pass } from '#test/support/passing';

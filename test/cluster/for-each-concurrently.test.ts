@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { eachOf } from '#cluster/each-of';
+import { forEachConcurrently } from '#cluster/for-each-concurrently';
 import { refusalOf, turnOfEvents } from '#test/support/settled';
 
 const many = suite('something done with many items');
@@ -9,7 +9,7 @@ many('is done with each once, in their order, so many at once', async () => {
   const begun: number[] = [];
   let underWay = 0;
   let most = 0;
-  await eachOf([1, 2, 3, 4, 5, 6, 7], 3, async (item) => {
+  await forEachConcurrently([1, 2, 3, 4, 5, 6, 7], 3, async (item) => {
     begun.push(item);
     underWay += 1;
     most = Math.max(most, underWay);
@@ -20,9 +20,9 @@ many('is done with each once, in their order, so many at once', async () => {
 });
 
 many('ends at once when there are none, and with the first refusal', async () => {
-  await eachOf([], 3, () => Promise.reject(new Error('never')));
+  await forEachConcurrently([], 3, () => Promise.reject(new Error('never')));
   const refusal = await refusalOf(() =>
-    eachOf([1, 2], 1, (item) =>
+    forEachConcurrently([1, 2], 1, (item) =>
       item === 1 ? Promise.reject(new Error('one')) : Promise.resolve(),
     ),
   );

@@ -8,11 +8,11 @@ import {
 } from '#cluster/bounds';
 import { FailureDetector } from '#cluster/failure-detector';
 import { assignShards } from '#cluster/ring';
+import { type MoveReason, ShardController } from '#cluster/shard-controller';
 import type { ShardClaim, ShardHost } from '#cluster/shard-host';
-import { type MoveReason, ShardKeeper } from '#cluster/shard-keeper';
 import { memoryShardStore } from '#storage/memory/memory-shard-store';
 import type { ShardChange, ShardRow, ShardStore } from '#storage/shard-store';
-import { KeeperWorld, silence } from '#test/cluster/keeper-fixture';
+import { ClusterWorld, silence } from '#test/cluster/cluster-fixture';
 import { pass } from '#test/support/passing';
 import { stateOf } from '#test/support/settled';
 
@@ -54,7 +54,7 @@ class NotingHost implements ShardHost {
     await this.closeEnds;
   }
 
-  leaving(shard: number): void {
+  releasing(shard: number): void {
     this.steps.push(`leave ${shard}`);
   }
 
@@ -67,7 +67,7 @@ type Twist = (apply: () => ReturnType<ShardStore['change']>) => ReturnType<Shard
 
 /** The keeper of `me`, alone at first. Others are whoever speaks and has a journal. */
 async function newScene() {
-  const world = new KeeperWorld();
+  const world = new ClusterWorld();
   await world.begin('me');
   let isLeaving = false;
   const members = world.members('me', () => isLeaving);
@@ -109,7 +109,7 @@ async function newScene() {
   const host = new NotingHost();
   const fences: string[] = [];
   const moves: MoveReason[] = [];
-  const keeper = new ShardKeeper(
+  const keeper = new ShardController(
     {
       service: 'engine',
       shardCount: SHARDS,

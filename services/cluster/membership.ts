@@ -11,9 +11,9 @@ import {
   heartbeatSubject,
   type ShardAnnouncement,
 } from '#cluster/heartbeat';
-import { JournalCheck } from '#cluster/journal-check';
+import { JournalPresence } from '#cluster/journal-presence';
 import { listening } from '#cluster/listening';
-import type { MembersOptions } from '#cluster/members-options';
+import type { MembershipOptions } from '#cluster/membership-options';
 import { hashText } from '#cluster/text-hash';
 import { every } from '#platform/clock';
 import { Seldom } from '#platform/seldom';
@@ -43,25 +43,25 @@ const FORGOTTEN_MAX = 10_000;
  * One process's view of the processes of one service: who is alive and, by that, who should own
  * what. Views may differ and nothing here is authority (architecture 3).
  */
-export class Members implements Disposable {
-  readonly #options: MembersOptions;
+export class Membership implements Disposable {
+  readonly #options: MembershipOptions;
   readonly #heard = new Map<string, Member>();
   readonly #forgotten = new Set<string>();
   readonly #changeListeners = new Set<() => void>();
   readonly #heartbeatListeners = new Set<(heartbeat: Heartbeat) => void>();
   readonly #announcementListeners = new Set<(announcement: ShardAnnouncement) => void>();
   readonly #opened = new DisposableStack();
-  readonly #journals: JournalCheck | undefined;
+  readonly #journals: JournalPresence | undefined;
   readonly #reports: Readonly<Record<'foreign' | 'impostor', Seldom>>;
   #toldViewHash = '';
   #ignoredCount = 0;
 
   /** Listens at once; the first heartbeat comes after a second, or with `beat`. */
-  constructor(options: MembersOptions) {
+  constructor(options: MembershipOptions) {
     this.#options = options;
     const { bus, clock, prefix, service, journals } = options;
     const onFound = (): void => this.#tellChange();
-    this.#journals = journals && new JournalCheck({ journals, clock, onFound });
+    this.#journals = journals && new JournalPresence({ journals, clock, onFound });
     this.#reports = { foreign: new Seldom(clock), impostor: new Seldom(clock) };
     const hear = (message: Uint8Array, sender?: Sender): void =>
       this.#receiveHeartbeat(message, sender?.incarnation);

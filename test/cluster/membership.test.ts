@@ -9,8 +9,8 @@ import {
   heartbeatSubject,
   type ShardAnnouncement,
 } from '#cluster/heartbeat';
-import { Members } from '#cluster/members';
-import type { SelfReport } from '#cluster/members-options';
+import { Membership } from '#cluster/membership';
+import type { SelfReport } from '#cluster/membership-options';
 import { ManualClock } from '#test/support/manual-clock';
 
 /** What `node` says of itself, in its first life unless told otherwise. */
@@ -27,8 +27,8 @@ function newScene() {
   const bugs: unknown[] = [];
   const bus = inProcessBus({ clock, onBug: (error) => bugs.push(error) });
   const strangers: (Heartbeat | ShardAnnouncement)[] = [];
-  const join = (self: (() => SelfReport) | undefined, cluster = 'c'): Members =>
-    new Members({
+  const join = (self: (() => SelfReport) | undefined, cluster = 'c'): Membership =>
+    new Membership({
       bus,
       clock,
       cluster,
@@ -47,9 +47,9 @@ function newScene() {
   return { clock, bus, bugs, strangers, join, say };
 }
 
-const presentTo = (members: Members): string[] =>
+const presentTo = (members: Membership): string[] =>
   members.present().map(({ incarnation }) => incarnation);
-const knownTo = (members: Members): string[] =>
+const knownTo = (members: Membership): string[] =>
   members
     .known()
     .map(({ incarnation }) => incarnation)

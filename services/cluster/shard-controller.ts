@@ -5,10 +5,10 @@ import {
   REFUSAL_GAP_MS,
 } from '#cluster/bounds';
 import { cachedRing } from '#cluster/cached-ring';
-import { eachOf } from '#cluster/each-of';
 import type { FailureDetector } from '#cluster/failure-detector';
+import { forEachConcurrently } from '#cluster/for-each-concurrently';
 import { Handoff } from '#cluster/handoff';
-import type { Members } from '#cluster/members';
+import type { Membership } from '#cluster/membership';
 import { RebalancingThrottle } from '#cluster/rebalancing-throttle';
 import type { ShardClaim, ShardHost } from '#cluster/shard-host';
 import { StartupGrace } from '#cluster/startup-grace';
@@ -21,11 +21,11 @@ import type { ShardedService, ShardRow, ShardStore } from '#storage/shard-store'
 export type MoveReason = 'first' | 'takeover' | 'given' | 'handed_off';
 
 /** What keeping shards takes. */
-export type ShardKeeperPorts = {
+export type ShardControllerPorts = {
   readonly clock: Clock;
   readonly shards: ShardStore;
   readonly journals: JournalStore;
-  readonly members: Members;
+  readonly members: Membership;
   readonly detector: FailureDetector;
   readonly host: ShardHost;
   /** Ends this incarnation at once: its shards are somebody else's. */
@@ -37,7 +37,7 @@ export type ShardKeeperPorts = {
 };
 
 /** Whose shards. */
-export type ShardKeeperConfig = {
+export type ShardControllerConfig = {
   readonly service: ShardedService;
   readonly shardCount: number;
   readonly incarnation: string;
@@ -51,9 +51,9 @@ export type ShardKeeperConfig = {
  * Level-triggered: every second it compares the ring with the table, which alone decides; heartbeats
  * and announcements only make it look sooner. One task at a time per shard (architecture 3.3, 3.4).
  */
-export class ShardKeeper implements Disposable {
-  readonly #config: ShardKeeperConfig;
-  readonly #ports: ShardKeeperPorts;
+export class ShardController implements Disposable {
+  readonly #config: ShardControllerConfig;
+  readonly #ports: ShardControllerPorts;
   readonly #rules: RebalancingThrottle;
   readonly #handoff: Handoff;
   readonly #rows = new Map<number, ShardRow>();
@@ -68,7 +68,7 @@ export class ShardKeeper implements Disposable {
   /** Looks that have begun, and which was the last that saw the table. */
   #looks = { begun: 0, seen: 0 };
 
-  constructor(config: ShardKeeperConfig, ports: ShardKeeperPorts) {
+  constructor(config: ShardControllerConfig, ports: ShardControllerPorts) {
     this.#config = config;
     this.#ports = ports;
     this.#ring = cachedRing(config.shardCount);
@@ -153,7 +153,9 @@ export class ShardKeeper implements Disposable {
 
   #claimAll(wanted: readonly number[]): void {
     const unowned = wanted.filter((shard) => !this.#rows.has(shard));
-    if (unowned.length > 0) this.#run(unowned, () => this.#claimFirst(unowned));
+    const first = (shard: number) => this.#claim(shard, undefined, 'first');
+    const claimFirst = () => forEachConcurrently(unowned, CLAIMS_IN_FLIGHT_MAX, first);
+    if (unowned.length > 0) this.#run(unowned, claimFirst);
     const lost = wanted.map((shard) => this.#rows.get(shard)).filter((row) => row !== undefined);
     for (const [owner, rows] of Map.groupBy(lost, (row) => row.owner)) {
       if (!this.#ports.detector.isSealed(owner)) continue;
@@ -247,10 +249,6 @@ export class ShardKeeper implements Disposable {
     else this.#ports.onMoved('handed_off');
   }
 
-  async #claimFirst(unowned: readonly number[]): Promise<void> {
-    await eachOf(unowned, CLAIMS_IN_FLIGHT_MAX, (shard) => this.#claim(shard, undefined, 'first'));
-  }
-
   /**
    * A sealed node's shards: its records first, durable in our own journal, then the claims, then the
    * doors (architecture 3.3). Whatever fails is tried again from the table at the next look.
@@ -266,7 +264,9 @@ export class ShardKeeper implements Disposable {
       // In short steps: a proof of its death may come and end the wait.
       await sleep(clock, REFUSAL_GAP_MS);
     }
-    await eachOf(lost, CLAIMS_IN_FLIGHT_MAX, (row) => this.#claim(row.shard, row, 'takeover'));
+    await forEachConcurrently(lost, CLAIMS_IN_FLIGHT_MAX, (row) =>
+      this.#claim(row.shard, row, 'takeover'),
+    );
   }
 
   async #claim(shard: number, from: ShardRow | undefined, reason: MoveReason): Promise<void> {
