@@ -3,17 +3,10 @@ import * as assert from 'uvu/assert';
 import { MODE_KEYS } from '#identity/modes';
 import { AGENT, agentDay, agentHome, type Moment } from '#test/support/agent-day';
 import { assertServed, ModelReplay } from '#test/support/model-replay';
-import {
-  createInstance,
-  limitOf,
-  MORNING_MS,
-  morning,
-  newDocumentedCaller,
-  openScene,
-} from '#test/support/scene';
+import { limitOf, MORNING_MS, morning, openScene } from '#test/support/scene';
 
-const { service, close } = await openScene();
-const caller = await newDocumentedCaller(service, { cyclesPerMonth: 1_000 });
+const { newCaller, close } = await openScene();
+const caller = await newCaller({ cyclesPerMonth: 1_000 });
 
 type Json = ReturnType<typeof JSON.parse>;
 type Observed = Extract<Moment, { kind: 'observed' }>;
@@ -164,7 +157,7 @@ const day = suite('an agent’s day');
 day('is served as the model computes it, and every read agrees at every hour', async () => {
   const persona = (await caller.send('GET', `/personas/${AGENT}`)).body.data;
   const initial_config = { mode_strengths: persona.mode_profile };
-  const id = await createInstance(caller, { name: persona.name, initial_config });
+  const id = await caller.createInstance({ name: persona.name, initial_config });
   const created = (await caller.send('GET', `/instances/${id}`)).body.data.created_at;
   const diary = new Diary(id, Date.parse(created));
   for (const [index, moment] of agentDay().entries()) {
@@ -194,7 +187,7 @@ day(
   'begins in character: the persona’s modes lead, nothing drifts, the agent stays calm',
   async () => {
     const persona = (await caller.send('GET', `/personas/${AGENT}`)).body.data;
-    const id = await createInstance(caller, {
+    const id = await caller.createInstance({
       initial_config: { mode_strengths: persona.mode_profile },
     });
     const observations = agentDay()

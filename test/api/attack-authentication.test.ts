@@ -4,9 +4,9 @@ import { formatApiKey } from '#accounts/api-key';
 import { assertRefusalShape } from '#test/support/api-document';
 import { admin, callerOf, newKey, send } from '#test/support/caller';
 import { requestText, sendRaw } from '#test/support/raw-http';
-import { createInstance, limitOf, newDocumentedCaller, openScene } from '#test/support/scene';
+import { limitOf, openScene } from '#test/support/scene';
 
-const { service, caller, close } = await openScene();
+const { service, caller, newCaller, close } = await openScene();
 const { key, accountId } = caller;
 const secretOf = (text: string) => text.slice(-38, -6);
 
@@ -106,7 +106,7 @@ right('is refused with 401 once it has expired', async () => {
 });
 
 right('of a suspended account is refused with 403 until the account is active again', async () => {
-  const other = await newDocumentedCaller(service);
+  const other = await newCaller();
   const setStatus = (status: string) =>
     admin(service, 'PUT', `/accounts/${other.accountId}/status`, { status });
   await setStatus('suspended');
@@ -120,8 +120,8 @@ right('of a suspended account is refused with 403 until the account is active ag
 const reader = suite('a key that may only read');
 
 reader('is refused with 403 on every write and changes nothing', async () => {
-  const owner = await newDocumentedCaller(service);
-  const id = await createInstance(owner);
+  const owner = await newCaller();
+  const id = await owner.createInstance();
   const readKey = await newKey(service, owner.accountId, 'read');
   const limited = callerOf(service, owner.accountId, readKey);
   const writes = [

@@ -3,18 +3,12 @@ import * as assert from 'uvu/assert';
 import { ENDPOINTS } from '#edge/endpoints/all';
 import type { Answer } from '#test/support/caller';
 import { dial, requestText } from '#test/support/raw-http';
-import {
-  createInstance,
-  newDocumentedCaller,
-  observationAt,
-  openScene,
-  process,
-} from '#test/support/scene';
+import { observationAt, openScene } from '#test/support/scene';
 
-const { service, caller: owner, close } = await openScene();
-const stranger = await newDocumentedCaller(service);
-const id = await createInstance(owner, { description: 'private' });
-await process(owner, id, observationAt(0, { context: { secret: 'mine' } }));
+const { service, caller: owner, newCaller, close } = await openScene();
+const stranger = await newCaller();
+const id = await owner.createInstance({ description: 'private' });
+await owner.process(id, observationAt(0, { context: { secret: 'mine' } }));
 const etag = (await owner.send('GET', `/instances/${id}`)).headers.get('etag') ?? '';
 
 const UNKNOWN_ID = 'inst_0123456789abcdef';

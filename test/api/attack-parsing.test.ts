@@ -2,10 +2,10 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { assertRefusalShape } from '#test/support/api-document';
 import { requestText, sendRaw } from '#test/support/raw-http';
-import { assertRefused, createInstance, openScene, process } from '#test/support/scene';
+import { assertRefused, openScene } from '#test/support/scene';
 
 const { service, caller, close } = await openScene();
-const id = await createInstance(caller);
+const id = await caller.createInstance();
 const path = `/instances/${id}/process`;
 const observe = (body: string) => caller.send('POST', path, { body });
 const withSignal = (literal: string) => `{"mode_target":"ORDER","signal_strength":${literal}}`;
@@ -92,7 +92,7 @@ numbers('too large to be a double is refused with 422 in a context as well', asy
 });
 
 numbers('of an unusual spelling within the range is accepted', async () => {
-  const other = await createInstance(caller);
+  const other = await caller.createInstance();
   for (const [index, literal] of ['-0', '1e-400', '0.5e0', '10E-1', '1.000'].entries()) {
     const timestamp = new Date(Date.UTC(2026, 0, 1) + index * 1_000).toISOString();
     const body = `{"mode_target":"ORDER","signal_strength":${literal},"timestamp":"${timestamp}"}`;
@@ -181,7 +181,7 @@ encodings('in UTF-16 that calls itself JSON is refused with 400', async () => {
 });
 
 encodings('with a byte order mark is refused with 400', async () => {
-  const other = await createInstance(caller);
+  const other = await caller.createInstance();
   const body = `\ufeff${withSignal('0.5')}`;
   const answer = await caller.send('POST', `/instances/${other}/process`, { body });
   assert.is(answer.status, 400);
@@ -292,7 +292,7 @@ echoes('that comes twice is not echoed', async () => {
 });
 
 echoes('does not hinder what is right', async () => {
-  await process(caller, id, { mode_target: 'ORDER', signal_strength: 0.5 });
+  await caller.process(id, { mode_target: 'ORDER', signal_strength: 0.5 });
 });
 
 echoes.after(close);

@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { dial, requestText } from '#test/support/raw-http';
-import { createInstance, openScene } from '#test/support/scene';
+import { openScene } from '#test/support/scene';
 
 const { service, caller, close } = await openScene();
 const auth = `Authorization: Bearer ${caller.key}`;
@@ -10,7 +10,7 @@ const get = (target: string) => requestText('GET', target, [auth]);
 const pipelines = suite('several requests in one go');
 
 pipelines('are answered in their order', async () => {
-  const ids = [await createInstance(caller), await createInstance(caller)];
+  const ids = [await caller.createInstance(), await caller.createInstance()];
   using connection = await dial(service);
   const targets = [
     `/v1/instances/${ids[0]}`,

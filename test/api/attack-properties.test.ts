@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { assertRefused, createInstance, observationAt, openScene } from '#test/support/scene';
+import { assertRefused, observationAt, openScene } from '#test/support/scene';
 
 /*
  * That answers hold the documented fields and no others is checked for every answer that any test
@@ -8,7 +8,7 @@ import { assertRefused, createInstance, observationAt, openScene } from '#test/s
  */
 
 const { caller, close } = await openScene();
-const id = await createInstance(caller);
+const id = await caller.createInstance();
 const instance = async () => (await caller.send('GET', `/instances/${id}`)).body.data;
 const before = await instance();
 

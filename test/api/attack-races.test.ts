@@ -1,16 +1,9 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { type Answer, admin, callerOf } from '#test/support/caller';
-import {
-  createInstance,
-  limitOf,
-  newDocumentedCaller,
-  observationAt,
-  openScene,
-  process,
-} from '#test/support/scene';
+import { limitOf, observationAt, openScene } from '#test/support/scene';
 
-const { service, caller, close } = await openScene();
+const { service, caller, newCaller, close } = await openScene();
 const statusesOf = (answers: readonly Answer[]) => answers.map(({ status }) => status);
 const times = <Value>(count: number, make: (index: number) => Value) =>
   Array.from({ length: count }, (_, index) => make(index));
@@ -19,7 +12,7 @@ const edits = suite('two changes under one ETag at once');
 
 edits('let exactly one through: 200 and 409', async () => {
   for (let round = 0; round < 10; round += 1) {
-    const id = await createInstance(caller);
+    const id = await caller.createInstance();
     const etag = (await caller.send('GET', `/instances/${id}`)).headers.get('etag') ?? '';
     const answers = await Promise.all(
       ['first', 'second'].map((name) =>
@@ -36,8 +29,8 @@ edits('let exactly one through: 200 and 409', async () => {
 const resets = suite('two resets at once');
 
 resets('are both answered 200, and the instance is as after one', async () => {
-  const id = await createInstance(caller);
-  await process(caller, id, observationAt(0));
+  const id = await caller.createInstance();
+  await caller.process(id, observationAt(0));
   const reset = () => caller.send('POST', `/instances/${id}/reset`, { json: { mode: 'initial' } });
   assert.equal(statusesOf(await Promise.all([reset(), reset()])), [200, 200]);
   const { data } = (await caller.send('GET', `/instances/${id}`)).body;
@@ -45,8 +38,8 @@ resets('are both answered 200, and the instance is as after one', async () => {
 });
 
 resets('under one ETag let exactly one through', async () => {
-  const id = await createInstance(caller);
-  await process(caller, id, observationAt(0));
+  const id = await caller.createInstance();
+  await caller.process(id, observationAt(0));
   const etag = (await caller.send('GET', `/instances/${id}`)).headers.get('etag') ?? '';
   const sent = { json: { mode: 'initial' }, headers: { 'if-match': etag } };
   const reset = () => caller.send('POST', `/instances/${id}/reset`, sent);
@@ -56,8 +49,8 @@ resets('under one ETag let exactly one through', async () => {
 const deletes = suite('deleting while processing');
 
 deletes('answers every observation 200 or 404, and bills those with 200', async () => {
-  const mine = await newDocumentedCaller(service, { cyclesPerMonth: 10_000 });
-  const id = await createInstance(mine);
+  const mine = await newCaller({ cyclesPerMonth: 10_000 });
+  const id = await mine.createInstance();
   const observe = (index: number) =>
     mine.send('POST', `/instances/${id}/process`, { json: observationAt(index) });
   const remove = () => mine.send('DELETE', `/instances/${id}`);
@@ -80,8 +73,8 @@ deletes('answers every observation 200 or 404, and bills those with 200', async 
 const crowds = suite('100 observations of one instance at once');
 
 crowds('advance it by as many cycles as were not throttled', async () => {
-  const mine = await newDocumentedCaller(service, { cyclesPerMonth: 10_000 });
-  const id = await createInstance(mine);
+  const mine = await newCaller({ cyclesPerMonth: 10_000 });
+  const id = await mine.createInstance();
   const answers = await Promise.all(
     times(100, (index) =>
       mine.send('POST', `/instances/${id}/process`, { json: observationAt(index * 2) }),
@@ -99,8 +92,8 @@ crowds('advance it by as many cycles as were not throttled', async () => {
 });
 
 crowds('under one Idempotency-Key are one cycle and one answer', async () => {
-  const mine = await newDocumentedCaller(service, { cyclesPerMonth: 10_000 });
-  const id = await createInstance(mine);
+  const mine = await newCaller({ cyclesPerMonth: 10_000 });
+  const id = await mine.createInstance();
   const sent = { json: observationAt(0), headers: { 'idempotency-key': 'the-same' } };
   const answers = await Promise.all(
     times(20, () => mine.send('POST', `/instances/${id}/process`, sent)),
@@ -115,9 +108,9 @@ crowds('under one Idempotency-Key are one cycle and one answer', async () => {
 const quotas = suite('at the edge of the quota');
 
 quotas('50 batches at once get exactly the cycles that are left', async () => {
-  const mine = await newDocumentedCaller(service, { cyclesPerMonth: 100 });
+  const mine = await newCaller({ cyclesPerMonth: 100 });
   const observations = times(7, (index) => observationAt(index));
-  const batchesOf = await Promise.all(times(50, () => createInstance(mine)));
+  const batchesOf = await Promise.all(times(50, () => mine.createInstance()));
   const answers = await Promise.all(
     batchesOf.map((id) =>
       mine.send('POST', `/instances/${id}/process/batch`, { json: { observations } }),
@@ -138,8 +131,8 @@ quotas('50 batches at once get exactly the cycles that are left', async () => {
 });
 
 quotas('50 single observations at once get exactly the cycles that are left', async () => {
-  const mine = await newDocumentedCaller(service, { cyclesPerMonth: 20 });
-  const instances = await Promise.all(times(50, () => createInstance(mine)));
+  const mine = await newCaller({ cyclesPerMonth: 20 });
+  const instances = await Promise.all(times(50, () => mine.createInstance()));
   const answers = await Promise.all(
     instances.map((id) =>
       mine.send('POST', `/instances/${id}/process`, { json: observationAt(0) }),
@@ -150,7 +143,7 @@ quotas('50 single observations at once get exactly the cycles that are left', as
 });
 
 quotas('the per-minute limit lets exactly its number through', async () => {
-  const mine = await newDocumentedCaller(service, { requestsPerMinute: 30 });
+  const mine = await newCaller({ requestsPerMinute: 30 });
   const answers = await Promise.all(times(80, () => mine.send('GET', '/personas')));
   assert.is(answers.filter(({ status }) => status === 200).length, 30);
   assert.is(answers.filter(({ body }) => body.error === 'rate_limited').length, 50);
@@ -162,7 +155,7 @@ revocations('is answered 200 before and 401 after, and nothing else', async () =
   const path = `/accounts/${caller.accountId}/keys`;
   const { id, key } = await admin(service, 'POST', path, { scope: 'full' });
   const user = callerOf(service, caller.accountId, key);
-  const instance = await createInstance(caller);
+  const instance = await caller.createInstance();
   let revoked: Promise<unknown> | undefined;
   const statuses: number[] = [];
   // Fewer refused keys than an address is barred for (decision 159).

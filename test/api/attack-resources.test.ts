@@ -4,19 +4,12 @@ import * as assert from 'uvu/assert';
 import { assertRefusalShape } from '#test/support/api-document';
 import { metricValues } from '#test/support/metric-values';
 import { dial, type RawConnection, requestText, sendRaw } from '#test/support/raw-http';
-import {
-  assertRefused,
-  createInstance,
-  limitOf,
-  observationAt,
-  openScene,
-  process,
-} from '#test/support/scene';
+import { assertRefused, limitOf, observationAt, openScene } from '#test/support/scene';
 
 const { service, caller, close } = await openScene();
 const auth = `Authorization: Bearer ${caller.key}`;
 const json = 'Content-Type: application/json';
-const id = await createInstance(caller);
+const id = await caller.createInstance();
 const batchPath = `/instances/${id}/process/batch`;
 const cycles = async () => (await caller.send('GET', `/instances/${id}`)).body.data.cycle_count;
 const gauge = async (name: string) => (await metricValues(service)).get(name) ?? Number.NaN;
@@ -138,7 +131,7 @@ sizes('with a context of 8 KiB and one byte is refused with 422, of 8 KiB not', 
   const filler = 8 * 1_024 - '{"a":""}'.length;
   const observation = (length: number, text = 'x') =>
     observationAt(0, { context: { a: text.repeat(length) } });
-  const path = `/instances/${await createInstance(caller)}/process`;
+  const path = `/instances/${await caller.createInstance()}/process`;
   const details = { field: 'context', reason: 'too_long' };
   for (const wrong of [observation(filler + 1), observation(filler / 2 + 1, 'é')]) {
     assertRefused(
@@ -264,7 +257,7 @@ crowds('that say nothing hold up nobody and are cut off: 5,000', async () => {
     idle.push(...(await Promise.all(Array.from({ length: 250 }, () => dial(service)))));
     assert.is((await caller.send('GET', '/instances')).status, 200);
   }
-  await process(caller, id, observationAt(0));
+  await caller.process(id, observationAt(0));
   const grown = (await residentBytes()) - before;
   assert.ok(grown < GROWTH_BYTES_MAX, `${grown} bytes`);
   await Promise.all(idle.map((connection) => connection.ended()));

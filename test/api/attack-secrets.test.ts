@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert';
 import { digestOf, formatApiKey } from '#accounts/api-key';
 import { metricValues } from '#test/support/metric-values';
 import { requestText, sendRaw } from '#test/support/raw-http';
-import { createInstance, observationAt, openScene, process } from '#test/support/scene';
+import { observationAt, openScene } from '#test/support/scene';
 
 const { service, caller, close } = await openScene({ SERVICE_LOG_LEVEL: 'debug' });
 const { key, accountId } = caller;
@@ -23,8 +23,8 @@ function assertHoldsNone(text: string, where: string): void {
 
 /** One request of every kind that is logged in its own way. */
 async function everyKind(): Promise<void> {
-  const id = await createInstance(caller);
-  await process(caller, id, observationAt(0));
+  const id = await caller.createInstance();
+  await caller.process(id, observationAt(0));
   await caller.send('GET', '/none');
   await caller.send('POST', '/instances', { body: '{broken' });
   await caller.send('POST', '/instances', { json: { name: key, description: secret } });
@@ -63,8 +63,8 @@ logs('no line holds a key, its secret or its digest', async () => {
 });
 
 logs('no line holds a name, a description or a context', async () => {
-  const id = await createInstance(caller, { name: 'Confidential', description: 'private-matter' });
-  await process(caller, id, observationAt(0, { context: { diary: 'dear-diary' } }));
+  const id = await caller.createInstance({ name: 'Confidential', description: 'private-matter' });
+  await caller.process(id, observationAt(0, { context: { diary: 'dear-diary' } }));
   assert.not.match(await wholeLog(), /Confidential|private-matter|dear-diary/);
 });
 
@@ -101,7 +101,7 @@ answers('holds no key where there was an error', async () => {
 });
 
 answers('holds no key, account or instance in a metric', async () => {
-  const id = await createInstance(caller);
+  const id = await caller.createInstance();
   await caller.send('GET', `/instances/${id}`);
   const series = [...(await metricValues(service)).keys()].join('\n');
   assertHoldsNone(series, 'a metric');

@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert';
 import { ENDPOINTS } from '#edge/endpoints/all';
 import { metricValues } from '#test/support/metric-values';
 import { requestText, sendRaw } from '#test/support/raw-http';
-import { createInstance, observationAt, openScene } from '#test/support/scene';
+import { observationAt, openScene } from '#test/support/scene';
 
 const { service, caller, close } = await openScene();
 const auth = `Authorization: Bearer ${caller.key}`;
@@ -53,7 +53,7 @@ const ROUTES = new Set([...ENDPOINTS.map(({ path }) => path), 'refused', 'unknow
 const COUNTED = new Set(['GET', 'POST', 'PATCH', 'DELETE', '_OTHER']);
 
 labels('adds no series to the metrics that an earlier run has not added', async () => {
-  const id = await createInstance(caller);
+  const id = await caller.createInstance();
   await fuzz(id, 1);
   const before = [...(await metricValues(service)).keys()].filter(isOurs);
   await fuzz(id, 2);

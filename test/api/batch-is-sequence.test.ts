@@ -4,7 +4,7 @@ import * as assert from 'uvu/assert';
 import { MODE_TARGETS } from '#identity/modes';
 import { share } from '#test/support/arbitrary-identity';
 import { assertServed, ModelReplay } from '#test/support/model-replay';
-import { createInstance, MORNING_MS, openScene } from '#test/support/scene';
+import { MORNING_MS, openScene } from '#test/support/scene';
 
 const { caller, close } = await openScene();
 
@@ -88,7 +88,7 @@ batch('is to the last digit the same as its observations one by one', async () =
   await fc.assert(
     fc.asyncProperty(home, sequence, async (initial_config, observations) => {
       const [single, whole, last] = await Promise.all(
-        [1, 2, 3].map(() => createInstance(caller, { initial_config })),
+        [1, 2, 3].map(() => caller.createInstance({ initial_config })),
       );
       if (!single || !whole || !last) throw new Error('three instances');
       const expected = await oneByOne(single, observations);
@@ -108,7 +108,7 @@ batch('cut anywhere into two is the same as whole', async () => {
   await fc.assert(
     fc.asyncProperty(sequence, fc.nat({ max: 24 }), async (observations, cut) => {
       const at = Math.min(cut, observations.length);
-      const [whole, parts] = [await createInstance(caller), await createInstance(caller)];
+      const [whole, parts] = [await caller.createInstance(), await caller.createInstance()];
       await atOnce(whole, observations, false);
       for (const part of [observations.slice(0, at), observations.slice(at)]) {
         if (part.length > 0) await atOnce(parts, part, false);
@@ -124,7 +124,7 @@ batch('is a fold of the model', async () => {
     fc.asyncProperty(sequence, async (observations) => {
       // They all lie before the instance's creation, so that no time passes before the first.
       const replay = new ModelReplay(Number.POSITIVE_INFINITY);
-      const { states } = await atOnce(await createInstance(caller), observations, true);
+      const { states } = await atOnce(await caller.createInstance(), observations, true);
       for (const [index, observation] of observations.entries()) {
         replay.observe(observation, Date.parse(observation.timestamp));
         assertServed(states[index], replay.expected(), ['instance_id', 'description']);

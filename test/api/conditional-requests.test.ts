@@ -1,13 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import {
-  assertRefused,
-  createInstance,
-  limitOf,
-  observationAt,
-  openScene,
-  process,
-} from '#test/support/scene';
+import { assertRefused, limitOf, observationAt, openScene } from '#test/support/scene';
 
 const { caller, close } = await openScene();
 const STALE = '"snap_0000000000000000"';
@@ -23,7 +16,7 @@ const tagOf = async (id: string) =>
 const tags = suite('the tag of an instance');
 
 tags('is one and the same on instance, snapshot and contract', async () => {
-  const id = await createInstance(caller);
+  const id = await caller.createInstance();
   const found = new Set<string | null>();
   for (const path of ['', '/snapshot', '/contract']) {
     found.add((await on(id)('GET', path)).headers.get('etag'));
@@ -33,7 +26,7 @@ tags('is one and the same on instance, snapshot and contract', async () => {
 });
 
 tags('is a new one after every change, and the answer of the change carries it', async () => {
-  const id = await createInstance(caller);
+  const id = await caller.createInstance();
   const seen = new Set([await tagOf(id)]);
   const changes: readonly [method: string, path: string, json: unknown][] = [
     ['PATCH', '', { name: 'x' }],
@@ -52,8 +45,8 @@ tags('is a new one after every change, and the answer of the change carries it',
 });
 
 tags('stays the same when an observation is throttled', async () => {
-  const id = await createInstance(caller);
-  await process(caller, id, observationAt(10));
+  const id = await caller.createInstance();
+  await caller.process(id, observationAt(10));
   const tag = await tagOf(id);
   const throttled = await on(id)('POST', '/process', { json: observationAt(10) });
   assert.is(throttled.headers.get('x-throttled'), 'true');
@@ -61,7 +54,7 @@ tags('stays the same when an observation is throttled', async () => {
 });
 
 tags('is not on lists, history, drift, personas or tests', async () => {
-  const id = await createInstance(caller);
+  const id = await caller.createInstance();
   const paths = ['/instances', `/instances/${id}/history`, `/instances/${id}/drift`];
   for (const path of [...paths, '/personas', '/personas/persona_leader', '/test/questions']) {
     assert.is((await caller.send('GET', path)).headers.get('etag'), null, path);
@@ -70,8 +63,8 @@ tags('is not on lists, history, drift, personas or tests', async () => {
 
 tags('differs between instances', async () => {
   assert.is.not(
-    await tagOf(await createInstance(caller)),
-    await tagOf(await createInstance(caller)),
+    await tagOf(await caller.createInstance()),
+    await tagOf(await caller.createInstance()),
   );
 });
 
@@ -92,7 +85,7 @@ for (const [method, path, json] of GUARDED) {
 
   for (const form of ['the tag', 'any tag (*)', 'a list with the tag']) {
     matching(`${what} that names ${form} is answered 200`, async () => {
-      const id = await createInstance(caller);
+      const id = await caller.createInstance();
       const tag = await tagOf(id);
       const conditions = { 'the tag': tag, 'any tag (*)': '*' };
       const condition = new Map(Object.entries(conditions)).get(form) ?? `${STALE} , ${tag}`;
@@ -101,9 +94,9 @@ for (const [method, path, json] of GUARDED) {
   }
 
   matching(`${what} that names a former tag is answered 409 and changes nothing`, async () => {
-    const id = await createInstance(caller);
+    const id = await caller.createInstance();
     const former = await tagOf(id);
-    await process(caller, id, observationAt(0));
+    await caller.process(id, observationAt(0));
     const tag = await tagOf(id);
     assertRefused(await on(id)(method, path, sentWith(former)), 409, 'conflict', MISMATCH);
     assertRefused(await on(id)(method, path, sentWith(`W/${tag}`)), 409, 'conflict', MISMATCH);
@@ -111,7 +104,7 @@ for (const [method, path, json] of GUARDED) {
   });
 
   matching(`${what} that names no tag at all is answered 400`, async () => {
-    const id = await createInstance(caller);
+    const id = await caller.createInstance();
     const tag = await tagOf(id);
     for (const condition of ['', 'snap_1', tag.replaceAll('"', ''), `${tag} ${tag}`]) {
       const details = { field: 'If-Match', reason: 'invalid_header' };
@@ -128,20 +121,20 @@ for (const [method, path, json] of GUARDED) {
 }
 
 matching('process ignores it and is answered 200', async () => {
-  const id = await createInstance(caller);
+  const id = await caller.createInstance();
   const headers = { 'if-match': STALE };
   const answer = await on(id)('POST', '/process', { json: observationAt(0), headers });
   assert.is(answer.status, 200);
 });
 
 matching('without it the last write wins: 200', async () => {
-  const id = await createInstance(caller);
+  const id = await caller.createInstance();
   await on(id)('PATCH', '', { json: { name: 'first' } });
   assert.is((await on(id)('PATCH', '', { json: { name: 'second' } })).body.data.name, 'second');
 });
 
 matching('of two that name the same tag one is answered 200 and one 409', async () => {
-  const id = await createInstance(caller);
+  const id = await caller.createInstance();
   const headers = { 'if-match': await tagOf(id) };
   const answers = await Promise.all(
     ['a', 'b'].map((name) => on(id)('PATCH', '', { json: { name }, headers })),
@@ -155,7 +148,7 @@ for (const path of ['', '/snapshot', '/contract']) {
   const what = `GET ${path}`.trim();
 
   reading(`${what} that names the tag is answered 304 without a body`, async () => {
-    const id = await createInstance(caller);
+    const id = await caller.createInstance();
     const tag = await tagOf(id);
     for (const condition of [tag, `W/${tag}`, '*', `${STALE}, ${tag}`]) {
       const answer = await on(id)('GET', path, { headers: { 'if-none-match': condition } });
@@ -166,14 +159,14 @@ for (const path of ['', '/snapshot', '/contract']) {
   });
 
   reading(`${what} after a change is answered 200`, async () => {
-    const id = await createInstance(caller);
+    const id = await caller.createInstance();
     const headers = { 'if-none-match': await tagOf(id) };
-    await process(caller, id, observationAt(0));
+    await caller.process(id, observationAt(0));
     assert.is((await on(id)('GET', path, { headers })).status, 200);
   });
 
   reading(`${what} that names no tag is answered 200`, async () => {
-    const id = await createInstance(caller);
+    const id = await caller.createInstance();
     for (const condition of [STALE, 'nonsense', '']) {
       const answer = await on(id)('GET', path, { headers: { 'if-none-match': condition } });
       assert.is(answer.status, 200, condition);
@@ -187,7 +180,7 @@ reading('of an unknown instance is answered 404', async () => {
 });
 
 reading('answered 304 costs a request', async () => {
-  const id = await createInstance(caller);
+  const id = await caller.createInstance();
   const headers = { 'if-none-match': '*' };
   const [first, second] = [
     await on(id)('GET', '', { headers }),
@@ -197,7 +190,7 @@ reading('answered 304 costs a request', async () => {
 });
 
 reading('history, drift and the list have no tag and are answered 200', async () => {
-  const id = await createInstance(caller);
+  const id = await caller.createInstance();
   const headers = { 'if-none-match': '*' };
   for (const path of ['/history', '/drift']) {
     assert.is((await on(id)('GET', path, { headers })).status, 200);

@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { MODE_KEYS } from '#identity/modes';
-import { assertRefused, createInstance, openScene } from '#test/support/scene';
+import { assertRefused, openScene } from '#test/support/scene';
 
 const { caller, close } = await openScene();
 const create = (json: unknown) => caller.send('POST', '/instances', { json });
@@ -27,7 +27,7 @@ accepted('with a name alone answers 201 with its defaults, its place and its tag
 });
 
 accepted('without a configuration makes a neutral identity of energy 0.8 at cycle 0', async () => {
-  const snapshot = await snapshotOf(await createInstance(caller));
+  const snapshot = await snapshotOf(await caller.createInstance());
   assert.equal(snapshot.mode_strengths, Object.fromEntries(MODE_KEYS.map((key) => [key, 0])));
   assert.is(snapshot.energy_level, 0.8);
   assert.is(snapshot.stress_state, 'LOW');
@@ -37,7 +37,7 @@ accepted('without a configuration makes a neutral identity of energy 0.8 at cycl
 
 accepted('with some strengths fills the others with 0', async () => {
   const config = { mode_strengths: { order: 0.75, stress_response: 1 }, energy_level: 0 };
-  const snapshot = await snapshotOf(await createInstance(caller, { initial_config: config }));
+  const snapshot = await snapshotOf(await caller.createInstance({ initial_config: config }));
   const expected = { ...Object.fromEntries(MODE_KEYS.map((key) => [key, 0])) };
   assert.equal(snapshot.mode_strengths, { ...expected, order: 0.75, stress_response: 1 });
   assert.is(snapshot.energy_level, 0);
@@ -45,7 +45,7 @@ accepted('with some strengths fills the others with 0', async () => {
 
 accepted('takes an empty configuration like none', async () => {
   for (const config of [{}, { mode_strengths: {} }]) {
-    const snapshot = await snapshotOf(await createInstance(caller, { initial_config: config }));
+    const snapshot = await snapshotOf(await caller.createInstance({ initial_config: config }));
     assert.is(snapshot.energy_level, 0.8);
   }
 });
@@ -65,12 +65,12 @@ accepted('counts a name in code points: 100 emoji are answered 201', async () =>
 accepted('a persona’s profile can be sent as it was read', async () => {
   const persona = await caller.send('GET', '/personas/persona_leader');
   const config = { mode_strengths: persona.body.data.mode_profile };
-  const snapshot = await snapshotOf(await createInstance(caller, { initial_config: config }));
+  const snapshot = await snapshotOf(await caller.createInstance({ initial_config: config }));
   assert.equal(snapshot.mode_strengths, persona.body.data.mode_profile);
 });
 
 accepted('two of the same name are two instances', async () => {
-  assert.is.not(await createInstance(caller), await createInstance(caller));
+  assert.is.not(await caller.createInstance(), await caller.createInstance());
 });
 
 const refused = suite('a create that breaks a rule');

@@ -1,21 +1,14 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import {
-  assertRefused,
-  createInstance,
-  newDocumentedCaller,
-  observationAt,
-  openScene,
-  process,
-} from '#test/support/scene';
+import { assertRefused, observationAt, openScene } from '#test/support/scene';
 
-const { service, caller, close } = await openScene();
+const { caller, newCaller, close } = await openScene();
 const remove = (id: string) => caller.send('DELETE', `/instances/${id}`);
 
 const deleting = suite('deleting an instance');
 
 deleting('is answered 200 with its id', async () => {
-  const id = await createInstance(caller);
+  const id = await caller.createInstance();
   const answer = await remove(id);
   assert.is(answer.status, 200);
   assert.equal(answer.body, { data: { id, deleted: true } });
@@ -23,8 +16,8 @@ deleting('is answered 200 with its id', async () => {
 });
 
 deleting('leaves 404 at every one of its ten routes', async () => {
-  const id = await createInstance(caller);
-  await process(caller, id, observationAt(0));
+  const id = await caller.createInstance();
+  await caller.process(id, observationAt(0));
   await remove(id);
   const routes: readonly [string, string, unknown?][] = [
     ['GET', ''],
@@ -45,8 +38,8 @@ deleting('leaves 404 at every one of its ten routes', async () => {
 });
 
 deleting('takes it off the list', async () => {
-  const someone = await newDocumentedCaller(service);
-  const [first, second] = [await createInstance(someone), await createInstance(someone)];
+  const someone = await newCaller();
+  const [first, second] = [await someone.createInstance(), await someone.createInstance()];
   await someone.send('DELETE', `/instances/${first}`);
   const { data, pagination } = (await someone.send('GET', '/instances')).body;
   assert.equal(
@@ -57,21 +50,21 @@ deleting('takes it off the list', async () => {
 });
 
 deleting('twice is answered 404 the second time', async () => {
-  const id = await createInstance(caller);
+  const id = await caller.createInstance();
   await remove(id);
   assertRefused(await remove(id), 404, 'not_found');
 });
 
 deleting('with a JSON content type and no body is answered 200', async () => {
-  const id = await createInstance(caller);
+  const id = await caller.createInstance();
   const headers = { 'content-type': 'application/json' };
   const answer = await caller.send('DELETE', `/instances/${id}`, { headers });
   assert.is(answer.status, 200, answer.text);
 });
 
 deleting('another account’s instance is answered 404 and deletes nothing', async () => {
-  const other = await newDocumentedCaller(service);
-  const id = await createInstance(caller);
+  const other = await newCaller();
+  const id = await caller.createInstance();
   const foreign = await other.send('DELETE', `/instances/${id}`);
   assertRefused(foreign, 404, 'not_found');
   assert.is(foreign.text, (await remove('inst_0123456789abcdef')).text);

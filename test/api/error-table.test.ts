@@ -3,16 +3,9 @@ import * as assert from 'uvu/assert';
 import { formatApiKey } from '#accounts/api-key';
 import { assertRefusalShape } from '#test/support/api-document';
 import { type Answer, admin, callerOf, newKey, type Sent, send } from '#test/support/caller';
-import {
-  assertRefused,
-  createInstance,
-  newDocumentedCaller,
-  observationAt,
-  openScene,
-  process,
-} from '#test/support/scene';
+import { assertRefused, observationAt, openScene } from '#test/support/scene';
 
-const { service, caller, close } = await openScene();
+const { service, caller, newCaller, close } = await openScene();
 const unknownKey = formatApiKey('000000000000', 'a'.repeat(32));
 const header = (answer: Answer, name: string) => answer.headers.get(name);
 
@@ -75,7 +68,7 @@ unauthorized('the scheme may be written in any case: 200', async () => {
 const forbidden = suite('403 forbidden');
 
 forbidden('is the answer to every write with a read-only key, and reads are 200', async () => {
-  const id = await createInstance(caller);
+  const id = await caller.createInstance();
   const key = await newKey(service, caller.accountId, 'read');
   const reader = callerOf(service, caller.accountId, key);
   const writes: readonly [string, string, unknown?][] = [
@@ -105,7 +98,7 @@ forbidden('is the answer to every write with a read-only key, and reads are 200'
 forbidden(
   'is the answer to every call of a suspended account, until it is active again',
   async () => {
-    const someone = await newDocumentedCaller(service);
+    const someone = await newCaller();
     const status = `/accounts/${someone.accountId}/status`;
     await admin(service, 'PUT', status, { status: 'suspended' });
     for (const path of ['/personas', '/instances', '/instances/inst_0123456789abcdef']) {
@@ -185,7 +178,7 @@ for (const [what, sent, status, details] of BROKEN) {
 }
 
 invalid('with status 422 is the answer to a field that breaks a rule', async () => {
-  const id = await createInstance(caller);
+  const id = await caller.createInstance();
   const path = `/instances/${id}/process`;
   for (const [json, field, reason] of [
     [{ mode_target: 'JOY', signal_strength: 0.5 }, 'mode_target', 'unknown_value'],
@@ -204,7 +197,7 @@ invalid('comes before the instance is looked for', async () => {
 const conflict = suite('409 conflict');
 
 conflict('is the answer to a stale If-Match', async () => {
-  const id = await createInstance(caller);
+  const id = await caller.createInstance();
   const headers = { 'if-match': '"snap_0000000000000000"' };
   const answer = await caller.send('DELETE', `/instances/${id}`, { headers });
   assertRefused(answer, 409, 'conflict', { field: 'If-Match', reason: 'version_mismatch' });
@@ -221,8 +214,8 @@ conflict('is the answer to a keyed create whose instance was deleted', async () 
 const tooMany = suite('429');
 
 tooMany('throttled is the answer to an early observation under strict handling', async () => {
-  const id = await createInstance(caller);
-  await process(caller, id, observationAt(0));
+  const id = await caller.createInstance();
+  await caller.process(id, observationAt(0));
   const answer = await caller.send('POST', `/instances/${id}/process`, {
     json: observationAt(0),
     headers: { prefer: 'handling=strict' },
@@ -233,7 +226,7 @@ tooMany('throttled is the answer to an early observation under strict handling',
 });
 
 tooMany('rate_limited is the answer beyond the minute, under both names', async () => {
-  const someone = await newDocumentedCaller(service, { requestsPerMinute: 3 });
+  const someone = await newCaller({ requestsPerMinute: 3 });
   for (let i = 0; i < 3; i += 1) assert.is((await someone.send('GET', '/personas')).status, 200);
   const answer = await someone.send('GET', '/personas');
   assertRefused(answer, 429, 'rate_limited', { alias: 'rate_limit_exceeded' });
@@ -242,7 +235,7 @@ tooMany('rate_limited is the answer beyond the minute, under both names', async 
 });
 
 tooMany('rate_limited comes before whatever else is wrong', async () => {
-  const someone = await newDocumentedCaller(service, { requestsPerMinute: 1 });
+  const someone = await newCaller({ requestsPerMinute: 1 });
   await someone.send('GET', '/personas');
   for (const [method, path] of [
     ['GET', '/nowhere'],
@@ -254,9 +247,9 @@ tooMany('rate_limited comes before whatever else is wrong', async () => {
 });
 
 tooMany('quota_exceeded is the answer when the month is used up, until it ends', async () => {
-  const poor = await newDocumentedCaller(service, { cyclesPerMonth: 1 });
-  const id = await createInstance(poor);
-  await process(poor, id, observationAt(0));
+  const poor = await newCaller({ cyclesPerMonth: 1 });
+  const id = await poor.createInstance();
+  await poor.process(id, observationAt(0));
   const answer = await poor.send('POST', `/instances/${id}/process`, { json: observationAt(5) });
   assertRefused(answer, 429, 'quota_exceeded');
   const now = new Date();

@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { createInstance, morning, observationAt, openScene, process } from '#test/support/scene';
+import { morning, observationAt, openScene } from '#test/support/scene';
 
 const { caller, close } = await openScene();
 const AGAINST = { mode_target: 'EXPLORATION', signal_strength: 1 };
@@ -10,7 +10,7 @@ const get = async (id: string, path: string) =>
 const places = (rows: readonly Row[]) => rows.map(({ generation, cycle }) => [generation, cycle]);
 
 const generations = suite('an instance that was reset twice');
-const id = await createInstance(caller, {
+const id = await caller.createInstance({
   initial_config: { mode_strengths: { perception: 0.85, order: 0.75, exploration: 0.1 } },
 });
 const driftCounts = [0, 0, 0];
@@ -18,7 +18,7 @@ const driftCounts = [0, 0, 0];
 generations.before(async () => {
   for (const [index, cycles] of [5, 20, 12].entries()) {
     for (let i = 0; i < cycles; i += 1) {
-      const { drift } = await process(caller, id, observationAt(1_000 - index * 300 + i, AGAINST));
+      const { drift } = await caller.process(id, observationAt(1_000 - index * 300 + i, AGAINST));
       if (drift.level !== 'D0') driftCounts[index] = (driftCounts[index] ?? 0) + 1;
     }
     if (index === 2) continue;
@@ -93,8 +93,8 @@ generations('is empty right after a reset, and nothing older is lost', async () 
 });
 
 generations('a new instance is generation 1', async () => {
-  const fresh = await createInstance(caller);
-  await process(caller, fresh, observationAt(0));
+  const fresh = await caller.createInstance();
+  await caller.process(fresh, observationAt(0));
   assert.equal(places((await get(fresh, 'history?generation=all')).data), [[1, 1]]);
 });
 

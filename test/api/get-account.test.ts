@@ -1,19 +1,16 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { digestOf } from '#accounts/api-key';
-import { documented } from '#test/support/api-document';
 import { type Answer, admin, callerOf } from '#test/support/caller';
 import {
   assertRefused,
-  createInstance,
+  documentedCaller,
   limitOf,
-  newDocumentedCaller,
   observationAt,
   openScene,
-  process,
 } from '#test/support/scene';
 
-const { service, caller, close } = await openScene();
+const { service, caller, newCaller, close } = await openScene();
 
 /** Asserts that an answer states in its body what its headers state. */
 function assertAsHeaders(answer: Answer): void {
@@ -42,7 +39,7 @@ reading('answers the limits of every plan', async () => {
     ['indie', 60, 100_000, 10_000],
     ['pro', 300, 500_000, 100_000],
   ] as const) {
-    const owner = await newDocumentedCaller(service, { plan });
+    const owner = await newCaller({ plan });
     const answer = await owner.send('GET', '/account');
     assert.is(answer.status, 200, answer.text);
     assert.equal(answer.body.data.plan, {
@@ -57,7 +54,7 @@ reading('answers the limits of every plan', async () => {
 
 reading('answers what an enterprise account has agreed on', async () => {
   const agreed = { requestsPerMinute: 77, cyclesPerMonth: 5_000_000_000, instances: 12 };
-  const owner = await newDocumentedCaller(service, agreed);
+  const owner = await newCaller(agreed);
   assert.equal((await owner.send('GET', '/account')).body.data.plan, {
     name: 'enterprise',
     requests_per_minute: 77,
@@ -67,10 +64,10 @@ reading('answers what an enterprise account has agreed on', async () => {
 });
 
 reading('costs one request and no cycle, and counts itself', async () => {
-  const owner = await newDocumentedCaller(service, { requestsPerMinute: 100, cyclesPerMonth: 50 });
-  const id = await createInstance(owner);
-  await process(owner, id, observationAt(0));
-  await process(owner, id, observationAt(1));
+  const owner = await newCaller({ requestsPerMinute: 100, cyclesPerMonth: 50 });
+  const id = await owner.createInstance();
+  await owner.process(id, observationAt(0));
+  await owner.process(id, observationAt(1));
   for (const remaining of [96, 95]) {
     const answer = await owner.send('GET', '/account');
     assertAsHeaders(answer);
@@ -80,8 +77,8 @@ reading('costs one request and no cycle, and counts itself', async () => {
 });
 
 reading('stays possible when the cycles of the month are used up', async () => {
-  const owner = await newDocumentedCaller(service, { cyclesPerMonth: 1 });
-  await process(owner, await createInstance(owner), observationAt(0));
+  const owner = await newCaller({ cyclesPerMonth: 1 });
+  await owner.process(await owner.createInstance(), observationAt(0));
   assert.is((await owner.send('GET', '/account')).body.data.usage.month.remaining, 0);
 });
 
@@ -100,7 +97,7 @@ const key = suite('the key in the account');
 /** Makes a key of an account; answers its id, and its caller. */
 async function newKeyOf(accountId: string, sent: Record<string, unknown>) {
   const made = await admin(service, 'POST', `/accounts/${accountId}/keys`, sent);
-  const user = documented(callerOf(service, accountId, made.key));
+  const user = documentedCaller(callerOf(service, accountId, made.key));
   return { id: made.id, user };
 }
 
@@ -109,7 +106,7 @@ key('is the one that the request is made with, and no other', async () => {
   const inAnHour = new Date(Date.now() + 3_600_000).toISOString();
   const full = await newKeyOf(accountId, { scope: 'full' });
   const read = await newKeyOf(accountId, { scope: 'read', expires_at: inAnHour });
-  const stranger = await newDocumentedCaller(service);
+  const stranger = await newCaller();
   const answers = [];
   for (const { id, user, scope, expires_at } of [
     { ...full, scope: 'full', expires_at: null },

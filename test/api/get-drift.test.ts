@@ -1,17 +1,9 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Caller } from '#test/support/caller';
-import {
-  assertRefused,
-  createInstance,
-  morning,
-  newDocumentedCaller,
-  observationAt,
-  openScene,
-  process,
-} from '#test/support/scene';
+import { assertRefused, morning, observationAt, openScene } from '#test/support/scene';
 
-const { service, caller, close } = await openScene();
+const { caller, newCaller, close } = await openScene();
 type Event = { cycle: number; drift_level: string; rolled_back: boolean };
 const drift = (of: Caller, id: string, query = '') =>
   of.send('GET', `/instances/${id}/drift${query}`);
@@ -36,25 +28,25 @@ const AGAINST = [
 const reading = suite('getting the drift events');
 
 reading('of a fresh instance is answered 200 with none and total 0', async () => {
-  const answer = await drift(caller, await createInstance(caller));
+  const answer = await drift(caller, await caller.createInstance());
   assert.is(answer.status, 200);
   assert.equal(answer.body, { data: [], pagination: { total: 0 } });
 });
 
 reading('after cycles within band is answered 200 with none', async () => {
-  const id = await createInstance(caller, { initial_config: ANALYTICAL });
+  const id = await caller.createInstance({ initial_config: ANALYTICAL });
   for (let i = 0; i < 5; i += 1) {
-    await process(caller, id, observationAt(i * 30, { signal_strength: 0.75 }));
+    await caller.process(id, observationAt(i * 30, { signal_strength: 0.75 }));
   }
   assert.is((await drift(caller, id)).body.pagination.total, 0);
 });
 
 reading('has one event for every answer that was not D0, most recent first', async () => {
-  const id = await createInstance(caller, { initial_config: ANALYTICAL });
+  const id = await caller.createInstance({ initial_config: ANALYTICAL });
   const expected: object[] = [];
   for (let i = 0; i < 60; i += 1) {
     const seen = observationAt(i * 30, AGAINST[i < 30 ? 0 : i % 4]);
-    const { snapshot, drift: found } = await process(caller, id, seen);
+    const { snapshot, drift: found } = await caller.process(id, seen);
     const { level: drift_level, deviation } = found;
     const { cycle } = snapshot;
     const rolled_back = drift_level === 'D3';
@@ -71,7 +63,7 @@ reading('has one event for every answer that was not D0, most recent first', asy
 });
 
 const paging = suite('paging through more than a thousand drift events');
-const id = await createInstance(caller, { initial_config: ANALYTICAL });
+const id = await caller.createInstance({ initial_config: ANALYTICAL });
 let total = 0;
 
 paging.before(async () => {
@@ -144,7 +136,7 @@ refused('an unknown parameter is answered 400 with its name', async () => {
 });
 
 refused('of another account’s instance is answered 404 like an unknown one', async () => {
-  const other = await newDocumentedCaller(service);
+  const other = await newCaller();
   const foreign = await drift(other, id);
   assertRefused(foreign, 404, 'not_found');
   assert.is(foreign.text, (await drift(other, 'inst_0123456789abcdef')).text);

@@ -1,16 +1,8 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import {
-  assertRefused,
-  createInstance,
-  morning,
-  newDocumentedCaller,
-  observationAt,
-  openScene,
-  process,
-} from '#test/support/scene';
+import { assertRefused, morning, observationAt, openScene } from '#test/support/scene';
 
-const { service, caller, close } = await openScene();
+const { caller, newCaller, close } = await openScene();
 type Row = { cycle: number; generation?: number };
 const history = (id: string, query = '') => caller.send('GET', `/instances/${id}/history${query}`);
 const cyclesIn = async (id: string, query = ''): Promise<number[]> =>
@@ -19,7 +11,7 @@ const down = (from: number, to: number) =>
   Array.from({ length: from - to + 1 }, (_, index) => from - index);
 
 const reading = suite('getting the history');
-const id = await createInstance(caller);
+const id = await caller.createInstance();
 
 reading.before(async () => {
   for (const start of [0, 100, 200]) {
@@ -32,7 +24,7 @@ reading.before(async () => {
 });
 
 reading('of a fresh instance is answered 200 with an empty page', async () => {
-  const answer = await history(await createInstance(caller));
+  const answer = await history(await caller.createInstance());
   assert.is(answer.status, 200);
   assert.equal(answer.body, {
     data: [],
@@ -41,9 +33,9 @@ reading('of a fresh instance is answered 200 with an empty page', async () => {
 });
 
 reading('shows exactly what was sent, and when', async () => {
-  const one = await createInstance(caller);
+  const one = await caller.createInstance();
   const sent = observationAt(5, { signal_strength: 0.123456789, confidence: 0, context: { a: 1 } });
-  await process(caller, one, sent);
+  await caller.process(one, sent);
   assert.equal((await history(one)).body.data, [{ cycle: 1, ...sent, timestamp: morning(5) }]);
 });
 
@@ -92,7 +84,7 @@ reading('has a total that is the instance’s cycle count', async () => {
 const large = suite('getting 1,000 records with the largest contexts');
 
 large('is answered in pages of 1 MiB at most, without a gap and without a double', async () => {
-  const big = await createInstance(caller);
+  const big = await caller.createInstance();
   const path = `/instances/${big}/process/batch`;
   const letters = 'é"'.repeat(2_000);
   for (let start = 0; start < 1_000; start += 25) {
@@ -144,7 +136,7 @@ refused('an unknown parameter is answered 400 with its name', async () => {
 });
 
 refused('of another account’s instance is answered 404 like an unknown one', async () => {
-  const other = await newDocumentedCaller(service);
+  const other = await newCaller();
   const foreign = await other.send('GET', `/instances/${id}/history`);
   assertRefused(foreign, 404, 'not_found');
   assert.is(foreign.text, (await history('inst_0123456789abcdef')).text);

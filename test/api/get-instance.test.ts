@@ -1,15 +1,8 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import {
-  assertRefused,
-  createInstance,
-  newDocumentedCaller,
-  observationAt,
-  openScene,
-  process,
-} from '#test/support/scene';
+import { assertRefused, observationAt, openScene } from '#test/support/scene';
 
-const { service, caller, close } = await openScene();
+const { caller, newCaller, close } = await openScene();
 const get = (id: string) => caller.send('GET', `/instances/${id}`);
 
 const present = suite('getting an instance');
@@ -36,10 +29,10 @@ present('is answered 200 with exactly its fields', async () => {
 });
 
 present('shows the state after the last cycle', async () => {
-  const id = await createInstance(caller);
-  await process(caller, id, observationAt(0));
+  const id = await caller.createInstance();
+  await caller.process(id, observationAt(0));
   const stressed = observationAt(60, { mode_target: 'STRESS_RESPONSE', signal_strength: 1 });
-  const { snapshot } = await process(caller, id, stressed);
+  const { snapshot } = await caller.process(id, stressed);
   const { data } = (await get(id)).body;
   assert.is(data.cycle_count, 2);
   assert.is(data.energy_level, snapshot.energy_level);
@@ -48,8 +41,8 @@ present('shows the state after the last cycle', async () => {
 });
 
 present('the same updated_at stands in every answer after an operation', async () => {
-  const id = await createInstance(caller);
-  await process(caller, id, observationAt(0));
+  const id = await caller.createInstance();
+  await caller.process(id, observationAt(0));
   const snapshot = (await caller.send('GET', `/instances/${id}/snapshot`)).body.data;
   const instance = (await get(id)).body.data;
   assert.is(instance.updated_at, snapshot.updated_at);
@@ -64,9 +57,9 @@ present('the same updated_at stands in every answer after an operation', async (
 const absent = suite('getting an instance that is not there');
 
 absent('is answered 404, to the letter the same whatever the reason', async () => {
-  const other = await newDocumentedCaller(service);
-  const foreignId = await createInstance(other);
-  const deletedId = await createInstance(caller);
+  const other = await newCaller();
+  const foreignId = await other.createInstance();
+  const deletedId = await caller.createInstance();
   await caller.send('DELETE', `/instances/${deletedId}`);
   const ids = [
     'inst_0123456789abcdef',

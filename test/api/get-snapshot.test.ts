@@ -1,16 +1,8 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import {
-  assertRefused,
-  createInstance,
-  limitOf,
-  newDocumentedCaller,
-  observationAt,
-  openScene,
-  process,
-} from '#test/support/scene';
+import { assertRefused, limitOf, observationAt, openScene } from '#test/support/scene';
 
-const { service, caller, close } = await openScene();
+const { caller, newCaller, close } = await openScene();
 const get = (id: string) => caller.send('GET', `/instances/${id}/snapshot`);
 
 const reading = suite('getting the snapshot');
@@ -36,7 +28,7 @@ reading('of a fresh instance is answered 200 at cycle 0 with the instance’s ti
 });
 
 reading('after a cycle is that cycle’s snapshot and three fields more', async () => {
-  const id = await createInstance(caller);
+  const id = await caller.createInstance();
   const processed = await caller.send('POST', `/instances/${id}/process`, {
     json: observationAt(0, { mode_target: 'STRESS_RESPONSE', signal_strength: 0.9 }),
   });
@@ -49,16 +41,16 @@ reading('after a cycle is that cycle’s snapshot and three fields more', async 
 });
 
 reading('changes nothing, however often, and costs no cycle', async () => {
-  const id = await createInstance(caller);
-  await process(caller, id, observationAt(0));
+  const id = await caller.createInstance();
+  await caller.process(id, observationAt(0));
   const [first, second] = [await get(id), await get(id)];
   assert.is(first.text, second.text);
   assert.is(limitOf(first, 'monthly'), limitOf(second, 'monthly'));
 });
 
 reading('of another account’s instance is answered 404 like an unknown one', async () => {
-  const other = await newDocumentedCaller(service);
-  const id = await createInstance(other);
+  const other = await newCaller();
+  const id = await other.createInstance();
   const foreign = await get(id);
   assertRefused(foreign, 404, 'not_found');
   assert.is(foreign.text, (await get('inst_0123456789abcdef')).text);

@@ -1,22 +1,15 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { assertReplayed, keyedCalls, newKey, sendKeyed, uuidV7 } from '#test/support/keyed-calls';
-import {
-  assertRefused,
-  createInstance,
-  limitOf,
-  newDocumentedCaller,
-  observationAt,
-  openScene,
-} from '#test/support/scene';
+import { assertRefused, limitOf, observationAt, openScene } from '#test/support/scene';
 
-const { service, caller, close } = await openScene();
+const { caller, newCaller, close } = await openScene();
 
 const usedUp = suite('a keyed call when the quota is used up');
 
 usedUp('is replayed with 200 if it was answered before, else refused with 429', async () => {
-  const poor = await newDocumentedCaller(service, { cyclesPerMonth: 2 });
-  const id = await createInstance(poor);
+  const poor = await newCaller({ cyclesPerMonth: 2 });
+  const id = await poor.createInstance();
   const path = `/instances/${id}/process/batch`;
   const observations = [observationAt(0), observationAt(1)];
   const call = { method: 'POST', path, json: { observations } };
@@ -33,8 +26,8 @@ usedUp('is replayed with 200 if it was answered before, else refused with 429', 
 });
 
 usedUp('with another body under a known key is not processed', async () => {
-  const poor = await newDocumentedCaller(service, { cyclesPerMonth: 1 });
-  const id = await createInstance(poor);
+  const poor = await newCaller({ cyclesPerMonth: 1 });
+  const id = await poor.createInstance();
   const path = `/instances/${id}/process`;
   const key = newKey();
   await sendKeyed(poor, { method: 'POST', path, json: observationAt(0) }, key);
@@ -93,7 +86,7 @@ for (const [what, key] of Object.entries({
 
 spelled('is ignored where nothing is committed under it', async () => {
   const headers = { 'idempotency-key': 'k'.repeat(256) };
-  const id = await createInstance(caller);
+  const id = await caller.createInstance();
   assert.is((await caller.send('GET', `/instances/${id}`, { headers })).status, 200);
   const patched = await caller.send('PATCH', `/instances/${id}`, { json: { name: 'y' }, headers });
   assert.is(patched.status, 200);

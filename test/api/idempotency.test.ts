@@ -1,17 +1,9 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { assertReplayed, keyedCalls, newKey, sendKeyed, uuidV7 } from '#test/support/keyed-calls';
-import {
-  assertRefused,
-  createInstance,
-  limitOf,
-  newDocumentedCaller,
-  observationAt,
-  openScene,
-  process,
-} from '#test/support/scene';
+import { assertRefused, limitOf, observationAt, openScene } from '#test/support/scene';
 
-const { service, caller, close } = await openScene();
+const { caller, newCaller, close } = await openScene();
 const REUSED = { field: 'Idempotency-Key', reason: 'idempotency_key_reused' };
 
 const retried = suite('a call with an Idempotency-Key that is sent again');
@@ -38,7 +30,7 @@ retried('under an old or future UUIDv7 is answered the same as well', async () =
 });
 
 retried('makes one cycle and one charge, but two requests', async () => {
-  const id = await createInstance(caller);
+  const id = await caller.createInstance();
   const call = { method: 'POST', path: `/instances/${id}/process`, json: observationAt(0) };
   const key = newKey();
   const first = await sendKeyed(caller, call, key);
@@ -49,18 +41,18 @@ retried('makes one cycle and one charge, but two requests', async () => {
 });
 
 retried('is answered as it was, whatever has happened to the instance since', async () => {
-  const id = await createInstance(caller);
+  const id = await caller.createInstance();
   const call = { method: 'POST', path: `/instances/${id}/process`, json: observationAt(0) };
   const key = newKey();
   const first = await sendKeyed(caller, call, key);
-  await process(caller, id, observationAt(10));
+  await caller.process(id, observationAt(10));
   await caller.send('PATCH', `/instances/${id}`, { json: { name: 'other' } });
   await caller.send('POST', `/instances/${id}/reset`, { json: { mode: 'initial' } });
   assertReplayed(await sendKeyed(caller, call, key), first);
 });
 
 retried('while the first is still running waits and gets the first one’s answer', async () => {
-  const id = await createInstance(caller);
+  const id = await caller.createInstance();
   const observations = Array.from({ length: 100 }, (_, index) => observationAt(index));
   const json = { observations, include_intermediate: true };
   const call = { method: 'POST', path: `/instances/${id}/process/batch`, json };
@@ -76,7 +68,7 @@ retried('while the first is still running waits and gets the first one’s answe
 });
 
 retried('many creates at once make one instance', async () => {
-  const someone = await newDocumentedCaller(service);
+  const someone = await newCaller();
   const call = { method: 'POST', path: '/instances', json: { name: 'once' } };
   const key = newKey();
   const answers = await Promise.all([1, 2, 3, 4, 5].map(() => sendKeyed(someone, call, key)));
@@ -85,7 +77,7 @@ retried('many creates at once make one instance', async () => {
 });
 
 retried('without its key is a new call', async () => {
-  const someone = await newDocumentedCaller(service);
+  const someone = await newCaller();
   const call = { method: 'POST', path: '/instances', json: { name: 'x' } };
   await sendKeyed(someone, call, newKey());
   await someone.send(call.method, call.path, { json: call.json });
@@ -95,7 +87,7 @@ retried('without its key is a new call', async () => {
 const reused = suite('an Idempotency-Key that is used for something else');
 
 reused('with another body is answered 422 and changes nothing', async () => {
-  const id = await createInstance(caller);
+  const id = await caller.createInstance();
   const path = `/instances/${id}/process`;
   const key = newKey();
   await sendKeyed(caller, { method: 'POST', path, json: observationAt(0) }, key);
@@ -107,7 +99,7 @@ reused('with another body is answered 422 and changes nothing', async () => {
 });
 
 reused('at another path of the same instance is answered 422', async () => {
-  const id = await createInstance(caller);
+  const id = await caller.createInstance();
   const key = newKey();
   const json = { mode: 'initial' };
   await sendKeyed(caller, { method: 'POST', path: `/instances/${id}/reset`, json }, key);
@@ -126,9 +118,9 @@ reused('for another create is answered 422', async () => {
 
 reused('on another instance, or by another account, is a call of its own: 200', async () => {
   const key = newKey();
-  const other = await newDocumentedCaller(service);
+  const other = await newCaller();
   for (const who of [caller, caller, other]) {
-    const path = `/instances/${await createInstance(who)}/process`;
+    const path = `/instances/${await who.createInstance()}/process`;
     const answer = await sendKeyed(who, { method: 'POST', path, json: observationAt(0) }, key);
     assert.is(answer.status, 200);
     assert.is(answer.headers.get('idempotent-replayed'), null);
@@ -152,14 +144,14 @@ reused('by another account’s create makes another instance', async () => {
   const key = newKey();
   const call = { method: 'POST', path: '/instances', json: { name: 'x' } };
   const mine = await sendKeyed(caller, call, key);
-  const theirs = await sendKeyed(await newDocumentedCaller(service), call, key);
+  const theirs = await sendKeyed(await newCaller(), call, key);
   assert.is.not(mine.body.data.id, theirs.body.data.id);
 });
 
 const unstored = suite('an answer that is not a committed success');
 
 unstored('is not stored: a refused call can be put right under its key', async () => {
-  const id = await createInstance(caller);
+  const id = await caller.createInstance();
   const path = `/instances/${id}/process`;
   const key = newKey();
   const wrong = observationAt(0, { signal_strength: 2 });
@@ -170,8 +162,8 @@ unstored('is not stored: a refused call can be put right under its key', async (
 });
 
 unstored('is decided anew: a throttled observation is accepted later', async () => {
-  const id = await createInstance(caller);
-  await process(caller, id, observationAt(10));
+  const id = await caller.createInstance();
+  await caller.process(id, observationAt(10));
   const path = `/instances/${id}/process`;
   const call = { method: 'POST', path, json: observationAt(10.5) };
   const key = newKey();
@@ -187,7 +179,7 @@ unstored('is decided anew: a throttled observation is accepted later', async () 
 });
 
 unstored('is decided anew: a mismatch is right with another tag', async () => {
-  const id = await createInstance(caller);
+  const id = await caller.createInstance();
   const path = `/instances/${id}/reset`;
   const headers = { 'idempotency-key': newKey() };
   const json = { mode: 'initial' };

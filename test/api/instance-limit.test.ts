@@ -1,15 +1,9 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import {
-  assertRefused,
-  createInstance,
-  limitOf,
-  newDocumentedCaller,
-  openScene,
-} from '#test/support/scene';
+import { assertRefused, limitOf, openScene } from '#test/support/scene';
 
-const { service, close } = await openScene();
-const caller = await newDocumentedCaller(service, { instances: 3 });
+const { newCaller, close } = await openScene();
+const caller = await newCaller({ instances: 3 });
 const create = (key?: string) =>
   caller.send('POST', '/instances', {
     json: { name: 'Ada' },
@@ -19,7 +13,7 @@ const create = (key?: string) =>
 const limit = suite('an account that has as many instances as was agreed');
 
 limit('is refused one more with 403, which counts as a request and costs no cycle', async () => {
-  const id = await createInstance(caller);
+  const id = await caller.createInstance();
   const before = await create('first');
   await create();
   const refused = await create();
@@ -36,7 +30,7 @@ limit('is refused one more with 403, which counts as a request and costs no cycl
 });
 
 limit('is refused no more of them however many come at once', async () => {
-  const other = await newDocumentedCaller(service, { instances: 5 });
+  const other = await newCaller({ instances: 5 });
   const answers = await Promise.all(
     Array.from({ length: 20 }, () => other.send('POST', '/instances', { json: { name: 'Ada' } })),
   );

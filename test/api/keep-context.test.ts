@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { arbitraryJsonObject, jsonTokens } from '#test/support/json-source';
-import { createInstance, morning, openScene } from '#test/support/scene';
+import { morning, openScene } from '#test/support/scene';
 
 const { caller, close } = await openScene();
 const HEADERS = { 'content-type': 'application/json' };
@@ -32,7 +32,7 @@ for (const [what, context] of [
   ['a context inside', '{"context":{"2":1,"1":2},"observations":[{"context":{"9":1,"3":1}}]}'],
 ] as const) {
   kept(`keeps ${what}`, async () => {
-    const id = await createInstance(caller);
+    const id = await caller.createInstance();
     await post(`/instances/${id}/process`, observation(context, 0));
     await post(`/instances/${id}/process`, observation(context, 1, 'cont\\u0065xt'));
     await post(
@@ -46,7 +46,7 @@ for (const [what, context] of [
 kept('means what was sent, whatever was sent, alone and in a batch', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(arbitraryJsonObject, { minLength: 1, maxLength: 4 }), async (all) => {
-      const id = await createInstance(caller);
+      const id = await caller.createInstance();
       await post(`/instances/${id}/process`, observation(all[0] ?? '{}', 0));
       const batch = all.map((context, n) => observation(context, n + 1));
       await post(`/instances/${id}/process/batch`, `{"observations" : [ ${batch.join(' , ')} ]}`);
@@ -58,7 +58,7 @@ kept('means what was sent, whatever was sent, alone and in a batch', async () =>
 });
 
 kept('takes no more than it needs: gaps and escapes count for nothing', async () => {
-  const id = await createInstance(caller);
+  const id = await caller.createInstance();
   const sent = `{ "a" :${' '.repeat(9_000)}"${'\\u0041'.repeat(2_000)}" }`;
   await post(`/instances/${id}/process`, observation(sent, 0));
   assert.equal(await contextsOf(id), [`{"a":"${'A'.repeat(2_000)}"}`]);

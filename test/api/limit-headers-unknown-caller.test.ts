@@ -1,12 +1,12 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { formatApiKey } from '#accounts/api-key';
-import { type Answer, type Caller, newCaller, send } from '#test/support/caller';
+import { type Answer, type Caller, send } from '#test/support/caller';
 import { metricValues } from '#test/support/metric-values';
 import { dial, type RawConnection, requestText, sendRaw } from '#test/support/raw-http';
 import { limitOf, openScene } from '#test/support/scene';
 
-const { service, caller, close } = await openScene();
+const { service, caller, newCaller, close } = await openScene();
 const IETF = ['ratelimit', 'ratelimit-policy'];
 const FOUR = ['limit', 'remaining', 'reset', 'monthly'] as const;
 const all = (answer: Answer) => FOUR.map((name) => limitOf(answer, name));
@@ -91,8 +91,8 @@ function auth(): string[] {
 guessing(
   'has few unknown keys looked up: the others are 503, also one that exists, but none seen lately',
   async () => {
-    const newcomer = await newCaller(service);
-    const known = await newCaller(service);
+    const newcomer = await newCaller();
+    const known = await newCaller();
     assert.is((await known.send('GET', '/personas')).status, 200);
     for (let index = 0; index < 30; index += 1) {
       const headers = { authorization: `Bearer ${unknownKey(index)}` };

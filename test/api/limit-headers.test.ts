@@ -1,23 +1,16 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { type Answer, admin, callerOf, newKey, send } from '#test/support/caller';
-import {
-  createInstance,
-  limitOf,
-  newDocumentedCaller,
-  observationAt,
-  openScene,
-  process,
-} from '#test/support/scene';
+import { limitOf, observationAt, openScene } from '#test/support/scene';
 
-const { service, close } = await openScene();
+const { service, newCaller, close } = await openScene();
 const FOUR = ['limit', 'remaining', 'reset', 'monthly'] as const;
 const all = (answer: Answer) => FOUR.map((name) => limitOf(answer, name));
 const nowS = () => Date.now() / 1_000;
 
 /** An account of 1,000 requests a minute and 50 cycles a month, and its first answer. */
 async function newAccount() {
-  const someone = await newDocumentedCaller(service, {
+  const someone = await newCaller({
     requestsPerMinute: 1_000,
     cyclesPerMonth: 50,
   });
@@ -33,7 +26,7 @@ function assertNext(answer: Answer, previous: Answer, cycles: number): void {
 const first = suite('the first answer of a minute');
 
 first('has the plan’s limit, one request less, and the end of the window', async () => {
-  const someone = await newDocumentedCaller(service, { plan: 'indie' });
+  const someone = await newCaller({ plan: 'indie' });
   const answer = await someone.send('GET', '/personas');
   const [limit, remaining, reset = 0, monthly] = all(answer);
   assert.equal([limit, remaining, monthly], [60, 59, 100_000]);
@@ -46,7 +39,7 @@ first('has the numbers of every plan', async () => {
     ['indie', 60, 100_000],
     ['pro', 300, 500_000],
   ] as const) {
-    const someone = await newDocumentedCaller(service, { plan });
+    const someone = await newCaller({ plan });
     const answer = await someone.send('GET', '/personas');
     assert.equal([limitOf(answer, 'limit'), limitOf(answer, 'monthly')], [limit, monthly], plan);
   }
@@ -132,7 +125,7 @@ counted('HEAD is 404 with Allow, and counts', async () => {
 
 counted('a read-only key’s 403 counts, and reserves nothing', async () => {
   const { someone, first: start } = await newAccount();
-  const id = await createInstance(someone);
+  const id = await someone.createInstance();
   const key = await newKey(service, someone.accountId, 'read');
   const reader = callerOf(service, someone.accountId, key);
   const before = await reader.send('GET', '/personas');
@@ -159,7 +152,7 @@ counted('two keys of one account count together', async () => {
 
 counted('a replayed answer counts a request and no cycle', async () => {
   const { someone } = await newAccount();
-  const id = await createInstance(someone);
+  const id = await someone.createInstance();
   const sent = { json: observationAt(0), headers: { 'idempotency-key': 'limit-row' } };
   const made = await someone.send('POST', `/instances/${id}/process`, sent);
   const again = await someone.send('POST', `/instances/${id}/process`, sent);
@@ -178,8 +171,8 @@ counted('parallel calls never show the same remainder twice', async () => {
 
 counted('a change of plan shows at once, what was used stays used', async () => {
   const { someone } = await newAccount();
-  const id = await createInstance(someone);
-  await process(someone, id, observationAt(0));
+  const id = await someone.createInstance();
+  await someone.process(id, observationAt(0));
   const path = `/accounts/${someone.accountId}/plan`;
   const limits = { requests_per_minute: 7, cycles_per_month: 1_000 };
   await admin(service, 'PUT', path, { plan: 'enterprise', limits });
@@ -203,7 +196,7 @@ const limited = suite('429 rate_limited');
 limited(
   'has remaining 0, the window’s end, the month as it is, and a wait that suffices',
   async () => {
-    const someone = await newDocumentedCaller(service, { plan: 'free' });
+    const someone = await newCaller({ plan: 'free' });
     let answer = await someone.send('GET', '/personas');
     const reset = limitOf(answer, 'reset');
     for (let left = 8; left >= 0; left -= 1) {
@@ -225,9 +218,9 @@ limited(
 );
 
 limited('reserves no cycle', async () => {
-  const someone = await newDocumentedCaller(service, { requestsPerMinute: 2, cyclesPerMonth: 9 });
-  const id = await createInstance(someone);
-  await process(someone, id, observationAt(0));
+  const someone = await newCaller({ requestsPerMinute: 2, cyclesPerMonth: 9 });
+  const id = await someone.createInstance();
+  await someone.process(id, observationAt(0));
   const answer = await someone.send('POST', `/instances/${id}/process`, { json: observationAt(9) });
   assert.is(answer.body.error, 'rate_limited');
   assert.is(limitOf(answer, 'monthly'), 8);
@@ -237,7 +230,7 @@ const quota = suite('429 quota_exceeded');
 
 quota('counts the request and shows what is really left', async () => {
   const { someone } = await newAccount();
-  const id = await createInstance(someone);
+  const id = await someone.createInstance();
   const observations = (count: number, from: number) =>
     Array.from({ length: count }, (_, index) => observationAt(from + index));
   const path = `/instances/${id}/process/batch`;

@@ -1,16 +1,9 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Caller } from '#test/support/caller';
-import {
-  assertRefused,
-  createInstance,
-  newDocumentedCaller,
-  observationAt,
-  openScene,
-  process,
-} from '#test/support/scene';
+import { assertRefused, observationAt, openScene } from '#test/support/scene';
 
-const { service, caller, close } = await openScene();
+const { caller, newCaller, close } = await openScene();
 type Listed = { id: string; name: string; created_at: string };
 const list = (of: Caller, query = '') => of.send('GET', `/instances${query}`);
 const namesIn = async (of: Caller, query: string): Promise<string[]> =>
@@ -19,7 +12,7 @@ const namesIn = async (of: Caller, query: string): Promise<string[]> =>
 const empty = suite('listing the instances of an account that has none');
 
 empty('is answered 200 with an empty page', async () => {
-  const nobody = await newDocumentedCaller(service);
+  const nobody = await newCaller();
   const answer = await list(nobody);
   assert.is(answer.status, 200);
   assert.equal(answer.body, {
@@ -30,13 +23,13 @@ empty('is answered 200 with an empty page', async () => {
 });
 
 const many = suite('listing 25 instances');
-const owner = await newDocumentedCaller(service);
+const owner = await newCaller();
 const createdIds: string[] = [];
 
 many.before(async () => {
   for (let i = 0; i < 25; i += 1) {
     createdIds.push(
-      await createInstance(owner, { name: `n${String((i * 7) % 25).padStart(2, '0')}` }),
+      await owner.createInstance({ name: `n${String((i * 7) % 25).padStart(2, '0')}` }),
     );
   }
 });
@@ -112,7 +105,7 @@ many('at both bounds of limit is answered 200', async () => {
 
 many('shows the cycles and the energy of now', async () => {
   const id = createdIds[3] ?? '';
-  const { snapshot } = await process(owner, id, observationAt(0));
+  const { snapshot } = await owner.process(id, observationAt(0));
   const { data } = (await list(owner, '?limit=100')).body;
   const item = data.find((row: Listed) => row.id === id);
   assert.is(item.cycle_count, 1);
@@ -130,22 +123,22 @@ many('knows a new name and a deletion at once', async () => {
 });
 
 many('never shows another account’s', async () => {
-  await createInstance(caller, { name: 'not theirs' });
+  await caller.createInstance({ name: 'not theirs' });
   assert.not.ok((await namesIn(owner, '?limit=100')).includes('not theirs'));
 });
 
 const names = suite('listing by name');
 
 names('goes by code point, so that an emoji comes after U+FF5E', async () => {
-  const someone = await newDocumentedCaller(service);
+  const someone = await newCaller();
   const wanted = ['B', 'Z', 'a', 'ä', '\uff5e', '😀'];
-  for (const name of wanted.toReversed()) await createInstance(someone, { name });
+  for (const name of wanted.toReversed()) await someone.createInstance({ name });
   assert.equal(await namesIn(someone, '?sort=name&order=asc'), wanted);
 });
 
 names('breaks ties by the time of creation, then by id', async () => {
-  const someone = await newDocumentedCaller(service);
-  for (let i = 0; i < 5; i += 1) await createInstance(someone, { name: 'same' });
+  const someone = await newCaller();
+  for (let i = 0; i < 5; i += 1) await someone.createInstance({ name: 'same' });
   const { data } = (await list(someone, '?sort=name&order=asc')).body;
   const keys = data.map(({ created_at, id }: Listed) => `${created_at} ${id}`);
   assert.equal(keys, keys.toSorted());

@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { MODE_KEYS } from '#identity/modes';
-import { assertRefused, createInstance, limitOf, openScene } from '#test/support/scene';
+import { assertRefused, limitOf, openScene } from '#test/support/scene';
 
 const { caller, close } = await openScene();
 const list = (query = '') => caller.send('GET', `/personas${query}`);
@@ -53,7 +53,7 @@ listing('an instance made of a profile has the persona’s dominant modes', asyn
   const { data } = (await list()).body;
   for (const [index, [, name, , dominant]] of PERSONAS.entries()) {
     const config = { mode_strengths: data[index].mode_profile };
-    const id = await createInstance(caller, { initial_config: config });
+    const id = await caller.createInstance({ initial_config: config });
     const contract = (await caller.send('GET', `/instances/${id}/contract`)).body.data;
     assert.is(contract.dominant_modes.join(', '), dominant, name);
   }

@@ -2,14 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Answer } from '#test/support/caller';
 import { assertServed, ModelReplay } from '#test/support/model-replay';
-import {
-  createInstance,
-  limitOf,
-  MORNING_MS,
-  observationAt,
-  openScene,
-  process,
-} from '#test/support/scene';
+import { limitOf, MORNING_MS, observationAt, openScene } from '#test/support/scene';
 
 const { caller, close } = await openScene();
 const NOW = { mode_target: 'ORDER', signal_strength: 0.5 };
@@ -24,8 +17,8 @@ const timesOf = async (id: string): Promise<number[]> => {
 const early = suite('an observation less than a second after the previous one');
 
 early('is answered 200 with the previous snapshot, contract and drift', async () => {
-  const id = await createInstance(caller);
-  const previous = await process(caller, id, observationAt(10));
+  const id = await caller.createInstance();
+  const previous = await caller.process(id, observationAt(10));
   const answer = await send(id, observationAt(10.999, { signal_strength: 0 }));
   assert.is(answer.status, 200);
   assert.is(answer.headers.get('x-throttled'), 'true');
@@ -33,15 +26,14 @@ early('is answered 200 with the previous snapshot, contract and drift', async ()
 });
 
 early('repeats the drift of a cycle that was rolled back', async () => {
-  const id = await createInstance(caller, {
+  const id = await caller.createInstance({
     initial_config: { mode_strengths: { perception: 0.85, order: 0.75, identity: 0.45 } },
   });
   let level = '';
   let seconds = 0;
   for (; level !== 'D3' && seconds < 3_000; seconds += 30) {
     const mode_target = ['EXPLORATION', 'ASSERTION', 'CONNECTION'][(seconds / 30) % 3];
-    const found = await process(
-      caller,
+    const found = await caller.process(
       id,
       observationAt(seconds, { mode_target, signal_strength: 1 }),
     );
@@ -54,8 +46,8 @@ early('repeats the drift of a cycle that was rolled back', async () => {
 });
 
 early('tells how long to wait: whole seconds, at least one', async () => {
-  const id = await createInstance(caller);
-  await process(caller, id, observationAt(10));
+  const id = await caller.createInstance();
+  await caller.process(id, observationAt(10));
   const waits = { 10: '1', 10.999: '1', 10.001: '1', 9.999: '2', 9: '2', 0: '11' };
   for (const [seconds, wait] of Object.entries(waits)) {
     const answer = await send(id, observationAt(Number(seconds)));
@@ -65,8 +57,8 @@ early('tells how long to wait: whole seconds, at least one', async () => {
 });
 
 early('makes no cycle, no record, no charge, no new time and no new tag', async () => {
-  const id = await createInstance(caller);
-  await process(caller, id, observationAt(10));
+  const id = await caller.createInstance();
+  await caller.process(id, observationAt(10));
   const before = await caller.send('GET', `/instances/${id}`);
   const answer = await send(id, observationAt(10.5));
   const after = await caller.send('GET', `/instances/${id}`);
@@ -78,14 +70,14 @@ early('makes no cycle, no record, no charge, no new time and no new tag', async 
 });
 
 early('does not move the interval: it still runs from the accepted one', async () => {
-  const id = await createInstance(caller);
-  await process(caller, id, observationAt(10));
+  const id = await caller.createInstance();
+  await caller.process(id, observationAt(10));
   await send(id, observationAt(10.9));
-  await process(caller, id, observationAt(11));
+  await caller.process(id, observationAt(11));
 });
 
 early('without timestamps is throttled by the server’s clock', async () => {
-  const id = await createInstance(caller);
+  const id = await caller.createInstance();
   const asked = [];
   // At once, and of several one at least: on a slow machine a second may pass between two of them.
   for (let index = 0; index < 5; index += 1) asked.push(send(id, NOW));
@@ -97,42 +89,42 @@ early('without timestamps is throttled by the server’s clock', async () => {
 });
 
 early('is on a clock of its own for every instance', async () => {
-  await process(caller, await createInstance(caller), NOW);
-  await process(caller, await createInstance(caller), NOW);
+  await caller.process(await caller.createInstance(), NOW);
+  await caller.process(await caller.createInstance(), NOW);
 });
 
 const exact = suite('an observation exactly one second after the previous one');
 
 exact('is accepted: 200 and a cycle', async () => {
-  const id = await createInstance(caller);
-  await process(caller, id, observationAt(10));
-  const { snapshot } = await process(caller, id, observationAt(11));
+  const id = await caller.createInstance();
+  await caller.process(id, observationAt(10));
+  const { snapshot } = await caller.process(id, observationAt(11));
   assert.is(snapshot.cycle, 2);
 });
 
 exact('is measured in milliseconds, whatever finer digits say', async () => {
-  const id = await createInstance(caller);
-  await process(caller, id, { ...NOW, timestamp: '2026-01-15T08:00:00.000999Z' });
-  await process(caller, id, { ...NOW, timestamp: '2026-01-15T08:00:01.000000Z' });
+  const id = await caller.createInstance();
+  await caller.process(id, { ...NOW, timestamp: '2026-01-15T08:00:00.000999Z' });
+  await caller.process(id, { ...NOW, timestamp: '2026-01-15T08:00:01.000000Z' });
 });
 
 const past = suite('an observation of the past');
 
 past('may lie before the creation, and then no time has passed', async () => {
-  const id = await createInstance(caller, { initial_config: { energy_level: 0.3 } });
+  const id = await caller.createInstance({ initial_config: { energy_level: 0.3 } });
   const replay = new ModelReplay(MORNING_MS, { energyLevel: 0.3 });
   const seen = { mode_target: 'CONNECTION', signal_strength: 0.6 };
-  const served = await process(caller, id, { ...seen, timestamp: isoAt(MORNING_MS) });
+  const served = await caller.process(id, { ...seen, timestamp: isoAt(MORNING_MS) });
   replay.observe(seen, MORNING_MS);
   assertServed(served, replay.expected(), ['instance_id', 'description']);
 });
 
 past('lets the time between two of them pass for the model', async () => {
-  const id = await createInstance(caller, { initial_config: { energy_level: 0.3 } });
+  const id = await caller.createInstance({ initial_config: { energy_level: 0.3 } });
   const replay = new ModelReplay(MORNING_MS, { energyLevel: 0.3 });
   for (const seconds of [0, 1, 3_601, 90_001.5]) {
     const seen = { mode_target: 'ASSERTION', signal_strength: 0.9, confidence: 0.5 };
-    const served = await process(caller, id, observationAt(seconds, seen));
+    const served = await caller.process(id, observationAt(seconds, seen));
     replay.observe(seen, MORNING_MS + seconds * 1_000);
     assertServed(served, replay.expected(), ['instance_id', 'description']);
   }
@@ -146,7 +138,7 @@ past('counts the first one’s time from the creation, where it lies after it', 
   const replay = new ModelReplay(createdMs, { energyLevel: 0.3 });
   const seen = { mode_target: 'CONNECTION', signal_strength: 0.6 };
   const timestamp = isoAt(createdMs + 200_123);
-  const served = await process(caller, made.body.data.id, { ...seen, timestamp });
+  const served = await caller.process(made.body.data.id, { ...seen, timestamp });
   replay.observe(seen, createdMs + 200_123);
   assertServed(served, replay.expected(), ['instance_id', 'description']);
 });
@@ -160,22 +152,22 @@ function assertWaitUntil(timeMs: number, { headers }: Answer, askedMs: number): 
 const ahead = suite('an observation without a timestamp, after one that was ahead of the clock');
 
 ahead('is throttled until the clock is there, at once and a second later', async () => {
-  const id = await createInstance(caller);
+  const id = await caller.createInstance();
   const aheadMs = Date.now() + 200_000;
-  await process(caller, id, { ...NOW, timestamp: isoAt(aheadMs) });
+  await caller.process(id, { ...NOW, timestamp: isoAt(aheadMs) });
   for (const startMs = performance.now(); performance.now() - startMs < 1_200; ) {
     const askedMs = Date.now();
     const answer = await send(id, NOW);
     assert.is(answer.headers.get('x-throttled'), 'true');
     assertWaitUntil(aheadMs, answer, askedMs);
   }
-  await process(caller, id, { ...NOW, timestamp: isoAt(aheadMs + 1_000) });
+  await caller.process(id, { ...NOW, timestamp: isoAt(aheadMs + 1_000) });
   assert.equal(await timesOf(id), [aheadMs, aheadMs + 1_000]);
 });
 
 ahead('of a batch that was spread is throttled as well', async () => {
-  const id = await createInstance(caller);
-  await process(caller, id, { ...NOW, timestamp: isoAt(Date.now() - 1_500) });
+  const id = await caller.createInstance();
+  await caller.process(id, { ...NOW, timestamp: isoAt(Date.now() - 1_500) });
   const observations = Array.from({ length: 100 }, () => NOW);
   const sendBatch = () =>
     caller.send('POST', `/instances/${id}/process/batch`, { json: { observations } });

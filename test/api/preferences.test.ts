@@ -1,21 +1,14 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import {
-  assertRefused,
-  createInstance,
-  limitOf,
-  observationAt,
-  openScene,
-  process,
-} from '#test/support/scene';
+import { assertRefused, limitOf, observationAt, openScene } from '#test/support/scene';
 
 const { caller, close } = await openScene();
 
 const strict = suite('whoever prefers strict handling');
 
 async function instanceAt10() {
-  const id = await createInstance(caller);
-  await process(caller, id, observationAt(10));
+  const id = await caller.createInstance();
+  await caller.process(id, observationAt(10));
   const send = (prefer: string, seconds: number) =>
     caller.send('POST', `/instances/${id}/process`, {
       json: observationAt(seconds),
@@ -81,7 +74,7 @@ strict('in other words is not meant: 200 and throttled', async () => {
 const minimal = suite('whoever prefers a minimal return');
 
 minimal('gets 204 for a deletion', async () => {
-  const id = await createInstance(caller);
+  const id = await caller.createInstance();
   const headers = { prefer: 'return=minimal' };
   const answer = await caller.send('DELETE', `/instances/${id}`, { headers });
   assert.is(answer.status, 204);
@@ -110,7 +103,7 @@ minimal('gets the whole answer everywhere else', async () => {
 });
 
 minimal('prefers full representation and gets 200', async () => {
-  const id = await createInstance(caller);
+  const id = await caller.createInstance();
   const headers = { prefer: 'return=representation' };
   const answer = await caller.send('DELETE', `/instances/${id}`, { headers });
   assert.is(answer.status, 200);

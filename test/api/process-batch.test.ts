@@ -1,16 +1,8 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import {
-  assertRefused,
-  createInstance,
-  limitOf,
-  newDocumentedCaller,
-  observationAt,
-  openScene,
-  process,
-} from '#test/support/scene';
+import { assertRefused, limitOf, observationAt, openScene } from '#test/support/scene';
 
-const { service, caller, close } = await openScene();
+const { caller, newCaller, close } = await openScene();
 const send = (id: string, json: unknown, headers: Record<string, string> = {}) =>
   caller.send('POST', `/instances/${id}/process/batch`, { json, headers });
 const timesOf = async (id: string): Promise<number[]> => {
@@ -25,7 +17,7 @@ const timed = (count: number, from = 0) =>
 const accepted = suite('a batch');
 
 accepted('is answered 200 with the last state and the count', async () => {
-  const id = await createInstance(caller);
+  const id = await caller.createInstance();
   const answer = await send(id, { observations: timed(3) });
   assert.is(answer.status, 200);
   const { data } = answer.body;
@@ -36,7 +28,7 @@ accepted('is answered 200 with the last state and the count', async () => {
 });
 
 accepted('with as many numbers in its contexts as fit is answered 200', async () => {
-  const id = await createInstance(caller);
+  const id = await caller.createInstance();
   // Printed as a double each of them would take five times as much.
   const numbers = Array.from({ length: 360 }, () => '1e20').join(',');
   const one = `{"mode_target":"ORDER","signal_strength":0.5,"context":{"n":[${numbers}]}}`;
@@ -49,7 +41,7 @@ accepted('with as many numbers in its contexts as fit is answered 200', async ()
 });
 
 accepted('with include_intermediate is answered 200 with every state in order', async () => {
-  const id = await createInstance(caller);
+  const id = await caller.createInstance();
   const answer = await send(id, { observations: timed(3), include_intermediate: true });
   assert.equal(Object.keys(answer.body.data), ['states', 'processed_count']);
   const { states, processed_count } = answer.body.data;
@@ -58,7 +50,7 @@ accepted('with include_intermediate is answered 200 with every state in order', 
     states.map((state: ReturnType<typeof JSON.parse>) => state.snapshot.cycle),
     [1, 2, 3],
   );
-  const whole = await send(await createInstance(caller), {
+  const whole = await send(await caller.createInstance(), {
     observations: timed(3),
     include_intermediate: false,
   });
@@ -68,13 +60,13 @@ accepted('with include_intermediate is answered 200 with every state in order', 
 });
 
 accepted('of one is answered 200, with and without its time', async () => {
-  const id = await createInstance(caller);
+  const id = await caller.createInstance();
   assert.is((await send(id, { observations: timed(1) })).status, 200);
   assert.is((await send(id, { observations: untimed(1) })).body.data.processed_count, 1);
 });
 
 accepted('of 100 is answered 200 and costs one request and 100 cycles', async () => {
-  const id = await createInstance(caller);
+  const id = await caller.createInstance();
   const before = await caller.send('GET', `/instances/${id}`);
   const after = await send(id, { observations: timed(100) });
   assert.is(after.body.data.processed_count, 100);
@@ -83,7 +75,7 @@ accepted('of 100 is answered 200 and costs one request and 100 cycles', async ()
 });
 
 accepted('of almost 256 KiB is answered 200', async () => {
-  const id = await createInstance(caller);
+  const id = await caller.createInstance();
   const context = { a: 'x'.repeat(8_000) };
   const observations = timed(32).map((observation) => ({ ...observation, context }));
   assert.is((await send(id, { observations })).status, 200);
@@ -92,7 +84,7 @@ accepted('of almost 256 KiB is answered 200', async () => {
 const spaced = suite('a batch without timestamps');
 
 spaced('on a fresh instance is spaced one second and ends now', async () => {
-  const id = await createInstance(caller);
+  const id = await caller.createInstance();
   const beforeMs = Date.now();
   await send(id, { observations: untimed(5) });
   const times = await timesOf(id);
@@ -106,10 +98,10 @@ spaced('on a fresh instance is spaced one second and ends now', async () => {
 });
 
 spaced('where there is no room starts one second after the previous observation', async () => {
-  const id = await createInstance(caller);
+  const id = await caller.createInstance();
   const previousMs = Date.now() - 2_000;
   const timestamp = new Date(previousMs).toISOString();
-  await process(caller, id, observationAt(0, { timestamp }));
+  await caller.process(id, observationAt(0, { timestamp }));
   assert.is((await send(id, { observations: untimed(5) })).status, 200);
   const expected = [1, 2, 3, 4, 5].map((second) => previousMs + second * 1_000);
   assert.equal((await timesOf(id)).slice(1), expected);
@@ -131,18 +123,18 @@ early('without timestamps is throttled as a whole: 200, the previous state, coun
 /** A batch that came within a second of an observation: on a slow machine not at the first try. */
 async function batchAtOnce() {
   for (;;) {
-    const id = await createInstance(caller);
+    const id = await caller.createInstance();
     const before = await caller.send('GET', `/instances/${id}`);
     const startedMs = performance.now();
-    const previous = await process(caller, id, untimed(1)[0] ?? {});
+    const previous = await caller.process(id, untimed(1)[0] ?? {});
     const answer = await send(id, { observations: untimed(3) });
     if (performance.now() - startedMs < 1_000) return { id, previous, before, answer };
   }
 }
 
 early('with include_intermediate has no states', async () => {
-  const id = await createInstance(caller);
-  await process(caller, id, observationAt(0));
+  const id = await caller.createInstance();
+  await caller.process(id, observationAt(0));
   const answer = await send(id, { observations: timed(2, -5), include_intermediate: true });
   assert.is(answer.headers.get('x-throttled'), 'true');
   assert.is(answer.headers.get('retry-after'), '6');
@@ -150,8 +142,8 @@ early('with include_intermediate has no states', async () => {
 });
 
 early('is measured by its first item against the previous observation', async () => {
-  const id = await createInstance(caller);
-  await process(caller, id, observationAt(10));
+  const id = await caller.createInstance();
+  await caller.process(id, observationAt(10));
   const tooEarly = await send(id, { observations: [observationAt(10.999), observationAt(500)] });
   assert.is(tooEarly.body.data.processed_count, 0);
   const inTime = await send(id, { observations: [observationAt(11), observationAt(500)] });
@@ -159,8 +151,8 @@ early('is measured by its first item against the previous observation', async ()
 });
 
 early('is answered 429 to whoever prefers strict handling', async () => {
-  const id = await createInstance(caller);
-  await process(caller, id, observationAt(10));
+  const id = await caller.createInstance();
+  await caller.process(id, observationAt(10));
   const answer = await send(id, { observations: timed(2, 10) }, { prefer: 'handling=strict' });
   assertRefused(answer, 429, 'throttled', { reason: 'min_cycle_interval' });
   assert.is(answer.body.retry_after, 1);
@@ -169,7 +161,7 @@ early('is answered 429 to whoever prefers strict handling', async () => {
 });
 
 const refused = suite('a batch that breaks a rule');
-const id = await createInstance(caller);
+const id = await caller.createInstance();
 const one = observationAt(0);
 
 const WRONG: readonly [what: string, body: unknown, field: string | undefined, reason: string][] = [
@@ -252,8 +244,8 @@ refused('nothing of all of these was applied or charged', async () => {
 });
 
 refused('beyond what the quota has left is answered 429 whole, and a smaller one 200', async () => {
-  const poor = await newDocumentedCaller(service, { cyclesPerMonth: 5 });
-  const own = await createInstance(poor);
+  const poor = await newCaller({ cyclesPerMonth: 5 });
+  const own = await poor.createInstance();
   const path = `/instances/${own}/process/batch`;
   const tooMany = await poor.send('POST', path, { json: { observations: timed(6) } });
   assertRefused(tooMany, 429, 'quota_exceeded');

@@ -2,18 +2,9 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { MODE_TARGETS } from '#identity/modes';
 import { assertServed, ModelReplay } from '#test/support/model-replay';
-import {
-  assertRefused,
-  createInstance,
-  limitOf,
-  MORNING_MS,
-  newDocumentedCaller,
-  observationAt,
-  openScene,
-  process,
-} from '#test/support/scene';
+import { assertRefused, limitOf, MORNING_MS, observationAt, openScene } from '#test/support/scene';
 
-const { service, caller, close } = await openScene();
+const { caller, newCaller, close } = await openScene();
 const send = (id: string, json: unknown, headers: Record<string, string> = {}) =>
   caller.send('POST', `/instances/${id}/process`, { json, headers });
 const historyOf = async (id: string) =>
@@ -23,7 +14,7 @@ const secondsAhead = (seconds: number) => new Date(Date.now() + seconds * 1_000)
 const accepted = suite('an observation');
 
 accepted('is answered 200 with snapshot, contract and drift of the model', async () => {
-  const id = await createInstance(caller);
+  const id = await caller.createInstance();
   const replay = new ModelReplay(MORNING_MS);
   const seen = { mode_target: 'ORDER', signal_strength: 0.7, confidence: 0.9 };
   const answer = await send(id, { ...seen, context: { a: 1 }, timestamp: '2026-01-15T08:00:00Z' });
@@ -37,17 +28,17 @@ accepted('is answered 200 with snapshot, contract and drift of the model', async
 });
 
 accepted('of every mode is answered 200 and recorded under its name', async () => {
-  const id = await createInstance(caller);
+  const id = await caller.createInstance();
   for (const [index, mode_target] of MODE_TARGETS.entries()) {
-    await process(caller, id, observationAt(index, { mode_target }));
+    await caller.process(id, observationAt(index, { mode_target }));
   }
   const names = (await historyOf(id)).map((row: { mode_target: string }) => row.mode_target);
   assert.equal(names, MODE_TARGETS.toReversed());
 });
 
 accepted('with nothing but mode and signal has confidence 1 and an empty context', async () => {
-  const id = await createInstance(caller);
-  await process(caller, id, { mode_target: 'IDENTITY', signal_strength: 0.5 });
+  const id = await caller.createInstance();
+  await caller.process(id, { mode_target: 'IDENTITY', signal_strength: 0.5 });
   const [record] = await historyOf(id);
   assert.is(record.confidence, 1);
   assert.equal(record.context, {});
@@ -55,16 +46,16 @@ accepted('with nothing but mode and signal has confidence 1 and an empty context
 });
 
 accepted('at both bounds of signal and confidence is answered 200', async () => {
-  const id = await createInstance(caller);
+  const id = await caller.createInstance();
   const bounds = [0, 1].flatMap((signal) => [0, 1].map((confidence) => ({ signal, confidence })));
   for (const [index, { signal, confidence }] of bounds.entries()) {
-    await process(caller, id, observationAt(index, { signal_strength: signal, confidence }));
+    await caller.process(id, observationAt(index, { signal_strength: signal, confidence }));
   }
   assert.is((await historyOf(id)).length, 4);
 });
 
 accepted('takes one request and one cycle', async () => {
-  const id = await createInstance(caller);
+  const id = await caller.createInstance();
   const before = await caller.send('GET', `/instances/${id}`);
   const after = await send(id, observationAt(0));
   assert.is(limitOf(after, 'remaining'), limitOf(before, 'remaining') - 1);
@@ -72,37 +63,37 @@ accepted('takes one request and one cycle', async () => {
 });
 
 accepted('keeps its context to the letter', async () => {
-  const id = await createInstance(caller);
+  const id = await caller.createInstance();
   const context = {
     text: 'é😀"\\\n ',
     deep: [[[{ a: [null, true, 1.5e-7, -0.1] }]]],
     '': 0,
     constructor: 'a word like any other',
   };
-  await process(caller, id, observationAt(0, { context }));
+  await caller.process(id, observationAt(0, { context }));
   assert.equal((await historyOf(id))[0].context, context);
 });
 
 accepted('with a context of 16 levels or 8,192 bytes is answered 200', async () => {
-  const id = await createInstance(caller);
+  const id = await caller.createInstance();
   const deep = JSON.parse(`${'{"a":'.repeat(15)}{}${'}'.repeat(15)}`);
-  await process(caller, id, observationAt(0, { context: deep }));
+  await caller.process(id, observationAt(0, { context: deep }));
   const wide = { a: 'x'.repeat(8_192 - '{"a":""}'.length) };
-  await process(caller, id, observationAt(1, { context: wide }));
+  await caller.process(id, observationAt(1, { context: wide }));
   const accented = { a: 'é'.repeat(4_092) };
-  await process(caller, id, observationAt(2, { context: accented }));
+  await caller.process(id, observationAt(2, { context: accented }));
 });
 
 accepted('in a body of exactly 32 KiB is answered 200', async () => {
-  const id = await createInstance(caller);
+  const id = await caller.createInstance();
   const body = JSON.stringify(observationAt(0)).padEnd(32 * 1_024);
   const answer = await caller.send('POST', `/instances/${id}/process`, { body });
   assert.is(answer.status, 200);
 });
 
 accepted('up to 300 s in the future is answered 200', async () => {
-  const id = await createInstance(caller);
-  await process(caller, id, observationAt(0, { timestamp: secondsAhead(295) }));
+  const id = await caller.createInstance();
+  await caller.process(id, observationAt(0, { timestamp: secondsAhead(295) }));
 });
 
 accepted('is recorded in UTC to the millisecond, whatever offset and digits it had', async () => {
@@ -112,27 +103,27 @@ accepted('is recorded in UTC to the millisecond, whatever offset and digits it h
     '2026-01-14T22:30:20.123999999-09:30': '2026-01-15T08:00:20.123Z',
     '2026-01-15t08:00:30.1239z': '2026-01-15T08:00:30.123Z',
   };
-  const id = await createInstance(caller);
+  const id = await caller.createInstance();
   for (const timestamp of Object.keys(written)) {
-    await process(caller, id, observationAt(0, { timestamp }));
+    await caller.process(id, observationAt(0, { timestamp }));
   }
   const times = (await historyOf(id)).map((row: { timestamp: string }) => row.timestamp);
   assert.equal(times.toReversed(), Object.values(written));
 });
 
 accepted('may lie at the beginning of 1970', async () => {
-  const id = await createInstance(caller);
-  await process(caller, id, observationAt(0, { timestamp: '1970-01-01T00:00:00Z' }));
+  const id = await caller.createInstance();
+  await caller.process(id, observationAt(0, { timestamp: '1970-01-01T00:00:00Z' }));
 });
 
 accepted('whatever If-Match says is answered 200', async () => {
-  const id = await createInstance(caller);
+  const id = await caller.createInstance();
   const answer = await send(id, observationAt(0), { 'if-match': '"snap_0000000000000000"' });
   assert.is(answer.status, 200);
 });
 
 const refused = suite('an observation that breaks a rule');
-const id = await createInstance(caller);
+const id = await caller.createInstance();
 const deep17 = JSON.parse(`${'{"a":'.repeat(16)}{}${'}'.repeat(16)}`);
 
 const WRONG: readonly [what: string, fields: object, field: string, reason: string][] = [
@@ -204,7 +195,7 @@ refused('none of these made a cycle or cost one', async () => {
 const missing = suite('an observation of an instance that is not there');
 
 missing('is answered 404 to the letter like another account’s, and costs no cycle', async () => {
-  const other = await newDocumentedCaller(service);
+  const other = await newCaller();
   const before = limitOf(await other.send('GET', '/personas'), 'monthly');
   const bodies = new Set<string>();
   for (const unknown of ['inst_0123456789abcdef', 'nonsense', id]) {

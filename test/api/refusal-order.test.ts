@@ -1,17 +1,9 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { admin, callerOf, newKey, send } from '#test/support/caller';
-import {
-  assertRefused,
-  createInstance,
-  limitOf,
-  newDocumentedCaller,
-  observationAt,
-  openScene,
-  process,
-} from '#test/support/scene';
+import { assertRefused, limitOf, observationAt, openScene } from '#test/support/scene';
 
-const { service, caller, close } = await openScene();
+const { service, caller, newCaller, close } = await openScene();
 const INVALID = { mode_target: 'ORDER' };
 const UNKNOWN = '/instances/inst_0123456789abcdef';
 const STALE = { 'if-match': '"snap_0000000000000000"' };
@@ -33,7 +25,7 @@ order('with a read-only key and a broken body is 403', async () => {
 });
 
 order('of a suspended account with a broken body is 403', async () => {
-  const someone = await newDocumentedCaller(service);
+  const someone = await newCaller();
   const path = `/accounts/${someone.accountId}/status`;
   await admin(service, 'PUT', path, { status: 'suspended' });
   const answer = await someone.send('POST', `${UNKNOWN}/process`, { json: INVALID });
@@ -41,23 +33,23 @@ order('of a suspended account with a broken body is 403', async () => {
 });
 
 order('beyond the minute with a broken body is 429', async () => {
-  const someone = await newDocumentedCaller(service, { requestsPerMinute: 1 });
+  const someone = await newCaller({ requestsPerMinute: 1 });
   await someone.send('GET', '/personas');
   const answer = await someone.send('POST', `${UNKNOWN}/process`, { json: INVALID });
   assert.is(answer.body.error, 'rate_limited');
 });
 
 order('with a broken body when the month is used up is 422: it needs no cycle', async () => {
-  const poor = await newDocumentedCaller(service, { cyclesPerMonth: 1 });
-  const id = await createInstance(poor);
-  await process(poor, id, observationAt(0));
+  const poor = await newCaller({ cyclesPerMonth: 1 });
+  const id = await poor.createInstance();
+  await poor.process(id, observationAt(0));
   const answer = await poor.send('POST', `/instances/${id}/process`, { json: INVALID });
   assert.is(answer.status, 422);
 });
 
 order('on an unknown instance when the month is used up is 429', async () => {
-  const poor = await newDocumentedCaller(service, { cyclesPerMonth: 1 });
-  await process(poor, await createInstance(poor), observationAt(0));
+  const poor = await newCaller({ cyclesPerMonth: 1 });
+  await poor.process(await poor.createInstance(), observationAt(0));
   const answer = await poor.send('POST', `${UNKNOWN}/process`, { json: observationAt(5) });
   assertRefused(answer, 429, 'quota_exceeded');
 });
@@ -73,13 +65,13 @@ order('with a stale tag on an unknown instance is 404', async () => {
 });
 
 order('with a broken body and a stale tag is 422', async () => {
-  const id = await createInstance(caller);
+  const id = await caller.createInstance();
   const sent = { json: { name: '' }, headers: STALE };
   assert.is((await caller.send('PATCH', `/instances/${id}`, sent)).status, 422);
 });
 
 order('a refused call on an unknown instance gives its cycles back', async () => {
-  const someone = await newDocumentedCaller(service, { cyclesPerMonth: 2 });
+  const someone = await newCaller({ cyclesPerMonth: 2 });
   for (let i = 0; i < 5; i += 1) {
     const answer = await someone.send('POST', `${UNKNOWN}/process`, { json: observationAt(0) });
     assertRefused(answer, 404, 'not_found');
@@ -88,7 +80,7 @@ order('a refused call on an unknown instance gives its cycles back', async () =>
 });
 
 order('a stored answer comes before a tag that no longer matches: 200', async () => {
-  const id = await createInstance(caller);
+  const id = await caller.createInstance();
   const tag = (await caller.send('GET', `/instances/${id}`)).headers.get('etag') ?? '';
   const headers = { 'idempotency-key': 'guarded reset', 'if-match': tag };
   const sent = { json: { mode: 'initial' }, headers };
@@ -100,7 +92,7 @@ order('a stored answer comes before a tag that no longer matches: 200', async ()
 });
 
 order('a stored answer comes before the interval: 200 and not throttled', async () => {
-  const id = await createInstance(caller);
+  const id = await caller.createInstance();
   const sent = { json: observationAt(0), headers: { 'idempotency-key': 'early' } };
   await caller.send('POST', `/instances/${id}/process`, sent);
   const again = await caller.send('POST', `/instances/${id}/process`, sent);

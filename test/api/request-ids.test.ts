@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { send } from '#test/support/caller';
-import { createInstance, openScene } from '#test/support/scene';
+import { openScene } from '#test/support/scene';
 import { startService } from '#test/support/service';
 import { turnOfEvents } from '#test/support/settled';
 
@@ -48,7 +48,7 @@ for (const id of bad) {
 const fresh = suite('a request without an id');
 
 fresh('is answered with one of ours, never the same twice', async () => {
-  const id = await createInstance(caller);
+  const id = await caller.createInstance();
   const seen = new Set<string>();
   const paths = ['/personas', `/instances/${id}`, '/nowhere', '/instances?limit=0'];
   for (const path of [...paths, ...paths]) {

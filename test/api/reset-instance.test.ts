@@ -1,18 +1,9 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { assertServed, ModelReplay } from '#test/support/model-replay';
-import {
-  assertRefused,
-  createInstance,
-  limitOf,
-  MORNING_MS,
-  newDocumentedCaller,
-  observationAt,
-  openScene,
-  process,
-} from '#test/support/scene';
+import { assertRefused, limitOf, MORNING_MS, observationAt, openScene } from '#test/support/scene';
 
-const { service, caller, close } = await openScene();
+const { caller, newCaller, close } = await openScene();
 const reset = (id: string, json: unknown) =>
   caller.send('POST', `/instances/${id}/reset`, { json });
 const stateOf = async (id: string) => {
@@ -29,8 +20,8 @@ const STRESS = { mode_target: 'STRESS_RESPONSE', signal_strength: 1 };
 const initial = suite('a reset to initial');
 
 initial('is answered 200 with cycle 0, the energy of creation and stress LOW', async () => {
-  const id = await createInstance(caller, { initial_config: CONFIG });
-  for (let i = 0; i < 5; i += 1) await process(caller, id, observationAt(i, STRESS));
+  const id = await caller.createInstance({ initial_config: CONFIG });
+  for (let i = 0; i < 5; i += 1) await caller.process(id, observationAt(i, STRESS));
   const answer = await reset(id, { mode: 'initial' });
   assert.is(answer.status, 200);
   assert.equal(answer.body, {
@@ -40,22 +31,22 @@ initial('is answered 200 with cycle 0, the energy of creation and stress LOW', a
 });
 
 initial('brings back the snapshot and contract of the creation', async () => {
-  const id = await createInstance(caller, { initial_config: CONFIG });
+  const id = await caller.createInstance({ initial_config: CONFIG });
   const [fresh, contract] = [await stateOf(id), await contractOf(id)];
-  for (let i = 0; i < 8; i += 1) await process(caller, id, observationAt(i, STRESS));
+  for (let i = 0; i < 8; i += 1) await caller.process(id, observationAt(i, STRESS));
   await reset(id, { mode: 'initial' });
   assert.equal(await stateOf(id), fresh);
   assert.equal(await contractOf(id), contract);
 });
 
 initial('of a default instance is energy 0.8', async () => {
-  const id = await createInstance(caller);
-  await process(caller, id, observationAt(0));
+  const id = await caller.createInstance();
+  await caller.process(id, observationAt(0));
   assert.is((await reset(id, { mode: 'initial' })).body.data.energy_level, 0.8);
 });
 
 initial('costs a request and no cycle', async () => {
-  const id = await createInstance(caller);
+  const id = await caller.createInstance();
   const before = await caller.send('GET', `/instances/${id}`);
   const after = await reset(id, { mode: 'initial' });
   assert.is(limitOf(after, 'remaining'), limitOf(before, 'remaining') - 1);
@@ -63,7 +54,7 @@ initial('costs a request and no cycle', async () => {
 });
 
 initial('keeps name and description, and moves updated_at', async () => {
-  const id = await createInstance(caller, { description: 'd' });
+  const id = await caller.createInstance({ description: 'd' });
   const before = (await caller.send('GET', `/instances/${id}`)).body.data;
   await reset(id, { mode: 'initial' });
   const after = (await caller.send('GET', `/instances/${id}`)).body.data;
@@ -74,7 +65,7 @@ initial('keeps name and description, and moves updated_at', async () => {
 const stable = suite('a reset to default');
 
 stable('returns to the last stable checkpoint at cycle 0', async () => {
-  const id = await createInstance(caller, { initial_config: CONFIG });
+  const id = await caller.createInstance({ initial_config: CONFIG });
   const replay = new ModelReplay(MORNING_MS, {
     modeStrengths: [0.85, 0, 0.75, 0, 0, 0, 0],
     energyLevel: 0.6,
@@ -82,7 +73,7 @@ stable('returns to the last stable checkpoint at cycle 0', async () => {
   const calm = { mode_target: 'PERCEPTION', signal_strength: 0.8 };
   for (let i = 0; i < 20; i += 1) {
     const seen = i < 10 ? calm : STRESS;
-    await process(caller, id, observationAt(i * 10, seen));
+    await caller.process(id, observationAt(i * 10, seen));
     replay.observe(seen, MORNING_MS + i * 10_000);
   }
   replay.reset('default', Date.now());
@@ -97,7 +88,7 @@ stable('returns to the last stable checkpoint at cycle 0', async () => {
 });
 
 stable('without any checkpoint is the same as initial', async () => {
-  const [one, two] = [await createInstance(caller), await createInstance(caller)];
+  const [one, two] = [await caller.createInstance(), await caller.createInstance()];
   const answers = [await reset(one, { mode: 'default' }), await reset(two, { mode: 'initial' })];
   const [a, b] = answers.map(({ body }) => ({ ...body.data, id: '', reset_to: '' }));
   assert.equal(a, b);
@@ -106,48 +97,48 @@ stable('without any checkpoint is the same as initial', async () => {
 const after = suite('the first observation after a reset');
 
 after('may lie before the previous one, and then no time has passed', async () => {
-  const id = await createInstance(caller, { initial_config: CONFIG });
-  await process(caller, id, observationAt(1_000));
+  const id = await caller.createInstance({ initial_config: CONFIG });
+  await caller.process(id, observationAt(1_000));
   await reset(id, { mode: 'initial' });
-  const again = await process(caller, id, observationAt(0));
-  const other = await createInstance(caller, { initial_config: CONFIG });
-  const first = await process(caller, other, observationAt(0));
+  const again = await caller.process(id, observationAt(0));
+  const other = await caller.createInstance({ initial_config: CONFIG });
+  const first = await caller.process(other, observationAt(0));
   first.snapshot.instance_id = id;
   assert.equal(again, first);
 });
 
 after('to default starts from the checkpoint', async () => {
-  const id = await createInstance(caller, { initial_config: CONFIG });
+  const id = await caller.createInstance({ initial_config: CONFIG });
   const replay = new ModelReplay(MORNING_MS, {
     modeStrengths: [0.85, 0, 0.75, 0, 0, 0, 0],
     energyLevel: 0.6,
   });
   const seen = { mode_target: 'PERCEPTION', signal_strength: 0.8 };
-  await process(caller, id, observationAt(500, seen));
+  await caller.process(id, observationAt(500, seen));
   replay.observe(seen, MORNING_MS);
   await reset(id, { mode: 'default' });
   replay.reset('default', MORNING_MS);
-  const served = await process(caller, id, observationAt(0, seen));
+  const served = await caller.process(id, observationAt(0, seen));
   replay.observe(seen, MORNING_MS);
   assertServed(served, replay.expected(), ['instance_id', 'description']);
 });
 
 after('without a timestamp is never throttled', async () => {
-  const id = await createInstance(caller);
+  const id = await caller.createInstance();
   for (let i = 0; i < 3; i += 1) {
-    await process(caller, id, { mode_target: 'ORDER', signal_strength: 0.5 });
+    await caller.process(id, { mode_target: 'ORDER', signal_strength: 0.5 });
     await reset(id, { mode: 'initial' });
   }
 });
 
 after('counts its time from the reset', async () => {
-  const id = await createInstance(caller, { initial_config: { energy_level: 0.2 } });
+  const id = await caller.createInstance({ initial_config: { energy_level: 0.2 } });
   await reset(id, { mode: 'initial' });
   const resetMs = Date.parse((await caller.send('GET', `/instances/${id}`)).body.data.updated_at);
   const replay = new ModelReplay(resetMs, { energyLevel: 0.2 });
   const seen = { mode_target: 'CONNECTION', signal_strength: 0.4 };
   const timestamp = new Date(resetMs + 250_000).toISOString();
-  const served = await process(caller, id, { ...seen, timestamp });
+  const served = await caller.process(id, { ...seen, timestamp });
   replay.observe(seen, resetMs + 250_000);
   assertServed(served, replay.expected(), ['instance_id', 'description']);
 });
@@ -165,8 +156,8 @@ const WRONG: readonly [body: unknown, field: string | undefined, reason: string]
 
 for (const [body, field, reason] of WRONG) {
   refused(`${JSON.stringify(body)} is answered 422 with the field, nothing changed`, async () => {
-    const id = await createInstance(caller);
-    await process(caller, id, observationAt(0));
+    const id = await caller.createInstance();
+    await caller.process(id, observationAt(0));
     const details = field === undefined ? { reason } : { field, reason };
     assertRefused(await reset(id, body), 422, 'invalid_request', details);
     assert.is((await stateOf(id)).cycle, 1);
@@ -174,9 +165,9 @@ for (const [body, field, reason] of WRONG) {
 }
 
 refused('of another account’s instance is answered 404 like an unknown one', async () => {
-  const other = await newDocumentedCaller(service);
-  const id = await createInstance(other);
-  await process(other, id, observationAt(0));
+  const other = await newCaller();
+  const id = await other.createInstance();
+  await other.process(id, observationAt(0));
   const foreign = await reset(id, { mode: 'initial' });
   assertRefused(foreign, 404, 'not_found');
   assert.is(foreign.text, (await reset('inst_0123456789abcdef', { mode: 'initial' })).text);

@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { MODE_KEYS } from '#identity/modes';
-import { assertRefused, createInstance, limitOf, openScene } from '#test/support/scene';
+import { assertRefused, limitOf, openScene } from '#test/support/scene';
 
 const { caller, close } = await openScene();
 const submit = (json: unknown, headers: Record<string, string> = {}) =>
@@ -62,7 +62,7 @@ accepted('in any order is answered the same scores', async () => {
 accepted('gives a configuration that can be posted as it is', async () => {
   const answers = profile(['order', 'identity'], ['exploration']);
   const { initial_config } = (await submit({ answers })).body.data;
-  const id = await createInstance(caller, { initial_config });
+  const id = await caller.createInstance({ initial_config });
   const snapshot = (await caller.send('GET', `/instances/${id}/snapshot`)).body.data;
   assert.equal(snapshot.mode_strengths, initial_config.mode_strengths);
   assert.is(snapshot.energy_level, 0.8);

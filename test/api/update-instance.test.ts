@@ -1,22 +1,15 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import {
-  assertRefused,
-  createInstance,
-  newDocumentedCaller,
-  observationAt,
-  openScene,
-  process,
-} from '#test/support/scene';
+import { assertRefused, observationAt, openScene } from '#test/support/scene';
 
-const { service, caller, close } = await openScene();
+const { caller, newCaller, close } = await openScene();
 const patch = (id: string, json: unknown) => caller.send('PATCH', `/instances/${id}`, { json });
 const get = async (id: string) => (await caller.send('GET', `/instances/${id}`)).body.data;
 
 const accepted = suite('updating an instance');
 
 accepted('with a new name is answered 200 and keeps the description', async () => {
-  const id = await createInstance(caller, { description: 'first' });
+  const id = await caller.createInstance({ description: 'first' });
   const answer = await patch(id, { name: 'Grace' });
   assert.is(answer.status, 200);
   const { updated_at, ...rest } = answer.body.data;
@@ -26,14 +19,14 @@ accepted('with a new name is answered 200 and keeps the description', async () =
 });
 
 accepted('with a new description keeps the name; an empty one clears it', async () => {
-  const id = await createInstance(caller, { description: 'first' });
+  const id = await caller.createInstance({ description: 'first' });
   assert.equal((await patch(id, { description: 'second' })).body.data.description, 'second');
   assert.is((await patch(id, { description: '' })).body.data.description, '');
   assert.is((await get(id)).name, 'Ada');
 });
 
 accepted('at the bounds of both is answered 200', async () => {
-  const id = await createInstance(caller);
+  const id = await caller.createInstance();
   const fields = { name: '😀'.repeat(100), description: 'x'.repeat(2_000) };
   const { data } = (await patch(id, fields)).body;
   assert.is(data.name, fields.name);
@@ -41,14 +34,14 @@ accepted('at the bounds of both is answered 200', async () => {
 });
 
 accepted('with nothing to change is answered 200 and changes no word', async () => {
-  const id = await createInstance(caller, { description: 'd' });
+  const id = await caller.createInstance({ description: 'd' });
   const { name, description } = (await patch(id, {})).body.data;
   assert.equal({ name, description }, { name: 'Ada', description: 'd' });
 });
 
 accepted('leaves the engine’s state alone', async () => {
-  const id = await createInstance(caller);
-  await process(caller, id, observationAt(0));
+  const id = await caller.createInstance();
+  await caller.process(id, observationAt(0));
   const before = (await caller.send('GET', `/instances/${id}/snapshot`)).body.data;
   await patch(id, { name: 'Grace' });
   const after = (await caller.send('GET', `/instances/${id}/snapshot`)).body.data;
@@ -57,7 +50,7 @@ accepted('leaves the engine’s state alone', async () => {
 });
 
 const refused = suite('an update that breaks a rule');
-const id = await createInstance(caller, { description: 'untouched' });
+const id = await caller.createInstance({ description: 'untouched' });
 
 const WRONG: readonly [body: unknown, field: string | undefined, reason: string][] = [
   [{ name: '' }, 'name', 'too_short'],
@@ -84,7 +77,7 @@ for (const [body, field, reason] of WRONG) {
 }
 
 refused('of another account’s instance is answered 404 like an unknown one', async () => {
-  const other = await newDocumentedCaller(service);
+  const other = await newCaller();
   const foreign = await other.send('PATCH', `/instances/${id}`, { json: { name: 'x' } });
   assertRefused(foreign, 404, 'not_found');
   assert.is(foreign.text, (await patch('inst_0123456789abcdef', { name: 'x' })).text);

@@ -3,10 +3,20 @@ import { documented } from '#test/support/api-document';
 import { type Answer, type Caller, newCaller, type RequestedCaller } from '#test/support/caller';
 import { type Service, startService } from '#test/support/service';
 
-/** A running service and somebody who calls it; every answer is checked against the document. */
+/** A caller with the calls that most tests begin with. */
+export type SceneCaller = Caller & {
+  /** Creates an instance and answers its id. */
+  createInstance(fields?: Record<string, unknown>): Promise<string>;
+  /** Processes one observation that must be accepted, and answers its `data`. */
+  process(id: string, observation: object): Promise<ReturnType<typeof JSON.parse>>;
+};
+
+/** A running service and one of its callers; every answer is checked against the document. */
 export type Scene = {
   readonly service: Service;
-  readonly caller: Caller;
+  readonly caller: SceneCaller;
+  /** A new account's caller, whose answers are checked as well. */
+  readonly newCaller: (requested?: RequestedCaller) => Promise<SceneCaller>;
   /** Stops the service; the last suite of a file runs it when it is through. */
   readonly close: () => Promise<void>;
 };
@@ -14,16 +24,27 @@ export type Scene = {
 /** Starts the service for a test file. */
 export async function openScene(variables: Record<string, string> = {}): Promise<Scene> {
   const service = await startService(variables);
-  const caller = await newDocumentedCaller(service);
-  return { service, caller, close: async () => service[Symbol.asyncDispose]() };
+  const newCaller = (requested?: RequestedCaller) => newDocumentedCaller(service, requested);
+  const caller = await newCaller();
+  return { service, caller, newCaller, close: async () => service[Symbol.asyncDispose]() };
 }
 
 /** A new account's caller whose answers are checked against the API document. */
 export async function newDocumentedCaller(
   service: Service,
   requested: RequestedCaller = {},
-): Promise<Caller> {
-  return documented(await newCaller(service, requested));
+): Promise<SceneCaller> {
+  return documentedCaller(await newCaller(service, requested));
+}
+
+/** The same caller, with every answer checked against the API document. */
+export function documentedCaller(caller: Caller): SceneCaller {
+  const checked = documented(caller);
+  return {
+    ...checked,
+    createInstance: (fields) => createInstance(checked, fields),
+    process: (id, observation) => process(checked, id, observation),
+  };
 }
 
 /** Creates an instance and answers its id. */
