@@ -19,19 +19,19 @@ export const MOVES_IN_FLIGHT_MAX = 8;
  */
 export const LEAVE_SPREAD_MS = 2_500;
 
-/** Claims under way at once: conditional writes, and as many shards wait for them to be served. Ours. */
+/** Claims under way at once: conditional writes, and as many shards wait for them to be served. Chosen. */
 export const CLAIMS_IN_FLIGHT_MAX = 16;
 
 /**
  * How long a node that has just started looks around when every owner is heard or sealed, and as
- * many nodes are here. Longer than a look for the dead. Ours.
+ * many nodes are here. Longer than a look for the dead. Chosen.
  */
 export const OUTAGE_GRACE_MS = 300;
 
-/** Pause before a hand-over's change is tried again. Ours. */
+/** Pause before a hand-over's change is tried again. Chosen. */
 export const HANDOFF_RETRY_MS = 200;
 
-/** How often the three nodes after a node see whether it lives: a third of the second that fail-over has. Ours. */
+/** How often the three nodes after a node see whether it lives: a third of the second that fail-over has. Chosen. */
 export const WATCH_PERIOD_MS = 250;
 
 /**
@@ -46,7 +46,7 @@ export const WATCHERS = 3;
 /** Two refusals this far apart prove that a process is gone (architecture 3.3). */
 export const REFUSAL_GAP_MS = 50;
 
-/** Silence on the bus after which anybody who wants a node's shards probes it. Ours. */
+/** Silence on the bus after which anybody who wants a node's shards probes it. Chosen. */
 export const SUSPECT_MS = 1_500;
 
 /** How long a word of somebody's end makes others look: two reads of its journal (architecture 3.3). */

@@ -1,272 +1,145 @@
-import type { Bus } from '#bus/bus';
 import {
   HEARD_MS,
-  OPEN_AFTER_SEAL_MS,
   REFUSAL_GAP_MS,
   STALLED_SEAL_PAUSE_MS,
   SUSPECT_MS,
   SUSPECTED_MS,
   UNREACHABLE_MS,
-  WATCH_PERIOD_MS,
   WATCHERS,
 } from '#cluster/bounds';
-import { JournalProgress } from '#cluster/journal-progress';
-import { listening } from '#cluster/listening';
-import type { Membership } from '#cluster/membership';
+import type { Evidence, Findings, ProbeAim } from '#cluster/failure-evidence';
 import { nodesAfter } from '#cluster/ring';
-import { type Clock, every, sleep } from '#platform/clock';
-import type { JournalStore } from '#storage/journal-store';
-import type { ShardedService } from '#storage/shard-store';
 
-/** Why a journal was sealed: the three grounds of architecture 3.3. */
+/** Why a journal is sealed: the three reasons of architecture 3.3. */
 export type SealReason = 'dead' | 'stalled' | 'unreachable';
 
-/** What is to be found out about an address: whether anybody listens there, or who does. */
-export type ProbeAim = 'listener' | 'incarnation';
-
-/** What was found: `listening` where it was not asked who, `silent` where nothing can be said. */
-export type Probed =
-  | { readonly kind: 'refused' | 'listening' | 'silent' }
-  | { readonly kind: 'answered'; readonly incarnation: string };
-
-/** Looks at an address by fresh connections. Never rejects. */
-export type Probe = (address: string, aim: ProbeAim) => Promise<Probed>;
-
-/** What watching others takes. */
-export type FailureDetectorPorts = {
-  readonly bus: Bus;
-  readonly clock: Clock;
-  readonly journals: JournalStore;
-  readonly members: Membership;
-  readonly probe: Probe;
-  /** The longest of this process's own appends since it was last asked, in milliseconds. */
-  readonly takeSlowestAppendMs: () => number;
-  readonly onSealed: (reason: SealReason, incarnation: string) => void;
-  readonly onBug: (error: unknown) => void;
-};
-
-/** Who watches. */
-export type FailureDetectorConfig = {
-  readonly service: ShardedService;
-  readonly prefix: string;
-  readonly incarnation: string;
-  readonly node: string;
-  /** Where this process answers: whoever else was there before it lives no more. */
-  readonly address: string;
-  /** Whether addresses lead straight to processes; behind a proxy or NAT they prove nothing. */
-  readonly isDirect: boolean;
-};
-
-type Watched = {
-  readonly sinceMs: number;
-  isBusy: boolean;
-  /** When somebody said last that it is dead or sealed (monotonic). */
-  suspectedMs: number;
-  /** Whether its lack of a journal has been reported. */
-  hasNoJournal: boolean;
-  /** Whether the last probe found nobody to connect to. */
-  isUnreachable: boolean;
-};
+/** What the evidence demands to be done about an owner of shards. */
+export type Verdict =
+  | { readonly kind: 'readHead'; readonly owner: string }
+  | {
+      readonly kind: 'probe';
+      readonly owner: string;
+      readonly address: string;
+      readonly aim: ProbeAim;
+      /** The pause before it, in milliseconds. */
+      readonly afterMs: number;
+    }
+  /** Its journal is sealed already. */
+  | { readonly kind: 'noteSealed'; readonly owner: string }
+  | { readonly kind: 'seal'; readonly owner: string; readonly reason: SealReason }
+  | { readonly kind: 'reportInconsistentState'; readonly owner: string };
 
 /**
- * Finds out which owners of shards live no more, and seals their journals on one of three grounds
- * (architecture 3.3). Being wrong disturbs the sealed one and loses nothing.
+ * What to do now about the owners of shards: the first step of the examination of each that is due
+ * and not under way. Further steps follow from `nextVerdict` (architecture 3.3).
  */
-export class FailureDetector implements Disposable {
-  readonly #config: FailureDetectorConfig;
-  readonly #ports: FailureDetectorPorts;
-  readonly #progress: JournalProgress;
-  readonly #watched = new Map<string, Watched>();
-  /** Sealed incarnations, and from when on their shards may be opened (monotonic). */
-  readonly #sealed = new Map<string, number>();
-  readonly #listeners = new Set<() => void>();
-  readonly #opened = new DisposableStack();
-  #stillSealMs = Number.NEGATIVE_INFINITY;
+export function verdicts(evidence: Evidence, nowMs: number): Verdict[] {
+  const due = [...evidence.watched.keys()].filter((owner) => isDue(evidence, owner, nowMs));
+  const first = (owner: string) =>
+    verdictOn(owner, { evidence, findings: evidence.firstFindings(owner, nowMs), nowMs });
+  return due.map(first).filter((verdict) => verdict !== undefined);
+}
 
-  constructor(config: FailureDetectorConfig, ports: FailureDetectorPorts) {
-    this.#config = config;
-    this.#ports = ports;
-    const { bus, clock } = ports;
-    this.#progress = new JournalProgress(ports);
-    this.#opened.use(every(clock, WATCH_PERIOD_MS, () => this.#look()));
-    const suspect = (message: Uint8Array) => this.#suspect(Buffer.from(message).toString());
-    this.#opened.use(bus.subscribe(this.#subject, suspect));
-  }
+/** The next step of the examination of one owner; undefined when it is over. */
+export function nextVerdict(evidence: Evidence, owner: string, nowMs: number): Verdict | undefined {
+  const findings = evidence.watched.get(owner)?.findings;
+  if (findings === undefined || findings.isConcluded) return undefined;
+  return verdictOn(owner, { evidence, findings, nowMs });
+}
 
-  /** Watches exactly these incarnations from now on: those that own shards. */
-  watch(owners: ReadonlySet<string>): void {
-    const { incarnation } = this.#config;
-    for (const known of [...this.#watched.keys()]) {
-      if (!owners.has(known)) this.#watched.delete(known);
-    }
-    for (const known of [...this.#sealed.keys()]) {
-      if (!owners.has(known)) this.#sealed.delete(known);
-    }
-    const sinceMs = this.#ports.clock.monotonicMs();
-    for (const owner of owners) {
-      if (owner === incarnation || this.#watched.has(owner)) continue;
-      const suspectedMs = Number.NEGATIVE_INFINITY;
-      const blank = { isBusy: false, hasNoJournal: false, isUnreachable: false };
-      this.#watched.set(owner, { sinceMs, suspectedMs, ...blank });
-    }
-  }
+/**
+ * Whether at least half of the owners of shards are heard, this one and the sealed ones included: a
+ * node that hears fewer may be the one that is cut off (architecture 3.4).
+ */
+export function hearsEnough(evidence: Evidence, nowMs: number): boolean {
+  return evidence.heardShare(nowMs) >= 0.5;
+}
 
-  /** Whether an incarnation is known to be sealed: it can acknowledge nothing more. */
-  isSealed(incarnation: string): boolean {
-    return this.#sealed.has(incarnation);
-  }
+/** An owner is examined by its watchers always, by other nodes when it is suspected or silent. */
+function isDue(evidence: Evidence, owner: string, nowMs: number): boolean {
+  const watched = evidence.watched.get(owner);
+  if (watched === undefined || watched.findings !== undefined) return false;
+  if (evidence.openableMs(owner) < nowMs) return false;
+  if (nowMs - watched.suspectedMs < SUSPECTED_MS || isWatcherOf(evidence, owner)) return true;
+  return evidence.silentMs(owner, nowMs) >= SUSPECT_MS;
+}
 
-  /** From when on (monotonic) a sealed incarnation's shards may be opened; infinite for others. */
-  openableMs(incarnation: string): number {
-    return this.#sealed.get(incarnation) ?? Number.POSITIVE_INFINITY;
-  }
+/** The nodes after it on the ring watch a node; one that this node has not heard it watches too. */
+function isWatcherOf(evidence: Evidence, owner: string): boolean {
+  const node = evidence.memberOf(owner)?.node;
+  if (node === undefined) return true;
+  const nodes = new Set(evidence.presentNodes).add(node);
+  return nodesAfter(node, [...nodes], WATCHERS).includes(evidence.self.node);
+}
 
-  /**
-   * Whether at least half of the shard-owning incarnations are heard, this one and the sealed ones
-   * included: whoever hears fewer may be the one that is cut off (architecture 3.4).
-   */
-  get hearsEnough(): boolean {
-    return this.#heardShare * 2 >= this.#watched.size + 1;
-  }
+/** One examination at one moment. */
+type Examination = {
+  readonly evidence: Evidence;
+  readonly findings: Findings;
+  readonly nowMs: number;
+};
 
-  /** Hears that an incarnation turned out to be sealed. */
-  onSealed(listener: () => void): Disposable {
-    return listening(this.#listeners, listener);
+function verdictOn(owner: string, examination: Examination): Verdict | undefined {
+  const { evidence, findings } = examination;
+  const { head } = findings;
+  if (head === undefined) return { kind: 'readHead', owner };
+  if (head === 'unknown') return undefined;
+  if (head === 'missing') {
+    // Never sealed by guess: an owner without a journal is an inconsistent state.
+    const isReported = evidence.watched.get(owner)?.isReported === true;
+    return isReported ? undefined : { kind: 'reportInconsistentState', owner };
   }
+  if (head.isSealed && !evidence.isSealed(owner)) return { kind: 'noteSealed', owner };
+  const proof = proofOfDeath(owner, head.address, examination);
+  if (proof !== undefined) return proof;
+  if (head.isSealed || evidence.isSealed(owner)) return undefined;
+  const reason = reasonToSeal(owner, examination);
+  return reason === undefined ? undefined : { kind: 'seal', owner, reason };
+}
 
-  [Symbol.dispose](): void {
-    this.#opened.dispose();
-    this.#listeners.clear();
+/**
+ * First reason: no process listens at its address, twice, or another one does. The step that is
+ * still needed, or the seal; undefined when nothing proves that the owner is dead.
+ */
+function proofOfDeath(
+  owner: string,
+  address: string,
+  { evidence, findings, nowMs }: Examination,
+): Verdict | undefined {
+  const { isDirect, address: own } = evidence.self;
+  const dead = { kind: 'seal', owner, reason: 'dead' } as const;
+  if (isDirect && address === own) return dead;
+  const { probed, aim, refusals } = findings;
+  if (probed === undefined || aim === undefined) {
+    return { kind: 'probe', owner, address, aim: aimAt(evidence, owner, nowMs), afterMs: 0 };
   }
+  if (!isDirect) return undefined;
+  if (probed.kind === 'answered') return probed.incarnation === owner ? undefined : dead;
+  if (probed.kind !== 'refused') return undefined;
+  return refusals < 2 ? { kind: 'probe', owner, address, aim, afterMs: REFUSAL_GAP_MS } : dead;
+}
 
-  get #subject(): string {
-    return `${this.#config.prefix}.${this.#config.service}.suspect`;
-  }
+/**
+ * An owner that has just been heard is not asked who it is: that another process has its address is
+ * found out when it is heard no more.
+ */
+function aimAt(evidence: Evidence, owner: string, nowMs: number): ProbeAim {
+  const heardMs = evidence.memberOf(owner)?.heardMs ?? Number.NEGATIVE_INFINITY;
+  return nowMs - heardMs < HEARD_MS ? 'listener' : 'incarnation';
+}
 
-  get #heardShare(): number {
-    let heard = 1;
-    for (const owner of this.#watched.keys()) {
-      if (this.#sealed.has(owner) || this.#silentMs(owner) < SUSPECT_MS * 2) heard += 1;
-    }
-    return heard;
+/** Second and third reason, which need no proof of death. */
+function reasonToSeal(
+  owner: string,
+  { evidence, findings, nowMs }: Examination,
+): SealReason | undefined {
+  if (isWatcherOf(evidence, owner) && evidence.progress.isStalled(owner)) {
+    // Seldom: a store that stalls must not make nodes seal each other in a row.
+    return nowMs - evidence.stalledSealMs < STALLED_SEAL_PAUSE_MS ? undefined : 'stalled';
   }
-
-  /** How long an incarnation has not been heard, at most since it is watched. */
-  #silentMs(incarnation: string): number {
-    const nowMs = this.#ports.clock.monotonicMs();
-    const member = this.#memberOf(incarnation);
-    const sinceMs = this.#watched.get(incarnation)?.sinceMs ?? nowMs;
-    return nowMs - Math.max(member?.heardMs ?? Number.NEGATIVE_INFINITY, sinceMs);
-  }
-
-  #memberOf(incarnation: string) {
-    return this.#ports.members.known().find((member) => member.incarnation === incarnation);
-  }
-
-  #suspect(incarnation: string): void {
-    const watched = this.#watched.get(incarnation);
-    if (watched === undefined) return;
-    watched.suspectedMs = this.#ports.clock.monotonicMs();
-    this.#look();
-  }
-
-  #look(): void {
-    this.#progress.look();
-    const nowMs = this.#ports.clock.monotonicMs();
-    for (const [owner, watched] of this.#watched) {
-      if (watched.isBusy || this.openableMs(owner) < nowMs) continue;
-      const isMine = this.#isWatcherOf(owner);
-      const isSuspected = nowMs - watched.suspectedMs < SUSPECTED_MS;
-      if (!isMine && !isSuspected && this.#silentMs(owner) < SUSPECT_MS) continue;
-      watched.isBusy = true;
-      this.#examine(owner, watched, isMine)
-        .catch((error: unknown) => this.#ports.onBug(error))
-        .finally(() => {
-          watched.isBusy = false;
-        });
-    }
-  }
-
-  /** The nodes after it on the ring watch a node; one that nobody has heard is watched by all. */
-  #isWatcherOf(owner: string): boolean {
-    const node = this.#memberOf(owner)?.node;
-    if (node === undefined) return true;
-    const nodes = new Set(this.#ports.members.present().map((member) => member.node)).add(node);
-    return nodesAfter(node, [...nodes], WATCHERS).includes(this.#config.node);
-  }
-
-  async #examine(owner: string, watched: Watched, isMine: boolean): Promise<void> {
-    const head = await this.#progress.read(owner);
-    if (head === 'unknown') return;
-    if (head === 'missing') {
-      // Never by guess: a journal without a beginning is a riddle for a human.
-      const riddle = new Error(`a shard is owned by ${owner}, which has no journal`);
-      if (!watched.hasNoJournal) this.#ports.onBug(riddle);
-      watched.hasNoJournal = true;
-      return;
-    }
-    if (head.isSealed) this.#note(owner, false);
-    if (await this.#isDead(owner, head.address, watched)) await this.#seal(owner, 'dead');
-    else if (head.isSealed || this.isSealed(owner)) return;
-    else if (isMine && this.#progress.isStill(owner)) await this.#sealStill(owner);
-    else if (this.#isGone(owner, watched)) await this.#seal(owner, 'unreachable');
-  }
-
-  /**
-   * First reason: nobody listens there, twice, or somebody else does. An owner that has just been
-   * heard is not asked who it is: that it is another one by now is found out when it is heard no more.
-   */
-  async #isDead(owner: string, address: string, watched: Watched): Promise<boolean> {
-    const { probe, clock } = this.#ports;
-    const { isDirect, address: own } = this.#config;
-    if (isDirect && address === own) return true;
-    const heardMs = this.#memberOf(owner)?.heardMs ?? Number.NEGATIVE_INFINITY;
-    const aim = clock.monotonicMs() - heardMs < HEARD_MS ? 'listener' : 'incarnation';
-    for (let refusals = 0; refusals < 2; refusals += 1) {
-      if (refusals > 0) await sleep(clock, REFUSAL_GAP_MS);
-      const found = await probe(address, aim);
-      watched.isUnreachable = found.kind === 'refused' || found.kind === 'silent';
-      if (!isDirect) return false;
-      if (found.kind === 'answered') return found.incarnation !== owner;
-      if (found.kind !== 'refused') return false;
-    }
-    return true;
-  }
-
-  /** Second reason, seldom: a store that stalls must not make nodes seal each other in a row. */
-  async #sealStill(owner: string): Promise<void> {
-    const nowMs = this.#ports.clock.monotonicMs();
-    if (nowMs - this.#stillSealMs < STALLED_SEAL_PAUSE_MS) return;
-    this.#stillSealMs = nowMs;
-    await this.#seal(owner, 'stalled');
-  }
-
-  /** Third reason: nobody hears it and nobody can reach it, and that is not for our being cut off. */
-  #isGone(owner: string, watched: Watched): boolean {
-    if (!watched.isUnreachable || this.#silentMs(owner) < UNREACHABLE_MS) return false;
-    return this.#heardShare * 2 > this.#watched.size + 1;
-  }
-
-  async #seal(owner: string, reason: SealReason): Promise<void> {
-    const { journals, onSealed } = this.#ports;
-    const sealed = await journals.seal(owner).catch(() => undefined);
-    if (sealed === undefined) return;
-    if (sealed.isApplied) onSealed(reason, owner);
-    else if (sealed.head?.isSealed !== true) return;
-    this.#note(owner, reason === 'dead');
-  }
-
-  /** An incarnation is sealed, seen now; without proof of its death its read lease may still run. */
-  #note(owner: string, isProvenDead: boolean): void {
-    const { clock, members, bus } = this.#ports;
-    const nowMs = clock.monotonicMs();
-    const before = this.openableMs(owner);
-    const openableMs = isProvenDead ? nowMs : nowMs + OPEN_AFTER_SEAL_MS;
-    if (before <= openableMs) return;
-    this.#sealed.set(owner, openableMs);
-    // However loudly it still speaks: it can own nothing any more, so the ring goes on without it.
-    members.forget(owner);
-    bus.publish(this.#subject, Buffer.from(owner));
-    for (const listener of this.#listeners) listener();
-  }
+  const found = findings.probed?.kind;
+  // Not heard, not reached, and that is not because this node is cut off itself.
+  const isUnreached = found === 'refused' || found === 'silent';
+  const isSilent = evidence.silentMs(owner, nowMs) >= UNREACHABLE_MS;
+  return isUnreached && isSilent && evidence.heardShare(nowMs) > 0.5 ? 'unreachable' : undefined;
 }

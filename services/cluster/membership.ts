@@ -12,7 +12,7 @@ import {
   type ShardAnnouncement,
 } from '#cluster/heartbeat';
 import { JournalPresence } from '#cluster/journal-presence';
-import { listening } from '#cluster/listening';
+import { Listeners } from '#cluster/listeners';
 import type { MembershipOptions } from '#cluster/membership-options';
 import { hashText } from '#cluster/text-hash';
 import { every } from '#platform/clock';
@@ -47,9 +47,9 @@ export class Membership implements Disposable {
   readonly #options: MembershipOptions;
   readonly #heard = new Map<string, Member>();
   readonly #forgotten = new Set<string>();
-  readonly #changeListeners = new Set<() => void>();
-  readonly #heartbeatListeners = new Set<(heartbeat: Heartbeat) => void>();
-  readonly #announcementListeners = new Set<(announcement: ShardAnnouncement) => void>();
+  readonly #changeListeners = new Listeners<[]>();
+  readonly #heartbeatListeners = new Listeners<[Heartbeat]>();
+  readonly #announcementListeners = new Listeners<[ShardAnnouncement]>();
   readonly #opened = new DisposableStack();
   readonly #journals: JournalPresence | undefined;
   readonly #reports: Readonly<Record<'foreign' | 'impostor', Seldom>>;
@@ -127,7 +127,7 @@ export class Membership implements Disposable {
       const { heardMs: _, ...heartbeat } = { ...self, viewHash: this.viewHash };
       const { bus, prefix, service } = this.#options;
       bus.publish(heartbeatSubject(prefix, service), encodeHeartbeat(heartbeat));
-      for (const listener of this.#heartbeatListeners) listener(heartbeat);
+      this.#heartbeatListeners.notify(heartbeat);
     }
     this.#tellChange();
   }
@@ -156,17 +156,17 @@ export class Membership implements Disposable {
 
   /** Hears that `present` has changed. Silence is noticed within a second. */
   onChange(listener: () => void): Disposable {
-    return listening(this.#changeListeners, listener);
+    return this.#changeListeners.add(listener);
   }
 
   /** Hears every heartbeat that is believed, those of this process included. */
   onHeartbeat(listener: (heartbeat: Heartbeat) => void): Disposable {
-    return listening(this.#heartbeatListeners, listener);
+    return this.#heartbeatListeners.add(listener);
   }
 
   /** Hears every announcement, those of this process included; they may be late, doubled or lost. */
   onAnnouncement(listener: (announcement: ShardAnnouncement) => void): Disposable {
-    return listening(this.#announcementListeners, listener);
+    return this.#announcementListeners.add(listener);
   }
 
   [Symbol.dispose](): void {
@@ -228,7 +228,7 @@ export class Membership implements Disposable {
     const shards = this.#options.keepsShards === true ? heartbeat.shards : NO_SHARDS;
     this.#heard.set(incarnation, { ...heartbeat, shards, isLeaving, heardMs });
     this.#journals?.look(heartbeat);
-    for (const listener of this.#heartbeatListeners) listener(heartbeat);
+    this.#heartbeatListeners.notify(heartbeat);
     const wasPresent = before !== undefined && before.heardMs >= heardMs - PRESENT_MS;
     const isSame = before?.isLeaving === isLeaving && before.isAside === heartbeat.isAside;
     if (!wasPresent || !isSame) this.#tellChange();
@@ -252,7 +252,7 @@ export class Membership implements Disposable {
   }
 
   #tellAnnouncement(announcement: ShardAnnouncement): void {
-    for (const listener of this.#announcementListeners) listener(announcement);
+    this.#announcementListeners.notify(announcement);
   }
 
   #dropSilent(): void {
@@ -278,7 +278,7 @@ export class Membership implements Disposable {
     const { viewHash } = this;
     if (viewHash === this.#toldViewHash) return;
     this.#toldViewHash = viewHash;
-    for (const listener of this.#changeListeners) listener();
+    this.#changeListeners.notify();
   }
 }
 

@@ -1,4 +1,4 @@
-import { listening } from '#cluster/listening';
+import { Listeners } from '#cluster/listeners';
 import type { Member, Membership } from '#cluster/membership';
 import type { ShardOwner } from '#fault/fault';
 import type { Clock } from '#platform/clock';
@@ -38,8 +38,8 @@ export class RoutingTable implements Disposable {
   readonly #doubtedUntilMs: number[];
   /** What was believed of a shard, did not serve and had to give way to a lower epoch. */
   readonly #refuted = new Map<number, ShardOwner>();
-  readonly #listeners = new Set<OwnerListener>();
-  readonly #joinedListeners = new Set<JoinedListener>();
+  readonly #listeners = new Listeners<Parameters<OwnerListener>>();
+  readonly #joinedListeners = new Listeners<Parameters<JoinedListener>>();
   #present: ReadonlySet<string> = new Set();
   readonly #opened = new DisposableStack();
 
@@ -81,7 +81,7 @@ export class RoutingTable implements Disposable {
     this.#owners[shard] = owner;
     this.#learnedMs[shard] = this.#clock.monotonicMs();
     this.#doubtedUntilMs[shard] = Number.NEGATIVE_INFINITY;
-    for (const listener of this.#listeners) listener(shard, owner);
+    this.#listeners.notify(shard, owner);
     return true;
   }
 
@@ -110,12 +110,12 @@ export class RoutingTable implements Disposable {
 
   /** Hears of every change of what `ownerOf` says. */
   onChange(listener: OwnerListener): Disposable {
-    return listening(this.#listeners, listener);
+    return this.#listeners.add(listener);
   }
 
   /** Hears of each node that comes, before it owns anything; again if it was silent meanwhile. */
   onJoined(listener: JoinedListener): Disposable {
-    return listening(this.#joinedListeners, listener);
+    return this.#joinedListeners.add(listener);
   }
 
   [Symbol.dispose](): void {
@@ -135,7 +135,7 @@ export class RoutingTable implements Disposable {
     this.#present = new Set(present.map(({ incarnation }) => incarnation));
     for (const { incarnation, address } of present) {
       if (before.has(incarnation)) continue;
-      for (const listener of this.#joinedListeners) listener({ incarnation, address });
+      this.#joinedListeners.notify({ incarnation, address });
     }
   }
 }

@@ -5,7 +5,7 @@ import {
   REFUSAL_GAP_MS,
 } from '#cluster/bounds';
 import { cachedRing } from '#cluster/cached-ring';
-import type { FailureDetector } from '#cluster/failure-detector';
+import type { FailureWatch } from '#cluster/failure-watch';
 import { forEachConcurrently } from '#cluster/for-each-concurrently';
 import { Handoff } from '#cluster/handoff';
 import type { Membership } from '#cluster/membership';
@@ -26,7 +26,7 @@ export type ShardControllerPorts = {
   readonly shards: ShardStore;
   readonly journals: JournalStore;
   readonly members: Membership;
-  readonly detector: FailureDetector;
+  readonly detector: FailureWatch;
   readonly host: ShardHost;
   /** Ends this incarnation at once: its shards are somebody else's. */
   readonly fence: (why: string) => void;

@@ -1,5 +1,5 @@
 import { OUTAGE_GRACE_MS } from '#cluster/bounds';
-import type { FailureDetector } from '#cluster/failure-detector';
+import type { FailureWatch } from '#cluster/failure-watch';
 import type { Membership } from '#cluster/membership';
 import type { Clock } from '#platform/clock';
 import type { ShardRow } from '#storage/shard-store';
@@ -9,7 +9,7 @@ export class StartupGrace {
   readonly #startupGraceMs: number;
   readonly #clock: Clock;
   readonly #members: Membership;
-  readonly #detector: FailureDetector;
+  readonly #detector: FailureWatch;
   readonly #startedMs: number;
 
   constructor(
@@ -17,7 +17,7 @@ export class StartupGrace {
     ports: {
       readonly clock: Clock;
       readonly members: Membership;
-      readonly detector: FailureDetector;
+      readonly detector: FailureWatch;
     },
   ) {
     this.#startupGraceMs = startupGraceMs;

@@ -1,7 +1,7 @@
 import type { Bus } from '#bus/bus';
 import { checkedRoutes } from '#cluster/checked-routes';
 import type { ClockWatch } from '#cluster/clock-watch';
-import { FailureDetector, type Probe } from '#cluster/failure-detector';
+import { FailureWatch, type Probe } from '#cluster/failure-watch';
 import { JournalScan } from '#cluster/journal-scan';
 import { Membership } from '#cluster/membership';
 import type { SelfReport } from '#cluster/membership-options';
@@ -218,10 +218,10 @@ export class Incarnation<Served> {
     };
   }
 
-  #watch(takeSlowestAppendMs: () => number): FailureDetector {
+  #watch(takeSlowestAppendMs: () => number): FailureWatch {
     const { metrics, onNotice } = this.#ports;
     const ports = { ...this.#ports, members: this.#members, takeSlowestAppendMs };
-    return new FailureDetector(
+    return new FailureWatch(
       { ...this.#config, incarnation: this.id },
       {
         ...ports,

@@ -1,6 +1,6 @@
 import type { Bus } from '#bus/bus';
 import { ClockWatch } from '#cluster/clock-watch';
-import type { ProbeAim } from '#cluster/failure-detector';
+import type { ProbeAim } from '#cluster/failure-evidence';
 import { type Config, ConfigError } from '#config';
 import type { NodeConfig } from '#node/incarnation';
 import { nodeMetrics } from '#node/node-metrics';

@@ -1,5 +1,5 @@
 import { connect } from 'node:net';
-import type { ProbeAim, Probed } from '#cluster/failure-detector';
+import type { ProbeAim, Probed } from '#cluster/failure-evidence';
 import { type Clock, systemClock } from '#platform/clock';
 import { readHostPort } from '#platform/host-port';
 import { adminClient } from '#wire/admin-client';

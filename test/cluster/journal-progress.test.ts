@@ -1,132 +1,119 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { SLOW_MS, STALLED_MS } from '#cluster/bounds';
+import { PROGRESS_PERIOD_MS, SLOW_MS, STALLED_MS } from '#cluster/bounds';
 import { JournalProgress } from '#cluster/journal-progress';
-import { ClusterWorld } from '#test/cluster/cluster-fixture';
-import { pass } from '#test/support/passing';
 
-async function newScene() {
-  const world = new ClusterWorld();
-  await world.begin('a');
-  await world.begin('b');
-  let slowestMs = 0;
-  const takeSlowestAppendMs = () => {
-    const taken = slowestMs;
-    slowestMs = 0;
-    return taken;
-  };
-  const watch = new JournalProgress({ ...world, takeSlowestAppendMs });
-  /** So many looks and reads of `a` and `b`, four a second. */
-  const looks = async (count: number, each: (second: number) => unknown = () => undefined) => {
-    for (let i = 0; i < count; i += 1) {
-      await pass(world.clock, 250, 250);
-      await each(i);
-      watch.look();
-      await Promise.all([watch.read('a-1'), watch.read('b-1')]);
+const LOOK_MS = 250;
+const SECOND = 1_000 / LOOK_MS;
+
+/** The journals of `a` and `b`, looked at four times a second; a number stands for the clock. */
+class ProgressScene {
+  nowMs = 0;
+  readonly progress = new JournalProgress(0);
+  readonly next = { a: 0, b: 0 };
+  reads = 0;
+
+  /** Looks and reads; `each` happens before every look, and says how slow an append was. */
+  looks(count: number, each: (look: number) => number | undefined = () => undefined): void {
+    for (let look = 0; look < count; look += 1) {
+      this.nowMs += LOOK_MS;
+      this.progress.look(each(look) ?? 0, this.nowMs);
+      for (const name of ['a', 'b'] as const) this.read(name);
     }
-  };
-  const slow = (ms: number) => {
-    slowestMs = ms;
-  };
-  return { world, watch, looks, slow };
+  }
+
+  read(name: 'a' | 'b', tookMs = 0): void {
+    if (this.progress.recentHead(name, this.nowMs) !== undefined) return;
+    this.reads += 1;
+    const beganMs = this.nowMs;
+    for (; this.nowMs < beganMs + tookMs; this.nowMs += LOOK_MS) {
+      this.progress.look(0, this.nowMs);
+    }
+    const head = { address: `${name}:1`, next: this.next[name], lowWaterMark: 0, isSealed: false };
+    this.progress.read(name, head, { beganMs, nowMs: this.nowMs });
+  }
+
+  get stalled(): readonly boolean[] {
+    return [this.progress.isStalled('a'), this.progress.isStalled('b')];
+  }
 }
 
-const SECOND = 4;
-const still = suite('a journal that stands still');
+const stalled = suite('a journal that does not grow');
 
-still('is called still after 5 s, not before', async () => {
-  const { watch, looks } = await newScene();
-  await looks(STALLED_MS / 250);
-  assert.not(watch.isStill('a-1'));
-  await looks(SECOND);
-  assert.ok(watch.isStill('a-1'));
+stalled('is stalled after 5 s, not before', () => {
+  const scene = new ProgressScene();
+  scene.looks(STALLED_MS / LOOK_MS);
+  assert.equal(scene.stalled, [false, false]);
+  scene.looks(SECOND);
+  assert.equal(scene.stalled, [true, true]);
 });
 
-still('is not called still while it grows, however seldom', async () => {
-  const { world, watch, looks } = await newScene();
-  await looks(40, (i) => (i % 16 === 0 ? world.append('a') : undefined));
-  assert.equal([watch.isStill('a-1'), watch.isStill('b-1')], [false, true]);
-});
-
-still('is read once a second', async () => {
-  const { world, watch } = await newScene();
-  let reads = 0;
-  const { journals } = world;
-  const counting = {
-    ...journals,
-    readHead: async (...of: Parameters<typeof journals.readHead>) => {
-      reads += 1;
-      assert.is(of[1], 'quorum');
-      return await journals.readHead(...of);
-    },
-  };
-  const counted = new JournalProgress({
-    ...world,
-    journals: counting,
-    takeSlowestAppendMs: () => 0,
+stalled('is not stalled while it grows, however seldom', () => {
+  const scene = new ProgressScene();
+  scene.looks(40, (look) => {
+    if (look % 16 === 0) scene.next.a += 1;
+    return undefined;
   });
-  for (let i = 0; i < 12; i += 1) {
-    await counted.read('a-1');
-    world.clock.advance(250);
-  }
-  assert.is(reads, 3);
-  assert.is(await watch.read('c-1'), 'missing');
+  assert.equal(scene.stalled, [false, true]);
+});
+
+stalled('is read once a second', () => {
+  const scene = new ProgressScene();
+  scene.looks(3 * SECOND);
+  assert.is(scene.reads, 2 * 3);
+  assert.is(scene.progress.recentHead('c', scene.nowMs), undefined);
+  const head = scene.progress.recentHead('a', scene.nowMs);
+  assert.is(head?.address, 'a:1');
+  assert.is(scene.progress.recentHead('a', scene.nowMs + PROGRESS_PERIOD_MS), undefined);
+});
+
+stalled('is unknown when it is watched no more', () => {
+  const scene = new ProgressScene();
+  scene.looks(6 * SECOND);
+  scene.progress.forget('a');
+  assert.equal(scene.stalled, [false, true]);
 });
 
 const own = suite('five seconds begin again for every journal');
 
-own('when one of our own appends took a second', async () => {
-  const { watch, looks, slow } = await newScene();
-  await looks(5 * SECOND, (i) => (i === 10 ? slow(SLOW_MS) : undefined));
-  await looks(SECOND);
-  assert.not(watch.isStill('a-1'));
-  await looks(3 * SECOND);
-  assert.ok(watch.isStill('a-1'));
+own('when one of this process’s own appends took a second', () => {
+  const scene = new ProgressScene();
+  scene.looks(5 * SECOND, (look) => (look === 10 ? SLOW_MS : undefined));
+  scene.looks(SECOND);
+  assert.equal(scene.stalled, [false, false]);
+  scene.looks(3 * SECOND);
+  assert.equal(scene.stalled, [true, true]);
 });
 
-own('not when it took a little less', async () => {
-  const { watch, looks, slow } = await newScene();
-  await looks(6 * SECOND, () => slow(SLOW_MS - 1));
-  assert.ok(watch.isStill('a-1'));
+own('not when it took a little less', () => {
+  const scene = new ProgressScene();
+  scene.looks(6 * SECOND, () => SLOW_MS - 1);
+  assert.equal(scene.stalled, [true, true]);
 });
 
-own('when a read took a second', async () => {
-  const { world, watch, looks } = await newScene();
-  await looks(4 * SECOND);
-  const second = async () => {
-    for (let i = 0; i < 4; i += 1) {
-      await pass(world.clock, 250, 250);
-      watch.look();
-    }
-  };
-  await second();
-  world.readMs = SLOW_MS;
-  const read = watch.read('a-1');
-  await second();
-  await read;
-  world.readMs = 0;
-  await looks(2 * SECOND);
-  assert.equal([watch.isStill('a-1'), watch.isStill('b-1')], [false, false]);
+own('when a read took a second', () => {
+  const scene = new ProgressScene();
+  scene.looks(5 * SECOND);
+  scene.nowMs += LOOK_MS;
+  scene.read('a', SLOW_MS);
+  scene.looks(2 * SECOND);
+  assert.equal(scene.stalled, [false, false]);
 });
 
-own('when a read had no answer, of whatever journal', async () => {
-  const { world, watch, looks } = await newScene();
-  await looks(4 * SECOND);
-  world.unread.add('a-1');
-  world.clock.advance(1_000);
-  watch.look();
-  assert.is(await watch.read('a-1'), 'unknown');
-  world.unread.clear();
-  await looks(2 * SECOND);
-  assert.equal([watch.isStill('a-1'), watch.isStill('b-1')], [false, false]);
+own('when a read had no answer, of whatever journal', () => {
+  const scene = new ProgressScene();
+  scene.looks(5 * SECOND);
+  scene.progress.unread('a', scene.nowMs);
+  scene.looks(2 * SECOND);
+  assert.equal(scene.stalled, [false, false]);
 });
 
-own('when this process itself was held up', async () => {
-  const { world, watch, looks } = await newScene();
-  await looks(4 * SECOND);
-  world.clock.advance(20_000);
-  await looks(SECOND);
-  assert.not(watch.isStill('a-1'));
+own('when this process itself was held up', () => {
+  const scene = new ProgressScene();
+  scene.looks(4 * SECOND);
+  scene.nowMs += 20_000;
+  scene.looks(SECOND);
+  assert.equal(scene.stalled, [false, false]);
 });
 
-for (const suite of [still, own]) suite.run();
+for (const one of [stalled, own]) one.run();

@@ -6,7 +6,7 @@ import {
   MOVES_IN_FLIGHT_MAX,
   OPEN_AFTER_SEAL_MS,
 } from '#cluster/bounds';
-import { FailureDetector } from '#cluster/failure-detector';
+import { FailureWatch } from '#cluster/failure-watch';
 import { assignShards } from '#cluster/ring';
 import { type MoveReason, ShardController } from '#cluster/shard-controller';
 import type { ShardClaim, ShardHost } from '#cluster/shard-host';
@@ -71,7 +71,7 @@ async function newScene() {
   await world.begin('me');
   let isLeaving = false;
   const members = world.members('me', () => isLeaving);
-  const detector = new FailureDetector(
+  const detector = new FailureWatch(
     {
       service: 'engine',
       prefix: 'test',

@@ -5,7 +5,7 @@ import type { Bus } from '#bus/bus';
 import { inProcessBus } from '#bus/in-process-bus';
 import { signedBus } from '#bus/signed-bus';
 import { ClockWatch } from '#cluster/clock-watch';
-import type { Probe } from '#cluster/failure-detector';
+import type { Probe } from '#cluster/failure-watch';
 import { announcementSubject, encodeAnnouncement } from '#cluster/heartbeat';
 import { shardOf } from '#cluster/shard-of';
 import { Fault } from '#fault/fault';

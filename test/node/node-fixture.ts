@@ -1,6 +1,6 @@
 import type { Bus } from '#bus/bus';
 import { inProcessBus } from '#bus/in-process-bus';
-import type { Probe } from '#cluster/failure-detector';
+import type { Probe } from '#cluster/failure-watch';
 import { decodeHeartbeat, type Heartbeat, heartbeatSubject } from '#cluster/heartbeat';
 import { ClusterNode, type ClusterNodePorts } from '#node/cluster-node';
 import type { NodeContext } from '#node/incarnation';

@@ -1,4 +1,4 @@
-import type { ProbeAim, Probed } from '#cluster/failure-detector';
+import type { ProbeAim, Probed } from '#cluster/failure-evidence';
 import type { SimulatedListener } from '#test/simulation/simulated-listener';
 import type { SimulatedProcess } from '#test/simulation/simulated-process';
 import type { World } from '#test/simulation/world';

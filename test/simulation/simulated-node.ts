@@ -1,4 +1,4 @@
-import type { ProbeAim } from '#cluster/failure-detector';
+import type { ProbeAim } from '#cluster/failure-evidence';
 import { Fault } from '#fault/fault';
 import type { ShardedService } from '#storage/shard-store';
 import { CLUSTER, type ClusterParts } from '#test/simulation/cluster-parts';

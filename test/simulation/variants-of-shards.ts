@@ -1,4 +1,4 @@
-import { FailureDetector } from '#cluster/failure-detector';
+import { Evidence } from '#cluster/failure-evidence';
 import { JournalProgress } from '#cluster/journal-progress';
 import { HostedShards } from '#node/hosted-shards';
 import { RecoveredRecords } from '#node/recovered-records';
@@ -14,8 +14,8 @@ import {
   type Variant,
 } from '#test/simulation/variant';
 
-/** A journal that has not grown in so many reads in a row counts as still, whatever else is slow. */
-const STILL_READS = 4;
+/** A journal that has not grown in this many reads in a row counts as stalled, whatever is slow. */
+const SAME_READS = 2;
 
 /** What can be wrong with sealing, taking over and handing over. */
 export const SHARD_VARIANTS: readonly Variant[] = [
@@ -137,10 +137,10 @@ export const SHARD_VARIANTS: readonly Variant[] = [
     spoil: (stack) =>
       replaceMethod(
         stack,
-        FailureDetector.prototype,
+        Evidence.prototype,
         'openableMs',
         (openableMs) =>
-          function (this: FailureDetector, incarnation) {
+          function (this: Evidence, incarnation) {
             return openableMs.call(this, incarnation) < Number.POSITIVE_INFINITY ? 0 : Infinity;
           },
       ),
@@ -149,10 +149,10 @@ export const SHARD_VARIANTS: readonly Variant[] = [
     name: 'sealing without own progress',
     requested: STALLS,
     spoil: (stack) => {
-      const reads = new WeakMap<JournalProgress, Map<string, { next: number; still: number }>>();
-      const readsOf = (watch: JournalProgress) => {
-        const known = reads.get(watch) ?? new Map<string, { next: number; still: number }>();
-        reads.set(watch, known);
+      const reads = new WeakMap<JournalProgress, Map<string, { next: number; same: number }>>();
+      const readsOf = (progress: JournalProgress) => {
+        const known = reads.get(progress) ?? new Map<string, { next: number; same: number }>();
+        reads.set(progress, known);
         return known;
       };
       replaceMethod(
@@ -160,22 +160,31 @@ export const SHARD_VARIANTS: readonly Variant[] = [
         JournalProgress.prototype,
         'read',
         (read) =>
-          async function (this: JournalProgress, incarnation) {
-            const head = await read.call(this, incarnation);
-            const before = readsOf(this).get(incarnation) ?? { next: -1, still: 0 };
-            const next = typeof head === 'string' ? before.next : head.next;
-            const still = next === before.next ? before.still + 1 : 0;
-            readsOf(this).set(incarnation, { next, still });
-            return head;
+          function (this: JournalProgress, incarnation, head, times) {
+            read.call(this, incarnation, head, times);
+            const before = readsOf(this).get(incarnation) ?? { next: -1, same: 0 };
+            const same = head.next === before.next ? before.same + 1 : 0;
+            readsOf(this).set(incarnation, { next: head.next, same });
           },
       );
       replaceMethod(
         stack,
         JournalProgress.prototype,
-        'isStill',
+        'unread',
+        (unread) =>
+          function (this: JournalProgress, incarnation, nowMs) {
+            unread.call(this, incarnation, nowMs);
+            const before = readsOf(this).get(incarnation) ?? { next: -1, same: 0 };
+            readsOf(this).set(incarnation, { ...before, same: before.same + 1 });
+          },
+      );
+      replaceMethod(
+        stack,
+        JournalProgress.prototype,
+        'isStalled',
         () =>
           function (this: JournalProgress, incarnation) {
-            return (readsOf(this).get(incarnation)?.still ?? 0) >= STILL_READS;
+            return (readsOf(this).get(incarnation)?.same ?? 0) >= SAME_READS;
           },
       );
     },

@@ -1,0 +1,80 @@
+import { nextVerdict, type SealReason, type Verdict, verdicts } from '#cluster/failure-detector';
+import { Evidence, type HeadFound, type Probed } from '#cluster/failure-evidence';
+import type { JournalHead } from '#storage/journal-store';
+
+const ME = { incarnation: 'me-1', node: 'me', address: 'me:1', isDirect: true };
+
+/** An owner whose process listens and whose journal grows. */
+export const LISTENING: Probed = { kind: 'listening' };
+
+/** An owner at whose address no process listens. */
+export const REFUSED: Probed = { kind: 'refused' };
+
+/** An owner of which a probe finds out nothing. */
+export const SILENT: Probed = { kind: 'silent' };
+
+/** The head of a journal of `node`, open unless `change` says otherwise. */
+export function headOf(node: string, change: Partial<JournalHead> = {}): JournalHead {
+  return { address: `${node}:1`, next: 0, lowWaterMark: 0, isSealed: false, ...change };
+}
+
+/** Why a journal is to be sealed; undefined for every other step. */
+export function reasonOf(verdict: Verdict | undefined): SealReason | undefined {
+  return verdict?.kind === 'seal' ? verdict.reason : undefined;
+}
+
+/** What `me` knows of some owners of shards, each heard at the moment it begins. No clock, no I/O. */
+export class EvidenceScene {
+  readonly evidence: Evidence;
+  nowMs = 100_000;
+  readonly #heardMs = new Map<string, number>();
+
+  constructor(owners: readonly string[] = ['a', 'b', 'c'], self: Partial<typeof ME> = {}) {
+    this.evidence = new Evidence({ ...ME, ...self }, this.nowMs);
+    this.evidence.watch(new Set(['me-1', ...owners.map((node) => `${node}-1`)]), this.nowMs);
+    this.hear(...owners);
+  }
+
+  /** Nodes are heard now; the others stay present. */
+  hear(...nodes: readonly string[]): void {
+    for (const node of nodes) this.#heardMs.set(node, this.nowMs);
+    const members = [...this.#heardMs].map(([node, heardMs]) => ({
+      node,
+      incarnation: `${node}-1`,
+      heardMs,
+    }));
+    this.evidence.hear(members, [...members, { ...ME, heardMs: this.nowMs }]);
+  }
+
+  /** Seconds in which `nodes` are heard and this process is fast. */
+  pass(seconds: number, nodes: readonly string[] = []): void {
+    for (let half = 0; half < seconds * 2; half += 1) {
+      this.nowMs += 500;
+      this.hear(...nodes);
+      this.evidence.progress.look(0, this.nowMs);
+    }
+  }
+
+  /** Of an owner, what is to be done when a look begins now. */
+  first(node: string): Verdict | undefined {
+    return verdicts(this.evidence, this.nowMs).find(({ owner }) => owner === `${node}-1`);
+  }
+
+  /** One examination of an owner, of which `probes` find what they say; the step that is left over. */
+  examine(node: string, head: HeadFound, ...probes: readonly Probed[]): Verdict | undefined {
+    const owner = `${node}-1`;
+    let verdict = this.first(node);
+    this.evidence.begin(owner, this.nowMs);
+    const left = [...probes];
+    for (;;) {
+      if (verdict?.kind === 'readHead') {
+        this.evidence.headRead(owner, head, { beganMs: this.nowMs, nowMs: this.nowMs });
+      } else if (verdict?.kind === 'probe' && left.length > 0) {
+        this.evidence.probed(owner, verdict.aim, left.shift() ?? SILENT);
+      } else break;
+      verdict = nextVerdict(this.evidence, owner, this.nowMs);
+    }
+    this.evidence.end(owner);
+    return verdict;
+  }
+}

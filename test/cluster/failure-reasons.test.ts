@@ -1,0 +1,147 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import {
+  STALLED_MS,
+  STALLED_SEAL_PAUSE_MS,
+  SUSPECT_MS,
+  UNREACHABLE_MS,
+  WATCHERS,
+} from '#cluster/bounds';
+import { hearsEnough, type Verdict } from '#cluster/failure-detector';
+import { nodesAfter } from '#cluster/ring';
+import {
+  EvidenceScene,
+  headOf,
+  LISTENING,
+  REFUSED,
+  reasonOf,
+  SILENT,
+} from '#test/cluster/evidence-fixture';
+
+const STALLED_S = STALLED_MS / 1_000;
+const UNREACHABLE_S = UNREACHABLE_MS / 1_000;
+
+/** Seconds in which the journal of `node` is read and does not grow, and all nodes are heard. */
+function stall(scene: EvidenceScene, node: string, seconds: number): Verdict | undefined {
+  const all = [...scene.evidence.watched.keys()].map((owner) => owner.replace('-1', ''));
+  let verdict: Verdict | undefined;
+  for (let second = 0; second <= seconds; second += 1) {
+    if (second > 0) scene.pass(1, all);
+    verdict = scene.examine(node, headOf(node, { next: 7 }), LISTENING);
+  }
+  return verdict;
+}
+
+const stalled = suite('an owner whose journal does not grow');
+
+stalled('is sealed after 5 s, although it is heard and listens', () => {
+  const scene = new EvidenceScene();
+  assert.is(stall(scene, 'a', STALLED_S - 1), undefined);
+  const seal = { kind: 'seal', owner: 'a-1', reason: 'stalled' };
+  assert.equal(stall(scene, 'a', 1), seal);
+});
+
+stalled('is left alone when its journal has grown meanwhile', () => {
+  const scene = new EvidenceScene();
+  stall(scene, 'a', STALLED_S - 1);
+  scene.pass(1, ['a', 'b', 'c']);
+  scene.examine('a', headOf('a', { next: 8 }), LISTENING);
+  assert.is(stall(scene, 'a', STALLED_S - 1), undefined);
+});
+
+stalled('is left alone when this node was slow itself', () => {
+  const scene = new EvidenceScene();
+  stall(scene, 'a', STALLED_S - 1);
+  scene.evidence.progress.look(1_000, scene.nowMs);
+  assert.is(stall(scene, 'a', STALLED_S - 1), undefined);
+  assert.is(reasonOf(stall(scene, 'a', 1)), 'stalled');
+});
+
+stalled('is left alone by nodes that are not the three after it on the ring', () => {
+  const many = Array.from({ length: 12 }, (_, i) => `n${i}`);
+  const isMine = (node: string) => nodesAfter(node, ['me', ...many], WATCHERS).includes('me');
+  for (const node of [many.find(isMine) ?? '', many.find((other) => !isMine(other)) ?? '']) {
+    const scene = new EvidenceScene(many);
+    for (let second = 0; second <= STALLED_S; second += 1) {
+      scene.evidence.suspect(`${node}-1`, scene.nowMs);
+      stall(scene, node, 1);
+    }
+    scene.evidence.suspect(`${node}-1`, scene.nowMs);
+    const verdict = scene.examine(node, headOf(node, { next: 7 }), LISTENING);
+    assert.is(verdict !== undefined, isMine(node));
+  }
+});
+
+stalled('is sealed once in 10 s, whichever it is', () => {
+  const scene = new EvidenceScene();
+  stall(scene, 'a', STALLED_S);
+  scene.evidence.sealing('a-1', true, scene.nowMs);
+  assert.is(stall(scene, 'b', STALLED_S), undefined);
+  const sinceSealS = STALLED_S;
+  assert.is(stall(scene, 'b', STALLED_SEAL_PAUSE_MS / 1_000 - sinceSealS - 1), undefined);
+  assert.is(reasonOf(stall(scene, 'b', 1)), 'stalled');
+});
+
+const unreachable = suite('an owner that is silent and cannot be reached');
+
+/** What is left to do about `a`, whose journal grows, after it was silent for `seconds`. */
+function silence(scene: EvidenceScene, seconds: number, heard = ['b', 'c']): Verdict | undefined {
+  for (let second = 0; second < seconds; second += 1) {
+    scene.pass(1, heard);
+    scene.examine('a', headOf('a', { next: scene.nowMs }), SILENT);
+  }
+  return scene.examine('a', headOf('a'), SILENT);
+}
+
+unreachable('is sealed after 15 s', () => {
+  const scene = new EvidenceScene();
+  assert.is(silence(scene, UNREACHABLE_S - 1), undefined);
+  assert.equal(silence(scene, 1), { kind: 'seal', owner: 'a-1', reason: 'unreachable' });
+});
+
+unreachable('is left alone when no more than half of the owners are heard', () => {
+  const scene = new EvidenceScene();
+  assert.is(silence(scene, 2 * UNREACHABLE_S, ['b']), undefined);
+  assert.is(reasonOf(silence(scene, 1, ['b', 'c'])), 'unreachable');
+});
+
+unreachable('is left alone when it can be reached', () => {
+  const scene = new EvidenceScene();
+  silence(scene, UNREACHABLE_S);
+  assert.is(scene.examine('a', headOf('a'), LISTENING), undefined);
+  assert.is(scene.examine('a', headOf('a'), REFUSED, LISTENING), undefined);
+});
+
+unreachable('is sealed behind a proxy that refuses for it', () => {
+  const scene = new EvidenceScene(undefined, { isDirect: false });
+  silence(scene, UNREACHABLE_S);
+  assert.is(reasonOf(scene.examine('a', headOf('a'), REFUSED)), 'unreachable');
+});
+
+const share = suite('a node hears enough');
+
+share('with half of the owners, itself included', () => {
+  const scene = new EvidenceScene();
+  scene.pass(4, ['a']);
+  assert.ok(hearsEnough(scene.evidence, scene.nowMs));
+  scene.pass(SUSPECT_MS / 500);
+  assert.not(hearsEnough(scene.evidence, scene.nowMs));
+});
+
+share('until an owner is silent for 3 s', () => {
+  const scene = new EvidenceScene(['a', 'b']);
+  scene.nowMs += SUSPECT_MS * 2 - 1;
+  assert.ok(hearsEnough(scene.evidence, scene.nowMs));
+  scene.nowMs += 1;
+  assert.not(hearsEnough(scene.evidence, scene.nowMs));
+});
+
+share('when the silent ones are sealed', () => {
+  const scene = new EvidenceScene();
+  scene.pass(4);
+  assert.not(hearsEnough(scene.evidence, scene.nowMs));
+  scene.evidence.sealed('a-1', true, scene.nowMs);
+  assert.ok(hearsEnough(scene.evidence, scene.nowMs));
+});
+
+for (const one of [stalled, unreachable, share]) one.run();
