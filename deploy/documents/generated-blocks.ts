@@ -1,7 +1,9 @@
 import { describeVariables } from '#config';
 import { COMMANDS, synopsis } from '#ctl/command-list';
+import { boundLines } from '#deploy/documents/bounds-document';
 import { tableLines } from '#deploy/documents/markdown-table';
 import { METRICS } from '#platform/metrics';
+import { LAYERS } from '#test/architecture/map';
 
 /** A part of a document that the code knows better, and the comments' name for it. */
 type GeneratedBlock = {
@@ -10,11 +12,13 @@ type GeneratedBlock = {
   readonly lines: () => readonly string[];
 };
 
-/** Every generated part of a document: the tables of variables, commands and metrics. */
+/** Every generated part of a document: the tables of variables, commands, bounds, layers and metrics. */
 export const GENERATED_BLOCKS: readonly GeneratedBlock[] = [
   { document: 'docs/configuration.md', name: 'variables', lines: variableLines },
   { document: 'docs/ctl.md', name: 'account commands', lines: () => commandLines('account') },
   { document: 'docs/ctl.md', name: 'cluster commands', lines: () => commandLines('cluster') },
+  { document: 'docs/bounds.md', name: 'bounds', lines: boundLines },
+  { document: 'docs/architecture.md', name: 'layers', lines: layerLines },
   { document: 'docs/metrics.md', name: 'metrics', lines: metricLines },
 ];
 
@@ -43,4 +47,12 @@ function metricLines(): string[] {
     help,
   ]);
   return tableLines(['Metric', 'Kind', 'Labels', 'Meaning'], rows);
+}
+
+function layerLines(): string[] {
+  const rows = Object.entries(LAYERS).map(([layer, allowed]) => [
+    `\`${layer}\``,
+    allowed.map((one) => `\`${one}\``).join(', '),
+  ]);
+  return tableLines(['Layer', 'May import'], rows);
 }
