@@ -32,7 +32,7 @@ type Pair = { readonly own: ClosedResult; readonly base: ClosedResult };
 
 const startedMs = performance.now();
 
-function tell(line: string): void {
+function print(line: string): void {
   const s = ((performance.now() - startedMs) / 1_000).toFixed(0);
   process.stderr.write(`${s.padStart(4)} s  ${line}\n`);
 }
@@ -90,7 +90,7 @@ async function measure(hash: string, isQuick: boolean): Promise<void> {
   const wrk = await findWrk();
   const none = { k6: undefined, postgres: undefined, redis: undefined };
   const circumstances = await describeRun({ wrk, ...none });
-  tell(`checking out ${hash}`);
+  print(`checking out ${hash}`);
   const main = join(checkOut(hash), MAIN);
   const rows: { cells: string[]; isMet: boolean }[] = [];
   for (const [label, title, start] of [
@@ -103,7 +103,7 @@ async function measure(hash: string, isQuick: boolean): Promise<void> {
       await prepareService(label, own, temporaryFolder()),
       await prepareService(label, base, temporaryFolder()),
     ] as const;
-    tell(`warming ${title}`);
+    print(`warming ${title}`);
     for (const server of servers) {
       await runWrk(wrk, server, { connections: 64, seconds: sizes.warmUpS });
     }
@@ -112,7 +112,7 @@ async function measure(hash: string, isQuick: boolean): Promise<void> {
         `${title}, ${connections} connections`,
         await pairsOf(wrk, servers, connections, sizes),
       );
-      tell(row.cells.join('; '));
+      print(row.cells.join('; '));
       rows.push(row);
     }
   }

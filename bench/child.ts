@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 
-/** How long a process may take to end after SIGTERM before it is killed, in ms. Ours. */
+/** How long a process may take to end after SIGTERM before it is killed, in ms. Chosen. */
 const STOP_MS_MAX = 5_000;
 
 /** Characters of a process's output that are kept to explain why it failed. */

@@ -20,10 +20,10 @@ export async function runClosedRounds(
   wrk: string,
   servers: readonly Server[],
   options: Options,
-  tell: (line: string) => void,
+  print: (line: string) => void,
 ): Promise<Round[]> {
   for (const server of servers) {
-    tell(`warming ${server.label}`);
+    print(`warming ${server.label}`);
     await runWrk(wrk, server, { connections: 64, seconds: options.warmUpS });
   }
   const rounds: Round[] = [];
@@ -35,7 +35,7 @@ export async function runClosedRounds(
         const run = { connections, seconds: options.secondsPerRun };
         const result = await runWrk(wrk, server, run);
         results.set(server.label, result);
-        tell(`round ${round + 1}/${options.rounds}: ${lineOf(server.label, connections, result)}`);
+        print(`round ${round + 1}/${options.rounds}: ${lineOf(server.label, connections, result)}`);
       }
       rounds.push({ connections, results });
     }

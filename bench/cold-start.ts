@@ -11,15 +11,15 @@ export type ColdStart = { readonly command: string; readonly ms: readonly number
 /** Cold starts of the standalone service: Node alone, and as a user types it. */
 export async function measureColdStart(
   times: number,
-  tell: (line: string) => void,
+  print: (line: string) => void,
 ): Promise<ColdStart[]> {
-  tell('cold starts');
+  print('cold starts');
   const node = {
     command: 'node services/main.ts standalone',
     ms: await startsOf(nodeStart, times),
   };
   if (await wouldInstall()) {
-    tell('make run is left out: it would install dependencies first');
+    print('make run is left out: it would install dependencies first');
     return [node];
   }
   return [node, { command: 'make run', ms: await startsOf(makeStart, times) }];

@@ -1,7 +1,7 @@
 /** What the service itself counted so far. */
 export type CycleCount = { readonly advanced: number; readonly throttled: number };
 
-/** Reads the counters of the processes that advance instances (operations, "Metrics"). */
+/** Reads the counters of the processes that advance instances (docs/metrics.md). */
 export async function readCycleCount(metricsUrls: readonly string[]): Promise<CycleCount> {
   const text = await metricsOf(metricsUrls);
   return {

@@ -31,7 +31,7 @@ const { values } = parseArgs({
   },
 });
 const run = { connections: Number(values.connections), seconds: Number(values.seconds) };
-const tell = (line: string) => process.stderr.write(`${line}\n`);
+const print = (line: string) => process.stderr.write(`${line}\n`);
 
 const wrk = await findWrk();
 const folder = temporaryFolder();
@@ -39,7 +39,7 @@ await using service = await startDurable({
   engines: 1,
   folder: temporaryFolder(),
   nodeArgs: ['--inspect=127.0.0.1:0'],
-  tell,
+  print,
 });
 const [engineProcess] = service.engines;
 if (engineProcess === undefined) throw new Error('there is no engine');
@@ -47,9 +47,9 @@ using engine = await Inspector.connect(engineProcess);
 using edge = await Inspector.connect(service.edge);
 const server = await prepareService('d', service, folder, DURABLE_INSTANCES);
 const cassandra = service.processes.find(({ name }) => name === 'cassandra')?.pid ?? 0;
-tell(`loading for ${values['lead-in']} s`);
+print(`loading for ${values['lead-in']} s`);
 await runWrk(wrk, server, { ...run, seconds: Number(values['lead-in']) });
-tell(`profiling for ${run.seconds} s`);
+print(`profiling for ${run.seconds} s`);
 const before = await metricsOf(service.metricsUrls);
 const threadsBefore = await threadMicros(cassandra);
 const measured: ClosedResult[] = [];

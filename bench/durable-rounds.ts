@@ -7,7 +7,7 @@ import { type ClosedResult, runWrk } from '#bench/wrk';
 /** Connections of the durable comparison. Source: the targets are given for these two. */
 export const DURABLE_CONNECTIONS = [64, 256] as const;
 
-/** How long the service may take to store what it owes after a turn, in ms: its 20 s, and some. */
+/** How long the service may take to store what is not stored after a turn, in ms: its 20 s, and some. */
 const STORED_MS_MAX = 40_000;
 
 /**
@@ -20,26 +20,26 @@ export async function runDurableRounds(
   wrk: string,
   servers: readonly Server[],
   options: Options,
-  tell: (line: string) => void,
+  print: (line: string) => void,
 ): Promise<Round[]> {
   const rounds: Round[] = [];
   const durable = servers.find(({ label }) => label === 'd');
-  if (durable !== undefined) await compiled(durable, wrk, options, tell);
+  if (durable !== undefined) await compiled(durable, wrk, options, print);
   for (let round = 0; round < options.rounds; round += 1) {
     const order = servers.map((_, i) => servers[(i + round) % servers.length] as Server);
     const results = new Map<number, Map<Label, ClosedResult>>();
     for (const connections of DURABLE_CONNECTIONS) results.set(connections, new Map());
     for (const server of order) {
       const leadInS = server.label === 'd' ? options.checkpointS : options.warmUpS;
-      tell(`${server.label}: ${leadInS} s before it is measured`);
+      print(`${server.label}: ${leadInS} s before it is measured`);
       await runWrk(wrk, server, { connections: DURABLE_CONNECTIONS[0], seconds: leadInS });
       for (const connections of DURABLE_CONNECTIONS) {
         const run = { connections, seconds: options.secondsPerRun };
         const result = await runWrk(wrk, server, run);
         results.get(connections)?.set(server.label, result);
-        tell(`round ${round + 1}/${options.rounds}: ${lineOf(server.label, connections, result)}`);
+        print(`round ${round + 1}/${options.rounds}: ${lineOf(server.label, connections, result)}`);
       }
-      await settled(server, tell);
+      await whenStored(server, print);
     }
     for (const [connections, ofAll] of results) rounds.push({ connections, results: ofAll });
   }
@@ -51,16 +51,16 @@ async function compiled(
   durable: Server,
   wrk: string,
   { compileS }: Options,
-  tell: (line: string) => void,
+  print: (line: string) => void,
 ): Promise<void> {
   for (const connections of DURABLE_CONNECTIONS) {
-    tell(`d: ${compileS} s at ${connections} connections until Cassandra is compiled`);
+    print(`d: ${compileS} s at ${connections} connections until Cassandra is compiled`);
     await runWrk(wrk, durable, { connections, seconds: compileS });
   }
-  await settled(durable, tell);
+  await whenStored(durable, print);
 }
 
 /** Fulfils when the service has checkpointed everything. References owe nothing. */
-async function settled({ service }: Server, tell: (line: string) => void): Promise<void> {
-  if (service !== undefined) await untilStored(service.metricsUrls, tell, STORED_MS_MAX);
+async function whenStored({ service }: Server, print: (line: string) => void): Promise<void> {
+  if (service !== undefined) await untilStored(service.metricsUrls, print, STORED_MS_MAX);
 }

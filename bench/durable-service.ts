@@ -24,7 +24,7 @@ const ANY_PORT = '127.0.0.1:0';
 /** What a durable service consists of, and where its servers keep their things. */
 export type DurablePlan = {
   readonly engines: number;
-  /** A folder that nobody else uses. */
+  /** A folder of its own. */
   readonly folder: string;
   /** For Node itself, in front of the program, of engines and edge: to profile them. */
   readonly nodeArgs?: readonly string[];
@@ -32,7 +32,7 @@ export type DurablePlan = {
   readonly stores?: DurableStores;
   /** Where its tables are in Cassandra; `identity_engine` unless given. */
   readonly keyspace?: string;
-  readonly tell: (line: string) => void;
+  readonly print: (line: string) => void;
 };
 
 /** The servers that a durable service stands on. */
@@ -113,10 +113,10 @@ export async function startDurable(plan: DurablePlan): Promise<DurableService> {
 /** Cassandra and NATS with a state of their own. Throws `MissingServer` when one cannot be had. */
 export async function startStores({
   folder,
-  tell,
-}: Pick<DurablePlan, 'folder' | 'tell'>): Promise<DurableStores> {
+  print,
+}: Pick<DurablePlan, 'folder' | 'print'>): Promise<DurableStores> {
   await using opening = new AsyncDisposableStack();
-  const placeOf = (name: string) => ({ folder: join(folder, name), logFolder: folder, tell });
+  const placeOf = (name: string) => ({ folder: join(folder, name), logFolder: folder, print });
   const cassandra = opening.use(await startCassandra(placeOf('cassandra')));
   const nats = opening.use(await startNats(placeOf('nats')));
   const opened = opening.move();

@@ -27,7 +27,7 @@ export function isDurableWanted({ parts }: Options): boolean {
 export async function measureDurable(
   tools: { readonly wrk: string; readonly postgres: PostgresTools | undefined },
   options: Options,
-  tell: (line: string) => void,
+  print: (line: string) => void,
 ): Promise<Round[]> {
   const { parts, engines } = options;
   if (!isDurableWanted(options)) return [];
@@ -36,12 +36,12 @@ export async function measureDurable(
   const instanceCount = DURABLE_INSTANCES;
   const servers: Server[] = [];
   if (parts.has('d')) {
-    tell('starting Cassandra, NATS and the service');
-    const service = opened.use(await startDurable({ engines, folder: temporaryFolder(), tell }));
+    print('starting Cassandra, NATS and the service');
+    const service = opened.use(await startDurable({ engines, folder: temporaryFolder(), print }));
     servers.push(await prepareService('d', service, folder, instanceCount));
   }
   if (tools.postgres !== undefined) {
-    tell('starting PostgreSQL and its references');
+    print('starting PostgreSQL and its references');
     const postgres = opened.use(await startPostgres(tools.postgres));
     for (const label of ['pg', 'cas'] as const) {
       if (!parts.has(label)) continue;
@@ -53,7 +53,7 @@ export async function measureDurable(
     const { file: answerFile } = await answerOfStandalone(folder);
     servers.push(opened.use(await startReference('c', { folder, answerFile }, instanceCount)));
   }
-  const rounds = await runDurableRounds(tools.wrk, servers, options, tell);
+  const rounds = await runDurableRounds(tools.wrk, servers, options, print);
   for (const server of servers) await checkLedger(server);
   return rounds;
 }

@@ -4,13 +4,13 @@ import { withProgress } from '#bench/progress';
 
 /** What a service's nodes show of themselves. A node counts its actors and records once a second. */
 
-/** How old a figure of its actors may be, in ms: whoever has just loaded it waits so long. */
+/** How old a figure of its actors may be, in ms: a load is measured this long after its end. */
 const COUNTED_MS = 1_100;
 
 /** How often it is asked whether there is none left, in ms. */
 const ASK_EVERY_MS = 250;
 
-/** How long the service may take to store what it owes, in ms: 20 s of age, and much to write. */
+/** How long the service may take to store everything, in ms: 20 s of age, and much to write. */
 const STORED_MS_MAX = 120_000;
 
 /** Shards that the engines own. */
@@ -37,11 +37,11 @@ export async function unflushedRecords(metricsUrls: readonly string[]): Promise<
 /** Fulfils when everything is checkpointed. Throws when that takes longer than `msMax`. */
 export function untilStored(
   metricsUrls: readonly string[],
-  tell: (line: string) => void,
+  print: (line: string) => void,
   msMax = STORED_MS_MAX,
 ): Promise<void> {
   const count = () => countedRecords(metricsUrls);
-  return untilNone(count, 'records are not stored yet', tell, msMax);
+  return untilNone(count, 'records are not stored yet', print, msMax);
 }
 
 /**
@@ -51,14 +51,14 @@ export function untilStored(
 export async function untilNone(
   count: () => Promise<number>,
   what: string,
-  tell: (line: string) => void,
+  print: (line: string) => void,
   msMax: number,
 ): Promise<void> {
   const deadlineMs = performance.now() + COUNTED_MS + msMax;
   await sleep(COUNTED_MS);
   let left = await count();
   const line = () => `${left.toLocaleString('en')} ${what}`;
-  await withProgress(line, tell, async () => {
+  await withProgress(line, print, async () => {
     for (; left > 0; left = await count()) {
       if (performance.now() > deadlineMs) throw new Error(`still ${line()}`);
       await sleep(ASK_EVERY_MS);

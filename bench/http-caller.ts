@@ -10,7 +10,7 @@ const CALL_MS_MAX = 15_000;
 
 /**
  * How often a call is sent that finds no limiter, and how long between, in ms: nothing of it has
- * happened, and a machine that stands still for a second need not end half an hour of measuring.
+ * happened, and a machine that stops for a second need not end half an hour of measuring.
  */
 const TRIES_MAX = 10;
 const PAUSE_MS = 1_000;

@@ -6,11 +6,11 @@ import { startCassandra } from '#deploy/local/cassandra-server';
 /** Measures an aged journal on a Cassandra of its own, which nothing else has used before. */
 export async function measureJournalAge(
   slots: number,
-  tell: (line: string) => void,
+  print: (line: string) => void,
 ): Promise<JournalAppends> {
   const folder = temporaryFolder();
-  const place = { folder: join(folder, 'cassandra'), logFolder: folder, tell };
+  const place = { folder: join(folder, 'cassandra'), logFolder: folder, print };
   await using cassandra = await startCassandra(place);
-  tell(`journal: appending and dropping ${slots} slots, about 2 ms each`);
+  print(`journal: appending and dropping ${slots} slots, about 2 ms each`);
   return await measureJournal(cassandra.address, slots);
 }

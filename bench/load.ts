@@ -22,7 +22,7 @@ export type Load = {
 export async function measureLoad(
   tools: Tools,
   options: Options,
-  tell: (line: string) => void,
+  print: (line: string) => void,
 ): Promise<Load> {
   const { parts } = options;
   // With the durable comparison (c) is measured there, and here only beside others.
@@ -32,7 +32,7 @@ export async function measureLoad(
   }
   await using opened = new AsyncDisposableStack();
   const folder = temporaryFolder();
-  tell('starting the servers');
+  print('starting the servers');
   // The standalone service is always needed: its answer is what the references send.
   const standalone = await prepareService('s', opened.use(await startStandalone()), folder);
   const answer = await captureAnswer(standalone, folder);
@@ -45,10 +45,10 @@ export async function measureLoad(
     const service = opened.use(await startThreeProcesses());
     servers.push(await prepareService('p', service, folder));
   }
-  const rounds = await runClosedRounds(tools.wrk, servers, options, tell);
+  const rounds = await runClosedRounds(tools.wrk, servers, options, print);
   const { k6 } = tools;
   const compared = servers.filter(({ label }) => label !== 'a');
-  const open = k6 === undefined ? [] : await runOpenRounds(k6, compared, options, tell);
+  const open = k6 === undefined ? [] : await runOpenRounds(k6, compared, options, print);
   for (const server of servers) await checkLedger(server);
   return { answerBytes: answer.bytes, rounds, open };
 }

@@ -16,7 +16,7 @@ import { installedCassandra } from '#deploy/local/cassandra-install';
 import { MissingServer } from '#deploy/local/missing-server';
 import { installedNats } from '#deploy/local/nats-install';
 
-/** Where the report of a complete run goes; written by nobody else. */
+/** Where the report of a complete run goes; written here alone. */
 const RESULTS = 'bench/RESULTS.md';
 
 const startedMs = performance.now();
@@ -25,7 +25,7 @@ function secondsSoFar(): number {
   return (performance.now() - startedMs) / 1_000;
 }
 
-function tell(line: string): void {
+function print(line: string): void {
   process.stderr.write(`${secondsSoFar().toFixed(0).padStart(4)} s  ${line}\n`);
 }
 
@@ -33,14 +33,14 @@ async function measureAll(options: Options): Promise<void> {
   const { parts } = options;
   const tools = await findTools(options);
   const circumstances = await describeRun(tools);
-  const load = await measureLoad(tools, options, tell);
-  const durable = await measureDurable(tools, options, tell);
-  const limiter = await measureLimiter(tools.redis, options, tell);
-  const coldStarts = parts.has('cold') ? await measureColdStart(options.coldStarts, tell) : [];
+  const load = await measureLoad(tools, options, print);
+  const durable = await measureDurable(tools, options, print);
+  const limiter = await measureLimiter(tools.redis, options, print);
+  const coldStarts = parts.has('cold') ? await measureColdStart(options.coldStarts, print) : [];
   const memoryRun = { instances: options.memoryInstances, idleS: options.memoryIdleS };
-  const memory = parts.has('memory') ? await measureMemory(memoryRun, tell) : undefined;
+  const memory = parts.has('memory') ? await measureMemory(memoryRun, print) : undefined;
   const journal = parts.has('journal')
-    ? await measureJournalAge(options.journalSlots, tell)
+    ? await measureJournalAge(options.journalSlots, print)
     : undefined;
   const command = ['node', 'bench/main.ts', ...process.argv.slice(2)].join(' ');
   const seconds = secondsSoFar();
@@ -49,9 +49,9 @@ async function measureAll(options: Options): Promise<void> {
   const report = reportOf({ command, circumstances, ...found, seconds });
   process.stdout.write(report);
   if (options.isComplete) await writeFile(RESULTS, report);
-  else tell(`not a complete run: ${RESULTS} stays as it is`);
+  else print(`not a complete run: ${RESULTS} stays as it is`);
   if (isAnyVoid(load, durable, limiter)) {
-    tell('some measurements are void: see the report');
+    print('some measurements are void: see the report');
     process.exitCode = 1;
   }
 }
@@ -62,9 +62,9 @@ async function findTools(options: Options) {
   const wrk = await findWrk();
   const postgres = parts.has('pg') || parts.has('cas') ? await findPostgres() : undefined;
   const isOnStores = parts.has('d') || parts.has('limiter');
-  if (isOnStores || parts.has('journal')) await installedCassandra(tell);
-  if (isOnStores) await installedNats(tell);
-  const k6 = parts.has('open') ? await findK6(tell) : undefined;
+  if (isOnStores || parts.has('journal')) await installedCassandra(print);
+  if (isOnStores) await installedNats(print);
+  const k6 = parts.has('open') ? await findK6(print) : undefined;
   const redis = parts.has('limiter') ? await findRedis() : undefined;
   return { wrk, k6, postgres, redis };
 }

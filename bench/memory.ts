@@ -38,7 +38,7 @@ export type MemoryResult = {
  */
 export async function measureMemory(
   run: MemoryRun,
-  tell: (line: string) => void,
+  print: (line: string) => void,
 ): Promise<MemoryResult> {
   await using service = await startStandalone(['--inspect=127.0.0.1:0']);
   using inspector = await Inspector.connect(service.process);
@@ -48,7 +48,7 @@ export async function measureMemory(
     const { residentBytes } = await inspector.memory();
     const use = await inspector.memoryAfterCollection();
     stages.push({ title, ...use, uncollectedBytes: residentBytes });
-    tell(`memory: ${title}: ${mebibytes(residentBytes)} resident`);
+    print(`memory: ${title}: ${mebibytes(residentBytes)} resident`);
     return use.liveBytes;
   };
 

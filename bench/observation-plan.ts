@@ -9,7 +9,7 @@ export const INSTANCES = 4_000;
 
 /**
  * Instances of the durable comparison. At 256 connections 744 answers lie between two observations
- * of one instance; no server here that makes each durable first gives so many within 45 ms.
+ * of one instance; no server here that makes each durable first gives that many within 45 ms.
  */
 export const DURABLE_INSTANCES = 1_000;
 

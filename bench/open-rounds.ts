@@ -23,7 +23,7 @@ export async function runOpenRounds(
   k6: string,
   servers: readonly Server[],
   options: Options,
-  tell: (line: string) => void,
+  print: (line: string) => void,
 ): Promise<OpenRow[]> {
   const rows: OpenRow[] = [];
   for (const requestsPerS of RATES) {
@@ -35,7 +35,7 @@ export async function runOpenRounds(
         result = await runOpenModel(k6, server, run);
         attempts += 1;
         const outcome = result.problem ?? `p99 ${numberText(result.p99Ms, 1)} ms`;
-        tell(`open model: ${server.label} at ${requestsPerS}/s: ${outcome}`);
+        print(`open model: ${server.label} at ${requestsPerS}/s: ${outcome}`);
       } while (result.problem !== undefined && attempts < ATTEMPTS_MAX);
       rows.push({ label: server.label, requestsPerS, result, attempts });
     }

@@ -68,7 +68,7 @@ export async function startPostgres(tools: PostgresTools): Promise<Postgres> {
   const urlOf = (name: string) => `postgres://${USER}@127.0.0.1:${port}/${name}`;
   const query = async (text: string): Promise<true> => {
     const client = new Client({ connectionString: urlOf('postgres') });
-    // A server that is still starting says so and hangs up: the rejection tells, the event would end us.
+    // A server that is starting says so and hangs up: the rejection says it, the event would end this process.
     client.on('error', () => {});
     try {
       await client.connect();

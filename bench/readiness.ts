@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Child } from '#bench/child';
 
-/** How long a process may take until it answers, in ms. Ours; a start takes about half a second. */
+/** How long a process may take until it answers, in ms. Chosen: a start takes about half a second. */
 const READY_MS_MAX = 20_000;
 
 /** How often a starting process is asked, in ms: the resolution of the cold start. */

@@ -3,7 +3,7 @@ import { observe, type SentObservation, type StoredIdentity } from '#bench/refer
 import { identityOf, READ, valuesOf } from '#bench/reference-rows';
 import type { ObservationStore } from '#bench/reference-store';
 
-/** Somebody else was faster so often in a row: then it is not chance. Ours. */
+/** Tries that others may win in a row before it is no chance. Chosen. */
 const TRIES_MAX = 10;
 
 const SWAP = {
@@ -19,7 +19,7 @@ const SWAP = {
 
 /**
  * Reference (cas): the same in one statement, which commits by itself. The state is kept in the
- * process's memory; the update holds only if the row still has its version, else both begin anew.
+ * process's memory; the update holds only if the row still has its version, else both begin again.
  */
 export function compareAndSetStore(pool: Pool): ObservationStore {
   const known = new Map<string, StoredIdentity>();
@@ -42,7 +42,7 @@ export function compareAndSetStore(pool: Pool): ObservationStore {
         }
         known.delete(key);
       }
-      throw new Error(`${id} was changed by somebody else ${TRIES_MAX} times in a row`);
+      throw new Error(`${id} was changed by another call ${TRIES_MAX} times in a row`);
     },
   };
 }

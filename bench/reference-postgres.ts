@@ -14,7 +14,7 @@ import { PERSONA_PROFILES } from '#identity/persona-profiles';
 // the same proof holds for it.
 // Usage: node bench/reference-postgres.ts <transaction|compare-and-set> <port> <database's url> <API key> <instances>
 
-/** Connections to the database: enough for commits to share a flush of the log. Ours. */
+/** Connections to the database: enough for commits to share a flush of the log. Chosen. */
 const CONNECTIONS_MAX = 32;
 
 const ACCOUNT = 'bench0000000';

@@ -54,7 +54,7 @@ export async function startReference(
   );
   const address = `http://127.0.0.1:${port}`;
   await untilAnswered(child, () => fetch(address));
-  // Nobody knows these instances, and nobody looks: a reference has no state.
+  // There are no such instances, and no reference looks: it has no state.
   const instances = Array.from({ length: instanceCount }, (_, i) => ({
     id: `inst_${i.toString(16).padStart(16, '0')}`,
     modeStrengths: new Array<number>(7).fill(0.5),

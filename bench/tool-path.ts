@@ -24,13 +24,13 @@ export async function findRedis(): Promise<string | undefined> {
 }
 
 /** Where k6 is: on PATH, or in the cache folder, built there first if need be (about two minutes). */
-export async function findK6(tell: (line: string) => void): Promise<string> {
+export async function findK6(print: (line: string) => void): Promise<string> {
   const folder = join(cacheFolder(), 'bin');
   const found = (await onPath('k6')) ?? (await executable(join(folder, 'k6')));
   if (found !== undefined) return found;
   const go = await onPath('go');
   if (go === undefined) throw new MissingTool('k6 is missing: install k6, or Go to build it');
-  tell(`k6: building ${K6} into ${folder}, once, about two minutes`);
+  print(`k6: building ${K6} into ${folder}, once, about two minutes`);
   await using build = new Child({
     name: `go install ${K6}`,
     program: go,
@@ -39,7 +39,7 @@ export async function findK6(tell: (line: string) => void): Promise<string> {
   });
   const startedMs = performance.now();
   const progress = setInterval(() => {
-    tell(`k6: building for ${Math.round((performance.now() - startedMs) / 1_000)} s`);
+    print(`k6: building for ${Math.round((performance.now() - startedMs) / 1_000)} s`);
   }, 10_000);
   const code = await build.ended();
   clearInterval(progress);

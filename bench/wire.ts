@@ -42,7 +42,7 @@ const admitted: LimiterAnswer = {
 };
 
 /** Answers held together until the end of the turn, as a group commit does. */
-function heldAnswers() {
+function deferredAnswers() {
   let waiting: (() => void)[] = [];
   const release = (): void => {
     const released = waiting;
@@ -56,7 +56,7 @@ function heldAnswers() {
 }
 
 async function serve(): Promise<void> {
-  const held = heldAnswers();
+  const held = deferredAnswers();
   const engine = engineServer({
     ask: ({ isReplayOnly }) => (isReplayOnly ? answer : held()),
   });

@@ -4,7 +4,7 @@ import { STEP_S } from '#bench/observation-plan';
 import { problemOf } from '#bench/proof';
 import type { Server } from '#bench/servers';
 
-/** A closed-model run: so many connections, each sending its next request when the last is answered. */
+/** A closed-model run: a number of connections, each sending its next request when the last is answered. */
 export type ClosedRun = { readonly connections: number; readonly seconds: number };
 
 /** CPU that one process spent on one answered request. */

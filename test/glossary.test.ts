@@ -54,9 +54,9 @@ table('has no row of retired words that nothing here refuses', () => {
 });
 
 /** Every use of a retired word, with what stands around it. */
-function usesOf({ pattern, within }: RetiredWord): string[] {
+function usesOf({ pattern, within, except }: RetiredWord): string[] {
   return [...texts].flatMap(([file, text]) => {
-    if (within?.test(file) === false) return [];
+    if (within?.test(file) === false || except?.test(file) === true) return [];
     return [...text.matchAll(new RegExp(pattern, 'g'))].map(
       ({ index }) => `${file}: ${text.slice(Math.max(0, index - 30), index + 40)}`,
     );

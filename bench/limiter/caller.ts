@@ -1,5 +1,5 @@
 /**
- * The caller process of the limiter's part: asks whoever its parent names for decisions, as its
+ * The caller process of the limiter's part: asks the decider that its parent names, as its
  * parent says. Ends with its parent.
  */
 import type { CallerRequest } from '#bench/limiter/decision-caller';
@@ -21,7 +21,7 @@ async function answer(request: CallerRequest): Promise<unknown> {
     decide = opened.decide;
     return undefined;
   }
-  if (decide === undefined) throw new Error('nobody was named to be asked');
+  if (decide === undefined) throw new Error('no decider was named');
   const before = process.cpuUsage();
   const result = await runLoad(decide, accountCount, request.run);
   const { user, system } = process.cpuUsage(before);

@@ -7,7 +7,7 @@ import type { LoadRun } from '#bench/limiter/load';
 /** Processes that ask: with one, it and the server would wait for each other in turns. */
 const CALLER_PROCESSES = 2;
 
-/** The least share of an open load that must have been asked for in its time. Ours. */
+/** The least share of an open load that must have been asked for in its time. Chosen. */
 const KEPT_SHARE_MIN = 0.98;
 
 /** Who decides, and where. */

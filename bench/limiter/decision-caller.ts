@@ -5,12 +5,12 @@ import type { BenchAccount } from '#bench/limiter/bench-accounts';
 import type { LoadResult, LoadRun } from '#bench/limiter/load';
 import { at } from '#bench/process-answer';
 
-/** Who decides: a meter that reserves so many cycles, or Redis. */
+/** Who decides: a meter that reserves some cycles, or Redis. */
 export type Target =
   | { readonly kind: 'meter'; readonly cycles: number }
   | { readonly kind: 'redis' };
 
-/** What a caller process is told. */
+/** What a caller process receives. */
 export type CallerRequest =
   | {
       readonly kind: 'open';

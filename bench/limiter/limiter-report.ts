@@ -22,7 +22,7 @@ const P99_MS_MAX = 5;
 const NOTE =
   'One durable limiter process owns every shard (Cassandra and NATS below it), 1,000 accounts are ' +
   'asked about in turn by two caller processes, everything on this machine. A decision is an ' +
-  '`Admit`; the Settle of (l) is sent besides and nobody waits for it, as an edge does it. Both ' +
+  '`Admit`; the Settle of (l) is sent besides and no caller waits for it, as an edge does it. Both ' +
   'sides send what one turn of the event loop brings in one write. Redis appends to a file that is ' +
   'synced every second; the limiter grants nothing that is not durable. At a fixed rate a decision ' +
   'is late from when it was due, the timer of the caller (1 ms) included.';

@@ -34,12 +34,12 @@ export type LimiterService = AsyncDisposable & {
  * Throws `MissingServer` when a server cannot be had.
  */
 export async function startLimiterService(
-  tell: (line: string) => void,
+  print: (line: string) => void,
   nodeArgs: readonly string[] = [],
   more: Readonly<Record<string, string>> = {},
 ): Promise<LimiterService> {
   await using opening = new AsyncDisposableStack();
-  const { cassandra, nats } = opening.use(await startStores({ folder: temporaryFolder(), tell }));
+  const { cassandra, nats } = opening.use(await startStores({ folder: temporaryFolder(), print }));
   const shared = await migrated({ cassandra, nats });
   const [admin = 0, grpc = 0] = await freePorts(2);
   const address = `127.0.0.1:${grpc}`;
@@ -48,7 +48,7 @@ export async function startLimiterService(
   const { child, metrics } = await startProcess(opening, 'limiter', variables, named);
   const metricsUrl = metricsUrlOf(metrics);
   await untilAllServed(child, [metricsUrl]);
-  tell(`making ${ACCOUNTS} accounts`);
+  print(`making ${ACCOUNTS} accounts`);
   const accounts = await createAccounts(ACCOUNTS, admin);
   const stores = [
     { name: 'cassandra', pid: cassandra.pid },

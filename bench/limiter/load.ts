@@ -4,7 +4,7 @@ import { latenciesOf } from '#bench/scale/latencies';
 /** Takes one decision about the account of this number; fulfils with whether it was granted. */
 export type Decide = (account: number) => Promise<boolean>;
 
-/** How decisions are asked for: each caller when its last one is there, or so many a second. */
+/** How decisions are asked for: each caller when its last one is there, or at a rate. */
 export type LoadRun =
   | { readonly kind: 'closed'; readonly callers: number; readonly seconds: number }
   | { readonly kind: 'open'; readonly perSecond: number; readonly seconds: number };
@@ -26,7 +26,7 @@ export type LoadResult = {
 /** How often an open load looks for what is due, in ms: the shortest timer there is. */
 const TICK_MS = 1;
 
-/** What was sent last and nobody waits for may leave before millions of times are sorted, in ms. */
+/** What was sent last and no caller waits for may leave before millions of times are sorted, in ms. */
 const LEFT_MS = 100;
 
 /** Asks for decisions about `accounts` accounts in turn, as `run` says. */
@@ -51,7 +51,7 @@ async function closed(book: Book, { callers, seconds }: LoadRun & { kind: 'close
 }
 
 /**
- * A decision is late from when it was due, so that whoever is slow to ask hides nothing. No promise is
+ * A decision is late from when it was due, so that a caller that is slow to ask hides nothing. No promise is
  * kept: collecting all of them at once would make the caller late.
  */
 async function open(book: Book, { perSecond, seconds }: LoadRun & { kind: 'open' }) {

@@ -20,25 +20,25 @@ const OPEN_PER_S = 10_000;
 export async function measureLimiter(
   redisProgram: string | undefined,
   options: Options,
-  tell: (line: string) => void,
+  print: (line: string) => void,
 ): Promise<LimiterFindings | undefined> {
   if (!options.parts.has('limiter')) return undefined;
   await using opened = new AsyncDisposableStack();
-  tell('starting Cassandra, NATS and the limiter');
-  const { address, accounts, processes } = opened.use(await startLimiterService(tell));
+  print('starting Cassandra, NATS and the limiter');
+  const { address, accounts, processes } = opened.use(await startLimiterService(print));
   const meter = { address, accounts, processes };
   const deciders = [
     opened.use(await Decider.start({ ...meter, label: 'l', target: metersOf(1) })),
     opened.use(await Decider.start({ ...meter, label: 'r', target: metersOf(0) })),
   ];
-  if (redisProgram === undefined) tell('Redis is missing: apt-get install redis-server');
+  if (redisProgram === undefined) print('Redis is missing: apt-get install redis-server');
   else {
     const redis = opened.use(await startRedis(redisProgram));
     const plan = { address: redis.address, accounts, processes: [redis.process] };
     const target = { kind: 'redis' } as const;
     deciders.push(opened.use(await Decider.start({ ...plan, label: 'redis', target })));
   }
-  const rows = await runRounds(deciders, options, tell);
+  const rows = await runRounds(deciders, options, print);
   return { rows, isCompared: redisProgram !== undefined };
 }
 
@@ -49,14 +49,14 @@ function metersOf(cycles: number): Target {
 async function runRounds(
   deciders: readonly Decider[],
   options: Options,
-  tell: (line: string) => void,
+  print: (line: string) => void,
 ): Promise<DecisionRow[]> {
   const { rounds, secondsPerRun, openSeconds, compileS, warmUpS } = options;
   const most = Math.max(...IN_FLIGHT);
   for (const decider of deciders) {
     // The first one: until Cassandra is compiled.
     const seconds = decider === deciders[0] ? compileS : warmUpS;
-    tell(`warming ${decider.label} for ${seconds} s`);
+    print(`warming ${decider.label} for ${seconds} s`);
     await decider.load({ kind: 'closed', callers: most, seconds });
   }
   const runs: LoadRun[] = [
@@ -71,7 +71,7 @@ async function runRounds(
         const { label } = decider;
         const result = await decider.load(run);
         rows.push({ label, round, run, result });
-        tell(`round ${round + 1}/${rounds}: ${label} ${lineOf(run, result)}`);
+        print(`round ${round + 1}/${rounds}: ${label} ${lineOf(run, result)}`);
       }
     }
   }

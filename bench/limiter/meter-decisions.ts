@@ -10,7 +10,7 @@ const FIRST_CALL_ID = 2 ** 51 + Math.floor(Math.random() * 2 ** 50);
 
 /**
  * Decisions of the limiter at `address`, asked for as an edge does: an admission of `cycles`, and
- * unless that is nothing a settlement that nobody waits for. When one has failed the next decision
+ * unless that is nothing a settlement that no caller waits for. When one has failed the next decision
  * fails in its place.
  */
 export async function openMeterDecisions(

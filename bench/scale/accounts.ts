@@ -39,19 +39,19 @@ export const accounts: ScalePart = {
   measure,
 };
 
-async function measure({ isQuick, tell }: ScaleRun): Promise<readonly ScaleFigure[]> {
+async function measure({ isQuick, print }: ScaleRun): Promise<readonly ScaleFigure[]> {
   const { known, active, idleS } = isQuick ? QUICK : FULL;
   const variables = { SERVICE_ACTOR_IDLE_S: `${idleS}` };
-  await using service = await startLimiterService(tell, ['--inspect=127.0.0.1:0'], variables);
+  await using service = await startLimiterService(print, ['--inspect=127.0.0.1:0'], variables);
   const { cassandra, limiter, metricsUrl } = service;
   using inspector = await Inspector.connect(limiter);
-  const stage = memoryStages(inspector, tell);
+  const stage = memoryStages(inspector, print);
   const meters = () => activeMeters([metricsUrl]);
-  const untilLeft = () => untilNone(meters, 'meters are in memory', tell, LEFT_MS_MAX);
+  const untilLeft = () => untilNone(meters, 'meters are in memory', print, LEFT_MS_MAX);
 
   await decideEach(service, service.accounts);
   await using session = await sessionIn(cassandra.address, cassandra.keyspace);
-  await seedKnownAccounts(session, known, tell);
+  await seedKnownAccounts(session, known, print);
   await untilLeft();
   const before = await stage('all known, none active');
 
@@ -60,7 +60,7 @@ async function measure({ isQuick, tell }: ScaleRun): Promise<readonly ScaleFigur
   const chosen = Array.from({ length: active }, (_, i) => knownAccount(Math.floor(i * stride)));
   const tookS = await decideEach(service, chosen);
   const decidedMs = performance.now();
-  await untilStored([metricsUrl], tell);
+  await untilStored([metricsUrl], print);
   const count = await meters();
   if (count !== active) throw new Error(`${count} meters are active, not ${active}`);
   const full = await stage('active');

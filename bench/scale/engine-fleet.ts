@@ -40,14 +40,14 @@ export class EngineFleet {
   }
 
   /** Fulfils when no engine has over one shard more than another. */
-  async untilBalanced(tell: (line: string) => void): Promise<void> {
+  async untilBalanced(print: (line: string) => void): Promise<void> {
     const least = Math.floor(SHARDS / this.engines.length);
     const deadlineMs = performance.now() + BALANCED_MS_MAX;
     const ownedNow = () => Promise.all(this.engines.map(({ url }) => ownedShards([url])));
     let owned = await ownedNow();
     await withProgress(
       () => `shards lie ${owned.join(', ')}`,
-      tell,
+      print,
       async () => {
         for (; owned.some((count) => count < least); owned = await ownedNow()) {
           if (performance.now() > deadlineMs) {

@@ -30,7 +30,7 @@ const THROTTLED = /^\d+ answers were throttled$/;
 export type CellTimes = { readonly leadInS: number; readonly measuredS: number };
 
 /** Instances that a cluster knows, in a keyspace of their own, and the plan of observing them. */
-export type NodeContext = {
+export type SeededKeyspace = {
   readonly known: number;
   readonly keyspace: string;
   readonly plan: ObservationPlan;
@@ -55,23 +55,27 @@ export type Cell = {
 export type GrowthBench = {
   readonly wrk: string;
   readonly stores: DurableStores;
-  readonly tell: (line: string) => void;
+  readonly print: (line: string) => void;
 };
 
-/** Makes a keyspace in which one account has so many instances, none of them in memory. */
-export async function openGround(bench: GrowthBench, known: number): Promise<NodeContext> {
-  const { tell, stores } = bench;
+/** Makes a keyspace in which one account has that many instances, none of them in memory. */
+export async function openKeyspace(bench: GrowthBench, known: number): Promise<SeededKeyspace> {
+  const { print, stores } = bench;
   const keyspace = `known_${known}`;
   await using service = await startOn(bench, keyspace, 1);
   await using session = await sessionIn(stores.cassandra.address, keyspace);
   const accountIds = [parseApiKey(service.key)?.accountId ?? ''];
-  // Not listed: whoever observes reads no listing.
-  await seedInstances({ session, count: known, accountIds, isListed: false, tell });
-  return groundOf(known, keyspace, service.key);
+  // Not listed: an observation reads no listing.
+  await seedInstances({ session, count: known, accountIds, isListed: false, print });
+  return keyspacePlans(known, keyspace, service.key);
 }
 
 /** The plans for a keyspace that is seeded already. */
-async function groundOf(known: number, keyspace: string, key: string): Promise<NodeContext> {
+async function keyspacePlans(
+  known: number,
+  keyspace: string,
+  key: string,
+): Promise<SeededKeyspace> {
   const folder = temporaryFolder();
   const addressed = Math.min(known, ADDRESSED_MAX);
   const stride = Math.floor(known / addressed);
@@ -88,51 +92,53 @@ async function groundOf(known: number, keyspace: string, key: string): Promise<N
   return { known, keyspace, plan, cold };
 }
 
-/** Starts so many engines on a ground, loads them, and measures. */
+/** Starts that many engines on a keyspace, loads them, and measures. */
 export async function measureCell(
   bench: GrowthBench,
-  ground: NodeContext,
+  seeded: SeededKeyspace,
   engines: number,
   { leadInS, measuredS }: CellTimes,
 ): Promise<Cell> {
-  const { tell } = bench;
-  const title = `${engines} engine(s), ${ground.known} instances`;
-  await using service = await startOn(bench, ground.keyspace, engines);
-  const server = serverOf(service, ground.plan);
+  const { print } = bench;
+  const title = `${engines} engine(s), ${seeded.known} instances`;
+  await using service = await startOn(bench, seeded.keyspace, engines);
+  const server = serverOf(service, seeded.plan);
   const underLoad = () => `${title}: under load`;
   const load = (to: Server, seconds: number) =>
-    withProgress(underLoad, tell, () => proven(bench, to, seconds));
-  await withProgress(underLoad, tell, () => loaded(bench, server, leadInS));
+    withProgress(underLoad, print, () => proven(bench, to, seconds));
+  await withProgress(underLoad, print, () => loaded(bench, server, leadInS));
   const before = await metricsOf(service.metricsUrls);
   const result = await load(server, measuredS);
   const after = await metricsOf(service.metricsUrls);
   const active = await activeInstances(service.metricsUrls);
-  const { cold } = ground;
+  const { cold } = seeded;
   const whenCold = cold === undefined ? undefined : await load(serverOf(service, cold), measuredS);
   const grown = (name: string) => sumOf(after, name) - sumOf(before, name);
   const groups = grown('journal_group_records_count');
   const cell: Cell = {
     engines,
-    known: ground.known,
+    known: seeded.known,
     result,
     recordsPerGroup: grown('journal_group_records_sum') / groups,
     appendMs: (1_000 * grown('journal_append_seconds_sum')) / groups,
     active,
     whenCold,
   };
-  tell(`${title}: ${result.requestsPerS.toFixed(0)} requests/s, p50 ${result.p50Ms.toFixed(1)} ms`);
-  // So that the next cell begins with nothing owed.
-  await untilStored(service.metricsUrls, tell);
+  print(
+    `${title}: ${result.requestsPerS.toFixed(0)} requests/s, p50 ${result.p50Ms.toFixed(1)} ms`,
+  );
+  // So that the next cell begins with everything stored.
+  await untilStored(service.metricsUrls, print);
   return cell;
 }
 
 function startOn(
-  { stores, tell }: GrowthBench,
+  { stores, print }: GrowthBench,
   keyspace: string,
   engines: number,
 ): Promise<DurableService> {
   const folder = join(temporaryFolder(), keyspace);
-  return startDurable({ engines, folder, stores, keyspace, tell });
+  return startDurable({ engines, folder, stores, keyspace, print });
 }
 
 function serverOf(service: DurableService, plan: ObservationPlan): Server {
@@ -151,10 +157,10 @@ async function proven(bench: GrowthBench, server: Server, seconds: number): Prom
 
 /**
  * A run in which nothing failed. With a hundred instances a connection that waits while a third of
- * the others are answered sends an observation that is late, and throttled (spec 8.3): that is told.
+ * the others are answered sends an observation that is late, and throttled (spec 8.3): that is reported.
  */
 async function loaded(
-  { wrk, tell }: GrowthBench,
+  { wrk, print }: GrowthBench,
   server: Server,
   seconds: number,
 ): Promise<ClosedResult> {
@@ -162,6 +168,6 @@ async function loaded(
   const { problem } = result;
   if (problem === undefined) return result;
   if (!THROTTLED.test(problem)) throw new Error(problem);
-  tell(`under load: ${problem}`);
+  print(`under load: ${problem}`);
   return result;
 }

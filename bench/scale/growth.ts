@@ -4,8 +4,8 @@ import {
   type CellTimes,
   type GrowthBench,
   measureCell,
-  type NodeContext,
-  openGround,
+  openKeyspace,
+  type SeededKeyspace,
 } from '#bench/scale/growth-cell';
 import { figure, type ScaleFigure, type ScalePart, type ScaleRun } from '#bench/scale/scale-part';
 import { temporaryFolder } from '#bench/temporary-folder';
@@ -22,7 +22,7 @@ const ENGINES_MAX = 3;
 /** JIT compilers, and checkpoints, which are up to 20 s late. */
 const USUAL: CellTimes = { leadInS: 25, measuredS: 8 };
 
-/** With so many instances that all are met before the measurement. */
+/** With as few instances that all are met before the measurement. */
 const MANY: CellTimes = { leadInS: 40, measuredS: 8 };
 const MANY_KNOWN = 100_000;
 
@@ -31,7 +31,7 @@ const QUICK: CellTimes = { leadInS: 1, measuredS: 1 };
 /** Cassandra's compilers are busy for the first minute under load; not measured. */
 const COMPILE: CellTimes = { leadInS: 35, measuredS: 1 };
 
-/** A combination of engines and place in the list of grounds. */
+/** A combination of engines and place in the list of keyspaces. */
 type Combination = { readonly engines: number; readonly place: number };
 
 /** What an observation costs with more engines and more instances. */
@@ -41,20 +41,21 @@ export const growth: ScalePart = {
   measure,
 };
 
-async function measure({ isQuick, tell }: ScaleRun): Promise<readonly ScaleFigure[]> {
+async function measure({ isQuick, print }: ScaleRun): Promise<readonly ScaleFigure[]> {
   const folder = temporaryFolder();
   const wrk = await findWrk();
-  await using stores = await startStores({ folder, tell });
-  const bench: GrowthBench = { wrk, stores, tell };
-  const grounds: NodeContext[] = [];
-  for (const known of isQuick ? KNOWN_QUICK : KNOWN) grounds.push(await openGround(bench, known));
-  const [smallest] = grounds;
+  await using stores = await startStores({ folder, print });
+  const bench: GrowthBench = { wrk, stores, print };
+  const keyspaces: SeededKeyspace[] = [];
+  for (const known of isQuick ? KNOWN_QUICK : KNOWN)
+    keyspaces.push(await openKeyspace(bench, known));
+  const [smallest] = keyspaces;
   if (!isQuick && smallest !== undefined) await measureCell(bench, smallest, 1, COMPILE);
   const cells: Cell[] = [];
-  for (const { engines, place } of isQuick ? QUICK_COMBINATIONS : inTurns(grounds.length)) {
-    const ground = grounds[place];
-    if (ground === undefined) throw new Error(`there is no ground ${place}`);
-    cells.push(await measureCell(bench, ground, engines, isQuick ? QUICK : timesOf(ground)));
+  for (const { engines, place } of isQuick ? QUICK_COMBINATIONS : inTurns(keyspaces.length)) {
+    const seeded = keyspaces[place];
+    if (seeded === undefined) throw new Error(`there is no keyspace ${place}`);
+    cells.push(await measureCell(bench, seeded, engines, isQuick ? QUICK : timesOf(seeded)));
   }
   return figuresOf(cells);
 }
@@ -62,18 +63,18 @@ async function measure({ isQuick, tell }: ScaleRun): Promise<readonly ScaleFigur
 const QUICK_COMBINATIONS: readonly Combination[] = [{ engines: 2, place: 1 }];
 
 /**
- * Every combination once, each number of engines and each ground once in every third of the run: so
+ * Every combination once, each number of engines and each keyspace once in every third of the run: so
  * a machine that becomes slower favours none of them.
  */
-function inTurns(grounds: number): Combination[] {
-  return Array.from({ length: ENGINES_MAX * grounds }, (_, nth) => {
-    const round = Math.floor(nth / grounds);
-    const place = (nth + 2 * round) % grounds;
+function inTurns(keyspaces: number): Combination[] {
+  return Array.from({ length: ENGINES_MAX * keyspaces }, (_, nth) => {
+    const round = Math.floor(nth / keyspaces);
+    const place = (nth + 2 * round) % keyspaces;
     return { engines: 1 + (nth % ENGINES_MAX), place };
   });
 }
 
-function timesOf({ known }: NodeContext): CellTimes {
+function timesOf({ known }: SeededKeyspace): CellTimes {
   return known >= MANY_KNOWN ? MANY : USUAL;
 }
 

@@ -11,7 +11,7 @@ import { rateFigure, ratesOf } from '#bench/scale/steady-rate';
 import { mebibytes } from '#bench/statistics';
 import { temporaryFolder } from '#bench/temporary-folder';
 
-/** Rows of a page: what the API gives whoever does not say. */
+/** Rows of a page: what the API gives without a limit. */
 const PAGE_ROWS = 100;
 
 const FULL = { observations: 1_000_000, pages: 500 };
@@ -24,10 +24,10 @@ export const history: ScalePart = {
   measure,
 };
 
-async function measure({ isQuick, tell }: ScaleRun): Promise<ScaleFigure[]> {
+async function measure({ isQuick, print }: ScaleRun): Promise<ScaleFigure[]> {
   const size = isQuick ? QUICK : FULL;
   const nodeArgs = ['--inspect=127.0.0.1:0'];
-  const plan = { engines: 1, folder: temporaryFolder(), nodeArgs, tell };
+  const plan = { engines: 1, folder: temporaryFolder(), nodeArgs, print };
   await using service = await startDurable(plan);
   const engine = engineOf(service);
   using inspector = await Inspector.connect(engine);
@@ -40,12 +40,12 @@ async function measure({ isQuick, tell }: ScaleRun): Promise<ScaleFigure[]> {
   const long = new LongHistory(caller, String(at(created, ['data', 'id'])), size.observations);
 
   const cpu = new TenthsOfCpu(engine.pid, size.observations / BATCH);
-  const taken = await long.fill((batches) => cpu.note(batches), tell);
+  const taken = await long.fill((batches) => cpu.note(batches), print);
   const { residentBytes: afterLoad } = await inspector.memory();
   const cpuPerObservation = await cpu.micros();
-  tell(`${taken.overtaken} batches were overtaken and sent again`);
-  const { ms: storedMs } = await timed(() => untilStored(service.metricsUrls, tell));
-  tell('reading pages');
+  print(`${taken.overtaken} batches were overtaken and sent again`);
+  const { ms: storedMs } = await timed(() => untilStored(service.metricsUrls, print));
+  print('reading pages');
   const times = await readPages(long, size.pages);
   const { residentBytes, liveBytes } = await inspector.memoryAfterCollection();
 

@@ -5,7 +5,7 @@ import type { KnownAccount } from '#bench/scale/known-accounts';
 const NAME_LENGTH = 100;
 const DESCRIPTION = '😀'.repeat(2_000);
 
-/** Digits that tell names apart: behind what is equal, so that comparing them takes longest. */
+/** Digits that distinguish names: behind what is equal, so that comparing them takes longest. */
 const NAME_DIGITS = 7;
 
 /** Calls of each kind under way at once. */

@@ -7,17 +7,19 @@ import { temporaryFolder } from '#bench/temporary-folder';
 export type InspectedEngine = AsyncDisposable & {
   readonly service: DurableService;
   readonly inspector: Inspector;
-  /** Takes a stage of the engine's memory, and tells of it. */
+  /** Takes a stage of the engine's memory, and prints it. */
   readonly stage: (title: string) => Promise<MemoryStage>;
   /** The highest resident size that the engine ever had, in bytes. */
   readonly highestBytes: () => Promise<number>;
 };
 
 /** Starts one. */
-export async function startInspectedEngine(tell: (line: string) => void): Promise<InspectedEngine> {
+export async function startInspectedEngine(
+  print: (line: string) => void,
+): Promise<InspectedEngine> {
   await using opening = new AsyncDisposableStack();
   const nodeArgs = ['--inspect=127.0.0.1:0'];
-  const options = { engines: 1, folder: temporaryFolder(), nodeArgs, tell };
+  const options = { engines: 1, folder: temporaryFolder(), nodeArgs, print };
   const service = opening.use(await startDurable(options));
   const [engine] = service.engines;
   if (engine === undefined) throw new Error('there is no engine');
@@ -26,7 +28,7 @@ export async function startInspectedEngine(tell: (line: string) => void): Promis
   return {
     service,
     inspector,
-    stage: memoryStages(inspector, tell),
+    stage: memoryStages(inspector, print),
     highestBytes: () => highestBytes(engine.pid),
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };

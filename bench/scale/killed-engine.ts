@@ -7,7 +7,7 @@ import type { ObservedInstances } from '#bench/scale/observed-instances';
 /** How often it is asked who owns what, in ms. */
 const ASK_EVERY_MS = 20;
 
-/** Pause between two observations of somebody whose engine lives, in ms: the load must stay small. */
+/** Pause between two observations of a caller whose engine lives, in ms: the load must stay small. */
 const BYSTANDER_PAUSE_MS = 10;
 
 /** After so long a shard counts as lost, in ms. */
@@ -32,7 +32,7 @@ export type Killed = {
   readonly ownedMs: number;
   /** The first answer of each shard. */
   readonly answeredMs: readonly number[];
-  /** The longest that somebody waited whose engine lives. */
+  /** The longest wait of a caller whose engine lives. */
   readonly bystanderMs: number;
 };
 

@@ -12,7 +12,7 @@ const WRITES_IN_FLIGHT = 64;
 const REQUESTS_PER_MINUTE = 1_000_000n;
 const CYCLES_PER_MONTH = 1_000_000_000n;
 
-// One row is an account with one key. Nobody else knows of these accounts while they are written, so
+// One row is an account with one key. No process knows of these accounts while they are written, so
 // none of it needs a condition; with one a million of them would take half an hour.
 const PUT_ACCOUNT = `INSERT INTO accounts (account_id, revision, name, plan, status,
   requests_per_minute, cycles_per_month, created_at_ms,
@@ -34,7 +34,7 @@ export function knownAccount(index: number): KnownAccount {
 export async function seedKnownAccounts(
   session: CassandraSession,
   count: number,
-  tell: (line: string) => void,
+  print: (line: string) => void,
 ): Promise<void> {
   const createdAt = BigInt(Date.now());
   const limits = [REQUESTS_PER_MINUTE, CYCLES_PER_MONTH];
@@ -50,7 +50,7 @@ export async function seedKnownAccounts(
   const numbers = Array.from({ length: count }, (_, index) => index);
   const of = `of ${count.toLocaleString('en')} accounts`;
   const line = () => `wrote ${written.toLocaleString('en')} ${of}`;
-  await withProgress(line, tell, () => forEachConcurrently(numbers, WRITES_IN_FLIGHT, write));
+  await withProgress(line, print, () => forEachConcurrently(numbers, WRITES_IN_FLIGHT, write));
 }
 
 /** Hexadecimal digits are base62 digits too. */

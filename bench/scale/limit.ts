@@ -44,21 +44,21 @@ export const limit: ScalePart = {
   measure,
 };
 
-async function measure({ isQuick, tell }: ScaleRun): Promise<readonly ScaleFigure[]> {
+async function measure({ isQuick, print }: ScaleRun): Promise<readonly ScaleFigure[]> {
   const sizes = isQuick ? QUICK : FULL;
-  await using engine = await startInspectedEngine(tell);
+  await using engine = await startInspectedEngine(print);
   const { service, inspector, stage } = engine;
   await using session = await sessionIn(service.cassandra.address, service.keyspace);
-  const account = await seedAccount(session, sizes, tell);
+  const account = await seedAccount(session, sizes, print);
   const hostile = new HostileAccount(service.address, account, sizes.limit);
   using others = new SteadyObservers(service);
   await others.create();
 
   await others.during(() => sleep(1_000 * sizes.warmUpS));
   const before = await stage('before');
-  tell('others alone');
+  print('others alone');
   const calm = await others.during(() => sleep(1_000 * sizes.calmS));
-  tell('the listing is loaded');
+  print('the listing is loaded');
   let loadMs = 0;
   const loading = await others.during(async () => {
     loadMs = (await timed(() => untilListed(hostile))).ms;
@@ -66,12 +66,12 @@ async function measure({ isQuick, tell }: ScaleRun): Promise<readonly ScaleFigur
   await hostile.fill(sizes.made);
   const loaded = await stage('loaded');
   hostile.counts.clear();
-  tell('hostile');
+  print('hostile');
   const untilMs = performance.now() + 1_000 * sizes.hostileS;
   const disturbed = await others.during(() => hostile.hammer(untilMs));
   const during = await inspector.memory();
-  tell(answersOf(hostile));
-  await untilStored(service.metricsUrls, tell);
+  print(answersOf(hostile));
+  await untilStored(service.metricsUrls, print);
   const after = await stage('after');
 
   const stages = [before, loaded, { residentBytes: during.residentBytes }, after];
@@ -100,15 +100,15 @@ async function measure({ isQuick, tell }: ScaleRun): Promise<readonly ScaleFigur
 async function seedAccount(
   session: CassandraSession,
   { limit: instancesMax, made }: typeof FULL,
-  tell: (line: string) => void,
+  print: (line: string) => void,
 ): Promise<KnownAccount> {
-  await seedKnownAccounts(session, 1, tell);
+  await seedKnownAccounts(session, 1, print);
   const account = knownAccount(0);
   const change = 'UPDATE accounts SET instances = ? WHERE account_id = ?';
   const options = { kind: 'write', operation: 'seed_account' } as const;
   await session.execute(change, [BigInt(instancesMax), account.id], options);
   const listed = { count: instancesMax - made, accountIds: [account.id], isListed: true };
-  await seedInstances({ session, ...listed, nameOf: hostileName, tell });
+  await seedInstances({ session, ...listed, nameOf: hostileName, print });
   return account;
 }
 

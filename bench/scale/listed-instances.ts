@@ -32,7 +32,7 @@ export class ListedInstances {
   static async create(
     caller: HttpCaller,
     count: number,
-    tell: (line: string) => void,
+    print: (line: string) => void,
   ): Promise<ListedInstances> {
     if (count % NAME_STEP === 0)
       throw new Error(`${count} instances would not have names of their own`);
@@ -41,7 +41,7 @@ export class ListedInstances {
     const callOf = (i: number): Call => {
       return { method: 'POST', path: '/v1/instances', body: `{"name":"${nameOf(i, count)}"}` };
     };
-    const instances = await withProgress(line, tell, () =>
+    const instances = await withProgress(line, print, () =>
       caller.sendAll(count, callOf, (answer) => {
         answeredMs.push(performance.now());
         return listedIn(at(answer, ['data']));

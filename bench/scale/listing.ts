@@ -8,7 +8,7 @@ import { figure, type ScaleFigure, type ScalePart, type ScaleRun } from '#bench/
 import { rateFigure, ratesOf } from '#bench/scale/steady-rate';
 import { temporaryFolder } from '#bench/temporary-folder';
 
-/** Items of a page: what the API gives whoever does not say. */
+/** Items of a page: what the API gives without a limit. */
 const PAGE_ITEMS = 20;
 
 /**
@@ -28,14 +28,14 @@ export const listing: ScalePart = {
   measure,
 };
 
-async function measure({ isQuick, tell }: ScaleRun): Promise<ScaleFigure[]> {
+async function measure({ isQuick, print }: ScaleRun): Promise<ScaleFigure[]> {
   const size = isQuick ? QUICK : FULL;
-  await using service = await startDurable({ engines: 1, folder: temporaryFolder(), tell });
+  await using service = await startDurable({ engines: 1, folder: temporaryFolder(), print });
   using caller = new HttpCaller(service.address, service.key);
-  const listed = await ListedInstances.create(caller, size.instances, tell);
+  const listed = await ListedInstances.create(caller, size.instances, print);
   const rates = ratesOf(listed.answeredMs.slice(size.warmUp));
-  await untilStored(service.metricsUrls, tell);
-  tell('restarting the engine');
+  await untilStored(service.metricsUrls, print);
+  print('restarting the engine');
   await restart(service);
   const read = async (page: ListedPage): Promise<number> => {
     const { ms, answer } = await timed(() => caller.send({ method: 'GET', path: pathOf(page) }));
@@ -49,7 +49,7 @@ async function measure({ isQuick, tell }: ScaleRun): Promise<ScaleFigure[]> {
     sort: 'created_at',
     order: 'desc',
   });
-  tell('reading pages');
+  print('reading pages');
   const times: number[] = [];
   for (const page of pagesFrom(size.instances / 4, size.warmPages)) await read(page);
   for (const page of pagesFrom(size.instances / 2, size.pages)) times.push(await read(page));

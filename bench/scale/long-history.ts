@@ -44,8 +44,8 @@ export class LongHistory {
     this.total = total;
   }
 
-  /** Sends all observations, some batches at a time; `afterBatch` is told how many are answered. */
-  async fill(afterBatch: (count: number) => void, tell: (line: string) => void): Promise<Taken> {
+  /** Sends all observations, some batches at a time; `afterBatch` receives how many are answered. */
+  async fill(afterBatch: (count: number) => void, print: (line: string) => void): Promise<Taken> {
     const answeredMs: number[] = [];
     const count = this.total / BATCH;
     const state = { begun: 0, longestMs: 0, overtaken: 0, nextMs: 0 };
@@ -64,7 +64,7 @@ export class LongHistory {
     };
     const line = () => `${(answeredMs.length * BATCH).toLocaleString('en')} observations`;
     const senders = () => Array.from({ length: BATCHES_IN_FLIGHT }, sender);
-    await withProgress(line, tell, () => Promise.all(senders()));
+    await withProgress(line, print, () => Promise.all(senders()));
     for (let batch = 0; batch < count; batch += 1) {
       if (this.#firstOfBatch[batch] === undefined) throw new Error(`batch ${batch} is missing`);
     }

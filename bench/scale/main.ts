@@ -47,22 +47,22 @@ if (unknown.length > 0) {
   process.exit(2);
 }
 const startedMs = performance.now();
-const tell = (line: string) => {
+const print = (line: string) => {
   const s = ((performance.now() - startedMs) / 1_000).toFixed(0);
   process.stderr.write(`${s.padStart(5)} s  ${line}\n`);
 };
 
 let isAllMet = true;
 for (const part of PARTS.filter(({ name }) => names.includes(name))) {
-  tell(`${part.name}: ${part.title}`);
+  print(`${part.name}: ${part.title}`);
   const beganMs = performance.now();
-  const figures = await part.measure({ isQuick: values.quick, tell });
+  const figures = await part.measure({ isQuick: values.quick, print });
   isAllMet &&= figures.every(({ isMet }) => isMet);
   const section = sectionOf(part, figures, (performance.now() - beganMs) / 60_000);
   console.log(section);
   if (!values.quick) await keep(part, section);
 }
-if (values.quick) tell(`a quick run: ${FILE} stays as it is`);
+if (values.quick) print(`a quick run: ${FILE} stays as it is`);
 process.exitCode = isAllMet || values.quick ? 0 : 1;
 
 function sectionOf(

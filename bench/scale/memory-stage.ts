@@ -5,16 +5,16 @@ import { mebibytes } from '#bench/statistics';
 /** A process's memory at one point of a run, garbage not yet collected and collected. */
 export type MemoryStage = { readonly residentBytes: number; readonly collected: MemoryUse };
 
-/** Takes the stages of one process, and tells of each. */
+/** Takes the stages of one process, and prints each. */
 export function memoryStages(
   inspector: Inspector,
-  tell: (line: string) => void,
+  print: (line: string) => void,
 ): (title: string) => Promise<MemoryStage> {
   return async (title) => {
     const { residentBytes } = await inspector.memory();
     const collected = await inspector.memoryAfterCollection();
     const left = mebibytes(collected.residentBytes);
-    tell(`${title}: ${mebibytes(residentBytes)} resident, ${left} collected`);
+    print(`${title}: ${mebibytes(residentBytes)} resident, ${left} collected`);
     return { residentBytes, collected };
   };
 }

@@ -29,7 +29,7 @@ const ENGINE_MIB_MAX = 1_024;
 
 /** How long nothing is sent before instances count as idle, in s: checkpoints are due after 20 s. */
 const IDLE_S = 45;
-const TELL_EVERY_S = 8;
+const PRINT_EVERY_S = 8;
 
 /** How many instances there are; a quick run does not wait for checkpoints. */
 type Sizes = {
@@ -66,20 +66,20 @@ export const memory: ScalePart = {
   measure,
 };
 
-async function measure({ isQuick, tell }: ScaleRun): Promise<readonly ScaleFigure[]> {
+async function measure({ isQuick, print }: ScaleRun): Promise<readonly ScaleFigure[]> {
   const sizes = isQuick ? QUICK : FULL;
-  await using engine = await startInspectedEngine(tell);
+  await using engine = await startInspectedEngine(print);
   const { service, stage } = engine;
 
-  using few = new ObservedInstances(service, tell);
+  using few = new ObservedInstances(service, print);
   await makeActive(few, WARM_UP_INSTANCES);
-  await untilIdle(service, sizes, tell);
+  await untilIdle(service, sizes, print);
   const before = await stage('warm');
-  using instances = new ObservedInstances(service, tell);
+  using instances = new ObservedInstances(service, print);
   await makeActive(instances, sizes.active);
-  await untilIdle(service, sizes, tell);
+  await untilIdle(service, sizes, print);
   const active = await stage(`${sizes.active} active`);
-  await seedAndCheck(service, sizes, tell);
+  await seedAndCheck(service, sizes, print);
   await observeAll(instances);
   const known = await stage('all known, the active ones observed again');
   const total = sizes.active + sizes.seeded + WARM_UP_INSTANCES;
@@ -121,32 +121,32 @@ function observeAll(instances: ObservedInstances): Promise<void> {
 async function untilIdle(
   service: DurableService,
   { idleS, isStoring }: Sizes,
-  tell: (line: string) => void,
+  print: (line: string) => void,
 ): Promise<void> {
-  for (let leftS = idleS; leftS > 0; leftS -= TELL_EVERY_S) {
-    tell(`idle for another ${leftS} s`);
-    await sleep(1_000 * Math.min(leftS, TELL_EVERY_S));
+  for (let leftS = idleS; leftS > 0; leftS -= PRINT_EVERY_S) {
+    print(`idle for another ${leftS} s`);
+    await sleep(1_000 * Math.min(leftS, PRINT_EVERY_S));
   }
-  if (isStoring) await untilStored(service.metricsUrls, tell);
+  if (isStoring) await untilStored(service.metricsUrls, print);
 }
 
 /** Makes most instances known without activating them, then asks some of them through the API. */
 async function seedAndCheck(
   service: DurableService,
   { seeded, accounts: accountCount, checked }: Sizes,
-  tell: (line: string) => void,
+  print: (line: string) => void,
 ): Promise<void> {
   await using session = await sessionIn(service.cassandra.address, service.keyspace);
-  await seedKnownAccounts(session, accountCount, tell);
+  await seedKnownAccounts(session, accountCount, print);
   const accounts = Array.from({ length: accountCount }, (_, index) => knownAccount(index));
   const accountIds = accounts.map(({ id }) => id);
-  await seedInstances({ session, count: seeded, accountIds, isListed: true, tell });
+  await seedInstances({ session, count: seeded, accountIds, isListed: true, print });
   const stride = Math.floor(seeded / checked);
   for (let nth = 0; nth < checked; nth += 1) {
     const index = nth * stride + Math.floor(Math.random() * stride);
     await checkSeeded(service, index, accounts);
   }
-  tell(`${checked} seeded instances answered right`);
+  print(`${checked} seeded instances answered right`);
 }
 
 async function checkSeeded(

@@ -14,11 +14,11 @@ export class ObservedInstances implements Disposable {
   readonly ids: string[] = [];
   readonly #caller: HttpCaller;
   readonly #acknowledged: number[] = [];
-  readonly #tell: (line: string) => void;
+  readonly #print: (line: string) => void;
 
-  constructor({ address, key }: Service, tell: (line: string) => void) {
+  constructor({ address, key }: Service, print: (line: string) => void) {
     this.#caller = new HttpCaller(address, key);
-    this.#tell = tell;
+    this.#print = print;
   }
 
   /** Makes `count` more. */
@@ -54,8 +54,8 @@ export class ObservedInstances implements Disposable {
     const wrong = instances.filter((instance, i) => found[i] !== this.#acknowledged[instance]);
     if (wrong.length === 0) return;
     const [first = 0] = wrong;
-    const told = `${found[instances.indexOf(first)]}, not ${this.#acknowledged[first]}`;
-    throw new Error(`${wrong.length} instances are not as acknowledged: one is at cycle ${told}`);
+    const cycles = `${found[instances.indexOf(first)]}, not ${this.#acknowledged[first]}`;
+    throw new Error(`${wrong.length} instances are not as acknowledged: one is at cycle ${cycles}`);
   }
 
   /** Closes the kept connections. */
@@ -88,7 +88,7 @@ export class ObservedInstances implements Disposable {
   ): Promise<Answer[]> {
     let answered = 0;
     const line = () => `${answered} of ${count} ${done}`;
-    return await withProgress(line, this.#tell, () =>
+    return await withProgress(line, this.#print, () =>
       this.#caller.sendAll(count, callOf, (answer) => {
         answered += 1;
         return read(answer);

@@ -37,16 +37,16 @@ type Start = {
 export const restart: ScalePart = {
   name: 'restart',
   title: 'The only engine is started again',
-  async measure({ isQuick, tell }) {
+  async measure({ isQuick, print }) {
     const count = isQuick ? INSTANCES_QUICK : INSTANCES;
     const observed = isQuick ? OBSERVED_QUICK : OBSERVED;
     const tail = isQuick ? TAIL_QUICK : TAIL;
-    await using service = await startDurable({ engines: 1, folder: temporaryFolder(), tell });
-    using instances = new ObservedInstances(service, tell);
+    await using service = await startDurable({ engines: 1, folder: temporaryFolder(), print });
+    using instances = new ObservedInstances(service, print);
     const fleet = new EngineFleet(service);
     // A small run does not wait 20 s for what an engine stores by itself.
     const storedAll = async () => {
-      if (!isQuick) await untilStored(service.metricsUrls, tell);
+      if (!isQuick) await untilStored(service.metricsUrls, print);
     };
     await instances.create(count);
     await instances.observeEach(Array.from({ length: count }, (_, i) => i));
@@ -57,9 +57,9 @@ export const restart: ScalePart = {
     engine.child.kill('SIGTERM');
     await engine.child.ended();
     const stoppedMs = performance.now() - stoppingMs;
-    tell(`stopped in ${stoppedMs.toFixed(0)} ms`);
+    print(`stopped in ${stoppedMs.toFixed(0)} ms`);
     const stopped = await startedAgain(fleet, instances, observed);
-    tell(lineOf(stopped));
+    print(lineOf(stopped));
 
     await storedAll();
     const touched = numbersOf(count, tail);
@@ -67,9 +67,9 @@ export const restart: ScalePart = {
     const unflushed = await unflushedRecords(service.metricsUrls);
     engineOf(fleet).child.kill('SIGKILL');
     await engineOf(fleet).child.ended();
-    tell(`killed with ${unflushed} records that are not stored`);
+    print(`killed with ${unflushed} records that are not stored`);
     const killed = await startedAgain(fleet, instances, observed);
-    tell(lineOf(killed));
+    print(lineOf(killed));
     await instances.prove(touched);
 
     const name = count.toLocaleString('en');
@@ -107,7 +107,7 @@ async function startedAgain(
   return { readyMs, firstMs, answersMs };
 }
 
-/** Numbers of `count` different instances of so many, at random. */
+/** Numbers of `count` different instances of all, at random. */
 function numbersOf(instances: number, count: number): number[] {
   const chosen = new Set<number>();
   while (chosen.size < count) chosen.add(Math.floor(Math.random() * instances));

@@ -1,9 +1,9 @@
-/** What every part of the scale run is told. */
+/** What every part of the scale run receives. */
 export type ScaleRun = {
   /** A small run, to see that everything works: its figures mean nothing. */
   readonly isQuick: boolean;
   /** Says what happens, one line at a time. */
-  readonly tell: (line: string) => void;
+  readonly print: (line: string) => void;
 };
 
 /** One figure of a part. Without a target it is for orientation. */

@@ -28,7 +28,7 @@ export type Seed = {
   readonly isListed: boolean;
   /** Undefined: `seededName`. */
   readonly nameOf?: (index: number) => string;
-  readonly tell: (line: string) => void;
+  readonly print: (line: string) => void;
 };
 
 /** The id of the seeded instance number `index`; the same in every run. */
@@ -50,7 +50,7 @@ export function seededStrengths(index: number): readonly number[] {
 
 /** Writes instances as the service stores one that was created and never observed. */
 export async function seedInstances(seed: Seed): Promise<void> {
-  const { session, count, accountIds, isListed, nameOf = seededName, tell } = seed;
+  const { session, count, accountIds, isListed, nameOf = seededName, print } = seed;
   const instances = cassandraInstanceStore(session);
   const listings = cassandraListingStore(session);
   const startedMs = performance.now();
@@ -70,8 +70,8 @@ export async function seedInstances(seed: Seed): Promise<void> {
   };
   const line = () => `seeded ${next} of ${count}, ${perS()}/s`;
   const writers = () => Array.from({ length: WRITES_IN_FLIGHT }, writer);
-  await withProgress(line, tell, () => Promise.all(writers()));
-  tell(`seeded ${count} instances, ${perS()}/s`);
+  await withProgress(line, print, () => Promise.all(writers()));
+  print(`seeded ${count} instances, ${perS()}/s`);
 }
 
 function headOf(index: number, name: string, accountId: string): InstanceHead {

@@ -23,8 +23,8 @@ const ENGINES = 3;
 const INSTANCES = 5_000;
 const INSTANCES_QUICK = 300;
 
-/** What a metric calls records that were copied from somebody else's journal. */
-const ADOPTED = 'recovered_records_total';
+/** What a metric calls records that were recovered from another node's journal. */
+const RECOVERED = 'recovered_records_total';
 
 /** A tail in records, how often an engine is killed with it, and how long its last shard may be away. */
 type Tail = {
@@ -50,35 +50,35 @@ const KEPT = ['--import', import.meta.resolve('./never-stored.ts')];
 type Round = Killed & {
   readonly unflushed: number;
   readonly stored: StoredTail;
-  readonly adopted: number;
+  readonly recovered: number;
 };
 
 type Scene = {
   readonly fleet: EngineFleet;
   readonly owners: StoredOwners;
   readonly instances: ObservedInstances;
-  readonly tell: (line: string) => void;
+  readonly print: (line: string) => void;
 };
 
 /** How soon the shards of a killed engine answer again, by the length of its tail. */
 export const takeover: ScalePart = {
   name: 'takeover',
   title: 'One engine of three is killed',
-  async measure({ isQuick, tell }: ScaleRun) {
+  async measure({ isQuick, print }: ScaleRun) {
     const folder = temporaryFolder();
-    await using service = await startDurable({ engines: ENGINES, folder, tell });
+    await using service = await startDurable({ engines: ENGINES, folder, print });
     await using owners = await openStoredOwners(service, SHARDS);
-    using instances = new ObservedInstances(service, tell);
+    using instances = new ObservedInstances(service, print);
     const fleet = new EngineFleet(service);
-    await fleet.untilBalanced(tell);
+    await fleet.untilBalanced(print);
     await instances.create(isQuick ? INSTANCES_QUICK : INSTANCES);
     const figures: ScaleFigure[] = [];
     let kills = 0;
     for (const tail of isQuick ? TAILS_QUICK : TAILS) {
       const rounds: Round[] = [];
       while (rounds.length < tail.times) {
-        if (!isQuick || kills > 0) await untilStored(service.metricsUrls, tell);
-        const scene = { fleet, owners, instances, tell };
+        if (!isQuick || kills > 0) await untilStored(service.metricsUrls, print);
+        const scene = { fleet, owners, instances, print };
         await keepFromStoring(scene, kills % ENGINES);
         rounds.push(await measureKill(scene, kills % ENGINES, tail));
         kills += 1;
@@ -89,18 +89,18 @@ export const takeover: ScalePart = {
   },
 };
 
-/** Starts an engine anew that stores nothing before it ends in good order. */
-async function keepFromStoring({ fleet, tell }: Scene, number: number): Promise<void> {
+/** Starts an engine again that stores nothing before it ends in good order. */
+async function keepFromStoring({ fleet, print }: Scene, number: number): Promise<void> {
   const child = fleet.engines[number]?.child;
   child?.kill('SIGTERM');
   await child?.ended();
   await fleet.startAgain(number, KEPT);
-  await fleet.untilBalanced(tell);
+  await fleet.untilBalanced(print);
 }
 
 /** Everything is stored. Kills an engine, proves that nothing is lost, and starts it again. */
 async function measureKill(scene: Scene, number: number, tail: Tail): Promise<Round> {
-  const { fleet, owners, instances, tell } = scene;
+  const { fleet, owners, instances, print } = scene;
   const victim = fleet.engines[number];
   if (victim === undefined) throw new Error(`there is no engine ${number}`);
   const others = fleet.engines.filter((engine) => engine !== victim);
@@ -109,7 +109,7 @@ async function measureKill(scene: Scene, number: number, tail: Tail): Promise<Ro
   const { incarnation, groups } = await instancesOf(victim, scene);
   const all = groups.flat();
   const unflushed = await growTail(instances, all, victim, tail);
-  tell(`${victim.child.name}: ${unflushed} records of ${all.length} instances are not stored`);
+  print(`${victim.child.name}: ${unflushed} records of ${all.length} instances are not stored`);
   const before = await metricsOf(survivors);
   const killed = await killEngine({
     victim: victim.child,
@@ -119,15 +119,15 @@ async function measureKill(scene: Scene, number: number, tail: Tail): Promise<Ro
     bystanders: ofOthers.map((other) => other.groups[0]?.[0] ?? 0),
   });
   const after = await metricsOf(survivors);
-  const adopted = sumOf(after, ADOPTED) - sumOf(before, ADOPTED);
+  const recovered = sumOf(after, RECOVERED) - sumOf(before, RECOVERED);
   const stored = await owners.tailOf(incarnation);
-  const round = { ...killed, unflushed, adopted, stored };
-  tell(lineOf(round));
-  tell(`  asked of the store: ${storeWorkBetween(storeWorkIn(before), storeWorkIn(after))}`);
-  for (const { child } of others) tellNotices(child.name, child.output, killed.atMs, tell);
+  const round = { ...killed, unflushed, recovered, stored };
+  print(lineOf(round));
+  print(`  asked of the store: ${storeWorkBetween(storeWorkIn(before), storeWorkIn(after))}`);
+  for (const { child } of others) printNotices(child.name, child.output, killed.atMs, print);
   await instances.prove(all);
   await fleet.startAgain(number);
-  await fleet.untilBalanced(tell);
+  await fleet.untilBalanced(print);
   return round;
 }
 
@@ -154,19 +154,24 @@ async function growTail(
 }
 
 /** What the engines that are left said of it, and how long after the kill. */
-function tellNotices(name: string, output: string, sinceMs: number, tell: ScaleRun['tell']): void {
+function printNotices(
+  name: string,
+  output: string,
+  sinceMs: number,
+  print: ScaleRun['print'],
+): void {
   for (const [, time = '', message = ''] of output.matchAll(/"time":"([^"]*)".*"msg":"([^"]*)"/g)) {
     const atMs = Date.parse(time) - sinceMs;
-    if (atMs >= 0) tell(`  ${name} after ${atMs} ms: ${message}`);
+    if (atMs >= 0) print(`  ${name} after ${atMs} ms: ${message}`);
   }
 }
 
-function lineOf({ unflushed, stored, adopted, ownedMs, answeredMs, bystanderMs }: Round): string {
+function lineOf({ unflushed, stored, recovered, ownedMs, answeredMs, bystanderMs }: Round): string {
   const { p50, p99, longest } = latenciesOf(answeredMs);
   const [owned, middle, high, last, other] = [ownedMs, p50, p99, longest, bystanderMs].map(
     (ms) => `${ms.toFixed(0)} ms`,
   );
-  const tail = `${unflushed} unflushed, ${adopted} adopted of ${stored.slots} slots with ${mebibytes(stored.bytes, 1)}`;
+  const tail = `${unflushed} unflushed, ${recovered} recovered of ${stored.slots} slots with ${mebibytes(stored.bytes, 1)}`;
   return `${tail}: owned ${owned}, answered p50 ${middle}, p99 ${high}, last ${last}, others waited ${other}`;
 }
 
@@ -183,8 +188,8 @@ function figuresOf({ records, answeredMsMax }: Tail, rounds: readonly Round[]): 
       spread((round) => round.unflushed),
     ),
     figure(
-      `${name}: records adopted`,
-      spread((round) => round.adopted),
+      `${name}: records recovered`,
+      spread((round) => round.recovered),
     ),
     figure(`${name}: journal`, `${spread((round) => round.stored.bytes / BYTES_PER_MIB, 1)} MiB`),
     figure(`${name}: every shard owned`, `${spread((round) => round.ownedMs)} ms`),

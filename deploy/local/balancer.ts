@@ -28,7 +28,7 @@ setInterval(() => edges.forEach(ask), ASK_EVERY_MS);
 edges.forEach(ask);
 
 createServer({ allowHalfOpen: true, noDelay: true }, (caller) => {
-  // Until it is joined nobody else listens, and an error nobody listens to ends the process.
+  // Until it is joined nothing else listens, and an error without a listener ends the process.
   caller.on('error', () => caller.destroy());
   join(caller, inTurn());
 }).listen(Number(port), HOST);

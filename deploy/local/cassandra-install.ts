@@ -5,18 +5,18 @@ import { installOnce } from '#deploy/local/install-once';
 import { findJava } from '#deploy/local/java';
 import { MissingServer } from '#deploy/local/missing-server';
 import { programPath } from '#deploy/local/program-path';
-import { type Tell, withProgress } from '#deploy/local/progress';
+import { type Print, withProgress } from '#deploy/local/progress';
 import { lastLine, runProgram } from '#deploy/local/run-program';
 
 /** The version that is fetched and tested. */
 const VERSION = '5.0.6';
 
-/** What a server on `PATH` must be, so that its settings mean what ours say. */
+/** What a server on `PATH` must be, so that its settings mean what these say. */
 const SERIES = /^5\.0\./;
 
 const COPY_GOAL = 'org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies';
 
-/** How many libraries there are: only for telling how far a download is. */
+/** How many libraries there are: only to print how far a download is. */
 const LIBRARY_COUNT = 100;
 
 /** 66 MB of libraries from a registry over a slow line, in milliseconds. */
@@ -34,14 +34,14 @@ export type CassandraProgram = {
  * A Cassandra 5.0 to run: the one on `PATH`, or from the cache, fetched by Maven. Throws
  * `MissingServer`.
  */
-export async function installedCassandra(tell: Tell): Promise<CassandraProgram> {
+export async function installedCassandra(print: Print): Promise<CassandraProgram> {
   const java = await findJava();
   const own = cassandraOnPath();
   if (own !== undefined && SERIES.test(own.version)) return { java, ...own };
   if (own !== undefined) {
-    tell(`cassandra: ${own.version} on PATH is not 5.0; fetching ${VERSION} by package`);
+    print(`cassandra: ${own.version} on PATH is not 5.0; fetching ${VERSION} by package`);
   }
-  const folder = await installOnce(`cassandra-${VERSION}`, (target) => fetch(target, java, tell));
+  const folder = await installOnce(`cassandra-${VERSION}`, (target) => fetch(target, java, print));
   return { java, version: VERSION, libraries: [join(folder, 'lib')] };
 }
 
@@ -63,7 +63,7 @@ function cassandraOnPath(): Omit<CassandraProgram, 'java'> | undefined {
   return version === undefined ? undefined : { version, libraries };
 }
 
-async function fetch(folder: string, java: string, tell: Tell): Promise<void> {
+async function fetch(folder: string, java: string, print: Print): Promise<void> {
   const maven = programPath('mvn');
   if (maven === undefined) {
     throw new MissingServer(
@@ -85,7 +85,7 @@ async function fetch(folder: string, java: string, tell: Tell): Promise<void> {
       },
     });
   const { isOk, output } = await withProgress(
-    tell,
+    print,
     `cassandra: fetching ${VERSION} by Maven (66 MB)`,
     run,
     () => `${fetched} of about ${LIBRARY_COUNT} libraries`,

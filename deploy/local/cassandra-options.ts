@@ -1,13 +1,13 @@
 import { pathToFileURL } from 'node:url';
 
-/** What the Java machine of a server is told. */
+/** Options of the Java machine of a server. */
 export type JavaOptions = {
   /** Settings, logging and state of the server, as files. */
   readonly yaml: string;
   readonly logback: string;
   readonly state: string;
   readonly heapMb: number;
-  /** Where `nodetool` may connect; without it nobody can. */
+  /** Where `nodetool` may connect; without it no client can. */
   readonly jmxPort?: number;
 };
 
@@ -37,7 +37,7 @@ const OPENED = [
   'java.base/java.util',
 ];
 
-/** Nobody else is there to hear from or to wait for: a single server need not let gossip settle. */
+/** There is no other server to hear from: a single one need not wait for gossip. */
 const FAST_START = [
   '-Dcassandra.skip_wait_for_gossip_to_settle=0',
   '-Dcassandra.ring_delay_ms=100',

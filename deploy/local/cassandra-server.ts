@@ -10,7 +10,7 @@ import {
 } from '#deploy/local/cassandra-settings';
 import { assertPortFree, freePort } from '#deploy/local/free-port';
 import { type LocalServer, type ServerPlace, startServer } from '#deploy/local/local-server';
-import { type Tell, tellNobody, withProgress } from '#deploy/local/progress';
+import { type Print, printNothing, withProgress } from '#deploy/local/progress';
 
 /** A first start takes 10 s on a quiet machine with two cores. */
 const READY_MS_MAX = 180_000;
@@ -39,7 +39,7 @@ export type CassandraOptions = ServerPlace & {
   readonly heapMb?: number;
   /** Replaces settings by name: for a test that wants a server which is set up wrongly. */
   readonly settings?: CassandraSettings;
-  readonly tell?: Tell;
+  readonly print?: Print;
 };
 
 /**
@@ -47,11 +47,11 @@ export type CassandraOptions = ServerPlace & {
  * Throws `MissingServer` when there is none to be had.
  */
 export async function startCassandra(options: CassandraOptions): Promise<LocalServer> {
-  const { tell = tellNobody, heapMb = HEAP_MB, jmxPort, logFolder } = options;
+  const { print = printNothing, heapMb = HEAP_MB, jmxPort, logFolder } = options;
   const folder = resolve(options.folder);
   if (options.port !== undefined) await assertPortFree(options.port, 'Cassandra');
   if (jmxPort !== undefined) await assertPortFree(jmxPort, "Cassandra's nodetool");
-  const { java, version, libraries } = await installedCassandra(tell);
+  const { java, version, libraries } = await installedCassandra(print);
   const ports = { cql: options.port ?? (await freePort()), storage: await freePort() };
   const files = { yaml: join(folder, 'cassandra.yaml'), logback: join(folder, 'logback.xml') };
   await mkdir(folder, { recursive: true });
@@ -79,7 +79,7 @@ export async function startCassandra(options: CassandraOptions): Promise<LocalSe
         ask: () => cassandraVersionAt(address),
       },
     );
-  return withProgress(tell, `cassandra: starting ${version} (usually 10 to 20 s)`, start);
+  return withProgress(print, `cassandra: starting ${version} (usually 10 to 20 s)`, start);
 }
 
 function commandOf(java: string, args: readonly string[]) {

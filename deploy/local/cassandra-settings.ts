@@ -29,7 +29,7 @@ export function localCassandraSettings({ cql, storage }: CassandraPorts): Cassan
     // Direct I/O where the file system has it. By default the log is mapped and dropped from the page
     // cache behind every sync, so that each append reads it back from disk: 4 ms.
     commitlog_disk_access_mode: 'auto',
-    // Tests drop keyspaces all the time, and nobody would look at what a snapshot keeps of them.
+    // Tests drop keyspaces all the time, and no test looks at what a snapshot keeps of them.
     auto_snapshot: false,
     // Small, because a laptop holds everything else too. One mutation may have half a segment: far
     // above the largest group of the journal (512 KiB).

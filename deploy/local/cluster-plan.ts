@@ -8,7 +8,7 @@ import { join } from 'node:path';
 /** What a process of the cluster is. */
 export type ProcessKind = 'cassandra' | 'nats' | 'limiter' | 'engine' | 'edge' | 'balancer';
 
-/** What may join while the cluster runs: edges learn of it by themselves, the balancer of nobody. */
+/** What may join while the cluster runs: edges learn of it by themselves, the balancer of none. */
 export type NodeKind = Extract<ProcessKind, 'engine' | 'limiter'>;
 
 /** In good order a cluster ends like this: who calls others ends before them. */
@@ -27,7 +27,7 @@ export type PlannedProcess = {
   readonly operatorsPort?: number;
   /** Every other port that it takes. */
   readonly otherPorts?: readonly number[];
-  /** What it is told; the secret of the cluster comes on top. */
+  /** Its variables; the secret of the cluster comes on top. */
   readonly variables: Readonly<Record<string, string>>;
 };
 
@@ -83,7 +83,7 @@ const LIMITERS = 82;
 /** Numbers of the last engine and the last limiter: there are no ports for more, and one for tests. */
 const LAST_NUMBER = { engine: 20, limiter: 4 } as const satisfies Record<NodeKind, number>;
 
-/** As the limiter's answers may be late while a whole cluster and its stores share two cores. Ours. */
+/** As the limiter's answers may be late while a whole cluster and its stores share two cores. Chosen. */
 const LIMITER_TIMEOUT_MS = '1000';
 
 /** The local cluster of this size: 2 edges, 2 limiters, 3 engines, NATS, Cassandra and a balancer. */
@@ -141,7 +141,7 @@ export function planWithout(plan: ClusterPlan, name: string): ClusterPlan {
   return consistingOf(plan, others);
 }
 
-/** Whoever administers must not be sent to a limiter that has left, so that address may be another. */
+/** An operator must not be sent to a limiter that has left, so that address may be another. */
 function consistingOf(plan: ClusterPlan, processes: readonly PlannedProcess[]): ClusterPlan {
   return { ...plan, processes, adminUrl: adminUrlOf(processes) };
 }

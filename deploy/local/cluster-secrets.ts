@@ -15,7 +15,7 @@ export type ClusterSecrets = {
   readonly apiKey?: string;
 };
 
-/** How long an edge may take for a call of ours, in milliseconds. */
+/** How long an edge may take for a call of the cluster's own, in milliseconds. */
 const ANSWER_MS_MAX = 10_000;
 
 /** How long the first call may be refused, and how soon it is tried again, in milliseconds. */

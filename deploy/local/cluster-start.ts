@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { type ClusterSize, clusterPlan } from '#deploy/local/cluster-plan';
 import { readCluster, supervisorFolder } from '#deploy/local/cluster-record';
 import { endLeftovers } from '#deploy/local/leftovers';
-import type { Tell } from '#deploy/local/progress';
+import type { Print } from '#deploy/local/progress';
 import { endProcess, runningServer } from '#deploy/local/server-record';
 import { environmentOf } from '#deploy/local/service-process';
 import type { SupervisorMessage } from '#deploy/local/supervisor';
@@ -17,18 +17,18 @@ const SUPERVISOR = fileURLToPath(import.meta.resolve('#deploy/local/supervisor')
 /** Every process may take its 20 s, one kind after the other. Milliseconds. */
 const STOP_MS_MAX = 150_000;
 
-/** How often a start under way by somebody else is looked at, in milliseconds. */
+/** How often a start under way by another process is looked at, in milliseconds. */
 const LOOK_EVERY_MS = 500;
 
 /**
  * Starts a cluster that outlives this process, and fulfils when it serves; with one that runs on the
  * folder already it waits for that. Rejects with the reason when it cannot be started.
  */
-export async function startCluster(size: ClusterSize, tell: Tell): Promise<void> {
+export async function startCluster(size: ClusterSize, print: Print): Promise<void> {
   const { folder } = size;
   const running = runningServer(supervisorFolder(folder));
-  if (running === undefined) return supervise(size, tell);
-  tell(`a cluster runs on ${folder} already`);
+  if (running === undefined) return supervise(size, print);
+  print(`a cluster runs on ${folder} already`);
   while (readCluster(folder)?.isReady !== true) {
     if (runningServer(supervisorFolder(folder)) === undefined) throw new Error('it has ended');
     await sleep(LOOK_EVERY_MS);
@@ -43,7 +43,7 @@ export async function stopCluster(folder: string): Promise<boolean> {
   return supervisor !== undefined || left.length > 0;
 }
 
-async function supervise(size: ClusterSize, tell: Tell): Promise<void> {
+async function supervise(size: ClusterSize, print: Print): Promise<void> {
   const { logFolder } = clusterPlan(size);
   mkdirSync(logFolder, { recursive: true });
   const log = openSync(join(logFolder, 'supervisor.log'), 'a');
@@ -55,7 +55,7 @@ async function supervise(size: ClusterSize, tell: Tell): Promise<void> {
   closeSync(log);
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   child.on('message', (message: SupervisorMessage) => {
-    if (message.kind === 'told') tell(message.line);
+    if (message.kind === 'line') print(message.line);
     else if (message.kind === 'ready') resolve();
     else reject(new Error(message.reason));
   });

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 
-/** A port of the loopback address that nobody listens on right now. */
+/** A free port of the loopback address. */
 export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -11,7 +11,7 @@ export async function freePort(): Promise<number> {
   return port;
 }
 
-/** Throws an error of one line when somebody listens on this port of the loopback address. */
+/** Throws an error of one line when a process listens on this port of the loopback address. */
 export async function assertPortFree(port: number, what: string): Promise<void> {
   const server = createServer().listen(port, '127.0.0.1');
   try {

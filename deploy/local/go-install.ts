@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { installOnce } from '#deploy/local/install-once';
 import { MissingServer } from '#deploy/local/missing-server';
 import { programPath } from '#deploy/local/program-path';
-import { type Tell, withProgress } from '#deploy/local/progress';
+import { type Print, withProgress } from '#deploy/local/progress';
 import { lastLine, runProgram } from '#deploy/local/run-program';
 
 /** A first build fetches and compiles everything the program imports. Milliseconds. */
@@ -17,7 +17,7 @@ export type GoPackage = {
 };
 
 /** Builds a Go program into the cache, once; answers its file. Throws `MissingServer`. */
-export async function goInstall(wanted: GoPackage, tell: Tell): Promise<string> {
+export async function goInstall(wanted: GoPackage, print: Print): Promise<string> {
   const { name, path, version, binary } = wanted;
   const folder = await installOnce(`${name}-${version}-go`, async (target) => {
     const go = programPath('go');
@@ -29,7 +29,7 @@ export async function goInstall(wanted: GoPackage, tell: Tell): Promise<string> 
         env: { GOBIN: target },
         msMax: BUILD_MS_MAX,
       });
-    const { isOk, output } = await withProgress(tell, `${name}: building ${version}`, build);
+    const { isOk, output } = await withProgress(print, `${name}: building ${version}`, build);
     if (!isOk) throw new MissingServer(`${name} could not be built: ${lastLine(output)}`);
   });
   return join(folder, binary);

@@ -39,7 +39,7 @@ export class KeptProcess {
     return this.#restarts;
   }
 
-  /** Whoever runs as this process now, ready or not. */
+  /** What runs as this process now, ready or not. */
   get record(): ServerRecord | undefined {
     return runningServer(this.#kept.folder);
   }

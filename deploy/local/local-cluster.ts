@@ -23,7 +23,7 @@ import type { LocalServer } from '#deploy/local/local-server';
 import { natsVersionAt } from '#deploy/local/nats-answer';
 import { startNats } from '#deploy/local/nats-server';
 import { type ProcessStatus, processStatuses } from '#deploy/local/process-status';
-import { type Tell, tellNobody, withProgress } from '#deploy/local/progress';
+import { type Print, printNothing, withProgress } from '#deploy/local/progress';
 import { shardsServed } from '#deploy/local/readiness';
 import { lastLine } from '#deploy/local/run-program';
 import { signalProcess } from '#deploy/local/server-record';
@@ -44,7 +44,7 @@ const MIGRATE_TRIES = 3;
 /** What a local cluster is like, and what differs from the usual. */
 export type LocalClusterOptions = ClusterSize & {
   /** Hears what takes long and which process ended. */
-  readonly tell?: Tell;
+  readonly print?: Print;
   /** Replaces variables of a process: the address of Cassandra by that of a proxy, for instance. */
   readonly variablesOf?: (planned: PlannedProcess) => Variables;
   /** Of its own Cassandra. */
@@ -78,7 +78,7 @@ async function assertPortsFree(planned: PlannedProcess): Promise<void> {
   }
 }
 
-/** A server that was named must be there now: nobody here can start it. */
+/** A server that was named must be there now: it cannot be started here. */
 async function assertAnswering({ cassandra, nats }: ClusterSize): Promise<void> {
   const looks = [
     [cassandra, 'Cassandra', cassandraVersionAt],
@@ -95,7 +95,7 @@ async function assertAnswering({ cassandra, nats }: ClusterSize): Promise<void> 
 /** A cluster of processes on this machine, each of which can be disturbed by its name. */
 export class LocalCluster implements AsyncDisposable {
   readonly #options: LocalClusterOptions;
-  readonly #tell: Tell;
+  readonly #print: Print;
   readonly #secrets: ClusterSecrets;
   readonly #kept = new Map<string, { planned: PlannedProcess; process: KeptProcess }>();
   #plan: ClusterPlan;
@@ -103,7 +103,7 @@ export class LocalCluster implements AsyncDisposable {
 
   constructor(options: LocalClusterOptions, plan: ClusterPlan, secrets: ClusterSecrets) {
     this.#options = options;
-    this.#tell = options.tell ?? tellNobody;
+    this.#print = options.print ?? printNothing;
     this.#plan = plan;
     this.#secrets = secrets;
     for (const planned of plan.processes) this.#keep(planned);
@@ -132,11 +132,11 @@ export class LocalCluster implements AsyncDisposable {
 
   /** Starts everything for the first time; see `openLocalCluster`. */
   async begin(): Promise<void> {
-    const tell = this.#tell;
+    const print = this.#print;
     await this.#startAll(['nats', 'cassandra']);
-    await withProgress(tell, 'making the tables', () => this.#migrate());
+    await withProgress(print, 'making the tables', () => this.#migrate());
     const services = () => this.#startAll(['limiter', 'engine', 'edge', 'balancer']);
-    await withProgress(tell, 'starting limiters, engines, edges and balancer', services);
+    await withProgress(print, 'starting limiters, engines, edges and balancer', services);
     await this.served();
     this.#key = await readyKey(this.#plan, this.#secrets);
   }
@@ -155,7 +155,7 @@ export class LocalCluster implements AsyncDisposable {
         await sleep(ASK_EVERY_MS);
       }
     };
-    await withProgress(this.#tell, 'waiting for every shard', wait, () => `${count} of ${shards}`);
+    await withProgress(this.#print, 'waiting for every shard', wait, () => `${count} of ${shards}`);
   }
 
   /** What each process does now, looked at. */
@@ -196,7 +196,7 @@ export class LocalCluster implements AsyncDisposable {
   /** Ends a node in good order, for good. Rejects when there is no other of its kind. */
   async remove(name: string): Promise<void> {
     const leaving = this.#processOf(name);
-    // The plan first, so that nobody is sent to the admin port of a limiter that is leaving.
+    // The plan first, so that no operator is sent to the admin port of a limiter that is leaving.
     this.#plan = planWithout(this.#plan, name);
     await leaving.stop();
     this.#kept.delete(name);
@@ -214,7 +214,7 @@ export class LocalCluster implements AsyncDisposable {
       folder: processFolder(this.#plan.folder, planned.name),
       open: () => this.#open(planned),
       // The rest of the text is the end of its log.
-      onEnd: (how) => this.#tell(`${firstLine(how)}; it is started again after 2 s`),
+      onEnd: (how) => this.#print(`${firstLine(how)}; it is started again after 2 s`),
     });
     this.#kept.set(planned.name, { planned, process });
     return process;
@@ -226,12 +226,12 @@ export class LocalCluster implements AsyncDisposable {
       folder: processFolder(this.#plan.folder, name),
       logFolder: this.#plan.logFolder,
     };
-    const tell = this.#tell;
-    if (kind === 'nats') return startNats({ ...place, port, tell });
+    const print = this.#print;
+    if (kind === 'nats') return startNats({ ...place, port, print });
     if (kind === 'cassandra') {
       const { heapMb, settings } = this.#options;
       const own = { ...(heapMb && { heapMb }), ...(settings && { settings }) };
-      return startCassandra({ ...place, port, tell, ...own });
+      return startCassandra({ ...place, port, print, ...own });
     }
     if (kind === 'balancer') return startBalancer(place, planned, this.#plan);
     return startServiceProcess(place, planned, this.#variablesOf(planned));

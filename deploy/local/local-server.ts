@@ -59,7 +59,7 @@ const ASK_EVERY_MS_MAX = 500;
 const ASKED_PART = 0.05;
 
 /** Lines of the log that explain a failed start; the frames of a stack do not. */
-const LOG_LINES_TOLD = 5;
+const LOG_LINES_SHOWN = 5;
 const STACK_FRAME = /^\s+(at |\.\.\.)/;
 
 /** A log that is longer when its server starts is put aside. */
@@ -162,6 +162,6 @@ function endOf(logFile: string): string {
   const lines = readFileSync(logFile, 'utf8').trimEnd().split('\n');
   return lines
     .filter((line) => !STACK_FRAME.test(line))
-    .slice(-LOG_LINES_TOLD)
+    .slice(-LOG_LINES_SHOWN)
     .join('\n');
 }

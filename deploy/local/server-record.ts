@@ -9,7 +9,7 @@ import { birthOf } from '#deploy/local/process-birth';
 export type ServerRecord = {
   readonly name: string;
   readonly pid: number;
-  /** Tells this process from a later one with the same id. */
+  /** Distinguishes this process from a later one with the same id. */
   readonly birth: string;
   /** ISO 8601, UTC. */
   readonly startedAt: string;
@@ -22,13 +22,13 @@ export type ServerRecord = {
 const STOP_MS_MAX = 30_000;
 const ASK_EVERY_MS = 50;
 
-/** The server that runs on this folder now, whoever started it. */
+/** The server that runs on this folder now, whichever process started it. */
 export function runningServer(folder: string): ServerRecord | undefined {
   try {
     const record: ServerRecord = JSON.parse(readFileSync(fileIn(folder), 'utf8'));
     return isRunning(record) ? record : undefined;
   } catch {
-    return undefined; // No record, or one that was cut off while being written: nobody is ready here.
+    return undefined; // No record, or one that was cut off while being written: no server is ready.
   }
 }
 
@@ -38,14 +38,14 @@ export async function recordServer(folder: string, record: ServerRecord): Promis
 }
 
 /**
- * Remembers who runs on this folder unless somebody does: false then. Of two that try at once, one
+ * Remembers who runs on this folder unless a server does: false then. Of two that try at once, one
  * wins.
  */
 export async function claimFolder(folder: string, record: ServerRecord): Promise<boolean> {
   const own = `${fileIn(folder)}.${randomUUID()}`;
   await writeFile(own, `${JSON.stringify(record, undefined, 2)}\n`);
   try {
-    // Without a pause, so that nobody's claim falls between a look at the old one and its removal.
+    // Without a pause, so that no claim falls between a look at the old one and its removal.
     if (runningServer(folder) !== undefined) return false;
     rmSync(fileIn(folder), { force: true });
     // A link appears whole or not at all, and never over another.

@@ -9,14 +9,14 @@ import { claimFolder, runningServer } from '#deploy/local/server-record';
 
 /*
  * The process that owns a local cluster and keeps every process of it running, as an orchestrator
- * would. It outlives whoever started it; until the cluster is ready it tells that process how far it
+ * would. It outlives the process that started it; until the cluster is ready it reports how far it
  * is, and gives up when that one goes. SIGTERM ends everything in good order.
  * Usage: node deploy/local/supervisor.ts CLUSTER_SIZE_AS_JSON (with an IPC channel)
  */
 
-/** What a supervisor tells whoever started it. */
+/** What a supervisor reports to the process that started it. */
 export type SupervisorMessage =
-  | { readonly kind: 'told'; readonly line: string }
+  | { readonly kind: 'line'; readonly line: string }
   | { readonly kind: 'ready' }
   | { readonly kind: 'failed'; readonly reason: string };
 
@@ -34,7 +34,7 @@ process.on('SIGINT', giveUp).on('SIGTERM', giveUp);
 try {
   await claim();
   await writeCluster(folder, { size, isReady: false, restarts: {} });
-  const cluster = await openLocalCluster({ ...size, tell });
+  const cluster = await openLocalCluster({ ...size, print });
   process.off('disconnect', giveUp).off('SIGINT', giveUp).off('SIGTERM', giveUp);
   const stopping = Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')]);
   await writeCluster(folder, { size, isReady: true, restarts: {} });
@@ -76,9 +76,9 @@ async function keepCounting(cluster: LocalCluster): Promise<never> {
   }
 }
 
-function tell(line: string): void {
+function print(line: string): void {
   log(line);
-  send({ kind: 'told', line });
+  send({ kind: 'line', line });
 }
 
 function log(line: string): void {

@@ -1,6 +1,6 @@
 import { goInstall } from '#deploy/local/go-install';
 import { programPath } from '#deploy/local/program-path';
-import type { Tell } from '#deploy/local/progress';
+import type { Print } from '#deploy/local/progress';
 
 /** The version that is built. Its own `-version` says "git" then, so the folder's name is the check. */
 const VERSION = 'v2.5.0';
@@ -9,9 +9,9 @@ const VERSION = 'v2.5.0';
  * The file of `toxiproxy-server`, a TCP fault proxy: on `PATH`, or built by Go into the cache.
  * Throws `MissingServer`.
  */
-export async function installedToxiproxy(tell: Tell): Promise<string> {
+export async function installedToxiproxy(print: Print): Promise<string> {
   const onPath = programPath('toxiproxy-server');
   if (onPath !== undefined) return onPath;
   const path = 'github.com/Shopify/toxiproxy/v2/cmd/server';
-  return goInstall({ name: 'toxiproxy', path, version: VERSION, binary: 'server' }, tell);
+  return goInstall({ name: 'toxiproxy', path, version: VERSION, binary: 'server' }, print);
 }

@@ -28,7 +28,7 @@ const NPM_MS_MAX = 60_000;
 /** A bill of materials has a few hundred kilobytes. */
 const BYTES_MAX = 64 * 1_024 * 1_024;
 
-/** Everything is listed: told to omit tools, npm also omits what tools and the service both use. */
+/** Everything is listed: asked to omit tools, npm also omits what tools and the service both use. */
 const ARGUMENTS = [
   ...['sbom', '--package-lock-only', '--loglevel=error'],
   ...['--sbom-format=cyclonedx', '--sbom-type=application'],

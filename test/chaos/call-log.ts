@@ -80,7 +80,7 @@ export function bodyHashOf(body: string | Uint8Array): string {
   return hash('sha256', body, 'base64url').slice(0, 22);
 }
 
-/** Whether the caller was told that its call has changed something. */
+/** Whether an answer said that the call has changed something. */
 export function hasHappened({ outcome }: Call): boolean {
   return outcome.kind === 'acknowledged' || outcome.kind === 'superseded';
 }
@@ -90,7 +90,7 @@ export function isWrite({ requested }: Pick<Call, 'requested'>): boolean {
   return requested.kind !== 'read';
 }
 
-/** The caller's own record of what it asked for and what it was told, in the order of the calls. */
+/** The caller's own record of what it asked for and was answered, in the order of the calls. */
 export class CallLog {
   readonly calls: Call[] = [];
 
@@ -99,7 +99,7 @@ export class CallLog {
     return this.calls.length + 1;
   }
 
-  /** Notes a call before it is sent. Until told otherwise its outcome is unknown. */
+  /** Notes a call before it is sent. Until its end its outcome is unknown. */
   begin(
     fields: Pick<Call, 'requested' | 'accountId' | 'instance' | 'key' | 'dueMs' | 'startMs'>,
   ): Call {

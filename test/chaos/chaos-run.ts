@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { PlannedProcess } from '#deploy/local/cluster-plan';
 import { type LocalCluster, openLocalCluster } from '#deploy/local/local-cluster';
 import { type NewAccount, newAccount } from '#deploy/local/new-account';
-import type { Tell } from '#deploy/local/progress';
+import type { Print } from '#deploy/local/progress';
 import type { InstanceStore } from '#storage/instance-store';
 import { settledUsagesOf, type Usage } from '#test/chaos/account-usage';
 import { CallLog } from '#test/chaos/call-log';
@@ -41,7 +41,7 @@ export type ChaosPlan = {
   readonly instances: number;
   readonly accounts: number;
   readonly seed: number;
-  readonly tell: Tell;
+  readonly print: Print;
 };
 
 /** What a run came to. */
@@ -76,41 +76,41 @@ const HISTORIES_WALKED = 20;
 
 /**
  * Starts a cluster, puts a load on it, does every fault of the plan to it, stops it, and checks from
- * its stores what callers were told. Rejects when the cluster cannot be started; what the check finds
+ * its stores what callers were answered. Rejects when the cluster cannot be started; what the check finds
  * is in the result.
  */
 export async function runChaos(plan: ChaosPlan): Promise<ChaosResult> {
-  const { folder, ports, tell } = plan;
+  const { folder, ports, print } = plan;
   await mkdir(folder, { recursive: true });
   await using proxy = await proxyOf(plan);
   await using cluster = await openLocalCluster({
     folder: join(folder, 'cluster'),
     ports,
-    tell,
+    print,
     variablesOf: (planned) => variablesOf(planned, plan, proxy),
   });
-  tell('the cluster serves');
+  print('the cluster serves');
   const accounts = await accountsOf(cluster, plan.accounts);
   const ids = accounts.map(({ accountId }) => accountId);
-  const scene = new Scene(cluster, ids, proxy, tell);
+  const scene = new Scene(cluster, ids, proxy, print);
   using caller = callerOf(cluster.plan);
   const log = new CallLog();
   const load = new Load({ log, caller, accounts, chance: new Chance(plan.seed) });
   await load.prepare(plan.instances);
-  tell(`${load.instances} instances of ${accounts.length} accounts; the load begins`);
+  print(`${load.instances} instances of ${accounts.length} accounts; the load begins`);
   const fromMs = performance.now();
   await disturb(scene, load, plan);
   const toMs = performance.now();
   const { disturbances, outages, endedThemselves } = scene;
-  tell(`the load has ended: ${log.calls.length} calls; checking the pages`);
+  print(`the load has ended: ${log.calls.length} calls; checking the pages`);
   const pages = await pageFindings(caller, accounts, log);
   await log.writeTo(join(folder, 'calls.jsonl'));
-  tell('waiting until every reservation is settled or expired');
+  print('waiting until every reservation is settled or expired');
   const usages = await settledUsagesOf(cluster.plan.adminUrl, ids);
-  tell('stopping the service');
-  await stopService(cluster, tell);
-  tell('checking the stores');
-  const check = await checkCluster(cluster, log, ids, tell);
+  print('stopping the service');
+  await stopService(cluster, print);
+  print('checking the stores');
+  const check = await checkCluster(cluster, log, ids, print);
   checkCharges(usages, check.committed, check.findings);
   const seen = [...pages.lines, ...scene.findings.lines, ...endedThemselves];
   for (const line of seen) check.findings.add(line);
@@ -122,20 +122,20 @@ async function proxyOf({
   folder,
   ports,
   faults,
-  tell,
+  print,
 }: ChaosPlan): Promise<FaultProxy | undefined> {
   if (!faults.some(({ isProxied }) => isProxied)) return undefined;
   const place = { folder: join(folder, 'toxiproxy'), logFolder: join(folder, 'cluster', 'logs') };
   const upstream = `127.0.0.1:${ports + CASSANDRA}`;
-  return startFaultProxy(place, { port: ports + PROXY, upstream, tell });
+  return startFaultProxy(place, { port: ports + PROXY, upstream, print });
 }
 
 async function disturb(scene: Scene, load: Load, plan: ChaosPlan): Promise<void> {
   const running = load.run(plan.callsPerSecond);
-  plan.tell(`${plan.warmS} s without faults, until Cassandra is compiled`);
+  plan.print(`${plan.warmS} s without faults, until Cassandra is compiled`);
   await sleep(plan.warmS * 1_000);
   for (const fault of plan.faults) {
-    plan.tell(fault.title);
+    plan.print(fault.title);
     scene.fault = fault.name;
     await fault.run(scene);
     await sleep(plan.quietS * 1_000);
@@ -197,13 +197,13 @@ async function pageFindings(
   return findings;
 }
 
-/** Ends every process but the stores, so that nobody writes any more. */
-export async function stopService(cluster: LocalCluster, tell: Tell): Promise<void> {
+/** Ends every process but the stores, so that nothing writes any more. */
+export async function stopService(cluster: LocalCluster, print: Print): Promise<void> {
   const startedMs = performance.now();
   const stop = async (name: string) => {
     await cluster.stop(name);
     const seconds = (performance.now() - startedMs) / 1_000;
-    if (seconds > SLOW_STOP_S) tell(`  ${name} took ${seconds.toFixed(1)} s to leave`);
+    if (seconds > SLOW_STOP_S) print(`  ${name} took ${seconds.toFixed(1)} s to leave`);
   };
   for (const kind of ['balancer', 'edge', 'engine', 'limiter']) {
     await Promise.all(cluster.names.filter((name) => name.startsWith(kind)).map(stop));
@@ -218,18 +218,18 @@ async function checkCluster(
   cluster: LocalCluster,
   log: CallLog,
   accounts: readonly string[],
-  tell: Tell,
+  print: Print,
 ): Promise<CheckResult> {
   await using stores = await openClusterStores(cluster);
   const left = new Findings();
   await checkJournals(stores.journals, await versionsOf(log, stores.instances), left);
   if (left.count > 0) {
-    tell(`${left.count} instances are in journals alone; starting engines again to recover them`);
-    await recover(cluster, tell);
+    print(`${left.count} instances are in journals alone; starting engines again to recover them`);
+    await recover(cluster, print);
   }
   const check = await checkStores(log, accounts, stores);
   for (const line of left.lines) check.findings.add(`at the first stop: ${line}`);
-  tell(`${check.observations} observations of ${check.instances} instances checked`);
+  print(`${check.observations} observations of ${check.instances} instances checked`);
   return check;
 }
 
@@ -242,10 +242,10 @@ async function versionsOf(log: CallLog, store: InstanceStore): Promise<Map<strin
 }
 
 /** Lets new engines take over what earlier ones have left, and stops them when it is stored. */
-async function recover(cluster: LocalCluster, tell: Tell): Promise<void> {
+async function recover(cluster: LocalCluster, print: Print): Promise<void> {
   const engines = cluster.names.filter((name) => name.startsWith('engine'));
   await Promise.all(engines.map((name) => cluster.start(name)));
   await cluster.served();
   await sleep(STORED_MS);
-  await stopService(cluster, tell);
+  await stopService(cluster, print);
 }

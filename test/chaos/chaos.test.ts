@@ -18,7 +18,7 @@ const PORTS = 23_700;
 /** Light: other tests run beside it. */
 const LOAD = { callsPerSecond: 25, instances: 40, accounts: 2, warmS: 3, quietS: 3 } as const;
 
-/** Errors of the whole run: its first calls find everything cold, on a machine that others use. Ours. */
+/** Errors of the whole run: its first calls find everything cold, on a machine that others use. Chosen. */
 const ERROR_SHARE_OF_ALL_MAX = 0.05;
 
 /** Errors that a kill of an engine may cost. Source: issue 4, "To reach". */
@@ -32,15 +32,15 @@ let result: ChaosResult;
 killed.before(async () => {
   folder = await mkdtemp(join(tmpdir(), 'chaos-'));
   const faults = FAULTS.filter(({ name }) => name === 'kill-engine');
-  const tell = () => undefined;
-  result = await runChaos({ folder, ports: PORTS, faults, seed: 1, tell, ...LOAD });
+  const print = () => undefined;
+  result = await runChaos({ folder, ports: PORTS, faults, seed: 1, print, ...LOAD });
 });
 
 killed.after(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-killed('the stores hold what callers were told, and nothing else', () => {
+killed('the stores hold what callers were answered, and nothing else', () => {
   const { findings, observations } = result.check;
   assert.equal(findings.lines, []);
   assert.ok(observations > 100, `only ${observations} observations were checked`);
@@ -59,8 +59,8 @@ killed('callers wait a little and meet no errors', () => {
   const calls = all.filter(({ endMs }) => endMs >= killedMs);
   const errors = calls.filter(isError);
   assert.ok(calls.length > 50, `only ${calls.length} calls`);
-  const told = errors.map(({ id, outcome }) => `${id}: ${JSON.stringify(outcome)}`).join('\n');
-  assert.ok(errors.length <= ERROR_SHARE_MAX * calls.length, told);
+  const found = errors.map(({ id, outcome }) => `${id}: ${JSON.stringify(outcome)}`).join('\n');
+  assert.ok(errors.length <= ERROR_SHARE_MAX * calls.length, found);
 });
 
 killed('every shard is served again', () => {

@@ -72,7 +72,7 @@ charges('must be nothing for an account that has nothing committed', () => {
 charges('must be known for every account that has something committed', () => {
   const findings = new Findings();
   checkCharges([], new Map([[ACCOUNT, 7]]), findings);
-  assert.equal(findings.lines, [`${ACCOUNT}: nobody says what 7 cycles cost it`]);
+  assert.equal(findings.lines, [`${ACCOUNT}: no limiter says what 7 cycles cost it`]);
 });
 
 const counts = suite('when every limiter was killed');

@@ -5,17 +5,17 @@ import type { Findings } from '#test/chaos/findings';
  * Every account paid for what it got and for nothing else (issue 5, demand 6): committed <= charged <=
  * committed + what crashes lost + what expired unsettled, so both are equal where neither happened.
  * `committed` are the observations that the stores hold by account; what is still reserved is wrong in
- * itself, because nobody will ever settle it. The run and the usage are of one month.
+ * itself, because no request will ever settle it. The run and the usage are of one month.
  */
 export function checkCharges(
   usages: readonly Usage[],
   committed: ReadonlyMap<string, number>,
   findings: Findings,
 ): void {
-  const told = new Set(usages.map(({ account_id }) => account_id));
+  const listed = new Set(usages.map(({ account_id }) => account_id));
   for (const [accountId, cycles] of committed) {
-    if (!told.has(accountId))
-      findings.add(`${accountId}: nobody says what ${cycles} cycles cost it`);
+    if (!listed.has(accountId))
+      findings.add(`${accountId}: no limiter says what ${cycles} cycles cost it`);
   }
   for (const usage of usages) {
     const { account_id, cycles_used, cycles_reserved, cycles_lost, cycles_expired } = usage;

@@ -8,7 +8,7 @@ import type { InstanceCalls } from '#test/chaos/instance-calls';
 import { replayProblem } from '#test/chaos/replayed-history';
 import type { StoredInstance } from '#test/chaos/stored-instance';
 
-/** Checks one instance as the stores hold it against what its callers were told. */
+/** Checks one instance as the stores hold it against what its callers were answered. */
 export async function checkInstance(
   stored: StoredInstance,
   calls: InstanceCalls,
@@ -77,7 +77,7 @@ async function checkGone(
   findings: Findings,
 ): Promise<void> {
   if (calls.happened('remove').length + calls.unknown('remove').length === 0) {
-    findings.add(`${id}: it is deleted, and nobody has done that`);
+    findings.add(`${id}: it is deleted, and no call has done that`);
   }
   if (history.length > 0) findings.add(`${id}: ${history.length} rows are left after its delete`);
   if (drift.length > 0)
@@ -99,7 +99,7 @@ function checkName(head: InstanceHead, calls: InstanceCalls, findings: Findings)
   const nameOf = ({ requested }: Call) => ('name' in requested ? requested.name : undefined);
   const author = calls.writes.find((call) => nameOf(call) === head.name);
   if (author === undefined || !(hasHappened(author) || author.outcome.kind === 'unknown')) {
-    findings.add(`${instance}: its name "${head.name}" was refused, or nobody gave it`);
+    findings.add(`${instance}: its name "${head.name}" was refused, or no call gave it`);
     return;
   }
   const version = calls.versionOf(author);

@@ -5,8 +5,8 @@ import type { InstanceCalls } from '#test/chaos/instance-calls';
 import type { StoredInstance } from '#test/chaos/stored-instance';
 
 /**
- * What callers were told is one order of calls that respects real time: no two writes share a
- * version, whoever asks after an answer sees at least its version, and rows stand in the order of
+ * What callers were answered is one order of calls that respects real time: no two writes share a
+ * version, a call after an answer sees at least its version, and rows stand in the order of
  * the versions that answered them, and in that of real time.
  */
 export function checkOrder(
@@ -80,7 +80,7 @@ function byStart(left: Versioned, right: Versioned): number {
   return left.call.startMs - right.call.startMs;
 }
 
-/** After a delete has been answered nobody is answered anything else. */
+/** After a delete has been answered no call is answered anything else. */
 function checkAfterDelete({ instance, calls }: InstanceCalls, findings: Findings): void {
   const removes = calls.filter((call) => call.requested.kind === 'remove' && hasHappened(call));
   const goneMs = Math.min(...removes.map(({ endMs }) => endMs));

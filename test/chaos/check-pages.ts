@@ -5,7 +5,7 @@ import type { Findings } from '#test/chaos/findings';
 /** Items of one page: the most that the API gives. */
 const PAGE_ITEMS = 100;
 
-/** Checks over the API, while nobody changes anything, that `total` is what the pages list. */
+/** Checks over the API, while nothing changes, that `total` is what the pages list. */
 export async function checkPages(
   caller: EdgeCaller,
   { accountId, apiKey }: NewAccount,

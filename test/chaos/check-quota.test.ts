@@ -48,7 +48,7 @@ quota('is exceeded by one cycle that was committed, acknowledged or charged', ()
   assert.match(findingsOf({ usage })[0] ?? '', /1001 cycles are charged/);
 });
 
-quota('has done everything that clients were told', () => {
+quota('has done everything that clients had acknowledged', () => {
   const [line = ''] = findingsOf({ acknowledged: 971 });
   assert.is(line, '971 cycles are acknowledged, and 970 committed');
 });

@@ -4,19 +4,19 @@ import type { QuotaDemand } from '#test/chaos/quota-load';
 
 /** What came of a demand. */
 export type QuotaUse = {
-  /** Cycles that engines have applied, and those that clients were told are done. */
+  /** Cycles that engines have applied, and those that clients had acknowledged. */
   readonly committed: number;
   readonly acknowledged: number;
   /** When nothing was reserved any more. */
   readonly usage: Pick<Usage, 'cycles_used' | 'cycles_reserved' | 'cycles_lost'>;
-  /** Clients that were told that the quota is used up. */
+  /** Clients whose calls were refused because the quota is used up. */
   readonly refusedClients: number;
   /** How often the limiter that owned the account was killed. */
   readonly kills: number;
 };
 
 /**
- * Nobody gets more than the quota, and crashes of limiters cost little of it: what was committed, what
+ * No client gets more than the quota, and crashes of limiters cost little of it: what was committed, what
  * was acknowledged and what is charged are never above the quota, and at least the demanded share of it
  * is committed. What does not add up with the charge is found by `checkCharges`.
  */
@@ -40,14 +40,16 @@ export function checkQuota(
     );
   }
   if (refusedClients < clients) {
-    findings.add(`${refusedClients} of ${clients} clients were told that the quota is used up`);
+    findings.add(
+      `${refusedClients} of ${clients} clients were refused because the quota is used up`,
+    );
   }
   if (use.kills < kills) {
     findings.add(`limiters were killed ${use.kills} times instead of ${kills} while it lasted`);
   }
 }
 
-/** A share in percent, as it is told. */
+/** A share in percent, as it is printed. */
 export function percent(share: number): string {
   return `${(100 * share).toFixed(2)} %`;
 }

@@ -38,7 +38,7 @@ export function checkRows(
     checkCall(id, call, call.requested.observations, rows, findings);
   }
   for (const mark of rows.keys()) {
-    if (!sent.has(mark)) findings.add(`${id}: nobody has sent observation "${mark}" here`);
+    if (!sent.has(mark)) findings.add(`${id}: no call has sent observation "${mark}" here`);
   }
 }
 

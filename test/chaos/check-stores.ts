@@ -12,7 +12,7 @@ import { readInstance, type StoredInstance } from '#test/chaos/stored-instance';
 /** Instances read at once: a server that has just been tormented should not be flooded. */
 const READS_IN_FLIGHT = 8;
 
-/** The stores that a check reads; nobody writes them meanwhile. */
+/** The stores that a check reads; nothing writes them meanwhile. */
 export type CheckedStores = {
   readonly instances: InstanceStore;
   readonly listings: ListingStore;
@@ -33,7 +33,7 @@ export type CheckResult = {
 
 /**
  * Proves from the stores alone, after the cluster has stopped or gone quiet, that they hold what
- * callers were told (issue 4, demand 8): what was acknowledged once and with the answered state,
+ * callers were answered (issue 4, demand 8): what was acknowledged once and with the answered state,
  * nothing that was refused, what is unknown at most once, in an order that respects real time.
  */
 export async function checkStores(
@@ -83,8 +83,8 @@ async function loadListings(
 }
 
 /**
- * The calls of every instance that a caller knows of or an account lists. An instance whose id nobody
- * was told was made by a create of unknown outcome, once; names tell which.
+ * The calls of every instance that a caller knows of or an account lists. An instance whose id no caller
+ * got was made by a create of unknown outcome, once; names say which.
  */
 function callsByInstance(
   calls: readonly Call[],
@@ -95,20 +95,20 @@ function callsByInstance(
     calls.filter(({ instance }) => instance !== ''),
     ({ instance }) => instance,
   );
-  const untold = new Map<string, Call>();
+  const unnamed = new Map<string, Call>();
   for (const call of calls) {
     if (call.requested.kind !== 'create' || call.instance !== '') continue;
-    untold.set(call.requested.name, call);
+    unnamed.set(call.requested.name, call);
     if (call.outcome.kind === 'acknowledged')
       findings.add(`call ${call.id} was acknowledged and named no instance`);
   }
   for (const [id, { name }] of listed) {
     if (ofInstance.has(id)) continue;
-    const create = untold.get(name);
-    untold.delete(name);
+    const create = unnamed.get(name);
+    unnamed.delete(name);
     const isPossible = create !== undefined && create.outcome.kind !== 'refused';
     if (isPossible) ofInstance.set(id, [{ ...create, instance: id }]);
-    else findings.add(`${id}: nobody has made "${name}", or it was refused, or made twice`);
+    else findings.add(`${id}: no call has made "${name}", or it was refused, or made twice`);
   }
   return ofInstance;
 }

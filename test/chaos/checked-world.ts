@@ -22,8 +22,8 @@ export const ACCOUNT = 'Acc0unt00001';
 type Course = {
   readonly instance?: string;
   readonly key?: string;
-  /** What the caller is told; the truth, unless a test lies. */
-  readonly told?: Outcome;
+  /** What the caller is answered; the truth, unless a test lies. */
+  readonly answered?: Outcome;
   /** Whether it happens. */
   readonly happens?: boolean;
 };
@@ -55,11 +55,11 @@ export class CheckedWorld {
     const before = this.#states.get(instance);
     const state = before === undefined ? instanceFrom(undefined) : structuredClone(before);
     const answer = isWrite(call) ? this.#answer(instance, state, requested, key) : undefined;
-    const told = course.told ?? answer;
-    if (told === undefined) throw new Error('a read is told what it saw');
+    const answered = course.answered ?? answer;
+    if (answered === undefined) throw new Error('a read is answered with what it saw');
     if (happens) this.#states.set(instance, state);
     call.tries = 1;
-    call.outcome = told;
+    call.outcome = answered;
     if (isCreate && call.outcome.kind === 'acknowledged') call.instance = instance;
     this.#nowMs += 10;
     call.endMs = call.outcome.kind === 'unknown' ? Number.POSITIVE_INFINITY : this.#nowMs;
@@ -132,6 +132,6 @@ function changeOf(requested: Requested): InstanceChange {
     case 'remove':
       return { kind: 'removed' };
     case 'read':
-      throw new Error('a read changes nothing: tell what it saw');
+      throw new Error('a read changes nothing: give what it saw');
   }
 }

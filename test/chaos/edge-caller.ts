@@ -24,7 +24,7 @@ export type Answered =
       readonly etag: string;
       readonly isThrottled: boolean;
     }
-  /** Nobody took the connection: it was never sent. */
+  /** No process took the connection: it was never sent. */
   | { readonly kind: 'unsent' }
   /** It was sent, and no answer came. */
   | { readonly kind: 'lost'; readonly why: string };

@@ -1,6 +1,6 @@
 import { freePort } from '#deploy/local/free-port';
 import { type LocalServer, type ServerPlace, startServer } from '#deploy/local/local-server';
-import type { Tell } from '#deploy/local/progress';
+import type { Print } from '#deploy/local/progress';
 import { installedToxiproxy } from '#deploy/local/toxiproxy-install';
 
 /** Starting takes some 20 ms; the rest is a busy machine. */
@@ -14,7 +14,7 @@ export type Toxic =
   | { readonly type: 'latency'; readonly attributes: { latency: number; jitter: number } }
   | { readonly type: 'bandwidth'; readonly attributes: { rate: number } }
   | { readonly type: 'reset_peer'; readonly attributes: { timeout: number } }
-  /** With a time-out of 0 nothing passes any more and nobody is told: half-open. */
+  /** With a time-out of 0 nothing passes any more and no side hears of it: half-open. */
   | { readonly type: 'timeout'; readonly attributes: { timeout: number } };
 
 /** Direction: what the server says, or what its clients say. */
@@ -33,9 +33,9 @@ export type FaultProxy = AsyncDisposable & {
 /** Starts a proxy on `port` before `upstream` (`host:port`). Throws `MissingServer`. */
 export async function startFaultProxy(
   place: ServerPlace,
-  { port, upstream, tell }: { port: number; upstream: string; tell: Tell },
+  { port, upstream, print }: { port: number; upstream: string; print: Print },
 ): Promise<FaultProxy> {
-  const program = await installedToxiproxy(tell);
+  const program = await installedToxiproxy(print);
   const api = await freePort();
   const url = `http://127.0.0.1:${api}`;
   const server: LocalServer = await startServer(place, {

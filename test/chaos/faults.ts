@@ -224,7 +224,7 @@ function proxyFault(name: string, title: string, toxic: Toxic): Fault {
 
 /**
  * A node joins, and the oldest leaves. Any may be the oldest: every limiter administers all accounts,
- * and the plan names the admin port of one that is still there.
+ * and the plan names the admin port of one that is there.
  */
 function addAndDrain(kind: NodeKind, fault: Omit<Fault, 'run'>): Fault {
   return {

@@ -26,12 +26,12 @@ export class InstanceCalls {
     }
   }
 
-  /** Calls of one kind whose caller was told that they have happened. */
+  /** Calls of one kind whose caller got an answer that they have happened. */
   happened(kind: Call['requested']['kind']): Call[] {
     return this.writes.filter((call) => call.requested.kind === kind && hasHappened(call));
   }
 
-  /** Calls of one kind of which nobody knows. */
+  /** Calls of one kind of unknown outcome. */
   unknown(kind: Call['requested']['kind']): Call[] {
     return this.writes.filter(
       ({ requested, outcome }) => requested.kind === kind && outcome.kind === 'unknown',

@@ -5,7 +5,7 @@ import type { QuotaDemand, QuotaLoad } from '#test/chaos/quota-load';
 const LOOK_EVERY_MS = 20;
 
 /**
- * Kills whoever owns the account of a load, as often as the demand says and evenly over its quota.
+ * Kills the owner of the account of a load, as often as the demand says and evenly over its quota.
  * Fulfils with how often that was: less when the quota was used up, or the load over, before.
  */
 export async function killOwners(
@@ -14,7 +14,7 @@ export async function killOwners(
   kill: () => Promise<void>,
 ): Promise<number> {
   for (let done = 0; done < kills; done += 1) {
-    // The last one leaves something of the quota for whoever takes over.
+    // The last one leaves something of the quota for the new owner.
     const dueAt = (quota * (done + 1)) / (kills + 2);
     while (load.acknowledged < dueAt && !isTooLate(load)) await sleep(LOOK_EVERY_MS);
     if (isTooLate(load)) return done;

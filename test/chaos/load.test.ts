@@ -12,7 +12,7 @@ import { outcomeOf } from '#test/chaos/outcome-of';
 
 const ACCOUNTS = [{ accountId: 'Acc0unt00001', apiKey: 'a key' }];
 
-/** An edge that answers creates at once and everything else when it is told to. */
+/** An edge that answers creates at once and everything else when the test says so. */
 async function slowEdge() {
   const held: ServerResponse[] = [];
   let created = 0;

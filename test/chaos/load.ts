@@ -13,10 +13,10 @@ const KEYED = 0.25;
 const RETRY_MS_MAX = 40_000;
 const RETRY_PAUSE_MS = 500;
 
-/** Calls that the caller's process has under way at most; what comes then is not sent. Ours. */
+/** Calls that the caller's process has under way at most; what comes then is not sent. Chosen. */
 const IN_FLIGHT_MAX = 8_000;
 
-/** Instances looked at for one that nobody is using: most agents do one thing at a time. */
+/** Instances looked at for one without a call: most agents do one thing at a time. */
 const PICKS = 4;
 
 /** Share of calls on an instance that was deleted. */

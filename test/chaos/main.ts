@@ -103,7 +103,7 @@ async function clear(folder: string): Promise<void> {
 /** Does the faults of a phase to a cluster under load, and draws what came of it. */
 async function disturb(phase: Phase, target: string): Promise<Part> {
   const { name, faults, limiterTimeoutMs } = phase;
-  tell(phase.title);
+  print(phase.title);
   const result = await runChaos({
     folder: join(values.folder, name),
     ports: Number(values.port),
@@ -115,7 +115,7 @@ async function disturb(phase: Phase, target: string): Promise<Part> {
     instances: Number(values.instances),
     accounts: Number(values.accounts),
     seed: Number(values.seed),
-    tell,
+    print,
   });
   const { log, disturbances, check, fromMs, toMs } = result;
   const picture = timelinePicture(secondsOf(log.calls, fromMs, toMs), disturbances, fromMs);
@@ -124,12 +124,12 @@ async function disturb(phase: Phase, target: string): Promise<Part> {
 }
 
 async function useUpQuota(): Promise<Part> {
-  const place = { folder: values.folder, ports: Number(values.port), tell };
+  const place = { folder: values.folder, ports: Number(values.port), print };
   const result = await runQuota(place, QUOTA_DEMAND);
   return { text: quotaText(result), findings: result.check.findings.count };
 }
 
-function tell(line: string): void {
+function print(line: string): void {
   const seconds = (performance.now() - startedMs) / 1_000;
   console.log(`${seconds.toFixed(1).padStart(7)} s  ${line}`);
 }

@@ -42,7 +42,7 @@ export async function ownersByShard(
   for (const incarnation of new Set(rows.map(({ owner }) => owner))) {
     const head = await journals.readHead(incarnation, 'serial');
     const process = plan.processes.find(({ port }) => head?.address === `127.0.0.1:${port}`);
-    // A sealed incarnation of a process that lives again owns what its successor has not taken yet.
+    // A sealed incarnation of a process that has rejoined owns what its successor has not taken yet.
     names.set(incarnation, head?.isSealed ? '' : (process?.name ?? ''));
   }
   const owners = Array.from({ length: plan.shards }, () => '');

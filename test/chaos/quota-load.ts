@@ -36,7 +36,7 @@ const HALF = 0.5;
 const MODES = 7;
 
 /**
- * Clients that use up the quota of one account, each on an instance of its own. Together they want so
+ * Clients that use up the quota of one account, each on an instance of its own. Together they want that
  * many cycles a second, each does one thing at a time, and who is late catches up. What is refused
  * because no limiter or edge is there has not happened, and is asked for again.
  */
@@ -44,10 +44,10 @@ export class QuotaLoad {
   readonly #ports: QuotaPorts;
   readonly #demand: QuotaDemand;
   readonly #sinceMs = Date.now() - BEFORE_MS;
-  /** Cycles that clients have wanted so far, and those that they were told are done. */
+  /** Cycles that clients have wanted so far, and those that were acknowledged. */
   wanted = 0;
   acknowledged = 0;
-  /** The clients that have been told that the quota is used up. */
+  /** The clients that were refused because the quota is used up. */
   readonly refused = new Set<number>();
   /** Monotonic milliseconds: the first call, the first such answer, the end. */
   fromMs = 0;

@@ -33,7 +33,7 @@ export function quotaText(result: QuotaResult): string {
     '| Calls and kills | |',
     '|---|---:|',
     `| limiters killed while the quota lasted | ${result.kills} |`,
-    `| clients told that the quota is used up | ${result.refusedClients} of ${clients} |`,
+    `| clients refused because the quota is used up | ${result.refusedClients} of ${clients} |`,
     `| calls acknowledged, creates of ${clients} instances among them | ${calls.acknowledged} |`,
     `| calls refused because the quota was used up | ${calls.refused} |`,
     `| calls of unknown outcome | ${calls.unknown} |`,

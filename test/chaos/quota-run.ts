@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { shardOf } from '#cluster/shard-of';
 import { type LocalCluster, openLocalCluster } from '#deploy/local/local-cluster';
 import { newAccount } from '#deploy/local/new-account';
-import { type Tell, withProgress } from '#deploy/local/progress';
+import { type Print, withProgress } from '#deploy/local/progress';
 import { settledUsagesOf, type Usage } from '#test/chaos/account-usage';
 import { CallLog } from '#test/chaos/call-log';
 import { stopService } from '#test/chaos/chaos-run';
@@ -33,7 +33,7 @@ export const QUOTA_DEMAND: QuotaDemand = {
 /** Of the account; its calls are far fewer. Source: issue 5, "To reach". */
 const REQUESTS_PER_MINUTE = 1_000_000;
 
-/** How long nobody may own the account, and how often it is looked who does, in milliseconds. */
+/** How long the account may have no owner, and how often it is looked who does, in milliseconds. */
 const OWNED_MS_MAX = 30_000;
 const LOOK_EVERY_MS = 100;
 
@@ -43,7 +43,7 @@ export type QuotaPlace = {
   readonly folder: string;
   /** The first of 100 ports of the loopback address. */
   readonly ports: number;
-  readonly tell: Tell;
+  readonly print: Print;
 };
 
 /** What a run came to; findings are in `check`. */
@@ -57,36 +57,36 @@ export type QuotaResult = QuotaUse & {
 
 /**
  * Starts a cluster, lets clients use up the quota of one account while the limiter that owns it is
- * killed again and again, stops it, and checks from its stores that nobody got more, and that crashes
+ * killed again and again, stops it, and checks from its stores that no client got more, and that crashes
  * cost little. Rejects when the cluster cannot be started, or answers what it must not.
  */
 export async function runQuota(place: QuotaPlace, demand: QuotaDemand): Promise<QuotaResult> {
-  const { folder, ports, tell } = place;
+  const { folder, ports, print } = place;
   await mkdir(folder, { recursive: true });
-  await using cluster = await openLocalCluster({ folder: join(folder, 'quota'), ports, tell });
+  await using cluster = await openLocalCluster({ folder: join(folder, 'quota'), ports, print });
   await using stores = await openClusterStores(cluster);
   const limits = { requests_per_minute: REQUESTS_PER_MINUTE, cycles_per_month: demand.quota };
   const account = await newAccount(cluster.plan.adminUrl, 'quota', limits);
   const accounts = [account.accountId];
-  const scene = new Scene(cluster, accounts, undefined, tell);
+  const scene = new Scene(cluster, accounts, undefined, print);
   using caller = callerOf(cluster.plan);
   const log = new CallLog();
   const load = new QuotaLoad({ log, caller, account }, demand);
   const kill = () => killOwner(scene, stores, account.accountId);
   const [, kills] = await withProgress(
-    tell,
+    print,
     `${demand.clients} clients use a quota of ${demand.quota} cycles`,
     () => Promise.all([load.run(), killOwners(load, demand, kill)]),
     () => `${load.wanted} wanted, ${load.acknowledged} acknowledged`,
   );
   await log.writeTo(join(folder, 'quota-calls.jsonl'));
-  tell('waiting until every reservation is settled or expired');
+  print('waiting until every reservation is settled or expired');
   const [usage] = await settledUsagesOf(cluster.plan.adminUrl, accounts);
-  if (usage === undefined) throw new Error('nobody says what the account has used');
+  if (usage === undefined) throw new Error('no limiter says what the account has used');
   const { endedThemselves } = scene;
-  tell('stopping the service');
-  await stopService(cluster, tell);
-  tell('checking the stores');
+  print('stopping the service');
+  await stopService(cluster, print);
+  print('checking the stores');
   const check = await checkStores(log, accounts, stores);
   const committed = check.committed.get(account.accountId) ?? 0;
   const { acknowledged, refused } = load;

@@ -14,7 +14,7 @@ type DriftSeen = Pick<DriftRow, 'generation' | 'cycle' | 'level' | 'isRolledBack
 /** What a replay starts from and has to pass through. */
 export type ReplayBasis = {
   readonly stored: StoredInstance;
-  /** Undefined when nobody was told of the create: then what the vector keeps of it counts. */
+  /** Undefined when the create was not acknowledged: then what the vector keeps of it counts. */
   readonly create: Extract<Call['requested'], { kind: 'create' }> | undefined;
   readonly calls: ReadonlyMap<number, Call>;
   /** Resets that have happened, in the order of their versions. */
@@ -61,7 +61,7 @@ class Replay {
   from(
     start: State,
     generation: number,
-    told: number,
+    applied: number,
     unknown: readonly Call[],
     driftBefore: readonly DriftSeen[],
   ): string | undefined {
@@ -71,24 +71,24 @@ class Replay {
     if (problem !== undefined) return this.#failed(generation, problem);
     const { resets, stored } = this.#basis;
     if (generation + 1 === this.#generations.length) {
-      if (told < resets.length)
-        return this.#failed(generation, `reset ${resets[told]?.id} is lost`);
+      if (applied < resets.length)
+        return this.#failed(generation, `reset ${resets[applied]?.id} is lost`);
       if (!isSame(state, this.#end)) {
         return this.#failed(generation, 'its history does not come to its state');
       }
       const difference = driftProblem(drift, stored.drift);
       return difference === undefined ? undefined : this.#failed(generation, difference);
     }
-    const next = resets[told];
+    const next = resets[applied];
     if (next !== undefined && this.#isAnswered(next, state)) {
       const after = resetBy(next, state);
-      if (this.from(after, generation + 1, told + 1, unknown, drift) === undefined)
+      if (this.from(after, generation + 1, applied + 1, unknown, drift) === undefined)
         return undefined;
     }
     for (const [place, reset] of unknown.entries()) {
       const left = unknown.toSpliced(place, 1);
       const after = resetBy(reset, state);
-      if (this.from(after, generation + 1, told, left, drift) === undefined) return undefined;
+      if (this.from(after, generation + 1, applied, left, drift) === undefined) return undefined;
     }
     return this.#failed(generation, `no reset explains generation ${generation + 2}`);
   }

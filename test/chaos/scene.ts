@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { LocalCluster } from '#deploy/local/local-cluster';
-import type { Tell } from '#deploy/local/progress';
+import type { Print } from '#deploy/local/progress';
 import { shardsServed } from '#deploy/local/readiness';
 import type { FaultProxy } from '#test/chaos/fault-proxy';
 import { Findings } from '#test/chaos/findings';
@@ -28,19 +28,19 @@ export class Scene {
   readonly findings = new Findings();
   /** How often each process was killed here. */
   readonly kills = new Map<string, number>();
-  readonly #tell: Tell;
+  readonly #print: Print;
   #fault = '';
 
   constructor(
     cluster: LocalCluster,
     accounts: readonly string[],
     proxy: FaultProxy | undefined,
-    tell: Tell,
+    print: Print,
   ) {
     this.cluster = cluster;
     this.accounts = accounts;
     this.#proxy = proxy;
-    this.#tell = tell;
+    this.#print = print;
   }
 
   /** Between the engines and Cassandra, in a run that has faults for it. */
@@ -60,14 +60,14 @@ export class Scene {
     this.cluster.signal(name, 'SIGKILL');
   }
 
-  /** Stops a process where it stands, and lets it go on after so many milliseconds. */
+  /** Stops a process where it stands, and lets it go on after that many milliseconds. */
   async pause(name: string, ms: number): Promise<void> {
     this.cluster.signal(name, 'SIGSTOP');
     await sleep(ms);
     this.cluster.signal(name, 'SIGCONT');
   }
 
-  /** Processes that ended though nobody had killed or stopped them, and how often. */
+  /** Processes that ended without being killed or stopped, and how often. */
   get endedThemselves(): string[] {
     const ended = Object.entries(this.cluster.restarts).map(([name, restarts]) => {
       const count = restarts - (this.kills.get(name) ?? 0);
@@ -92,7 +92,7 @@ export class Scene {
       servedAfterMs: undefined,
     };
     this.disturbances.push(disturbance);
-    this.#tell(`  ${text}`);
+    this.#print(`  ${text}`);
     try {
       return await action();
     } finally {
@@ -113,7 +113,7 @@ export class Scene {
     for (let steady = 0; steady < STEADY_LOOKS; ) {
       const nowMs = performance.now();
       if (nowMs - startMs > SERVED_MS_MAX) {
-        this.#tell('  not every shard is served after 90 s');
+        this.#print('  not every shard is served after 90 s');
         return;
       }
       const processes = this.cluster.plan.processes.filter(({ name }) => !gone.includes(name));

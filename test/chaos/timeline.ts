@@ -15,7 +15,7 @@ export type Disturbance = {
 export type Second = {
   due: number;
   answered: number;
-  /** Calls that ended in a failure of the service, or that nobody knows of. */
+  /** Calls that ended in a failure of the service, or of unknown outcome. */
   errors: number;
   latenciesMs: number[];
 };

@@ -6,7 +6,7 @@ import { installedCassandra } from '#deploy/local/cassandra-install';
 import { findJava } from '#deploy/local/java';
 import { MissingServer } from '#deploy/local/missing-server';
 import { installedNats } from '#deploy/local/nats-install';
-import { tellNobody } from '#deploy/local/progress';
+import { printNothing } from '#deploy/local/progress';
 import { installedToxiproxy } from '#deploy/local/toxiproxy-install';
 import { bareMachine } from '#test/deploy/machine-fixture';
 import { refusalOf } from '#test/support/settled';
@@ -52,14 +52,14 @@ const cassandra = suite('when Cassandra is not on the machine');
 cassandra('and Maven is not either, one line says how to get it', async () => {
   using machine = bareMachine();
   machine.place('java', java17);
-  assert.match(await complaintOf(installedCassandra(tellNobody)), /install Maven/);
+  assert.match(await complaintOf(installedCassandra(printNothing)), /install Maven/);
 });
 
 cassandra('and Maven fails, its first error is the reason and nothing is kept', async () => {
   using machine = bareMachine();
   machine.place('java', java17);
   machine.place('mvn', `echo '[INFO] x'; echo '[ERROR] no route'; echo '[ERROR] advice'; exit 1`);
-  assert.match(await complaintOf(installedCassandra(tellNobody)), /fetched: no route$/);
+  assert.match(await complaintOf(installedCassandra(printNothing)), /fetched: no route$/);
   assert.equal(readdirSync(join(machine.folder, 'cache/identity-engine')), []);
 });
 
@@ -67,7 +67,7 @@ cassandra('and Maven brings something else, that is not used', async () => {
   using machine = bareMachine();
   machine.place('java', java17);
   machine.place('mvn', 'exit 0');
-  assert.match(await complaintOf(installedCassandra(tellNobody)), /no Cassandra 5\.0/);
+  assert.match(await complaintOf(installedCassandra(printNothing)), /no Cassandra 5\.0/);
   assert.equal(readdirSync(join(machine.folder, 'cache/identity-engine')), []);
 });
 
@@ -78,7 +78,7 @@ const nats = suite('when NATS is looked for');
 nats('one on PATH that is new enough is used', async () => {
   using machine = bareMachine();
   const file = machine.place('nats-server', 'echo nats-server: v2.10.0');
-  assert.is(await installedNats(tellNobody), file);
+  assert.is(await installedNats(printNothing), file);
   assert.not.ok(existsSync(join(machine.folder, 'cache')));
 });
 
@@ -95,7 +95,7 @@ nats('and pip fails, its reason is told beside that of Go', async () => {
   using machine = bareMachine();
   machine.place('pip3', 'echo collecting; echo ERROR: no route >&2; exit 1');
   machine.place('go', 'echo no such module >&2; exit 1');
-  const line = await complaintOf(installedNats(tellNobody));
+  const line = await complaintOf(installedNats(printNothing));
   assert.match(line, /pip: ERROR: no route; nats could not be built: no such module/);
 });
 
@@ -105,7 +105,7 @@ const toxiproxy = suite('when toxiproxy is looked for');
 
 toxiproxy('and there is neither it nor Go, one line says so', async () => {
   using _machine = bareMachine();
-  assert.match(await complaintOf(installedToxiproxy(tellNobody)), /toxiproxy v2\.5\.0 needs Go/);
+  assert.match(await complaintOf(installedToxiproxy(printNothing)), /toxiproxy v2\.5\.0 needs Go/);
 });
 
 toxiproxy.run();

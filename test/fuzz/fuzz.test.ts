@@ -45,7 +45,7 @@ async function foundWith(planted: Planted, seed = 7): Promise<string[]> {
   return foundAt(server, seed);
 }
 
-/** What the fuzzer finds with a server of HTTP that answers so many requests of a connection. */
+/** What the fuzzer finds with a server of HTTP that answers a few requests of a connection. */
 function foundWithin(answered: number): Promise<string[]> {
   const counts = new WeakMap<Socket, number>();
   const kept = { ...HEADERS, Connection: 'keep-alive', 'Content-Length': FINE.body.length };
@@ -109,9 +109,9 @@ const BUGS: Record<string, [Planted, RegExp]> = {
     { body: `{"error":"not_found","message":"${PARTIES[1]?.key}"}` },
     /a leak from second: its key/,
   ],
-  'an answer about somebody else’s instance': [
+  'an answer about another account’s instance': [
     { status: 200, body: '{"data":{}}' },
-    /200 for somebody else's instance/,
+    /200 for another account's instance/,
   ],
   'a second answer behind the first': [
     { body: `${FINE.body}HTTP/1.1 200 OK`, headers: { ...HEADERS, 'X-Length': '0' } },

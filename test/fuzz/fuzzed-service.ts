@@ -18,15 +18,15 @@ export type FuzzedService = Service & MeasuredProcesses;
  */
 export async function startFuzzedService(
   msMax: number,
-  tell: (line: string) => void,
+  print: (line: string) => void,
 ): Promise<FuzzedService> {
   await using opening = new AsyncDisposableStack();
   const folder = await mkdtemp(join(tmpdir(), 'identity-engine-fuzz-'));
   opening.defer(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }));
   const place = (name: string) => ({ folder: join(folder, name), logFolder: join(folder, 'logs') });
-  const nats = await startNats({ ...place('nats'), tell });
+  const nats = await startNats({ ...place('nats'), print });
   opening.defer(() => nats.stop());
-  const cassandra = await startCassandra({ ...place('cassandra'), tell });
+  const cassandra = await startCassandra({ ...place('cassandra'), print });
   opening.defer(async () => {
     cassandra.signal('SIGKILL');
     await cassandra.ended;

@@ -23,7 +23,7 @@ export type Asked = {
   readonly party: Party;
   readonly others: readonly Party[];
   readonly script: Script;
-  /** Whether all its requests are about somebody else's instance. */
+  /** Whether all its requests are about another account's instance. */
   readonly isForeign: boolean;
   /** Whether every target begins with `/v1`. */
   readonly isApi: boolean;
@@ -55,7 +55,7 @@ function flawsOf(answer: RawAnswer, { isApi, isForeign, script }: Asked): string
   return [
     ...missing.map((name) => `no ${name}`),
     ...(REQUEST_ID.test(headers.get('x-request-id') ?? '') ? [] : ['no X-Request-Id']),
-    ...(isForeign && status < 400 ? [`${status} for somebody else's instance`] : []),
+    ...(isForeign && status < 400 ? [`${status} for another account's instance`] : []),
     ...(status >= 500 && !isDocumented(answer) ? [`an undocumented ${status}`] : []),
     ...(isPlain || script.isHeadOnly ? [] : envelopeFlaws(answer)),
   ];
@@ -92,7 +92,7 @@ function flawOfSuccess({ status, headers, text }: RawAnswer): string | undefined
   return body?.data === undefined ? `wrong envelope of ${status}` : undefined;
 }
 
-/** Whatever is somebody else's and was not sent here by the party itself. */
+/** What is another account's and was not sent here by the party itself. */
 function leaksIn(received: Buffer, { others, script }: Asked): string[] {
   const text = received.toString('latin1');
   const sent = script.steps

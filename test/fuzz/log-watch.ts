@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline';
 import type { Service } from '#test/support/service';
 
-/** Level of a line that tells of a bug, or of the end of the process. */
+/** Level of a line about a bug, or of the end of the process. */
 const ERROR_LEVEL = 50;
 
 /** Findings of one run; as a rule the first ones say it all. */

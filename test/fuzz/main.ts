@@ -67,7 +67,7 @@ async function fuzzed(): Promise<string[]> {
 
 async function schemaSide(service: FuzzedService, again: string): Promise<string[]> {
   const { key } = await newCaller(service);
-  const common = { origin: service.origin, key, seed: firstSeed, tell: console.log };
+  const common = { origin: service.origin, key, seed: firstSeed, print: console.log };
   const run = { ...common, extent: { seconds } };
   const { findings, excepted, cases, isComplete } = await runSchema(run);
   console.log(`${cases} cases of Schemathesis`);

@@ -2,8 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { metricValues } from '#test/support/metric-values';
 import type { Service } from '#test/support/service';
 
-/** How long a process may take to forget what nobody uses, in milliseconds: idle actors above all. */
-const STARTUP_GRACE_MS = 40_000;
+/** How long a process may take to forget what is not used, in milliseconds: idle actors above all. */
+const FORGET_MS = 40_000;
 
 /** Heap that may come on top: bounded tables of callers and answers that fill up, in bytes. */
 const GROWTH_BYTES_MAX = 48 * 1_024 * 1_024;
@@ -29,12 +29,12 @@ export type MeasuredProcesses = Pick<Service, 'processes'> & {
   readonly metricsUrls: ReadonlyMap<string, string>;
 };
 
-/** Bytes of each process's heap and buffers that are in use once it has settled, by its name. */
+/** Bytes of each process's heap and buffers that are in use once idle actors have left, by its name. */
 export async function settledBytes({
   processes,
   metricsUrls,
 }: MeasuredProcesses): Promise<ReadonlyMap<string, number>> {
-  await sleep(STARTUP_GRACE_MS);
+  await sleep(FORGET_MS);
   for (const [, child] of processes) child.kill('SIGUSR2');
   await sleep(1_000);
   const bytes = new Map<string, number>();

@@ -106,7 +106,7 @@ export function mutate(request: Request, random: SeededRandom, others: readonly 
   for (let time = 0; time < times; time += 1) random.pick(MUTATIONS)(request, random, others);
 }
 
-/** Puts another value in the place of one of the body's, or a field that nobody knows beside it. */
+/** Puts another value in the place of one of the body's, or an unknown field beside it. */
 function changeValue(request: Request, random: SeededRandom): void {
   const text = request.body?.toString('latin1');
   if (text === undefined) return;

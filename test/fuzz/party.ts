@@ -1,6 +1,6 @@
 /**
  * An account that takes part. Everything it writes or sends carries its marker, so that a marker in
- * somebody else's answers proves a leak.
+ * another party's answers proves a leak.
  */
 export type Party = {
   readonly name: string;

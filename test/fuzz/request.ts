@@ -10,7 +10,7 @@ export type Request = {
   body: Buffer | undefined;
 };
 
-/** An instance that nobody has. */
+/** An instance that does not exist. */
 const NOBODYS = 'inst_ffffffffffffffff';
 
 const TIMES = ['2026-01-15T12:00:00Z', '2026-01-15t12:00:00.5+01:00', '2025-02-28T23:59:59.999Z'];
@@ -41,7 +41,7 @@ const MAKERS: readonly Maker[] = [
   () => ['GET', '/personas/persona_guardian'],
 ];
 
-/** A request that keeps to the API document, about an instance of the party's own or of nobody. */
+/** A request that keeps to the API document, about an instance of the party's own or one that does not exist. */
 export function validRequest(random: SeededRandom, party: Party): Request {
   const own = random.happens(0.9) ? random.pick(party.ids) : NOBODYS;
   const maker = random.pick(MAKERS);

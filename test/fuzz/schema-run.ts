@@ -15,9 +15,9 @@ export type SchemaRun = {
   readonly origin: string;
   readonly key: string;
   readonly seed: number;
-  /** One pass with so many cases of an operation, or as many passes as so many seconds hold. */
+  /** One pass with a number of cases of an endpoint, or as many passes as the seconds hold. */
   readonly extent: { readonly examples: number } | { readonly seconds: number };
-  readonly tell: (line: string) => void;
+  readonly print: (line: string) => void;
 };
 
 /**
@@ -25,7 +25,7 @@ export type SchemaRun = {
  * `MissingServer` where it cannot be had.
  */
 export async function runSchema(run: SchemaRun): Promise<SchemaReport> {
-  const { program, args, env } = await installedSchemathesis(run.tell);
+  const { program, args, env } = await installedSchemathesis(run.print);
   const folder = await mkdtemp(join(tmpdir(), 'identity-engine-schemathesis-'));
   try {
     const options = [

@@ -5,10 +5,10 @@ import { runSchema } from '#test/fuzz/schema-run';
 import { newCaller } from '#test/support/caller';
 import { startStandalone } from '#test/support/service';
 
-/** Cases of an operation in each phase that draws them; `make fuzz` draws more. */
+/** Cases of an endpoint in each phase that draws them; `make fuzz` draws more. */
 const EXAMPLES = 2;
 
-/** Fewer would mean that hardly anything was tried: each operation has some forty of its own. */
+/** Fewer would mean that hardly anything was tried: each endpoint has some forty of its own. */
 const CASES_MIN = 500;
 
 const schemathesis = suite('Schemathesis, with all phases and all checks');
@@ -17,7 +17,7 @@ schemathesis('finds nothing in a running service but what is meant and named', a
   await using service = await startStandalone({ SERVICE_DOCS_ENABLED: 'true' });
   const { key } = await newCaller(service);
   const extent = { examples: EXAMPLES };
-  const run = { origin: service.origin, key, seed: 1, extent, tell: console.log };
+  const run = { origin: service.origin, key, seed: 1, extent, print: console.log };
   const report = await runSchema(run).catch((error: unknown) => {
     if (!(error instanceof MissingServer) || process.env['CI'] === 'true') throw error;
     console.log(`left out: ${error.message}`);

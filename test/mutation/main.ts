@@ -17,7 +17,7 @@ import { tryMutant, type Verdict } from '#test/mutation/try-mutant';
  * Verdicts of earlier runs are used again unless `--fresh`; see `known-verdicts.ts`.
  */
 
-/** The lowest priority: whoever works on this machine goes first. */
+/** The lowest priority: other work on this machine goes first. */
 const PRIORITY = 19;
 const WORKERS = 2;
 

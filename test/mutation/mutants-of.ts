@@ -9,7 +9,7 @@ const SHOWN_MAX = 160;
 /** What is read by people or by the type checker only, or checks the code itself. */
 const LEFT_ALONE = /^(assert(\.\w+)?|(.*\.)?(log|logger|#log|#logger)(\.\w+)?\??\.\w+)$/;
 
-/** Errors are told by their kind; their texts are for people. */
+/** Errors are distinguished by their kind; their texts are for people. */
 const ERRORS = /^(Error|TypeError|RangeError|AggregateError)$/;
 
 /** All mutants of a file, in the order of its text. */

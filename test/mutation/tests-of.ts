@@ -12,7 +12,7 @@ const TESTS: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-/** Files of ours below a path that can be mutated; all of them below ''. */
+/** Own files below a path that can be mutated; all of them below ''. */
 export function filesBelow(path: string): string[] {
   return Object.keys(TESTS)
     .flatMap((place) => globSync(place.endsWith('/') ? `${place}*.ts` : place))

@@ -8,7 +8,7 @@ export type Verdict =
   | { readonly kind: 'killed' | 'stopped'; readonly by: string }
   | { readonly kind: 'survived' | 'unreached' };
 
-/** A mutant may take so many times what the code takes, and so much more for a busy machine. */
+/** A mutant may take this many times what the code takes, and so much more for a busy machine. */
 const SLOWNESS_MAX = 4;
 const START_CPU_SECONDS = 3;
 const START_MS = 20_000;

@@ -56,11 +56,11 @@ const isRead: Question = async (edge, instanceId) => {
     ifMatch: undefined,
     command: { kind: 'readSnapshot' },
   } as const;
-  await edge.calls.ask({ accountId: 'nobody', keyDigest: '' }, question);
+  await edge.calls.ask({ accountId: 'absent', keyDigest: '' }, question);
   return true;
 };
 
-/** An account that there is not is nobody's, and its shard says so. */
+/** An account that does not exist belongs to none, and its shard says so. */
 const isChecked: Question = async (edge, accountId) => {
   const call = { kind: 'admit', accountId, keyDigest: '', callId: 0, callTag: 0 } as const;
   await edge.limiter.ask({ ...call, scope: 'read', cycles: 0 });

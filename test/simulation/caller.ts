@@ -36,7 +36,7 @@ export type CallerPorts = {
   readonly onEnded: (call: Call) => void;
 };
 
-/** Somebody who uses one account: asks edges, keeps keys for retries, and notes what it was told. */
+/** A client of one account: asks edges, keeps keys for retries, and notes the answers. */
 export class Caller {
   readonly account: string;
   readonly requests: CallerRequests;
@@ -50,7 +50,7 @@ export class Caller {
     this.requests = new CallerRequests(this.#random);
   }
 
-  /** Creates an instance: its id, or undefined when the caller was not told one. */
+  /** Creates an instance: its id, or undefined without an answer. */
   async create(): Promise<string | undefined> {
     const call = await this.carryOut('', this.requests.create(), undefined);
     return call.instance === '' ? undefined : call.instance;
@@ -171,7 +171,7 @@ export class Caller {
   }
 }
 
-/** Whether the caller was told that it has happened. */
+/** Whether an answer said that it has happened. */
 function isDone(outcome: Outcome): boolean {
   return outcome.kind === 'answered' ? !outcome.seen.isThrottled : outcome.kind === 'superseded';
 }

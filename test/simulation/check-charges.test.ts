@@ -100,7 +100,7 @@ charges('finds what was charged and cannot be explained', () => {
   assert.match(withGrants({ unsettled: 3 }), 'with 3 cycles unsettled');
 });
 
-charges('finds what is lost without a crash, told or to be told', () => {
+charges('finds what is lost without a crash, acknowledged or to be acknowledged', () => {
   assert.match(finding({ isUndisturbed: true }), '6 lost, 3 expired, 1 reserved) without a crash');
   assert.match(withHead({ cyclesLost: 5, cyclesUsed: 28 }), 'nothing');
   const head = { ...HEAD, cyclesLost: 0, cyclesUsed: 23 };

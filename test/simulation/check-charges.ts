@@ -9,7 +9,7 @@ import { Violation } from '#test/simulation/version-index';
  */
 const SAME_WINDOW_S = 20;
 
-/** One account at the end of a run, when nobody has its meter any more. */
+/** One account at the end of a run, when no node has its meter any more. */
 export type Charged = {
   readonly accountId: string;
   readonly limits: Limits;
@@ -21,7 +21,7 @@ export type Charged = {
 };
 
 /**
- * Checks an account: nobody got more than the plan, everything that was committed is charged, and
+ * Checks an account: no caller got more than the plan, everything that was committed is charged, and
  * what is charged beyond it was lost in a crash, has expired or may still be settled; nothing is
  * lost without a crash. Throws a `Violation`.
  */
@@ -53,7 +53,7 @@ export function checkCharges({ accountId, limits, grants, head, isUndisturbed }:
   if (isUndisturbed && lost > 0) throw new Violation(`${accountId}: ${spent} without a crash`);
 }
 
-/** What whoever takes the account next would say. */
+/** What the next owner of the account would say. */
 function usageOf(head: MeterHead | undefined) {
   if (head === undefined) return { charged: 0, lost: 0, expired: 0, reserved: 0 };
   const { monthMark, cyclesUsed, cyclesLost, cyclesExpired, reservations } = head;
@@ -64,7 +64,7 @@ function usageOf(head: MeterHead | undefined) {
   return { charged: monthMark, lost, expired: cyclesExpired, reserved };
 }
 
-/** Requests of every window, told apart by when they were to end. */
+/** Requests of every window, distinguished by when they were to end. */
 function requestsByWindow({ windows }: Grants): number[] {
   const counts: number[] = [];
   let lastEndS = Number.NEGATIVE_INFINITY;

@@ -8,7 +8,7 @@ import {
 } from '#test/simulation/version-index';
 
 /**
- * Checks what callers were told against itself and against real time: one version a call,
+ * Checks what callers were answered against itself and against real time: one version a call,
  * order as it was seen, reads that never go back, one content for one version, and nothing after a
  * deletion. Throws a `Violation`.
  */

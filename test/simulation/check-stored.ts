@@ -5,7 +5,7 @@ import { isReplayed, type ResetMode } from '#test/simulation/replay';
 import { isAcknowledged, isWrite, VersionIndex, Violation } from '#test/simulation/version-index';
 
 /**
- * Checks what callers were told against what the stores hold in the end, when every checkpoint has
+ * Checks what callers were answered against what the stores hold in the end, when every checkpoint has
  * been written: nothing acknowledged is lost, nothing refused is there, nothing is there twice, and
  * the history run again is the head. Throws a `Violation`.
  */
@@ -26,7 +26,7 @@ export function checkStored(history: Pick<History, 'calls'>, tables: ActorTables
   checkOrphans(history, index, tables);
 }
 
-/** An instance whose id nobody was told was made by a create of unknown outcome, once. */
+/** An instance whose id no caller got was made by a create of unknown outcome, once. */
 function checkOrphans(
   { calls }: Pick<History, 'calls'>,
   index: VersionIndex,
@@ -42,7 +42,7 @@ function checkOrphans(
     if (head === undefined || index.of(instance).length > 0) continue;
     const create = creates.get(head.name);
     if (create?.outcome.kind !== 'unknown') {
-      throw new Violation(`${instance}: nobody has made "${head.name}", or it was refused`);
+      throw new Violation(`${instance}: no call has made "${head.name}", or it was refused`);
     }
     creates.delete(head.name);
   }
@@ -76,7 +76,7 @@ function checkVersions(
 function checkGone(instance: string, calls: readonly Call[], tables: ActorTables): void {
   const removes = calls.filter(({ requested }) => requested.kind === 'remove');
   if (!removes.some((remove) => isAcknowledged(remove) || remove.outcome.kind === 'unknown')) {
-    throw new Violation(`${instance}: it is deleted, and nobody has done that`);
+    throw new Violation(`${instance}: it is deleted, and no call has done that`);
   }
   const left = tables.rowCount(instance);
   if (left > 0) throw new Violation(`${instance}: ${left} rows are left of it after its delete`);
@@ -102,7 +102,7 @@ function checkLive(
   checkRowOrder(instance, calls, index, rows);
   const create = calls.find(({ requested }) => requested.kind === 'create')?.requested;
   if (create?.kind !== 'create') return;
-  if (!isReplayed(create, rows, resetsOf(calls, index, head), head, toldOf(calls))) {
+  if (!isReplayed(create, rows, resetsOf(calls, index, head), head, answeredOf(calls))) {
     throw new Violation(`${instance}: its history does not come to its state`);
   }
 }
@@ -120,7 +120,7 @@ function checkName(
   const author = named.find(({ id }) => nameOf(id) === head.name);
   if (author !== undefined && author.outcome.kind === 'unknown') return;
   if (author === undefined || !isAcknowledged(author)) {
-    throw new Violation(`${instance}: the name "${head.name}" was refused, or nobody gave it`);
+    throw new Violation(`${instance}: the name "${head.name}" was refused, or no call gave it`);
   }
   const version = index.versionOf(author) ?? head.version;
   const later = named.find(
@@ -182,7 +182,7 @@ function checkRowOrder(
   }
 }
 
-/** The modes of the resets in their order, as far as callers were told. */
+/** The modes of the resets in their order, as far as callers were answered. */
 function resetsOf(calls: readonly Call[], index: VersionIndex, head: InstanceHead): ResetMode[] {
   const resets = calls.filter(({ requested }) => requested.kind === 'reset');
   const happened = resets.filter(isAcknowledged);
@@ -201,14 +201,14 @@ function resetsOf(calls: readonly Call[], index: VersionIndex, head: InstanceHea
     .map(({ requested }) => (requested.kind === 'reset' ? requested.mode : 'either'));
 }
 
-/** What callers were told of the state after their last observation, by its mark. */
-function toldOf(calls: readonly Call[]): Map<string, string> {
-  const told = new Map<string, string>();
+/** What callers were answered about the state after their last observation, by its mark. */
+function answeredOf(calls: readonly Call[]): Map<string, string> {
+  const answered = new Map<string, string>();
   for (const { requested, outcome, id } of calls) {
     if (requested.kind !== 'process' || outcome.kind !== 'answered' || outcome.seen.isThrottled)
       continue;
     if (outcome.seen.vitals === undefined) continue;
-    told.set(markOf(id, requested.observations.length - 1), outcome.seen.vitals);
+    answered.set(markOf(id, requested.observations.length - 1), outcome.seen.vitals);
   }
-  return told;
+  return answered;
 }

@@ -53,7 +53,7 @@ export const DISTURBANCES: readonly DisturbanceKind[] = [
   'wallStep',
 ];
 
-/** Draws a disturbance of a sort for a cluster of so many. */
+/** Draws a disturbance of a sort for a cluster of that size. */
 export function drawDisturbance(
   kind: DisturbanceKind,
   random: SeededRandom,

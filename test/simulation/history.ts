@@ -64,12 +64,12 @@ export function nameOf(callId: number): string {
   return `n${callId}`;
 }
 
-/** What callers did and what they were told, in the order in which they began. */
+/** What callers did and what they were answered, in the order in which they began. */
 export class History {
   readonly calls: Call[] = [];
   #lastId = 0;
 
-  /** Notes that a caller begins. Until told otherwise the outcome is unknown. */
+  /** Notes that a caller begins. Until its end the outcome is unknown. */
   begin(fields: Pick<Call, 'requested' | 'account' | 'instance' | 'ifMatch' | 'invokedMs'>): Call {
     this.#lastId += 1;
     const call: Call = {

@@ -22,7 +22,7 @@ type Metered = {
   /** Admissions that may have happened, and settlements that have. */
   admissions: number;
   settlements: number;
-  /** Whether an admission may come after its own settlement, because nobody waited for it. */
+  /** Whether an admission may come after its own settlement, because no caller waited for it. */
   isUnsure: boolean;
   /** The months of its grants. */
   readonly months: Set<number>;

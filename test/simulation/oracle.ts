@@ -92,7 +92,7 @@ export class Oracle {
     this.#fail(
       new Violation(
         `${instance}: ${answered} was answered and only ${held} can be recovered after ${when} ` +
-          `(head ${stored}, owner ${owner || 'nobody'} of shard ${this.#shardOf(instance)})`,
+          `(head ${stored}, owner ${owner || 'none'} of shard ${this.#shardOf(instance)})`,
       ),
     );
   }

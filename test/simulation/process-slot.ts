@@ -63,7 +63,7 @@ export class ProcessSlot<Running extends NodeProcess = NodeProcess> {
     );
   }
 
-  /** The process stands still for a while, or the machine under it does. */
+  /** The process stops for a while, or the machine under it does. */
   pause(how: 'stop' | 'suspend', forMs: number): void {
     const process = this.#running?.process;
     if (process === undefined) return;

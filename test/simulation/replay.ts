@@ -10,12 +10,12 @@ const report = newReport();
 /** A reset that happened, or whose mode is not known. */
 export type ResetMode = 'initial' | 'default' | 'either';
 
-/** What callers were told of the state after an observation, by its mark. */
-export type Told = ReadonlyMap<string, string>;
+/** What callers were answered about the state after an observation, by its mark. */
+export type AnsweredVitals = ReadonlyMap<string, string>;
 
 /**
  * Whether a stored history, run through the model again, comes to the stored state, and passes
- * through every state that callers were told. `resets` are the modes between the generations; where
+ * through every state that callers were answered. `resets` are the modes between the generations; where
  * one is not known both are tried. Callers' timestamps lie before any creation or reset, so that no
  * interval is counted from one.
  */
@@ -24,14 +24,14 @@ export function isReplayed(
   rows: readonly HistoryRow[],
   resets: readonly ResetMode[],
   head: InstanceHead,
-  told: Told,
+  answered: AnsweredVitals,
 ): boolean {
   const generations = Array.from({ length: head.generation }, (_, index) =>
     rows.filter(({ generation }) => generation === index + 1),
   );
   const replay = (from: State, generation: number): boolean => {
     const state = from.slice();
-    if (!runs(state, generations[generation] ?? [], told)) return false;
+    if (!runs(state, generations[generation] ?? [], answered)) return false;
     if (generation + 1 === head.generation) return isSame(state, head.model);
     const mode = resets[generation] ?? 'either';
     if (mode !== 'default' && replay(resetToInitial(state), generation + 1)) return true;
@@ -40,14 +40,14 @@ export function isReplayed(
   return replay(createState(create), 0);
 }
 
-/** Runs rows; false when a state on the way is not the one that was told. */
-function runs(state: State, rows: readonly HistoryRow[], told: Told): boolean {
+/** Runs rows; false when a state on the way is not the one that was answered. */
+function runs(state: State, rows: readonly HistoryRow[], answered: AnsweredVitals): boolean {
   let beforeMs: number | undefined;
   for (const { mode, signal, confidence, timestampMs, contextJson } of rows) {
     const dtSeconds = (timestampMs - (beforeMs ?? timestampMs)) / 1_000;
     advance(state, { mode, signal, confidence }, dtSeconds, state);
     beforeMs = timestampMs;
-    const expected = told.get(JSON.parse(contextJson).mark);
+    const expected = answered.get(JSON.parse(contextJson).mark);
     if (expected !== undefined && expected !== vitalsIn(state)) return false;
   }
   return true;

@@ -14,7 +14,7 @@ import { WORLD_START_MS } from '#test/simulation/world';
 /** What a seed stands for: a cluster, what is asked of it, and what goes wrong. Times in ms. */
 export type Scenario = {
   readonly engines: number;
-  /** 0: nothing is limited or counted, and nobody asks. */
+  /** 0: nothing is limited or counted, and nothing asks. */
   readonly limiters: number;
   readonly edges: number;
   readonly shardCount: number;
@@ -40,7 +40,7 @@ export type Scenario = {
 /** What a runner may fix of a scenario; the rest is drawn. */
 export type ScenarioRequest = {
   readonly loadMs?: number;
-  /** So many limiters. */
+  /** How many limiters there are. */
   readonly limiters?: number;
   /** Only these sorts of disturbance, and as many of them. */
   readonly only?: readonly DisturbanceKind[];

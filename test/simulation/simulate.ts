@@ -26,7 +26,7 @@ const SILENCE_MS_MAX = 4_000;
 /** How long all engines may take to leave one after the other, in milliseconds. */
 const LEAVING_MS_MAX = 180_000;
 
-/** What a run may be told besides its seed. */
+/** Options of a run besides its seed. */
 export type SimulationOptions = {
   readonly requested?: ScenarioRequest;
   readonly flaws?: Flaws;
@@ -148,7 +148,7 @@ function isLimited(outcome: Call['outcome']): boolean {
 
 /** Hears of answers as callers get them. */
 class Ear {
-  /** The newest ETag that anybody was told of an instance. */
+  /** The newest ETag that an answer had of an instance. */
   readonly etags = new Map<string, string>();
   readonly #book = new EtagBook();
   readonly #cluster: SimulatedCluster;
@@ -159,7 +159,7 @@ class Ear {
     this.#history = history;
   }
 
-  /** Tells the oracle which version a caller was answered with. */
+  /** Notifies the oracle which version a caller was answered with. */
   hear({ id, outcome, instance }: Call): void {
     if (outcome.kind === 'refused' && outcome.code === 'internal') {
       throw new Violation(`call ${id} on ${instance} was answered with internal`);
@@ -172,7 +172,7 @@ class Ear {
   }
 }
 
-/** Where nothing but the store stood still, nobody is sealed: a stall must not become a storm. */
+/** Where nothing but the store stalled, no journal is sealed: a stall must not become a storm. */
 function checkSeals(
   { disturbances, store, bus, network }: Scenario,
   cluster: SimulatedCluster,

@@ -31,7 +31,7 @@ type Subscription = {
 export class SimulatedBus {
   readonly #world: World;
   faults: BusFaults = NO_BUS_FAULTS;
-  /** Nobody is connected. */
+  /** No process is connected. */
   isDown = false;
   readonly #cut = new Set<string>();
   /** `from>to` of processes that do not hear each other. */

@@ -12,7 +12,7 @@ export type JournalListener = {
 
 /** Ways in which journals can be written wrongly. */
 export type JournalFlaws = {
-  /** A seal is sent to nobody. */
+  /** A seal is sent to no listener. */
   readonly isSealSkipped?: boolean;
   /** An append does not look at `sealed`. */
   readonly isSealIgnored?: boolean;
@@ -22,7 +22,7 @@ export type JournalFlaws = {
 
 /**
  * The journals of a world, behind a store that fails. What a conditional write left undecided
- * (executed, but nobody was told) is invisible to quorum reads until something serial touches the
+ * (executed, but not acknowledged) is invisible to quorum reads until something serial touches the
  * journal again, as a Paxos round that was accepted and never committed.
  */
 export class SimulatedJournals {

@@ -31,7 +31,7 @@ export class SimulatedLimiter implements NodeProcess {
       meters: customers.metersOf(process),
       accountNews: busAccountNews({ ...CLUSTER, bus: ports.bus }),
       adminAt: () => {
-        throw new Error('nobody asks for usage here');
+        throw new Error('usage is not asked for here');
       },
     });
     this.#joining = new Joining('limiter', joining, (error) => world.fail(error));

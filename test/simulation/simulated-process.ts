@@ -97,9 +97,9 @@ export class SimulatedProcess {
       this.#suspendedAtMs = undefined;
     }
     this.#condition = 'running';
-    const late = this.#waiting;
+    const lateTasks = this.#waiting;
     this.#waiting = [];
-    for (const [index, task] of late.entries()) this.later(index * WAKING_STEP_MS, task);
+    for (const [index, task] of lateTasks.entries()) this.later(index * WAKING_STEP_MS, task);
   }
 
   /** Steps the wall clock, as an operator or NTP may. */

@@ -7,7 +7,7 @@ import type { SimulatedStore } from '#test/simulation/simulated-store';
 export type ShardFlaws = {
   /** A change looks at the owner only and not at the epoch. */
   readonly isEpochIgnored?: boolean;
-  /** A change without an answer is taken as one that somebody else has won. */
+  /** A change without an answer is taken as one that another node has won. */
   readonly isSilenceLost?: boolean;
   /** A change that is not applied is taken as lost, though it was one's own earlier try. */
   readonly isRefusalLost?: boolean;
@@ -54,7 +54,7 @@ export class SimulatedShards {
     };
   }
 
-  /** The outcome as the process is told of it. */
+  /** The outcome as the process is answered it. */
   async #heard(change: ShardChange, changed: ReturnType<ShardStore['change']>) {
     const { from, owner } = change;
     const { isSilenceLost, isRefusalLost } = this.#flaws;

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 
-/** Lines kept for whoever looks at a failure. */
+/** Lines kept for the analysis of a failure. */
 const LAST_LINES_MAX = 300;
 
 /**

@@ -14,7 +14,7 @@ export type Variant = {
 /** What is wrong with engines shows without limiters, and sooner. */
 const ENGINES = { limiters: 0 } as const;
 
-/** Processes end or stand still, or cannot reach the store. */
+/** Processes end or stall, or cannot reach the store. */
 export const CRASHES: ScenarioRequest = {
   ...ENGINES,
   only: ['kill', 'pause', 'storeCut'],
@@ -58,7 +58,7 @@ export const ISLANDS: ScenarioRequest = {
   loadMs: 40_000,
 };
 
-/** Nodes that nobody but edges and the store reaches, so that they are taken for gone. */
+/** Nodes that only edges and the store reach, so that they are taken for unreachable. */
 export const GONE: ScenarioRequest = {
   ...ENGINES,
   only: ['island', 'edgeBusCut'],
@@ -75,7 +75,7 @@ export const RETURNS: ScenarioRequest = {
   loadMs: 75_000,
 };
 
-/** Nothing but the store stands still now and then. */
+/** Nothing but the store stalls now and then. */
 export const STALLS: ScenarioRequest = {
   ...ENGINES,
   only: ['storeStall'],

@@ -38,7 +38,7 @@ function refundUnknown(stack: DisposableStack): void {
   );
 }
 
-/** What can be wrong with meters, and with what edges tell them. */
+/** What can be wrong with meters, and with what edges ask of them. */
 export const METER_VARIANTS: readonly Variant[] = [
   {
     name: 'refund of an unknown outcome',

@@ -1,15 +1,13 @@
 import { InstanceKind } from '#engine/instance-kind';
-import { HostedShards } from '#node/hosted-shards';
 import { Checkpointer } from '#runtime/checkpointer';
 import { CommitLog } from '#runtime/commit-log';
 import { HostedTurn } from '#runtime/hosted-turn';
 import { RecentCalls } from '#runtime/recent-calls';
+import { handOffEarly } from '#test/simulation/early-handoff';
 import { Later } from '#test/simulation/later';
 import { replaceMethod } from '#test/simulation/replace-method';
+import { type AnyCheckpointer, type AnyTurn, replies } from '#test/simulation/replies';
 import { CRASHES, ISLANDS, MOVES, ROUGH, type Variant } from '#test/simulation/variant';
-
-type AnyTurn = HostedTurn<unknown, never, unknown, unknown>;
-type AnyCheckpointer = Checkpointer<unknown, never, unknown, unknown>;
 
 /** Calls that are remembered where only their number counts. */
 const REMEMBERED = 2;
@@ -36,26 +34,6 @@ function hasty(stack: DisposableStack, isOfCommit: boolean): void {
         if (committed.has(this) !== isOfCommit) await when.call(this, offset);
       },
   );
-}
-
-/** Knows whether it is an answer that asks when something is durable. */
-function replies(stack: DisposableStack): { isReplying: () => boolean } {
-  let isReply = false;
-  replaceMethod(
-    stack,
-    HostedTurn.prototype,
-    'whenAnswerable',
-    (when) =>
-      function (this: AnyTurn, offset) {
-        isReply = true;
-        try {
-          return when.call(this, offset);
-        } finally {
-          isReply = false;
-        }
-      },
-  );
-  return { isReplying: () => isReply };
 }
 
 /** Lets flushes begin before the records are durable. */
@@ -109,80 +87,6 @@ function flushEarly(stack: DisposableStack): void {
   );
 }
 
-/** Gives a shard away with what is durable, while the rest of it is still on its way. */
-function handOverEarly(stack: DisposableStack): void {
-  const logs = new WeakMap<object, CommitLog>();
-  let lastLog: CommitLog | undefined;
-  let closing = 0;
-  let adopting = 0;
-  replaceMethod(
-    stack,
-    CommitLog.prototype,
-    'add',
-    (add) =>
-      function (this: CommitLog, ...args) {
-        lastLog = this;
-        return add.apply(this, args);
-      },
-  );
-  replaceMethod(
-    stack,
-    Checkpointer.prototype,
-    'changed',
-    (changed) =>
-      function (this: AnyCheckpointer, activation, ...rest) {
-        if (lastLog !== undefined) logs.set(activation, lastLog);
-        changed.call(this, activation, ...rest);
-      },
-  );
-  replaceMethod(
-    stack,
-    Checkpointer.prototype,
-    'storeAll',
-    (store) =>
-      function (this: AnyCheckpointer, wanted) {
-        const isDurable = (activation: Parameters<typeof wanted>[0]) =>
-          logs.get(activation)?.isDurable(activation.offset) ?? true;
-        return store.call(this, (activation) => wanted(activation) && isDurable(activation));
-      },
-  );
-  replaceMethod(
-    stack,
-    HostedShards.prototype,
-    'recoverTail',
-    (recoverTail) =>
-      function (this: HostedShards, owner, claims) {
-        adopting += 1;
-        return recoverTail.call(this, owner, claims).finally(() => {
-          adopting -= 1;
-        });
-      },
-  );
-  replaceMethod(
-    stack,
-    HostedShards.prototype,
-    'closeShard',
-    (close) =>
-      function (this: HostedShards, ...args) {
-        closing += 1;
-        return close.apply(this, args).finally(() => {
-          closing -= 1;
-        });
-      },
-  );
-  const { isReplying } = replies(stack);
-  replaceMethod(
-    stack,
-    CommitLog.prototype,
-    'whenDurable',
-    (when) =>
-      async function (this: CommitLog, offset) {
-        const isClosing = closing > 0 && adopting === 0 && offset === this.added;
-        if (isReplying() || !isClosing) await when.call(this, offset);
-      },
-  );
-}
-
 /** What can be wrong with turns, answers and what actors remember. */
 export const TURN_VARIANTS: readonly Variant[] = [
   { name: 'reply before durable', requested: CRASHES, spoil: (stack) => hasty(stack, true) },
@@ -197,9 +101,9 @@ export const TURN_VARIANTS: readonly Variant[] = [
     spoil: (stack) => flushEarly(stack),
   },
   {
-    name: 'hand-over that does not wait for appends in flight',
+    name: 'handoff that does not wait for appends in flight',
     requested: MOVES,
-    spoil: (stack) => handOverEarly(stack),
+    spoil: (stack) => handOffEarly(stack),
   },
   {
     name: 'read without lease',
@@ -260,9 +164,9 @@ export const TURN_VARIANTS: readonly Variant[] = [
         'commit',
         (commit) =>
           function (this: AnyTurn, event) {
-            const place = commit.call(this, event);
+            const offset = commit.call(this, event);
             offsets.set(this, added);
-            return place;
+            return offset;
           },
       );
       replaceMethod(
@@ -284,7 +188,7 @@ export const TURN_VARIANTS: readonly Variant[] = [
     },
   },
   {
-    name: 'directory not told again in recovery',
+    name: 'directory not notified again in recovery',
     requested: ROUGH,
     spoil: (stack) =>
       replaceMethod(stack, InstanceKind.prototype, 'effectAfterReplay', () => () => undefined),

@@ -17,7 +17,7 @@ export function isWrite({ requested }: Call): boolean {
   return requested.kind !== 'read' && requested.kind !== 'readHistory' && requested.kind !== 'list';
 }
 
-/** Whether a call has changed something, as its caller was told. */
+/** Whether a call has changed something, as its answer says. */
 export function isAcknowledged({ outcome }: Call): boolean {
   if (outcome.kind === 'answered') return !outcome.seen.isThrottled;
   return outcome.kind === 'superseded';

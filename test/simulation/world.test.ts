@@ -41,7 +41,7 @@ time('an error in an event ends the run', async () => {
 
 time('a world without a future is reported', async () => {
   const never = new World(1).run(new Promise(() => undefined));
-  assert.match((await refusalOf(() => never)).message, /stands still/);
+  assert.match((await refusalOf(() => never)).message, /has halted/);
 });
 
 const processes = suite('a simulated process');
@@ -95,15 +95,15 @@ processes('whose machine is suspended misses monotonic time and no wall time', a
 
 const store = suite('a simulated store');
 
-store('executes a write late whose caller was told of a time-out', async () => {
+store('executes a write late whose caller was answered a time-out', async () => {
   const world = new World(4);
   const server = new SimulatedStore(world);
   server.faults = { slow: 0, answerLost: 0, executedLate: 1, refused: 0, swallowed: 0 };
   const shards = new SimulatedShards(server, () => undefined);
   const process = new SimulatedProcess(world, 'n1');
   const change = { service: 'engine', shard: 0, from: undefined, owner: 'n1' } as const;
-  const told = refusalOf(() => shards.portOf(process).change(change));
-  const fault = await world.run(told);
+  const answered = refusalOf(() => shards.portOf(process).change(change));
+  const fault = await world.run(answered);
   assert.is('isOutcomeUnknown' in fault && fault.isOutcomeUnknown, true);
   await world.run(world.sleep(15_000));
   assert.is((await shards.truth.read('engine', 0))?.owner, 'n1');

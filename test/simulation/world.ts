@@ -2,7 +2,7 @@ import { EventQueue } from '#test/simulation/event-queue';
 import { SeededRandom } from '#test/simulation/seeded-random';
 import { Trace } from '#test/simulation/trace';
 
-/** Unix time at which a world begins unless told otherwise, in milliseconds. */
+/** Unix time at which a world begins unless asked otherwise, in milliseconds. */
 export const WORLD_START_MS = Date.UTC(2026, 0, 15, 12);
 
 /** Times are whole ticks of about a microsecond: sums of them are exact, so that waits really end. */
@@ -59,7 +59,7 @@ export class World {
     });
   }
 
-  /** Notes what happens, for the hash that proves a replay and for whoever looks at a failure. */
+  /** Notes what happens, for the hash that proves a replay and for the analysis of a failure. */
   note(text: string): void {
     this.trace.add(this.#nowMs, text);
   }
@@ -98,7 +98,7 @@ export class World {
       afterMicrotasks(step);
     });
     if (this.#failure !== undefined) throw this.#failure.error;
-    if (settled === undefined) throw new Error('the world stands still: nothing is left to happen');
+    if (settled === undefined) throw new Error('the world has halted: nothing is left to happen');
     return settled.value;
   }
 }

@@ -19,7 +19,7 @@ export type Moment =
 /** Whose day it is. */
 export const AGENT = 'persona_guardian';
 
-/** Every so many observations the agent's loop turns too fast. */
+/** The agent's loop turns too fast once in this many observations. */
 const HASTY_EVERY = 25;
 
 const STRESS = 6;

@@ -17,7 +17,7 @@ export type Sent = {
   readonly headers?: Record<string, string>;
 };
 
-/** Somebody with an API key. */
+/** A client with an API key. */
 export type Caller = {
   readonly accountId: string;
   readonly key: string;
@@ -25,7 +25,7 @@ export type Caller = {
   send(method: string, path: string, sent?: Sent): Promise<Answer>;
 };
 
-/** What an account for a test is like; an ample enterprise account unless told otherwise. */
+/** What an account for a test is like; an ample enterprise account unless asked otherwise. */
 export type RequestedCaller = {
   readonly plan?: 'free' | 'indie' | 'pro';
   readonly requestsPerMinute?: number;
@@ -59,7 +59,7 @@ export async function newKey(service: Service, accountId: string, scope: string)
   return made.key;
 }
 
-/** Somebody with a given key. */
+/** A client with a given key. */
 export function callerOf(service: Service, accountId: string, key: string): Caller {
   return {
     accountId,

@@ -10,7 +10,7 @@ import { formatApiKey } from '#accounts/api-key';
 const [port, count] = process.argv.slice(2).map(Number);
 if (port === undefined || count === undefined) throw new Error('which port, and how many?');
 
-/** Sockets that are opened at once: the system's queue has room for so many. */
+/** Sockets that are opened at once: the system's queue has room for them. */
 const OPENING_MAX = 128;
 
 let opened = 0;

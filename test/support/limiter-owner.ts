@@ -2,10 +2,10 @@ import { formatApiKey, SECRET_LENGTH } from '#accounts/api-key';
 import { send } from '#test/support/caller';
 import type { Cluster } from '#test/support/cluster';
 
-/** A secret that nobody has: asking with it counts nothing in the account. */
+/** A secret of no key: asking with it counts nothing in the account. */
 const SECRET = '0'.repeat(SECRET_LENGTH);
 
-/** How often the question is asked before nobody is said to answer. */
+/** How often the question is asked before no owner is said to answer. */
 const TRIES_MAX = 20;
 
 /** The name of the limiter that answers for an account: the one that refuses a wrong key of it. */

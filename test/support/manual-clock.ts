@@ -1,6 +1,6 @@
 import type { Clock } from '#platform/clock';
 
-/** A clock that moves only when told. Tasks run in the order of their times. */
+/** A clock that moves only on demand. Tasks run in the order of their times. */
 export class ManualClock implements Clock {
   #wallMs: number;
   #monotonicMs = 0;

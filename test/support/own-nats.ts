@@ -8,8 +8,8 @@ import { startNats } from '#deploy/local/nats-server';
 const STORE = resolve('test/wire/certificates/store');
 
 /**
- * TLS from the first byte with the certificate of `store`, for whoever shows one of its authority;
- * and plain text for whoever waits for the server's word, as a start does.
+ * TLS from the first byte with the certificate of `store`, for clients that show one of its authority;
+ * and plain text for clients that wait for the server's word, as a start does.
  */
 export const ENCRYPTED = `
   tls {
@@ -25,11 +25,11 @@ export const ENCRYPTED = `
 /** The user and password of `NAMED`. */
 export const AGENT = { username: 'agent', password: 'right one' };
 
-/** Lets `AGENT` speak; whoever has no name, as a start has none, is heard by nobody. */
+/** Lets `AGENT` speak; a client without a name, as a start has none, reaches no other. */
 export const NAMED = `
   accounts {
     US: { users: [{ user: "${AGENT.username}", password: "${AGENT.password}" }] }
-    NOBODY: { users: [{ user: none }] }
+    ANONYMOUS: { users: [{ user: none }] }
   }
   no_auth_user: none
 `;

@@ -2,7 +2,7 @@ import { type Callback, suite as plainSuite, type Test } from 'uvu';
 
 /*
  * The real servers of a test run. `node test/run.ts` starts those that the wanted files name and
- * tells where they are. Use: `const { address, suite } = cassandraOrSkip();`, then
+ * says where they are. Use: `const { address, suite } = cassandraOrSkip();`, then
  * `const journal = suite('a journal on Cassandra');` as with uvu's own `suite`.
  */
 

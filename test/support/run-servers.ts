@@ -16,7 +16,7 @@ import { pemOf } from '#test/support/server-certificates';
 
 type Place = Parameters<typeof startCassandra>[0];
 
-/** TLS beside plain text on the same port, for whoever shows a certificate of the same authority. */
+/** TLS beside plain text on the same port, for clients with a certificate of the same authority. */
 const ENCRYPTED = {
   client_encryption_options: {
     enabled: true,
@@ -33,7 +33,7 @@ const ENCRYPTED = {
 };
 
 /**
- * The servers, the quickest to start first: by the variable that tells a test file the address, and how
+ * The servers, the quickest to start first: by the variable that gives a test file the address, and how
  * a file says that it needs one.
  */
 const SERVERS = [
@@ -55,13 +55,13 @@ type Variables = Readonly<Record<string, string>>;
 export type RunServers = AsyncDisposable & {
   /** How long a job has to wait for servers, as a rank: 0 for one that needs none. */
   waitOf(job: Job): number;
-  /** What the file is told, once the servers that it needs answer or are known to be missing. */
+  /** What the file receives, once the servers that it needs answer or are known to be missing. */
   variablesFor(job: Job): Promise<Variables>;
 };
 
 /**
  * Begins to start what `jobs` need and returns at once. One that the caller has named in the
- * environment is used as it is; one that cannot be had is told to the files, which then skip.
+ * environment is used as it is; one that cannot be had is named to the files, which then skip.
  */
 export function startRunServers(jobs: readonly Job[]): RunServers {
   endAbandonedRuns();
@@ -80,7 +80,7 @@ export function startRunServers(jobs: readonly Job[]): RunServers {
   const starting = wanted.map((server) => {
     const { name, variable, open } = server;
     const place = { folder: join(folder, name), logFolder: join(folder, 'logs') };
-    const variables = open({ ...place, tell: console.log }).then(
+    const variables = open({ ...place, print: console.log }).then(
       (server): Variables => {
         running.push(server);
         return { [variable]: server.address };

@@ -7,7 +7,7 @@ type Run = { readonly file: string; readonly failed: number; readonly text: stri
 const runOf = (file: string, failed: number, text = ''): Run => ({ file, failed, text });
 const good = runOf('good', 0);
 
-/** Looks again, and tells which files were run; they pass if they are named so. */
+/** Looks again, and gives the files that were run; they pass if they are named so. */
 async function look(runs: readonly Run[]) {
   const asked: string[] = [];
   const looked = await lookAgain(runs, async ({ file }) => {

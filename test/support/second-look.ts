@@ -1,9 +1,9 @@
 import type { Outcome } from '#test/support/file-run';
 
-/** So many files may fail because the machine was busy; if more do, something else is the matter. */
+/** This many files may fail because the machine was busy; if more do, something else is the matter. */
 const FILES_MAX = 3;
 
-/** What fast-check says of a counterexample. It draws others the next time, so nobody looks again. */
+/** What fast-check says of a counterexample. It draws others the next time, so there is no second look. */
 const COUNTEREXAMPLE = /Property failed/;
 
 /**

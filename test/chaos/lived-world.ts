@@ -1,0 +1,75 @@
+import type { Call, Outcome, Requested } from '#test/chaos/call-log';
+import { Chance } from '#test/chaos/chance';
+import { type CheckedStores, checkStores } from '#test/chaos/check-stores';
+import { ACCOUNT, CheckedWorld } from '#test/chaos/checked-world';
+import { type KnownInstance, Requests } from '#test/chaos/requests';
+
+/** An answer that was lost. */
+export const UNKNOWN: Outcome = { kind: 'unknown', why: 'a test' };
+/** A refusal. */
+export const REFUSED: Outcome = { kind: 'refused', status: 404, reason: 'not_found' };
+const KEY = 'key-1';
+
+/** A life with something of everything in it, about which callers were answered truthfully. */
+export function livedWorld() {
+  const world = new CheckedWorld();
+  const requests = new Requests(new Chance(3), 1_790_000_000_000);
+  const create = (answered?: Outcome) =>
+    world.call(
+      requests.create(world.log.nextId),
+      answered === undefined ? { key: 'c' } : { answered },
+    );
+  const main = create();
+  let known: KnownInstance = { id: main.instance, accountId: ACCOUNT, sent: 0, inFlight: 0 };
+  const requested = (kind: Parameters<Requests['use']>[0]): Requested =>
+    requests.use(kind, world.log.nextId, known);
+  const use = (kind: Parameters<Requests['use']>[0], course: object = {}): Call =>
+    world.call(requested(kind), { instance: known.id, ...course });
+  for (let left = 12; left > 0; left -= 1) use('process');
+  const first = use('process');
+  const second = use('process', { key: KEY });
+  const batch = use('batch');
+  const reset = use('reset');
+  use('process', { answered: UNKNOWN });
+  use('process', { answered: UNKNOWN, happens: false });
+  use('batch', { answered: UNKNOWN });
+  use('reset', { answered: UNKNOWN });
+  use('rename');
+  use('process', { answered: REFUSED, happens: false });
+  const last = use('process');
+  const other = create();
+  const removed = create();
+  known = { ...known, id: removed.instance };
+  const ofRemoved = use('process', { key: 'unreachable' });
+  const remove = use('remove');
+  known = { ...known, id: main.instance };
+  return {
+    world,
+    main,
+    other,
+    first,
+    second,
+    batch,
+    reset,
+    last,
+    removed,
+    ofRemoved,
+    remove,
+    use,
+    create,
+  };
+}
+
+/** Such a life, with the calls that tests spoil. */
+export type Life = ReturnType<typeof livedWorld>;
+
+/** What the checker finds in a life whose stores are spoilt. */
+export async function findingsOf(
+  life: Life,
+  spoil: (stores: CheckedStores) => CheckedStores = (stores) => stores,
+): Promise<string[]> {
+  await life.world.store();
+  const { instances, listings } = life.world;
+  const { findings } = await checkStores(life.world.log, [ACCOUNT], spoil({ instances, listings }));
+  return findings.lines;
+}

@@ -1,0 +1,90 @@
+import type { DriftRow, HistoryRow, InstanceHead, InstanceStore } from '#storage/instance-store';
+import { memoryJournalStore } from '#storage/memory/memory-journal-store';
+import { type Call, markOf } from '#test/chaos/call-log';
+import type { CheckedStores } from '#test/chaos/check-stores';
+import { groupOf } from '#test/runtime/journal-records';
+import { ManualClock } from '#test/support/manual-clock';
+
+/** The same store, but for what is read from one instance. */
+export function spoilt(
+  { instances, listings }: CheckedStores,
+  id: string,
+  changes: {
+    head?: (head: InstanceHead) => InstanceHead | undefined;
+    history?: (rows: HistoryRow[]) => HistoryRow[];
+    drift?: (rows: DriftRow[]) => DriftRow[];
+    answers?: InstanceStore['findAnswer'];
+  },
+): CheckedStores {
+  const { head = (same) => same, history = (same) => same, drift = (same) => same } = changes;
+  return {
+    listings,
+    instances: {
+      ...instances,
+      async readHead(instance) {
+        const found = await instances.readHead(instance);
+        return instance === id && found !== undefined ? head(found) : found;
+      },
+      async readHistory(instance, newest, count) {
+        const rows = await instances.readHistory(instance, newest, count);
+        return instance === id ? history(rows) : rows;
+      },
+      async readDrift(instance, newest, count) {
+        const rows = await instances.readDrift(instance, newest, count);
+        return instance === id ? drift(rows) : rows;
+      },
+      findAnswer: (instance, key, oldestMs) =>
+        instance === id && changes.answers !== undefined
+          ? changes.answers(instance, key, oldestMs)
+          : instances.findAnswer(instance, key, oldestMs),
+    },
+  };
+}
+
+/** A store in which nothing is listed. */
+export const NO_LISTINGS = {
+  put: async () => undefined,
+  remove: async () => undefined,
+  listed: async () => [],
+  find: async () => undefined,
+  load: async () => [],
+};
+
+/** A history of one row, as the call might have left it. */
+export function rowsLike({ id }: Call): HistoryRow[] {
+  const contextJson = JSON.stringify({ mark: markOf(id, 0) });
+  const row = { ordinal: 1, generation: 1, cycle: 1, mode: 0, signal: 0, confidence: 0 };
+  return [{ ...row, contextJson, timestampMs: 0 }];
+}
+
+/** The same stores, but for one line of the listing. */
+export function withLine(
+  { instances, listings }: CheckedStores,
+  id: string,
+  name: string,
+): CheckedStores {
+  return {
+    instances,
+    listings: {
+      ...listings,
+      async load(account) {
+        const lines = (await listings.load(account)).filter(({ instanceId }) => instanceId !== id);
+        return [...lines, { instanceId: id, version: 1, name, description: '', createdAtMs: 0 }];
+      },
+    },
+  };
+}
+
+/** A journal with one record of the instance that is far ahead of its head. */
+export function journalOf(actorId: string) {
+  const journals = memoryJournalStore(new ManualClock());
+  const record = { actor: 'instance', actorId, version: 999, callId: 1, atMs: 0, event: {} };
+  void journals.begin('one', '127.0.0.1:1');
+  void journals.append({
+    incarnation: 'one',
+    slot: 0,
+    records: groupOf([record]),
+    lowWaterMark: undefined,
+  });
+  return journals;
+}
