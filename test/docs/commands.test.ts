@@ -3,6 +3,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { describeVariables } from '#config';
 import { COMMANDS } from '#ctl/command-list';
+import { METRICS } from '#platform/metrics';
 import { DOCUMENTS, type Document, documentOf } from '#test/docs/documents';
 
 const VARIABLES = new Set(describeVariables().map(({ name }) => name));
@@ -60,6 +61,16 @@ function unknownCommands(document: Document): string[] {
     .map((said) => `${document.path}: ctl ${said.join(' ')}`);
 }
 
+/** What looks like a metric, with or without its labels, and is none of the catalog. */
+function unknownMetrics({ path, spans }: Document): string[] {
+  const shape =
+    /^[a-z]+_[a-z_]*(?:total|seconds|bytes|owned|deviating|connected|utilization|active)(?:\{.*\})?$/;
+  return spans
+    .map(({ code }) => code)
+    .filter((code) => shape.test(code) && !(code.replace(/\{.*/, '') in METRICS))
+    .map((code) => `${path}: ${code}`);
+}
+
 const commands = suite('the commands and variables that documents name');
 
 for (const [what, unknown] of [
@@ -67,6 +78,7 @@ for (const [what, unknown] of [
   ['targets of make', unknownTargets],
   ['scripts of npm', unknownScripts],
   ['commands of ctl', unknownCommands],
+  ['metrics of the catalog', unknownMetrics],
 ] as const) {
   commands(`are ${what}`, () => assert.equal(DOCUMENTS.flatMap(unknown), []));
 }
@@ -90,6 +102,8 @@ for (const [text, unknown, isUnknown] of [
   ['`ctl usage reset`', unknownCommands, false],
   ['`ctl accounts burn`', unknownCommands, true],
   ['`make ctl ARGS="accounts burn"`', unknownCommands, true],
+  ['`bus_dropped_total{reason="stale"}`', unknownMetrics, false],
+  ['`bus_drops_total`', unknownMetrics, true],
 ] as const) {
   commands(`such as ${text.split('\n').join(' ')} are ${isUnknown ? 'refused' : 'taken'}`, () => {
     assert.is(unknown(documentOf('a.md', text)).length > 0, isUnknown);

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, globSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -42,5 +42,13 @@ for (const [text, isDead] of [
     assert.is(deadLinksIn(documentOf('README.md', text)).length > 0, isDead);
   });
 }
+
+links('in docs/README.md lead to every document of its folder', () => {
+  const index = readFileSync('docs/README.md', 'utf8');
+  const missing = globSync('docs/*.{md,json}').filter(
+    (path) => path !== 'docs/README.md' && !index.includes(`](${path.slice('docs/'.length)})`),
+  );
+  assert.equal(missing, []);
+});
 
 links.run();
