@@ -42,7 +42,7 @@ export async function exampleAnswers(): Promise<ExampleAnswer[]> {
 
 type Account = { readonly id: string; readonly full: string; readonly readOnly: string };
 
-/** A new account with a key of either scope, as `Authorization` headers; ample unless told not to. */
+/** A new account with a key of either scope, as `Authorization` headers; ample by default. */
 async function openAccount(
   { admin }: ExampleService,
   { requestsPerMinute = 1_000, cyclesPerMonth = 100_000 },

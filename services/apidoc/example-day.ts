@@ -26,8 +26,8 @@ type Parts = {
 };
 
 /**
- * A short day of one agent, told in requests: the successes of every endpoint and the refusals
- * that need an instance with a past. What is told is kept as an example.
+ * A short day of one agent in requests: the successes of every endpoint and the refusals
+ * that need an instance with a past. What `#show` asks is kept as an example.
  */
 export class ExampleDay {
   readonly answers: ExampleAnswer[] = [];
@@ -42,7 +42,7 @@ export class ExampleDay {
 
   /** From the first instance to its end. */
   async live(): Promise<void> {
-    const { etag, body } = await this.#tell('createInstance', 201, 'a new instance');
+    const { etag, body } = await this.#show('createInstance', 201, 'a new instance');
     const { id } = body.data;
     await this.#observe(id);
     await this.#read(id);
@@ -54,12 +54,12 @@ export class ExampleDay {
     const { id } = (await this.#ask('createInstance')).body.data;
     await this.#ask('processObservation', { id });
     for (const name of ['processObservation', 'processBatch']) {
-      await this.#tell(name, 429, 'no cycle left this month', { id });
+      await this.#show(name, 429, 'no cycle left this month', { id });
     }
   }
 
   async #observe(id: string): Promise<void> {
-    await this.#tell('processObservation', 200, 'one cycle', { id });
+    await this.#show('processObservation', 200, 'one cycle', { id });
     for (let i = 0; i < BAD_MORNING; i += 1) {
       this.#service.wait(HURRIED_MS);
       await this.#ask('processObservation', { id, body: STRESSFUL });
@@ -70,16 +70,16 @@ export class ExampleDay {
       const refused = await this.#ask(name, strict);
       this.#keep(name, 429, 'too early, with Prefer: handling=strict', refused);
     }
-    await this.#tell('processBatch', 200, 'the last state', { id });
+    await this.#show('processBatch', 200, 'the last state', { id });
     const body = { observations: [CALM, CALM], include_intermediate: true };
-    await this.#tell('processBatch', 200, 'every state', { id, body });
+    await this.#show('processBatch', 200, 'every state', { id, body });
   }
 
   /** The examples that endpoints declare themselves. */
   async #read(id: string): Promise<void> {
     for (const { name, examples, success } of ENDPOINTS) {
       for (const { summary, ...parts } of examples) {
-        await this.#tell(name, success, summary, { id, ...parts });
+        await this.#show(name, success, summary, { id, ...parts });
       }
     }
   }
@@ -88,21 +88,21 @@ export class ExampleDay {
   async #change(id: string, staleEtag: string): Promise<void> {
     const stale = { id, headers: { 'if-match': staleEtag } };
     for (const name of ['updateInstance', 'resetInstance', 'deleteInstance']) {
-      await this.#tell(name, 409, 'the instance has changed since this ETag', stale);
+      await this.#show(name, 409, 'the instance has changed since this ETag', stale);
     }
-    await this.#tell('updateInstance', 200, 'the new name', { id });
-    await this.#tell('resetInstance', 200, 'a fresh start', { id });
+    await this.#show('updateInstance', 200, 'the new name', { id });
+    await this.#show('resetInstance', 200, 'a fresh start', { id });
     const every = { id, query: '?generation=all&limit=1' };
-    await this.#tell('getHistory', 200, 'with ?generation=all&limit=1', every);
-    await this.#tell('deleteInstance', 200, 'gone', { id });
+    await this.#show('getHistory', 200, 'with ?generation=all&limit=1', every);
+    await this.#show('deleteInstance', 200, 'deleted', { id });
     const keyed = await this.#ask('createInstance', { headers: KEY });
     await this.#ask('deleteInstance', { id: keyed.body.data.id });
     const deleted = 'the instance of this key was deleted';
-    await this.#tell('createInstance', 409, deleted, { headers: KEY });
+    await this.#show('createInstance', 409, deleted, { headers: KEY });
   }
 
   /** Asks when some time has passed, and keeps the answer. */
-  async #tell(name: string, status: number, summary: string, parts: Parts = {}) {
+  async #show(name: string, status: number, summary: string, parts: Parts = {}) {
     this.#service.wait(CALM_MS);
     const reply = await this.#ask(name, parts);
     this.#keep(name, status, summary, reply);

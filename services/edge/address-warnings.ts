@@ -3,21 +3,21 @@ import type { Clock } from '#platform/clock';
 import type { Logger } from '#platform/logger';
 import { Seldom } from '#platform/seldom';
 
-/** What the log is told of addresses, each at most once in 30 s. */
+/** Warnings about addresses for the log, each at most once in 30 s. */
 export type AddressWarnings = {
   /** Unknown keys from a network are looked up seldom from now on. */
   barred(network: string): void;
   /** The body of a request was given up, because too many are unfinished. */
   unfinished(what: GivenUp): void;
   /** Many accounts call from one address. */
-  crowded(address: string, accounts: number): void;
+  shared(address: string, accounts: number): void;
 };
 
 /** Warnings about addresses, for an operator who may have forgotten to say whom to trust. */
 export function addressWarnings(clock: Clock, logger: Logger): AddressWarnings {
   const bars = new Seldom(clock);
   const floods = new Seldom(clock);
-  const crowds = new Seldom(clock);
+  const shares = new Seldom(clock);
   return {
     barred: (address) =>
       bars.run((others) =>
@@ -30,8 +30,8 @@ export function addressWarnings(clock: Clock, logger: Logger): AddressWarnings {
       floods.run((others) =>
         logger.warn({ ...what, others }, 'too many unfinished requests: the oldest are given up'),
       ),
-    crowded: (address, accounts) =>
-      crowds.run((others) =>
+    shared: (address, accounts) =>
+      shares.run((others) =>
         logger.warn(
           { address, accounts, others },
           'many accounts call from this address: if it is a proxy, name it in SERVICE_TRUSTED_PROXIES',

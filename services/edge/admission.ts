@@ -1,6 +1,5 @@
 import type { AddressWarnings } from '#edge/address-warnings';
 import { unauthorized } from '#edge/credentials';
-import { CrowdedAddresses } from '#edge/crowded-addresses';
 import type { EdgeMetrics } from '#edge/edge-metrics';
 import type { Caller } from '#edge/exchange';
 import {
@@ -14,6 +13,7 @@ import {
 import type { LimitedKeys } from '#edge/limited-keys';
 import { putNewest } from '#edge/put-newest';
 import { RefusedAddresses } from '#edge/refused-addresses';
+import { SuspectedProxies } from '#edge/suspected-proxies';
 import { Fault, toFault } from '#fault/fault';
 import type { Clock } from '#platform/clock';
 import type {
@@ -62,11 +62,11 @@ export class Admission {
   readonly #clock: Clock;
   readonly #metrics: EdgeMetrics;
   readonly #refused: RefusedAddresses;
-  readonly #crowded: CrowdedAddresses;
+  readonly #proxies: SuspectedProxies;
   readonly #limited: LimitedKeys;
   readonly #lastKnown = new Map<string, Allowance>();
 
-  /** `warnings` hears of addresses that an operator should know of. */
+  /** `warnings` reports addresses that an operator should know of. */
   constructor(
     limiter: LimiterClient,
     clock: Clock,
@@ -79,8 +79,8 @@ export class Admission {
     this.#metrics = metrics;
     this.#limited = limited;
     this.#refused = new RefusedAddresses(clock, (network) => warnings?.barred(network));
-    this.#crowded = new CrowdedAddresses(clock, (address, accounts) =>
-      warnings?.crowded(address, accounts),
+    this.#proxies = new SuspectedProxies(clock, (address, accounts) =>
+      warnings?.shared(address, accounts),
     );
   }
 
@@ -135,7 +135,7 @@ export class Admission {
       this.#refused.count(address, keyDigest);
       return this.#unknown();
     }
-    if (this.#refused.admit(keyDigest)) this.#crowded.note(address, accountId);
+    if (this.#refused.admit(keyDigest)) this.#proxies.note(address, accountId);
     this.#remember(accountId, allowance);
     if (verdict === 'rate_limited') this.#limited.remember(call, allowance, startedMs);
     return this.#decided(verdict, allowance, answer.caller);
@@ -143,7 +143,7 @@ export class Admission {
 
   /**
    * Reports the cycles that a call really used. With something to give back the numbers may change,
-   * so the answer waits for them; otherwise nobody does. Returns the headers to send.
+   * so the answer waits for them; otherwise it does not. Returns the headers to send.
    */
   async settle(call: AdmissionCall, cyclesUsed: number, headers: Headers): Promise<Headers> {
     try {
@@ -188,7 +188,7 @@ export class Admission {
     return { headers, refusal, allowance: undefined, description: undefined };
   }
 
-  /** Nobody has looked, so nobody may say that the key is not valid (decision 159). */
+  /** The key was not looked up, so it is not called invalid (decision 159). */
   #notLookedUp(): Fault {
     this.#metrics.notLookedUp();
     return new Fault('service_unavailable', 'too many refused keys came from your address', {

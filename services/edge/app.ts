@@ -4,12 +4,13 @@ import { Admission } from '#edge/admission';
 import { API_PREFIX } from '#edge/api-path';
 import { brokenHttp } from '#edge/broken-http';
 import { CallIds } from '#edge/call-identity';
-import { crowdControl } from '#edge/crowd-control';
+import { connectionLimits } from '#edge/connection-limits';
 import { drainOf } from '#edge/drain';
 import { edgeMetrics } from '#edge/edge-metrics';
 import type { Endpoint } from '#edge/endpoint';
 import { ENDPOINTS } from '#edge/endpoints/all';
 import { EngineCalls } from '#edge/engine-calls';
+import { EventLoopQueue } from '#edge/event-loop-queue';
 import { exchangeOf } from '#edge/exchange';
 import { gate } from '#edge/gate';
 import { HTTP_LIMITS } from '#edge/http-limits';
@@ -18,7 +19,6 @@ import { LimitedKeys } from '#edge/limited-keys';
 import { refusals } from '#edge/refusals';
 import { Reply } from '#edge/reply';
 import { type ServePorts, serve } from '#edge/serve';
-import { TurnQueue } from '#edge/turn-queue';
 import type { Clock } from '#platform/clock';
 import type { Logger } from '#platform/logger';
 import type { Metrics } from '#platform/metrics';
@@ -55,11 +55,11 @@ export type AppConfig = {
 export function buildApp(config: AppConfig, ports: EdgePorts): FastifyInstance {
   const { clock, logger } = ports;
   const metrics = edgeMetrics(ports.metrics);
-  const crowd = crowdControl(clock, metrics, logger);
-  const { talks, bodies, unread } = crowd;
+  const limits = connectionLimits(clock, metrics, logger);
+  const { pipelines, bodies, unread } = limits;
   const reply = new Reply(clock, metrics, logger, unread);
   const limited = new LimitedKeys(clock, ports.accountNews);
-  const admission = new Admission(ports.limiter, clock, metrics, limited, crowd.warnings);
+  const admission = new Admission(ports.limiter, clock, metrics, limited, limits.warnings);
   const engine = new EngineCalls(ports.engine, clock, ports.randomness, config.clusterSecrets);
   const inFlight = { calls: 0 };
   const served: ServePorts = {
@@ -71,7 +71,7 @@ export function buildApp(config: AppConfig, ports: EdgePorts): FastifyInstance {
     account: { clock },
     inFlight,
   };
-  const broken = brokenHttp(clock, talks);
+  const broken = brokenHttp(clock, pipelines);
   const app = Fastify({
     ...HTTP_LIMITS,
     trustProxy: config.trustedProxies.length === 0 ? false : [...config.trustedProxies],
@@ -83,11 +83,14 @@ export function buildApp(config: AppConfig, ports: EdgePorts): FastifyInstance {
   const drain = drainOf(app.server);
   let isClosing = false;
   app.decorateRequest('exchange', undefined);
-  app.addHook('onRequest', gate({ clock, reply, admission, talks, isClosing: () => isClosing }));
+  app.addHook(
+    'onRequest',
+    gate({ clock, reply, admission, pipelines, isClosing: () => isClosing }),
+  );
   ports.metrics.beforeScrape(() => {
     metrics.active(reply.activeRequests);
     metrics.inflight(inFlight.calls);
-    crowd.measure();
+    limits.measure();
   });
   app.addHook('preClose', async () => {
     // From here on Fastify closes each connection behind its next answer.
@@ -109,16 +112,16 @@ export function buildApp(config: AppConfig, ports: EdgePorts): FastifyInstance {
   app.addContentTypeParser('application/json', (request, payload, done) =>
     bodies.read(request, payload, done),
   );
-  const turn = new TurnQueue();
-  for (const endpoint of ENDPOINTS) addRoute(app, endpoint, turn, served);
+  const queue = new EventLoopQueue();
+  for (const endpoint of ENDPOINTS) addRoute(app, endpoint, queue, served);
   return app;
 }
 
-/** The route of an endpoint: its requests are served together at the end of the turn. */
+/** The route of an endpoint: its requests are served with all that arrived in the same turn. */
 function addRoute(
   app: FastifyInstance,
   endpoint: Endpoint,
-  turn: TurnQueue,
+  queue: EventLoopQueue,
   ports: ServePorts,
 ): void {
   app.route({
@@ -134,7 +137,7 @@ function addRoute(
         return;
       }
       const fail = (error: unknown) => void reply.send(error);
-      turn.push(() => void serve(endpoint, request, reply, exchange, ports).catch(fail));
+      queue.push(() => void serve(endpoint, request, reply, exchange, ports).catch(fail));
     },
   });
 }

@@ -9,7 +9,7 @@ const MINUTE_MS = 60_000;
 /** The window of look-ups, in milliseconds. */
 const SECOND_MS = 1_000;
 
-/** When a source is barred, and what it is still granted then. */
+/** When a source is barred, and what it is granted even then. */
 export type BarLimits = {
   readonly refusalsPerMinute: number;
   readonly lookupsPerSecond: number;

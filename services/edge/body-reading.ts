@@ -4,9 +4,9 @@ import { type Fault, invalid } from '#fault/fault';
 /** The least that is reserved for a body that comes in parts, in bytes. */
 const RESERVED_BYTES_MIN = 1_024;
 
-/** Whoever wants to know how much a body holds until it is done. */
+/** Observes how much a body holds until it is done. */
 export type BodyWatcher = {
-  /** It holds so many bytes more. */
+  /** It holds this number of bytes more. */
   readonly grown: (bytes: number) => void;
   /** It is whole, refused or given up. */
   readonly done: () => void;

@@ -4,14 +4,14 @@ import { meansApi } from '#edge/api-path';
 import { readCaller } from '#edge/credentials';
 import { anonymousReply, rawFaultReply } from '#edge/fault-reply';
 import { REQUESTS_PER_SOCKET_MAX } from '#edge/http-limits';
+import type { Pipelines } from '#edge/pipelines';
 import { requestIdFrom } from '#edge/request-id';
-import type { Talks } from '#edge/talks';
 import { Fault, invalid, toFault } from '#fault/fault';
 import type { Clock } from '#platform/clock';
 
 /**
  * How long a sender of broken requests has to read its answer before the connection is cut, in
- * milliseconds: cutting at once would take back an answer that is still on its way.
+ * milliseconds: cutting at once would take back an answer that has not arrived yet.
  */
 const LINGER_MS = 1_000;
 
@@ -20,19 +20,19 @@ const LINGER_MS = 1_000;
  * the same (attacks, "hardening recipe"), and in their turn: an answer never overtakes those of
  * earlier requests on the same connection.
  */
-export function brokenHttp(clock: Clock, talks: Talks) {
+export function brokenHttp(clock: Clock, pipelines: Pipelines) {
   const broken = new WeakSet<Duplex>();
   const raw = (fault: Fault) => rawFaultReply(fault, requestIdFrom(undefined), clock.wallMs());
 
   function note(request: IncomingMessage, response: ServerResponse): void {
-    const requests = talks.note(request, response);
+    const requests = pipelines.note(request, response);
     const isLast = requests >= REQUESTS_PER_SOCKET_MAX || asksForUpgrade(request);
     if (isLast) response.setHeader('connection', 'close');
   }
 
   function respond(request: IncomingMessage, response: ServerResponse, fault: Fault): void {
     const requestId = requestIdFrom(request.headers['x-request-id']);
-    talks.inTurn(request, response, () => {
+    pipelines.inTurn(request, response, () => {
       const { status, headers, body } = anonymousReply(fault, requestId, clock.wallMs());
       response.writeHead(status, headers).end(body);
     });
@@ -45,12 +45,12 @@ export function brokenHttp(clock: Clock, talks: Talks) {
       if (socket.destroyed || broken.has(socket)) return;
       broken.add(socket);
       const fault = faultOfParser(error.code);
-      const last = talks.lastOf(socket);
+      const last = pipelines.lastOf(socket);
       if (last === undefined) hangUp(socket, raw(fault));
       else if (last.req.complete) afterwards(last, () => hangUp(socket, raw(fault)));
       else breakOff(last, socket, fault);
     },
-    /** For URLs that no router can read; in the API, whoever has no key learns not even that. */
+    /** For URLs that no router can read; in the API, a caller needs a key to learn even that. */
     frameworkErrors(
       error: { code: string },
       request: { raw: IncomingMessage },
@@ -82,8 +82,8 @@ function asksForUpgrade({ headers }: IncomingMessage): boolean {
 }
 
 /**
- * Ends a request whose body will never be whole. Whoever reads the body refuses the request in the
- * usual way; where nobody does, it has an answer or will get one, and there is nothing to add.
+ * Ends a request whose body will never be whole. The reader of the body refuses the request in
+ * the usual way; without a reader it has an answer or will get one, and there is nothing to add.
  */
 function breakOff(response: ServerResponse, socket: Duplex, fault: Fault): void {
   if (!response.headersSent) response.setHeader('connection', 'close');

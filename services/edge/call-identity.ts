@@ -44,7 +44,7 @@ function isIdempotencyKey(header: string): boolean {
 
 /**
  * Gives every call of this process an id of its own, or the name that its key stands for. `secret`
- * is the same on every edge, and no caller has it: whoever could compute names could make two calls
+ * is the same on every edge, and no caller has it: one that could compute names could make two calls
  * of one, which are charged once.
  */
 export class CallIds {
@@ -55,7 +55,7 @@ export class CallIds {
     this.#nameKey = createHmac('sha256', secret).update(CALL_NAME_LABEL).digest();
   }
 
-  /** A new id; unlike any of another edge's, because each starts at a place of its own. */
+  /** A new id; unlike any of another edge's, because each starts at a number of its own. */
   next(): number {
     this.#next += 1;
     if (this.#next >= KEYED_ID_START) this.#next = 1;
@@ -85,7 +85,7 @@ function bitsOf(digest: Buffer, start: number, bits: number): number {
   return digest.readUIntBE(start, 6) * 2 ** (bits - 48) + ((digest[start + 6] ?? 0) >> (56 - bits));
 }
 
-/** The id of the instance that a keyed create makes, the `attempt`-th time the key is used anew. */
+/** The id of the instance that a keyed create makes, the `attempt`-th time the key is used again. */
 export function instanceIdOfKey(
   secret: string,
   caller: Caller,

@@ -6,7 +6,7 @@ import { invalid } from '#fault/fault';
 export const CONDITION =
   /^(?:\*|(?:W\/)?"[!#-~\x80-\xff]*"(?:[ \t]*,[ \t]*(?:W\/)?"[!#-~\x80-\xff]*")*)$/;
 
-/** Entity tags named in one header; more is nobody's honest cache. */
+/** Entity tags named in one header; no honest cache has more. */
 export const CONDITION_LENGTH_MAX = 1_024;
 
 /** The `If-Match` header as sent. Throws `invalid_request` (400) if it is none. Source: decision 21. */

@@ -7,8 +7,8 @@ const SCHEME = 'bearer ';
 
 /**
  * The caller that the `Authorization` header names. Throws `unauthorized` unless there is exactly
- * one such header, its scheme is Bearer and its key has the form and checksum of ours: a typing
- * error is found without asking anybody. Source: spec 5, decision 41.
+ * one such header, its scheme is Bearer and its key has the form and checksum of an API key: a
+ * typing error is found without asking the limiter. Source: spec 5, decision 41.
  */
 export function readCaller(request: IncomingMessage): Caller {
   const { authorization } = request.headers;
@@ -29,7 +29,7 @@ export function assertSentOnce(request: IncomingMessage): void {
   throw unauthorized('there are two Authorization headers');
 }
 
-/** The refusal of a caller that nobody knows. */
+/** The refusal of an unknown caller. */
 export function unauthorized(why: string): Fault {
   return new Fault('unauthorized', why);
 }

@@ -7,10 +7,10 @@ import { HTTP_LIMITS } from '#edge/http-limits';
 const SWEEP_MS = 100;
 
 /**
- * How long nobody must have come before a server that is not ready is taken to be alone: a fifth of
- * the time it has, but no less than this, in milliseconds, which is two probes of a balancer that asks
- * every half second. Whoever is still sent when the door closes meets a reset, of which nobody can
- * tell what became of the call. Source: decision 99.
+ * How long no connection must have come before a server that is not ready is taken to be alone: a
+ * fifth of the time it has, but no less than this, in milliseconds, which is two probes of a
+ * balancer that asks every half second. A connection that comes after the listener has closed meets
+ * a reset, after which no caller knows what became of its call. Source: decision 99.
  */
 const QUIET_MS_MIN = 1_000;
 
@@ -18,8 +18,8 @@ const QUIET_MS_MIN = 1_000;
 export type Drain = {
   /**
    * Fulfils when no connection is left and none has come for a second or a fifth of `forMs`, or after
-   * `forMs`. Until then the server answers as ever, but each answer is its connection's last: whoever
-   * balances has time to send new calls elsewhere, and no caller's next call meets a closed door.
+   * `forMs`. Until then the server answers as ever, but each answer is its connection's last: a
+   * balancer has time to send new calls elsewhere, and no caller's next call meets a closed listener.
    */
   sendAway(forMs: number): Promise<void>;
   /**
@@ -52,7 +52,7 @@ export function drainOf(server: Server): Drain {
       for (let leftMs = forMs; leftMs > 0 && quietMs < enoughMs; leftMs -= SWEEP_MS) {
         const before = arrivals;
         await sleep(Math.min(leftMs, SWEEP_MS));
-        // After a standstill whoever waits at the door is let in behind the timers.
+        // After a standstill waiting connections are accepted behind the timers.
         await setImmediate();
         quietMs = open.size === 0 && arrivals === before ? quietMs + SWEEP_MS : 0;
       }

@@ -25,7 +25,7 @@ export type EdgeMetrics = {
   active(count: number): void;
   /** How many bodies are unfinished, and what they hold. */
   unfinished(count: number, bytes: number): void;
-  /** How many bytes of answers nobody has taken. */
+  /** How many bytes of answers no client has taken. */
   unread(bytes: number): void;
   /** How many requests wait for answers in front of theirs. */
   waiting(count: number): void;

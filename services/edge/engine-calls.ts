@@ -6,7 +6,7 @@ import type { Randomness } from '#platform/randomness';
 import type { EngineAnswer, EngineCall, EngineClient, IdempotencyKey } from '#wire/engine-messages';
 import { CALL_TIMEOUT_MS_MAX } from '#wire/wire-bounds';
 
-/** Days a key may have been used anew before a create gives up; a key lives 24 h (decision 22). */
+/** Days a key may have been used again before a create gives up; a key lives 24 h (decision 22). */
 const KEYED_ATTEMPTS_MAX = 32;
 
 /** Random ids drawn before a create gives up; one in 2^64 is taken. */

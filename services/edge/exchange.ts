@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 
-/** Who calls, as far as the edge can tell: the limiter decides whether the key is any good. */
+/** Who calls, as far as the edge knows: the limiter decides whether the key is valid. */
 export type Caller = {
   readonly accountId: string;
   /** SHA-256 of the whole key: all that leaves this process of it. */

@@ -1,13 +1,13 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Admission } from '#edge/admission';
 import { isApiPath, meansApi } from '#edge/api-path';
+import { CallerCache } from '#edge/caller-cache';
 import { countOf } from '#edge/credentials';
 import { attachExchange, type Caller, type Exchange } from '#edge/exchange';
-import { KnownCallers } from '#edge/known-callers';
 import { unknownHeaders } from '#edge/limit-headers';
+import type { Pipelines } from '#edge/pipelines';
 import type { Reply } from '#edge/reply';
 import { requestIdFrom } from '#edge/request-id';
-import type { Talks } from '#edge/talks';
 import { Fault, invalid, toFault } from '#fault/fault';
 import type { Clock } from '#platform/clock';
 
@@ -16,18 +16,18 @@ export type GatePorts = {
   readonly clock: Clock;
   readonly reply: Reply;
   readonly admission: Admission;
-  readonly talks: Talks;
+  readonly pipelines: Pipelines;
   readonly isClosing: () => boolean;
 };
 
 /**
  * The first hook of every request, in the order in which they came on their connection: gives it an
- * id, refuses what is not HTTP/1.1, and finds out who calls, all before its body is read. Whoever
- * fails here costs the limiter nothing and learns nothing (decisions 23, 35 and 159). Returns a hook
- * that answers what it refuses.
+ * id, refuses what is not HTTP/1.1, and finds out who calls, all before its body is read. A
+ * caller that fails here costs the limiter nothing and learns nothing (decisions 23, 35 and 159).
+ * Returns a hook that answers what it refuses.
  */
-export function gate({ clock, reply, admission, talks, isClosing }: GatePorts) {
-  const callers = new KnownCallers();
+export function gate({ clock, reply, admission, pipelines, isClosing }: GatePorts) {
+  const callers = new CallerCache();
   const callerOf = (request: FastifyRequest): Caller => {
     if (isClosing()) throw closing();
     const caller = callers.read(request.raw);
@@ -40,7 +40,7 @@ export function gate({ clock, reply, admission, talks, isClosing }: GatePorts) {
     const startedMs = clock.monotonicMs();
     const exchange: Exchange = { requestId, startedMs, caller: undefined, isActive: false };
     attachExchange(request, exchange);
-    // The router's word counts as well, should it ever read a path more freely than we do.
+    // The router decides as well, should it ever read a path more freely than `meansApi`.
     const isApi = meansApi(request.raw.url ?? '') || isApiPath(request.routeOptions.url ?? '');
     // Answers of the API get theirs from `reply`; what stands beside it goes Fastify's own way.
     if (!isApi) response.header('x-request-id', requestId);
@@ -49,7 +49,7 @@ export function gate({ clock, reply, admission, talks, isClosing }: GatePorts) {
       if (isApi) exchange.caller = callerOf(request);
     } catch (error) {
       const counted = { method: request.method, path: 'refused' };
-      // In the envelope, hence with its headers, whatever path it was that nobody could be asked for.
+      // In the envelope, hence with its headers, whatever path it was: no limiter was asked.
       const limits = unknownHeaders(clock.wallMs());
       reply.refuse(request, response, counted, toFault(error), limits);
       return;
@@ -57,7 +57,7 @@ export function gate({ clock, reply, admission, talks, isClosing }: GatePorts) {
     done();
   };
   return (request: FastifyRequest, response: FastifyReply, done: () => void): void => {
-    talks.inTurn(request.raw, response.raw, () => enter(request, response, done));
+    pipelines.inTurn(request.raw, response.raw, () => enter(request, response, done));
   };
 }
 

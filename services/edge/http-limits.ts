@@ -25,10 +25,10 @@ export const HTTP_LIMITS = {
     requestTimeout: 10_000,
     /**
      * Node looks for slow senders this often; its default of 30 s lets them stand. Thousands that began
-     * together end together: a tenth of a second's worth at once holds up nobody.
+     * together end together: a tenth of a second's worth at once delays no other connection.
      */
     connectionsCheckingInterval: 100,
-    /** We answer a missing Host ourselves, in the envelope. */
+    /** A missing Host is answered in the envelope. */
     requireHostHeader: false,
   },
 } as const;

@@ -3,7 +3,7 @@ import type { Allowance } from '#wire/limiter-messages';
 /** Response headers by name. */
 export type Headers = Record<string, string | number>;
 
-/** Seconds after which a caller whom nobody knows may look again. Source: decision 23. */
+/** Seconds after which an unknown caller may look again. Source: decision 23. */
 const UNKNOWN_RESET_S = 60;
 
 /** Seconds after which a limiter that was not sure may be asked again. Source: decision 24. */

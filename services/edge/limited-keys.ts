@@ -48,7 +48,7 @@ export class LimitedKeys implements Disposable {
 
   /** The numbers with which such a call is refused unasked; undefined if the limiter must be asked. */
   find(call: LimitedCall): Allowance | undefined {
-    // Nearly always nobody is limited.
+    // Nearly always no key is limited.
     if (this.#limited.size === 0) return undefined;
     const name = nameOf(call);
     const limited = this.#limited.get(name);
@@ -72,7 +72,7 @@ export class LimitedKeys implements Disposable {
     putNewest(this.#limited, nameOf(call), limited, ENTRIES_MAX);
   }
 
-  /** Hears no more news. */
+  /** Ends the subscription. */
   [Symbol.dispose](): void {
     this.#subscription?.[Symbol.dispose]();
   }

@@ -61,7 +61,7 @@ valid key counts, also one that is refused; only \`rate_limited\` ones do not.
 - The month is the calendar month in UTC. Only cycles that really advanced are charged.
 - Where no caller is known (401, broken HTTP) the numbers are 0.
 - If the limiter cannot be asked, the answer is 503 with \`Retry-After: 2\`: never a free pass.
-- After 30 refused keys in a minute from your address, keys that were not in use lately are looked \
+- After 30 refused keys in a minute from your address, keys that were not in use recently are looked \
 up only now and then: 503 \`too_many_refused_keys\` says nothing of your key. Retry.
 
 # Retrying safely
@@ -71,7 +71,7 @@ hours give the stored answer with \`Idempotent-Replayed: true\`, without another
 the quota is used up meanwhile. While the first call is still running, the second waits for its \
 answer. The same key with another body is 422 \`idempotency_key_reused\`. The key belongs to account \
 and instance (for a create, to the account). Refusals and throttled answers are not stored; they \
-are decided anew. **A key that is a UUIDv7 made in the last 10 seconds needs no look-up; use one.** \
+are decided again. **A key that is a UUIDv7 made in the last 10 seconds needs no look-up; use one.** \
 Any other key costs a read.
 
 # Concurrent changes

@@ -27,10 +27,10 @@ const ANYWHERE: readonly FaultReason[] = [
   'shutting_down',
 ];
 
-/** What is wrong with the bytes of a body before anybody looks at its fields. Source: decision 2. */
+/** What is wrong with the bytes of a body before its fields are checked. Source: decision 2. */
 const SYNTAX: readonly FaultReason[] = ['malformed_json', 'duplicate_key', 'invalid_utf8'];
 
-/** What only whoever sends a body can meet. */
+/** What only a request with a body can meet. */
 const TRANSFER: readonly FaultReason[] = [
   'body_too_large',
   'unsupported_media_type',

@@ -174,17 +174,17 @@ function refusalResponse(
 
 /** Exactly the details that `edge/fault-reply` gives with these refusals. */
 function detailsOf({ status, codes, reasons }: RefusalsOfStatus): Json {
-  const isOurs = status >= 500;
-  const isField = !isOurs && codes.some((code) => FIELD_CODES.has(code));
+  const isServerError = status >= 500;
+  const isField = !isServerError && codes.some((code) => FIELD_CODES.has(code));
   const properties = {
     ...(reasons.length > 0 ? { reason: { enum: reasons } } : {}),
     ...(isField ? { field: { type: 'string' } } : {}),
     ...(reasons.includes('too_few_answers') ? { mode: { enum: MODE_KEYS } } : {}),
     ...(codes.includes('rate_limited') ? { alias: { const: 'rate_limit_exceeded' } } : {}),
-    ...(isOurs ? { request_id: { type: 'string', pattern: REQUEST_ID.source } } : {}),
+    ...(isServerError ? { request_id: { type: 'string', pattern: REQUEST_ID.source } } : {}),
   };
   if (Object.keys(properties).length === 0) return {};
-  const required = isOurs ? { required: ['request_id'] } : {};
+  const required = isServerError ? { required: ['request_id'] } : {};
   return { details: { type: 'object', properties, ...required, additionalProperties: false } };
 }
 

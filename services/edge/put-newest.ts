@@ -1,4 +1,4 @@
-/** Of so many parts of a full map the oldest makes room. */
+/** Parts of a full map; to make room its oldest part is dropped. */
 const PARTS = 64;
 
 /**

@@ -1,7 +1,7 @@
 /** The least that a connection must take while an answer waits, in bytes a second. */
 const TAKEN_PER_SECOND_MIN = 16 * 1_024;
 
-/** Over how long that is measured, in milliseconds: a network that stands still for a moment is none. */
+/** Over how long that is measured, in milliseconds: a network that stops for a moment is none. */
 const MEASURED_MS = 10_000;
 
 /**
@@ -19,7 +19,7 @@ const FIRST_STEP_MS_MAX = 40_000;
 /** Linux takes more when such a part of a connection's send buffer is free. */
 const FREED_PART = 1 / 3;
 
-/** How far apart looks are that are kept, in milliseconds: in a crowd there may be very many. */
+/** How far apart looks are that are kept, in milliseconds: many connections make very many. */
 const APART_MS_MIN = 500;
 
 type Look = { readonly atMs: number; readonly taken: number };

@@ -15,7 +15,7 @@ export type RefusalPorts = {
   readonly callIds: CallIds;
   readonly clock: Clock;
   readonly reply: Reply;
-  /** Called with what is no refusal: our own bugs, for the process's log. */
+  /** Called with what is no refusal: bugs, for the process's log. */
   readonly onBug: (error: unknown) => void;
 };
 
@@ -76,7 +76,7 @@ export function refusals(ports: RefusalPorts) {
       const path = request.routeOptions.url?.replace('/v1', '') ?? 'refused';
       const fault = faultOf(error);
       if (fault.reason === 'too_many_unfinished_bodies') {
-        // In the middle of a flood nobody is asked whose it is.
+        // In the middle of a flood no limiter is asked whose it is.
         const counted = { method: request.method, path };
         reply.refuse(request, response, counted, fault, unknownHeaders(clock.wallMs()));
       } else refuseAdmitted(request, response, path, fault, []).catch(onBug);
@@ -88,13 +88,13 @@ export function refusals(ports: RefusalPorts) {
 /** Outside the API there is no envelope, hence no fault to take the status from. */
 const NOT_FOUND = 404;
 
-/** What Fastify refuses while it reads a body, in our words. */
+/** What Fastify refuses while it reads a body, as the API says it. */
 function faultOf(error: Error & { code?: string }): Fault {
   switch (error.code) {
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
     case 'FST_ERR_CTP_INVALID_CONTENT_TYPE':
       return invalid('unsupported_media_type', 'Content-Type', 'send application/json');
-    // The sender went away in the middle of its body; nobody reads this.
+    // The sender went away in the middle of its body; no client reads this.
     case 'ECONNRESET':
       return invalid('malformed_request', undefined, 'the body is incomplete');
     default:

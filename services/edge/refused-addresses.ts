@@ -24,9 +24,9 @@ const KNOWN_STEP_MS = 1_000;
 /**
  * Counts keys that the limiter refused, per network and never per account: from one with 30 in a
  * minute only 5 unknown keys a second are looked up for the next minute, so that guessing keys costs
- * the limiter next to nothing. The others are not called invalid, because nobody has looked, and keys
- * that were admitted here lately are not concerned at all: behind a balancer an attacker and
- * everybody else have one address. Source: decision 159.
+ * the limiter next to nothing. The others are not called invalid, because they were not looked up, and
+ * keys that were admitted here recently are not concerned at all: behind a balancer an attacker and
+ * all other callers have one address. Source: decision 159.
  */
 export class RefusedAddresses {
   readonly #clock: Clock;
@@ -41,13 +41,13 @@ export class RefusedAddresses {
   });
   readonly #admittedMs = new Map<string, number>();
 
-  /** `onBar` hears the name of every network that is barred. */
+  /** `onBar` is called with the name of every network that is barred. */
   constructor(clock: Clock, onBar: (network: string) => void) {
     this.#clock = clock;
     this.#onBar = onBar;
   }
 
-  /** Whether anybody may be barred: if not, nothing else needs to be asked. */
+  /** Whether any address may be barred: if not, nothing else needs to be asked. */
   get hasBars(): boolean {
     if (this.#networks.isEmpty && this.#sites.isEmpty) return false;
     const nowMs = this.#clock.monotonicMs();

@@ -32,14 +32,14 @@ export class Reply {
     this.#chains = new PerSecond(clock, CHAINS_PER_SECOND);
   }
 
-  /** Requests of the API that are whole and not answered, whether or not anybody still waits. */
+  /** Requests of the API that are whole and not answered, whether or not their callers wait. */
   get activeRequests(): number {
     return this.#activeRequests;
   }
 
   /**
    * Gives a request whose body is whole a slot, which its answer gives back. Returns the refusal if
-   * there is none left: who sends half a body takes none (decision 160).
+   * there is none left: half a body takes none (decision 160).
    */
   begin(exchange: Exchange): Fault | undefined {
     if (exchange.isActive) return undefined;
@@ -105,7 +105,7 @@ export class Reply {
     }
   }
 
-  // The only place where what is behind a 5xx is told, and only to the log.
+  // The only place where the cause of a 5xx is reported, and only to the log.
   #report(request: FastifyRequest, fault: Fault, requestId: string, status: number): void {
     const { code, reason } = fault;
     const err = status === 500 || this.#chains.take() ? fault : undefined;
@@ -115,7 +115,7 @@ export class Reply {
   }
 }
 
-/** Whether it is refused because there are so many of it: then it is counted, and told of seldom. */
+/** Whether it is refused because of its number: then it is counted, and rarely logged. */
 function isFlood({ reason }: Fault): boolean {
   return reason === 'too_many_refused_keys' || reason === 'too_many_unfinished_bodies';
 }

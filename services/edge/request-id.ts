@@ -1,6 +1,6 @@
 import { randomFillSync } from 'node:crypto';
 
-/** What a request's id looks like, a caller's and ours. Source: decision 42. */
+/** What a request's id looks like, a caller's and a new one. Source: decision 42. */
 export const REQUEST_ID = /^[A-Za-z0-9._-]{8,64}$/;
 
 /** Bytes of randomness in an id. */

@@ -186,7 +186,7 @@ function answer(
   }
 }
 
-/** Whoever prefers strict handling is told that its observation came too early (decision 1). */
+/** The refusal of an early observation, if its caller prefers strict handling (decision 1). */
 function strictRefusal(request: FastifyRequest, retryAfterS: number): Fault | undefined {
   if (!isPreferred(request.headers['prefer'], 'handling=strict')) return undefined;
   const reason = 'min_cycle_interval';

@@ -5,7 +5,7 @@
 export const RFC_3339 =
   /^(?:19[7-9]\d|[2-9]\d{3})-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])[Tt](?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,9})?(?:[Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/;
 
-/** Every month has so many days. */
+/** Every month has at least this number of days. */
 const MONTH_DAYS_MIN = 28;
 
 const MINUTE_MS = 60_000;

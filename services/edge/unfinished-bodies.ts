@@ -4,7 +4,7 @@ import { BodyReading } from '#edge/body-reading';
 import { type Network, networkOf } from '#edge/network-of';
 import { Fault } from '#fault/fault';
 
-/** Unfinished bodies of one IPv4 address or IPv6 /64: so many slow uploads at once are honest. */
+/** Unfinished bodies of one IPv4 address or IPv6 /64: this number of slow uploads at once is honest. */
 const BODIES_PER_NETWORK_MAX = 256;
 
 /** Unfinished bodies of all networks together. */
@@ -13,7 +13,7 @@ const BODIES_MAX = 8_192;
 /** Bytes that they may hold, all together. */
 const BODY_BYTES_HELD_MAX = 64 * 1_024 * 1_024;
 
-/** What is told when a body is given up: of the network, or of the /48, that has too many. */
+/** What is reported when a body is given up: of the network, or of the /48, that has too many. */
 export type GivenUp = { readonly address: string; readonly bodies: number; readonly bytes: number };
 
 /** A network and what it has begun to send. */
@@ -36,7 +36,7 @@ type Done = (error: Error | null, body?: Buffer) => void;
 
 /**
  * Reads the bodies of requests. One that is not whole by the end of the turn in which its head came is
- * unfinished, and of those there is room for so many, and so many bytes. Beyond, the oldest is given
+ * unfinished, and of those number and bytes are bounded. Beyond, the oldest is given
  * up with a 503: of the network that has too many, else of the one that holds the most within the /48
  * that does, because an attacker with a /48 has 65,536 networks. So bodies that never end displace
  * bodies of that kind, and not those that take a moment (decision 160).

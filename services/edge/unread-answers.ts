@@ -6,7 +6,7 @@ import type { Clock } from '#platform/clock';
 /** How often the connections are looked at, in milliseconds. */
 const SWEEP_MS = 1_000;
 
-/** Bytes of answers that nobody has taken yet, of all connections together. */
+/** Bytes of answers that no client has taken yet, of all connections together. */
 const UNREAD_BYTES_MAX = 256 * 1_024 * 1_024;
 
 /** Answers up to this size, in bytes, wait for the sweep to be noticed: a connection has only one. */
@@ -22,7 +22,7 @@ export type Reader = Pick<Socket, 'writableLength' | 'bytesWritten' | 'destroyed
   readonly _handle?: { readonly writeQueueSize?: number } | null;
 };
 
-/** A connection that holds so many bytes, and when it took the last of what it has taken. */
+/** A connection, the bytes that it holds, and when it took the last of what it has taken. */
 type Holder = { readonly reader: Reader; readonly bytes: number; readonly takenMs: number };
 
 /**
@@ -107,7 +107,7 @@ export class UnreadAnswers {
     return pace;
   }
 
-  /** Counts anew, and ends connections while they hold too much. */
+  /** Counts again, and ends connections while they hold too much. */
   #bound(nowMs: number): void {
     const waiting = [...this.#open].filter(({ writableLength }) => writableLength > 0);
     this.#bytes = waiting.reduce((sum, { writableLength }) => sum + writableLength, 0);

@@ -70,9 +70,9 @@ deletes('answers every observation 200 or 404, and bills those with 200', async 
   assert.is(limitOf(after, 'monthly'), 10_000 - counted);
 });
 
-const crowds = suite('100 observations of one instance at once');
+const many = suite('100 observations of one instance at once');
 
-crowds('advance it by as many cycles as were not throttled', async () => {
+many('advance it by as many cycles as were not throttled', async () => {
   const mine = await newCaller({ cyclesPerMonth: 10_000 });
   const id = await mine.createInstance();
   const answers = await Promise.all(
@@ -91,7 +91,7 @@ crowds('advance it by as many cycles as were not throttled', async () => {
   assert.is(limitOf(after, 'monthly'), 10_000 - cycles.length);
 });
 
-crowds('under one Idempotency-Key are one cycle and one answer', async () => {
+many('under one Idempotency-Key are one cycle and one answer', async () => {
   const mine = await newCaller({ cyclesPerMonth: 10_000 });
   const id = await mine.createInstance();
   const sent = { json: observationAt(0), headers: { 'idempotency-key': 'the-same' } };
@@ -174,7 +174,7 @@ revocations('is answered 200 before and 401 after, and nothing else', async () =
 
 revocations.after(close);
 
-for (const each of [edits, resets, deletes, crowds, quotas, revocations]) each.run();
+for (const each of [edits, resets, deletes, many, quotas, revocations]) each.run();
 
 /** Whether an answer stands for a cycle: neither refused nor throttled. */
 function isCycle({ status, headers }: Answer): boolean {

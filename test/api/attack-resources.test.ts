@@ -246,9 +246,9 @@ slow('that goes away with its answer under way leaves no count behind either', a
   await reaches(activeRequests, 0);
 });
 
-const crowds = suite('many connections');
+const many = suite('many connections');
 
-crowds('that say nothing hold up nobody and are cut off: 5,000', async () => {
+many('that say nothing hold up nobody and are cut off: 5,000', async () => {
   const before = await residentBytes();
   const idle: RawConnection[] = [];
   while (idle.length < 5_000) {
@@ -263,14 +263,14 @@ crowds('that say nothing hold up nobody and are cut off: 5,000', async () => {
   await Promise.all(idle.map((connection) => connection.ended()));
 });
 
-crowds('are served at the same time: 100 on one instance', async () => {
+many('are served at the same time: 100 on one instance', async () => {
   const answers = await Promise.all(
     Array.from({ length: 100 }, () => caller.send('GET', `/instances/${id}`)),
   );
   assert.ok(answers.every(({ status }) => status === 200));
 });
 
-crowds('one of which does not read is not read from: its answers do not pile up', async () => {
+many('one of which does not read is not read from: its answers do not pile up', async () => {
   using deaf = await dial(service);
   deaf.socket.pause();
   const wave = requestText('GET', '/v1/personas', [auth]).repeat(WAVE);
@@ -288,6 +288,6 @@ crowds('one of which does not read is not read from: its answers do not pile up'
   assert.ok(await reachesAnswered(before + sent), 'it is not served when it reads again');
 });
 
-crowds.after(close);
+many.after(close);
 
-for (const each of [sizes, pages, slow, crowds]) each.run();
+for (const each of [sizes, pages, slow, many]) each.run();

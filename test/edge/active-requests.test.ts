@@ -56,13 +56,13 @@ async function unasked(
   return status;
 }
 
-const crowd = suite('when 8,192 requests are whole and not answered');
+const many = suite('when 8,192 requests are whole and not answered');
 
 for (const [what, url] of [
   ['known', '/v1/instances'],
   ['unknown', '/v1/nowhere'],
 ] as const) {
-  crowd(`one more to a path that is ${what} is refused, and none before it`, async () => {
+  many(`one more to a path that is ${what} is refused, and none before it`, async () => {
     const { app, call, letGo, askedTimes } = scene();
     const calls = Array.from({ length: ACTIVE_MAX - 1 }, () => call('/v1/instances'));
     await until(askedTimes, ACTIVE_MAX - 1);
@@ -78,7 +78,7 @@ for (const [what, url] of [
   });
 }
 
-crowd('one without a key is 401 all the same: it takes no slot', async () => {
+many('one without a key is 401 all the same: it takes no slot', async () => {
   const { app, call, letGo, askedTimes } = scene();
   const calls = Array.from({ length: ACTIVE_MAX }, () => call('/v1/instances'));
   await until(askedTimes, ACTIVE_MAX);
@@ -99,4 +99,4 @@ for (const url of ['/%761/instances', '/v%31/instances/x', '/%76%31/nowhere']) {
   });
 }
 
-for (const each of [crowd, spelling]) each.run();
+for (const each of [many, spelling]) each.run();

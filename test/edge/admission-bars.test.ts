@@ -101,9 +101,9 @@ silent('no address is barred for it', async () => {
   assert.is(await guess(100), 100);
 });
 
-const crowded = suite('an address that many accounts call from');
+const shared = suite('an address that many accounts call from');
 
-crowded('is told of at the 32nd, and not again for the same ones an hour later', async () => {
+shared('is told of at the 32nd, and not again for the same ones an hour later', async () => {
   const { clock, limiter, warned, admit } = scene();
   limiter.answering = admitting;
   const callAll = async (accounts: number) => {
@@ -116,10 +116,10 @@ crowded('is told of at the 32nd, and not again for the same ones an hour later',
   await callAll(40);
   clock.advance(3_600_000);
   await callAll(40);
-  assert.equal(warned, [['crowded', '1.1.1.1', 32]]);
+  assert.equal(warned, [['shared', '1.1.1.1', 32]]);
 });
 
-crowded('has its calls admitted where no operator is to hear of it', async () => {
+shared('has its calls admitted where no operator is to hear of it', async () => {
   const { limiter, admit } = scene(false);
   limiter.answering = admitting;
   for (let n = 0; n < 40; n += 1) {
@@ -128,4 +128,4 @@ crowded('has its calls admitted where no operator is to hear of it', async () =>
   }
 });
 
-for (const each of [barred, silent, crowded]) each.run();
+for (const each of [barred, silent, shared]) each.run();

@@ -65,7 +65,7 @@ export function admissionUnderTest(answering: Answering, isHeard = true) {
   const limited = new LimitedKeys(clock, undefined);
   const warnings: AddressWarnings = {
     barred: (network) => warned.push(['barred', network]),
-    crowded: (address, accounts) => warned.push(['crowded', address, accounts]),
+    shared: (address, accounts) => warned.push(['shared', address, accounts]),
     unfinished: () => assert.unreachable('admission knows of no bodies'),
   };
   const counts = edgeMetrics(metrics);

@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { CrowdedAddresses } from '#edge/crowded-addresses';
 import { RefusedAddresses } from '#edge/refused-addresses';
+import { SuspectedProxies } from '#edge/suspected-proxies';
 import { liveHeapBytes } from '#test/support/garbage';
 import { ManualClock } from '#test/support/manual-clock';
 
@@ -86,7 +86,7 @@ const accounts = suite('many accounts');
 accounts('on one address are told of once: at the 32nd', () => {
   const clock = new ManualClock();
   const told: [string, number][] = [];
-  const shared = new CrowdedAddresses(clock, (...address) => told.push(address));
+  const shared = new SuspectedProxies(clock, (...address) => told.push(address));
   for (let account = 0; account < 31; account += 1) shared.note('10.0.0.1', `account ${account}`);
   for (let account = 0; account < 31; account += 1) shared.note('10.0.0.1', `account ${account}`);
   assert.equal(told, []);
@@ -96,7 +96,7 @@ accounts('on one address are told of once: at the 32nd', () => {
 
 accounts('on an address each are nothing to speak of, and leave next to nothing in memory', () => {
   let told = 0;
-  const shared = new CrowdedAddresses(new ManualClock(), () => (told += 1));
+  const shared = new SuspectedProxies(new ManualClock(), () => (told += 1));
   const grown = grownMib(() => {
     for (let account = 0; account < ADDRESSES; account += 1) {
       shared.note(networkAt(account), `account ${account}`);

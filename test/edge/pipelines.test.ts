@@ -4,7 +4,7 @@ import { type AddressInfo, connect, Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { Talks } from '#edge/talks';
+import { Pipelines } from '#edge/pipelines';
 
 const BODY_BYTES = 32 * 1_024;
 
@@ -13,13 +13,13 @@ const READ_AHEAD_BYTES_MAX = 192 * 1_024;
 
 /** A listener whose first answer is held until it is let go, and what it has served. */
 async function listenerUnderTest({ isReading = true } = {}) {
-  const talks = new Talks();
+  const pipelines = new Pipelines();
   const bodies: number[] = [];
   const parts: number[] = [];
   const first = Promise.withResolvers<void>();
   const server = createServer((request, response) => {
-    const isFirst = talks.note(request, response) === 1;
-    talks.inTurn(request, response, async () => {
+    const isFirst = pipelines.note(request, response) === 1;
+    pipelines.inTurn(request, response, async () => {
       let bytes = 0;
       let count = 0;
       const take = (chunk: Buffer): void => {
@@ -42,7 +42,7 @@ async function listenerUnderTest({ isReading = true } = {}) {
     received += text;
   });
   return {
-    talks,
+    pipelines,
     bodies,
     parts,
     client,
@@ -85,11 +85,11 @@ for (const [kind, request] of [
       scene.client.write(GET + request.repeat(40));
       const read = await standing(() => scene.accepted.bytesRead);
       assert.ok(read < READ_AHEAD_BYTES_MAX, `${read} bytes were read`);
-      assert.is(scene.talks.holding, 1);
+      assert.is(scene.pipelines.holding, 1);
       scene.letGo();
       await standing(() => (scene.answers() === 41 ? 41 : 0));
       assert.equal(scene.bodies, [0, ...new Array(40).fill(BODY_BYTES)]);
-      assert.equal([scene.talks.waiting, scene.talks.holding], [0, 0]);
+      assert.equal([scene.pipelines.waiting, scene.pipelines.holding], [0, 0]);
     },
   );
 }
@@ -109,7 +109,7 @@ pipelined('in parts are thrown away when nobody reads them', async () => {
   using scene = await listenerUnderTest({ isReading: false });
   const head = 'POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n';
   scene.client.write(`${GET}${head}1\r\nx\r\n`);
-  await standing(() => scene.talks.holding);
+  await standing(() => scene.pipelines.holding);
   scene.client.write(`${`1000\r\n${'x'.repeat(4_096)}\r\n`.repeat(100)}0\r\n\r\n${GET}`);
   scene.letGo();
   await standing(() => (scene.answers() === 3 ? 3 : 0));
@@ -132,7 +132,7 @@ pipelined('that are empty are served when their turn comes later', async () => {
   scene.client.write(
     `${GET}POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
   );
-  await standing(() => scene.talks.holding);
+  await standing(() => scene.pipelines.holding);
   scene.letGo();
   await standing(() => (scene.answers() === 2 ? 2 : 0));
   assert.equal(scene.bodies, [0, 0]);
@@ -142,7 +142,7 @@ pipelined('and are cut in the middle of a body are read on in their turn', async
   using scene = await listenerUnderTest();
   const whole = post(250_000);
   scene.client.write(GET + whole.slice(0, 1_000));
-  await standing(() => scene.talks.holding);
+  await standing(() => scene.pipelines.holding);
   scene.client.write(whole.slice(1_000));
   scene.letGo();
   await standing(() => (scene.answers() === 2 ? 2 : 0));
@@ -152,35 +152,35 @@ pipelined('and are cut in the middle of a body are read on in their turn', async
 pipelined('without a body wait in greater number', async () => {
   using scene = await listenerUnderTest();
   scene.client.write(GET.repeat(40));
-  await standing(() => (scene.talks.waiting === 39 ? 39 : 0));
-  assert.is(scene.talks.holding, 0);
+  await standing(() => (scene.pipelines.waiting === 39 ? 39 : 0));
+  assert.is(scene.pipelines.holding, 0);
   assert.not.ok(scene.accepted.isPaused());
   scene.letGo();
   await standing(() => (scene.answers() === 40 ? 40 : 0));
 });
 
-const crowd = suite('connections on which requests with bodies wait');
+const many = suite('connections on which requests with bodies wait');
 
 /** A connection with an answer that is not taken and a request with a body behind it. */
-function holdOn(talks: Talks): Socket {
+function holdOn(pipelines: Pipelines): Socket {
   const socket = new Socket();
   const [front, behind] = [new IncomingMessage(socket), new IncomingMessage(socket)];
   behind.headers['content-length'] = '9';
-  talks.note(front, new ServerResponse(front));
+  pipelines.note(front, new ServerResponse(front));
   const waiting = new ServerResponse(behind);
-  talks.note(behind, waiting);
-  talks.inTurn(behind, waiting, () => assert.unreachable());
+  pipelines.note(behind, waiting);
+  pipelines.inTurn(behind, waiting, () => assert.unreachable());
   return socket;
 }
 
-crowd('are 1,024 at most: the oldest is ended for one more', async () => {
-  const talks = new Talks();
-  const sockets = Array.from({ length: 1_024 }, () => holdOn(talks));
+many('are 1,024 at most: the oldest is ended for one more', async () => {
+  const pipelines = new Pipelines();
+  const sockets = Array.from({ length: 1_024 }, () => holdOn(pipelines));
   assert.ok(sockets.every(({ destroyed }) => !destroyed));
-  const last = holdOn(talks);
+  const last = holdOn(pipelines);
   const [oldest, second] = sockets;
   assert.equal([oldest?.destroyed, second?.destroyed, last.destroyed], [true, false, false]);
-  assert.equal([talks.holding, talks.waiting], [1_024, 1_024]);
+  assert.equal([pipelines.holding, pipelines.waiting], [1_024, 1_024]);
 });
 
-for (const each of [pipelined, crowd]) each.run();
+for (const each of [pipelined, many]) each.run();

@@ -1,13 +1,13 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { TurnQueue } from '#edge/turn-queue';
+import { EventLoopQueue } from '#edge/event-loop-queue';
 import { turnOfEvents } from '#test/support/settled';
 
 const turn = suite('requests of one turn');
 
 turn('are served after it, together and in their order', async () => {
   const served: number[] = [];
-  const queue = new TurnQueue();
+  const queue = new EventLoopQueue();
   for (const number of [1, 2, 3]) queue.push(() => served.push(number));
   assert.equal(served, []);
   await turnOfEvents();
@@ -16,7 +16,7 @@ turn('are served after it, together and in their order', async () => {
 
 turn('that are pushed while others are served wait for the next', async () => {
   const served: string[] = [];
-  const queue = new TurnQueue();
+  const queue = new EventLoopQueue();
   queue.push(() => {
     served.push('first');
     queue.push(() => served.push('second'));

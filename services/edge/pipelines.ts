@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { hasBody } from '#platform/has-body';
 
-/** Waiting requests of a connection from which no more are read: as many come with a few kilobytes. */
+/** Waiting requests of a connection from which no more are read: a few kilobytes bring as many. */
 const WAITING_PER_CONNECTION_MAX = 64;
 
 /** Waiting requests of all connections; beyond, the connection with the most of them is ended. */
@@ -14,8 +14,8 @@ const WAITING_MAX = 16_384;
  */
 const HOLDING_MAX = 1_024;
 
-/** What has happened on a connection. */
-type Talk = {
+/** The requests of one connection. */
+type Pipeline = {
   readonly socket: Duplex;
   /** The newest answer: all others are in front of it. */
   last: ServerResponse;
@@ -35,12 +35,12 @@ type Talk = {
  * it does not take, however many requests it sends, and its observations happen in their order
  * (decision 161).
  */
-export class Talks {
-  readonly #talks = new WeakMap<Duplex, Talk>();
+export class Pipelines {
+  readonly #pipelines = new WeakMap<Duplex, Pipeline>();
   /** Those in which requests wait. */
-  readonly #busy = new Set<Talk>();
+  readonly #busy = new Set<Pipeline>();
   /** Those in which requests with bodies wait, the oldest first. */
-  readonly #holding = new Set<Talk>();
+  readonly #holding = new Set<Pipeline>();
   #waiting = 0;
 
   /** Requests that wait for answers in front of theirs. */
@@ -55,21 +55,21 @@ export class Talks {
 
   /** Notes a request, before anything else is done with it. Returns how many its connection has had. */
   note({ socket }: IncomingMessage, response: ServerResponse): number {
-    const talk = this.#talks.get(socket);
-    if (talk === undefined) {
+    const pipeline = this.#pipelines.get(socket);
+    if (pipeline === undefined) {
       const fresh = { socket, last: response, before: undefined, requests: 1 };
-      this.#talks.set(socket, { ...fresh, waiting: 0, bodies: 0, isWatched: false });
+      this.#pipelines.set(socket, { ...fresh, waiting: 0, bodies: 0, isWatched: false });
       return 1;
     }
-    talk.before = talk.last;
-    talk.last = response;
-    talk.requests += 1;
-    return talk.requests;
+    pipeline.before = pipeline.last;
+    pipeline.last = response;
+    pipeline.requests += 1;
+    return pipeline.requests;
   }
 
   /** The newest answer of a connection, if it has had a request. */
   lastOf(socket: Duplex): ServerResponse | undefined {
-    return this.#talks.get(socket)?.last;
+    return this.#pipelines.get(socket)?.last;
   }
 
   /**
@@ -78,81 +78,81 @@ export class Talks {
    */
   inTurn(request: IncomingMessage, response: ServerResponse, serve: () => void): void {
     // Node ties the connection to the one answer that may be written now.
-    const talk = response.socket === null ? this.#talks.get(request.socket) : undefined;
-    if (talk?.before === undefined) {
+    const pipeline = response.socket === null ? this.#pipelines.get(request.socket) : undefined;
+    if (pipeline?.before === undefined) {
       serve();
       return;
     }
     const bodies = hasBody(request) ? 1 : 0;
-    talk.before.once('finish', () => {
-      this.#leave(talk, bodies);
+    pipeline.before.once('finish', () => {
+      this.#leave(pipeline, bodies);
       if (response.socket !== null) serve();
     });
-    this.#enter(talk, bodies);
+    this.#enter(pipeline, bodies);
     if (bodies > 0) keepAsOne(request, response);
   }
 
-  #enter(talk: Talk, bodies: number): void {
-    talk.waiting += 1;
-    talk.bodies += bodies;
+  #enter(pipeline: Pipeline, bodies: number): void {
+    pipeline.waiting += 1;
+    pipeline.bodies += bodies;
     this.#waiting += 1;
-    this.#busy.add(talk);
-    if (talk.bodies > 0) this.#holding.add(talk);
-    if (!talk.isWatched) this.#watch(talk);
-    if (isFull(talk)) talk.socket.pause();
+    this.#busy.add(pipeline);
+    if (pipeline.bodies > 0) this.#holding.add(pipeline);
+    if (!pipeline.isWatched) this.#watch(pipeline);
+    if (isFull(pipeline)) pipeline.socket.pause();
     if (this.#waiting > WAITING_MAX) this.#endBusiest();
     const [oldest] = this.#holding;
     if (this.#holding.size > HOLDING_MAX && oldest !== undefined) this.#end(oldest);
   }
 
-  #leave(talk: Talk, bodies: number): void {
+  #leave(pipeline: Pipeline, bodies: number): void {
     // None is left when the connection has closed.
-    if (talk.waiting === 0) return;
-    talk.waiting -= 1;
-    talk.bodies -= bodies;
+    if (pipeline.waiting === 0) return;
+    pipeline.waiting -= 1;
+    pipeline.bodies -= bodies;
     this.#waiting -= 1;
-    if (talk.waiting === 0) this.#busy.delete(talk);
-    if (talk.bodies === 0) this.#holding.delete(talk);
-    const isHalfEmpty = talk.waiting === WAITING_PER_CONNECTION_MAX / 2;
-    if ((isHalfEmpty || bodies > 0) && !isFull(talk)) talk.socket.resume();
+    if (pipeline.waiting === 0) this.#busy.delete(pipeline);
+    if (pipeline.bodies === 0) this.#holding.delete(pipeline);
+    const isHalfEmpty = pipeline.waiting === WAITING_PER_CONNECTION_MAX / 2;
+    if ((isHalfEmpty || bodies > 0) && !isFull(pipeline)) pipeline.socket.resume();
   }
 
-  #watch(talk: Talk): void {
-    talk.isWatched = true;
-    talk.socket.once('close', () => this.#forget(talk));
+  #watch(pipeline: Pipeline): void {
+    pipeline.isWatched = true;
+    pipeline.socket.once('close', () => this.#forget(pipeline));
     // Node reads on after each whole message, and when a body is read or thrown away.
-    talk.socket.on('resume', () => {
-      if (!isFull(talk)) return;
+    pipeline.socket.on('resume', () => {
+      if (!isFull(pipeline)) return;
       // A pause that came before this event, and after the call for it, is not noticed a second time.
-      if (talk.socket.isPaused()) talk.socket.emit('pause');
-      else talk.socket.pause();
+      if (pipeline.socket.isPaused()) pipeline.socket.emit('pause');
+      else pipeline.socket.pause();
     });
   }
 
   #endBusiest(): void {
-    let busiest: Talk | undefined;
-    for (const talk of this.#busy) {
-      if (talk.waiting > (busiest?.waiting ?? 0)) busiest = talk;
+    let busiest: Pipeline | undefined;
+    for (const pipeline of this.#busy) {
+      if (pipeline.waiting > (busiest?.waiting ?? 0)) busiest = pipeline;
     }
     if (busiest !== undefined) this.#end(busiest);
   }
 
-  #end(talk: Talk): void {
-    this.#forget(talk);
-    talk.socket.destroy();
+  #end(pipeline: Pipeline): void {
+    this.#forget(pipeline);
+    pipeline.socket.destroy();
   }
 
-  #forget(talk: Talk): void {
-    this.#waiting -= talk.waiting;
-    talk.waiting = 0;
-    talk.bodies = 0;
-    this.#busy.delete(talk);
-    this.#holding.delete(talk);
+  #forget(pipeline: Pipeline): void {
+    this.#waiting -= pipeline.waiting;
+    pipeline.waiting = 0;
+    pipeline.bodies = 0;
+    this.#busy.delete(pipeline);
+    this.#holding.delete(pipeline);
   }
 }
 
 /** Whether no more is to be read from the connection for now. */
-function isFull({ waiting, bodies }: Talk): boolean {
+function isFull({ waiting, bodies }: Pipeline): boolean {
   return waiting >= WAITING_PER_CONNECTION_MAX || bodies > 0;
 }
 

@@ -10,7 +10,7 @@ const CALLERS_MAX = 10_000;
  * Callers by the header they sent, so that a key's checksum and digest are computed once and not at
  * every request. Remembering says nothing about a key being valid: the limiter is asked all the same.
  */
-export class KnownCallers {
+export class CallerCache {
   readonly #known = new Map<string, Caller>();
 
   /** The caller of a request. Throws `unauthorized` like `readCaller`. */

@@ -17,18 +17,18 @@ type Gathered = { readonly sinceMs: number; readonly accounts: Set<string> };
  * Notices when many accounts call from one address, as they do when a balancer stands in between and
  * its address is not trusted to name its callers: then all of them are counted, and barred, as one.
  */
-export class CrowdedAddresses {
+export class SuspectedProxies {
   readonly #clock: Clock;
-  readonly #onCrowded: (address: string, accounts: number) => void;
+  readonly #onShared: (address: string, accounts: number) => void;
   readonly #gathered = new Map<string, Gathered>();
 
-  /** `onCrowded` hears of an address once an hour at most. */
-  constructor(clock: Clock, onCrowded: (address: string, accounts: number) => void) {
+  /** `onShared` is called for an address once an hour at most. */
+  constructor(clock: Clock, onShared: (address: string, accounts: number) => void) {
     this.#clock = clock;
-    this.#onCrowded = onCrowded;
+    this.#onShared = onShared;
   }
 
-  /** Notes that a key was admitted that this edge had not seen lately. */
+  /** Notes that a key was admitted that this edge had not seen recently. */
   note(address: string, accountId: string): void {
     const { name } = networkOf(address);
     const nowMs = this.#clock.monotonicMs();
@@ -40,6 +40,6 @@ export class CrowdedAddresses {
     const { accounts } = gathered;
     if (accounts.size >= ACCOUNTS_SUSPECT) return;
     accounts.add(accountId);
-    if (accounts.size === ACCOUNTS_SUSPECT) this.#onCrowded(name, accounts.size);
+    if (accounts.size === ACCOUNTS_SUSPECT) this.#onShared(name, accounts.size);
   }
 }

@@ -3,7 +3,7 @@
  * their answers are written back to back: 1.45 times the throughput of answering each where it
  * arrived (architecture 8).
  */
-export class TurnQueue {
+export class EventLoopQueue {
   #tasks: (() => void)[] = [];
 
   /** Runs `task` at the end of this turn, after everything that has arrived in it. */

@@ -1,15 +1,15 @@
 import { type AddressWarnings, addressWarnings } from '#edge/address-warnings';
 import type { EdgeMetrics } from '#edge/edge-metrics';
-import { Talks } from '#edge/talks';
+import { Pipelines } from '#edge/pipelines';
 import { UnfinishedBodies } from '#edge/unfinished-bodies';
 import { UnreadAnswers } from '#edge/unread-answers';
 import type { Clock } from '#platform/clock';
 import type { Logger } from '#platform/logger';
 
-/** What keeps callers who send or read too slowly, or too much at once, from holding up the others. */
-export type CrowdControl = {
+/** The limits on connections that send or read too slowly, or too much at once. */
+export type ConnectionLimits = {
   readonly warnings: AddressWarnings;
-  readonly talks: Talks;
+  readonly pipelines: Pipelines;
   readonly bodies: UnfinishedBodies;
   readonly unread: UnreadAnswers;
   /** Reports how many there are of each. */
@@ -17,9 +17,13 @@ export type CrowdControl = {
 };
 
 /** The bounds of a listener that no single request can see, with their metrics and log lines. */
-export function crowdControl(clock: Clock, metrics: EdgeMetrics, logger: Logger): CrowdControl {
+export function connectionLimits(
+  clock: Clock,
+  metrics: EdgeMetrics,
+  logger: Logger,
+): ConnectionLimits {
   const warnings = addressWarnings(clock, logger);
-  const talks = new Talks();
+  const pipelines = new Pipelines();
   const bodies = new UnfinishedBodies((what) => {
     metrics.bodyGivenUp();
     warnings.unfinished(what);
@@ -27,13 +31,13 @@ export function crowdControl(clock: Clock, metrics: EdgeMetrics, logger: Logger)
   const unread = new UnreadAnswers(clock, metrics.slowReaderEnded);
   return {
     warnings,
-    talks,
+    pipelines,
     bodies,
     unread,
     measure() {
       metrics.unfinished(bodies.count, bodies.bytes);
       metrics.unread(unread.bytes);
-      metrics.waiting(talks.waiting);
+      metrics.waiting(pipelines.waiting);
     },
   };
 }
