@@ -15,19 +15,31 @@ export type EnginePorts = {
   readonly metrics: Metrics;
   readonly instances: InstanceStore;
   readonly listings: ListingStore;
+  /** Called with what is no Fault: bugs, for the process's log. */
   readonly onBug: (error: unknown) => void;
 };
 
-/** An engine that shares its actors with nobody: on memory, where a crash leaves nothing to take over. */
+/** An engine that is the only one: on memory, where a crash leaves nothing to take over. */
 export function composeEngine(
   config: ActorHostConfig,
-  ports: EnginePorts & { readonly journal: Journal },
+  {
+    clock,
+    metrics,
+    instances,
+    listings,
+    onBug,
+    journal,
+  }: EnginePorts & { readonly journal: Journal },
 ): EngineClient & AsyncDisposable {
   return new EngineActors(config, {
-    ...ports,
-    log: new CommitLog(ports.journal, ports.clock),
+    clock,
+    metrics,
+    log: new CommitLog(journal, clock),
     gate: ONE_SHARD,
+    instances,
+    listings,
     engines: undefined,
     glancesOf: undefined,
+    onBug,
   });
 }

@@ -3,7 +3,7 @@ import type { EnginePorts } from '#engine/compose';
 import { EngineActors } from '#engine/engine-actors';
 import { glancesOfOwners } from '#engine/peek';
 import { ClusterNode, type ClusterNodePorts } from '#node/cluster-node';
-import type { HostedServices, NodeConfig, NodeContext } from '#node/incarnation';
+import type { HostedServices, NodeConfig, NodeContext } from '#node/node-context';
 import { inProcessPeer, type Peer } from '#routing/peer';
 import { RoutedEngine } from '#routing/routed-engine';
 import type { RetryReason } from '#routing/routing-policy';
@@ -16,41 +16,44 @@ import {
 } from '#wire/admin';
 import type { EngineAnswer, EngineCall, EngineClient } from '#wire/engine-messages';
 
+/** An engine's place in its cluster, and the bounds of its actors. */
+export type EngineNodeConfig = { readonly node: NodeConfig; readonly actors: ActorHostConfig };
+
 /** What an engine of a cluster needs of its process. */
-export type EngineNodePorts = EnginePorts &
-  Omit<ClusterNodePorts, 'metrics'> & {
-    readonly nodeMetrics: ClusterNodePorts['metrics'];
-    /** Opens a connection to another engine. */
-    readonly connect: (address: string) => Peer<EngineCall, EngineAnswer>;
-    /** Uniform in [0, 1), for the jitter of pauses. */
-    readonly random: () => number;
-    readonly onRetry: (reason: RetryReason) => void;
-  };
+export type EngineNodePorts = {
+  readonly engine: EnginePorts;
+  readonly node: ClusterNodePorts;
+  /** Opens a connection to another engine. */
+  readonly connect: (address: string) => Peer<EngineCall, EngineAnswer>;
+  /** Uniform in [0, 1), for the jitter of pauses. */
+  readonly random: () => number;
+  readonly onRetry: (reason: RetryReason) => void;
+};
 
-/** An engine that is one of a cluster: it answers for the shards that it owns. */
+/**
+ * An engine of a cluster: it answers for the shards that it owns. Every call is refused with
+ * `service_unavailable` until it has joined, and while it rejoins.
+ */
 export class EngineNode implements EngineClient, AdminTarget, AsyncDisposable {
-  /** Id of the cluster that it is one of. */
+  /** Id of its cluster. */
   readonly cluster: string;
+  readonly #config: EngineNodeConfig;
+  readonly #ports: EngineNodePorts;
   readonly #node: ClusterNode<EngineActors>;
-  readonly #shardCount: number;
 
-  private constructor(node: ClusterNode<EngineActors>, { cluster, shardCount }: NodeConfig) {
-    this.#node = node;
-    this.cluster = cluster;
-    this.#shardCount = shardCount;
+  constructor(config: EngineNodeConfig, ports: EngineNodePorts) {
+    this.cluster = config.node.cluster;
+    this.#config = config;
+    this.#ports = ports;
+    this.#node = new ClusterNode(config.node, ports.node, (context) => this.#host(context));
   }
 
-  /** Joins the cluster; fulfils when its journal has begun. Shards come as others let them. */
-  static async join(
-    config: ActorHostConfig & NodeConfig,
-    ports: EngineNodePorts,
-  ): Promise<EngineNode> {
-    const nodePorts = { ...ports, metrics: ports.nodeMetrics };
-    const hostServices = (context: NodeContext) => hostActors(config, ports, context);
-    return new EngineNode(await ClusterNode.join(config, nodePorts, hostServices), config);
+  /** Joins at `address`; fulfils when its journal has begun. Shards come as other nodes give them. */
+  async join(address: string): Promise<void> {
+    await this.#node.join(address);
   }
 
-  /** The present life of the node; undefined between two. */
+  /** The present incarnation of the node; undefined before it joins and between two. */
   get incarnation() {
     return this.#node.current;
   }
@@ -61,7 +64,7 @@ export class EngineNode implements EngineClient, AdminTarget, AsyncDisposable {
 
   async readInstance(instanceId: string): Promise<InstanceReport> {
     const { id, shards, served } = this.#node.present;
-    const isServed = shards.has(shardOf(instanceId, this.#shardCount));
+    const isServed = shards.has(shardOf(instanceId, this.#config.node.shardCount));
     return { incarnation: id, isServed, active: await served.inspect(instanceId) };
   }
 
@@ -77,37 +80,40 @@ export class EngineNode implements EngineClient, AdminTarget, AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#node[Symbol.asyncDispose]();
   }
-}
 
-/** The actors of one incarnation, and the way from them to those of the others. */
-function hostActors(
-  config: ActorHostConfig & NodeConfig,
-  ports: EngineNodePorts,
-  { log, gate, routes }: NodeContext,
-): HostedServices<EngineActors> {
-  const { clock, random, onRetry } = ports;
-  const { address, shardCount } = config;
-  const engines = new RoutedEngine({
-    routes,
-    shardCount,
-    shardOf: (id) => shardOf(id, shardCount),
-    connect: (other) => (other === address ? inProcessPeer(actors, clock) : ports.connect(other)),
-    clock,
-    random,
-    onRetry,
-  });
-  const storedHeadOf = (id: string) => ports.instances.readHead(id);
-  const glancesOf = glancesOfOwners({ owners: engines, storedHeadOf, clock });
-  const actors: EngineActors = new EngineActors(config, {
-    ...ports,
-    log,
-    gate,
-    engines,
-    glancesOf,
-  });
-  return {
-    served: actors,
-    hosts: actors.hosts,
-    end: () => void engines[Symbol.asyncDispose]().catch(ports.onBug),
-  };
+  /** The actors of one incarnation, and the way from them to those of all engines. */
+  #host({ address, log, gate, routes }: NodeContext): HostedServices<EngineActors> {
+    const { engine, connect, random, onRetry } = this.#ports;
+    const { clock, metrics, instances, listings, onBug } = engine;
+    const { shardCount } = this.#config.node;
+    const engines = new RoutedEngine({
+      routes,
+      shardCount,
+      shardOf: (id) => shardOf(id, shardCount),
+      connect: (other) => (other === address ? inProcessPeer(this, clock) : connect(other)),
+      clock,
+      random,
+      onRetry,
+    });
+    const actors = new EngineActors(this.#config.actors, {
+      clock,
+      metrics,
+      log,
+      gate,
+      instances,
+      listings,
+      engines,
+      glancesOf: glancesOfOwners({
+        owners: engines,
+        storedHeadOf: (id) => instances.readHead(id),
+        clock,
+      }),
+      onBug,
+    });
+    return {
+      served: actors,
+      hosts: actors.hosts,
+      end: () => void engines[Symbol.asyncDispose]().catch(onBug),
+    };
+  }
 }

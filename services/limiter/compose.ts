@@ -15,12 +15,12 @@ import type { LimiterClient } from '#wire/limiter-messages';
 export type LimiterPorts = {
   readonly accounts: AccountStore;
   readonly meters: MeterStore;
-  /** Who else knows the accounts; undefined: nobody. */
+  /** News of accounts for the other processes; undefined: there is none. */
   readonly accountNews: AccountNews | undefined;
   readonly clock: Clock;
   readonly randomness: Randomness;
   readonly metrics: Metrics;
-  /** Called with what is no Fault: our own bugs, for the process's log. */
+  /** Called with what is no Fault: bugs, for the process's log. */
   readonly onBug: (error: unknown) => void;
 };
 
@@ -30,24 +30,33 @@ export type Limiter = AsyncDisposable & {
   readonly admin: AccountAdmin;
 };
 
-/** A limiter that shares its meters with nobody: on memory, where a crash leaves nothing to take over. */
+/** A limiter that is the only one: on memory, where a crash leaves nothing to take over. */
 export function composeLimiter(
   config: LimiterConfig,
   ports: LimiterPorts & { readonly journal: Journal },
 ): Limiter {
-  const log = new CommitLog(ports.journal, ports.clock);
-  const actors = new LimiterActors(config, { ...ports, log, gate: ONE_SHARD });
-  const announce = async (accountId: string) => {
-    ports.accountNews?.announce(accountId);
-    await actors.accountChanged(accountId);
-  };
+  const { accounts, meters, accountNews, clock, randomness, metrics, onBug } = ports;
+  const actors = new LimiterActors(config, {
+    accounts,
+    meters,
+    clock,
+    metrics,
+    log: new CommitLog(ports.journal, clock),
+    gate: ONE_SHARD,
+    onBug,
+  });
   return {
     client: actors,
     admin: accountAdmin({
-      ...ports,
-      announce,
-      usage: (id) => actors.usage(id),
-      resetUsage: (id) => actors.resetUsage(id),
+      accounts,
+      clock,
+      randomness,
+      announce: async (accountId) => {
+        accountNews?.announce(accountId);
+        await actors.accountChanged(accountId);
+      },
+      usage: (accountId) => actors.usage(accountId),
+      resetUsage: (accountId) => actors.resetUsage(accountId),
     }),
     [Symbol.asyncDispose]: () => actors[Symbol.asyncDispose](),
   };

@@ -4,8 +4,7 @@ import { type AccountAdmin, accountAdmin } from '#limiter/account-admin';
 import type { LimiterPorts } from '#limiter/compose';
 import { LimiterActors, type LimiterConfig } from '#limiter/limiter-actors';
 import { ClusterNode, type ClusterNodePorts } from '#node/cluster-node';
-import type { NodeConfig, NodeContext } from '#node/incarnation';
-import type { Clock } from '#platform/clock';
+import type { HostedServices, NodeConfig, NodeContext } from '#node/node-context';
 import {
   type AdminTarget,
   type DrainProgress,
@@ -15,67 +14,61 @@ import {
 } from '#wire/admin';
 import type { LimiterAnswer, LimiterCall, LimiterClient } from '#wire/limiter-messages';
 
-/** What a limiter of a cluster needs of its process. */
-export type LimiterNodePorts = LimiterPorts &
-  Omit<ClusterNodePorts, 'metrics'> & {
-    readonly accountNews: AccountNews;
-    readonly nodeMetrics: ClusterNodePorts['metrics'];
-    /** The admin calls of the limiter at an address. */
-    readonly adminAt: (address: string) => UsageAdmin;
-  };
+/** A limiter's place in its cluster, and the bounds of its meters. */
+export type LimiterNodeConfig = { readonly node: NodeConfig; readonly limiter: LimiterConfig };
 
-/** The meters of one life of the node, and where those of the others are. */
+/** What a limiter of a cluster needs of its process. */
+export type LimiterNodePorts = {
+  readonly limiter: LimiterPorts & { readonly accountNews: AccountNews };
+  readonly node: ClusterNodePorts;
+  /** The admin calls of the limiter at an address. */
+  readonly adminAt: (address: string) => UsageAdmin;
+};
+
+/** The meters of one incarnation, and the routes to those of the other limiters. */
 type Served = { readonly actors: LimiterActors; readonly context: NodeContext };
 
-/** A limiter that is one of a cluster: it answers for the accounts whose shards it owns. */
+/**
+ * A limiter of a cluster: it answers for the accounts whose shards it owns. Every call is refused
+ * with `service_unavailable` until it has joined, and while it rejoins.
+ */
 export class LimiterNode implements LimiterClient, AdminTarget, AsyncDisposable {
-  /** Id of the cluster that it is one of. */
+  /** Id of its cluster. */
   readonly cluster: string;
   /** Administration of all accounts, whichever limiter owns them. */
   readonly admin: AccountAdmin;
   readonly #node: ClusterNode<Served>;
-  readonly #clock: Clock;
+  readonly #ports: LimiterNodePorts;
   readonly #listening: Disposable;
 
-  private constructor(node: ClusterNode<Served>, { cluster }: NodeConfig, ports: LimiterNodePorts) {
-    this.#node = node;
-    this.cluster = cluster;
-    this.#clock = ports.clock;
-    const { accountNews, onBug, adminAt } = ports;
-    const heard = async (accountId: string) => {
-      const changed = this.#node.current?.served.actors.accountChanged(accountId);
-      // Whoever refuses has it no longer, and whoever has it next reads the account.
-      await changed?.catch((error) => (error instanceof Fault ? undefined : onBug(error)));
-    };
-    this.#listening = accountNews.onChange((accountId) => void heard(accountId));
+  constructor(config: LimiterNodeConfig, ports: LimiterNodePorts) {
+    this.cluster = config.node.cluster;
+    this.#ports = ports;
+    this.#node = new ClusterNode(config.node, ports.node, (context) =>
+      hostMeters(config.limiter, ports, context),
+    );
+    const { accounts, accountNews, clock, randomness } = ports.limiter;
+    this.#listening = accountNews.onChange((accountId) => void this.#heard(accountId));
     this.admin = accountAdmin({
-      ...ports,
+      accounts,
+      clock,
+      randomness,
       announce: async (accountId) => {
         accountNews.announce(accountId);
         // What is here need not wait for the news to come back.
-        await heard(accountId);
+        await this.#heard(accountId);
       },
-      usage: (accountId) =>
-        this.#askOwner(accountId, adminAt, (owner) => owner.readUsage(accountId)),
-      resetUsage: (accountId) =>
-        this.#askOwner(accountId, adminAt, (owner) => owner.resetUsage(accountId)),
+      usage: (accountId) => this.#askOwner(accountId, (owner) => owner.readUsage(accountId)),
+      resetUsage: (accountId) => this.#askOwner(accountId, (owner) => owner.resetUsage(accountId)),
     });
   }
 
-  /** Joins the cluster; fulfils when its journal has begun. Shards come as others let them. */
-  static async join(
-    config: LimiterConfig & NodeConfig,
-    ports: LimiterNodePorts,
-  ): Promise<LimiterNode> {
-    const nodePorts = { ...ports, metrics: ports.nodeMetrics };
-    const node = await ClusterNode.join(config, nodePorts, (context) => {
-      const actors = new LimiterActors(config, { ...ports, ...context });
-      return { served: { actors, context }, hosts: actors.hosts, end: () => undefined };
-    });
-    return new LimiterNode(node, config, ports);
+  /** Joins at `address`; fulfils when its journal has begun. Shards come as other nodes give them. */
+  async join(address: string): Promise<void> {
+    await this.#node.join(address);
   }
 
-  /** The present life of the node; undefined between two. */
+  /** The present incarnation of the node; undefined before it joins and between two. */
   get incarnation() {
     return this.#node.current;
   }
@@ -106,10 +99,18 @@ export class LimiterNode implements LimiterClient, AdminTarget, AsyncDisposable 
     await this.#node[Symbol.asyncDispose]();
   }
 
-  /** Asks the owner of the account's meter for what only it can tell or do. */
+  /** Makes the meter of a changed account read it again, if it is in memory here. */
+  async #heard(accountId: string): Promise<void> {
+    const changed = this.#node.current?.served.actors.accountChanged(accountId);
+    // A meter that refuses has left; its next activation reads the account.
+    await changed?.catch((error) =>
+      error instanceof Fault ? undefined : this.#ports.limiter.onBug(error),
+    );
+  }
+
+  /** Asks the owner of the account's meter for what only it can know or do. */
   async #askOwner(
     accountId: string,
-    adminAt: LimiterNodePorts['adminAt'],
     ask: (owner: UsageAdmin) => Promise<MeterUsage | undefined>,
   ): Promise<MeterUsage | undefined> {
     const { served, shards } = this.#node.present;
@@ -117,13 +118,31 @@ export class LimiterNode implements LimiterClient, AdminTarget, AsyncDisposable 
     const shard = gate.shardOf(accountId);
     const owner = routes.ownerOf(shard);
     if (shards.has(shard) || owner === undefined) return await ask(this);
-    const askedMs = this.#clock.monotonicMs();
+    const askedMs = this.#ports.limiter.clock.monotonicMs();
     try {
-      return await ask(adminAt(owner.address));
+      return await ask(this.#ports.adminAt(owner.address));
     } catch (error) {
-      // It may be the owner only in what somebody has said (decision 136).
+      // It may be the owner only as far as an announcement says (decision 136).
       if (toFault(error).code === 'service_unavailable') routes.doubt(shard, askedMs);
       throw error;
     }
   }
+}
+
+function hostMeters(
+  config: LimiterConfig,
+  { limiter, node }: LimiterNodePorts,
+  context: NodeContext,
+): HostedServices<Served> {
+  const actors = new LimiterActors(config, {
+    accounts: limiter.accounts,
+    meters: limiter.meters,
+    clock: limiter.clock,
+    metrics: limiter.metrics,
+    log: context.log,
+    gate: context.gate,
+    clocks: node.clocks,
+    onBug: limiter.onBug,
+  });
+  return { served: { actors, context }, hosts: actors.hosts, end: () => undefined };
 }

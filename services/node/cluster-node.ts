@@ -1,75 +1,64 @@
 import { senderMarkOf } from '#bus/sender-key';
 import { Fault } from '#fault/fault';
+import { beginJournal } from '#node/begin-journal';
 import { REJOIN_MS_MAX, REJOIN_MS_MIN, REJOIN_RESET_MS } from '#node/bounds';
-import {
-  beginJournal,
-  type HostedServices,
-  Incarnation,
-  type NodeConfig,
-  type NodeContext,
-  type NodePorts,
-} from '#node/incarnation';
+import { buildIncarnation } from '#node/build-incarnation';
+import type { Incarnation } from '#node/incarnation';
+import type { HostServices, NodeConfig, NodePorts } from '#node/node-context';
 import { sleep } from '#platform/clock';
 import type { Randomness } from '#platform/randomness';
 
-/** Hexadecimal digits that tell the lives of one process apart. */
+/** Hexadecimal digits that distinguish the incarnations of one process. */
 const INCARNATION_DIGITS = 12;
 
-/** What a node needs besides what each of its lives does. */
+/** What a node needs besides what each of its incarnations does. */
 export type ClusterNodePorts = NodePorts & { readonly randomness: Randomness };
 
 /**
- * A node of the cluster through all its lives: one incarnation after another, each with a new id and
+ * A node of the cluster: after it has joined, one incarnation after another, each with a new id and
  * journal, because one that has been sealed may never come back (architecture 3.1).
  */
 export class ClusterNode<Served> implements AsyncDisposable {
   readonly #config: NodeConfig;
   readonly #ports: ClusterNodePorts;
-  readonly #hostServices: (context: NodeContext) => HostedServices<Served>;
+  readonly #hostServices: HostServices<Served>;
   #current: Incarnation<Served> | undefined;
   #isClosing = false;
   #isDraining = false;
   #pauseMs = REJOIN_MS_MIN;
 
-  private constructor(
-    config: NodeConfig,
-    ports: ClusterNodePorts,
-    hostServices: (context: NodeContext) => HostedServices<Served>,
-  ) {
+  constructor(config: NodeConfig, ports: ClusterNodePorts, hostServices: HostServices<Served>) {
     this.#config = config;
     this.#ports = ports;
     this.#hostServices = hostServices;
   }
 
-  /** Joins the cluster; fulfils when the first incarnation's journal has begun. */
-  static async join<Served>(
-    config: NodeConfig,
-    ports: ClusterNodePorts,
-    hostServices: (context: NodeContext) => HostedServices<Served>,
-  ): Promise<ClusterNode<Served>> {
-    const node = new ClusterNode(config, ports, hostServices);
-    await node.#live();
-    return node;
+  /**
+   * Joins the cluster, whose nodes reach this one at `address`; fulfils when the first incarnation's
+   * journal has begun. Called once.
+   */
+  async join(address: string): Promise<void> {
+    await this.#begin(address);
   }
 
-  /** The present incarnation; undefined between two. */
+  /** The present incarnation; undefined before the node joins and between two incarnations. */
   get current(): Incarnation<Served> | undefined {
     return this.#current;
   }
 
-  /** The present incarnation. Throws `service_unavailable` between two. */
+  /** The present incarnation. Throws `service_unavailable` when there is none. */
   get present(): Incarnation<Served> {
     if (this.#current !== undefined) return this.#current;
-    throw new Fault('service_unavailable', 'this node is joining again', {
+    throw new Fault('service_unavailable', 'this node is joining its cluster', {
       reason: `${this.#config.service}_unavailable`,
       retryAfterS: 1,
     });
   }
 
   /**
-   * Begins to give all shards to others and takes none until the process ends. Answers who does and
-   * how many shards it has. Throws `conflict` when nobody else is there, and as `present`. A drained
-   * life that is ended by others is the last one.
+   * Begins to give all shards to other nodes and takes none until the process ends. Answers which
+   * incarnation does and how many shards it has. Throws `conflict` when there is no other node, and
+   * as `present`. A drained incarnation that is fenced is the last one.
    */
   drain(): { readonly incarnation: string; readonly openShards: number } {
     const { present } = this;
@@ -85,36 +74,40 @@ export class ClusterNode<Served> implements AsyncDisposable {
     this.#current = undefined;
   }
 
-  async #live(): Promise<void> {
-    const { clock } = this.#ports;
-    const id = this.#newId();
-    await beginJournal(id, this.#config, this.#ports, () => this.#isClosing);
+  async #begin(address: string): Promise<void> {
+    const { name, ...config } = this.#config;
+    const incarnation = this.#newId();
+    await beginJournal(incarnation, address, this.#ports, () => this.#isClosing);
     if (this.#isClosing) return;
-    const incarnation = new Incarnation(id, this.#config, this.#ports, this.#hostServices);
-    this.#current = incarnation;
-    const bornMs = clock.monotonicMs();
-    incarnation.fenced
-      .then((why) => this.#rejoin(why, bornMs))
+    const begunMs = this.#ports.clock.monotonicMs();
+    const current = buildIncarnation(
+      { ...config, incarnation, node: name ?? address, address },
+      this.#ports,
+      this.#hostServices,
+    );
+    this.#current = current;
+    current.fenced
+      .then((why) => this.#rejoin(address, why, begunMs))
       .catch((error: unknown) => this.#ports.onBug(error));
   }
 
-  /** Another one for every life. Where the bus tells senders apart it begins with the mark of ours. */
+  /** Another id for every incarnation; on a signed bus it begins with the sender mark of the process. */
   #newId(): string {
     const { bus, randomness } = this.#ports;
     if (bus.incarnation === undefined) return randomness.hex(16);
     return `${senderMarkOf(bus.incarnation)}${randomness.hex(INCARNATION_DIGITS)}`;
   }
 
-  async #rejoin(why: Error, bornMs: number): Promise<void> {
+  async #rejoin(address: string, why: Error, begunMs: number): Promise<void> {
     const { clock, metrics, onNotice } = this.#ports;
     this.#current = undefined;
     if (this.#isOver) return;
-    if (clock.monotonicMs() - bornMs > REJOIN_RESET_MS) this.#pauseMs = REJOIN_MS_MIN;
+    if (clock.monotonicMs() - begunMs > REJOIN_RESET_MS) this.#pauseMs = REJOIN_MS_MIN;
     metrics.fenced();
-    onNotice(`this node has ended and joins again in ${this.#pauseMs} ms: ${why.message}`);
+    onNotice(`this node was fenced and rejoins in ${this.#pauseMs} ms: ${why.message}`);
     await sleep(clock, this.#pauseMs);
     this.#pauseMs = Math.min(this.#pauseMs * 2, REJOIN_MS_MAX);
-    if (!this.#isOver) await this.#live();
+    if (!this.#isOver) await this.#begin(address);
   }
 
   get #isOver(): boolean {

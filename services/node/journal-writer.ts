@@ -10,24 +10,22 @@ import { encodeGroup } from '#runtime/record-codec';
 import type { Journal } from '#storage/journal';
 import type { Conditional, JournalHead, JournalStore } from '#storage/journal-store';
 
-/** What a journal's writer stands on. */
+/** What a journal's writer needs of its node. */
 export type JournalWriterPorts = {
   readonly store: JournalStore;
   readonly clock: Clock;
-  /** Hears of every append that the journal took: records and seconds. */
+  /** Notified of every append that the journal took: records and seconds. */
   readonly onAppended: (records: number, seconds: number) => void;
-  /** Hears once that this incarnation may never append again. */
-  readonly onFenced: (why: Error) => void;
 };
 
-/** Why an incarnation ended: somebody has sealed its journal, or it cannot be written. */
+/** Why an incarnation ended: its journal is sealed, or cannot be written. */
 export class Fenced extends Error {
   override readonly name = 'Fenced';
 }
 
 /**
  * Appends to the journal of one incarnation, group after group, each under the condition that its
- * slot is next and nobody has sealed it (architecture 3.1). An append without an answer is looked
+ * slot is next and the journal is not sealed (architecture 3.1). An append without an answer is looked
  * up and sent again until it is known; one that can never apply fences the incarnation.
  */
 export class JournalWriter implements Journal {
@@ -36,9 +34,10 @@ export class JournalWriter implements Journal {
   readonly #ports: JournalWriterPorts;
   #next = 0;
   #lowWaterMark = 0;
-  #lowMovedMs: number;
-  /** Bytes of every slot from `#low` on. */
+  #truncatedMs: number;
+  /** Bytes of every slot from `#lowWaterMark` on. */
   #slotBytes: number[] = [];
+  readonly #listeners: ((why: Error) => void)[] = [];
   #fenced: Fenced | undefined;
   /** When the append under way began, monotonic. */
   #beganMs: number | undefined;
@@ -47,14 +46,20 @@ export class JournalWriter implements Journal {
   constructor(incarnation: string, ports: JournalWriterPorts) {
     this.#incarnation = incarnation;
     this.#ports = ports;
-    this.#lowMovedMs = ports.clock.monotonicMs();
+    this.#truncatedMs = ports.clock.monotonicMs();
   }
 
-  /** Ends this writer before anybody else does: no further append is sent. */
+  /** Notifies `listener` once when this incarnation may never append again; at once if it has ended. */
+  onFenced(listener: (why: Error) => void): void {
+    if (this.#fenced === undefined) this.#listeners.push(listener);
+    else listener(this.#fenced);
+  }
+
+  /** Ends this writer before another node does: no further append is sent. */
   fence(why: string): void {
     if (this.#fenced !== undefined) return;
     this.#fenced = new Fenced(why);
-    this.#ports.onFenced(this.#fenced);
+    for (const listener of this.#listeners) listener(this.#fenced);
   }
 
   /**
@@ -75,15 +80,15 @@ export class JournalWriter implements Journal {
     this.#beganMs = startedMs;
     const records = encodeGroup(lines);
     const slot = this.#next;
-    const moved = this.#movedLow(lowWaterMark, startedMs);
-    await this.#until(slot, records, moved);
+    const truncateTo = this.#nextLowWaterMark(lowWaterMark, startedMs);
+    await this.#until(slot, records, truncateTo);
     this.#beganMs = undefined;
     this.#next = slot + 1;
     this.#slotBytes.push(records.length);
-    if (moved !== undefined) {
-      this.#slotBytes.splice(0, moved - this.#lowWaterMark);
-      this.#lowWaterMark = moved;
-      this.#lowMovedMs = startedMs;
+    if (truncateTo !== undefined) {
+      this.#slotBytes.splice(0, truncateTo - this.#lowWaterMark);
+      this.#lowWaterMark = truncateTo;
+      this.#truncatedMs = startedMs;
     }
     const tookMs = clock.monotonicMs() - startedMs;
     this.#slowestMs = Math.max(this.#slowestMs, tookMs);
@@ -100,7 +105,7 @@ export class JournalWriter implements Journal {
       );
       if (written?.isApplied) return;
       const head = written === undefined ? await this.#readHead() : written.head;
-      // Only this incarnation moves `next`: whoever finds it moved finds an earlier try of its own.
+      // Only this incarnation moves `next`: if it has moved, an earlier try got through.
       if (head?.next === slot + 1) return;
       if (written !== undefined || head === undefined || head.isSealed || head.next !== slot) {
         throw this.#end(head, slot);
@@ -124,7 +129,7 @@ export class JournalWriter implements Journal {
     }
   }
 
-  /** What stands there, asked for until the store answers. */
+  /** The journal's head, asked for until the store answers. */
   async #readHead(): Promise<JournalHead | undefined> {
     const { store, clock } = this.#ports;
     for (;;) {
@@ -137,6 +142,7 @@ export class JournalWriter implements Journal {
     }
   }
 
+  /** Fences the incarnation for what its journal's head shows. */
   #end(head: JournalHead | undefined, slot: number): Fenced {
     const found = head === undefined ? 'is gone' : head.isSealed ? 'is sealed' : 'has moved on';
     this.fence(`the journal ${found} (slot ${slot}, next ${head?.next ?? '?'})`);
@@ -144,11 +150,11 @@ export class JournalWriter implements Journal {
   }
 
   /** Where the low-water mark moves with the next append: seldom, because every move is a delete. */
-  #movedLow(lowWaterMark: number, nowMs: number): number | undefined {
+  #nextLowWaterMark(lowWaterMark: number, nowMs: number): number | undefined {
     // The newest slot is never deleted.
     const target = Math.min(lowWaterMark, this.#next - 1);
     if (target <= this.#lowWaterMark) return undefined;
-    const isOld = nowMs - this.#lowMovedMs >= TRUNCATION_AGE_MS;
+    const isOld = nowMs - this.#truncatedMs >= TRUNCATION_AGE_MS;
     if (isOld || target - this.#lowWaterMark >= TRUNCATION_SLOTS_MIN) return target;
     const bytes = this.#slotBytes
       .slice(0, target - this.#lowWaterMark)

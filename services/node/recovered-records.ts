@@ -6,22 +6,23 @@ import type { RecoveredTail } from '#runtime/shard-gate';
 type Claim = { readonly tails: Map<string, RecoveredTail>; readonly offset: number };
 
 /**
- * Records taken over from a dead node's journal, by the shard and epoch that they were recovered for:
+ * Records of a failed node's journal, by the shard and epoch that they were recovered for:
  * kept until the claim to that epoch is decided, used only by an opening of exactly that epoch, and
  * then until their actors have been activated (architecture 3.3).
  */
 export class RecoveredRecords {
   /** By shard, then by the epoch of a claim that is undecided. */
   readonly #claims = new Map<number, Map<number, Claim>>();
-  /** By shard: the actors of an open shard that nobody has activated. */
+  /** By shard: the actors of an open shard that are not activated. */
   readonly #open = new Map<number, Map<string, RecoveredTail>>();
+  #replayedActors = 0;
 
   /** Keeps records, in journal order, for the claim to `epoch`; `offset` is that of the first. */
   hold(shard: number, epoch: number, records: readonly TailRecord[], offset: number): void {
     const tails = new Map<string, RecoveredTail>();
     const byActor = Map.groupBy(records, ({ actor, actorId }) => keyOf(actor, actorId));
     for (const [key, ofActor] of byActor) {
-      // They stay until their actor is activated; most of the groups they came in is others'.
+      // They stay until their actor is activated; most of the text they were cut from is not theirs.
       tails.set(key, { lines: cutLoose(ofActor.map(({ line }) => line)), offset });
     }
     const claims = this.#claims.get(shard) ?? new Map<number, Claim>();
@@ -49,19 +50,25 @@ export class RecoveredRecords {
     if (claims?.size === 0) this.#claims.delete(shard);
   }
 
-  /** What an actor must run again when it is activated. */
+  /** What an actor must replay when it is activated. */
   tailOf(shard: number, actor: string, actorId: string): RecoveredTail | undefined {
     return this.#open.get(shard)?.get(keyOf(actor, actorId));
   }
 
-  /** The actor has run its records again and keeps account of them itself. */
+  /** The actor has replayed its records; its checkpointer keeps account of them from now on. */
   activated(shard: number, actor: string, actorId: string): void {
+    this.#replayedActors += 1;
     const tails = this.#open.get(shard);
     tails?.delete(keyOf(actor, actorId));
     if (tails?.size === 0) this.#open.delete(shard);
   }
 
-  /** Ids of a kind's actors in an open shard that nobody has activated, at most `count`. */
+  /** How many actors have replayed their records so far. */
+  get replayedActors(): number {
+    return this.#replayedActors;
+  }
+
+  /** Ids of a kind's actors in an open shard that are not activated, at most `count`. */
   waiting(shard: number, actor: string, count: number): string[] {
     const prefix = keyOf(actor, '');
     const ids: string[] = [];

@@ -21,7 +21,8 @@ export async function openAdminPort(
   const token = given ?? newAdminToken();
   const listen = { host: '127.0.0.1', port: config.SERVICE_ADMIN_PORT };
   const audit = auditOf(config, foundation);
-  const running = opening.use(await serveAdmin(listen, { ...foundation, admin, token, audit }));
+  const { clock, onBug } = foundation;
+  const running = opening.use(await serveAdmin(listen, { admin, token, audit, clock, onBug }));
   if (given === undefined) {
     const { port } = new URL(running.address);
     opening.use(await publishAdminToken(Number(port), token));

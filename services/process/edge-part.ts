@@ -37,7 +37,10 @@ export async function openEdge(config: Config, signal: AbortSignal): Promise<Ope
   );
   await connected(backends.peers, { clock: foundation.clock, signal });
   // It listens last: whoever balances load sends nobody to a port that refuses.
-  const edge = opening.use(await composeEdge(edgeConfigOf(config), { ...foundation, ...backends }));
+  const { clock, randomness, metrics, logger } = foundation;
+  const { engine, limiter, accountNews } = backends;
+  const ports = { engine, limiter, clock, randomness, metrics, logger, accountNews };
+  const edge = opening.use(await composeEdge(edgeConfigOf(config), ports));
   opening.use(operators.ready());
   say('edge', { api: `${edge.address}/v1`, metrics: `${operators.address}/metrics` });
   return opening.move();

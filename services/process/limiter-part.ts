@@ -1,72 +1,92 @@
+import type { AccountNews } from '#accounts/account-news';
 import type { Config } from '#config';
-import type { AccountAdmin } from '#limiter/account-admin';
-import { composeLimiter } from '#limiter/compose';
-import { openAdminPort } from '#process/admin-port';
-import { foundationOf, serveOperators } from '#process/foundation';
-import { LateNode } from '#process/late-node';
-import { limiterConfigOf } from '#process/limiter-config';
-import { joinLimiters } from '#process/limiter-service';
-import { assertReachable, clockWatchOf, clusterOf } from '#process/membership';
-import { openBus, openStores } from '#process/ports';
+import { composeLimiter, type Limiter } from '#limiter/compose';
+import type { LimiterConfig } from '#limiter/limiter-actors';
+import { LimiterNode } from '#limiter/limiter-node';
+import { busAccountNews } from '#process/bus-account-news';
+import type { Foundation } from '#process/foundation';
+import { type ClusterParts, nodeConfigOf, nodePortsOf, showShards } from '#process/membership';
+import { openNodeProcess } from '#process/node-process';
+import type { LocalStores } from '#process/ports';
 import type { Opened } from '#process/process-life';
-import { say } from '#process/ready-line';
-import { refusalObserver, serverObserver } from '#process/rpc-metrics';
-import type { AdminTarget, UsageAdmin } from '#wire/admin';
-import { adminService } from '#wire/admin-service';
-import { serveGrpc } from '#wire/grpc-server';
+import { serverObserver } from '#process/rpc-metrics';
+import { adminClient } from '#wire/admin-client';
 import type { LimiterClient } from '#wire/limiter-messages';
 import { limiterServer } from '#wire/limiter-server';
+import type { WireService } from '#wire/wire-service';
+
+/** How long another limiter may take to say what an account has used, in milliseconds. */
+const ADMIN_MS_MAX = 3_000;
 
 /**
  * A limiter process: meters behind gRPC, alone on memory or one of a cluster, and the admin port of
  * all accounts.
  */
 export async function openLimiter(config: Config): Promise<Opened> {
-  await using opening = new AsyncDisposableStack();
-  const foundation = foundationOf(config, 'limiter');
-  const tls = foundation.tls();
-  const operators = opening.use(await serveOperators(config, foundation));
-  const stores = opening.use(await openStores(config, foundation));
-  if (stores.kind === 'shared') {
-    assertReachable(config, 'SERVICE_LIMITER_LISTEN', 'SERVICE_LIMITER_ADVERTISE');
-  }
-  const bus = opening.use(await openBus(config, foundation, await clusterOf(stores, foundation)));
-  const late = new LateNode<LimiterClient, UsageAdmin>('limiter');
-  const { onBug: reportBug } = foundation;
-  const frames = foundation.metrics.histogram('limiter_frame_messages').labels({});
-  const observer = serverObserver(foundation.metrics, 'limiter', (count) => frames.observe(count));
-  const target: AdminTarget = {
-    identity: () => late.identity(),
-    drain: () => late.drain(),
-    readUsage: async (accountId) => await late.admin.readUsage(accountId),
-    resetUsage: async (accountId) => await late.admin.resetUsage(accountId),
-  };
-  const limiter: LimiterClient = { ask: (call) => late.client.ask(call) };
-  const services = [
-    limiterServer(limiter, { reportBug, observer }),
-    adminService(target, reportBug),
-  ];
-  const onRefused = refusalObserver(foundation);
-  const grpc = { listen: config.SERVICE_LIMITER_LISTEN, services, tls, onRefused };
-  const server = opening.use(await serveGrpc(grpc));
-  let accounts: AccountAdmin;
-  if (stores.kind === 'local') {
-    const { meterJournal: journal } = stores;
-    const ports = { ...foundation, ...stores, accountNews: undefined, journal };
-    const alone = composeLimiter(limiterConfigOf(config, foundation), ports);
-    late.begin(opening.use(alone).client);
-    accounts = alone.admin;
-  } else {
-    const address = config.SERVICE_LIMITER_ADVERTISE ?? server.address;
-    const clocks = opening.use(clockWatchOf(config, foundation, bus, stores));
-    const joined = await joinLimiters(config, foundation, stores, bus, address, clocks);
-    const node = opening.use(joined);
-    late.beginNode(node);
-    accounts = node.admin;
-  }
-  const admin = opening.use(await openAdminPort(config, foundation, accounts));
-  const metrics = `${operators.address}/metrics`;
-  opening.use(operators.ready());
-  say('limiter', { grpc: server.address, admin: admin.address, metrics });
-  return opening.move();
+  return await openNodeProcess(config, {
+    service: 'limiter',
+    listen: 'SERVICE_LIMITER_LISTEN',
+    advertise: 'SERVICE_LIMITER_ADVERTISE',
+    alone(foundation, stores) {
+      const limiter = limiterAlone(config, foundation, stores, undefined);
+      const service = wireServiceOf(foundation, limiter.client);
+      return { service, actors: limiter, node: undefined, admin: limiter.admin };
+    },
+    async member(foundation, parts) {
+      const node = await limiterNodeOf(config, foundation, parts);
+      const service = wireServiceOf(foundation, node);
+      return { service, actors: node, node, admin: node.admin };
+    },
+  });
+}
+
+/** A limiter of a cluster that has not joined. Rejects as `nodeConfigOf`. */
+export async function limiterNodeOf(
+  config: Config,
+  foundation: Foundation,
+  { stores, bus, clocks }: ClusterParts,
+): Promise<LimiterNode> {
+  const { clock, randomness, metrics, onBug } = foundation;
+  const { accounts, meters } = stores;
+  const place = await nodeConfigOf('limiter', config, foundation, stores);
+  const { prefix, cluster } = place;
+  const accountNews = busAccountNews({ bus, prefix, cluster });
+  const call = { timeoutMs: ADMIN_MS_MAX, clock, tls: foundation.tls() };
+  const node = new LimiterNode(
+    { node: place, limiter: limiterConfigOf(config, foundation) },
+    {
+      limiter: { accounts, meters, accountNews, clock, randomness, metrics, onBug },
+      node: nodePortsOf('limiter', foundation, { stores, bus, clocks }),
+      adminAt: (address) => adminClient(address, call),
+    },
+  );
+  showShards('limiter', metrics, node);
+  return node;
+}
+
+/** A limiter on memory, the only one. */
+export function limiterAlone(
+  config: Config,
+  foundation: Foundation,
+  { accounts, meters, meterJournal: journal }: LocalStores,
+  accountNews: AccountNews | undefined,
+): Limiter {
+  const { clock, randomness, metrics, onBug } = foundation;
+  const ports = { accounts, meters, accountNews, clock, randomness, metrics, onBug, journal };
+  return composeLimiter(limiterConfigOf(config, foundation), ports);
+}
+
+/** The limiter's part of the configuration: an admission is as old as its edge would wait. */
+function limiterConfigOf(config: Config, { actors }: Foundation): LimiterConfig {
+  const { idleAgeMs, memoryBytesMax } = actors;
+  return { idleAgeMs, memoryBytesMax, admitAgeMs: config.SERVICE_LIMITER_TIMEOUT_MS };
+}
+
+function wireServiceOf(
+  { metrics, onBug: reportBug }: Foundation,
+  limiter: LimiterClient,
+): WireService {
+  const frames = metrics.histogram('limiter_frame_messages').labels({});
+  const observer = serverObserver(metrics, 'limiter', (count) => frames.observe(count));
+  return limiterServer(limiter, { reportBug, observer });
 }

@@ -1,8 +1,8 @@
 import type { Bus } from '#bus/bus';
 import { ClockWatch } from '#cluster/clock-watch';
-import type { ProbeAim } from '#cluster/failure-evidence';
 import { type Config, ConfigError } from '#config';
-import type { NodeConfig } from '#node/incarnation';
+import type { ClusterNodePorts } from '#node/cluster-node';
+import type { NodeConfig } from '#node/node-context';
 import { nodeMetrics } from '#node/node-metrics';
 import type { Metrics } from '#platform/metrics';
 import { clusterSecretsOf } from '#process/cluster-secrets';
@@ -11,15 +11,22 @@ import type { LocalStores, SharedStores } from '#process/ports';
 import { probe } from '#routing/probe';
 import type { ShardedService } from '#storage/shard-store';
 
-/** How long a node listens who else is there before it claims anything: two heartbeats, in milliseconds. */
+/** How long a node listens for others before it claims anything: two heartbeats, in milliseconds. */
 const STARTUP_GRACE_MS = 2_000;
 
-/** How long a look at an address may take, in milliseconds. A live process answers in a few. */
+/** How long a probe of an address may take, in milliseconds. A live process answers in a few. */
 const PROBE_MS_MAX = 1_000;
 
+/** What a node of a cluster is built on. */
+export type ClusterParts = {
+  readonly stores: SharedStores;
+  readonly bus: Bus;
+  readonly clocks: ClockWatch | undefined;
+};
+
 /**
- * Throws `ConfigError` when the others of a cluster could not find a node that listens and is reached
- * as these two variables say, or could not believe it.
+ * Throws `ConfigError` when the other nodes could not reach a node that listens and advertises as
+ * these two variables say, or could not believe it.
  */
 export function assertReachable(
   config: Config,
@@ -53,12 +60,11 @@ export async function clusterOf(
  * A node's place in its cluster, as all agree on it. Rejects with `ConfigError` when the cluster was
  * made with another number of shards.
  */
-export async function placeOf(
+export async function nodeConfigOf(
   service: ShardedService,
   config: Config,
   { randomness }: Foundation,
   { shards }: SharedStores,
-  address: string,
 ): Promise<NodeConfig> {
   const wanted = config.SERVICE_SHARDS;
   const shardCount = await shards.fixCount(service, wanted);
@@ -69,8 +75,7 @@ export async function placeOf(
   }
   return {
     service,
-    node: config.SERVICE_NODE_NAME ?? address,
-    address,
+    name: config.SERVICE_NODE_NAME,
     shardCount,
     prefix: config.SERVICE_NATS_PREFIX,
     cluster: await shards.fixCluster(randomness.hex(16)),
@@ -101,18 +106,21 @@ export function clockWatchOf(
 /** What every node needs of its process to be one of a cluster. */
 export function nodePortsOf(
   service: ShardedService,
-  foundation: Foundation,
-  bus: Bus,
-  clocks: ClockWatch | undefined,
-) {
-  const { clock, metrics, logger } = foundation;
-  const look = { timeoutMs: PROBE_MS_MAX, clock, tls: foundation.tls() };
+  { clock, randomness, metrics, logger, onBug, tls }: Foundation,
+  { stores, bus, clocks }: ClusterParts,
+): ClusterNodePorts {
+  const call = { timeoutMs: PROBE_MS_MAX, clock, tls: tls() };
   return {
+    clock,
+    randomness,
     bus,
     clocks,
-    nodeMetrics: nodeMetrics(metrics, service),
-    probe: (other: string, aim: ProbeAim) => probe(other, aim, look),
-    onNotice: (notice: string) => logger.warn(notice),
+    journals: stores.journals,
+    shards: stores.shards,
+    metrics: nodeMetrics(metrics, service),
+    probe: (address, aim) => probe(address, aim, call),
+    onBug,
+    onNotice: (notice) => logger.warn(notice),
   };
 }
 

@@ -103,7 +103,8 @@ export async function migrateStores(
   await using bare = await sessionOf(config, foundation, undefined);
   await createKeyspace(bare, keyspace, { kind: 'by_data_center', factors });
   await using session = await sessionOf(config, foundation, keyspace);
-  await migrate(session, { ...foundation, tell });
+  const { clock, randomness } = foundation;
+  await migrate(session, { clock, randomness, tell });
 }
 
 async function memoryStores({ clock }: Foundation): Promise<LocalStores> {

@@ -2,17 +2,14 @@ import type { AccountNews } from '#accounts/account-news';
 import type { Bus } from '#bus/bus';
 import type { Config } from '#config';
 import { composeEdge } from '#edge/compose';
-import { composeEngine } from '#engine/compose';
 import type { AccountAdmin } from '#limiter/account-admin';
-import { composeLimiter } from '#limiter/compose';
 import { openAdminPort } from '#process/admin-port';
 import { busAccountNews } from '#process/bus-account-news';
 import { watchedEngines, watchedLimiters } from '#process/cluster';
 import { edgeConfigOf } from '#process/edge-config';
-import { joinEngines } from '#process/engine-service';
+import { engineAlone, engineNodeOf } from '#process/engine-part';
 import { type Foundation, foundationOf, serveOperators } from '#process/foundation';
-import { limiterConfigOf } from '#process/limiter-config';
-import { joinLimiters } from '#process/limiter-service';
+import { limiterAlone, limiterNodeOf } from '#process/limiter-part';
 import { localAccount } from '#process/local-account';
 import { clockWatchOf } from '#process/membership';
 import { type LocalStores, openBus, openStores, type SharedStores } from '#process/ports';
@@ -34,11 +31,13 @@ export async function openStandalone(config: Config): Promise<Opened> {
       ? onMemory(config, foundation, stores, bus)
       : await clusterOfOne(config, foundation, stores, bus, operators.address),
   );
-  const { accounts } = backends;
+  const { engine, limiter, accounts, accountNews } = backends;
   const admin = opening.use(await openAdminPort(config, foundation, accounts));
   // Alone it has nobody to send its callers to.
   const edgeConfig = { ...edgeConfigOf(config), drainMs: 0 };
-  const edge = opening.use(await composeEdge(edgeConfig, { ...foundation, ...backends }));
+  const { clock, randomness, metrics, logger } = foundation;
+  const edgePorts = { engine, limiter, clock, randomness, metrics, logger, accountNews };
+  const edge = opening.use(await composeEdge(edgeConfig, edgePorts));
   opening.use(operators.ready());
   const account = config.SERVICE_LOCAL_ACCOUNT ? await localAccount(accounts) : undefined;
   process.stdout.write(
@@ -64,12 +63,9 @@ type Backends = AsyncDisposable & {
 
 function onMemory(config: Config, foundation: Foundation, stores: LocalStores, bus: Bus): Backends {
   const opened = new AsyncDisposableStack();
-  const ports = { ...foundation, ...stores };
   const accountNews = busAccountNews({ bus, prefix: config.SERVICE_NATS_PREFIX, cluster: 'alone' });
-  const limiterPorts = { ...ports, accountNews, journal: stores.meterJournal };
-  const limiter = opened.use(composeLimiter(limiterConfigOf(config, foundation), limiterPorts));
-  const enginePorts = { ...ports, journal: stores.engineJournal };
-  const engine = opened.use(composeEngine(foundation.actors, enginePorts));
+  const limiter = opened.use(limiterAlone(config, foundation, stores, accountNews));
+  const engine = opened.use(engineAlone(foundation, stores));
   return {
     engine,
     limiter: limiter.client,
@@ -93,8 +89,8 @@ async function clusterOfOne(
   // It has no gRPC port; the operators' port is as much its own as any.
   const { host: address } = new URL(operatorsAddress);
   const clocks = opening.use(clockWatchOf(alone, foundation, bus, stores));
-  const limiterNode = await joinLimiters(alone, foundation, stores, bus, address, clocks);
-  const engineNode = await joinEngines(alone, foundation, stores, bus, address);
+  const limiterNode = await limiterNodeOf(alone, foundation, { stores, bus, clocks });
+  const engineNode = await engineNodeOf(alone, foundation, { stores, bus, clocks: undefined });
   const { cluster } = engineNode;
   const facts = { cluster, shardCount: config.SERVICE_SHARDS };
   const limiter = opening.use(
@@ -103,8 +99,11 @@ async function clusterOfOne(
   const engine = opening.use(
     watchedEngines(alone, foundation, bus, facts, () => inProcessPeer(engineNode, clock)),
   );
+  // The nodes leave before the routes to them close.
   opening.use(limiterNode);
   opening.use(engineNode);
+  await limiterNode.join(address);
+  await engineNode.join(address);
   // Calls of limiters do not wait for an owner as those of engines do.
   await limiter.ready();
   const opened = opening.move();

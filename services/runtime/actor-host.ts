@@ -73,7 +73,7 @@ export class ActorHost<State, Call extends ActorCall, Answer, Event> {
   }
 
   /** Brings an actor of an open shard to memory, if it is not there: recovered records wait for it. */
-  warm(id: string): void {
+  activateEagerly(id: string): void {
     if (this.#catalog.find(id) === undefined) this.#activate(id, this.#ports.gate.shardOf(id));
   }
 

@@ -54,11 +54,11 @@ export async function clusterInMemory(
     const shardCount = await stores.shards.fixCount(service, SHARDS);
     const cluster = await stores.shards.fixCluster('c1');
     // All hear of each other before anybody claims.
-    const place = { service, node: name, address, shardCount, cluster, startupGraceMs: 200 };
-    const config = { ...ACTORS, ...place, prefix: 'test', isDirect: true };
+    const place = { service, name, shardCount, cluster, startupGraceMs: 200 };
+    const config = { ...place, prefix: 'test', isDirect: true };
     const ports = {
-      ...{ ...stores, bus, clock, metrics, onBug, randomness: systemRandomness },
-      nodeMetrics: nodeMetrics(metrics, service),
+      ...{ ...stores, bus, clock, onBug, randomness: systemRandomness },
+      metrics: nodeMetrics(metrics, service),
       probe: async (other: string) => {
         const node = engines.get(other) ?? limiters.get(other);
         const incarnation = node?.incarnation?.id;
@@ -69,12 +69,21 @@ export async function clusterInMemory(
     };
     if (service === 'limiter') {
       const adminAt = (other: string) => found(limiters, other);
-      const limiter = await LimiterNode.join(config, { ...ports, accountNews: NO_NEWS, adminAt });
+      const limiter = new LimiterNode(
+        { node: config, limiter: ACTORS },
+        { limiter: { ...ports, metrics, accountNews: NO_NEWS }, node: ports, adminAt },
+      );
       limiters.set(address, opened.use(limiter));
+      await limiter.join(address);
     } else {
       const connect = (other: string) => inProcessPeer(nodeAt(other), clock);
       const calling = { connect, random: Math.random, onRetry: () => undefined };
-      engines.set(address, opened.use(await EngineNode.join(config, { ...ports, ...calling })));
+      const engine = new EngineNode(
+        { node: config, actors: ACTORS },
+        { engine: { ...ports, metrics }, node: ports, ...calling },
+      );
+      engines.set(address, opened.use(engine));
+      await engine.join(address);
     }
   }
 

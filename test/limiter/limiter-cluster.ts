@@ -81,12 +81,7 @@ export class LimiterCluster {
   async join(name: string, aheadMs = 0): Promise<LimiterNode> {
     const address = `${name}:1`;
     const place = { prefix: 'test', cluster: 'c', shardCount: SHARDS };
-    const config = {
-      idleAgeMs: 600_000,
-      memoryBytesMax: 1_000_000,
-      startupGraceMs: 0,
-      isDirect: true,
-    };
+    const standing = { startupGraceMs: 0, isDirect: true };
     const metrics = createMetrics();
     const clock = new SkewedClock(this.clock, aheadMs);
     this.#clocks.set(name, clock);
@@ -107,26 +102,29 @@ export class LimiterCluster {
         };
       },
     };
-    const node = await LimiterNode.join(
-      { ...place, ...config, service: 'limiter', node: name, address },
+    const node = new LimiterNode(
       {
-        ...this.#stores,
-        clock,
-        bus,
-        clocks: new ClockWatch({
-          ...{ bus, clock, onNotice, prefix: place.prefix },
-          serverClocks: { read: async () => [this.clock.wallMs() + this.serverAheadMs] },
-        }),
-        metrics,
-        nodeMetrics: nodeMetrics(metrics, 'limiter'),
-        randomness: systemRandomness,
-        probe: this.#probe,
-        accountNews,
+        node: { ...place, ...standing, service: 'limiter', name },
+        limiter: { idleAgeMs: 600_000, memoryBytesMax: 1_000_000 },
+      },
+      {
+        limiter: {
+          ...{ accounts: this.#stores.accounts, meters: this.#stores.meters, accountNews },
+          ...{ clock, randomness: systemRandomness, metrics, onBug },
+        },
+        node: {
+          ...{ journals: this.#stores.journals, shards: this.#stores.shards },
+          ...{ clock, randomness: systemRandomness, bus, probe: this.#probe },
+          clocks: new ClockWatch({
+            ...{ bus, clock, onNotice, prefix: place.prefix },
+            serverClocks: { read: async () => [this.clock.wallMs() + this.serverAheadMs] },
+          }),
+          ...{ metrics: nodeMetrics(metrics, 'limiter'), onBug, onNotice: () => undefined },
+        },
         adminAt: (other) => this.#at(other),
-        onBug,
-        onNotice: () => undefined,
       },
     );
+    await node.join(address);
     this.#nodes.set(address, node);
     await this.live(4_000);
     return node;

@@ -113,7 +113,7 @@ sealed(
   },
 );
 
-sealed('joins again after 1, 2, 4 s, as somebody else', async () => {
+sealed('rejoins after 1, 2, 4 s, as another incarnation', async () => {
   const cluster = new TallyCluster();
   const node = await cluster.join('a');
   await cluster.live(3_000);
@@ -126,7 +126,7 @@ sealed('joins again after 1, 2, 4 s, as somebody else', async () => {
     assert.is(idOf(node), `life-${i + 2}`);
     await cluster.live(3_000);
   }
-  assert.is(cluster.notices.filter((notice) => notice.includes('joins again')).length, 3);
+  assert.is(cluster.notices.filter((notice) => notice.includes('rejoins')).length, 3);
 });
 
 sealed('has what it acknowledged in its next life, and knows its calls', async () => {

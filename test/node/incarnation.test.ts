@@ -228,7 +228,7 @@ left('is silent, has let go of what it served, and answers no call', async () =>
   const before = said();
   await cluster.live(5_000);
   assert.is(said(), before);
-  assert.equal([served.residency.actors, cluster.tenantsEnded], [0, 1]);
+  assert.equal([served.residency.actors, cluster.servicesEnded], [0, 1]);
   const refusal = (await refusalOf(() => first.present)) as Fault;
   assert.is(refusal.code, 'service_unavailable');
 });
@@ -244,7 +244,7 @@ left('has ended also when the store does not take the seal of its journal', asyn
   const gone = node[Symbol.asyncDispose]();
   await cluster.live(5_000);
   assert.equal(await stateOf(gone), { value: undefined });
-  assert.equal([node.current, cluster.tenantsEnded], [undefined, 1]);
+  assert.equal([node.current, cluster.servicesEnded], [undefined, 1]);
 });
 
 for (const group of [dead, slow, come, stray, drained, left]) group.run();

@@ -48,8 +48,8 @@ async function newScene() {
       appended.push(records);
       tookS.push(seconds);
     },
-    onFenced: (why) => fences.push(why),
   });
+  writer.onFenced((why) => fences.push(why));
   const headNow = async () => await stored.readHead('me', 'serial');
   return { clock, stored, writer, appends, twists, reads, fences, appended, tookS, headNow };
 }

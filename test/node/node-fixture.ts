@@ -3,7 +3,7 @@ import { inProcessBus } from '#bus/in-process-bus';
 import type { Probe } from '#cluster/failure-watch';
 import { decodeHeartbeat, type Heartbeat, heartbeatSubject } from '#cluster/heartbeat';
 import { ClusterNode, type ClusterNodePorts } from '#node/cluster-node';
-import type { NodeContext } from '#node/incarnation';
+import type { NodeContext } from '#node/node-context';
 import { nodeMetrics } from '#node/node-metrics';
 import type { Clock } from '#platform/clock';
 import { createMetrics, type Metrics } from '#platform/metrics';
@@ -37,12 +37,12 @@ export class TallyCluster {
   readonly stored = memoryJournalStore(this.clock);
   /** What nodes see of the journals; a test may put its own in. */
   journals: JournalStore = this.stored;
-  /** One store, whichever node writes. */
+  /** One store for all nodes. */
   readonly kind = new TallyKind();
-  /** What nodes say of themselves, in the order in which it was heard. */
+  /** Every heartbeat, in the order in which it was heard. */
   readonly heartbeats: Heartbeat[] = [];
-  /** How many lives have told what serves their actors to end. */
-  tenantsEnded = 0;
+  /** How many incarnations have ended their hosted services. */
+  servicesEnded = 0;
   readonly bus = inProcessBus({ clock: this.clock, onBug: (e) => this.bugs.push(e) });
   readonly #nodes = new Map<string, TallyNode>();
   readonly #metrics = new Map<string, Metrics>();
@@ -56,14 +56,13 @@ export class TallyCluster {
     });
   }
 
-  /** A node by this name, and its address `name:1`. Its lives are `life-1`, `life-2` … */
+  /** A node by this name, and its address `name:1`. Its incarnations are `life-1`, `life-2` … */
   async join(name: string, unlike: Unlike = {}): Promise<TallyNode> {
     const metrics = createMetrics();
     this.#metrics.set(name, metrics);
     const config = {
       service: 'engine' as const,
-      node: name,
-      address: `${name}:1`,
+      name,
       shardCount: SHARDS,
       prefix: 'test',
       cluster: unlike.cluster ?? 'c',
@@ -82,18 +81,19 @@ export class TallyCluster {
       onBug: (error: unknown) => this.bugs.push(error),
       onNotice: (notice: string) => this.notices.push(notice),
     };
-    const node = await ClusterNode.join(config, ports, (reason) => this.#settle(reason));
+    const node: TallyNode = new ClusterNode(config, ports, (context) => this.#host(context));
+    await node.join(`${name}:1`);
     this.#nodes.set(`${name}:1`, node);
     return node;
   }
 
-  /** The process of a node is gone from one moment to the next. Its name is not used again. */
+  /** Ends the process of a node at once. Its name is not used again. */
   kill(name: string): void {
     this.#dead.add(name);
     this.#nodes.delete(`${name}:1`);
   }
 
-  /** What a node's process has reported, of the series that begin so. */
+  /** The metrics of a node's process whose names match. */
   async reported(name: string, series: RegExp): Promise<Record<string, number>> {
     const metrics = this.#metrics.get(name);
     if (metrics === undefined) throw new Error(`there is no node ${name}`);
@@ -104,11 +104,11 @@ export class TallyCluster {
   async add(node: TallyNode, id: string, callId?: number): Promise<TallyAnswer> {
     const fields = callId === undefined ? { add: 1 } : { add: 1, callId };
     const answer = Promise.try(() => node.current?.served.ask(id, tallyCall(fields)));
-    // A timer of a failed call is nobody's business.
+    // A rejection is awaited below.
     answer.catch(() => undefined);
     await pass(this.clock, 20, 5);
     const answered = await answer;
-    if (answered === undefined) throw new Error('the node has no life at the moment');
+    if (answered === undefined) throw new Error('the node has no incarnation at the moment');
     return answered;
   }
 
@@ -122,7 +122,7 @@ export class TallyCluster {
     return { kind: 'answered', incarnation: node.current?.id ?? 'nobody' };
   };
 
-  /** The time of a process: nothing falls due any more once it is gone. */
+  /** The clock of a process: nothing falls due once it has ended. */
   #clockOf(name: string): Clock {
     const { clock } = this;
     return {
@@ -132,7 +132,7 @@ export class TallyCluster {
     };
   }
 
-  /** The bus of a process, which is deaf and dumb once that is gone. */
+  /** The bus of a process: it neither sends nor receives once that has ended. */
   #busOf(name: string): Bus {
     const { bus } = this;
     return {
@@ -149,7 +149,7 @@ export class TallyCluster {
     return `life-${this.#lives}`;
   }
 
-  #settle({ log, gate }: NodeContext) {
+  #host({ log, gate }: NodeContext) {
     const metrics = runtimeMetrics(createMetrics(), 'engine', 'instance');
     const onBug = (error: unknown) => this.bugs.push(error);
     const config = { idleAgeMs: 60_000, memoryBytesMax: 1_000_000 };
@@ -161,7 +161,7 @@ export class TallyCluster {
       onBug,
     });
     const end = () => {
-      this.tenantsEnded += 1;
+      this.servicesEnded += 1;
     };
     return { served: host, hosts: [host], end };
   }

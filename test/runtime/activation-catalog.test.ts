@@ -195,8 +195,8 @@ recovered('runs them on first use, and they are taken over', async () => {
 recovered('runs them when it is warmed, once, and is dirty like any other', async () => {
   const { gate, taken } = gateWithTail();
   const { host, kind } = newScene(gate);
-  host.warm('1a');
-  host.warm('1a');
+  host.activateEagerly('1a');
+  host.activateEagerly('1a');
   await turnOfEvents();
   assert.equal(taken, ['1a']);
   assert.is(kind.activations, 1);

@@ -93,7 +93,7 @@ warmed('counts with its size, and leaves at once if there is none', async () => 
   const kind = new TallyKind();
   kind.stored.set('a', { sum: 1, version: 1, recentCalls: [] });
   const { host } = hostOf(kind, new ManualClock(), memoryJournal());
-  for (const id of ['a', 'unknown']) host.warm(id);
+  for (const id of ['a', 'unknown']) host.activateEagerly(id);
   await turnOfEvents();
   const { actors, bytes, unflushedRecords } = host.residency;
   assert.equal([actors, bytes, unflushedRecords], [1, kind.sizeOf(), 0]);
@@ -105,7 +105,7 @@ warmed('knows for 20 s from then on the calls that its head names', async () => 
   kind.stored.set('a', { sum: 1, version: 1, recentCalls });
   clock.advance(100_000);
   const { host } = hostOf(kind, clock, memoryJournal());
-  host.warm('a');
+  host.activateEagerly('a');
   await turnOfEvents();
   clock.advance(RECENT_CALLS_AGE_MS);
   assert.ok((await host.ask('a', tallyCall({ callId: 7, add: 1 }))).again);
@@ -118,7 +118,7 @@ warmed('leaves like any other when nobody asks it', async () => {
   kind.stored.set('a', { sum: 1, version: 1, recentCalls: [] });
   const { host } = hostOf(kind, clock, memoryJournal());
   clock.advance(500_000);
-  host.warm('a');
+  host.activateEagerly('a');
   await turnOfEvents();
   for (const [seconds, actors] of [
     [59, 1],

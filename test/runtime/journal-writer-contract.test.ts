@@ -10,7 +10,6 @@ const contract = journalContract('a journal writer', async () => {
     store,
     clock: systemClock,
     onAppended: () => undefined,
-    onFenced: () => undefined,
   });
 });
 

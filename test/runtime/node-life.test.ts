@@ -41,7 +41,7 @@ between('has let go of everything that it served', async () => {
   assert.is(served.residency.actors, 1);
   await cluster.stored.seal('life-1');
   while (node.current !== undefined) await cluster.live(50);
-  assert.equal([served.residency.actors, cluster.tenantsEnded], [0, 1]);
+  assert.equal([served.residency.actors, cluster.servicesEnded], [0, 1]);
 });
 
 between('has counted it, and told its operator when it comes back', async () => {
@@ -51,7 +51,7 @@ between('has counted it, and told its operator when it comes back', async () => 
   while (node.current !== undefined) await cluster.live(50);
   const fenced = await cluster.reported('a', /^journal_fenced/);
   assert.equal(fenced, { 'journal_fenced_total{service="engine"}': 1 });
-  assert.match(cluster.notices.at(-1) ?? '', /joins again in 1000 ms: the journal is sealed/);
+  assert.match(cluster.notices.at(-1) ?? '', /rejoins in 1000 ms: the journal is sealed/);
 });
 
 between('whose next journal is somebody else’s says that as a bug, and has none', async () => {
@@ -168,7 +168,7 @@ drained('and then ended by others does not come back', async () => {
   await cluster.stored.seal('life-1');
   await cluster.live(20_000);
   assert.is(node.current, undefined);
-  assert.not.ok(cluster.notices.some((notice) => notice.includes('joins again')));
+  assert.not.ok(cluster.notices.some((notice) => notice.includes('rejoins')));
 });
 
 const other = suite('a call for a shard that another node owns');

@@ -1,10 +1,12 @@
 import { EngineNode } from '#engine/engine-node';
 import type { ClusterParts } from '#test/simulation/cluster-parts';
+import { silentMetrics } from '#test/simulation/silent-metrics';
 import { SimulatedConnection } from '#test/simulation/simulated-connection';
 import {
+  actorsOf,
   addressOf,
   configOf,
-  Joining,
+  Membership,
   type NodeProcess,
   portsOf,
 } from '#test/simulation/simulated-node';
@@ -14,30 +16,33 @@ import { ENGINE_CALLS } from '#test/simulation/simulated-protocol';
 /** One engine process: the real engine node over the ports of its world. */
 export class SimulatedEngine implements NodeProcess {
   readonly process: SimulatedProcess;
-  readonly #joining: Joining<EngineNode>;
+  readonly #membership: Membership;
 
   constructor(process: SimulatedProcess, cluster: ClusterParts) {
     this.process = process;
     const { network, world, actors } = cluster;
     const { random } = process;
-    network.listen(addressOf(process), {
-      process,
-      engine: { ask: (call) => this.#joining.joined.ask(call) },
-      incarnation: () => this.#joining.node?.incarnation?.id,
-    });
-    const joining = EngineNode.join(configOf('engine', process, cluster), {
-      ...portsOf(process, cluster),
-      random: () => random.unit(),
-      instances: actors.instancesOf(process),
-      listings: actors.listingsOf(process),
-      connect: (address: string) =>
-        new SimulatedConnection(network, process, address, ENGINE_CALLS),
-      onRetry: () => undefined,
-    });
-    this.#joining = new Joining('engine', joining, (error) => world.fail(error));
+    const ports = portsOf(process, cluster);
+    const { clock, onBug } = ports;
+    const instances = actors.instancesOf(process);
+    const listings = actors.listingsOf(process);
+    const node = new EngineNode(
+      { node: configOf('engine', process, cluster), actors: actorsOf(cluster) },
+      {
+        engine: { clock, metrics: silentMetrics, instances, listings, onBug },
+        node: ports,
+        random: () => random.unit(),
+        connect: (address: string) =>
+          new SimulatedConnection(network, process, address, ENGINE_CALLS),
+        onRetry: () => undefined,
+      },
+    );
+    const incarnation = () => node.incarnation?.id;
+    network.listen(addressOf(process), { process, engine: node, incarnation });
+    this.#membership = new Membership(process, node, (error) => world.fail(error));
   }
 
   async leave(): Promise<void> {
-    await this.#joining.leave();
+    await this.#membership.leave();
   }
 }

@@ -2,10 +2,12 @@ import type { AccountAdmin } from '#limiter/account-admin';
 import { LimiterNode } from '#limiter/limiter-node';
 import { busAccountNews } from '#process/bus-account-news';
 import { CLUSTER, type ClusterParts } from '#test/simulation/cluster-parts';
+import { silentMetrics } from '#test/simulation/silent-metrics';
 import {
+  actorsOf,
   addressOf,
   configOf,
-  Joining,
+  Membership,
   type NodeProcess,
   portsOf,
 } from '#test/simulation/simulated-node';
@@ -14,35 +16,48 @@ import type { SimulatedProcess } from '#test/simulation/simulated-process';
 /** One limiter process: the real limiter node, and so the real meters, over the ports of its world. */
 export class SimulatedLimiter implements NodeProcess {
   readonly process: SimulatedProcess;
-  readonly #joining: Joining<LimiterNode>;
+  readonly #node: LimiterNode;
+  readonly #membership: Membership;
 
   constructor(process: SimulatedProcess, cluster: ClusterParts) {
     this.process = process;
     const { network, world, customers } = cluster;
-    network.listen(addressOf(process), {
-      process,
-      limiter: { ask: (call) => this.#joining.joined.ask(call) },
-      incarnation: () => this.#joining.node?.incarnation?.id,
-    });
     const ports = portsOf(process, cluster);
-    const joining = LimiterNode.join(configOf('limiter', process, cluster), {
-      ...ports,
-      accounts: customers.accountsOf(process),
-      meters: customers.metersOf(process),
-      accountNews: busAccountNews({ ...CLUSTER, bus: ports.bus }),
-      adminAt: () => {
-        throw new Error('usage is not asked for here');
+    const { clock, randomness, bus, onBug } = ports;
+    const accounts = customers.accountsOf(process);
+    const meters = customers.metersOf(process);
+    const accountNews = busAccountNews({ ...CLUSTER, bus });
+    const node = new LimiterNode(
+      { node: configOf('limiter', process, cluster), limiter: actorsOf(cluster) },
+      {
+        limiter: {
+          accounts,
+          meters,
+          accountNews,
+          clock,
+          randomness,
+          metrics: silentMetrics,
+          onBug,
+        },
+        node: ports,
+        adminAt: () => {
+          throw new Error('nothing asks for usage here');
+        },
       },
-    });
-    this.#joining = new Joining('limiter', joining, (error) => world.fail(error));
+    );
+    this.#node = node;
+    const incarnation = () => node.incarnation?.id;
+    network.listen(addressOf(process), { process, limiter: node, incarnation });
+    this.#membership = new Membership(process, node, (error) => world.fail(error));
   }
 
   /** Administration of all accounts, as soon as it has joined. */
   async admin(): Promise<AccountAdmin> {
-    return (await this.#joining.whenJoined).admin;
+    await this.#membership.joined;
+    return this.#node.admin;
   }
 
   async leave(): Promise<void> {
-    await this.#joining.leave();
+    await this.#membership.leave();
   }
 }

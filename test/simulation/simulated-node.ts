@@ -1,8 +1,10 @@
 import type { ProbeAim } from '#cluster/failure-evidence';
 import { Fault } from '#fault/fault';
+import type { ClusterNodePorts } from '#node/cluster-node';
+import type { NodeConfig } from '#node/node-context';
+import type { ActorHostConfig } from '#runtime/host-ports';
 import type { ShardedService } from '#storage/shard-store';
 import { CLUSTER, type ClusterParts } from '#test/simulation/cluster-parts';
-import { silentMetrics } from '#test/simulation/silent-metrics';
 import type { SimulatedProcess } from '#test/simulation/simulated-process';
 import { Violation } from '#test/simulation/version-index';
 
@@ -22,57 +24,47 @@ export type NodeProcess = {
   leave(): Promise<void>;
 };
 
-/** A node that joins: its process opens its address at once and refuses calls until it has joined. */
-export class Joining<Node extends AsyncDisposable> {
-  readonly #service: ShardedService;
-  /** The node, as soon as it has joined. */
-  readonly whenJoined: Promise<Node>;
-  #node: Node | undefined;
+/** A node of either service, as far as its process joins and leaves with it. */
+type Member = AsyncDisposable & { join(address: string): Promise<void> };
 
-  constructor(service: ShardedService, joining: Promise<Node>, onFailed: (error: unknown) => void) {
-    this.#service = service;
-    this.whenJoined = joining;
-    joining.then((node) => {
-      this.#node = node;
-    }, onFailed);
-  }
+/** One membership of a process: its node joins at once, and leaves when it has joined. */
+export class Membership {
+  readonly #node: Member;
+  /** Fulfils when the node has joined. */
+  readonly joined: Promise<void>;
 
-  /** The node, once it has joined. */
-  get node(): Node | undefined {
-    return this.#node;
-  }
-
-  /** The node. Throws `service_unavailable` while it joins. */
-  get joined(): Node {
-    if (this.#node !== undefined) return this.#node;
-    const options = { reason: `${this.#service}_unavailable`, retryAfterS: 1 } as const;
-    throw new Fault('service_unavailable', 'this node is joining', options);
+  constructor(process: SimulatedProcess, node: Member, onFailed: (error: unknown) => void) {
+    this.#node = node;
+    this.joined = node.join(addressOf(process));
+    this.joined.catch(onFailed);
   }
 
   /** Joins to the end, then leaves. */
   async leave(): Promise<void> {
-    const node = await this.whenJoined;
-    await node[Symbol.asyncDispose]();
+    await this.joined;
+    await this.#node[Symbol.asyncDispose]();
   }
 }
 
 /** The place of a process in the cluster of its world. */
-export function configOf<Service extends ShardedService>(
-  service: Service,
+export function configOf(
+  service: ShardedService,
   process: SimulatedProcess,
   { scenario }: ClusterParts,
-) {
+): NodeConfig {
   return {
     ...CLUSTER,
     service,
-    node: process.name,
-    address: addressOf(process),
+    name: process.name,
     shardCount: scenario.shardCount,
     startupGraceMs: STARTUP_GRACE_MS,
     isDirect: true,
-    idleAgeMs: scenario.idleAgeMs,
-    memoryBytesMax: MEMORY_BYTES_MAX,
   };
+}
+
+/** The bounds of the actors of a process. */
+export function actorsOf({ scenario }: ClusterParts): ActorHostConfig {
+  return { idleAgeMs: scenario.idleAgeMs, memoryBytesMax: MEMORY_BYTES_MAX };
 }
 
 /** Where a process listens. */
@@ -81,14 +73,13 @@ export function addressOf({ name }: SimulatedProcess): string {
 }
 
 /** What a node of either service needs of its world. */
-export function portsOf(process: SimulatedProcess, cluster: ClusterParts) {
+export function portsOf(process: SimulatedProcess, cluster: ClusterParts): ClusterNodePorts {
   const { world, network } = cluster;
   const { name, clock, randomness } = process;
   const note = (text: string) => world.note(`${name} ${text}`);
   return {
     clock,
     randomness,
-    metrics: silentMetrics,
     journals: cluster.journals.portOf(process),
     shards: cluster.shards.portOf(process),
     bus: cluster.bus.portOf(process),
@@ -99,7 +90,7 @@ export function portsOf(process: SimulatedProcess, cluster: ClusterParts) {
       if (error instanceof Fault && error.code === 'service_unavailable') note(error.message);
       else world.fail(new Violation(`bug in ${name}: ${error}`, { cause: error }));
     },
-    nodeMetrics: {
+    metrics: {
       appended: () => undefined,
       tailRecovered: (records: number) => note(`recovered ${records}`),
       moved: (reason: string) => note(`moved: ${reason}`),

@@ -32,7 +32,7 @@ export const SHARD_VARIANTS: readonly Variant[] = [
             // The shard is given away while its doors are still open.
             close.apply(this, args).catch(() => undefined);
             const epoch = this.open.get(args[0]) ?? 1;
-            this.open.set(args[0], epoch);
+            this.openShard({ shard: args[0], epoch });
           },
       ),
   },

@@ -1,0 +1,61 @@
+import type { Bus } from '#bus/bus';
+import type { ClockWatch } from '#cluster/clock-watch';
+import type { Probe } from '#cluster/failure-watch';
+import type { RoutingTable } from '#cluster/routing-table';
+import type { ShardedHost } from '#node/hosted-shards';
+import type { NodeMetrics } from '#node/node-metrics';
+import type { Clock } from '#platform/clock';
+import type { CommitLog } from '#runtime/commit-log';
+import type { ShardGate } from '#runtime/shard-gate';
+import type { JournalStore } from '#storage/journal-store';
+import type { ShardedService, ShardStore } from '#storage/shard-store';
+
+/** A node's place in its cluster. */
+export type NodeConfig = {
+  readonly service: ShardedService;
+  /** Stable name, which places the node on the ring; undefined: its address is its name. */
+  readonly name: string | undefined;
+  readonly shardCount: number;
+  /** First part of all subjects on the bus, and the id of the cluster that may speak there. */
+  readonly prefix: string;
+  readonly cluster: string;
+  /** How long to listen for other nodes before claiming anything, in milliseconds. */
+  readonly startupGraceMs: number;
+  /** Whether addresses lead straight to processes, with no proxy or NAT between. */
+  readonly isDirect: boolean;
+};
+
+/** What a node needs of its process. */
+export type NodePorts = {
+  readonly clock: Clock;
+  readonly bus: Bus;
+  readonly journals: JournalStore;
+  readonly shards: ShardStore;
+  readonly probe: Probe;
+  /** Compares the wall clock with those of other nodes; undefined where there are none. */
+  readonly clocks?: Pick<ClockWatch, 'isAside' | 'verdict'> | undefined;
+  readonly metrics: NodeMetrics;
+  /** Called with what should not be possible, for the process's log. */
+  readonly onBug: (error: unknown) => void;
+  /** A line for the operator about what should not happen often. */
+  readonly onNotice: (notice: string) => void;
+};
+
+/** What the actors of one incarnation are built on. */
+export type NodeContext = {
+  /** `host:port` at which the other nodes reach this one. */
+  readonly address: string;
+  readonly log: CommitLog;
+  readonly gate: ShardGate;
+  readonly routes: RoutingTable;
+};
+
+/** The hosts of an incarnation's actors, and what serves them. */
+export type HostedServices<Served> = {
+  readonly served: Served;
+  readonly hosts: readonly (ShardedHost & { abandon(): void })[];
+  readonly end: () => void;
+};
+
+/** Builds the hosted services of an incarnation. */
+export type HostServices<Served> = (context: NodeContext) => HostedServices<Served>;

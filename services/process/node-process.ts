@@ -1,0 +1,93 @@
+import type { Config } from '#config';
+import { Fault } from '#fault/fault';
+import type { AccountAdmin } from '#limiter/account-admin';
+import { openAdminPort } from '#process/admin-port';
+import { type Foundation, foundationOf, serveOperators } from '#process/foundation';
+import { assertReachable, type ClusterParts, clockWatchOf, clusterOf } from '#process/membership';
+import { type LocalStores, openBus, openStores } from '#process/ports';
+import type { Opened } from '#process/process-life';
+import { say } from '#process/ready-line';
+import { refusalObserver } from '#process/rpc-metrics';
+import type { ShardedService } from '#storage/shard-store';
+import { type AdminTarget, NO_INCARNATION } from '#wire/admin';
+import { adminService } from '#wire/admin-service';
+import { serveGrpc } from '#wire/grpc-server';
+import type { WireService } from '#wire/wire-service';
+
+/** A node of a cluster, as its process sees it. */
+export type ProcessNode = AdminTarget & {
+  /** Joins the cluster, whose nodes reach this one at `address`. */
+  join(address: string): Promise<void>;
+};
+
+/** What a process of one service serves. */
+export type Served = {
+  readonly service: WireService;
+  /** Ends what is served. */
+  readonly actors: AsyncDisposable;
+  /** Undefined: actors on memory, which are one of no cluster. */
+  readonly node: ProcessNode | undefined;
+  /** Administration of accounts, for the admin port; undefined: there is none. */
+  readonly admin: AccountAdmin | undefined;
+};
+
+/** How the processes of the two services differ. */
+export type NodeService = {
+  readonly service: ShardedService;
+  readonly listen: 'SERVICE_ENGINE_LISTEN' | 'SERVICE_LIMITER_LISTEN';
+  readonly advertise: 'SERVICE_ENGINE_ADVERTISE' | 'SERVICE_LIMITER_ADVERTISE';
+  /** Actors on memory, which no other process shares. */
+  alone(foundation: Foundation, stores: LocalStores): Served;
+  /** A node of a cluster that has not joined. */
+  member(foundation: Foundation, parts: ClusterParts): Promise<Served>;
+};
+
+/**
+ * A process of one service. Its node is built first, then served, then joins: its address is part of
+ * what it joins with, and until then it refuses every call itself.
+ */
+export async function openNodeProcess(
+  config: Config,
+  { service, listen, advertise, alone, member }: NodeService,
+): Promise<Opened> {
+  await using opening = new AsyncDisposableStack();
+  const foundation = foundationOf(config, service);
+  const tls = foundation.tls();
+  const operators = opening.use(await serveOperators(config, foundation));
+  const stores = opening.use(await openStores(config, foundation));
+  if (stores.kind === 'shared') assertReachable(config, listen, advertise);
+  const bus = opening.use(await openBus(config, foundation, await clusterOf(stores, foundation)));
+  let served: Served;
+  if (stores.kind === 'local') {
+    served = alone(foundation, stores);
+  } else {
+    const clocks = opening.use(clockWatchOf(config, foundation, bus, stores));
+    served = await member(foundation, { stores, bus, clocks });
+  }
+  const { actors, node, admin } = served;
+  const services = [served.service, adminService(node ?? targetOfAlone(service), foundation.onBug)];
+  const onRefused = refusalObserver(foundation);
+  const server = await serveGrpc({ listen: config[listen], services, tls, onRefused });
+  opening.use(server);
+  // Ends before the server, which answers while the node's shards go to other nodes.
+  opening.use(actors);
+  await node?.join(config[advertise] ?? server.address);
+  const addresses: Record<string, string> = { grpc: server.address };
+  if (admin !== undefined) {
+    addresses['admin'] = opening.use(await openAdminPort(config, foundation, admin)).address;
+  }
+  addresses['metrics'] = `${operators.address}/metrics`;
+  opening.use(operators.ready());
+  say(service, addresses);
+  return opening.move();
+}
+
+/** What actors that are one of no cluster offer to operators: every call is refused. */
+function targetOfAlone(service: ShardedService): AdminTarget {
+  return {
+    identity: () => NO_INCARNATION,
+    drain: async () => {
+      throw new Fault('service_unavailable', `this ${service} is none of a cluster`);
+    },
+  };
+}

@@ -1,0 +1,143 @@
+import { EagerActivation } from '#node/eager-activation';
+import { HostedShards, type ShardedHost } from '#node/hosted-shards';
+import { JournalWriter } from '#node/journal-writer';
+import { NodeGate } from '#node/node-gate';
+import { OpenShards } from '#node/open-shards';
+import { RecoveredRecords } from '#node/recovered-records';
+import { TailRecovery } from '#node/tail-recovery';
+import { CommitLog } from '#runtime/commit-log';
+import { decodeGroup } from '#runtime/record-codec';
+import type { JournalRecord } from '#storage/journal';
+import { memoryJournalStore } from '#storage/memory/memory-journal-store';
+import { groupOf } from '#test/runtime/journal-records';
+import { ManualClock } from '#test/support/manual-clock';
+
+/** A host that records what is asked of it, and whose actors replay their records when activated. */
+class NotingHost implements ShardedHost {
+  readonly kind = 'instance';
+  readonly steps: string[] = [];
+  readonly #take: (actorId: string) => void;
+  busy = 0;
+  isStoreDown = false;
+  isJournalDown = false;
+  ahead: (() => Promise<void>) | undefined;
+  /** The steps before each time that its actors were to commit their last events. */
+  readonly closings: string[][] = [];
+  isActivationStuck = false;
+  activations = 0;
+
+  constructor(take: (actorId: string) => void) {
+    this.#take = take;
+  }
+
+  activateEagerly(actorId: string): void {
+    this.activations += 1;
+    if (this.isActivationStuck) return;
+    this.steps.push(`activate ${actorId}`);
+    this.#take(actorId);
+  }
+
+  busyIn(): number {
+    return this.busy;
+  }
+
+  async storeAhead(): Promise<void> {
+    await this.ahead?.();
+  }
+
+  closeShard(): void {
+    if (this.closings.push([...this.steps]) === 1 && this.isJournalDown) {
+      throw new Error('the journal is down');
+    }
+  }
+
+  async storeShard(shard: number): Promise<void> {
+    if (this.isStoreDown) throw new Error('the store is down');
+    this.steps.push(`store ${shard}`);
+  }
+
+  dropShard(shard: number): void {
+    this.steps.push(`drop ${shard}`);
+  }
+}
+
+/** Actors live in the shard of their id's length. */
+const shardOf = (actorId: string): number => actorId.length;
+
+/** The journal of `me`, whose appends a test may hold back, beside the sealed one of `dead`. */
+async function journalsWith(tail: readonly JournalRecord[]) {
+  const clock = new ManualClock();
+  const journals = memoryJournalStore(clock);
+  await journals.begin('me', '127.0.0.1:1');
+  await journals.begin('dead', '127.0.0.1:2');
+  const records = groupOf(tail);
+  await journals.append({ incarnation: 'dead', slot: 0, records, lowWaterMark: undefined });
+  await journals.seal('dead');
+  let held = Promise.resolve();
+  const store = {
+    ...journals,
+    append: async (append: Parameters<typeof journals.append>[0]) => {
+      await held;
+      return await journals.append(append);
+    },
+  };
+  /** Appends have no answer until the returned function is called. */
+  const hold = (): (() => void) => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    held = promise;
+    return resolve;
+  };
+  const mine = async () =>
+    (await journals.readSlots('me', 0, 99)).flatMap(({ records }) => decodeGroup(records));
+  return { clock, journals, store, hold, mine };
+}
+
+/** The shards of an incarnation `me`, beside the sealed journal of `dead` with this tail. */
+export async function newScene(tail: readonly JournalRecord[] = []) {
+  const { clock, journals, store, hold, mine } = await journalsWith(tail);
+  const writer = new JournalWriter('me', { clock, store, onAppended: () => undefined });
+  const log = new CommitLog(writer, clock);
+  const recovered: number[] = [];
+  const recoveredS: number[] = [];
+  const keep = log.keep.bind(log);
+  log.keep = (lowest) => {
+    keep(lowest);
+    lowestNow = lowest;
+  };
+  let lowestNow = () => Number.NaN;
+  const owner = { incarnation: 'x', address: 'x:1', epoch: 9 };
+  const open = new OpenShards();
+  const records = new RecoveredRecords();
+  const ownerOf = (shard: number) => (shard === 1 ? owner : undefined);
+  const gate = new NodeGate({ open, recovered: records, shardOf, ownerOf });
+  const recovery = new TailRecovery({
+    log,
+    journals: store,
+    recovered: records,
+    clock,
+    shardOf,
+    onTailRecovered: (count) => recovered.push(count),
+    onTakenOver: (seconds) => recoveredS.push(seconds),
+  });
+  const host = new NotingHost((id) => gate.activated(shardOf(id), 'instance', id));
+  const hosts = [host];
+  const eager = new EagerActivation({ hosts, open, recovered: records, log, clock });
+  const shards = new HostedShards({
+    ...{ hosts, open, recovered: records, recovery, eager, log, clock },
+  });
+  return {
+    clock,
+    journals,
+    log,
+    gate,
+    shards,
+    host,
+    hold,
+    mine,
+    owner,
+    recovered,
+    records,
+    recoveredS,
+    lowest: () => lowestNow(),
+  };
+}
