@@ -19,9 +19,10 @@ export function recordText(actor: string, event: unknown): string {
 }
 
 function meterText(record: MeterRecord): string {
-  const { monthMark, windowMark, cyclesUsed, cyclesExpired, cyclesLost, reservations } = record;
+  const { monthWatermark, windowWatermark, cyclesUsed, cyclesExpired, cyclesLost, reservations } =
+    record;
   const used = `${cyclesUsed} used (${cyclesExpired} expired, ${cyclesLost} lost)`;
-  const marks = `marks: ${monthMark} cycles, ${windowMark} requests`;
+  const marks = `marks: ${monthWatermark} cycles, ${windowWatermark} requests`;
   return `${marks}; ${used}, ${reservations.length} reserved`;
 }
 

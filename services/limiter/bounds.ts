@@ -12,7 +12,7 @@ export const RESERVATION_AGE_MS = 60_000;
  */
 export const RESERVATIONS_MAX = 16_384;
 
-/** How long an admission may wait for its turn: after that the edge has failed closed (architecture 4). */
+/** How long an admission may wait for its turn: then the edge has failed closed (architecture 4). */
 export const ADMIT_AGE_MS_MAX = 100;
 
 /** How long an operator's reset waits until it is durable: less than a tool waits for its answer. */
@@ -27,32 +27,32 @@ export const ADMIN_BODY_BYTES_MAX = 16_384;
 /** How long a request to the admin port may take to arrive. It comes from this machine. */
 export const ADMIN_REQUEST_MS_MAX = 5_000;
 
-/** The least step of a mark: a crash may cost an idle account two of them (architecture 4). */
+/** The least step of a watermark: a crash may cost an idle account two of them (architecture 4). */
 export const RAISE_MIN = 10;
 
 /**
  * How many steps a raise allows, when half of that is left. Of the two that a crash may cost
- * (architecture 4) it leaves a quarter of one to calls that give back. Ours.
+ * (architecture 4) it leaves a quarter of one to calls that release theirs. Chosen.
  */
 export const RAISED_STEPS = 1.75;
 
-/** A step is what so many milliseconds took of late: a tenth of a second (architecture 4). */
+/** A step is what was granted in the last tenth of a second, in milliseconds (architecture 4). */
 export const RAISE_OF_USE_MS = 100;
 
 /**
- * How old a meter's knowledge of its account may be, in milliseconds: the net below announcements
- * that were not heard (architecture 4).
+ * How old a meter's cached account may be, in milliseconds: the safety net for announcements that were
+ * lost (architecture 4).
  */
 export const ACCOUNT_AGE_MS_MAX = 30_000;
 
-/** The age from which it is read again in the background, in milliseconds: no call waits for that. Ours. */
+/** The age from which it is read again in the background, in milliseconds: no call waits for that. Chosen. */
 export const ACCOUNT_OLD_MS = 15_000;
 
-/** Over how long meters spread that, in milliseconds: the store shall not answer for all at once. Ours. */
+/** Over how long meters spread that, in milliseconds, so that the store has no peak. Chosen. */
 export const ACCOUNT_OLD_SPREAD_MS = 10_000;
 
 /**
  * Open reservations that a closing record carries, the newest; older ones count as used. 64 bytes
- * each, so that the record stays below what the journal takes. Ours.
+ * each, so that the record stays below what the journal takes. Chosen.
  */
 export const CLOSING_RESERVATIONS_MAX = 2_048;

@@ -5,7 +5,7 @@ import { type ApiKeyRecord, type KeyScope, keyEndsAtMs } from '#accounts/account
 export type HeldKey = {
   readonly digest: string;
   readonly scope: KeyScope;
-  /** Undefined: never. Not infinity, which V8 would box for every key. */
+  /** Undefined: never. */
   readonly expiresAtMs: number | undefined;
 };
 

@@ -21,11 +21,11 @@ import type { AdmitCall, LimiterAnswer, LimiterCall, LimiterClient } from '#wire
 
 /** How long and how much idle meters may stay in memory, and how long callers wait. */
 export type LimiterConfig = ActorHostConfig & {
-  /** How old an admission may be when its turn comes, in milliseconds; 100 unless told otherwise. */
+  /** How old an admission may be when its turn comes, in milliseconds; 100 by default. */
   readonly admitAgeMs?: number;
 };
 
-/** What the meters of a limiter stand on. */
+/** What the meters of a limiter need. */
 export type LimiterActorsPorts = {
   readonly accounts: AccountStore;
   readonly meters: MeterStore;
@@ -35,11 +35,11 @@ export type LimiterActorsPorts = {
   readonly gate: ShardGate;
   /** Compares the wall clock with those of others; undefined where there are none to compare with. */
   readonly clocks?: { readonly verdict: ClockVerdict } | undefined;
-  /** Called with what is no Fault: our own bugs, for the process's log. */
+  /** Called with what is no Fault: a bug, for the process's log. */
   readonly onBug: (error: unknown) => void;
 };
 
-/** Questions that wait their turn however long it takes. */
+/** For calls that wait for their turn without a deadline. */
 const UNHURRIED = { callId: 0, deadlineAtMs: Number.POSITIVE_INFINITY };
 
 /** The meters of one limiter: everything that it answers. One in memory answers synchronously. */
@@ -59,7 +59,7 @@ export class LimiterActors implements LimiterClient, AsyncDisposable {
     this.#metrics = limiterMetrics(ports.metrics);
     const events = {
       lost: this.#metrics.lost,
-      raised: (mark: 'month' | 'window', place: number) => this.#timeRaise(mark, place),
+      raised: (watermark: 'month' | 'window', offset: number) => this.#timeRaise(watermark, offset),
       mayTurn: (step: MonthStep) => mayTurnMonth(step, ports.clocks?.verdict ?? 'agreed'),
     };
     const kind = new MeterKind({ ...ports, events });
@@ -67,7 +67,7 @@ export class LimiterActors implements LimiterClient, AsyncDisposable {
     this.#meters = new ActorHost(kind, config, { ...ports, metrics });
   }
 
-  /** The hosts, for whoever opens and closes shards. */
+  /** The hosts, whose shards the node opens and closes. */
   get hosts() {
     return [this.#meters];
   }
@@ -79,12 +79,12 @@ export class LimiterActors implements LimiterClient, AsyncDisposable {
   }
 
   #decide(call: LimiterCall): LimiterAnswer | Promise<LimiterAnswer> {
-    // A settlement is never too late to be worth taking; an admission that nobody waits for is.
+    // A settlement is taken however late it comes; an admission only while its caller waits.
     const deadlineAtMs =
       call.kind === 'admit' ? this.#clock.wallMs() + this.#admitAgeMs : Number.POSITIVE_INFINITY;
     let answer: MeterAnswer | Promise<MeterAnswer>;
     try {
-      // What a meter commits is a mark, which belongs to no call: a retry finds its reservation.
+      // What a meter commits are watermarks, which belong to no call: a retry finds its reservation.
       answer = this.#meters.ask(call.accountId, { kind: 'limit', callId: 0, deadlineAtMs, call });
     } catch (refusal) {
       this.#metrics.unavailable();
@@ -93,7 +93,7 @@ export class LimiterActors implements LimiterClient, AsyncDisposable {
     return answer instanceof Promise ? this.#countedLater(answer) : this.#counted(answer);
   }
 
-  // Meters do not hold what few callers ask for: it is read here, and only for an admitted call.
+  // Meters do not hold what few calls need: it is read here, and only for an admitted call.
   async #described(
     call: AdmitCall,
     decided: LimiterAnswer | Promise<LimiterAnswer>,
@@ -119,9 +119,9 @@ export class LimiterActors implements LimiterClient, AsyncDisposable {
     return answer.usage;
   }
 
-  /** The account has changed: if its meter is in memory it reads it again before it goes on. */
+  /** The account has changed: its meter, if it is in memory, reads it again before it decides anything. */
   async accountChanged(accountId: string): Promise<void> {
-    await this.#meters.askResident(accountId, { kind: 'outdate', ...UNHURRIED });
+    await this.#meters.askResident(accountId, { kind: 'invalidate', ...UNHURRIED });
   }
 
   /** Refuses new calls, then stores everything. */
@@ -129,11 +129,11 @@ export class LimiterActors implements LimiterClient, AsyncDisposable {
     await this.#meters[Symbol.asyncDispose]();
   }
 
-  #timeRaise(mark: 'month' | 'window', place: number): void {
+  #timeRaise(watermark: 'month' | 'window', offset: number): void {
     const startedMs = this.#clock.monotonicMs();
     const ended = (isDurable: boolean) =>
-      this.#metrics.raised(mark, isDurable, (this.#clock.monotonicMs() - startedMs) / 1_000);
-    this.#log.whenNoticed(place).then(
+      this.#metrics.raised(watermark, isDurable, (this.#clock.monotonicMs() - startedMs) / 1_000);
+    this.#log.whenNoticed(offset).then(
       () => ended(true),
       () => ended(false),
     );
@@ -155,7 +155,7 @@ export class LimiterActors implements LimiterClient, AsyncDisposable {
   }
 }
 
-/** A journal that stands still may still take the record: resetting once more does no harm. */
+/** A stalled journal may yet take the record: resetting once more does no harm. */
 function resetIsLate(): Fault {
   const options = { isOutcomeUnknown: true, retryAfterS: 1 } as const;
   return new Fault('service_unavailable', 'the reset is not durable yet; try again', options);

@@ -7,17 +7,17 @@ export type LimiterMetrics = {
   answered(verdict: Verdict): void;
   unavailable(): void;
   lost: MeterEvents['lost'];
-  raised(mark: 'month' | 'window', isDurable: boolean, seconds: number): void;
+  raised(watermark: 'month' | 'window', isDurable: boolean, seconds: number): void;
 };
 
 /** The limiter's metrics. A settlement is no check and is not counted. */
 export function limiterMetrics(metrics: Metrics): LimiterMetrics {
   const checks = metrics.counter('limiter_checks_total');
   const expired = metrics.counter('limiter_reservations_expired_total');
-  const histogram = metrics.histogram('limiter_mark_raise_seconds');
-  const bothOf = (mark: 'month' | 'window') => ({
-    ok: histogram.labels({ mark, result: 'ok' }),
-    failed: histogram.labels({ mark, result: 'failed' }),
+  const histogram = metrics.histogram('limiter_watermark_raise_seconds');
+  const bothOf = (watermark: 'month' | 'window') => ({
+    ok: histogram.labels({ watermark, result: 'ok' }),
+    failed: histogram.labels({ watermark, result: 'failed' }),
   });
   const raises = { month: bothOf('month'), window: bothOf('window') };
   const lost = metrics.counter('limiter_lost_cycles_total');
@@ -46,8 +46,8 @@ export function limiterMetrics(metrics: Metrics): LimiterMetrics {
       }
     },
     unavailable: () => unavailable.inc(),
-    raised: (mark, isDurable, seconds) =>
-      raises[mark][isDurable ? 'ok' : 'failed'].observe(seconds),
+    raised: (watermark, isDurable, seconds) =>
+      raises[watermark][isDurable ? 'ok' : 'failed'].observe(seconds),
     lost(cause, cycles) {
       lost.labels({ cause }).inc(cycles);
       if (cause === 'expired') expired.inc();

@@ -11,21 +11,21 @@ import type { MeterRecord, MeterStore } from '#storage/meter-store';
 import type { MeterUsage } from '#wire/admin';
 import type { LimiterAnswer, LimiterCall } from '#wire/limiter-messages';
 
-/** Everything a meter can be asked. */
+/** What goes into a meter. */
 export type MeterCall = ActorCall &
   (
     | { readonly kind: 'limit'; readonly call: LimiterCall }
     /** The account or one of its keys has changed: nothing is decided before it is read again. */
-    | { readonly kind: 'outdate' }
+    | { readonly kind: 'invalidate' }
     | { readonly kind: 'usage' }
-    /** An operator's word that the meter's month is wrong. */
+    /** The meter's month is wrong, says an operator. */
     | { readonly kind: 'reset' }
   );
 
 /** A limiter's answer to `limit`, the account's usage (undefined: no such account) to the rest. */
 export type MeterAnswer = LimiterAnswer | UsageAnswer;
 
-/** What a meter says to `usage`, `outdate` and `reset`. */
+/** What a meter answers to `usage`, `invalidate` and `reset`. */
 export type UsageAnswer = { readonly verdict: 'usage'; readonly usage: MeterUsage | undefined };
 
 /** What meters need of their process. */
@@ -36,18 +36,18 @@ export type MeterPorts = {
   readonly clock: Pick<Clock, 'wallMs' | 'monotonicMs'>;
 };
 
-/** Into how many moments the meters spread reading their accounts again. */
+/** Over how many steps the meters spread reading their accounts again. */
 const OLD_STEPS = 32;
 
-/** Bytes of a record until it is stored: numbers, and what holds them. */
+/** Bytes of a record until it is stored: its numbers and their array. */
 const RECORD_BYTES = 200;
 
 /** Bytes of a reservation in a closing record. */
 const STORED_RESERVATION_BYTES = 100;
 
 /**
- * The meter of an account as a durable actor (architecture 4): what it commits are its marks, raised
- * ahead of need, and when it is given up its exact counts.
+ * The meter of an account as a durable actor (architecture 4): what it commits are its
+ * watermarks, raised ahead of need, and when it is deactivated its exact counts.
  */
 export class MeterKind implements ActorKind<Meter, MeterCall, MeterAnswer, MeterRecord> {
   readonly name = 'meter';
@@ -62,7 +62,7 @@ export class MeterKind implements ActorKind<Meter, MeterCall, MeterAnswer, Meter
     const { accounts, meters, events } = this.#ports;
     const readAt = instantOf(this.#ports.clock);
     const account = await accounts.find(accountId);
-    // Keys that are made up name accounts that are not: nothing more is read for them.
+    // A forged key may name an account that does not exist: nothing more is read for it.
     const head = account === undefined ? undefined : await meters.readHead(accountId);
     const state = new Meter(accountId, account, readAt, head, events);
     return { state, version: head?.version ?? 0, recentCalls: [] };
@@ -73,9 +73,9 @@ export class MeterKind implements ActorKind<Meter, MeterCall, MeterAnswer, Meter
     call: MeterCall,
     turn: Turn<MeterRecord>,
   ): MeterAnswer | Promise<MeterAnswer> {
-    if (call.kind === 'outdate') meter.account.outdate();
-    if (!meter.account.isOutdated(turn, ACCOUNT_AGE_MS_MAX)) {
-      if (meter.account.isOutdated(turn, oldAgeMsOf(meter))) this.#refresh(meter);
+    if (call.kind === 'invalidate') meter.account.invalidate();
+    if (!meter.account.isStale(turn, ACCOUNT_AGE_MS_MAX)) {
+      if (meter.account.isStale(turn, oldAgeMsOf(meter))) this.#refresh(meter);
       return answerOf(meter, call, turn);
     }
     return this.#reload(meter).then(() => answerOf(meter, call, turn));
@@ -132,8 +132,8 @@ export class MeterKind implements ActorKind<Meter, MeterCall, MeterAnswer, Meter
   }
 
   /**
-   * Reads the account again while calls go on. What was read before the last news of the account is
-   * worth nothing, and what cannot be read is read when it must be.
+   * Reads the account again in the background. A read that began before the last invalidation is
+   * dropped; one that fails is repeated when the account must be read.
    */
   #refresh(meter: Meter): void {
     if (this.#refreshing.has(meter)) return;
@@ -143,24 +143,23 @@ export class MeterKind implements ActorKind<Meter, MeterCall, MeterAnswer, Meter
     this.#ports.accounts
       .find(meter.accountId)
       .then(
-        (account) => meter.account.edition === edition && meter.account.adopt(account, readAt),
+        (account) => meter.account.edition === edition && meter.account.refresh(account, readAt),
         () => undefined,
       )
       .finally(() => this.#refreshing.delete(meter));
   }
 
   /**
-   * From the news until the account has been read the meter does not know who may do what; if it
-   * cannot be read the next call tries again, so that a revoked key never outlives a store that was
-   * down.
+   * Reads the account before the call is answered. If it cannot be read the next call tries again, so
+   * that a revoked key never outlives a store that was down.
    */
   async #reload(meter: Meter): Promise<void> {
     const readAt = instantOf(this.#ports.clock);
-    meter.account.adopt(await this.#ports.accounts.find(meter.accountId), readAt);
+    meter.account.refresh(await this.#ports.accounts.find(meter.accountId), readAt);
   }
 }
 
-/** The age from which an account is read again: another one for each, always the same. */
+/** The age from which an account is read again: different for each account, always the same for one. */
 function oldAgeMsOf({ accountId }: Meter): number {
   const last = accountId.charCodeAt(accountId.length - 1);
   return ACCOUNT_OLD_MS + (last % OLD_STEPS) * (ACCOUNT_OLD_SPREAD_MS / OLD_STEPS);
@@ -168,7 +167,7 @@ function oldAgeMsOf({ accountId }: Meter): number {
 
 function answerOf(meter: Meter, call: MeterCall, turn: Turn<MeterRecord>): MeterAnswer {
   if (call.kind === 'limit') return meter.answer(call.call, turn);
-  // What a reset commits must be durable before it is told; a question commits nothing.
+  // What a reset commits must be durable before it is acknowledged; a question commits nothing.
   if (call.kind === 'reset') meter.resetMonth(turn);
   else turn.dependOn(0);
   return { verdict: 'usage', usage: meter.usage(turn) };

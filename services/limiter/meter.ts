@@ -1,7 +1,7 @@
 import type { AccountWithKeys, KeyScope } from '#accounts/account';
 import { monthEndOf } from '#accounts/month';
 import { Fault } from '#fault/fault';
-import { KnownAccount } from '#limiter/known-account';
+import { CachedAccount } from '#limiter/cached-account';
 import type { MeterEvents } from '#limiter/meter-events';
 import { Minute } from '#limiter/minute';
 import { Month } from '#limiter/month';
@@ -18,7 +18,7 @@ import type {
   Verdict,
 } from '#wire/limiter-messages';
 
-/** The answer to a key that is not known, and to every key of an account that is not. */
+/** The answer to a key that does not exist, and to every key of an account that does not. */
 export const UNKNOWN_KEY: LimiterAnswer = { verdict: 'unknown_key', allowance: undefined };
 
 const NO_RESERVATIONS: readonly StoredReservation[] = [];
@@ -26,24 +26,24 @@ const NO_RESERVATIONS: readonly StoredReservation[] = [];
 /** Bytes of a meter without its keys and reservations; measured in `test/limiter/memory.test.ts`. */
 const METER_BYTES = 800;
 
-/** Bytes per open reservation: record, map entry and its boxed numbers. */
+/** Bytes per open reservation: record, map entry and numbers. */
 const RESERVATION_BYTES = 160;
 
 /**
  * Counts one account's requests and cycles and decides who may go on. Synchronous and without
  * timers: every call brings the time. It grants only what a durable record allows (architecture 4):
- * counts live in memory, marks in the journal.
+ * counts live in memory, watermarks in the journal.
  *
  * Source: architecture 4; the order of checks is `#verdictOn`.
  */
 export class Meter {
   readonly accountId: string;
-  readonly account: KnownAccount;
+  readonly account: CachedAccount;
   readonly #minute = new Minute();
   readonly #month: Month;
-  /** What to begin with, then the newest record until it is stored. */
+  /** The stored record to continue from, then the newest record until it is stored. */
   #head: MeterHead | undefined;
-  /** Whether the counts go on from the newest record; before the first turn they do not. */
+  /** Whether the counts continue the newest record; before the first turn they do not. */
   #hasBegun = false;
   /** Whether the newest record says all that this meter knows. */
   #isRecorded = true;
@@ -59,7 +59,7 @@ export class Meter {
     this.accountId = accountId;
     this.#head = head;
     this.#month = new Month(events);
-    this.account = new KnownAccount(account, readAt);
+    this.account = new CachedAccount(account, readAt);
   }
 
   /** The newest record, until it is stored. */
@@ -78,17 +78,17 @@ export class Meter {
     return METER_BYTES + this.account.keyBytes + this.#month.openReservations * RESERVATION_BYTES;
   }
 
-  /** Takes a record that has been committed, here or by whoever had the account before. */
+  /** Takes a record that has been committed, here or by an earlier owner of the account. */
   take(record: MeterRecord, version: number): void {
     this.#head = { ...record, version };
-    if (!this.#hasBegun || record.monthMark > this.#month.used + this.#month.reserved) return;
-    // A closing record: what comes after it must raise the marks again.
-    this.#month.mark.lower(record.monthMark);
-    this.#minute.mark.lower(record.windowMark);
+    if (!this.#hasBegun || record.monthWatermark > this.#month.used + this.#month.reserved) return;
+    // A closing record: what comes after it must raise the watermarks again.
+    this.#month.watermark.lower(record.monthWatermark);
+    this.#minute.watermark.lower(record.windowWatermark);
     this.#isRecorded = true;
   }
 
-  /** The record that says all that is known, for whoever has the account next; undefined: one does. */
+  /** The record of all that is known, for the account's next owner; undefined: the newest one is. */
   closing(now: Instant): MeterRecord | undefined {
     this.#bringUpTo(now);
     if (this.#isRecorded) return undefined;
@@ -122,16 +122,16 @@ export class Meter {
       cyclesUsed: this.#month.used,
       cyclesReserved: this.#month.reserved,
       monthResetAtS: this.#month.endsAtMs / 1_000,
-      monthMark: this.#month.mark.value,
-      windowMark: isOpen ? this.#minute.mark.value : 0,
+      monthWatermark: this.#month.watermark.value,
+      windowWatermark: isOpen ? this.#minute.watermark.value : 0,
       cyclesExpired: this.#month.expired,
       cyclesLost: this.#month.lost,
     };
   }
 
   /**
-   * Begins the present month, with nothing used, where the meter is in another one: a clock that was
-   * wrong had moved it. Throws `service_unavailable` if this limiter's clock is wrong, or the journal
+   * Begins the present month, with nothing used, where the meter is in another one: a wrong clock had
+   * moved it. Throws `service_unavailable` if this limiter's clock is wrong, or the journal
    * takes no record.
    */
   resetMonth(turn: Turn<MeterRecord>): void {
@@ -139,8 +139,12 @@ export class Meter {
     const monthEndsAtMs = monthEndOf(turn.wallMs);
     if (this.account.isAbsent || this.#month.endsAtMs === monthEndsAtMs) return;
     this.#month.assertTrusted();
-    const blank = { monthMark: 0, cyclesUsed: 0, cyclesExpired: 0, cyclesLost: 0 };
-    turn.commit({ ...this.#record(0, this.#minute.mark.value, turn), ...blank, monthEndsAtMs });
+    const blank = { monthWatermark: 0, cyclesUsed: 0, cyclesExpired: 0, cyclesLost: 0 };
+    turn.commit({
+      ...this.#record(0, this.#minute.watermark.value, turn),
+      ...blank,
+      monthEndsAtMs,
+    });
     this.#month.begin(turn);
     this.#isRecorded = false;
   }
@@ -157,7 +161,7 @@ export class Meter {
     if (verdict !== 'rate_limited') {
       this.#minute.open(turn);
       const isAdmitted = verdict === 'admitted';
-      // A reservation that it shares may rest on a record that is not durable yet.
+      // A reservation that it shares may depend on a record that is not durable yet.
       const isOfCycles = isAdmitted && call.cycles > 0;
       turn.dependOn(this.#cover(isAdmitted ? missing : 0, isOfCycles, turn));
       this.#minute.count(turn);
@@ -187,57 +191,57 @@ export class Meter {
   }
 
   /**
-   * Sees to it that records allow one request and these cycles more, and raises both marks when one
-   * of them is low. Returns where the record stands that this grant rests on, and if it `isOfCycles`
-   * everything that is reserved already.
+   * Pre-allocates one request and these cycles more: raises both watermarks when one of them is low.
+   * Returns the offset of the record that this grant depends on, and if it `isOfCycles` everything
+   * that is reserved already.
    */
   #cover(cycles: number, isOfCycles: boolean, turn: Turn<MeterRecord>): number {
     const { requestsPerMinute, cyclesPerMonth } = this.account.limits;
     const nowMs = turn.monotonicMs;
-    const window = this.#minute.mark;
-    const month = this.#month.mark;
+    const window = this.#minute.watermark;
+    const month = this.#month.watermark;
     const requests = this.#minute.requests(turn) + 1;
     const used = this.#month.used + this.#month.reserved + cycles;
     const isMonthLow = cycles > 0 && month.isLow(used, cycles, cyclesPerMonth, nowMs);
     if (isMonthLow || window.isLow(requests, 1, requestsPerMinute, nowMs)) {
-      const windowMark = window.target(requests, 1, requestsPerMinute, nowMs);
-      const monthMark =
-        cycles > 0 ? month.target(used, cycles, cyclesPerMonth, nowMs) : month.value;
-      const place = turn.commit(this.#record(monthMark, windowMark, turn));
-      if (windowMark > window.value) this.#month.events.raised('window', place);
-      if (monthMark > month.value) this.#month.events.raised('month', place);
-      window.set(windowMark, place);
-      month.set(monthMark, place);
+      const windowWatermark = window.raisedFor(requests, 1, requestsPerMinute, nowMs);
+      const monthWatermark =
+        cycles > 0 ? month.raisedFor(used, cycles, cyclesPerMonth, nowMs) : month.value;
+      const offset = turn.commit(this.#record(monthWatermark, windowWatermark, turn));
+      if (windowWatermark > window.value) this.#month.events.raised('window', offset);
+      if (monthWatermark > month.value) this.#month.events.raised('month', offset);
+      window.set(windowWatermark, offset);
+      month.set(monthWatermark, offset);
     }
-    const monthPlace = isOfCycles ? month.placeOf(used) : 0;
-    return Math.max(window.placeOf(requests), monthPlace);
+    const monthOffset = isOfCycles ? month.offsetOf(used) : 0;
+    return Math.max(window.offsetOf(requests), monthOffset);
   }
 
-  /** What was given back must not be lost in a crash, beyond what a crash may cost anyway. */
+  /** Lowers the month's watermark: a crash must not cost what was released beyond what it may anyway. */
   #lower(turn: Turn<MeterRecord>): void {
-    const month = this.#month.mark;
+    const month = this.#month.watermark;
     const used = this.#month.used + this.#month.reserved;
     if (!month.isHigh(used, turn.monotonicMs)) return;
-    const monthMark = month.lowTarget(used, turn.monotonicMs);
+    const monthWatermark = month.loweredFor(used, turn.monotonicMs);
     try {
-      turn.commit(this.#record(monthMark, this.#minute.mark.value, turn));
+      turn.commit(this.#record(monthWatermark, this.#minute.watermark.value, turn));
     } catch (refusal) {
       // The settlement is taken all the same; the next one tries again.
       if (refusal instanceof Fault) return;
       throw refusal;
     }
-    month.lower(monthMark);
+    month.lower(monthWatermark);
   }
 
-  #record(monthMark: number, windowMark: number, now: Instant): MeterRecord {
+  #record(monthWatermark: number, windowWatermark: number, now: Instant): MeterRecord {
     return {
       monthEndsAtMs: this.#month.endsAtMs,
-      monthMark,
+      monthWatermark,
       cyclesUsed: this.#month.used,
       cyclesExpired: this.#month.expired,
       cyclesLost: this.#month.lost,
       windowEndsAtMs: this.#minute.endsAtWallMs(now),
-      windowMark,
+      windowWatermark,
       reservations: NO_RESERVATIONS,
     };
   }
@@ -247,11 +251,11 @@ export class Meter {
     if (this.#month.bringUpTo(now)) this.#isRecorded = false;
   }
 
-  /** Only now the time is known by which a record's window and reservations end. */
+  /** Continues the stored record, in the first turn: its window and reservations end by the time now. */
   #begin(now: Instant): void {
     this.#hasBegun = true;
     if (this.#head === undefined) return;
-    this.#minute.restore(this.#head.windowEndsAtMs, this.#head.windowMark, now);
+    this.#minute.restore(this.#head.windowEndsAtMs, this.#head.windowWatermark, now);
     this.#month.restore(this.#head, now);
   }
 

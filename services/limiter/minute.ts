@@ -1,5 +1,5 @@
 import { resetOfNewWindow, resetOfRunningWindow, WINDOW_MS } from '#accounts/minute-window';
-import { Mark } from '#limiter/mark';
+import { DurableWatermark } from '#limiter/durable-watermark';
 import type { Instant } from '#platform/instant';
 
 /**
@@ -7,21 +7,21 @@ import type { Instant } from '#platform/instant';
  * ended and is measured by the monotonic clock (decision 25, spec 8.1).
  */
 export class Minute {
-  /** What records allow of the present window. */
-  readonly mark = new Mark();
-  /** Monotonic and whole: V8 boxes other numbers, and there are many accounts. */
+  /** How many requests of the present window records allow. */
+  readonly watermark = new DurableWatermark();
+  /** By the monotonic clock, rounded up: a window is never shorter than it should be. */
   #endsAtMs = 0;
   #resetAtS = 0;
   #requests = 0;
 
-  /** Goes on with the window of a record: everything that it allowed counts as requested. */
-  restore(windowEndsAtMs: number, windowMark: number, now: Instant): void {
+  /** Continues the window of a record: everything that it allowed counts as requested. */
+  restore(windowEndsAtMs: number, windowWatermark: number, now: Instant): void {
     const leftMs = Math.min(WINDOW_MS, windowEndsAtMs - now.wallMs);
     if (leftMs <= 0) return;
     this.#endsAtMs = Math.ceil(now.monotonicMs + leftMs);
     this.#resetAtS = Math.ceil((now.wallMs + leftMs) / 1_000);
-    this.#requests = windowMark;
-    this.mark.set(windowMark, 0);
+    this.#requests = windowWatermark;
+    this.watermark.set(windowWatermark, 0);
   }
 
   /** Requests in the window that is open now; 0 between two. */
@@ -40,13 +40,13 @@ export class Minute {
     this.#endsAtMs = Math.ceil(now.monotonicMs + WINDOW_MS);
     this.#resetAtS = resetOfNewWindow(now.wallMs);
     this.#requests = 0;
-    this.mark.set(0, 0);
+    this.watermark.set(0, 0);
   }
 
   /** Counts a request of the open window. */
   count(now: Instant): void {
     this.#requests += 1;
-    this.mark.used(1, now.monotonicMs);
+    this.watermark.noteUse(1, now.monotonicMs);
   }
 
   /** Unix second at which the window ends, or one that began now would. */

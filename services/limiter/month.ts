@@ -1,7 +1,7 @@
 import { monthEndOf } from '#accounts/month';
 import { Fault } from '#fault/fault';
 import { CLOSING_RESERVATIONS_MAX, RESERVATION_AGE_MS } from '#limiter/bounds';
-import { Mark } from '#limiter/mark';
+import { DurableWatermark } from '#limiter/durable-watermark';
 import type { MeterEvents } from '#limiter/meter-events';
 import { monthStepOf } from '#limiter/month-step';
 import { type Reservation, Reservations } from '#limiter/reservations';
@@ -14,16 +14,14 @@ import type { CallName } from '#wire/limiter-messages';
  * reservation belongs to the month in which it was granted (decision 26).
  */
 export class Month {
-  /** What records allow of the present month. */
-  readonly mark = new Mark();
-  /** In seconds and whole: V8 boxes other numbers. */
-  #endsAtS = 0;
+  /** How many cycles of the present month records allow. */
+  readonly watermark = new DurableWatermark();
+  #endsAtMs = 0;
   #used = 0;
   #reserved = 0;
   #expired = 0;
   #lost = 0;
   readonly #reservations = new Reservations();
-  /** Whom the month tells, and the meter around it: a field of its own there is one more an account. */
   readonly events: MeterEvents;
 
   constructor(events: MeterEvents) {
@@ -32,7 +30,7 @@ export class Month {
 
   /** Unix milliseconds at which the month ends; it names the month. */
   get endsAtMs(): number {
-    return this.#endsAtS * 1_000;
+    return this.#endsAtMs;
   }
 
   get used(): number {
@@ -59,27 +57,27 @@ export class Month {
   }
 
   /**
-   * Goes on with what a record says: what its mark allowed counts as used, except for reservations
-   * that it lists.
+   * Continues the month of a record: what its watermark allowed counts as used, except for the
+   * reservations that it lists.
    */
   restore(record: MeterRecord, now: Instant): void {
-    this.#endsAtS = wholeSeconds(record.monthEndsAtMs);
+    this.#endsAtMs = record.monthEndsAtMs;
     for (const stored of record.reservations) {
       const leftMs = Math.max(0, Math.min(RESERVATION_AGE_MS, stored.expiresAtMs - now.wallMs));
       this.#reservations.restore(stored, Math.ceil(now.monotonicMs + leftMs));
       if (stored.monthEndsAtMs === record.monthEndsAtMs) this.#reserved += stored.cycles;
     }
-    this.#used = record.monthMark - this.#reserved;
+    this.#used = record.monthWatermark - this.#reserved;
     this.#expired = record.cyclesExpired;
     const lost = this.#used - record.cyclesUsed;
     this.#lost = record.cyclesLost + lost;
-    this.mark.set(record.monthMark, 0);
+    this.watermark.set(record.monthWatermark, 0);
     if (lost > 0 && record.monthEndsAtMs > now.wallMs) this.events.lost('crash', lost);
   }
 
   /**
-   * Turns to the present month, if the clock can be trusted for that, and takes what nobody settled
-   * as used. The month never goes back: a wall clock that steps back over its end must not open the
+   * Turns to the present month, if the clock can be trusted for that, and takes reservations that
+   * have expired as used. The month never goes back: a wall clock that steps back over its end must not open the
    * same quota twice. Returns whether anything has expired.
    */
   bringUpTo(now: Instant): boolean {
@@ -96,17 +94,17 @@ export class Month {
 
   /** Begins the present month with nothing used, whichever it was before. */
   begin({ wallMs }: Instant): void {
-    this.#endsAtS = wholeSeconds(monthEndOf(wallMs));
+    this.#endsAtMs = monthEndOf(wallMs);
     this.#used = 0;
     this.#reserved = 0;
     this.#expired = 0;
     this.#lost = 0;
-    this.mark.set(0, 0);
+    this.watermark.set(0, 0);
   }
 
   /** Throws `service_unavailable` while there is no month to count in: the clock was never trusted. */
   assertBegun(): void {
-    if (this.#endsAtS === 0) throw wrongClock();
+    if (this.#endsAtMs === 0) throw wrongClock();
   }
 
   /** Throws `service_unavailable` while the clock may not begin any month. */
@@ -137,7 +135,7 @@ export class Month {
   reserve(call: CallName, cycles: number, missing: number, now: Instant): void {
     if (missing > 0) {
       this.#reserved += missing;
-      this.mark.used(missing, now.monotonicMs);
+      this.watermark.noteUse(missing, now.monotonicMs);
     }
     const open = this.#reservations.find(call);
     if (open === undefined) {
@@ -153,9 +151,9 @@ export class Month {
   }
 
   /**
-   * Takes a call's word on the cycles that it used. They go back only when every call that shares
-   * them has said that it did not use them: the refusal or replay of one must not pay back what
-   * another is using. Returns false when nothing is known of the call: that changes nothing.
+   * Commits the cycles that a call used of its reservation. The rest is released only when every call
+   * that shares the reservation has reported: the refusal or replay of one must not release what
+   * another is using. Returns false when the call has no reservation: that changes nothing.
    */
   settle(call: CallName, cyclesUsed: number): boolean {
     const open = this.#reservations.find(call);
@@ -189,9 +187,4 @@ export class Month {
 function wrongClock(): Fault {
   const options = { reason: 'limiter_unavailable', retryAfterS: 1 } as const;
   return new Fault('service_unavailable', 'the clock of this limiter is wrong', options);
-}
-
-/** A month ends on a whole second; rounding makes of the quotient a number that V8 does not box. */
-function wholeSeconds(timeMs: number): number {
-  return Math.round(timeMs / 1_000);
 }

@@ -6,12 +6,12 @@ import { NumberMap } from '#platform/number-map';
 import type { StoredReservation } from '#storage/meter-store';
 import type { CallName } from '#wire/limiter-messages';
 
-/** Cycles that are set aside for a call until it says how many it used. */
+/** Cycles that are held for a call until it reports how many it used. */
 export type Reservation = {
   readonly callId: number;
   readonly callTag: number;
   cycles: number;
-  /** The most that any of its calls said it used. */
+  /** The most that any of its calls reported. */
   used: number;
   /** Calls admitted under this name that have not been settled. */
   callsOpen: number;
@@ -22,7 +22,7 @@ export type Reservation = {
 
 const NONE: readonly Reservation[] = [];
 
-/** Reservations expire at whole tenths of a second, so that all are looked through no more often. Ours. */
+/** Reservations expire at whole tenths of a second: all are scanned at most ten times a second. */
 const EXPIRY_GRAIN_MS = 100;
 
 /**
@@ -31,7 +31,7 @@ const EXPIRY_GRAIN_MS = 100;
  */
 export class Reservations {
   #open: NumberMap<Reservation> | undefined;
-  /** Nothing expires before this monotonic time. Whole, like all times here: V8 boxes others. */
+  /** Nothing expires before this monotonic time. */
   #nextExpiryMs = 0;
 
   /** How many are open. */
@@ -69,13 +69,13 @@ export class Reservations {
     this.#add({ callId, callTag, cycles, used: 0, callsOpen: 1, monthEndsAtMs, expiresAtMs });
   }
 
-  /** Goes on with one that another node opened, until `expiresAtMs` (monotonic). */
+  /** Restores one that another node opened, until `expiresAtMs` (monotonic). */
   restore(stored: StoredReservation, expiresAtMs: number): void {
     const { callId, callTag, cycles, used, callsOpen, monthEndsAtMs } = stored;
     this.#add({ callId, callTag, cycles, used, callsOpen, monthEndsAtMs, expiresAtMs });
   }
 
-  /** The newest `count` for whoever has the account next, oldest first. */
+  /** The newest `count` for the account's next owner, oldest first. */
   stored(now: Instant, count: number): StoredReservation[] {
     const oldestFirst = this.#all().sort((a, b) => a.expiresAtMs - b.expiresAtMs);
     return oldestFirst.slice(-count).map((reservation) => {
@@ -91,7 +91,7 @@ export class Reservations {
     this.#open?.delete(callId);
   }
 
-  /** Takes out the reservations that nobody settled in time, in any order. */
+  /** Removes and returns the reservations that were not settled in time, in any order. */
   takeExpired(monotonicMs: number): readonly Reservation[] {
     if (monotonicMs < this.#nextExpiryMs || this.#open === undefined) return NONE;
     const expired: Reservation[] = [];

@@ -200,10 +200,10 @@ export const METRICS = {
     help: 'Reservations that nobody settled within 60 s; they count as used.',
     labels: [],
   },
-  limiter_mark_raise_seconds: {
+  limiter_watermark_raise_seconds: {
     kind: 'histogram',
-    help: 'Time until the journal held a raised mark.',
-    labels: ['mark', 'result'],
+    help: 'Time until the journal held the record that raises a watermark.',
+    labels: ['watermark', 'result'],
     buckets: SECONDS,
   },
   limiter_lost_cycles_total: {

@@ -63,8 +63,6 @@ export class NumberMap<Value extends object> {
     return this.#values.filter((value) => value !== undefined);
   }
 
-  // Static for the reason that is given at `Mark`.
-
   /** Where a key is, or where it would be put. */
   static #placeOf(map: NumberMap<object>, key: number): number {
     const mask = map.#values.length - 1;

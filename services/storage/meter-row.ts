@@ -10,12 +10,12 @@ export const STORED_RESERVATIONS_MAX = 16_384;
 /** What a row begins with, in this order. A change of it is another format wherever rows lie. */
 const COUNTS = [
   'monthEndsAtMs',
-  'monthMark',
+  'monthWatermark',
   'cyclesUsed',
   'cyclesExpired',
   'cyclesLost',
   'windowEndsAtMs',
-  'windowMark',
+  'windowWatermark',
 ] as const satisfies readonly (keyof MeterRecord)[];
 
 /** Numbers of one reservation behind the counts, the tag of a keyed call not counted. */
@@ -84,10 +84,10 @@ function reservationsOf(numbers: readonly number[], monthEndsAtMs: number): Stor
 }
 
 function assertSensible(record: MeterRecord): void {
-  const { monthMark, cyclesUsed, cyclesExpired, cyclesLost, reservations } = record;
+  const { monthWatermark, cyclesUsed, cyclesExpired, cyclesLost, reservations } = record;
   for (const field of COUNTS) assertCount(field, record[field]);
-  if (monthMark < cyclesUsed) {
-    throw nonsense(`of a mark of ${monthMark} cycles ${cyclesUsed} are used`);
+  if (monthWatermark < cyclesUsed) {
+    throw nonsense(`of a watermark of ${monthWatermark} cycles ${cyclesUsed} are used`);
   }
   if (cyclesExpired + cyclesLost > cyclesUsed) {
     throw nonsense(

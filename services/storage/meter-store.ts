@@ -1,10 +1,10 @@
-/** Cycles set aside for a call, as they outlive the process that set them aside. */
+/** Cycles held for a call, as they outlive the process that holds them. */
 export type StoredReservation = {
   readonly callId: number;
-  /** What a keyed call has besides its id, else 0: another call of the same id has another one. */
+  /** What a keyed call has besides its id, else 0: another call of the same id has another tag. */
   readonly callTag: number;
   readonly cycles: number;
-  /** The most that any of its calls said it used. */
+  /** The most that any of its calls reported. */
   readonly used: number;
   /** Calls admitted under this id that have not been settled. */
   readonly callsOpen: number;
@@ -21,18 +21,18 @@ export type StoredReservation = {
 export type MeterRecord = {
   /** Unix ms at which the month that is counted ends; 0: none has been counted. */
   readonly monthEndsAtMs: number;
-  /** Cycles of the month that may be granted; whoever recovers takes them as used. */
-  readonly monthMark: number;
-  /** Of those, used for certain when this was recorded. */
+  /** The month's durable watermark: cycles that may be granted; the next owner takes them as used. */
+  readonly monthWatermark: number;
+  /** Of those, used for certain at the time of the record. */
   readonly cyclesUsed: number;
-  /** Of the used ones, cycles of reservations that nobody settled in time. */
+  /** Of the used ones, cycles of reservations that expired. */
   readonly cyclesExpired: number;
   /** Of the used ones, cycles that crashes may have cost. */
   readonly cyclesLost: number;
   /** Unix ms at which the last window ends; 0: none. */
   readonly windowEndsAtMs: number;
-  /** Requests of that window that may be granted. */
-  readonly windowMark: number;
+  /** The durable watermark of that window: requests that may be granted. */
+  readonly windowWatermark: number;
   /** Only a closing record has any, oldest first. */
   readonly reservations: readonly StoredReservation[];
 };
@@ -44,7 +44,7 @@ export type MeterHead = MeterRecord & {
 };
 
 /**
- * Where meters rest when they are not in memory. Versioned like `InstanceStore` (architecture 3.2):
+ * The meters' states while they are not in memory. Versioned like `InstanceStore` (architecture 3.2):
  * of two heads the higher version wins, whatever comes late or twice. Methods throw
  * `service_unavailable`.
  */

@@ -83,6 +83,13 @@ function whyOf(cause: ServiceError | undefined): string {
 
 function usageOf({ usage }: UsageReply): MeterUsage | undefined {
   if (usage === undefined) return undefined;
-  const { requestsPerMinute, cyclesPerMonth, windowResetAtS, ...counts } = usage;
-  return { ...counts, windowResetAtS, limits: { requestsPerMinute, cyclesPerMonth } };
+  const { requestsPerMinute, cyclesPerMonth, windowResetAtS, monthMark, windowMark, ...counts } =
+    usage;
+  return {
+    ...counts,
+    windowResetAtS,
+    monthWatermark: monthMark,
+    windowWatermark: windowMark,
+    limits: { requestsPerMinute, cyclesPerMonth },
+  };
 }

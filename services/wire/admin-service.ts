@@ -60,6 +60,7 @@ function reportToWire({ incarnation, isServed, active }: InstanceReport): ReadIn
 
 function usageToWire(usage: MeterUsage | undefined): UsageReply {
   if (usage === undefined) return { usage };
-  const { limits, ...counts } = usage;
-  return { usage: { ...counts, ...limits } };
+  const { limits, monthWatermark, windowWatermark, ...counts } = usage;
+  const watermarks = { monthMark: monthWatermark, windowMark: windowWatermark };
+  return { usage: { ...counts, ...watermarks, ...limits } };
 }

@@ -62,9 +62,9 @@ export type MeterUsage = {
   readonly cyclesReserved: number;
   readonly monthResetAtS: number;
   /** Cycles of the month that may be granted without asking the journal again. */
-  readonly monthMark: number;
+  readonly monthWatermark: number;
   /** Requests of the window that may be granted without asking the journal again. */
-  readonly windowMark: number;
+  readonly windowWatermark: number;
   /** Of the used cycles: reserved and never settled. */
   readonly cyclesExpired: number;
   /** Of the used cycles: may have been lost in crashes. */

@@ -304,8 +304,8 @@ journals('tells what became of a meter, and counts the shards of a limiter', asy
   const { journals: store, shards } = cluster.stores;
   await store.begin('lim', 'lim:8200');
   const meter: MeterRecord = {
-    ...{ monthEndsAtMs: Date.UTC(2026, 1, 1), monthMark: 52, cyclesUsed: 40, cyclesExpired: 3 },
-    ...{ cyclesLost: 10, windowEndsAtMs: 0, windowMark: 14, reservations: [] },
+    ...{ monthEndsAtMs: Date.UTC(2026, 1, 1), monthWatermark: 52, cyclesUsed: 40, cyclesLost: 10 },
+    ...{ cyclesExpired: 3, windowEndsAtMs: 0, windowWatermark: 14, reservations: [] },
   };
   const record = { actor: 'meter', actorId: 'Acc0unt00001', version: 7, callId: 0, atMs: 0 };
   const group = [meter, [1, 2]].map((each) => {

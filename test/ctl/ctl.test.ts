@@ -109,8 +109,8 @@ work('shows what an account may still be granted, and what was lost of its cycle
     cyclesUsed: 40,
     cyclesReserved: 5,
     monthResetAtS: Date.UTC(2026, 1, 1) / 1_000,
-    monthMark: 52,
-    windowMark: 14,
+    monthWatermark: 52,
+    windowWatermark: 14,
     cyclesExpired: 3,
     cyclesLost: 10,
   };

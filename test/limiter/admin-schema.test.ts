@@ -30,11 +30,11 @@ const account = {
 const usage = {
   limits: limitsOf({ plan: 'pro' }),
   requestsInWindow: 1,
-  windowMark: 2,
+  windowWatermark: 2,
   windowResetAtS: AT_MS / 1_000,
   cyclesUsed: 3,
   cyclesReserved: 4,
-  monthMark: 5,
+  monthWatermark: 5,
   cyclesExpired: 6,
   cyclesLost: 7,
   monthResetAtS: AT_MS / 1_000,

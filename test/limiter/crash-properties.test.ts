@@ -82,7 +82,7 @@ always('without a crash every count is exact, hand-overs notwithstanding', () =>
 
 const flawed = suite('a world that is wrong on purpose');
 
-for (const flaw of ['grants above its durable mark', 'refunds an unknown outcome'] as const) {
+for (const flaw of ['grants above its durable watermark', 'refunds an unknown outcome'] as const) {
   flawed(`is found out: a meter that ${flaw}`, () => {
     const property = fc.property(limits, wildHistories, ({ requests, cycles }, events) => {
       judge(requests, cycles, events, flaw);

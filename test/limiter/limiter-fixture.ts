@@ -42,8 +42,8 @@ export function record(choice: PlanChoice, change: Partial<Account> = {}): Accou
   return { account, keys: [key] };
 }
 
-/** Another life of a meter: the clock and the journal that it goes on with. */
-export type EarlierLife = { readonly clock: ManualClock; readonly journal: MeterJournal };
+/** An earlier activation of a meter: its clock, and its journal, which the next one continues. */
+export type EarlierActivation = { readonly clock: ManualClock; readonly journal: MeterJournal };
 
 /** The records of one meter, of which a crash leaves what is durable. */
 export class MeterJournal {
@@ -51,24 +51,24 @@ export class MeterJournal {
   /** How many of them are durable. A test may hold it back. */
   durable = Number.POSITIVE_INFINITY;
 
-  /** What whoever takes over finds. */
+  /** What the next owner finds. */
   get head(): MeterHead | undefined {
     return this.heads.slice(0, this.durable).at(-1);
   }
 }
 
 /** A meter by itself, under a manual clock, with a journal that knows neither delay nor failure. */
-export function meterUnderTest(choice: PlanChoice, earlier?: EarlierLife) {
+export function meterUnderTest(choice: PlanChoice, earlier?: EarlierActivation) {
   const clock = earlier?.clock ?? new ManualClock();
   const journal = earlier?.journal ?? new MeterJournal();
   const losses: { cause: string; cycles: number }[] = [];
-  const raises: [mark: 'month' | 'window', place: number][] = [];
-  let restsOn = 0;
+  const raises: [watermark: 'month' | 'window', offset: number][] = [];
+  let dependsOn = 0;
   /** What the clock is worth. */
   const standing: { verdict: ClockVerdict } = { verdict: 'agreed' };
   const events: MeterEvents = {
     lost: (cause, cycles) => losses.push({ cause, cycles }),
-    raised: (mark, place) => raises.push([mark, place]),
+    raised: (watermark, offset) => raises.push([watermark, offset]),
     mayTurn: (step) => mayTurnMonth(step, standing.verdict),
   };
   const now = () => instantOf(clock);
@@ -82,10 +82,10 @@ export function meterUnderTest(choice: PlanChoice, earlier?: EarlierLife) {
       meter.take(made, version);
       return journal.heads.push({ ...made, version });
     },
-    dependOn: (place) => {
-      restsOn = place;
+    dependOn: (offset) => {
+      dependsOn = offset;
     },
-    beforeAnswer: () => assert.unreachable('a meter owes nobody anything'),
+    beforeAnswer: () => assert.unreachable('a meter has no side effect'),
   });
   const digest = digestOf('key');
   return {
@@ -96,12 +96,12 @@ export function meterUnderTest(choice: PlanChoice, earlier?: EarlierLife) {
     now,
     turn,
     losses,
-    /** Marks that were raised, and by the records at which places. */
+    /** Watermarks that were raised, and the log offsets of the records that did it. */
     raises,
-    /** Place of the record that the last answer rests on; 0 for none. */
-    restsOn: () => restsOn,
+    /** Log offset of the record that the last answer depends on; 0 for none. */
+    dependsOn: () => dependsOn,
     /** The meter's account has been read again, now. */
-    adopt: (account: AccountWithKeys | undefined) => meter.account.adopt(account, now()),
+    refresh: (account: AccountWithKeys | undefined) => meter.account.refresh(account, now()),
     expired: () => losses.filter(({ cause }) => cause === 'expired').length,
     admit: (callId: number, cycles = 1, callTag = 0) =>
       meter.answer({ ...admission(callId, cycles, digest), callTag }, turn()),
@@ -112,7 +112,7 @@ export function meterUnderTest(choice: PlanChoice, earlier?: EarlierLife) {
       const closing = meter.closing(now());
       if (closing !== undefined) turn().commit(closing);
     },
-    /** The meter of whoever takes over. */
+    /** The meter of the next owner. */
     next: (plan = choice) => {
       journal.heads.length = Math.min(journal.heads.length, journal.durable);
       return meterUnderTest(plan, { clock, journal });
@@ -120,7 +120,7 @@ export function meterUnderTest(choice: PlanChoice, earlier?: EarlierLife) {
   };
 }
 
-/** An admission of `callId`, by the fixture's key and account unless told otherwise. */
+/** An admission of `callId`, by the fixture's key and account by default. */
 export function admission(
   callId: number,
   cycles = 1,

@@ -54,16 +54,19 @@ reports('is what was lost, by cause, and how many reservations expired', async (
   });
 });
 
-reports('is how long the raise of a mark took, of which mark, and whether it held', async () => {
-  const metrics = createMetrics();
-  const told = limiterMetrics(metrics);
-  told.raised('month', true, 0.25);
-  told.raised('window', false, 0.5);
-  assert.equal(await scrapedOf(metrics, /^limiter_mark_raise_seconds_sum/), {
-    'limiter_mark_raise_seconds_sum{mark="month",result="ok"}': 0.25,
-    'limiter_mark_raise_seconds_sum{mark="window",result="failed"}': 0.5,
-  });
-});
+reports(
+  'is how long the raise of a watermark took, of which one, and whether it held',
+  async () => {
+    const metrics = createMetrics();
+    const told = limiterMetrics(metrics);
+    told.raised('month', true, 0.25);
+    told.raised('window', false, 0.5);
+    assert.equal(await scrapedOf(metrics, /^limiter_watermark_raise_seconds_sum/), {
+      'limiter_watermark_raise_seconds_sum{watermark="month",result="ok"}': 0.25,
+      'limiter_watermark_raise_seconds_sum{watermark="window",result="failed"}': 0.5,
+    });
+  },
+);
 
 /** Meters of one account on a journal whose appends end when the test says so. */
 async function newScene() {
@@ -89,23 +92,26 @@ async function newScene() {
 
 const asked = suite('a limiter that is asked');
 
-asked('times the raises of both marks from their records to the journal’s answer', async () => {
-  const { clock, journal, metrics, actors } = await newScene();
-  clock.advance(5_000);
-  const answer = Promise.resolve(actors.ask(admission(1)));
-  await turnOfEvents();
-  clock.advance(250);
-  await journal.succeed();
-  assert.is((await answer).verdict, 'admitted');
-  const names = /^limiter_mark_raise_seconds_(sum|count)/;
-  const found = await scrapedOf(metrics, names);
-  assert.is(found['limiter_mark_raise_seconds_sum{mark="month",result="ok"}'], 0.25);
-  assert.is(found['limiter_mark_raise_seconds_sum{mark="window",result="ok"}'], 0.25);
-  assert.equal(
-    Object.keys(found).filter((name) => name.includes('failed')),
-    [],
-  );
-});
+asked(
+  'times the raises of both watermarks from their records to the journal’s answer',
+  async () => {
+    const { clock, journal, metrics, actors } = await newScene();
+    clock.advance(5_000);
+    const answer = Promise.resolve(actors.ask(admission(1)));
+    await turnOfEvents();
+    clock.advance(250);
+    await journal.succeed();
+    assert.is((await answer).verdict, 'admitted');
+    const names = /^limiter_watermark_raise_seconds_(sum|count)/;
+    const found = await scrapedOf(metrics, names);
+    assert.is(found['limiter_watermark_raise_seconds_sum{watermark="month",result="ok"}'], 0.25);
+    assert.is(found['limiter_watermark_raise_seconds_sum{watermark="window",result="ok"}'], 0.25);
+    assert.equal(
+      Object.keys(found).filter((name) => name.includes('failed')),
+      [],
+    );
+  },
+);
 
 asked('counts a raise whose journal ended as failed, and the check as unavailable', async () => {
   const { journal, metrics, actors } = await newScene();
@@ -114,11 +120,11 @@ asked('counts a raise whose journal ended as failed, and the check as unavailabl
   await journal.fail();
   assert.is(((await refusal) as Fault).code, 'service_unavailable');
   await turnOfEvents();
-  const found = await scrapedOf(metrics, /^limiter_(checks_total|mark_raise_seconds_count)/);
+  const found = await scrapedOf(metrics, /^limiter_(checks_total|watermark_raise_seconds_count)/);
   assert.equal(found, {
     'limiter_checks_total{decision="unavailable"}': 1,
-    'limiter_mark_raise_seconds_count{mark="month",result="failed"}': 1,
-    'limiter_mark_raise_seconds_count{mark="window",result="failed"}': 1,
+    'limiter_watermark_raise_seconds_count{watermark="month",result="failed"}': 1,
+    'limiter_watermark_raise_seconds_count{watermark="window",result="failed"}': 1,
   });
 });
 

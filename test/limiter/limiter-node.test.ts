@@ -253,13 +253,13 @@ ended('by a crash, the other takes what it might have granted as used', async ()
   const other = owner === first ? second : first;
   await cluster.admit(owner, customer, 1, 4);
   await cluster.settle(owner, customer, 1, 4);
-  const { monthMark, windowMark } = await owner.admin.usage(customer.id);
+  const { monthWatermark, windowWatermark } = await owner.admin.usage(customer.id);
   await cluster.kill(owner);
   const { verdict, allowance } = await cluster.admit(other, customer, 2, 1);
   assert.is(verdict, 'admitted');
-  assert.is(allowance?.cyclesRemaining, 100 - monthMark - 1);
-  assert.is(allowance?.requestsRemaining, 100 - windowMark - 1);
-  assert.is((await other.admin.usage(customer.id)).cyclesLost, monthMark);
+  assert.is(allowance?.cyclesRemaining, 100 - monthWatermark - 1);
+  assert.is(allowance?.requestsRemaining, 100 - windowWatermark - 1);
+  assert.is((await other.admin.usage(customer.id)).cyclesLost, monthWatermark);
 });
 
 ended('and is only sealed, it admits nothing that it has not been told of', async () => {

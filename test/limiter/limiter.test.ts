@@ -195,12 +195,12 @@ late('is refused as unavailable and has cost nothing; a settlement is taken', as
   const revoked = fixture.limiter.admin.setPlan(fixture.id, custom(60, 100));
   await gate.reached;
   const waiting = fixture.admit(2, 5);
-  const startupGrace = fixture.settle(1, 0);
+  const settling = fixture.settle(1, 0);
   fixture.clock.advance(101);
   gate.open();
   await revoked;
   await refused('service_unavailable', waiting);
-  assert.is((await startupGrace).allowance?.cyclesRemaining, 100);
+  assert.is((await settling).allowance?.cyclesRemaining, 100);
 });
 
 async function limiterUnderTestDisposable(...args: Parameters<typeof limiterUnderTest>) {
@@ -263,7 +263,7 @@ stalled('is told after 2.5 s that nobody knows whether it is done', async () => 
   const journal = { isLasting: true, append: () => new Promise<void>(() => undefined) };
   const { admit, clock, id, limiter } = await limiterUnderTest(custom(60, 1_000), { journal });
   let refusal: unknown;
-  // The admission waits for the record that raised its marks, and the reset for what is before it.
+  // The admission waits for the record that raised its watermarks, and the reset for what is before it.
   void admit(1).catch(() => undefined);
   await turnOfEvents();
   const reset = limiter.admin.resetUsage(id).catch((fault: unknown) => {

@@ -37,17 +37,17 @@ function kindUnderTest(isAbsent = false) {
     events: { lost: () => undefined, raised: () => undefined },
     clock,
   });
-  const restedOn: number[] = [];
+  const dependencies: number[] = [];
   const turn = (): Turn<MeterRecord> => ({
     wallMs: clock.wallMs(),
     monotonicMs: clock.monotonicMs(),
     version: 0,
     earlierVersion: undefined,
     commit: () => 7,
-    dependOn: (place) => restedOn.push(place),
-    beforeAnswer: () => assert.unreachable('a meter owes nobody anything'),
+    dependOn: (offset) => dependencies.push(offset),
+    beforeAnswer: () => assert.unreachable('a meter has no side effect'),
   });
-  return { clock, store, asked, kind, restedOn, turn };
+  return { clock, store, asked, kind, dependencies, turn };
 }
 
 const activation = suite('a meter that comes to memory');
@@ -107,13 +107,13 @@ stored('last is a record of the moment at which it is given up', async () => {
 
 const asking = suite('a question for usage');
 
-asking('is answered at once, and rests on nothing', async () => {
-  const { kind, turn, restedOn } = kindUnderTest();
+asking('is answered at once, and depends on nothing', async () => {
+  const { kind, turn, dependencies } = kindUnderTest();
   const { state } = await kind.activate('a');
   const answer = kind.receive(state, { kind: 'usage', ...UNHURRIED }, turn());
   assert.not.instance(answer, Promise);
   assert.is((await answer).verdict, 'usage');
-  assert.equal(restedOn, [0]);
+  assert.equal(dependencies, [0]);
 });
 
 const ages = suite('the ages at which accounts are read in the background');

@@ -31,27 +31,27 @@ head('is what another life begins with', () => {
 const bytes = suite('the bytes of a meter');
 
 bytes('are its own, those of its keys and those of its open reservations', () => {
-  const { admit, settle, adopt, meter } = meterUnderTest(custom(1_000, 1_000));
+  const { admit, settle, refresh, meter } = meterUnderTest(custom(1_000, 1_000));
   assert.is(meter.bytes, 960);
   for (const call of [1, 2, 3]) admit(call);
   assert.is(meter.bytes, 960 + 3 * 160);
   settle(2, 1);
-  adopt({ ...record(custom(1_000, 1_000)), keys: [] });
+  refresh({ ...record(custom(1_000, 1_000)), keys: [] });
   assert.is(meter.bytes, 800 + 2 * 160);
 });
 
 const closing = suite('a closing record');
 
-closing('lowers both marks, so that the next grant needs a new one', () => {
-  const { admit, settle, close, journal, restsOn } = meterUnderTest(custom(1_000, 1_000));
+closing('lowers both watermarks, so that the next grant needs a new one', () => {
+  const { admit, settle, close, journal, dependsOn } = meterUnderTest(custom(1_000, 1_000));
   admit(1, 5);
   settle(1, 3);
   close();
-  assert.equal([journal.head?.monthMark, journal.head?.windowMark], [3, 1]);
+  assert.equal([journal.head?.monthWatermark, journal.head?.windowWatermark], [3, 1]);
   admit(2, 0);
-  assert.is(restsOn(), 3);
-  assert.is(journal.head?.monthMark, 3, 'and a call without cycles raises those of none');
-  assert.ok((journal.head?.windowMark ?? 0) >= 2);
+  assert.is(dependsOn(), 3);
+  assert.is(journal.head?.monthWatermark, 3, 'and a call without cycles raises those of none');
+  assert.ok((journal.head?.windowWatermark ?? 0) >= 2);
 });
 
 closing('comes after a lowering one, which does not say all', () => {
@@ -61,7 +61,7 @@ closing('comes after a lowering one, which does not say all', () => {
   settle(1, 1);
   assert.is(journal.heads.length, 2);
   close();
-  assert.equal([journal.heads.length, journal.head?.monthMark], [3, 1]);
+  assert.equal([journal.heads.length, journal.head?.monthWatermark], [3, 1]);
 });
 
 closing('is of the month that has begun meanwhile', () => {
@@ -70,9 +70,10 @@ closing('is of the month that has begun meanwhile', () => {
   settle(1, 5);
   clock.advance(FEBRUARY_MS - clock.wallMs());
   close();
-  const { monthEndsAtMs, monthMark, cyclesUsed, windowMark, windowEndsAtMs } = journal.head ?? {};
-  assert.equal([monthEndsAtMs, monthMark, cyclesUsed], [Date.UTC(2026, 2, 1), 0, 0]);
-  assert.equal([windowMark, windowEndsAtMs], [0, 0]);
+  const { monthEndsAtMs, monthWatermark, cyclesUsed, windowWatermark, windowEndsAtMs } =
+    journal.head ?? {};
+  assert.equal([monthEndsAtMs, monthWatermark, cyclesUsed], [Date.UTC(2026, 2, 1), 0, 0]);
+  assert.equal([windowWatermark, windowEndsAtMs], [0, 0]);
 });
 
 closing('is followed by another one when a reservation of it expires here', () => {
@@ -83,72 +84,72 @@ closing('is followed by another one when a reservation of it expires here', () =
   clock.advance(60_000);
   meter.usage(now());
   close();
-  const { monthMark, cyclesUsed, cyclesExpired, reservations } = journal.head ?? {};
-  assert.equal([monthMark, cyclesUsed, cyclesExpired, reservations], [5, 5, 5, []]);
+  const { monthWatermark, cyclesUsed, cyclesExpired, reservations } = journal.head ?? {};
+  assert.equal([monthWatermark, cyclesUsed, cyclesExpired, reservations], [5, 5, 5, []]);
 });
 
-const rests = suite('an answer');
+const dependency = suite('an answer');
 
-rests('that grants nothing rests on nothing', () => {
-  const { admit, settle, meter, turn, restsOn } = meterUnderTest(custom(2, 1_000));
+dependency('that grants nothing depends on nothing', () => {
+  const { admit, settle, meter, turn, dependsOn } = meterUnderTest(custom(2, 1_000));
   admit(1);
-  assert.is(restsOn(), 1);
+  assert.is(dependsOn(), 1);
   assert.is(settle(1, 0).verdict, 'settled');
-  assert.is(restsOn(), 0);
+  assert.is(dependsOn(), 0);
   admit(2);
-  assert.is(restsOn(), 1);
+  assert.is(dependsOn(), 1);
   assert.is(meter.answer(admission(3, 1, digestOf('other')), turn()).verdict, 'unknown_key');
-  assert.is(restsOn(), 0);
+  assert.is(dependsOn(), 0);
   admit(4);
   assert.is(admit(5).verdict, 'rate_limited');
-  assert.is(restsOn(), 0);
+  assert.is(dependsOn(), 0);
 });
 
-rests('without cycles rests on the window alone, though the month is being raised', () => {
-  const { admit, restsOn } = meterUnderTest(custom(1_000, 1_000));
+dependency('without cycles depends on the window alone, though the month is being raised', () => {
+  const { admit, dependsOn } = meterUnderTest(custom(1_000, 1_000));
   admit(1, 0);
   admit(2, 5);
-  assert.is(restsOn(), 2);
+  assert.is(dependsOn(), 2);
   assert.is(admit(3, 0).verdict, 'admitted');
-  assert.is(restsOn(), 1);
+  assert.is(dependsOn(), 1);
   assert.is(admit(4, 1_000).verdict, 'quota_exceeded');
-  assert.is(restsOn(), 1);
+  assert.is(dependsOn(), 1);
 });
 
-rests('that refuses cycles raises no mark for them', () => {
+dependency('that refuses cycles raises no watermark for them', () => {
   const { admit, journal } = meterUnderTest(custom(1_000, 20));
   admit(1, 1);
   assert.is(admit(2, 20).verdict, 'quota_exceeded');
   assert.equal(
-    journal.heads.map(({ monthMark }) => monthMark),
+    journal.heads.map(({ monthWatermark }) => monthWatermark),
     [18],
   );
 });
 
-rests('without cycles raises the month not even when its mark is low', () => {
-  const { admit, adopt, journal } = meterUnderTest(custom(1_000, 100));
+dependency('without cycles raises the month not even when its watermark is low', () => {
+  const { admit, refresh, journal } = meterUnderTest(custom(1_000, 100));
   admit(1, 98);
-  assert.is(journal.head?.monthMark, 100);
-  adopt(record(custom(1_000, 1_000)));
+  assert.is(journal.head?.monthWatermark, 100);
+  refresh(record(custom(1_000, 1_000)));
   const before = journal.heads.length;
   admit(2, 0);
   assert.is(journal.heads.length, before);
 });
 
-rests('after a lowered mark grants only what a new record allows', () => {
-  const { admit, settle, clock, journal, restsOn } = meterUnderTest(custom(1_000, 1_000));
+dependency('after a lowered watermark grants only what a new record allows', () => {
+  const { admit, settle, clock, journal, dependsOn } = meterUnderTest(custom(1_000, 1_000));
   admit(1, 100);
   clock.advance(250);
   settle(1, 0);
-  assert.is(journal.head?.monthMark, 18);
+  assert.is(journal.head?.monthWatermark, 18);
   admit(2, 30);
-  assert.is(restsOn(), 3);
-  assert.ok((journal.head?.monthMark ?? 0) >= 30);
+  assert.is(dependsOn(), 3);
+  assert.ok((journal.head?.monthWatermark ?? 0) >= 30);
 });
 
 const raised = suite('a raise');
 
-raised('is told of each mark that it raises', () => {
+raised('is told of each watermark that it raises', () => {
   const { admit, raises } = meterUnderTest(custom(3, 1_000));
   admit(1, 1);
   assert.equal(raises, [
@@ -171,12 +172,12 @@ usage('is all that it knows, in the window and between two', () => {
   admit(1, 5);
   settle(1, 3);
   admit(2, 4);
-  const used = { ...month, cyclesUsed: 3, cyclesReserved: 4, monthMark: 18 };
+  const used = { ...month, cyclesUsed: 3, cyclesReserved: 4, monthWatermark: 18 };
   assert.equal(meter.usage(now()), {
     ...used,
     requestsInWindow: 2,
     windowResetAtS: clock.wallMs() / 1_000 + 60,
-    windowMark: 18,
+    windowWatermark: 18,
   });
   clock.advance(60_000);
   assert.equal(meter.usage(now()), {
@@ -186,16 +187,16 @@ usage('is all that it knows, in the window and between two', () => {
     cyclesExpired: 4,
     requestsInWindow: 0,
     windowResetAtS: undefined,
-    windowMark: 0,
+    windowWatermark: 0,
   });
 });
 
 usage('is nothing of an account that is gone, and its settlements are of no one', () => {
-  const { admit, settle, adopt, meter, now } = meterUnderTest(custom(60, 1_000));
+  const { admit, settle, refresh, meter, now } = meterUnderTest(custom(60, 1_000));
   admit(1, 5);
-  adopt(undefined);
+  refresh(undefined);
   assert.is(meter.usage(now()), undefined);
   assert.equal(settle(1, 0), { verdict: 'unknown_key', allowance: undefined });
 });
 
-for (const each of [head, bytes, closing, rests, raised, usage]) each.run();
+for (const each of [head, bytes, closing, dependency, raised, usage]) each.run();

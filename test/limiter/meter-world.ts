@@ -14,12 +14,15 @@ export type Event =
   | { readonly kind: 'wait'; readonly ms: number };
 
 /** How the world around the meter may be wrong on purpose. */
-export type MeterFlaw = 'grants above its durable mark' | 'refunds an unknown outcome' | undefined;
+export type MeterFlaw =
+  | 'grants above its durable watermark'
+  | 'refunds an unknown outcome'
+  | undefined;
 
 type Call = { readonly callId: number; readonly cycles: number; readonly uses: number };
 
-/** A call that was admitted, and what its answer rests on. */
-type Held = Call & { readonly restsOn: number; readonly windowResetAtS: number };
+/** A call that was admitted, and what its answer depends on. */
+type Held = Call & { readonly dependsOn: number; readonly windowResetAtS: number };
 
 const which = fc.nat(20);
 const calls: fc.Arbitrary<Event> = fc.record({
@@ -77,7 +80,7 @@ export class MeterWorld {
   readonly #flaw: MeterFlaw;
   #now;
   #lastCallId = 0;
-  /** Admitted, and not told yet because what it rests on is not durable. */
+  /** Admitted, and not told yet because what it depends on is not durable. */
   #held: Held[] = [];
   /** Executed, and not settled. */
   #open: Call[] = [];
@@ -147,15 +150,15 @@ export class MeterWorld {
     const { verdict, allowance } = this.#now.admit(call.callId, cycles);
     if (verdict !== 'admitted') return;
     const windowResetAtS = allowance?.windowResetAtS ?? 0;
-    this.#held.push({ ...call, restsOn: this.#now.restsOn(), windowResetAtS });
+    this.#held.push({ ...call, dependsOn: this.#now.dependsOn(), windowResetAtS });
     this.#tell();
   }
 
   /** Answers leave when what they rest on is durable. */
   #tell(): void {
     const { durable } = this.#now.journal;
-    const isTold = ({ restsOn }: Held) =>
-      restsOn <= durable || this.#flaw === 'grants above its durable mark';
+    const isTold = ({ dependsOn }: Held) =>
+      dependsOn <= durable || this.#flaw === 'grants above its durable watermark';
     const told = this.#held.filter(isTold);
     this.#held = this.#held.filter((held) => !isTold(held));
     for (const call of told) {

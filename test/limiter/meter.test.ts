@@ -151,9 +151,9 @@ month('does not come back with a wall clock that steps back over its end', () =>
 const change = suite('when an account changes while its meter counts');
 
 change('a smaller plan holds at once, and nothing becomes negative', () => {
-  const { admit, adopt } = meterUnderTest(custom(10, 100));
+  const { admit, refresh } = meterUnderTest(custom(10, 100));
   for (let id = 1; id <= 5; id += 1) admit(id, 10);
-  adopt(record(custom(3, 20)));
+  refresh(record(custom(3, 20)));
   const { verdict, allowance } = admit(6);
   assert.is(verdict, 'rate_limited');
   assert.equal([allowance?.requestsPerMinute, allowance?.requestsRemaining], [3, 0]);
@@ -161,25 +161,25 @@ change('a smaller plan holds at once, and nothing becomes negative', () => {
 });
 
 change('a larger plan helps at once, and what was used stays used', () => {
-  const { admit, adopt } = meterUnderTest(custom(2, 10));
+  const { admit, refresh } = meterUnderTest(custom(2, 10));
   admit(1, 10);
   assert.is(admit(2).verdict, 'quota_exceeded');
   assert.is(admit(3).verdict, 'rate_limited');
-  adopt(record(custom(5, 30)));
+  refresh(record(custom(5, 30)));
   const { verdict, allowance } = admit(3);
   assert.is(verdict, 'admitted');
   assert.equal([allowance?.requestsRemaining, allowance?.cyclesRemaining], [2, 19]);
 });
 
 change('a suspended one is refused, its open calls can be settled, and it resumes', () => {
-  const { admit, settle, adopt } = meterUnderTest(custom(10, 10));
+  const { admit, settle, refresh } = meterUnderTest(custom(10, 10));
   admit(1, 5);
-  adopt(record(custom(10, 10), { status: 'suspended' }));
+  refresh(record(custom(10, 10), { status: 'suspended' }));
   const refused = admit(2);
   assert.is(refused.verdict, 'account_suspended');
   assert.equal([refused.allowance?.requestsRemaining, refused.allowance?.cyclesRemaining], [8, 5]);
   assert.is(settle(1, 1).allowance?.cyclesRemaining, 9);
-  adopt(record(custom(10, 10)));
+  refresh(record(custom(10, 10)));
   assert.is(admit(3).verdict, 'admitted');
 });
 
@@ -204,20 +204,20 @@ key('that differs from a known one in a single character of its digest is unknow
 });
 
 key('that is revoked, or has expired, is unknown', () => {
-  const { meter, turn, clock, adopt } = meterUnderTest(custom(10, 10));
+  const { meter, turn, clock, refresh } = meterUnderTest(custom(10, 10));
   const { account, keys } = record(custom(10, 10));
   const expiring = keys.map((one) => ({ ...one, expiresAtMs: clock.wallMs() + 5 }));
-  adopt({ account, keys: expiring });
+  refresh({ account, keys: expiring });
   clock.advance(4);
   assert.is(meter.answer(admission(1), turn()).verdict, 'admitted');
   clock.advance(1);
   assert.is(meter.answer(admission(1), turn()).verdict, 'unknown_key');
-  adopt({ account, keys: keys.map((one) => ({ ...one, revokedAtMs: 0 })) });
+  refresh({ account, keys: keys.map((one) => ({ ...one, revokedAtMs: 0 })) });
   assert.is(meter.answer(admission(1), turn()).verdict, 'unknown_key');
 });
 
 key('is found among many, whichever it is', () => {
-  const { meter, turn, adopt } = meterUnderTest(custom(100, 10));
+  const { meter, turn, refresh } = meterUnderTest(custom(100, 10));
   const { account } = record(custom(100, 10));
   const names = Array.from({ length: 20 }, (_, i) => `key ${i}`);
   const keys = names.map((id) => ({
@@ -226,16 +226,16 @@ key('is found among many, whichever it is', () => {
     scope: 'full' as const,
     createdAtMs: 0,
   }));
-  adopt({ account, keys });
+  refresh({ account, keys });
   for (const id of names) {
     assert.is(meter.answer(admission(0, 0, digestOf(id)), turn()).verdict, 'admitted');
   }
 });
 
 key('that may only read may read, is refused what writes, and pays a request for it', () => {
-  const { meter, turn, adopt } = meterUnderTest(custom(3, 10));
+  const { meter, turn, refresh } = meterUnderTest(custom(3, 10));
   const { account, keys } = record(custom(3, 10));
-  adopt({ account, keys: keys.map((one) => ({ ...one, scope: 'read' as const })) });
+  refresh({ account, keys: keys.map((one) => ({ ...one, scope: 'read' as const })) });
   const ask = (scope: 'read' | 'full') =>
     meter.answer(admission(1, 1, digestOf('key'), scope), turn());
   assert.is(ask('read').verdict, 'admitted');
@@ -247,9 +247,9 @@ key('that may only read may read, is refused what writes, and pays a request for
 });
 
 key('that may only read hears of that before it hears that the account is suspended', () => {
-  const { meter, turn, adopt } = meterUnderTest(custom(3, 10));
+  const { meter, turn, refresh } = meterUnderTest(custom(3, 10));
   const { account, keys } = record(custom(3, 10), { status: 'suspended' });
-  adopt({ account, keys: keys.map((one) => ({ ...one, scope: 'read' as const })) });
+  refresh({ account, keys: keys.map((one) => ({ ...one, scope: 'read' as const })) });
   const ask = (scope: 'read' | 'full') =>
     meter.answer(admission(1, 1, digestOf('key'), scope), turn());
   assert.is(ask('full').verdict, 'read_only_key');

@@ -35,14 +35,14 @@ open('lasts for 60 s from its first request', () => {
   assert.is(minute.endsAtWallMs(at(60_000)), 0);
 });
 
-open('that comes after another counts from nothing, below no mark', () => {
+open('that comes after another counts from nothing, below no watermark', () => {
   const minute = new Minute();
   minute.open(at(0));
   minute.count(at(0));
-  minute.mark.set(18, 1);
+  minute.watermark.set(18, 1);
   minute.open(at(60_000));
-  assert.equal([minute.requests(at(60_000)), minute.mark.value], [0, 0]);
-  assert.is(minute.mark.placeOf(1), 0);
+  assert.equal([minute.requests(at(60_000)), minute.watermark.value], [0, 0]);
+  assert.is(minute.watermark.offsetOf(1), 0);
   assert.is(minute.resetAtS(at(60_000)), resetS(120_000));
 });
 
@@ -52,19 +52,22 @@ open('is never shorter than 60 s, within whole milliseconds', () => {
   assert.equal([minute.isOpen(at(60_000.5)), minute.isOpen(at(60_001))], [true, false]);
 });
 
-open('tells its mark what was used', () => {
+open('tells its watermark what was used', () => {
   const minute = new Minute();
   minute.open(at(0));
   for (let request = 0; request < 20; request += 1) minute.count(at(0));
-  assert.is(minute.mark.target(21, 1, 1_000, at(0).monotonicMs), 55);
+  assert.is(minute.watermark.raisedFor(21, 1, 1_000, at(0).monotonicMs), 55);
 });
 
 const restored = suite('a window that another meter began');
 
-restored('goes on until the end of the record, with all that its mark allowed', () => {
+restored('goes on until the end of the record, with all that its watermark allowed', () => {
   const minute = new Minute();
   minute.restore(START_MS + 20_000.5, 18, at(0.25));
-  assert.equal([minute.requests(at(0)), minute.mark.value, minute.mark.placeOf(18)], [18, 18, 0]);
+  assert.equal(
+    [minute.requests(at(0)), minute.watermark.value, minute.watermark.offsetOf(18)],
+    [18, 18, 0],
+  );
   assert.is(minute.resetAtS(at(1)), resetS(21_000));
   assert.equal([minute.isOpen(at(20_000.9)), minute.isOpen(at(20_001))], [true, false]);
 });
@@ -73,7 +76,7 @@ restored('is over when the record says so, and changes nothing', () => {
   for (const endsAtMs of [START_MS, START_MS - 1, 0]) {
     const minute = new Minute();
     minute.restore(endsAtMs, 18, at(0));
-    assert.equal([minute.isOpen(at(0)), minute.mark.value], [false, 0]);
+    assert.equal([minute.isOpen(at(0)), minute.watermark.value], [false, 0]);
   }
   const minute = new Minute();
   minute.restore(START_MS + 1, 18, at(0));

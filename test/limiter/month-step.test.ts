@@ -89,7 +89,7 @@ reset('is brought to the present one by an operator, with nothing used, durably'
   counted.resetMonth(turn());
   for (const each of [counted.usage(now()), next().meter.usage(now())]) {
     assert.equal(
-      [each?.monthResetAtS, each?.cyclesUsed, each?.cyclesLost, each?.monthMark],
+      [each?.monthResetAtS, each?.cyclesUsed, each?.cyclesLost, each?.monthWatermark],
       [Date.UTC(2026, 3, 1) / 1_000, 0, 0, 0],
     );
   }

@@ -11,12 +11,12 @@ const MONTH_S = MONTH_ENDS_MS / 1_000;
 const HEAD: MeterHead = {
   version: 7,
   monthEndsAtMs: MONTH_ENDS_MS,
-  monthMark: 30,
+  monthWatermark: 30,
   cyclesUsed: 29,
   cyclesExpired: 3,
   cyclesLost: 6,
   windowEndsAtMs: 0,
-  windowMark: 0,
+  windowWatermark: 0,
   reservations: [
     {
       callTag: 0,

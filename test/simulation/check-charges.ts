@@ -56,12 +56,12 @@ export function checkCharges({ accountId, limits, grants, head, isUndisturbed }:
 /** What the next owner of the account would say. */
 function usageOf(head: MeterHead | undefined) {
   if (head === undefined) return { charged: 0, lost: 0, expired: 0, reserved: 0 };
-  const { monthMark, cyclesUsed, cyclesLost, cyclesExpired, reservations } = head;
+  const { monthWatermark, cyclesUsed, cyclesLost, cyclesExpired, reservations } = head;
   const reserved = reservations
     .filter(({ monthEndsAtMs }) => monthEndsAtMs === head.monthEndsAtMs)
     .reduce((sum, { cycles }) => sum + cycles, 0);
-  const lost = cyclesLost + monthMark - reserved - cyclesUsed;
-  return { charged: monthMark, lost, expired: cyclesExpired, reserved };
+  const lost = cyclesLost + monthWatermark - reserved - cyclesUsed;
+  return { charged: monthWatermark, lost, expired: cyclesExpired, reserved };
 }
 
 /** Requests of every window, distinguished by when they were to end. */

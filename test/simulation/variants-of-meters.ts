@@ -1,7 +1,7 @@
 import { Admission, type AdmissionCall } from '#edge/admission';
 import { EngineCalls } from '#edge/engine-calls';
 import { toFault } from '#fault/fault';
-import { Mark } from '#limiter/mark';
+import { DurableWatermark } from '#limiter/durable-watermark';
 import { MeterKind } from '#limiter/meter-kind';
 import { replaceMethod } from '#test/simulation/replace-method';
 import type { Variant } from '#test/simulation/variant';
@@ -46,9 +46,9 @@ export const METER_VARIANTS: readonly Variant[] = [
     spoil: refundUnknown,
   },
   {
-    name: 'meter that grants above its durable mark',
+    name: 'meter that grants above its durable watermark',
     requested: { limiters: 2, only: ['kill'], count: 12, loadMs: 16_000, store: { slow: 0.3 } },
-    spoil: (stack) => replaceMethod(stack, Mark.prototype, 'placeOf', () => () => 0),
+    spoil: (stack) => replaceMethod(stack, DurableWatermark.prototype, 'offsetOf', () => () => 0),
   },
   {
     name: 'closing record that is forgotten',

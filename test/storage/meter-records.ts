@@ -8,12 +8,12 @@ export function meterAt(version: number, fields: Partial<MeterHead> = {}): Meter
   return {
     version,
     monthEndsAtMs: MONTH_ENDS_AT_MS,
-    monthMark: 10 * version + 5,
+    monthWatermark: 10 * version + 5,
     cyclesUsed: 10 * version,
     cyclesExpired: version,
     cyclesLost: 2 * version,
     windowEndsAtMs: MONTH_ENDS_AT_MS - 60_000 + version,
-    windowMark: 300,
+    windowWatermark: 300,
     reservations: [],
     ...fields,
   };
@@ -52,7 +52,7 @@ export function anyRecord(): fc.Arbitrary<MeterRecord> {
     cyclesExpired: cycles,
     cyclesLost: cycles,
     windowEndsAtMs: fc.maxSafeNat(),
-    windowMark: fc.maxSafeNat(),
+    windowWatermark: fc.maxSafeNat(),
     reservations: fc.uniqueArray(reservation, { selector: ({ callId }) => callId, maxLength: 5 }),
   });
   return anything.map(({ otherUses, cyclesLeft, ...record }) => {
@@ -63,6 +63,11 @@ export function anyRecord(): fc.Arbitrary<MeterRecord> {
       used: Math.min(one.used, one.cycles),
       monthEndsAtMs: monthOf(one),
     }));
-    return { ...record, cyclesUsed, monthMark: cyclesUsed + cyclesLeft, reservations: sensible };
+    return {
+      ...record,
+      cyclesUsed,
+      monthWatermark: cyclesUsed + cyclesLeft,
+      reservations: sensible,
+    };
   });
 }

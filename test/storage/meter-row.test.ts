@@ -79,8 +79,12 @@ const senseless = suite('a meter that makes no sense');
 
 const records: [string, Partial<MeterRecord>, RegExp][] = [
   ['a negative month', { monthEndsAtMs: -1 }, /monthEndsAtMs is -1/],
-  ['a negative mark', { windowMark: -3 }, /windowMark is -3/],
-  ['a mark below what is used', { monthMark: 9 }, /of a mark of 9 cycles 10 are used/],
+  ['a negative watermark', { windowWatermark: -3 }, /windowWatermark is -3/],
+  [
+    'a watermark below what is used',
+    { monthWatermark: 9 },
+    /of a watermark of 9 cycles 10 are used/,
+  ],
   ['more cycles expired and lost than used', { cyclesLost: 10 }, /of 10 used cycles 1 expired and/],
   ['a fraction of a cycle', { cyclesUsed: 3.5 }, /cyclesUsed is 3\.5/],
   [
@@ -122,9 +126,9 @@ function uncheckedRow(record: MeterRecord): number[] {
     const six = [callId, cycles, used, callsOpen, record.monthEndsAtMs - monthEndsAtMs, laterMs];
     return callTag === 0 ? six : [-callTag, ...six];
   });
-  const { monthEndsAtMs, monthMark, cyclesUsed, cyclesExpired, cyclesLost } = record;
-  const month = [monthEndsAtMs, monthMark, cyclesUsed, cyclesExpired, cyclesLost];
-  return [...month, record.windowEndsAtMs, record.windowMark, ...behind];
+  const { monthEndsAtMs, monthWatermark, cyclesUsed, cyclesExpired, cyclesLost } = record;
+  const month = [monthEndsAtMs, monthWatermark, cyclesUsed, cyclesExpired, cyclesLost];
+  return [...month, record.windowEndsAtMs, record.windowWatermark, ...behind];
 }
 
 function anyValue(): fc.Arbitrary<unknown> {

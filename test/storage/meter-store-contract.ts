@@ -36,7 +36,13 @@ export function meterStoreContract(
 
   heads('may have counted nothing yet', async () => {
     const store = await open();
-    const nothing = { monthMark: 0, cyclesUsed: 0, cyclesExpired: 0, cyclesLost: 0, windowMark: 0 };
+    const nothing = {
+      monthWatermark: 0,
+      cyclesUsed: 0,
+      cyclesExpired: 0,
+      cyclesLost: 0,
+      windowWatermark: 0,
+    };
     const head = meterAt(1, { ...nothing, monthEndsAtMs: 0, windowEndsAtMs: 0 });
     await store.checkpoint('a', head);
     assert.equal(await store.readHead('a'), head);
@@ -87,7 +93,7 @@ export function meterStoreContract(
     const head = { ...meterAt(2), reservations: reservations(2) };
     const spoil = (given: MeterHead | undefined) => {
       assert.ok(given);
-      Object.assign(given, { monthMark: 0 });
+      Object.assign(given, { monthWatermark: 0 });
       Object.assign(given.reservations[0] ?? {}, { cycles: 0 });
       (given.reservations as unknown[]).pop();
     };

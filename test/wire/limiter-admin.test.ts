@@ -21,8 +21,8 @@ const USAGE: MeterUsage = {
   cyclesUsed: CUSTOM_LIMITS_MAX.cyclesPerMonth - 3,
   cyclesReserved: 3,
   monthResetAtS: 1_769_904_000,
-  monthMark: CUSTOM_LIMITS_MAX.cyclesPerMonth,
-  windowMark: CUSTOM_LIMITS_MAX.requestsPerMinute - 1,
+  monthWatermark: CUSTOM_LIMITS_MAX.cyclesPerMonth,
+  windowWatermark: CUSTOM_LIMITS_MAX.requestsPerMinute - 1,
   cyclesExpired: 7,
   cyclesLost: 2 ** 53 - 1,
 };

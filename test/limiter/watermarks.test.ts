@@ -3,18 +3,18 @@ import * as assert from 'uvu/assert';
 import { Fault } from '#fault/fault';
 import { custom, meterUnderTest, record, settlement } from '#test/limiter/limiter-fixture';
 
-const ahead = suite('a mark');
+const ahead = suite('a watermark');
 
 ahead('is raised before the first grant, and again when half of what it allowed is left', () => {
-  const { admit, journal, clock, restsOn } = meterUnderTest(custom(1_000, 1_000));
-  const places: number[] = [];
+  const { admit, journal, clock, dependsOn } = meterUnderTest(custom(1_000, 1_000));
+  const offsets: number[] = [];
   for (let call = 1; call <= 20; call += 1) {
     if (call === 10) clock.advance(1_000);
     admit(call);
-    places.push(restsOn());
+    offsets.push(dependsOn());
   }
   assert.equal(
-    journal.heads.map(({ monthMark, windowMark }) => [monthMark, windowMark]),
+    journal.heads.map(({ monthWatermark, windowWatermark }) => [monthWatermark, windowWatermark]),
     [
       [18, 18],
       [27, 27],
@@ -22,7 +22,7 @@ ahead('is raised before the first grant, and again when half of what it allowed 
     ],
   );
   const first = Array.from({ length: 18 }, () => 1);
-  assert.equal(places, [...first, 2, 2], 'a raise delays who needs it alone');
+  assert.equal(offsets, [...first, 2, 2], 'a raise delays who needs it alone');
 });
 
 ahead('follows what a tenth of a second took', () => {
@@ -32,38 +32,38 @@ ahead('follows what a tenth of a second took', () => {
     admit(call);
   }
   const last = journal.heads.at(-1);
-  const raises = journal.heads.map(({ monthMark }, i) => {
-    return monthMark - (journal.heads[i - 1]?.monthMark ?? 0);
+  const raises = journal.heads.map(({ monthWatermark }, i) => {
+    return monthWatermark - (journal.heads[i - 1]?.monthWatermark ?? 0);
   });
   assert.ok(Math.max(...raises) <= 200, `${Math.max(...raises)}`);
-  const left = (last?.monthMark ?? 0) - 2_000;
+  const left = (last?.monthWatermark ?? 0) - 2_000;
   assert.ok(left <= 400, 'a crash costs at most a fifth of a second');
   assert.ok(left >= 150, 'a store that takes most of a tenth of a second keeps nobody waiting');
   assert.ok(journal.heads.length < 50, `${journal.heads.length} records for a second`);
 });
 
 ahead('is waited for by a retry too, which shares what a raise under way allows', () => {
-  const { admit, restsOn } = meterUnderTest(custom(1_000, 1_000));
+  const { admit, dependsOn } = meterUnderTest(custom(1_000, 1_000));
   admit(1, 0);
-  assert.is(restsOn(), 1, 'for the window alone');
+  assert.is(dependsOn(), 1, 'for the window alone');
   admit(2);
-  assert.is(restsOn(), 2);
+  assert.is(dependsOn(), 2);
   admit(2);
-  assert.is(restsOn(), 2, 'the first try may have been given up while the raise was under way');
+  assert.is(dependsOn(), 2, 'the first try may have been given up while the raise was under way');
 });
 
 ahead('is never above the limit, and at the limit needs no more records', () => {
   const { admit, journal } = meterUnderTest(custom(12, 15));
   for (let call = 1; call <= 30; call += 1) admit(call, call === 1 ? 4 : 1);
-  assert.is(journal.heads.at(-1)?.windowMark, 12);
-  assert.is(journal.heads.at(-1)?.monthMark, 15);
+  assert.is(journal.heads.at(-1)?.windowWatermark, 12);
+  assert.is(journal.heads.at(-1)?.monthWatermark, 15);
   assert.ok(journal.heads.length <= 3, `${journal.heads.length}`);
 });
 
 ahead('is raised by what one call needs, if that is more', () => {
   const { admit, journal } = meterUnderTest(custom(1_000, 1_000));
   admit(1, 100);
-  assert.is(journal.heads.at(-1)?.monthMark, 200);
+  assert.is(journal.heads.at(-1)?.monthWatermark, 200);
 });
 
 ahead('is not raised and lowered in turns by calls that give back what they reserved', () => {
@@ -74,8 +74,8 @@ ahead('is not raised and lowered in turns by calls that give back what they rese
       settle(call, 0);
       clock.advance(250);
     }
-    const marks = journal.heads.map(({ monthMark }) => monthMark);
-    assert.ok(marks.length <= 2, `${cycles} cycles: ${marks}`);
+    const values = journal.heads.map(({ monthWatermark }) => monthWatermark);
+    assert.ok(values.length <= 2, `${cycles} cycles: ${values}`);
   }
 });
 
@@ -89,9 +89,9 @@ ahead('whose lowering is refused is lowered by the next settlement', () => {
   const refused = meter.answer(settlement(1, 0), { ...turn(), commit: refuse });
   assert.is(refused.allowance?.cyclesRemaining, 1_000, 'the settlement itself is taken');
   admit(2, 1);
-  assert.is(journal.heads.at(-1)?.monthMark, 200);
+  assert.is(journal.heads.at(-1)?.monthWatermark, 200);
   settle(2, 0);
-  assert.is(journal.heads.at(-1)?.monthMark, 18);
+  assert.is(journal.heads.at(-1)?.monthWatermark, 18);
 });
 
 ahead('whose lowering fails for another reason than a refusal says so', () => {
@@ -127,13 +127,13 @@ ahead('that is low when nothing can be committed costs the call nothing', () => 
 ahead('is not raised for a call that needs no cycles', () => {
   const { admit, journal } = meterUnderTest(custom(1_000, 1_000));
   admit(1, 0);
-  assert.is(journal.heads.at(-1)?.monthMark, 0);
-  assert.is(journal.heads.at(-1)?.windowMark, 18);
+  assert.is(journal.heads.at(-1)?.monthWatermark, 0);
+  assert.is(journal.heads.at(-1)?.windowWatermark, 18);
 });
 
 const crash = suite('after a crash');
 
-crash('both marks are taken as used, and what that may have cost is told', () => {
+crash('both watermarks are taken as used, and what that may have cost is told', () => {
   const first = meterUnderTest(custom(100, 100));
   for (let call = 1; call <= 3; call += 1) {
     first.admit(call);
@@ -151,9 +151,9 @@ crash('a raise that was not durable was never granted on', () => {
   const first = meterUnderTest(custom(100, 100));
   for (let call = 1; call <= 6; call += 1) first.admit(call);
   first.journal.durable = 1;
-  assert.is(first.restsOn(), 1);
+  assert.is(first.dependsOn(), 1);
   first.admit(7, 20);
-  assert.ok(first.restsOn() > 1, 'this one is still held back');
+  assert.ok(first.dependsOn() > 1, 'this one is still held back');
   assert.is(first.next().admit(8).allowance?.cyclesRemaining, 81);
 });
 
@@ -257,15 +257,15 @@ handoff('is told once: nothing new, no record', () => {
 });
 
 handoff('that did not come to be grants nothing without a new record', () => {
-  const { admit, settle, close, journal, restsOn } = meterUnderTest(custom(100, 100));
+  const { admit, settle, close, journal, dependsOn } = meterUnderTest(custom(100, 100));
   admit(1, 5);
   settle(1, 0);
   admit(2, 2);
   close();
   admit(3, 1);
-  assert.is(restsOn(), 3);
+  assert.is(dependsOn(), 3);
   assert.equal(
-    journal.heads.map(({ monthMark }) => monthMark),
+    journal.heads.map(({ monthWatermark }) => monthWatermark),
     [18, 2, 20],
   );
 });

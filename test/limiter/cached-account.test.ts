@@ -2,8 +2,8 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { ApiKeyRecord } from '#accounts/account';
 import { digestOf } from '#accounts/api-key';
+import { CachedAccount } from '#limiter/cached-account';
 import { firstExpiryOf, keyRing, scopeInRing, usableOf } from '#limiter/key-ring';
-import { KnownAccount } from '#limiter/known-account';
 import { custom, record } from '#test/limiter/limiter-fixture';
 
 const NOW_MS = Date.UTC(2026, 0, 15, 12);
@@ -13,58 +13,58 @@ const at = (monotonicMs: number, wallMs = NOW_MS) => ({ wallMs, monotonicMs });
 const age = suite('the age of what a meter knows of its account');
 
 age('counts from when the read began, whenever it is first asked for', () => {
-  const known = new KnownAccount(record(custom(1, 1)), at(5_000.7));
-  assert.is(known.isOutdated(at(35_000), 30_000), false);
-  assert.is(known.isOutdated(at(35_000.5), 30_000), true, 'what lies within a millisecond is old');
-  assert.is(known.isOutdated(at(35_001), 30_000), true);
-  assert.is(known.isOutdated(at(20_001), 15_000), true);
-  known.adopt(record(custom(1, 1)), at(32_000));
-  assert.is(known.isOutdated(at(62_000), 30_000), false);
-  assert.is(known.isOutdated(at(62_001), 30_000), true);
+  const cached = new CachedAccount(record(custom(1, 1)), at(5_000.7));
+  assert.is(cached.isStale(at(35_000), 30_000), false);
+  assert.is(cached.isStale(at(35_000.5), 30_000), true, 'what lies within a millisecond is old');
+  assert.is(cached.isStale(at(35_001), 30_000), true);
+  assert.is(cached.isStale(at(20_001), 15_000), true);
+  cached.refresh(record(custom(1, 1)), at(32_000));
+  assert.is(cached.isStale(at(62_000), 30_000), false);
+  assert.is(cached.isStale(at(62_001), 30_000), true);
 });
 
 age('does not matter when it has changed: it is outdated until it is read again', () => {
-  const known = new KnownAccount(record(custom(1, 1)), at(0));
-  known.outdate();
-  assert.is(known.isOutdated(at(0), 30_000), true);
-  known.adopt(record(custom(1, 1)), at(0));
-  assert.is(known.isOutdated(at(0), 30_000), false);
+  const cached = new CachedAccount(record(custom(1, 1)), at(0));
+  cached.invalidate();
+  assert.is(cached.isStale(at(0), 30_000), true);
+  cached.refresh(record(custom(1, 1)), at(0));
+  assert.is(cached.isStale(at(0), 30_000), false);
 });
 
 age('is of one edition: news and reads make another', () => {
-  const known = new KnownAccount(record(custom(1, 1)), at(0));
-  const editions = [known.edition];
-  known.outdate();
-  editions.push(known.edition);
-  known.adopt(record(custom(1, 1)), at(0));
-  editions.push(known.edition);
+  const cached = new CachedAccount(record(custom(1, 1)), at(0));
+  const editions = [cached.edition];
+  cached.invalidate();
+  editions.push(cached.edition);
+  cached.refresh(record(custom(1, 1)), at(0));
+  editions.push(cached.edition);
   assert.is(new Set(editions).size, 3);
 });
 
 const content = suite('what a meter knows of its account');
 
 content('is what the last read found', () => {
-  const known = new KnownAccount(undefined, at(0));
-  assert.equal([known.isAbsent, known.isSuspended, known.keyBytes], [true, false, 0]);
-  assert.equal(known.limits, { requestsPerMinute: 0, cyclesPerMonth: 0, instances: 0 });
-  assert.is(known.scopeOf(digestOf('key'), NOW_MS), undefined);
-  known.adopt(record(custom(3, 7), { status: 'suspended' }), at(0));
-  assert.equal([known.isAbsent, known.isSuspended, known.keyBytes], [false, true, 160]);
+  const cached = new CachedAccount(undefined, at(0));
+  assert.equal([cached.isAbsent, cached.isSuspended, cached.keyBytes], [true, false, 0]);
+  assert.equal(cached.limits, { requestsPerMinute: 0, cyclesPerMonth: 0, instances: 0 });
+  assert.is(cached.scopeOf(digestOf('key'), NOW_MS), undefined);
+  cached.refresh(record(custom(3, 7), { status: 'suspended' }), at(0));
+  assert.equal([cached.isAbsent, cached.isSuspended, cached.keyBytes], [false, true, 160]);
   const limits = { requestsPerMinute: 3, cyclesPerMonth: 7, instances: 1_000_000 };
-  assert.equal(known.limits, limits);
-  assert.is(known.scopeOf(digestOf('key'), NOW_MS), 'full');
-  known.adopt(record(custom(3, 7)), at(0));
-  assert.is(known.isSuspended, false);
+  assert.equal(cached.limits, limits);
+  assert.is(cached.scopeOf(digestOf('key'), NOW_MS), 'full');
+  cached.refresh(record(custom(3, 7)), at(0));
+  assert.is(cached.isSuspended, false);
 });
 
 const expired = suite('a key that expires');
 
 expired('leaves memory at that moment, and the others stay', () => {
   const keys = [key('first', 1), key('never'), key('later', 2)];
-  const known = new KnownAccount({ ...record(custom(1, 1)), keys }, at(0));
+  const cached = new CachedAccount({ ...record(custom(1, 1)), keys }, at(0));
   const states = [0, 1, 2].map((ms) => {
-    const scopes = keys.map(({ id }) => known.scopeOf(digestOf(id), NOW_MS + ms));
-    return [...scopes, known.keyBytes];
+    const scopes = keys.map(({ id }) => cached.scopeOf(digestOf(id), NOW_MS + ms));
+    return [...scopes, cached.keyBytes];
   });
   assert.equal(states, [
     ['full', 'full', 'full', 480],
@@ -76,9 +76,9 @@ expired('leaves memory at that moment, and the others stay', () => {
 expired('is not held by an account that is read after that', () => {
   const keys = [key('gone', 0), key('revoked'), key('there', 1)];
   keys[1] = { ...key('revoked'), revokedAtMs: NOW_MS + 5 };
-  const known = new KnownAccount({ ...record(custom(1, 1)), keys }, at(0));
-  assert.is(known.keyBytes, 160);
-  assert.is(known.scopeOf(digestOf('there'), NOW_MS), 'full');
+  const cached = new CachedAccount({ ...record(custom(1, 1)), keys }, at(0));
+  assert.is(cached.keyBytes, 160);
+  assert.is(cached.scopeOf(digestOf('there'), NOW_MS), 'full');
 });
 
 const ring = suite('a ring of keys');
