@@ -11,7 +11,7 @@ const caller = await newCaller({ cyclesPerMonth: 1_000 });
 type Json = ReturnType<typeof JSON.parse>;
 type Observed = Extract<Moment, { kind: 'observed' }>;
 
-/** How often the instance is read between two moments: every so many. */
+/** Moments between two reads of the instance. */
 const READ_EVERY = 20;
 
 const RISKY = ['challenge', 'pivot', 'explore', 'execute'];
@@ -69,7 +69,7 @@ class Diary {
     }
   }
 
-  /** Asserts that every read tells the same story. */
+  /** Asserts that every read agrees with the others. */
   async look(): Promise<void> {
     const read = async (path: string) =>
       (await caller.send('GET', `/instances/${this.id}${path}`)).body;

@@ -43,7 +43,7 @@ const WRONG: Record<string, readonly string[]> = {
   'one digit changed': [`Authorization: Bearer ${key.slice(0, 30)}${flipped(key)}`],
   'the checksum cut off': [`Authorization: Bearer ${key.slice(0, -6)}`],
   'a right key and something after': [`Authorization: Bearer ${key} x`],
-  'a well-formed key that nobody made': [`Authorization: Bearer ${unknownKey()}`],
+  'a well-formed key that was never made': [`Authorization: Bearer ${unknownKey()}`],
   'another secret of this account': [
     `Authorization: Bearer ${formatApiKey(accountId, 'A'.repeat(32))}`,
   ],
@@ -143,9 +143,9 @@ reader('is refused with 403 on every write and changes nothing', async () => {
 
 const guesser = suite('someone who guesses keys');
 
-guesser('hears that it must wait, and holds up nobody whose key is known', async () => {
+guesser('hears that it must wait, and holds up no caller whose key is known', async () => {
   const statuses = new Set<number>();
-  // At once, because so many in a row could take longer than the minute and the second they count in.
+  // At once, because one after the other they could take longer than the minute and the second they count in.
   for (let guesses = 0; guesses < 1_000 && !statuses.has(503); guesses += 50) {
     const headers = () => ({ authorization: `Bearer ${unknownKey()}` });
     const answers = Array.from({ length: 50 }, () =>

@@ -26,7 +26,7 @@ function comparable({ status, headers, text }: Answer) {
   return { status, text, headers: [...headers].filter(([name]) => !VARYING.includes(name)) };
 }
 
-const foreign = suite('somebody else’s instance');
+const foreign = suite('another account’s instance');
 
 for (const { name, method, path } of ENDPOINTS.filter((row) => row.path.includes('/instances/'))) {
   foreign(`is to ${name} like one that never was`, async () => {
@@ -57,7 +57,7 @@ foreign('is untouched by all that', async () => {
   assert.equal([answer.body.data.name, answer.body.data.cycle_count], ['Ada', 1]);
 });
 
-foreign('is in nobody else’s list, nor in its total', async () => {
+foreign('is in no other account’s list, nor in its total', async () => {
   const { data, pagination } = (await stranger.send('GET', '/instances?limit=100')).body;
   assert.equal([data, pagination.total], [[], 0]);
 });
@@ -84,7 +84,7 @@ keys('gives a stranger none of the stored answer', async () => {
   assert.is(answer.headers.get('idempotent-replayed'), null);
 });
 
-keys('is not told from any other by the request id of its first use', async () => {
+keys('is not distinguished from any other by the request id of its first use', async () => {
   const headers = { 'x-request-id': 'request-of-owner' };
   await owner.send('GET', `/instances/${id}`, { headers });
   const answer = await stranger.send('GET', `/instances/${id}`, { headers });
@@ -110,7 +110,7 @@ const DIFFERENCE_MAX = 0.1;
 
 const timing = suite('the time of a 404');
 
-timing('does not tell another account’s instance from an unknown one', async () => {
+timing('does not distinguish another account’s instance from an unknown one', async () => {
   const times = { foreign: [] as number[], unknown: [] as number[] };
   while (times.foreign.length < SAMPLES) await timeRound(times);
   const [foreignMs, unknownMs] = [meanOf(times.foreign), meanOf(times.unknown)];

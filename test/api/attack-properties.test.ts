@@ -124,7 +124,7 @@ prototypes('in a query is refused with 400', async () => {
   }
 });
 
-prototypes('has poisoned nobody', async () => {
+prototypes('has poisoned no prototype', async () => {
   const answer = await caller.send('POST', '/instances', { json: {} });
   assertRefused(answer, 422, 'invalid_request', { field: 'name', reason: 'missing_field' });
 });

@@ -31,7 +31,7 @@ const personasAnswered = async () => {
   return series.reduce((sum, [, count]) => sum + count, 0);
 };
 
-/** Whether so many requests for the personas get answered before their number stands still for 2 s. */
+/** Whether this number of requests is answered before no more are for 2 s. */
 async function reachesAnswered(wanted: number): Promise<boolean> {
   let answered = await personasAnswered();
   for (let stood = 0; answered < wanted && stood < 40; stood += 1) {
@@ -99,7 +99,7 @@ sizes('of 20,000 keys is refused soon', async () => {
     assert.is(answer.status, 422);
     tookMs.push(performance.now() - startedMs);
   }
-  // The best of three: a machine that is busy with other tests stands still now and then.
+  // The best of three: a machine that is busy with other tests stops now and then.
   assert.ok(Math.min(...tookMs) < 1_000, `${tookMs} ms`);
 });
 
@@ -215,7 +215,7 @@ slow('is not waited for where the answer is known', async () => {
   assert.is((await connection.next())?.status, 401);
 });
 
-/** Asks until so many requests are counted as active, or unfinished. Throws if it takes long. */
+/** Asks until this number of requests is counted as active, or unfinished. Throws if it takes long. */
 async function reaches(counted: () => Promise<number>, count: number): Promise<void> {
   const deadlineMs = performance.now() + 8_000;
   for (let found = await counted(); found !== count; found = await counted()) {
@@ -248,7 +248,7 @@ slow('that goes away with its answer under way leaves no count behind either', a
 
 const many = suite('many connections');
 
-many('that say nothing hold up nobody and are cut off: 5,000', async () => {
+many('that say nothing hold up no other caller and are cut off: 5,000', async () => {
   const before = await residentBytes();
   const idle: RawConnection[] = [];
   while (idle.length < 5_000) {

@@ -6,10 +6,10 @@ import { newCaller } from '#test/support/caller';
 import { dial, RawConnection, requestText } from '#test/support/raw-http';
 import { startService } from '#test/support/service';
 
-/** How long a shutdown may take that has nobody slow to wait for, in milliseconds. */
+/** How long a shutdown may take that has no slow caller to wait for, in milliseconds. */
 const PROMPT_MS_MAX = 3_000;
 
-/** A service with a connection whose request is half sent, told to stop. */
+/** A service with a connection whose request is half sent, asked to stop. */
 async function stoppingService() {
   const service = await startService();
   const caller = await newCaller(service);
@@ -42,7 +42,7 @@ async function stoppingService() {
   return { service, auth, ended, ...connections };
 }
 
-const stopping = suite('a service that is told to stop');
+const stopping = suite('a service that is asked to stop');
 
 stopping('answers what is under way, refuses what comes after with 503, and ends', async () => {
   const { service, auth, ended, busy, fresh } = await stoppingService();
@@ -67,7 +67,7 @@ stopping('answers what is under way, refuses what comes after with 503, and ends
 stopping('takes no new connections', async () => {
   const { service, ended, busy } = await stoppingService();
   await using _ = service;
-  // The system may still take one that arrives in the same moment, but nobody answers it.
+  // The system may still take one that arrives in the same moment, but no process answers it.
   let refusal = '';
   while (!refusal.includes('ECONNREFUSED')) {
     const connection = await dial(service).catch((error: unknown) => error);

@@ -29,7 +29,7 @@ listener('does not speak gRPC', async () => {
   }
 });
 
-listener('believes nobody’s word on an address or a path', async () => {
+listener('believes no header on an address or a path', async () => {
   for (const line of [
     'X-Original-URL: /v1/instances',
     'X-Rewrite-URL: /v1/instances',
@@ -55,9 +55,9 @@ const COUNTED = new Set(['GET', 'POST', 'PATCH', 'DELETE', '_OTHER']);
 labels('adds no series to the metrics that an earlier run has not added', async () => {
   const id = await caller.createInstance();
   await fuzz(id, 1);
-  const before = [...(await metricValues(service)).keys()].filter(isOurs);
+  const before = [...(await metricValues(service)).keys()].filter(isOwn);
   await fuzz(id, 2);
-  const after = [...(await metricValues(service)).keys()].filter(isOurs);
+  const after = [...(await metricValues(service)).keys()].filter(isOwn);
   assert.equal(after.toSorted(), before.toSorted());
 });
 
@@ -106,7 +106,7 @@ async function fuzz(id: string, run: number): Promise<void> {
 }
 
 /** Series that callers could add to: not those of the process, nor what a busy machine adds. */
-function isOurs(name: string): boolean {
+function isOwn(name: string): boolean {
   if (/_bucket|"503"|unavailable|edge_fail_closed/.test(name)) return false;
   return /^(http_|limiter_|edge_|identity_|rpc_)/.test(name);
 }

@@ -39,7 +39,7 @@ reading('shows exactly what was sent, and when', async () => {
   assert.equal((await history(one)).body.data, [{ cycle: 1, ...sent, timestamp: morning(5) }]);
 });
 
-reading('shows the newest 100 first unless told otherwise', async () => {
+reading('shows the newest 100 first by default', async () => {
   assert.equal(await cyclesIn(id), down(250, 151));
   const { pagination } = (await history(id)).body;
   assert.equal(pagination, { limit: 100, offset: 0, total: 250, has_more: true });

@@ -40,7 +40,7 @@ present('shows the state after the last cycle', async () => {
   assert.is(data.stability_index, snapshot.stability_index);
 });
 
-present('the same updated_at stands in every answer after an operation', async () => {
+present('the same updated_at stands in every answer after a change', async () => {
   const id = await caller.createInstance();
   await caller.process(id, observationAt(0));
   const snapshot = (await caller.send('GET', `/instances/${id}/snapshot`)).body.data;

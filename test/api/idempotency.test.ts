@@ -161,7 +161,7 @@ unstored('is not stored: a refused call can be put right under its key', async (
   assert.is(right.headers.get('idempotent-replayed'), null);
 });
 
-unstored('is decided anew: a throttled observation is accepted later', async () => {
+unstored('is decided again: a throttled observation is accepted later', async () => {
   const id = await caller.createInstance();
   await caller.process(id, observationAt(10));
   const path = `/instances/${id}/process`;
@@ -178,7 +178,7 @@ unstored('is decided anew: a throttled observation is accepted later', async () 
   assert.is(accepted.body.data.snapshot.cycle, 1);
 });
 
-unstored('is decided anew: a mismatch is right with another tag', async () => {
+unstored('is decided again: a mismatch is right with another tag', async () => {
   const id = await caller.createInstance();
   const path = `/instances/${id}/reset`;
   const headers = { 'idempotency-key': newKey() };
@@ -188,7 +188,7 @@ unstored('is decided anew: a mismatch is right with another tag', async () => {
   assert.is((await caller.send('POST', path, { json, headers })).status, 200);
 });
 
-unstored('is decided anew: a call on an unknown instance is 404 every time', async () => {
+unstored('is decided again: a call on an unknown instance is 404 every time', async () => {
   const path = '/instances/inst_0123456789abcdef/process';
   const key = newKey();
   for (let i = 0; i < 2; i += 1) {

@@ -12,7 +12,7 @@ const FOUR = ['limit', 'remaining', 'reset', 'monthly'] as const;
 const all = (answer: Answer) => FOUR.map((name) => limitOf(answer, name));
 const nowS = () => Date.now() / 1_000;
 
-/** Asserts the row of a caller whom nobody knows. */
+/** Asserts the row of an unknown caller. */
 function assertUnknown(answer: Answer): void {
   const [limit, remaining, reset = 0, monthly] = all(answer);
   assert.equal([limit, remaining, monthly], [0, 0, 0]);
@@ -20,9 +20,9 @@ function assertUnknown(answer: Answer): void {
   for (const name of IETF) assert.is(answer.headers.get(name), null);
 }
 
-const nobody = suite('an answer to a caller whom nobody knows');
+const unknown = suite('an answer to an unknown caller');
 
-nobody('401 has zeros and a reset in 60 s', async () => {
+unknown('401 has zeros and a reset in 60 s', async () => {
   for (const authorization of ['', 'Basic eA==', 'Bearer x', `Bearer ${unknownKey(0)}`]) {
     const answer = await send(service, 'GET', '/personas', {
       ...(authorization === '' ? {} : { headers: { authorization } }),
@@ -33,7 +33,7 @@ nobody('401 has zeros and a reset in 60 s', async () => {
   }
 });
 
-nobody('an unknown path without a key is 401 with zeros', async () => {
+unknown('an unknown path without a key is 401 with zeros', async () => {
   const answer = await send(service, 'GET', '/nowhere');
   assert.is(answer.status, 401);
   assertUnknown(answer);
@@ -57,7 +57,7 @@ const BROKEN: Record<string, readonly [bytes: string, status: number]> = {
 };
 
 for (const [what, [bytes, status]] of Object.entries(BROKEN)) {
-  nobody(`${what} is answered ${status} with zeros`, async () => {
+  unknown(`${what} is answered ${status} with zeros`, async () => {
     const answer = await sendRaw(service, bytes);
     assert.is(answer.status, status, answer.text);
     assert.is(answer.body.error, 'invalid_request');
@@ -65,7 +65,7 @@ for (const [what, [bytes, status]] of Object.entries(BROKEN)) {
   });
 }
 
-nobody('outside /v1 there are none of these headers', async () => {
+unknown('outside /v1 there are none of these headers', async () => {
   const response = await fetch(`${service.origin}/elsewhere`);
   assert.is(response.status, 404);
   assert.is(await response.text(), 'Not Found\n');
@@ -79,7 +79,7 @@ const ROUNDS_MAX = 20;
 
 const guessing = suite('an address that has sent 30 unknown keys in a minute');
 
-/** A key of the right form and checksum that nobody has. */
+/** A key of the right form and checksum that was never made. */
 function unknownKey(index: number): string {
   return formatApiKey('000000000000', String(index).padStart(32, '0'));
 }
@@ -182,4 +182,4 @@ async function bodyAwaited(connection: RawConnection): Promise<undefined> {
 
 guessing.after(close);
 
-for (const each of [nobody, guessing]) each.run();
+for (const each of [unknown, guessing]) each.run();

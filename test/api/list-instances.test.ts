@@ -12,8 +12,8 @@ const namesIn = async (of: Caller, query: string): Promise<string[]> =>
 const empty = suite('listing the instances of an account that has none');
 
 empty('is answered 200 with an empty page', async () => {
-  const nobody = await newCaller();
-  const answer = await list(nobody);
+  const newcomer = await newCaller();
+  const answer = await list(newcomer);
   assert.is(answer.status, 200);
   assert.equal(answer.body, {
     data: [],
@@ -34,7 +34,7 @@ many.before(async () => {
   }
 });
 
-many('shows 20, newest first, unless told otherwise', async () => {
+many('shows 20, newest first, by default', async () => {
   const { body } = await list(owner);
   assert.equal(body.pagination, { limit: 20, offset: 0, total: 25, has_more: true });
   const ids = body.data.map(({ id }: Listed) => id);

@@ -4,7 +4,7 @@ import { assertRefused, limitOf, observationAt, openScene } from '#test/support/
 
 const { caller, close } = await openScene();
 
-const strict = suite('whoever prefers strict handling');
+const strict = suite('a caller that prefers strict handling');
 
 async function instanceAt10() {
   const id = await caller.createInstance();
@@ -71,7 +71,7 @@ strict('in other words is not meant: 200 and throttled', async () => {
   }
 });
 
-const minimal = suite('whoever prefers a minimal return');
+const minimal = suite('a caller that prefers a minimal return');
 
 minimal('gets 204 for a deletion', async () => {
   const id = await caller.createInstance();

@@ -150,7 +150,7 @@ early('is measured by its first item against the previous observation', async ()
   assert.is(inTime.body.data.processed_count, 2);
 });
 
-early('is answered 429 to whoever prefers strict handling', async () => {
+early('is answered 429 to a caller that prefers strict handling', async () => {
   const id = await caller.createInstance();
   await caller.process(id, observationAt(10));
   const answer = await send(id, { observations: timed(2, 10) }, { prefer: 'handling=strict' });

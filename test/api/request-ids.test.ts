@@ -6,7 +6,7 @@ import { startService } from '#test/support/service';
 import { turnOfEvents } from '#test/support/settled';
 
 const { service, caller, close } = await openScene();
-const OURS = /^req_[0-9a-f]{32}$/;
+const GENERATED = /^req_[0-9a-f]{32}$/;
 const idIn = async (path: string, requestId: string) => {
   const answer = await caller.send('GET', path, { headers: { 'x-request-id': requestId } });
   return answer.headers.get('x-request-id') ?? '';
@@ -40,20 +40,20 @@ own('is answered with it on a refusal without a key', async () => {
 const bad = ['a'.repeat(7), 'a'.repeat(65), 'has space!', 'ünïcödé-id', 'semi;colon', '<script>'];
 
 for (const id of bad) {
-  own(`${id.slice(0, 12)} (${id.length}) is answered with one of ours instead`, async () => {
-    assert.match(await idIn('/personas', Buffer.from(id).toString('latin1')), OURS);
+  own(`${id.slice(0, 12)} (${id.length}) is answered with a new one instead`, async () => {
+    assert.match(await idIn('/personas', Buffer.from(id).toString('latin1')), GENERATED);
   });
 }
 
 const fresh = suite('a request without an id');
 
-fresh('is answered with one of ours, never the same twice', async () => {
+fresh('is answered with a new one, never the same twice', async () => {
   const id = await caller.createInstance();
   const seen = new Set<string>();
   const paths = ['/personas', `/instances/${id}`, '/nowhere', '/instances?limit=0'];
   for (const path of [...paths, ...paths]) {
     const answer = await caller.send('GET', path);
-    assert.match(answer.headers.get('x-request-id') ?? '', OURS);
+    assert.match(answer.headers.get('x-request-id') ?? '', GENERATED);
     seen.add(answer.headers.get('x-request-id') ?? '');
   }
   assert.is(seen.size, 8);
@@ -63,7 +63,7 @@ fresh('outside the API is answered with one as well', async () => {
   const response = await fetch(`${service.origin}/nowhere`);
   await response.text();
   assert.is(response.status, 404);
-  assert.match(response.headers.get('x-request-id') ?? 'missing', OURS);
+  assert.match(response.headers.get('x-request-id') ?? 'missing', GENERATED);
 });
 
 fresh('is answered with one by every page of the documents', async () => {
@@ -71,7 +71,7 @@ fresh('is answered with one by every page of the documents', async () => {
   const headers = { 'x-request-id': 'mine-12345' };
   for (const [path, status] of BESIDE) {
     for (const [sent, expected] of [
-      [{}, OURS],
+      [{}, GENERATED],
       [{ headers }, /^mine-12345$/],
     ] as const) {
       const response = await fetch(`${open.origin}${path}`, sent);

@@ -17,7 +17,7 @@ const answersWith = (valueAt: (position: number) => number) =>
     question_id: `q${String(position + 1).padStart(2, '0')}`,
     value: valueAt(position),
   }));
-/** Somebody who fully agrees to `high` modes, fully disagrees to `low` ones. */
+/** A person who fully agrees to `high` modes, fully disagrees to `low` ones. */
 const profile = (high: readonly string[], low: readonly string[]) =>
   answersWith((position) => {
     const mode = modeOf(position);

@@ -70,7 +70,7 @@ for (const [what, url] of [
     await until(askedTimes, ACTIVE_MAX);
     assert.is(await unasked(call(url), askedTimes), 503);
     assert.is(await unasked(call('/v1/personas'), askedTimes), 503);
-    assert.is(askedTimes(), ACTIVE_MAX, 'nobody was asked about those');
+    assert.is(askedTimes(), ACTIVE_MAX, 'the limiter was asked about none of those');
     letGo();
     assert.equal(new Set(await Promise.all(calls)), new Set([401]));
     assert.is(await call(url), 401);

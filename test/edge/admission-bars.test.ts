@@ -10,7 +10,7 @@ import {
   unknown,
 } from '#test/edge/admission-fixture';
 
-/** An admission, and somebody who makes up keys. */
+/** An admission, and a caller who makes up keys. */
 function scene(isHeard = true) {
   const opened = admissionUnderTest(unknown, isHeard);
   let made = 0;
@@ -21,7 +21,7 @@ function scene(isHeard = true) {
   return {
     ...opened,
     madeUp,
-    /** Sends so many keys, and answers how many the limiter was asked about. */
+    /** Sends this number of keys, and answers how many the limiter was asked about. */
     async guess(keys: number, address?: string) {
       const before = opened.asked.length;
       for (let sent = 0; sent < keys; sent += 1) await opened.admit(madeUp(address));
@@ -103,7 +103,7 @@ silent('no address is barred for it', async () => {
 
 const shared = suite('an address that many accounts call from');
 
-shared('is told of at the 32nd, and not again for the same ones an hour later', async () => {
+shared('is reported at the 32nd, and not again for the same ones an hour later', async () => {
   const { clock, limiter, warned, admit } = scene();
   limiter.answering = admitting;
   const callAll = async (accounts: number) => {

@@ -32,7 +32,7 @@ export const CALL: AdmissionCall = {
   cycles: 3,
 };
 
-/** What a caller sees who is told no numbers: those of no account. */
+/** The numbers of no account, as a caller sees them. */
 export const NO_NUMBERS = {
   'x-ratelimit-limit': 0,
   'x-ratelimit-remaining': 0,
@@ -69,8 +69,8 @@ export function admissionUnderTest(answering: Answering, isHeard = true) {
     unfinished: () => assert.unreachable('admission knows of no bodies'),
   };
   const counts = edgeMetrics(metrics);
-  const told = isHeard ? warnings : undefined;
-  const admission = new Admission(limiter, clock, counts, limited, told);
+  const heard = isHeard ? warnings : undefined;
+  const admission = new Admission(limiter, clock, counts, limited, heard);
   return {
     clock,
     limiter,

@@ -60,7 +60,7 @@ const REFUSALS: readonly (readonly [Verdict, Partial<Fault>])[] = [
 ];
 
 for (const [verdict, expected] of REFUSALS) {
-  refused(`as ${verdict} is told why, when to come again, and its numbers`, async () => {
+  refused(`as ${verdict} says why, when to come again, and its numbers`, async () => {
     const { admit } = admissionUnderTest(() => ({ verdict, allowance: ALLOWANCE }));
     const { refusal, headers } = await admit();
     assert.instance(refusal, Fault);
@@ -79,7 +79,7 @@ refused('in the moment of the reset is to wait a second, never none', async () =
   }
 });
 
-refused('because its key was never made is told no numbers, and gets no instances', async () => {
+refused('because its key was never made has no numbers, and gets no instances', async () => {
   const { refusal, headers, allowance } = await admissionUnderTest(unknown).admit();
   assert.equal([refusal?.code, allowance], ['unauthorized', undefined]);
   assert.equal(headers, { ...NO_NUMBERS, 'x-ratelimit-reset': START_S + 60 });
@@ -102,12 +102,12 @@ unsure('is refused for two seconds, and the log learns why', async () => {
   assert.is((refusal?.cause as Fault | undefined)?.message, 'no answer');
 });
 
-unsure('is told no numbers if none are known', async () => {
+unsure('has no numbers if none are known', async () => {
   const { headers } = await admissionUnderTest(away).admit();
   assert.equal(headers, { ...NO_NUMBERS, 'x-ratelimit-reset': START_S + 2 });
 });
 
-unsure('is told the last numbers of its own account, and no requests left', async () => {
+unsure('has the last numbers of its own account, and no requests left', async () => {
   const { limiter, admit } = admissionUnderTest(left(700));
   await admit();
   limiter.answering = left(600);
@@ -123,7 +123,7 @@ unsure('is told the last numbers of its own account, and no requests left', asyn
   });
 });
 
-unsure('is told none of an account that 10,000 others have followed', async () => {
+unsure('has none of an account that 10,000 others have followed', async () => {
   const { limiter, admit } = admissionUnderTest(admitting);
   const from = (n: number) => ({ caller: { accountId: `account ${n}`, keyDigest: `key ${n}` } });
   const remembered = async () => {

@@ -10,7 +10,7 @@ import { ManualClock } from '#test/support/manual-clock';
 import { turnOfEvents } from '#test/support/settled';
 import type { LimiterCall } from '#wire/limiter-messages';
 
-/** An edge's admission before a limiter that answers so, and what the limiter is told of cycles. */
+/** An edge's admission before a limiter that answers so, and the cycles reported to the limiter. */
 function scene(answering: Answering) {
   const clock = new ManualClock();
   const metrics = createMetrics();
@@ -86,7 +86,7 @@ for (const [how, refuse] of [
 
 const settlement = suite('a settlement');
 
-settlement('of all that was reserved keeps nobody waiting, and may fail', async () => {
+settlement('of all that was reserved keeps no caller waiting, and may fail', async () => {
   const hanging = scene(() => new Promise(() => undefined));
   assert.equal(await hanging.settle(3), { was: 'there' });
   assert.equal(hanging.settled, [[7, 5, 3]]);

@@ -5,7 +5,7 @@ import { SuspectedProxies } from '#edge/suspected-proxies';
 import { liveHeapBytes } from '#test/support/garbage';
 import { ManualClock } from '#test/support/manual-clock';
 
-/** Keys that somebody makes up, each well formed and each another one. */
+/** Keys that are made up, each well formed and each another one. */
 const KEYS = 1_000_000;
 
 /** Addresses that they come from: five times as many as are remembered. */
@@ -17,7 +17,7 @@ const MIB_MAX = 3;
 /** The same where every address is barred: each then holds the times of five look-ups. */
 const BARRED_MIB_MAX = 6;
 
-/** An edge before a limiter that knows nobody. */
+/** An edge before a limiter that knows no key. */
 function scene() {
   const clock = new ManualClock();
   const refused = new RefusedAddresses(clock, () => undefined);
@@ -42,7 +42,7 @@ function grownMib(action: () => void): number {
   return (liveHeapBytes() - before) / 1_048_576;
 }
 
-const flood = suite('a million different keys that nobody made');
+const flood = suite('a million different keys that were never made');
 
 flood('from one address cost the limiter 30 questions, and 5 a second', () => {
   const { clock, send, askedTimes } = scene();
@@ -83,26 +83,26 @@ flood('from very many networks, all of which are barred, leave little more', () 
 
 const accounts = suite('many accounts');
 
-accounts('on one address are told of once: at the 32nd', () => {
+accounts('on one address are reported once: at the 32nd', () => {
   const clock = new ManualClock();
-  const told: [string, number][] = [];
-  const shared = new SuspectedProxies(clock, (...address) => told.push(address));
+  const reported: [string, number][] = [];
+  const shared = new SuspectedProxies(clock, (...address) => reported.push(address));
   for (let account = 0; account < 31; account += 1) shared.note('10.0.0.1', `account ${account}`);
   for (let account = 0; account < 31; account += 1) shared.note('10.0.0.1', `account ${account}`);
-  assert.equal(told, []);
+  assert.equal(reported, []);
   for (let account = 31; account < 100; account += 1) shared.note('10.0.0.1', `account ${account}`);
-  assert.equal(told, [['10.0.0.1', 32]]);
+  assert.equal(reported, [['10.0.0.1', 32]]);
 });
 
 accounts('on an address each are nothing to speak of, and leave next to nothing in memory', () => {
-  let told = 0;
-  const shared = new SuspectedProxies(new ManualClock(), () => (told += 1));
+  let reported = 0;
+  const shared = new SuspectedProxies(new ManualClock(), () => (reported += 1));
   const grown = grownMib(() => {
     for (let account = 0; account < ADDRESSES; account += 1) {
       shared.note(networkAt(account), `account ${account}`);
     }
   });
-  assert.is(told, 0);
+  assert.is(reported, 0);
   assert.ok(grown < MIB_MAX, `${grown.toFixed(1)} MiB`);
   shared.note('1.1.1.1', 'last');
 });

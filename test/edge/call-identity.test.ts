@@ -55,7 +55,7 @@ keyed('cannot be computed from what a caller knows', () => {
   assert.is.not(nameOf().callId % 2 ** 51, computed % 2 ** 51);
 });
 
-keyed('has 51 bits of an id and 52 of a tag that tell nothing of each other', () => {
+keyed('has 51 bits of an id and 52 of a tag that are independent of each other', () => {
   const names = Array.from({ length: 400 }, (_, n) => nameOf({ key: `key ${n}` }));
   for (const { callId, callTag } of names) {
     assert.ok(Number.isInteger(callId) && callId >= 2 ** 51 && callId < 2 ** 52);

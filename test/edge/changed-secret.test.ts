@@ -56,7 +56,7 @@ for (const [name, before, after] of [
   });
 }
 
-changed('is told that its instance was deleted', async () => {
+changed('learns that its instance was deleted', async () => {
   const { ask, create } = await newScene();
   const { location = '' } = await create([OLD]);
   const instanceId = location.slice('/v1/instances/'.length);
@@ -81,7 +81,7 @@ for (const [secrets, isUnsure] of [
   [[OLD, NEW], true],
   [[NEW, OLD], true],
 ] as const) {
-  asked(`is told with ${secrets.length} of them whether a new id says anything`, async () => {
+  asked(`learns with ${secrets.length} of them whether a new id says anything`, async () => {
     const calls: EngineCall[] = [];
     const engine = {
       ask(call: EngineCall) {
@@ -96,9 +96,9 @@ for (const [secrets, isUnsure] of [
     const caller = { accountId: ACCOUNT_ID, keyDigest: '' };
     await edge.ask(caller, { ...common, command, idempotency });
     await edge.ask(caller, { ...common, command, idempotency: undefined });
-    const told = calls.map((call) => call.idempotency);
+    const sent = calls.map((call) => call.idempotency);
     const keyed = isUnsure === undefined ? idempotency : { ...idempotency, isNameUnsure: isUnsure };
-    assert.equal(told, [keyed, undefined]);
+    assert.equal(sent, [keyed, undefined]);
   });
 }
 

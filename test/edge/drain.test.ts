@@ -36,7 +36,7 @@ async function served(connection: RawConnection, ask: string): Promise<string | 
   return answer?.headers.get('connection');
 }
 
-const draining = suite('an edge that is told to stop');
+const draining = suite('an edge that is asked to stop');
 
 draining(
   'serves those it knows once more, closes behind the answer, and ends with them',
@@ -59,7 +59,7 @@ draining('still serves who connects meanwhile', async () => {
   await closed;
 });
 
-draining('waits no longer than it was told for those who say nothing', async () => {
+draining('waits no longer than configured for those who say nothing', async () => {
   const { kept, closed } = await closingEdge(400);
   for (const connection of kept) await connection.ended();
   const tookMs = await closed;
@@ -100,7 +100,7 @@ racing('is let in, although the look came first', async () => {
   await left;
 });
 
-racing('is let in, although nobody has come for half a second', async () => {
+racing('is let in, although none has come for half a second', async () => {
   using plain = await plainServer();
   const { drain, port } = plain;
   const left = drain.sendAway(DRAIN_MS);

@@ -89,7 +89,7 @@ wrong('short is looked through in time that grows with its length only', () => {
 
 for (const each of [right, wrong]) each.run();
 
-/** Whether parsing loses a key; told by writing the value again without white space. */
+/** Whether parsing loses a key; found by writing the value again without white space. */
 function hasKeyTwice(text: string): boolean {
   const colons = (json: string) => json.replaceAll(/"(?:[^"\\]|\\.)*"/g, '').split(':').length;
   return colons(JSON.stringify(JSON.parse(text))) !== colons(text);

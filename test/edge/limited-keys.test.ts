@@ -219,7 +219,7 @@ changed('nor is what was asked in that second and answered after it', async () =
   assert.is(limiter.asked, 2);
 });
 
-changed('after the edge has closed nobody listens', async () => {
+changed('after the edge has closed it does not listen', async () => {
   const { limiter, limited, admit, announce } = await refused();
   limited[Symbol.dispose]();
   announce(ADA);

@@ -75,11 +75,14 @@ logged('with 503 is in the log with all causes and stacks, and not in the answer
   assert.not.match(text, /the bug|middle|root|\.ts|stack|cause|svc_sk_/);
 });
 
-logged('with 503 in great number is told each time, and why a hundred times a second', async () => {
-  const { log } = await failing(120, () => new Fault('service_unavailable', 'not now'));
-  assert.is(log.length, 120);
-  assert.is(log.filter(({ err }) => err !== undefined).length, 100);
-  for (const line of log) assert.equal([line.msg, line.status], ['not now', 503]);
-});
+logged(
+  'with 503 in great number is logged each time, and why a hundred times a second',
+  async () => {
+    const { log } = await failing(120, () => new Fault('service_unavailable', 'not now'));
+    assert.is(log.length, 120);
+    assert.is(log.filter(({ err }) => err !== undefined).length, 100);
+    for (const line of log) assert.equal([line.msg, line.status], ['not now', 503]);
+  },
+);
 
 logged.run();

@@ -20,7 +20,7 @@ linted('gives no error and no warning by the recommended rules', async () => {
   const { PATH } = process.env;
   const env = { PATH, ...QUIET };
   const ran = promisify(execFile)(process.execPath, [...LINT, ...RULES], { env });
-  // It ends with 1 where there are errors, and tells them all the same.
+  // It ends with 1 where there are errors, and reports them all the same.
   const { stdout } = await ran.catch((error: { stdout: string }) => error);
   const { problems }: Report = JSON.parse(stdout);
   assert.equal(

@@ -188,7 +188,7 @@ committed('is as exact as the code on headers, ids, times and questions', () => 
   assert.equal([question.enum.length, question.enum[34]], [35, 'q35']);
 });
 
-committed('names nobody but the server it came from', () => {
+committed('names no server but the one it came from', () => {
   assert.equal(
     document.servers.map(({ url }: Described) => url),
     ['/v1'],

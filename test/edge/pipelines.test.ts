@@ -57,7 +57,7 @@ async function listenerUnderTest({ isReading = true } = {}) {
   };
 }
 
-/** Fulfils when the value has stood still for a while. */
+/** Fulfils when the value has not changed for a while. */
 async function standing(value: () => number): Promise<number> {
   for (let last = -1; ; ) {
     const now = value();
@@ -105,7 +105,7 @@ pipelined('in thousands of parts are kept as one', async () => {
   assert.equal(scene.parts, [0, 1]);
 });
 
-pipelined('in parts are thrown away when nobody reads them', async () => {
+pipelined('in parts are thrown away when they are not read', async () => {
   using scene = await listenerUnderTest({ isReading: false });
   const head = 'POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n';
   scene.client.write(`${GET}${head}1\r\nx\r\n`);

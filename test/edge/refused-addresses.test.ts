@@ -9,7 +9,7 @@ function scene() {
   const barred: string[] = [];
   const refused = new RefusedAddresses(clock, (network) => barred.push(network));
   let keys = 0;
-  /** Sends as many made-up keys as are told, and answers how many were looked up. */
+  /** Sends this number of made-up keys, and answers how many were looked up. */
   const send = (address: string, count: number): number => {
     let asked = 0;
     for (let i = 0; i < count; i += 1) {
@@ -142,7 +142,7 @@ for (const [first, second] of [
 
 const swarm = suite('refused keys from very many addresses');
 
-swarm('that are merely counted push out nobody who is barred', () => {
+swarm('that are merely counted push out none that is barred', () => {
   const { refused, send } = guessed();
   send('1.1.1.1', 5);
   for (let i = 0; i < 65_536; i += 1) send(`10.0.${i >> 8}.${i & 255}`, 1);

@@ -22,7 +22,7 @@ ids('of another form is replaced', () => {
   }
 });
 
-ids('of ours never comes twice', () => {
+ids('that is new never comes twice', () => {
   const made = Array.from({ length: 5_000 }, () => requestIdFrom(undefined));
   assert.is(new Set(made).size, made.length);
 });

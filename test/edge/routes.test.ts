@@ -7,8 +7,8 @@ import { createLogger } from '#platform/logger';
 import { createMetrics } from '#platform/metrics';
 import { systemRandomness } from '#platform/randomness';
 
-const nobody = {
-  ask: () => Promise.reject(new Error('nobody is asked')),
+const unasked = {
+  ask: () => Promise.reject(new Error('not to be asked')),
 };
 
 const router = suite('the router');
@@ -17,8 +17,8 @@ router('knows the 17 documented endpoints and no other', async () => {
   const app = buildApp(
     { clusterSecrets: ['x'.repeat(16)], trustedProxies: [], drainMs: 0 },
     {
-      engine: nobody,
-      limiter: nobody,
+      engine: unasked,
+      limiter: unasked,
       clock: systemClock,
       randomness: systemRandomness,
       metrics: createMetrics(),

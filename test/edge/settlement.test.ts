@@ -80,7 +80,7 @@ settlement('are given back after a refusal, and left alone when it may have happ
   assert.equal(await settledFor(refusing(true)), []);
 });
 
-settlement('are left alone when the engine fails in a way that nobody foresaw', async () => {
+settlement('are left alone when the engine fails in an unforeseen way', async () => {
   const bug = () => {
     throw new TypeError('undefined is not a function');
   };

@@ -38,7 +38,7 @@ async function fillHistory(): Promise<void> {
   }
 }
 
-/** A connection that takes what it is told to take only. */
+/** A connection that takes only what it is asked to take. */
 async function dialDeaf(): Promise<RawConnection> {
   const connection = await dial(service);
   connection.socket.removeAllListeners('data').pause();

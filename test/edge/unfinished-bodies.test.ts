@@ -14,7 +14,7 @@ const json = 'Content-Type: application/json';
 /** Sockets with a made-up key and a body that does not end: more than there are slots. */
 const SOCKETS = 9_000;
 
-/** Of an address so many bodies may be unfinished. */
+/** How many bodies of an address may be unfinished. */
 const BODIES_MAX = 256;
 
 /** What others may meet meanwhile, for how long and how many of them they are. */
@@ -55,7 +55,7 @@ function p99Of(calls: readonly Call[]): number {
 
 const flood = suite('9,000 requests with a made-up key whose bodies do not end');
 
-flood('hold up nobody else: at most 1 % errors and 250 ms for 99 %', async () => {
+flood('hold up no other caller: at most 1 % errors and 250 ms for 99 %', async () => {
   const calm = async () => p99Of(await others(await createInstance(caller), CALM_MS));
   const beforeMs = await calm();
   const { port } = new URL(service.origin);
@@ -86,7 +86,7 @@ flood('hold up nobody else: at most 1 % errors and 250 ms for 99 %', async () =>
 
 const bound = suite('the unfinished bodies of an address');
 
-/** Waits until so many bodies are unfinished. */
+/** Waits until this number of bodies are unfinished. */
 async function unfinished(count: number): Promise<void> {
   while ((await metric('edge_unfinished_bodies')) !== count) await caller.send('GET', '/personas');
 }

@@ -92,7 +92,7 @@ slow('is ended 10 s after it stops, however much it took before', () => {
   assert.ok(reader.destroyed);
 });
 
-slow('starts anew when it has taken everything', () => {
+slow('starts again when it has taken everything', () => {
   const { reader, pass } = scene(1);
   reader.give(100 * KIB);
   pass(8);
@@ -105,7 +105,7 @@ slow('starts anew when it has taken everything', () => {
 
 const steps = suite('a connection whose kernel takes an answer in large steps');
 
-/** Reads at an even rate, of which a step shows only when so many bytes are free. */
+/** Reads at an even rate, of which a step shows only when this number of bytes is free. */
 function readInSteps(
   { reader, pass }: ReturnType<typeof scene>,
   bytesPerSecond: number,
