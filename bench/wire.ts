@@ -6,13 +6,13 @@
  */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
-import { connectEngine } from '#wire/engine-connection';
+import { engineProtocol } from '#wire/engine-codec';
 import type { EngineCall } from '#wire/engine-messages';
-import { engineServer } from '#wire/engine-server';
+import { FrameClient } from '#wire/frame-client';
+import { frameService } from '#wire/frame-service';
 import { serveGrpc } from '#wire/grpc-server';
-import { connectLimiter } from '#wire/limiter-connection';
+import { limiterProtocol } from '#wire/limiter-codec';
 import type { LimiterAnswer, LimiterCall } from '#wire/limiter-messages';
-import { limiterServer } from '#wire/limiter-server';
 
 /** Connections of the reference load (architecture 8). */
 const CALLERS = 64;
@@ -57,10 +57,10 @@ function deferredAnswers() {
 
 async function serve(): Promise<void> {
   const held = deferredAnswers();
-  const engine = engineServer({
+  const engine = frameService(engineProtocol, {
     ask: ({ isReplayOnly }) => (isReplayOnly ? answer : held()),
   });
-  const limiter = limiterServer({ ask: () => admitted });
+  const limiter = frameService(limiterProtocol, { ask: () => admitted });
   const running = await serveGrpc({ listen: '127.0.0.1:0', services: [engine, limiter] });
   process.on('message', () => process.send?.(cpuMicros()));
   process.on('disconnect', () => process.exit());
@@ -116,8 +116,8 @@ async function measure(
 async function main(): Promise<void> {
   const server = fork(import.meta.filename, ['serve']);
   const [address] = await once(server, 'message');
-  await using engine = connectEngine({ address });
-  await using limiter = connectLimiter({ address });
+  await using engine = new FrameClient(engineProtocol, { address });
+  await using limiter = new FrameClient(limiterProtocol, { address });
   await Promise.all([engine.ready(), limiter.ready()]);
   let callId = 0;
   const processCall = (isReplayOnly: boolean): EngineCall => {

@@ -1,6 +1,7 @@
 import type { BenchAccount } from '#bench/limiter/bench-accounts';
 import type { Decide } from '#bench/limiter/load';
-import { connectLimiter } from '#wire/limiter-connection';
+import { FrameClient } from '#wire/frame-client';
+import { limiterProtocol } from '#wire/limiter-codec';
 
 /** As the local cluster has it: while all share two cores, a late answer is not a broken limiter. */
 const TIMEOUT_MS = 1_000;
@@ -18,7 +19,7 @@ export async function openMeterDecisions(
   accounts: readonly BenchAccount[],
   cycles: number,
 ): Promise<{ readonly decide: Decide } & AsyncDisposable> {
-  const limiter = connectLimiter({ address, timeoutMs: TIMEOUT_MS });
+  const limiter = new FrameClient(limiterProtocol, { address, timeoutMs: TIMEOUT_MS });
   await limiter.ready();
   let callId = FIRST_CALL_ID;
   let settleFailure: unknown;

@@ -12,9 +12,10 @@ import { RoutedEngine } from '#routing/routed-engine';
 import { RoutedLimiter } from '#routing/routed-limiter';
 import type { RetryReason } from '#routing/routing-policy';
 import type { ShardedService } from '#storage/shard-store';
-import { connectEngine } from '#wire/engine-connection';
+import { engineProtocol } from '#wire/engine-codec';
 import type { EngineAnswer, EngineCall } from '#wire/engine-messages';
-import { connectLimiter } from '#wire/limiter-connection';
+import { FrameClient } from '#wire/frame-client';
+import { limiterProtocol } from '#wire/limiter-codec';
 import type { LimiterAnswer, LimiterCall } from '#wire/limiter-messages';
 import { LIMITER_TIMEOUT_MS } from '#wire/wire-bounds';
 
@@ -119,7 +120,7 @@ export function engineConnector({
 }: Foundation): (address: string) => Peer<EngineCall, EngineAnswer> {
   const observeCall = clientObserver(metrics, 'engine');
   const shown = tls();
-  return (address) => connectEngine({ address, observeCall, tls: shown });
+  return (address) => new FrameClient(engineProtocol, { address, observeCall, tls: shown });
 }
 
 /** Connects to limiters at their addresses. */
@@ -130,7 +131,8 @@ export function limiterConnector(
   const observeCall = clientObserver(metrics, 'limiter');
   const shown = tls();
   const timeoutMs = config.SERVICE_LIMITER_TIMEOUT_MS;
-  return (address) => connectLimiter({ address, timeoutMs, observeCall, tls: shown });
+  return (address) =>
+    new FrameClient(limiterProtocol, { address, timeoutMs, observeCall, tls: shown });
 }
 
 /** Counts further tries, by what made them necessary. */

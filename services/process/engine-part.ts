@@ -8,8 +8,9 @@ import { openNodeProcess } from '#process/node-process';
 import type { LocalStores } from '#process/ports';
 import type { Opened } from '#process/process-life';
 import { serverObserver } from '#process/rpc-metrics';
+import { engineProtocol } from '#wire/engine-codec';
 import type { EngineClient } from '#wire/engine-messages';
-import { engineServer } from '#wire/engine-server';
+import { frameService } from '#wire/frame-service';
 import type { WireService } from '#wire/wire-service';
 
 /** An engine process: instances and directories behind gRPC, alone on memory or one of a cluster. */
@@ -66,5 +67,8 @@ function wireServiceOf(
   { metrics, onBug: reportBug }: Foundation,
   engine: EngineClient,
 ): WireService {
-  return engineServer(engine, { reportBug, observer: serverObserver(metrics, 'engine') });
+  return frameService(engineProtocol, engine, {
+    reportBug,
+    observer: serverObserver(metrics, 'engine'),
+  });
 }

@@ -11,8 +11,9 @@ import type { LocalStores } from '#process/ports';
 import type { Opened } from '#process/process-life';
 import { serverObserver } from '#process/rpc-metrics';
 import { adminClient } from '#wire/admin-client';
+import { frameService } from '#wire/frame-service';
+import { limiterProtocol } from '#wire/limiter-codec';
 import type { LimiterClient } from '#wire/limiter-messages';
-import { limiterServer } from '#wire/limiter-server';
 import type { WireService } from '#wire/wire-service';
 
 /** How long another limiter may take to say what an account has used, in milliseconds. */
@@ -88,5 +89,5 @@ function wireServiceOf(
 ): WireService {
   const frames = metrics.histogram('limiter_frame_messages').labels({});
   const observer = serverObserver(metrics, 'limiter', (count) => frames.observe(count));
-  return limiterServer(limiter, { reportBug, observer });
+  return frameService(limiterProtocol, limiter, { reportBug, observer });
 }

@@ -5,21 +5,19 @@ import type {
   EngineCommand,
   IdempotencyKey,
 } from '#wire/engine-messages';
-import { faultFromWire, faultToWire } from '#wire/fault-codec';
-import type { ClientProtocol, ServerProtocol } from '#wire/frame-protocol';
-import { EngineReply, EngineRequest, EngineService } from '#wire/gen/identity_engine/v1/engine';
-import { brokenMessage, trustInteger, trustText } from '#wire/wire-trust';
+import type { FrameProtocol } from '#wire/frame-protocol';
+import {
+  EngineReply,
+  EngineRequest,
+  EngineService,
+  type EngineAnswer as WireAnswer,
+} from '#wire/gen/identity_engine/v1/engine';
+import { CALL_ID_MAX, CYCLES_MAX, MESSAGE_BYTES, TOKEN_LENGTH_MAX } from '#wire/message-bounds';
+import { CALL_TIMEOUT_MS_MAX } from '#wire/wire-bounds';
+import { trustInteger, trustText } from '#wire/wire-trust';
 
-/** Longest id, digest or ETag, in UTF-16 units; an idempotency key may have 255 (decision 22). */
-const TOKEN_LENGTH_MAX = 255;
 /** Longest `If-Match`, in UTF-16 units: a list of ETags as long as a header may be. */
 const IF_MATCH_LENGTH_MAX = 16_384;
-/** Call ids are below 2^52. Source: engine-messages. */
-const CALL_ID_MAX = 2 ** 52 - 1;
-/** Cycles of one call. Source: decision 10. */
-const CYCLES_MAX = 100;
-/** Fields of fixed size, tags and ids of one message, in bytes, rounded up. */
-const MESSAGE_BYTES = 4_096;
 /** Numbers and tags of one observation, in bytes, rounded up. */
 const OBSERVATION_BYTES = 64;
 /** Tag and length of one id of a list, in bytes, rounded up. */
@@ -27,49 +25,26 @@ const ID_BYTES = 4;
 /** UTF-8 bytes of a UTF-16 unit, at most. */
 const BYTES_PER_UNIT_MAX = 3;
 
-/** The engine's stream as an edge speaks it. */
-export const engineClientProtocol: ClientProtocol<EngineCall, EngineAnswer, EngineReply> = {
-  path: EngineService.exchange.path,
-  sizeOfCall(call) {
-    return MESSAGE_BYTES + BYTES_PER_UNIT_MAX * textLengthOf(call);
-  },
-  writeCall(writer, id, timeoutMs, call) {
-    EngineRequest.encode(requestOf(id, timeoutMs, call), writer);
-  },
-  writeCancel(writer, id) {
-    EngineRequest.encode({ ...CANCEL, id }, writer);
-  },
-  readReply: (reader, length) => EngineReply.decode(reader, length),
-  answerOf,
-};
-
-/** The engine's stream as an engine speaks it. */
-export const engineServerProtocol: ServerProtocol<EngineCall, EngineAnswer, EngineRequest> = {
-  readRequest: (reader, length) => EngineRequest.decode(reader, length),
+/** The engine's stream, as edges and engines speak it. */
+export const engineProtocol: FrameProtocol<EngineCall, EngineAnswer, EngineRequest, WireAnswer> = {
+  name: 'identity_engine.v1.Engine',
+  role: 'engine',
+  exchangePath: EngineService.exchange.path,
+  ask: EngineService.ask,
+  unavailable: 'engine_unavailable',
+  timedOut: 'deadline_exceeded',
+  timeoutMs: CALL_TIMEOUT_MS_MAX,
+  deadlineAtMsOf: ({ deadlineAtMs }) => deadlineAtMs,
+  request: EngineRequest,
+  reply: EngineReply,
+  sizeOfCall: (call) => MESSAGE_BYTES + BYTES_PER_UNIT_MAX * textLengthOf(call),
+  requestOf,
   callOf,
   sizeOfAnswer({ body }) {
     return MESSAGE_BYTES + (typeof body === 'string' ? Buffer.byteLength(body) : body.length);
   },
-  writeAnswer(writer, id, answer) {
-    EngineReply.encode(engineReplyOf(id, answer), writer);
-  },
-  writeFault(writer, id, fault) {
-    EngineReply.encode({ id, outcome: { $case: 'fault', value: faultToWire(fault) } }, writer);
-  },
-};
-
-const CANCEL: EngineRequest = {
-  id: 0,
-  timeoutMs: 0,
-  accountId: '',
-  instanceId: '',
-  callId: 0,
-  idempotencyKey: '',
-  idempotencyFingerprint: '',
-  replayOnly: false,
-  nameUnsure: false,
-  ifMatch: undefined,
-  command: undefined,
+  answerToWire,
+  answerFromWire,
 };
 
 /** A call as `proto/` writes it; `timeoutMs` is what is left of its deadline. */
@@ -114,19 +89,20 @@ function idempotencyOf(wire: EngineRequest): IdempotencyKey {
   return nameUnsure ? { key, fingerprint, isNameUnsure: true } : { key, fingerprint };
 }
 
-/** An answer as `proto/` writes it. */
-export function engineReplyOf(id: number, answer: EngineAnswer): EngineReply {
+function answerToWire(answer: EngineAnswer): WireAnswer {
   const { body, etag, cycles, throttledRetryAfterS, isReplayed: replayed } = answer;
   const bytes = typeof body === 'string' ? Buffer.from(body) : body;
-  const value = { body: bytes, etag, cycles, throttledRetryAfterS, replayed };
-  return { id, outcome: { $case: 'answer', value } };
+  return { body: bytes, etag, cycles, throttledRetryAfterS, replayed };
 }
 
 // The body stays a view of the frame it came in: it is forwarded and forgotten within a turn or two.
-function answerOf({ outcome }: EngineReply): EngineAnswer {
-  if (outcome === undefined) throw brokenMessage('outcome');
-  if (outcome.$case === 'fault') throw faultFromWire(outcome.value);
-  const { body, etag, cycles, throttledRetryAfterS, replayed } = outcome.value;
+function answerFromWire({
+  body,
+  etag,
+  cycles,
+  throttledRetryAfterS,
+  replayed,
+}: WireAnswer): EngineAnswer {
   return {
     body,
     etag: trustText(etag, 0, TOKEN_LENGTH_MAX, 'etag'),

@@ -4,25 +4,10 @@ import type { FaultReason } from '#fault/reasons';
 import { NumberMap } from '#platform/number-map';
 import { DeadlineSweep } from '#wire/deadline-sweep';
 import { FrameWriter, readFrame } from '#wire/frame';
-import { type ConnectionOptions, FrameConnection } from '#wire/frame-connection';
-import type { ClientProtocol } from '#wire/frame-protocol';
+import { FrameConnection } from '#wire/frame-connection';
+import { answerOf, type FrameProtocol, type WireRequest } from '#wire/frame-protocol';
+import { type PeerOptions, peerDefaults } from '#wire/peer-options';
 import { REQUEST_FRAME_BYTES_MAX } from '#wire/wire-bounds';
-
-/** What a frame client is made of. */
-export type FrameClientOptions<Call, Answer, Reply extends { readonly id: number }> = Omit<
-  ConnectionOptions,
-  'path'
-> & {
-  readonly protocol: ClientProtocol<Call, Answer, Reply>;
-  /** Why a call fails when the peer cannot be asked, or does not answer. */
-  readonly unavailable: FaultReason;
-  /** Why a call fails that was sent and not answered in time. */
-  readonly timedOut: FaultReason;
-  /** Calls without an answer, sent or not; beyond it they are refused. */
-  readonly callsInFlightMax: number;
-  /** Hears of every call's end, with its duration in seconds. Must be cheap: it is on the hot path. */
-  readonly observeCall?: ((seconds: number, outcome: 'ok' | FaultCode) => void) | undefined;
-};
 
 /**
  * Takes a call over that has failed: what it returns becomes the call's outcome; undefined lets the
@@ -41,12 +26,9 @@ type PendingCall<Call, Answer> = {
   readonly deadlineMs: number;
   readonly resolve: (answer: Answer | Promise<Answer>) => void;
   readonly reject: (fault: Fault) => void;
-  readonly signal: AbortSignal | undefined;
-  readonly onAbort: (() => void) | undefined;
   readonly recover: RecoverCall<Call, Answer> | undefined;
   isSent: boolean;
   isSettled: boolean;
-  isCancelled: boolean;
 };
 
 const UINT32_RANGE = 2 ** 32;
@@ -59,14 +41,15 @@ const UINT32_RANGE = 2 ** 32;
  * standstill of this process.
  * `isOutcomeUnknown` is set exactly if the call had been handed to the stream and no answer came.
  */
-export class FrameClient<Call, Answer, Reply extends { readonly id: number }>
+export class FrameClient<Call, Answer, Request extends WireRequest, WireAnswer>
   implements AsyncDisposable
 {
-  readonly #options: FrameClientOptions<Call, Answer, Reply>;
+  readonly #protocol: FrameProtocol<Call, Answer, Request, WireAnswer>;
+  readonly #options: ReturnType<typeof peerDefaults>;
   readonly #connection: FrameConnection;
   readonly #sweep: DeadlineSweep;
   readonly #inFlight = new NumberMap<PendingCall<Call, Answer>>();
-  /** Calls, and cancellations of sent calls, that wait for the next frame. */
+  /** Calls that wait for the next frame. */
   #unsent: PendingCall<Call, Answer>[] = [];
   readonly #writer: FrameWriter<PendingCall<Call, Answer>>;
   readonly #flushNow = () => this.#flush();
@@ -79,18 +62,19 @@ export class FrameClient<Call, Answer, Reply extends { readonly id: number }>
   #lastId = 0;
   #nowMs = 0;
 
-  constructor(options: FrameClientOptions<Call, Answer, Reply>) {
+  constructor(protocol: FrameProtocol<Call, Answer, Request, WireAnswer>, peer: PeerOptions) {
+    const options = peerDefaults(peer, protocol);
+    this.#protocol = protocol;
     this.#options = options;
     this.#sweep = new DeadlineSweep(options.clock, (nowMs) => this.#failDue(nowMs));
     this.#writer = new FrameWriter({
       frameBytesMax: REQUEST_FRAME_BYTES_MAX,
-      isWanted: (pending) => this.#isWanted(pending),
-      sizeOf: ({ call }) => options.protocol.sizeOfCall(call),
+      isWanted: ({ isSettled, deadlineMs }) => !isSettled && deadlineMs > this.#nowMs,
+      sizeOf: ({ call }) => protocol.sizeOfCall(call),
       write: (writer, pending) => {
         const { id, call, deadlineMs } = pending;
-        if (pending.isCancelled) return options.protocol.writeCancel(writer, id);
         const timeoutMs = Math.ceil(deadlineMs - this.#nowMs);
-        options.protocol.writeCall(writer, id, timeoutMs, call);
+        protocol.request.encode(protocol.requestOf(id, timeoutMs, call), writer);
         pending.isSent = true;
       },
       refuse: (pending, cause) => {
@@ -98,20 +82,17 @@ export class FrameClient<Call, Answer, Reply extends { readonly id: number }>
         this.#fail(pending, new Fault('internal', 'internal error', { cause }));
       },
     });
-    this.#connection = new FrameConnection(
-      { ...options, path: options.protocol.path },
-      {
-        onOpen: () => {
-          this.#isBlocked = false;
-        },
-        onFrame: (frame) => readFrame(frame, this.#readReply),
-        onDrain: () => {
-          this.#isBlocked = false;
-          this.#flush();
-        },
-        onLost: (cause) => this.#failAll(cause),
+    this.#connection = new FrameConnection(options, {
+      onOpen: () => {
+        this.#isBlocked = false;
       },
-    );
+      onFrame: (frame) => readFrame(frame, this.#readReply),
+      onDrain: () => {
+        this.#isBlocked = false;
+        this.#flush();
+      },
+      onLost: (cause) => this.#failAll(cause),
+    });
   }
 
   /** Whether the peer is connected, as far as is known. */
@@ -125,16 +106,29 @@ export class FrameClient<Call, Answer, Reply extends { readonly id: number }>
   }
 
   /**
-   * Asks; never waits for a connection. `signal` gives the call up and tells the peer so. `recover`
-   * hears of a fault before the caller does, so that a call that goes well needs no second promise.
+   * Asks; never waits for a connection. Rejects with the service's faults unchanged. `timeoutMs`: how
+   * long the answer may take, in milliseconds, if that is less than the call has anyway.
    */
-  ask(
+  ask(call: Call, options?: { readonly timeoutMs: number }): Promise<Answer> {
+    return this.#ask(call, options?.timeoutMs ?? Number.POSITIVE_INFINITY, undefined);
+  }
+
+  /**
+   * As `ask`; `recover` takes over what fails. It hears of a fault before the caller does, so that a
+   * call that goes well needs no second promise.
+   */
+  askOr(call: Call, recover: RecoverCall<Call, Answer>): Promise<Answer> {
+    return this.#ask(call, Number.POSITIVE_INFINITY, recover);
+  }
+
+  #ask(
     call: Call,
-    timeoutMs: number,
-    signal?: AbortSignal,
-    recover?: RecoverCall<Call, Answer>,
+    timeoutMsMax: number,
+    recover: RecoverCall<Call, Answer> | undefined,
   ): Promise<Answer> {
-    const refusal = this.#refusalOf(timeoutMs, signal);
+    const leftMs = this.#protocol.deadlineAtMsOf(call) - this.#options.clock.wallMs();
+    const timeoutMs = Math.min(timeoutMsMax, leftMs, this.#options.timeoutMs);
+    const refusal = this.#refusalOf(timeoutMs);
     if (refusal !== undefined) {
       this.#options.observeCall?.(0, refusal.code);
       const recovered = recover?.(call, refusal, this.#options.clock.monotonicMs());
@@ -150,14 +144,10 @@ export class FrameClient<Call, Answer, Reply extends { readonly id: number }>
         deadlineMs: askedAtMs + timeoutMs,
         resolve,
         reject,
-        signal,
-        onAbort: signal === undefined ? undefined : () => this.#cancel(pending),
         recover,
         isSent: false,
         isSettled: false,
-        isCancelled: false,
       };
-      if (pending.onAbort !== undefined) signal?.addEventListener('abort', pending.onAbort);
       this.#inFlight.set(pending.id, pending);
       this.#unsent.push(pending);
       this.#scheduleFlush();
@@ -170,14 +160,13 @@ export class FrameClient<Call, Answer, Reply extends { readonly id: number }>
     this.#connection[Symbol.dispose]();
   }
 
-  #refusalOf(timeoutMs: number, signal: AbortSignal | undefined): Fault | undefined {
-    const { unavailable, timedOut, callsInFlightMax } = this.#options;
-    if (signal?.aborted)
-      return this.#unavailable('the call was given up', unavailable, signal.reason);
+  #refusalOf(timeoutMs: number): Fault | undefined {
+    const { unavailable, timedOut } = this.#protocol;
+    const { callsInFlightMax } = this.#options;
     if (!this.#connection.isOpen)
       return this.#unavailable('the service cannot be reached', unavailable);
     if (!(timeoutMs > 0)) return this.#unavailable('the deadline has passed', timedOut);
-    // What is unsent is nearly always in flight too, but what was given up stays until a sweep.
+    // What is unsent is nearly always in flight too, but what ran out of time stays until a sweep.
     if (this.#inFlight.size >= callsInFlightMax || this.#unsent.length >= 2 * callsInFlightMax) {
       return this.#unavailable('too many calls in flight', 'overloaded');
     }
@@ -211,22 +200,16 @@ export class FrameClient<Call, Answer, Reply extends { readonly id: number }>
     this.#unsent = next === this.#unsent.length ? [] : this.#unsent.slice(next);
   }
 
-  #isWanted(pending: PendingCall<Call, Answer>): boolean {
-    if (pending.isCancelled) return pending.isSent;
-    return !pending.isSettled && pending.deadlineMs > this.#nowMs;
-  }
-
-  // A reply to an id that nobody waits for came too late, or twice: it changes nothing. One to a
+  // A reply to an id that no call has came too late, or twice: it changes nothing. One to a
   // call that was never sent is a lie, and so is the rest of the stream.
   #settle(reader: BinaryReader, length: number): void {
-    const { protocol } = this.#options;
-    const reply = protocol.readReply(reader, length);
+    const reply = this.#protocol.reply.decode(reader, length);
     const pending = this.#inFlight.get(reply.id);
     if (pending === undefined) return;
     if (!pending.isSent) throw new RangeError('a reply to a call that was not sent');
     let answer: Answer;
     try {
-      answer = protocol.answerOf(reply);
+      answer = answerOf(this.#protocol, reply);
     } catch (error) {
       this.#fail(pending, toFault(error));
       return;
@@ -245,27 +228,14 @@ export class FrameClient<Call, Answer, Reply extends { readonly id: number }>
   #finish(pending: PendingCall<Call, Answer>, outcome: 'ok' | FaultCode): void {
     this.#inFlight.delete(pending.id);
     pending.isSettled = true;
-    if (pending.onAbort !== undefined)
-      pending.signal?.removeEventListener('abort', pending.onAbort);
     const { observeCall, clock } = this.#options;
     if (observeCall === undefined) return;
     observeCall((clock.monotonicMs() - pending.askedAtMs) / 1_000, outcome);
   }
 
-  #cancel(pending: PendingCall<Call, Answer>): void {
-    if (pending.isSettled) return;
-    const { isSent, signal } = pending;
-    const reason = this.#options.unavailable;
-    this.#fail(pending, this.#unavailable('the call was given up', reason, signal?.reason, isSent));
-    if (!isSent) return;
-    pending.isCancelled = true;
-    this.#unsent.push(pending);
-    this.#scheduleFlush();
-  }
-
   /** Fails the calls whose time is over. Returns whether any are left. */
   #failDue(nowMs: number): boolean {
-    const { unavailable, timedOut } = this.#options;
+    const { unavailable, timedOut } = this.#protocol;
     let isAnyUnsent = false;
     for (const pending of this.#inFlight.values()) {
       // Another one's end may have ended it meanwhile.
@@ -278,7 +248,7 @@ export class FrameClient<Call, Answer, Reply extends { readonly id: number }>
       this.#fail(pending, fault);
     }
     if (isAnyUnsent || this.#isBlocked) {
-      this.#unsent = this.#unsent.filter((pending) => !pending.isSettled || pending.isCancelled);
+      this.#unsent = this.#unsent.filter((pending) => !pending.isSettled);
     }
     return this.#inFlight.size > 0;
   }
@@ -287,7 +257,7 @@ export class FrameClient<Call, Answer, Reply extends { readonly id: number }>
     this.#unsent = [];
     this.#isBlocked = false;
     const lost = this.#inFlight.values();
-    const { unavailable } = this.#options;
+    const { unavailable } = this.#protocol;
     for (const pending of lost) {
       if (pending.isSettled) continue;
       const message = 'the connection was lost';

@@ -1,34 +1,75 @@
 import type { BinaryReader, BinaryWriter } from '@bufbuild/protobuf/wire';
-import type { Fault } from '#fault/fault';
+import type { MethodDefinition } from '@grpc/grpc-js';
+import type { FaultReason } from '#fault/reasons';
+import { faultFromWire } from '#wire/fault-codec';
+import type { Fault as WireFault } from '#wire/gen/identity_engine/v1/stream';
+import type { WireRole } from '#wire/wire-roles';
+import { brokenMessage } from '#wire/wire-trust';
 
-/**
- * One service's language as a client speaks it. The `write` functions append one message's fields;
- * the frame around them is not their business.
- */
-export interface ClientProtocol<Call, Answer, Reply extends { readonly id: number }> {
-  /** Path of the stream method, as `proto/` names it. */
-  readonly path: string;
-  /** An upper bound of the encoded size of a call, in bytes. */
-  sizeOfCall(call: Call): number;
-  writeCall(writer: BinaryWriter, id: number, timeoutMs: number, call: Call): void;
-  writeCancel(writer: BinaryWriter, id: number): void;
+/** What every request carries. */
+export type WireRequest = {
+  readonly id: number;
+  /** What is left of the call's time, in milliseconds. */
+  readonly timeoutMs: number;
+};
+
+/** What every reply carries. */
+export type WireReply<WireAnswer> = {
+  id: number;
+  outcome:
+    | { $case: 'answer'; value: WireAnswer }
+    | { $case: 'fault'; value: WireFault }
+    | undefined;
+};
+
+/** How one kind of message becomes bytes and comes out of them. */
+interface WireMessage<Message> {
+  encode(message: Message, writer: BinaryWriter): BinaryWriter;
   /** Throws when the bytes are no such message. */
-  readReply(reader: BinaryReader, length: number): Reply;
-  /** The answer in a reply. Throws its fault, or `internal` when it breaks the domain. */
-  answerOf(reply: Reply): Answer;
+  decode(reader: BinaryReader, length: number): Message;
 }
 
-/** One service's language as a server speaks it. */
-export interface ServerProtocol<Call, Answer, Request extends WireRequest> {
-  /** Throws when the bytes are no such message. */
-  readRequest(reader: BinaryReader, length: number): Request;
+/**
+ * A service whose calls travel in frames over a stream: everything that sets it apart from another
+ * one, for its clients and its servers. The frames around the messages are not its business.
+ */
+export interface FrameProtocol<Call, Answer, Request extends WireRequest, WireAnswer> {
+  /** Full name, as the health protocol names it. */
+  readonly name: string;
+  /** With TLS, the role that a process must have to be asked. */
+  readonly role: WireRole;
+  /** Path of the stream method. */
+  readonly exchangePath: string;
+  /** The unary method for tools. */
+  readonly ask: MethodDefinition<Request, WireReply<WireAnswer>>;
+  /** Why a call fails when the peer cannot be asked, or does not answer. */
+  readonly unavailable: FaultReason;
+  /** Why a call fails that was sent and not answered in time. */
+  readonly timedOut: FaultReason;
+  /** The longest that an answer may take unless the client says otherwise, in milliseconds. */
+  readonly timeoutMs: number;
+  /** When a call's time is over by the wall clock, if it says so; else infinity. */
+  deadlineAtMsOf(call: Call): number;
+  readonly request: WireMessage<Request>;
+  readonly reply: WireMessage<WireReply<WireAnswer>>;
+  /** An upper bound of the encoded size of a call, in bytes. */
+  sizeOfCall(call: Call): number;
+  requestOf(id: number, timeoutMs: number, call: Call): Request;
   /** The call in a request. Throws a fault when it breaks the domain. */
   callOf(request: Request, deadlineAtMs: number): Call;
   /** An upper bound of the encoded size of an answer, in bytes. */
   sizeOfAnswer(answer: Answer): number;
-  writeAnswer(writer: BinaryWriter, id: number, answer: Answer): void;
-  writeFault(writer: BinaryWriter, id: number, fault: Fault): void;
+  answerToWire(answer: Answer): WireAnswer;
+  /** Throws `internal` when the answer breaks the domain. */
+  answerFromWire(answer: WireAnswer): Answer;
 }
 
-/** What every request carries. `timeoutMs` 0 cancels the call of that id. */
-export type WireRequest = { readonly id: number; readonly timeoutMs: number };
+/** The answer in a reply. Throws its fault, or `internal` when it breaks the domain. */
+export function answerOf<Answer, WireAnswer>(
+  protocol: { answerFromWire(answer: WireAnswer): Answer },
+  { outcome }: WireReply<WireAnswer>,
+): Answer {
+  if (outcome === undefined) throw brokenMessage('outcome');
+  if (outcome.$case === 'fault') throw faultFromWire(outcome.value);
+  return protocol.answerFromWire(outcome.value);
+}

@@ -4,10 +4,9 @@ import { Fault, type FaultCode, toFault } from '#fault/fault';
 import type { Clock } from '#platform/clock';
 import { type Instant, instantOf } from '#platform/instant';
 import { NumberMap } from '#platform/number-map';
-import { CallAtWork, type CallContext } from '#wire/call-at-work';
-import { losesItsCause } from '#wire/fault-codec';
+import { faultToWire, losesItsCause } from '#wire/fault-codec';
 import { FrameWriter, readFrame } from '#wire/frame';
-import type { ServerProtocol, WireRequest } from '#wire/frame-protocol';
+import type { FrameProtocol, WireRequest } from '#wire/frame-protocol';
 import {
   CALL_TIMEOUT_MS_MAX,
   FRAME_BYTES_TARGET,
@@ -15,27 +14,27 @@ import {
   REPLY_FRAME_BYTES_MAX,
 } from '#wire/wire-bounds';
 
-/** Answers one call. A value is answered in this turn, without a promise; a throw is a fault. */
-export type CallHandler<Call, Answer> = (
-  call: Call,
-  context: CallContext,
-) => Answer | Promise<Answer>;
-
-/** Hears what a server does, for its metrics. On the hot path: keep it cheap. */
+/** Hears what a server does, for its metrics. On the hot path: must be cheap. */
 export interface CallObserver {
-  /** A call ended here after this time, whether or not anybody still waits for it. */
+  /** A call ended here after this time, whether or not its caller still waits for it. */
   ended(seconds: number, outcome: 'ok' | FaultCode): void;
-  /** A frame with so many messages came. */
+  /** A frame with `messages` messages came. */
   received(messages: number): void;
 }
 
+/** What answers the calls. */
+export interface CallTarget<Call, Answer> {
+  /** A value is answered in this turn, without a promise; a throw is a fault. */
+  ask(call: Call): Answer | Promise<Answer>;
+}
+
 /** What a server stream is made of. */
-export type FrameServerOptions<Call, Answer, Request extends WireRequest> = {
-  readonly protocol: ServerProtocol<Call, Answer, Request>;
-  readonly handler: CallHandler<Call, Answer>;
+export type FrameServerOptions<Call, Answer, Request extends WireRequest, WireAnswer> = {
+  readonly protocol: FrameProtocol<Call, Answer, Request, WireAnswer>;
+  readonly target: CallTarget<Call, Answer>;
   readonly clock: Clock;
   /** Calls of one stream whose answers are not there yet; beyond it they are refused. */
-  readonly callsAtWorkMax: number;
+  readonly callsInFlightMax: number;
   /**
    * Hears of what is not a `Fault` and of faults with a cause, of calls that break the domain, and of
    * broken streams.
@@ -48,14 +47,21 @@ type Outcome<Answer> =
   | { readonly kind: 'answer'; readonly answer: Answer }
   | { readonly kind: 'fault'; readonly fault: Fault };
 
+/** A call whose answer is not there yet. Its times are monotonic milliseconds. */
+type InFlightCall = {
+  readonly id: number;
+  readonly arrivedMs: number;
+  readonly deadlineMs: number;
+};
+
 /** `size` is an upper bound of the encoded size, in bytes. */
 type QueuedReply<Answer> = { readonly id: number; outcome: Outcome<Answer>; size: number };
 
-/** One client's stream: reads frames, asks the handler, writes the replies of a turn as one frame. */
-export class FrameServerStream<Call, Answer, Request extends WireRequest> {
-  readonly #options: FrameServerOptions<Call, Answer, Request>;
+/** One client's stream: reads frames, asks the target, writes the replies of a turn as one frame. */
+export class FrameServerStream<Call, Answer, Request extends WireRequest, WireAnswer> {
+  readonly #options: FrameServerOptions<Call, Answer, Request, WireAnswer>;
   readonly #stream: grpc.ServerDuplexStream<Buffer, Buffer>;
-  readonly #atWork = new NumberMap<CallAtWork>();
+  readonly #inFlight = new NumberMap<InFlightCall>();
   readonly #writer: FrameWriter<QueuedReply<Answer>>;
   #replies: QueuedReply<Answer>[] = [];
   readonly #flushNow = () => this.#flush();
@@ -72,7 +78,7 @@ export class FrameServerStream<Call, Answer, Request extends WireRequest> {
 
   constructor(
     stream: grpc.ServerDuplexStream<Buffer, Buffer>,
-    options: FrameServerOptions<Call, Answer, Request>,
+    options: FrameServerOptions<Call, Answer, Request, WireAnswer>,
     onOver: () => void,
   ) {
     this.#stream = stream;
@@ -83,8 +89,7 @@ export class FrameServerStream<Call, Answer, Request extends WireRequest> {
       isWanted: () => true,
       sizeOf: ({ size }) => size,
       write: (writer, { id, outcome }) => {
-        if (outcome.kind === 'answer') protocol.writeAnswer(writer, id, outcome.answer);
-        else protocol.writeFault(writer, id, outcome.fault);
+        protocol.reply.encode({ id, outcome: this.#toWire(outcome) }, writer);
       },
       refuse: (reply, error) => {
         reportBug(error);
@@ -106,7 +111,7 @@ export class FrameServerStream<Call, Answer, Request extends WireRequest> {
     stream.on('end', () => this.drain());
   }
 
-  /** Refuses new calls from now on, and ends the stream when the calls at work are answered. */
+  /** Refuses new calls from now on, and ends the stream when the calls in flight are answered. */
   drain(): void {
     this.#isDraining = true;
     this.#scheduleFlush();
@@ -131,14 +136,10 @@ export class FrameServerStream<Call, Answer, Request extends WireRequest> {
   }
 
   #accept(reader: BinaryReader, length: number): void {
-    const request = this.#options.protocol.readRequest(reader, length);
+    const request = this.#options.protocol.request.decode(reader, length);
     const { id } = request;
-    if (request.timeoutMs === 0) {
-      this.#atWork.get(id)?.cancel();
-      return;
-    }
-    if (this.#atWork.get(id) !== undefined)
-      throw new RangeError('a second call with the id of one at work');
+    if (this.#inFlight.get(id) !== undefined)
+      throw new RangeError('a second call with the id of one in flight');
     try {
       this.#start(request);
     } catch (error) {
@@ -148,23 +149,23 @@ export class FrameServerStream<Call, Answer, Request extends WireRequest> {
 
   // A value is answered in this turn, without a promise.
   #start(request: Request): void {
-    const { clock, handler } = this.#options;
+    const { clock, target } = this.#options;
     const timeoutMs = Math.min(request.timeoutMs, CALL_TIMEOUT_MS_MAX);
     const deadlineMs = this.#arrived.monotonicMs + timeoutMs;
-    // Its caller has gone while the calls before it in the frame were at work.
+    // Its time has run out while the calls before it in the frame were answered.
     if (clock.monotonicMs() >= deadlineMs) return;
     this.#refuseIfFull();
-    const work = new CallAtWork(request.id, this.#arrived.monotonicMs, deadlineMs);
-    const outcome = handler(this.#callOf(request, this.#arrived.wallMs + timeoutMs), work);
+    const outcome = target.ask(this.#callOf(request, this.#arrived.wallMs + timeoutMs));
     if (!(outcome instanceof Promise)) {
       this.#observe(clock.monotonicMs() - this.#arrived.monotonicMs, 'ok');
       this.#reply(request.id, { kind: 'answer', answer: outcome });
       return;
     }
-    this.#atWork.set(request.id, work);
+    const call = { id: request.id, arrivedMs: this.#arrived.monotonicMs, deadlineMs };
+    this.#inFlight.set(call.id, call);
     outcome.then(
-      (answer) => this.#answer(work, answer),
-      (error: unknown) => this.#fail(work, error),
+      (answer) => this.#answer(call, answer),
+      (error: unknown) => this.#fail(call, error),
     );
   }
 
@@ -173,9 +174,9 @@ export class FrameServerStream<Call, Answer, Request extends WireRequest> {
       const reason = 'shutting_down';
       throw new Fault('service_unavailable', 'the service is shutting down', { reason });
     }
-    const isFull = this.#atWork.size >= this.#options.callsAtWorkMax;
+    const isFull = this.#inFlight.size >= this.#options.callsInFlightMax;
     if (isFull || this.#heldBytes >= REPLIES_HELD_BYTES_MAX) {
-      throw new Fault('service_unavailable', 'too many calls at work', { reason: 'overloaded' });
+      throw new Fault('service_unavailable', 'too many calls in flight', { reason: 'overloaded' });
     }
   }
 
@@ -187,24 +188,24 @@ export class FrameServerStream<Call, Answer, Request extends WireRequest> {
     }
   }
 
-  #answer(call: CallAtWork, answer: Answer): void {
+  #answer(call: InFlightCall, answer: Answer): void {
     const nowMs = this.#options.clock.monotonicMs();
     this.#observe(nowMs - call.arrivedMs, 'ok');
     if (this.#isWanted(call, nowMs)) this.#reply(call.id, { kind: 'answer', answer });
   }
 
-  #fail(call: CallAtWork, error: unknown): void {
+  #fail(call: InFlightCall, error: unknown): void {
     const nowMs = this.#options.clock.monotonicMs();
     if (this.#isWanted(call, nowMs)) this.#replyFault(call.id, error, nowMs - call.arrivedMs);
     else this.#observe(nowMs - call.arrivedMs, toFault(error).code);
   }
 
-  // Whether anybody still waits for the answer. The call stays at work until here, also when it was
-  // cancelled: what bounds the work is what is being done, not what is wanted.
-  #isWanted(call: CallAtWork, nowMs: number): boolean {
-    this.#atWork.delete(call.id);
-    if (this.#isDraining && this.#atWork.size === 0) this.#scheduleFlush();
-    return !call.isCancelled && nowMs < call.deadlineMs;
+  // Whether the caller still waits for the answer. The call is in flight until here, also when the
+  // stream is over: what bounds the work is what is being done, not what is wanted.
+  #isWanted(call: InFlightCall, nowMs: number): boolean {
+    this.#inFlight.delete(call.id);
+    if (this.#isDraining && this.#inFlight.size === 0) this.#scheduleFlush();
+    return !this.#isOver && nowMs < call.deadlineMs;
   }
 
   #replyFault(id: number, error: unknown, tookMs: number): void {
@@ -229,6 +230,12 @@ export class FrameServerStream<Call, Answer, Request extends WireRequest> {
     if (this.#heldBytes >= FRAME_BYTES_TARGET) this.#write();
   }
 
+  #toWire(outcome: Outcome<Answer>) {
+    return outcome.kind === 'answer'
+      ? ({ $case: 'answer', value: this.#options.protocol.answerToWire(outcome.answer) } as const)
+      : ({ $case: 'fault', value: faultToWire(outcome.fault) } as const);
+  }
+
   // At the end of the event-loop turn: the answers of one commit travel together.
   #scheduleFlush(): void {
     if (this.#isFlushScheduled || this.#isBlocked) return;
@@ -240,7 +247,7 @@ export class FrameServerStream<Call, Answer, Request extends WireRequest> {
     this.#isFlushScheduled = false;
     if (this.#isOver) return;
     this.#write();
-    const isDone = this.#replies.length === 0 && this.#atWork.size === 0;
+    const isDone = this.#replies.length === 0 && this.#inFlight.size === 0;
     if (this.#isDraining && isDone) this.#stream.end();
   }
 
@@ -265,6 +272,5 @@ export class FrameServerStream<Call, Answer, Request extends WireRequest> {
   #end(): void {
     this.#isOver = true;
     this.#replies = [];
-    for (const call of this.#atWork.values()) call.cancel();
   }
 }

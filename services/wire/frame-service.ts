@@ -1,58 +1,65 @@
 import * as grpc from '@grpc/grpc-js';
 import { Fault } from '#fault/fault';
-import type { WireRequest } from '#wire/frame-protocol';
-import { type FrameServerOptions, FrameServerStream } from '#wire/frame-server';
+import { type Clock, systemClock } from '#platform/clock';
+import type { FrameProtocol, WireReply, WireRequest } from '#wire/frame-protocol';
+import { type CallObserver, type CallTarget, FrameServerStream } from '#wire/frame-server';
 import { unaryHandler } from '#wire/unary-handler';
-import { CALL_TIMEOUT_MS_MAX } from '#wire/wire-bounds';
+import { CALL_TIMEOUT_MS_MAX, SERVER_CALLS_IN_FLIGHT_MAX } from '#wire/wire-bounds';
 import type { WireService } from '#wire/wire-service';
 
-/** A framed service: what `proto/` says of it, and how a call handler's answer is written. */
-export type FramedService<Request, Reply, Answer> = {
-  /** Full name, as the health protocol names it. */
-  readonly name: string;
-  /** Path of the stream method. */
-  readonly exchangePath: string;
-  /** The unary method for tools. */
-  readonly ask: grpc.MethodDefinition<Request, Reply>;
-  readonly replyOf: (id: number, answer: Answer) => Reply;
+/** What a served engine or limiter takes from outside. */
+export type FrameServiceOptions = {
+  readonly clock?: Clock;
+  /** Calls of one stream whose answers are not there yet; beyond it they are refused. */
+  readonly callsInFlightMax?: number;
+  /**
+   * Hears of what is not a `Fault` and of faults with a cause, of calls that break the domain, and of
+   * broken streams.
+   */
+  readonly reportBug?: (error: unknown) => void;
+  readonly observer?: CallObserver;
 };
 
 const asIs = (bytes: Buffer): Buffer => bytes;
 
 /**
- * A service of `proto/` behind a call handler: the framed stream `Exchange`, and `Ask` for tools,
- * one call without a stream. `Ask` answers a fault as a gRPC status with the code as its detail.
+ * `target` as the service that a `FrameClient` of the same protocol asks: the framed stream
+ * `Exchange`, and `Ask` for tools, one call without a stream. `Ask` answers a fault as a gRPC status
+ * with the code as its detail.
  */
-export function frameService<Call, Answer, Request extends WireRequest, Reply>(
-  { name, exchangePath, ask, replyOf }: FramedService<Request, Reply, Answer>,
-  options: FrameServerOptions<Call, Answer, Request>,
+export function frameService<Call, Answer, Request extends WireRequest, WireAnswer>(
+  protocol: FrameProtocol<Call, Answer, Request, WireAnswer>,
+  target: CallTarget<Call, Answer>,
+  options: FrameServiceOptions = {},
 ): WireService {
-  const streams = new Set<FrameServerStream<Call, Answer, Request>>();
+  const { clock = systemClock, callsInFlightMax = SERVER_CALLS_IN_FLIGHT_MAX, observer } = options;
+  const { reportBug = () => undefined } = options;
+  const stream = { protocol, target, clock, callsInFlightMax, reportBug, observer };
+  const streams = new Set<FrameServerStream<Call, Answer, Request, WireAnswer>>();
   let isDraining = false;
 
-  function exchange(stream: grpc.ServerDuplexStream<Buffer, Buffer>): void {
-    const served = new FrameServerStream(stream, options, () => streams.delete(served));
+  function exchange(duplex: grpc.ServerDuplexStream<Buffer, Buffer>): void {
+    const served = new FrameServerStream(duplex, stream, () => streams.delete(served));
     streams.add(served);
-    // The headers tell the client that it is heard, before it has said anything.
-    stream.sendMetadata(new grpc.Metadata());
+    // The headers show the client that it is heard, before it has sent anything.
+    duplex.sendMetadata(new grpc.Metadata());
     if (isDraining) served.drain();
   }
 
-  async function answer(request: Request): Promise<Reply> {
+  async function answer(request: Request): Promise<WireReply<WireAnswer>> {
     if (isDraining) {
       const reason = 'shutting_down';
       throw new Fault('service_unavailable', 'the service is shutting down', { reason });
     }
     const timeoutMs = Math.min(request.timeoutMs || CALL_TIMEOUT_MS_MAX, CALL_TIMEOUT_MS_MAX);
-    const call = callOf(request, options.clock.wallMs() + timeoutMs);
-    const reply = await options.handler(call, { signal: AbortSignal.timeout(timeoutMs) });
-    return replyOf(request.id, reply);
+    const reply = await target.ask(callOf(request, clock.wallMs() + timeoutMs));
+    return { id: request.id, outcome: { $case: 'answer', value: protocol.answerToWire(reply) } };
   }
 
   // A person types these calls, so a wrong one is refused with what is wrong about it.
   function callOf(request: Request, deadlineAtMs: number): Call {
     try {
-      return options.protocol.callOf(request, deadlineAtMs);
+      return protocol.callOf(request, deadlineAtMs);
     } catch (error) {
       const cause = error instanceof Fault ? error.cause : error;
       throw new Fault('invalid_request', `not understood: ${String(cause)}`, { cause });
@@ -60,17 +67,17 @@ export function frameService<Call, Answer, Request extends WireRequest, Reply>(
   }
 
   return {
-    name,
-    definition: { exchange: exchangeDefinition(exchangePath), ask },
-    implementation: { exchange, ask: unaryHandler(answer, options.reportBug) },
+    name: protocol.name,
+    definition: { exchange: exchangeDefinition(protocol.exchangePath), ask: protocol.ask },
+    implementation: { exchange, ask: unaryHandler(answer, reportBug) },
     drain() {
       isDraining = true;
-      for (const stream of streams) stream.drain();
+      for (const served of streams) served.drain();
     },
   };
 }
 
-// Frames are decoded by us, message by message; gRPC only carries them.
+// The stream decodes frames message by message; gRPC only carries them.
 function exchangeDefinition(path: string): grpc.MethodDefinition<Buffer, Buffer> {
   return {
     path,

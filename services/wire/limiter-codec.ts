@@ -1,9 +1,9 @@
-import { faultFromWire, faultToWire } from '#wire/fault-codec';
-import type { ClientProtocol, ServerProtocol } from '#wire/frame-protocol';
+import type { FrameProtocol } from '#wire/frame-protocol';
 import {
   LimiterReply,
   LimiterRequest,
   LimiterService,
+  type LimiterAnswer as WireAnswer,
   type CallerDescription as WireCaller,
   type Verdict as WireVerdict,
   Verdict as WireVerdicts,
@@ -15,16 +15,9 @@ import type {
   LimiterCall,
   Verdict,
 } from '#wire/limiter-messages';
+import { CALL_ID_MAX, CYCLES_MAX, MESSAGE_BYTES, TOKEN_LENGTH_MAX } from '#wire/message-bounds';
+import { LIMITER_TIMEOUT_MS } from '#wire/wire-bounds';
 import { brokenMessage, trustInteger, trustText } from '#wire/wire-trust';
-
-/** Longest account id or digest, in UTF-16 units. */
-const TOKEN_LENGTH_MAX = 255;
-/** Call ids and tags are below 2^52. Source: limiter-messages, engine-messages. */
-const CALL_ID_MAX = 2 ** 52 - 1;
-/** Cycles that one call may reserve. Source: decision 10. */
-const CYCLES_MAX = 100;
-/** Upper bound of any message: four texts of `TOKEN_LENGTH_MAX` and numbers, in bytes. */
-const MESSAGE_BYTES = 4_096;
 
 const VERDICT_TO_WIRE = {
   admitted: WireVerdicts.VERDICT_ADMITTED,
@@ -41,52 +34,37 @@ for (const [verdict, wire] of Object.entries(VERDICT_TO_WIRE)) {
   VERDICT_FROM_WIRE.set(wire, verdict as Verdict);
 }
 
-const CANCEL: LimiterRequest = {
-  id: 0,
-  timeoutMs: 0,
-  accountId: '',
-  callId: 0,
-  callTag: 0,
-  call: undefined,
-};
-
-/** The limiter's stream as an edge speaks it. */
-export const limiterClientProtocol: ClientProtocol<LimiterCall, LimiterAnswer, LimiterReply> = {
-  path: LimiterService.exchange.path,
+/** The limiter's stream, as edges speak it. */
+export const limiterProtocol: FrameProtocol<
+  LimiterCall,
+  LimiterAnswer,
+  LimiterRequest,
+  WireAnswer
+> = {
+  name: 'identity_engine.v1.Limiter',
+  role: 'limiter',
+  exchangePath: LimiterService.exchange.path,
+  ask: LimiterService.ask,
+  unavailable: 'limiter_unavailable',
+  timedOut: 'limiter_unavailable',
+  timeoutMs: LIMITER_TIMEOUT_MS,
+  deadlineAtMsOf: () => Number.POSITIVE_INFINITY,
+  request: LimiterRequest,
+  reply: LimiterReply,
   sizeOfCall: () => MESSAGE_BYTES,
-  writeCall(writer, id, timeoutMs, call) {
+  requestOf(id, timeoutMs, call) {
     const { accountId, callId, callTag } = call;
-    const named = { id, timeoutMs, accountId, callId, callTag, call: callToWire(call) };
-    LimiterRequest.encode(named, writer);
+    return { id, timeoutMs, accountId, callId, callTag, call: callToWire(call) };
   },
-  writeCancel(writer, id) {
-    LimiterRequest.encode({ ...CANCEL, id }, writer);
-  },
-  readReply: (reader, length) => LimiterReply.decode(reader, length),
-  answerOf,
-};
-
-/** The limiter's stream as a limiter speaks it. */
-export const limiterServerProtocol: ServerProtocol<LimiterCall, LimiterAnswer, LimiterRequest> = {
-  readRequest: (reader, length) => LimiterRequest.decode(reader, length),
   callOf,
   sizeOfAnswer: () => MESSAGE_BYTES,
-  writeAnswer(writer, id, answer) {
-    LimiterReply.encode(limiterReplyOf(id, answer), writer);
-  },
-  writeFault(writer, id, fault) {
-    LimiterReply.encode({ id, outcome: { $case: 'fault', value: faultToWire(fault) } }, writer);
-  },
+  answerToWire,
+  answerFromWire,
 };
 
-/** An answer as `proto/` writes it. */
-export function limiterReplyOf(id: number, answer: LimiterAnswer): LimiterReply {
-  const { verdict, allowance } = answer;
-  const caller = answer.caller === undefined ? undefined : callerToWire(answer.caller);
-  return {
-    id,
-    outcome: { $case: 'answer', value: { verdict: VERDICT_TO_WIRE[verdict], allowance, caller } },
-  };
+function answerToWire({ verdict, allowance, caller }: LimiterAnswer): WireAnswer {
+  const described = caller === undefined ? undefined : callerToWire(caller);
+  return { verdict: VERDICT_TO_WIRE[verdict], allowance, caller: described };
 }
 
 function callerToWire(caller: CallerDescription): WireCaller {
@@ -131,15 +109,11 @@ function callOf({ accountId, callId, callTag, call }: LimiterRequest): LimiterCa
 }
 
 // A verdict without the numbers it rests on is refused: the edge could only guess them.
-function answerOf({ outcome }: LimiterReply): LimiterAnswer {
-  if (outcome === undefined) throw brokenMessage('outcome');
-  if (outcome.$case === 'fault') throw faultFromWire(outcome.value);
-  const verdict = VERDICT_FROM_WIRE.get(outcome.value.verdict);
-  const allowance: Allowance | undefined = outcome.value.allowance;
+function answerFromWire({ verdict: sent, allowance, caller }: WireAnswer): LimiterAnswer {
+  const verdict = VERDICT_FROM_WIRE.get(sent);
   if (verdict === undefined) throw brokenMessage('verdict');
   if ((allowance === undefined) !== (verdict === 'unknown_key')) throw brokenMessage('allowance');
   if (allowance !== undefined) trustAllowance(allowance);
-  const { caller } = outcome.value;
   if (caller === undefined) return { verdict, allowance };
   if (verdict !== 'admitted') throw brokenMessage('caller');
   return { verdict, allowance, caller: callerFromWire(caller) };

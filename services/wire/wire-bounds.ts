@@ -13,10 +13,10 @@ export const FRAME_BYTES_TARGET = 256 * 1_024;
 export const FRAME_MESSAGES_MAX = 16_384;
 
 /** Calls waiting for an answer per client, sent or not. A tenth of a second at 40,000 a second. */
-export const CALLS_IN_FLIGHT_MAX = 4_096;
+export const CLIENT_CALLS_IN_FLIGHT_MAX = 4_096;
 
-/** Calls at work per stream of a server. Twice a client's, so that the client's bound speaks first. */
-export const CALLS_AT_WORK_MAX = 8_192;
+/** Calls without an answer per stream of a server. Twice a client's, so that the client's bound is met first. */
+export const SERVER_CALLS_IN_FLIGHT_MAX = 8_192;
 
 /** Answers held for one client that does not read them, in bytes: four of the largest frames. */
 export const REPLIES_HELD_BYTES_MAX = 4 * REPLY_FRAME_BYTES_MAX;
@@ -51,5 +51,5 @@ export const FLOW_WINDOW_BYTES = 1_024 * 1_024;
 /** Streams and unary calls at once on one connection to a server: one stream and a few tools. */
 export const STREAMS_PER_CONNECTION_MAX = 64;
 
-/** How long a server that stops waits for calls at work, in milliseconds, unless told otherwise. */
+/** How long a server that stops waits for calls in flight, in milliseconds, unless told otherwise. */
 export const STOP_GRACE_MS = 5_000;

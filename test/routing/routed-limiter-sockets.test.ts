@@ -5,10 +5,11 @@ import { RoutedLimiter } from '#routing/routed-limiter';
 import type { RetryReason } from '#routing/routing-policy';
 import { FakeOwners, passing, SHARDS, shardOf } from '#test/routing/routing-fakes';
 import * as peers from '#test/wire/wire-peers';
+import { FrameClient } from '#wire/frame-client';
+import { frameService } from '#wire/frame-service';
 import { serveGrpc } from '#wire/grpc-server';
-import { connectLimiter } from '#wire/limiter-connection';
+import { limiterProtocol } from '#wire/limiter-codec';
 import type { AdmitCall, LimiterClient, SettleCall } from '#wire/limiter-messages';
-import { limiterServer } from '#wire/limiter-server';
 
 /** Enough for a first connection on a busy machine. Milliseconds. */
 const UNHURRIED_MS = 2_000;
@@ -33,7 +34,7 @@ const SETTLE: SettleCall = {
 
 /** A limiter process in miniature. */
 function served(limiter: LimiterClient) {
-  const services = [limiterServer(limiter)];
+  const services = [frameService(limiterProtocol, limiter)];
   return serveGrpc({ listen: '127.0.0.1:0', services, stopGraceMs: 200 });
 }
 
@@ -47,7 +48,7 @@ function routerUnderTest(timeoutMs: number) {
     shardOf,
     clock: systemClock,
     random: Math.random,
-    connect: (address) => connectLimiter({ address, timeoutMs }),
+    connect: (address) => new FrameClient(limiterProtocol, { address, timeoutMs }),
     timeoutMs,
     onRetry: (reason) => void retries.push(reason),
   });

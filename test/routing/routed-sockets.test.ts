@@ -11,9 +11,10 @@ import { FakeOwners, passing, SHARDS, shardOf } from '#test/routing/routing-fake
 import * as peers from '#test/wire/wire-peers';
 import { adminClient } from '#wire/admin-client';
 import { adminService } from '#wire/admin-service';
-import { connectEngine } from '#wire/engine-connection';
+import { engineProtocol } from '#wire/engine-codec';
 import type { EngineClient } from '#wire/engine-messages';
-import { engineServer } from '#wire/engine-server';
+import { FrameClient } from '#wire/frame-client';
+import { frameService } from '#wire/frame-service';
 import { serveGrpc } from '#wire/grpc-server';
 
 const LISTEN = '127.0.0.1:0';
@@ -30,7 +31,7 @@ function nodeOf(incarnation: string) {
 
 /** An engine process in miniature. */
 async function served(engine: EngineClient, incarnation = 'inc_1', stopGraceMs = 200) {
-  const services = [engineServer(engine), nodeOf(incarnation)];
+  const services = [frameService(engineProtocol, engine), nodeOf(incarnation)];
   return await serveGrpc({ listen: LISTEN, services, stopGraceMs });
 }
 
@@ -44,7 +45,7 @@ function routerUnderTest() {
     shardOf,
     clock: systemClock,
     random: Math.random,
-    connect: (address) => connectEngine({ address }),
+    connect: (address) => new FrameClient(engineProtocol, { address }),
     onRetry: (reason) => void retries.push(reason),
   });
   return { owners, routed, retries };
@@ -202,7 +203,7 @@ probing('one that accepts and says nothing is silent, and so is a stranger', asy
 });
 
 probing('a server without an identity proves nothing', async () => {
-  const services = [engineServer({ ask: () => peers.engineAnswer('') })];
+  const services = [frameService(engineProtocol, { ask: () => peers.engineAnswer('') })];
   await using server = await serveGrpc({ listen: LISTEN, services });
   assert.equal(await probe(server.address, 'incarnation', PATIENT), { kind: 'silent' });
   const options = { ...PATIENT, clock: systemClock };

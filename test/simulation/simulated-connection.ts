@@ -25,7 +25,7 @@ type Pending<Call, Answer> = {
 };
 
 /**
- * A stream to an address as `connectEngine` and `connectLimiter` make it: refuses at once while it is not connected,
+ * A stream to an address as a `FrameClient` has it: refuses at once while it is not connected,
  * loses what is in flight with the other side, notices a silent one by its silence, and comes back
  * by itself. An answer that comes after the caller's time is dropped.
  */

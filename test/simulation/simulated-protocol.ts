@@ -4,7 +4,7 @@ import type { EngineAnswer, EngineCall } from '#wire/engine-messages';
 import type { LimiterAnswer, LimiterCall } from '#wire/limiter-messages';
 import { CALL_TIMEOUT_MS_MAX, LIMITER_TIMEOUT_MS } from '#wire/wire-bounds';
 
-/** What the connections to one service have of their own. Source: `connectEngine`, `connectLimiter`. */
+/** What the connections to one service have of their own. Source: `engineProtocol`, `limiterProtocol`. */
 export type Protocol<Call, Answer> = {
   readonly unavailable: 'engine_unavailable' | 'limiter_unavailable';
   readonly timedOut: 'deadline_exceeded' | 'limiter_unavailable';

@@ -7,7 +7,8 @@ import * as peers from '#test/wire/wire-peers';
 import type { InstanceAdmin, InstanceReport } from '#wire/admin';
 import { adminClient } from '#wire/admin-client';
 import { adminService } from '#wire/admin-service';
-import { engineServer } from '#wire/engine-server';
+import { engineProtocol } from '#wire/engine-codec';
+import { frameService } from '#wire/frame-service';
 import { serveGrpc } from '#wire/grpc-server';
 
 const REPORT: InstanceReport = {
@@ -34,7 +35,10 @@ async function served(
     drain: async () => ({ incarnation: 'e1', openShards: 0 }),
     readInstance,
   };
-  const services = [engineServer(engine, { reportBug }), adminService(node, reportBug)];
+  const services = [
+    frameService(engineProtocol, engine, { reportBug }),
+    adminService(node, reportBug),
+  ];
   return await serveGrpc({ listen: '127.0.0.1:0', services, stopGraceMs: 100 });
 }
 

@@ -7,8 +7,9 @@ import { ADMIN_CALL } from '#test/wire/admin-call';
 import type { MeterUsage, UsageAdmin } from '#wire/admin';
 import { adminClient } from '#wire/admin-client';
 import { adminService } from '#wire/admin-service';
+import { frameService } from '#wire/frame-service';
 import { serveGrpc } from '#wire/grpc-server';
-import { limiterServer } from '#wire/limiter-server';
+import { limiterProtocol } from '#wire/limiter-codec';
 
 /** As much as the largest plan lets anybody use. */
 const USAGE: MeterUsage = {
@@ -35,7 +36,7 @@ async function served(readUsage: UsageAdmin['readUsage'] | undefined) {
     ...(readUsage && { readUsage, resetUsage: readUsage }),
   };
   const limiter = { ask: () => ({ verdict: 'unknown_key', allowance: undefined }) as const };
-  const services = [limiterServer(limiter), adminService(node)];
+  const services = [frameService(limiterProtocol, limiter), adminService(node)];
   return await serveGrpc({ listen: '127.0.0.1:0', services, stopGraceMs: 100 });
 }
 

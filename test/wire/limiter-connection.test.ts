@@ -2,10 +2,11 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { Fault, type ShardOwner } from '#fault/fault';
 import * as peers from '#test/wire/wire-peers';
+import { FrameClient } from '#wire/frame-client';
+import { frameService } from '#wire/frame-service';
 import { serveGrpc } from '#wire/grpc-server';
-import { connectLimiter } from '#wire/limiter-connection';
+import { limiterProtocol } from '#wire/limiter-codec';
 import type { LimiterAnswer, LimiterCall } from '#wire/limiter-messages';
-import { limiterServer } from '#wire/limiter-server';
 
 const LISTEN = '127.0.0.1:0';
 const NOBODY = '127.0.0.1:1';
@@ -39,13 +40,16 @@ const failing = suite('when a call to a limiter that can be recovered fails');
 
 failing('its outcome is that of the recovery, which hears who owns the account', async () => {
   const owner: ShardOwner = { incarnation: 'inc_2', address: 'elsewhere:1', epoch: 3 };
-  const refusing = limiterServer({
+  const refusing = frameService(limiterProtocol, {
     ask() {
       throw new Fault('service_unavailable', 'not here', { reason: 'not_owner', owner });
     },
   });
   await using server = await serveGrpc({ listen: LISTEN, services: [refusing] });
-  await using edge = connectLimiter({ address: server.address, timeoutMs: 2_000 });
+  await using edge = new FrameClient(limiterProtocol, {
+    address: server.address,
+    timeoutMs: 2_000,
+  });
   await edge.ready();
   assert.ok(edge.isOpen);
   const { faults, recover } = recovery(Promise.resolve(UNKNOWN_KEY));
@@ -56,7 +60,7 @@ failing('its outcome is that of the recovery, which hears who owns the account',
 });
 
 failing('before it could be sent, all the same', async () => {
-  await using edge = connectLimiter({ address: NOBODY });
+  await using edge = new FrameClient(limiterProtocol, { address: NOBODY });
   assert.not.ok(edge.isOpen);
   const { faults, recover } = recovery(undefined);
   const fault = await peers.faultOf(edge.askOr(SETTLE, recover));
@@ -68,7 +72,10 @@ const hurried = suite('when a call has less time than others');
 
 hurried('it ends when that is over', async () => {
   await using silent = await mute();
-  await using edge = connectLimiter({ address: silent.address, timeoutMs: 30_000 });
+  await using edge = new FrameClient(limiterProtocol, {
+    address: silent.address,
+    timeoutMs: 30_000,
+  });
   await edge.ready();
   const startedMs = performance.now();
   const fault = await peers.faultOf(edge.ask(SETTLE, { timeoutMs: 50 }));
@@ -79,7 +86,7 @@ hurried('it ends when that is over', async () => {
 
 hurried('and never later than others', async () => {
   await using silent = await mute();
-  await using edge = connectLimiter({ address: silent.address, timeoutMs: 50 });
+  await using edge = new FrameClient(limiterProtocol, { address: silent.address, timeoutMs: 50 });
   await edge.ready();
   const startedMs = performance.now();
   await peers.faultOf(edge.ask(SETTLE, { timeoutMs: 30_000 }));

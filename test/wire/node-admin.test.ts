@@ -9,9 +9,10 @@ import * as peers from '#test/wire/wire-peers';
 import type { NodeAdmin } from '#wire/admin';
 import { adminClient } from '#wire/admin-client';
 import { adminService } from '#wire/admin-service';
-import { engineServer } from '#wire/engine-server';
+import { engineProtocol } from '#wire/engine-codec';
+import { frameService } from '#wire/frame-service';
 import { serveGrpc } from '#wire/grpc-server';
-import { limiterServer } from '#wire/limiter-server';
+import { limiterProtocol } from '#wire/limiter-codec';
 import type { WireService } from '#wire/wire-service';
 
 const OBLIGING: NodeAdmin = {
@@ -19,9 +20,9 @@ const OBLIGING: NodeAdmin = {
   drain: async () => ({ incarnation: 'n1', openShards: 12 }),
 };
 
-const engine = () => engineServer({ ask: () => peers.engineAnswer('ok') });
-const limiter = () =>
-  limiterServer({ ask: () => ({ verdict: 'unknown_key', allowance: undefined }) });
+const engine = () => frameService(engineProtocol, { ask: () => peers.engineAnswer('ok') });
+const UNKNOWN_KEY = { verdict: 'unknown_key', allowance: undefined } as const;
+const limiter = () => frameService(limiterProtocol, { ask: () => UNKNOWN_KEY });
 
 async function served(...services: readonly WireService[]) {
   return await serveGrpc({ listen: '127.0.0.1:0', services, stopGraceMs: 100 });

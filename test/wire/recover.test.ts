@@ -2,9 +2,10 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { Fault } from '#fault/fault';
 import * as peers from '#test/wire/wire-peers';
-import { connectEngine } from '#wire/engine-connection';
+import { engineProtocol } from '#wire/engine-codec';
 import type { EngineAnswer, EngineCall } from '#wire/engine-messages';
-import { engineServer } from '#wire/engine-server';
+import { FrameClient } from '#wire/frame-client';
+import { frameService } from '#wire/frame-service';
 import { serveGrpc } from '#wire/grpc-server';
 
 const LISTEN = '127.0.0.1:0';
@@ -26,13 +27,13 @@ const failing = suite('when a call that can be recovered fails');
 
 failing('its outcome is that of the recovery, which hears of call, fault and time', async () => {
   const refusal = new Fault('conflict', 'no', { reason: 'deleted' });
-  const refusing = engineServer({
+  const refusing = frameService(engineProtocol, {
     ask() {
       throw refusal;
     },
   });
   await using server = await serveGrpc({ listen: LISTEN, services: [refusing] });
-  await using edge = connectEngine({ address: server.address });
+  await using edge = new FrameClient(engineProtocol, { address: server.address });
   await edge.ready();
   const { seen, recover } = recovery(Promise.resolve(peers.engineAnswer('again')));
   const startedMs = performance.now();
@@ -45,7 +46,7 @@ failing('its outcome is that of the recovery, which hears of call, fault and tim
 });
 
 failing('before it could be sent, all the same', async () => {
-  await using edge = connectEngine({ address: NOBODY });
+  await using edge = new FrameClient(engineProtocol, { address: NOBODY });
   const { seen, recover } = recovery(Promise.resolve(peers.engineAnswer('elsewhere')));
   assert.is(peers.bodyOf(await edge.askOr(peers.engineCall(), recover)), 'elsewhere');
   assert.is(peers.verdictOf(seen[0]?.fault), 'service_unavailable engine_unavailable known');
@@ -54,7 +55,7 @@ failing('before it could be sent, all the same', async () => {
 failing('what is not taken over fails as it would have', async () => {
   const unknown = 'service_unavailable engine_unavailable unknown';
   const held = await peers.rawEngine(() => undefined);
-  await using edge = connectEngine({ address: held.address });
+  await using edge = new FrameClient(engineProtocol, { address: held.address });
   const { seen, recover } = recovery(undefined);
   await edge.ready();
   const lost = peers.faultOf(edge.askOr(peers.engineCall(), recover));
@@ -69,9 +70,9 @@ failing('what is not taken over fails as it would have', async () => {
 const well = suite('when a call that could be recovered goes well');
 
 well('nobody hears of it', async () => {
-  const services = [engineServer({ ask: () => peers.engineAnswer('ok') })];
+  const services = [frameService(engineProtocol, { ask: () => peers.engineAnswer('ok') })];
   await using server = await serveGrpc({ listen: LISTEN, services });
-  await using edge = connectEngine({ address: server.address });
+  await using edge = new FrameClient(engineProtocol, { address: server.address });
   await edge.ready();
   const { seen, recover } = recovery(undefined);
   assert.is(peers.bodyOf(await edge.askOr(peers.engineCall(), recover)), 'ok');

@@ -1,4 +1,7 @@
+import { once } from 'node:events';
+import type { AddressInfo, Server } from 'node:net';
 import * as grpc from '@grpc/grpc-js';
+import * as assert from 'uvu/assert';
 import { Fault } from '#fault/fault';
 import { type Clock, systemClock } from '#platform/clock';
 import type { EngineAnswer, EngineCall } from '#wire/engine-messages';
@@ -168,4 +171,32 @@ export function replyFrame(...replies: [id: number, body: string][]): Buffer {
     return { id, outcome: { $case: 'answer' as const, value } };
   });
   return Buffer.from(EngineReplyFrame.encode({ messages }).finish());
+}
+
+/** A raw TCP server. */
+export async function tcpServer(server: Server): Promise<AsyncDisposable & { address: string }> {
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const sockets = new Set<{ destroy(): void }>();
+  server.on('connection', (socket) => {
+    sockets.add(socket);
+    socket.on('error', () => undefined);
+  });
+  return {
+    address: `127.0.0.1:${(server.address() as AddressInfo).port}`,
+    async [Symbol.asyncDispose]() {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}
+
+/** Whether an edge gets an answer within a test's patience, whatever it gets before. */
+export async function isAnsweredInTheEnd(edge: {
+  ready(): Promise<void>;
+  ask(call: EngineCall): Promise<EngineAnswer>;
+}): Promise<void> {
+  await edge.ready();
+  assert.is(bodyOf(await edge.ask(engineCall())), 'ok');
 }

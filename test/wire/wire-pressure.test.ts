@@ -1,8 +1,10 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import * as peers from '#test/wire/wire-peers';
-import { connectEngine } from '#wire/engine-connection';
-import { engineServer } from '#wire/engine-server';
+import { engineProtocol } from '#wire/engine-codec';
+import type { EngineAnswer, EngineCall } from '#wire/engine-messages';
+import { FrameClient } from '#wire/frame-client';
+import { frameService } from '#wire/frame-service';
 import { EngineReplyFrame, EngineRequestFrame } from '#wire/gen/identity_engine/v1/engine';
 import { serveGrpc } from '#wire/grpc-server';
 
@@ -26,7 +28,7 @@ async function reluctantEngine() {
   return { server, received, read: () => read() };
 }
 
-function callsTo(edge: ReturnType<typeof connectEngine>): Promise<unknown>[] {
+function callsTo(edge: { ask(call: EngineCall): Promise<EngineAnswer> }): Promise<unknown>[] {
   return Array.from({ length: CALLS }, (_, callId) =>
     edge.ask({ ...peers.largeCall(CALL_BYTES), callId }),
   );
@@ -37,7 +39,10 @@ const slow = suite('when a peer does not read');
 slow('calls beyond the bound are refused and all others answered once it does', async () => {
   const { server, received, read } = await reluctantEngine();
   await using _server = server;
-  await using edge = connectEngine({ address: server.address, callsInFlightMax: CALLS });
+  await using edge = new FrameClient(engineProtocol, {
+    address: server.address,
+    callsInFlightMax: CALLS,
+  });
   await edge.ready();
   const asked = callsTo(edge);
   const beyond = peers.verdictOf(await peers.faultOf(edge.ask(peers.engineCall())));
@@ -52,7 +57,10 @@ slow('calls beyond the bound are refused and all others answered once it does', 
 
 slow('what was held back is known not to have happened when the peer dies', async () => {
   const { server } = await reluctantEngine();
-  await using edge = connectEngine({ address: server.address, callsInFlightMax: CALLS });
+  await using edge = new FrameClient(engineProtocol, {
+    address: server.address,
+    callsInFlightMax: CALLS,
+  });
   await edge.ready();
   const asked = callsTo(edge).map(peers.faultOf);
   await peers.endOfTurn();
@@ -67,7 +75,10 @@ slow('what was held back is known not to have happened when the peer dies', asyn
 slow('what could not be sent before its deadline is never sent', async () => {
   const { server, received, read } = await reluctantEngine();
   await using _server = server;
-  await using edge = connectEngine({ address: server.address, callsInFlightMax: 2 * CALLS });
+  await using edge = new FrameClient(engineProtocol, {
+    address: server.address,
+    callsInFlightMax: 2 * CALLS,
+  });
   await edge.ready();
   const asked = callsTo(edge);
   await peers.endOfTurn();
@@ -83,7 +94,7 @@ slow('a server stops taking calls from a client that does not read answers', asy
   const total = 4_000;
   const body = 'x'.repeat(20_000);
   let handled = 0;
-  const service = engineServer({
+  const service = frameService(engineProtocol, {
     ask() {
       handled += 1;
       return peers.engineAnswer(body);

@@ -7,12 +7,12 @@ import { refusalOf } from '#test/support/settled';
 import * as peers from '#test/wire/wire-peers';
 import { adminClient } from '#wire/admin-client';
 import { adminService } from '#wire/admin-service';
-import { connectEngine } from '#wire/engine-connection';
-import { engineServer } from '#wire/engine-server';
+import { engineProtocol } from '#wire/engine-codec';
+import { FrameClient } from '#wire/frame-client';
+import { frameService } from '#wire/frame-service';
 import { serveGrpc } from '#wire/grpc-server';
 import { healthService } from '#wire/health-service';
-import { connectLimiter } from '#wire/limiter-connection';
-import { limiterServer } from '#wire/limiter-server';
+import { limiterProtocol } from '#wire/limiter-codec';
 import { CALLERS, WIRE_ROLES, type WireRole } from '#wire/wire-roles';
 import type { WireTls } from '#wire/wire-tls';
 
@@ -32,8 +32,8 @@ const node = {
   resetUsage: unasked,
 };
 const services = [
-  engineServer({ ask: unasked }),
-  limiterServer({ ask: unasked }),
+  frameService(engineProtocol, { ask: unasked }),
+  frameService(limiterProtocol, { ask: unasked }),
   adminService(node),
 ];
 
@@ -133,7 +133,7 @@ const CALLS: readonly [string, readonly WireRole[], (address: string) => Promise
     'an edge that looks for an engine',
     ['engine'],
     async (address) => {
-      await using engine = connectEngine({ address, tls: tlsOf('edge') });
+      await using engine = new FrameClient(engineProtocol, { address, tls: tlsOf('edge') });
       return await opened(engine);
     },
   ],
@@ -141,7 +141,7 @@ const CALLS: readonly [string, readonly WireRole[], (address: string) => Promise
     'an edge that looks for a limiter',
     ['limiter'],
     async (address) => {
-      await using limiter = connectLimiter({ address, tls: tlsOf('edge') });
+      await using limiter = new FrameClient(limiterProtocol, { address, tls: tlsOf('edge') });
       return await opened(limiter);
     },
   ],
@@ -172,7 +172,10 @@ for (const [what, roles, call] of CALLS) {
 
 wanted('gets no call, though the edge would send one at once', async () => {
   await using server = await serverOf('limiter');
-  await using engine = connectEngine({ address: server.address, tls: tlsOf('edge') });
+  await using engine = new FrameClient(engineProtocol, {
+    address: server.address,
+    tls: tlsOf('edge'),
+  });
   const fault = await peers.faultOf(engine.ask(peers.engineCall()));
   assert.is(peers.verdictOf(fault), 'service_unavailable engine_unavailable known');
 });

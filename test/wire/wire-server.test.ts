@@ -5,14 +5,10 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { Fault } from '#fault/fault';
 import * as peers from '#test/wire/wire-peers';
-import { connectEngine } from '#wire/engine-connection';
+import { engineProtocol } from '#wire/engine-codec';
 import type { EngineClient } from '#wire/engine-messages';
-import { engineServer } from '#wire/engine-server';
-import {
-  type HealthCheckResponse,
-  HealthClient,
-  HealthCheckResponse_ServingStatus as ServingStatus,
-} from '#wire/gen/grpc/health/v1/health';
+import { FrameClient } from '#wire/frame-client';
+import { frameService } from '#wire/frame-service';
 import {
   type EngineReply,
   EngineReplyFrame,
@@ -27,13 +23,13 @@ const INSECURE = grpc.credentials.createInsecure();
 const obliging: EngineClient = { ask: () => peers.engineAnswer('ok') };
 
 async function served(engine: EngineClient, stopGraceMs = 100, reportBug = () => undefined) {
-  const services = [engineServer(engine, { reportBug })];
+  const services = [frameService(engineProtocol, engine, { reportBug })];
   return await serveGrpc({ listen: LISTEN, services, stopGraceMs });
 }
 
 /** Does `mischief` while a good edge keeps asking; every one of its calls must be answered. */
 async function goodEdgeDuring(address: string, mischief: () => Promise<void>): Promise<void> {
-  await using edge = connectEngine({ address });
+  await using edge = new FrameClient(engineProtocol, { address });
   await edge.ready();
   let isOver = false;
   let answered = 0;
@@ -108,7 +104,7 @@ strange('a second call with the id of one at work ends the stream', async () => 
 
 strange('a call that breaks the domain is refused alone and reported', async () => {
   const bugs: unknown[] = [];
-  const services = [engineServer(obliging, { reportBug: (bug) => bugs.push(bug) })];
+  const services = [frameService(engineProtocol, obliging, { reportBug: (bug) => bugs.push(bug) })];
   await using server = await serveGrpc({ listen: LISTEN, services, stopGraceMs: 100 });
   using edge = peers.rawEdge(server.address);
   const wrong = peers.wireRequest({ id: 1, command: undefined });
@@ -125,11 +121,11 @@ strange('a call that breaks the domain is refused alone and reported', async () 
   assert.is(bugs.length, 1);
 });
 
-strange('a cancellation of a call that nobody made changes nothing', async () => {
+strange('a call without any time left is dropped', async () => {
   await using server = await served(obliging);
   using edge = peers.rawEdge(server.address);
-  const cancel = peers.wireRequest({ id: 77, timeoutMs: 0 });
-  edge.stream.write(peers.requestFrame(cancel, peers.wireRequest({ id: 2 })));
+  const late = peers.wireRequest({ id: 77, timeoutMs: 0 });
+  edge.stream.write(peers.requestFrame(late, peers.wireRequest({ id: 2 })));
   const [frame] = await once(edge.stream, 'data');
   assert.equal(
     EngineReplyFrame.decode(frame).messages.map(({ id }) => id),
@@ -223,36 +219,6 @@ tool('a fault is a gRPC status, and a wrong call says what is wrong', async () =
   assert.match(`${await statusOf(peers.wireRequest({ command: undefined }))}`, /^3 .*command/);
 });
 
-const health = suite('when the health of a server is asked');
-
-function check(client: HealthClient, service: string) {
-  return new Promise<HealthCheckResponse['status'] | string>((resolve) => {
-    client.check({ service }, (error, response) => resolve(error?.message ?? response.status));
-  });
-}
-
-health('it is SERVING as a whole and by service, and unknown names are NOT_FOUND', async () => {
-  await using server = await served(obliging);
-  const client = new HealthClient(server.address, INSECURE);
-  assert.is(await check(client, ''), ServingStatus.SERVING);
-  assert.is(await check(client, 'identity_engine.v1.Engine'), ServingStatus.SERVING);
-  assert.match(`${await check(client, 'no.such.Service')}`, /NOT_FOUND/);
-  client.close();
-});
-
-health('a watcher hears that it stops', async () => {
-  const server = await served(obliging);
-  const client = new HealthClient(server.address, INSECURE);
-  const heard: number[] = [];
-  const watch = client.watch({ service: '' });
-  watch.on('error', () => undefined);
-  watch.on('data', ({ status }: HealthCheckResponse) => heard.push(status));
-  await peers.eventually('the first status', () => heard.length === 1);
-  await server[Symbol.asyncDispose]();
-  assert.equal(heard, [ServingStatus.SERVING, ServingStatus.NOT_SERVING]);
-  client.close();
-});
-
 const stopping = suite('when a server stops');
 
 stopping('calls at work are answered and new ones refused', async () => {
@@ -262,7 +228,7 @@ stopping('calls at work are answered and new ones refused', async () => {
       answers.push(() => resolve(peers.engineAnswer('ok')));
     });
   const server = await served({ ask }, 2_000);
-  await using edge = connectEngine({ address: server.address });
+  await using edge = new FrameClient(engineProtocol, { address: server.address });
   await edge.ready();
   const asked = edge.ask(peers.engineCall());
   await peers.eventually('the call is at work', () => answers.length === 1);
@@ -282,7 +248,7 @@ stopping('it waits for calls at work no longer than its grace', async () => {
     return new Promise<never>(() => undefined);
   };
   const server = await served({ ask }, 50);
-  await using edge = connectEngine({ address: server.address });
+  await using edge = new FrameClient(engineProtocol, { address: server.address });
   await edge.ready();
   const asked = peers.faultOf(edge.ask(peers.engineCall()));
   await peers.eventually('the call is at work', () => atWork === 1);
@@ -306,5 +272,4 @@ stopping('a port that is taken is an error, not a hang', async () => {
 
 strange.run();
 tool.run();
-health.run();
 stopping.run();

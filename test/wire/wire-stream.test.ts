@@ -1,22 +1,15 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { Fault } from '#fault/fault';
-import { systemClock } from '#platform/clock';
 import * as peers from '#test/wire/wire-peers';
-import { engineReplyOf, engineServerProtocol } from '#wire/engine-codec';
-import { connectEngine } from '#wire/engine-connection';
-import type { EngineAnswer, EngineCall, EngineClient } from '#wire/engine-messages';
-import { engineServer } from '#wire/engine-server';
-import type { CallHandler } from '#wire/frame-server';
-import { frameService } from '#wire/frame-service';
-import {
-  EngineReplyFrame,
-  EngineRequestFrame,
-  EngineService,
-} from '#wire/gen/identity_engine/v1/engine';
+import { engineProtocol } from '#wire/engine-codec';
+import type { EngineCall, EngineClient } from '#wire/engine-messages';
+import { FrameClient } from '#wire/frame-client';
+import { type FrameServiceOptions, frameService } from '#wire/frame-service';
+import { EngineReplyFrame, EngineRequestFrame } from '#wire/gen/identity_engine/v1/engine';
 import { serveGrpc } from '#wire/grpc-server';
-import { connectLimiter } from '#wire/limiter-connection';
-import { limiterServer } from '#wire/limiter-server';
+import { limiterProtocol } from '#wire/limiter-codec';
+import type { LimiterClient } from '#wire/limiter-messages';
 
 const LISTEN = '127.0.0.1:0';
 
@@ -32,31 +25,12 @@ function heldEngine() {
   return { engine, held };
 }
 
-async function served(engine: EngineClient, options: Parameters<typeof engineServer>[1] = {}) {
+async function served(engine: EngineClient, options: FrameServiceOptions = {}) {
   return await serveGrpc({
     listen: LISTEN,
-    services: [engineServer(engine, options)],
+    services: [frameService(engineProtocol, engine, options)],
     stopGraceMs: 100,
   });
-}
-
-/** The engine's stream with a handler that sees the call's context. */
-function engineWith(handler: CallHandler<EngineCall, EngineAnswer>) {
-  return frameService(
-    {
-      name: 'identity_engine.v1.Engine',
-      exchangePath: EngineService.exchange.path,
-      ask: EngineService.ask,
-      replyOf: engineReplyOf,
-    },
-    {
-      protocol: engineServerProtocol,
-      handler,
-      clock: systemClock,
-      callsAtWorkMax: 100,
-      reportBug: () => undefined,
-    },
-  );
 }
 
 const talking = suite('when an edge and an engine share a stream');
@@ -64,7 +38,7 @@ const talking = suite('when an edge and an engine share a stream');
 talking('answers given out of order find their calls', async () => {
   const { engine, held } = heldEngine();
   await using server = await served(engine);
-  await using edge = connectEngine({ address: server.address });
+  await using edge = new FrameClient(engineProtocol, { address: server.address });
   await edge.ready();
   const asked = Array.from({ length: 500 }, async (_, index) => {
     const answer = await edge.ask(peers.engineCall({ callId: index }));
@@ -82,7 +56,7 @@ talking('answers given out of order find their calls', async () => {
 
 talking('answers given at once come in the order of the calls', async () => {
   await using server = await served({ ask: ({ callId }) => peers.engineAnswer(`${callId}`) });
-  await using edge = connectEngine({ address: server.address });
+  await using edge = new FrameClient(engineProtocol, { address: server.address });
   await edge.ready();
   const order: string[] = [];
   await Promise.all(
@@ -105,7 +79,7 @@ talking('the calls of one turn travel in one frame', async () => {
       stream.write(peers.replyFrame(...messages.map(({ id }): [number, string] => [id, 'ok'])));
     });
   });
-  await using edge = connectEngine({ address: server.address });
+  await using edge = new FrameClient(engineProtocol, { address: server.address });
   await edge.ready();
   await Promise.all(Array.from({ length: 50 }, () => edge.ask(peers.engineCall())));
   assert.equal(frames, [50]);
@@ -154,7 +128,7 @@ talking(
       },
       { reportBug: (bug) => bugs.push(bug) },
     );
-    await using edge = connectEngine({ address: server.address });
+    await using edge = new FrameClient(engineProtocol, { address: server.address });
     await edge.ready();
     for (const callId of [1, 2]) {
       const fault = await peers.faultOf(edge.ask(peers.engineCall({ callId })));
@@ -175,10 +149,10 @@ talking(
 talking('a call that is not answered in time ends, its outcome unknown', async () => {
   const { engine, held } = heldEngine();
   await using server = await served(engine);
-  await using edge = connectEngine({ address: server.address });
+  await using edge = new FrameClient(engineProtocol, { address: server.address });
   await edge.ready();
   const seen: string[] = [];
-  await using watched = connectEngine({
+  await using watched = new FrameClient(engineProtocol, {
     address: server.address,
     observeCall: (seconds, outcome) => seen.push(`${outcome} ${seconds >= 0.05}`),
   });
@@ -199,7 +173,7 @@ talking('a call that is not answered in time ends, its outcome unknown', async (
 talking('a deadline that has passed is refused without asking', async () => {
   const { engine, held } = heldEngine();
   await using server = await served(engine);
-  await using edge = connectEngine({ address: server.address });
+  await using edge = new FrameClient(engineProtocol, { address: server.address });
   await edge.ready();
   const call = peers.engineCall({ deadlineAtMs: Date.now() - 1 });
   const verdict = peers.verdictOf(await peers.faultOf(edge.ask(call)));
@@ -207,66 +181,13 @@ talking('a deadline that has passed is refused without asking', async () => {
   assert.is(held.length, 0);
 });
 
-talking('a call that is given up ends at once and the work hears of it', async () => {
-  let isAborted = false;
-  let atWork = 0;
-  const service = engineWith(
-    (_call, { signal }) =>
-      new Promise((resolve) => {
-        atWork += 1;
-        signal.addEventListener('abort', () => {
-          isAborted = true;
-          resolve(peers.engineAnswer('too late'));
-        });
-      }),
-  );
-  await using server = await serveGrpc({ listen: LISTEN, services: [service], stopGraceMs: 100 });
-  using edge = peers.rawEdge(server.address);
-  const replies: number[] = [];
-  edge.stream.on('data', (frame) => {
-    for (const { id } of EngineReplyFrame.decode(frame).messages) replies.push(id);
-  });
-  await using client = connectEngine({ address: server.address });
-  await client.ready();
-  const controller = new AbortController();
-  const call = peers.faultOf(client.ask(peers.engineCall(), { signal: controller.signal }));
-  await peers.eventually('the call is at work', () => atWork === 1);
-  controller.abort();
-  const verdict = peers.verdictOf(await call);
-  assert.is(verdict, 'service_unavailable engine_unavailable unknown');
-  await peers.eventually('the work hears of it', () => isAborted);
-  isAborted = false;
-  edge.stream.write(peers.requestFrame(peers.wireRequest({ id: 5 })));
-  edge.stream.write(peers.requestFrame(peers.wireRequest({ id: 5, timeoutMs: 0 })));
-  await peers.eventually('the work hears of it again', () => isAborted);
-  edge.stream.write(peers.requestFrame(peers.wireRequest({ id: 6, command: undefined })));
-  await peers.eventually('a later call is answered', () => replies.length > 0);
-  assert.equal(replies, [6], 'the reply of a cancelled call is dropped');
-});
-
-talking('a call given up before it is sent is never sent', async () => {
-  const { engine, held } = heldEngine();
-  await using server = await served(engine);
-  await using edge = connectEngine({ address: server.address });
-  await edge.ready();
-  const controller = new AbortController();
-  const call = peers.faultOf(
-    edge.ask(peers.engineCall({ callId: 1 }), { signal: controller.signal }),
-  );
-  controller.abort();
-  const verdict = peers.verdictOf(await call);
-  assert.is(verdict, 'service_unavailable engine_unavailable known');
-  const next = edge.ask(peers.engineCall({ callId: 2 }));
-  await peers.eventually('the next call arrives', () => held.length === 1);
-  assert.is(held[0]?.call.callId, 2);
-  held[0]?.answer('ok');
-  await next;
-});
-
 talking('calls beyond the bound of the client are refused at once', async () => {
   const { engine, held } = heldEngine();
   await using server = await served(engine);
-  await using edge = connectEngine({ address: server.address, callsInFlightMax: 4 });
+  await using edge = new FrameClient(engineProtocol, {
+    address: server.address,
+    callsInFlightMax: 4,
+  });
   await edge.ready();
   const asked = Array.from({ length: 4 }, () => edge.ask(peers.engineCall()));
   const verdict = peers.verdictOf(await peers.faultOf(edge.ask(peers.engineCall())));
@@ -278,8 +199,8 @@ talking('calls beyond the bound of the client are refused at once', async () => 
 
 talking('calls beyond the bound of the server are refused by it', async () => {
   const { engine, held } = heldEngine();
-  await using server = await served(engine, { callsAtWorkMax: 2 });
-  await using edge = connectEngine({ address: server.address });
+  await using server = await served(engine, { callsInFlightMax: 2 });
+  await using edge = new FrameClient(engineProtocol, { address: server.address });
   await edge.ready();
   const asked = Array.from({ length: 3 }, () => edge.ask(peers.engineCall()));
   const verdict = peers.verdictOf(await peers.faultOf(Promise.race(asked)));
@@ -299,7 +220,7 @@ talking('a call or answer that cannot be written harms no other of its frame', a
     },
     { reportBug: (bug) => bugs.push(bug) },
   );
-  await using edge = connectEngine({ address: server.address });
+  await using edge = new FrameClient(engineProtocol, { address: server.address });
   await edge.ready();
   const timestampMs = undefined;
   const halfMode = { mode: 0.5, signal: 0, confidence: 1, contextJson: '', timestampMs };
@@ -328,11 +249,12 @@ talking('the limiter is asked and answers in the same way', async () => {
     monthResetAtS: 1_800_000_000,
     instances: 1_000,
   };
-  const service = limiterServer({
+  const target: LimiterClient = {
     ask: ({ kind }) => ({ verdict: kind === 'admit' ? 'admitted' : 'settled', allowance }),
-  });
+  };
+  const service = frameService(limiterProtocol, target);
   await using server = await serveGrpc({ listen: LISTEN, services: [service], stopGraceMs: 100 });
-  await using limiter = connectLimiter({ address: server.address });
+  await using limiter = new FrameClient(limiterProtocol, { address: server.address });
   await limiter.ready();
   const settle = {
     kind: 'settle',

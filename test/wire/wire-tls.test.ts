@@ -7,8 +7,9 @@ import { refusalOf } from '#test/support/settled';
 import * as peers from '#test/wire/wire-peers';
 import { adminClient } from '#wire/admin-client';
 import { adminService } from '#wire/admin-service';
-import { connectEngine } from '#wire/engine-connection';
-import { engineServer } from '#wire/engine-server';
+import { engineProtocol } from '#wire/engine-codec';
+import { FrameClient } from '#wire/frame-client';
+import { frameService } from '#wire/frame-service';
 import { AdminService } from '#wire/gen/identity_engine/v1/admin';
 import { serveGrpc } from '#wire/grpc-server';
 import { TLS_NAME, type WireTls } from '#wire/wire-tls';
@@ -31,7 +32,7 @@ function filesOf(holder: Holder): WireTls {
 async function serverOf(who: Who) {
   const node = { identity: () => 'engine-1', drain: () => Promise.reject(new Error('unasked')) };
   const services = [
-    engineServer({ ask: () => peers.engineAnswer('ok') }),
+    frameService(engineProtocol, { ask: () => peers.engineAnswer('ok') }),
     adminService(node, () => undefined),
   ];
   return await serveGrpc({ listen: '127.0.0.1:0', services, tls: tlsOf(who), stopGraceMs: 100 });
@@ -42,7 +43,7 @@ const tls = suite('processes that show certificates');
 tls('of the same authority answer each other, wherever they are', async () => {
   await using server = await serverOf('member');
   const { address } = server;
-  await using edge = connectEngine({ address, tls: tlsOf('member') });
+  await using edge = new FrameClient(engineProtocol, { address, tls: tlsOf('member') });
   await edge.ready();
   assert.is(peers.bodyOf(await edge.ask(peers.engineCall())), 'ok');
   const name = await adminClient(address, {
@@ -64,7 +65,7 @@ for (const [asking, asked] of [
   tls(`one that is ${asking} gets no word with one that is ${asked}`, async () => {
     await using server = await serverOf(asked);
     const { address } = server;
-    await using edge = connectEngine({ address, tls: tlsOf(asking) });
+    await using edge = new FrameClient(engineProtocol, { address, tls: tlsOf(asking) });
     const refusal = await refusalOf(() =>
       adminClient(address, { timeoutMs: 5_000, clock, tls: tlsOf(asking) }).identify(),
     );

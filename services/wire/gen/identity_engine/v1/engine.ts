@@ -37,7 +37,7 @@ export interface EngineReplyFrame {
 export interface EngineRequest {
   /** Unique among the calls in flight on this stream. */
   id: number;
-  /** Milliseconds left when this message was written; 0 means cancel the call of that id. */
+  /** Milliseconds left when this message was written. */
   timeoutMs: number;
   accountId: string;
   instanceId: string;

@@ -63,7 +63,7 @@ export interface LimiterReplyFrame {
 export interface LimiterRequest {
   /** Unique among the calls in flight on this stream. */
   id: number;
-  /** Milliseconds left when this message was written; 0 means cancel the call of that id. */
+  /** Milliseconds left when this message was written. */
   timeoutMs: number;
   accountId: string;
   /** Names the call for good, below 2^52: a double holds it, and is read without a BigInt. */
