@@ -4,9 +4,6 @@ import { once } from 'node:events';
 /** How long a process may take to end after SIGTERM before it is killed, in ms. Chosen. */
 const STOP_MS_MAX = 5_000;
 
-/** Characters of a process's output that are kept to explain why it failed. */
-const OUTPUT_KEPT = 4_000;
-
 /** What is started: a program, its arguments, and the environment it gets. */
 export type Command = {
   readonly name: string;
@@ -14,6 +11,9 @@ export type Command = {
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
 };
+
+/** Characters of a process's output that are kept to explain why it failed. */
+const OUTPUT_KEPT = 4_000;
 
 const running = new Set<Child>();
 

@@ -1,5 +1,5 @@
-import type { Options } from '#bench/options';
-import type { Label, Server } from '#bench/servers';
+import { orderOf, type Rounds } from '#bench/rounds';
+import type { Label } from '#bench/servers';
 import { numberText } from '#bench/statistics';
 import { type ClosedResult, runWrk } from '#bench/wrk';
 
@@ -18,9 +18,7 @@ export type Round = {
  */
 export async function runClosedRounds(
   wrk: string,
-  servers: readonly Server[],
-  options: Options,
-  print: (line: string) => void,
+  { servers, options, print }: Rounds,
 ): Promise<Round[]> {
   for (const server of servers) {
     print(`warming ${server.label}`);
@@ -28,7 +26,7 @@ export async function runClosedRounds(
   }
   const rounds: Round[] = [];
   for (let round = 0; round < options.rounds; round += 1) {
-    const order = servers.map((_, i) => servers[(i + round) % servers.length] as Server);
+    const order = orderOf(servers, round);
     for (const connections of CONNECTIONS) {
       const results = new Map<Label, ClosedResult>();
       for (const server of order) {

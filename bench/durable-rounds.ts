@@ -1,6 +1,7 @@
 import { lineOf, type Round } from '#bench/closed-rounds';
 import { untilStored } from '#bench/gauges';
 import type { Options } from '#bench/options';
+import { orderOf, type Rounds } from '#bench/rounds';
 import type { Label, Server } from '#bench/servers';
 import { type ClosedResult, runWrk } from '#bench/wrk';
 
@@ -18,15 +19,13 @@ const STORED_MS_MAX = 40_000;
  */
 export async function runDurableRounds(
   wrk: string,
-  servers: readonly Server[],
-  options: Options,
-  print: (line: string) => void,
+  { servers, options, print }: Rounds,
 ): Promise<Round[]> {
   const rounds: Round[] = [];
   const durable = servers.find(({ label }) => label === 'd');
   if (durable !== undefined) await compiled(durable, wrk, options, print);
   for (let round = 0; round < options.rounds; round += 1) {
-    const order = servers.map((_, i) => servers[(i + round) % servers.length] as Server);
+    const order = orderOf(servers, round);
     const results = new Map<number, Map<Label, ClosedResult>>();
     for (const connections of DURABLE_CONNECTIONS) results.set(connections, new Map());
     for (const server of order) {

@@ -53,7 +53,7 @@ export async function measureDurable(
     const { file: answerFile } = await answerOfStandalone(folder);
     servers.push(opened.use(await startReference('c', { folder, answerFile }, instanceCount)));
   }
-  const rounds = await runDurableRounds(tools.wrk, servers, options, print);
+  const rounds = await runDurableRounds(tools.wrk, { servers, options, print });
   for (const server of servers) await checkLedger(server);
   return rounds;
 }

@@ -45,10 +45,11 @@ export async function measureLoad(
     const service = opened.use(await startThreeProcesses());
     servers.push(await prepareService('p', service, folder));
   }
-  const rounds = await runClosedRounds(tools.wrk, servers, options, print);
+  const rounds = await runClosedRounds(tools.wrk, { servers, options, print });
   const { k6 } = tools;
   const compared = servers.filter(({ label }) => label !== 'a');
-  const open = k6 === undefined ? [] : await runOpenRounds(k6, compared, options, print);
+  const open =
+    k6 === undefined ? [] : await runOpenRounds(k6, { servers: compared, options, print });
   for (const server of servers) await checkLedger(server);
   return { answerBytes: answer.bytes, rounds, open };
 }

@@ -1,13 +1,10 @@
 import { type OpenResult, runOpenModel } from '#bench/open-model';
-import type { Options } from '#bench/options';
-import type { Label, Server } from '#bench/servers';
+import type { Rounds } from '#bench/rounds';
+import type { Label } from '#bench/servers';
 import { numberText } from '#bench/statistics';
 
 /** Arrival rates of the open model, requests a second: a busy day, and the middle of what (p) can do. */
 const RATES = [1_000, 3_000] as const;
-
-/** A void attempt is repeated once: a stall of 100 ms anywhere on the machine drops iterations. */
-const ATTEMPTS_MAX = 2;
 
 /** Latencies of one server at one arrival rate. */
 export type OpenRow = {
@@ -18,12 +15,13 @@ export type OpenRow = {
   readonly attempts: number;
 };
 
+/** A void attempt is repeated once: a stall of 100 ms anywhere on the machine drops iterations. */
+const ATTEMPTS_MAX = 2;
+
 /** Every server at every rate, one after the other. */
 export async function runOpenRounds(
   k6: string,
-  servers: readonly Server[],
-  options: Options,
-  print: (line: string) => void,
+  { servers, options, print }: Rounds,
 ): Promise<OpenRow[]> {
   const rows: OpenRow[] = [];
   for (const requestsPerS of RATES) {

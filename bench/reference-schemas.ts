@@ -1,3 +1,5 @@
+import { MODE_TARGETS } from '#identity/modes';
+
 /** JSON schemas of reference (c), field by field as the service's process route has them. */
 
 const number = { type: 'number' } as const;
@@ -30,15 +32,7 @@ export const OBSERVATION = {
   properties: {
     mode_target: {
       type: 'string',
-      enum: [
-        'PERCEPTION',
-        'EXPLORATION',
-        'ORDER',
-        'ASSERTION',
-        'CONNECTION',
-        'IDENTITY',
-        'STRESS_RESPONSE',
-      ],
+      enum: MODE_TARGETS,
     },
     signal_strength: { type: 'number', minimum: 0, maximum: 1 },
     confidence: { type: 'number', minimum: 0, maximum: 1, default: 1 },

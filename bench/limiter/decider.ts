@@ -7,9 +7,6 @@ import type { LoadRun } from '#bench/limiter/load';
 /** Processes that ask: with one, it and the server would wait for each other in turns. */
 const CALLER_PROCESSES = 2;
 
-/** The least share of an open load that must have been asked for in its time. Chosen. */
-const KEPT_SHARE_MIN = 0.98;
-
 /** Who decides, and where. */
 export type DeciderPlan = {
   readonly label: DeciderLabel;
@@ -18,6 +15,9 @@ export type DeciderPlan = {
   readonly accounts: readonly BenchAccount[];
   readonly processes: readonly Measured[];
 };
+
+/** The least share of an open load that must have been asked for in its time. Chosen. */
+const KEPT_SHARE_MIN = 0.98;
 
 /** A server that decides, and the processes that ask it. */
 export class Decider implements AsyncDisposable {

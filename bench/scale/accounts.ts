@@ -5,13 +5,7 @@ import { type LimiterService, startLimiterService } from '#bench/limiter/limiter
 import { openMeterDecisions } from '#bench/limiter/meter-decisions';
 import { knownAccount, seedKnownAccounts } from '#bench/scale/known-accounts';
 import { bytesEach, memoryStages } from '#bench/scale/memory-stage';
-import {
-  atMost,
-  figure,
-  type ScaleFigure,
-  type ScalePart,
-  type ScaleRun,
-} from '#bench/scale/scale-part';
+import { atMost, figure, type ScalePart } from '#bench/scale/scale-part';
 import { mebibytes } from '#bench/statistics';
 import { forEachConcurrently } from '#cluster/for-each-concurrently';
 import { sessionIn } from '#test/storage/migrated-keyspace';
@@ -36,53 +30,51 @@ const QUICK: Sizes = { known: 2_000, active: 1_000, idleS: 60 };
 export const accounts: ScalePart = {
   name: 'accounts',
   title: 'Memory of one limiter: 100,000 active accounts, 1,000,000 known',
-  measure,
+  async measure({ isQuick, print }) {
+    const { known, active, idleS } = isQuick ? QUICK : FULL;
+    const variables = { SERVICE_ACTOR_IDLE_S: `${idleS}` };
+    await using service = await startLimiterService(print, ['--inspect=127.0.0.1:0'], variables);
+    const { cassandra, limiter, metricsUrl } = service;
+    using inspector = await Inspector.connect(limiter);
+    const stage = memoryStages(inspector, print);
+    const meters = () => activeMeters([metricsUrl]);
+    const untilLeft = () => untilNone(meters, 'meters are in memory', print, LEFT_MS_MAX);
+
+    await decideEach(service, service.accounts);
+    await using session = await sessionIn(cassandra.address, cassandra.keyspace);
+    await seedKnownAccounts(session, known, print);
+    await untilLeft();
+    const before = await stage('all known, none active');
+
+    // Spread over all that are known, so that none is near another in the tables.
+    const stride = known / active;
+    const chosen = Array.from({ length: active }, (_, i) => knownAccount(Math.floor(i * stride)));
+    const tookS = await decideEach(service, chosen);
+    const decidedMs = performance.now();
+    await untilStored([metricsUrl], print);
+    const count = await meters();
+    if (count !== active) throw new Error(`${count} meters are active, not ${active}`);
+    const full = await stage('active');
+
+    await untilLeft();
+    const leftS = (performance.now() - decidedMs) / 1_000;
+    const after = await stage('idle meters have left');
+    const each = bytesEach(before, full, active);
+    const kept = bytesEach(before, after, active);
+    return [
+      atMost('live bytes of the meter of an active account', each.live, METER_BYTES_MAX, 'bytes'),
+      figure('the same in resident bytes, after collection', each.resident.toFixed(0)),
+      figure('resident, all active', mebibytes(full.residentBytes)),
+      figure('resident, none active, collected', mebibytes(before.collected.residentBytes)),
+      figure('accounts becoming active', `${Math.round(active / tookS).toLocaleString('en')}/s`),
+      figure(
+        `no meter was left in memory, idle after ${idleS} s`,
+        `${leftS.toFixed(0)} s after the last decision`,
+      ),
+      figure('live bytes an account then left behind', kept.live.toFixed(0)),
+    ];
+  },
 };
-
-async function measure({ isQuick, print }: ScaleRun): Promise<readonly ScaleFigure[]> {
-  const { known, active, idleS } = isQuick ? QUICK : FULL;
-  const variables = { SERVICE_ACTOR_IDLE_S: `${idleS}` };
-  await using service = await startLimiterService(print, ['--inspect=127.0.0.1:0'], variables);
-  const { cassandra, limiter, metricsUrl } = service;
-  using inspector = await Inspector.connect(limiter);
-  const stage = memoryStages(inspector, print);
-  const meters = () => activeMeters([metricsUrl]);
-  const untilLeft = () => untilNone(meters, 'meters are in memory', print, LEFT_MS_MAX);
-
-  await decideEach(service, service.accounts);
-  await using session = await sessionIn(cassandra.address, cassandra.keyspace);
-  await seedKnownAccounts(session, known, print);
-  await untilLeft();
-  const before = await stage('all known, none active');
-
-  // Spread over all that are known, so that none is near another in the tables.
-  const stride = known / active;
-  const chosen = Array.from({ length: active }, (_, i) => knownAccount(Math.floor(i * stride)));
-  const tookS = await decideEach(service, chosen);
-  const decidedMs = performance.now();
-  await untilStored([metricsUrl], print);
-  const count = await meters();
-  if (count !== active) throw new Error(`${count} meters are active, not ${active}`);
-  const full = await stage('active');
-
-  await untilLeft();
-  const leftS = (performance.now() - decidedMs) / 1_000;
-  const after = await stage('idle meters have left');
-  const each = bytesEach(before, full, active);
-  const kept = bytesEach(before, after, active);
-  return [
-    atMost('live bytes of the meter of an active account', each.live, METER_BYTES_MAX, 'bytes'),
-    figure('the same in resident bytes, after collection', each.resident.toFixed(0)),
-    figure('resident, all active', mebibytes(full.residentBytes)),
-    figure('resident, none active, collected', mebibytes(before.collected.residentBytes)),
-    figure('accounts becoming active', `${Math.round(active / tookS).toLocaleString('en')}/s`),
-    figure(
-      `no meter was left in memory, idle after ${idleS} s`,
-      `${leftS.toFixed(0)} s after the last decision`,
-    ),
-    figure('live bytes an account then left behind', kept.live.toFixed(0)),
-  ];
-}
 
 /** One decision about each account, with its settlement; in how many seconds. Throws when one is refused. */
 async function decideEach(

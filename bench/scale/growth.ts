@@ -7,7 +7,7 @@ import {
   openKeyspace,
   type SeededKeyspace,
 } from '#bench/scale/growth-cell';
-import { figure, type ScaleFigure, type ScalePart, type ScaleRun } from '#bench/scale/scale-part';
+import { figure, type ScaleFigure, type ScalePart } from '#bench/scale/scale-part';
 import { temporaryFolder } from '#bench/temporary-folder';
 import { findWrk } from '#bench/tool-path';
 import type { ClosedResult } from '#bench/wrk';
@@ -38,27 +38,25 @@ type Combination = { readonly engines: number; readonly place: number };
 export const growth: ScalePart = {
   name: 'growth',
   title: 'Cost of an observation: 1 to 3 engines, 100 to 1,000,000 instances',
-  measure,
+  async measure({ isQuick, print }) {
+    const folder = temporaryFolder();
+    const wrk = await findWrk();
+    await using stores = await startStores({ folder, print });
+    const bench: GrowthBench = { wrk, stores, print };
+    const keyspaces: SeededKeyspace[] = [];
+    for (const known of isQuick ? KNOWN_QUICK : KNOWN)
+      keyspaces.push(await openKeyspace(bench, known));
+    const [smallest] = keyspaces;
+    if (!isQuick && smallest !== undefined) await measureCell(bench, smallest, 1, COMPILE);
+    const cells: Cell[] = [];
+    for (const { engines, place } of isQuick ? QUICK_COMBINATIONS : inTurns(keyspaces.length)) {
+      const seeded = keyspaces[place];
+      if (seeded === undefined) throw new Error(`there is no keyspace ${place}`);
+      cells.push(await measureCell(bench, seeded, engines, isQuick ? QUICK : timesOf(seeded)));
+    }
+    return figuresOf(cells);
+  },
 };
-
-async function measure({ isQuick, print }: ScaleRun): Promise<readonly ScaleFigure[]> {
-  const folder = temporaryFolder();
-  const wrk = await findWrk();
-  await using stores = await startStores({ folder, print });
-  const bench: GrowthBench = { wrk, stores, print };
-  const keyspaces: SeededKeyspace[] = [];
-  for (const known of isQuick ? KNOWN_QUICK : KNOWN)
-    keyspaces.push(await openKeyspace(bench, known));
-  const [smallest] = keyspaces;
-  if (!isQuick && smallest !== undefined) await measureCell(bench, smallest, 1, COMPILE);
-  const cells: Cell[] = [];
-  for (const { engines, place } of isQuick ? QUICK_COMBINATIONS : inTurns(keyspaces.length)) {
-    const seeded = keyspaces[place];
-    if (seeded === undefined) throw new Error(`there is no keyspace ${place}`);
-    cells.push(await measureCell(bench, seeded, engines, isQuick ? QUICK : timesOf(seeded)));
-  }
-  return figuresOf(cells);
-}
 
 const QUICK_COMBINATIONS: readonly Combination[] = [{ engines: 2, place: 1 }];
 

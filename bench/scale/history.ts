@@ -6,7 +6,7 @@ import { Inspector } from '#bench/inspector';
 import { at } from '#bench/process-answer';
 import { pageFigures, timed } from '#bench/scale/latencies';
 import { BATCH, LongHistory } from '#bench/scale/long-history';
-import { figure, type ScaleFigure, type ScalePart, type ScaleRun } from '#bench/scale/scale-part';
+import { figure, type ScalePart } from '#bench/scale/scale-part';
 import { rateFigure, ratesOf } from '#bench/scale/steady-rate';
 import { mebibytes } from '#bench/statistics';
 import { temporaryFolder } from '#bench/temporary-folder';
@@ -21,50 +21,51 @@ const QUICK = { observations: 10_000, pages: 20 };
 export const history: ScalePart = {
   name: 'history',
   title: 'One instance of 1,000,000 observations',
-  measure,
+  async measure({ isQuick, print }) {
+    const size = isQuick ? QUICK : FULL;
+    const nodeArgs = ['--inspect=127.0.0.1:0'];
+    const plan = { engines: 1, folder: temporaryFolder(), nodeArgs, print };
+    await using service = await startDurable(plan);
+    const engine = engineOf(service);
+    using inspector = await Inspector.connect(engine);
+    using caller = new HttpCaller(service.address, service.key);
+    const created = await caller.send({
+      method: 'POST',
+      path: '/v1/instances',
+      body: '{"name":"long"}',
+    });
+    const long = new LongHistory(caller, String(at(created, ['data', 'id'])), size.observations);
+
+    const cpu = new TenthsOfCpu(engine.pid, size.observations / BATCH);
+    const taken = await long.fill((batches) => cpu.note(batches), print);
+    const { residentBytes: afterLoad } = await inspector.memory();
+    const cpuPerObservation = await cpu.micros();
+    print(`${taken.overtaken} batches were overtaken and sent again`);
+    const { ms: storedMs } = await timed(() => untilStored(service.metricsUrls, print));
+    print('reading pages');
+    const times = await readPages(long, size.pages);
+    const { residentBytes, liveBytes } = await inspector.memoryAfterCollection();
+
+    const [first = 0, last = 0] = [cpuPerObservation[0], cpuPerObservation.at(-1)];
+    return [
+      rateFigure('observations taken in the last tenth', ratesOf(taken.answeredMs), BATCH),
+      figure(
+        'CPU of the engine per observation, first and last tenth',
+        `${(first / BATCH).toFixed(1)} µs, then ${(last / BATCH).toFixed(1)} µs`,
+      ),
+      figure('a batch of 100 observations, longest', `${taken.longestMs.toFixed(0)} ms`),
+      figure(
+        'from the last answer until all is checkpointed',
+        `${(storedMs / 1_000).toFixed(1)} s`,
+      ),
+      ...pageFigures(`a page of ${PAGE_ROWS} at any depth`, times),
+      figure(
+        'memory of the engine: resident at the last batch; after all, collected; live',
+        [afterLoad, residentBytes, liveBytes].map((bytes) => mebibytes(bytes)).join('; '),
+      ),
+    ];
+  },
 };
-
-async function measure({ isQuick, print }: ScaleRun): Promise<ScaleFigure[]> {
-  const size = isQuick ? QUICK : FULL;
-  const nodeArgs = ['--inspect=127.0.0.1:0'];
-  const plan = { engines: 1, folder: temporaryFolder(), nodeArgs, print };
-  await using service = await startDurable(plan);
-  const engine = engineOf(service);
-  using inspector = await Inspector.connect(engine);
-  using caller = new HttpCaller(service.address, service.key);
-  const created = await caller.send({
-    method: 'POST',
-    path: '/v1/instances',
-    body: '{"name":"long"}',
-  });
-  const long = new LongHistory(caller, String(at(created, ['data', 'id'])), size.observations);
-
-  const cpu = new TenthsOfCpu(engine.pid, size.observations / BATCH);
-  const taken = await long.fill((batches) => cpu.note(batches), print);
-  const { residentBytes: afterLoad } = await inspector.memory();
-  const cpuPerObservation = await cpu.micros();
-  print(`${taken.overtaken} batches were overtaken and sent again`);
-  const { ms: storedMs } = await timed(() => untilStored(service.metricsUrls, print));
-  print('reading pages');
-  const times = await readPages(long, size.pages);
-  const { residentBytes, liveBytes } = await inspector.memoryAfterCollection();
-
-  const [first = 0, last = 0] = [cpuPerObservation[0], cpuPerObservation.at(-1)];
-  return [
-    rateFigure('observations taken in the last tenth', ratesOf(taken.answeredMs), BATCH),
-    figure(
-      'CPU of the engine per observation, first and last tenth',
-      `${(first / BATCH).toFixed(1)} µs, then ${(last / BATCH).toFixed(1)} µs`,
-    ),
-    figure('a batch of 100 observations, longest', `${taken.longestMs.toFixed(0)} ms`),
-    figure('from the last answer until all is checkpointed', `${(storedMs / 1_000).toFixed(1)} s`),
-    ...pageFigures(`a page of ${PAGE_ROWS} at any depth`, times),
-    figure(
-      'memory of the engine: resident at the last batch; after all, collected; live',
-      [afterLoad, residentBytes, liveBytes].map((bytes) => mebibytes(bytes)).join('; '),
-    ),
-  ];
-}
 
 /** Reads the newest page, the oldest, and others anywhere, one at a time; the times in ms. */
 async function readPages(long: LongHistory, pages: number): Promise<number[]> {

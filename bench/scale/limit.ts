@@ -5,13 +5,7 @@ import { startInspectedEngine } from '#bench/scale/inspected-engine';
 import { type KnownAccount, knownAccount, seedKnownAccounts } from '#bench/scale/known-accounts';
 import { latenciesOf, timed } from '#bench/scale/latencies';
 import { bytesEach } from '#bench/scale/memory-stage';
-import {
-  atMost,
-  figure,
-  type ScaleFigure,
-  type ScalePart,
-  type ScaleRun,
-} from '#bench/scale/scale-part';
+import { atMost, figure, type ScaleFigure, type ScalePart } from '#bench/scale/scale-part';
 import { seedInstances } from '#bench/scale/seed';
 import { type Observed, SteadyObservers } from '#bench/scale/steady-observers';
 import { BYTES_PER_MIB } from '#bench/statistics';
@@ -41,60 +35,58 @@ const QUICK = { limit: 2_000, made: 50, warmUpS: 2, calmS: 3, hostileS: 5 };
 export const limit: ScalePart = {
   name: 'limit',
   title: 'A hostile account at its limit of 100,000 instances',
-  measure,
+  async measure({ isQuick, print }) {
+    const sizes = isQuick ? QUICK : FULL;
+    await using engine = await startInspectedEngine(print);
+    const { service, inspector, stage } = engine;
+    await using session = await sessionIn(service.cassandra.address, service.keyspace);
+    const account = await seedAccount(session, sizes, print);
+    const hostile = new HostileAccount(service.address, account, sizes.limit);
+    using others = new SteadyObservers(service);
+    await others.create();
+
+    await others.during(() => sleep(1_000 * sizes.warmUpS));
+    const before = await stage('before');
+    print('others alone');
+    const calm = await others.during(() => sleep(1_000 * sizes.calmS));
+    print('the listing is loaded');
+    let loadMs = 0;
+    const loading = await others.during(async () => {
+      loadMs = (await timed(() => untilListed(hostile))).ms;
+    });
+    await hostile.fill(sizes.made);
+    const loaded = await stage('loaded');
+    hostile.counts.clear();
+    print('hostile');
+    const untilMs = performance.now() + 1_000 * sizes.hostileS;
+    const disturbed = await others.during(() => hostile.hammer(untilMs));
+    const during = await inspector.memory();
+    print(answersOf(hostile));
+    await untilStored(service.metricsUrls, print);
+    const after = await stage('after');
+
+    const stages = [before, loaded, { residentBytes: during.residentBytes }, after];
+    const resident = stages.map(({ residentBytes }) => mib(residentBytes).toFixed(0)).join('; ');
+    const left = after.collected.liveBytes - loaded.collected.liveBytes;
+    const each = bytesEach(before, loaded, sizes.limit).live.toFixed(0);
+    const highest = mib(await engine.highestBytes());
+    return [
+      ...othersFigures('others alone', calm),
+      figure('the first page, which loads the listing', `${loadMs.toFixed(0)} ms`),
+      ...waitFigures(loading),
+      ...othersFigures('others beside the hostile account', disturbed),
+      figure('the same, p50 and p99 as multiples of those alone', ratiosOf(disturbed, calm)),
+      figure(`what the hostile account was answered in ${sizes.hostileS} s`, answersOf(hostile)),
+      figure('live bytes a listed instance, its name 100 characters outside the BMP', each),
+      figure(
+        'the engine, resident: before; loaded; at the end of the load; after',
+        `${resident} MiB`,
+      ),
+      atMost('highest resident size of the run', highest, ENGINE_MIB_MAX, 'MiB'),
+      atMost('live after the load, beyond what was before it', mib(left), LEFT_MIB_MAX, 'MiB', 1),
+    ];
+  },
 };
-
-async function measure({ isQuick, print }: ScaleRun): Promise<readonly ScaleFigure[]> {
-  const sizes = isQuick ? QUICK : FULL;
-  await using engine = await startInspectedEngine(print);
-  const { service, inspector, stage } = engine;
-  await using session = await sessionIn(service.cassandra.address, service.keyspace);
-  const account = await seedAccount(session, sizes, print);
-  const hostile = new HostileAccount(service.address, account, sizes.limit);
-  using others = new SteadyObservers(service);
-  await others.create();
-
-  await others.during(() => sleep(1_000 * sizes.warmUpS));
-  const before = await stage('before');
-  print('others alone');
-  const calm = await others.during(() => sleep(1_000 * sizes.calmS));
-  print('the listing is loaded');
-  let loadMs = 0;
-  const loading = await others.during(async () => {
-    loadMs = (await timed(() => untilListed(hostile))).ms;
-  });
-  await hostile.fill(sizes.made);
-  const loaded = await stage('loaded');
-  hostile.counts.clear();
-  print('hostile');
-  const untilMs = performance.now() + 1_000 * sizes.hostileS;
-  const disturbed = await others.during(() => hostile.hammer(untilMs));
-  const during = await inspector.memory();
-  print(answersOf(hostile));
-  await untilStored(service.metricsUrls, print);
-  const after = await stage('after');
-
-  const stages = [before, loaded, { residentBytes: during.residentBytes }, after];
-  const resident = stages.map(({ residentBytes }) => mib(residentBytes).toFixed(0)).join('; ');
-  const left = after.collected.liveBytes - loaded.collected.liveBytes;
-  const each = bytesEach(before, loaded, sizes.limit).live.toFixed(0);
-  const highest = mib(await engine.highestBytes());
-  return [
-    ...othersFigures('others alone', calm),
-    figure('the first page, which loads the listing', `${loadMs.toFixed(0)} ms`),
-    ...waitFigures(loading),
-    ...othersFigures('others beside the hostile account', disturbed),
-    figure('the same, p50 and p99 as multiples of those alone', ratiosOf(disturbed, calm)),
-    figure(`what the hostile account was answered in ${sizes.hostileS} s`, answersOf(hostile)),
-    figure('live bytes a listed instance, its name 100 characters outside the BMP', each),
-    figure(
-      'the engine, resident: before; loaded; at the end of the load; after',
-      `${resident} MiB`,
-    ),
-    atMost('highest resident size of the run', highest, ENGINE_MIB_MAX, 'MiB'),
-    atMost('live after the load, beyond what was before it', mib(left), LEFT_MIB_MAX, 'MiB', 1),
-  ];
-}
 
 /** An account that may have `limit` instances, and most of them in its listing. */
 async function seedAccount(

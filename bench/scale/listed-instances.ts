@@ -2,9 +2,6 @@ import type { Call, HttpCaller } from '#bench/http-caller';
 import { at, isObject } from '#bench/process-answer';
 import { withProgress } from '#bench/progress';
 
-/** Prime, so that names in their order belong to instances made all over the run. */
-const NAME_STEP = 7_919;
-
 /** A page of the listing: where it begins, and in which order. */
 export type ListedPage = {
   readonly limit: number;
@@ -12,6 +9,9 @@ export type ListedPage = {
   readonly sort: 'created_at' | 'name';
   readonly order: 'asc' | 'desc';
 };
+
+/** Prime, so that names in their order belong to instances made all over the run. */
+const NAME_STEP = 7_919;
 
 type Listed = { readonly id: string; readonly name: string; readonly created_at: string };
 

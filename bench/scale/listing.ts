@@ -4,7 +4,7 @@ import { HttpCaller } from '#bench/http-caller';
 import { untilAnswered } from '#bench/readiness';
 import { pageFigures, timed } from '#bench/scale/latencies';
 import { ListedInstances, type ListedPage } from '#bench/scale/listed-instances';
-import { figure, type ScaleFigure, type ScalePart, type ScaleRun } from '#bench/scale/scale-part';
+import { figure, type ScalePart } from '#bench/scale/scale-part';
 import { rateFigure, ratesOf } from '#bench/scale/steady-rate';
 import { temporaryFolder } from '#bench/temporary-folder';
 
@@ -25,45 +25,43 @@ const WARM_SHARE_MAX = 0.05;
 export const listing: ScalePart = {
   name: 'listing',
   title: 'One account of 200,000 instances',
-  measure,
+  async measure({ isQuick, print }) {
+    const size = isQuick ? QUICK : FULL;
+    await using service = await startDurable({ engines: 1, folder: temporaryFolder(), print });
+    using caller = new HttpCaller(service.address, service.key);
+    const listed = await ListedInstances.create(caller, size.instances, print);
+    const rates = ratesOf(listed.answeredMs.slice(size.warmUp));
+    await untilStored(service.metricsUrls, print);
+    print('restarting the engine');
+    await restart(service);
+    const read = async (page: ListedPage): Promise<number> => {
+      const { ms, answer } = await timed(() => caller.send({ method: 'GET', path: pathOf(page) }));
+      listed.check(answer, page);
+      return ms;
+    };
+    const deepest = size.instances - PAGE_ITEMS;
+    const firstMs = await read({
+      limit: PAGE_ITEMS,
+      offset: deepest,
+      sort: 'created_at',
+      order: 'desc',
+    });
+    print('reading pages');
+    const times: number[] = [];
+    for (const page of pagesFrom(size.instances / 4, size.warmPages)) await read(page);
+    for (const page of pagesFrom(size.instances / 2, size.pages)) times.push(await read(page));
+    // Those that the last journal still named are activated by the take-over, all of them at the end.
+    const active = await activeInstances(service.metricsUrls);
+    if (active > size.instances * WARM_SHARE_MAX) {
+      throw new Error(`${active} instances are in memory after listing them`);
+    }
+    return [
+      rateFigure('instances created in the last tenth', rates),
+      figure('the first page after a restart, which loads the listing', `${firstMs.toFixed(0)} ms`),
+      ...pageFigures(`a page of ${PAGE_ITEMS} at the middle, its heads cold`, times),
+    ];
+  },
 };
-
-async function measure({ isQuick, print }: ScaleRun): Promise<ScaleFigure[]> {
-  const size = isQuick ? QUICK : FULL;
-  await using service = await startDurable({ engines: 1, folder: temporaryFolder(), print });
-  using caller = new HttpCaller(service.address, service.key);
-  const listed = await ListedInstances.create(caller, size.instances, print);
-  const rates = ratesOf(listed.answeredMs.slice(size.warmUp));
-  await untilStored(service.metricsUrls, print);
-  print('restarting the engine');
-  await restart(service);
-  const read = async (page: ListedPage): Promise<number> => {
-    const { ms, answer } = await timed(() => caller.send({ method: 'GET', path: pathOf(page) }));
-    listed.check(answer, page);
-    return ms;
-  };
-  const deepest = size.instances - PAGE_ITEMS;
-  const firstMs = await read({
-    limit: PAGE_ITEMS,
-    offset: deepest,
-    sort: 'created_at',
-    order: 'desc',
-  });
-  print('reading pages');
-  const times: number[] = [];
-  for (const page of pagesFrom(size.instances / 4, size.warmPages)) await read(page);
-  for (const page of pagesFrom(size.instances / 2, size.pages)) times.push(await read(page));
-  // Those that the last journal still named are activated by the take-over, all of them at the end.
-  const active = await activeInstances(service.metricsUrls);
-  if (active > size.instances * WARM_SHARE_MAX) {
-    throw new Error(`${active} instances are in memory after listing them`);
-  }
-  return [
-    rateFigure('instances created in the last tenth', rates),
-    figure('the first page after a restart, which loads the listing', `${firstMs.toFixed(0)} ms`),
-    ...pageFigures(`a page of ${PAGE_ITEMS} at the middle, its heads cold`, times),
-  ];
-}
 
 /** Pages from there on in each order, none of whose instances has been read before in its sort. */
 function pagesFrom(first: number, pages: number): ListedPage[] {

@@ -7,13 +7,7 @@ import { startInspectedEngine } from '#bench/scale/inspected-engine';
 import { type KnownAccount, knownAccount, seedKnownAccounts } from '#bench/scale/known-accounts';
 import { bytesEach, type MemoryStage } from '#bench/scale/memory-stage';
 import { ObservedInstances } from '#bench/scale/observed-instances';
-import {
-  atMost,
-  figure,
-  type ScaleFigure,
-  type ScalePart,
-  type ScaleRun,
-} from '#bench/scale/scale-part';
+import { atMost, figure, type ScalePart } from '#bench/scale/scale-part';
 import { seededId, seededName, seedInstances } from '#bench/scale/seed';
 import { BYTES_PER_MIB, mebibytes } from '#bench/statistics';
 import { sessionIn } from '#test/storage/migrated-keyspace';
@@ -63,49 +57,50 @@ const QUICK: Sizes = {
 export const memory: ScalePart = {
   name: 'memory',
   title: 'Memory of one engine: 100,000 active instances, 1,000,000 known',
-  measure,
+  async measure({ isQuick, print }) {
+    const sizes = isQuick ? QUICK : FULL;
+    await using engine = await startInspectedEngine(print);
+    const { service, stage } = engine;
+
+    using few = new ObservedInstances(service, print);
+    await makeActive(few, WARM_UP_INSTANCES);
+    await untilIdle(service, sizes, print);
+    const before = await stage('warm');
+    using instances = new ObservedInstances(service, print);
+    await makeActive(instances, sizes.active);
+    await untilIdle(service, sizes, print);
+    const active = await stage(`${sizes.active} active`);
+    await seedAndCheck(service, sizes, print);
+    await observeAll(instances);
+    const known = await stage('all known, the active ones observed again');
+    const total = sizes.active + sizes.seeded + WARM_UP_INSTANCES;
+    const activeAtEnd = await activeInstances(service.metricsUrls);
+    if (activeAtEnd < sizes.active) throw new Error(`only ${activeAtEnd} instances are active`);
+
+    const each = bytesEach(before, active, sizes.active);
+    const many = total.toLocaleString('en');
+    const some = sizes.active.toLocaleString('en');
+    const residentMib = (title: string, { residentBytes }: MemoryStage) =>
+      atMost(`resident, ${title}`, residentBytes / BYTES_PER_MIB, ENGINE_MIB_MAX, 'MiB');
+    return [
+      atMost('live bytes of an idle active instance', each.live, INSTANCE_BYTES_MAX, 'bytes'),
+      figure('the same in resident bytes, after collection', each.resident.toFixed(0)),
+      residentMib(`${some} active, all idle`, active),
+      residentMib(
+        `${many} known, ${activeAtEnd.toLocaleString('en')} active, just observed`,
+        known,
+      ),
+      atMost(
+        'highest resident size of the whole run',
+        (await engine.highestBytes()) / BYTES_PER_MIB,
+        ENGINE_MIB_MAX,
+        'MiB',
+      ),
+      figure('the engine before, 1,000 active', mebibytes(before.residentBytes)),
+      figure('instances known and not active that answered right', `${sizes.checked}`),
+    ];
+  },
 };
-
-async function measure({ isQuick, print }: ScaleRun): Promise<readonly ScaleFigure[]> {
-  const sizes = isQuick ? QUICK : FULL;
-  await using engine = await startInspectedEngine(print);
-  const { service, stage } = engine;
-
-  using few = new ObservedInstances(service, print);
-  await makeActive(few, WARM_UP_INSTANCES);
-  await untilIdle(service, sizes, print);
-  const before = await stage('warm');
-  using instances = new ObservedInstances(service, print);
-  await makeActive(instances, sizes.active);
-  await untilIdle(service, sizes, print);
-  const active = await stage(`${sizes.active} active`);
-  await seedAndCheck(service, sizes, print);
-  await observeAll(instances);
-  const known = await stage('all known, the active ones observed again');
-  const total = sizes.active + sizes.seeded + WARM_UP_INSTANCES;
-  const activeAtEnd = await activeInstances(service.metricsUrls);
-  if (activeAtEnd < sizes.active) throw new Error(`only ${activeAtEnd} instances are active`);
-
-  const each = bytesEach(before, active, sizes.active);
-  const many = total.toLocaleString('en');
-  const some = sizes.active.toLocaleString('en');
-  const residentMib = (title: string, { residentBytes }: MemoryStage) =>
-    atMost(`resident, ${title}`, residentBytes / BYTES_PER_MIB, ENGINE_MIB_MAX, 'MiB');
-  return [
-    atMost('live bytes of an idle active instance', each.live, INSTANCE_BYTES_MAX, 'bytes'),
-    figure('the same in resident bytes, after collection', each.resident.toFixed(0)),
-    residentMib(`${some} active, all idle`, active),
-    residentMib(`${many} known, ${activeAtEnd.toLocaleString('en')} active, just observed`, known),
-    atMost(
-      'highest resident size of the whole run',
-      (await engine.highestBytes()) / BYTES_PER_MIB,
-      ENGINE_MIB_MAX,
-      'MiB',
-    ),
-    figure('the engine before, 1,000 active', mebibytes(before.residentBytes)),
-    figure('instances known and not active that answered right', `${sizes.checked}`),
-  ];
-}
 
 /** Creates instances and observes each once. */
 async function makeActive(instances: ObservedInstances, count: number): Promise<void> {

@@ -5,13 +5,7 @@ import { type Engine, EngineFleet } from '#bench/scale/engine-fleet';
 import { type Killed, killEngine } from '#bench/scale/killed-engine';
 import { latenciesOf } from '#bench/scale/latencies';
 import { ObservedInstances } from '#bench/scale/observed-instances';
-import {
-  atMost,
-  figure,
-  type ScaleFigure,
-  type ScalePart,
-  type ScaleRun,
-} from '#bench/scale/scale-part';
+import { atMost, figure, type ScaleFigure, type ScalePart } from '#bench/scale/scale-part';
 import { storeWorkBetween, storeWorkIn } from '#bench/scale/store-work';
 import { openStoredOwners, type StoredOwners, type StoredTail } from '#bench/scale/stored-owners';
 import { BYTES_PER_MIB, mebibytes, spreadOf, spreadText } from '#bench/statistics';
@@ -64,7 +58,7 @@ type Scene = {
 export const takeover: ScalePart = {
   name: 'takeover',
   title: 'One engine of three is killed',
-  async measure({ isQuick, print }: ScaleRun) {
+  async measure({ isQuick, print }) {
     const folder = temporaryFolder();
     await using service = await startDurable({ engines: ENGINES, folder, print });
     await using owners = await openStoredOwners(service, SHARDS);
@@ -158,7 +152,7 @@ function printNotices(
   name: string,
   output: string,
   sinceMs: number,
-  print: ScaleRun['print'],
+  print: (line: string) => void,
 ): void {
   for (const [, time = '', message = ''] of output.matchAll(/"time":"([^"]*)".*"msg":"([^"]*)"/g)) {
     const atMs = Date.parse(time) - sinceMs;

@@ -5,9 +5,6 @@ import { programPath } from '#deploy/local/program-path';
 import { type Print, withProgress } from '#deploy/local/progress';
 import { lastLine, runProgram } from '#deploy/local/run-program';
 
-/** A first build fetches and compiles everything the program imports. Milliseconds. */
-const BUILD_MS_MAX = 600_000;
-
 /** A Go program by its package, with the name of what it builds. */
 export type GoPackage = {
   readonly name: string;
@@ -15,6 +12,9 @@ export type GoPackage = {
   readonly version: string;
   readonly binary: string;
 };
+
+/** A first build fetches and compiles everything the program imports. Milliseconds. */
+const BUILD_MS_MAX = 600_000;
 
 /** Builds a Go program into the cache, once; answers its file. Throws `MissingServer`. */
 export async function goInstall(wanted: GoPackage, print: Print): Promise<string> {

@@ -9,9 +9,6 @@ const RESTART_MS = 2_000;
 /** A process that ends so often before it was ever ready will not become it. */
 const FAILURES_MAX = 3;
 
-/** How often a process that is being forked is looked for, in milliseconds. */
-const LOOK_EVERY_MS = 20;
-
 /** What is kept running. */
 export type Kept = {
   readonly name: string;
@@ -22,6 +19,9 @@ export type Kept = {
   /** Hears how it ended each time that it was not asked to. */
   readonly onEnd: (how: string) => void;
 };
+
+/** How often a process that is being forked is looked for, in milliseconds. */
+const LOOK_EVERY_MS = 20;
 
 /** One process that is wanted: it is started again 2 s after it ends, until it is stopped. */
 export class KeptProcess {

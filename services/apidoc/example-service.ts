@@ -5,7 +5,7 @@ import { composeLimiter, type Limiter } from '#limiter/compose';
 import { type Clock, systemClock } from '#platform/clock';
 import { createLogger } from '#platform/logger';
 import { createMetrics } from '#platform/metrics';
-import { base62From, type Randomness } from '#platform/randomness';
+import { type Randomness, randomnessFrom } from '#platform/randomness';
 import { foundationOf } from '#process/foundation';
 import { openStores } from '#process/ports';
 
@@ -117,11 +117,5 @@ function repeatable(): Randomness {
       seed = (Math.imul(seed, 1_664_525) + 1_013_904_223) >>> 0;
       return seed >>> 24;
     });
-  return {
-    base62: (length) => base62From(bytes, length),
-    hex: (length) =>
-      Buffer.from(bytes(Math.ceil(length / 2)))
-        .toString('hex')
-        .slice(0, length),
-  };
+  return randomnessFrom(bytes);
 }

@@ -15,16 +15,21 @@ const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const UNBIASED_BYTES = 248;
 
 /** The operating system's randomness, fit for secrets. */
-export const systemRandomness: Randomness = {
-  base62: (length) => base62From(randomBytes, length),
-  hex: (length) =>
-    randomBytes(Math.ceil(length / 2))
-      .toString('hex')
-      .slice(0, length),
-};
+export const systemRandomness = randomnessFrom(randomBytes);
 
-/** Unbiased base62 text from a source of uniform bytes: those that would bias it are thrown away. */
-export function base62From(bytes: (count: number) => Uint8Array, length: number): string {
+/** Text from a source of uniform bytes. */
+export function randomnessFrom(bytes: (count: number) => Uint8Array): Randomness {
+  return {
+    base62: (length) => base62From(bytes, length),
+    hex: (length) =>
+      Buffer.from(bytes(Math.ceil(length / 2)))
+        .toString('hex')
+        .slice(0, length),
+  };
+}
+
+/** Unbiased base62 text: bytes that would bias it are thrown away. */
+function base62From(bytes: (count: number) => Uint8Array, length: number): string {
   let text = '';
   while (text.length < length) {
     for (const byte of bytes(length - text.length)) {

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { digestOf, formatApiKey, maskedKey, parseApiKey } from '#accounts/api-key';
-import { base62From, systemRandomness } from '#platform/randomness';
+import { randomnessFrom, systemRandomness } from '#platform/randomness';
 
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const base62 = (length: number) =>
@@ -112,7 +112,7 @@ random('prefers no digit: over every value of a byte each occurs equally often',
       calls += 1;
       return (calls - 1) % 256;
     });
-  const text = base62From(everyByte, 248 * 4);
+  const text = randomnessFrom(everyByte).base62(248 * 4);
   for (const digit of BASE62) assert.is(text.split(digit).length - 1, 16, digit);
 });
 

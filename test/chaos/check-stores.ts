@@ -9,9 +9,6 @@ import { Findings } from '#test/chaos/findings';
 import { InstanceCalls } from '#test/chaos/instance-calls';
 import { readInstance, type StoredInstance } from '#test/chaos/stored-instance';
 
-/** Instances read at once: a server that has just been tormented should not be flooded. */
-const READS_IN_FLIGHT = 8;
-
 /** The stores that a check reads; nothing writes them meanwhile. */
 export type CheckedStores = {
   readonly instances: InstanceStore;
@@ -19,6 +16,9 @@ export type CheckedStores = {
   /** Absent: nothing is known of journals, as with stores that have none. */
   readonly journals?: JournalStore;
 };
+
+/** Instances read at once: a server that has just been tormented should not be flooded. */
+const READS_IN_FLIGHT = 8;
 
 /** What was checked and what was found. */
 export type CheckResult = {

@@ -33,10 +33,6 @@ export const QUOTA_DEMAND: QuotaDemand = {
 /** Of the account; its calls are far fewer. Source: issue 5, "To reach". */
 const REQUESTS_PER_MINUTE = 1_000_000;
 
-/** How long the account may have no owner, and how often it is looked who does, in milliseconds. */
-const OWNED_MS_MAX = 30_000;
-const LOOK_EVERY_MS = 100;
-
 /** Where a run has its state, and who hears of it. */
 export type QuotaPlace = {
   /** State and logs of the cluster, the acknowledgement log. */
@@ -45,6 +41,10 @@ export type QuotaPlace = {
   readonly ports: number;
   readonly print: Print;
 };
+
+/** How long the account may have no owner, and how often it is looked who does, in milliseconds. */
+const OWNED_MS_MAX = 30_000;
+const LOOK_EVERY_MS = 100;
 
 /** What a run came to; findings are in `check`. */
 export type QuotaResult = QuotaUse & {

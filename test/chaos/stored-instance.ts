@@ -1,8 +1,5 @@
 import type { DriftRow, HistoryRow, InstanceHead, InstanceStore } from '#storage/instance-store';
 
-/** Rows looked for beyond the newest that a head names: there must be none. */
-const BEYOND = 1_000;
-
 /** Everything that the stores hold of one instance but its answers. */
 export type StoredInstance = {
   readonly id: string;
@@ -11,6 +8,9 @@ export type StoredInstance = {
   readonly history: readonly HistoryRow[];
   readonly drift: readonly DriftRow[];
 };
+
+/** Rows looked for beyond the newest that a head names: there must be none. */
+const BEYOND = 1_000;
 
 /** Reads an instance from the stores alone; `rowsMax` is the most rows that it can have had. */
 export async function readInstance(

@@ -10,9 +10,6 @@ import { isLast, readAnswers } from '#test/fuzz/read-answers';
  */
 const TALK_MS_MAX = 20_000;
 
-/** Between two writes of one script, in milliseconds: enough for the service to read the first. */
-const TURN_MS = 2;
-
 /** What came back on one connection. */
 export type Talk = {
   readonly received: Buffer;
@@ -21,6 +18,9 @@ export type Talk = {
   /** Whether the service ended the connection before there were enough answers. */
   readonly isClosed: boolean;
 };
+
+/** Between two writes of one script, in milliseconds: enough for the service to read the first. */
+const TURN_MS = 2;
 
 /** Carries out a script on a connection of its own to a loopback port. */
 export async function converse(port: number, script: Script): Promise<Talk> {

@@ -24,9 +24,6 @@ const KEYED_TRIES = 4;
 const KEYED = 0.2;
 const BOUND = 0.15;
 
-/** Share of the calls with a key that are sent twice at once, as by an impatient caller. */
-const DOUBLED = 0.3;
-
 /** What callers need of their world. */
 export type CallerPorts = {
   readonly world: World;
@@ -35,6 +32,9 @@ export type CallerPorts = {
   /** Hears of every end of a call. */
   readonly onEnded: (call: Call) => void;
 };
+
+/** Share of the calls with a key that are sent twice at once, as by an impatient caller. */
+const DOUBLED = 0.3;
 
 /** A client of one account: asks edges, keeps keys for retries, and notes the answers. */
 export class Caller {

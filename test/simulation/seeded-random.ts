@@ -1,4 +1,4 @@
-import { base62From, type Randomness } from '#platform/randomness';
+import { type Randomness, randomnessFrom } from '#platform/randomness';
 
 const UINT32_RANGE = 2 ** 32;
 
@@ -73,11 +73,5 @@ export class SeededRandom {
 /** The randomness port of a simulated process. */
 export function randomnessOf(random: SeededRandom): Randomness {
   const bytes = (count: number) => Uint8Array.from({ length: count }, () => random.uint32() >>> 24);
-  return {
-    base62: (length) => base62From(bytes, length),
-    hex: (length) =>
-      Buffer.from(bytes(Math.ceil(length / 2)))
-        .toString('hex')
-        .slice(0, length),
-  };
+  return randomnessFrom(bytes);
 }

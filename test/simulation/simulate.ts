@@ -1,6 +1,6 @@
 import { accountIdOf, openAccounts } from '#test/simulation/accounts';
 import { allServed } from '#test/simulation/all-served';
-import { Caller } from '#test/simulation/caller';
+import { Caller, type CallerPorts } from '#test/simulation/caller';
 import { checkAllCharges, enlarge } from '#test/simulation/charges';
 import { checkListings } from '#test/simulation/check-listings';
 import { checkOrder } from '#test/simulation/check-order';
@@ -84,14 +84,14 @@ async function runScenario(world: World, options: SimulationOptions): Promise<Si
   for (const { atMs, what } of scenario.disturbances) {
     world.after(atMs, () => disturb(cluster, what));
   }
-  const callers = load(world, scenario, history, cluster);
+  const callers = load(history, cluster);
   await world.sleep(scenario.loadMs);
   cluster.heal();
   const servedAfterMs = await allServed(world, cluster);
   await callers;
   checkSeals(scenario, cluster);
   await enlarge(world, cluster);
-  await readAll(world, scenario, history, cluster);
+  await readAll(history, cluster);
   await leaveAll(world, cluster);
   await world.sleep(LATE_WRITES_MS);
   checkOrder(history);
@@ -102,15 +102,10 @@ async function runScenario(world: World, options: SimulationOptions): Promise<Si
 }
 
 /** Callers on every instance, until the load ends; fulfils when all of their calls have. */
-async function load(
-  world: World,
-  scenario: Scenario,
-  history: History,
-  cluster: SimulatedCluster,
-): Promise<void> {
+async function load(history: History, cluster: SimulatedCluster): Promise<void> {
+  const { world, scenario } = cluster;
   const ear = new Ear(cluster, history);
-  const onEnded = (call: Call): void => ear.hear(call);
-  const ports = { world, history, edges: () => cluster.edges, onEnded };
+  const ports = ear.portsOfCallers();
   const lives = Array.from({ length: scenario.instances }, async (_, place) => {
     const caller = new Caller(accountIdOf(place % scenario.accounts.length), ports);
     const random = world.random.fork();
@@ -159,6 +154,13 @@ class Ear {
     this.#history = history;
   }
 
+  /** What callers need so that this hears of all their answers. */
+  portsOfCallers(): CallerPorts {
+    const { world } = this.#cluster;
+    const edges = () => this.#cluster.edges;
+    return { world, history: this.#history, edges, onEnded: (call) => this.hear(call) };
+  }
+
   /** Notifies the oracle which version a caller was answered with. */
   hear({ id, outcome, instance }: Call): void {
     if (outcome.kind === 'refused' && outcome.code === 'internal') {
@@ -186,15 +188,9 @@ function checkSeals(
 }
 
 /** Reads everything once more, when all is calm. */
-async function readAll(
-  world: World,
-  scenario: Scenario,
-  history: History,
-  cluster: SimulatedCluster,
-): Promise<void> {
-  const ear = new Ear(cluster, history);
-  const onEnded = (call: Call): void => ear.hear(call);
-  const ports = { world, history, edges: () => cluster.edges, onEnded };
+async function readAll(history: History, cluster: SimulatedCluster): Promise<void> {
+  const { world, scenario } = cluster;
+  const ports = new Ear(cluster, history).portsOfCallers();
   const instances = new Map<string, string>();
   for (const { instance, account } of history.calls) {
     if (instance !== '') instances.set(instance, account);

@@ -8,9 +8,6 @@ const TRAVEL_MS = { from: 0.1, to: 1.5 };
 /** How late a write may be executed that was answered with a time-out, in milliseconds. */
 const LATE_MS = { from: 20, to: 12_000 };
 
-/** How long a driver waits for an answer, in milliseconds. */
-const TIMEOUT_MS = 2_000;
-
 /** Probabilities, each per call, of what may go wrong with a store. */
 export type StoreFaults = {
   /** Takes 20 to 3,000 ms longer, which may be more than the driver waits. */
@@ -24,6 +21,9 @@ export type StoreFaults = {
   /** Never executed and never answered. */
   readonly swallowed: number;
 };
+
+/** How long a driver waits for an answer, in milliseconds. */
+const TIMEOUT_MS = 2_000;
 
 /** A store that works. */
 export const NO_STORE_FAULTS: StoreFaults = {

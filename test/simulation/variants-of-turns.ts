@@ -48,24 +48,18 @@ function flushEarly(stack: DisposableStack): void {
     }
   };
   const { prototype } = Checkpointer;
-  replaceMethod(
-    stack,
-    prototype,
-    'startDue',
-    (start) =>
-      function (this: AnyCheckpointer, nowMs) {
-        flushing(() => start.call(this, nowMs));
-      },
-  );
-  replaceMethod(
-    stack,
-    prototype,
-    'storeSoon',
-    (start) =>
-      function (this: AnyCheckpointer, activation) {
-        flushing(() => start.call(this, activation));
-      },
-  );
+  type Started = AnyCheckpointer['startDue'] & AnyCheckpointer['storeSoon'];
+  for (const name of ['startDue', 'storeSoon'] as const) {
+    replaceMethod(
+      stack,
+      prototype,
+      name,
+      (start) =>
+        function (this: AnyCheckpointer, ...args: Parameters<Started>) {
+          flushing(() => (start as Started).apply(this, args));
+        } as Started,
+    );
+  }
   replaceMethod(
     stack,
     prototype,

@@ -16,6 +16,19 @@ export type ProcessRun = {
 /** No process of a test may live longer unless the test says so, in milliseconds. */
 const RUN_MS_MAX = 60_000;
 
+/** The environment of a process under test: free ports, and callers that keep their connections. */
+export function testVariables(): Record<string, string | undefined> {
+  return {
+    PATH: process.env['PATH'],
+    NODE_V8_COVERAGE: process.env['NODE_V8_COVERAGE'],
+    SERVICE_PORT: '0',
+    SERVICE_METRICS_PORT: '0',
+    SERVICE_ADMIN_PORT: '0',
+    SERVICE_ADMIN_TOKEN_FILE: adminTokenFile(),
+    SERVICE_DRAIN_SECONDS: '0',
+  };
+}
+
 /** Runs `main.ts` with these arguments, on free ports unless the variables say otherwise. */
 export function runMain(
   argv: readonly string[],
@@ -23,16 +36,9 @@ export function runMain(
   msMax = RUN_MS_MAX,
 ): ProcessRun {
   const env = {
-    PATH: process.env['PATH'],
-    NODE_V8_COVERAGE: process.env['NODE_V8_COVERAGE'],
-    SERVICE_PORT: '0',
-    SERVICE_METRICS_PORT: '0',
-    SERVICE_ADMIN_PORT: '0',
-    SERVICE_ADMIN_TOKEN_FILE: adminTokenFile(),
+    ...testVariables(),
     SERVICE_ENGINE_LISTEN: '127.0.0.1:0',
     SERVICE_LIMITER_LISTEN: '127.0.0.1:0',
-    // Callers of tests keep their connections.
-    SERVICE_DRAIN_SECONDS: '0',
     ...variables,
   };
   const child = spawn(process.execPath, ['services/main.ts', ...argv], { env });

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
-import { adminTokenFile } from '#test/support/admin-token';
+import { testVariables } from '#test/support/process-run';
 
 /** A real service in processes of its own, for tests that come in over HTTP. */
 export type Service = AsyncDisposable & {
@@ -99,17 +99,7 @@ export async function start(
   variables: Record<string, string>,
   ready: RegExp,
 ): Promise<Started> {
-  const env = {
-    PATH: process.env['PATH'],
-    NODE_V8_COVERAGE: process.env['NODE_V8_COVERAGE'],
-    SERVICE_PORT: '0',
-    SERVICE_METRICS_PORT: '0',
-    SERVICE_ADMIN_PORT: '0',
-    SERVICE_ADMIN_TOKEN_FILE: adminTokenFile(),
-    // Callers of tests keep their connections.
-    SERVICE_DRAIN_SECONDS: '0',
-    ...variables,
-  };
+  const env = { ...testVariables(), ...variables };
   const child = spawn(process.execPath, ['services/main.ts', part], { env });
   const end = () => void child.kill('SIGKILL');
   process.once('exit', end);
