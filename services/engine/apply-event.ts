@@ -1,3 +1,4 @@
+import { bytesOfHeadText, bytesOfText } from '#engine/held-bytes';
 import {
   batchAnswer,
   createdAnswer,
@@ -7,30 +8,22 @@ import {
   resetAnswer,
   singleAnswer,
 } from '#engine/instance-answers';
-import type { InstanceChange, InstanceEvent, TimedObservation } from '#engine/instance-event';
-import {
-  addAnswer,
-  addDrift,
-  addHistory,
-  bytesOfHead,
-  bytesOfText,
-  headOf,
-  type InstanceState,
-  leaveText,
-  ownModelOf,
-} from '#engine/instance-state';
+import type {
+  AnswerKey,
+  InstanceChange,
+  InstanceEvent,
+  TimedObservation,
+} from '#engine/instance-event';
+import { afterText } from '#engine/instance-recovery';
+import { headOf, type InstanceState } from '#engine/instance-state';
 import { affectedModesJson, deviationJson } from '#engine/report-json';
 import type { StepTimer } from '#engine/step-timer';
+import { UnstoredRows } from '#engine/unstored-rows';
 import { advance } from '#identity/advance';
-import { newReport, type Report, readReport } from '#identity/report';
-import {
-  createState,
-  MODEL_VERSION,
-  resetToDefault,
-  resetToInitial,
-  type State,
-} from '#identity/state';
-import type { InstanceHead, RecentCall } from '#storage/instance-store';
+import { newReport, readReport } from '#identity/report';
+import { createState, MODEL_VERSION, resetToDefault, resetToInitial } from '#identity/state';
+import type { Applied } from '#runtime/event-sourcing';
+import type { DriftRow, HistoryRow, InstanceHead } from '#storage/instance-store';
 import type { EngineAnswer } from '#wire/engine-messages';
 
 type Of<Kind extends InstanceChange['kind']> = Extract<InstanceChange, { kind: Kind }>;
@@ -38,14 +31,15 @@ type Of<Kind extends InstanceChange['kind']> = Extract<InstanceChange, { kind: K
 /** Reused for every cycle of every instance: a turn never leaves it half read. */
 const report = newReport();
 
-const NO_CALLS: readonly RecentCall[] = [];
-
 /** A vector for heads that have no identity any more. */
 const NO_MODEL = new Float64Array(0);
 
+/** What an event makes of an instance: the next one, and the answer of the command. */
+export type InstanceApplied = Applied<InstanceState, EngineAnswer>;
+
 /**
- * Changes an instance by a committed event and leaves the event's answer in `state.answer`.
- * Deterministic in (state, event, version): recovery runs it again and gets the same bytes.
+ * Applies a committed event. Deterministic in (state, event, version): recovery applies it again and
+ * gets the same bytes. The state before is used up: the next one has its model and its rows.
  */
 export function applyEvent(
   instanceId: string,
@@ -53,47 +47,52 @@ export function applyEvent(
   event: InstanceEvent,
   version: number,
   steps: StepTimer,
-): void {
-  const answer = answerOf(instanceId, state, event, version, steps);
-  state.answer = answer;
+): InstanceApplied {
+  const applied = applyChange(instanceId, state, event, version, steps);
   const { answerKey, atMs } = event;
-  if (answerKey === undefined) return;
-  const { key, fingerprint } = answerKey;
-  const { body, etag } = answer;
-  addAnswer(state, { key, fingerprint, body: body.toString(), etag, atMs });
+  return answerKey === undefined ? applied : withKeyedAnswer(applied, answerKey, atMs);
 }
 
-function answerOf(
+function applyChange(
   instanceId: string,
   state: InstanceState,
-  event: InstanceEvent,
+  { change, atMs }: InstanceEvent,
   version: number,
   steps: StepTimer,
-): EngineAnswer {
-  const { change, atMs } = event;
+): InstanceApplied {
   switch (change.kind) {
-    case 'created':
-      state.head = created(change, atMs, version);
-      state.textBytes = bytesOfHead(state.head);
-      state.isModelShared = false;
-      return createdAnswer(instanceId, state.head);
-    case 'renamed': {
-      const before = headOf(state);
-      const { name = before.name, description = before.description } = change;
-      if (description !== before.description) leaveText(state, bytesOfText(before.description));
-      state.head = { ...before, version, updatedAtMs: atMs, name, description };
-      state.textBytes = bytesOfHead(state.head);
-      return renamedAnswer(instanceId, state.head);
+    case 'created': {
+      const head = created(change, atMs, version);
+      return {
+        state: { ...state, head, textBytes: bytesOfHeadText(head), isModelShared: false },
+        answer: createdAnswer(instanceId, head),
+      };
     }
+    case 'renamed':
+      return rename(instanceId, state, change, atMs, version);
     case 'removed':
-      remove(state, atMs, version);
-      return removedAnswer(instanceId);
+      return { state: removed(state, atMs, version), answer: removedAnswer(instanceId) };
     case 'observed':
       return observe(instanceId, state, change, atMs, version, steps);
-    case 'reset':
-      reset(state, change, atMs, version);
-      return resetAnswer(instanceId, headOf(state), change.mode);
+    case 'reset': {
+      const head = reset(headOf(state), change, atMs, version);
+      return {
+        state: { ...state, head, isModelShared: false },
+        answer: resetAnswer(instanceId, head, change.mode),
+      };
+    }
   }
+}
+
+/** Keeps the answer for callers that repeat the key. */
+function withKeyedAnswer(
+  { state, answer }: InstanceApplied,
+  { key, fingerprint }: AnswerKey,
+  atMs: number,
+): InstanceApplied {
+  const { unstored = new UnstoredRows() } = state;
+  unstored.addAnswer({ key, fingerprint, body: answer.body.toString(), etag: answer.etag, atMs });
+  return { state: { ...state, unstored }, answer };
 }
 
 function created(change: Of<'created'>, atMs: number, version: number): InstanceHead {
@@ -115,24 +114,48 @@ function created(change: Of<'created'>, atMs: number, version: number): Instance
     driftStart: 0,
     modelVersion: MODEL_VERSION,
     model: createState({ modeStrengths, energyLevel }),
-    recentCalls: NO_CALLS,
+    recentCalls: [],
   };
 }
 
-/** What stays is the marker: whose it was, and since when it is gone (architecture 3.2). */
-function remove(state: InstanceState, atMs: number, version: number): void {
-  const gone = { name: '', description: '', model: NO_MODEL };
-  state.head = { ...headOf(state), ...gone, version, updatedAtMs: atMs, deletedAtMs: atMs };
-  state.textBytes = 0;
-  state.unstored = undefined;
-  leaveText(state, Number.POSITIVE_INFINITY);
+function rename(
+  instanceId: string,
+  state: InstanceState,
+  change: Of<'renamed'>,
+  atMs: number,
+  version: number,
+): InstanceApplied {
+  const before = headOf(state);
+  const { name = before.name, description = before.description } = change;
+  const head = { ...before, version, updatedAtMs: atMs, name, description };
+  const leavingBytes = description === before.description ? 0 : bytesOfText(before.description);
+  const recovery = afterText(state.recovery, leavingBytes);
+  return {
+    state: { ...state, head, textBytes: bytesOfHeadText(head), recovery },
+    answer: renamedAnswer(instanceId, head),
+  };
+}
+
+/** What stays is the marker: whose it was, and since when it is deleted (architecture 3.2). */
+function removed(state: InstanceState, atMs: number, version: number): InstanceState {
+  const nothing = { name: '', description: '', model: NO_MODEL };
+  return {
+    ...state,
+    head: { ...headOf(state), ...nothing, version, updatedAtMs: atMs, deletedAtMs: atMs },
+    textBytes: 0,
+    unstored: undefined,
+    recovery: afterText(state.recovery, Number.POSITIVE_INFINITY),
+  };
 }
 
 /** A new generation that starts now, with no observation to keep a distance from (decision 34). */
-function reset(state: InstanceState, change: Of<'reset'>, atMs: number, version: number): void {
-  const head = headOf(state);
-  const model = change.mode === 'initial' ? resetToInitial(head.model) : resetToDefault(head.model);
-  state.head = {
+function reset(
+  head: InstanceHead,
+  { mode }: Of<'reset'>,
+  atMs: number,
+  version: number,
+): InstanceHead {
+  return {
     ...head,
     version,
     updatedAtMs: atMs,
@@ -141,9 +164,8 @@ function reset(state: InstanceState, change: Of<'reset'>, atMs: number, version:
     generation: head.generation + 1,
     historyStart: head.historyCount,
     driftStart: head.driftCount,
-    model,
+    model: mode === 'initial' ? resetToInitial(head.model) : resetToDefault(head.model),
   };
-  state.isModelShared = false;
 }
 
 function observe(
@@ -153,9 +175,10 @@ function observe(
   atMs: number,
   version: number,
   steps: StepTimer,
-): EngineAnswer {
+): InstanceApplied {
   const head = headOf(state);
-  const model = ownModelOf(state);
+  const { unstored = new UnstoredRows() } = state;
+  const model = state.isModelShared ? head.model.slice() : head.model;
   const states: string[] = [];
   let { observedAtMs, historyCount, driftCount } = head;
   for (const observation of observations) {
@@ -166,88 +189,47 @@ function observe(
     steps.stop(startedMs);
     observedAtMs = timestampMs;
     historyCount += 1;
-    record(state, observation, historyCount, head.generation);
+    unstored.addHistory(historyRow(observation, historyCount, head.generation));
     if (report.deviation.level > 0) {
       driftCount += 1;
-      recordDrift(state, report, timestampMs, driftCount, head.generation);
+      unstored.addDrift(driftRow(timestampMs, driftCount, head.generation));
     }
     if (isEveryStateWanted) states.push(processedJson(instanceId, report));
   }
-  state.head = afterObservations(head, model, version, atMs, {
-    observedAtMs,
-    historyCount,
-    driftCount,
-  });
-  state.isModelShared = false;
-  if (!isBatch) return singleAnswer(instanceId, report, version);
-  const last = isEveryStateWanted ? states : processedJson(instanceId, report);
-  return batchAnswer(instanceId, last, observations.length, version);
-}
-
-/** The next head. Written out: on this path a spread costs more than the model's step. */
-function afterObservations(
-  head: InstanceHead,
-  model: State,
-  version: number,
-  atMs: number,
-  after: Pick<InstanceHead, 'observedAtMs' | 'historyCount' | 'driftCount'>,
-): InstanceHead {
+  const counts = { observedAtMs, historyCount, driftCount };
+  const next = { ...head, ...counts, version, updatedAtMs: atMs, model, recentCalls: [] };
   return {
-    version,
-    accountId: head.accountId,
-    name: head.name,
-    description: head.description,
-    createdAtMs: head.createdAtMs,
-    updatedAtMs: atMs,
-    deletedAtMs: head.deletedAtMs,
-    originMs: head.originMs,
-    observedAtMs: after.observedAtMs,
-    generation: head.generation,
-    historyCount: after.historyCount,
-    historyStart: head.historyStart,
-    driftCount: after.driftCount,
-    driftStart: head.driftStart,
-    modelVersion: head.modelVersion,
-    model,
-    // What was remembered is the runtime's now; the next checkpoint stores it anew.
-    recentCalls: NO_CALLS,
+    state: { ...state, head: next, isModelShared: false, unstored },
+    answer: isBatch
+      ? batchAnswer(
+          instanceId,
+          isEveryStateWanted ? states : processedJson(instanceId, report),
+          observations.length,
+          version,
+        )
+      : singleAnswer(instanceId, report, version),
   };
 }
 
-function record(
-  state: InstanceState,
-  observation: TimedObservation,
+function historyRow(
+  { mode, signal, confidence, contextJson, timestampMs }: TimedObservation,
   ordinal: number,
   generation: number,
-): void {
-  const { mode, signal, confidence, contextJson, timestampMs } = observation;
-  addHistory(state, {
-    ordinal,
-    generation,
-    cycle: report.snapshot.cycle,
-    mode,
-    signal,
-    confidence,
-    contextJson,
-    timestampMs,
-  });
+): HistoryRow {
+  const { cycle } = report.snapshot;
+  return { ordinal, generation, cycle, mode, signal, confidence, contextJson, timestampMs };
 }
 
-function recordDrift(
-  state: InstanceState,
-  found: Report,
-  timestampMs: number,
-  ordinal: number,
-  generation: number,
-): void {
-  addDrift(state, {
+function driftRow(timestampMs: number, ordinal: number, generation: number): DriftRow {
+  const { snapshot, deviation } = report;
+  return {
     ordinal,
     generation,
-    cycle: found.snapshot.cycle,
-    level: `D${found.deviation.level}`,
-    deviationJson: deviationJson(found),
-    affectedModesJson: affectedModesJson(found),
-    isRolledBack: found.deviation.isRolledBack,
+    cycle: snapshot.cycle,
+    level: `D${deviation.level}`,
+    deviationJson: deviationJson(report),
+    affectedModesJson: affectedModesJson(report),
+    isRolledBack: deviation.isRolledBack,
     timestampMs,
-  });
+  };
 }

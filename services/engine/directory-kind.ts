@@ -1,6 +1,6 @@
 import { AccountListing, type ListingPage } from '#engine/account-listing';
 import { type Clock, sleep } from '#platform/clock';
-import type { ActorCall, ActorKind, Checkpoint } from '#runtime/actor-kind';
+import type { ActorCall, ActorKind } from '#runtime/actor-kind';
 import type { Turn } from '#runtime/turn';
 import { type ListedInstance, type ListingStore, listedOf } from '#storage/listing-store';
 
@@ -23,9 +23,7 @@ export type DirectoryAnswer = { readonly total: number; readonly rows: readonly 
  * The account directory as a kind of durable actor: one account's listing in memory. It commits
  * nothing of its own, because every row it is told of is stored before (architecture 3.6).
  */
-export class DirectoryKind
-  implements ActorKind<AccountListing, DirectoryCall, DirectoryAnswer, never>
-{
+export class DirectoryKind implements ActorKind<AccountListing, DirectoryCall, DirectoryAnswer> {
   readonly name = 'directory';
   readonly #store: ListingStore;
   readonly #clock: Clock;
@@ -80,36 +78,8 @@ export class DirectoryKind
     return { total: listing.total, rows: [] };
   }
 
-  apply(): void {
-    throw new Error('a directory commits nothing');
-  }
-
-  recordOf(): never {
-    throw new Error('a directory commits nothing');
-  }
-
-  read(): never {
-    throw new Error('the journal holds nothing of a directory');
-  }
-
-  effectAfterReplay(): undefined {
-    return undefined;
-  }
-
-  checkpoint(): Checkpoint {
-    return { write: async () => undefined, forget: () => undefined };
-  }
-
   sizeOf(listing: AccountListing): number {
     return listing.bytes;
-  }
-
-  sizeOfRecord(): number {
-    return 0;
-  }
-
-  sizeOfUnstored(): number {
-    return 0;
   }
 
   isAbsent(listing: AccountListing): boolean {

@@ -1,4 +1,4 @@
-import type { SideEffect } from '#runtime/actor-kind';
+import type { SideEffect } from '#runtime/turn';
 import type { InstanceHead } from '#storage/instance-store';
 import type { ListingRow } from '#storage/listing-store';
 

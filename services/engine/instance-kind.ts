@@ -1,36 +1,20 @@
-import { applyEvent } from '#engine/apply-event';
+import type { InstanceApplied } from '#engine/apply-event';
 import { announcementOf, type Directory } from '#engine/directory';
 import type { EngineMetrics } from '#engine/engine-metrics';
 import { assertMatch } from '#engine/etag';
-import { eventOfRecord, recordOfEvent } from '#engine/event-record';
 import * as answers from '#engine/instance-answers';
-import { type InstanceChange, type InstanceEvent, isListedChange } from '#engine/instance-event';
-import {
-  bytesOf,
-  bytesOfRecord,
-  bytesOfRows,
-  bytesUnstored,
-  headOf,
-  type InstanceState,
-  instanceFrom,
-  isLive,
-  rememberRecovery,
-  takeAnswer,
-} from '#engine/instance-state';
+import type { InstanceChange, InstanceEvent } from '#engine/instance-event';
+import { InstanceSourcing } from '#engine/instance-sourcing';
+import { bytesOf, headOf, type InstanceState, instanceFrom, isLive } from '#engine/instance-state';
 import { findAnswer, nothingToReplay, replayOf } from '#engine/keyed-answers';
 import { observedEvent } from '#engine/observe';
 import { driftPage, historyPage } from '#engine/record-pages';
 import { answerToRepeated } from '#engine/repeated-call';
 import { Fault } from '#fault/fault';
 import { MODEL_VERSION } from '#identity/state';
-import type { ActorKind, Checkpoint, SideEffect } from '#runtime/actor-kind';
+import type { ActorKind } from '#runtime/actor-kind';
 import type { Turn } from '#runtime/turn';
-import {
-  ANSWER_AGE_MS,
-  type AnswerRow,
-  type InstanceStore,
-  type RecentCall,
-} from '#storage/instance-store';
+import { ANSWER_AGE_MS, type AnswerRow, type InstanceStore } from '#storage/instance-store';
 import type { EngineAnswer, EngineCall, EngineCommand } from '#wire/engine-messages';
 
 /** What instances need besides the runtime. */
@@ -40,17 +24,19 @@ export type InstancePorts = {
   readonly metrics: EngineMetrics;
 };
 
-type InstanceTurn = Turn<InstanceEvent>;
+type InstanceTurn = Turn<InstanceEvent, InstanceApplied>;
 type Command<Kind extends EngineCommand['kind']> = Extract<EngineCommand, { kind: Kind }>;
 
 /** The instance as a kind of durable actor: the commands of spec 4 on one instance. */
 export class InstanceKind
-  implements ActorKind<InstanceState, EngineCall, EngineAnswer, InstanceEvent>
+  implements ActorKind<InstanceState, EngineCall, EngineAnswer, InstanceEvent, InstanceApplied>
 {
   readonly name = 'instance';
+  readonly sourcing: InstanceSourcing;
   readonly #ports: InstancePorts;
 
   constructor(ports: InstancePorts) {
+    this.sourcing = new InstanceSourcing(ports);
     this.#ports = ports;
   }
 
@@ -71,72 +57,12 @@ export class InstanceKind
     return found.then((row) => this.#performKeyed(state, call, turn, row));
   }
 
-  apply(state: InstanceState, event: InstanceEvent, version: number, id: string): void {
-    applyEvent(id, state, event, version, this.#ports.metrics.steps);
-  }
-
-  recordOf(event: InstanceEvent): unknown {
-    return recordOfEvent(event);
-  }
-
-  read(record: unknown): InstanceEvent {
-    return eventOfRecord(record);
-  }
-
-  beforeReplay(state: InstanceState, events: readonly InstanceEvent[]): void {
-    rememberRecovery(state, events);
-  }
-
-  effectAfterReplay(
-    id: string,
-    state: InstanceState,
-    events: readonly InstanceEvent[],
-  ): SideEffect | undefined {
-    const isListed = events.some(({ change }) => isListedChange(change.kind));
-    return isListed ? announcementOf(id, headOf(state), this.#ports.directory) : undefined;
-  }
-
-  checkpoint(id: string, state: InstanceState, recentCalls: readonly RecentCall[]): Checkpoint {
-    const present = headOf(state);
-    const head = recentCalls.length === 0 ? present : { ...present, recentCalls };
-    const { unstored } = state;
-    const { history = [], drift = [], answers: rows = [] } = unstored ?? {};
-    const taken = { history: history.slice(), drift: drift.slice(), answers: rows.slice() };
-    const takenBytes = bytesOfRows(unstored);
-    state.isModelShared = true;
-    return {
-      write: () => this.#ports.store.checkpoint(id, { head, ...taken }),
-      forget: () => {
-        state.recovery = undefined;
-        // Rows that came meanwhile stay; after a deletion meanwhile there is nothing left of these.
-        if (unstored === undefined || state.unstored !== unstored) return;
-        history.splice(0, taken.history.length);
-        drift.splice(0, taken.drift.length);
-        rows.splice(0, taken.answers.length);
-        unstored.bytes -= takenBytes;
-        if (history.length + drift.length + rows.length === 0) state.unstored = undefined;
-      },
-    };
-  }
-
   sizeOf(state: InstanceState): number {
     return bytesOf(state);
   }
 
-  sizeOfRecord(event: InstanceEvent): number {
-    return bytesOfRecord(event);
-  }
-
-  sizeOfUnstored(state: InstanceState): number {
-    return bytesUnstored(state);
-  }
-
   isAbsent(state: InstanceState): boolean {
     return state.head === undefined;
-  }
-
-  isEvictable(): boolean {
-    return true;
   }
 
   /** Another account's instance looks exactly like none (decision 19). A retried DELETE is answered. */
@@ -183,14 +109,14 @@ export class InstanceKind
         return answers.instanceAnswer(instanceId, headOf(state));
       case 'rename':
         assertMatch(call, turn.version);
-        return this.#commit(state, call, turn, {
+        return this.#commit(call, turn, {
           kind: 'renamed',
           name: command.name,
           description: command.description,
-        });
+        }).answer;
       case 'remove':
         assertMatch(call, turn.version);
-        return this.#commit(state, call, turn, { kind: 'removed' });
+        return this.#commit(call, turn, { kind: 'removed' }).answer;
       case 'process':
         return this.#process(state, call, command, turn);
       case 'readSnapshot':
@@ -199,7 +125,7 @@ export class InstanceKind
         return answers.contractAnswer(instanceId, headOf(state));
       case 'reset':
         assertMatch(call, turn.version);
-        return this.#commit(state, call, turn, { kind: 'reset', mode: command.mode });
+        return this.#commit(call, turn, { kind: 'reset', mode: command.mode }).answer;
       case 'readHistory':
         return historyPage(instanceId, state, command, this.#ports.store);
       case 'readDrift':
@@ -231,7 +157,7 @@ export class InstanceKind
     if (call.isReplayOnly) throw nothingToReplay();
     const { kind: _, instancesMax, ...config } = command;
     const { accountId, instanceId } = call;
-    const create = () => this.#commit(state, call, turn, { kind: 'created', accountId, ...config });
+    const create = () => this.#commit(call, turn, { kind: 'created', accountId, ...config }).answer;
     if (instancesMax === undefined) return create();
     return this.#ports.directory.reserve(accountId, instanceId, instancesMax).then(create);
   }
@@ -249,26 +175,22 @@ export class InstanceKind
       return answers.throttledAnswer(call.instanceId, headOf(state), command, retryAfterS);
     }
     const driftBefore = headOf(state).driftCount;
-    const answer = this.#commit(state, call, turn, observed);
-    const driftEvents = headOf(state).driftCount - driftBefore;
-    this.#ports.metrics.cycled(answer.cycles, state.unstored?.drift ?? [], driftEvents);
+    const { state: next, answer } = this.#commit(call, turn, observed);
+    const driftEvents = headOf(next).driftCount - driftBefore;
+    this.#ports.metrics.cycled(answer.cycles, next.unstored?.drift ?? [], driftEvents);
     return answer;
   }
 
-  #commit(
-    state: InstanceState,
-    call: EngineCall,
-    turn: InstanceTurn,
-    change: InstanceChange,
-  ): EngineAnswer {
+  #commit(call: EngineCall, turn: InstanceTurn, change: InstanceChange): InstanceApplied {
     const { idempotency } = call;
     const answerKey =
       idempotency === undefined
         ? undefined
         : { key: rowKeyOf(call), fingerprint: idempotency.fingerprint };
-    turn.commit({ modelVersion: MODEL_VERSION, change, atMs: turn.wallMs, answerKey });
-    this.#announce(call, state, turn);
-    return takeAnswer(state);
+    const modelVersion = MODEL_VERSION;
+    const applied = turn.commit({ modelVersion, change, atMs: turn.wallMs, answerKey });
+    this.#announce(call, applied.state, turn);
+    return applied;
   }
 
   /**

@@ -38,9 +38,10 @@ function answerOfRecords(
   const { head, events } = recovery;
   const first = (head?.version ?? 0) + 1;
   if (version < first || version >= first + events.length) return undefined;
-  const scratch = instanceFrom(head);
-  events.slice(0, version - first + 1).forEach((event, index) => {
-    applyEvent(instanceId, scratch, event, first + index, steps);
-  });
-  return scratch.answer;
+  let scratch = instanceFrom(head);
+  let answer: EngineAnswer | undefined;
+  for (const [index, event] of events.slice(0, version - first + 1).entries()) {
+    ({ state: scratch, answer } = applyEvent(instanceId, scratch, event, first + index, steps));
+  }
+  return answer;
 }

@@ -3,7 +3,8 @@ import { Meter } from '#limiter/meter';
 import type { MeterEvents } from '#limiter/meter-events';
 import type { Clock } from '#platform/clock';
 import { type Instant, instantOf } from '#platform/instant';
-import type { ActorCall, ActorKind, Checkpoint, LoadedActor } from '#runtime/actor-kind';
+import type { ActorCall, ActorKind, LoadedActor } from '#runtime/actor-kind';
+import type { Applied, EventSourcing } from '#runtime/event-sourcing';
 import type { Turn } from '#runtime/turn';
 import type { AccountStore } from '#storage/account-store';
 import { meterOfRow, rowOfMeter } from '#storage/meter-row';
@@ -49,8 +50,13 @@ const STORED_RESERVATION_BYTES = 100;
  * The meter of an account as a durable actor (architecture 4): what it commits are its
  * watermarks, raised ahead of need, and when it is deactivated its exact counts.
  */
-export class MeterKind implements ActorKind<Meter, MeterCall, MeterAnswer, MeterRecord> {
+export class MeterKind
+  implements
+    ActorKind<Meter, MeterCall, MeterAnswer, MeterRecord>,
+    EventSourcing<Meter, MeterRecord>
+{
   readonly name = 'meter';
+  readonly sourcing = this;
   readonly #ports: MeterPorts;
   readonly #refreshing = new Set<Meter>();
 
@@ -81,8 +87,9 @@ export class MeterKind implements ActorKind<Meter, MeterCall, MeterAnswer, Meter
     return this.#reload(meter).then(() => answerOf(meter, call, turn));
   }
 
-  apply(meter: Meter, record: MeterRecord, version: number): void {
+  apply(meter: Meter, record: MeterRecord, version: number): Applied<Meter> {
     meter.take(record, version);
+    return { state: meter, answer: undefined };
   }
 
   recordOf(record: MeterRecord): unknown {
@@ -93,15 +100,11 @@ export class MeterKind implements ActorKind<Meter, MeterCall, MeterAnswer, Meter
     return meterOfRow(row);
   }
 
-  effectAfterReplay(): undefined {
-    return undefined;
-  }
-
   closing(meter: Meter, now: Instant): MeterRecord | undefined {
     return meter.closing(now);
   }
 
-  checkpoint(accountId: string, meter: Meter): Checkpoint {
+  checkpoint(accountId: string, meter: Meter) {
     const { head } = meter;
     const write = async () => {
       if (head !== undefined) await this.#ports.meters.checkpoint(accountId, head);
@@ -124,11 +127,6 @@ export class MeterKind implements ActorKind<Meter, MeterCall, MeterAnswer, Meter
 
   isAbsent(meter: Meter): boolean {
     return meter.account.isAbsent;
-  }
-
-  /** What it counted goes into its closing record. */
-  isEvictable(): boolean {
-    return true;
   }
 
   /**

@@ -207,7 +207,8 @@ export class Meter {
       const windowWatermark = window.raisedFor(requests, 1, requestsPerMinute, nowMs);
       const monthWatermark =
         cycles > 0 ? month.raisedFor(used, cycles, cyclesPerMonth, nowMs) : month.value;
-      const offset = turn.commit(this.#record(monthWatermark, windowWatermark, turn));
+      turn.commit(this.#record(monthWatermark, windowWatermark, turn));
+      const { offset } = turn;
       if (windowWatermark > window.value) this.#month.events.raised('window', offset);
       if (monthWatermark > month.value) this.#month.events.raised('month', offset);
       window.set(windowWatermark, offset);

@@ -179,7 +179,7 @@ export class ActivationCatalog<State, Call extends ActorCall, Answer, Event> {
     activation.trim(nowMs);
     if (state === undefined || activation.hasRecentCalls) return false;
     if (!activation.isIdle) return activation.isCheckpointing;
-    if (!this.#kind.isEvictable(state, this.#ports.clock.wallMs())) {
+    if (this.#kind.isEvictable?.(state, this.#ports.clock.wallMs()) === false) {
       // To the young end: one that must stay never hides another that may go.
       this.#activations.delete(activation.id);
       this.#activations.set(activation.id, activation);
@@ -204,7 +204,7 @@ export class ActivationCatalog<State, Call extends ActorCall, Answer, Event> {
     if (state === undefined) return;
     const { clock, log } = this.#ports;
     const now = instantOf(clock);
-    const event = this.#kind.closing?.(state, now);
+    const event = this.#kind.sourcing?.closing?.(state, now);
     if (event === undefined) return;
     new HostedTurn(this.#kind, activation, 0, clock, log, this).commit(event);
   }

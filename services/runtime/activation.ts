@@ -1,8 +1,8 @@
 import { Fault } from '#fault/fault';
 import type { Instant } from '#platform/instant';
-import type { SideEffect } from '#runtime/actor-kind';
 import { MAILBOX_CALLS_MAX } from '#runtime/bounds';
 import { RecentCalls } from '#runtime/recent-calls';
+import type { SideEffect } from '#runtime/turn';
 import type { RecentCall } from '#storage/instance-store';
 
 const NO_CALLS: readonly RecentCall[] = [];

@@ -100,7 +100,7 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Event> {
   #weigh(activation: Activation<State, Call, Answer>): void {
     const { state, unflushed } = activation;
     const isHolding = state !== undefined && unflushed > 0;
-    const bytes = isHolding ? this.#kind.sizeOfUnstored(state) : 0;
+    const bytes = isHolding ? (this.#kind.sourcing?.sizeOfUnstored(state) ?? 0) : 0;
     this.#unflushedBytes += bytes - activation.unflushedBytes;
     activation.unflushedBytes = bytes;
   }
@@ -242,13 +242,14 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Event> {
 
   async #store(activation: Activation<State, Call, Answer>): Promise<void> {
     const { state, offset, unflushed, pendingEffect } = activation;
-    if (state === undefined) return;
+    const { sourcing } = this.#kind;
+    if (state === undefined || sourcing === undefined) return;
     const { clock, log } = this.#ports;
     const startedMs = clock.monotonicMs();
     const dirtyMs = startedMs - (activation.dirtySinceMs ?? startedMs);
     const now = { monotonicMs: startedMs, wallMs: clock.wallMs() };
     const recentCalls = log.isLasting ? activation.recentCalls(now) : [];
-    const checkpoint = this.#kind.checkpoint(activation.id, state, recentCalls);
+    const checkpoint = sourcing.checkpoint(activation.id, state, recentCalls);
     activation.isCheckpointing = true;
     try {
       await log.whenDurable(offset);
@@ -260,7 +261,7 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Event> {
     }
     if (activation.isAbandoned) return;
     if (activation.pendingEffect === pendingEffect) activation.pendingEffect = undefined;
-    checkpoint.forget();
+    checkpoint.forget(activation.state ?? state);
     this.#onStored(activation);
     this.#ports.metrics.checkpointed(dirtyMs / 1_000);
     this.#unflushedRecords -= unflushed;

@@ -2,19 +2,22 @@ import assert from 'node:assert/strict';
 import { Fault, toFault } from '#fault/fault';
 import type { Clock } from '#platform/clock';
 import type { Activation } from '#runtime/activation';
-import type { ActorCall, ActorKind, SideEffect } from '#runtime/actor-kind';
+import type { ActorCall, ActorKind } from '#runtime/actor-kind';
 import { RECORD_BYTES_MAX } from '#runtime/bounds';
 import type { CommitLog } from '#runtime/commit-log';
+import type { Applied } from '#runtime/event-sourcing';
 import { encodeRecord } from '#runtime/record-codec';
-import type { Turn } from '#runtime/turn';
+import type { SideEffect, Turn } from '#runtime/turn';
 
-/** Whoever keeps account of what is committed but not stored. */
+/** Keeps account of what is committed but not stored. */
 export interface DirtyBook<State, Call, Answer> {
   changed(activation: Activation<State, Call, Answer>, monotonicMs: number): void;
 }
 
 /** A turn on a real activation: commits go to the process's log and into the actor's state. */
-export class HostedTurn<State, Call extends ActorCall, Answer, Event> implements Turn<Event> {
+export class HostedTurn<State, Call extends ActorCall, Answer, Event>
+  implements Turn<Event, Applied<State>>
+{
   readonly wallMs: number;
   readonly monotonicMs: number;
   readonly earlierVersion: number | undefined;
@@ -23,11 +26,11 @@ export class HostedTurn<State, Call extends ActorCall, Answer, Event> implements
   readonly #callId: number;
   readonly #log: CommitLog;
   readonly #book: DirtyBook<State, Call, Answer>;
-  /** Where this turn's own commit stands; infinite for none. */
+  /** The log offset of this turn's own commit; infinite for none. */
   #committedAt = Number.POSITIVE_INFINITY;
-  /** What the answer rests on, if that is not all that is committed. */
+  /** The answer's durability dependency, if that is not all that is committed. */
   #dependsOn: number | undefined;
-  /** What must be done before the answer leaves, if anything. */
+  /** The side effect that must be done before the answer leaves, if any. */
   #effect: SideEffect | undefined;
 
   constructor(
@@ -59,26 +62,33 @@ export class HostedTurn<State, Call extends ActorCall, Answer, Event> implements
     return this.#activation.version;
   }
 
-  commit(event: Event): number {
+  get offset(): number {
+    return this.#activation.offset;
+  }
+
+  commit(event: Event): Applied<State> {
     const activation = this.#activation;
+    const { sourcing } = this.#kind;
+    assert(sourcing !== undefined, 'only a kind with events commits one');
     if (this.#callId !== 0) activation.recent.assertRoom();
     this.#log.assertOpen();
-    const bytes = this.#kind.sizeOfRecord(event);
+    const bytes = sourcing.sizeOfRecord(event);
     assert(bytes <= RECORD_BYTES_MAX, 'the API takes no body that makes a larger record');
     const version = activation.version + 1;
-    // Nobody reads back what does not last.
-    const line = this.#log.isLasting ? this.#lineOf(event, version) : '';
-    this.#kind.apply(this.state, event, version, activation.id);
+    // What does not last is never read back.
+    const line = this.#log.isLasting ? this.#lineOf(sourcing.recordOf(event), version) : '';
+    const applied = sourcing.apply(this.state, event, version, activation.id);
+    activation.state = applied.state;
     activation.version = version;
     activation.offset = this.#log.add(line);
     this.#committedAt = activation.offset;
     if (this.#callId !== 0) activation.recent.add(this.#callId, version, this.monotonicMs);
     this.#book.changed(activation, this.monotonicMs);
-    return activation.offset;
+    return applied;
   }
 
-  dependOn(place: number): void {
-    this.#dependsOn = place;
+  dependOn(offset: number): void {
+    this.#dependsOn = offset;
   }
 
   beforeAnswer(effect: SideEffect): void {
@@ -86,48 +96,49 @@ export class HostedTurn<State, Call extends ActorCall, Answer, Event> implements
     if (this.#committedAt !== Number.POSITIVE_INFINITY) this.#activation.pendingEffect = effect;
   }
 
-  /** Whether the answer may leave at once: all that it rests on is durable, ours and done. */
+  /** Whether the answer may leave at once: all that it depends on is durable, this node's and done. */
   get isAnswerable(): boolean {
-    const place = this.#dependsOn ?? this.#activation.offset;
+    const offset = this.#dependsOn ?? this.#activation.offset;
     return (
       this.#effect === undefined &&
-      this.#log.isDurable(place) &&
-      (place >= this.#committedAt || this.#log.isLeased())
+      this.#log.isDurable(offset) &&
+      (offset >= this.#committedAt || this.#log.isLeased())
     );
   }
 
   /**
-   * Fulfils when everything up to `offset` (less if the answer rests on less) is durable, nobody
-   * else can have taken the actor over since the turn, and the turn's effect is done. Rejects with an unknown outcome when it cannot be
-   * done: the turn has happened, and whoever asks again has its answer once it is.
+   * Fulfils when everything up to `offset` (less if the answer depends on less) is durable, no other
+   * node can have taken the actor over since the turn, and the turn's side effect is done. Rejects
+   * with an unknown outcome when that cannot be: the turn has happened, and a caller that asks again
+   * has its answer once it can.
    */
   async whenAnswerable(offset: number): Promise<void> {
-    const place = this.#dependsOn ?? offset;
-    await this.#log.whenDurable(place);
+    const needed = this.#dependsOn ?? offset;
+    await this.#log.whenDurable(needed);
     // A commit of its own proves that the turn's state was the latest; any other answer needs a lease.
-    if (place < this.#committedAt && !this.#log.isLeased()) await this.#log.whenConfirmed();
+    if (needed < this.#committedAt && !this.#log.isLeased()) await this.#log.whenConfirmed();
     const effect = this.#effect;
     if (effect === undefined) return;
     await effect().catch((error: unknown) => {
-      throw owedStill(error);
+      throw stillPending(error);
     });
     if (this.#activation.pendingEffect === effect) this.#activation.pendingEffect = undefined;
   }
 
-  #lineOf(event: Event, version: number): string {
+  #lineOf(event: unknown, version: number): string {
     return encodeRecord({
       actor: this.#kind.name,
       actorId: this.#activation.id,
       version,
       callId: this.#callId,
       atMs: this.wallMs,
-      event: this.#kind.recordOf(event),
+      event,
     });
   }
 }
 
 /** Of the effect's own fault nothing is passed on: its reason and owner speak of another actor. */
-function owedStill(cause: unknown): Fault {
+function stillPending(cause: unknown): Fault {
   const options = { retryAfterS: 1, isOutcomeUnknown: true, cause } as const;
   if (toFault(cause).code !== 'service_unavailable') {
     return new Fault('internal', 'done, but not all that follows from it', options);

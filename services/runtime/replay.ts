@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import type { Instant } from '#platform/instant';
 import type { Activation } from '#runtime/activation';
 import type { ActorCall, ActorKind } from '#runtime/actor-kind';
@@ -5,13 +6,13 @@ import { CorruptJournal, decodeRecord } from '#runtime/record-codec';
 import type { RecoveredTail } from '#runtime/shard-gate';
 import type { JournalRecord } from '#storage/journal';
 
-/** Whoever keeps account of records that are durable and in no checkpoint. */
+/** Keeps account of records that are durable and in no checkpoint. */
 export interface ReplayLedger<State, Call, Answer> {
   recovered(activation: Activation<State, Call, Answer>, records: number, offset: number): void;
 }
 
 /**
- * Runs an recovered tail again on top of the stored state: what the head has already is skipped, and
+ * Applies a recovered tail to the stored state: what the head has already is skipped, and
  * afterwards the actor is dirty like any other. Throws `CorruptJournal` when a version is missing or
  * a line is no record: going on would lose an acknowledged event (architecture 3.3).
  */
@@ -23,17 +24,21 @@ export function replay<State, Call extends ActorCall, Answer, Event>(
   now: Instant,
   book: ReplayLedger<State, Call, Answer>,
 ): void {
-  const records = missing(kind.name, activation, lines);
+  const { name, sourcing } = kind;
+  assert(sourcing !== undefined, 'the journal holds nothing of a kind without events');
+  const { id } = activation;
+  const records = missing(name, activation, lines);
   if (records.length === 0) return;
-  const events = records.map(({ event }) => kind.read(event));
-  kind.beforeReplay?.(state, events);
+  const events = records.map(({ event }) => sourcing.read(event));
+  let present = sourcing.beforeReplay?.(state, events) ?? state;
   for (const event of events) {
     activation.version += 1;
-    kind.apply(state, event, activation.version, activation.id);
+    present = sourcing.apply(present, event, activation.version, id).state;
   }
+  activation.state = present;
   activation.recent.restore(records, now);
   activation.offset = offset;
-  activation.pendingEffect = kind.effectAfterReplay(activation.id, state, events);
+  activation.pendingEffect = sourcing.effectAfterReplay?.(id, present, events);
   book.recovered(activation, events.length, offset);
 }
 

@@ -1,22 +1,26 @@
 import type { Instant } from '#platform/instant';
-import type { SideEffect } from '#runtime/actor-kind';
+
+/** Something done outside the actor that may be repeated without harm. */
+export type SideEffect = () => Promise<void>;
 
 /** One call's time with an actor, as the actor's kind sees it; the instant is that of its beginning. */
-export interface Turn<Event> extends Instant {
+export interface Turn<Event, Outcome = unknown> extends Instant {
   /** The actor's version: what is committed so far, this turn's commit included. */
   readonly version: number;
   /** The version at which this very call was committed before, if it was (a retry). */
   readonly earlierVersion: number | undefined;
+  /** The log offset of the actor's newest record, this turn's commit included; for `dependOn`. */
+  readonly offset: number;
   /**
-   * Applies the event to the state and holds the answer until it is durable. Once per turn.
-   * Returns its place in the journal, for `dependOn`.
+   * Applies the event to the state and holds the answer until it is durable. Once per turn. Returns
+   * what the event made: the next state and the answer.
    */
-  commit(event: Event): number;
+  commit(event: Event): Outcome;
   /**
-   * The answer tells nothing that was committed behind `place` (0: nothing that is not stored), so it
-   * waits for that alone.
+   * The answer reveals nothing that was committed after `offset` (0: nothing that is not stored), so
+   * it waits for that alone.
    */
-  dependOn(place: number): void;
+  dependOn(offset: number): void;
   /** Runs after the turn's version is durable and before the answer leaves; may be repeated. */
   beforeAnswer(effect: SideEffect): void;
 }

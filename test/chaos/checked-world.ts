@@ -2,6 +2,7 @@ import { applyEvent } from '#engine/apply-event';
 import type { InstanceChange } from '#engine/instance-event';
 import { headOf, type InstanceState, instanceFrom } from '#engine/instance-state';
 import { StepTimer } from '#engine/step-timer';
+import { UnstoredRows } from '#engine/unstored-rows';
 import { MODEL_VERSION } from '#identity/state';
 import { memoryInstanceStore } from '#storage/memory/memory-instance-store';
 import { memoryListingStore } from '#storage/memory/memory-listing-store';
@@ -53,11 +54,11 @@ export class CheckedWorld {
       startMs,
     });
     const before = this.#states.get(instance);
-    const state = before === undefined ? instanceFrom(undefined) : structuredClone(before);
-    const answer = isWrite(call) ? this.#answer(instance, state, requested, key) : undefined;
-    const answered = course.answered ?? answer;
+    const state = before === undefined ? instanceFrom(undefined) : copyOf(before);
+    const applied = isWrite(call) ? this.#apply(instance, state, requested, key) : undefined;
+    const answered = course.answered ?? applied?.outcome;
     if (answered === undefined) throw new Error('a read is answered with what it saw');
-    if (happens) this.#states.set(instance, state);
+    if (happens) this.#states.set(instance, applied?.state ?? state);
     call.tries = 1;
     call.outcome = answered;
     if (isCreate && call.outcome.kind === 'acknowledged') call.instance = instance;
@@ -71,7 +72,7 @@ export class CheckedWorld {
   async store(): Promise<void> {
     for (const [id, state] of this.#states) {
       const head = headOf(state);
-      const { history = [], drift = [], answers = [] } = state.unstored ?? {};
+      const { history, drift, answers } = (state.unstored ?? new UnstoredRows()).copy();
       await this.instances.checkpoint(id, { head, history, drift, answers });
       const { version, name, description, createdAtMs } = head;
       const row = { instanceId: id, version, name, description, createdAtMs };
@@ -79,17 +80,12 @@ export class CheckedWorld {
     }
   }
 
-  #answer(
-    id: string,
-    state: InstanceState,
-    requested: Requested,
-    key: string | undefined,
-  ): Outcome {
+  #apply(id: string, before: InstanceState, requested: Requested, key: string | undefined) {
     const answerKey =
       key === undefined
         ? undefined
         : { key: `${requested.kind === 'create' ? 'create' : 'call'}:${key}`, fingerprint: '' };
-    const version = (state.head?.version ?? 0) + 1;
+    const version = (before.head?.version ?? 0) + 1;
     const change = changeOf(requested);
     const event = {
       modelVersion: MODEL_VERSION,
@@ -97,11 +93,21 @@ export class CheckedWorld {
       atMs: 1_790_000_000_000 + this.#nowMs,
       answerKey,
     };
-    applyEvent(id, state, event, version, STEPS);
-    const { body = '', etag = '' } = state.answer ?? {};
-    state.answer = undefined;
-    return { kind: 'acknowledged', etag, bodyHash: bodyHashOf(body), cycle: undefined };
+    const { state, answer } = applyEvent(id, before, event, version, STEPS);
+    const { body, etag } = answer;
+    const bodyHash = bodyHashOf(body);
+    const outcome: Outcome = { kind: 'acknowledged', etag, bodyHash, cycle: undefined };
+    return { state, outcome };
   }
+}
+
+/** An instance that shares nothing with this one that an event could change. */
+function copyOf(state: InstanceState): InstanceState {
+  const unstored = new UnstoredRows();
+  for (const row of state.unstored?.history ?? []) unstored.addHistory(row);
+  for (const row of state.unstored?.drift ?? []) unstored.addDrift(row);
+  for (const row of state.unstored?.answers ?? []) unstored.addAnswer(row);
+  return { ...state, isModelShared: true, unstored };
 }
 
 function changeOf(requested: Requested): InstanceChange {

@@ -148,28 +148,17 @@ for (const [what, stepsOf] of Object.entries(HISTORIES)) {
   });
 }
 
-/** The same of instances that run their records again, as the journal gives them back. */
+/** The same of instances that replay their records, as the journal gives them back. */
 async function measureRecovered(count: number, stepsOf: (n: number) => readonly Step[]) {
   const directory = { put: none, remove: none, reserve: none };
   const metrics = engineMetrics(createMetrics(), new ManualClock());
   const kind = new InstanceKind({ store: FORGETFUL, directory, metrics });
-  const tails: string[][] = [];
-  for (let n = 1; n <= count; n += 1) tails.push(await recordsOf(kind, stepsOf(n)));
   const states: InstanceState[] = [];
-  for (const tail of tails) {
-    const { state } = await kind.activate(INSTANCE_ID);
-    const events = tail.map((record) => kind.read(JSON.parse(record)));
-    kind.beforeReplay(state, events);
-    events.forEach((event, index) => {
-      kind.apply(state, event, index + 1, INSTANCE_ID);
-    });
-    state.answer = undefined;
-    states.push(state);
-  }
+  for (let n = 1; n <= count; n += 1) states.push(await replayedState(kind, stepsOf(n)));
   const dirty = liveBytes();
   const sizes = () => states.reduce((sum, state) => sum + kind.sizeOf(state), 0);
   const counted = sizes();
-  for (const state of states) kind.checkpoint(INSTANCE_ID, state, []).forget();
+  for (const state of states) kind.sourcing.checkpoint(INSTANCE_ID, state, []).forget(state);
   const stored = liveBytes();
   return {
     counted: counted / count,
@@ -178,9 +167,21 @@ async function measureRecovered(count: number, stepsOf: (n: number) => readonly 
   };
 }
 
+/** An instance of which nothing is stored but the records of this history. */
+async function replayedState(kind: InstanceKind, steps: readonly Step[]): Promise<InstanceState> {
+  const records = await recordsOf(kind, steps);
+  const events = records.map((record) => kind.sourcing.read(JSON.parse(record)));
+  const loaded = await kind.activate(INSTANCE_ID);
+  let state = kind.sourcing.beforeReplay(loaded.state, events);
+  for (const [index, event] of events.entries()) {
+    ({ state } = kind.sourcing.apply(state, event, index + 1, INSTANCE_ID));
+  }
+  return state;
+}
+
 /** What an instance with this history leaves in the journal. */
 async function recordsOf(kind: InstanceKind, steps: readonly Step[]): Promise<string[]> {
-  const { state } = await kind.activate(INSTANCE_ID);
+  let { state } = await kind.activate(INSTANCE_ID);
   const records: string[] = [];
   for (const { command, key } of steps) {
     const idempotency = key === undefined ? undefined : { key, fingerprint: 'f'.repeat(43) };
@@ -189,10 +190,12 @@ async function recordsOf(kind: InstanceKind, steps: readonly Step[]): Promise<st
       monotonicMs: 0,
       version: records.length,
       earlierVersion: undefined,
+      offset: 0,
       commit(change) {
-        records.push(JSON.stringify(kind.recordOf(change)));
-        kind.apply(state, change, records.length, INSTANCE_ID);
-        return 0;
+        records.push(JSON.stringify(kind.sourcing.recordOf(change)));
+        const applied = kind.sourcing.apply(state, change, records.length, INSTANCE_ID);
+        ({ state } = applied);
+        return applied;
       },
       dependOn: () => undefined,
       beforeAnswer: () => undefined,

@@ -2,6 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { instanceFrom } from '#engine/instance-state';
 import { findAnswer, replayOf } from '#engine/keyed-answers';
+import { UnstoredRows } from '#engine/unstored-rows';
 import type { Fault } from '#fault/fault';
 import { ANSWER_AGE_MS, type AnswerRow, type InstanceStore } from '#storage/instance-store';
 import { memoryInstanceStore } from '#storage/memory/memory-instance-store';
@@ -31,10 +32,9 @@ async function lookUp(
       return undefined;
     },
   };
-  const state = {
-    ...instanceFrom(headAt(1)),
-    unstored: { history: [], drift: [], answers, bytes: 0 },
-  };
+  const unstored = new UnstoredRows();
+  for (const row of answers) unstored.addAnswer(row);
+  const state = { ...instanceFrom(headAt(1)), unstored };
   const call = callOf(CREATE, { idempotency: { key, fingerprint: 'f', ...change } });
   const turn = { wallMs: START_MS, earlierVersion };
   const found = await findAnswer(call, `call:${key}`, state, turn, store);

@@ -77,10 +77,13 @@ export function meterUnderTest(choice: PlanChoice, earlier?: EarlierActivation) 
     ...now(),
     version: journal.heads.at(-1)?.version ?? 0,
     earlierVersion: undefined,
+    get offset() {
+      return journal.heads.length;
+    },
     commit(made) {
       const version = (journal.heads.at(-1)?.version ?? 0) + 1;
       meter.take(made, version);
-      return journal.heads.push({ ...made, version });
+      journal.heads.push({ ...made, version });
     },
     dependOn: (offset) => {
       dependsOn = offset;

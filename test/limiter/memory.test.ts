@@ -14,6 +14,7 @@ const BYTES_MAX = 1_024;
 const ACCOUNTS = 20_000;
 
 const quietTurn = {
+  offset: 1,
   version: 0,
   earlierVersion: undefined,
   dependOn: () => undefined,
@@ -45,10 +46,7 @@ memory('holds at most a KiB with its place in the runtime, and about what it say
     const place = new Activation(id, 0, 0.5);
     Object.assign(place, { state });
     const turn = { ...quietTurn, wallMs: clock.wallMs(), monotonicMs: 0.5 };
-    const commit = (record: MeterRecord) => {
-      state.take(record, 1);
-      return 1;
-    };
+    const commit = (record: MeterRecord) => state.take(record, 1);
     state.answer(admission(i, 1, digests[i] ?? ''), { ...turn, commit });
     state.answer(settlement(i, 1), { ...turn, commit });
     // What a checkpoint does 20 s later.

@@ -1,4 +1,5 @@
 import { InstanceKind } from '#engine/instance-kind';
+import { InstanceSourcing } from '#engine/instance-sourcing';
 import { Checkpointer } from '#runtime/checkpointer';
 import { CommitLog } from '#runtime/commit-log';
 import { HostedTurn } from '#runtime/hosted-turn';
@@ -185,6 +186,6 @@ export const TURN_VARIANTS: readonly Variant[] = [
     name: 'directory not notified again in recovery',
     requested: ROUGH,
     spoil: (stack) =>
-      replaceMethod(stack, InstanceKind.prototype, 'effectAfterReplay', () => () => undefined),
+      replaceMethod(stack, InstanceSourcing.prototype, 'effectAfterReplay', () => () => undefined),
   },
 ];

@@ -2,8 +2,9 @@ import { Fault } from '#fault/fault';
 import type { Clock } from '#platform/clock';
 import { createMetrics } from '#platform/metrics';
 import { ActorHost } from '#runtime/actor-host';
-import type { ActorCall, ActorKind, Checkpoint } from '#runtime/actor-kind';
+import type { ActorCall, ActorKind } from '#runtime/actor-kind';
 import { CommitLog } from '#runtime/commit-log';
+import type { Applied, EventSourcing } from '#runtime/event-sourcing';
 import { decodeRecord } from '#runtime/record-codec';
 import { runtimeMetrics } from '#runtime/runtime-metrics';
 import { ONE_SHARD, type ShardGate } from '#runtime/shard-gate';
@@ -36,8 +37,11 @@ export type TallyAnswer = {
 type StoredTally = { sum: number; version: number; recentCalls: readonly RecentCall[] };
 
 /** A kind whose store is a map, for tests of the runtime. */
-export class TallyKind implements ActorKind<Tally, TallyCall, TallyAnswer, number> {
+export class TallyKind
+  implements ActorKind<Tally, TallyCall, TallyAnswer, number>, EventSourcing<Tally, number>
+{
   readonly name = 'instance';
+  readonly sourcing: EventSourcing<Tally, number> = this;
   readonly stored = new Map<string, StoredTally>();
   activations = 0;
   writes = 0;
@@ -69,9 +73,10 @@ export class TallyKind implements ActorKind<Tally, TallyCall, TallyAnswer, numbe
     return { sum: state.sum, version: turn.version, again };
   }
 
-  apply(state: Tally, added: number): void {
+  apply(state: Tally, added: number): Applied<Tally> {
     state.sum += added;
     state.unstored.push(added);
+    return { state, answer: state.sum };
   }
 
   recordOf(added: number): number {
@@ -82,15 +87,11 @@ export class TallyKind implements ActorKind<Tally, TallyCall, TallyAnswer, numbe
     return Number(record);
   }
 
-  effectAfterReplay(): undefined {
-    return undefined;
-  }
-
   closing(state: Tally): number | undefined {
     return state.sum % 2 === 0 ? undefined : this.parting;
   }
 
-  checkpoint(id: string, state: Tally, recentCalls: readonly RecentCall[]): Checkpoint {
+  checkpoint(id: string, state: Tally, recentCalls: readonly RecentCall[]) {
     const { sum } = state;
     const version = (this.stored.get(id)?.version ?? 0) + state.unstored.length;
     const count = state.unstored.length;

@@ -1,0 +1,93 @@
+import { applyEvent, type InstanceApplied } from '#engine/apply-event';
+import { announcementOf, type Directory } from '#engine/directory';
+import { eventOfRecord, recordOfEvent } from '#engine/event-record';
+import { type InstanceEvent, isListedChange } from '#engine/instance-event';
+import { recoveryOf } from '#engine/instance-recovery';
+import { bytesUnstored, headOf, type InstanceState } from '#engine/instance-state';
+import type { StepTimer } from '#engine/step-timer';
+import type { Checkpoint, EventSourcing } from '#runtime/event-sourcing';
+import type { SideEffect } from '#runtime/turn';
+import type { InstanceStore, RecentCall } from '#storage/instance-store';
+
+/** Bytes of a record without its text, by estimate. */
+const RECORD_BYTES = 200;
+
+/** What applying and storing the events of instances needs. */
+export type SourcingPorts = {
+  readonly store: Pick<InstanceStore, 'checkpoint'>;
+  readonly directory: Directory;
+  readonly metrics: { readonly steps: StepTimer };
+};
+
+/** How instances apply, record and store their events. */
+export class InstanceSourcing
+  implements EventSourcing<InstanceState, InstanceEvent, InstanceApplied>
+{
+  readonly #ports: SourcingPorts;
+
+  constructor(ports: SourcingPorts) {
+    this.#ports = ports;
+  }
+
+  apply(state: InstanceState, event: InstanceEvent, version: number, id: string): InstanceApplied {
+    return applyEvent(id, state, event, version, this.#ports.metrics.steps);
+  }
+
+  recordOf(event: InstanceEvent): unknown {
+    return recordOfEvent(event);
+  }
+
+  read(record: unknown): InstanceEvent {
+    return eventOfRecord(record);
+  }
+
+  sizeOfRecord({ change }: InstanceEvent): number {
+    if (change.kind !== 'observed') return RECORD_BYTES;
+    return change.observations.reduce(
+      (sum, { contextJson }) => sum + RECORD_BYTES + contextJson.length,
+      0,
+    );
+  }
+
+  checkpoint(
+    id: string,
+    state: InstanceState,
+    recentCalls: readonly RecentCall[],
+  ): Checkpoint<InstanceState> {
+    const { unstored } = state;
+    const present = headOf(state);
+    // Shared with the store if it can be: most instances are idle.
+    const head = recentCalls.length === 0 ? present : { ...present, recentCalls };
+    const rows = unstored?.copy();
+    const { history = [], drift = [], answers = [] } = rows ?? {};
+    state.isModelShared = true;
+    return {
+      write: () => this.#ports.store.checkpoint(id, { head, history, drift, answers }),
+      forget: (later) => {
+        later.recovery = undefined;
+        // After a deletion meanwhile there is nothing left of these rows.
+        if (unstored === undefined || rows === undefined || later.unstored !== unstored) return;
+        unstored.drop(rows);
+        if (unstored.isEmpty) later.unstored = undefined;
+      },
+    };
+  }
+
+  sizeOfUnstored(state: InstanceState): number {
+    return bytesUnstored(state);
+  }
+
+  beforeReplay(state: InstanceState, events: readonly InstanceEvent[]): InstanceState {
+    // The recovery shares the model: the first change copies it.
+    return { ...state, isModelShared: true, recovery: recoveryOf(state.head, events) };
+  }
+
+  effectAfterReplay(
+    id: string,
+    state: InstanceState,
+    events: readonly InstanceEvent[],
+  ): SideEffect | undefined {
+    const isListed = events.some(({ change }) => isListedChange(change.kind));
+    return isListed ? announcementOf(id, headOf(state), this.#ports.directory) : undefined;
+  }
+}

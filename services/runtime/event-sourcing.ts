@@ -1,0 +1,58 @@
+import type { Instant } from '#platform/instant';
+import type { SideEffect } from '#runtime/turn';
+import type { RecentCall } from '#storage/instance-store';
+
+/** What an event makes of an actor: its next state, and the answer to the command behind it. */
+export type Applied<State, Answer = unknown> = {
+  readonly state: State;
+  readonly answer: Answer;
+};
+
+/** How the events of one kind of actor are applied, recorded and stored. Source: architecture 2. */
+export interface EventSourcing<State, Event, Outcome extends Applied<State> = Applied<State>> {
+  /**
+   * The next state and the answer. Deterministic: recovery applies the event again. The state before
+   * is used up: the next one may share what it held.
+   */
+  apply(state: State, event: Event, version: number, id: string): Outcome;
+
+  /** An event as the journal keeps it: plain JSON data, as small as can be. */
+  recordOf(event: Event): unknown;
+
+  /** The event of such a record. Throws when it makes no sense. */
+  read(record: unknown): Event;
+
+  /** Bytes of an event's record, roughly. */
+  sizeOfRecord(event: Event): number;
+
+  /**
+   * A copy of what is not stored yet, and how to store it. `write` may be repeated and may arrive
+   * late without harm; `forget` drops what has been stored from the state as it is by then.
+   */
+  checkpoint(id: string, state: State, recentCalls: readonly RecentCall[]): Checkpoint<State>;
+
+  /** Bytes that a dirty actor holds until it is stored; bounds the tail. */
+  sizeOfUnstored(state: State): number;
+
+  /** The stored state as replay begins with it, when these events are about to be applied again. */
+  beforeReplay?(state: State, events: readonly Event[]): State;
+
+  /**
+   * The side effect that replayed events leave pending, if any: it is done before the state counts
+   * as stored.
+   */
+  effectAfterReplay?(id: string, state: State, events: readonly Event[]): SideEffect | undefined;
+
+  /**
+   * What is committed before the actor is given up in good order (idle, or to another node), so that
+   * its next owner knows all that this one does; undefined if the records say it already. A kind
+   * whose every change is a record has no such thing.
+   */
+  closing?(state: State, now: Instant): Event | undefined;
+}
+
+/** A pending write of one actor's state. */
+export type Checkpoint<State> = {
+  write(): Promise<void>;
+  forget(state: State): void;
+};
