@@ -1,6 +1,14 @@
 import assert from 'node:assert/strict';
 import type { ExampleReply, ExampleService } from '#apidoc/example-service';
+import type { Endpoint } from '#edge/endpoint';
 import { ENDPOINTS } from '#edge/endpoints/all';
+import { createInstance } from '#edge/endpoints/create-instance';
+import { deleteInstance } from '#edge/endpoints/delete-instance';
+import { getHistory } from '#edge/endpoints/get-history';
+import { processBatch } from '#edge/endpoints/process-batch';
+import { processObservation } from '#edge/endpoints/process-observation';
+import { resetInstance } from '#edge/endpoints/reset-instance';
+import { updateInstance } from '#edge/endpoints/update-instance';
 import { type ExampleAnswer, exampleBodiesOf } from '#edge/openapi-examples';
 
 /** A key as our clients make it: a UUIDv7. */
@@ -42,7 +50,7 @@ export class ExampleDay {
 
   /** From the first instance to its end. */
   async live(): Promise<void> {
-    const { etag, body } = await this.#show('createInstance', 201, 'a new instance');
+    const { etag, body } = await this.#show(createInstance, 201, 'a new instance');
     const { id } = body.data;
     await this.#observe(id);
     await this.#read(id);
@@ -51,35 +59,35 @@ export class ExampleDay {
 
   /** The day of an account that has one cycle a month. */
   async liveOnOneCycle(): Promise<void> {
-    const { id } = (await this.#ask('createInstance')).body.data;
-    await this.#ask('processObservation', { id });
-    for (const name of ['processObservation', 'processBatch']) {
-      await this.#show(name, 429, 'no cycle left this month', { id });
+    const { id } = (await this.#ask(createInstance)).body.data;
+    await this.#ask(processObservation, { id });
+    for (const endpoint of [processObservation, processBatch]) {
+      await this.#show(endpoint, 429, 'no cycle left this month', { id });
     }
   }
 
   async #observe(id: string): Promise<void> {
-    await this.#show('processObservation', 200, 'one cycle', { id });
+    await this.#show(processObservation, 200, 'one cycle', { id });
     for (let i = 0; i < BAD_MORNING; i += 1) {
       this.#service.wait(HURRIED_MS);
-      await this.#ask('processObservation', { id, body: STRESSFUL });
+      await this.#ask(processObservation, { id, body: STRESSFUL });
     }
     const strict = { id, headers: { prefer: 'handling=strict' } };
-    for (const name of ['processObservation', 'processBatch']) {
-      this.#keep(name, 200, 'too early: the state before', await this.#ask(name, { id }));
-      const refused = await this.#ask(name, strict);
-      this.#keep(name, 429, 'too early, with Prefer: handling=strict', refused);
+    for (const endpoint of [processObservation, processBatch]) {
+      this.#keep(endpoint, 200, 'too early: the state before', await this.#ask(endpoint, { id }));
+      const refused = await this.#ask(endpoint, strict);
+      this.#keep(endpoint, 429, 'too early, with Prefer: handling=strict', refused);
     }
-    await this.#show('processBatch', 200, 'the last state', { id });
+    await this.#show(processBatch, 200, 'the last state', { id });
     const body = { observations: [CALM, CALM], include_intermediate: true };
-    await this.#show('processBatch', 200, 'every state', { id, body });
+    await this.#show(processBatch, 200, 'every state', { id, body });
   }
 
   /** The examples that endpoints declare themselves. */
   async #read(id: string): Promise<void> {
-    for (const { name, examples, success } of ENDPOINTS) {
-      for (const { summary, ...parts } of examples) {
-        await this.#show(name, success, summary, { id, ...parts });
+    for (const endpoint of ENDPOINTS) {
+      for (const { summary, ...parts } of endpoint.examples) {
+        await this.#show(endpoint, endpoint.success, summary, { id, ...parts });
       }
     }
   }
@@ -87,36 +95,35 @@ export class ExampleDay {
   /** Changes, from a rename to the end, and what conflicts with them. */
   async #change(id: string, staleEtag: string): Promise<void> {
     const stale = { id, headers: { 'if-match': staleEtag } };
-    for (const name of ['updateInstance', 'resetInstance', 'deleteInstance']) {
-      await this.#show(name, 409, 'the instance has changed since this ETag', stale);
+    for (const endpoint of [updateInstance, resetInstance, deleteInstance]) {
+      await this.#show(endpoint, 409, 'the instance has changed since this ETag', stale);
     }
-    await this.#show('updateInstance', 200, 'the new name', { id });
-    await this.#show('resetInstance', 200, 'a fresh start', { id });
+    await this.#show(updateInstance, 200, 'the new name', { id });
+    await this.#show(resetInstance, 200, 'a fresh start', { id });
     const every = { id, query: '?generation=all&limit=1' };
-    await this.#show('getHistory', 200, 'with ?generation=all&limit=1', every);
-    await this.#show('deleteInstance', 200, 'deleted', { id });
-    const keyed = await this.#ask('createInstance', { headers: KEY });
-    await this.#ask('deleteInstance', { id: keyed.body.data.id });
+    await this.#show(getHistory, 200, 'with ?generation=all&limit=1', every);
+    await this.#show(deleteInstance, 200, 'deleted', { id });
+    const keyed = await this.#ask(createInstance, { headers: KEY });
+    await this.#ask(deleteInstance, { id: keyed.body.data.id });
     const deleted = 'the instance of this key was deleted';
-    await this.#show('createInstance', 409, deleted, { headers: KEY });
+    await this.#show(createInstance, 409, deleted, { headers: KEY });
   }
 
   /** Asks when some time has passed, and keeps the answer. */
-  async #show(name: string, status: number, summary: string, parts: Parts = {}) {
+  async #show(endpoint: Endpoint, status: number, summary: string, parts: Parts = {}) {
     this.#service.wait(CALM_MS);
-    const reply = await this.#ask(name, parts);
-    this.#keep(name, status, summary, reply);
+    const reply = await this.#ask(endpoint, parts);
+    this.#keep(endpoint, status, summary, reply);
     return reply;
   }
 
-  #keep(endpoint: string, status: number, summary: string, reply: ExampleReply): void {
-    assert.equal(reply.status, status, `${endpoint}, ${summary}: ${JSON.stringify(reply.body)}`);
-    this.answers.push({ endpoint, status, summary, body: reply.body });
+  #keep({ name }: Endpoint, status: number, summary: string, reply: ExampleReply): void {
+    assert.equal(reply.status, status, `${name}, ${summary}: ${JSON.stringify(reply.body)}`);
+    this.answers.push({ endpoint: name, status, summary, body: reply.body });
   }
 
-  #ask(name: string, { id = '', query = '', body, headers }: Parts = {}): Promise<ExampleReply> {
-    const endpoint = ENDPOINTS.find((row) => row.name === name);
-    assert(endpoint, `${name} is an endpoint`);
+  #ask(endpoint: Endpoint, parts: Parts = {}): Promise<ExampleReply> {
+    const { id = '', query = '', body, headers } = parts;
     return this.#service.ask({
       method: endpoint.method,
       url: `${endpoint.path.replace(':id', id)}${query}`,
