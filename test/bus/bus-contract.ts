@@ -28,15 +28,12 @@ export async function delivered(bus: Bus): Promise<void> {
   await promise;
 }
 
-/** The promises of the Bus port as suites to be run, for every adapter. */
-export function busContract(underTest: BusUnderTest): Test[] {
-  return [messagesOn(underTest), listenersOn(underTest)];
-}
+/** Promises by what they say, each with what proves it on a bus. */
+type Promises = Readonly<Record<string, (underTest: BusUnderTest) => Promise<void>>>;
 
-function messagesOn({ name, open, suite }: BusUnderTest): Test {
-  const messages = suite(`messages on ${name}`);
-
-  messages('reach every listener of their subject, the sender included, and no other', async () => {
+/** What messages on a bus do. */
+const MESSAGES: Promises = {
+  async 'reach every listener of their subject, the sender included, and no other'({ open }) {
     const { bus } = await open();
     await using _bus = bus;
     const [subject, other] = [newSubject(), newSubject()];
@@ -47,9 +44,9 @@ function messagesOn({ name, open, suite }: BusUnderTest): Test {
     bus.publish(subject, bytes('a'));
     await delivered(bus);
     assert.equal(heard.sort(), ['first a', 'second a']);
-  });
+  },
 
-  messages('arrive byte for byte', async () => {
+  async 'arrive byte for byte'({ open }) {
     const { bus } = await open();
     await using _bus = bus;
     const subject = newSubject();
@@ -59,9 +56,9 @@ function messagesOn({ name, open, suite }: BusUnderTest): Test {
     for (const message of [[], [13, 10], every]) bus.publish(subject, Uint8Array.from(message));
     await delivered(bus);
     assert.equal(heard, [[], [13, 10], every]);
-  });
+  },
 
-  messages('are heard in a later turn, never within publish', async () => {
+  async 'are heard in a later turn, never within publish'({ open }) {
     const { bus } = await open();
     await using _bus = bus;
     const subject = newSubject();
@@ -73,9 +70,9 @@ function messagesOn({ name, open, suite }: BusUnderTest): Test {
     assert.equal(heard, []);
     await delivered(bus);
     assert.equal(heard, ['a']);
-  });
+  },
 
-  messages('are copies: what the sender does to its bytes afterwards changes nothing', async () => {
+  async 'are copies: what the sender does to its bytes afterwards changes nothing'({ open }) {
     const { bus } = await open();
     await using _bus = bus;
     const subject = newSubject();
@@ -89,9 +86,9 @@ function messagesOn({ name, open, suite }: BusUnderTest): Test {
     mine.fill(0);
     await delivered(bus);
     assert.equal(heard, ['1', '2', '3']);
-  });
+  },
 
-  messages('may be published by a listener', async () => {
+  async 'may be published by a listener'({ open }) {
     const { bus } = await open();
     await using _bus = bus;
     const [subject, answers] = [newSubject(), newSubject()];
@@ -102,15 +99,12 @@ function messagesOn({ name, open, suite }: BusUnderTest): Test {
     await delivered(bus);
     await delivered(bus);
     assert.equal(heard, ['a']);
-  });
+  },
+};
 
-  return messages;
-}
-
-function listenersOn({ name, open, suite }: BusUnderTest): Test {
-  const listeners = suite(`listeners on ${name}`);
-
-  listeners('that are disposed hear nothing more, not even what is on its way', async () => {
+/** What listeners on a bus do. */
+const LISTENERS: Promises = {
+  async 'that are disposed hear nothing more, not even what is on its way'({ open }) {
     const { bus } = await open();
     await using _bus = bus;
     const subject = newSubject();
@@ -122,9 +116,9 @@ function listenersOn({ name, open, suite }: BusUnderTest): Test {
     gone[Symbol.dispose]();
     await delivered(bus);
     assert.equal(heard, ['stays']);
-  });
+  },
 
-  listeners('hear as often as they have subscribed, each time on its own', async () => {
+  async 'hear as often as they have subscribed, each time on its own'({ open }) {
     const { bus } = await open();
     await using _bus = bus;
     const subject = newSubject();
@@ -141,9 +135,9 @@ function listenersOn({ name, open, suite }: BusUnderTest): Test {
     bus.publish(subject, bytes('b'));
     await delivered(bus);
     assert.is(count, 3);
-  });
+  },
 
-  listeners('that throw are reported as bugs and hinder nobody', async () => {
+  async 'that throw are reported as bugs and hinder nobody'({ open }) {
     const { bus, bugs } = await open();
     await using _bus = bus;
     const subject = newSubject();
@@ -156,25 +150,33 @@ function listenersOn({ name, open, suite }: BusUnderTest): Test {
     await delivered(bus);
     assert.equal(heard, ['a', 'b']);
     assert.equal(bugs.map(String), ['Error: broken', 'Error: broken']);
-  });
+  },
 
-  listeners(
-    'hear nothing of a bus that is closed, and publishing to it does not throw',
-    async () => {
-      const { bus } = await open();
-      const subject = newSubject();
-      const heard: string[] = [];
-      const listener = bus.subscribe(subject, (message) => heard.push(textOf(message)));
-      assert.ok(bus.isConnected);
-      await bus[Symbol.asyncDispose]();
-      assert.not(bus.isConnected);
-      bus.publish(subject, bytes('a'));
-      await new Promise((resolve) => setImmediate(resolve));
-      listener[Symbol.dispose]();
-      await bus[Symbol.asyncDispose]();
-      assert.equal(heard, []);
-    },
-  );
+  async 'hear nothing of a bus that is closed, and publishing to it does not throw'({ open }) {
+    const { bus } = await open();
+    const subject = newSubject();
+    const heard: string[] = [];
+    const listener = bus.subscribe(subject, (message) => heard.push(textOf(message)));
+    assert.ok(bus.isConnected);
+    await bus[Symbol.asyncDispose]();
+    assert.not(bus.isConnected);
+    bus.publish(subject, bytes('a'));
+    await new Promise((resolve) => setImmediate(resolve));
+    listener[Symbol.dispose]();
+    await bus[Symbol.asyncDispose]();
+    assert.equal(heard, []);
+  },
+};
 
-  return listeners;
+/** The promises of the Bus port as suites to be run, for every adapter. */
+export function busContract(underTest: BusUnderTest): Test[] {
+  return [suiteOf('messages', MESSAGES, underTest), suiteOf('listeners', LISTENERS, underTest)];
+}
+
+function suiteOf(what: string, promises: Promises, underTest: BusUnderTest): Test {
+  const tests = underTest.suite(`${what} on ${underTest.name}`);
+  for (const [promise, prove] of Object.entries(promises)) {
+    tests(promise, () => prove(underTest));
+  }
+  return tests;
 }

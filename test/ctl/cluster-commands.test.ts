@@ -2,70 +2,18 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { OFFSET } from '#identity/state';
-import { rowOfMeter } from '#storage/meter-row';
-import type { MeterRecord } from '#storage/meter-store';
 import { clusterInMemory, SHARDS } from '#test/ctl/cluster-fixture';
+import {
+  dataOf,
+  fenced,
+  ID,
+  refusalOf,
+  serving,
+  storedByMoving,
+  textOf,
+} from '#test/ctl/ctl-on-cluster';
 import { ctl } from '#test/ctl/ctl-run';
 import { CREATE, process, seen } from '#test/engine/instance-fixture';
-import { groupOf } from '#test/runtime/journal-records';
-
-type Cluster = Awaited<ReturnType<typeof clusterInMemory>>;
-
-/** Longest wait for the cluster to come to what it should be, in milliseconds. */
-const SETTLED_MS_MAX = 20_000;
-
-const ID = 'inst_00000000000000aa';
-
-/** What a command says to machines. */
-async function dataOf({ ports: cluster }: Cluster, ...argv: string[]) {
-  const { code, out, err } = await ctl([...argv, '--json'], { cluster });
-  assert.is(code, 0, err);
-  return JSON.parse(out);
-}
-
-async function textOf({ ports: cluster }: Cluster, ...argv: string[]) {
-  const { code, out, err } = await ctl(argv, { cluster });
-  assert.is(code, 0, err);
-  return out;
-}
-
-async function refusalOf({ ports: cluster }: Cluster, ...argv: string[]) {
-  const { code, out, err } = await ctl(argv, { cluster });
-  assert.is(code, 1, out);
-  assert.match(err, /^ctl: [^\n]+$/);
-  return err;
-}
-
-/** Until nodes serve so many shards each, by name. */
-async function serving(cluster: Cluster, shares: Record<string, number>): Promise<void> {
-  const untilMs = performance.now() + SETTLED_MS_MAX;
-  const isSo = () =>
-    Object.entries(shares).every(
-      ([name, share]) => cluster.node(name).incarnation?.shards.size === share,
-    );
-  while (!isSo()) {
-    assert.ok(performance.now() < untilMs, 'the shards are where they should be in time');
-    await sleep(50);
-  }
-}
-
-/** Until an engine has noticed that its journal is sealed. */
-async function fenced(cluster: Cluster, name: string): Promise<void> {
-  const untilMs = performance.now() + SETTLED_MS_MAX;
-  while (cluster.node(name).incarnation !== undefined) {
-    assert.ok(performance.now() < untilMs, 'the end is noticed in time');
-    await sleep(50);
-  }
-}
-
-/** Drains whoever has the instance, which stores it; answers the node that it moves to. */
-async function storedByMoving(cluster: Cluster): Promise<string> {
-  const { address } = await dataOf(cluster, 'instance', ID);
-  const [owner, other] = address === 'a:8100' ? ['a', 'b'] : ['b', 'a'];
-  await dataOf(cluster, 'drain', owner);
-  await serving(cluster, { [owner]: 0, [other]: SHARDS });
-  return other;
-}
 
 const pair = suite('ctl with two engines');
 
@@ -182,154 +130,6 @@ pair('verifies an instance, and ends with 1 when its rows were changed', async (
   assert.match(bad.out, /does not follow from the stored history:\n {2}stress is 0.25; the replay/);
 });
 
-const mixed = suite('ctl with engines and limiters');
-
-/** Until limiters serve so many shards each, by name. */
-async function limiting(cluster: Cluster, shares: Record<string, number>): Promise<void> {
-  const untilMs = performance.now() + SETTLED_MS_MAX;
-  const isSo = () =>
-    Object.entries(shares).every(
-      ([name, share]) => cluster.limiter(name).incarnation?.shards.size === share,
-    );
-  while (!isSo()) {
-    assert.ok(performance.now() < untilMs, 'the accounts are where they should be in time');
-    await sleep(50);
-  }
-}
-
-mixed('shows both, and one of them when asked', async () => {
-  await using cluster = await clusterInMemory(['e'], ['l', 'm']);
-  await serving(cluster, { e: SHARDS });
-  await limiting(cluster, { l: 4, m: 4 });
-  const told = (rows: Record<string, unknown>[]) =>
-    rows.map(({ service, node, state, owns, agrees }) => [service, node, state, owns, agrees]);
-  assert.equal(told(await dataOf(cluster, 'nodes')), [
-    ['engine', 'e', 'serving', 8, true],
-    ['limiter', 'l', 'serving', 4, true],
-    ['limiter', 'm', 'serving', 4, true],
-  ]);
-  const engines = await dataOf(cluster, 'nodes', '--service', 'engine');
-  assert.equal(told(engines), [['engine', 'e', 'serving', 8, true]]);
-  const shards: { service: string; state: string }[] = await dataOf(cluster, 'shards');
-  assert.equal(
-    shards.map(({ service, state }) => `${service} ${state}`),
-    [...Array(SHARDS).fill('engine served'), ...Array(SHARDS).fill('limiter served')],
-  );
-  const limiters = await dataOf(cluster, 'shards', '--service', 'limiter');
-  assert.equal(limiters, shards.slice(SHARDS));
-  const ring = await textOf(cluster, 'ring');
-  assert.match(ring, /^engine +e +8 +8 +0 +0 +0-7\nlimiter +l +4 +4 +0 +0 +[\d,-]+\nlimiter +m /m);
-  assert.not.match(await textOf(cluster, 'ring', '--service', 'limiter'), /engine/);
-  assert.match(
-    await refusalOf(cluster, 'ring', '--service', 'edge'),
-    /--service takes engine or limiter, not edge/,
-  );
-  assert.match(await refusalOf(cluster, 'instance', ID, '--service', 'engine'), /takes no --serv/);
-});
-
-mixed('drains a limiter, and asks which when an engine has its name', async () => {
-  await using cluster = await clusterInMemory(['a', 'b'], ['a', 'm']);
-  await serving(cluster, { a: 4, b: 4 });
-  await limiting(cluster, { a: 4, m: 4 });
-  assert.match(
-    await refusalOf(cluster, 'drain', 'a'),
-    /an engine and a limiter are called "a": add --service/,
-  );
-  const drained = await dataOf(cluster, 'drain', 'a', '--service', 'limiter');
-  const { service, node, address, shards_left } = drained;
-  assert.equal([service, node, address, shards_left], ['limiter', 'a', 'a:8200', 0]);
-  const rows = await cluster.stores.shards.load('limiter', SHARDS);
-  assert.not.ok(
-    rows.some(({ owner }) => owner === drained.incarnation),
-    'it waits for its end',
-  );
-  await limiting(cluster, { a: 0, m: SHARDS });
-  assert.is(cluster.node('a').incarnation?.shards.size, 4, 'its namesake keeps its shards');
-  assert.match(await refusalOf(cluster, 'drain', 'm'), /there is no other node to take its shards/);
-  assert.equal(cluster.bugs, []);
-});
-
-const journals = suite('ctl journal');
-
-journals('shows the head of a journal and the records of its tail, the newest first', async () => {
-  await using cluster = await clusterInMemory(['a']);
-  await serving(cluster, { a: SHARDS });
-  await cluster.ask(ID, { ...CREATE, name: 'Ada "the\u0007first"' });
-  await cluster.ask(ID, process(seen({ mode: 2, signal: 0.7 })));
-  const at = (seconds: number) => seen({ timestampMs: Date.now() + seconds * 1_000 });
-  await cluster.ask(ID, process(at(2), at(4)));
-  await cluster.ask(ID, { kind: 'reset', mode: 'default' });
-  const incarnation = cluster.node('a').incarnation?.id ?? '';
-  const text = await textOf(cluster, 'journal', incarnation);
-  const [, head = '', , , ...lines] = text.split('\n');
-  assert.match(head, new RegExp(`^${incarnation} +a:8100 +0 +\\d+ +no +8$`));
-  const whats = lines.map((line) => /(\d) +\d{4}-\S+Z +(.*)$/.exec(line)?.slice(1));
-  assert.equal(whats, [
-    ['4', 'reset to default'],
-    ['3', 'observed 2'],
-    ['2', 'observed order 0.7, confidence 1'],
-    ['1', 'created "Ada \\"the\\u0007first\\"" for Acc0unt00001'],
-  ]);
-  const data = await dataOf(cluster, 'journal', incarnation, '--last', '1');
-  assert.equal([data.address, data.is_sealed, data.records.length], ['a:8100', false, 1]);
-  assert.equal(data.records[0].event.slice(3), ['reset', 'default']);
-});
-
-journals('names what is corrupt instead of stopping at it', async () => {
-  await using cluster = await clusterInMemory(['a']);
-  await serving(cluster, { a: SHARDS });
-  const { journals: store } = cluster.stores;
-  await store.begin('old', 'old:8100');
-  const append = { incarnation: 'old', lowWaterMark: undefined };
-  await store.append({ ...append, slot: 0, records: Buffer.from('{"no":"group"}') });
-  await store.append({ ...append, slot: 1, records: groupOf([]) });
-  const record = { actor: 'instance', actorId: ID, callId: 5, atMs: 0, event: {} };
-  const group = [1, 2].map((version) => ({ ...record, version }));
-  await store.append({ ...append, slot: 2, records: groupOf(group) });
-  const halfBroken = Buffer.from(`${Buffer.from(groupOf(group))}`.replace(',2,5,0,{}]', ',2,5,'));
-  await store.append({ ...append, slot: 3, records: halfBroken });
-  await store.seal('old');
-  const text = await textOf(cluster, 'journal', 'old');
-  assert.match(text, /^old +old:8100 +0 +4 +yes +0$/m);
-  assert.match(text, /^3 +- +- +- +- +corrupt: not JSON\n3 +instance +inst_0+aa +1 /m);
-  assert.match(
-    text,
-    /^2 +instance +inst_0+aa +2 .*\n2 +instance +inst_0+aa +1 +1970-\S+ +the journal/m,
-  );
-  assert.match(text, /^0 +- +- +- +- +corrupt: not a group of a known format$/m);
-});
-
-journals('tells what became of a meter, and counts the shards of a limiter', async () => {
-  await using cluster = await clusterInMemory([]);
-  const { journals: store, shards } = cluster.stores;
-  await store.begin('lim', 'lim:8200');
-  const meter: MeterRecord = {
-    ...{ monthEndsAtMs: Date.UTC(2026, 1, 1), monthWatermark: 52, cyclesUsed: 40, cyclesLost: 10 },
-    ...{ cyclesExpired: 3, windowEndsAtMs: 0, windowWatermark: 14, reservations: [] },
-  };
-  const record = { actor: 'meter', actorId: 'Acc0unt00001', version: 7, callId: 0, atMs: 0 };
-  const group = [meter, [1, 2]].map((each) => {
-    const event = Array.isArray(each) ? each : rowOfMeter(each);
-    return { ...record, event };
-  });
-  const slot = { incarnation: 'lim', lowWaterMark: undefined, slot: 0 };
-  await store.append({ ...slot, records: groupOf(group) });
-  await shards.change({ service: 'limiter', shard: 3, from: undefined, owner: 'lim' });
-  const text = await textOf(cluster, 'journal', 'lim');
-  assert.match(text, /^lim +lim:8200 +0 +1 +no +1$/m);
-  assert.match(
-    text,
-    /Z +marks: 52 cycles, 14 requests; 40 used \(3 expired, 10 lost\), 0 reserved$/m,
-  );
-  assert.match(text, /^0 +meter +Acc0unt00001 +7 .*Z +.*the row has 2 numbers/m);
-});
-
-journals('says what is wrong with its arguments', async () => {
-  await using cluster = await clusterInMemory(['a']);
-  assert.match(await refusalOf(cluster, 'journal', 'nobody'), /no journal of nobody; "ctl nodes"/);
-  assert.match(await refusalOf(cluster, 'journal', 'x', '--last', 'some'), /--last takes a number/);
-});
-
 const alone = suite('ctl with a cluster that cannot be seen');
 
 alone('says that there never was one', async () => {
@@ -365,7 +165,4 @@ alone('shows owners that are not heard, and whose journal is sealed', async () =
   assert.match(await refusalOf(cluster, 'instance', ID), /its engine does not answer/);
 });
 
-pair.run();
-mixed.run();
-journals.run();
-alone.run();
+for (const group of [pair, alone]) group.run();

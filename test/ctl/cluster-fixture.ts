@@ -1,3 +1,4 @@
+import type { Bus } from '#bus/bus';
 import { inProcessBus } from '#bus/in-process-bus';
 import type { ClusterPorts } from '#ctl/cluster-ports';
 import { EngineNode } from '#engine/engine-node';
@@ -26,6 +27,8 @@ const ACTORS = { idleAgeMs: 60_000, memoryBytesMax: 64 * 1_024 * 1_024 };
 /** Accounts never change here. */
 const NO_NEWS = { announce: () => undefined, onChange: () => ({ [Symbol.dispose]: () => {} }) };
 
+type MemoryStores = ReturnType<typeof memoryStores>;
+
 /**
  * Engines and limiters in this process, on memory stores and an in-process bus, and what `ctl` sees
  * of them.
@@ -33,98 +36,124 @@ const NO_NEWS = { announce: () => undefined, onChange: () => ({ [Symbol.dispose]
 export async function clusterInMemory(
   names: readonly string[],
   limiterNames: readonly string[] = [],
-) {
-  const clock = systemClock;
-  const bugs: unknown[] = [];
-  const onBug = (bug: unknown) => void bugs.push(bug);
-  const opened = new AsyncDisposableStack();
-  // The clock's timers do not keep a process alive, and here is nothing else that would.
-  const alive = setInterval(() => undefined, 60_000);
-  opened.defer(() => clearInterval(alive));
-  const bus = opened.use(inProcessBus({ clock, onBug }));
-  const stores = memoryStores();
-  const engines = new Map<string, EngineNode>();
-  const limiters = new Map<string, LimiterNode>();
-  const nodeAt = (address: string) => found(engines, address);
-  const anyAt = (address: string) => engines.get(address) ?? found(limiters, address);
+): Promise<ClusterInMemory> {
+  const cluster = new ClusterInMemory();
+  await Promise.all([
+    ...names.map((name) => cluster.joinEngine(name)),
+    ...limiterNames.map((name) => cluster.joinLimiter(name)),
+  ]);
+  return cluster;
+}
 
-  async function join(service: ShardedService, name: string): Promise<void> {
-    const address = `${name}:${service === 'engine' ? 8_100 : 8_200}`;
+/** A cluster that nodes join. */
+class ClusterInMemory implements AsyncDisposable {
+  readonly bugs: unknown[] = [];
+  readonly stores: MemoryStores = memoryStores();
+  readonly bus: Bus;
+  readonly #opened = new AsyncDisposableStack();
+  readonly #engines = new Map<string, EngineNode>();
+  readonly #limiters = new Map<string, LimiterNode>();
+  #lastCallId = 0;
+
+  constructor() {
+    // The clock's timers do not keep a process alive, and here is nothing else that would.
+    const alive = setInterval(() => undefined, 60_000);
+    this.#opened.defer(() => clearInterval(alive));
+    this.bus = this.#opened.use(inProcessBus({ clock: systemClock, onBug: this.#onBug }));
+  }
+
+  /** The cluster as `ctl` sees it. */
+  get ports(): ClusterPorts {
+    return {
+      ...this.stores,
+      clock: systemClock,
+      prefix: 'test',
+      openBus: async () => ({
+        isConnected: true,
+        publish: (subject, message) => this.bus.publish(subject, message),
+        subscribe: (subject, listener) => this.bus.subscribe(subject, listener),
+        [Symbol.asyncDispose]: async () => undefined,
+      }),
+      adminAt: (address) => ({
+        drain: async () =>
+          await (this.#engines.get(address) ?? found(this.#limiters, address)).drain(),
+        readInstance: async (id) => await found(this.#engines, address).readInstance(id),
+      }),
+    };
+  }
+
+  node(name: string): EngineNode {
+    return found(this.#engines, `${name}:8100`);
+  }
+
+  limiter(name: string): LimiterNode {
+    return found(this.#limiters, `${name}:8200`);
+  }
+
+  async joinEngine(name: string): Promise<void> {
+    const address = `${name}:8100`;
+    const { config, metrics, ports } = await this.#partsOf('engine', name);
+    const connect = (other: string) => inProcessPeer(found(this.#engines, other), systemClock);
+    const calling = { connect, random: Math.random, onRetry: () => undefined };
+    const engine = new EngineNode(
+      { node: config, actors: ACTORS },
+      { engine: { ...ports, metrics }, node: ports, ...calling },
+    );
+    this.#engines.set(address, this.#opened.use(engine));
+    await engine.join(address);
+  }
+
+  async joinLimiter(name: string): Promise<void> {
+    const address = `${name}:8200`;
+    const { config, metrics, ports } = await this.#partsOf('limiter', name);
+    const adminAt = (other: string) => found(this.#limiters, other);
+    const limiter = new LimiterNode(
+      { node: config, limiter: ACTORS },
+      { limiter: { ...ports, metrics, accountNews: NO_NEWS }, node: ports, adminAt },
+    );
+    this.#limiters.set(address, this.#opened.use(limiter));
+    await limiter.join(address);
+  }
+
+  /** Asks the engine that serves the instance. */
+  async ask(instanceId: string, command: EngineCommand) {
+    this.#lastCallId += 1;
+    const call = callOf(command, { instanceId, callId: this.#lastCallId });
+    for (const node of this.#engines.values()) {
+      if ((await node.readInstance(instanceId)).isServed) return await node.ask(call);
+    }
+    throw new Error(`no engine serves ${instanceId}`);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#opened.disposeAsync();
+  }
+
+  readonly #onBug = (bug: unknown) => void this.bugs.push(bug);
+
+  async #partsOf(service: ShardedService, name: string) {
     const metrics = createMetrics();
-    const shardCount = await stores.shards.fixCount(service, SHARDS);
-    const cluster = await stores.shards.fixCluster('c1');
-    // All hear of each other before anybody claims.
+    const shardCount = await this.stores.shards.fixCount(service, SHARDS);
+    const cluster = await this.stores.shards.fixCluster('c1');
+    // All hear of each other before any of them claims.
     const place = { service, name, shardCount, cluster, startupGraceMs: 200 };
-    const config = { ...place, prefix: 'test', isDirect: true };
     const ports = {
-      ...{ ...stores, bus, clock, onBug, randomness: systemRandomness },
+      ...this.stores,
+      bus: this.bus,
+      clock: systemClock,
+      onBug: this.#onBug,
+      randomness: systemRandomness,
       metrics: nodeMetrics(metrics, service),
       probe: async (other: string) => {
-        const node = engines.get(other) ?? limiters.get(other);
+        const node = this.#engines.get(other) ?? this.#limiters.get(other);
         const incarnation = node?.incarnation?.id;
         if (incarnation === undefined) return { kind: 'refused' } as const;
         return { kind: 'answered', incarnation } as const;
       },
       onNotice: () => undefined,
     };
-    if (service === 'limiter') {
-      const adminAt = (other: string) => found(limiters, other);
-      const limiter = new LimiterNode(
-        { node: config, limiter: ACTORS },
-        { limiter: { ...ports, metrics, accountNews: NO_NEWS }, node: ports, adminAt },
-      );
-      limiters.set(address, opened.use(limiter));
-      await limiter.join(address);
-    } else {
-      const connect = (other: string) => inProcessPeer(nodeAt(other), clock);
-      const calling = { connect, random: Math.random, onRetry: () => undefined };
-      const engine = new EngineNode(
-        { node: config, actors: ACTORS },
-        { engine: { ...ports, metrics }, node: ports, ...calling },
-      );
-      engines.set(address, opened.use(engine));
-      await engine.join(address);
-    }
+    return { config: { ...place, prefix: 'test', isDirect: true }, metrics, ports };
   }
-
-  await Promise.all([
-    ...names.map((name) => join('engine', name)),
-    ...limiterNames.map((name) => join('limiter', name)),
-  ]);
-  const ports: ClusterPorts = {
-    ...stores,
-    clock,
-    prefix: 'test',
-    openBus: async () => ({
-      isConnected: true,
-      publish: (subject, message) => bus.publish(subject, message),
-      subscribe: (subject, listener) => bus.subscribe(subject, listener),
-      [Symbol.asyncDispose]: async () => undefined,
-    }),
-    adminAt: (address) => ({
-      drain: async () => await anyAt(address).drain(),
-      readInstance: async (id) => await nodeAt(address).readInstance(id),
-    }),
-  };
-  let lastCallId = 0;
-  return {
-    ports,
-    stores,
-    bugs,
-    bus,
-    node: (name: string) => nodeAt(`${name}:8100`),
-    limiter: (name: string) => found(limiters, `${name}:8200`),
-    /** Asks whoever serves the instance. */
-    async ask(instanceId: string, command: EngineCommand) {
-      lastCallId += 1;
-      const call = callOf(command, { instanceId, callId: lastCallId });
-      for (const node of engines.values()) {
-        if ((await node.readInstance(instanceId)).isServed) return await node.ask(call);
-      }
-      throw new Error(`nobody serves ${instanceId}`);
-    },
-    [Symbol.asyncDispose]: () => opened.disposeAsync(),
-  };
 }
 
 function memoryStores() {

@@ -1,0 +1,78 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import * as assert from 'uvu/assert';
+import { type clusterInMemory, SHARDS } from '#test/ctl/cluster-fixture';
+import { ctl } from '#test/ctl/ctl-run';
+
+/** A cluster that ctl looks at. */
+export type Cluster = Awaited<ReturnType<typeof clusterInMemory>>;
+
+/** Longest wait for the cluster to come to what it should be, in milliseconds. */
+const SETTLED_MS_MAX = 20_000;
+
+/** The instance of these tests. */
+export const ID = 'inst_00000000000000aa';
+
+/** What a command says to machines. */
+export async function dataOf({ ports: cluster }: Cluster, ...argv: string[]) {
+  const { code, out, err } = await ctl([...argv, '--json'], { cluster });
+  assert.is(code, 0, err);
+  return JSON.parse(out);
+}
+
+/** What a command prints for people. */
+export async function textOf({ ports: cluster }: Cluster, ...argv: string[]) {
+  const { code, out, err } = await ctl(argv, { cluster });
+  assert.is(code, 0, err);
+  return out;
+}
+
+/** The one line with which a command is refused. */
+export async function refusalOf({ ports: cluster }: Cluster, ...argv: string[]) {
+  const { code, out, err } = await ctl(argv, { cluster });
+  assert.is(code, 1, out);
+  assert.match(err, /^ctl: [^\n]+$/);
+  return err;
+}
+
+/** Until the engines serve this many shards each, by name. */
+export async function serving(cluster: Cluster, shares: Record<string, number>): Promise<void> {
+  await sharing(shares, (name) => cluster.node(name));
+}
+
+/** Until the limiters serve this many shards each, by name. */
+export async function limiting(cluster: Cluster, shares: Record<string, number>): Promise<void> {
+  await sharing(shares, (name) => cluster.limiter(name));
+}
+
+/** Until an engine has noticed that its journal is sealed. */
+export async function fenced(cluster: Cluster, name: string): Promise<void> {
+  await until('the end is noticed', () => cluster.node(name).incarnation === undefined);
+}
+
+type Serving = { readonly incarnation: { readonly shards: { readonly size: number } } | undefined };
+
+async function sharing(
+  shares: Record<string, number>,
+  nodeAt: (name: string) => Serving,
+): Promise<void> {
+  const isShared = ([name, share]: [string, number]) =>
+    nodeAt(name).incarnation?.shards.size === share;
+  await until('the shards are where they should be', () => Object.entries(shares).every(isShared));
+}
+
+async function until(what: string, isSo: () => boolean): Promise<void> {
+  const untilMs = performance.now() + SETTLED_MS_MAX;
+  while (!isSo()) {
+    assert.ok(performance.now() < untilMs, `${what} in time`);
+    await sleep(50);
+  }
+}
+
+/** Drains the owner of the instance, which stores it; answers the node that it moves to. */
+export async function storedByMoving(cluster: Cluster): Promise<string> {
+  const { address } = await dataOf(cluster, 'instance', ID);
+  const [owner, other] = address === 'a:8100' ? ['a', 'b'] : ['b', 'a'];
+  await dataOf(cluster, 'drain', owner);
+  await serving(cluster, { [owner]: 0, [other]: SHARDS });
+  return other;
+}

@@ -1,0 +1,23 @@
+import { callOf, type clusterUnderTest } from '#test/routing/routing-fakes';
+import { stateOf } from '#test/support/settled';
+import type { EngineAnswer, EngineCall } from '#wire/engine-messages';
+
+/** A router to engines, and its engines. */
+export type Cluster = ReturnType<typeof clusterUnderTest>;
+
+/** Asks, so that a throw is a rejection too, at whatever time the test looks at it. */
+export function ask(
+  { routed, clock }: Cluster,
+  change: Partial<EngineCall> = {},
+): Promise<EngineAnswer> {
+  const answer = (async () => routed.ask(callOf(clock, change)))();
+  answer.catch(() => undefined);
+  return answer;
+}
+
+/** The body that has been answered by now. */
+export async function bodyOf(call: Promise<EngineAnswer>): Promise<string> {
+  const state = await stateOf(call);
+  if (state !== 'pending' && 'value' in state) return String(state.value.body);
+  throw new Error('the call has not been answered');
+}

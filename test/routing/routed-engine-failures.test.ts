@@ -1,0 +1,145 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { Fault } from '#fault/fault';
+import { RETRY_PAUSE_MS_MIN } from '#routing/routing-bounds';
+import { ask, bodyOf, type Cluster } from '#test/routing/engine-calls';
+import {
+  answerOf,
+  callOf,
+  clusterUnderTest,
+  faultOf,
+  ownerAt,
+  pass,
+  passing,
+} from '#test/routing/routing-fakes';
+import { stateOf, turnOfEvents } from '#test/support/settled';
+import type { EngineAnswer } from '#wire/engine-messages';
+
+const lost = suite('when a try may have happened');
+
+/** An engine whose first answer is lost, and which then does as told. */
+function forgetful({ owners, engines }: Cluster, then: () => EngineAnswer): void {
+  owners.learn(0, ownerAt('a'));
+  engines.set('a', () => {
+    engines.set('a', then);
+    throw passing('engine_unavailable', { isOutcomeUnknown: true });
+  });
+}
+
+lost('an answer settles it', async () => {
+  const cluster = clusterUnderTest();
+  forgetful(cluster, () => answerOf('the same again'));
+  const call = ask(cluster);
+  await pass(cluster, RETRY_PAUSE_MS_MIN);
+  assert.is(await bodyOf(call), 'the same again');
+});
+
+lost('a replay that follows it is marked, because it may be of that very try', async () => {
+  const cluster = clusterUnderTest();
+  const replay = { ...answerOf('as before'), isReplayed: true };
+  forgetful(cluster, () => replay);
+  const late = ask(cluster);
+  await pass(cluster, RETRY_PAUSE_MS_MIN);
+  assert.is((await late).isPerhapsOwn, true);
+  assert.is((await ask(cluster)).isPerhapsOwn, undefined, 'and no other');
+});
+
+lost('the end of time leaves it unknown', async () => {
+  const cluster = clusterUnderTest();
+  forgetful(cluster, () => {
+    throw passing('engine_unavailable');
+  });
+  const call = ask(cluster);
+  await pass(cluster, 10_000, 20);
+  const { reason, isOutcomeUnknown } = await faultOf(call);
+  assert.equal([reason, isOutcomeUnknown], ['engine_unavailable', true]);
+});
+
+lost('a later refusal is passed on as it is, but leaves it unknown', async () => {
+  const refusal = new Fault('invalid_request', 'no', {
+    reason: 'out_of_range',
+    field: 'f',
+    mode: 'order',
+    retryAfterS: 3,
+  });
+  const cluster = clusterUnderTest();
+  forgetful(cluster, () => {
+    throw refusal;
+  });
+  const call = ask(cluster);
+  await pass(cluster, RETRY_PAUSE_MS_MIN);
+  const fault = await faultOf(call);
+  const { code, message, reason, field, mode, retryAfterS, isOutcomeUnknown } = fault;
+  assert.equal(
+    { code, message, reason, field, mode, retryAfterS, isOutcomeUnknown },
+    {
+      code: 'invalid_request',
+      message: 'no',
+      reason: 'out_of_range',
+      field: 'f',
+      mode: 'order',
+      retryAfterS: 3,
+      isOutcomeUnknown: true,
+    },
+  );
+});
+
+const unreachable = suite('when an engine cannot be reached');
+
+unreachable('its calls go out as soon as it can', async () => {
+  const cluster = clusterUnderTest({ isOpen: false });
+  const { owners, engines, peers, sent } = cluster;
+  owners.learn(0, ownerAt('a'));
+  engines.set('a', () => answerOf('from a'));
+  const call = ask(cluster);
+  await pass(cluster, 1_000);
+  assert.equal(sent, []);
+  peers.get('a')?.open();
+  assert.is(await bodyOf(call), 'from a');
+});
+
+unreachable('a connection that breaks at once is not tried without pause', async () => {
+  const cluster = clusterUnderTest({ isOpen: false });
+  const { owners, engines, peers, sent } = cluster;
+  owners.learn(0, ownerAt('a'));
+  engines.set('a', () => {
+    throw passing('engine_unavailable', { isOutcomeUnknown: true });
+  });
+  const call = ask(cluster);
+  await turnOfEvents();
+  peers.get('a')?.open();
+  await pass(cluster, 1_000);
+  assert.ok(sent.length < 10, `${sent.length} tries`);
+  await pass(cluster, 9_500);
+  assert.ok((await faultOf(call)).isOutcomeUnknown);
+});
+
+unreachable(
+  'a question for one address waits for its connection, but not past its time',
+  async () => {
+    const cluster = clusterUnderTest({ isOpen: false });
+    const { engines, peers, routed, clock } = cluster;
+    engines.set('a', () => answerOf('from a'));
+    const deadlineAtMs = clock.wallMs() + 300;
+    const call = routed.askAt('a', callOf(clock, { deadlineAtMs }));
+    const late = routed.askAt('b', callOf(clock, { deadlineAtMs }));
+    await turnOfEvents();
+    peers.get('a')?.open();
+    assert.is(await bodyOf(call), 'from a');
+    assert.is(await stateOf(late), 'pending');
+    await pass(cluster, 300);
+    assert.is((await faultOf(late)).reason, 'engine_unavailable');
+  },
+);
+
+unreachable('a question for one address is asked once', async () => {
+  const cluster = clusterUnderTest();
+  cluster.engines.set('a', () => {
+    throw passing('not_owner');
+  });
+  const { routed, clock, sent } = cluster;
+  assert.is((await faultOf(routed.askAt('a', callOf(clock)))).reason, 'not_owner');
+  assert.is(sent.length, 1);
+});
+
+for (const group of [lost, unreachable]) group.run();

@@ -1,0 +1,133 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { Fault } from '#fault/fault';
+import { LIMITER_MOVING_MS_MAX } from '#routing/routing-bounds';
+import { ADMIT, ask, granterOf, granting } from '#test/routing/limiter-calls';
+import { faultOf, limitersUnderTest, ownerAt, pass, passing } from '#test/routing/routing-fakes';
+import { stateOf, turnOfEvents } from '#test/support/settled';
+import type { LimiterAnswer } from '#wire/limiter-messages';
+import { LIMITER_TIMEOUT_MS } from '#wire/wire-bounds';
+
+const late = suite('when nobody answers in time');
+
+/** What its caller reads of a fault. */
+function tellingOf({ code, reason, retryAfterS, isOutcomeUnknown }: Fault) {
+  return { code, reason, retryAfterS, isOutcomeUnknown };
+}
+
+const GIVEN_UP = {
+  code: 'service_unavailable',
+  reason: 'limiter_unavailable',
+  retryAfterS: 1,
+  isOutcomeUnknown: false,
+};
+
+late('a call without an owner ends after 100 ms, as not done', async () => {
+  const cluster = limitersUnderTest();
+  const call = ask(cluster, ADMIT);
+  await pass(cluster, 99, 1);
+  assert.is(await stateOf(call), 'pending');
+  await pass(cluster, 1, 1);
+  assert.equal(tellingOf(await faultOf(call)), GIVEN_UP);
+  assert.equal([...new Set(cluster.retries)], ['no_owner']);
+});
+
+late(
+  'one whose owner gives its shard up for ever, or never stops ending, has a second',
+  async () => {
+    for (const reason of ['not_owner', 'shutting_down'] as const) {
+      const cluster = limitersUnderTest();
+      cluster.owners.learn(0, ownerAt('a'));
+      cluster.limiters.set('a', () => {
+        throw passing(reason);
+      });
+      const call = ask(cluster, ADMIT);
+      await pass(cluster, LIMITER_MOVING_MS_MAX - 1, 1);
+      assert.is(await stateOf(call), 'pending', `a living limiter has said ${reason}`);
+      await pass(cluster, 1, 1);
+      assert.equal(tellingOf(await faultOf(call)), GIVEN_UP);
+      assert.ok(cluster.sent.every(({ atMs }) => atMs < LIMITER_MOVING_MS_MAX));
+    }
+  },
+);
+
+late('the wall clock does not matter', async () => {
+  const cluster = limitersUnderTest();
+  const call = ask(cluster, ADMIT);
+  cluster.clock.stepWall(3_600_000);
+  await pass(cluster, 95);
+  assert.is(await stateOf(call), 'pending');
+  cluster.clock.stepWall(-7_200_000);
+  await pass(cluster, 5);
+  assert.equal(tellingOf(await faultOf(call)), GIVEN_UP);
+});
+
+late('the time may be another', async () => {
+  const cluster = limitersUnderTest({ timeoutMs: 300 });
+  const call = ask(cluster, ADMIT);
+  await pass(cluster, 295);
+  assert.is(await stateOf(call), 'pending');
+  await pass(cluster, 5);
+  assert.equal(tellingOf(await faultOf(call)), GIVEN_UP);
+});
+
+late('every further try has the time that is left', async () => {
+  const cluster = limitersUnderTest();
+  const { owners, limiters, clock, sent } = cluster;
+  owners.learn(0, ownerAt('a'));
+  // The first refusal comes after 60 ms: they count as much as those of a pause.
+  limiters.set('a', async () => {
+    await new Promise<void>((resolve) => void clock.after(60, resolve));
+    throw passing('not_owner', { owner: ownerAt('b', 2) });
+  });
+  limiters.set('b', () => {
+    throw passing('not_owner');
+  });
+  const call = ask(cluster, ADMIT);
+  await pass(cluster, LIMITER_MOVING_MS_MAX);
+  assert.equal(tellingOf(await faultOf(call)), GIVEN_UP);
+  assert.equal(
+    sent.slice(0, 4).map(({ atMs, timeoutMs }) => [atMs, timeoutMs]),
+    [
+      [0, undefined],
+      [60, LIMITER_MOVING_MS_MAX - 60],
+      [70, LIMITER_MOVING_MS_MAX - 70],
+      [90, LIMITER_MOVING_MS_MAX - 90],
+    ],
+  );
+});
+
+const unreachable = suite('when one of two limiters cannot be reached');
+
+unreachable('the accounts of the other do not wait for it', async () => {
+  const cluster = limitersUnderTest();
+  const { owners, limiters, peers, routed } = cluster;
+  owners.learn(0, ownerAt('a'));
+  owners.learn(1, ownerAt('b'));
+  limiters.set('a', granting(1));
+  limiters.set('b', granting(2));
+  assert.is(await granterOf(ask(cluster, ADMIT)), 1);
+  peers.get('a')?.lose();
+  const waiting = Array.from({ length: 1_000 }, () => ask(cluster, ADMIT));
+  await turnOfEvents();
+  assert.is(routed.totals.waitingCalls, waiting.length);
+  const answer = routed.ask({ ...ADMIT, accountId: 'acct_1' });
+  assert.not.instance(answer, Promise);
+  assert.is((answer as LimiterAnswer).allowance?.requestsRemaining, 2);
+  await pass(cluster, LIMITER_TIMEOUT_MS);
+  for (const call of waiting) assert.equal(tellingOf(await faultOf(call)), GIVEN_UP);
+});
+
+unreachable('its own calls go out as soon as it can', async () => {
+  const cluster = limitersUnderTest({}, false);
+  const { owners, limiters, peers, sent } = cluster;
+  owners.learn(0, ownerAt('a'));
+  limiters.set('a', granting(1));
+  const call = ask(cluster, ADMIT);
+  await pass(cluster, 40);
+  assert.equal(sent, []);
+  peers.get('a')?.open();
+  assert.is(await granterOf(call), 1);
+});
+
+for (const group of [late, unreachable]) group.run();

@@ -1,0 +1,191 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { CONNECT_AGAIN_MS, RETRY_PAUSE_MS_MIN, ROUTES_MS_MAX } from '#routing/routing-bounds';
+import { ask, bodyOf } from '#test/routing/engine-calls';
+import {
+  answerOf,
+  callOf,
+  clusterUnderTest,
+  faultOf,
+  ownerAt,
+  pass,
+  passing,
+  SHARDS,
+} from '#test/routing/routing-fakes';
+import { stateOf, turnOfEvents } from '#test/support/settled';
+
+const starting = suite('a router that has just started');
+
+starting('is ready when every shard has an owner and is connected to it', async () => {
+  const cluster = clusterUnderTest({ isOpen: false });
+  const { owners, peers, routed } = cluster;
+  const ready = routed.ready();
+  for (let shard = 0; shard < SHARDS; shard += 1) {
+    await pass(cluster, 100);
+    assert.is(await stateOf(ready), 'pending', `before shard ${shard}`);
+    owners.learn(shard, ownerAt(shard === 0 ? 'a' : 'b'));
+  }
+  await pass(cluster, 100);
+  peers.get('a')?.open();
+  await pass(cluster, 100);
+  assert.is(await stateOf(ready), 'pending');
+  peers.get('b')?.open();
+  await pass(cluster, 20);
+  assert.equal(await stateOf(ready), { value: undefined });
+});
+
+starting(
+  'does not wait for ever for the owner of a shard, and connects to the others',
+  async () => {
+    const cluster = clusterUnderTest();
+    for (let shard = 1; shard < SHARDS; shard += 1) cluster.owners.learn(shard, ownerAt('a'));
+    const ready = cluster.routed.ready();
+    assert.ok(cluster.peers.has('a'));
+    await pass(cluster, ROUTES_MS_MAX - 20);
+    assert.is(await stateOf(ready), 'pending');
+    await pass(cluster, 20);
+    assert.equal(await stateOf(ready), { value: undefined });
+  },
+);
+
+starting('stops waiting when it is closed, and connects to nobody any more', async () => {
+  const cluster = clusterUnderTest();
+  const ready = cluster.routed.ready();
+  await pass(cluster, 100);
+  await cluster.routed[Symbol.asyncDispose]();
+  for (let shard = 0; shard < SHARDS; shard += 1) cluster.owners.learn(shard, ownerAt('a'));
+  await pass(cluster, 100);
+  assert.equal(await stateOf(ready), { value: undefined });
+  assert.is(cluster.peers.size, 0);
+});
+
+const connections = suite('the connections of a router');
+
+connections(
+  'are one per address, and go when its last shard has been gone for a while',
+  async () => {
+    const cluster = clusterUnderTest();
+    const { owners, engines, peers, routed } = cluster;
+    for (const address of ['a', 'b']) engines.set(address, () => answerOf(''));
+    for (let shard = 0; shard < SHARDS; shard += 1) {
+      owners.learn(shard, ownerAt(shard % 2 === 0 ? 'a' : 'b'));
+      await ask(cluster, { instanceId: `inst_${shard}` });
+    }
+    assert.is(routed.totals.peers, 2);
+    await pass(cluster, 120_000, 1_000);
+    assert.is(routed.totals.peers, 2);
+    for (let shard = 1; shard < SHARDS; shard += 2) owners.learn(shard, ownerAt('a', 2));
+    await pass(cluster, 27_000, 1_000);
+    assert.not.ok(peers.get('b')?.isDisposed);
+    await pass(cluster, 6_000, 1_000);
+    assert.ok(peers.get('b')?.isDisposed);
+    assert.not.ok(peers.get('a')?.isDisposed);
+    assert.is(routed.totals.peers, 1);
+  },
+);
+
+connections('of a dead process are tried anew when another takes its address', async () => {
+  const cluster = clusterUnderTest();
+  const { owners, engines, peers } = cluster;
+  owners.learn(0, ownerAt('a'));
+  engines.set('a', () => answerOf('from a'));
+  await ask(cluster);
+  const old = peers.get('a');
+  owners.learn(1, { ...ownerAt('a'), incarnation: 'inc_2' });
+  assert.is(peers.get('a'), old, 'one that is open stays');
+  old?.lose();
+  const call = ask(cluster);
+  await turnOfEvents();
+  owners.learn(0, { ...ownerAt('a', 2), incarnation: 'inc_2' });
+  assert.is(peers.get('a'), old, 'its process is the one that was known already');
+  owners.learn(0, { ...ownerAt('a', 3), incarnation: 'inc_3' });
+  assert.ok(old?.isDisposed);
+  assert.is(await bodyOf(call), 'from a');
+  const second = peers.get('a');
+  second?.lose();
+  owners.learn(1, { ...ownerAt('a', 4), incarnation: 'inc_4' });
+  assert.is.not(peers.get('a'), second, 'also while no call waits');
+});
+
+connections('are made when a node comes, before it owns anything', () => {
+  const { owners, peers } = clusterUnderTest();
+  owners.join(ownerAt('a'));
+  const first = peers.get('a');
+  assert.ok(first);
+  owners.join(ownerAt('a'));
+  owners.join({ ...ownerAt('a'), incarnation: 'inc_2' });
+  assert.is(peers.get('a'), first, 'one that is open stays');
+  first?.lose();
+  owners.join({ ...ownerAt('a'), incarnation: 'inc_3' });
+  assert.is.not(peers.get('a'), first, 'who comes to the address of the dead is tried at once');
+});
+
+connections(
+  'are tried anew when their node gets a shard and they are still not there',
+  async () => {
+    const cluster = clusterUnderTest();
+    const { owners, peers } = cluster;
+    owners.join(ownerAt('a'));
+    const first = peers.get('a');
+    first?.lose();
+    await pass(cluster, CONNECT_AGAIN_MS - 10);
+    owners.learn(0, ownerAt('a'));
+    assert.is(peers.get('a'), first, 'it has only just begun');
+    await pass(cluster, 10);
+    owners.learn(1, ownerAt('a'));
+    assert.is.not(peers.get('a'), first);
+  },
+);
+
+connections('to a node without a shard go, and come back with its first', async () => {
+  const cluster = clusterUnderTest();
+  const { owners, peers, routed } = cluster;
+  owners.join(ownerAt('a'));
+  owners.join(ownerAt('b'));
+  owners.learn(1, ownerAt('b'));
+  await pass(cluster, 33_000, 1_000);
+  assert.ok(peers.get('a')?.isDisposed);
+  assert.is(routed.totals.peers, 1);
+  owners.learn(0, ownerAt('a'));
+  assert.not.ok(peers.get('a')?.isDisposed);
+  assert.is(routed.totals.peers, 2);
+});
+
+connections('are bounded, and room is made when others go', async () => {
+  const cluster = clusterUnderTest();
+  const { routed, clock, engines, owners } = cluster;
+  for (let n = 0; n < 256; n += 1) {
+    engines.set(`n${n}`, () => answerOf(''));
+    await routed.askAt(`n${n}`, callOf(clock));
+  }
+  engines.set('one more', () => answerOf('at last'));
+  assert.is((await faultOf(routed.askAt('one more', callOf(clock)))).reason, 'engine_unavailable');
+  owners.learn(0, ownerAt('one more'));
+  await pass(cluster, 29_000, 1_000);
+  const call = ask(cluster);
+  await pass(cluster, 5_000, 50);
+  assert.is(await bodyOf(call), 'at last');
+});
+
+connections('are closed with the router, and calls that wait end', async () => {
+  const cluster = clusterUnderTest();
+  const { routed, peers, owners, engines, sent } = cluster;
+  owners.learn(0, ownerAt('a'));
+  engines.set('a', () => {
+    throw passing('engine_unavailable', { isOutcomeUnknown: true });
+  });
+  const call = ask(cluster);
+  await turnOfEvents();
+  await routed[Symbol.asyncDispose]();
+  const { reason, isOutcomeUnknown } = await faultOf(call);
+  assert.equal([reason, isOutcomeUnknown], ['shutting_down', true]);
+  assert.ok(peers.get('a')?.isDisposed);
+  assert.is(owners.listenerCount, 0);
+  const next = ask(cluster);
+  await pass(cluster, RETRY_PAUSE_MS_MIN);
+  assert.is((await faultOf(next)).reason, 'shutting_down');
+  assert.is(sent.length, 1);
+  assert.is(routed.totals.peers, 0);
+});
+
+for (const group of [starting, connections]) group.run();
