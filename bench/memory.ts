@@ -13,7 +13,7 @@ const WARM_UP_INSTANCES = 1_000;
 export type MemoryRun = { readonly instances: number; readonly idleS: number };
 
 /** Memory at one point of the run. */
-export type MemoryStage = MemoryUse & {
+type MemoryStage = MemoryUse & {
   readonly title: string;
   /** Resident bytes before garbage was collected. */
   readonly uncollectedBytes: number;

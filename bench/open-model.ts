@@ -5,7 +5,10 @@ import { problemOf } from '#bench/proof';
 import type { Server } from '#bench/servers';
 
 /** An open-model run: requests start at a fixed rate, whatever the answers do. */
-export type OpenRun = { readonly requestsPerS: number; readonly seconds: number };
+export type OpenRun = {
+  readonly requestsPerS: number;
+  readonly seconds: number;
+};
 
 /** Latencies of an open-model run; void when `problem` says why. */
 export type OpenResult = {

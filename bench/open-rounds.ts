@@ -6,15 +6,6 @@ import { numberText } from '#bench/statistics';
 /** Arrival rates of the open model, requests a second: a busy day, and the middle of what (p) can do. */
 const RATES = [1_000, 3_000] as const;
 
-/** Latencies of one server at one arrival rate. */
-export type OpenRow = {
-  readonly label: Label;
-  readonly requestsPerS: number;
-  readonly result: OpenResult;
-  /** How often it was measured; the last attempt is the one reported. */
-  readonly attempts: number;
-};
-
 /** A void attempt is repeated once: a stall of 100 ms anywhere on the machine drops iterations. */
 const ATTEMPTS_MAX = 2;
 
@@ -40,3 +31,12 @@ export async function runOpenRounds(
   }
   return rows;
 }
+
+/** Latencies of one server at one arrival rate. */
+export type OpenRow = {
+  readonly label: Label;
+  readonly requestsPerS: number;
+  readonly result: OpenResult;
+  /** How often it was measured; the last attempt is the one reported. */
+  readonly attempts: number;
+};

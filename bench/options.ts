@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 
 /** The parts of a run: the servers under closed load, and everything measured besides. */
-export const PARTS = [
+const PARTS = [
   ...(['a', 'c', 's', 'p', 'open', 'd', 'pg', 'cas'] as const),
   ...(['limiter', 'cold', 'memory', 'journal'] as const),
 ];

@@ -4,9 +4,6 @@ import { type CallerResult, DecisionCaller, type Target } from '#bench/limiter/d
 import type { DeciderLabel, DecisionResult } from '#bench/limiter/findings';
 import type { LoadRun } from '#bench/limiter/load';
 
-/** Processes that ask: with one, it and the server would wait for each other in turns. */
-const CALLER_PROCESSES = 2;
-
 /** Who decides, and where. */
 export type DeciderPlan = {
   readonly label: DeciderLabel;
@@ -15,6 +12,9 @@ export type DeciderPlan = {
   readonly accounts: readonly BenchAccount[];
   readonly processes: readonly Measured[];
 };
+
+/** Processes that ask: with one, it and the server would wait for each other in turns. */
+const CALLER_PROCESSES = 2;
 
 /** The least share of an open load that must have been asked for in its time. Chosen. */
 const KEPT_SHARE_MIN = 0.98;

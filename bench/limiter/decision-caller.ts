@@ -10,14 +10,16 @@ export type Target =
   | { readonly kind: 'meter'; readonly cycles: number }
   | { readonly kind: 'redis' };
 
+/** Who is asked for decisions, and about which accounts. */
+type Asked = {
+  readonly target: Target;
+  readonly address: string;
+  readonly accounts: readonly BenchAccount[];
+};
+
 /** What a caller process receives. */
 export type CallerRequest =
-  | {
-      readonly kind: 'open';
-      readonly target: Target;
-      readonly address: string;
-      readonly accounts: readonly BenchAccount[];
-    }
+  | ({ readonly kind: 'open' } & Asked)
   | { readonly kind: 'load'; readonly run: LoadRun };
 
 /** What a load came to, and the CPU time that the caller itself took for it. */

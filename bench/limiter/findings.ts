@@ -25,17 +25,17 @@ export type DecisionResult = {
   readonly problem: string | undefined;
 };
 
+/** Everything that was found out about the limiter. */
+export type LimiterFindings = {
+  readonly rows: readonly DecisionRow[];
+  /** Whether there was a Redis to compare with. */
+  readonly isCompared: boolean;
+};
+
 /** One load of one round. */
 export type DecisionRow = {
   readonly label: DeciderLabel;
   readonly round: number;
   readonly run: LoadRun;
   readonly result: DecisionResult;
-};
-
-/** Everything that was found out about the limiter. */
-export type LimiterFindings = {
-  readonly rows: readonly DecisionRow[];
-  /** Whether there was a Redis to compare with. */
-  readonly isCompared: boolean;
 };

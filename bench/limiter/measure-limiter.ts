@@ -8,7 +8,7 @@ import type { Options } from '#bench/options';
 import { numberText } from '#bench/statistics';
 
 /** Decisions in flight in the closed rounds. Source: the project's targets. */
-export const IN_FLIGHT = [64, 256] as const;
+const IN_FLIGHT = [64, 256] as const;
 
 /** Rate of the open model, in decisions a second. Source: the project's targets. */
 const OPEN_PER_S = 10_000;

@@ -27,7 +27,10 @@ const RUNS_MAX = 5;
 const THROTTLED = /^\d+ answers were throttled$/;
 
 /** How long a cell is loaded before it is measured, and measured, in s. */
-export type CellTimes = { readonly leadInS: number; readonly measuredS: number };
+export type CellTimes = {
+  readonly leadInS: number;
+  readonly measuredS: number;
+};
 
 /** Instances that a cluster knows, in a keyspace of their own, and the plan of observing them. */
 export type SeededKeyspace = {

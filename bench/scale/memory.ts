@@ -12,6 +12,16 @@ import { seededId, seededName, seedInstances } from '#bench/scale/seed';
 import { BYTES_PER_MIB, mebibytes } from '#bench/statistics';
 import { sessionIn } from '#test/storage/migrated-keyspace';
 
+/** How many instances there are; a quick run does not wait for checkpoints. */
+type Sizes = {
+  readonly active: number;
+  readonly seeded: number;
+  readonly accounts: number;
+  readonly checked: number;
+  readonly idleS: number;
+  readonly isStoring: boolean;
+};
+
 /** Instances before the first measurement, so that code and tables are counted in it. */
 const WARM_UP_INSTANCES = 1_000;
 
@@ -24,16 +34,6 @@ const ENGINE_MIB_MAX = 1_024;
 /** How long nothing is sent before instances count as idle, in s: checkpoints are due after 20 s. */
 const IDLE_S = 45;
 const PRINT_EVERY_S = 8;
-
-/** How many instances there are; a quick run does not wait for checkpoints. */
-type Sizes = {
-  readonly active: number;
-  readonly seeded: number;
-  readonly accounts: number;
-  readonly checked: number;
-  readonly idleS: number;
-  readonly isStoring: boolean;
-};
 
 const FULL: Sizes = {
   active: 100_000,

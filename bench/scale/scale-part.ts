@@ -1,5 +1,5 @@
 /** What every part of the scale run receives. */
-export type ScaleRun = {
+type ScaleRun = {
   /** A small run, to see that everything works: its figures mean nothing. */
   readonly isQuick: boolean;
   /** Says what happens, one line at a time. */

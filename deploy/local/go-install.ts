@@ -5,14 +5,6 @@ import { programPath } from '#deploy/local/program-path';
 import { type Print, withProgress } from '#deploy/local/progress';
 import { lastLine, runProgram } from '#deploy/local/run-program';
 
-/** A Go program by its package, with the name of what it builds. */
-export type GoPackage = {
-  readonly name: string;
-  readonly path: string;
-  readonly version: string;
-  readonly binary: string;
-};
-
 /** A first build fetches and compiles everything the program imports. Milliseconds. */
 const BUILD_MS_MAX = 600_000;
 
@@ -34,3 +26,11 @@ export async function goInstall(wanted: GoPackage, print: Print): Promise<string
   });
   return join(folder, binary);
 }
+
+/** A Go program by its package, with the name of what it builds. */
+export type GoPackage = {
+  readonly name: string;
+  readonly path: string;
+  readonly version: string;
+  readonly binary: string;
+};

@@ -10,7 +10,7 @@ export type Limits = {
 };
 
 /** What is agreed for an enterprise account; instances are a million unless said. */
-export type CustomLimits = Omit<Limits, 'instances'> & { readonly instances?: number };
+type CustomLimits = Omit<Limits, 'instances'> & { readonly instances?: number };
 
 /** An account's plan with everything that follows from it; enterprise brings its own numbers. */
 export type PlanChoice =

@@ -2,7 +2,7 @@ import type { AdminClient } from '#ctl/admin-client';
 import type { ClusterPorts } from '#ctl/cluster-ports';
 
 /** The options a command takes, by name, with what stands for their values in the help. */
-export type Options = Readonly<Record<string, string>>;
+type Options = Readonly<Record<string, string>>;
 
 /** What the command line said, by option. */
 export type Values = {

@@ -35,7 +35,7 @@ export type AccountPorts = { readonly clock: Clock };
  * Who answers the calls of an endpoint once they are admitted. All of them throw `invalid_request`
  * for what a schema cannot say.
  */
-export type Handler<Body, Query> =
+type Handler<Body, Query> =
   /** The engine that owns the instance (or the directory, for a list). `command` is pure. */
   | {
       readonly kind: 'engine';
@@ -60,7 +60,7 @@ export type Handler<Body, Query> =
 export type LocalHandler = Exclude<Handler<unknown, unknown>, { kind: 'engine' }>;
 
 /** A request of an endpoint whose answer the API document shows. */
-export type EndpointExample = {
+type EndpointExample = {
   readonly summary: string;
   /** What stands in the path; if left out, an instance with a past. */
   readonly id?: string;

@@ -27,7 +27,7 @@ export function queryFault(error: z.ZodError): Fault {
 }
 
 /** A custom issue of a schema may name its reason in `params.reason`. */
-export type ReasonParams = { readonly reason: FaultReason };
+type ReasonParams = { readonly reason: FaultReason };
 
 function reasonOf(issue: Issue): FaultReason {
   switch (issue.code) {

@@ -7,7 +7,7 @@ import { type EngineAnswer, type EngineCall, PEEKED_INSTANCES_MAX } from '#wire/
 const PEEK_TIMEOUT_MS = 300;
 
 /** The engines as whoever wants to look at instances sees them; `RoutedEngine` is one. */
-export interface InstanceOwners {
+interface InstanceOwners {
   /** Where the owner of an instance answers, if that is known. */
   addressOf(instanceId: string): string | undefined;
   /** Asks one engine, once. */

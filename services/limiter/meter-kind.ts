@@ -27,7 +27,7 @@ export type MeterCall = ActorCall &
 export type MeterAnswer = LimiterAnswer | UsageAnswer;
 
 /** What a meter answers to `usage`, `invalidate` and `reset`. */
-export type UsageAnswer = { readonly verdict: 'usage'; readonly usage: MeterUsage | undefined };
+type UsageAnswer = { readonly verdict: 'usage'; readonly usage: MeterUsage | undefined };
 
 /** What meters need of their process. */
 export type MeterPorts = {

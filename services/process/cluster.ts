@@ -106,7 +106,7 @@ function watchedNodes(
 }
 
 /** What an operator reads when two clusters share subjects. */
-export const FOREIGN =
+const FOREIGN =
   'another cluster speaks under our NATS subjects and is ignored: give one of them another SERVICE_NATS_PREFIX';
 
 /** What an operator reads when somebody who knows the cluster's secret speaks for another process. */

@@ -15,13 +15,13 @@ import { serveGrpc } from '#wire/grpc-server';
 import type { WireService } from '#wire/wire-service';
 
 /** A node of a cluster, as its process sees it. */
-export type ProcessNode = AdminTarget & {
+type ProcessNode = AdminTarget & {
   /** Joins the cluster, whose nodes reach this one at `address`. */
   join(address: string): Promise<void>;
 };
 
 /** What a process of one service serves. */
-export type Served = {
+type Served = {
   readonly service: WireService;
   /** Ends what is served. */
   readonly actors: AsyncDisposable;

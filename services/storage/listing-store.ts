@@ -14,7 +14,7 @@ export type ListingRow = {
 export type ListedInstance = Omit<ListingRow, 'description'>;
 
 /** Bytes of an account's rows that are loaded for its directory: a million with names of 200 bytes. */
-export const LISTING_BYTES_MAX = 384 * 1_024 * 1_024;
+const LISTING_BYTES_MAX = 384 * 1_024 * 1_024;
 
 /** Bytes of a listed instance in memory, its places in the orders included, without its name. */
 const LISTED_BYTES = 170;

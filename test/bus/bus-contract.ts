@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert';
 import type { Bus } from '#bus/bus';
 
 /** A bus under test, and what its listeners threw. */
-export type OpenBus = { readonly bus: Bus; readonly bugs: unknown[] };
+type OpenBus = { readonly bus: Bus; readonly bugs: unknown[] };
 
 /** An adapter: its name, how a bus of it is opened, and uvu's `suite` or one that skips. */
 export type BusUnderTest = {

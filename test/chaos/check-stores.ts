@@ -17,9 +17,6 @@ export type CheckedStores = {
   readonly journals?: JournalStore;
 };
 
-/** Instances read at once: a server that has just been tormented should not be flooded. */
-const READS_IN_FLIGHT = 8;
-
 /** What was checked and what was found. */
 export type CheckResult = {
   readonly findings: Findings;
@@ -30,6 +27,9 @@ export type CheckResult = {
   readonly committed: ReadonlyMap<string, number>;
   readonly calls: Record<Call['outcome']['kind'], number>;
 };
+
+/** Instances read at once: a server that has just been tormented should not be flooded. */
+const READS_IN_FLIGHT = 8;
 
 /**
  * Proves from the stores alone, after the cluster has stopped or gone quiet, that they hold what

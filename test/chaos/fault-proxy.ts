@@ -18,7 +18,7 @@ export type Toxic =
   | { readonly type: 'timeout'; readonly attributes: { timeout: number } };
 
 /** Direction: what the server says, or what its clients say. */
-export type Stream = 'downstream' | 'upstream';
+type Stream = 'downstream' | 'upstream';
 
 /** A TCP proxy in front of one server, whose traffic can be disturbed. */
 export type FaultProxy = AsyncDisposable & {

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
 
 /** A container of `deploy/compose.yaml`, as far as tests look at it. */
-export type Container = {
+type Container = {
   readonly image: string;
   readonly user?: string;
   readonly cap_drop?: readonly string[];

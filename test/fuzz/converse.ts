@@ -4,12 +4,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Script } from '#test/fuzz/framing';
 import { isLast, readAnswers } from '#test/fuzz/read-answers';
 
-/**
- * How long a connection may take to be answered, or to be closed behind what is broken, in
- * milliseconds: the service gives up on slow senders after 10 s.
- */
-const TALK_MS_MAX = 20_000;
-
 /** What came back on one connection. */
 export type Talk = {
   readonly received: Buffer;
@@ -18,6 +12,12 @@ export type Talk = {
   /** Whether the service ended the connection before there were enough answers. */
   readonly isClosed: boolean;
 };
+
+/**
+ * How long a connection may take to be answered, or to be closed behind what is broken, in
+ * milliseconds: the service gives up on slow senders after 10 s.
+ */
+const TALK_MS_MAX = 20_000;
 
 /** Between two writes of one script, in milliseconds: enough for the service to read the first. */
 const TURN_MS = 2;

@@ -2,7 +2,7 @@ import type { Request } from '#test/fuzz/request';
 import type { SeededRandom } from '#test/simulation/seeded-random';
 
 /** What is done to a connection, in this order. */
-export type Step =
+type Step =
   | { readonly kind: 'write'; readonly bytes: Buffer }
   | { readonly kind: 'turn' }
   | { readonly kind: 'end' }

@@ -46,7 +46,7 @@ export function record(choice: PlanChoice, change: Partial<Account> = {}): Accou
 export type EarlierActivation = { readonly clock: ManualClock; readonly journal: MeterJournal };
 
 /** The records of one meter, of which a crash leaves what is durable. */
-export class MeterJournal {
+class MeterJournal {
   readonly heads: MeterHead[] = [];
   /** How many of them are durable. A test may hold it back. */
   durable = Number.POSITIVE_INFINITY;

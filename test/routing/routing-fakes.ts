@@ -93,7 +93,7 @@ export class FakeOwners implements OwnerTable {
 }
 
 /** A connection whose opening a test decides. */
-export class FakePeer {
+class FakePeer {
   readonly address: string;
   isOpen = true;
   isDisposed = false;
@@ -126,13 +126,13 @@ export class FakePeer {
 }
 
 /** What a node does with a call: answers, refuses by throwing, or keeps it waiting. */
-export type Behaviour<Call, Answer> = (
+type Behaviour<Call, Answer> = (
   call: Call,
   options?: { readonly timeoutMs: number },
 ) => Answer | Promise<Answer>;
 
 /** One try as a node has seen it. */
-export type Sent<Call> = {
+type Sent<Call> = {
   readonly address: string;
   readonly call: Call;
   readonly atMs: number;

@@ -14,6 +14,15 @@ import type { SimulatedEdge } from '#test/simulation/simulated-edge';
 import { Violation } from '#test/simulation/version-index';
 import type { World } from '#test/simulation/world';
 
+/** What callers need of their world. */
+export type CallerPorts = {
+  readonly world: World;
+  readonly history: History;
+  readonly edges: () => readonly SimulatedEdge[];
+  /** Hears of every end of a call. */
+  readonly onEnded: (call: Call) => void;
+};
+
 /** How long a caller waits for its edge, in milliseconds: longer than any call may take. */
 const PATIENCE_MS = 12_000;
 
@@ -23,15 +32,6 @@ const KEYED_TRIES = 4;
 /** Share of calls with an `Idempotency-Key`, and of changes that are bound by `If-Match`. */
 const KEYED = 0.2;
 const BOUND = 0.15;
-
-/** What callers need of their world. */
-export type CallerPorts = {
-  readonly world: World;
-  readonly history: History;
-  readonly edges: () => readonly SimulatedEdge[];
-  /** Hears of every end of a call. */
-  readonly onEnded: (call: Call) => void;
-};
 
 /** Share of the calls with a key that are sent twice at once, as by an impatient caller. */
 const DOUBLED = 0.3;

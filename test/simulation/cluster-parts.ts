@@ -12,12 +12,12 @@ export const CLUSTER = { cluster: 'simulated', prefix: 'sim' } as const;
 
 /** What the nodes of a simulated cluster are built on. */
 export type ClusterParts = {
-  readonly world: World;
   readonly scenario: Scenario;
-  readonly bus: SimulatedBus;
+  readonly world: World;
   readonly network: SimulatedNetwork;
-  readonly journals: SimulatedJournals;
+  readonly bus: SimulatedBus;
   readonly shards: SimulatedShards;
-  readonly actors: SimulatedActorStores;
+  readonly journals: SimulatedJournals;
   readonly customers: SimulatedMeterStores;
+  readonly actors: SimulatedActorStores;
 };

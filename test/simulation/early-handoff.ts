@@ -2,7 +2,7 @@ import { HostedShards } from '#node/hosted-shards';
 import { Checkpointer } from '#runtime/checkpointer';
 import { CommitLog } from '#runtime/commit-log';
 import { replaceMethod } from '#test/simulation/replace-method';
-import { type AnyCheckpointer, replies } from '#test/simulation/replies';
+import { type AnyCheckpointer, skipWaits } from '#test/simulation/replies';
 
 /** Gives a shard away with what is durable, while the rest of it is still on its way. */
 export function handOffEarly(stack: DisposableStack): void {
@@ -17,17 +17,7 @@ export function handOffEarly(stack: DisposableStack): void {
       },
   );
   const isGivingAway = handoffs(stack);
-  const { isReplying } = replies(stack);
-  replaceMethod(
-    stack,
-    CommitLog.prototype,
-    'whenDurable',
-    (when) =>
-      async function (this: CommitLog, offset) {
-        const isClosing = isGivingAway() && offset === this.added;
-        if (isReplying() || !isClosing) await when.call(this, offset);
-      },
-  );
+  skipWaits(stack, (log, offset) => isGivingAway() && offset === log.added);
 }
 
 /** Knows of each activation whether everything that it has committed is durable. */

@@ -1,4 +1,5 @@
 import type { Checkpointer } from '#runtime/checkpointer';
+import { CommitLog } from '#runtime/commit-log';
 import { HostedTurn } from '#runtime/hosted-turn';
 import { replaceMethod } from '#test/simulation/replace-method';
 
@@ -9,7 +10,7 @@ export type AnyTurn = HostedTurn<unknown, never, unknown, unknown>;
 export type AnyCheckpointer = Checkpointer<unknown, never, unknown, unknown>;
 
 /** Knows whether it is an answer that asks when something is durable. */
-export function replies(stack: DisposableStack): { isReplying: () => boolean } {
+function replies(stack: DisposableStack): { isReplying: () => boolean } {
   let isReply = false;
   replaceMethod(
     stack,
@@ -26,4 +27,21 @@ export function replies(stack: DisposableStack): { isReplying: () => boolean } {
       },
   );
   return { isReplying: () => isReply };
+}
+
+/** Lets everything but answers go on before an offset is durable, where `isSkipped` says so. */
+export function skipWaits(
+  stack: DisposableStack,
+  isSkipped: (log: CommitLog, offset: number) => boolean,
+): void {
+  const { isReplying } = replies(stack);
+  replaceMethod(
+    stack,
+    CommitLog.prototype,
+    'whenDurable',
+    (when) =>
+      async function (this: CommitLog, offset) {
+        if (isReplying() || !isSkipped(this, offset)) await when.call(this, offset);
+      },
+  );
 }

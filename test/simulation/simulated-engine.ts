@@ -2,14 +2,7 @@ import { EngineNode } from '#engine/engine-node';
 import type { ClusterParts } from '#test/simulation/cluster-parts';
 import { silentMetrics } from '#test/simulation/silent-metrics';
 import { SimulatedConnection } from '#test/simulation/simulated-connection';
-import {
-  actorsOf,
-  addressOf,
-  configOf,
-  Membership,
-  type NodeProcess,
-  portsOf,
-} from '#test/simulation/simulated-node';
+import { Membership, type NodeProcess, nodeParts } from '#test/simulation/simulated-node';
 import type { SimulatedProcess } from '#test/simulation/simulated-process';
 import { ENGINE_CALLS } from '#test/simulation/simulated-protocol';
 
@@ -20,14 +13,14 @@ export class SimulatedEngine implements NodeProcess {
 
   constructor(process: SimulatedProcess, cluster: ClusterParts) {
     this.process = process;
+    const { address, actorConfig, config, ports } = nodeParts('engine', process, cluster);
     const { network, world, actors } = cluster;
     const { random } = process;
-    const ports = portsOf(process, cluster);
     const { clock, onBug } = ports;
     const instances = actors.instancesOf(process);
     const listings = actors.listingsOf(process);
     const node = new EngineNode(
-      { node: configOf('engine', process, cluster), actors: actorsOf(cluster) },
+      { node: config, actors: actorConfig },
       {
         engine: { clock, metrics: silentMetrics, instances, listings, onBug },
         node: ports,
@@ -38,7 +31,7 @@ export class SimulatedEngine implements NodeProcess {
       },
     );
     const incarnation = () => node.incarnation?.id;
-    network.listen(addressOf(process), { process, engine: node, incarnation });
+    network.listen(address, { process, engine: node, incarnation });
     this.#membership = new Membership(process, node, (error) => world.fail(error));
   }
 

@@ -3,14 +3,7 @@ import { LimiterNode } from '#limiter/limiter-node';
 import { busAccountNews } from '#process/bus-account-news';
 import { CLUSTER, type ClusterParts } from '#test/simulation/cluster-parts';
 import { silentMetrics } from '#test/simulation/silent-metrics';
-import {
-  actorsOf,
-  addressOf,
-  configOf,
-  Membership,
-  type NodeProcess,
-  portsOf,
-} from '#test/simulation/simulated-node';
+import { Membership, type NodeProcess, nodeParts } from '#test/simulation/simulated-node';
 import type { SimulatedProcess } from '#test/simulation/simulated-process';
 
 /** One limiter process: the real limiter node, and so the real meters, over the ports of its world. */
@@ -21,14 +14,14 @@ export class SimulatedLimiter implements NodeProcess {
 
   constructor(process: SimulatedProcess, cluster: ClusterParts) {
     this.process = process;
+    const { address, actorConfig, config, ports } = nodeParts('limiter', process, cluster);
     const { network, world, customers } = cluster;
-    const ports = portsOf(process, cluster);
     const { clock, randomness, bus, onBug } = ports;
     const accounts = customers.accountsOf(process);
     const meters = customers.metersOf(process);
     const accountNews = busAccountNews({ ...CLUSTER, bus });
     const node = new LimiterNode(
-      { node: configOf('limiter', process, cluster), limiter: actorsOf(cluster) },
+      { node: config, limiter: actorConfig },
       {
         limiter: {
           accounts,
@@ -47,7 +40,7 @@ export class SimulatedLimiter implements NodeProcess {
     );
     this.#node = node;
     const incarnation = () => node.incarnation?.id;
-    network.listen(addressOf(process), { process, limiter: node, incarnation });
+    network.listen(address, { process, limiter: node, incarnation });
     this.#membership = new Membership(process, node, (error) => world.fail(error));
   }
 

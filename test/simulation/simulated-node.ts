@@ -46,8 +46,19 @@ export class Membership {
   }
 }
 
+/** What a node of a service is made of, and the address at which it listens. */
+export function nodeParts<Service extends ShardedService>(
+  service: Service,
+  process: SimulatedProcess,
+  cluster: ClusterParts,
+) {
+  const config = configOf(service, process, cluster);
+  const ports = portsOf(process, cluster);
+  return { address: addressOf(process), actorConfig: actorsOf(cluster), config, ports };
+}
+
 /** The place of a process in the cluster of its world. */
-export function configOf(
+function configOf(
   service: ShardedService,
   process: SimulatedProcess,
   { scenario }: ClusterParts,
@@ -63,17 +74,17 @@ export function configOf(
 }
 
 /** The bounds of the actors of a process. */
-export function actorsOf({ scenario }: ClusterParts): ActorHostConfig {
+function actorsOf({ scenario }: ClusterParts): ActorHostConfig {
   return { idleAgeMs: scenario.idleAgeMs, memoryBytesMax: MEMORY_BYTES_MAX };
 }
 
 /** Where a process listens. */
-export function addressOf({ name }: SimulatedProcess): string {
+function addressOf({ name }: SimulatedProcess): string {
   return `${name}:8100`;
 }
 
 /** What a node of either service needs of its world. */
-export function portsOf(process: SimulatedProcess, cluster: ClusterParts): ClusterNodePorts {
+function portsOf(process: SimulatedProcess, cluster: ClusterParts): ClusterNodePorts {
   const { world, network } = cluster;
   const { name, clock, randomness } = process;
   const note = (text: string) => world.note(`${name} ${text}`);

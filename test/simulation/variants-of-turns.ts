@@ -7,7 +7,7 @@ import { RecentCalls } from '#runtime/recent-calls';
 import { handOffEarly } from '#test/simulation/early-handoff';
 import { Later } from '#test/simulation/later';
 import { replaceMethod } from '#test/simulation/replace-method';
-import { type AnyCheckpointer, type AnyTurn, replies } from '#test/simulation/replies';
+import { type AnyCheckpointer, type AnyTurn, skipWaits } from '#test/simulation/replies';
 import { CRASHES, ISLANDS, MOVES, ROUGH, type Variant } from '#test/simulation/variant';
 
 /** Calls that are remembered where only their number counts. */
@@ -70,16 +70,7 @@ function flushEarly(stack: DisposableStack): void {
         return flushing(() => store.call(this, wanted));
       },
   );
-  const { isReplying } = replies(stack);
-  replaceMethod(
-    stack,
-    CommitLog.prototype,
-    'whenDurable',
-    (when) =>
-      async function (this: CommitLog, offset) {
-        if (isReplying() || !isFlushing) await when.call(this, offset);
-      },
-  );
+  skipWaits(stack, () => isFlushing);
 }
 
 /** What can be wrong with turns, answers and what actors remember. */

@@ -37,7 +37,7 @@ const compiled = new Map<string, ValidateFunction>();
  * Asserts that an answer is what the API document promises for this method, path and status: body
  * and headers by their schemas, no undocumented header, and what every answer under `/v1` carries.
  */
-export function assertDocumented(method: string, template: string, answer: Answer): void {
+function assertDocumented(method: string, template: string, answer: Answer): void {
   assertCommon(answer);
   const where = `${method} ${template} ${answer.status}`;
   const place = ['paths', template, method.toLowerCase(), 'responses', String(answer.status)];

@@ -1,7 +1,7 @@
 import type { Metrics } from '#platform/metrics';
 
 /** A scrape of metrics in this process: the value of every series that is not 0, by its full name. */
-export async function scraped(metrics: Metrics): Promise<Readonly<Record<string, number>>> {
+async function scraped(metrics: Metrics): Promise<Readonly<Record<string, number>>> {
   const { text } = await metrics.scrape();
   const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
   const values = lines.map((line): [string, number] => {

@@ -45,7 +45,7 @@ export const listOf = <Schema extends z.ZodType>(schema: Schema) =>
   z.strictObject({ data: z.array(schema), pagination: z.strictObject({ total: Count }) });
 
 /** Source: spec 2.1. */
-export const Pagination = z
+const Pagination = z
   .strictObject({ limit: z.int().min(1), offset: Count, total: Count, has_more: z.boolean() })
   .meta({ id: 'Pagination' });
 
@@ -190,7 +190,7 @@ export const HistoryRecord = z
   .meta({ id: 'HistoryRecord' });
 
 /** Source: spec 2.7. */
-export const DriftEvent = z
+const DriftEvent = z
   .strictObject({
     cycle: z.int().min(1),
     drift_level: z.enum(['D1', 'D2', 'D3']),

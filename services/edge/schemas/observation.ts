@@ -4,7 +4,7 @@ import { MODE_TARGETS, type ModeTarget } from '#identity/modes';
 import type { ObservationInput } from '#wire/engine-messages';
 
 /** Observations in one batch. Source: decision 10. */
-export const BATCH_OBSERVATIONS_MAX = 100;
+const BATCH_OBSERVATIONS_MAX = 100;
 
 const MODE_INDEX = new Map<ModeTarget, number>(
   MODE_TARGETS.map((target, index) => [target, index]),

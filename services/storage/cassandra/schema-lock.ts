@@ -3,7 +3,7 @@ import { type Clock, sleep } from '#platform/clock';
 import type { CassandraSession, StatementOptions } from '#storage/cassandra/session';
 
 /** How long a lock stands: longer than renewing it and a change of the schema take. Seconds. */
-export const LOCK_SECONDS = 90;
+const LOCK_SECONDS = 90;
 
 /**
  * How long a statement of a migration may take. Milliseconds. A server that has just made tables is

@@ -15,7 +15,7 @@ const NEEDED: Record<string, { readonly value: string; readonly reason: string }
 };
 
 /** Copies with which the loss of one server stops nothing. */
-export const SAFE_REPLICATION = 3;
+const SAFE_REPLICATION = 3;
 
 const READ_SETTINGS = 'SELECT name, value FROM system_views.settings WHERE name IN ?';
 const READ_REPLICATION = 'SELECT replication FROM system_schema.keyspaces WHERE keyspace_name = ?';

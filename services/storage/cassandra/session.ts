@@ -17,7 +17,7 @@ export type Statement = { readonly query: string; readonly params: readonly unkn
  * applied. `write`: unconditional and repeatable, because it carries its own timestamp.
  * `conditional`: sent once, never repeated by the driver. `schema`: changes tables.
  */
-export type StatementKind = 'read' | 'serial_read' | 'write' | 'conditional' | 'schema';
+type StatementKind = 'read' | 'serial_read' | 'write' | 'conditional' | 'schema';
 
 /** How a statement is sent. */
 export type StatementOptions = {
