@@ -1,7 +1,7 @@
 import { assignShards } from '#cluster/ring';
 
 /**
- * Says which of some nodes should own each shard; nobody if there is none. It remembers its last
+ * Returns which of some nodes should own each shard; empty without nodes. It remembers its last
  * answer: a large ring takes milliseconds, and views seldom change.
  */
 export function cachedRing(shardCount: number): (nodes: readonly string[]) => readonly string[] {

@@ -3,8 +3,8 @@ import type { Clock } from '#platform/clock';
 import type { ShardStore } from '#storage/shard-store';
 
 /**
- * The shards' table, each look at which also corrects what the bus has said: a node looks at it every
- * second anyway, and hands the owners that it knows to its callers. Source: decision 136.
+ * The shards' table, each read of which also corrects what the bus has announced: a node reads it
+ * every second anyway, and names the owners that it knows to its callers. Source: decision 136.
  */
 export function checkedRoutes(
   shards: ShardStore,

@@ -35,16 +35,16 @@ const DEVIATING_MS = 3_000;
 /** How often the clocks are compared, in milliseconds: as often as they are heard. */
 const LOOK_MS = 1_000;
 
-/** A look that is this late, in milliseconds, says that the process stood still. */
+/** A look that is this late, in milliseconds, shows that the process was held up. */
 const STALL_MS = 5_000;
 
-/** How long nobody is heard after that, in milliseconds: what waited meanwhile would show late times. */
+/** How long no process is heard after that, in milliseconds: what waited meanwhile would show late times. */
 const DEAF_MS = 2_000;
 
 /** Processes whose clocks are compared; a fleet of 500 and what it was before a restart. */
 const CLOCKS_MAX = 4_096;
 
-/** What another process's clock showed, less our monotonic clock, and when. */
+/** What another process's clock showed, less this process's monotonic clock, and when. */
 type Shown = { readonly aheadMs: number; readonly heardMs: number };
 
 /**
@@ -57,7 +57,7 @@ type Shown = { readonly aheadMs: number; readonly heardMs: number };
 export class ClockWatch implements Disposable {
   readonly #options: ClockWatchOptions;
   readonly #known = new ShownClocks();
-  /** Whom the bus drops for their clocks: all others, to a process that started with a wrong one. */
+  /** Senders that the bus drops for their clocks: all others, to a process that started with a wrong one. */
   readonly #strangers = new ShownClocks();
   readonly #servers: ServerAgreement | undefined;
   readonly #opened = new DisposableStack();
@@ -112,15 +112,15 @@ export class ClockWatch implements Disposable {
   }
 
   /**
-   * Whether the servers' clocks agree with ours where fewer than two others are heard, and one does
-   * not contradict. Of two or more it is they who say (decision 180).
+   * Whether the servers' clocks agree with this one where fewer than two others are heard, and one does
+   * not contradict. Two or more decide alone (decision 180).
    */
   #hasServersWith(own: number, others: readonly number[]): boolean {
     if (others.length >= OTHERS_MIN || this.#servers?.agreesWith(own) !== true) return false;
     return others.every((other) => isNear(own, other));
   }
 
-  /** What the clocks of the others showed just now, less our monotonic clock. */
+  /** What the clocks of the others showed just now, less this process's monotonic clock. */
   #others(): number[] {
     const sinceMs = this.#options.clock.monotonicMs() - HEARD_MS_MAX;
     const known = this.#known.since(sinceMs);
@@ -155,7 +155,7 @@ export class ClockWatch implements Disposable {
     if (!this.#isDeaf()) this.#strangers.note(sender, this.#options.clock.monotonicMs());
   }
 
-  /** Whether what is heard now may have waited while this process stood still. */
+  /** Whether what is heard now may have waited while this process was held up. */
   #isDeaf(): boolean {
     const nowMs = this.#options.clock.monotonicMs();
     if (nowMs - this.#awakeMs >= STALL_MS) {
@@ -165,7 +165,7 @@ export class ClockWatch implements Disposable {
     return nowMs < this.#deafUntilMs;
   }
 
-  /** Notes since when the clock has been wrong, and tells of each change. */
+  /** Notes since when the clock has been wrong, and reports each change. */
   #look(): void {
     const { clock, onNotice } = this.#options;
     this.#isDeaf();
@@ -205,7 +205,7 @@ class ShownClocks {
     this.#shown.delete(incarnation);
   }
 
-  /** Those heard later than `heardMs`, by our monotonic clock. */
+  /** Those heard later than `heardMs`, by this process's monotonic clock. */
   since(heardMs: number): number[] {
     const recent = [...this.#shown.values()].filter((shown) => shown.heardMs > heardMs);
     return recent.map(({ aheadMs }) => aheadMs);

@@ -6,7 +6,7 @@ import type { ShardedService } from '#storage/shard-store';
 /** What every process of a cluster must agree on. */
 export type ClusterFacts = { readonly cluster: string; readonly shardCount: number };
 
-/** Whom to ask what the facts are. */
+/** Where the facts are collected from. */
 export type AgreedFactsOptions = {
   readonly bus: Bus;
   readonly clock: Clock;
@@ -23,7 +23,7 @@ export type AgreedFactsOptions = {
  */
 const COLLECT_MS = 1_500;
 
-/** Senders whose word is kept; the further ones are not counted. */
+/** Senders that are counted; further ones are not. */
 const SENDERS_MAX = 1_024;
 
 /** What one sender said last, by who it is. */
@@ -32,7 +32,7 @@ type Words = Map<string, ClusterFacts>;
 /**
  * What most nodes of a service say of their cluster, for a process that has no other way to know:
  * what two say while none contradicts, or what most have said 1.5 s after the first. While as many
- * say one thing as another it goes on listening. Pending for as long as nobody is heard.
+ * say one thing as another it goes on listening. Pending for as long as no node is heard.
  */
 export function agreedFacts(options: AgreedFactsOptions): Disposable & {
   readonly facts: Promise<ClusterFacts>;
@@ -42,24 +42,24 @@ export function agreedFacts(options: AgreedFactsOptions): Disposable & {
   const opened = new DisposableStack();
   const words: Words = new Map();
   let endMs: number | undefined;
-  let told = '';
+  let reported = '';
 
   function decide(): void {
     const [most, next] = countedFacts(words);
     if (most === undefined || endMs === undefined || opened.disposed) return;
     const isOver = clock.monotonicMs() >= endMs;
     if (!isOver && (most.count < 2 || next !== undefined)) return;
-    if (next !== undefined) tellDisagreement();
-    // A majority that one more word could turn is none.
+    if (next !== undefined) reportDisagreement();
+    // A majority that one more sender could turn is none.
     if (next?.count !== most.count) resolve(most.facts);
   }
 
-  function tellDisagreement(): void {
+  function reportDisagreement(): void {
     const said = countedFacts(words)
       .map(({ count, facts }) => `${count} say ${facts.shardCount} shards of ${facts.cluster}`)
       .join(', ');
-    if (said === told) return;
-    told = said;
+    if (said === reported) return;
+    reported = said;
     onDisagreed(`the nodes of the ${service}s disagree about their cluster: ${said}`);
   }
 

@@ -1,4 +1,4 @@
-/** Does something with each item, so many at once. Rejects with the first refusal. */
+/** Runs a task for each item, `atOnce` at a time. Rejects with the first refusal. */
 export async function forEachConcurrently<Item>(
   items: readonly Item[],
   atOnce: number,

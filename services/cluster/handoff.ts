@@ -5,7 +5,7 @@ import { type Clock, sleep } from '#platform/clock';
 import type { JournalStore } from '#storage/journal-store';
 import type { ShardedService, ShardRow, ShardStore } from '#storage/shard-store';
 
-/** What handing over takes. */
+/** What handing a shard off takes. */
 export type HandoffPorts = {
   readonly clock: Clock;
   readonly shards: ShardStore;
@@ -15,7 +15,7 @@ export type HandoffPorts = {
   readonly hasEnded: () => boolean;
 };
 
-/** Gives a closed shard to somebody, or back to ourselves at a new epoch (architecture 3.4). */
+/** Makes another incarnation the owner of a closed shard, or this one again at the next epoch (architecture 3.4). */
 export class Handoff {
   readonly #service: ShardedService;
   readonly #incarnation: string;
@@ -30,7 +30,7 @@ export class Handoff {
     this.#ports = ports;
   }
 
-  /** Who would get a shard of that node: only one whose journal is known to have begun. */
+  /** The incarnation of a node that may own a shard: only one whose journal is known to have begun. */
   async receiverAt(node: string | undefined): Promise<Member | undefined> {
     const member = this.#ports.members.present().find((present) => present.node === node);
     if (member === undefined) return undefined;
@@ -41,13 +41,14 @@ export class Handoff {
   }
 
   /**
-   * Changes the owner to `to`, or to ourselves if that fails or there is nobody, again and again
-   * until the epoch has moved: the closed epoch is never served again. Answers the row as it then is.
+   * Changes the owner to `to`, or to this incarnation without one or when that one goes away, again and
+   * again until the epoch has moved: the closed epoch is never served again. Returns the row as it
+   * then is.
    */
   async give(from: ShardRow, to: Member | undefined): Promise<ShardRow> {
     let receiver = to;
     this.#ports.host.releasing(from.shard);
-    // After the end of this incarnation whoever seals it moves the epoch.
+    // After the end of this incarnation the node that takes over from it moves the epoch.
     while (!this.#ports.hasEnded()) {
       const row = await this.#change(from, receiver?.incarnation ?? this.#incarnation);
       if (row !== undefined) {

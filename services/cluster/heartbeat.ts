@@ -12,20 +12,20 @@ export type Heartbeat = {
   readonly service: ShardedService;
   /** The stable name, which places the process on the ring. */
   readonly node: string;
-  /** This life of the process. */
+  /** The incarnation of the process. */
   readonly incarnation: string;
   /** `host:port` of its gRPC server. */
   readonly address: string;
-  /** Unix time; of two incarnations of one node the later is the one that lives. */
+  /** Unix time; of two incarnations of one node the later one counts. */
   readonly startedAtMs: number;
   /** It is giving its shards away and takes none. */
   readonly isLeaving: boolean;
   /** Its clock is wrong: it gives its shards away and takes none until that is mended. */
   readonly isAside?: boolean | undefined;
-  /** Whom the sender sees; equal for equal views. */
+  /** Names the nodes that the sender sees; equal for equal views. */
   readonly viewHash: string;
   readonly shards: readonly OwnedShard[];
-  /** Of the whole service: whoever only routes calls learns it here. */
+  /** Of the whole service: a process that only routes calls learns it here. */
   readonly shardCount: number;
 };
 

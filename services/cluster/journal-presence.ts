@@ -5,16 +5,16 @@ import type { JournalStore } from '#storage/journal-store';
 export type JournalPresenceOptions = {
   readonly journals: Pick<JournalStore, 'readHead'>;
   readonly clock: Clock;
-  /** Told that one more incarnation has a journal. */
+  /** Called when one more incarnation is found to have a journal. */
   readonly onFound: () => void;
 };
 
-/** A process that says that it is a node. */
+/** A process whose heartbeat names it a node. */
 type Claim = { readonly incarnation: string; readonly address: string };
 
 /**
- * How long an incarnation without a journal is not looked for again, in milliseconds. Nodes speak
- * after their journals have begun, so that only a lie is ever looked for twice. Source: decision 179.
+ * How long an incarnation without a journal is not looked for again, in milliseconds. Nodes send
+ * heartbeats after their journals have begun, so that only a forged one is looked for twice. Source: decision 179.
  */
 const MISSING_MS = 10_000;
 
@@ -29,7 +29,7 @@ type Found = { readonly isBegun: boolean; readonly againMs: number };
 
 /**
  * Which of the incarnations that are heard have a journal that is open, at the address that they
- * name: the database alone says who is a node, whatever is said on the bus. One that was found once
+ * name: the database alone decides which process is a node, whatever the bus says. One that was found once
  * needs no second look; that it has ended is found out otherwise.
  */
 export class JournalPresence {

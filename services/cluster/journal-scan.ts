@@ -5,7 +5,7 @@ import type { ShardStore } from '#storage/shard-store';
 /** How often old journals are looked for, and how long a sealed one is kept (architecture 3.1). */
 const SCAN_PERIOD_MS = 24 * 60 * 60 * 1_000;
 
-/** How long the journal of nobody's shards must stand still before it is sealed (architecture 3.1). */
+/** How long a journal whose owner has no shards must not grow before it is sealed (architecture 3.1). */
 const IDLE_MS = 60 * 60 * 1_000;
 
 /** Shards of any service at most: more than any cluster has. */
@@ -20,8 +20,8 @@ export type JournalScanPorts = {
 };
 
 /**
- * Clears away the journals of incarnations that are gone: a day after their seal, if they own
- * nothing; and seals those that own nothing and stand still. Every node does it, once a day; twice
+ * Empties the journals of ended incarnations: a day after their seal, if they own nothing; and
+ * seals those that own nothing and do not grow. Every node does it, once a day; twice
  * does no harm, because only a sealed journal can be emptied (architecture 3.1).
  */
 export class JournalScan implements Disposable {

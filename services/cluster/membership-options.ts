@@ -4,10 +4,10 @@ import type { Clock } from '#platform/clock';
 import type { JournalStore } from '#storage/journal-store';
 import type { ShardedService } from '#storage/shard-store';
 
-/** What a process says of itself; the rest of its heartbeat is known here. */
+/** What a process reports of itself; the rest of its heartbeat is known here. */
 export type SelfReport = Omit<Heartbeat, 'cluster' | 'service' | 'viewHash'>;
 
-/** Whose view, of whom. */
+/** The process that has the view, and what it is a view of. */
 export type MembershipOptions = {
   readonly bus: Bus;
   readonly clock: Clock;
@@ -22,8 +22,8 @@ export type MembershipOptions = {
   readonly journals?: Pick<JournalStore, 'readHead'> | undefined;
   /** Whether the shards that members serve are kept: for tools, which look for a moment only. */
   readonly keepsShards?: boolean;
-  /** Told at most once in 30 s that another cluster speaks under the same prefix. */
+  /** Called at most once in 30 s when another cluster uses the same prefix. */
   readonly onForeignCluster: (stranger: Heartbeat | ShardAnnouncement) => void;
-  /** Told at most once in 30 s that one process speaks for an incarnation of another. */
+  /** Called at most once in 30 s when a process sends a heartbeat for an incarnation of another. */
   readonly onImpostor?: (forged: Heartbeat) => void;
 };

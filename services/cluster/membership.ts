@@ -28,7 +28,7 @@ export type Member = Heartbeat & {
 const HEARTBEAT_PERIOD_MS = 1_000;
 const PRESENT_MS = 3_000;
 
-/** How long a silent incarnation is remembered: longer than any watch for its death, in milliseconds. */
+/** How long a silent incarnation is remembered: longer than any examination by the failure detector, in milliseconds. */
 const KNOWN_MS = 60_000;
 
 /** Incarnations heard within that time; a fleet of 500 that restarts several times. */
@@ -53,14 +53,14 @@ export class Membership implements Disposable {
   readonly #opened = new DisposableStack();
   readonly #journals: JournalPresence | undefined;
   readonly #reports: Readonly<Record<'foreign' | 'impostor', Seldom>>;
-  #toldViewHash = '';
+  #notifiedViewHash = '';
   #ignoredCount = 0;
 
   /** Listens at once; the first heartbeat comes after a second, or with `beat`. */
   constructor(options: MembershipOptions) {
     this.#options = options;
     const { bus, clock, prefix, service, journals } = options;
-    const onFound = (): void => this.#tellChange();
+    const onFound = (): void => this.#notifyChange();
     this.#journals = journals && new JournalPresence({ journals, clock, onFound });
     this.#reports = { foreign: new Seldom(clock), impostor: new Seldom(clock) };
     const hear = (message: Uint8Array, sender?: Sender): void =>
@@ -71,7 +71,7 @@ export class Membership implements Disposable {
     this.#opened.use(every(clock, HEARTBEAT_PERIOD_MS, () => this.beat()));
   }
 
-  /** Messages that were not believed: garbage, foreign, of another service or of the dead. */
+  /** Messages that were not believed: garbage, foreign, of another service or of a dead node. */
   get ignoredCount(): number {
     return this.#ignoredCount;
   }
@@ -89,7 +89,7 @@ export class Membership implements Disposable {
       const rival = newest.get(member.node);
       if (rival === undefined || isLater(member, rival)) newest.set(member.node, member);
     }
-    // Who leaves still hides its former lives: they must not come back in its place.
+    // A leaving incarnation hides the earlier ones of its node: they must not come back in its place.
     const staying = [...newest.values()].filter((member) => !member.isLeaving && !member.isAside);
     return staying.sort((a, b) => (a.node < b.node ? -1 : 1));
   }
@@ -116,10 +116,10 @@ export class Membership implements Disposable {
       this.#forgotten.delete(oldest);
     }
     this.#drop(incarnation);
-    this.#tellChange();
+    this.#notifyChange();
   }
 
-  /** Sends a heartbeat now, besides those of every second, and looks who has become silent. */
+  /** Sends a heartbeat now, besides those of every second, and drops nodes that have become silent. */
   beat(): void {
     this.#dropSilent();
     const self = this.#self();
@@ -129,10 +129,10 @@ export class Membership implements Disposable {
       bus.publish(heartbeatSubject(prefix, service), encodeHeartbeat(heartbeat));
       this.#heartbeatListeners.notify(heartbeat);
     }
-    this.#tellChange();
+    this.#notifyChange();
   }
 
-  /** Tells everybody that this process owns a shard since `epoch`; see `announceFor`. */
+  /** Announces that this process owns a shard since `epoch`; see `announceFor`. */
   announce(shard: number, epoch: number): void {
     const self = this.#self();
     assert(self !== undefined, 'a process that only watches owns nothing');
@@ -140,7 +140,7 @@ export class Membership implements Disposable {
   }
 
   /**
-   * Tells everybody who owns a shard since `epoch`, as the table says. This process's own listeners
+   * Announces the owner of a shard since `epoch`, as the table names it. This process's own listeners
    * hear it a turn later, and perhaps once more over the bus.
    */
   announceFor(
@@ -151,7 +151,7 @@ export class Membership implements Disposable {
     const announcement = { cluster, service, shard, epoch, incarnation, address };
     bus.publish(announcementSubject(prefix, service), encodeAnnouncement(announcement));
     // Not by way of the bus, which may be away.
-    clock.after(0, () => this.#tellAnnouncement(announcement));
+    clock.after(0, () => this.#notifyAnnouncement(announcement));
   }
 
   /** Hears that `present` has changed. Silence is noticed within a second. */
@@ -181,7 +181,7 @@ export class Membership implements Disposable {
     const { self, clock, cluster, service } = this.#options;
     if (self === undefined) return undefined;
     const heardMs = clock.monotonicMs();
-    return { ...self(), cluster, service, viewHash: this.#toldViewHash, heardMs };
+    return { ...self(), cluster, service, viewHash: this.#notifiedViewHash, heardMs };
   }
 
   #receiveHeartbeat(message: Uint8Array, speaker: string | undefined): void {
@@ -198,7 +198,7 @@ export class Membership implements Disposable {
     return speaker !== undefined && !incarnation.startsWith(senderMarkOf(speaker));
   }
 
-  /** Whoever only says that it is a node hides none and owns nothing. */
+  /** A process that only claims to be a node hides none and owns nothing. */
   #isNode(member: Member): boolean {
     if (this.#journals === undefined || this.#hasJournal(member)) return true;
     return member.incarnation === this.#options.self?.().incarnation;
@@ -211,15 +211,15 @@ export class Membership implements Disposable {
   #receiveAnnouncement(message: Uint8Array): void {
     const announcement = decodeAnnouncement(message);
     if (announcement === undefined || !this.#isBelieved(announcement)) this.#ignore(announcement);
-    else this.#tellAnnouncement(announcement);
+    else this.#notifyAnnouncement(announcement);
   }
 
   #hear(heartbeat: Heartbeat, speaker: string | undefined): void {
     const { incarnation } = heartbeat;
     const before = this.#heard.get(incarnation);
     if (before === undefined && this.#heard.size >= KNOWN_MAX) this.#dropLongestSilent();
-    // Who has said that it leaves stays leaving where an older word may come later. Where senders are
-    // numbered none does, and their last word counts: a forged one lasts until the next (decision 135).
+    // A leaving node stays leaving where an older heartbeat may come later. Where senders are numbered
+    // none does, and the last one counts: a forged one lasts until the next (decision 135).
     const staysLeaving = speaker === undefined && before?.isLeaving === true;
     const isLeaving = heartbeat.isLeaving || staysLeaving;
     const heardMs = this.#options.clock.monotonicMs();
@@ -231,7 +231,7 @@ export class Membership implements Disposable {
     this.#heartbeatListeners.notify(heartbeat);
     const wasPresent = before !== undefined && before.heardMs >= heardMs - PRESENT_MS;
     const isSame = before?.isLeaving === isLeaving && before.isAside === heartbeat.isAside;
-    if (!wasPresent || !isSame) this.#tellChange();
+    if (!wasPresent || !isSame) this.#notifyChange();
   }
 
   #isBelieved({ cluster, service, incarnation }: Heartbeat | ShardAnnouncement): boolean {
@@ -251,7 +251,7 @@ export class Membership implements Disposable {
     this.#reports.impostor.run(() => this.#options.onImpostor?.(forged));
   }
 
-  #tellAnnouncement(announcement: ShardAnnouncement): void {
+  #notifyAnnouncement(announcement: ShardAnnouncement): void {
     this.#announcementListeners.notify(announcement);
   }
 
@@ -274,15 +274,15 @@ export class Membership implements Disposable {
     this.#journals?.forget(incarnation);
   }
 
-  #tellChange(): void {
+  #notifyChange(): void {
     const { viewHash } = this;
-    if (viewHash === this.#toldViewHash) return;
-    this.#toldViewHash = viewHash;
+    if (viewHash === this.#notifiedViewHash) return;
+    this.#notifiedViewHash = viewHash;
     this.#changeListeners.notify();
   }
 }
 
-/** Of two incarnations of one node, whether the first is the one that lives. */
+/** Of two incarnations of one node, whether the first is the later one. */
 function isLater(one: Member, other: Member): boolean {
   if (one.startedAtMs !== other.startedAtMs) return one.startedAtMs > other.startedAtMs;
   return one.incarnation > other.incarnation;

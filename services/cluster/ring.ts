@@ -19,7 +19,7 @@ export function assignShards(nodes: readonly string[], shardCount: number): stri
   assert(new Set(nodes).size === nodes.length, 'every node is on the ring once');
   const sorted = [...nodes].sort();
   const shareMin = Math.floor(shardCount / sorted.length);
-  // So many nodes have one shard more than the rest.
+  // This many nodes have one shard more than the rest.
   let largerShares = shardCount % sorted.length;
   const loads = new Uint32Array(sorted.length);
   const assigned: string[] = [];

@@ -14,7 +14,7 @@ export type RoutingTableOptions = {
 /** Hears that a shard has another owner. */
 type OwnerListener = (shard: number, owner: ShardOwner) => void;
 
-/** Hears who is there that was not before. */
+/** Hears of a node that was not present before. */
 type JoinedListener = (node: Pick<Member, 'incarnation' | 'address'>) => void;
 
 /**
@@ -58,10 +58,10 @@ export class RoutingTable implements Disposable {
         this.learn(shard, { incarnation, address, epoch });
       }),
     );
-    this.#opened.use(members.onChange(() => this.#tellJoined(members.present())));
+    this.#opened.use(members.onChange(() => this.#notifyJoined(members.present())));
   }
 
-  /** The owner of a shard; undefined as long as nobody has named one. */
+  /** The owner of a shard; undefined as long as none was named. */
   ownerOf(shard: number): ShardOwner | undefined {
     return this.#owners[shard];
   }
@@ -130,7 +130,7 @@ export class RoutingTable implements Disposable {
     return owner.epoch > known.epoch && !isCovered(owner, this.#refuted.get(shard));
   }
 
-  #tellJoined(present: readonly Member[]): void {
+  #notifyJoined(present: readonly Member[]): void {
     const before = this.#present;
     this.#present = new Set(present.map(({ incarnation }) => incarnation));
     for (const { incarnation, address } of present) {

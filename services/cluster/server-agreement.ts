@@ -8,10 +8,10 @@ const ASK_PERIOD_MS = 10_000;
 /** How long an answer counts, in milliseconds: two that fail are no reason to forget it. */
 const ANSWER_MS_MAX = 30_000;
 
-/** An answer that took longer, in milliseconds, says nothing about now. */
+/** An answer that took longer, in milliseconds, shows nothing of now. */
 const ASKING_MS_MAX = 10_000;
 
-/** What the servers' clocks showed, each less our monotonic clock, and when (monotonic). */
+/** What the servers' clocks showed, each less this process's monotonic clock, and when (monotonic). */
 type Answer = { readonly aheadMs: readonly number[]; readonly atMs: number };
 
 /** Whether the clocks of the servers that keep the data agree with that of this process (decision 180). */
@@ -37,7 +37,7 @@ export class ServerAgreement {
     );
   }
 
-  /** Whether most servers agree with a wall clock that is so far ahead of our monotonic one. */
+  /** Whether most servers agree with a wall clock that is `ownMs` ahead of the monotonic one. */
   agreesWith(ownMs: number): boolean {
     if (this.#answer === undefined) return false;
     const { aheadMs, atMs } = this.#answer;

@@ -2,7 +2,7 @@ import { hashText } from '#cluster/text-hash';
 
 /**
  * The shard of an actor, 0 to `shardCount` - 1. Never changes for an id and a count, in any
- * version: whoever routes and whoever owns must agree. Source: architecture 3.
+ * version: routers and owners must agree. Source: architecture 3.
  */
 export function shardOf(actorId: string, shardCount: number): number {
   return hashText(actorId) % shardCount;

@@ -5,9 +5,10 @@ import {
   REFUSAL_GAP_MS,
   SUSPECT_MS,
   SUSPECTED_MS,
+  UNREACHABLE_MS,
   WATCHERS,
 } from '#cluster/bounds';
-import { verdicts } from '#cluster/failure-detector';
+import { nextVerdict, verdicts } from '#cluster/failure-detector';
 import type { ProbeAim } from '#cluster/failure-evidence';
 import { nodesAfter } from '#cluster/ring';
 import {
@@ -53,6 +54,19 @@ due('begins for a suspected node, for 3 s', () => {
   scene.nowMs += SUSPECTED_MS;
   scene.hear(NOT_WATCHED);
   assert.is(scene.first(NOT_WATCHED), undefined);
+});
+
+due('begins for another node no sooner than it is watched for 1.5 s', () => {
+  const scene = new EvidenceScene(MANY);
+  scene.evidence.watch(new Set(), scene.nowMs);
+  scene.pass(
+    60,
+    MANY.filter((node) => node !== NOT_WATCHED),
+  );
+  scene.evidence.watch(new Set([`${NOT_WATCHED}-1`]), scene.nowMs);
+  assert.is(scene.first(NOT_WATCHED), undefined);
+  scene.nowMs += SUSPECT_MS;
+  assert.is(scene.first(NOT_WATCHED)?.kind, 'readHead');
 });
 
 due('begins for a node that was never heard', () => {
@@ -144,6 +158,7 @@ dead('cannot be had behind a proxy: an address proves nothing', () => {
   for (const found of [REFUSED, answered]) {
     assert.is(scene.examine('a', headOf('a'), found), undefined);
   }
+  scene.pass(1, ['a']);
   assert.is(scene.examine('a', headOf('me'), REFUSED), undefined);
 });
 
@@ -171,11 +186,29 @@ sealed('may be taken over at once when its death is proven meanwhile', () => {
   assert.is(scene.first('a'), undefined, 'examined no more');
 });
 
+sealed('is not sealed again, however long it is silent', () => {
+  const scene = new EvidenceScene(['a', 'b']);
+  scene.pass(UNREACHABLE_MS / 1_000, ['b']);
+  assert.is(reasonOf(scene.examine('a', headOf('a'), SILENT)), 'unreachable');
+  scene.evidence.sealed('a-1', false, scene.nowMs);
+  assert.is(scene.examine('a', headOf('a'), SILENT), undefined);
+});
+
+sealed('is examined no further once its seal is sent', () => {
+  const { evidence, nowMs } = new EvidenceScene(['a']);
+  evidence.begin('a-1', nowMs);
+  assert.is(nextVerdict(evidence, 'a-1', nowMs)?.kind, 'readHead');
+  evidence.sealing('a-1', false, nowMs);
+  assert.is(nextVerdict(evidence, 'a-1', nowMs), undefined);
+});
+
 sealed('is forgotten when it has no more shards', () => {
   const { evidence, nowMs } = new EvidenceScene(['a']);
+  evidence.sealed('unwatched', true, nowMs);
   evidence.sealed('a-1', true, nowMs);
   evidence.watch(new Set(['b-1']), nowMs);
   assert.not(evidence.isSealed('a-1'));
+  assert.not(evidence.isSealed('unwatched'));
   assert.is(evidence.openableMs('a-1'), Number.POSITIVE_INFINITY);
 });
 

@@ -74,12 +74,21 @@ stalled('is left alone by nodes that are not the three after it on the ring', ()
 
 stalled('is sealed once in 10 s, whichever it is', () => {
   const scene = new EvidenceScene();
-  stall(scene, 'a', STALLED_S);
+  scene.evidence.sealing('c-1', false, scene.nowMs);
+  assert.is(reasonOf(stall(scene, 'a', STALLED_S)), 'stalled', 'after a seal for another reason');
   scene.evidence.sealing('a-1', true, scene.nowMs);
   assert.is(stall(scene, 'b', STALLED_S), undefined);
   const sinceSealS = STALLED_S;
   assert.is(stall(scene, 'b', STALLED_SEAL_PAUSE_MS / 1_000 - sinceSealS - 1), undefined);
   assert.is(reasonOf(stall(scene, 'b', 1)), 'stalled');
+});
+
+stalled('is watched from the beginning when it has shards again', () => {
+  const scene = new EvidenceScene();
+  stall(scene, 'a', STALLED_S - 1);
+  scene.evidence.watch(new Set(['b-1']), scene.nowMs);
+  scene.evidence.watch(new Set(['a-1', 'b-1']), scene.nowMs);
+  assert.is(stall(scene, 'a', STALLED_S - 1), undefined);
 });
 
 const unreachable = suite('an owner that is silent and cannot be reached');

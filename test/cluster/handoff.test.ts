@@ -46,18 +46,18 @@ async function newScene() {
   return { world, members, handoff, twists, asked, announced, a, row, stored, end };
 }
 
-const receiver = suite('who would get a shard');
+const receiver = suite('the receiver of a shard');
 
 receiver('is the node’s present incarnation, if its journal has begun', async () => {
   const { world, handoff } = await newScene();
   assert.is((await handoff.receiverAt('a'))?.incarnation, 'a-1');
   world.say('b');
   assert.is(await handoff.receiverAt('b'), undefined);
-  assert.is(await handoff.receiverAt('nobody'), undefined);
+  assert.is(await handoff.receiverAt('absent'), undefined);
   assert.is(await handoff.receiverAt(undefined), undefined);
 });
 
-receiver('is nobody when that journal is sealed or cannot be read', async () => {
+receiver('is none when that journal is sealed or cannot be read', async () => {
   const { world, handoff } = await newScene();
   world.isStoreDown = true;
   assert.is(await handoff.receiverAt('a'), undefined);
@@ -68,7 +68,7 @@ receiver('is nobody when that journal is sealed or cannot be read', async () => 
 
 const giving = suite('a closed shard');
 
-giving('gets its new owner at the next epoch, and everybody hears of it', async () => {
+giving('gets its new owner at the next epoch, and every process hears of it', async () => {
   const { handoff, a, row, announced, world } = await newScene();
   const expected = { shard: 1, epoch: 2, owner: 'a-1' };
   assert.equal(await handoff.give(MINE, a), expected);
@@ -81,7 +81,7 @@ giving('gets its new owner at the next epoch, and everybody hears of it', async 
   );
 });
 
-giving('comes back to us at the next epoch when there is nobody', async () => {
+giving('comes back to this node at the next epoch when there is no other', async () => {
   const { handoff, announced, world } = await newScene();
   assert.equal(await handoff.give(MINE, undefined), { ...MINE, epoch: 2 });
   world.clock.advance(0);
@@ -114,7 +114,7 @@ giving('counts a try that seemed to fail: the row already names the other', asyn
   assert.is(asked.length, 3);
 });
 
-giving('comes back to us when the other goes away, unless it has it by then', async () => {
+giving('comes back to this node when the other goes away, unless that has it by then', async () => {
   for (const isApplied of [false, true]) {
     const { handoff, a, twists, asked, world, members, row } = await newScene();
     twists.push(async (apply) => {
@@ -130,13 +130,13 @@ giving('comes back to us when the other goes away, unless it has it by then', as
   }
 });
 
-giving('is told as what it is when somebody has taken it over', async () => {
+giving('is returned as it is when another node has taken it over', async () => {
   const { handoff, a, stored } = await newScene();
   await stored.change({ service: 'engine', shard: 1, from: MINE, owner: 'thief' });
   assert.equal(await handoff.give(MINE, a), { shard: 1, epoch: 2, owner: 'thief' });
 });
 
-giving('is left to others when our life ends', async () => {
+giving('is left to others when this incarnation ends', async () => {
   const { handoff, a, twists, asked, world, end } = await newScene();
   twists.push(async () => {
     end();

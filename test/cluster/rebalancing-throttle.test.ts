@@ -7,146 +7,166 @@ import {
   MOVES_IN_FLIGHT_MAX,
 } from '#cluster/bounds';
 import { RebalancingThrottle } from '#cluster/rebalancing-throttle';
-import { ClusterWorld } from '#test/cluster/cluster-fixture';
 
-/** `me` and `a`, who say what they see; `a` sees what we see unless told otherwise. */
-function newScene() {
-  const world = new ClusterWorld();
-  const members = world.members('me');
-  const rules = new RebalancingThrottle({ ...world, members });
-  /** Seconds in which `a` speaks and a look is taken. */
-  const live = (seconds: number, viewOf: () => string = () => members.viewHash): void => {
+/** The throttle of `me`, which sees `a`; a number stands for the clock. */
+class ThrottleScene {
+  readonly throttle = new RebalancingThrottle();
+  nowMs = 0;
+  viewHash = 'same';
+
+  /** Seconds at the beginning of which `a` is present with a view. */
+  live(seconds: number, viewOfA = this.viewHash): void {
     for (let i = 0; i < seconds; i += 1) {
-      world.say('a', { viewHash: viewOf() });
-      world.say('a', { viewHash: viewOf() });
-      rules.look();
-      world.clock.advance(1_000);
+      this.throttle.look(this.viewHash, [{ node: 'a', viewHash: viewOfA }], this.nowMs);
+      this.nowMs += 1_000;
     }
-  };
-  return { world, members, rules, live };
+  }
+
+  /** Seconds in which `a` is away. */
+  miss(seconds: number): void {
+    for (let i = 0; i < seconds; i += 1) {
+      this.throttle.look(this.viewHash, [], this.nowMs);
+      this.nowMs += 1_000;
+    }
+  }
+
+  mayMove(shard: number, planned = 0): boolean {
+    return this.throttle.mayMove(shard, 'a', this.nowMs, planned);
+  }
+
+  mayGiveUp(planned = 0): boolean {
+    return this.throttle.mayGiveUp(this.nowMs, planned);
+  }
+
+  moving(shard: number): Disposable {
+    return this.throttle.moving(shard, this.nowMs);
+  }
 }
 
 const AGREED_S = AGREED_VIEW_MS / 1_000;
 const views = suite('a shard may move on purpose');
 
-views('to a node that has seen what we see for 3 s', () => {
-  const { rules, live } = newScene();
-  live(AGREED_S - 1);
-  assert.not(rules.mayMove(1, 'a'));
-  live(1);
-  assert.ok(rules.mayMove(1, 'a'));
-  assert.not(rules.mayMove(1, 'nobody'));
+views('to a node that has had the same view for 3 s', () => {
+  const scene = new ThrottleScene();
+  scene.live(AGREED_S - 1);
+  assert.not(scene.mayMove(1));
+  scene.live(1);
+  assert.ok(scene.mayMove(1));
+  assert.not(scene.throttle.mayMove(1, 'absent', scene.nowMs));
 });
 
-views('not to one that has seen something else meanwhile', () => {
-  const { rules, live } = newScene();
-  live(AGREED_S);
-  live(1, () => 'else');
-  assert.not(rules.mayMove(1, 'a'));
-  live(AGREED_S - 1);
-  assert.not(rules.mayMove(1, 'a'));
-  live(1);
-  assert.ok(rules.mayMove(1, 'a'));
+views('not to one that has had another view meanwhile', () => {
+  const scene = new ThrottleScene();
+  scene.live(AGREED_S);
+  scene.live(1, 'else');
+  assert.not(scene.mayMove(1));
+  scene.live(AGREED_S - 1);
+  assert.not(scene.mayMove(1));
+  scene.live(1);
+  assert.ok(scene.mayMove(1));
 });
 
-views('not as soon as our own view has changed', () => {
-  const { world, rules, live } = newScene();
-  live(AGREED_S);
-  world.say('b');
-  assert.not(rules.mayMove(1, 'a'));
+views('not as soon as this node’s own view has changed', () => {
+  const scene = new ThrottleScene();
+  scene.live(AGREED_S);
+  scene.viewHash = 'changed';
+  scene.live(1);
+  assert.not(scene.mayMove(1));
+  scene.live(AGREED_S - 1);
+  assert.ok(scene.mayMove(1));
 });
 
 views('not as soon as a node is back that was away, though the view is as before', () => {
-  const { world, rules, live } = newScene();
-  live(AGREED_S);
-  for (let i = 0; i < 6; i += 1) {
-    rules.look();
-    world.clock.advance(1_000);
-  }
-  live(1);
-  assert.not(rules.mayMove(1, 'a'));
-  live(AGREED_S);
-  assert.ok(rules.mayMove(1, 'a'));
+  const scene = new ThrottleScene();
+  scene.live(AGREED_S);
+  scene.miss(6);
+  scene.live(1);
+  assert.not(scene.mayMove(1));
+  scene.live(AGREED_S);
+  assert.ok(scene.mayMove(1));
 });
 
-const rest = suite('a shard that has moved on purpose');
+const coolDown = suite('a shard that has moved on purpose');
 
-rest('rests for 30 s, whether it came or went; others do not', () => {
-  const { rules, live } = newScene();
-  live(AGREED_S);
-  rules.moving(1)[Symbol.dispose]();
-  rules.arrived(2);
-  assert.equal(
-    [1, 2, 3].map((shard) => rules.mayMove(shard, 'a')),
-    [false, false, true],
-  );
-  live(MOVE_COOLDOWN_MS / 1_000 - 1);
-  assert.equal(
-    [1, 2].map((shard) => rules.mayMove(shard, 'a')),
-    [false, false],
-  );
-  live(1);
-  assert.equal(
-    [1, 2].map((shard) => rules.mayMove(shard, 'a')),
-    [true, true],
-  );
+coolDown('stays for 30 s, whether it came or went; others do not', () => {
+  const scene = new ThrottleScene();
+  scene.live(AGREED_S);
+  scene.moving(1)[Symbol.dispose]();
+  scene.throttle.arrived(2, scene.nowMs);
+  const allowed = (...shards: number[]) => shards.map((shard) => scene.mayMove(shard));
+  assert.equal(allowed(1, 2, 3), [false, false, true]);
+  scene.live(MOVE_COOLDOWN_MS / 1_000 - 1);
+  assert.equal(allowed(1, 2), [false, false]);
+  scene.live(1);
+  assert.equal(allowed(1, 2), [true, true]);
 });
 
-const movesInFlight = suite('shards in motion');
+const movesInFlight = suite('moves in flight');
 
-movesInFlight('are 8 at most', () => {
-  const { rules, live } = newScene();
-  live(AGREED_S);
+movesInFlight('are 8 at most, with those that are planned', () => {
+  const scene = new ThrottleScene();
+  scene.live(AGREED_S);
+  assert.ok(scene.mayMove(99, MOVES_IN_FLIGHT_MAX - 1));
+  assert.not(scene.mayMove(99, MOVES_IN_FLIGHT_MAX));
   const moving = Array.from({ length: MOVES_IN_FLIGHT_MAX }, (_, shard) => {
-    assert.ok(rules.mayMove(shard, 'a'));
-    return rules.moving(shard);
+    assert.ok(scene.mayMove(shard));
+    return scene.moving(shard);
   });
-  assert.not(rules.hasRoom);
-  assert.not(rules.mayMove(99, 'a'));
+  assert.not(scene.throttle.hasRoom());
+  assert.not(scene.mayMove(99));
   moving[0]?.[Symbol.dispose]();
-  assert.ok(rules.mayMove(99, 'a'));
+  assert.ok(scene.mayMove(99));
+  assert.not(scene.mayMove(99, 1));
 });
 
 movesInFlight('of a node that leaves are spread over a while', () => {
-  const { rules, world } = newScene();
-  assert.not(rules.mayGiveUp, 'it does not leave');
-  rules.leave(100);
-  assert.ok(rules.isLeaving);
+  const scene = new ThrottleScene();
+  assert.not(scene.mayGiveUp(), 'it does not leave');
+  scene.throttle.leave(100, scene.nowMs);
+  assert.ok(scene.throttle.isLeaving);
   const givenUp: number[] = [];
   for (let step = 0; step < 10; step += 1) {
     let given = 0;
-    for (; rules.mayGiveUp; given += 1) rules.moving(given)[Symbol.dispose]();
+    for (; scene.mayGiveUp(); given += 1) scene.moving(given)[Symbol.dispose]();
     givenUp.push(given);
-    world.clock.advance(LEAVE_SPREAD_MS / 10);
+    scene.nowMs += LEAVE_SPREAD_MS / 10;
   }
   assert.equal(givenUp, [1, 10, 10, 10, 10, 10, 10, 10, 10, 10]);
   for (let late = 0; late < 50; late += 1) {
-    assert.ok(rules.mayGiveUp, 'what comes later goes at once');
-    rules.moving(late)[Symbol.dispose]();
+    assert.ok(scene.mayGiveUp(), 'what comes later goes at once');
+    scene.moving(late)[Symbol.dispose]();
   }
+});
+
+movesInFlight('of a node that leaves count those that are planned', () => {
+  const scene = new ThrottleScene();
+  scene.throttle.leave(100, scene.nowMs);
+  assert.equal([scene.mayGiveUp(), scene.mayGiveUp(1)], [true, false]);
+  scene.nowMs += LEAVE_SPREAD_MS / 50;
+  assert.equal([scene.mayGiveUp(2), scene.mayGiveUp(3)], [true, false]);
 });
 
 movesInFlight('of a node that leaves are 8 at most too', () => {
-  const { rules, world } = newScene();
-  rules.leave(100);
-  world.clock.advance(LEAVE_SPREAD_MS);
+  const scene = new ThrottleScene();
+  scene.throttle.leave(100, scene.nowMs);
+  scene.nowMs += LEAVE_SPREAD_MS;
   const moving = Array.from({ length: MOVES_IN_FLIGHT_MAX }, (_, shard) => {
-    assert.ok(rules.mayGiveUp);
-    return rules.moving(shard);
+    assert.ok(scene.mayGiveUp());
+    return scene.moving(shard);
   });
-  assert.not(rules.mayGiveUp);
+  assert.not(scene.mayGiveUp());
   moving[0]?.[Symbol.dispose]();
-  assert.ok(rules.mayGiveUp);
+  assert.equal([scene.mayGiveUp(), scene.mayGiveUp(1)], [true, false]);
 });
 
 movesInFlight('of one that leaves with nothing are not held back for ever', () => {
-  const { rules, world } = newScene();
-  rules.leave(0);
+  const scene = new ThrottleScene();
+  scene.throttle.leave(0, scene.nowMs);
   for (let shard = 0; shard < 5; shard += 1) {
-    assert.ok(rules.mayGiveUp, `shard ${shard}`);
-    rules.moving(shard)[Symbol.dispose]();
-    world.clock.advance(LEAVE_SPREAD_MS / MOVES_IN_FLIGHT_MAX);
+    assert.ok(scene.mayGiveUp(), `shard ${shard}`);
+    scene.moving(shard)[Symbol.dispose]();
+    scene.nowMs += LEAVE_SPREAD_MS / MOVES_IN_FLIGHT_MAX;
   }
 });
 
-for (const suite of [views, rest, movesInFlight]) suite.run();
+for (const one of [views, coolDown, movesInFlight]) one.run();

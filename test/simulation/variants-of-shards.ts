@@ -73,7 +73,7 @@ export const SHARD_VARIANTS: readonly Variant[] = [
       ),
   },
   {
-    name: 'lowWaterMark past recovered records',
+    name: 'low-water mark past recovered records',
     requested: LONG,
     spoil: (stack) =>
       replaceGetter(
@@ -84,7 +84,7 @@ export const SHARD_VARIANTS: readonly Variant[] = [
       ),
   },
   {
-    name: 'claim before tailRecovery is durable',
+    name: 'claim before tail recovery is durable',
     requested: CRASHES,
     spoil: (stack) => {
       const waiting = new Set<() => void>();

@@ -1,0 +1,70 @@
+import { CLAIMS_IN_FLIGHT_MAX, REFUSAL_GAP_MS } from '#cluster/bounds';
+import type { FailureWatch } from '#cluster/failure-watch';
+import { forEachConcurrently } from '#cluster/for-each-concurrently';
+import type { ShardHost } from '#cluster/shard-host';
+import { type Clock, sleep } from '#platform/clock';
+import type { ShardedService, ShardRow, ShardStore } from '#storage/shard-store';
+
+/** What claiming shards takes. */
+export type ShardClaimsPorts = {
+  readonly clock: Clock;
+  readonly shards: Pick<ShardStore, 'change'>;
+  readonly detector: Pick<FailureWatch, 'isSealed' | 'openableMs'>;
+  readonly host: Pick<ShardHost, 'isRecovered' | 'recoverTail'>;
+  readonly hasEnded: () => boolean;
+  /** The row of a claimed shard as it then is: this incarnation's, or the winner's. */
+  readonly onClaimed: (row: ShardRow, reason: 'first' | 'takeover') => void;
+};
+
+/** The claims of one incarnation: what it tries to become the owner of (architecture 3.3). */
+export class ShardClaims {
+  readonly #service: ShardedService;
+  readonly #incarnation: string;
+  readonly #ports: ShardClaimsPorts;
+
+  constructor(
+    config: { readonly service: ShardedService; readonly incarnation: string },
+    ports: ShardClaimsPorts,
+  ) {
+    this.#service = config.service;
+    this.#incarnation = config.incarnation;
+    this.#ports = ports;
+  }
+
+  /** Claims shards that no node has ever owned. */
+  async claimFirst(shards: readonly number[]): Promise<void> {
+    const claim = (shard: number) => this.#claim(shard, undefined);
+    await forEachConcurrently(shards, CLAIMS_IN_FLIGHT_MAX, claim);
+  }
+
+  /**
+   * Takes the shards of a sealed owner over: first its records, durable in this incarnation's own
+   * journal, then the claims, then the shards open. What fails is tried again from the table later.
+   */
+  async takeOver(owner: string, lost: readonly ShardRow[]): Promise<void> {
+    const { clock, detector, host, hasEnded } = this.#ports;
+    const claims = lost.map(({ shard, epoch }) => ({ shard, epoch: epoch + 1 }));
+    const missing = claims.filter((claim) => !host.isRecovered(claim));
+    if (missing.length > 0) await host.recoverTail(owner, missing);
+    // Before the claim: an incarnation that finds itself in the row may open at once.
+    while (detector.openableMs(owner) > clock.monotonicMs()) {
+      if (!detector.isSealed(owner) || hasEnded()) return;
+      // In short steps: a proof of its death may come and end the wait.
+      await sleep(clock, REFUSAL_GAP_MS);
+    }
+    await forEachConcurrently(lost, CLAIMS_IN_FLIGHT_MAX, (row) => this.#claim(row.shard, row));
+  }
+
+  async #claim(shard: number, from: ShardRow | undefined): Promise<void> {
+    const { shards, hasEnded, onClaimed } = this.#ports;
+    if (hasEnded()) return;
+    const owner = this.#incarnation;
+    const claim = { service: this.#service, shard, from, owner };
+    // Without an answer nothing is decided: the table says later what became of it.
+    const outcome = await shards.change(claim).catch(() => undefined);
+    if (outcome === undefined) return;
+    const epoch = (from?.epoch ?? 0) + 1;
+    const row = outcome.isApplied ? { shard, epoch, owner } : outcome.row;
+    if (row !== undefined) onClaimed(row, from === undefined ? 'first' : 'takeover');
+  }
+}

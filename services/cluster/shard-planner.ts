@@ -1,0 +1,162 @@
+import type { RebalancingThrottle } from '#cluster/rebalancing-throttle';
+import { isStartupOver, type Startup } from '#cluster/startup-grace';
+import type { ShardRow } from '#storage/shard-store';
+
+/** What a node has of the shards. */
+export type HeldShards = {
+  /** Shards that are served here, with the epoch of each. */
+  readonly open: ReadonlyMap<number, number>;
+  /** The last epoch at which this incarnation opened each shard. */
+  readonly opened: ReadonlyMap<number, number>;
+  /** Shards of which a task is under way. */
+  readonly busy: ReadonlySet<number>;
+};
+
+/** What a node sees of its cluster. */
+export type ClusterView = Omit<Startup, 'rows'> & {
+  /** Whether the bus reaches others. */
+  readonly isConnected: boolean;
+  /** Whether at least half of the owners of shards are heard. */
+  readonly hearsEnough: boolean;
+};
+
+/** Everything from which the shards of a node are planned. */
+export type ShardFacts = {
+  readonly self: { readonly incarnation: string; readonly node: string };
+  readonly shardCount: number;
+  /** The table: of each shard the row with the largest epoch that was seen. */
+  readonly rows: ReadonlyMap<number, ShardRow>;
+  /** The node that should own each shard; empty without nodes. */
+  readonly ring: readonly string[];
+  readonly held: HeldShards;
+  readonly view: ClusterView;
+  readonly throttle: Pick<RebalancingThrottle, 'isLeaving' | 'hasRoom' | 'mayGiveUp' | 'mayMove'>;
+};
+
+/** One thing to do about shards. */
+export type ShardAction =
+  /** Another node has taken a shard that is served here: this incarnation ends. */
+  | { readonly kind: 'fence'; readonly shard: number }
+  /** The row names another owner: claims up to its epoch are decided. */
+  | { readonly kind: 'decided'; readonly row: ShardRow }
+  /** The row names this incarnation at an epoch that it has not opened yet. */
+  | { readonly kind: 'open'; readonly row: ShardRow }
+  /** Closes an open shard and makes `target` its owner; without a target it is only closed. */
+  | {
+      readonly kind: 'give';
+      readonly shard: number;
+      readonly epoch: number;
+      readonly target: string | undefined;
+    }
+  /** The row names this incarnation, which has closed that epoch: to `target`, or to itself again. */
+  | { readonly kind: 'moveOn'; readonly row: ShardRow; readonly target: string | undefined }
+  /** Claims shards that no node has ever owned. */
+  | { readonly kind: 'claimFirst'; readonly shards: readonly number[] }
+  /** Recovers the tail of a sealed owner, and claims its shards. */
+  | { readonly kind: 'takeOver'; readonly owner: string; readonly rows: readonly ShardRow[] };
+
+/** The nodes that the ring is made of: never this one while it leaves. */
+export function ringNodes(
+  present: readonly { readonly node: string }[],
+  node: string,
+  isLeaving: boolean,
+): string[] {
+  const nodes = present.map((member) => member.node);
+  return isLeaving ? nodes.filter((other) => other !== node) : nodes;
+}
+
+/**
+ * What to do about the shards now, by the table and the ring. Level-triggered: the same facts give
+ * the same actions, whatever has happened before (architecture 3.3, 3.4).
+ */
+export function planShards(facts: ShardFacts, nowMs: number): ShardAction[] {
+  const shards = Array.from({ length: facts.shardCount }, (_, shard) => shard);
+  const places = shards
+    .filter((shard) => !facts.held.busy.has(shard))
+    .map((shard) => ({ shard, row: facts.rows.get(shard), target: facts.ring[shard] }));
+  const actions: ShardAction[] = [];
+  let moves = 0;
+  for (const place of places) {
+    const action = planShard(facts, place, { nowMs, moves });
+    // Before anything else: another node serves what is open here.
+    if (action?.kind === 'fence') return [action];
+    if (action?.kind === 'give') moves += 1;
+    if (action !== undefined) actions.push(action);
+  }
+  const wanted = places.filter((place) => isWanted(facts, place)).map(({ shard }) => shard);
+  if (wanted.length === 0 || !mayClaim(facts, nowMs)) return actions;
+  return [...actions, ...planClaims(facts, wanted)];
+}
+
+/** A shard, its row, and the node that should own it. */
+type Place = {
+  readonly shard: number;
+  readonly row: ShardRow | undefined;
+  readonly target: string | undefined;
+};
+
+/** The moment, and how many shards were planned to be given away at it. */
+type Moment = { readonly nowMs: number; readonly moves: number };
+
+function planShard(facts: ShardFacts, place: Place, moment: Moment): ShardAction | undefined {
+  const epoch = facts.held.open.get(place.shard);
+  if (epoch !== undefined) return planOpen(facts, { ...place, epoch }, moment);
+  if (place.row === undefined) return undefined;
+  if (place.row.owner === facts.self.incarnation) return planClosed(facts, place);
+  return { kind: 'decided', row: place.row };
+}
+
+/** Whether this node should own a shard that it neither serves nor has. */
+function isWanted({ held, self }: ShardFacts, { shard, row, target }: Place): boolean {
+  return target === self.node && !held.open.has(shard) && row?.owner !== self.incarnation;
+}
+
+/** A shard that is served here at `epoch`. */
+function planOpen(
+  { self, view, throttle }: ShardFacts,
+  { shard, row, target, epoch }: Place & { readonly epoch: number },
+  { nowMs, moves }: Moment,
+): ShardAction | undefined {
+  if (row !== undefined && row.epoch >= epoch) {
+    const isTaken = row.epoch > epoch || row.owner !== self.incarnation;
+    if (isTaken) return { kind: 'fence', shard };
+  }
+  const give = { kind: 'give', shard, epoch, target } as const;
+  if (throttle.isLeaving) {
+    const mayGo = target === undefined ? throttle.hasRoom(moves) : throttle.mayGiveUp(nowMs, moves);
+    return mayGo ? give : undefined;
+  }
+  if (target === undefined || target === self.node) return undefined;
+  if (!view.isConnected || !view.hearsEnough) return undefined;
+  return throttle.mayMove(shard, target, nowMs, moves) ? give : undefined;
+}
+
+/** A shard that the table gives to this incarnation and that is not open here. */
+function planClosed(
+  { self, held, throttle }: ShardFacts,
+  { shard, row, target }: Place,
+): ShardAction | undefined {
+  if (row === undefined) return undefined;
+  // At most once: an epoch that was closed may be another node's by now (architecture 3.3).
+  if (row.epoch > (held.opened.get(shard) ?? 0)) return { kind: 'open', row };
+  // A node that leaves keeps the rows of what it has closed when there is no other node.
+  if (throttle.isLeaving && target === undefined) return undefined;
+  return { kind: 'moveOn', row, target: target === self.node ? undefined : target };
+}
+
+function mayClaim({ throttle, view, rows }: ShardFacts, nowMs: number): boolean {
+  if (throttle.isLeaving || !view.isConnected || !view.hearsEnough) return false;
+  return isStartupOver({ ...view, rows }, nowMs);
+}
+
+/** The shards that this node should own: those without an owner, and those of sealed owners. */
+function planClaims({ rows, view }: ShardFacts, wanted: readonly number[]): ShardAction[] {
+  const actions: ShardAction[] = [];
+  const shards = wanted.filter((shard) => !rows.has(shard));
+  if (shards.length > 0) actions.push({ kind: 'claimFirst', shards });
+  const owned = wanted.map((shard) => rows.get(shard)).filter((row) => row !== undefined);
+  for (const [owner, lost] of Map.groupBy(owned, (row) => row.owner)) {
+    if (view.isSealed(owner)) actions.push({ kind: 'takeOver', owner, rows: lost });
+  }
+  return actions;
+}

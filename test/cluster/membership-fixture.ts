@@ -1,0 +1,54 @@
+import { inProcessBus } from '#bus/in-process-bus';
+import {
+  encodeHeartbeat,
+  type Heartbeat,
+  heartbeatSubject,
+  type ShardAnnouncement,
+} from '#cluster/heartbeat';
+import { Membership } from '#cluster/membership';
+import type { SelfReport } from '#cluster/membership-options';
+import { ManualClock } from '#test/support/manual-clock';
+
+/** What `node` says of itself, in its first incarnation unless `change` names another. */
+export function report(node: string, change: Partial<SelfReport> = {}): SelfReport {
+  const incarnation = `${node}-1`;
+  const address = `${node}:8100`;
+  const rest = { startedAtMs: 1, isLeaving: false, shards: [], shardCount: 8 };
+  return { node, incarnation, address, ...rest, ...change };
+}
+
+/** A bus and a clock, and processes that join them. */
+export function newScene() {
+  const clock = new ManualClock();
+  const bugs: unknown[] = [];
+  const bus = inProcessBus({ clock, onBug: (error) => bugs.push(error) });
+  const foreign: (Heartbeat | ShardAnnouncement)[] = [];
+  const join = (self: (() => SelfReport) | undefined, cluster = 'c'): Membership =>
+    new Membership({
+      bus,
+      clock,
+      cluster,
+      prefix: 'test',
+      service: 'engine',
+      self,
+      onForeignCluster: (message) => foreign.push(message),
+    });
+  /** A heartbeat of a process that need not exist. */
+  const say = (node: string, change: Partial<Heartbeat> = {}): void => {
+    const rest = { cluster: 'c', service: 'engine', viewHash: '' } as const;
+    const heartbeat = { ...report(node), ...rest, ...change };
+    bus.publish(heartbeatSubject('test', 'engine'), encodeHeartbeat(heartbeat));
+    clock.advance(0);
+  };
+  return { clock, bus, bugs, foreign, join, say };
+}
+
+/** The incarnations that are present to a process. */
+export const presentTo = (members: Membership): string[] =>
+  members.present().map(({ incarnation }) => incarnation);
+/** The incarnations that a process knows, in the order of their names. */
+export const knownTo = (members: Membership): string[] =>
+  members
+    .known()
+    .map(({ incarnation }) => incarnation)
+    .sort();

@@ -1,0 +1,64 @@
+import { planShards, type ShardAction, type ShardFacts } from '#cluster/shard-planner';
+import type { ShardRow } from '#storage/shard-store';
+
+/** A throttle that lets everything move, of a node that stays. */
+const OPEN_THROTTLE: ShardFacts['throttle'] = {
+  isLeaving: false,
+  hasRoom: () => true,
+  mayGiveUp: () => false,
+  mayMove: () => true,
+};
+
+/** What differs from a node `me` that owns nothing and may do everything; see `planOf`. */
+export type Differences = {
+  /** Shard, owner and epoch of each row, as `3 a-1 7`. */
+  readonly rows?: readonly string[];
+  /** The node that should own each shard, from shard 0 on. */
+  readonly ring?: readonly string[];
+  /** As many as `ring` has, where it is not named. */
+  readonly shardCount?: number;
+  readonly open?: readonly (readonly [shard: number, epoch: number])[];
+  readonly opened?: readonly (readonly [shard: number, epoch: number])[];
+  readonly busy?: readonly number[];
+  readonly sealed?: readonly string[];
+  readonly present?: readonly string[];
+  readonly throttle?: Partial<ShardFacts['throttle']>;
+  readonly startedMs?: number;
+  readonly isConnected?: boolean;
+  readonly hearsEnough?: boolean;
+};
+
+/** The actions that are planned at 100 s for `me-1`, which started at 0 and listens for 2 s. */
+export function planOf(differences: Differences): ShardAction[] {
+  const { sealed = [], ring = [] } = differences;
+  const rows = (differences.rows ?? []).map((text) => rowOf(text));
+  return planShards(
+    {
+      self: { incarnation: 'me-1', node: 'me' },
+      shardCount: differences.shardCount ?? ring.length,
+      rows: new Map(rows.map((row) => [row.shard, row])),
+      ring,
+      held: {
+        open: new Map(differences.open),
+        opened: new Map(differences.opened ?? differences.open),
+        busy: new Set(differences.busy),
+      },
+      view: {
+        startedMs: differences.startedMs ?? 0,
+        startupGraceMs: 2_000,
+        present: new Set(differences.present ?? ['me-1']),
+        isSealed: (incarnation) => sealed.includes(incarnation),
+        isConnected: differences.isConnected ?? true,
+        hearsEnough: differences.hearsEnough ?? true,
+      },
+      throttle: { ...OPEN_THROTTLE, ...differences.throttle },
+    },
+    100_000,
+  );
+}
+
+/** The row that a text such as `3 a-1 7` stands for: shard, owner and epoch. */
+export function rowOf(text: string): ShardRow {
+  const [shard, owner = '', epoch] = text.split(' ');
+  return { shard: Number(shard), owner, epoch: Number(epoch) };
+}

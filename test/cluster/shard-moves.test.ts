@@ -1,0 +1,199 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { LEAVE_SPREAD_MS, MOVE_COOLDOWN_MS, MOVES_IN_FLIGHT_MAX } from '#cluster/bounds';
+import { silence } from '#test/cluster/cluster-fixture';
+import {
+  ALL,
+  newScene,
+  newSceneOfOwner,
+  openNow,
+  SHARDS,
+  shardsOf,
+} from '#test/cluster/controller-fixture';
+import { stateOf } from '#test/support/settled';
+
+const moved = suite('a shard that the ring gives to another node');
+
+moved('is closed, then given, and opened here no more', async () => {
+  const scene = await newScene();
+  await scene.live(4_000);
+  await scene.join('a');
+  await scene.live(6_000);
+  assert.equal(openNow(scene), shardsOf('me', ['a', 'me']));
+  const rows = await scene.rowsNow();
+  for (const shard of shardsOf('a', ['a', 'me'])) assert.is(rows.get(shard), 'a-1@2');
+  assert.is(scene.moves.filter((reason) => reason === 'handed_off').length, SHARDS / 2);
+});
+
+moved('waits until views have agreed for 3 s', async () => {
+  const scene = await newScene();
+  await scene.live(4_000);
+  await scene.join('a');
+  await scene.live(2_500);
+  assert.is(scene.host.open.size, SHARDS);
+});
+
+moved('stays while the other’s journal has not begun, and is not even closed', async () => {
+  const scene = await newScene();
+  await scene.live(4_000);
+  scene.talking.add('a');
+  scene.world.found.set('a:1', { kind: 'answered', incarnation: 'a-1' });
+  await scene.live(8_000);
+  assert.is(scene.host.open.size, SHARDS);
+  assert.not(scene.host.steps.some((step) => step.startsWith('close')));
+});
+
+moved('takes no room from others with a try that came to nothing', async () => {
+  const scene = await newScene();
+  await scene.live(4_000);
+  scene.talking.add('a');
+  scene.world.found.set('a:1', { kind: 'answered', incarnation: 'a-1' });
+  const tries = 1 + Math.ceil(MOVES_IN_FLIGHT_MAX / shardsOf('a', ['a', 'me']).length);
+  await scene.live(tries * (MOVE_COOLDOWN_MS + 1_000));
+  assert.is(scene.host.open.size, SHARDS);
+  await scene.world.begin('a');
+  await scene.live(MOVE_COOLDOWN_MS + 2_000);
+  assert.equal(openNow(scene), shardsOf('me', ['a', 'me']));
+});
+
+moved('is not given before it is closed, nor opened again at its epoch', async () => {
+  const scene = await newScene();
+  await scene.live(4_000);
+  const { promise, resolve } = Promise.withResolvers<void>();
+  scene.host.closeEnds = promise;
+  await scene.join('a');
+  await scene.live(6_000);
+  assert.is((await scene.rowsNow()).get(shardsOf('a', ['a', 'me'])[0] ?? -1), 'me-1@1');
+  for (const shard of shardsOf('a', ['a', 'me'])) scene.members.announce(shard, 1);
+  await scene.live(1_000);
+  assert.equal(openNow(scene), shardsOf('me', ['a', 'me']));
+  resolve();
+  await scene.live(500);
+  assert.is((await scene.rowsNow()).get(shardsOf('a', ['a', 'me'])[0] ?? -1), 'a-1@2');
+});
+
+moved('is moved on when closing went wrong, and never opened again at its epoch', async () => {
+  const scene = await newScene();
+  await scene.live(4_000);
+  scene.host.isCloseBroken = true;
+  await scene.join('a');
+  await scene.live(6_000);
+  scene.host.isCloseBroken = false;
+  await scene.live(2_000);
+  const rows = await scene.rowsNow();
+  for (const shard of shardsOf('a', ['a', 'me'])) assert.is(rows.get(shard), 'a-1@2');
+  const opened = scene.host.steps.filter((step) => step.startsWith('open'));
+  assert.is(new Set(opened).size, opened.length);
+});
+
+moved('comes back at a new epoch when the other dies before it has it', async () => {
+  const scene = await newScene();
+  await scene.live(4_000);
+  const [shard = 0] = shardsOf('a', ['a', 'me']);
+  scene.twists.set(
+    shard,
+    Array.from({ length: 3 }, () => async () => silence()),
+  );
+  const { promise, resolve } = Promise.withResolvers<void>();
+  scene.host.closeEnds = promise;
+  await scene.join('a');
+  await scene.live(5_000);
+  scene.kill('a');
+  scene.members.forget('a-1');
+  resolve();
+  await scene.live(3_000);
+  assert.is(scene.host.open.get(shard), 2);
+  assert.is((await scene.rowsNow()).get(shard), 'me-1@2');
+});
+
+moved('is opened by the node that the row names, once, whatever is announced', async () => {
+  const scene = await newScene();
+  await scene.join('a');
+  for (const shard of ALL) await scene.put(shard, 'a-1');
+  await scene.live(3_500);
+  await scene.put(2, 'me-1');
+  for (let i = 0; i < 3; i += 1) {
+    scene.members.announceFor({ incarnation: 'me-1', address: 'me:1' }, { shard: 2, epoch: 2 });
+    await scene.live(500);
+  }
+  assert.equal(
+    scene.host.steps.filter((step) => step.includes('2@')),
+    ['open 2@2'],
+  );
+  assert.equal(scene.moves, ['given']);
+});
+
+const leaving = suite('a node that leaves');
+
+leaving('gives everything to the others, one after the other, and is then done', async () => {
+  const scene = await newScene();
+  await scene.live(4_000);
+  await scene.join('a');
+  const left = scene.leave();
+  const givenAway = async () =>
+    [...(await scene.rowsNow()).values()].filter((row) => row === 'a-1@2').length;
+  await scene.live(LEAVE_SPREAD_MS / 2);
+  const half = await givenAway();
+  assert.ok(half > 0 && half <= 1 + SHARDS / 2, `${half} have gone in half of the time`);
+  await scene.live(LEAVE_SPREAD_MS / 2);
+  assert.equal(await stateOf(left), { value: undefined });
+  assert.ok([...(await scene.rowsNow()).values()].every((row) => row === 'a-1@2'));
+});
+
+leaving('gives on what the table has given it and it has not looked at yet', async () => {
+  const scene = await newScene();
+  await scene.join('a');
+  for (const shard of ALL) await scene.put(shard, 'a-1');
+  await scene.live(4_000);
+  await scene.put(0, 'me-1');
+  const left = scene.leave().then(() => scene.controller[Symbol.dispose]());
+  await scene.live(2_000);
+  assert.equal(await stateOf(left), { value: undefined });
+  assert.is((await scene.rowsNow()).get(0), 'a-1@3');
+});
+
+leaving('is done with its incarnation', async () => {
+  const scene = await newScene();
+  const left = scene.leave();
+  scene.controller[Symbol.dispose]();
+  await scene.live(1_000);
+  assert.equal(await stateOf(left), { value: undefined });
+});
+
+leaving('closes everything when no other node is there, and keeps the rows', async () => {
+  const scene = await newScene();
+  await scene.live(4_000);
+  const changed = scene.changes.length;
+  const left = scene.leave();
+  await scene.live(2_000);
+  assert.equal(await stateOf(left), { value: undefined });
+  assert.is(scene.host.steps.filter((step) => step.startsWith('close')).length, SHARDS);
+  assert.is(scene.changes.length, changed);
+  const loaded = scene.loads.count;
+  await scene.live(2_000);
+  assert.ok(scene.loads.count - loaded <= 3, 'the table is not asked without pause');
+});
+
+leaving('waits for what closes', async () => {
+  const scene = await newScene();
+  await scene.live(4_000);
+  const { promise, resolve } = Promise.withResolvers<void>();
+  scene.host.closeEnds = promise;
+  const left = scene.leave();
+  await scene.live(3_000);
+  assert.is(await stateOf(left), 'pending');
+  resolve();
+  await scene.live(1_000);
+  assert.equal(await stateOf(left), { value: undefined });
+});
+
+leaving('claims nothing more', async () => {
+  const scene = await newSceneOfOwner();
+  const left = scene.leave();
+  scene.kill('a');
+  await scene.live(4_000);
+  assert.equal(await stateOf(left), { value: undefined });
+  assert.is(scene.changes.length, 0);
+});
+
+for (const suite of [moved, leaving]) suite.run();

@@ -1,0 +1,150 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { OPEN_AFTER_SEAL_MS } from '#cluster/bounds';
+import { silence } from '#test/cluster/cluster-fixture';
+import {
+  ALL,
+  newScene,
+  newSceneOfOwner,
+  openNow,
+  SHARDS,
+  STARTUP_GRACE_MS,
+  shardsOf,
+} from '#test/cluster/controller-fixture';
+
+const dead = suite('the shards of a node that has died');
+
+dead('are recovered, then claimed, then opened, within a second', async () => {
+  const scene = await newSceneOfOwner();
+  assert.is(scene.host.open.size, 0);
+  scene.kill('a');
+  await scene.live(1_000);
+  assert.is(scene.host.open.size, SHARDS);
+  const [recoverTail = ''] = scene.host.steps;
+  assert.is(recoverTail, `recoverTail a-1 ${ALL.map((shard) => `${shard}@2`)}`);
+  assert.ok([...scene.host.open.values()].every((epoch) => epoch === 2));
+  assert.ok(scene.moves.every((reason) => reason === 'takeover'));
+});
+
+for (const isHeard of [true, false]) {
+  const what = isHeard ? 'at once when all others are heard' : 'only after listening when not';
+  dead(`are claimed by a node that has just started ${what}`, async () => {
+    const scene = await newScene();
+    await scene.world.begin('gone');
+    scene.kill('gone');
+    if (isHeard) await scene.join('a');
+    else await scene.world.begin('a');
+    for (const shard of ALL) await scene.put(shard, shard === 0 ? 'a-1' : 'gone-1');
+    await scene.live(1_500);
+    const mine = shardsOf('me', isHeard ? ['a', 'me'] : ['me']).filter((shard) => shard !== 0);
+    assert.equal(openNow(scene), isHeard ? mine : []);
+    await scene.live(STARTUP_GRACE_MS);
+    assert.equal(openNow(scene), mine);
+  });
+}
+
+dead('are not claimed before their records are durable', async () => {
+  const scene = await newSceneOfOwner();
+  const { promise, resolve } = Promise.withResolvers<void>();
+  scene.host.recoveryEnds = promise;
+  scene.kill('a');
+  await scene.live(10_000);
+  assert.equal([scene.changes.length, scene.host.open.size], [0, 0]);
+  resolve();
+  await scene.live(500);
+  assert.is(scene.host.open.size, SHARDS);
+});
+
+dead('are recovered again when that failed, and not claimed between', async () => {
+  const scene = await newSceneOfOwner();
+  scene.host.isStoreDown = true;
+  scene.kill('a');
+  await scene.live(1_000);
+  assert.is(scene.changes.length, 0);
+  scene.host.isStoreDown = false;
+  await scene.live(2_000);
+  assert.is(scene.host.open.size, SHARDS);
+});
+
+dead(
+  'are recovered once for a claim that seemed to time out, and opened when it is decided',
+  async () => {
+    const scene = await newSceneOfOwner();
+    scene.twists.set(3, [
+      async (apply) => {
+        await apply();
+        return silence();
+      },
+    ]);
+    scene.twists.set(4, [async () => silence()]);
+    scene.kill('a');
+    await scene.live(4_000);
+    assert.equal([scene.host.open.get(3), scene.host.open.get(4)], [2, 2]);
+    assert.is(scene.host.steps.filter((step) => step.startsWith('recoverTail')).length, 1);
+  },
+);
+
+dead('whose claim another node has won are decided: their records may go', async () => {
+  const scene = await newSceneOfOwner();
+  await scene.join('b');
+  const mine = shardsOf('me', ['b', 'me']);
+  const [shard = 0] = mine;
+  scene.twists.set(shard, [
+    async () => {
+      await scene.put(shard, 'b-1');
+      return silence();
+    },
+  ]);
+  scene.kill('a');
+  await scene.live(3_000);
+  assert.not(scene.host.open.has(shard));
+  assert.not(scene.host.isRecovered({ shard, epoch: 2 }));
+});
+
+dead('wait for the end of its read lease when nothing proves its death', async () => {
+  const scene = await newSceneOfOwner();
+  scene.talking.delete('a');
+  scene.world.found.set('a:1', { kind: 'silent' });
+  await scene.world.stored.seal('a-1');
+  await scene.live(2_000);
+  assert.ok(scene.detector.isSealed('a-1'));
+  assert.equal([scene.changes.length, scene.host.open.size], [0, 0]);
+  assert.is(scene.host.steps.length, 1, 'recovered meanwhile');
+  await scene.live(OPEN_AFTER_SEAL_MS + 3_000);
+  assert.is(scene.host.open.size, SHARDS);
+});
+
+dead('wait no longer when the proof comes while they wait', async () => {
+  const scene = await newSceneOfOwner();
+  scene.world.found.set('a:1', { kind: 'silent' });
+  await scene.world.stored.seal('a-1');
+  scene.talking.delete('a');
+  await scene.live(1_500);
+  assert.is(scene.host.open.size, 0);
+  scene.kill('a');
+  await scene.live(500);
+  assert.is(scene.host.open.size, SHARDS);
+});
+
+dead('are not touched by a node that hears fewer than half of the owners', async () => {
+  const scene = await newScene();
+  const hidden = ['b', 'c', 'd'];
+  await scene.join('a');
+  for (const node of hidden) await scene.world.begin(node);
+  for (const shard of ALL) await scene.put(shard, `${['a', ...hidden][shard % 4]}-1`);
+  // They work, but `me` does not hear them.
+  const liveOn = async () => {
+    for (const node of hidden) await scene.world.append(node);
+    await scene.live(500);
+  };
+  for (let i = 0; i < 10; i += 1) await liveOn();
+  scene.kill('a');
+  for (let i = 0; i < 10; i += 1) await liveOn();
+  assert.ok(scene.detector.isSealed('a-1'));
+  assert.is(scene.changes.length, 0);
+  for (const node of hidden.slice(1)) scene.talking.add(node);
+  for (let i = 0; i < 3; i += 1) await liveOn();
+  assert.ok(scene.host.open.size > 0);
+});
+
+dead.run();
