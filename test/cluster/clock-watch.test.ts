@@ -30,14 +30,14 @@ type Told = (sender: Sender) => void;
 /** A process whose bus says only who sent a heartbeat when, with servers if their clocks are given. */
 function newScene(servers?: (trueMs: number) => Promise<number[]>) {
   const clock = new StallingClock();
-  const told: Record<'known' | 'strangers', Told[]> = { known: [], strangers: [] };
+  const heard: Record<'known' | 'strangers', Told[]> = { known: [], strangers: [] };
   const bus: Bus = {
     incarnation: 'self',
     isConnected: true,
     publish: () => undefined,
     subscribe(_, listener, onStranger) {
-      told.known.push((sender) => listener(new Uint8Array(), sender));
-      told.strangers.push((sender) => onStranger?.(sender));
+      heard.known.push((sender) => listener(new Uint8Array(), sender));
+      heard.strangers.push((sender) => onStranger?.(sender));
       return { [Symbol.dispose]: () => undefined };
     },
     [Symbol.asyncDispose]: async () => undefined,
@@ -58,14 +58,14 @@ function newScene(servers?: (trueMs: number) => Promise<number[]>) {
     stepped += byMs;
     clock.stepWall(byMs);
   };
-  const say = (kind: keyof typeof told, names: readonly string[]) => {
+  const say = (kind: keyof typeof heard, names: readonly string[]) => {
     for (const [at, incarnation] of names.entries()) {
       const sentAtMs = incarnation === 'self' ? clock.wallMs() : trueMs();
-      told[kind][at % 2]?.({ incarnation, sentAtMs });
+      heard[kind][at % 2]?.({ incarnation, sentAtMs });
     }
   };
   /** Seconds in which these are heard, an engine or a limiter each; 0: heard, and no time passes. */
-  const liveAmong = (kind: keyof typeof told, seconds: number, ...names: string[]) => {
+  const liveAmong = (kind: keyof typeof heard, seconds: number, ...names: string[]) => {
     if (seconds === 0) say(kind, names);
     for (let second = 0; second < seconds; second += 1) {
       say(kind, names);
@@ -74,7 +74,7 @@ function newScene(servers?: (trueMs: number) => Promise<number[]>) {
   };
   const live = (seconds: number, ...names: string[]) => liveAmong('known', seconds, ...names);
   const hear = (incarnation: string, sentAtMs: number) =>
-    told.known[0]?.({ incarnation, sentAtMs });
+    heard.known[0]?.({ incarnation, sentAtMs });
   return { clock, watch, notices, step, live, liveAmong, hear, asked: () => asked };
 }
 
@@ -121,7 +121,7 @@ watched('stays wrong and aside when the others fall silent or start again', () =
   assert.equal([watch.verdict, watch.isAside], ['agreed', false]);
 });
 
-watched('is no longer wrong once it is mended, though nobody is left to say so', () => {
+watched('is no longer wrong once it is mended, though no other process is left to show it', () => {
   const { watch, step, live } = newScene();
   live(2, 'a', 'b');
   step(HOUR_MS);
@@ -194,7 +194,7 @@ const showing =
 
 few('agrees when most of the servers agree with it, alone or with one other', async () => {
   const { watch, live } = newScene(showing(0, 59_000, HOUR_MS));
-  assert.is(watch.verdict, 'unsure', 'nobody has answered yet');
+  assert.is(watch.verdict, 'unsure', 'no server has answered yet');
   await turnOfEvents();
   assert.is(watch.verdict, 'agreed');
   live(2, 'a');
@@ -262,7 +262,7 @@ few('asks every 10 s, and not while it hears two others', async () => {
 few('is right again by them, though those who found it wrong fell silent', async () => {
   const { clock, watch, live, hear } = newScene(showing(0));
   live(2, 'a', 'b');
-  // Somebody who knows the secret speaks as two, whose clocks then step.
+  // A process that knows the secret sends as two, whose clocks then step.
   for (const name of ['a', 'b']) hear(name, clock.wallMs() + HOUR_MS);
   assert.is(watch.verdict, 'deviating');
   for (let second = 0; second < 17; second += 1) {

@@ -15,15 +15,15 @@ export function silence(): never {
   throw new Fault('service_unavailable', 'no answer', { isOutcomeUnknown: true });
 }
 
-/** A bus, a clock, journals that can be made slow, and addresses at which somebody answers or not. */
+/** A bus, a clock, journals that can be made slow, and addresses at which a process answers or not. */
 export class ClusterWorld {
   readonly clock = new ManualClock();
   readonly bugs: unknown[] = [];
   readonly bus: Bus = inProcessBus({ clock: this.clock, onBug: (e) => this.bugs.push(e) });
-  /** Who is at an address; nobody listens at those that are not here. */
+  /** What is found at an address; no process listens at those that are not here. */
   readonly found = new Map<string, Found>();
   readonly probed: string[] = [];
-  /** Of these, whom was asked who it is. */
+  /** Of these, those that were asked who they are. */
   readonly named: string[] = [];
   readonly stored: JournalStore = memoryJournalStore(this.clock);
   /** Seals in the order in which they were asked for. */
@@ -57,7 +57,7 @@ export class ClusterWorld {
     return found;
   };
 
-  /** A process `node` in its first life, `node-1`, that sees the others; it ends with the world. */
+  /** A process `node` in its first incarnation, `node-1`, that sees the others; it ends with the world. */
   members(node: string, isLeaving = () => false): Membership {
     return new Membership({
       bus: this.bus,
@@ -78,13 +78,13 @@ export class ClusterWorld {
     this.clock.advance(0);
   }
 
-  /** Begins the journal of a node's first life; its process answers at its address. */
+  /** Begins the journal of a node's first incarnation; its process answers at its address. */
   async begin(node: string): Promise<void> {
     await this.stored.begin(`${node}-1`, `${node}:1`);
     this.found.set(`${node}:1`, { kind: 'answered', incarnation: `${node}-1` });
   }
 
-  /** One more group in the journal of a node's first life. */
+  /** One more group in the journal of a node's first incarnation. */
   async append(node: string): Promise<void> {
     const incarnation = `${node}-1`;
     const head = await this.stored.readHead(incarnation, 'serial');

@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert';
 import { OPEN_AFTER_SEAL_MS, STALLED_SEAL_PAUSE_MS, UNREACHABLE_MS } from '#cluster/bounds';
 import { MANY, newScene, oneOfMany, SILENT } from '#test/cluster/watch-fixture';
 
-const stalled = suite('an owner whose journal stands still');
+const stalled = suite('an owner whose journal does not grow');
 
 /** As after SIGSTOP: its kernel accepts, nothing answers. */
 function freeze(
@@ -37,7 +37,7 @@ stalled(
   },
 );
 
-stalled('is not sealed while our own appends are slow', async () => {
+stalled('is not sealed while this node’s own appends are slow', async () => {
   const scene = await newScene();
   scene.growing.delete('a');
   scene.slow(1_000);
@@ -48,7 +48,7 @@ stalled('is not sealed while our own appends are slow', async () => {
   assert.equal(scene.reasons, ['stalled']);
 });
 
-stalled('is not sealed in a stall of the store, in which nobody’s journal grows', async () => {
+stalled('is not sealed in a stall of the store, in which no journal grows', async () => {
   const scene = await newScene();
   scene.growing.clear();
   scene.world.readMs = 6_000;
@@ -73,7 +73,7 @@ stalled('costs one seal in 10 s, however many there are', async () => {
 stalled('is left to the three nodes after it on the ring', async () => {
   for (const isMine of [false, true]) {
     const { live, growing, reasons } = await newScene(MANY);
-    // It talks and answers, so nothing but its journal tells.
+    // It talks and answers, so only its journal shows it.
     growing.delete(oneOfMany(isMine));
     await live(12);
     assert.equal(reasons, isMine ? ['stalled'] : []);
@@ -100,7 +100,7 @@ function hide({ world, talking }: Awaited<ReturnType<typeof newScene>>, node: st
   talking.delete(node);
 }
 
-unreachable('is sealed after 15 s when we hear the others', async () => {
+unreachable('is sealed after 15 s when this node hears the others', async () => {
   const scene = await newScene();
   hide(scene, 'a');
   await scene.live(UNREACHABLE_MS / 1_000 - 1);
@@ -111,7 +111,7 @@ unreachable('is sealed after 15 s when we hear the others', async () => {
   assert.ok(waitMs > 0);
 });
 
-unreachable('is not sealed when we hear no more than half: we may be cut off', async () => {
+unreachable('is not sealed when this node hears no more than half: it may be cut off', async () => {
   const scene = await newScene();
   for (const node of ['a', 'b']) hide(scene, node);
   await scene.live(60);
@@ -125,7 +125,7 @@ unreachable('is not sealed while it can be reached', async () => {
   assert.equal(scene.world.seals, []);
 });
 
-const share = suite('whoever hears the owners of shards');
+const share = suite('a node that hears the owners of shards');
 
 share('hears enough with half of them, itself included', async () => {
   const scene = await newScene();

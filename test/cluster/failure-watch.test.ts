@@ -2,7 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { MANY, newScene, oneOfMany, SILENT } from '#test/cluster/watch-fixture';
 
-const alive = suite('an owner that lives');
+const alive = suite('an owner that is alive');
 
 alive('is left alone for as long as one likes', async () => {
   const { live, world, reasons } = await newScene();
@@ -61,11 +61,11 @@ dead('is sealed within a second and may be taken over at once', async () => {
   assert.not(members.known().some(({ incarnation }) => incarnation === 'a-1'));
 });
 
-dead('is as dead when somebody else answers there', async () => {
+dead('is as dead when another process answers there', async () => {
   const { live, world, growing, talking, reasons, isSealed } = await newScene();
   world.found.set('a:1', { kind: 'answered', incarnation: 'a-2' });
   for (const set of [growing, talking]) set.delete('a');
-  // Until its last word is old, whoever listens may be the one who said it.
+  // Until its last heartbeat is old, the process that listens may be the one that sent it.
   await live(0.5);
   assert.not(await isSealed('a'));
   await live(1.5);
@@ -100,14 +100,14 @@ dead('is not sealed while the store gives no answer, and is when it does', async
 
 dead('is never sealed by guess when it has no journal', async () => {
   const { live, world, detector } = await newScene();
-  detector.watch(new Set(['a-1', 'riddle']));
+  detector.watch(new Set(['a-1', 'no-journal']));
   await live(1);
-  assert.equal([world.seals, detector.isSealed('riddle')], [[], false]);
-  assert.match(String(world.bugs[0]), /riddle, which has no journal/);
-  assert.is(world.bugs.length, 1, 'shouted once');
+  assert.equal([world.seals, detector.isSealed('no-journal')], [[], false]);
+  assert.match(String(world.bugs[0]), /no-journal, which has no journal/);
+  assert.is(world.bugs.length, 1, 'reported once');
 });
 
-const known = suite('an owner that somebody else has sealed');
+const known = suite('an owner that another node has sealed');
 
 known('is found out, and waited for as if it were not dead', async () => {
   const { world, detector, live, growing } = await newScene();
@@ -119,21 +119,23 @@ known('is found out, and waited for as if it were not dead', async () => {
   assert.equal(world.seals, []);
 });
 
-known('is found out at once by a word on the bus, and the word passes on', async () => {
+known('is found out at once by a suspicion on the bus, and is published', async () => {
   const node = oneOfMany(false);
   const { world, detector, live } = await newScene(MANY);
-  const words: string[] = [];
-  world.bus.subscribe('test.engine.suspect', (word) => words.push(Buffer.from(word).toString()));
+  const suspicions: string[] = [];
+  world.bus.subscribe('test.engine.suspect', (suspicion) =>
+    suspicions.push(Buffer.from(suspicion).toString()),
+  );
   await world.stored.seal(`${node}-1`);
   await live(5);
   assert.not(detector.isSealed(`${node}-1`));
   world.bus.publish('test.engine.suspect', Buffer.from(`${node}-1`));
   await live(2);
   assert.ok(detector.isSealed(`${node}-1`));
-  assert.equal(words, [`${node}-1`, `${node}-1`]);
+  assert.equal(suspicions, [`${node}-1`, `${node}-1`]);
 });
 
-known('is looked at for a while only, if the word was wrong', async () => {
+known('is looked at for a while only, if the suspicion was wrong', async () => {
   const node = oneOfMany(false);
   const { world, live } = await newScene(MANY);
   await live(5);

@@ -5,7 +5,7 @@ import { refusalOf, turnOfEvents } from '#test/support/settled';
 
 const many = suite('something done with many items');
 
-many('is done with each once, in their order, so many at once', async () => {
+many('is done with each once, in their order, a number at once', async () => {
   const begun: number[] = [];
   let underWay = 0;
   let most = 0;

@@ -14,8 +14,8 @@ import { turnOfEvents } from '#test/support/settled';
 
 const noBug = (error: unknown): void => assert.unreachable(String(error));
 
-/** A life of the node by this name, on a bus that it has to itself. */
-type Life = { readonly node: string; readonly incarnation: string; readonly bus: Bus };
+/** An incarnation of the node by this name, on a bus that it has to itself. */
+type Speaker = { readonly node: string; readonly incarnation: string; readonly bus: Bus };
 
 /** Processes on one wire, each with a signed bus of its own, and what they say of themselves. */
 function newScene() {
@@ -26,11 +26,11 @@ function newScene() {
   const dropped: string[] = [];
   let isStoreThere = true;
   const secrets = ['the secret of this test'];
-  /** A bus of somebody who knows the secret. */
+  /** A bus of a process that knows the secret. */
   const open = () => {
     const onDropped = (reason: string) => void dropped.push(reason);
-    const tell = { onDropped, onNotice: () => undefined, onBug: noBug };
-    return signedBus({ bus: wire, clock, secrets, cluster: 'c', ...tell });
+    const options = { onDropped, onNotice: () => undefined, onBug: noBug };
+    return signedBus({ bus: wire, clock, secrets, cluster: 'c', ...options });
   };
   const common = { clock, cluster: 'c', prefix: 'test', service: 'engine' } as const;
   const onForeignCluster = noBug;
@@ -42,28 +42,32 @@ function newScene() {
     if (!isStoreThere) throw new Error('no answer');
     return await journals.readHead(...of);
   };
-  /** A node that begins a life, on a bus of its own unless it has one from an earlier. */
+  /** A node that begins an incarnation, on a bus of its own unless it has one from an earlier. */
   const start = async (node: string, bus = open()) => {
-    lives += 1;
-    const life: Life = { node, incarnation: `${bus.incarnation?.slice(0, 16)}-${lives}`, bus };
-    await journals.begin(life.incarnation, `${node}:8100`);
+    begun += 1;
+    const speaker: Speaker = {
+      node,
+      incarnation: `${bus.incarnation?.slice(0, 16)}-${begun}`,
+      bus,
+    };
+    await journals.begin(speaker.incarnation, `${node}:8100`);
     const startedAtMs = clock.wallMs();
-    const self = () => ({ ...reportOf(life), startedAtMs });
+    const self = () => ({ ...reportOf(speaker), startedAtMs });
     const members = new Membership({
       ...{ ...common, bus, self, journals: { readHead }, onForeignCluster, onImpostor },
     });
-    return { ...life, members };
+    return { ...speaker, members };
   };
-  let lives = 0;
-  /** One heartbeat that the life did not make, on a bus of the liar's. */
-  const forge = (life: Life, change: Partial<Heartbeat>, bus = open()) => {
+  let begun = 0;
+  /** One heartbeat that the incarnation did not send, on a bus of the forger's. */
+  const forge = (speaker: Speaker, change: Partial<Heartbeat>, bus = open()) => {
     const rest = { cluster: 'c', service: 'engine', viewHash: '' } as const;
-    const heartbeat = { ...reportOf(life), ...rest, ...change };
+    const heartbeat = { ...reportOf(speaker), ...rest, ...change };
     bus.publish(heartbeatSubject('test', 'engine'), encodeHeartbeat(heartbeat));
     clock.advance(0);
   };
-  /** A message with the name of somebody else's bus and the largest number that there is. */
-  const mute = ({ bus: { incarnation: name = '' } }: Life, subject: string) => {
+  /** A message with the name of another process's bus and the largest number that there is. */
+  const mute = ({ bus: { incarnation: name = '' } }: Speaker, subject: string) => {
     const seal = { macKey: busKeyOf(secrets[0] ?? ''), sender: { ...newSenderKey(), name } };
     const said = { cluster: 'c', sequence: Number.MAX_SAFE_INTEGER, sentAtMs: clock.wallMs() };
     wire.publish(subject, sealMessage(seal, subject, said, new Uint8Array()));
@@ -81,14 +85,14 @@ function newScene() {
   return { impostors, dropped, open, watch, start, forge, mute, live, setStore };
 }
 
-function reportOf({ node, incarnation }: Pick<Life, 'node' | 'incarnation'>) {
+function reportOf({ node, incarnation }: Pick<Speaker, 'node' | 'incarnation'>) {
   const names = { node, incarnation, address: `${node}:8100` };
   return { ...names, startedAtMs: 1, isLeaving: false, shards: [], shardCount: 8 };
 }
 
 const nodesOf = (members: Membership): string[] => members.present().map(({ node }) => node);
 
-/** An insider's own id for a life that is none. */
+/** An insider's own id for an incarnation that does not exist. */
 const liarsId = (bus: Bus): string => `${bus.incarnation?.slice(0, 16)}-lie`;
 
 const speaking = suite('a holder of the secret that speaks as another node');
@@ -105,7 +109,7 @@ speaking('does not make that node leave, nor stand elsewhere', async () => {
   assert.is(edge.ignoredCount, 2);
 });
 
-speaking('is told of, once in 30 s', async () => {
+speaking('is reported, once in 30 s', async () => {
   const { impostors, watch, start, forge, live } = newScene();
   watch();
   const a = await start('a');
@@ -141,7 +145,7 @@ speaking('is not believed where it is heard before that node is', async () => {
   assert.equal(nodesOf(late), ['a']);
 });
 
-speaking('does not keep a process from its own next life', async () => {
+speaking('does not keep a process from its own next incarnation', async () => {
   const { watch, start, live } = newScene();
   const edge = watch();
   const first = await start('a');
@@ -157,7 +161,7 @@ speaking('does not keep a process from its own next life', async () => {
 
 const inventing = suite('a holder of the secret that invents a node');
 
-/** Says for a while, every second, that it is a life of `node` that began later than any other. */
+/** Claims for a while, every second, to be an incarnation of `node` that began later than any other. */
 async function insist(scene: ReturnType<typeof newScene>, node: string, isLeaving: boolean) {
   const bus = scene.open();
   const lie = { node, incarnation: liarsId(bus), bus };
@@ -207,24 +211,27 @@ inventing('does not keep out who is one, though the store was away as it came', 
   );
 });
 
-inventing('keeps out nobody with thousands of names, and fills no memory with shards', async () => {
-  const scene = newScene();
-  const edge = scene.watch();
-  const a = await scene.start('a');
-  await scene.live(1);
-  const bus = scene.open();
-  const shards = Array.from({ length: 4_096 }, (_, shard): [number, number] => [shard, 1]);
-  for (let n = 0; n < 4_100; n += 1) {
-    const lie = { node: `z${n}`, incarnation: `${liarsId(bus)}${n}`, bus };
-    scene.forge(lie, n < 10 ? { shards } : {}, bus);
-  }
-  const b = await scene.start('b');
-  await scene.live(2);
-  for (const { members } of [a, b]) assert.equal(nodesOf(members), ['a', 'b']);
-  const known = edge.known();
-  assert.ok(known.length <= 4_096, `${known.length}`);
-  assert.ok(known.some(({ node }) => node === 'a') && known.some(({ node }) => node === 'b'));
-  assert.ok(known.every((member) => member.shards.length === 0));
-});
+inventing(
+  'keeps out no node with thousands of names, and fills no memory with shards',
+  async () => {
+    const scene = newScene();
+    const edge = scene.watch();
+    const a = await scene.start('a');
+    await scene.live(1);
+    const bus = scene.open();
+    const shards = Array.from({ length: 4_096 }, (_, shard): [number, number] => [shard, 1]);
+    for (let n = 0; n < 4_100; n += 1) {
+      const lie = { node: `z${n}`, incarnation: `${liarsId(bus)}${n}`, bus };
+      scene.forge(lie, n < 10 ? { shards } : {}, bus);
+    }
+    const b = await scene.start('b');
+    await scene.live(2);
+    for (const { members } of [a, b]) assert.equal(nodesOf(members), ['a', 'b']);
+    const known = edge.known();
+    assert.ok(known.length <= 4_096, `${known.length}`);
+    assert.ok(known.some(({ node }) => node === 'a') && known.some(({ node }) => node === 'b'));
+    assert.ok(known.every((member) => member.shards.length === 0));
+  },
+);
 
 for (const each of [speaking, inventing]) each.run();

@@ -63,7 +63,7 @@ idle('it is sealed after an hour in which it did not move', async () => {
   assert.ok((await journals.readHead('idle', 'serial'))?.isSealed);
 });
 
-idle('one that moves is left alone, and so is our own', async () => {
+idle('one that moves is left alone, and so is its own', async () => {
   const { append, begin, journals, pass, scan } = await journalsUnderTest();
   using _ = scan;
   await begin('alive');

@@ -151,7 +151,7 @@ leaving('stay gone when an older heartbeat comes late', () => {
 
 const restarted = suite('members that were started again');
 
-restarted('are present once, in their newest life, whatever is heard last', () => {
+restarted('are present once, as their newest incarnation, whatever is heard last', () => {
   const { join, say } = newScene();
   const edge = join(undefined);
   say('a', { incarnation: 'second', startedAtMs: 20 });

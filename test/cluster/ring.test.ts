@@ -78,7 +78,7 @@ ring('is the same in every version: nodes of two versions must agree', () => {
   assert.is(digits.join(''), '0220201121100120');
 });
 
-ring('without nodes gives nothing to anybody', () => {
+ring('without nodes gives nothing to any node', () => {
   assert.equal(assignShards([], 64), []);
 });
 
@@ -88,7 +88,7 @@ ring('refuses a node that is named twice', () => {
 
 const circle = suite('the nodes after a node');
 
-circle('are others, distinct, as many as asked for if there are so many', () => {
+circle('are others, distinct, as many as asked for if there are enough', () => {
   fc.assert(
     fc.property(nodeNames, fc.nat(5), (nodes, count) => {
       const [node = ''] = nodes;

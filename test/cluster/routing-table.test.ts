@@ -45,7 +45,7 @@ const owner = (incarnation: string, epoch: number): ShardOwner => ({
 
 const known = suite('the owner of a shard');
 
-known('is nobody until somebody says so', () => {
+known('is unknown until it is named', () => {
   const { clock, table } = newScene();
   clock.advance(60_000);
   for (let shard = 0; shard < SHARDS; shard += 1) assert.is(table.ownerOf(shard), undefined);
@@ -95,7 +95,7 @@ known('stays, however long it is silent and the bus away', async () => {
   assert.is(table.ownerOf(1)?.address, 'a:8100');
 });
 
-known('of a shard that the cluster does not have is nobody', () => {
+known('of a shard that the cluster does not have is unknown', () => {
   const { table, changes } = newScene();
   for (const shard of [-1, SHARDS, 0.5, 4_000]) {
     assert.not(table.learn(shard, owner('a', 1)));
@@ -115,7 +115,7 @@ doubted('gives way to the next word of the true one, whatever its epoch', () => 
   owned.push([1, 5]);
   engine.beat();
   clock.advance(0);
-  assert.is(table.ownerOf(1)?.incarnation, 'insider', 'as long as nobody has asked it');
+  assert.is(table.ownerOf(1)?.incarnation, 'insider', 'as long as no caller has asked it');
   table.doubt(1, clock.monotonicMs());
   clock.advance(1_000);
   assert.equal(table.ownerOf(1), { incarnation: 'a-1', address: 'a:8100', epoch: 5 });
@@ -141,7 +141,7 @@ doubted('is not cleared by its own word, nor does another address help it', () =
   assert.ok(table.learn(1, owner('a', 5)), 'the same node at its true address');
 });
 
-doubted('stays known as long as nobody else is named, with the bus away too', async () => {
+doubted('stays known as long as no other is named, with the bus away too', async () => {
   const { clock, bus, table } = newScene();
   table.learn(1, owner('a', 5));
   await bus[Symbol.asyncDispose]();
@@ -217,7 +217,7 @@ joined('is named before it owns anything, and again only after a silence', () =>
 
 const closed = suite('a routing table that is disposed');
 
-closed('learns nothing from the bus and tells nobody', () => {
+closed('learns nothing from the bus and notifies no listener', () => {
   const { clock, owned, engine, table, changes } = newScene();
   table[Symbol.dispose]();
   owned.push([1, 5]);
