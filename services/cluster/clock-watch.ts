@@ -89,7 +89,7 @@ export class ClockWatch implements Disposable {
     const others = this.#others();
     const judged = judgeClock({ own, others });
     const isAgreed = judged.verdict === 'unsure' && this.#hasServersWith(own, others);
-    return this.#settled(own, isAgreed ? { ...judged, verdict: 'agreed' } : judged);
+    return this.#judged(own, isAgreed ? { ...judged, verdict: 'agreed' } : judged);
   }
 
   /** The verdict alone. */
@@ -129,7 +129,7 @@ export class ClockWatch implements Disposable {
   }
 
   /** What is judged now, in the light of what was found before. */
-  #settled(own: number, judged: ClockAgreement): ClockAgreement {
+  #judged(own: number, judged: ClockAgreement): ClockAgreement {
     if (judged.verdict === 'deviating') {
       this.#rightMs = own - judged.aheadMs;
       return judged;

@@ -5,7 +5,7 @@ const FNV_OFFSET = 0x811c9dc5;
 const FNV_PRIME = 0x01000193;
 
 /**
- * A hash of a text, 0 to 2^32 - 1, the same on every machine and for ever: routing rests on it.
+ * A hash of a text, 0 to 2^32 - 1, the same on every machine and for ever: routing depends on it.
  * FNV-1a over the UTF-16 units, which costs no encoding, then `mixBits` for its weak low bits.
  */
 export function hashText(text: string): number {

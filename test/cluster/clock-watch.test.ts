@@ -24,13 +24,13 @@ class StallingClock extends ManualClock {
   }
 }
 
-/** Told of a message whose content means nothing here. */
-type Told = (sender: Sender) => void;
+/** Hears a message whose content means nothing here. */
+type SenderListener = (sender: Sender) => void;
 
 /** A process whose bus says only who sent a heartbeat when, with servers if their clocks are given. */
 function newScene(servers?: (trueMs: number) => Promise<number[]>) {
   const clock = new StallingClock();
-  const heard: Record<'known' | 'strangers', Told[]> = { known: [], strangers: [] };
+  const heard: Record<'known' | 'strangers', SenderListener[]> = { known: [], strangers: [] };
   const bus: Bus = {
     incarnation: 'self',
     isConnected: true,
@@ -132,7 +132,7 @@ watched('is no longer wrong once it is mended, though no other process is left t
   assert.equal([watch.verdict, watch.isAside], ['unsure', false]);
 });
 
-watched('does not take for its own fault what waited while it stood still', () => {
+watched('does not take for its own fault what waited while it was held up', () => {
   const { clock, watch, notices, live, hear } = newScene();
   live(3, 'a', 'b');
   const sentBeforeMs = clock.wallMs();
@@ -147,7 +147,7 @@ watched('does not take for its own fault what waited while it stood still', () =
   assert.equal([watch.verdict, notices], ['agreed', []]);
 });
 
-watched('that stood still stays wrong if it was', () => {
+watched('that was held up stays wrong if it was', () => {
   const { clock, watch, step, live } = newScene();
   live(2, 'a', 'b');
   step(HOUR_MS);

@@ -30,11 +30,11 @@ for (const isHeard of [true, false]) {
   const what = isHeard ? 'at once when all others are heard' : 'only after listening when not';
   dead(`are claimed by a node that has just started ${what}`, async () => {
     const scene = await newScene();
-    await scene.world.begin('gone');
-    scene.kill('gone');
+    await scene.world.begin('lost');
+    scene.kill('lost');
     if (isHeard) await scene.join('a');
     else await scene.world.begin('a');
-    for (const shard of ALL) await scene.put(shard, shard === 0 ? 'a-1' : 'gone-1');
+    for (const shard of ALL) await scene.put(shard, shard === 0 ? 'a-1' : 'lost-1');
     await scene.live(1_500);
     const mine = shardsOf('me', isHeard ? ['a', 'me'] : ['me']).filter((shard) => shard !== 0);
     assert.equal(openNow(scene), isHeard ? mine : []);
