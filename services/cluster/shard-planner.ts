@@ -3,7 +3,7 @@ import { isStartupOver, type Startup } from '#cluster/startup-grace';
 import type { ShardRow } from '#storage/shard-store';
 
 /** What a node has of the shards. */
-export type HeldShards = {
+type HeldShards = {
   /** Shards that are served here, with the epoch of each. */
   readonly open: ReadonlyMap<number, number>;
   /** The last epoch at which this incarnation opened each shard. */
@@ -13,7 +13,7 @@ export type HeldShards = {
 };
 
 /** What a node sees of its cluster. */
-export type ClusterView = Omit<Startup, 'rows'> & {
+type ClusterView = Omit<Startup, 'rows'> & {
   /** Whether the bus reaches others. */
   readonly isConnected: boolean;
   /** Whether at least half of the owners of shards are heard. */
