@@ -9,7 +9,7 @@ export type Sender = {
 /** Hears the messages of a subject. Must not throw. `sender` is undefined on a bus within one process. */
 export type Listener = (message: Uint8Array, sender?: Sender) => void;
 
-/** Is told who has sent a message that goes no further. Must not throw. */
+/** Hears the sender of a message that goes no further. Must not throw. */
 export type OnStranger = (sender: Sender) => void;
 
 /**
@@ -24,7 +24,7 @@ export interface Bus extends AsyncDisposable {
   /** Sends to everybody who listens, this process included; dropped while there is no connection. */
   publish(subject: string, message: Uint8Array): void;
   /**
-   * Hears a subject, through reconnects, until disposed. `onStranger` is told of each message that
+   * Hears a subject, through reconnects, until disposed. `onStranger` hears of each message that
    * `listener` does not hear because its sender's clock and ours are too far apart, where the bus
    * vouches for senders: it may be old, so nothing follows from its content.
    */

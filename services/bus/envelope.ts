@@ -82,7 +82,7 @@ export function openMessage(keys: readonly Buffer[], subject: string, message: U
     return { kind: 'unsigned' };
   }
   const content = message.subarray(end + 1);
-  // The secret first: whoever does not know it costs no more than that.
+  // The secret first: a sender that does not know it costs no more than that.
   const vouched = signedBytes(subject, line.slice(0, line.lastIndexOf(' ')), content);
   const claimed = Buffer.from(mac);
   if (!keys.some((key) => timingSafeEqual(macOf(key, vouched), claimed))) {

@@ -18,7 +18,7 @@ export type NatsBusOptions = {
   readonly tls?: ClientTls | undefined;
   /** How long the first connection may take, tries included. Default: `CONNECT_TIMEOUT_MS`. */
   readonly connectTimeoutMs?: number;
-  /** Told what a listener threw, which is a bug. The other listeners hear the message all the same. */
+  /** Receives what a listener threw, which is a bug. The other listeners hear the message all the same. */
   readonly onBug: (error: unknown) => void;
   /** One line for the log about the connection: lost, back, refused by the server. */
   readonly onNotice?: (notice: string) => void;
@@ -184,7 +184,7 @@ async function firstConnection(options: NatsBusOptions): Promise<NatsConnection>
       connection.setServers([...servers]);
       return connection;
     } catch (cause) {
-      // A connection that comes too late is nobody's.
+      // A connection that comes too late is closed.
       connecting.then((late) => late.close()).catch(() => undefined);
       if (clock.monotonicMs() + RECONNECT_WAIT_MS < endMs && !isRefusal(cause)) {
         // Not the clock's: a process that waits here has nothing else that keeps it alive.
@@ -203,7 +203,7 @@ function driverOptions(options: NatsBusOptions, dialTimeoutMs: number): NodeConn
     ...(credentials === undefined
       ? {}
       : { user: credentials.username, pass: credentials.password }),
-    // Encrypted from the first byte: what a server says of itself in plain text, anybody can say.
+    // Encrypted from the first byte: what a server says of itself in plain text, any server can say.
     // Null: nor is a server asked that only offers it, by an authority that nobody named.
     tls: tls === undefined ? null : { ...tlsOptionsOf(tls), handshakeFirst: true },
     // Nor are servers believed in that nobody named.

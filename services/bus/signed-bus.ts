@@ -28,7 +28,7 @@ export type SignedBusOptions = {
   readonly onDropped: (reason: DropReason) => void;
   /** One line for the log, at most one for each reason in 30 s. */
   readonly onNotice: (notice: string) => void;
-  /** Told what a listener threw, which is a bug. The other listeners hear the message all the same. */
+  /** Receives what a listener threw, which is a bug. The other listeners hear the message all the same. */
   readonly onBug: (error: unknown) => void;
 };
 
@@ -113,7 +113,7 @@ type Subject = {
   readonly subscription: Disposable;
 };
 
-/** Whoever listens here. A subject has one subscription: what two heard would count as repeated. */
+/** The listeners of this process. A subject has one subscription: what two heard would count as repeated. */
 class Listeners {
   readonly #options: SignedBusOptions;
   readonly #receive: (subject: string, message: Uint8Array) => void;
@@ -188,7 +188,7 @@ class KnownSenders {
   }
 }
 
-/** What was dropped: each counted, and told of once in a while. */
+/** What was dropped: each counted, and reported once in a while. */
 class Drops {
   readonly #options: SignedBusOptions;
   readonly #notices = new Map<DropReason, Seldom>();

@@ -1,7 +1,5 @@
 import { parseArgs } from 'node:util';
-import { ACCOUNT_COMMANDS } from '#ctl/account-commands';
 import { adminClient } from '#ctl/admin-client';
-import { CLUSTER_COMMANDS } from '#ctl/cluster-commands';
 import type { ClusterPorts } from '#ctl/cluster-ports';
 import type { Command, Printout, Values } from '#ctl/command';
 import { COMMANDS, synopsis } from '#ctl/command-list';
@@ -75,14 +73,16 @@ async function ran(
 
 /** All commands with what they take, one a line. */
 function usageText(): string {
-  const lines = (commands: readonly Command[]) =>
-    commands.map((command) => `  ctl ${synopsis(command)}`);
+  const lines = (kind: Command['kind']) =>
+    COMMANDS.filter((command) => command.kind === kind).map(
+      (command) => `  ctl ${synopsis(command)}`,
+    );
   return [
     'Administers the accounts of a running service, through its admin port (--admin <url>):',
-    ...lines(ACCOUNT_COMMANDS),
+    ...lines('account'),
     '',
     'Looks after a cluster, with the SERVICE_ variables that its nodes have:',
-    ...lines(CLUSTER_COMMANDS),
+    ...lines('cluster'),
     '',
     'Every command: --json for machines.',
   ].join('\n');

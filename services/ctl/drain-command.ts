@@ -1,10 +1,10 @@
 import type { Member } from '#cluster/membership';
-import { type ClusterPicture, lookAtCluster } from '#ctl/cluster-picture';
 import type { ClusterPorts } from '#ctl/cluster-ports';
+import { type ClusterSnapshot, readCluster } from '#ctl/cluster-snapshot';
 import type { ClusterCommand } from '#ctl/command';
 import { CtlError } from '#ctl/ctl-error';
+import { requestedServices, SERVICE_OPTION } from '#ctl/service-option';
 import { table } from '#ctl/table';
-import { SERVICE_OPTION, wantedServices } from '#ctl/wanted-services';
 import { sleep } from '#platform/clock';
 
 /** Between two looks at the table, in milliseconds: a shard moves in some tens. */
@@ -21,7 +21,7 @@ export const DRAIN: ClusterCommand = {
   args: ['node'],
   options: SERVICE_OPTION,
   async run(ports, [name = ''], values, tell) {
-    const member = memberIn(await lookAtCluster(ports, wantedServices(values)), name);
+    const member = memberIn(await readCluster(ports, requestedServices(values)), name);
     const { service, node, address } = member;
     const { incarnation } = await ports.adminAt(address).drain();
     await drained(ports, { ...member, incarnation }, tell);
@@ -32,9 +32,9 @@ export const DRAIN: ClusterCommand = {
   },
 };
 
-/** The newest life of whom `name` means: a node's name, an address or an incarnation. */
-function memberIn(pictures: readonly ClusterPicture[], name: string): Member {
-  const members = pictures.flatMap((picture) => picture.members);
+/** The newest incarnation of the node that `name` means: a node's name, an address or an incarnation. */
+function memberIn(snapshots: readonly ClusterSnapshot[], name: string): Member {
+  const members = snapshots.flatMap((snapshot) => snapshot.members);
   const named = members
     .filter(({ node, address, incarnation }) => [node, address, incarnation].includes(name))
     .toSorted((a, b) => b.startedAtMs - a.startedAtMs);
@@ -55,16 +55,16 @@ async function drained(
   tell: (line: string) => void,
 ): Promise<void> {
   const { clock, shards } = ports;
-  let told = -1;
+  let reported = -1;
   let movedMs = clock.monotonicMs();
   for (;;) {
     const rows = await shards.load(service, shardCount);
     const left = rows.filter(({ owner }) => owner === incarnation).length;
-    if (left !== told) {
+    if (left !== reported) {
       movedMs = clock.monotonicMs();
       tell(`${left} ${left === 1 ? 'shard' : 'shards'} left`);
     }
-    told = left;
+    reported = left;
     if (left === 0) return;
     if (clock.monotonicMs() - movedMs > STANDSTILL_MS_MAX) {
       const text = `${left} shards have not moved for ${STANDSTILL_MS_MAX / 1_000} s`;

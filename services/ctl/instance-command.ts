@@ -1,6 +1,6 @@
 import { shardOf } from '#cluster/shard-of';
-import { readShardTable } from '#ctl/cluster-picture';
 import type { ClusterPorts } from '#ctl/cluster-ports';
+import { readShardTable } from '#ctl/cluster-snapshot';
 import type { ClusterCommand } from '#ctl/command';
 import { CtlError } from '#ctl/ctl-error';
 import { table } from '#ctl/table';
@@ -141,8 +141,8 @@ function textOf(data: InstanceData): string {
     ['updated', stored?.updated_at],
     ['deleted', stored?.deleted_at],
   ];
-  const told = facts.filter(([, value]) => value !== undefined);
-  const rows = told.map(([name, value]) => [name, String(value)]);
+  const known = facts.filter(([, value]) => value !== undefined);
+  const rows = known.map(([name, value]) => [name, String(value)]);
   if (last_cycles.length === 0) return table(['WHAT', 'VALUE'], rows);
   const headings = ['GENERATION', 'CYCLE', 'MODE', 'SIGNAL', 'CONFIDENCE', 'AT', 'STORED'];
   const cycles = last_cycles.map((one) => [

@@ -2,8 +2,8 @@ import type { ClusterPorts } from '#ctl/cluster-ports';
 import type { ClusterCommand } from '#ctl/command';
 import { CtlError } from '#ctl/ctl-error';
 import { recordText } from '#ctl/record-text';
+import { SERVICES } from '#ctl/service-option';
 import { table } from '#ctl/table';
-import { SERVICES } from '#ctl/wanted-services';
 import { CorruptJournal, decodeRecord, linesOf } from '#runtime/record-codec';
 import type { JournalHead, JournalSlot } from '#storage/journal-store';
 

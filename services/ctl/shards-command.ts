@@ -1,7 +1,7 @@
-import { type ClusterPicture, lookAtCluster, remarksOn } from '#ctl/cluster-picture';
+import { type ClusterSnapshot, readCluster, remarksOn } from '#ctl/cluster-snapshot';
 import type { ClusterCommand } from '#ctl/command';
+import { requestedServices, SERVICE_OPTION } from '#ctl/service-option';
 import { table } from '#ctl/table';
-import { SERVICE_OPTION, wantedServices } from '#ctl/wanted-services';
 
 /** `ctl shards`: a line for each shard with its owner by the table and its place on the ring. */
 export const SHARDS: ClusterCommand = {
@@ -11,8 +11,8 @@ export const SHARDS: ClusterCommand = {
   args: [],
   options: SERVICE_OPTION,
   async run(ports, _args, values) {
-    const pictures = await lookAtCluster(ports, wantedServices(values));
-    const data = pictures.flatMap(shardsOf);
+    const snapshots = await readCluster(ports, requestedServices(values));
+    const data = snapshots.flatMap(shardsOf);
     const headings = [
       ...['SERVICE', 'SHARD', 'STATE', 'OWNER', 'ADDRESS', 'INCARNATION', 'EPOCH', 'DUE AT'],
     ];
@@ -28,11 +28,11 @@ export const SHARDS: ClusterCommand = {
         due_at ?? '-',
       ],
     );
-    return { data, text: `${table(headings, rows)}${remarksOn(pictures)}` };
+    return { data, text: `${table(headings, rows)}${remarksOn(snapshots)}` };
   },
 };
 
-function shardsOf({ service, rows, members, ring, shardCount }: ClusterPicture) {
+function shardsOf({ service, rows, members, ring, shardCount }: ClusterSnapshot) {
   const rowOf = new Map(rows.map((row) => [row.shard, row]));
   const memberOf = new Map(members.map((member) => [member.incarnation, member]));
   return Array.from({ length: shardCount }, (_, shard) => {

@@ -1,7 +1,7 @@
 import type { ClusterPorts } from '#ctl/cluster-ports';
 import type { ClusterCommand } from '#ctl/command';
 import { CtlError } from '#ctl/ctl-error';
-import { type Replay, replayedHead } from '#ctl/replayed-head';
+import { type Replay, verifyHead } from '#ctl/head-verification';
 import { storedHistory } from '#ctl/stored-history';
 import { table } from '#ctl/table';
 import type { InstanceHead } from '#storage/instance-store';
@@ -45,12 +45,12 @@ async function verified(
   if (head === undefined) {
     throw new CtlError(`nothing is stored of ${id}: what is new is stored within half a minute`);
   }
-  const replay = await replayedHead(head, storedHistory(instances, id, head.historyCount));
+  const replay = await verifyHead(head, storedHistory(instances, id, head.historyCount));
   if (replay.kind !== 'different') return { head, replay };
   const now = await instances.readHead(id);
   if (now?.deletedAtMs === undefined) return { head, replay };
   const rows = storedHistory(instances, id, now.historyCount);
-  return { head: now, replay: await replayedHead(now, rows) };
+  return { head: now, replay: await verifyHead(now, rows) };
 }
 
 function isBad(replay: Replay): boolean {

@@ -1,5 +1,5 @@
+import type { ShardOwner } from '#fault/fault';
 import { type Clock, every } from '#platform/clock';
-import type { JoinedNode } from '#routing/owner-table';
 import type { Peer } from '#routing/peer';
 import { CONNECT_AGAIN_MS, PEER_IDLE_MS, PEER_SWEEP_MS, PEERS_MAX } from '#routing/routing-bounds';
 
@@ -48,10 +48,10 @@ export class PeerPool<Call, Answer> implements AsyncDisposable {
 
   /**
    * A node answers at an address, as is heard: connects to it, so that its first call finds a
-   * connection. What is not open by now is tried anew, because the pauses between attempts have grown
+   * connection. What is not open by now is tried again, because the pauses between attempts have grown
    * while the address was dead, but not what has just begun.
    */
-  meet({ address, incarnation }: JoinedNode): void {
+  meet({ address, incarnation }: Pick<ShardOwner, 'incarnation' | 'address'>): void {
     const pooled = this.#peers.get(address);
     if (pooled !== undefined) {
       const isKnown = pooled.incarnation === incarnation;
@@ -110,7 +110,7 @@ export class PeerPool<Call, Answer> implements AsyncDisposable {
 
   #drop(address: string, peer: Peer<Call, Answer>): void {
     this.#peers.delete(address);
-    // Whatever fails while it closes is of no more use to anybody.
+    // What fails while it closes has no consequence.
     Promise.resolve(peer[Symbol.asyncDispose]()).catch(() => undefined);
   }
 }

@@ -27,7 +27,7 @@ const POLICY: RoutingPolicy<EngineCall, EngineAnswer> = {
   pauseMs: { first: RETRY_PAUSE_MS_MIN, most: RETRY_PAUSE_MS_MAX },
 };
 
-/** What an account's directory is asked, or anybody for its instances. */
+/** What an account's directory is asked, or any engine for its instances. */
 const OF_ACCOUNT: ReadonlySet<EngineCommand['kind']> = new Set([
   'list',
   'putListingRow',

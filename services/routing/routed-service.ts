@@ -1,7 +1,7 @@
-import { Fault, toFault } from '#fault/fault';
+import type { RoutingTable } from '#cluster/routing-table';
+import { Fault, type ShardOwner, toFault } from '#fault/fault';
 import type { FaultReason } from '#fault/reasons';
 import { type Clock, sleep } from '#platform/clock';
-import type { OwnerTable } from '#routing/owner-table';
 import type { Peer } from '#routing/peer';
 import { PeerPool } from '#routing/peer-pool';
 import { ROUTES_MS_MAX, ROUTES_POLL_MS } from '#routing/routing-bounds';
@@ -15,9 +15,12 @@ import { ofUnknownOutcome } from '#routing/unknown-outcome';
 import { WaitingCalls } from '#routing/waiting-calls';
 import type { RecoverCall } from '#wire/frame-client';
 
+/** What routing asks of the routing table and lets it know. `ownerOf` is on the hot path. */
+export type Routes = Pick<RoutingTable, 'ownerOf' | 'learn' | 'doubt' | 'onChange' | 'onJoined'>;
+
 /** What routing needs. */
 export type RoutedServiceOptions<Call, Answer> = {
-  readonly routes: OwnerTable;
+  readonly routes: Routes;
   readonly shardCount: number;
   /** The shard of an actor's id. On the hot path: must be cheap. */
   readonly shardOf: (id: string) => number;
@@ -71,9 +74,8 @@ export class RoutedService<Call, Answer> implements AsyncDisposable {
       owners: () => this.#owners(),
       onOpen: (address) => this.#waiting.wakeAddress(address),
     });
-    const changed = (shard: number): void => {
-      const owner = routes.ownerOf(shard);
-      if (owner !== undefined) this.#peers.meet(owner);
+    const changed = (shard: number, owner: ShardOwner): void => {
+      this.#peers.meet(owner);
       this.#waiting.wakeShard(shard);
     };
     this.#listening.use(routes.onChange(changed));
@@ -156,13 +158,13 @@ export class RoutedService<Call, Answer> implements AsyncDisposable {
       : this.#again(call, fault, askedAtMs);
   };
 
-  /** Whoever was asked may be the owner only in what somebody has said (decision 136). */
+  /** The node that was asked may be the owner only by hearsay (decision 136). */
   #doubtOwner(call: Call, fault: Fault, askedAtMs: number): void {
     const { routes, shardOf } = this.#options;
     if (isOwnerInDoubt(fault)) routes.doubt(shardOf(this.#policy.routingIdOf(call)), askedAtMs);
   }
 
-  /** All tries after the first, which ended in `fault`, or found nobody to ask. */
+  /** All tries after the first, which ended in `fault`, or found no node to ask. */
   async #again(call: Call, fault: Fault | undefined, startedMs: number): Promise<Answer> {
     const { routes, shardOf, clock, onRetry } = this.#options;
     const retry: Retry<Call> = {

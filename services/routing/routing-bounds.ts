@@ -1,6 +1,6 @@
 /** Every bound of routing: its value, unit and reason. Full means a fault at once (architecture 3.7). */
 
-/** First ceiling of the pause before an engine is asked again, in milliseconds: a hand-over takes tens. */
+/** First ceiling of the pause before an engine is asked again, in milliseconds: a handoff takes tens. */
 export const RETRY_PAUSE_MS_MIN = 20;
 
 /** Largest ceiling of that pause, in milliseconds: a quarter of what a fail-over may take. */
@@ -20,7 +20,7 @@ export const LIMITER_MOVING_MS_MAX = 1_000;
 
 /**
  * How long a settlement may look for its meter, in milliseconds: cycles that cannot be given back are
- * lost to their account. Ours.
+ * lost to their account.
  */
 export const SETTLE_MS_MAX = 1_000;
 
@@ -32,7 +32,7 @@ export const PEERS_MAX = 256;
 
 /**
  * How long a connection may take before news of its node make another attempt, in milliseconds: more
- * than one takes on a machine whose cores are busy. Ours.
+ * than one takes on a machine whose cores are busy.
  */
 export const CONNECT_AGAIN_MS = 500;
 
@@ -45,8 +45,8 @@ export const PEER_IDLE_MS = 30_000;
 /** How often connections without a shard are looked for, in milliseconds: a tenth of that age. */
 export const PEER_SWEEP_MS = 3_000;
 
-/** How long a process that starts waits for the owners of all shards: two heartbeats, and some. Ours. */
+/** How long a process that starts waits for the owners of all shards: two heartbeats, and some. */
 export const ROUTES_MS_MAX = 3_000;
 
-/** How often it looks for them, in milliseconds. Ours. */
+/** How often it looks for them, in milliseconds. */
 export const ROUTES_POLL_MS = 20;

@@ -3,7 +3,7 @@ import type { Fault } from '#fault/fault';
 /** What a service that routing cannot reach is refused with, for every service that is sharded. */
 type Unavailable = 'engine_unavailable' | 'limiter_unavailable';
 
-/** Why a call is made again. `no_owner`: nobody is known yet whom it could be sent to. */
+/** Why a call is made again. `no_owner`: no node is known yet that it could be sent to. */
 export type RetryReason = 'not_owner' | Unavailable | 'shutting_down' | 'no_owner';
 
 /** What sets the calls of one service apart from those of another, as far as routing goes. */
@@ -14,13 +14,13 @@ export type RoutingPolicy<Call, Answer> = {
   readonly timeoutMsOf: (call: Call) => number;
   /**
    * How long it may take when a living node has said that the shard is on the move, or that it ends
-   * itself: that proves that nothing has happened, and that somebody will have it soon. In
+   * itself: that proves that nothing has happened, and that a node will have it soon. In
    * milliseconds.
    */
   readonly movingMs: number;
   /** When a call's time is over by the wall clock, if it says so; else infinity. */
   readonly deadlineAtMsOf: (call: Call) => number;
-  /** Why a call is refused that nobody answered in time; such a refusal by a node is passing too. */
+  /** Why a call is refused that no node answered in time; such a refusal by a node is passing too. */
   readonly unavailable: Unavailable;
   /** Whether a call that may have happened does no harm when it is made again. */
   readonly isRepeatable: boolean;
@@ -47,7 +47,7 @@ export function retryReasonOf(
   return PASSING.has(reason) ? (reason as RetryReason) : undefined;
 }
 
-/** Refusals that say, or leave open, that nobody serves the shard where the call was sent. */
+/** Refusals that say, or leave open, that no node serves the shard where the call was sent. */
 const DOUBTFUL: ReadonlySet<string | undefined> = new Set([...PASSING, 'deadline_exceeded']);
 
 /** Whether a call that ended in `fault` leaves it in doubt that whom it was sent to owns its shard. */

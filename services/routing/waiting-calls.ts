@@ -56,7 +56,7 @@ export class WaitingCalls {
     for (const waiter of this.#waiters) if (waiter.address === address) waiter.wake();
   }
 
-  /** Nobody shall wait any longer. */
+  /** Ends every wait. */
   wakeAll(): void {
     for (const waiter of this.#waiters) waiter.wake();
   }

@@ -35,7 +35,7 @@ export type RecordPage = {
 
 /** What engines ask of each other and no edge ever does. Source: architecture 3.6. */
 export type PeerCommand =
-  /** Tells the account's directory of the row of `EngineCall.instanceId`, which is stored already. */
+  /** Notifies the account's directory of the row of `EngineCall.instanceId`, which is stored already. */
   | {
       readonly kind: 'putListingRow';
       readonly version: number;
@@ -43,7 +43,7 @@ export type PeerCommand =
       readonly description: string;
       readonly createdAtMs: number;
     }
-  /** Tells the account's directory that the row of `EngineCall.instanceId` is gone for good. */
+  /** Notifies the account's directory that the row of `EngineCall.instanceId` is gone for good. */
   | { readonly kind: 'removeListingRow'; readonly version: number }
   /**
    * Keeps a place among the account's instances for `EngineCall.instanceId`, which is about to be
@@ -65,7 +65,7 @@ export type EngineCommand =
       readonly description: string;
       readonly modeStrengths: readonly number[];
       readonly energyLevel: number;
-      /** Instances that the account may have, this one included; undefined: nobody counts. */
+      /** Instances that the account may have, this one included; undefined: they are not counted. */
       readonly instancesMax?: number;
     }
   | { readonly kind: 'readInstance' }

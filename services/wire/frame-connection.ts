@@ -1,10 +1,10 @@
 import { FrameLink, type LinkOptions } from '#wire/frame-link';
 import { BACKOFF_BASE_MS, BACKOFF_CAP_MS } from '#wire/wire-bounds';
 
-/** What a connection tells its owner. */
+/** What a connection reports to its owner. */
 export interface ConnectionEvents {
   onOpen(): void;
-  /** Throws when the frame is garbage: then the stream is given up and opened anew. */
+  /** Throws when the frame is garbage: then the stream is closed and opened again. */
   onFrame(frame: Uint8Array): void;
   onDrain(): void;
   /** What was open, or was to be, is gone. The next attempt comes by itself. */
@@ -40,7 +40,7 @@ export class FrameConnection implements Disposable {
   constructor(options: ConnectionOptions, events: ConnectionEvents) {
     this.#options = options;
     this.#events = events;
-    // Nobody has to wait for it.
+    // A connection that no caller waits for is no unhandled rejection.
     this.#opening.promise.catch(() => undefined);
     this.#connect();
   }
@@ -91,7 +91,7 @@ export class FrameConnection implements Disposable {
     }
   }
 
-  // Only a connection that has lasted starts the back-off anew: a peer that accepts us and breaks
+  // Only a connection that has lasted starts the back-off again: a peer that accepts us and breaks
   // the stream at once is as bad as one that is not there.
   #lost(cause: unknown): void {
     const { clock, random } = this.#options;

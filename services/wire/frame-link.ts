@@ -10,7 +10,7 @@ import {
 } from '#wire/wire-bounds';
 import { TLS_NAME } from '#wire/wire-tls';
 
-/** What a link tells its owner. After `onClose` it says nothing more. */
+/** What a link reports to its owner. `onClose` is the last. */
 export interface LinkEvents {
   /** The peer has answered on the stream: it speaks our service. */
   onOpen(): void;

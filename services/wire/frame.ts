@@ -63,7 +63,7 @@ export class FrameWriter<Message> {
   }
 
   // A message that cannot be encoded leaves the writer in the middle of it, so the frame is
-  // started anew without it: the others must not suffer. Undefined means: again.
+  // started again without it: the others must not suffer. Undefined means: again.
   #fill(messages: readonly Message[], from: number): number | undefined {
     let frameSize = 0;
     for (let at = from; at < messages.length; at += 1) {

@@ -20,13 +20,13 @@ export type ServeGrpcOptions = {
   readonly services: readonly WireService[];
   /** Absent: plain text. */
   readonly tls?: WireTls | undefined;
-  /** Hears of calls by a role that may not make them; only with `tls` does anybody have one. */
+  /** Hears of calls by a role that may not make them; only with `tls` have callers one. */
   readonly onRefused?: OnRefused;
-  /** How long stopping waits for calls at work, in milliseconds. */
+  /** How long stopping waits for calls in flight, in milliseconds. */
   readonly stopGraceMs?: number;
 };
 
-// What goes wrong is reported by whoever asked for it, once; gRPC would print it as well.
+// What goes wrong is reported by the caller, once; gRPC would print it as well.
 grpc.setLogVerbosity(grpc.logVerbosity.NONE);
 
 const SERVER = {
@@ -35,7 +35,7 @@ const SERVER = {
   'grpc.max_receive_message_length': REQUEST_FRAME_BYTES_MAX,
   'grpc.max_send_message_length': REPLY_FRAME_BYTES_MAX,
   'grpc.max_concurrent_streams': STREAMS_PER_CONNECTION_MAX,
-  // Closes the connection of whoever connects and then says nothing; before a TLS handshake Node does,
+  // Closes the connection of a client that connects and then sends nothing; before a TLS handshake Node does,
   // after 120 s.
   'grpc.keepalive_time_ms': KEEPALIVE_TIME_MS,
   'grpc.keepalive_timeout_ms': KEEPALIVE_TIMEOUT_MS,
@@ -43,7 +43,7 @@ const SERVER = {
 
 /**
  * A gRPC server with the standard health service. Disposing reports NOT_SERVING, closes the port,
- * answers what is at work for at most `stopGraceMs`, then cuts what is left.
+ * answers what is in flight for at most `stopGraceMs`, then cuts what is left.
  */
 export async function serveGrpc(options: ServeGrpcOptions): Promise<Running> {
   const { listen, services, tls, stopGraceMs = STOP_GRACE_MS } = options;

@@ -2,7 +2,7 @@ import * as grpc from '@grpc/grpc-js';
 import { CALLERS, rolesOfPeer } from '#wire/wire-roles';
 import type { WireService } from '#wire/wire-service';
 
-/** Hears of a call that was refused: the method's path, and the roles of whoever called. */
+/** Hears of a call that was refused: the method's path, and the roles of its caller. */
 export type OnRefused = (path: string, roles: readonly string[]) => void;
 
 /** What every kind of handler gets, and what only one that answers once gets. */

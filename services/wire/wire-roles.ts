@@ -8,7 +8,7 @@ export type WireRole = (typeof WIRE_ROLES)[number];
 
 /**
  * Which role may call which method, with TLS: the one place that says so (decision 143). A method
- * that is not here is nobody's.
+ * that is not here may be called by no role.
  */
 export const CALLERS: Readonly<Record<string, readonly WireRole[]>> = {
   // Edges process observations; engines keep the listings of each other's instances.

@@ -6,6 +6,6 @@ export type WireService = {
   readonly name: string;
   readonly definition: grpc.ServiceDefinition;
   readonly implementation: grpc.UntypedServiceImplementation;
-  /** Takes no new calls from now on, and lets go of its streams when those at work are answered. */
+  /** Takes no new calls from now on, and lets go of its streams when those in flight are answered. */
   drain(): void;
 };

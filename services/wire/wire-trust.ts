@@ -28,7 +28,7 @@ export function trustText(value: string, min: number, max: number, what: string)
   return value;
 }
 
-/** `value` if it is `host:port`, else refused: the only addresses that anybody connects to. */
+/** `value` if it is `host:port`, else refused: the only addresses that processes connect to. */
 export function trustHostPort(value: string, what: string): string {
   if (!isHostPort(value)) throw brokenMessage(what);
   return value;

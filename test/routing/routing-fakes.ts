@@ -1,13 +1,18 @@
 import { Fault, type FaultOptions, type ShardOwner } from '#fault/fault';
 import type { Clock } from '#platform/clock';
-import type { JoinedNode, OwnerTable } from '#routing/owner-table';
 import { inProcessPeer, type Peer } from '#routing/peer';
 import { RoutedEngine } from '#routing/routed-engine';
 import { RoutedLimiter, type RoutedLimiterOptions } from '#routing/routed-limiter';
+import type { Routes } from '#routing/routed-service';
 import type { RetryReason } from '#routing/routing-policy';
 import { ManualClock } from '#test/support/manual-clock';
 import { stateOf, turnOfEvents } from '#test/support/settled';
-import type { EngineAnswer, EngineCall, EngineCommand } from '#wire/engine-messages';
+import {
+  type EngineAnswer,
+  type EngineCall,
+  type EngineCommand,
+  plainAnswer,
+} from '#wire/engine-messages';
 import type { LimiterAnswer, LimiterCall } from '#wire/limiter-messages';
 
 /** Shards of the fake cluster. An id ends in its shard's digit. */
@@ -34,7 +39,7 @@ export function callOf(clock: Clock, change: Partial<EngineCall> = {}): EngineCa
 
 /** The answer whose body is `body`. */
 export function answerOf(body: string): EngineAnswer {
-  return { body, etag: '', cycles: 0, throttledRetryAfterS: 0, isReplayed: false };
+  return plainAnswer(body);
 }
 
 /** A refusal of a kind that routing tries again. */
@@ -50,11 +55,15 @@ export function ownerAt(address: string, epoch = 1): ShardOwner {
   return { incarnation: `inc_${address}`, address, epoch };
 }
 
+type OwnerListener = (shard: number, owner: ShardOwner) => void;
+
 /** The table of owners as a cluster keeps it: the highest epoch wins. */
-export class FakeOwners implements OwnerTable {
+export class FakeOwners implements Routes {
   readonly #owners = new Map<number, ShardOwner>();
-  readonly #listeners = new Set<(shard: number) => void>();
-  readonly #joinedListeners = new Set<(node: JoinedNode) => void>();
+  readonly #listeners = new Set<OwnerListener>();
+  readonly #joinedListeners = new Set<
+    (node: Pick<ShardOwner, 'incarnation' | 'address'>) => void
+  >();
   /** Every doubt that was said, in order. */
   readonly doubted: { shard: number; askedMs: number }[] = [];
 
@@ -62,27 +71,28 @@ export class FakeOwners implements OwnerTable {
     return this.#owners.get(shard);
   }
 
-  learn(shard: number, owner: ShardOwner): void {
-    if (owner.epoch <= (this.#owners.get(shard)?.epoch ?? 0)) return;
+  learn(shard: number, owner: ShardOwner): boolean {
+    if (owner.epoch <= (this.#owners.get(shard)?.epoch ?? 0)) return false;
     this.#owners.set(shard, owner);
-    for (const listener of this.#listeners) listener(shard);
+    for (const listener of this.#listeners) listener(shard, owner);
+    return true;
   }
 
   doubt(shard: number, askedMs: number): void {
     this.doubted.push({ shard, askedMs });
   }
 
-  onChange(listener: (shard: number) => void): Disposable {
+  onChange(listener: OwnerListener): Disposable {
     this.#listeners.add(listener);
     return { [Symbol.dispose]: () => void this.#listeners.delete(listener) };
   }
 
-  onJoined(listener: (node: JoinedNode) => void): Disposable {
+  onJoined(listener: (node: Pick<ShardOwner, 'incarnation' | 'address'>) => void): Disposable {
     this.#joinedListeners.add(listener);
     return { [Symbol.dispose]: () => void this.#joinedListeners.delete(listener) };
   }
 
-  join(node: JoinedNode): void {
+  join(node: Pick<ShardOwner, 'incarnation' | 'address'>): void {
     for (const listener of this.#joinedListeners) listener(node);
   }
 

@@ -4,7 +4,7 @@ import * as grpc from '@grpc/grpc-js';
 import * as assert from 'uvu/assert';
 import { Fault } from '#fault/fault';
 import { type Clock, systemClock } from '#platform/clock';
-import type { EngineAnswer, EngineCall } from '#wire/engine-messages';
+import { type EngineAnswer, type EngineCall, plainAnswer } from '#wire/engine-messages';
 import {
   EngineReplyFrame,
   EngineRequest,
@@ -53,7 +53,7 @@ const INSTANCE = { name: 'a', modeStrengths: Array<number>(7).fill(0.5), energyL
 
 /** The answer whose body is `body`. */
 export function engineAnswer(body: string): EngineAnswer {
-  return { body, etag: '', cycles: 0, throttledRetryAfterS: 0, isReplayed: false };
+  return plainAnswer(body);
 }
 
 /** The body of an answer as text. */

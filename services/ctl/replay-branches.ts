@@ -3,7 +3,7 @@ import { at } from '#identity/at';
 import { OFFSET, resetToDefault, resetToInitial, type State } from '#identity/state';
 import type { HistoryRow, InstanceHead } from '#storage/instance-store';
 
-/** A reset that whoever asks for a replay knows of. */
+/** A reset that the caller of a replay knows of. */
 export type KnownReset = {
   readonly mode: 'initial' | 'default';
   /** Server time in Unix milliseconds; undefined: not known. */
@@ -33,20 +33,20 @@ export type ReplayedState = {
   driftEvents: number;
 };
 
-/** Possible pasts that are followed at once; resets that leave the same state are one. Ours. */
-const TRACKS_MAX = 32;
+/** Possible pasts that are followed at once; resets that leave the same state are one. */
+const BRANCHES_MAX = 32;
 
 /**
  * Every past that the rows allow. A row does not say how its generation began, so at each unknown
- * reset a track for either mode goes on. The vector holds what every `initial` needs; `default`
+ * reset a branch for either mode goes on. The vector holds what every `initial` needs; `default`
  * needs the end of the generation before, and that generation's origin, which is known for the
- * first one (the creation) and the present one (the head) only: a track without it ends.
+ * first one (the creation) and the present one (the head) only: a branch without it ends.
  */
-export class ReplayTracks {
+export class ReplayBranches {
   readonly #head: InstanceHead;
   readonly #resets: ReadonlyMap<number, KnownReset>;
   readonly #initial: State;
-  #tracks: ReplayedState[];
+  #branches: ReplayedState[];
   #generation = 1;
   #rows = 0;
   /** Time of the last row of the generation. */
@@ -57,41 +57,41 @@ export class ReplayTracks {
     this.#head = head;
     this.#resets = resets;
     this.#initial = resetToInitial(head.model);
-    this.#tracks = [this.#fresh('created')];
+    this.#branches = [this.#fresh('created')];
   }
 
-  /** Whether the instance may have had a past that is not among the tracks. */
+  /** Whether the instance may have had a past that is not among the branches. */
   get isIncomplete(): boolean {
     return this.#isIncomplete;
   }
 
-  /** Runs a row on every track; returns the states, which the next row changes. */
+  /** Runs a row on every branch; returns the states, which the next row changes. */
   observe(row: HistoryRow): readonly State[] {
     while (this.#generation < row.generation) this.#reset();
     const beforeMs = this.#observedAtMs ?? this.#originMs(row);
-    if (beforeMs === undefined) this.#loseTracks();
+    if (beforeMs === undefined) this.#loseBranches();
     const dtSeconds = (row.timestampMs - (beforeMs ?? row.timestampMs)) / 1_000;
-    for (const track of this.#tracks) {
-      advance(track.state, row, dtSeconds, track.state);
-      if (at(track.state, OFFSET.driftLevel) > 0) track.driftEvents += 1;
+    for (const branch of this.#branches) {
+      advance(branch.state, row, dtSeconds, branch.state);
+      if (at(branch.state, OFFSET.driftLevel) > 0) branch.driftEvents += 1;
     }
     this.#observedAtMs = row.timestampMs;
     this.#rows += 1;
-    return this.#tracks.map(({ state }) => state);
+    return this.#branches.map(({ state }) => state);
   }
 
   /** The states after the last row and the last reset, those that need least trust first. */
   end(): readonly ReplayedState[] {
     while (this.#generation < this.#head.generation) this.#reset();
-    return this.#tracks;
+    return this.#branches;
   }
 
   #reset(): void {
     this.#generation += 1;
     this.#observedAtMs = undefined;
     const mode = this.#resets.get(this.#generation)?.mode;
-    const ends = this.#tracks;
-    this.#tracks = [];
+    const ends = this.#branches;
+    this.#branches = [];
     if (mode !== 'default') this.#add(this.#fresh('initial'));
     if (mode === 'initial') {
       this.#isIncomplete = false;
@@ -116,19 +116,19 @@ export class ReplayTracks {
     return { ...where, state: this.#initial.slice(), start, driftEvents: 0 };
   }
 
-  #add(track: ReplayedState): void {
-    if (this.#tracks.some(({ state }) => isSame(state, track.state))) return;
-    if (this.#tracks.length < TRACKS_MAX) this.#tracks.push(track);
+  #add(branch: ReplayedState): void {
+    if (this.#branches.some(({ state }) => isSame(state, branch.state))) return;
+    if (this.#branches.length < BRANCHES_MAX) this.#branches.push(branch);
     else this.#isIncomplete = true;
   }
 
-  #loseTracks(): void {
-    this.#tracks = [];
+  #loseBranches(): void {
+    this.#branches = [];
     this.#isIncomplete = true;
   }
 
   /**
-   * When the generation began; undefined: nobody has written it down. A first observation from
+   * When the generation began; undefined: it is not stored. A first observation from
    * before the creation is from before every reset too, and then no interval is counted.
    */
   #originMs({ timestampMs, generation }: HistoryRow): number | undefined {

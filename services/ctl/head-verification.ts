@@ -1,13 +1,13 @@
 import {
   type KnownReset,
+  ReplayBranches,
   type ReplayedState,
   type ReplayStart,
-  ReplayTracks,
-} from '#ctl/replay-tracks';
+} from '#ctl/replay-branches';
 import { MODEL_VERSION, OFFSET, STATE_LENGTH, type State } from '#identity/state';
 import type { HistoryRow, InstanceHead } from '#storage/instance-store';
 
-/** What a replay may be told besides the head and the rows. */
+/** What a replay may know besides the head and the rows. */
 export type ReplayOptions = {
   /** Resets by the generation that each began. Of any other both modes are tried. */
   readonly resets?: ReadonlyMap<number, KnownReset>;
@@ -37,7 +37,7 @@ export type Replay =
   /** The head was stored under other parameters of the model, which this program does not have. */
   | { readonly kind: 'other_model'; readonly modelVersion: string };
 
-/** Differences that are told; a head that is wrong is wrong in many places. */
+/** Differences that are listed; a head that is wrong is wrong in many places. */
 const DIFFERENCES_MAX = 20;
 
 /**
@@ -45,7 +45,7 @@ const DIFFERENCES_MAX = 20;
  * last bit. `rows` are all rows up to `head.historyCount`, oldest first. Pure but for `rows`.
  * What it can and cannot tell is decision 86.
  */
-export async function replayedHead(
+export async function verifyHead(
   head: InstanceHead,
   rows: AsyncIterable<HistoryRow> | Iterable<HistoryRow>,
   options: ReplayOptions = {},
@@ -53,21 +53,21 @@ export async function replayedHead(
   const { modelVersion, deletedAtMs } = head;
   if (deletedAtMs !== undefined) return { kind: 'deleted', rows: await countOf(rows) };
   if (modelVersion !== MODEL_VERSION) return { kind: 'other_model', modelVersion };
-  const tracks = new ReplayTracks(head, options.resets ?? new Map());
+  const branches = new ReplayBranches(head, options.resets ?? new Map());
   const order = new RowOrder(head);
   for await (const row of rows) {
     if (!order.accepts(row)) break;
-    const states = tracks.observe(row);
+    const states = branches.observe(row);
     options.onCycle?.(row, states);
   }
   const differences = order.end();
   if (differences.length > 0) return { kind: 'different', differences };
-  return verdictOn(head, tracks);
+  return verdictOn(head, branches);
 }
 
-function verdictOn(head: InstanceHead, tracks: ReplayTracks): Replay {
+function verdictOn(head: InstanceHead, branches: ReplayBranches): Replay {
   const { generation, historyCount } = head;
-  const ends = tracks.end();
+  const ends = branches.end();
   let nearest: readonly string[] | undefined;
   for (const end of ends) {
     const differences = differencesFrom(head, end);
@@ -77,7 +77,7 @@ function verdictOn(head: InstanceHead, tracks: ReplayTracks): Replay {
     }
     if (nearest === undefined || differences.length < nearest.length) nearest = differences;
   }
-  if (tracks.isIncomplete) return { kind: 'unknown_start', generation };
+  if (branches.isIncomplete) return { kind: 'unknown_start', generation };
   return { kind: 'different', differences: (nearest ?? []).slice(0, DIFFERENCES_MAX) };
 }
 

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { KnownReset } from '#ctl/replay-tracks';
-import { type Replay, replayedHead } from '#ctl/replayed-head';
+import { type Replay, verifyHead } from '#ctl/head-verification';
+import type { KnownReset } from '#ctl/replay-branches';
 import { storedHistory } from '#ctl/stored-history';
 import { OFFSET, type State } from '#identity/state';
 import type { HistoryRow, InstanceHead } from '#storage/instance-store';
@@ -66,7 +66,7 @@ async function storedLife(
 }
 
 function replayOf({ head, rows }: Life, options = {}): Promise<Replay> {
-  return replayedHead(head, rows, options);
+  return verifyHead(head, rows, options);
 }
 
 const honest = suite('a history as the engine stores it');

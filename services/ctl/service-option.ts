@@ -9,7 +9,7 @@ export const SERVICE_OPTION = { service: 'engine|limiter' };
 export const SERVICES: readonly ShardedService[] = ['engine', 'limiter'];
 
 /** The services that `--service` asks for: all if it was left out, in the order of every listing. */
-export function wantedServices({ service }: Values): readonly ShardedService[] {
+export function requestedServices({ service }: Values): readonly ShardedService[] {
   if (service === undefined) return SERVICES;
   const wanted = SERVICES.filter((one) => one === service);
   if (wanted.length > 0) return wanted;

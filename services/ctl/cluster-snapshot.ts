@@ -22,18 +22,18 @@ export type ShardTable = {
 };
 
 /** The table of one service, beside what its nodes say of themselves. */
-export type ClusterPicture = ShardTable & {
+export type ClusterSnapshot = ShardTable & {
   /** Every node that was heard, leaving ones too. */
   readonly members: readonly Member[];
   /** Names those that are present, as they do it themselves; equal for equal views. */
   readonly viewHash: string;
-  /** The node that should own each shard; empty if nobody was heard. */
+  /** The node that should own each shard; empty if no node was heard. */
   readonly ring: readonly string[];
   /** Clusters that speak under the same subjects. */
   readonly strangers: readonly string[];
 };
 
-/** A service's shards by the table. Rejects with a CtlError when nobody ever owned one. */
+/** A service's shards by the table. Rejects with a CtlError when no node ever owned one. */
 export async function readShardTable(
   ports: Pick<ClusterPorts, 'shards'>,
   service: ShardedService,
@@ -45,12 +45,12 @@ export async function readShardTable(
 
 /**
  * Reads the tables and listens to the nodes for 1.2 s. A service that never owned a shard has no
- * picture; with none at all it rejects with a CtlError, else as the stores and the bus do.
+ * snapshot; with none at all it rejects with a CtlError, else as the stores and the bus do.
  */
-export async function lookAtCluster(
+export async function readCluster(
   ports: ClusterPorts,
   services: readonly ShardedService[],
-): Promise<readonly ClusterPicture[]> {
+): Promise<readonly ClusterSnapshot[]> {
   const read = await Promise.all(services.map((service) => tableOf(ports, service)));
   const tables = read.filter((table) => table !== undefined);
   if (tables.length === 0) throw neverOwned(services);
@@ -75,16 +75,16 @@ export async function lookAtCluster(
 }
 
 /** What people read below a table about an odd view; empty for a plain one. */
-export function remarksOn(pictures: readonly ClusterPicture[]): string {
+export function remarksOn(snapshots: readonly ClusterSnapshot[]): string {
   const remarks: string[] = [];
-  const unheard = pictures.filter(({ members }) => members.length === 0);
+  const unheard = snapshots.filter(({ members }) => members.length === 0);
   if (unheard.length > 0) {
     const names = unheard.map(({ service }) => service).join(' or ');
     remarks.push(
       `No ${names} was heard: set SERVICE_NATS_URL, SERVICE_NATS_PREFIX and SERVICE_CLUSTER_SECRET as theirs are.`,
     );
   }
-  for (const stranger of new Set(pictures.flatMap(({ strangers }) => strangers))) {
+  for (const stranger of new Set(snapshots.flatMap(({ strangers }) => strangers))) {
     remarks.push(`Another cluster (${stranger}) speaks under the same subjects and is ignored.`);
   }
   return remarks.map((remark) => `\n\n${remark}`).join('');
