@@ -39,7 +39,7 @@ export function composeEngine(
     instances,
     listings,
     engines: undefined,
-    glancesOf: undefined,
+    summariesOf: undefined,
     onBug,
   });
 }

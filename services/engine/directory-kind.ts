@@ -4,14 +4,15 @@ import type { ActorCall, ActorKind } from '#runtime/actor-kind';
 import type { Turn } from '#runtime/turn';
 import { type ListedInstance, type ListingStore, listedOf } from '#storage/listing-store';
 
-/** What an account's directory is told and asked. */
-export type DirectoryCall = ActorCall &
-  (
-    | { readonly kind: 'put'; readonly accountId: string; readonly row: ListedInstance }
-    | { readonly kind: 'remove'; readonly instanceId: string; readonly version: number }
-    | { readonly kind: 'reserve'; readonly instanceId: string; readonly instancesMax: number }
-    | { readonly kind: 'page'; readonly page: ListingPage }
-  );
+/** What goes into an account's directory. */
+type DirectoryCommand =
+  | { readonly kind: 'put'; readonly accountId: string; readonly row: ListedInstance }
+  | { readonly kind: 'remove'; readonly instanceId: string; readonly version: number }
+  | { readonly kind: 'reserve'; readonly instanceId: string; readonly instancesMax: number }
+  | { readonly kind: 'page'; readonly page: ListingPage };
+
+/** A command as a call. */
+export type DirectoryCall = ActorCall & DirectoryCommand;
 
 /** Rows that are sorted in before others get their turn: a few milliseconds. */
 const ROWS_PER_SLICE = 256;
@@ -21,7 +22,7 @@ export type DirectoryAnswer = { readonly total: number; readonly rows: readonly 
 
 /**
  * The account directory as a kind of durable actor: one account's listing in memory. It commits
- * nothing of its own, because every row it is told of is stored before (architecture 3.6).
+ * nothing of its own, because every row is stored before it hears of it (architecture 3.6).
  */
 export class DirectoryKind implements ActorKind<AccountListing, DirectoryCall, DirectoryAnswer> {
   readonly name = 'directory';
@@ -67,7 +68,7 @@ export class DirectoryKind implements ActorKind<AccountListing, DirectoryCall, D
 
   /**
    * A row of an instance of which nothing is known: its create comes from before this directory was
-   * loaded, or it has been deleted since. The store knows which, for it is told of both first.
+   * loaded, or it has been deleted since. The store knows which, for it hears of both first.
    */
   async #putStored(
     listing: AccountListing,

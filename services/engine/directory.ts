@@ -2,7 +2,7 @@ import type { SideEffect } from '#runtime/turn';
 import type { InstanceHead } from '#storage/instance-store';
 import type { ListingRow } from '#storage/listing-store';
 
-/** The listing of accounts as instances see it: told of every change before it is answered. */
+/** The listing of accounts as instances see it: notified of every change before it is answered. */
 export interface Directory {
   /** Fulfils when the row is stored and the account's directory knows it. May be repeated. */
   put(accountId: string, row: ListingRow): Promise<void>;
@@ -15,7 +15,7 @@ export interface Directory {
   remove(accountId: string, instanceId: string, version: number): Promise<void>;
 }
 
-/** Tells the listing of an instance as it is now, deleted or not. */
+/** Notifies the listing of an instance as it is now, deleted or not. */
 export function announcementOf(
   instanceId: string,
   { accountId, version, name, description, createdAtMs, deletedAtMs }: InstanceHead,

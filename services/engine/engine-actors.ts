@@ -1,11 +1,11 @@
+import { activeInstanceOf } from '#engine/active-instance';
 import { DirectoryKind } from '#engine/directory-kind';
 import { engineMetrics } from '#engine/engine-metrics';
-import { type GlancesOf, glancesFrom } from '#engine/glance';
-import { inspectionOf } from '#engine/inspection';
 import { InstanceKind } from '#engine/instance-kind';
 import { type HeadOf, pageAnswer } from '#engine/listing';
-import { peekAnswer } from '#engine/peek';
-import { remoteDirectory, TOLD, toldCall } from '#engine/remote-directory';
+import { summariesAnswer } from '#engine/owners-summaries';
+import { directoryCall, NOTIFIED, remoteDirectory } from '#engine/remote-directory';
+import { readSummaries, type SummariesOf } from '#engine/summary';
 import type { Clock } from '#platform/clock';
 import type { Metrics } from '#platform/metrics';
 import { ActorHost } from '#runtime/actor-host';
@@ -28,8 +28,8 @@ export type EngineActorsPorts = {
   readonly listings: ListingStore;
   /** All engines, this one included; undefined if there is no other. */
   readonly engines: EngineClient | undefined;
-  /** Looks at instances of all engines; undefined if all are here. */
-  readonly glancesOf: GlancesOf | undefined;
+  /** Reads instances of all engines; undefined if all are here. */
+  readonly summariesOf: SummariesOf | undefined;
   readonly onBug: (error: unknown) => void;
 };
 
@@ -44,7 +44,7 @@ export class EngineActors implements EngineClient, AsyncDisposable {
   readonly #directories;
   readonly #ports: EngineActorsPorts;
   readonly #headOf: HeadOf;
-  readonly #glancesOf: GlancesOf;
+  readonly #summariesOf: SummariesOf;
 
   constructor(config: ActorHostConfig, ports: EngineActorsPorts) {
     this.#ports = ports;
@@ -61,19 +61,18 @@ export class EngineActors implements EngineClient, AsyncDisposable {
     });
     this.#instances = new ActorHost(instances, config, hostPorts('instance'));
     this.#headOf = async (id) =>
-      (await this.#instances.glance(id, ({ head }) => head)) ??
-      (await ports.instances.readHead(id));
-    this.#glancesOf = ports.glancesOf ?? ((_, ids) => glancesFrom(ids, this.#headOf));
+      (await this.#instances.read(id, ({ head }) => head)) ?? (await ports.instances.readHead(id));
+    this.#summariesOf = ports.summariesOf ?? ((_, ids) => readSummaries(ids, this.#headOf));
   }
 
-  /** The hosts, for whoever opens and closes shards. */
+  /** The hosts, for the node that opens and closes shards. */
   get hosts() {
     return [this.#instances, this.#directories];
   }
 
-  /** Looks at an instance that is in memory, for operators; undefined if it is not. */
-  async inspect(instanceId: string): Promise<ActiveInstance | undefined> {
-    return await this.#instances.glance(instanceId, inspectionOf);
+  /** Reads an instance that is in memory, for operators; undefined if it is not. */
+  async readActive(instanceId: string): Promise<ActiveInstance | undefined> {
+    return await this.#instances.read(instanceId, activeInstanceOf);
   }
 
   ask(call: EngineCall): EngineAnswer | Promise<EngineAnswer> {
@@ -85,9 +84,9 @@ export class EngineActors implements EngineClient, AsyncDisposable {
         return this.#reserve(call, command);
       case 'putListingRow':
       case 'removeListingRow':
-        return this.#tell(call, command);
-      case 'peek':
-        return peekAnswer(command.instanceIds, this.#headOf);
+        return this.#notify(call, command);
+      case 'readSummaries':
+        return summariesAnswer(command.instanceIds, this.#headOf);
       default:
         return this.#instances.ask(call.instanceId, call);
     }
@@ -104,9 +103,9 @@ export class EngineActors implements EngineClient, AsyncDisposable {
     const question = { kind: 'page', page, callId, deadlineAtMs } as const;
     const answer = await this.#directories.ask(accountId, question);
     const ids = answer.rows.map(({ instanceId }) => instanceId);
-    const glances = await this.#glancesOf(accountId, ids);
-    const unseen = ids.filter((id) => !glances.has(id));
-    return pageAnswer(answer, page, glances, await this.#descriptionsOf(accountId, unseen));
+    const summaries = await this.#summariesOf(accountId, ids);
+    const unseen = ids.filter((id) => !summaries.has(id));
+    return pageAnswer(answer, page, summaries, await this.#descriptionsOf(accountId, unseen));
   }
 
   /** From the rows that instances had stored before they were listed. */
@@ -116,21 +115,21 @@ export class EngineActors implements EngineClient, AsyncDisposable {
     return new Map(rows.flatMap((row) => (row ? [[row.instanceId, row.description]] : [])));
   }
 
-  async #reserve(call: EngineCall, tell: Command<'reservePlace'>): Promise<EngineAnswer> {
-    await this.#directories.ask(call.accountId, toldCall(call, tell));
-    return TOLD;
+  async #reserve(call: EngineCall, command: Command<'reservePlace'>): Promise<EngineAnswer> {
+    await this.#directories.ask(call.accountId, directoryCall(call, command));
+    return NOTIFIED;
   }
 
-  async #tell(
+  async #notify(
     call: EngineCall,
-    tell: Command<'putListingRow' | 'removeListingRow'>,
+    command: Command<'putListingRow' | 'removeListingRow'>,
   ): Promise<EngineAnswer> {
     const { gate, log } = this.#ports;
-    // The row is stored, and whoever opens the shard next loads it: two shards that close at once
-    // and tell each other must not wait for each other.
+    // The row is stored, and the shard's next owner loads it: two shards that close at once and
+    // notify each other must not wait for each other.
     if (!gate.isClosing(gate.shardOf(call.accountId))) {
-      await this.#directories.ask(call.accountId, toldCall(call, tell));
+      await this.#directories.ask(call.accountId, directoryCall(call, command));
     } else if (!log.isLeased()) await log.whenConfirmed();
-    return TOLD;
+    return NOTIFIED;
   }
 }

@@ -1,7 +1,7 @@
 import { shardOf } from '#cluster/shard-of';
 import type { EnginePorts } from '#engine/compose';
 import { EngineActors } from '#engine/engine-actors';
-import { glancesOfOwners } from '#engine/peek';
+import { summariesOfOwners } from '#engine/owners-summaries';
 import { ClusterNode, type ClusterNodePorts } from '#node/cluster-node';
 import type { HostedServices, NodeConfig, NodeContext } from '#node/node-context';
 import { inProcessPeer, type Peer } from '#routing/peer';
@@ -65,7 +65,7 @@ export class EngineNode implements EngineClient, AdminTarget, AsyncDisposable {
   async readInstance(instanceId: string): Promise<InstanceReport> {
     const { id, shards, served } = this.#node.present;
     const isServed = shards.has(shardOf(instanceId, this.#config.node.shardCount));
-    return { incarnation: id, isServed, active: await served.inspect(instanceId) };
+    return { incarnation: id, isServed, active: await served.readActive(instanceId) };
   }
 
   identity(): string {
@@ -103,7 +103,7 @@ export class EngineNode implements EngineClient, AdminTarget, AsyncDisposable {
       instances,
       listings,
       engines,
-      glancesOf: glancesOfOwners({
+      summariesOf: summariesOfOwners({
         owners: engines,
         storedHeadOf: (id) => instances.readHead(id),
         clock,

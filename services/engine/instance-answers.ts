@@ -161,7 +161,7 @@ export function answerAgain(
     case 'putListingRow':
     case 'removeListingRow':
     case 'reservePlace':
-    case 'peek':
+    case 'readSummaries':
     case 'list':
       throw new Error(`${command.kind} commits nothing that could be repeated`);
   }

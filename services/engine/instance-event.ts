@@ -1,6 +1,6 @@
 import type { ObservationInput } from '#wire/engine-messages';
 
-/** An observation with its time settled. */
+/** An observation with its time. */
 export type TimedObservation = ObservationInput & { readonly timestampMs: number };
 
 /** The key under which an event's answer is stored, if the caller gave one (decision 22). */

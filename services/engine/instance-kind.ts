@@ -70,12 +70,12 @@ export class InstanceKind
     if (state.head?.accountId === call.accountId) {
       if (isLive(state)) return;
       if (call.command.kind === 'remove') {
-        // Told once more, because the first delete may have ended before the listing heard of it.
+        // Announced again: the first delete may have ended before the listing heard of it.
         this.#announce(call, state, turn);
         if (turn.earlierVersion !== undefined) return;
       }
     } else if (state.head !== undefined) {
-      // After the turn somebody unknown is looked for: time must not tell a foreign one from them.
+      // After the turn an unknown instance is read: time must not distinguish a foreign one from it.
       turn.beforeAnswer(async () => void (await this.#ports.store.readHead(`${call.instanceId}?`)));
     }
     throw new Fault('not_found', 'no such instance');
@@ -133,7 +133,7 @@ export class InstanceKind
       case 'putListingRow':
       case 'removeListingRow':
       case 'reservePlace':
-      case 'peek':
+      case 'readSummaries':
       case 'list':
         throw new Fault('internal', 'a listing is not an instance');
     }

@@ -1,6 +1,6 @@
 /*
  * JSON text put together in one reused buffer of bytes. Joining dozens of small strings would build
- * a tree that somebody has to flatten before it can be sent, which costs more than the model.
+ * a tree that is flattened before it can be sent, which costs more than the model.
  * Positions are passed on rather than kept, so that nothing is left over between two texts.
  */
 

@@ -1,27 +1,27 @@
 import type { ListingPage } from '#engine/account-listing';
 import type { DirectoryAnswer } from '#engine/directory-kind';
-import type { Glance, GlancedHead } from '#engine/glance';
 import { isoTime, rounded } from '#engine/instance-answers';
+import type { SummarizedHead, Summary } from '#engine/summary';
 import { ENERGY_DEFAULT } from '#identity/state';
 import type { ListedInstance } from '#storage/listing-store';
 import type { EngineAnswer } from '#wire/engine-messages';
 
 /** The head of an instance wherever it is, active or not, without activating it (architecture 3.6). */
-export type HeadOf = (instanceId: string) => Promise<GlancedHead | undefined>;
+export type HeadOf = (instanceId: string) => Promise<SummarizedHead | undefined>;
 
 /**
  * Answer of `GET /instances`: a page of the listing with each item's cycle, energy and description.
- * `descriptions` has those of instances without a glance.
+ * `descriptions` has those of instances without a summary.
  */
 export function pageAnswer(
   { total, rows }: DirectoryAnswer,
   { limit, offset }: ListingPage,
-  glances: ReadonlyMap<string, Glance>,
+  summaries: ReadonlyMap<string, Summary>,
   descriptions: ReadonlyMap<string, string>,
 ): EngineAnswer {
   const data = rows.map((row) => {
     const { instanceId } = row;
-    return itemOf(row, glances.get(instanceId), descriptions.get(instanceId));
+    return itemOf(row, summaries.get(instanceId), descriptions.get(instanceId));
   });
   const pagination = { limit, offset, total, has_more: offset + rows.length < total };
   const body = JSON.stringify({ data, pagination });
@@ -34,15 +34,15 @@ export function pageAnswer(
  */
 function itemOf(
   { instanceId, name, createdAtMs }: ListedInstance,
-  glance: Glance | undefined,
+  summary: Summary | undefined,
   description: string | undefined,
 ) {
   return {
     id: instanceId,
     name,
-    description: glance?.description ?? description ?? '',
+    description: summary?.description ?? description ?? '',
     created_at: isoTime(createdAtMs),
-    cycle_count: glance?.cycle ?? 0,
-    energy_level: rounded(glance?.energy ?? ENERGY_DEFAULT),
+    cycle_count: summary?.cycle ?? 0,
+    energy_level: rounded(summary?.energy ?? ENERGY_DEFAULT),
   };
 }

@@ -6,11 +6,14 @@ import type { ListingStore } from '#storage/listing-store';
 import type { EngineAnswer, EngineCall, EngineClient, PeerCommand } from '#wire/engine-messages';
 import { CALL_TIMEOUT_MS_MAX } from '#wire/wire-bounds';
 
-/** What an instance tells its account's directory. */
-type Tell = Extract<PeerCommand, { kind: 'putListingRow' | 'removeListingRow' | 'reservePlace' }>;
+/** What an instance sends to its account's directory. */
+type ToDirectory = Extract<
+  PeerCommand,
+  { kind: 'putListingRow' | 'removeListingRow' | 'reservePlace' }
+>;
 
-/** The answer to a tell: it has been heard. */
-export const TOLD: EngineAnswer = {
+/** The answer of a directory that has taken the command. */
+export const NOTIFIED: EngineAnswer = {
   body: '',
   etag: '',
   cycles: 0,
@@ -20,7 +23,7 @@ export const TOLD: EngineAnswer = {
 
 /**
  * The directory as instances see it, wherever it lives: the row is stored first, then the owner of
- * the account's shard is told. Throws `service_unavailable` when either cannot be reached in 10 s.
+ * the account's shard is notified. Throws `service_unavailable` when either cannot be reached in 10 s.
  * Source: architecture 3.6.
  */
 export function remoteDirectory(
@@ -28,7 +31,11 @@ export function remoteDirectory(
   engine: EngineClient,
   clock: Clock,
 ): Directory {
-  async function tell(accountId: string, instanceId: string, command: Tell): Promise<void> {
+  async function notify(
+    accountId: string,
+    instanceId: string,
+    command: ToDirectory,
+  ): Promise<void> {
     await engine.ask({
       accountId,
       instanceId,
@@ -44,35 +51,35 @@ export function remoteDirectory(
     async put(accountId, row) {
       const { instanceId, version, name, description, createdAtMs } = row;
       await store.put(accountId, row);
-      const told = { kind: 'putListingRow', version, name, description, createdAtMs } as const;
-      await tell(accountId, instanceId, told);
+      const change = { kind: 'putListingRow', version, name, description, createdAtMs } as const;
+      await notify(accountId, instanceId, change);
     },
     reserve: (accountId, instanceId, instancesMax) =>
-      tell(accountId, instanceId, { kind: 'reservePlace', instancesMax }).catch((error) => {
+      notify(accountId, instanceId, { kind: 'reservePlace', instancesMax }).catch((error) => {
         throw notReserved(toFault(error));
       }),
     async remove(accountId, instanceId, version) {
       await store.remove(accountId, instanceId, version);
-      await tell(accountId, instanceId, { kind: 'removeListingRow', version });
+      await notify(accountId, instanceId, { kind: 'removeListingRow', version });
     },
   };
 }
 
-/** A tell as the account's directory takes it, on the engine that owns it. */
-export function toldCall(
+/** The call to the account's directory, on the engine that owns it. */
+export function directoryCall(
   { accountId, instanceId, callId, deadlineAtMs }: EngineCall,
-  tell: Tell,
+  command: ToDirectory,
 ): DirectoryCall {
-  switch (tell.kind) {
+  switch (command.kind) {
     case 'putListingRow': {
-      const { version, name, createdAtMs } = tell;
+      const { version, name, createdAtMs } = command;
       const row = { instanceId, version, name, createdAtMs };
       return { kind: 'put', accountId, row, callId, deadlineAtMs };
     }
     case 'removeListingRow':
-      return { kind: 'remove', instanceId, version: tell.version, callId, deadlineAtMs };
+      return { kind: 'remove', instanceId, version: command.version, callId, deadlineAtMs };
     case 'reservePlace': {
-      const { instancesMax } = tell;
+      const { instancesMax } = command;
       return { kind: 'reserve', instanceId, instancesMax, callId, deadlineAtMs };
     }
   }

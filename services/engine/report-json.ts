@@ -102,7 +102,7 @@ export function reportJson(instanceId: string, report: Report): string {
   return textUpTo(put(OBJECT_END, position));
 }
 
-/** The snapshot of a process answer. `instanceId` is one of ours: no character needs escaping. */
+/** The snapshot of a process answer. `instanceId` was made here: no character needs escaping. */
 export function snapshotJson(instanceId: string, report: Report): string {
   return textUpTo(putSnapshot(instanceId, report, 0));
 }

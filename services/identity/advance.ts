@@ -12,7 +12,7 @@ import {
   gatherEvidence,
   learn,
 } from '#identity/learning';
-import { OFFSET, rollBack, type State, saveCheckpoint } from '#identity/state';
+import { OFFSET, rollBack, type State, saveRollbackPoint } from '#identity/state';
 
 /** A noisy reading of one mode. */
 export type Observation = {
@@ -27,12 +27,12 @@ export type Observation = {
 /** Time a cycle itself takes, in seconds: a batch without timestamps recovers too (model 2.1). */
 export const CYCLE_SECONDS = 30;
 
-/** What a state must keep to, to become a checkpoint: the median of the band, and some reserve. */
-const CHECKPOINT_BAND_MAX = 6.3458;
-const CHECKPOINT_EVIDENCE_MAX = DRIFT_LIMIT / 2;
-const CHECKPOINT_STRESS_LEVEL_MAX = 1;
-const CHECKPOINT_ENERGY_MIN = 0.2;
-const CHECKPOINT_STABILITY_MIN = 0.6;
+/** What a state must keep to, to become a rollback point: the median of the band, and some reserve. */
+const ROLLBACK_POINT_BAND_MAX = 6.3458;
+const ROLLBACK_POINT_EVIDENCE_MAX = DRIFT_LIMIT / 2;
+const ROLLBACK_POINT_STRESS_LEVEL_MAX = 1;
+const ROLLBACK_POINT_ENERGY_MIN = 0.2;
+const ROLLBACK_POINT_STABILITY_MIN = 0.6;
 
 /**
  * One cycle of the model: writes to `into` what `from` becomes when `dtSeconds` pass and
@@ -61,7 +61,7 @@ export function advance(
   if (at(into, OFFSET.driftLevel) === IDENTITY_BREACH) rollBack(into);
   settleLevels(into);
   into[OFFSET.cycle] = at(into, OFFSET.cycle) + 1;
-  if (isStable(into, bandStatistic)) saveCheckpoint(into);
+  if (isStable(into, bandStatistic)) saveRollbackPoint(into);
 }
 
 /** Discrete levels move once per cycle and never while time passes. Source: model 2.2. */
@@ -80,10 +80,10 @@ function settleLevels(state: State): void {
 function isStable(state: State, bandStatistic: number): boolean {
   return (
     at(state, OFFSET.driftLevel) === WITHIN_BAND &&
-    bandStatistic <= CHECKPOINT_BAND_MAX &&
-    at(state, OFFSET.foundStatistic) < CHECKPOINT_EVIDENCE_MAX &&
-    at(state, OFFSET.stressLevel) <= CHECKPOINT_STRESS_LEVEL_MAX &&
-    at(state, OFFSET.energy) >= CHECKPOINT_ENERGY_MIN &&
-    stabilityOf(at(state, OFFSET.unrest)) >= CHECKPOINT_STABILITY_MIN
+    bandStatistic <= ROLLBACK_POINT_BAND_MAX &&
+    at(state, OFFSET.foundStatistic) < ROLLBACK_POINT_EVIDENCE_MAX &&
+    at(state, OFFSET.stressLevel) <= ROLLBACK_POINT_STRESS_LEVEL_MAX &&
+    at(state, OFFSET.energy) >= ROLLBACK_POINT_ENERGY_MIN &&
+    stabilityOf(at(state, OFFSET.unrest)) >= ROLLBACK_POINT_STABILITY_MIN
   );
 }

@@ -9,7 +9,7 @@ import { OFFSET, type State } from '#identity/state';
 export const DOMINANT_STRENGTH = 0.25;
 const DOMINANT_SHARE = 0.6;
 
-/** At most so many modes lead. Source: model 4. */
+/** Most modes that lead. Source: model 4. */
 const DOMINANT_MAX = 2;
 
 /** Departure (SD) at which a mode is held down, and attention at which it is unheard. Model 4. */

@@ -30,7 +30,7 @@ const CHASE = TENDENCY_RATE / (TENDENCY_RATE - SET_POINT_RATE);
  * Writes to `into` what `from` becomes when `seconds` pass and nothing is observed.
  *
  * It is the exact solution of the linear flow, so idle time may be split anywhere without changing
- * where it ends. Levels, bands, counters and the checkpoint do not move. `into` may be `from`.
+ * where it ends. Levels, bands, counters and the rollback point do not move. `into` may be `from`.
  * Source: model 2.2.
  */
 export function flow(from: State, seconds: number, into: State): void {

@@ -51,7 +51,7 @@ export const OFFSET = {
   /** Processed observations since creation or reset, an integer. */
   cycle: 53,
 
-  /** Last stable checkpoint: `x`, `b`, `n`, then the scalars below. */
+  /** Last stable rollback point: `x`, `b`, `n`, then the scalars below. */
   savedTendency: 54,
   savedSetPoint: 61,
   savedEvidence: 68,
@@ -95,7 +95,7 @@ export type InitialConfig = {
 /** Energy of an identity that was given none. Source: spec 4.1. */
 export const ENERGY_DEFAULT = 0.8;
 
-/** Least resting energy: whoever starts lower is taken as drained and recovers. Source: model 1. */
+/** Least resting energy: an identity that starts lower is taken as drained and recovers. Source: model 1. */
 const RESTING_ENERGY_MIN = 0.8;
 
 /** Strongest mode at which a home counts as fully anchored. Source: model 1. */
@@ -114,7 +114,7 @@ export function stressHalfLifeSeconds(home: ArrayLike<number>): number {
   return STRESS_HALF_LIFE_SECONDS * 2 ** ((home[STRESS_RESPONSE] ?? 0) - (home[IDENTITY] ?? 0));
 }
 
-/** A fresh identity at rest on its home base, which is also its first checkpoint. Model 1. */
+/** A fresh identity at rest on its home base, which is also its first rollback point. Model 1. */
 export function createState(config: InitialConfig): State {
   const state = new Float64Array(STATE_LENGTH);
   const home = Float64Array.from({ length: MODE_COUNT }, (_, mode) =>
@@ -133,12 +133,12 @@ export function createState(config: InitialConfig): State {
   state[OFFSET.initialEnergy] = energy;
   state[OFFSET.restingEnergy] = Math.max(RESTING_ENERGY_MIN, energy);
   state[OFFSET.energyBand] = bandOf(energy);
-  saveCheckpoint(state);
+  saveRollbackPoint(state);
   return state;
 }
 
 /** Makes what `state` is now the place a rollback and the reset `default` return to (model 3.5). */
-export function saveCheckpoint(state: State): void {
+export function saveRollbackPoint(state: State): void {
   for (let place = 0; place < 3 * MODE_COUNT; place++) {
     state[OFFSET.savedTendency + place] = at(state, OFFSET.tendency + place);
   }
@@ -152,7 +152,7 @@ export function saveCheckpoint(state: State): void {
 }
 
 /**
- * Takes the modes back to the checkpoint and drops the evidence against them. Stress, energy and
+ * Takes the modes back to the rollback point and drops the evidence against them. Stress, energy and
  * the cycle count stay: effort that was spent is spent, or an attack would heal. Source: model 3.5.
  */
 export function rollBack(state: State): void {
@@ -171,7 +171,7 @@ export function resetToInitial(state: State): State {
   });
 }
 
-/** The last checkpoint of `state`, as a new one at cycle 0. Source: decision 6, model 3.5. */
+/** The last rollback point of `state`, as a new one at cycle 0. Source: decision 6, model 3.5. */
 export function resetToDefault(state: State): State {
   const next = state.slice();
   rollBack(next);
@@ -183,6 +183,6 @@ export function resetToDefault(state: State): State {
   next[OFFSET.energyBand] = at(state, OFFSET.savedEnergyBand);
   next[OFFSET.cycle] = 0;
   next.fill(0, OFFSET.driftLevel, STATE_LENGTH);
-  saveCheckpoint(next);
+  saveRollbackPoint(next);
   return next;
 }

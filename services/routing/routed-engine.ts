@@ -33,7 +33,7 @@ const OF_ACCOUNT: ReadonlySet<EngineCommand['kind']> = new Set([
   'putListingRow',
   'removeListingRow',
   'reservePlace',
-  'peek',
+  'readSummaries',
 ]);
 
 /** Whose owner answers the call: the account's directory for its listing, else the instance. */

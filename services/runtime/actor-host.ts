@@ -51,15 +51,15 @@ export class ActorHost<State, Call extends ActorCall, Answer, Event> {
   }
 
   /** Reads the state of an actor if it is in memory, between turns; never loads it. */
-  peek<T>(id: string, read: (state: State, version: number) => T): T | undefined {
+  readUnconfirmed<T>(id: string, read: (state: State, version: number) => T): T | undefined {
     const activation = this.#catalog.find(id);
     return activation?.state === undefined ? undefined : read(activation.state, activation.version);
   }
 
-  /** The same for an answer: fulfils when what was read is durable and still ours to tell. */
-  async glance<T>(id: string, read: (state: State) => T): Promise<T | undefined> {
+  /** The same for an answer: fulfils when what was read is durable, and this node still the owner. */
+  async read<T>(id: string, read: (state: State) => T): Promise<T | undefined> {
     const offset = this.#catalog.find(id)?.offset;
-    const found = this.peek(id, read);
+    const found = this.readUnconfirmed(id, read);
     if (found === undefined || offset === undefined) return undefined;
     const { log } = this.#ports;
     await log.whenDurable(offset);

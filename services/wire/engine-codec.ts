@@ -67,7 +67,7 @@ function requestOf(id: number, timeoutMs: number, call: EngineCall): EngineReque
 function callOf(wire: EngineRequest, deadlineAtMs: number): EngineCall {
   const command = commandFromWire(wire.command);
   const { idempotencyKey: key, idempotencyFingerprint: fingerprint, ifMatch } = wire;
-  const isOfNoInstance = command.kind === 'list' || command.kind === 'peek';
+  const isOfNoInstance = command.kind === 'list' || command.kind === 'readSummaries';
   const idLengthMax = isOfNoInstance ? 0 : TOKEN_LENGTH_MAX;
   trustText(key, 0, TOKEN_LENGTH_MAX, 'idempotency key');
   if (key !== '') trustText(fingerprint, 1, TOKEN_LENGTH_MAX, 'fingerprint');
@@ -131,7 +131,7 @@ function commandTextLength(command: EngineCommand): number {
       return (command.name?.length ?? 0) + (command.description?.length ?? 0);
     case 'putListingRow':
       return command.name.length + command.description.length;
-    case 'peek': {
+    case 'readSummaries': {
       let length = 0;
       for (const id of command.instanceIds) length += id.length + ID_BYTES;
       return length;

@@ -1,8 +1,8 @@
 import {
   type EngineCommand,
   type ObservationInput,
-  PEEKED_INSTANCES_MAX,
   type RecordPage,
+  SUMMARIES_MAX,
 } from '#wire/engine-messages';
 import type {
   EngineRequest,
@@ -95,8 +95,8 @@ export function commandToWire(command: EngineCommand): WireCommand {
       return { $case: 'removeListingRow', value: { version: command.version } };
     case 'reservePlace':
       return { $case: 'reservePlace', value: { instancesMax: command.instancesMax } };
-    case 'peek':
-      return { $case: 'peek', value: { instanceIds: [...command.instanceIds] } };
+    case 'readSummaries':
+      return { $case: 'readSummaries', value: { instanceIds: [...command.instanceIds] } };
   }
 }
 
@@ -144,11 +144,11 @@ export function commandFromWire(wire: EngineRequest['command']): EngineCommand {
       return { kind: 'removeListingRow', version: versionOf(wire.value) };
     case 'reservePlace':
       return { kind: 'reservePlace', instancesMax: wire.value.instancesMax };
-    case 'peek': {
+    case 'readSummaries': {
       const { instanceIds } = wire.value;
-      trustInteger(instanceIds.length, 1, PEEKED_INSTANCES_MAX, 'number of instances');
+      trustInteger(instanceIds.length, 1, SUMMARIES_MAX, 'number of instances');
       for (const id of instanceIds) trustText(id, 1, ID_LENGTH_MAX, 'instance id');
-      return { kind: 'peek', instanceIds };
+      return { kind: 'readSummaries', instanceIds };
     }
   }
 }

@@ -51,10 +51,10 @@ export type PeerCommand =
    */
   | { readonly kind: 'reservePlace'; readonly instancesMax: number }
   /** Cycle and energy of instances of the account, active or not, without activating them. */
-  | { readonly kind: 'peek'; readonly instanceIds: readonly string[] };
+  | { readonly kind: 'readSummaries'; readonly instanceIds: readonly string[] };
 
-/** Most instances of one `peek`: those of the largest page. Source: spec 8.2. */
-export const PEEKED_INSTANCES_MAX = 100;
+/** Most instances of one `readSummaries`: those of the largest page. Source: spec 8.2. */
+export const SUMMARIES_MAX = 100;
 
 /** The command an engine is asked for; instance commands in the order of spec 4. */
 export type EngineCommand =
@@ -98,7 +98,7 @@ export type EngineCommand =
 export type EngineCall = {
   /** The account on whose behalf; another account's instance is `not_found` (decision 19). */
   readonly accountId: string;
-  /** The instance, or empty for `list` and `peek`. */
+  /** The instance, or empty for `list` and `readSummaries`. */
   readonly instanceId: string;
   /**
    * Names this call for good: a second call with the same id advances nothing. An integer below

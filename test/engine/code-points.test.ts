@@ -3,7 +3,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { compareCodePoints } from '#engine/code-points';
 
-/** Any text, also with surrogates that stand alone: names are compared before anybody judges them. */
+/** Any text, also with surrogates that stand alone: names are compared before they are judged. */
 const text = fc.oneof(
   fc.string({ unit: 'binary' }),
   fc.string({

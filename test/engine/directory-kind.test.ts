@@ -15,7 +15,7 @@ import { turnOfEvents } from '#test/support/settled';
 const UNHURRIED = { callId: 0, deadlineAtMs: Number.POSITIVE_INFINITY };
 const PAGE = { limit: 10, offset: 0, sort: 'name', order: 'asc' } as const;
 
-type Told<Kind extends DirectoryCall['kind']> = Omit<
+type CommandOf<Kind extends DirectoryCall['kind']> = Omit<
   Extract<DirectoryCall, { kind: Kind }>,
   keyof typeof UNHURRIED
 >;
@@ -39,18 +39,19 @@ function directoryUnderTest() {
       },
     },
   );
-  const tell = async (call: Told<'put'> | Told<'remove'> | Told<'reserve'> | Told<'page'>) =>
-    host.ask('a', { ...call, ...UNHURRIED });
+  const ask = async (
+    call: CommandOf<'put'> | CommandOf<'remove'> | CommandOf<'reserve'> | CommandOf<'page'>,
+  ) => host.ask('a', { ...call, ...UNHURRIED });
   /** As instances do: the store hears of it first. */
   const change = async ({ kind, id: instanceId, version }: Change) => {
     if (kind === 'remove') {
       await listings.remove('a', instanceId, version);
-      return tell({ kind, instanceId, version });
+      return ask({ kind, instanceId, version });
     }
     await listings.put('a', rowOf(instanceId, version));
-    return tell({ kind, accountId: 'a', row: rowOf(instanceId, version) });
+    return ask({ kind, accountId: 'a', row: rowOf(instanceId, version) });
   };
-  return { clock, listings, host, tell, change };
+  return { clock, listings, host, ask, change };
 }
 
 /** Changes of a few instances; an instance has one per version, and its removal is the last. */
@@ -66,9 +67,9 @@ function arbitraryChanges(): fc.Arbitrary<Change[]> {
 }
 
 async function rowsAfter(history: readonly Change[]): Promise<unknown> {
-  const { change, tell } = directoryUnderTest();
+  const { change, ask } = directoryUnderTest();
   for (const one of history) await change(one);
-  const { total, rows } = await tell({ kind: 'page', page: PAGE });
+  const { total, rows } = await ask({ kind: 'page', page: PAGE });
   return { total, rows: rows.map(({ instanceId, version }) => [instanceId, version]) };
 }
 
@@ -76,18 +77,18 @@ function rowOf(instanceId: string, version: number) {
   return { instanceId, version, name: instanceId, description: '', createdAtMs: 5 };
 }
 
-const told = suite('when a directory is told of changes');
+const notified = suite('when a directory is notified of changes');
 
-told('a change that comes late does not bring back what was removed last', async () => {
-  const { change, tell } = directoryUnderTest();
+notified('a change that comes late does not bring back what was removed last', async () => {
+  const { change, ask } = directoryUnderTest();
   const put = { kind: 'put', id: 'inst_1', version: 1 } as const;
   await change(put);
   await change({ kind: 'remove', id: 'inst_1', version: 2 });
   await change(put);
-  assert.equal(await tell({ kind: 'page', page: PAGE }), { total: 0, rows: [] });
+  assert.equal(await ask({ kind: 'page', page: PAGE }), { total: 0, rows: [] });
 });
 
-told('the order in which it hears of them makes no difference', async () => {
+notified('the order in which it hears of them makes no difference', async () => {
   await fc.assert(
     fc.asyncProperty(fc.gen(), async (gen) => {
       const history = gen(arbitraryChanges);
@@ -99,24 +100,24 @@ told('the order in which it hears of them makes no difference', async () => {
   );
 });
 
-told('an instance whose create it has not heard of is looked for in the store', async () => {
-  const { change, listings, tell } = directoryUnderTest();
+notified('an instance whose create it has not heard of is looked for in the store', async () => {
+  const { change, listings, ask } = directoryUnderTest();
   const reads: string[] = [];
   const { find } = listings;
   listings.find = async (accountId, instanceId) => {
     reads.push(instanceId);
     return find(accountId, instanceId);
   };
-  await tell({ kind: 'reserve', instanceId: 'inst_2', instancesMax: 9 });
+  await ask({ kind: 'reserve', instanceId: 'inst_2', instancesMax: 9 });
   await change({ kind: 'put', id: 'inst_1', version: 1 });
   await change({ kind: 'put', id: 'inst_2', version: 1 });
   await change({ kind: 'put', id: 'inst_1', version: 2 });
   assert.equal(reads, ['inst_1'], 'neither what it knows nor what it keeps a place for');
-  assert.is((await tell({ kind: 'page', page: PAGE })).total, 2);
+  assert.is((await ask({ kind: 'page', page: PAGE })).total, 2);
 });
 
-told('those that come while it is being loaded are kept, newest version first', async () => {
-  const { tell, listings } = directoryUnderTest();
+notified('those that come while it is being loaded are kept, newest version first', async () => {
+  const { ask, listings } = directoryUnderTest();
   await listings.put('a', rowOf('inst_1', 4));
   const { listed } = listings;
   listings.listed = async (accountId, bytesMax) => {
@@ -125,9 +126,9 @@ told('those that come while it is being loaded are kept, newest version first', 
     return rows;
   };
   const [, , page] = await Promise.all([
-    tell({ kind: 'put', accountId: 'a', row: { ...rowOf('inst_1', 3), name: 'late' } }),
-    tell({ kind: 'put', accountId: 'a', row: rowOf('inst_2', 1) }),
-    tell({ kind: 'page', page: PAGE }),
+    ask({ kind: 'put', accountId: 'a', row: { ...rowOf('inst_1', 3), name: 'late' } }),
+    ask({ kind: 'put', accountId: 'a', row: rowOf('inst_2', 1) }),
+    ask({ kind: 'page', page: PAGE }),
   ]);
   assert.equal(page?.total, 2);
   assert.equal(
@@ -142,23 +143,23 @@ told('those that come while it is being loaded are kept, newest version first', 
 const idle = suite('when a directory is idle');
 
 idle('it leaves memory and comes back from the store', async () => {
-  const { tell, listings, host, clock } = directoryUnderTest();
+  const { ask, listings, host, clock } = directoryUnderTest();
   await listings.put('a', rowOf('inst_1', 1));
-  const before = await tell({ kind: 'page', page: PAGE });
+  const before = await ask({ kind: 'page', page: PAGE });
   for (let s = 0; s < 40; s += 1) {
     clock.advance(1_000);
     await turnOfEvents();
   }
   assert.is(host.residency.actors, 0);
-  assert.equal(await tell({ kind: 'page', page: PAGE }), before);
+  assert.equal(await ask({ kind: 'page', page: PAGE }), before);
 });
 
 const large = suite('when a large directory is loaded');
 
 large('others get their turn before it is sorted', async () => {
-  const { clock, listings, tell } = directoryUnderTest();
+  const { clock, listings, ask } = directoryUnderTest();
   for (let n = 0; n < 2_000; n += 1) await listings.put('a', rowOf(`inst_${n}`, 1));
-  const loaded = tell({ kind: 'page', page: PAGE });
+  const loaded = ask({ kind: 'page', page: PAGE });
   let turns = 0;
   let isLoaded = false;
   void loaded.then(() => {
@@ -173,9 +174,9 @@ large('others get their turn before it is sorted', async () => {
 });
 
 idle('that of an account without instances leaves at once', async () => {
-  const { tell, host } = directoryUnderTest();
-  await tell({ kind: 'page', page: PAGE });
+  const { ask, host } = directoryUnderTest();
+  await ask({ kind: 'page', page: PAGE });
   assert.is(host.residency.actors, 0);
 });
 
-for (const group of [told, idle, large]) group.run();
+for (const group of [notified, idle, large]) group.run();

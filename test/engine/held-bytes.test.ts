@@ -50,7 +50,7 @@ const textOf = (n: number, length: number, unit: string) =>
 const context = (n: number, length: number, unit = 'x') =>
   Buffer.from(JSON.stringify({ text: textOf(n, length, unit) })).toString();
 
-/** Observations of one call that drift away from an anchored home, from so many seconds on. */
+/** Observations of one call that drift away from an anchored home, from `fromS` on. */
 const drifting = (count: number, fromS = 0) =>
   Array.from({ length: count }, (_, i) =>
     seen({ mode: i % 2, signal: 1, timestampMs: START_MS + (fromS + i) * 60_000 }),

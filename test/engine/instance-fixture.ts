@@ -1,7 +1,7 @@
 import { DirectoryKind } from '#engine/directory-kind';
 import { engineMetrics } from '#engine/engine-metrics';
 import { InstanceKind } from '#engine/instance-kind';
-import { remoteDirectory, TOLD, toldCall } from '#engine/remote-directory';
+import { directoryCall, NOTIFIED, remoteDirectory } from '#engine/remote-directory';
 import type { Fault } from '#fault/fault';
 import { createMetrics } from '#platform/metrics';
 import { ActorHost } from '#runtime/actor-host';
@@ -127,8 +127,8 @@ export function instancesUnderTest(replaced: Replaced = {}) {
       const isTell =
         kind === 'putListingRow' || kind === 'removeListingRow' || kind === 'reservePlace';
       if (!isTell) throw new Error('an instance asks others for nothing but to be listed');
-      await directories.ask(call.accountId, toldCall(call, command));
-      return TOLD;
+      await directories.ask(call.accountId, directoryCall(call, command));
+      return NOTIFIED;
     },
   };
   const directory = remoteDirectory(listings, engines, clock);
@@ -180,6 +180,6 @@ export function instancesUnderTest(replaced: Replaced = {}) {
     jump: (ms: number) => {
       clock.advance(ms);
     },
-    isInMemory: (id = INSTANCE_ID) => host.peek(id, () => true) ?? false,
+    isInMemory: (id = INSTANCE_ID) => host.readUnconfirmed(id, () => true) ?? false,
   };
 }

@@ -54,14 +54,14 @@ created('its listing row is not written before the journal has it', async () => 
   assert.is((await listings.load('Acc0unt00001')).length, 1);
 });
 
-created('a second one of this id is a conflict, whoever makes it', async () => {
+created('a second one of this id is a conflict, of any caller', async () => {
   const { ask, refusal } = instancesUnderTest();
   await ask(CREATE);
   assert.is((await refusal(CREATE)).reason, 'already_exists');
   assert.is((await refusal(CREATE, { accountId: 'Acc0unt00002' })).reason, 'already_exists');
 });
 
-const foreign = suite('when an instance is of another account or of nobody');
+const foreign = suite('when an instance is of another account or of no account');
 
 foreign('every command is not found, and all refusals are alike', async () => {
   const { ask, refusal } = instancesUnderTest();
@@ -81,9 +81,9 @@ foreign('every command is not found, and all refusals are alike', async () => {
   const accountId = 'Acc0unt00002';
   for (const command of commands) {
     const theirs = await refusal(command, { accountId, ifMatch: '"other"' });
-    const nobodys = await refusal(command, { instanceId: 'inst_ffffffffffffffff' });
+    const unknown = await refusal(command, { instanceId: 'inst_ffffffffffffffff' });
     assert.is(theirs.code, 'not_found');
-    assert.equal([theirs.message, theirs.reason], [nobodys.message, nobodys.reason]);
+    assert.equal([theirs.message, theirs.reason], [unknown.message, unknown.reason]);
   }
   assert.is(bodyOf(await ask({ kind: 'readInstance' })).data.name, 'Ada');
 });
@@ -198,8 +198,8 @@ observed('each is a cycle, in one version per call', async () => {
 observed('a batch that wants every state gets one for each', async () => {
   const { ask } = instancesUnderTest();
   await ask(CREATE);
-  const wish = { ...process(seen(), seen({ mode: 4 })), isEveryStateWanted: true };
-  const { data } = bodyOf(await ask(wish));
+  const requested = { ...process(seen(), seen({ mode: 4 })), isEveryStateWanted: true };
+  const { data } = bodyOf(await ask(requested));
   assert.equal(
     data.states.map((state: { snapshot: { cycle: number } }) => state.snapshot.cycle),
     [1, 2],
@@ -228,8 +228,8 @@ observed('a batch that comes too early is throttled as a whole', async () => {
   const plain = await ask(process(seen(), seen()));
   const { data } = bodyOf(plain);
   assert.equal([plain.cycles, data.processed_count, data.snapshot.cycle], [0, 0, 1]);
-  const wish = { ...process(seen(), seen()), isEveryStateWanted: true };
-  assert.equal(bodyOf(await ask(wish)).data, { states: [], processed_count: 0 });
+  const requested = { ...process(seen(), seen()), isEveryStateWanted: true };
+  assert.equal(bodyOf(await ask(requested)).data, { states: [], processed_count: 0 });
 });
 
 const reset = suite('when an instance is reset');

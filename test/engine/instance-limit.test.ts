@@ -13,7 +13,7 @@ const keyed = (n: number) => {
   return { ...at(n), callId: 7_000 + n, idempotency: { key: `k${n}`, fingerprint: 'f' } };
 };
 
-/** An account with so many instances, and what becomes of one create more. */
+/** An account with n instances, and what becomes of one create more. */
 async function accountWith(instances: number, listings = memoryListingStore()) {
   const scene = instancesUnderTest({ listings });
   for (let n = 1; n <= instances; n += 1) await scene.ask(LIMITED, at(n));
@@ -49,7 +49,7 @@ full('has a place again when one is deleted', async () => {
   assert.ok(await isLimited(MAX + 2));
 });
 
-full('still has as many after a deleted instance is told of twice', async () => {
+full('still has as many after a deleted instance is announced twice', async () => {
   const { ask, refusal, isLimited } = await accountWith(MAX);
   await ask({ kind: 'remove' }, at(2));
   await refusal({ kind: 'remove' }, at(2));

@@ -70,7 +70,7 @@ again('a batch that wanted every state is never answered with fewer', async () =
   assert.is((await refusal(two, { callId: 79 })).reason, 'outcome_unknown');
 });
 
-again('the listing is told again before the second answer', async () => {
+again('the listing is notified again before the second answer', async () => {
   const { ask, listings } = instancesUnderTest();
   await ask(CREATE, { callId: 5 });
   const puts: number[] = [];
@@ -112,17 +112,17 @@ stored('it is the same from memory, from the store, and after it left memory', a
   const scene = instancesUnderTest();
   const { ask, evict, flush } = scene;
   const created = await ask(CREATE, keyed('c'));
-  const wish = { ...process(seen(), seen()), isEveryStateWanted: true };
-  const first = await ask(wish, keyed('k'));
-  for (const settle of [async () => undefined, flush, evict, evict]) {
-    await settle();
-    assert.equal((await ask(wish, keyed('k'))).body, first.body);
+  const requested = { ...process(seen(), seen()), isEveryStateWanted: true };
+  const first = await ask(requested, keyed('k'));
+  for (const prepare of [async () => undefined, flush, evict, evict]) {
+    await prepare();
+    assert.equal((await ask(requested, keyed('k'))).body, first.body);
     assert.equal(await ask(CREATE, keyed('c')), { ...created, isReplayed: true });
   }
   assert.is((await scene.read({ kind: 'readInstance' })).data.cycle_count, 2);
 });
 
-stored('24 h later it still is, a millisecond more and it is done anew', async () => {
+stored('24 h later it still is, a millisecond more and it is done again', async () => {
   for (const isEvicted of [false, true]) {
     const { ask, clock, evict, flush } = instancesUnderTest();
     await ask(CREATE);
@@ -132,8 +132,8 @@ stored('24 h later it still is, a millisecond more and it is done anew', async (
     clock.stepWall(DAY_MS - (clock.monotonicMs() - startupGraceMs));
     assert.ok((await ask(process(seen()), keyed('k'))).isReplayed);
     clock.stepWall(1);
-    const anew = await ask(process(seen()), keyed('k'));
-    assert.equal([anew.isReplayed, anew.cycles], [false, 1]);
+    const repeated = await ask(process(seen()), keyed('k'));
+    assert.equal([repeated.isReplayed, repeated.cycles], [false, 1]);
     assert.ok((await ask(process(seen()), keyed('k'))).isReplayed);
   }
 });
@@ -142,8 +142,8 @@ stored('with another body it is refused, from memory and from the store', async 
   const { ask, refusal, evict } = instancesUnderTest();
   await ask(CREATE, keyed('c'));
   await ask(process(seen()), keyed('k'));
-  for (const settle of [async () => undefined, evict]) {
-    await settle();
+  for (const prepare of [async () => undefined, evict]) {
+    await prepare();
     const fault = await refusal(process(seen()), keyed('k', 'g'));
     assert.equal([fault.code, fault.reason], ['invalid_request', 'idempotency_key_reused']);
     assert.is((await refusal(CREATE, keyed('c', 'g'))).reason, 'idempotency_key_reused');
@@ -223,8 +223,8 @@ deleted('after 24 h its id is taken for good, so that the key gets another one',
   clock.stepWall(1);
   assert.is((await refusal(CREATE, keyed('c'))).reason, 'already_exists');
   const instanceId = 'inst_00000000000000bb';
-  const anew = await ask(CREATE, { ...keyed('c'), instanceId });
-  assert.equal([bodyOf(anew).data.id, anew.isReplayed], [instanceId, false]);
+  const repeated = await ask(CREATE, { ...keyed('c'), instanceId });
+  assert.equal([bodyOf(repeated).data.id, repeated.isReplayed], [instanceId, false]);
 });
 
 const early = suite('when a keyed create is older than 24 h and its instance lives');

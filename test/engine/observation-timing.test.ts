@@ -142,7 +142,7 @@ always(
   },
 );
 
-always('waiting as long as told is enough, and a second less is not', () => {
+always('waiting as long as answered is enough, and a second less is not', () => {
   const seconds = fc.integer({ min: -12, max: 12 }).map((s) => NOW + s * 1_000);
   fc.assert(
     fc.property(fc.oneof(callerMs, seconds), basis, (caller, known) => {

@@ -2,7 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { AccountListing } from '#engine/account-listing';
 import { DirectoryKind } from '#engine/directory-kind';
-import { remoteDirectory, TOLD, toldCall } from '#engine/remote-directory';
+import { directoryCall, NOTIFIED, remoteDirectory } from '#engine/remote-directory';
 import { Fault } from '#fault/fault';
 import type { ListingRow, ListingStore } from '#storage/listing-store';
 import { memoryListingStore } from '#storage/memory/memory-listing-store';
@@ -18,62 +18,62 @@ const ROW: ListingRow = {
   createdAtMs: 5,
 };
 
-/** A directory whose owner takes tells in as an engine would, and everything that happened. */
+/** A directory whose owner takes commands as an engine would, and everything that happened. */
 function directoryUnderTest({ refusal }: { refusal?: Fault } = {}) {
   const clock = new ManualClock();
   const store = memoryListingStore();
   const kind = new DirectoryKind(store, clock);
   const listing = new AccountListing();
   const calls: EngineCall[] = [];
-  const storedWhenTold: number[] = [];
+  const storedWhenNotified: number[] = [];
   const engine = {
     async ask(call: EngineCall) {
       calls.push(call);
-      storedWhenTold.push((await store.load(call.accountId)).length);
+      storedWhenNotified.push((await store.load(call.accountId)).length);
       if (refusal !== undefined) throw refusal;
       const { command } = call;
       assert.ok(command.kind === 'putListingRow' || command.kind === 'removeListingRow');
-      await kind.receive(listing, toldCall(call, command), { wallMs: clock.wallMs() });
-      return TOLD;
+      await kind.receive(listing, directoryCall(call, command), { wallMs: clock.wallMs() });
+      return NOTIFIED;
     },
   };
   const directory = remoteDirectory(store, engine, clock);
-  return { clock, store, listing, calls, storedWhenTold, directory };
+  return { clock, store, listing, calls, storedWhenNotified, directory };
 }
 
-const telling = suite('when an instance tells its account’s directory');
+const notifying = suite('when an instance notifies its account’s directory');
 
-telling('the row is stored first, and then the owner has it', async () => {
-  const { clock, store, listing, calls, storedWhenTold, directory } = directoryUnderTest();
+notifying('the row is stored first, and then the owner has it', async () => {
+  const { clock, store, listing, calls, storedWhenNotified, directory } = directoryUnderTest();
   await directory.put('acct_1', ROW);
   assert.equal(await store.load('acct_1'), [ROW]);
   const page = { limit: 1, offset: 0, sort: 'name', order: 'asc' } as const;
   const { description: _, ...listed } = ROW;
   assert.equal(listing.page(page), [listed]);
-  assert.equal(storedWhenTold, [1]);
+  assert.equal(storedWhenNotified, [1]);
   const [call] = calls;
   assert.equal([call?.accountId, call?.instanceId, call?.callId], ['acct_1', 'inst_1', 0]);
   assert.is(call?.deadlineAtMs, clock.wallMs() + 10_000);
 });
 
-telling('a removal is for good on both sides', async () => {
-  const { store, listing, storedWhenTold, directory } = directoryUnderTest();
+notifying('a removal is for good on both sides', async () => {
+  const { store, listing, storedWhenNotified, directory } = directoryUnderTest();
   await directory.put('acct_1', ROW);
   await directory.remove('acct_1', 'inst_1', 4);
   await directory.put('acct_1', ROW);
   assert.equal(await store.load('acct_1'), []);
   assert.is(listing.total, 0);
-  assert.equal(storedWhenTold, [1, 0, 0]);
+  assert.equal(storedWhenNotified, [1, 0, 0]);
 });
 
-telling('it has not been told when the owner does not confirm', async () => {
+notifying('it has failed when the owner does not confirm', async () => {
   const refusal = new Fault('service_unavailable', 'no', { reason: 'engine_unavailable' });
   const { directory } = directoryUnderTest({ refusal });
   assert.is(await refusalOf(() => directory.put('acct_1', ROW)), refusal);
   assert.is(await refusalOf(() => directory.remove('acct_1', 'inst_1', 4)), refusal);
 });
 
-telling('nobody is told of a row that could not be stored', async () => {
+notifying('no directory is notified of a row that could not be stored', async () => {
   const refusal = new Fault('service_unavailable', 'the store is away');
   const fail = () => Promise.reject(refusal);
   const store: ListingStore = { put: fail, remove: fail, listed: fail, find: fail, load: fail };
@@ -81,7 +81,7 @@ telling('nobody is told of a row that could not be stored', async () => {
   const engine = {
     ask(call: EngineCall) {
       calls.push(call);
-      return TOLD;
+      return NOTIFIED;
     },
   };
   const directory = remoteDirectory(store, engine, new ManualClock());
@@ -90,4 +90,4 @@ telling('nobody is told of a row that could not be stored', async () => {
   assert.equal(calls, []);
 });
 
-telling.run();
+notifying.run();

@@ -86,7 +86,7 @@ const brokenLife = fc
 
 const broken = suite('a cycle that breaches the identity');
 
-broken('takes the modes back to the checkpoint and nothing else (row 10)', () => {
+broken('takes the modes back to the rollback point and nothing else (row 10)', () => {
   let count = 0;
   fc.assert(
     fc.property(brokenLife, (life) => {
@@ -141,9 +141,9 @@ const SAVED = [
   ['energyBand', 'savedEnergyBand'],
 ] as const;
 
-const checkpoint = suite('the checkpoint of a stable cycle');
+const rollbackPoint = suite('the rollback point of a stable cycle');
 
-checkpoint('holds everything that a way back needs, as that cycle left it', () => {
+rollbackPoint('holds everything that a way back needs, as that cycle left it', () => {
   let count = 0;
   fc.assert(
     fc.property(reachableState, observation, gapSeconds, (state, seen, dtSeconds) => {
@@ -162,7 +162,7 @@ checkpoint('holds everything that a way back needs, as that cycle left it', () =
   assert.ok(count > 60, `only ${count} were stable and under some stress`);
 });
 
-checkpoint.run();
+rollbackPoint.run();
 
 const reset = suite('a reset');
 
@@ -177,30 +177,33 @@ reset('to the initial state gives the state of the creation back (row 17)', () =
   );
 });
 
-reset('to the default gives the checkpoint back, as a checkpoint at cycle 0 (row 17)', () => {
-  fc.assert(
-    fc.property(reachableState, (state) => {
-      const kept = state.slice();
-      const after = resetToDefault(state);
-      assert.equal(state, kept, 'the old state is left alone');
-      const { tendency, savedTendency } = OFFSET;
-      assert.equal(
-        after.slice(tendency, tendency + 3 * MODE_COUNT),
-        state.slice(savedTendency, savedTendency + 3 * MODE_COUNT),
-      );
-      for (const [now, saved] of SAVED) assert.is(after[OFFSET[now]], state[OFFSET[saved]]);
-      assert.is(scalarAt(after, OFFSET.cycle), 0);
-      assert.is(scalarAt(after, OFFSET.savedCycle), 0);
-      assert.equal(vectorAt(after, OFFSET.home), vectorAt(state, OFFSET.home));
-      const { deviation } = reportOf(after);
-      assert.is(deviation.level, 0);
-      assert.is(deviation.run, 0);
-      assert.is(deviation.bandStatistic, 0);
-      assert.ok(deviation.pValue > 1 - 1e-12);
-      assert.equal(resetToDefault(after), after, 'and a second one changes nothing');
-    }),
-  );
-});
+reset(
+  'to the default gives the rollback point back, as a rollback point at cycle 0 (row 17)',
+  () => {
+    fc.assert(
+      fc.property(reachableState, (state) => {
+        const kept = state.slice();
+        const after = resetToDefault(state);
+        assert.equal(state, kept, 'the old state is left alone');
+        const { tendency, savedTendency } = OFFSET;
+        assert.equal(
+          after.slice(tendency, tendency + 3 * MODE_COUNT),
+          state.slice(savedTendency, savedTendency + 3 * MODE_COUNT),
+        );
+        for (const [now, saved] of SAVED) assert.is(after[OFFSET[now]], state[OFFSET[saved]]);
+        assert.is(scalarAt(after, OFFSET.cycle), 0);
+        assert.is(scalarAt(after, OFFSET.savedCycle), 0);
+        assert.equal(vectorAt(after, OFFSET.home), vectorAt(state, OFFSET.home));
+        const { deviation } = reportOf(after);
+        assert.is(deviation.level, 0);
+        assert.is(deviation.run, 0);
+        assert.is(deviation.bandStatistic, 0);
+        assert.ok(deviation.pValue > 1 - 1e-12);
+        assert.equal(resetToDefault(after), after, 'and a second one changes nothing');
+      }),
+    );
+  },
+);
 
 reset('is to a state of this version of the model', () => {
   assert.is(MODEL_VERSION, '1.0');

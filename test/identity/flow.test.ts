@@ -129,7 +129,7 @@ waiting('stays where it is when it is fresh and rested (row 12)', () => {
   );
 });
 
-waiting('keeps its levels, counters and checkpoint', () => {
+waiting('keeps its levels, counters and rollback point', () => {
   fc.assert(
     fc.property(reachableState, idle, (state, seconds) => {
       const after = flowed(state, seconds);

@@ -8,7 +8,7 @@ const KINDS: Record<PeerCommand['kind'], true> = {
   putListingRow: true,
   removeListingRow: true,
   reservePlace: true,
-  peek: true,
+  readSummaries: true,
 };
 
 const apart = suite('what engines ask of each other');

@@ -134,7 +134,7 @@ last('is asked to leave with no more than the budget asks for, while the store h
   await host.storeShard(1);
   isHanging = true;
   await pass(clock, 10_000, 10);
-  const parted = ids.filter((id) => host.peek(id, ({ sum }) => sum) === 4);
+  const parted = ids.filter((id) => host.readUnconfirmed(id, ({ sum }) => sum) === 4);
   assert.is(parted.length, 2);
   assert.is(host.residency.actors, 50);
 });
@@ -156,7 +156,7 @@ last('says it when its shard is closed; another shard’s says nothing', async (
   for (const id of ['1a', '2a']) await host.ask(id, tallyCall({ add: 1 }));
   await host.ask('1b', tallyCall({ add: 2 }));
   host.closeShard(1);
-  const sums = ['1a', '1b', '2a'].map((id) => host.peek(id, ({ sum }) => sum));
+  const sums = ['1a', '1b', '2a'].map((id) => host.readUnconfirmed(id, ({ sum }) => sum));
   assert.equal(sums, [4, 2, 1]);
 });
 

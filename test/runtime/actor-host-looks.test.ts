@@ -36,51 +36,51 @@ elsewhere('is refused, in memory or not, and nothing has happened', async () => 
   }
   assert.equal([kind.activations, host.residency.actors], [1, 1]);
   assert.is(
-    host.peek('a', ({ sum }) => sum),
+    host.readUnconfirmed('a', ({ sum }) => sum),
     1,
   );
 });
 
-const glance = suite('a glance at an actor');
+const read = suite('a read of an actor between turns');
 
-glance('finds nothing when it is not in memory, and does not load it', async () => {
+read('finds nothing when it is not in memory, and does not load it', async () => {
   const kind = new TallyKind();
   const { host } = hostOf(kind, new ManualClock(), memoryJournal());
-  assert.is(await host.glance('a', ({ sum }) => sum), undefined);
+  assert.is(await host.read('a', ({ sum }) => sum), undefined);
   assert.is(host.askResident('a', tallyCall()), undefined);
   assert.equal([kind.activations, host.residency.actors], [0, 0]);
   assert.is(host.kind, 'instance');
 });
 
-glance('tells what was committed once it is durable', async () => {
+read('gives what was committed once it is durable', async () => {
   const journal = new SlowJournal();
   const { host } = hostOf(new TallyKind(), new ManualClock(), journal);
   const write = Promise.resolve(host.ask('a', tallyCall({ add: 5 })));
   await turnOfEvents();
-  const seen = host.glance('a', ({ sum }) => sum);
+  const seen = host.read('a', ({ sum }) => sum);
   assert.is(await stateOf(seen), 'pending');
   await journal.succeed();
   assert.is(await seen, 5);
   await write;
 });
 
-glance('comes from memory under the lease, and waits for a confirmation without it', async () => {
+read('comes from memory under the lease, and waits for a confirmation without it', async () => {
   const [clock, journal] = [new ManualClock(), new SlowJournal()];
   const { host } = hostOf(new TallyKind(), clock, journal);
   const write = Promise.resolve(host.ask('a', tallyCall({ add: 5 })));
   await journal.succeed();
   await write;
-  assert.is(await host.glance('a', ({ sum }) => sum), 5);
+  assert.is(await host.read('a', ({ sum }) => sum), 5);
   assert.is(journal.groups.length, 1);
   clock.advance(LEASE_MS);
-  const seen = host.glance('a', ({ sum }) => sum);
+  const seen = host.read('a', ({ sum }) => sum);
   assert.is(await stateOf(seen), 'pending');
   await journal.succeed();
   assert.is(await seen, 5);
   assert.is(journal.groups.length, 2);
 });
 
-glance('asks an actor that is in memory like anybody', async () => {
+read('asks an actor that is in memory like any caller', async () => {
   const { host } = hostOf(new TallyKind(), new ManualClock(), memoryJournal());
   await host.ask('a', tallyCall({ add: 5 }));
   const answer = await host.askResident('a', tallyCall({ add: 1 }));
@@ -288,5 +288,5 @@ times('is reported in seconds: the load of the actor, and the turns before', asy
   ]);
 });
 
-for (const group of [elsewhere, glance, warmed, kept, unnamed]) group.run();
+for (const group of [elsewhere, read, warmed, kept, unnamed]) group.run();
 for (const group of [late, gone, ahead, bugs, times]) group.run();

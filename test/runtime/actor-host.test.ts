@@ -341,15 +341,15 @@ memory('over the byte budget the least recently used leave first', async () => {
   clock.advance(1_000);
   await turnOfEvents();
   assert.is(
-    host.peek('b', ({ sum }) => sum),
+    host.readUnconfirmed('b', ({ sum }) => sum),
     undefined,
   );
   assert.is(
-    host.peek('a', ({ sum }) => sum),
+    host.readUnconfirmed('a', ({ sum }) => sum),
     1,
   );
   assert.is(
-    host.peek('c', ({ sum }) => sum),
+    host.readUnconfirmed('c', ({ sum }) => sum),
     1,
   );
 });

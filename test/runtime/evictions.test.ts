@@ -52,7 +52,7 @@ function newScene({ room = 1_000_000, kind = new WeighedKind() } = {}) {
       for (const id of ids) kind.stored.set(id, { sum, version: 1, recentCalls: [] });
       await Promise.all(ids.map((id) => host.ask(id, tallyCall())));
     },
-    isHere: (id: string) => host.peek(id, () => true) === true,
+    isHere: (id: string) => host.readUnconfirmed(id, () => true) === true,
     async seconds(count: number) {
       await pass(clock, count * 1_000, 1_000);
     },
@@ -172,7 +172,7 @@ shard('has its actors say their last while one is being loaded', async () => {
   await host.ask('1a', tallyCall({ add: 1 }));
   const loading = host.ask('1b', tallyCall({ add: 1 }));
   host.closeShard(1);
-  const said = host.peek('1a', (state) => state?.sum);
+  const said = host.readUnconfirmed('1a', (state) => state?.sum);
   assert.is(said, 4);
   assert.is((await loading).sum, 1);
 });

@@ -85,12 +85,12 @@ const command: fc.Arbitrary<EngineCommand> = fc.oneof(
   }),
   record({ kind: fc.constant('removeListingRow' as const), version }),
   record({
-    kind: fc.constant('peek' as const),
+    kind: fc.constant('readSummaries' as const),
     instanceIds: fc.array(token, { minLength: 1, maxLength: 100 }),
   }),
 );
 
-const ofNoInstance = ['list', 'peek'];
+const ofNoInstance = ['list', 'readSummaries'];
 
 const idempotencyKey = fc.oneof(
   record({ key: token, fingerprint: token }),

@@ -34,7 +34,7 @@ const honestCall: EngineCall = {
   },
 };
 
-const PEEK = { kind: 'peek', instanceIds: ['inst_1'] } as const;
+const READ_SUMMARIES = { kind: 'readSummaries', instanceIds: ['inst_1'] } as const;
 
 function refusesCommand(name: string, value: EngineRequest['command']): void {
   const request = { ...sentEngineCall(honestCall).result, command: value };
@@ -77,10 +77,10 @@ lying('a call that no engine could be asked is refused', () => {
 });
 
 lying('a look at too many instances, or at none, is refused', () => {
-  const { result } = sentEngineCall({ ...honestCall, instanceId: '', command: PEEK });
-  assert.equal(engineProtocol.callOf(result, 0).command, PEEK);
+  const { result } = sentEngineCall({ ...honestCall, instanceId: '', command: READ_SUMMARIES });
+  assert.equal(engineProtocol.callOf(result, 0).command, READ_SUMMARIES);
   for (const instanceIds of [[], [''], Array<string>(101).fill('inst_1'), ['x'.repeat(256)]]) {
-    const command = { $case: 'peek', value: { instanceIds } } as const;
+    const command = { $case: 'readSummaries', value: { instanceIds } } as const;
     const call = () => engineProtocol.callOf({ ...result, command }, 0);
     assert.is(thrownBy(call).code, 'internal');
   }
@@ -101,7 +101,7 @@ lying('a call with impossible ids is refused', () => {
   refuses({
     command: { $case: 'list', value: { limit: 1, offset: 0, byName: true, ascending: true } },
   });
-  refuses({ command: { $case: 'peek', value: { instanceIds: ['inst_1'] } } });
+  refuses({ command: { $case: 'readSummaries', value: { instanceIds: ['inst_1'] } } });
   refuses({ instanceId: '', command: { $case: 'removeListingRow', value: { version: 1 } } });
 });
 

@@ -50,7 +50,7 @@ crossing('the largest look at instances fits its announced size', () => {
     idempotency: undefined,
     isReplayOnly: false,
     ifMatch: undefined,
-    command: { kind: 'peek', instanceIds },
+    command: { kind: 'readSummaries', instanceIds },
   };
   const { result, size } = sentEngineCall(call);
   assert.equal(engineProtocol.callOf(result, 0), call);

@@ -65,7 +65,7 @@ export interface EngineRequest {
     /** From here on only engines ask each other. */
     { $case: "putListingRow"; value: PutListingRow }
     | { $case: "removeListingRow"; value: RemoveListingRow }
-    | { $case: "peek"; value: PeekInstances }
+    | { $case: "readSummaries"; value: ReadSummaries }
     | { $case: "reservePlace"; value: ReservePlace }
     | undefined;
 }
@@ -154,7 +154,7 @@ export interface ReservePlace {
 }
 
 /** Asks for cycle and energy of instances of the account, active or not, without activating them. */
-export interface PeekInstances {
+export interface ReadSummaries {
   instanceIds: string[];
 }
 
@@ -352,8 +352,8 @@ export const EngineRequest: MessageFns<EngineRequest> = {
       case "removeListingRow":
         RemoveListingRow.encode(message.command.value, writer.uint32(330).fork()).join();
         break;
-      case "peek":
-        PeekInstances.encode(message.command.value, writer.uint32(338).fork()).join();
+      case "readSummaries":
+        ReadSummaries.encode(message.command.value, writer.uint32(338).fork()).join();
         break;
       case "reservePlace":
         ReservePlace.encode(message.command.value, writer.uint32(346).fork()).join();
@@ -564,7 +564,7 @@ export const EngineRequest: MessageFns<EngineRequest> = {
               break;
             }
 
-            message.command = { $case: "peek", value: PeekInstances.decode(reader, reader.uint32()) };
+            message.command = { $case: "readSummaries", value: ReadSummaries.decode(reader, reader.uint32()) };
             continue;
           }
           case 43: {
@@ -1422,19 +1422,19 @@ export const ReservePlace: MessageFns<ReservePlace> = {
   },
 };
 
-function createBasePeekInstances(): PeekInstances {
+function createBaseReadSummaries(): ReadSummaries {
   return { instanceIds: [] };
 }
 
-export const PeekInstances: MessageFns<PeekInstances> = {
-  encode(message: PeekInstances, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+export const ReadSummaries: MessageFns<ReadSummaries> = {
+  encode(message: ReadSummaries, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     for (const v of message.instanceIds) {
       writer.uint32(10).string(v!);
     }
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): PeekInstances {
+  decode(input: BinaryReader | Uint8Array, length?: number): ReadSummaries {
     const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
     const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
     if (previousRecursionDepth >= 100) {
@@ -1443,7 +1443,7 @@ export const PeekInstances: MessageFns<PeekInstances> = {
     (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
     try {
       const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBasePeekInstances();
+      const message = createBaseReadSummaries();
       while (reader.pos < end) {
         const tag = reader.uint32();
         switch (tag >>> 3) {

@@ -1,21 +1,21 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { GlancedHead } from '#engine/glance';
-import { glancesOfOwners, peekAnswer } from '#engine/peek';
+import { summariesAnswer, summariesOfOwners } from '#engine/owners-summaries';
+import type { SummarizedHead } from '#engine/summary';
 import { Fault } from '#fault/fault';
 import { createState, ENERGY_DEFAULT, OFFSET } from '#identity/state';
 import { ManualClock } from '#test/support/manual-clock';
 import { refusalOf, turnOfEvents } from '#test/support/settled';
 import type { EngineAnswer, EngineCall } from '#wire/engine-messages';
 
-/** The head of an instance after so many cycles. */
-function headAt(cycle: number, energy = ENERGY_DEFAULT): GlancedHead {
+/** The head of an instance after n cycles. */
+function headAt(cycle: number, energy = ENERGY_DEFAULT): SummarizedHead {
   const model = createState({ modeStrengths: Array<number>(7).fill(0.5), energyLevel: energy });
   model[OFFSET.cycle] = cycle;
-  return { model, description: 'told' };
+  return { model, description: 'as described' };
 }
 
-const MARKER: GlancedHead = { model: new Float64Array(0), description: '' };
+const MARKER: SummarizedHead = { model: new Float64Array(0), description: '' };
 
 type Engine = (call: EngineCall) => EngineAnswer | Promise<EngineAnswer>;
 
@@ -27,7 +27,7 @@ function ownersUnderTest(engines: Record<string, Engine>, owned: Record<string, 
   const clock = new ManualClock();
   const asked: { address: string; call: EngineCall }[] = [];
   const stored: string[] = [];
-  const glancesOf = glancesOfOwners({
+  const summariesOf = summariesOfOwners({
     clock,
     owners: {
       addressOf: (id) => owned[id],
@@ -44,17 +44,17 @@ function ownersUnderTest(engines: Record<string, Engine>, owned: Record<string, 
     },
   });
   const cyclesOf = async (...ids: string[]) => {
-    const glances = await glancesOf('acct_1', ids);
-    return Object.fromEntries([...glances].map(([id, { cycle }]) => [id, cycle]));
+    const summaries = await summariesOf('acct_1', ids);
+    return Object.fromEntries([...summaries].map(([id, { cycle }]) => [id, cycle]));
   };
-  return { clock, asked, stored, glancesOf, cyclesOf };
+  return { clock, asked, stored, summariesOf, cyclesOf };
 }
 
 /** An owner in whose memory every instance is at `cycle`, its answer as it comes off the wire. */
 function ownerAt(cycle: number): Engine {
   return async ({ command }) => {
-    const ids = command.kind === 'peek' ? command.instanceIds : [];
-    const answer = await peekAnswer(ids, async () => headAt(cycle));
+    const ids = command.kind === 'readSummaries' ? command.instanceIds : [];
+    const answer = await summariesAnswer(ids, async () => headAt(cycle));
     return { ...answer, body: Buffer.from(answer.body) };
   };
 }
@@ -69,34 +69,34 @@ asking('every owner is asked once, for all of its own', async () => {
   assert.equal(
     asked.map(({ address, call }) => [address, call.command, call.accountId, call.callId]),
     [
-      ['a', { kind: 'peek', instanceIds: ['i1', 'i3'] }, 'acct_1', 0],
-      ['b', { kind: 'peek', instanceIds: ['i2'] }, 'acct_1', 0],
+      ['a', { kind: 'readSummaries', instanceIds: ['i1', 'i3'] }, 'acct_1', 0],
+      ['b', { kind: 'readSummaries', instanceIds: ['i2'] }, 'acct_1', 0],
     ],
   );
 });
 
 asking('the numbers arrive unrounded', async () => {
   const energy = 0.1 + 0.2;
-  const engine = () => peekAnswer(['i1'], async () => headAt(3, energy));
-  const { glancesOf } = ownersUnderTest({ a: engine }, { i1: 'a' });
-  const [glance] = (await glancesOf('acct_1', ['i1'])).values();
-  assert.equal(glance, { cycle: 3, energy, description: 'told' });
+  const engine = () => summariesAnswer(['i1'], async () => headAt(3, energy));
+  const { summariesOf } = ownersUnderTest({ a: engine }, { i1: 'a' });
+  const [summary] = (await summariesOf('acct_1', ['i1'])).values();
+  assert.equal(summary, { cycle: 3, energy, description: 'as described' });
 });
 
 asking('no call names more instances than an engine takes', async () => {
   const ids = Array.from({ length: 250 }, (_, n) => `i${n}`);
   const owned = Object.fromEntries(ids.map((id) => [id, 'a']));
-  const { asked, glancesOf } = ownersUnderTest({ a: ownerAt(2) }, owned);
-  assert.is((await glancesOf('acct_1', ids)).size, 250);
+  const { asked, summariesOf } = ownersUnderTest({ a: ownerAt(2) }, owned);
+  assert.is((await summariesOf('acct_1', ids)).size, 250);
   const counts = asked.map(({ call }) =>
-    call.command.kind === 'peek' ? call.command.instanceIds.length : 0,
+    call.command.kind === 'readSummaries' ? call.command.instanceIds.length : 0,
   );
   assert.equal(counts, [100, 100, 50]);
 });
 
-asking('an account without instances asks nobody', async () => {
-  const { asked, glancesOf } = ownersUnderTest({}, {});
-  assert.is((await glancesOf('acct_1', [])).size, 0);
+asking('an account without instances asks no owner', async () => {
+  const { asked, summariesOf } = ownersUnderTest({}, {});
+  assert.is((await summariesOf('acct_1', [])).size, 0);
   assert.equal(asked, []);
 });
 
@@ -149,26 +149,29 @@ silent(
 
 silent('nor does the store, the page is refused', async () => {
   const refusal = new Fault('service_unavailable', 'the store is away');
-  const glancesOf = glancesOfOwners({
+  const summariesOf = summariesOfOwners({
     clock: new ManualClock(),
     owners: { addressOf: () => undefined, askAt: () => Promise.reject(refusal) },
     storedHeadOf: () => Promise.reject(refusal),
   });
-  assert.is(await refusalOf(() => glancesOf('acct_1', ['i1'])), refusal);
+  assert.is(await refusalOf(() => summariesOf('acct_1', ['i1'])), refusal);
 });
 
 const owner = suite('when an owner is asked what its instances are at');
 
 owner('those that were deleted or never were are left out', async () => {
-  const heads: Record<string, GlancedHead | undefined> = { i1: headAt(4), gone: MARKER };
-  const { body, etag, cycles } = await peekAnswer(['i1', 'gone', 'never'], async (id) => heads[id]);
-  assert.equal(JSON.parse(String(body)), [['i1', 4, ENERGY_DEFAULT, 'told']]);
+  const heads: Record<string, SummarizedHead | undefined> = { i1: headAt(4), gone: MARKER };
+  const { body, etag, cycles } = await summariesAnswer(
+    ['i1', 'gone', 'never'],
+    async (id) => heads[id],
+  );
+  assert.equal(JSON.parse(String(body)), [['i1', 4, ENERGY_DEFAULT, 'as described']]);
   assert.equal([etag, cycles], ['', 0]);
 });
 
 owner('what its store refuses is refused, so that the asker may read for itself', async () => {
   const refusal = new Fault('service_unavailable', 'the store is away');
-  assert.is(await refusalOf(() => peekAnswer(['i1'], () => Promise.reject(refusal))), refusal);
+  assert.is(await refusalOf(() => summariesAnswer(['i1'], () => Promise.reject(refusal))), refusal);
 });
 
 for (const group of [asking, silent, owner]) group.run();

@@ -1,12 +1,12 @@
-import { type Glance, type GlancesOf, glancesFrom } from '#engine/glance';
 import type { HeadOf } from '#engine/listing';
+import { readSummaries, type SummariesOf, type Summary } from '#engine/summary';
 import type { Clock } from '#platform/clock';
-import { type EngineAnswer, type EngineCall, PEEKED_INSTANCES_MAX } from '#wire/engine-messages';
+import { type EngineAnswer, type EngineCall, SUMMARIES_MAX } from '#wire/engine-messages';
 
-/** How long an owner may take before the store is asked instead, in milliseconds. Well below what a page may take. */
-const PEEK_TIMEOUT_MS = 300;
+/** How long an owner may take before the store is read instead, in milliseconds: less than a page. */
+const SUMMARIES_TIMEOUT_MS = 300;
 
-/** The engines as whoever wants to look at instances sees them; `RoutedEngine` is one. */
+/** The engines as a reader of summaries needs them; `RoutedEngine` is one. */
 interface InstanceOwners {
   /** Where the owner of an instance answers, if that is known. */
   addressOf(instanceId: string): string | undefined;
@@ -14,21 +14,21 @@ interface InstanceOwners {
   askAt(address: string, call: EngineCall): Promise<EngineAnswer>;
 }
 
-/** What looking at instances of other engines needs. */
-export type GlancePorts = {
+/** What reading instances of other engines needs. */
+export type SummaryPorts = {
   readonly owners: InstanceOwners;
   /** The stored head, without regard to any owner. Throws `service_unavailable`. */
   readonly storedHeadOf: HeadOf;
   readonly clock: Clock;
 };
 
-/** An owner's answer to `peek`: what it has in memory or, for what is not active, in the store. */
-export async function peekAnswer(
+/** An owner's answer to `readSummaries`: from memory, or of what is not active from the store. */
+export async function summariesAnswer(
   instanceIds: readonly string[],
   headOf: HeadOf,
 ): Promise<EngineAnswer> {
-  const glances = await glancesFrom(instanceIds, headOf);
-  const rows = [...glances].map(([id, { cycle, energy, description }]) => [
+  const summaries = await readSummaries(instanceIds, headOf);
+  const rows = [...summaries].map(([id, { cycle, energy, description }]) => [
     id,
     cycle,
     energy,
@@ -42,31 +42,31 @@ export async function peekAnswer(
  * Asks all owners at once, each for all of its instances. What an owner does not answer within
  * 300 ms is read from the store, where it may be a checkpoint old. Source: architecture 3.6.
  */
-export function glancesOfOwners({ owners, storedHeadOf, clock }: GlancePorts): GlancesOf {
+export function summariesOfOwners({ owners, storedHeadOf, clock }: SummaryPorts): SummariesOf {
   async function ask(accountId: string, address: string, ids: readonly string[]) {
     const call: EngineCall = {
       accountId,
       instanceId: '',
       callId: 0,
-      deadlineAtMs: clock.wallMs() + PEEK_TIMEOUT_MS,
+      deadlineAtMs: clock.wallMs() + SUMMARIES_TIMEOUT_MS,
       idempotency: undefined,
       isReplayOnly: false,
       ifMatch: undefined,
-      command: { kind: 'peek', instanceIds: ids },
+      command: { kind: 'readSummaries', instanceIds: ids },
     };
     const late = Promise.withResolvers<undefined>();
-    using _ = clock.after(PEEK_TIMEOUT_MS, () => late.resolve(undefined));
+    using _ = clock.after(SUMMARIES_TIMEOUT_MS, () => late.resolve(undefined));
     const answered = owners
       .askAt(address, call)
-      .then(readGlances)
+      .then(parseSummaries)
       .catch(() => undefined);
-    return (await Promise.race([answered, late.promise])) ?? glancesFrom(ids, storedHeadOf);
+    return (await Promise.race([answered, late.promise])) ?? readSummaries(ids, storedHeadOf);
   }
 
   return async (accountId, instanceIds) => {
     const byOwner = Map.groupBy(instanceIds, (id) => owners.addressOf(id));
     const parts = [...byOwner].flatMap(([address, ids]) => {
-      if (address === undefined) return [glancesFrom(ids, storedHeadOf)];
+      if (address === undefined) return [readSummaries(ids, storedHeadOf)];
       return chunksOf(ids).map((chunk) => ask(accountId, address, chunk));
     });
     return new Map((await Promise.all(parts)).flatMap((part) => [...part]));
@@ -74,22 +74,22 @@ export function glancesOfOwners({ owners, storedHeadOf, clock }: GlancePorts): G
 }
 
 /** An owner's answer; undefined if it is none, which is as good as no answer. */
-function readGlances({ body }: EngineAnswer): Map<string, Glance> | undefined {
+function parseSummaries({ body }: EngineAnswer): Map<string, Summary> | undefined {
   const rows: unknown = JSON.parse(Buffer.from(body).toString());
   if (!Array.isArray(rows)) return undefined;
-  const glances = new Map<string, Glance>();
+  const summaries = new Map<string, Summary>();
   for (const row of rows) {
     const [id, cycle, energy, description]: unknown[] = Array.isArray(row) ? row : [];
     if (typeof id !== 'string' || typeof cycle !== 'number') return undefined;
     if (typeof energy !== 'number' || typeof description !== 'string') return undefined;
-    glances.set(id, { cycle, energy, description });
+    summaries.set(id, { cycle, energy, description });
   }
-  return glances;
+  return summaries;
 }
 
 function chunksOf(ids: readonly string[]): string[][] {
-  const count = Math.ceil(ids.length / PEEKED_INSTANCES_MAX);
+  const count = Math.ceil(ids.length / SUMMARIES_MAX);
   return Array.from({ length: count }, (_, at) =>
-    ids.slice(at * PEEKED_INSTANCES_MAX, (at + 1) * PEEKED_INSTANCES_MAX),
+    ids.slice(at * SUMMARIES_MAX, (at + 1) * SUMMARIES_MAX),
   );
 }

@@ -3,11 +3,11 @@ import { at } from '#identity/at';
 import { OFFSET } from '#identity/state';
 import type { ActiveInstance } from '#wire/admin';
 
-/** Cycles that an operator is shown: enough to see what is going on. */
+/** Cycles that an operator sees: enough to know what is going on. */
 const UNSTORED_SHOWN = 10;
 
-/** What an operator is told of an instance in memory; undefined if none was ever created. */
-export function inspectionOf({ head, unstored }: InstanceState): ActiveInstance | undefined {
+/** What an operator sees of an instance in memory; undefined if none was ever created. */
+export function activeInstanceOf({ head, unstored }: InstanceState): ActiveInstance | undefined {
   if (head === undefined) return undefined;
   const { version, generation, model, deletedAtMs } = head;
   const unstoredCycles = (unstored?.history ?? [])
