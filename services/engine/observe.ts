@@ -26,16 +26,10 @@ export function observedEvent(state: InstanceState, command: Process, now: Insta
     presentMs: anchoredPresent(state, now),
   });
   if (timing.kind === 'throttled') return timing;
-  // Written out: on this path a spread costs more than the cycle's model.
-  const timed = observations.map(
-    ({ mode, signal, confidence, contextJson, timestampMs }, index) => ({
-      mode,
-      signal,
-      confidence,
-      contextJson,
-      timestampMs: timestampMs ?? timing.firstMs + index * CYCLE_INTERVAL_MS_MIN,
-    }),
-  );
+  const timed = observations.map((observation, index) => ({
+    ...observation,
+    timestampMs: observation.timestampMs ?? timing.firstMs + index * CYCLE_INTERVAL_MS_MIN,
+  }));
   return { kind: 'observed', observations: timed, isBatch, isEveryStateWanted };
 }
 

@@ -1,4 +1,4 @@
-import { DirectoryKind } from '#engine/directory-kind';
+import { type DirectoryCall, DirectoryKind } from '#engine/directory-kind';
 import { engineMetrics } from '#engine/engine-metrics';
 import { InstanceKind } from '#engine/instance-kind';
 import { directoryCall, NOTIFIED, remoteDirectory } from '#engine/remote-directory';
@@ -96,11 +96,13 @@ export function bodyOf({ body }: EngineAnswer): ReturnType<typeof JSON.parse> {
   return JSON.parse(typeof body === 'string' ? body : Buffer.from(body).toString());
 }
 
-/** Instances on a real host with memory stores, under a manual clock. */
-export function instancesUnderTest(replaced: Replaced = {}) {
-  const clock = new ManualClock(START_MS);
-  const store = replaced.store ?? memoryInstanceStore();
-  const listings = replaced.listings ?? memoryListingStore();
+/** The hosts of instances and of their directories, on stores and a journal of a test. */
+function hostsOf(
+  replaced: Replaced,
+  clock: ManualClock,
+  store: InstanceStore,
+  listings: ListingStore,
+) {
   const log = new CommitLog(replaced.journal ?? memoryJournal(), clock);
   const metrics = createMetrics();
   const bugs: unknown[] = [];
@@ -120,20 +122,36 @@ export function instancesUnderTest(replaced: Replaced = {}) {
     config,
     portsOf('directory'),
   );
-  const engines: EngineClient = {
+  const engines = directoryOwner(directories);
+  const directory = remoteDirectory(listings, engines, clock);
+  const kind = new InstanceKind({ store, directory, metrics: engineMetrics(metrics, clock) });
+  const host = new ActorHost(kind, config, portsOf('instance'));
+  return { metrics, bugs, directories, host };
+}
+
+/** Has the account's directory take what instances send it, as the owner of its shard would. */
+function directoryOwner(directories: {
+  ask(accountId: string, call: DirectoryCall): unknown;
+}): EngineClient {
+  return {
     async ask(call) {
       const { command } = call;
       const { kind } = command;
-      const isTell =
+      const isForDirectory =
         kind === 'putListingRow' || kind === 'removeListingRow' || kind === 'reservePlace';
-      if (!isTell) throw new Error('an instance asks others for nothing but to be listed');
+      if (!isForDirectory) throw new Error('an instance asks others for nothing but to be listed');
       await directories.ask(call.accountId, directoryCall(call, command));
       return NOTIFIED;
     },
   };
-  const directory = remoteDirectory(listings, engines, clock);
-  const kind = new InstanceKind({ store, directory, metrics: engineMetrics(metrics, clock) });
-  const host = new ActorHost(kind, config, portsOf('instance'));
+}
+
+/** Instances on a real host with memory stores, under a manual clock. */
+export function instancesUnderTest(replaced: Replaced = {}) {
+  const clock = new ManualClock(START_MS);
+  const store = replaced.store ?? memoryInstanceStore();
+  const listings = replaced.listings ?? memoryListingStore();
+  const { metrics, bugs, directories, host } = hostsOf(replaced, clock, store, listings);
   let lastCallId = 0;
 
   /** Asks with a call id of its own, unless the fields have one. */

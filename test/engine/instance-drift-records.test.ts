@@ -1,0 +1,76 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import {
+  bodyOf,
+  CREATE,
+  instancesUnderTest,
+  process,
+  START_MS,
+  seen,
+} from '#test/engine/instance-fixture';
+
+const drift = suite('when drift is read');
+
+/** An anchored home that is pushed the other way until it breaks: D1, D2 and D3 events. */
+async function drifting(): Promise<{
+  scene: ReturnType<typeof instancesUnderTest>;
+  answered: unknown[];
+}> {
+  const scene = instancesUnderTest();
+  await scene.ask({ ...CREATE, modeStrengths: [0.1, 0.1, 0.8, 0.1, 0.1, 0.6, 0.1] });
+  const answered: unknown[] = [];
+  for (let n = 1; n <= 150; n += 1) {
+    const timestampMs = START_MS + n * 2_000;
+    const mode = n % 2 === 0 ? 1 : 3;
+    const answer = await scene.ask(process(seen({ mode, signal: 1, timestampMs })));
+    const { snapshot, drift: found } = bodyOf(answer).data;
+    if (found.level !== 'D0') answered.unshift({ cycle: snapshot.cycle, ...found });
+    if (n === 75) await scene.flush();
+  }
+  return { scene, answered };
+}
+
+drift(
+  'there is one event for every cycle that was not within band, as it was answered',
+  async () => {
+    const { scene, answered } = await drifting();
+    const read = { kind: 'readDrift', limit: 1_000, offset: 0, isEveryGeneration: false } as const;
+    const { data, pagination } = bodyOf(await scene.ask({ ...read, isPaged: false }));
+    type Event = { cycle: number; drift_level: string; deviation: object; rolled_back: boolean };
+    assert.equal(
+      data.map((event: Event) => ({
+        cycle: event.cycle,
+        level: event.drift_level,
+        deviation: event.deviation,
+      })),
+      answered,
+    );
+    assert.equal(pagination, { total: answered.length });
+    const levels = new Set(data.map((event: Event) => event.drift_level));
+    assert.ok(levels.has('D1') && levels.has('D3'), [...levels].join());
+    for (const event of data) assert.is(event.rolled_back, event.drift_level === 'D3');
+  },
+);
+
+drift('a page of it has all four numbers and straddles what is stored', async () => {
+  const { scene, answered } = await drifting();
+  const total = answered.length;
+  for (const [limit, offset] of [
+    [1, 0],
+    [5, 3],
+    [total, 0],
+    [1_000, total - 2],
+    [10, total],
+  ] as const) {
+    const page = { limit, offset, isEveryGeneration: false, isPaged: true };
+    const { data, pagination } = bodyOf(await scene.ask({ kind: 'readDrift', ...page }));
+    const cycles = answered.slice(offset, offset + limit) as { cycle: number }[];
+    assert.equal(
+      data.map((event: { cycle: number }) => event.cycle),
+      cycles.map(({ cycle }) => cycle),
+    );
+    assert.equal(pagination, { limit, offset, total, has_more: offset + limit < total });
+  }
+});
+
+drift.run();
