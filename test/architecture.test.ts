@@ -5,6 +5,7 @@ import {
   LAYERS,
   PURE,
   PURE_BUILTINS,
+  PURE_CORES,
   PURE_TYPES,
   ROOT_FILES,
   ROOT_IMPORTERS,
@@ -55,11 +56,24 @@ architecture('every vendor and every magic word stays in its place', () => {
   }
 });
 
-architecture('the pure layers know no input, no output, no clock and no chance', () => {
-  const impurity = /node:|Date\.now|new Date\(\)|Math\.random|process\.|\basync\b|\bawait\b/;
-  for (const file of SERVICES.filter((name) => PURE.test(name))) {
-    const source = sourceOf(file).replaceAll(PURE_BUILTINS, '');
-    assert.not.match(source, impurity, `${file} is not pure`);
+architecture(
+  'the pure layers take time and randomness as values, and do no input or output',
+  () => {
+    const impurity = /node:|Date\.now|new Date\(\)|Math\.random|process\.|\basync\b|\bawait\b/;
+    for (const file of SERVICES.filter((name) => PURE.test(name))) {
+      const source = sourceOf(file).replaceAll(PURE_BUILTINS, '');
+      assert.not.match(source, impurity, `${file} is not pure`);
+    }
+  },
+);
+
+architecture('the pure cores of the cluster import no bus, clock or store', () => {
+  const found = PURE_CORES.filter((file) => SERVICES.includes(file));
+  assert.ok(found.includes('services/cluster/failure-detector.ts'));
+  for (const file of found) {
+    const source = sourceOf(file);
+    assert.not.match(source, /#bus\/|#platform\/clock|^import (?!type )[^;]*#storage\//m, file);
+    assert.not.match(source, /Date\.now|Math\.random|\basync\b|\bawait\b/, file);
   }
 });
 

@@ -27,6 +27,10 @@ export const PURE = /^services\/(identity|accounts|fault)\//;
 export const PURE_TYPES: Record<string, RegExp> = {
   accounts: /^import type \{ Instant \} from '#platform\/instant';$/gm,
 };
+/** What decides in a cluster, from evidence or rows and time: drivers beside them do the I/O. */
+export const PURE_CORES = ['failure-detector', 'failure-evidence', 'shard-planner', 'ring'].map(
+  (name) => `services/cluster/${name}.ts`,
+);
 /** What every layer but the pure ones may import. */
 export const EVERYWHERE = ['platform', 'fault'];
 

@@ -12,7 +12,6 @@ const BANNED_NAMES = /^(utils?|helpers?|common|shared|misc|types|index)\b/;
 const LONGER: Readonly<Record<string, number>> = {
   'test/engine/instance-records.test.ts': 338,
   'test/limiter/admin-server.test.ts': 320,
-  'test/node/hosted-shards.test.ts': 428,
   'test/node/journal-writer.test.ts': 356,
   'test/runtime/actor-host.test.ts': 415,
   'test/runtime/checkpointer.test.ts': 587,

@@ -4,6 +4,7 @@ import { globSync } from 'node:fs';
 const TESTS: Readonly<Record<string, readonly string[]>> = {
   'services/identity/': ['test/identity/*.test.ts', 'test/engine/report-json.test.ts'],
   'services/runtime/': ['test/runtime/*.test.ts'],
+  'services/node/': ['test/node/*.test.ts'],
   'services/cluster/': ['test/cluster/*.test.ts'],
   'services/limiter/': ['test/limiter/*.test.ts'],
   'services/platform/number-map.ts': ['test/platform/number-map.test.ts'],
