@@ -4,6 +4,7 @@ import { Activation } from '#runtime/activation';
 import type { ActorCall, ActorKind } from '#runtime/actor-kind';
 import { SWEEP_ACTORS_MAX, SWEEP_PERIOD_MS } from '#runtime/bounds';
 import { Checkpointer } from '#runtime/checkpointer';
+import type { DirtyActors } from '#runtime/dirty-actors';
 import type { ActorHostConfig, ActorHostPorts } from '#runtime/host-ports';
 import { HostedTurn } from '#runtime/hosted-turn';
 
@@ -40,15 +41,20 @@ export class ActivationCatalog<State, Call extends ActorCall, Answer, Event> {
     this.#config = config;
     this.#ports = ports;
     this.#checkpointer = new Checkpointer(kind, ports, (stored) => this.#weigh(stored));
-    ports.log.keep(() => this.#checkpointer.lowest);
+    ports.log.keep(() => this.#checkpointer.dirty.lowest);
     this.#sweeping = every(ports.clock, SWEEP_PERIOD_MS, () => this.#sweep());
   }
 
   /** Sums over everything in memory. Bytes are the kind's estimate. */
   get totals(): Residency {
-    const { unflushedRecords, unflushedBytes } = this.#checkpointer;
+    const { records, bytes } = this.dirty;
     const actors = this.#activations.size;
-    return { actors, bytes: this.#bytes, unflushedRecords, unflushedBytes };
+    return { actors, bytes: this.#bytes, unflushedRecords: records, unflushedBytes: bytes };
+  }
+
+  /** The account of what the actors here have committed and no checkpoint has stored. */
+  get dirty(): DirtyActors<State, Call, Answer, Event> {
+    return this.#checkpointer.dirty;
   }
 
   /** The actor if it is in memory (or loading). */
@@ -56,11 +62,16 @@ export class ActivationCatalog<State, Call extends ActorCall, Answer, Event> {
     return this.#activations.get(id);
   }
 
+  /** Whether this very activation is in memory, or being loaded. */
+  has(activation: Activation<State, Call, Answer>): boolean {
+    return this.#activations.get(activation.id) === activation;
+  }
+
   /** The actor has its turn: that makes it recently used. */
   use(activation: Activation<State, Call, Answer>, nowMs: number): void {
     if (nowMs - activation.lastUsedMs <= REORDER_AGE_MS) return;
     // A call that waited may have its turn when the actor is somebody else's already.
-    if (this.find(activation.id) !== activation) return;
+    if (!this.has(activation)) return;
     activation.lastUsedMs = Math.floor(nowMs);
     this.#activations.delete(activation.id);
     this.#activations.set(activation.id, activation);
@@ -77,24 +88,14 @@ export class ActivationCatalog<State, Call extends ActorCall, Answer, Event> {
   /** Takes an actor out of memory. The caller knows that nothing of it is lost. */
   remove(activation: Activation<State, Call, Answer>): void {
     // One whose load ends late may have been followed: the actor must not be there twice.
-    if (this.find(activation.id) === activation) this.#activations.delete(activation.id);
+    if (this.has(activation)) this.#activations.delete(activation.id);
     this.#bytes -= activation.bytes;
     activation.bytes = 0;
   }
 
   /** Whether so much is waiting to be stored that nothing more may come (architecture 3.2). */
   get isTailFull(): boolean {
-    return this.#checkpointer.tail >= 1;
-  }
-
-  /** Notes one more committed record. */
-  changed(activation: Activation<State, Call, Answer>, monotonicMs: number): void {
-    this.#checkpointer.changed(activation, monotonicMs);
-  }
-
-  /** Notes records that an actor has run again, recovered at `offset` of the log. */
-  recovered(activation: Activation<State, Call, Answer>, records: number, offset: number): void {
-    this.#checkpointer.recovered(activation, records, offset);
+    return this.#checkpointer.dirty.tail >= 1;
   }
 
   /** Every actor of a shard that is in memory or being loaded. */
@@ -133,11 +134,14 @@ export class ActivationCatalog<State, Call extends ActorCall, Answer, Event> {
     this.remove(activation);
   }
 
+  #isQuiet(activation: Activation<State, Call, Answer>): boolean {
+    return activation.isIdle && !this.#checkpointer.dirty.isStoring(activation);
+  }
+
   /** After a turn: takes account of the actor's size, and lets go of one that turned out not to exist. */
   settle(activation: Activation<State, Call, Answer>): void {
     const { state } = activation;
-    if (state === undefined || activation.isAbandoned) return;
-    if (activation.isIdle && this.#kind.isAbsent(state)) {
+    if (state !== undefined && this.#kind.isAbsent(state) && this.#isQuiet(activation)) {
       this.remove(activation);
       return;
     }
@@ -145,7 +149,7 @@ export class ActivationCatalog<State, Call extends ActorCall, Answer, Event> {
   }
 
   #weigh(activation: Activation<State, Call, Answer>): void {
-    if (activation.state === undefined || this.find(activation.id) !== activation) return;
+    if (activation.state === undefined || !this.has(activation)) return;
     const bytes = this.#kind.sizeOf(activation.state);
     this.#bytes += bytes - activation.bytes;
     activation.bytes = bytes;
@@ -178,7 +182,7 @@ export class ActivationCatalog<State, Call extends ActorCall, Answer, Event> {
     const { state } = activation;
     activation.trim(nowMs);
     if (state === undefined || activation.hasRecentCalls) return false;
-    if (!activation.isIdle) return activation.isCheckpointing;
+    if (!this.#isQuiet(activation)) return this.#checkpointer.dirty.isStoring(activation);
     if (this.#kind.isEvictable?.(state, this.#ports.clock.wallMs()) === false) {
       // To the young end: one that must stay never hides another that may go.
       this.#activations.delete(activation.id);
@@ -191,7 +195,7 @@ export class ActivationCatalog<State, Call extends ActorCall, Answer, Event> {
       // Nothing can be committed now: it stays until the next sweep.
       return false;
     }
-    if (activation.unflushed === 0) {
+    if (this.#checkpointer.dirty.stateOf(activation) === undefined) {
       this.remove(activation);
       return false;
     }
@@ -206,6 +210,6 @@ export class ActivationCatalog<State, Call extends ActorCall, Answer, Event> {
     const now = instantOf(clock);
     const event = this.#kind.sourcing?.closing?.(state, now);
     if (event === undefined) return;
-    new HostedTurn(this.#kind, activation, 0, clock, log, this).commit(event);
+    new HostedTurn(this.#kind, activation, 0, clock, log, this.dirty).commit(event);
   }
 }

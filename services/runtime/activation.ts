@@ -2,7 +2,6 @@ import { Fault } from '#fault/fault';
 import type { Instant } from '#platform/instant';
 import { MAILBOX_CALLS_MAX } from '#runtime/bounds';
 import { RecentCalls } from '#runtime/recent-calls';
-import type { SideEffect } from '#runtime/turn';
 import type { RecentCall } from '#storage/instance-store';
 
 const NO_CALLS: readonly RecentCall[] = [];
@@ -16,34 +15,20 @@ export type Waiting<Call, Answer> = {
 };
 
 /**
- * One actor in memory: its state, what of it is durable and stored, and the calls that wait for it.
- * It is busy while it is being loaded or while a turn awaits something; then calls queue.
+ * One actor in memory: its state and the calls that wait for it. It is busy while it is being loaded
+ * or while a turn awaits something; then calls queue. Turns and replay write `state`, `version` and
+ * `offset`, the host `isBusy`, the catalog `lastUsedMs` and `bytes`; what of it is not stored is the
+ * checkpointer's.
  */
 export class Activation<State, Call, Answer> {
   readonly id: string;
   readonly shard: number;
-  /** Undefined while loading, when the actor is busy and nobody looks. */
+  /** Undefined while loading, when the actor is busy. */
   state: State | undefined;
   version = 0;
   isBusy = true;
   /** Position of the last committed record in this process's commit log. */
   offset = 0;
-  /**
-   * Position of the first record that no checkpoint has stored; undefined for none, and not infinity,
-   * which V8 would box.
-   */
-  firstUnflushedOffset: number | undefined;
-  /** Committed records that no checkpoint has stored. */
-  unflushed = 0;
-  /** Roughly their bytes. */
-  unflushedBytes = 0;
-  /** Monotonic time of the first change that no checkpoint has stored. */
-  dirtySinceMs: number | undefined;
-  isCheckpointing = false;
-  /** Whether it has been taken out of memory with changes that are kept elsewhere. */
-  isAbandoned = false;
-  /** What must be done outside before the actor's newest version may count as stored. */
-  pendingEffect: SideEffect | undefined;
   /** Whole: V8 would box other numbers for every actor. */
   lastUsedMs: number;
   bytes = 0;
@@ -56,9 +41,9 @@ export class Activation<State, Call, Answer> {
     this.lastUsedMs = Math.floor(monotonicMs);
   }
 
-  /** Whether the actor could leave memory now without anybody noticing. */
+  /** Whether no call has a turn or waits for one. */
   get isIdle(): boolean {
-    return !this.isBusy && this.#mailbox === undefined && !this.isCheckpointing;
+    return !this.isBusy && this.#mailbox === undefined;
   }
 
   /** Whether calls wait for their turns. */

@@ -144,14 +144,15 @@ export class ActorHost<State, Call extends ActorCall, Answer, Event> {
     const startedMs = clock.monotonicMs();
     const recovered = await this.#kind.activate(activation.id);
     // Meanwhile the shard may have gone, and with it the right to answer.
-    if (activation.isAbandoned) throw unavailable('engine_unavailable', 'the actor has moved');
+    if (!this.#catalog.has(activation))
+      throw unavailable('engine_unavailable', 'the actor has moved');
     activation.state = recovered.state;
     activation.version = recovered.version;
     const now = instantOf(clock);
     if (recovered.recentCalls.length > 0) activation.recent.restore(recovered.recentCalls, now);
     const tail = gate.tailOf(activation.shard, this.#kind.name, activation.id);
     if (tail !== undefined) {
-      replay(this.#kind, activation, recovered.state, tail, now, this.#catalog);
+      replay(this.#kind, activation, recovered.state, tail, now, this.#catalog.dirty);
       gate.activated(activation.shard, this.#kind.name, activation.id);
     }
     metrics.activated((clock.monotonicMs() - startedMs) / 1_000);
@@ -188,7 +189,8 @@ export class ActorHost<State, Call extends ActorCall, Answer, Event> {
 
   #turn(activation: Activation<State, Call, Answer>, call: Call): Answer | Promise<Answer> {
     const { clock, log } = this.#ports;
-    const turn = new HostedTurn(this.#kind, activation, call.callId, clock, log, this.#catalog);
+    const book = this.#catalog.dirty;
+    const turn = new HostedTurn(this.#kind, activation, call.callId, clock, log, book);
     this.#catalog.use(activation, turn.monotonicMs);
     try {
       if (call.deadlineAtMs < turn.wallMs) {

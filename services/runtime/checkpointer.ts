@@ -6,9 +6,8 @@ import {
   CHECKPOINT_SLICE_MS,
   CHECKPOINTS_IN_FLIGHT_MAX,
   RECENT_CALLS_AGE_MS,
-  UNFLUSHED_BYTES_MAX,
-  UNFLUSHED_RECORDS_MAX,
 } from '#runtime/bounds';
+import { DirtyActors, type DirtyState } from '#runtime/dirty-actors';
 import { EvenPace } from '#runtime/even-pace';
 import type { ActorHostPorts } from '#runtime/host-ports';
 
@@ -22,8 +21,8 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Event> {
   readonly #kind: ActorKind<State, Call, Answer, Event>;
   readonly #ports: ActorHostPorts;
   readonly #onStored: (activation: Activation<State, Call, Answer>) => void;
-  /** Oldest change first. */
-  readonly #dirty = new Set<Activation<State, Call, Answer>>();
+  /** The account of what is not stored. */
+  readonly dirty: DirtyActors<State, Call, Answer, Event>;
   /** Dirty actors that are about to leave memory, and so are due at any age. */
   readonly #leaving = new Set<Activation<State, Call, Answer>>();
   /** Stored actors that still remember call ids, and the monotonic time at which those are too old. */
@@ -31,10 +30,8 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Event> {
   readonly #pace: EvenPace;
   #inFlight = 0;
   #sliceStartMs = 0;
-  #unflushedRecords = 0;
-  #unflushedBytes = 0;
 
-  /** `onStored` is told of every actor that holds less now. */
+  /** `onStored` is notified of every actor that holds less now. */
   constructor(
     kind: ActorKind<State, Call, Answer, Event>,
     ports: ActorHostPorts,
@@ -42,67 +39,9 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Event> {
   ) {
     this.#kind = kind;
     this.#ports = ports;
+    this.dirty = new DirtyActors(kind, ports.clock);
     this.#onStored = onStored;
     this.#pace = new EvenPace(CHECKPOINT_AGE_MS, ports.clock.monotonicMs());
-  }
-
-  /** Committed records that are in no checkpoint yet. */
-  get unflushedRecords(): number {
-    return this.#unflushedRecords;
-  }
-
-  /** How full the tail is: 1 means that a bound, records or bytes, is reached. */
-  get tail(): number {
-    const records = this.#unflushedRecords / UNFLUSHED_RECORDS_MAX;
-    return Math.max(records, this.#unflushedBytes / UNFLUSHED_BYTES_MAX);
-  }
-
-  /** Bytes that dirty actors hold until they are stored. */
-  get unflushedBytes(): number {
-    return this.#unflushedBytes;
-  }
-
-  /** Notes that an actor has committed one more record. */
-  changed(activation: Activation<State, Call, Answer>, monotonicMs: number): void {
-    this.#note(activation, 1, activation.offset, monotonicMs);
-  }
-
-  /** Notes records that an actor ran again, recovered at `offset`: durable and in no checkpoint. */
-  recovered(activation: Activation<State, Call, Answer>, records: number, offset: number): void {
-    this.#note(activation, records, offset, this.#ports.clock.monotonicMs());
-  }
-
-  /** The lowest offset in the log that a dirty actor still needs; infinite for none. */
-  get lowest(): number {
-    let lowest = Number.POSITIVE_INFINITY;
-    for (const { firstUnflushedOffset = lowest } of this.#dirty) {
-      lowest = Math.min(lowest, firstUnflushedOffset);
-    }
-    return lowest;
-  }
-
-  #note(
-    activation: Activation<State, Call, Answer>,
-    records: number,
-    offset: number,
-    monotonicMs: number,
-  ): void {
-    activation.unflushed += records;
-    this.#unflushedRecords += records;
-    this.#weigh(activation);
-    activation.firstUnflushedOffset = Math.min(activation.firstUnflushedOffset ?? offset, offset);
-    if (activation.dirtySinceMs !== undefined) return;
-    activation.dirtySinceMs = monotonicMs;
-    this.#dirty.add(activation);
-  }
-
-  /** Looks at what the actor holds now: a commit may also let go of what was held before. */
-  #weigh(activation: Activation<State, Call, Answer>): void {
-    const { state, unflushed } = activation;
-    const isHolding = state !== undefined && unflushed > 0;
-    const bytes = isHolding ? (this.#kind.sourcing?.sizeOfUnstored(state) ?? 0) : 0;
-    this.#unflushedBytes += bytes - activation.unflushedBytes;
-    activation.unflushedBytes = bytes;
   }
 
   /**
@@ -111,20 +50,20 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Event> {
    */
   startDue(monotonicMs: number): void {
     // Those that leave have their own way out, and must not speed up the others.
-    this.#pace.earn(Math.max(0, this.#dirty.size - this.#leaving.size), monotonicMs);
-    for (const activation of this.#dirty) {
+    this.#pace.earn(Math.max(0, this.dirty.size - this.#leaving.size), monotonicMs);
+    for (const [activation, dirty] of this.dirty.entries()) {
       if (!this.#hasRoom) return;
-      if (!this.#mayBegin(activation, monotonicMs)) break;
-      if (activation.isBusy || activation.isCheckpointing) continue;
+      if (!this.#mayBegin(dirty, monotonicMs)) break;
+      if (activation.isBusy || dirty.isStoring) continue;
       this.#pace.began();
       this.#start(activation);
     }
     this.#startLeaving();
   }
 
-  #mayBegin({ dirtySinceMs }: Activation<State, Call, Answer>, monotonicMs: number): boolean {
-    const isOld = monotonicMs - (dirtySinceMs ?? monotonicMs) >= CHECKPOINT_AGE_MS;
-    return isOld || this.tail > 0.5 || this.#pace.mayBegin;
+  #mayBegin({ sinceMs }: DirtyState, monotonicMs: number): boolean {
+    const isOld = monotonicMs - sinceMs >= CHECKPOINT_AGE_MS;
+    return isOld || this.dirty.tail > 0.5 || this.#pace.mayBegin;
   }
 
   get #hasRoom(): boolean {
@@ -146,12 +85,13 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Event> {
     this.#startLeaving();
   }
 
-  /** One that has a turn or is stored just then is left to its age, or to the next sweep. */
+  /** One that has a turn or is being stored is left to its age, or to the next sweep. */
   #startLeaving(): void {
     for (const activation of this.#leaving) {
       if (!this.#hasRoom) return;
       this.#leaving.delete(activation);
-      if (activation.isIdle && activation.unflushed > 0) this.#start(activation);
+      const isFree = this.dirty.stateOf(activation)?.isStoring === false;
+      if (activation.isIdle && isFree) this.#start(activation);
     }
   }
 
@@ -161,10 +101,10 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Event> {
    */
   async storeAll(wanted: (activation: Activation<State, Call, Answer>) => boolean): Promise<void> {
     for (;;) {
-      const dirty = [...this.#dirty].filter(wanted);
+      const dirty = this.#wanted(wanted);
       if (dirty.length === 0) return;
-      const some = dirty.filter(({ isCheckpointing }) => !isCheckpointing);
-      // The bound is the process's: shards that close share it with everybody else.
+      const some = dirty.filter((activation) => !this.dirty.isStoring(activation));
+      // The bound is the process's: shards that close share it with the other checkpoints.
       const due = some.slice(0, Math.max(0, CHECKPOINTS_IN_FLIGHT_MAX - this.#inFlight));
       await Promise.all(due.map((activation) => this.#counted(activation)));
       if (due.length === 0) await sleep(this.#ports.clock, 1);
@@ -179,25 +119,25 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Event> {
     wanted: (activation: Activation<State, Call, Answer>) => boolean,
   ): Promise<void> {
     const writes: Promise<void>[] = [];
-    for (const activation of [...this.#dirty].filter(wanted)) {
+    for (const activation of this.#wanted(wanted)) {
       while (!this.#hasRoom) await sleep(this.#ports.clock, 1);
-      const { isBusy, isCheckpointing, isAbandoned } = activation;
-      if (isBusy || isCheckpointing || isAbandoned) continue;
+      if (activation.isBusy || this.dirty.stateOf(activation)?.isStoring !== false) continue;
       writes.push(this.#counted(activation).catch(() => this.#ports.metrics.checkpointFailed()));
     }
     await Promise.all(writes);
   }
 
-  /** Forgets an actor that is somebody else's now, or will be recovered from the journal. */
+  /** Forgets an actor that another node owns now, or that will be recovered from the journal. */
   abandon(activation: Activation<State, Call, Answer>): void {
-    this.#dirty.delete(activation);
+    this.dirty.forget(activation);
     this.#leaving.delete(activation);
     this.#remembering.delete(activation);
-    this.#unflushedRecords -= activation.unflushed;
-    this.#unflushedBytes -= activation.unflushedBytes;
-    activation.unflushed = 0;
-    activation.unflushedBytes = 0;
-    activation.isAbandoned = true;
+  }
+
+  #wanted(
+    wanted: (activation: Activation<State, Call, Answer>) => boolean,
+  ): Activation<State, Call, Answer>[] {
+    return [...this.dirty.entries()].map(([activation]) => activation).filter(wanted);
   }
 
   #start(activation: Activation<State, Call, Answer>): void {
@@ -241,40 +181,33 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Event> {
   }
 
   async #store(activation: Activation<State, Call, Answer>): Promise<void> {
-    const { state, offset, unflushed, pendingEffect } = activation;
+    const { state, offset } = activation;
+    const dirty = this.dirty.stateOf(activation);
     const { sourcing } = this.#kind;
-    if (state === undefined || sourcing === undefined) return;
+    if (state === undefined || dirty === undefined || sourcing === undefined) return;
+    const { records, pendingEffect } = dirty;
     const { clock, log } = this.#ports;
     const startedMs = clock.monotonicMs();
-    const dirtyMs = startedMs - (activation.dirtySinceMs ?? startedMs);
+    const dirtyMs = startedMs - dirty.sinceMs;
     const now = { monotonicMs: startedMs, wallMs: clock.wallMs() };
     const recentCalls = log.isLasting ? activation.recentCalls(now) : [];
     const checkpoint = sourcing.checkpoint(activation.id, state, recentCalls);
-    activation.isCheckpointing = true;
+    dirty.isStoring = true;
     try {
       await log.whenDurable(offset);
-      // Once the journal has let go of the records nobody would know that this is still to be done.
+      // Once the journal is truncated nothing else says that this is still to be done.
       await pendingEffect?.();
       await checkpoint.write();
     } finally {
-      activation.isCheckpointing = false;
+      dirty.isStoring = false;
     }
-    if (activation.isAbandoned) return;
-    if (activation.pendingEffect === pendingEffect) activation.pendingEffect = undefined;
+    const isAbandoned = this.dirty.stateOf(activation) !== dirty;
+    if (isAbandoned) return;
+    if (dirty.pendingEffect === pendingEffect) dirty.pendingEffect = undefined;
     checkpoint.forget(activation.state ?? state);
     this.#onStored(activation);
     this.#ports.metrics.checkpointed(dirtyMs / 1_000);
-    this.#unflushedRecords -= unflushed;
-    activation.unflushed -= unflushed;
-    this.#weigh(activation);
-    this.#dirty.delete(activation);
-    activation.dirtySinceMs = undefined;
-    activation.firstUnflushedOffset = undefined;
+    this.dirty.stored(activation, dirty, { records, offset, sinceMs: startedMs });
     this.#forgetCalls(activation);
-    if (activation.unflushed > 0) {
-      activation.firstUnflushedOffset = offset + 1;
-      activation.dirtySinceMs = startedMs;
-      this.#dirty.add(activation);
-    }
   }
 }

@@ -12,6 +12,8 @@ import type { SideEffect, Turn } from '#runtime/turn';
 /** Keeps account of what is committed but not stored. */
 export interface DirtyBook<State, Call, Answer> {
   changed(activation: Activation<State, Call, Answer>, monotonicMs: number): void;
+  effectPending(activation: Activation<State, Call, Answer>, effect: SideEffect): void;
+  effectDone(activation: Activation<State, Call, Answer>, effect: SideEffect): void;
 }
 
 /** A turn on a real activation: commits go to the process's log and into the actor's state. */
@@ -93,7 +95,8 @@ export class HostedTurn<State, Call extends ActorCall, Answer, Event>
 
   beforeAnswer(effect: SideEffect): void {
     this.#effect = effect;
-    if (this.#committedAt !== Number.POSITIVE_INFINITY) this.#activation.pendingEffect = effect;
+    const hasCommitted = this.#committedAt !== Number.POSITIVE_INFINITY;
+    if (hasCommitted) this.#book.effectPending(this.#activation, effect);
   }
 
   /** Whether the answer may leave at once: all that it depends on is durable, this node's and done. */
@@ -122,7 +125,7 @@ export class HostedTurn<State, Call extends ActorCall, Answer, Event>
     await effect().catch((error: unknown) => {
       throw stillPending(error);
     });
-    if (this.#activation.pendingEffect === effect) this.#activation.pendingEffect = undefined;
+    this.#book.effectDone(this.#activation, effect);
   }
 
   #lineOf(event: unknown, version: number): string {

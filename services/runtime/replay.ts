@@ -4,11 +4,17 @@ import type { Activation } from '#runtime/activation';
 import type { ActorCall, ActorKind } from '#runtime/actor-kind';
 import { CorruptJournal, decodeRecord } from '#runtime/record-codec';
 import type { RecoveredTail } from '#runtime/shard-gate';
+import type { SideEffect } from '#runtime/turn';
 import type { JournalRecord } from '#storage/journal';
 
 /** Keeps account of records that are durable and in no checkpoint. */
 export interface ReplayLedger<State, Call, Answer> {
-  recovered(activation: Activation<State, Call, Answer>, records: number, offset: number): void;
+  recovered(
+    activation: Activation<State, Call, Answer>,
+    records: number,
+    offset: number,
+    effect: SideEffect | undefined,
+  ): void;
 }
 
 /**
@@ -38,8 +44,8 @@ export function replay<State, Call extends ActorCall, Answer, Event>(
   activation.state = present;
   activation.recent.restore(records, now);
   activation.offset = offset;
-  activation.pendingEffect = sourcing.effectAfterReplay?.(id, present, events);
-  book.recovered(activation, events.length, offset);
+  const effect = sourcing.effectAfterReplay?.(id, present, events);
+  book.recovered(activation, events.length, offset, effect);
 }
 
 /** The records behind the activation's version, in the order of theirs. */

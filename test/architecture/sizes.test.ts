@@ -14,7 +14,6 @@ const LONGER: Readonly<Record<string, number>> = {
   'test/limiter/admin-server.test.ts': 320,
   'test/node/journal-writer.test.ts': 356,
   'test/runtime/actor-host.test.ts': 415,
-  'test/runtime/checkpointer.test.ts': 587,
   'test/runtime/commit-log.test.ts': 476,
   'test/storage/instance-store-contract.ts': 318,
 };

@@ -134,33 +134,30 @@ async function age(clock: ManualClock): Promise<void> {
   await turnOfEvents();
 }
 
-const pendingEffect = suite('what a turn still owes');
+const pending = suite('what a turn leaves pending');
 
-pendingEffect(
-  'is done before the actor is stored, and nothing is stored while it fails',
-  async () => {
-    const [clock, kind] = [new ManualClock(), new TallyKind()];
-    const { host } = hostOf(kind, clock, memoryJournal());
-    let isDown = true;
-    let tries = 0;
-    const effect = async () => {
-      tries += 1;
-      if (isDown) throw new Fault('service_unavailable', 'down');
-    };
-    await refusalOf(() => host.ask('a', tallyCall({ add: 1, effect })));
-    await age(clock);
-    assert.equal([tries > 1, kind.writes], [true, 0]);
-    isDown = false;
-    await age(clock);
-    assert.is(kind.stored.get('a')?.sum, 1);
-    const done = tries;
-    await host.ask('a', tallyCall({ add: 1 }));
-    await age(clock);
-    assert.equal([tries, kind.stored.get('a')?.sum], [done, 2], 'it is pendingEffect no longer');
-  },
-);
+pending('is done before the actor is stored, and nothing is stored while it fails', async () => {
+  const [clock, kind] = [new ManualClock(), new TallyKind()];
+  const { host } = hostOf(kind, clock, memoryJournal());
+  let isDown = true;
+  let tries = 0;
+  const effect = async () => {
+    tries += 1;
+    if (isDown) throw new Fault('service_unavailable', 'down');
+  };
+  await refusalOf(() => host.ask('a', tallyCall({ add: 1, effect })));
+  await age(clock);
+  assert.equal([tries > 1, kind.writes], [true, 0]);
+  isDown = false;
+  await age(clock);
+  assert.is(kind.stored.get('a')?.sum, 1);
+  const done = tries;
+  await host.ask('a', tallyCall({ add: 1 }));
+  await age(clock);
+  assert.equal([tries, kind.stored.get('a')?.sum], [done, 2], 'it is pending no longer');
+});
 
-pendingEffect('is nothing after a turn that committed nothing', async () => {
+pending('is nothing after a turn that committed nothing', async () => {
   const [clock, kind] = [new ManualClock(), new TallyKind()];
   const { host } = hostOf(kind, clock, memoryJournal());
   await host.ask('a', tallyCall({ add: 1 }));
@@ -170,7 +167,7 @@ pendingEffect('is nothing after a turn that committed nothing', async () => {
   assert.is(kind.stored.get('a')?.sum, 1);
 });
 
-pendingEffect('is not settled by what an earlier turn did', async () => {
+pending('is not settled by what an earlier turn did', async () => {
   const [clock, kind] = [new ManualClock(), new TallyKind()];
   const { host } = hostOf(kind, clock, memoryJournal());
   const first = Promise.withResolvers<void>();
@@ -184,4 +181,4 @@ pendingEffect('is not settled by what an earlier turn did', async () => {
   assert.is(kind.writes, 0);
 });
 
-for (const suite of [reads, commits, rests, effects, pendingEffect]) suite.run();
+for (const suite of [reads, commits, rests, effects, pending]) suite.run();

@@ -1,8 +1,11 @@
 import { HostedShards } from '#node/hosted-shards';
 import { Checkpointer } from '#runtime/checkpointer';
 import { CommitLog } from '#runtime/commit-log';
+import { DirtyActors } from '#runtime/dirty-actors';
 import { replaceMethod } from '#test/simulation/replace-method';
 import { type AnyCheckpointer, skipWaits } from '#test/simulation/replies';
+
+type AnyDirtyActors = DirtyActors<unknown, never, unknown, unknown>;
 
 /** Gives a shard away with what is durable, while the rest of it is still on its way. */
 export function handOffEarly(stack: DisposableStack): void {
@@ -36,10 +39,10 @@ function durableActivations(stack: DisposableStack) {
   );
   replaceMethod(
     stack,
-    Checkpointer.prototype,
+    DirtyActors.prototype,
     'changed',
     (changed) =>
-      function (this: AnyCheckpointer, activation, ...rest) {
+      function (this: AnyDirtyActors, activation, ...rest) {
         if (lastLog !== undefined) logs.set(activation, lastLog);
         changed.call(this, activation, ...rest);
       },

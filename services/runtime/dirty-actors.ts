@@ -1,0 +1,166 @@
+import assert from 'node:assert/strict';
+import type { Clock } from '#platform/clock';
+import type { Activation } from '#runtime/activation';
+import type { ActorCall, ActorKind } from '#runtime/actor-kind';
+import { UNFLUSHED_BYTES_MAX, UNFLUSHED_RECORDS_MAX } from '#runtime/bounds';
+import type { SideEffect } from '#runtime/turn';
+
+/** What of an actor no checkpoint has stored. */
+export type DirtyState = {
+  /** Committed records that no checkpoint has stored, and roughly the bytes that they hold. */
+  records: number;
+  bytes: number;
+  /** Log offset of the first of them. */
+  firstOffset: number;
+  /** Monotonic time of the first of them. */
+  sinceMs: number;
+  isStoring: boolean;
+  /** The side effect that must be done before the actor's newest version may count as stored. */
+  pendingEffect: SideEffect | undefined;
+};
+
+/** Keeps account of the actors of one kind that are dirty, the oldest change first. */
+export class DirtyActors<State, Call extends ActorCall, Answer, Event> {
+  readonly #kind: ActorKind<State, Call, Answer, Event>;
+  readonly #clock: Pick<Clock, 'monotonicMs'>;
+  readonly #states = new Map<Activation<State, Call, Answer>, DirtyState>();
+  #records = 0;
+  #bytes = 0;
+
+  constructor(kind: ActorKind<State, Call, Answer, Event>, clock: Pick<Clock, 'monotonicMs'>) {
+    this.#kind = kind;
+    this.#clock = clock;
+  }
+
+  /** How many actors are dirty. */
+  get size(): number {
+    return this.#states.size;
+  }
+
+  /** Committed records that are in no checkpoint yet. */
+  get records(): number {
+    return this.#records;
+  }
+
+  /** Bytes that dirty actors hold until they are stored. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** How full the tail is: 1 means that a bound, records or bytes, is reached. */
+  get tail(): number {
+    return Math.max(this.#records / UNFLUSHED_RECORDS_MAX, this.#bytes / UNFLUSHED_BYTES_MAX);
+  }
+
+  /** The lowest offset in the log that a dirty actor still needs; infinite for none. */
+  get lowest(): number {
+    let lowest = Number.POSITIVE_INFINITY;
+    for (const { firstOffset } of this.#states.values()) lowest = Math.min(lowest, firstOffset);
+    return lowest;
+  }
+
+  /** All dirty actors, the oldest change first. */
+  entries(): MapIterator<[Activation<State, Call, Answer>, DirtyState]> {
+    return this.#states.entries();
+  }
+
+  /** What of an actor is not stored; undefined: it is not dirty. */
+  stateOf(activation: Activation<State, Call, Answer>): DirtyState | undefined {
+    return this.#states.get(activation);
+  }
+
+  /** Whether a checkpoint of the actor is under way. */
+  isStoring(activation: Activation<State, Call, Answer>): boolean {
+    return this.#states.get(activation)?.isStoring ?? false;
+  }
+
+  /** Notes that an actor has committed one more record. */
+  changed(activation: Activation<State, Call, Answer>, monotonicMs: number): void {
+    this.#note(activation, 1, activation.offset, monotonicMs);
+  }
+
+  /**
+   * Notes records that an actor has replayed, recovered at `offset`, and the side effect that they
+   * leave pending, if any: durable and in no checkpoint.
+   */
+  recovered(
+    activation: Activation<State, Call, Answer>,
+    records: number,
+    offset: number,
+    effect: SideEffect | undefined,
+  ): void {
+    const dirty = this.#note(activation, records, offset, this.#clock.monotonicMs());
+    dirty.pendingEffect = effect;
+  }
+
+  /** Notes the side effect that an actor's newest record leaves pending. */
+  effectPending(activation: Activation<State, Call, Answer>, effect: SideEffect): void {
+    const dirty = this.#states.get(activation);
+    assert(dirty !== undefined, 'a side effect is pending only of a record that is not stored');
+    dirty.pendingEffect = effect;
+  }
+
+  /** Notes that it is done. */
+  effectDone(activation: Activation<State, Call, Answer>, effect: SideEffect): void {
+    const dirty = this.#states.get(activation);
+    if (dirty?.pendingEffect === effect) dirty.pendingEffect = undefined;
+  }
+
+  /** Notes that the actor's first `records` are stored, those up to `offset`, as of `sinceMs`. */
+  stored(
+    activation: Activation<State, Call, Answer>,
+    dirty: DirtyState,
+    { records, offset, sinceMs }: { records: number; offset: number; sinceMs: number },
+  ): void {
+    this.#records -= records;
+    dirty.records -= records;
+    this.#weigh(activation, dirty);
+    this.#states.delete(activation);
+    if (dirty.records === 0) return;
+    dirty.firstOffset = offset + 1;
+    dirty.sinceMs = sinceMs;
+    this.#states.set(activation, dirty);
+  }
+
+  /** Forgets what is not stored of an actor: another node owns it, or it will be recovered. */
+  forget(activation: Activation<State, Call, Answer>): void {
+    const dirty = this.#states.get(activation);
+    if (dirty === undefined) return;
+    this.#states.delete(activation);
+    this.#records -= dirty.records;
+    this.#bytes -= dirty.bytes;
+  }
+
+  #note(
+    activation: Activation<State, Call, Answer>,
+    records: number,
+    offset: number,
+    monotonicMs: number,
+  ): DirtyState {
+    const dirty = this.#states.get(activation) ?? this.#begin(activation, offset, monotonicMs);
+    dirty.records += records;
+    this.#records += records;
+    this.#weigh(activation, dirty);
+    dirty.firstOffset = Math.min(dirty.firstOffset, offset);
+    return dirty;
+  }
+
+  #begin(
+    activation: Activation<State, Call, Answer>,
+    firstOffset: number,
+    sinceMs: number,
+  ): DirtyState {
+    const pendingEffect = undefined;
+    const dirty = { records: 0, bytes: 0, firstOffset, sinceMs, isStoring: false, pendingEffect };
+    this.#states.set(activation, dirty);
+    return dirty;
+  }
+
+  /** Looks at what the actor holds now: a commit may also let go of what was held before. */
+  #weigh({ state }: Activation<State, Call, Answer>, dirty: DirtyState): void {
+    const isHolding = state !== undefined && dirty.records > 0;
+    const bytes = isHolding ? (this.#kind.sourcing?.sizeOfUnstored(state) ?? 0) : 0;
+    this.#bytes += bytes - dirty.bytes;
+    dirty.bytes = bytes;
+  }
+}
