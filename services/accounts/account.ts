@@ -17,7 +17,7 @@ export type Account = {
 /** What a key may do: `read` is every GET and `POST /test/submit`. Source: decision 41. */
 export type KeyScope = 'full' | 'read';
 
-/** A key as it is kept: whoever reads this cannot use it. Source: spec 5 item 3. */
+/** A key as it is stored: a reader of this cannot use it. Source: spec 5 item 3. */
 export type ApiKeyRecord = {
   /** `key_` and 16 hexadecimal characters; names the key without revealing it. */
   readonly id: string;

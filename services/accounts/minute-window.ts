@@ -5,7 +5,7 @@ export const WINDOW_MS = 60_000;
 
 /**
  * How far wall and monotonic clock may drift apart within a window before its announced end follows
- * the wall clock: above what rounding to milliseconds makes, so that `Reset` stands still, and
+ * the wall clock: above what rounding to milliseconds makes, so that `Reset` stays the same, and
  * below what a caller could notice.
  */
 const DRIFT_MS_MAX = 10;
@@ -14,7 +14,7 @@ const DRIFT_MS_MAX = 10;
 const ROUNDING_MS = 1_000;
 
 /**
- * Unix second at which a window that opens now will end, rounded up: whoever waits for it finds
+ * Unix second at which a window that opens now will end, rounded up: a caller who waits for it finds
  * the window over.
  */
 export function resetOfNewWindow(nowMs: number): number {
@@ -24,7 +24,7 @@ export function resetOfNewWindow(nowMs: number): number {
 /**
  * Unix second at which a running window ends, given what was announced before. The window itself
  * is measured by the monotonic clock, so that no step of the wall clock shortens it (more requests
- * than the limit) or stretches it (a caller shut out for hours). The announcement stands still
+ * than the limit) or stretches it (a caller shut out for hours). The announcement stays the same
  * unless the wall clock was stepped; then it follows, and is never in the past.
  */
 export function resetOfRunningWindow(

@@ -32,7 +32,7 @@ export const INSTANCES_OF: Readonly<Record<Plan, number>> = {
   enterprise: CUSTOM_LIMITS_MAX.instances,
 };
 
-/** The account that a local run creates: nobody's first hour should be a 429. Source: decision 32. */
+/** The account that a local run creates: the first hour should not be a 429. Source: decision 32. */
 export const LOCAL_PLAN: PlanChoice = {
   plan: 'enterprise',
   limits: { requestsPerMinute: 1_000_000, cyclesPerMonth: 1_000_000_000 },

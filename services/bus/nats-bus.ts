@@ -4,7 +4,7 @@ import type { Bus } from '#bus/bus';
 import { Fault } from '#fault/fault';
 import { type ClientTls, tlsOptionsOf } from '#platform/client-tls';
 import { type Clock, withinMs } from '#platform/clock';
-import { Seldom } from '#platform/seldom';
+import { LogRateLimit } from '#platform/log-rate-limit';
 
 /** Where the servers are, and what the bus takes from outside. */
 export type NatsBusOptions = {
@@ -62,7 +62,7 @@ export async function openNatsBus(options: NatsBusOptions): Promise<Bus> {
   const unconfirmed = new UnconfirmedBytes(connection);
   void follow(connection, state, onNotice);
 
-  const fullNotices = new Seldom(clock);
+  const fullNotices = new LogRateLimit(clock);
   const wantOfRoom = (subject: string): void =>
     fullNotices.run(() =>
       onNotice(

@@ -11,7 +11,7 @@ import {
 import { judgeReplay } from '#bus/replay-guard';
 import { newSenderKey } from '#bus/sender-key';
 import type { Clock } from '#platform/clock';
-import { Seldom } from '#platform/seldom';
+import { LogRateLimit } from '#platform/log-rate-limit';
 
 /** Why a message that was heard goes no further. */
 export type DropReason = 'unsigned' | 'signature' | 'forged' | 'repeated' | 'stale' | 'cluster';
@@ -191,7 +191,7 @@ class KnownSenders {
 /** What was dropped: each counted, and reported once in a while. */
 class Drops {
   readonly #options: SignedBusOptions;
-  readonly #notices = new Map<DropReason, Seldom>();
+  readonly #notices = new Map<DropReason, LogRateLimit>();
 
   constructor(options: SignedBusOptions) {
     this.#options = options;
@@ -202,7 +202,7 @@ class Drops {
     onDropped(reason);
     let notices = this.#notices.get(reason);
     if (notices === undefined) {
-      notices = new Seldom(clock);
+      notices = new LogRateLimit(clock);
       this.#notices.set(reason, notices);
     }
     notices.run(() => onNotice(`${subject}: ${noticeOf(reason, envelope)}`));

@@ -16,7 +16,7 @@ import { Listeners } from '#cluster/listeners';
 import type { MembershipOptions } from '#cluster/membership-options';
 import { hashText } from '#cluster/text-hash';
 import { every } from '#platform/clock';
-import { Seldom } from '#platform/seldom';
+import { LogRateLimit } from '#platform/log-rate-limit';
 
 /** One incarnation, as it was last heard. */
 export type Member = Heartbeat & {
@@ -52,7 +52,7 @@ export class Membership implements Disposable {
   readonly #announcementListeners = new Listeners<[ShardAnnouncement]>();
   readonly #opened = new DisposableStack();
   readonly #journals: JournalPresence | undefined;
-  readonly #reports: Readonly<Record<'foreign' | 'impostor', Seldom>>;
+  readonly #reports: Readonly<Record<'foreign' | 'impostor', LogRateLimit>>;
   #notifiedViewHash = '';
   #ignoredCount = 0;
 
@@ -62,7 +62,7 @@ export class Membership implements Disposable {
     const { bus, clock, prefix, service, journals } = options;
     const onFound = (): void => this.#notifyChange();
     this.#journals = journals && new JournalPresence({ journals, clock, onFound });
-    this.#reports = { foreign: new Seldom(clock), impostor: new Seldom(clock) };
+    this.#reports = { foreign: new LogRateLimit(clock), impostor: new LogRateLimit(clock) };
     const hear = (message: Uint8Array, sender?: Sender): void =>
       this.#receiveHeartbeat(message, sender?.incarnation);
     const hearShard = (message: Uint8Array): void => this.#receiveAnnouncement(message);

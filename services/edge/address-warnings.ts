@@ -1,7 +1,7 @@
 import type { GivenUp } from '#edge/unfinished-bodies';
 import type { Clock } from '#platform/clock';
+import { LogRateLimit } from '#platform/log-rate-limit';
 import type { Logger } from '#platform/logger';
-import { Seldom } from '#platform/seldom';
 
 /** Warnings about addresses for the log, each at most once in 30 s. */
 export type AddressWarnings = {
@@ -15,9 +15,9 @@ export type AddressWarnings = {
 
 /** Warnings about addresses, for an operator who may have forgotten to say whom to trust. */
 export function addressWarnings(clock: Clock, logger: Logger): AddressWarnings {
-  const bars = new Seldom(clock);
-  const floods = new Seldom(clock);
-  const shares = new Seldom(clock);
+  const bars = new LogRateLimit(clock);
+  const floods = new LogRateLimit(clock);
+  const shares = new LogRateLimit(clock);
   return {
     barred: (address) =>
       bars.run((others) =>

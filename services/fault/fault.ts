@@ -45,7 +45,7 @@ export type FaultOptions = {
   mode?: string;
   /** Whole seconds after which a retry makes sense. */
   retryAfterS?: number;
-  /** Whether the refused operation may have happened all the same. Source: architecture 4. */
+  /** Whether the refused call may have taken effect all the same. Source: architecture 4. */
   isOutcomeUnknown?: boolean;
   /** With `not_owner`: who owns the shard instead, if that is known. Never shown. */
   owner?: ShardOwner;

@@ -64,15 +64,15 @@ export const REASONS = {
 export type FaultReason = keyof typeof REASONS;
 
 /**
- * What processes of ours tell each other and no caller ever meets: whoever routes calls answers it
- * itself, so these stand in no document of the API. Source: architecture 3.5.
+ * What nodes answer each other and no caller ever meets: the router of calls handles it, so these
+ * stand in no document of the API. Source: architecture 3.5.
  */
 export const PEER_REASONS = {
   /** Another incarnation owns the shard; the refusal may name it. Nothing has happened. */
   not_owner: { code: 'service_unavailable' },
 } as const satisfies Record<string, { code: string }>;
 
-/** A stable token that says to another process of ours why it was refused. */
+/** A stable token that says to another node why it was refused. */
 export type PeerReason = keyof typeof PEER_REASONS;
 
 /** The status that a reason imposes instead of its code's own, if it does. */

@@ -27,17 +27,17 @@ const KEY_ID_LENGTH = 16;
  */
 export interface AccountAdmin {
   /** `id`: instead of a random one; rejects with `conflict` if there is an account with it. */
-  createAccount(wish: { id?: string; name: string; choice: PlanChoice }): Promise<Account>;
+  createAccount(request: { id?: string; name: string; choice: PlanChoice }): Promise<Account>;
   listAccounts(page: { afterId: string | undefined; limit: number }): Promise<Account[]>;
   setPlan(accountId: string, choice: PlanChoice): Promise<Account>;
   setStatus(accountId: string, status: AccountStatus): Promise<Account>;
   /**
-   * Makes a key and answers it for the only time: nothing that is kept could tell it again.
+   * Makes a key and answers it this once: it cannot be derived from what is kept.
    * Rejects with `conflict` if the account has as many usable keys as it may have.
    */
   createKey(
     accountId: string,
-    wish: { scope: KeyScope; expiresAtMs?: number | undefined },
+    request: { scope: KeyScope; expiresAtMs?: number | undefined },
   ): Promise<{ key: string; record: ApiKeyRecord }>;
   listKeys(accountId: string): Promise<readonly ApiKeyRecord[]>;
   revokeKey(accountId: string, keyId: string): Promise<ApiKeyRecord>;
@@ -54,7 +54,7 @@ export type AccountAdminPorts = {
   readonly accounts: AccountStore;
   readonly clock: Clock;
   readonly randomness: Randomness;
-  /** Tells everybody who knows the account that it has changed. */
+  /** Announces to all who cache the account that it has changed. */
   readonly announce: (accountId: string) => Promise<void>;
   readonly usage: (accountId: string) => Promise<MeterUsage | undefined>;
   readonly resetUsage: (accountId: string) => Promise<MeterUsage | undefined>;

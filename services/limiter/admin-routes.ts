@@ -105,8 +105,8 @@ const ROUTES: readonly Route[] = [
 ];
 
 /**
- * Answers one request of an administrator. Rejects with the fault that refuses it. `audit` hears of
- * a change before its answer is given, also of one that is refused.
+ * Answers one request of an administrator. Rejects with the fault that refuses it. `audit` is called
+ * for a change before its answer is given, also for one that is refused.
  */
 export async function answerAdmin(
   admin: AccountAdmin,
@@ -126,11 +126,11 @@ export async function answerAdmin(
   throw new Fault('not_found', `there is no ${request.method} ${request.url.pathname}`);
 }
 
-/** Answers a change and tells `audit` what became of it. */
+/** Answers a change and reports its outcome to `audit`. */
 async function audited(
   change: string,
   named: { readonly account?: string; readonly key?: string },
-  wish: unknown,
+  requested: unknown,
   answer: () => Promise<unknown>,
   audit: (change: AdminChange) => void,
 ): Promise<unknown> {
@@ -140,11 +140,11 @@ async function audited(
     const id = idOf(made);
     const [newAccount, newKey] = change.startsWith('key.') ? [undefined, id] : [id, undefined];
     const ids = { accountId: accountId ?? newAccount, keyId: keyId ?? newKey };
-    audit({ change, ...ids, wish, outcome: 'done' });
+    audit({ change, ...ids, requested, outcome: 'done' });
     return made;
   } catch (error) {
-    // What it wished for is logged only where it was understood.
-    audit({ change, accountId, keyId, wish: undefined, outcome: toFault(error).code });
+    // What was requested is logged only where it was understood.
+    audit({ change, accountId, keyId, requested: undefined, outcome: toFault(error).code });
     throw error;
   }
 }

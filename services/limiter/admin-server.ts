@@ -37,7 +37,7 @@ export type AdminServerPorts = {
   readonly token: string;
   readonly audit: AdminAudit;
   readonly clock: Clock;
-  /** Called with what is no Fault: our own bugs, for the process's log. */
+  /** Called with what is no Fault: a bug, for the process's log. */
   readonly onBug: (error: unknown) => void;
 };
 
@@ -93,7 +93,7 @@ async function answer(
     const heard = (change: AdminChange) => audit(change, by);
     send(response, { data: await answerAdmin(admin, asked, clock.wallMs(), heard) }, sign);
   } catch (error) {
-    // Whoever hung up waits for no answer, and it is no fault of ours that the body ended early.
+    // A client that hung up waits for no answer, and that its body ended early is no fault.
     if (request.destroyed && !request.complete) return;
     const fault = toFault(error);
     if (fault.httpStatus >= 500) onBug(error);
@@ -110,7 +110,7 @@ async function answer(
   }
 }
 
-/** Proves an answer to whoever has proven the request. */
+/** Proves an answer to a client that has proven its request. */
 type Sign = (status: number, text: string) => string;
 
 function send(response: ServerResponse, body: unknown, sign: Sign | undefined): void {

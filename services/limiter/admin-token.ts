@@ -16,10 +16,10 @@ const TOKEN_BYTES = 32;
 const TOKEN_LENGTH_MIN = 32;
 const TOKEN_LENGTH_MAX = 512;
 
-/** Characters of a token's name in logs: 48 bits tell tokens apart and say nothing of them. */
+/** Characters of a token's name in logs: 48 bits distinguish tokens and reveal nothing of them. */
 const TOKEN_ID_LENGTH = 12;
 
-/** Rights of anybody but the owner, and of those who are not in the file's group either. */
+/** Rights of all but the owner, and of those who are not in the file's group either. */
 const RIGHTS_OF_OTHERS = 0o077;
 const RIGHTS_OF_STRANGERS = 0o007;
 
@@ -29,7 +29,7 @@ const NO_LINKS = constants.O_NOFOLLOW ?? 0;
 /** A token in its file, which goes when this is disposed. */
 export type PublishedToken = AsyncDisposable & { readonly path: string };
 
-/** A token that nobody can guess. */
+/** A random token. */
 export function newAdminToken(): string {
   return randomBytes(TOKEN_BYTES).toString('base64url');
 }
@@ -102,7 +102,7 @@ export function adminTokenPlaces(port: number): readonly string[] {
 }
 
 /**
- * A home stays when a folder for passing files is swept, and nobody can take its place. Images
+ * A home stays when a folder for passing files is swept, and no other user can replace it. Images
  * and accounts of services may have none that can be written to.
  */
 function tokenFolders(): readonly string[] {
@@ -129,7 +129,7 @@ async function assertOwn(folder: string): Promise<void> {
   if ((found.mode & RIGHTS_OF_OTHERS) !== 0) throw new Error('open to other users');
 }
 
-/** Whole or not at all, never through a link, never into a file that somebody else has made. */
+/** Whole or not at all, never through a link, never into a file of another user. */
 async function write(path: string, token: string): Promise<void> {
   const fresh = `${path}.${randomBytes(8).toString('hex')}`;
   const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | NO_LINKS;

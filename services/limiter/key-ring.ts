@@ -40,14 +40,14 @@ export function firstExpiryOf(ring: readonly HeldKey[]): number | undefined {
 
 /**
  * The scope of the key with this digest, or undefined if there is none. How long a comparison takes
- * tells nothing of how much of a digest was right.
+ * reveals nothing of how much of a digest was right.
  */
 export function scopeInRing(ring: readonly HeldKey[], digest: string): KeyScope | undefined {
   if (digest.length !== DIGEST_LENGTH) return undefined;
   presented.write(digest, 'latin1');
   for (const key of ring) {
     known.write(key.digest, 'latin1');
-    // Latin-1 keeps the low byte of a character alone; what is told by this is known already.
+    // Latin-1 keeps the low byte of a character alone; what this reveals is known already.
     if (timingSafeEqual(presented, known)) return key.digest === digest ? key.scope : undefined;
   }
   return undefined;

@@ -1,6 +1,6 @@
 /**
  * What the clocks of the processes say. Each number is a wall clock less this process's monotonic
- * one at the same moment, in milliseconds: it stands still until somebody's clock steps.
+ * one at the same moment, in milliseconds: it stays the same until a clock steps.
  */
 export type ClockEvidence = {
   readonly own: number;
@@ -21,7 +21,7 @@ export type ClockAgreement = { readonly verdict: ClockVerdict; readonly aheadMs:
 /** How far clocks that agree may stand apart, in milliseconds. Source: decision 138. */
 const APART_MS_MAX = 60_000;
 
-/** With fewer others none can tell whose clock is wrong. */
+/** With fewer others it cannot be decided whose clock is wrong. */
 export const OTHERS_MIN = 2;
 
 /** Whether two clocks agree. */

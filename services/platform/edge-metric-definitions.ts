@@ -4,17 +4,17 @@ import type { MetricDefinition } from '#platform/make-metric';
 export const EDGE_METRICS = {
   edge_refused_unasked_total: {
     kind: 'counter',
-    help: 'Calls refused as rate_limited because the limiter had refused the key in this window.',
+    help: 'Calls refused as rate_limited without asking the limiter, which had refused the key in this window.',
     labels: [],
   },
   edge_unknown_keys_not_looked_up_total: {
     kind: 'counter',
-    help: 'Calls refused unasked because too many refused keys came from their address.',
+    help: 'Calls refused without asking the limiter because too many refused keys came from their address.',
     labels: [],
   },
   edge_fail_closed_total: {
     kind: 'counter',
-    help: 'Requests refused because the limiter could not be sure, by reason.',
+    help: 'Requests refused because the limiter gave no answer, by reason.',
     labels: ['reason'],
   },
   edge_unsettled_total: {

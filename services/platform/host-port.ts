@@ -11,7 +11,7 @@ const SHAPE =
 export type HostPort = { readonly host: string; readonly port: number };
 
 /**
- * Reads `host:port`, the only form of address that a process may be told to connect to; undefined
+ * Reads `host:port`, the only form of address that a process connects to; undefined
  * for anything else, such as `unix:/…`, a URL, or a host without a port.
  */
 export function readHostPort(address: string): HostPort | undefined {

@@ -13,7 +13,7 @@ const AGE_SECONDS = [0.1, 1, 5, 10, 20, 30, 60, 120];
 const MESSAGES = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 4096];
 
 /**
- * Every metric of ours, once. Names and labels: operations, "Metrics". Labels hold route templates
+ * Every metric, once. Names and labels: operations, "Metrics". Labels hold route templates
  * and closed sets only, never an account, an instance or a key.
  */
 export const METRICS = {
@@ -83,7 +83,7 @@ export const METRICS = {
   },
   identity_activation_seconds: {
     kind: 'histogram',
-    help: 'Time to bring an actor to memory, by where its state came from.',
+    help: 'Time to activate an actor, by where its state came from.',
     labels: ['source'],
     buckets: SECONDS,
   },
@@ -117,7 +117,7 @@ export const METRICS = {
   },
   journal_group_records: {
     kind: 'histogram',
-    help: 'Records of one group; 0 is an idle node that shows it lives.',
+    help: 'Records of one group; 0 is the heartbeat of an idle node.',
     labels: ['service'],
     buckets: MESSAGES,
   },
@@ -133,17 +133,17 @@ export const METRICS = {
   },
   shard_moves_total: {
     kind: 'counter',
-    help: 'Shards that came here or went, by reason: first, takeover, given or handed_off.',
+    help: 'Shards gained or given up, by reason: first, takeover, given or handed_off.',
     labels: ['service', 'reason'],
   },
   shard_seals_total: {
     kind: 'counter',
-    help: 'Journals of others that this process sealed, by reason: dead, stalled or unreachable.',
+    help: 'Journals of other nodes that this process sealed, by reason: dead, stalled or unreachable.',
     labels: ['service', 'reason'],
   },
   recovered_records_total: {
     kind: 'counter',
-    help: 'Records copied out of the journals of others into our own.',
+    help: 'Records copied from the journals of other nodes into the own one.',
     labels: ['service'],
   },
   recovery_seconds: {
@@ -154,12 +154,12 @@ export const METRICS = {
   },
   bus_connected: {
     kind: 'gauge',
-    help: 'Whether NATS can be spoken to: 1, or 0; always 1 where none is needed.',
+    help: 'Whether NATS is connected: 1, or 0; always 1 where none is needed.',
     labels: [],
   },
   bus_dropped_total: {
     kind: 'counter',
-    help: 'Messages heard on NATS that were not believed, by reason.',
+    help: 'Messages received from NATS and dropped, by reason.',
     labels: ['reason'],
   },
   clock_ahead_seconds: {
@@ -169,7 +169,7 @@ export const METRICS = {
   },
   clock_deviating: {
     kind: 'gauge',
-    help: 'Whether the wall clock is found more than 60 s from that of most others, and not mended since: 1, or 0.',
+    help: 'Whether the wall clock is more than 60 s from that of most others, and has not been corrected since: 1, or 0.',
     labels: [],
   },
   db_client_operation_duration_seconds: {
@@ -197,7 +197,7 @@ export const METRICS = {
   },
   limiter_reservations_expired_total: {
     kind: 'counter',
-    help: 'Reservations that nobody settled within 60 s; they count as used.',
+    help: 'Reservations that expired unsettled after 60 s; they count as used.',
     labels: [],
   },
   limiter_watermark_raise_seconds: {
@@ -208,13 +208,13 @@ export const METRICS = {
   },
   limiter_lost_cycles_total: {
     kind: 'counter',
-    help: 'Cycles charged without anybody saying that they were used, by what lost them.',
+    help: 'Cycles charged although no call reported them as used, by cause.',
     labels: ['cause'],
   },
   ...EDGE_METRICS,
 } as const satisfies Record<string, MetricDefinition>;
 
-/** The name of a metric of ours. */
+/** The name of a metric of the catalog. */
 export type MetricName = keyof typeof METRICS;
 
 type LabelsOf<Name extends MetricName> = (typeof METRICS)[Name]['labels'][number];

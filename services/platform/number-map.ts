@@ -1,7 +1,7 @@
 /** Places at the beginning: a power of two. */
 const PLACES_MIN = 8;
 
-/** An empty map with more places than this begins anew. Ours. */
+/** An empty map with more places than this begins again with few. Chosen. */
 const PLACES_KEPT = 256;
 
 /**

@@ -1,6 +1,6 @@
 import type { Clock } from '#platform/clock';
 
-/** Something that may happen so many times in a second, and beyond that is left out. */
+/** Bounds how often something happens in a second: beyond `max` it is left out. */
 export class PerSecond {
   readonly #clock: Clock;
   readonly #max: number;

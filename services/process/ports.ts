@@ -90,11 +90,11 @@ async function busOf(config: Config, foundation: Foundation, cluster?: string): 
   return signedBus({ bus, clock, secrets, cluster, onDropped, onNotice, onBug });
 }
 
-/** Makes the keyspace and its tables, or brings them up to date. `tell` hears of each step. */
+/** Makes the keyspace and its tables, or brings them up to date. `print` gets a line for each step. */
 export async function migrateStores(
   config: Config,
   foundation: Foundation,
-  tell: (text: string) => void,
+  print: (text: string) => void,
 ): Promise<void> {
   const { createKeyspace, migrate } = await import('#storage/cassandra/migrate');
   const { SERVICE_CASSANDRA_REPLICATION_FACTOR: copies, SERVICE_CASSANDRA_KEYSPACE: keyspace } =
@@ -104,7 +104,7 @@ export async function migrateStores(
   await createKeyspace(bare, keyspace, { kind: 'by_data_center', factors });
   await using session = await sessionOf(config, foundation, keyspace);
   const { clock, randomness } = foundation;
-  await migrate(session, { clock, randomness, tell });
+  await migrate(session, { clock, randomness, print });
 }
 
 async function memoryStores({ clock }: Foundation): Promise<LocalStores> {

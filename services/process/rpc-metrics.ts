@@ -1,6 +1,6 @@
 import type { FaultCode } from '#fault/fault';
+import { LogRateLimit } from '#platform/log-rate-limit';
 import type { MetricName, Metrics } from '#platform/metrics';
-import { Seldom } from '#platform/seldom';
 import type { Foundation } from '#process/foundation';
 import type { CallObserver } from '#wire/frame-server';
 import type { OnRefused } from '#wire/guarded-service';
@@ -28,12 +28,12 @@ export function refusalObserver({
   clock,
 }: Pick<Foundation, 'metrics' | 'logger' | 'clock'>): OnRefused {
   const refusals = metrics.counter('rpc_server_refused_total');
-  const lines = new Map<string, Seldom>();
+  const lines = new Map<string, LogRateLimit>();
   return (path, roles) => {
     const role = roles.join('+') || 'none';
     refusals.labels({ rpc_method: path, role }).inc();
     const kind = `${path} ${role}`;
-    const line = lines.get(kind) ?? new Seldom(clock);
+    const line = lines.get(kind) ?? new LogRateLimit(clock);
     lines.set(kind, line);
     line.run(() =>
       logger.warn({ method: path, role }, 'a call that this role may not make was refused'),

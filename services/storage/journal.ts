@@ -15,7 +15,7 @@ export type JournalRecord = {
 
 /** What has happened, in the order in which it did. One writer. */
 export interface Journal {
-  /** Whether records outlive this process; if not, nobody can take its actors over either. */
+  /** Whether records outlive this process; if not, no node can take its actors over either. */
   readonly isLasting: boolean;
   /**
    * Makes a group of records, each as one line of JSON, durable as one unit. Returns undefined when

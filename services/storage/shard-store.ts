@@ -14,7 +14,7 @@ export type ShardRow = {
 export type ShardChange = {
   readonly service: ShardedService;
   readonly shard: number;
-  /** Undefined: nobody has ever owned the shard. */
+  /** Undefined: the shard has never had an owner. */
   readonly from: ShardRow | undefined;
   /** The new owner; the epoch becomes one more than `from`'s, or 1. */
   readonly owner: string;

@@ -38,7 +38,7 @@ announced('is the real one, rounded up to a second', () => {
   assert.is(resetOfNewWindow(1_000_001), 1_061);
 });
 
-announced('stands still while both clocks run, even if they round differently', () => {
+announced('stays the same while both clocks run, even if they round differently', () => {
   const start = fc.integer({ min: 0, max: 2e12 });
   fc.assert(
     fc.property(

@@ -104,7 +104,7 @@ refusal('has its code’s status, or its reason’s', () => {
   }
 });
 
-refusal('keeps everything that its caller is told', () => {
+refusal('keeps everything that its caller gets', () => {
   const cause = new Error('secret');
   const options = {
     reason: 'overloaded',
@@ -134,7 +134,7 @@ refusal('of a shard names who owns it instead, and is a 503', () => {
   assert.is(new Fault('conflict', 'x').owner, undefined);
 });
 
-catalog('keeps what processes tell each other apart from what callers are told', () => {
+catalog('separates what nodes answer each other from what callers get', () => {
   for (const reason of Object.keys(PEER_REASONS)) assert.not.ok(reason in REASONS, reason);
 });
 

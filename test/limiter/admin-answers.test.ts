@@ -39,10 +39,10 @@ const body = suite('a body that is sent to the admin port');
 
 body('may have 16,384 bytes', async () => {
   await using port = await adminUnderTest();
-  const wish = JSON.stringify({ name: 'a', plan: 'free' });
-  const made = await port.raw('POST', '/accounts', JSON_BODY, wish.padEnd(16_384));
+  const body = JSON.stringify({ name: 'a', plan: 'free' });
+  const made = await port.raw('POST', '/accounts', JSON_BODY, body.padEnd(16_384));
   assert.is(made.status, 200);
-  const refused = await port.raw('POST', '/accounts', JSON_BODY, wish.padEnd(16_385));
+  const refused = await port.raw('POST', '/accounts', JSON_BODY, body.padEnd(16_385));
   assert.equal([refused.status, refused.json.details.reason], [413, 'body_too_large']);
 });
 
@@ -72,7 +72,7 @@ target('is refused as malformed', async () => {
 
 const failing = suite('administration that fails');
 
-failing('is told to the log and not to the caller when it is a bug', async () => {
+failing('is reported to the log and not to the caller when it is a bug', async () => {
   const bug = new TypeError('a secret of the store');
   const port = await adminUnderTest({ admin: { listAccounts: () => Promise.reject(bug) } });
   const { status, json, text } = await port.send('GET', '/accounts');
@@ -82,7 +82,7 @@ failing('is told to the log and not to the caller when it is a bug', async () =>
   await port[Symbol.asyncDispose]();
 });
 
-failing('is told to both when the store is away', async () => {
+failing('is reported to both when the store is away', async () => {
   const away = new Fault('service_unavailable', 'the store gives no answer');
   const port = await adminUnderTest({ admin: { listAccounts: () => Promise.reject(away) } });
   const { status, json } = await port.send('GET', '/accounts');
@@ -91,7 +91,7 @@ failing('is told to both when the store is away', async () => {
   await port[Symbol.asyncDispose]();
 });
 
-failing('is told to the caller alone when it is the caller’s doing', async () => {
+failing('is reported to the caller alone when it is the caller’s doing', async () => {
   const refusal = new Fault('conflict', 'there is one already');
   await using port = await adminUnderTest({
     admin: { listAccounts: () => Promise.reject(refusal) },

@@ -48,7 +48,7 @@ address('has no more in it than a host and a port', () => {
   );
 });
 
-const dialled = suite('what gRPC is told to connect to');
+const dialled = suite('what gRPC connects to');
 
 dialled('has its scheme named: a host called unix is no path', () => {
   assert.is(dialTargetOf('unix:8100'), 'dns:unix:8100');

@@ -65,8 +65,8 @@ function familiesIn(text: string) {
 
 /** Whether any sample of a family has counted something. */
 function isObserved(samples: readonly string[]): boolean {
-  const telling = samples.filter((line) => !/_(bucket|sum)\{?/.test(line.split(' ')[0] ?? ''));
-  return telling.some((line) => Number(line.slice(line.lastIndexOf(' '))) > 0);
+  const shown = samples.filter((line) => !/_(bucket|sum)\{?/.test(line.split(' ')[0] ?? ''));
+  return shown.some((line) => Number(line.slice(line.lastIndexOf(' '))) > 0);
 }
 
 const catalog = suite('the catalog of metrics');

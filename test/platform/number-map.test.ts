@@ -22,7 +22,7 @@ const LEFT_BYTES_MAX = 4_000_000;
 /** Keys that lie anywhere, so that some have their places in each other's way. */
 const SCATTERED = Array.from({ length: 64 }, (_, n) => Math.imul(n + 1, 0x2545_f491) >>> 0);
 
-/** So many that a search that does not end near where it begins takes minutes for all of them. */
+/** As many as make sure that a search that does not end near where it begins takes minutes for all of them. */
 const CROWD = 100_000;
 
 const numbers = suite('values by number');

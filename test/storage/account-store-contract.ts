@@ -12,6 +12,9 @@ const DAY_MS = 86_400_000;
 
 type Open = (clock: Pick<Clock, 'wallMs'>) => Promise<AccountStore>;
 
+/** Opens a store that has the accounts a and b. */
+type WithAccount = (clock?: ManualClock) => Promise<AccountStore>;
+
 /**
  * The promises of the AccountStore port as suites to be run, for every adapter. `open` gives an
  * empty store, `suite` makes the suites: uvu's own, or one that skips.
@@ -23,6 +26,12 @@ export function accountStoreContract(name: string, open: Open, suite = plainSuit
 function accountsOf(name: string, open: Open, suite: typeof plainSuite): Test {
   const accounts = suite(`accounts in ${name}`);
 
+  creatingAccounts(accounts, open);
+  changingAccounts(accounts, open);
+  return accounts;
+}
+
+function creatingAccounts(accounts: Test, open: Open): void {
   accounts('are found as they were created, without keys', async () => {
     const store = await open(new ManualClock(NOW_MS));
     await store.create(account('a'));
@@ -41,7 +50,7 @@ function accountsOf(name: string, open: Open, suite: typeof plainSuite): Test {
     assert.is((await store.find('a'))?.account.name, 'account a');
   });
 
-  accounts('are created once, whoever tries at the same time', async () => {
+  accounts('are created once, however many try at the same time', async () => {
     const store = await open(new ManualClock(NOW_MS));
     const tries = await Promise.allSettled([1, 2, 3].map(() => store.create(account('a'))));
     assert.is(tries.filter(({ status }) => status === 'fulfilled').length, 1);
@@ -57,7 +66,9 @@ function accountsOf(name: string, open: Open, suite: typeof plainSuite): Test {
     assert.equal(ids, [['B', 'a'], ['c', 'd'], []]);
     assert.equal(first[1], account('a'));
   });
+}
 
+function changingAccounts(accounts: Test, open: Open): void {
   accounts('keep their new plan with its limits, and all the rest', async () => {
     const store = await open(new ManualClock(NOW_MS));
     await store.create(account('a'));
@@ -96,19 +107,23 @@ function accountsOf(name: string, open: Open, suite: typeof plainSuite): Test {
     Object.assign(listed ?? {}, { name: 'another' });
     assert.equal(await store.find('a'), { account: account('a'), keys: [] });
   });
-
-  return accounts;
 }
 
 function keysOf(name: string, open: Open, suite: typeof plainSuite): Test {
   const keys = suite(`keys in ${name}`);
-  const withAccount = async (clock = new ManualClock(NOW_MS)) => {
+  const withAccount: WithAccount = async (clock = new ManualClock(NOW_MS)) => {
     const store = await open(clock);
     await store.create(account('a'));
     await store.create(account('b'));
     return store;
   };
 
+  keepingKeys(keys, withAccount);
+  endingKeys(keys, withAccount);
+  return keys;
+}
+
+function keepingKeys(keys: Test, withAccount: WithAccount): void {
   keys('are found with their account, oldest first', async () => {
     const store = await withAccount();
     const second = { ...key('2'), expiresAtMs: NOW_MS + 99 };
@@ -142,7 +157,9 @@ function keysOf(name: string, open: Open, suite: typeof plainSuite): Test {
     assert.equal(await store.revokeKey('a', 'key_1', 6), revoked);
     assert.equal((await store.find('a'))?.keys, [revoked, key('2')]);
   });
+}
 
+function endingKeys(keys: Test, withAccount: WithAccount): void {
   keys('are kept for 90 days after they expire, and are gone then', async () => {
     const clock = new ManualClock(NOW_MS);
     const store = await withAccount(clock);
@@ -192,8 +209,6 @@ function keysOf(name: string, open: Open, suite: typeof plainSuite): Test {
     Object.assign(await store.revokeKey('a', 'key_1', 5), { scope: 'read' });
     assert.equal((await store.find('a'))?.keys, [{ ...key('1'), revokedAtMs: 5 }]);
   });
-
-  return keys;
 }
 
 function account(id: string): Account {

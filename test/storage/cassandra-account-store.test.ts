@@ -14,7 +14,7 @@ const { address, suite } = cassandraOrSkip();
 
 let opened: ReturnType<typeof openMigratedKeyspace> | undefined;
 
-/** A store of accounts that nobody has created before; their ids begin with a text of its own. */
+/** A store of accounts that no test has created before; their ids begin with a text of its own. */
 async function open(clock: Pick<Clock, 'wallMs'>): Promise<AccountStore> {
   opened ??= openMigratedKeyspace(address);
   const store = cassandraAccountStore((await opened).session, clock);

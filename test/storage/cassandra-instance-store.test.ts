@@ -14,7 +14,7 @@ async function sessionOf(): Promise<CassandraSession> {
   return (await opened).session;
 }
 
-/** A store of instances that nobody has stored before. */
+/** A store of instances that no test has stored before. */
 async function open(): Promise<InstanceStore> {
   const store = cassandraInstanceStore(await sessionOf());
   const prefix = newPrefix();

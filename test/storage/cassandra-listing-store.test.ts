@@ -11,7 +11,7 @@ const RUNS = 25;
 
 let opened: ReturnType<typeof openMigratedKeyspace> | undefined;
 
-/** A store of accounts that nobody has listed before. */
+/** A store of accounts that no test has listed before. */
 async function open(): Promise<ListingStore> {
   opened ??= openMigratedKeyspace(address);
   const store = cassandraListingStore((await opened).session);

@@ -15,7 +15,7 @@ const RUNS = 25;
 
 let opened: ReturnType<typeof openMigratedKeyspace> | undefined;
 
-/** A store of meters that nobody has stored before. */
+/** A store of meters that no test has stored before. */
 async function open(): Promise<MeterStore> {
   opened ??= openMigratedKeyspace(address);
   const store = cassandraMeterStore((await opened).session);

@@ -71,15 +71,15 @@ migration('makes every table, and a second one changes nothing', async () => {
   await using keyspace = await openEmptyKeyspace(address);
   const { session } = keyspace;
   assert.match(await messageOf(assertSchema(session)), /no tables yet.*run main\.ts migrate/);
-  const told: string[] = [];
-  const ports = { ...MIGRATION, tell: (line: string) => void told.push(line) };
+  const lines: string[] = [];
+  const ports = { ...MIGRATION, print: (line: string) => void lines.push(line) };
   await migrate(session, ports);
   assert.equal(await tablesIn(session), TABLES);
   await assertSchema(session);
   await migrate(session, ports);
   const newest = knownVersions().length;
-  assert.is(told.at(-1), `schema version ${newest} is there already`);
-  assert.is(told.length, newest + 1);
+  assert.is(lines.at(-1), `schema version ${newest} is there already`);
+  assert.is(lines.length, newest + 1);
 });
 
 migration('goes on where one was ended', async () => {
@@ -105,10 +105,10 @@ migration('applies what is new only, in its turn', async () => {
 
 migration('of several at once is done by one of them', async () => {
   await using keyspace = await openEmptyKeyspace(address);
-  const told: string[] = [];
+  const lines: string[] = [];
   // Not repeatable: it would fail if two ran it.
   const versions = [{ version: 1, statements: ['CREATE TABLE one (a int PRIMARY KEY)'] }];
-  const ports = { ...MIGRATION, versions, tell: (line: string) => void told.push(line) };
+  const ports = { ...MIGRATION, versions, print: (line: string) => void lines.push(line) };
   await Promise.all(
     [1, 2, 3].map(async () => {
       await using session = await sessionIn(address, keyspace.name);
@@ -116,7 +116,7 @@ migration('of several at once is done by one of them', async () => {
     }),
   );
   const present = 'schema version 1 is there already';
-  assert.equal(told, ['schema version 1 applied', present, present]);
+  assert.equal(lines, ['schema version 1 applied', present, present]);
 });
 
 migration('waits for another one, and takes over when that one is dead', async () => {

@@ -29,7 +29,7 @@ shown('are those of this machine, where they run on it', async () => {
   }
 });
 
-shown('are not told by a session that is closed', async () => {
+shown('are not shown by a session that is closed', async () => {
   const closed = await session();
   await closed[Symbol.asyncDispose]();
   assert.match(String(await refusalOf(() => cassandraServerClocks(closed).read())), /Fault|Error/);

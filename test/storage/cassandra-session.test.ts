@@ -191,7 +191,7 @@ ends('gives no answer any more', async () => {
   });
 });
 
-ends('says where it looked when nobody is there', async () => {
+ends('says where it looked when no server is there', async () => {
   const fault = await faultOf(sessionIn('127.0.0.1:9', undefined));
   assert.is(fault.code, 'service_unavailable');
   assert.match(fault.message, /127\.0\.0\.1:9/);

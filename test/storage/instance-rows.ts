@@ -1,7 +1,13 @@
 import { createState } from '#identity/state';
-import type { AnswerRow, DriftRow, HistoryRow, InstanceHead } from '#storage/instance-store';
+import type {
+  AnswerRow,
+  DriftRow,
+  HistoryRow,
+  InstanceCheckpoint,
+  InstanceHead,
+} from '#storage/instance-store';
 
-/** A head at a version; the model's energy tells versions apart. */
+/** A head at a version; the model's energy distinguishes versions. */
 export function headAt(version: number, fields: Partial<InstanceHead> = {}): InstanceHead {
   const modeStrengths = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7];
   return {
@@ -77,4 +83,15 @@ export function answerRow(key: string, atMs: number, fields: Partial<AnswerRow> 
 
 function ordinals(first: number, last: number): number[] {
   return Array.from({ length: Math.max(0, last - first + 1) }, (_, index) => first + index);
+}
+
+/** Rows of a long history: more than any store keeps in one place. */
+export const LONG = 9_000;
+
+/** A checkpoint at a version with nothing but its head. */
+export function checkpointAt(
+  version: number,
+  parts: Partial<InstanceCheckpoint> = {},
+): InstanceCheckpoint {
+  return { head: headAt(version), history: [], drift: [], answers: [], ...parts };
 }

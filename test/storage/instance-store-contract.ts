@@ -1,15 +1,19 @@
 import { suite as plainSuite, type Test } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { InstanceCheckpoint, InstanceHead, InstanceStore } from '#storage/instance-store';
-import { answerRow, driftRows, headAt, historyRows, markerAt } from '#test/storage/instance-rows';
+import type { InstanceStore } from '#storage/instance-store';
+import {
+  answerRow,
+  checkpointAt,
+  driftRows,
+  headAt,
+  historyRows,
+  LONG,
+  markerAt,
+} from '#test/storage/instance-rows';
+import { type Open, rowsOf } from '#test/storage/instance-rows-contract';
 
 /** How long an answer is kept, in milliseconds. Source: decision 22. */
 const ANSWER_AGE_MS = 24 * 60 * 60 * 1_000;
-
-/** Rows of a long history: more than any store keeps in one place. */
-const LONG = 9_000;
-
-type Open = () => Promise<InstanceStore>;
 
 /**
  * The promises of the InstanceStore port as suites to be run, for every adapter. `open` gives an
@@ -20,17 +24,15 @@ export function instanceStoreContract(name: string, open: Open, suite = plainSui
   return parts.map((part) => part(name, open, suite));
 }
 
-/** A checkpoint at a version with nothing but its head, unless told otherwise. */
-function checkpointAt(
-  version: number,
-  parts: Partial<InstanceCheckpoint> = {},
-): InstanceCheckpoint {
-  return { head: headAt(version), history: [], drift: [], answers: [], ...parts };
-}
-
 function headsOf(name: string, open: Open, suite: typeof plainSuite): Test {
   const heads = suite(`heads in ${name}`);
 
+  holdingFields(heads, open);
+  ordering(heads, open);
+  return heads;
+}
+
+function holdingFields(heads: Test, open: Open): void {
   heads('of unknown instances are undefined', async () => {
     assert.is(await (await open()).readHead('inst_a'), undefined);
   });
@@ -66,7 +68,9 @@ function headsOf(name: string, open: Open, suite: typeof plainSuite): Test {
     await store.checkpoint('inst_a', checkpointAt(1, { head }));
     assert.equal(await store.readHead('inst_a'), head);
   });
+}
 
+function ordering(heads: Test, open: Open): void {
   heads('of one instance are not those of another', async () => {
     const store = await open();
     await store.checkpoint('inst_a', checkpointAt(1));
@@ -87,120 +91,6 @@ function headsOf(name: string, open: Open, suite: typeof plainSuite): Test {
       assert.equal(await store.readHead('inst_a'), headAt(3), `stored as ${order}`);
     }
   });
-
-  return heads;
-}
-
-function rowsOf(name: string, open: Open, suite: typeof plainSuite): Test {
-  const rows = suite(`rows in ${name}`);
-
-  rows('of unknown instances are none', async () => {
-    const store = await open();
-    assert.equal(await store.readHistory('inst_a', 5, 5), []);
-    assert.equal(await store.readDrift('inst_a', 5, 5), []);
-  });
-
-  rows('come back with every field, by ordinal, newest first', async () => {
-    const store = await open();
-    const parts = { history: historyRows(1, 9), drift: driftRows(1, 4) };
-    await store.checkpoint('inst_a', checkpointAt(9, parts));
-    assert.equal(await store.readHistory('inst_a', 9, 3), historyRows(7, 9).reverse());
-    assert.equal(await store.readHistory('inst_a', 4, 2), historyRows(3, 4).reverse());
-    assert.equal(await store.readHistory('inst_a', 2, 50), historyRows(1, 2).reverse());
-    assert.equal(await store.readDrift('inst_a', 4, 1_000), driftRows(1, 4).reverse());
-    assert.equal(await store.readDrift('inst_a', 3, 2), driftRows(2, 3).reverse());
-  });
-
-  rows('below the first are none', async () => {
-    const store = await open();
-    await store.checkpoint('inst_a', checkpointAt(3, { history: historyRows(1, 3) }));
-    assert.equal(await store.readHistory('inst_a', 0, 5), []);
-    assert.equal(await store.readHistory('inst_a', 3, 0), []);
-  });
-
-  rows('of many checkpoints make one history', async () => {
-    const store = await open();
-    for (let last = 10; last <= 500; last += 10) {
-      const parts = { history: historyRows(last - 9, last), drift: driftRows(last - 9, last) };
-      await store.checkpoint('inst_a', checkpointAt(last, parts));
-    }
-    assert.equal(await store.readHistory('inst_a', 500, 500), historyRows(1, 500).reverse());
-    assert.equal(await store.readDrift('inst_a', 257, 100), driftRows(158, 257).reverse());
-  });
-
-  rows('stand once, however often and late their checkpoint is written', async () => {
-    const store = await open();
-    const first = checkpointAt(2, { history: historyRows(1, 2), drift: driftRows(1, 2) });
-    const second = checkpointAt(4, { history: historyRows(3, 4), drift: driftRows(3, 4) });
-    for (const part of [first, first, second, first, second]) {
-      await store.checkpoint('inst_a', part);
-    }
-    assert.equal(await store.readHistory('inst_a', 4, 10), historyRows(1, 4).reverse());
-    assert.equal(await store.readDrift('inst_a', 4, 10), driftRows(1, 4).reverse());
-    assert.is((await store.readHead('inst_a'))?.version, 4);
-  });
-
-  rows('of a try that failed are taken along by the next, and may still come late', async () => {
-    const store = await open();
-    const first = checkpointAt(5, { history: historyRows(1, 5), drift: driftRows(1, 2) });
-    const next = checkpointAt(8, { history: historyRows(1, 8), drift: driftRows(1, 4) });
-    for (const part of [next, first, next]) {
-      await store.checkpoint('inst_a', part);
-      assert.equal(await store.readHistory('inst_a', 8, 10), historyRows(1, 8).reverse());
-      assert.equal(await store.readDrift('inst_a', 4, 10), driftRows(1, 4).reverse());
-      assert.equal(await store.readHead('inst_a'), headAt(8));
-    }
-  });
-
-  rows('are found at every depth of a long history', async () => {
-    const store = await open();
-    for (let last = 1_500; last <= LONG; last += 1_500) {
-      const parts = {
-        history: historyRows(last - 1_499, last),
-        drift: driftRows(last - 1_499, last),
-      };
-      await store.checkpoint('inst_a', checkpointAt(last, parts));
-    }
-    for (const newest of [LONG, 8_193, 8_192, 8_191, 4_200, 4_097, 4_096, 100, 1]) {
-      const expected = historyRows(Math.max(1, newest - 99), newest).reverse();
-      assert.equal(await store.readHistory('inst_a', newest, 100), expected, `from ${newest}`);
-    }
-    assert.equal(await store.readHistory('inst_a', LONG, LONG), historyRows(1, LONG).reverse());
-    assert.equal(await store.readDrift('inst_a', 4_100, 10), driftRows(4_091, 4_100).reverse());
-  });
-
-  rows('may be as large as a context can be, many in one checkpoint', async () => {
-    const store = await open();
-    const contextJson = JSON.stringify({ text: '\u{1f600}'.repeat(2_000) });
-    const history = historyRows(1, 200).map((row) => ({ ...row, contextJson }));
-    await store.checkpoint('inst_a', checkpointAt(200, { history }));
-    assert.equal(await store.readHistory('inst_a', 200, 200), history.toReversed());
-  });
-
-  rows('are there as soon as the head is that counts them', async () => {
-    const store = await open();
-    await store.checkpoint('inst_a', checkpointAt(1, { history: historyRows(1, 1) }));
-    const writing = store.checkpoint('inst_a', checkpointAt(2, { history: historyRows(2, 2) }));
-    let head: InstanceHead | undefined = await store.readHead('inst_a');
-    while (head?.version !== 2) head = await store.readHead('inst_a');
-    assert.equal(await store.readHistory('inst_a', 2, 1), historyRows(2, 2));
-    await writing;
-  });
-
-  rows('are copies: lists that go in or come out may be changed', async () => {
-    const store = await open();
-    const history = historyRows(1, 3);
-    const drift = driftRows(1, 3);
-    await store.checkpoint('inst_a', checkpointAt(3, { history, drift }));
-    history.splice(0, 3);
-    drift.splice(0, 3);
-    (await store.readHistory('inst_a', 3, 3)).pop();
-    (await store.readDrift('inst_a', 3, 3)).pop();
-    assert.equal(await store.readHistory('inst_a', 3, 3), historyRows(1, 3).reverse());
-    assert.equal(await store.readDrift('inst_a', 3, 3), driftRows(1, 3).reverse());
-  });
-
-  return rows;
 }
 
 function answersOf(name: string, open: Open, suite: typeof plainSuite): Test {
@@ -238,7 +128,7 @@ function answersOf(name: string, open: Open, suite: typeof plainSuite): Test {
     assert.ok(await store.findAnswer('inst_a', 'call:b', start));
   });
 
-  answers('of a key that was used anew are the newer ones', async () => {
+  answers('of a key that was used again are the newer ones', async () => {
     const store = await open();
     const again = answerRow('call:a', start + ANSWER_AGE_MS + 1, { body: '{"data":2}' });
     await store.checkpoint('inst_a', checkpointAt(1, { answers: [answerRow('call:a', start)] }));

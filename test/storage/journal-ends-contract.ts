@@ -164,7 +164,7 @@ function emptying({ name, open, suite }: Subject): Test {
     assert.equal(await slotsOf(store, incarnation), []);
   });
 
-  // Nobody does it, because an incarnation id is never used again; but a birth that timed out may
+  // No node does it, because an incarnation id is never used again; but a birth that timed out may
   // come this late. It then stands for a journal that its owner knows nothing of and that the
   // daily scan seals.
   emptying('makes it as if it had never been: a late birth begins it at slot 0', async () => {

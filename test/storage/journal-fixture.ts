@@ -36,7 +36,7 @@ export function newIncarnation(): string {
   return `node-${randomBytes(8).toString('hex')}`;
 }
 
-/** A few bytes that tell which slot they were written for. */
+/** A few bytes that show which slot they were written for. */
 export function recordsOf(slot: number): Uint8Array {
   return Uint8Array.of(slot % 256, 1, 2, 3);
 }

@@ -116,7 +116,7 @@ function appending({ name, open, suite }: Subject): Test {
     },
   );
 
-  appending('a second time tells the writer that the first got through', async () => {
+  appending('a second time shows the writer that the first got through', async () => {
     const { store, incarnation } = await begun(open);
     const append = appendOf(incarnation, 0, Uint8Array.of(1));
     assert.equal(await store.append(append), APPLIED);

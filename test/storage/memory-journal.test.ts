@@ -8,7 +8,7 @@ const contract = journalContract('memory', async () => memoryJournal());
 
 const memory = suite('a journal in memory');
 
-memory('is as durable as it will get at once, so that nobody waits', () => {
+memory('is as durable as it will get at once, so that no call waits', () => {
   assert.is(memoryJournal().append([lineOf()], 0), undefined);
 });
 

@@ -3,7 +3,7 @@ import type { MeterHead, MeterRecord, StoredReservation } from '#storage/meter-s
 
 const MONTH_ENDS_AT_MS = Date.UTC(2026, 1, 1);
 
-/** A head at a version; its counts tell versions apart. */
+/** A head at a version; its counts distinguish versions. */
 export function meterAt(version: number, fields: Partial<MeterHead> = {}): MeterHead {
   return {
     version,

@@ -20,7 +20,12 @@ export function meterStoreContract(
   suite = plainSuite,
 ): Test {
   const heads = suite(`meters in ${name}`);
+  comingBack(heads, open, numRuns);
+  standingApart(heads, open);
+  return heads;
+}
 
+function comingBack(heads: Test, open: Open, numRuns: number): void {
   heads('of unknown accounts are undefined', async () => {
     assert.is(await (await open()).readHead('a'), undefined);
   });
@@ -63,7 +68,9 @@ export function meterStoreContract(
       await fc.assert(property, { numRuns, endOnFailure: true });
     },
   );
+}
 
+function standingApart(heads: Test, open: Open): void {
   heads('of a closing have no reservations any more once there is a newer one', async () => {
     const store = await open();
     const closing = meterAt(4, { reservations: reservations(3) });
@@ -102,6 +109,4 @@ export function meterStoreContract(
     spoil(await store.readHead('a'));
     assert.equal(await store.readHead('a'), meterAt(2, { reservations: reservations(2) }));
   });
-
-  return heads;
 }

@@ -16,7 +16,7 @@ export const DATA_CENTER = 'datacenter1';
 export const MIGRATION: MigrationPorts = {
   clock: systemClock,
   randomness: systemRandomness,
-  tell: () => {},
+  print: () => {},
 };
 
 /** A keyspace of one's own, dropped when disposed, with a session in it. */

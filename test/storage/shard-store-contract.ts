@@ -45,7 +45,7 @@ function counting({ name, open, suite }: ShardSubject): Test {
     const wanted = [16, 32, 48, 64];
     const asked = await Promise.allSettled(wanted.map((count) => store.fixCount('engine', count)));
     const standing = await store.fixCount('engine', 1);
-    assert.ok(wanted.includes(standing), `${standing} was asked for by nobody`);
+    assert.ok(wanted.includes(standing), `${standing} was not asked for`);
     for (const answer of asked) {
       if (answer.status === 'fulfilled') assert.is(answer.value, standing);
       else assert.ok(isUnknown(answer.reason), String(answer.reason));
@@ -57,7 +57,13 @@ function counting({ name, open, suite }: ShardSubject): Test {
 function changing({ name, open, suite }: ShardSubject): Test {
   const changing = suite(`changing the owner of a shard in ${name}`);
 
-  changing('begins with epoch 1 when nobody has ever owned it', async () => {
+  takingTurns(changing, open);
+  standingApart(changing, open);
+  return changing;
+}
+
+function takingTurns(changing: Test, open: ShardSubject['open']): void {
+  changing('begins with epoch 1 when it has never had an owner', async () => {
     const store = await open();
     assert.is(await store.read('engine', 5), undefined);
     const row = { shard: 5, owner: 'node-a', epoch: 1 };
@@ -65,7 +71,7 @@ function changing({ name, open, suite }: ShardSubject): Test {
     assert.equal(await store.read('engine', 5), row);
   });
 
-  changing('raises the epoch by one each time, whoever owns it next', async () => {
+  changing('raises the epoch by one each time, whichever node owns it next', async () => {
     const store = await open();
     let row: ShardRow | undefined;
     for (const [index, owner] of ['node-a', 'node-b', 'node-b', 'node-a'].entries()) {
@@ -104,7 +110,9 @@ function changing({ name, open, suite }: ShardSubject): Test {
     assert.equal(refused, { isApplied: false, row: undefined });
     assert.is(await store.read('engine', 9), undefined);
   });
+}
 
+function standingApart(changing: Test, open: ShardSubject['open']): void {
   changing('a second time shows the writer its own row at the next epoch', async () => {
     const store = await open();
     const change = changeOf(5, undefined, 'node-a');
@@ -139,7 +147,6 @@ function changing({ name, open, suite }: ShardSubject): Test {
     }
     assert.equal(byShard(await store.load('engine', SHARDS)), expected);
   });
-  return changing;
 }
 
 function racing({ name, open, suite }: ShardSubject): Test {

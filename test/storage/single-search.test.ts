@@ -4,7 +4,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { searchOnceAtATime } from '#storage/cassandra/single-search';
 
-/** A driver's search that ends when it is told to. */
+/** A driver's search that ends on request. */
 function searching() {
   const searches: { hostsLeft: unknown; end: (error?: Error) => void }[] = [];
   const controlConnection = {
@@ -45,7 +45,7 @@ single('goes on with the servers it has left in the same search', async () => {
   await Promise.all([first, rest]);
 });
 
-single('does not reject where nobody listens when a search fails', async () => {
+single('does not reject where nothing listens when a search fails', async () => {
   const { searches, search } = searching();
   const failed = search();
   searches[0]?.end(new TypeError('a race in the driver'));

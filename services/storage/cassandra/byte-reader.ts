@@ -71,7 +71,7 @@ export class ByteReader {
     throw new CorruptState(`${this.#what} has ${this.#end - this.#at} bytes too many`);
   }
 
-  /** Takes so many bytes: where they begin. */
+  /** Takes `count` bytes: where they begin. */
   #advance(count: number): number {
     const start = this.#at;
     if (start + count > this.#end) throw new CorruptState(`${this.#what} ends too early`);

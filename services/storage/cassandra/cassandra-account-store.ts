@@ -65,7 +65,7 @@ type AccountPorts = {
 };
 
 /**
- * Accounts in Cassandra, one partition each, changed only under the condition that nobody else did.
+ * Accounts in Cassandra, one partition each, changed only under the condition that no other writer did.
  * A key's row lives at least as long as the key is kept, and a read passes over it from then on. Only
  * the servers drop a row, by a span that was fixed when its key was made: a process whose clock is
  * years ahead must not take keys away.
@@ -186,7 +186,7 @@ async function changed(
   return account;
 }
 
-/** Reads, decides and writes, again and again until nobody else wrote in between. */
+/** Reads, decides and writes, again until no other writer came in between. */
 async function change(
   ports: AccountPorts,
   accountId: string,

@@ -50,7 +50,7 @@ export function cassandraInstanceStore(session: CassandraSession): InstanceStore
     },
     async checkpoint(instanceId, checkpoint) {
       const { head } = checkpoint;
-      // Taken before the first wait: whoever called may change its lists.
+      // Taken before the first wait: the caller may change its lists.
       const rows = head.deletedAtMs === undefined ? rowsOf(instanceId, checkpoint) : undefined;
       await (rows === undefined ? deleteRows(session, instanceId, head) : writeAll(session, rows));
       const query = rows === undefined ? WRITE_MARKER : WRITE_HEAD;

@@ -11,16 +11,16 @@ import type {
   JournalStore,
 } from '#storage/journal-store';
 
-/** How long an append, a seal or a look at a head may take. Milliseconds. Ours: a group's p99 is 50. */
+/** How long an append, a seal or a look at a head may take. Milliseconds. Chosen: a group's p99 is 50. */
 const STATEMENT_MS_MAX = 2_000;
 
-/** How long a page of slots or of journals may take. Milliseconds. Ours: a page is a MiB, rarely many. */
+/** How long a page of slots or of journals may take. Milliseconds. Chosen: a page is a MiB, rarely many. */
 const PAGE_MS_MAX = 5_000;
 
-/** Slots of one page: as many as anybody asks for at once, who knows how large they are. */
+/** Slots of one page: as many as a caller asks for at once, which knows how large they are. */
 const PAGE_SLOTS = 512;
 
-/** Journals of one page. Ours: 100 bytes each. */
+/** Journals of one page. Chosen: 100 bytes each. */
 const PAGE_JOURNALS = 1_000;
 
 /**
@@ -166,7 +166,7 @@ function headOf(row: types.Row | undefined): JournalHead | undefined {
   return { address, next: Number(next), lowWaterMark: Number(row['low']), isSealed };
 }
 
-/** Reads from the newest slot down, as they are stored, in pages of so many slots. */
+/** Reads from the newest slot down, as they are stored, in pages of `pageSlots`. */
 async function readSlots(
   session: CassandraSession,
   incarnation: string,

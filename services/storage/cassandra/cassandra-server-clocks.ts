@@ -14,7 +14,7 @@ export function cassandraServerClocks(session: CassandraSession): ServerClocks {
       const clocks = answers.flatMap(({ server, outcome }) => {
         if (outcome.status === 'rejected') return [];
         const shown: unknown = outcome.value.rows[0]?.['shown'];
-        assert(shown instanceof Date, `Cassandra ${server} does not tell its time`);
+        assert(shown instanceof Date, `Cassandra ${server} does not show its time`);
         return [shown.getTime()];
       });
       const [first] = answers;

@@ -4,7 +4,7 @@ import { conditionalAnswerOf } from '#storage/cassandra/conditional-answer';
 import type { CassandraSession, Statement } from '#storage/cassandra/session';
 import type { ShardChange, ShardRow, ShardStore } from '#storage/shard-store';
 
-/** How long a change or a look at one row may take. Milliseconds. Ours, as for the journal. */
+/** How long a change or a look at one row may take. Milliseconds. Chosen, as for the journal. */
 const STATEMENT_MS_MAX = 2_000;
 
 const FIX_FACT = 'INSERT INTO cluster_facts (fact, value) VALUES (?, ?) IF NOT EXISTS';

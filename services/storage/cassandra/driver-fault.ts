@@ -4,7 +4,7 @@ import { Fault } from '#fault/fault';
 /** Why a statement failed, as the metric's `error_type` says it. */
 export type StoreErrorType = 'timeout' | 'unavailable' | 'connection' | 'refused';
 
-/** A failed statement: what the caller is told, and what the metric counts. */
+/** A failed statement: what the caller gets, and what the metric counts. */
 export type StoreFailure = { readonly fault: Fault; readonly errorType: StoreErrorType };
 
 /** What a statement does, as far as its repetition and its loss matter. */

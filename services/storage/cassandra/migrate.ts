@@ -22,7 +22,7 @@ export type MigrationPorts = {
   readonly clock: Clock;
   readonly randomness: Randomness;
   /** Hears of each step in a few words. */
-  readonly tell: (text: string) => void;
+  readonly print: (text: string) => void;
   /** For tests; undefined: those of schema.cql. */
   readonly versions?: readonly SchemaVersion[];
 };
@@ -65,7 +65,7 @@ export async function createKeyspace(
  */
 export async function migrate(session: CassandraSession, ports: MigrationPorts): Promise<void> {
   const known = ports.versions ?? knownVersions();
-  const { clock, randomness, tell } = ports;
+  const { clock, randomness, print } = ports;
   await applied(session, CREATE_VERSIONS + tableIdOf(session.keyspace));
   await using lock = await takeSchemaLock(session, clock, randomness.hex(16), LOCK_WAIT_MS_MAX);
   const present = await presentVersion(session, SCHEMA_MS_MAX);
@@ -77,9 +77,9 @@ export async function migrate(session: CassandraSession, ports: MigrationPorts):
       operation: 'schema_versions_write',
       timeoutMs: SCHEMA_MS_MAX,
     });
-    tell(`schema version ${version} applied`);
+    print(`schema version ${version} applied`);
   }
-  if (present === known.length) tell(`schema version ${present} is there already`);
+  if (present === known.length) print(`schema version ${present} is there already`);
 }
 
 /**
@@ -128,7 +128,7 @@ async function presentVersion(
  */
 function tableIdOf(keyspace: string): string {
   const hex = hash('sha256', `schema_versions of ${keyspace}`);
-  // The marks of a UUID of version 8, one by a rule of ours.
+  // The marks of a UUID of version 8, one by a rule of its own.
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
 }
 

@@ -7,7 +7,7 @@ const LOCK_SECONDS = 90;
 
 /**
  * How long a statement of a migration may take. Milliseconds. A server that has just made tables is
- * busy with them, and nobody waits but whoever asked for it.
+ * busy with them, and only its caller waits.
  */
 export const SCHEMA_MS_MAX = 30_000;
 

@@ -47,7 +47,7 @@ export type SessionOptions = {
   /** `host:port` of some servers; the rest is found through them. All listen on the same port. */
   readonly contactPoints: readonly string[];
   readonly localDataCenter: string;
-  /** Undefined: none yet, for whoever creates it. */
+  /** Undefined: none yet, for the caller that creates it. */
   readonly keyspace: string | undefined;
   readonly credentials?: { readonly username: string; readonly password: string } | undefined;
   /** Plain text without it. */
@@ -66,7 +66,7 @@ const CONNECT_MS_MAX = 5_000;
 const RECONNECT_MS = 500;
 
 /**
- * Unanswered statements after which a connection is closed and opened anew: a half-open one would
+ * Unanswered statements after which a connection is closed and opened again: a half-open one would
  * otherwise swallow everything for long (the default is 64).
  */
 const UNANSWERED_MAX = 4;
@@ -238,12 +238,12 @@ function refusalText(error: unknown): string {
 }
 
 /**
- * After an outage of every contact point the driver knows each server anew, and forgets to close
+ * After an outage of every contact point the driver discovers each server again, and forgets to close
  * what it knew before: that would connect again too, and never let the process end.
  */
 function closeReplaced(host: Host & { shutdown?: (isDrained: boolean) => Promise<void> }): void {
   host.shutdown?.(false).catch(() => {
-    // It is closed all the same; there is nobody to tell.
+    // It is closed all the same.
   });
 }
 

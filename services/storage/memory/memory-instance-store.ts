@@ -72,12 +72,12 @@ function rangeOf<Row>(rows: readonly Row[], newest: number, count: number): Row[
   return rows.slice(Math.max(0, newest - count), Math.max(0, newest)).reverse();
 }
 
-/** Adds answers, oldest first, and lets go of those that nobody may be given any more. */
+/** Adds answers, oldest first, and drops those that have expired. */
 function keep(stored: Stored, added: readonly AnswerRow[]): void {
   if (added.length === 0) return;
   stored.answers ??= new Map();
   for (const row of added) {
-    // A key that is used anew goes to the young end.
+    // A key that is used again goes to the young end.
     stored.answers.delete(row.key);
     stored.answers.set(row.key, row);
   }
