@@ -14,7 +14,7 @@ export type Envelope = {
 };
 
 /** What a message is sealed with. */
-export type Seal = {
+type Seal = {
   /** Of the cluster's secret: says that a process of the cluster speaks. */
   readonly macKey: Buffer;
   /** Of this process alone: says which one. */

@@ -2,7 +2,7 @@ import type { Bus, Listener } from '#bus/bus';
 import type { Clock } from '#platform/clock';
 
 /** What the bus of one process takes. */
-export type InProcessBusOptions = {
+type InProcessBusOptions = {
   readonly clock: Clock;
   /** Receives what a listener threw, which is a bug. The other listeners hear the message all the same. */
   readonly onBug: (error: unknown) => void;

@@ -1,5 +1,5 @@
 /** What is known when a message with a right signature is heard. */
-export type ReplayEvidence = {
+type ReplayEvidence = {
   /** The largest sequence heard of its sender; undefined: the sender was not heard before. */
   readonly lastSequence: number | undefined;
   readonly sequence: number;
@@ -8,7 +8,7 @@ export type ReplayEvidence = {
 };
 
 /** Whether a message is new: `repeated` was heard before, or could have been; `stale` is of another time. */
-export type ReplayVerdict = 'new' | 'repeated' | 'stale';
+type ReplayVerdict = 'new' | 'repeated' | 'stale';
 
 /**
  * How far the clock of a sender that was not heard before may stand from ours, in milliseconds: what

@@ -12,7 +12,7 @@ import {
 import type { ServerClocks } from '#storage/server-clocks';
 
 /** What comparing clocks takes. */
-export type ClockWatchOptions = {
+type ClockWatchOptions = {
   readonly bus: Bus;
   readonly clock: Clock;
   /** First part of all subjects. */

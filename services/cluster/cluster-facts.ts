@@ -7,7 +7,7 @@ import type { ShardedService } from '#storage/shard-store';
 export type ClusterFacts = { readonly cluster: string; readonly shardCount: number };
 
 /** Where the facts are collected from. */
-export type AgreedFactsOptions = {
+type AgreedFactsOptions = {
   readonly bus: Bus;
   readonly clock: Clock;
   /** First part of all subjects. */

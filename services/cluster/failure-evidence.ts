@@ -13,7 +13,7 @@ export type Watcher = {
 };
 
 /** An incarnation as its heartbeats show it. */
-export type HeardMember = {
+type HeardMember = {
   readonly incarnation: string;
   readonly node: string;
   readonly heardMs: number;

@@ -18,7 +18,7 @@ import type { ShardedService } from '#storage/shard-store';
 export type Probe = (address: string, aim: ProbeAim) => Promise<Probed>;
 
 /** What watching other nodes takes. */
-export type FailureWatchPorts = {
+type FailureWatchPorts = {
   readonly bus: Bus;
   readonly clock: Clock;
   readonly journals: JournalStore;
@@ -31,7 +31,7 @@ export type FailureWatchPorts = {
 };
 
 /** The node that watches, and what it listens to. */
-export type FailureWatchConfig = Watcher & {
+type FailureWatchConfig = Watcher & {
   readonly service: ShardedService;
   readonly prefix: string;
 };

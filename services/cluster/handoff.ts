@@ -6,7 +6,7 @@ import type { JournalStore } from '#storage/journal-store';
 import type { ShardedService, ShardRow, ShardStore } from '#storage/shard-store';
 
 /** What handing a shard off takes. */
-export type HandoffPorts = {
+type HandoffPorts = {
   readonly clock: Clock;
   readonly shards: ShardStore;
   readonly journals: JournalStore;

@@ -5,40 +5,6 @@ import type { ShardedService } from '#storage/shard-store';
 /** A shard that the sender owns, and the epoch at which it does. */
 export type OwnedShard = readonly [shard: number, epoch: number];
 
-/** What a process of a sharded service says of itself every second. Source: architecture 3. */
-export type Heartbeat = {
-  /** Id of the cluster, from the database: two clusters on one NATS must not believe each other. */
-  readonly cluster: string;
-  readonly service: ShardedService;
-  /** The stable name, which places the process on the ring. */
-  readonly node: string;
-  /** The incarnation of the process. */
-  readonly incarnation: string;
-  /** `host:port` of its gRPC server. */
-  readonly address: string;
-  /** Unix time; of two incarnations of one node the later one counts. */
-  readonly startedAtMs: number;
-  /** It is giving its shards away and takes none. */
-  readonly isLeaving: boolean;
-  /** Its clock is wrong: it gives its shards away and takes none until that is mended. */
-  readonly isAside?: boolean | undefined;
-  /** Names the nodes that the sender sees; equal for equal views. */
-  readonly viewHash: string;
-  readonly shards: readonly OwnedShard[];
-  /** Of the whole service: a process that only routes calls learns it here. */
-  readonly shardCount: number;
-};
-
-/** What a process says when it has become the owner of a shard. Source: architecture 3.4. */
-export type ShardAnnouncement = {
-  readonly cluster: string;
-  readonly service: ShardedService;
-  readonly shard: number;
-  readonly epoch: number;
-  readonly incarnation: string;
-  readonly address: string;
-};
-
 /** Bytes of a message that is read at all: 4,096 shards with long epochs. */
 const MESSAGE_BYTES_MAX = 64 * 1_024;
 
@@ -55,18 +21,29 @@ const service = z.enum(['engine', 'limiter']);
 
 // Fields that are not known are left out, so that a newer version may say more.
 const heartbeatSchema = z.object({
+  /** Id of the cluster, from the database: two clusters on one NATS must not believe each other. */
   cluster: text,
   service,
+  /** The stable name, which places the process on the ring. */
   node: text,
   incarnation: text,
+  /** `host:port` of its gRPC server. */
   address,
+  /** Unix time; of two incarnations of one node the later one counts. */
   startedAtMs: z.int(),
+  /** It is giving its shards away and takes none. */
   isLeaving: z.boolean(),
+  /** Its clock is wrong: it gives its shards away and takes none until that is mended. */
   isAside: z.boolean().optional(),
+  /** Names the nodes that the sender sees; equal for equal views. */
   viewHash: z.string().max(TEXT_LENGTH_MAX),
-  shards: z.custom<OwnedShard[]>(areOwnedShards),
+  shards: z.custom<readonly OwnedShard[]>(areOwnedShards),
+  /** Of the whole service: a process that only routes calls learns it here. */
   shardCount: z.int().min(1).max(SHARDS_MAX),
 });
+
+/** What a process of a sharded service says of itself every second. Source: architecture 3. */
+export type Heartbeat = Readonly<z.infer<typeof heartbeatSchema>>;
 
 const announcementSchema = z.object({
   cluster: text,
@@ -76,6 +53,9 @@ const announcementSchema = z.object({
   incarnation: text,
   address,
 });
+
+/** What a process says when it has become the owner of a shard. Source: architecture 3.4. */
+export type ShardAnnouncement = Readonly<z.infer<typeof announcementSchema>>;
 
 /** The subject of a service's heartbeats. */
 export function heartbeatSubject(prefix: string, of: ShardedService): string {

@@ -2,7 +2,7 @@ import type { Clock } from '#platform/clock';
 import type { JournalStore } from '#storage/journal-store';
 
 /** What looking for journals takes. */
-export type JournalPresenceOptions = {
+type JournalPresenceOptions = {
   readonly journals: Pick<JournalStore, 'readHead'>;
   readonly clock: Clock;
   /** Called when one more incarnation is found to have a journal. */

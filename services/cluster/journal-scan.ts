@@ -12,7 +12,7 @@ const IDLE_MS = 60 * 60 * 1_000;
 const SHARDS_MAX = 4_096;
 
 /** What a scan looks at. */
-export type JournalScanPorts = {
+type JournalScanPorts = {
   readonly clock: Clock;
   readonly journals: JournalStore;
   readonly shards: ShardStore;

@@ -42,6 +42,23 @@ export function assignShards(nodes: readonly string[], shardCount: number): stri
 }
 
 /**
+ * Returns which of some nodes should own each shard; empty without nodes. It remembers its last
+ * answer: a large ring takes milliseconds, and views seldom change.
+ */
+export function cachedRing(shardCount: number): (nodes: readonly string[]) => readonly string[] {
+  let view = '';
+  let owners: readonly string[] = [];
+  return (nodes) => {
+    const asked = nodes.join('\n');
+    if (asked !== view) {
+      owners = nodes.length === 0 ? [] : assignShards(nodes, shardCount);
+      view = asked;
+    }
+    return owners;
+  };
+}
+
+/**
  * The `count` nodes that come after `node` on the circle of the nodes' hashes, nearest first; never
  * `node` itself, which need not be among `nodes`. Source: architecture 3.3 (who watches whom).
  */

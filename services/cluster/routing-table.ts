@@ -2,10 +2,10 @@ import { Listeners } from '#cluster/listeners';
 import type { Member, Membership } from '#cluster/membership';
 import type { ShardOwner } from '#fault/fault';
 import type { Clock } from '#platform/clock';
-import type { ShardRow } from '#storage/shard-store';
+import type { ShardRow, ShardStore } from '#storage/shard-store';
 
 /** What a routing table is fed by. */
-export type RoutingTableOptions = {
+type RoutingTableOptions = {
   readonly members: Membership;
   readonly shardCount: number;
   readonly clock: Clock;
@@ -106,6 +106,22 @@ export class RoutingTable implements Disposable {
       if (row?.owner === known.incarnation && row.epoch === known.epoch) continue;
       this.doubt(shard, askedMs);
     }
+  }
+
+  /**
+   * The shards' table, each read of which also corrects what the bus has announced: a node reads it
+   * every second anyway, and names the owners that it knows to its callers. Source: decision 136.
+   */
+  checkedBy(shards: ShardStore): ShardStore {
+    return {
+      ...shards,
+      load: async (service, count) => {
+        const askedMs = this.#clock.monotonicMs();
+        const rows = await shards.load(service, count);
+        this.check(rows, askedMs);
+        return rows;
+      },
+    };
   }
 
   /** Hears of every change of what `ownerOf` says. */

@@ -6,7 +6,7 @@ import { type Clock, sleep } from '#platform/clock';
 import type { ShardedService, ShardRow, ShardStore } from '#storage/shard-store';
 
 /** What claiming shards takes. */
-export type ShardClaimsPorts = {
+type ShardClaimsPorts = {
   readonly clock: Clock;
   readonly shards: Pick<ShardStore, 'change'>;
   readonly detector: Pick<FailureWatch, 'isSealed' | 'openableMs'>;

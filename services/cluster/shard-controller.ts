@@ -1,9 +1,9 @@
 import { LOOK_PERIOD_MS, OUTAGE_GRACE_MS } from '#cluster/bounds';
-import { cachedRing } from '#cluster/cached-ring';
 import type { FailureWatch } from '#cluster/failure-watch';
 import { Handoff } from '#cluster/handoff';
 import type { Membership } from '#cluster/membership';
 import { RebalancingThrottle } from '#cluster/rebalancing-throttle';
+import { cachedRing } from '#cluster/ring';
 import { ShardClaims } from '#cluster/shard-claims';
 import type { ShardHost } from '#cluster/shard-host';
 import { planShards, ringNodes, type ShardAction, type ShardFacts } from '#cluster/shard-planner';
@@ -16,7 +16,7 @@ import type { ShardedService, ShardRow, ShardStore } from '#storage/shard-store'
 export type MoveReason = 'first' | 'takeover' | 'given' | 'handed_off';
 
 /** What the shards of a process are controlled with. */
-export type ShardControllerPorts = {
+type ShardControllerPorts = {
   readonly clock: Clock;
   readonly shards: ShardStore;
   readonly journals: JournalStore;
@@ -32,7 +32,7 @@ export type ShardControllerPorts = {
 };
 
 /** Whose shards. */
-export type ShardControllerConfig = {
+type ShardControllerConfig = {
   readonly service: ShardedService;
   readonly shardCount: number;
   readonly incarnation: string;

@@ -1,5 +1,5 @@
+import { OUTAGE_GRACE_MS } from '#cluster/bounds';
 import type { RebalancingThrottle } from '#cluster/rebalancing-throttle';
-import { isStartupOver, type Startup } from '#cluster/startup-grace';
 import type { ShardRow } from '#storage/shard-store';
 
 /** What a node has of the shards. */
@@ -13,7 +13,13 @@ type HeldShards = {
 };
 
 /** What a node sees of its cluster. */
-type ClusterView = Omit<Startup, 'rows'> & {
+type ClusterView = {
+  /** When it started (monotonic), and how long it then listens, in milliseconds. */
+  readonly startedMs: number;
+  readonly startupGraceMs: number;
+  /** The incarnations that are present, this one included. */
+  readonly present: ReadonlySet<string>;
+  readonly isSealed: (incarnation: string) => boolean;
   /** Whether the bus reaches others. */
   readonly isConnected: boolean;
   /** Whether at least half of the owners of shards are heard. */
@@ -144,9 +150,24 @@ function planClosed(
   return { kind: 'moveOn', row, target: target === self.node ? undefined : target };
 }
 
-function mayClaim({ throttle, view, rows }: ShardFacts, nowMs: number): boolean {
+function mayClaim(facts: ShardFacts, nowMs: number): boolean {
+  const { throttle, view } = facts;
   if (throttle.isLeaving || !view.isConnected || !view.hearsEnough) return false;
-  return isStartupOver({ ...view, rows }, nowMs);
+  return isStartupOver(facts, nowMs);
+}
+
+/**
+ * Whether a node that has just started has listened long enough to claim: at once when every owner is
+ * heard or sealed and as many nodes are present as there are owners, because then it waits for none
+ * (decision 104).
+ */
+function isStartupOver({ rows, view }: ShardFacts, nowMs: number): boolean {
+  const sinceMs = nowMs - view.startedMs;
+  if (sinceMs >= view.startupGraceMs) return true;
+  const owners = new Set([...rows.values()].map(({ owner }) => owner));
+  if (sinceMs < OUTAGE_GRACE_MS || owners.size === 0 || view.present.size < owners.size)
+    return false;
+  return [...owners].every((owner) => view.present.has(owner) || view.isSealed(owner));
 }
 
 /** The shards that this node should own: those without an owner, and those of sealed owners. */

@@ -1,4 +1,3 @@
-import { checkedRoutes } from '#cluster/checked-routes';
 import { FailureWatch } from '#cluster/failure-watch';
 import { JournalScan } from '#cluster/journal-scan';
 import { Membership } from '#cluster/membership';
@@ -171,7 +170,7 @@ function controllerOf(
     { service, shardCount, incarnation, node, startupGraceMs },
     {
       clock,
-      shards: checkedRoutes(shards, parts.routes, clock),
+      shards: parts.routes.checkedBy(shards),
       journals,
       members: parts.members,
       detector: parts.detector,

@@ -3,7 +3,7 @@ import { LogRateLimit } from '#platform/log-rate-limit';
 import type { MetricName, Metrics } from '#platform/metrics';
 import type { Foundation } from '#process/foundation';
 import type { CallObserver } from '#wire/frame-server';
-import type { OnRefused } from '#wire/guarded-service';
+import type { OnRefused } from '#wire/grpc-server';
 
 type CallDurations = Extract<MetricName, `rpc_${string}_duration_seconds`>;
 

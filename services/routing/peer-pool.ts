@@ -4,7 +4,7 @@ import type { Peer } from '#routing/peer';
 import { CONNECT_AGAIN_MS, PEER_IDLE_MS, PEER_SWEEP_MS, PEERS_MAX } from '#routing/routing-bounds';
 
 /** What a pool of connections needs. */
-export type PeerPoolOptions<Call, Answer> = {
+type PeerPoolOptions<Call, Answer> = {
   readonly connect: (address: string) => Peer<Call, Answer>;
   /** The addresses that own a shard now. */
   readonly owners: () => Iterable<string>;

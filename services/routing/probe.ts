@@ -6,7 +6,7 @@ import { adminClient } from '#wire/admin-client';
 import type { WireTls } from '#wire/wire-tls';
 
 /** How long a probe may take, and what it takes from outside. */
-export type ProbeOptions = {
+type ProbeOptions = {
   /** For connect and answer together, in milliseconds. */
   readonly timeoutMs: number;
   readonly clock?: Clock;

@@ -7,11 +7,11 @@ import { PeerPool } from '#routing/peer-pool';
 import { ROUTES_MS_MAX, ROUTES_POLL_MS } from '#routing/routing-bounds';
 import {
   isOwnerInDoubt,
+  ofUnknownOutcome,
   type RetryReason,
   type RoutingPolicy,
   retryReasonOf,
 } from '#routing/routing-policy';
-import { ofUnknownOutcome } from '#routing/unknown-outcome';
 import { WaitingCalls } from '#routing/waiting-calls';
 import type { RecoverCall } from '#wire/frame-client';
 

@@ -1,4 +1,4 @@
-import type { Fault } from '#fault/fault';
+import { Fault, type FaultOptions } from '#fault/fault';
 
 /** What a service that routing cannot reach is refused with, for every service that is sharded. */
 type Unavailable = 'engine_unavailable' | 'limiter_unavailable';
@@ -53,4 +53,16 @@ const DOUBTFUL: ReadonlySet<string | undefined> = new Set([...PASSING, 'deadline
 /** Whether a call that ended in `fault` leaves it in doubt that whom it was sent to owns its shard. */
 export function isOwnerInDoubt({ code, reason }: Fault): boolean {
   return code === 'service_unavailable' && DOUBTFUL.has(reason);
+}
+
+/** The same refusal of a call of which an earlier try may have happened. */
+export function ofUnknownOutcome(fault: Fault): Fault {
+  if (fault.isOutcomeUnknown) return fault;
+  const { reason, field, mode, retryAfterS } = fault;
+  const options: FaultOptions = { isOutcomeUnknown: true, cause: fault };
+  if (reason !== undefined) options.reason = reason;
+  if (field !== undefined) options.field = field;
+  if (mode !== undefined) options.mode = mode;
+  if (retryAfterS !== undefined) options.retryAfterS = retryAfterS;
+  return new Fault(fault.code, fault.message, options);
 }

@@ -3,7 +3,7 @@ import type { Clock } from '#platform/clock';
 import { WAITING_CALLS_MAX } from '#routing/routing-bounds';
 
 /** What a call waits for besides its time: news of a shard, or of an address. */
-export type Awaited = {
+type Awaited = {
   readonly shard: number | undefined;
   readonly address: string | undefined;
 };

@@ -1,7 +1,7 @@
 import { type MethodDefinition, type ServiceError, status } from '@grpc/grpc-js';
 import { Fault } from '#fault/fault';
 import type { DrainProgress, InstanceAdmin, MeterUsage, UsageAdmin } from '#wire/admin';
-import { faultOfStatus } from '#wire/fault-status';
+import { faultOfStatus } from '#wire/fault-codec';
 import { AdminService, type UsageReply } from '#wire/gen/identity_engine/v1/admin';
 import { type UnaryCallOptions, unaryCall } from '#wire/unary-call';
 import type { WireRole } from '#wire/wire-roles';

@@ -12,8 +12,13 @@ import {
   EngineService,
   type EngineAnswer as WireAnswer,
 } from '#wire/gen/identity_engine/v1/engine';
-import { CALL_ID_MAX, CYCLES_MAX, MESSAGE_BYTES, TOKEN_LENGTH_MAX } from '#wire/message-bounds';
-import { CALL_TIMEOUT_MS_MAX } from '#wire/wire-bounds';
+import {
+  CALL_ID_MAX,
+  CALL_TIMEOUT_MS_MAX,
+  CYCLES_MAX,
+  MESSAGE_BYTES,
+  TOKEN_LENGTH_MAX,
+} from '#wire/wire-bounds';
 import { trustInteger, trustText } from '#wire/wire-trust';
 
 /** Longest `If-Match`, in UTF-16 units: a list of ETags as long as a header may be. */

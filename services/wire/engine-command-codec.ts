@@ -34,7 +34,7 @@ const INSTANCES_MAX = 100;
 /** The last millisecond that a date can name (ECMA-262). */
 const TIME_MS_MAX = 8.64e15;
 
-/** a command as `proto/` writes it. */
+/** A command as `proto/` writes it. */
 export function commandToWire(command: EngineCommand): WireCommand {
   switch (command.kind) {
     case 'create':
@@ -100,7 +100,7 @@ export function commandToWire(command: EngineCommand): WireCommand {
   }
 }
 
-/** a command of the domain. Throws `internal` when there is none or it breaks a bound. */
+/** A command of the domain. Throws `internal` when there is none or it breaks a bound. */
 export function commandFromWire(wire: EngineRequest['command']): EngineCommand {
   if (wire === undefined) throw brokenMessage('command');
   switch (wire.$case) {

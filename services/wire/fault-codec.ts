@@ -1,6 +1,14 @@
-import { FAULTS, Fault, type FaultCode, type FaultOptions, type ShardOwner } from '#fault/fault';
+import { Metadata, type ServiceError, type StatusObject } from '@grpc/grpc-js';
+import {
+  FAULTS,
+  Fault,
+  type FaultCode,
+  type FaultOptions,
+  type ShardOwner,
+  toFault,
+} from '#fault/fault';
 import { type FaultReason, PEER_REASONS, type PeerReason, REASONS } from '#fault/reasons';
-import type { Fault as WireFault } from '#wire/gen/identity_engine/v1/stream';
+import { Fault as WireFault } from '#wire/gen/identity_engine/v1/stream';
 import { brokenMessage, trustHostPort, trustInteger, trustText } from '#wire/wire-trust';
 
 /** Longest message or field path of a fault, in UTF-16 units: generous for a sentence. */
@@ -8,6 +16,9 @@ const FAULT_TEXT_LENGTH_MAX = 4_096;
 
 /** Longest incarnation of an owner, in UTF-16 units. */
 const OWNER_TEXT_LENGTH_MAX = 261;
+
+/** Trailer of a refusal: the whole fault as `proto/` writes it, for processes of the cluster. */
+const FAULT_TRAILER = 'fault-bin';
 
 /**
  * Whether what a call failed with must be logged where it is refused: a bug, or a failure whose cause
@@ -48,6 +59,26 @@ export function faultFromWire(wire: WireFault): Fault {
     trustText(wire.message, 0, FAULT_TEXT_LENGTH_MAX, 'fault message'),
     options,
   );
+}
+
+/** An error as the status of a unary call; its details are `code: message`, for people. */
+export function statusOfError(error: unknown): Partial<StatusObject> {
+  const fault = toFault(error);
+  const metadata = new Metadata();
+  const bytes = WireFault.encode(faultToWire(fault)).finish();
+  metadata.set(FAULT_TRAILER, Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength));
+  return { code: FAULTS[fault.code].grpc, details: `${fault.code}: ${fault.message}`, metadata };
+}
+
+/** The peer's own fault; undefined when the status is not of `statusOfError`'s making. */
+export function faultOfStatus({ metadata }: ServiceError): Fault | undefined {
+  const [bytes] = metadata?.get(FAULT_TRAILER) ?? [];
+  if (!Buffer.isBuffer(bytes)) return undefined;
+  try {
+    return faultFromWire(WireFault.decode(bytes));
+  } catch {
+    return undefined;
+  }
 }
 
 function ownerFromWire({ incarnation, address, epoch }: ShardOwner): ShardOwner {

@@ -2,7 +2,7 @@ import { FrameLink, type LinkOptions } from '#wire/frame-link';
 import { BACKOFF_BASE_MS, BACKOFF_CAP_MS } from '#wire/wire-bounds';
 
 /** What a connection reports to its owner. */
-export interface ConnectionEvents {
+interface ConnectionEvents {
   onOpen(): void;
   /** Throws when the frame is garbage: then the stream is closed and opened again. */
   onFrame(frame: Uint8Array): void;
@@ -12,7 +12,7 @@ export interface ConnectionEvents {
 }
 
 /** Where a connection leads, and what it takes from outside. */
-export type ConnectionOptions = LinkOptions & {
+type ConnectionOptions = LinkOptions & {
   /** Uniform in [0, 1). */
   readonly random: () => number;
 };

@@ -1,17 +1,15 @@
 import * as grpc from '@grpc/grpc-js';
 import type { Clock } from '#platform/clock';
-import { dialTargetOf } from '#wire/dial-target';
-import { type OwnedSockets, ownSockets } from '#wire/owned-sockets';
+import { type OwnChannel, ownChannel } from '#wire/own-channel';
 import {
   CONNECT_TIMEOUT_MS,
   FLOW_WINDOW_BYTES,
   REPLY_FRAME_BYTES_MAX,
   REQUEST_FRAME_BYTES_MAX,
 } from '#wire/wire-bounds';
-import { TLS_NAME } from '#wire/wire-tls';
 
 /** What a link reports to its owner. `onClose` is the last. */
-export interface LinkEvents {
+interface LinkEvents {
   /** The peer has answered on the stream: it speaks our service. */
   onOpen(): void;
   onFrame(frame: Uint8Array): void;
@@ -33,20 +31,13 @@ export type LinkOptions = {
   readonly keepalive: { readonly timeMs: number; readonly timeoutMs: number };
 };
 
-// One channel of its own per link, so that no failure, back-off or retry of gRPC's outlives it:
-// when to try again is decided in one place, the frame connection.
+// When to try again is decided in one place, the frame connection.
 const CHANNEL = {
-  'grpc.use_local_subchannel_pool': 1,
-  'grpc.enable_retries': 0,
-  'grpc.enable_channelz': 0,
-  'grpc.enable_http_proxy': 0,
-  'grpc.service_config_disable_resolution': 1,
   'grpc.default_compression_algorithm': grpc.compressionAlgorithms.identity,
   'grpc.max_receive_message_length': REPLY_FRAME_BYTES_MAX,
   'grpc.max_send_message_length': REQUEST_FRAME_BYTES_MAX,
   'grpc.keepalive_permit_without_calls': 1,
   'grpc-node.flow_control_window': FLOW_WINDOW_BYTES,
-  'grpc.ssl_target_name_override': TLS_NAME,
 } satisfies grpc.ClientOptions;
 
 const asIs = (bytes: Buffer): Buffer => bytes;
@@ -57,11 +48,10 @@ const asIs = (bytes: Buffer): Buffer => bytes;
  * connections and then hangs is never open.
  */
 export class FrameLink implements Disposable {
-  readonly #client: grpc.Client;
+  readonly #channel: OwnChannel;
   readonly #stream: grpc.ClientDuplexStream<Buffer, Buffer>;
   readonly #events: LinkEvents;
   readonly #connecting: Disposable;
-  readonly #sockets: OwnedSockets;
   #wasOpen = false;
   #isClosed = false;
 
@@ -70,13 +60,12 @@ export class FrameLink implements Disposable {
     events: LinkEvents,
   ) {
     this.#events = events;
-    this.#sockets = ownSockets(newCredentials());
-    this.#client = new grpc.Client(dialTargetOf(address), this.#sockets.credentials, {
+    this.#channel = ownChannel(address, newCredentials(), {
       ...CHANNEL,
       'grpc.keepalive_time_ms': keepalive.timeMs,
       'grpc.keepalive_timeout_ms': keepalive.timeoutMs,
     });
-    this.#stream = this.#client.makeBidiStreamRequest(path, asIs, asIs);
+    this.#stream = this.#channel.client.makeBidiStreamRequest(path, asIs, asIs);
     this.#connecting = clock.after(CONNECT_TIMEOUT_MS, () => {
       this.close(new Error(`no connection to ${address} in time`));
     });
@@ -106,9 +95,9 @@ export class FrameLink implements Disposable {
     this.#isClosed = true;
     this.#connecting[Symbol.dispose]();
     this.#stream.cancel();
-    this.#client.close();
+    this.#channel.client.close();
     // One that never opened would stay for ever at a peer that accepts and says nothing.
-    if (!this.#wasOpen) this.#sockets[Symbol.dispose]();
+    if (!this.#wasOpen) this.#channel.cut();
     this.#events.onClose(cause);
   }
 

@@ -29,7 +29,7 @@ export interface CallTarget<Call, Answer> {
 }
 
 /** What a server stream is made of. */
-export type FrameServerOptions<Call, Answer, Request extends WireRequest, WireAnswer> = {
+type FrameServerOptions<Call, Answer, Request extends WireRequest, WireAnswer> = {
   readonly protocol: FrameProtocol<Call, Answer, Request, WireAnswer>;
   readonly target: CallTarget<Call, Answer>;
   readonly clock: Clock;

@@ -27,7 +27,7 @@ export function readFrame(
 }
 
 /** How a `FrameWriter` treats one kind of message. */
-export interface FrameSource<Message> {
+interface FrameSource<Message> {
   /** Largest frame that the other side reads, in bytes. */
   readonly frameBytesMax: number;
   /** Whether the message is still worth its bytes. Asked right before it is written. */

@@ -15,8 +15,13 @@ import type {
   LimiterCall,
   Verdict,
 } from '#wire/limiter-messages';
-import { CALL_ID_MAX, CYCLES_MAX, MESSAGE_BYTES, TOKEN_LENGTH_MAX } from '#wire/message-bounds';
-import { LIMITER_TIMEOUT_MS } from '#wire/wire-bounds';
+import {
+  CALL_ID_MAX,
+  CYCLES_MAX,
+  LIMITER_TIMEOUT_MS,
+  MESSAGE_BYTES,
+  TOKEN_LENGTH_MAX,
+} from '#wire/wire-bounds';
 import { brokenMessage, trustInteger, trustText } from '#wire/wire-trust';
 
 const VERDICT_TO_WIRE = {

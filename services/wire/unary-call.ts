@@ -1,9 +1,8 @@
-import * as grpc from '@grpc/grpc-js';
+import type * as grpc from '@grpc/grpc-js';
 import type { Clock } from '#platform/clock';
-import { dialTargetOf } from '#wire/dial-target';
-import { ownSockets } from '#wire/owned-sockets';
+import { ownChannel } from '#wire/own-channel';
 import type { WireRole } from '#wire/wire-roles';
-import { clientCredentials, TLS_NAME, type WireTls } from '#wire/wire-tls';
+import { clientCredentials, type WireTls } from '#wire/wire-tls';
 
 /** How long one call may take, and what it takes from outside. */
 export type UnaryCallOptions = {
@@ -15,22 +14,12 @@ export type UnaryCallOptions = {
 };
 
 /** Whom a call is for. */
-export type Callee = {
+type Callee = {
   /** `host:port`. */
   readonly address: string;
   /** With TLS, the process there must be of one of these. */
   readonly roles: readonly WireRole[];
 };
-
-// A connection of its own: one that is reused could lead to a process that is no longer there.
-const FRESH = {
-  'grpc.use_local_subchannel_pool': 1,
-  'grpc.enable_retries': 0,
-  'grpc.enable_channelz': 0,
-  'grpc.enable_http_proxy': 0,
-  'grpc.service_config_disable_resolution': 1,
-  'grpc.ssl_target_name_override': TLS_NAME,
-} satisfies grpc.ClientOptions;
 
 /**
  * One call over a fresh connection. Rejects with gRPC's
@@ -44,8 +33,9 @@ export async function unaryCall<Request, Reply>(
   { timeoutMs, clock, tls }: UnaryCallOptions,
 ): Promise<Reply | undefined> {
   using opened = new DisposableStack();
-  const { credentials } = opened.use(ownSockets(clientCredentials(tls, roles)));
-  const client = new grpc.Client(dialTargetOf(address), credentials, FRESH);
+  // A connection of its own: one that is reused could lead to a process that is no longer there.
+  const { client, cut } = ownChannel(address, clientCredentials(tls, roles));
+  opened.defer(cut);
   opened.defer(() => client.close());
   const { promise, resolve, reject } = Promise.withResolvers<Reply | undefined>();
   const { path, requestSerialize, responseDeserialize } = method;

@@ -1,6 +1,5 @@
 import type * as grpc from '@grpc/grpc-js';
-import { losesItsCause } from '#wire/fault-codec';
-import { statusOfError } from '#wire/fault-status';
+import { losesItsCause, statusOfError } from '#wire/fault-codec';
 
 /**
  * The handler of a unary method that `answer` answers. A fault is a gRPC status; any other error is

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { isHostPort, readHostPort } from '#platform/host-port';
-import { dialTargetOf } from '#wire/dial-target';
+import { dialTargetOf } from '#wire/own-channel';
 
 const address = suite('an address that may be connected to');
 
