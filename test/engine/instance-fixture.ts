@@ -15,7 +15,8 @@ import { memoryInstanceStore } from '#storage/memory/memory-instance-store';
 import { memoryJournal } from '#storage/memory/memory-journal';
 import { memoryListingStore } from '#storage/memory/memory-listing-store';
 import { ManualClock } from '#test/support/manual-clock';
-import { refusalOf, turnOfEvents } from '#test/support/settled';
+import { pass } from '#test/support/passing';
+import { refusalOf } from '#test/support/settled';
 import type {
   EngineAnswer,
   EngineCall,
@@ -167,12 +168,7 @@ export function instancesUnderTest(replaced: Replaced = {}) {
   }
 
   /** Lets time pass in steps in which background work can be done. */
-  async function pass(ms: number): Promise<void> {
-    for (let left = ms; left > 0; left -= 1_000) {
-      clock.advance(Math.min(left, 1_000));
-      await turnOfEvents();
-    }
-  }
+  const passed = (ms: number) => pass(clock, ms, 1_000);
 
   return {
     clock,
@@ -183,15 +179,15 @@ export function instancesUnderTest(replaced: Replaced = {}) {
     bugs,
     metrics,
     ask,
-    pass,
+    pass: passed,
     read: async (command: EngineCommand) => bodyOf(await ask(command)),
     refusal: async (command: EngineCommand, fields: Partial<Omit<EngineCall, 'command'>> = {}) =>
       (await refusalOf(() => ask(command, fields))) as Fault,
     /** Until everything is stored; nothing leaves memory that was used just now. */
-    flush: () => pass(22_000),
+    flush: () => passed(22_000),
     /** Until everything is stored and has left memory. */
     evict: async () => {
-      await pass(2 * IDLE_AGE_MS);
+      await passed(2 * IDLE_AGE_MS);
       if (host.residency.actors > 0) throw new Error('something stays in memory');
     },
     /** Lets time pass without a checkpoint or an eviction. */

@@ -1,66 +1,14 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { Fault } from '#fault/fault';
-import {
-  APPEND_RETRY_MS,
-  TRUNCATION_AGE_MS,
-  TRUNCATION_BYTES_MIN,
-  TRUNCATION_SLOTS_MIN,
-} from '#node/bounds';
-import { Fenced, JournalWriter } from '#node/journal-writer';
+import { APPEND_RETRY_MS } from '#node/bounds';
+import { Fenced } from '#node/journal-writer';
 import { encodeGroup } from '#runtime/record-codec';
-import type { Append, Conditional, JournalHead } from '#storage/journal-store';
-import { memoryJournalStore } from '#storage/memory/memory-journal-store';
+import type { Conditional } from '#storage/journal-store';
+import { newScene, seen, silence } from '#test/node/journal-writer-fixture';
 import { lineOf } from '#test/runtime/journal-records';
-import { ManualClock } from '#test/support/manual-clock';
 import { pass } from '#test/support/passing';
 import { refusalOf, stateOf, turnOfEvents } from '#test/support/settled';
-
-/** What the store does with an append instead; `apply` is what it would have done. */
-type Twist = (apply: () => Promise<Conditional>) => Promise<Conditional>;
-
-async function newScene() {
-  const clock = new ManualClock();
-  const stored = memoryJournalStore(clock);
-  await stored.begin('me', '127.0.0.1:1');
-  const appends: Append[] = [];
-  const twists: Twist[] = [];
-  const reads: (() => Promise<JournalHead | undefined>)[] = [];
-  const fences: Error[] = [];
-  const appended: number[] = [];
-  const tookS: number[] = [];
-  const store = {
-    ...stored,
-    async append(append: Append) {
-      appends.push(append);
-      const twist = twists.shift();
-      return await (twist ?? ((apply) => apply()))(() => stored.append(append));
-    },
-    async readHead(incarnation: string, read: 'serial' | 'quorum') {
-      assert.is(read, 'serial');
-      return await (reads.shift() ?? (() => stored.readHead(incarnation, read)))();
-    },
-  };
-  const writer = new JournalWriter('me', {
-    store,
-    clock,
-    onAppended: (records, seconds) => {
-      appended.push(records);
-      tookS.push(seconds);
-    },
-  });
-  writer.onFenced((why) => fences.push(why));
-  const headNow = async () => await stored.readHead('me', 'serial');
-  return { clock, stored, writer, appends, twists, reads, fences, appended, tookS, headNow };
-}
-
-const silence = (): never => {
-  throw new Fault('service_unavailable', 'no answer', { isOutcomeUnknown: true });
-};
-const seen = (head: Partial<JournalHead> | undefined): Conditional => ({
-  isApplied: false,
-  head: head && { address: '127.0.0.1:1', next: 0, lowWaterMark: 0, isSealed: false, ...head },
-});
 
 const applied = suite('a journal writer whose appends are applied');
 
@@ -237,82 +185,6 @@ refused('is fenced', async () => {
   assert.equal([fences.length, appends.length], [1, 1]);
 });
 
-const lowWaterMark = suite('the lowWaterMark mark of a journal writer');
-
-/** Appends so many groups that need nothing below `needed`, and answers the marks that were sent. */
-async function marksOf(count: number, needed: (slot: number) => number, bytes = 1) {
-  const scene = await newScene();
-  const event = 'x'.repeat(bytes);
-  for (let slot = 0; slot < count; slot += 1) {
-    await scene.writer.append([lineOf({ event })], needed(slot));
-  }
-  const marks = scene.appends.flatMap(({ slot, lowWaterMark: mark }) =>
-    mark === undefined ? [] : [[slot, mark]],
-  );
-  return { ...scene, marks };
-}
-
-lowWaterMark('moves when it can by 1,000 slots, not before', async () => {
-  const { marks, stored } = await marksOf(TRUNCATION_SLOTS_MIN + 2, (slot) => slot);
-  assert.equal(marks, [[TRUNCATION_SLOTS_MIN + 1, TRUNCATION_SLOTS_MIN]]);
-  const left = await stored.readSlots('me', 0, TRUNCATION_SLOTS_MIN + 2);
-  assert.equal(
-    left.map(({ slot }) => slot),
-    [TRUNCATION_SLOTS_MIN, TRUNCATION_SLOTS_MIN + 1],
-  );
-});
-
-lowWaterMark('moves when it can by 4 MiB', async () => {
-  const bytes = TRUNCATION_BYTES_MIN / 8;
-  const { marks } = await marksOf(10, (slot) => slot, bytes);
-  assert.equal(marks, [[9, 8]]);
-});
-
-lowWaterMark('moves by 4 MiB only for what has come since it last moved', async () => {
-  const { writer, appends } = await newScene();
-  const large = lineOf({ event: 'x'.repeat(TRUNCATION_BYTES_MIN / 8) });
-  for (let slot = 0; slot < 30; slot += 1) {
-    await writer.append([slot < 9 ? large : lineOf()], slot);
-  }
-  assert.equal(
-    appends.flatMap((append) => append.lowWaterMark ?? []),
-    [8],
-  );
-});
-
-lowWaterMark('moves after 10 s, whatever little it can, and not again at once', async () => {
-  const { writer, clock, appends } = await newScene();
-  for (let slot = 0; slot < 3; slot += 1) await writer.append([], slot);
-  clock.advance(TRUNCATION_AGE_MS - 1);
-  await writer.append([], 2);
-  clock.advance(1);
-  await writer.append([], 3);
-  await writer.append([], 4);
-  assert.equal(
-    appends.map((append) => append.lowWaterMark),
-    [undefined, undefined, undefined, undefined, 3, undefined],
-  );
-});
-
-lowWaterMark('never passes the newest slot', async () => {
-  const { writer, clock, appends, stored } = await newScene();
-  await writer.append([], 0);
-  clock.advance(TRUNCATION_AGE_MS);
-  await writer.append([], 1);
-  clock.advance(TRUNCATION_AGE_MS);
-  await writer.append([], 99);
-  assert.equal(
-    appends.map((append) => append.lowWaterMark),
-    [undefined, undefined, 1],
-  );
-  assert.is((await stored.readSlots('me', 1, 2)).length, 1);
-});
-
-lowWaterMark('never passes what is needed', async () => {
-  const { marks } = await marksOf(TRUNCATION_SLOTS_MIN + 10, () => 5);
-  assert.equal(marks, []);
-});
-
 const slow = suite('the longest append of a journal writer');
 
 slow('is told with its records, in seconds', async () => {
@@ -353,4 +225,4 @@ slow('is infinite when a try had no answer', async () => {
   assert.is(writer.takeSlowestMs(), Number.POSITIVE_INFINITY);
 });
 
-for (const group of [applied, doubtful, unknown, ended, refused, lowWaterMark, slow]) group.run();
+for (const group of [applied, doubtful, unknown, ended, refused, slow]) group.run();

@@ -1,0 +1,61 @@
+import * as assert from 'uvu/assert';
+import { CommitLog } from '#runtime/commit-log';
+import { decodeRecord } from '#runtime/record-codec';
+import type { Journal, JournalRecord } from '#storage/journal';
+import { lineOf } from '#test/runtime/journal-records';
+import { ManualClock } from '#test/support/manual-clock';
+import { turnOfEvents } from '#test/support/settled';
+
+/** A journal whose appends end when the test says so, one after the other. */
+class HeldJournal implements Journal {
+  readonly isLasting = true;
+  readonly groups: { readonly records: readonly JournalRecord[]; readonly lowWaterMark: number }[] =
+    [];
+  #pending: PromiseWithResolvers<void> | undefined;
+
+  append(lines: readonly string[], lowWaterMark: number): Promise<void> {
+    assert.is(this.#pending, undefined, 'one append at a time');
+    this.groups.push({ records: lines.map(decodeRecord), lowWaterMark });
+    this.#pending = Promise.withResolvers<void>();
+    return this.#pending.promise;
+  }
+
+  async succeed(): Promise<void> {
+    const pending = this.#pending;
+    this.#pending = undefined;
+    pending?.resolve();
+    await turnOfEvents();
+  }
+
+  async fail(): Promise<void> {
+    this.#pending?.reject(new Error('fenced'));
+    await turnOfEvents();
+  }
+
+  get sizes(): number[] {
+    return this.groups.map(({ records }) => records.length);
+  }
+}
+
+/** A commit log on a held journal. */
+export function newScene() {
+  const clock = new ManualClock();
+  // Not at 0, where ages and times are the same.
+  clock.advance(50_000);
+  const journal = new HeldJournal();
+  const log = new CommitLog(journal, clock);
+  /** Adds records of these versions, for which a caller waits. */
+  const addVersions = (...versions: readonly number[]): void => {
+    for (const version of versions) log.add(lineOf({ version }));
+    log.whenDurable(log.added).catch(() => undefined);
+  };
+  /** Adds `count` records in one turn of events, for which a caller waits, and lets it end. */
+  const add = async (count: number, event: unknown = 1): Promise<number> => {
+    for (let i = 0; i < count; i += 1) log.add(lineOf({ event }));
+    const offset = log.added;
+    log.whenDurable(offset).catch(() => undefined);
+    await turnOfEvents();
+    return offset;
+  };
+  return { clock, journal, log, add, addVersions };
+}
