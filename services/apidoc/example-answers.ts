@@ -10,8 +10,8 @@ import { ENDPOINTS } from '#edge/endpoints/all';
 import { faultReply } from '#edge/fault-reply';
 import type { ExampleAnswer } from '#edge/openapi-examples';
 import { refusalFor, refusalsOf, statusOf } from '#edge/openapi-refusals';
+import type { FaultReason } from '#fault/error-reasons';
 import { Fault } from '#fault/fault';
-import type { FaultReason } from '#fault/reasons';
 
 /** Refusals that take broken HTTP or a failing cluster: their examples are composed. */
 const COMPOSED = {

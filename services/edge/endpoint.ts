@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { z } from 'zod';
 import { BODY_BYTES_MAX } from '#edge/http-limits';
 import type { PathId } from '#edge/path-ids';
-import type { FaultReason } from '#fault/reasons';
+import type { FaultReason } from '#fault/error-reasons';
 import type { Clock } from '#platform/clock';
 import type { EngineCommand } from '#wire/engine-messages';
 import type { Allowance, CallerDescription } from '#wire/limiter-messages';

@@ -1,6 +1,6 @@
 import type { Endpoint } from '#edge/endpoint';
-import { FAULTS, type FaultCode } from '#fault/fault';
-import { type FaultReason, httpOfReason, REASONS } from '#fault/reasons';
+import { FAULTS, type FaultCode } from '#fault/error-codes';
+import { type FaultReason, httpOfReason, REASONS } from '#fault/error-reasons';
 
 /** One way in which an endpoint can be refused. */
 export type Refusal = { readonly code: FaultCode; readonly reason: FaultReason | undefined };

@@ -1,5 +1,5 @@
-import { FAULTS, type FaultCode } from '#fault/fault';
-import { type FaultReason, httpOfReason, REASONS } from '#fault/reasons';
+import { FAULTS, type FaultCode } from '#fault/error-codes';
+import { type FaultReason, httpOfReason, REASONS } from '#fault/error-reasons';
 
 /** What the tags stand for, in the order in which readers show them. Source: spec 1.4. */
 export const TAGS = [

@@ -17,7 +17,7 @@ import { type Json, SchemaBook } from '#edge/openapi-schemas';
 import { QUERY_TEXTS, STATUS_TEXTS, TAGS } from '#edge/openapi-texts';
 import { REQUEST_ID } from '#edge/request-id';
 import { ErrorBody } from '#edge/schemas/answers';
-import type { FaultCode } from '#fault/fault';
+import type { FaultCode } from '#fault/error-codes';
 import { MODE_KEYS } from '#identity/modes';
 
 /** Refusals that look the same wherever they occur, so that the document says them once. */

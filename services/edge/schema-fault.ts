@@ -1,6 +1,6 @@
 import type { z } from 'zod';
+import type { FaultReason } from '#fault/error-reasons';
 import { Fault, invalid } from '#fault/fault';
-import type { FaultReason } from '#fault/reasons';
 
 type Issue = z.core.$ZodIssue;
 

@@ -1,6 +1,6 @@
 import type { TimedObservation } from '#engine/instance-event';
 import { headOf, type InstanceState } from '#engine/instance-state';
-import { presentOf, type Timing, timingOf } from '#engine/observation-timing';
+import { presentOf, type Timing, timingOf } from '#engine/minimum-interval';
 import { CYCLE_INTERVAL_MS_MIN } from '#identity/cycle-interval';
 import type { Instant } from '#platform/instant';
 import type { EngineCommand } from '#wire/engine-messages';

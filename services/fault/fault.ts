@@ -1,30 +1,5 @@
-import { type FaultReason, httpOfReason, type PeerReason } from '#fault/reasons';
-
-/**
- * The closed set of error codes and the only place where a code meets a status.
- * Adding a code is adding a row; TypeScript then points at every switch to revisit.
- * `grpc` is the numeric gRPC status; `isRetryable` is for callers and for the edge itself.
- * Source: spec 7, decisions 2, 4 and 36. The last three belong to billing and are listed so that
- * the catalog is complete before its routes exist.
- */
-export const FAULTS = {
-  unauthorized: { http: 401, grpc: 16, isRetryable: false },
-  forbidden: { http: 403, grpc: 7, isRetryable: false },
-  not_found: { http: 404, grpc: 5, isRetryable: false },
-  invalid_request: { http: 422, grpc: 3, isRetryable: false },
-  conflict: { http: 409, grpc: 10, isRetryable: true },
-  throttled: { http: 429, grpc: 8, isRetryable: true },
-  rate_limited: { http: 429, grpc: 8, isRetryable: true },
-  quota_exceeded: { http: 429, grpc: 8, isRetryable: false },
-  service_unavailable: { http: 503, grpc: 14, isRetryable: true },
-  internal: { http: 500, grpc: 13, isRetryable: true },
-  billing_provider_not_configured: { http: 500, grpc: 9, isRetryable: false },
-  webhook_verification_failed: { http: 400, grpc: 3, isRetryable: false },
-  invalid_plan: { http: 422, grpc: 3, isRetryable: false },
-} as const satisfies Record<string, { http: number; grpc: number; isRetryable: boolean }>;
-
-/** One of the error codes of spec 7. */
-export type FaultCode = keyof typeof FAULTS;
+import { FAULTS, type FaultCode } from '#fault/error-codes';
+import { type FaultReason, httpOfReason, type PeerReason } from '#fault/error-reasons';
 
 /** Who owns a shard, as `not_owner` names it. Source: architecture 3.5. */
 export type ShardOwner = {

@@ -1,4 +1,4 @@
-import type { FaultCode } from '#fault/fault';
+import type { FaultCode } from '#fault/error-codes';
 
 /** Header in which `ctl` says for which user it runs. */
 export const ADMIN_USER_HEADER = 'x-admin-user';

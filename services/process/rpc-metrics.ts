@@ -1,4 +1,4 @@
-import type { FaultCode } from '#fault/fault';
+import type { FaultCode } from '#fault/error-codes';
 import { LogRateLimit } from '#platform/log-rate-limit';
 import type { MetricName, Metrics } from '#platform/metrics';
 import type { Foundation } from '#process/foundation';

@@ -1,6 +1,6 @@
 import type { RoutingTable } from '#cluster/routing-table';
+import type { FaultReason } from '#fault/error-reasons';
 import { Fault, type ShardOwner, toFault } from '#fault/fault';
-import type { FaultReason } from '#fault/reasons';
 import { type Clock, sleep } from '#platform/clock';
 import type { Peer } from '#routing/peer';
 import { PeerPool } from '#routing/peer-pool';

@@ -1,5 +1,5 @@
+import type { FaultReason } from '#fault/error-reasons';
 import { Fault } from '#fault/fault';
-import type { FaultReason } from '#fault/reasons';
 import { instantOf } from '#platform/instant';
 import type { Activation, Waiting } from '#runtime/activation';
 import { ActivationCatalog, type Residency } from '#runtime/activation-catalog';

@@ -1,13 +1,7 @@
 import { Metadata, type ServiceError, type StatusObject } from '@grpc/grpc-js';
-import {
-  FAULTS,
-  Fault,
-  type FaultCode,
-  type FaultOptions,
-  type ShardOwner,
-  toFault,
-} from '#fault/fault';
-import { type FaultReason, PEER_REASONS, type PeerReason, REASONS } from '#fault/reasons';
+import { FAULTS, type FaultCode } from '#fault/error-codes';
+import { type FaultReason, PEER_REASONS, type PeerReason, REASONS } from '#fault/error-reasons';
+import { Fault, type FaultOptions, type ShardOwner, toFault } from '#fault/fault';
 import { Fault as WireFault } from '#wire/gen/identity_engine/v1/stream';
 import { brokenMessage, trustHostPort, trustInteger, trustText } from '#wire/wire-trust';
 

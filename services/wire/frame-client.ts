@@ -1,6 +1,7 @@
 import type { BinaryReader } from '@bufbuild/protobuf/wire';
-import { Fault, type FaultCode, toFault } from '#fault/fault';
-import type { FaultReason } from '#fault/reasons';
+import type { FaultCode } from '#fault/error-codes';
+import type { FaultReason } from '#fault/error-reasons';
+import { Fault, toFault } from '#fault/fault';
 import { NumberMap } from '#platform/number-map';
 import { DeadlineSweep } from '#wire/deadline-sweep';
 import { FrameWriter, readFrame } from '#wire/frame';

@@ -1,6 +1,6 @@
 import type { BinaryReader, BinaryWriter } from '@bufbuild/protobuf/wire';
 import type { MethodDefinition } from '@grpc/grpc-js';
-import type { FaultReason } from '#fault/reasons';
+import type { FaultReason } from '#fault/error-reasons';
 import { faultFromWire } from '#wire/fault-codec';
 import type { Fault as WireFault } from '#wire/gen/identity_engine/v1/stream';
 import type { WireRole } from '#wire/wire-roles';

@@ -1,6 +1,7 @@
 import type { BinaryReader } from '@bufbuild/protobuf/wire';
 import * as grpc from '@grpc/grpc-js';
-import { Fault, type FaultCode, toFault } from '#fault/fault';
+import type { FaultCode } from '#fault/error-codes';
+import { Fault, toFault } from '#fault/fault';
 import type { Clock } from '#platform/clock';
 import { type Instant, instantOf } from '#platform/instant';
 import { NumberMap } from '#platform/number-map';

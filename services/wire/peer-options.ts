@@ -1,4 +1,4 @@
-import type { FaultCode } from '#fault/fault';
+import type { FaultCode } from '#fault/error-codes';
 import { type Clock, systemClock } from '#platform/clock';
 import {
   CLIENT_CALLS_IN_FLIGHT_MAX,

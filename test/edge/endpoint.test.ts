@@ -4,7 +4,7 @@ import * as assert from 'uvu/assert';
 import { endpoint } from '#edge/endpoint';
 import { ENDPOINTS } from '#edge/endpoints/all';
 import { INSTANCE_ID } from '#edge/path-ids';
-import { NoQuery } from '#edge/schemas/query';
+import { NoQuery } from '#edge/schemas/query-parameters';
 
 const kebab = (name: string) => name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 

@@ -7,8 +7,8 @@ import * as assert from 'uvu/assert';
 import { exampleAnswers } from '#apidoc/example-answers';
 import { ENDPOINTS } from '#edge/endpoints/all';
 import { openApiDocument } from '#edge/openapi';
-import { FAULTS } from '#fault/fault';
-import { REASONS } from '#fault/reasons';
+import { FAULTS } from '#fault/error-codes';
+import { REASONS } from '#fault/error-reasons';
 
 const text = readFileSync('docs/openapi.json', 'utf8');
 const document = JSON.parse(text);

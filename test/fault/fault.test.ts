@@ -1,7 +1,8 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { FAULTS, Fault, invalid, toFault } from '#fault/fault';
-import { type FaultReason, httpOfReason, PEER_REASONS, REASONS } from '#fault/reasons';
+import { FAULTS } from '#fault/error-codes';
+import { type FaultReason, httpOfReason, PEER_REASONS, REASONS } from '#fault/error-reasons';
+import { Fault, invalid, toFault } from '#fault/fault';
 
 /** Code and status, as spec 7 and decisions 2, 4, 20 and 36 have it. */
 const STATUSES: Record<keyof typeof FAULTS, number> = {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
+import type { FaultReason } from '#fault/error-reasons';
 import { Fault, toFault } from '#fault/fault';
-import type { FaultReason } from '#fault/reasons';
 import type { SimulatedListener } from '#test/simulation/simulated-listener';
 import type { SimulatedNetwork } from '#test/simulation/simulated-network';
 import type { SimulatedProcess } from '#test/simulation/simulated-process';

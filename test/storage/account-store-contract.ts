@@ -1,7 +1,8 @@
 import { suite as plainSuite, type Test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Account, ApiKeyRecord } from '#accounts/account';
-import { Fault, type FaultCode } from '#fault/fault';
+import type { FaultCode } from '#fault/error-codes';
+import { Fault } from '#fault/fault';
 import type { Clock } from '#platform/clock';
 import type { AccountStore } from '#storage/account-store';
 import { ManualClock } from '#test/support/manual-clock';

@@ -1,6 +1,7 @@
 import * as fc from 'fast-check';
-import { FAULTS, Fault, type FaultCode } from '#fault/fault';
-import { type FaultReason, PEER_REASONS, type PeerReason, REASONS } from '#fault/reasons';
+import { FAULTS, type FaultCode } from '#fault/error-codes';
+import { type FaultReason, PEER_REASONS, type PeerReason, REASONS } from '#fault/error-reasons';
+import { Fault } from '#fault/fault';
 import type { EngineCall, EngineCommand } from '#wire/engine-messages';
 import type { LimiterAnswer, LimiterCall } from '#wire/limiter-messages';
 

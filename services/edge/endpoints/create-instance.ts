@@ -1,7 +1,7 @@
 import { endpoint } from '#edge/endpoint';
 import { CreatedInstance, dataOf } from '#edge/schemas/answers';
-import { CreateInstance, strengthsOf } from '#edge/schemas/instance';
-import { NoQuery } from '#edge/schemas/query';
+import { CreateInstance, strengthsOf } from '#edge/schemas/instance-body';
+import { NoQuery } from '#edge/schemas/query-parameters';
 import { ENERGY_DEFAULT } from '#identity/state';
 
 /** Source: spec 4.1. */

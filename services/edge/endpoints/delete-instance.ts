@@ -1,7 +1,7 @@
 import { endpoint } from '#edge/endpoint';
 import { INSTANCE_ID } from '#edge/path-ids';
 import { dataOf, RemovedInstance } from '#edge/schemas/answers';
-import { NoQuery } from '#edge/schemas/query';
+import { NoQuery } from '#edge/schemas/query-parameters';
 
 /** Source: spec 4.1. */
 export const deleteInstance = endpoint({

@@ -3,7 +3,7 @@ import { INSTANCES_OF, type Plan } from '#accounts/plan';
 import { type AccountCaller, endpoint } from '#edge/endpoint';
 import { windowResetS } from '#edge/limit-headers';
 import { Count, dataOf, Time } from '#edge/schemas/answers';
-import { NoQuery } from '#edge/schemas/query';
+import { NoQuery } from '#edge/schemas/query-parameters';
 
 const PLANS = Object.keys(INSTANCES_OF) as Plan[];
 

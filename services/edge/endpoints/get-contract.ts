@@ -1,7 +1,7 @@
 import { endpoint } from '#edge/endpoint';
 import { INSTANCE_ID } from '#edge/path-ids';
 import { Contract, dataOf } from '#edge/schemas/answers';
-import { NoQuery } from '#edge/schemas/query';
+import { NoQuery } from '#edge/schemas/query-parameters';
 
 /** Source: spec 4.2. */
 export const getContract = endpoint({

@@ -1,7 +1,7 @@
 import { endpoint } from '#edge/endpoint';
 import { INSTANCE_ID } from '#edge/path-ids';
 import { DriftEvents } from '#edge/schemas/answers';
-import { DriftQuery } from '#edge/schemas/query';
+import { DriftQuery } from '#edge/schemas/query-parameters';
 
 /** Source: spec 4.2. */
 export const getDrift = endpoint({

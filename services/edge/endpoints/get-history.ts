@@ -1,7 +1,7 @@
 import { endpoint } from '#edge/endpoint';
 import { INSTANCE_ID } from '#edge/path-ids';
 import { HistoryRecord, pageOf } from '#edge/schemas/answers';
-import { HistoryQuery } from '#edge/schemas/query';
+import { HistoryQuery } from '#edge/schemas/query-parameters';
 
 /** Source: spec 4.2. */
 export const getHistory = endpoint({

@@ -2,7 +2,7 @@ import { endpoint } from '#edge/endpoint';
 import { listedPersona } from '#edge/listed-persona';
 import { PERSONA_ID } from '#edge/path-ids';
 import { dataOf, PersonaDetail } from '#edge/schemas/answers';
-import { NoQuery } from '#edge/schemas/query';
+import { NoQuery } from '#edge/schemas/query-parameters';
 import { Fault } from '#fault/fault';
 import { findPersona } from '#identity/personas';
 

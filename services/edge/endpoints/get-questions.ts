@@ -1,6 +1,6 @@
 import { endpoint } from '#edge/endpoint';
 import { dataOf, Questionnaire } from '#edge/schemas/answers';
-import { NoQuery } from '#edge/schemas/query';
+import { NoQuery } from '#edge/schemas/query-parameters';
 import {
   ANSWER_LABELS,
   ANSWER_MAX,

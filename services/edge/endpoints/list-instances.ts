@@ -1,6 +1,6 @@
 import { endpoint } from '#edge/endpoint';
 import { ListedInstance, pageOf } from '#edge/schemas/answers';
-import { ListQuery } from '#edge/schemas/query';
+import { ListQuery } from '#edge/schemas/query-parameters';
 
 /** Source: spec 4.1. */
 export const listInstances = endpoint({

@@ -1,7 +1,7 @@
 import { endpoint } from '#edge/endpoint';
 import { listedPersona } from '#edge/listed-persona';
 import { ListedPersona, listOf } from '#edge/schemas/answers';
-import { PersonasQuery } from '#edge/schemas/query';
+import { PersonasQuery } from '#edge/schemas/query-parameters';
 import { PERSONAS } from '#identity/personas';
 
 /** Source: spec 4.4. */

@@ -1,10 +1,10 @@
 import { endpoint } from '#edge/endpoint';
 import { HTTP_LIMITS } from '#edge/http-limits';
-import { assertAscending } from '#edge/observation-times';
 import { INSTANCE_ID } from '#edge/path-ids';
 import { dataOf, ProcessedBatch } from '#edge/schemas/answers';
-import { Batch, observationInput } from '#edge/schemas/observation';
-import { NoQuery } from '#edge/schemas/query';
+import { Batch, observationInput } from '#edge/schemas/observation-body';
+import { NoQuery } from '#edge/schemas/query-parameters';
+import { assertAscending } from '#edge/timestamp-rules';
 
 /** Source: spec 4.2. */
 export const processBatch = endpoint({

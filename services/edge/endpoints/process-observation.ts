@@ -1,9 +1,9 @@
 import { endpoint } from '#edge/endpoint';
-import { assertNotFuture } from '#edge/observation-times';
 import { INSTANCE_ID } from '#edge/path-ids';
 import { dataOf, Processed } from '#edge/schemas/answers';
-import { Observation, observationInput } from '#edge/schemas/observation';
-import { NoQuery } from '#edge/schemas/query';
+import { Observation, observationInput } from '#edge/schemas/observation-body';
+import { NoQuery } from '#edge/schemas/query-parameters';
+import { assertNotFuture } from '#edge/timestamp-rules';
 
 /** Source: spec 4.2. */
 export const processObservation = endpoint({

@@ -1,8 +1,8 @@
 import { endpoint } from '#edge/endpoint';
 import { INSTANCE_ID } from '#edge/path-ids';
 import { dataOf, ResetDone } from '#edge/schemas/answers';
-import { ResetInstance } from '#edge/schemas/instance';
-import { NoQuery } from '#edge/schemas/query';
+import { ResetInstance } from '#edge/schemas/instance-body';
+import { NoQuery } from '#edge/schemas/query-parameters';
 
 /** Source: spec 4.2. */
 export const resetInstance = endpoint({

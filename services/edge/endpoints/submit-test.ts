@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { endpoint } from '#edge/endpoint';
 import { dataOf, TestResult } from '#edge/schemas/answers';
-import { NoQuery } from '#edge/schemas/query';
+import { NoQuery } from '#edge/schemas/query-parameters';
 import { Fault } from '#fault/fault';
 import { ANSWER_MAX, ANSWER_MIN, INVENTORY, INVENTORY_VERSION } from '#identity/inventory';
 import { type Answer, type Scored, score } from '#identity/scoring';

@@ -1,8 +1,8 @@
 import { endpoint } from '#edge/endpoint';
 import { INSTANCE_ID } from '#edge/path-ids';
 import { dataOf, RenamedInstance } from '#edge/schemas/answers';
-import { RenameInstance } from '#edge/schemas/instance';
-import { NoQuery } from '#edge/schemas/query';
+import { RenameInstance } from '#edge/schemas/instance-body';
+import { NoQuery } from '#edge/schemas/query-parameters';
 
 /** Source: spec 4.1. */
 export const updateInstance = endpoint({

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { REQUEST_ID } from '#edge/request-id';
-import { FAULTS } from '#fault/fault';
-import { REASONS } from '#fault/reasons';
+import { FAULTS } from '#fault/error-codes';
+import { REASONS } from '#fault/error-reasons';
 import { ACTIONS } from '#identity/actions';
 import { COMMITMENTS, EXPRESSIVENESSES, RISKS, TEMPOS } from '#identity/decision-style';
 import { DRIFT_LEVELS } from '#identity/drift';

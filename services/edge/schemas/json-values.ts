@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { ContextSource } from '#edge/context-source';
 import { parseTimestamp, RFC_3339 } from '#edge/timestamp';
-import type { FaultReason } from '#fault/reasons';
+import type { FaultReason } from '#fault/error-reasons';
 
 /** Serialized size of a context. Source: decision 37. */
 const CONTEXT_BYTES_MAX = 8 * 1_024;
