@@ -1,9 +1,9 @@
 import { HANDOFF_RETRY_MS } from '#cluster/bounds';
 import type { Member, Membership } from '#cluster/membership';
-import type { ShardHost } from '#cluster/shard-host';
+import type { OwnerConfig, ShardHost } from '#cluster/shard-host';
 import { type Clock, sleep } from '#platform/clock';
 import type { JournalStore } from '#storage/journal-store';
-import type { ShardedService, ShardRow, ShardStore } from '#storage/shard-store';
+import type { ShardRow, ShardStore } from '#storage/shard-store';
 
 /** What handing a shard off takes. */
 type HandoffPorts = {
@@ -17,16 +17,11 @@ type HandoffPorts = {
 
 /** Makes another incarnation the owner of a closed shard, or this one again at the next epoch (architecture 3.4). */
 export class Handoff {
-  readonly #service: ShardedService;
-  readonly #incarnation: string;
+  readonly #config: OwnerConfig;
   readonly #ports: HandoffPorts;
 
-  constructor(
-    config: { readonly service: ShardedService; readonly incarnation: string },
-    ports: HandoffPorts,
-  ) {
-    this.#service = config.service;
-    this.#incarnation = config.incarnation;
+  constructor(config: OwnerConfig, ports: HandoffPorts) {
+    this.#config = config;
     this.#ports = ports;
   }
 
@@ -50,7 +45,7 @@ export class Handoff {
     this.#ports.host.releasing(from.shard);
     // After the end of this incarnation the node that takes over from it moves the epoch.
     while (!this.#ports.hasEnded()) {
-      const row = await this.#change(from, receiver?.incarnation ?? this.#incarnation);
+      const row = await this.#change(from, receiver?.incarnation ?? this.#config.incarnation);
       if (row !== undefined) {
         if (receiver?.incarnation === row.owner) this.#ports.members.announceFor(receiver, row);
         return row;
@@ -64,7 +59,7 @@ export class Handoff {
   /** The row once its epoch has moved, by this change or an earlier one; undefined while it has not. */
   async #change(from: ShardRow, owner: string): Promise<ShardRow | undefined> {
     const { shard, epoch } = from;
-    const change = { service: this.#service, shard, from, owner };
+    const change = { service: this.#config.service, shard, from, owner };
     const outcome = await this.#ports.shards.change(change).catch(() => undefined);
     if (outcome?.isApplied) return { shard, owner, epoch: epoch + 1 };
     const row = outcome?.row;

@@ -151,7 +151,7 @@ export class Membership implements Disposable {
     const announcement = { cluster, service, shard, epoch, incarnation, address };
     bus.publish(announcementSubject(prefix, service), encodeAnnouncement(announcement));
     // Not by way of the bus, which may be away.
-    clock.after(0, () => this.#notifyAnnouncement(announcement));
+    clock.after(0, () => this.#announcementListeners.notify(announcement));
   }
 
   /** Hears that `present` has changed. Silence is noticed within a second. */
@@ -211,7 +211,7 @@ export class Membership implements Disposable {
   #receiveAnnouncement(message: Uint8Array): void {
     const announcement = decodeAnnouncement(message);
     if (announcement === undefined || !this.#isBelieved(announcement)) this.#ignore(announcement);
-    else this.#notifyAnnouncement(announcement);
+    else this.#announcementListeners.notify(announcement);
   }
 
   #hear(heartbeat: Heartbeat, speaker: string | undefined): void {
@@ -249,10 +249,6 @@ export class Membership implements Disposable {
   #ignoreImpostor(forged: Heartbeat): void {
     this.#ignoredCount += 1;
     this.#reports.impostor.run(() => this.#options.onImpostor?.(forged));
-  }
-
-  #notifyAnnouncement(announcement: ShardAnnouncement): void {
-    this.#announcementListeners.notify(announcement);
   }
 
   #dropSilent(): void {

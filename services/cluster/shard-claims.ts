@@ -1,9 +1,9 @@
 import { CLAIMS_IN_FLIGHT_MAX, REFUSAL_GAP_MS } from '#cluster/bounds';
 import type { FailureWatch } from '#cluster/failure-watch';
 import { forEachConcurrently } from '#cluster/for-each-concurrently';
-import type { ShardHost } from '#cluster/shard-host';
+import type { OwnerConfig, ShardHost } from '#cluster/shard-host';
 import { type Clock, sleep } from '#platform/clock';
-import type { ShardedService, ShardRow, ShardStore } from '#storage/shard-store';
+import type { ShardRow, ShardStore } from '#storage/shard-store';
 
 /** What claiming shards takes. */
 type ShardClaimsPorts = {
@@ -18,16 +18,11 @@ type ShardClaimsPorts = {
 
 /** The claims of one incarnation: what it tries to become the owner of (architecture 3.3). */
 export class ShardClaims {
-  readonly #service: ShardedService;
-  readonly #incarnation: string;
+  readonly #config: OwnerConfig;
   readonly #ports: ShardClaimsPorts;
 
-  constructor(
-    config: { readonly service: ShardedService; readonly incarnation: string },
-    ports: ShardClaimsPorts,
-  ) {
-    this.#service = config.service;
-    this.#incarnation = config.incarnation;
+  constructor(config: OwnerConfig, ports: ShardClaimsPorts) {
+    this.#config = config;
     this.#ports = ports;
   }
 
@@ -58,8 +53,8 @@ export class ShardClaims {
   async #claim(shard: number, from: ShardRow | undefined): Promise<void> {
     const { shards, hasEnded, onClaimed } = this.#ports;
     if (hasEnded()) return;
-    const owner = this.#incarnation;
-    const claim = { service: this.#service, shard, from, owner };
+    const { service, incarnation: owner } = this.#config;
+    const claim = { service, shard, from, owner };
     // Without an answer nothing is decided: the table says later what became of it.
     const outcome = await shards.change(claim).catch(() => undefined);
     if (outcome === undefined) return;

@@ -5,12 +5,12 @@ import type { Membership } from '#cluster/membership';
 import { RebalancingThrottle } from '#cluster/rebalancing-throttle';
 import { cachedRing } from '#cluster/ring';
 import { ShardClaims } from '#cluster/shard-claims';
-import type { ShardHost } from '#cluster/shard-host';
+import type { OwnerConfig, ShardHost } from '#cluster/shard-host';
 import { planShards, ringNodes, type ShardAction, type ShardFacts } from '#cluster/shard-planner';
 import { toFault } from '#fault/fault';
 import { type Clock, every, sleep } from '#platform/clock';
 import type { JournalStore } from '#storage/journal-store';
-import type { ShardedService, ShardRow, ShardStore } from '#storage/shard-store';
+import type { ShardRow, ShardStore } from '#storage/shard-store';
 
 /** Why a shard was opened here or given away. */
 export type MoveReason = 'first' | 'takeover' | 'given' | 'handed_off';
@@ -32,10 +32,8 @@ type ShardControllerPorts = {
 };
 
 /** Whose shards. */
-type ShardControllerConfig = {
-  readonly service: ShardedService;
+type ShardControllerConfig = OwnerConfig & {
   readonly shardCount: number;
-  readonly incarnation: string;
   readonly node: string;
   /** How long to listen for other nodes before claiming anything, in milliseconds. */
   readonly startupGraceMs: number;

@@ -1,3 +1,8 @@
+import type { ShardedService } from '#storage/shard-store';
+
+/** The incarnation that owns shards, and the service of which they are. */
+export type OwnerConfig = { readonly service: ShardedService; readonly incarnation: string };
+
 /** A claim to the ownership of a shard at an epoch that this incarnation does not own yet. */
 export type ShardClaim = { readonly shard: number; readonly epoch: number };
 

@@ -107,9 +107,10 @@ type Moment = { readonly nowMs: number; readonly moves: number };
 function planShard(facts: ShardFacts, place: Place, moment: Moment): ShardAction | undefined {
   const epoch = facts.held.open.get(place.shard);
   if (epoch !== undefined) return planOpen(facts, { ...place, epoch }, moment);
-  if (place.row === undefined) return undefined;
-  if (place.row.owner === facts.self.incarnation) return planClosed(facts, place);
-  return { kind: 'decided', row: place.row };
+  const { row, target } = place;
+  if (row === undefined) return undefined;
+  if (row.owner === facts.self.incarnation) return planClosed(facts, row, target);
+  return { kind: 'decided', row };
 }
 
 /** Whether this node should own a shard that it neither serves nor has. */
@@ -140,11 +141,11 @@ function planOpen(
 /** A shard that the table gives to this incarnation and that is not open here. */
 function planClosed(
   { self, held, throttle }: ShardFacts,
-  { shard, row, target }: Place,
+  row: ShardRow,
+  target: string | undefined,
 ): ShardAction | undefined {
-  if (row === undefined) return undefined;
   // At most once: an epoch that was closed may be another node's by now (architecture 3.3).
-  if (row.epoch > (held.opened.get(shard) ?? 0)) return { kind: 'open', row };
+  if (row.epoch > (held.opened.get(row.shard) ?? 0)) return { kind: 'open', row };
   // A node that leaves keeps the rows of what it has closed when there is no other node.
   if (throttle.isLeaving && target === undefined) return undefined;
   return { kind: 'moveOn', row, target: target === self.node ? undefined : target };

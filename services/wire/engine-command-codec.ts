@@ -48,15 +48,11 @@ export function commandToWire(command: EngineCommand): WireCommand {
           instancesMax: command.instancesMax,
         },
       };
-    case 'readInstance':
-      return { $case: 'readInstance', value: {} };
     case 'rename':
       return {
         $case: 'rename',
         value: { name: command.name, description: command.description },
       };
-    case 'remove':
-      return { $case: 'remove', value: {} };
     case 'process':
       return {
         $case: 'process',
@@ -67,10 +63,11 @@ export function commandToWire(command: EngineCommand): WireCommand {
           everyStateWanted: command.isEveryStateWanted,
         },
       };
+    case 'readInstance':
+    case 'remove':
     case 'readSnapshot':
-      return { $case: 'readSnapshot', value: {} };
     case 'readContract':
-      return { $case: 'readContract', value: {} };
+      return { $case: command.kind, value: {} };
     case 'reset':
       return { $case: 'reset', value: { toCheckpoint: command.mode === 'default' } };
     case 'readHistory':
@@ -106,16 +103,12 @@ export function commandFromWire(wire: EngineRequest['command']): EngineCommand {
   switch (wire.$case) {
     case 'create':
       return createFromWire(wire.value);
-    case 'readInstance':
-      return { kind: 'readInstance' };
     case 'rename':
       return {
         kind: 'rename',
         name: optional(wire.value.name, NAME_LENGTH_MAX, 'name'),
         description: optional(wire.value.description, DESCRIPTION_LENGTH_MAX, 'description'),
       };
-    case 'remove':
-      return { kind: 'remove' };
     case 'process': {
       const { observations, batch, everyStateWanted } = wire.value;
       trustInteger(observations.length, 1, batch ? OBSERVATIONS_MAX : 1, 'number of observations');
@@ -126,10 +119,11 @@ export function commandFromWire(wire: EngineRequest['command']): EngineCommand {
         isEveryStateWanted: everyStateWanted,
       };
     }
+    case 'readInstance':
+    case 'remove':
     case 'readSnapshot':
-      return { kind: 'readSnapshot' };
     case 'readContract':
-      return { kind: 'readContract' };
+      return { kind: wire.$case };
     case 'reset':
       return { kind: 'reset', mode: wire.value.toCheckpoint ? 'default' : 'initial' };
     case 'readHistory':

@@ -29,10 +29,8 @@ export interface CallTarget<Call, Answer> {
   ask(call: Call): Answer | Promise<Answer>;
 }
 
-/** What a server stream is made of. */
-type FrameServerOptions<Call, Answer, Request extends WireRequest, WireAnswer> = {
-  readonly protocol: FrameProtocol<Call, Answer, Request, WireAnswer>;
-  readonly target: CallTarget<Call, Answer>;
+/** What a server stream takes from outside. */
+export type FrameServerPorts = {
   readonly clock: Clock;
   /** Calls of one stream whose answers are not there yet; beyond it they are refused. */
   readonly callsInFlightMax: number;
@@ -42,6 +40,17 @@ type FrameServerOptions<Call, Answer, Request extends WireRequest, WireAnswer> =
    */
   readonly reportBug: (error: unknown) => void;
   readonly observer?: CallObserver | undefined;
+};
+
+/** What a server stream is made of. */
+type FrameServerOptions<
+  Call,
+  Answer,
+  Request extends WireRequest,
+  WireAnswer,
+> = FrameServerPorts & {
+  readonly protocol: FrameProtocol<Call, Answer, Request, WireAnswer>;
+  readonly target: CallTarget<Call, Answer>;
 };
 
 type Outcome<Answer> =

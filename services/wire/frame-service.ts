@@ -1,24 +1,14 @@
 import * as grpc from '@grpc/grpc-js';
 import { Fault } from '#fault/fault';
-import { type Clock, systemClock } from '#platform/clock';
+import { systemClock } from '#platform/clock';
 import type { FrameProtocol, WireReply, WireRequest } from '#wire/frame-protocol';
-import { type CallObserver, type CallTarget, FrameServerStream } from '#wire/frame-server';
+import { type CallTarget, type FrameServerPorts, FrameServerStream } from '#wire/frame-server';
 import { unaryHandler } from '#wire/unary-handler';
 import { CALL_TIMEOUT_MS_MAX, SERVER_CALLS_IN_FLIGHT_MAX } from '#wire/wire-bounds';
 import type { WireService } from '#wire/wire-service';
 
 /** What a served engine or limiter takes from outside. */
-export type FrameServiceOptions = {
-  readonly clock?: Clock;
-  /** Calls of one stream whose answers are not there yet; beyond it they are refused. */
-  readonly callsInFlightMax?: number;
-  /**
-   * Hears of what is not a `Fault` and of faults with a cause, of calls that break the domain, and of
-   * broken streams.
-   */
-  readonly reportBug?: (error: unknown) => void;
-  readonly observer?: CallObserver;
-};
+export type FrameServiceOptions = Partial<FrameServerPorts>;
 
 const asIs = (bytes: Buffer): Buffer => bytes;
 
