@@ -117,7 +117,7 @@ export const PERSONA_TEXTS: Readonly<Record<PersonaId, PersonaText>> = {
     description: 'Sets people and ideas in motion.',
     longDescription:
       'The Catalyst connects people with possibilities and starts things moving. It thrives ' +
-      'on change, and leaves the startupGrace to others.',
+      'on change, and leaves the settling to others.',
     coreValues: ['momentum', 'change', 'inspiration', 'contact'],
   },
 };
