@@ -15,6 +15,8 @@ const list = (item: z.ZodType<string, string>) =>
     .string()
     .transform((text) => text.split(','))
     .pipe(z.array(item).min(1));
+/** A text that is not empty. */
+const filled = z.string().min(1);
 const flag = z.enum(['true', 'false']).transform((text) => text === 'true');
 
 /** The driver reads no user out of a URL, and URLs are logged. */
@@ -29,14 +31,12 @@ const NAMELESS = 'user and password go into SERVICE_NATS_USERNAME and SERVICE_NA
  * is generated from it.
  */
 const VARIABLES = {
-  SERVICE_HOST: z.string().min(1).default('127.0.0.1').describe('Address the API listens on.'),
+  SERVICE_HOST: filled.default('127.0.0.1').describe('Address the API listens on.'),
   SERVICE_PORT: port.default(8_000).describe('Port of the API; 0 takes a free one.'),
   SERVICE_DOCS_ENABLED: flag
     .default(false)
     .describe('Serves /docs, /redoc and /openapi.json. Off in production (spec 1.6).'),
-  SERVICE_METRICS_HOST: z
-    .string()
-    .min(1)
+  SERVICE_METRICS_HOST: filled
     .default('127.0.0.1')
     .describe('Address the port of metrics and probes listens on.'),
   SERVICE_METRICS_PORT: port
@@ -49,9 +49,7 @@ const VARIABLES = {
     .url({ protocol: /^http$/ })
     .default('http://127.0.0.1:8001')
     .describe('Where `ctl` finds the admin port.'),
-  SERVICE_ADMIN_TOKEN_FILE: z
-    .string()
-    .min(1)
+  SERVICE_ADMIN_TOKEN_FILE: filled
     .optional()
     .describe(
       'File of the token that the admin port asks for, for the service and for `ctl`. Left out: the service makes one at start, and `ctl` of the same user finds it.',
@@ -75,9 +73,7 @@ const VARIABLES = {
     .describe(
       'Comma-separated host:port of some Cassandra nodes; the others are found through them.',
     ),
-  SERVICE_CASSANDRA_DATACENTER: z
-    .string()
-    .min(1)
+  SERVICE_CASSANDRA_DATACENTER: filled
     .default('datacenter1')
     .describe('Name of the Cassandra data center that is near.'),
   SERVICE_CASSANDRA_KEYSPACE: z
@@ -89,22 +85,14 @@ const VARIABLES = {
     .pipe(z.number().min(1).max(9))
     .default(1)
     .describe('Copies that a new keyspace keeps of everything: 1 locally, 3 in production.'),
-  SERVICE_CASSANDRA_USERNAME: z
-    .string()
-    .min(1)
-    .optional()
-    .describe('User at Cassandra, if it asks.'),
-  SERVICE_CASSANDRA_PASSWORD: z.string().min(1).optional().describe('Its password.'),
-  SERVICE_CASSANDRA_TLS_FOLDER: z
-    .string()
-    .min(1)
+  SERVICE_CASSANDRA_USERNAME: filled.optional().describe('User at Cassandra, if it asks.'),
+  SERVICE_CASSANDRA_PASSWORD: filled.optional().describe('Its password.'),
+  SERVICE_CASSANDRA_TLS_FOLDER: filled
     .optional()
     .describe(
       'Folder of ca.crt, and of tls.crt and tls.key if Cassandra asks who calls: TLS to Cassandra. Plain text if left out.',
     ),
-  SERVICE_CASSANDRA_TLS_NAME: z
-    .string()
-    .min(1)
+  SERVICE_CASSANDRA_TLS_NAME: filled
     .refine((name) => isIP(name) === 0, 'must be a DNS name')
     .optional()
     .describe(
@@ -117,11 +105,9 @@ const VARIABLES = {
     .describe(
       'Comma-separated NATS servers through which edges, limiters and engines find each other. None: fixed addresses.',
     ),
-  SERVICE_NATS_USERNAME: z.string().min(1).optional().describe('User at NATS, if it asks.'),
-  SERVICE_NATS_PASSWORD: z.string().min(1).optional().describe('Its password.'),
-  SERVICE_NATS_TLS_FOLDER: z
-    .string()
-    .min(1)
+  SERVICE_NATS_USERNAME: filled.optional().describe('User at NATS, if it asks.'),
+  SERVICE_NATS_PASSWORD: filled.optional().describe('Its password.'),
+  SERVICE_NATS_TLS_FOLDER: filled
     .optional()
     .describe(
       'Folder of ca.crt, and of tls.crt and tls.key if NATS asks who calls: TLS to NATS from the first byte (`handshake_first` there). Plain text if left out.',
@@ -155,9 +141,7 @@ const VARIABLES = {
     .describe(
       'Whether engines, and limiters, reach each other without proxy or NAT: then a refused connection proves one dead.',
     ),
-  SERVICE_TLS_FOLDER: z
-    .string()
-    .min(1)
+  SERVICE_TLS_FOLDER: filled
     .optional()
     .describe(
       'Folder of ca.crt, tls.crt and tls.key, as cert-manager writes them, for the DNS name `edge.`, `engine.`, `limiter.` or `ctl.identity-engine` by what the process is: all then speak mutual TLS. Plain text if left out.',

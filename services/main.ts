@@ -1,7 +1,7 @@
 import { ConfigError, readConfig } from '#config';
 import { createLogger } from '#platform/logger';
-import { assertProduction } from '#process/assert-production';
 import { endOnUncaught, live } from '#process/process-life';
+import { assertProduction } from '#process/production';
 
 /** What the one executable can be; each part is loaded only when it is asked for. */
 const PARTS = {

@@ -186,7 +186,7 @@ function keyTable(keys: z.infer<typeof KeysView>): string {
   return table(headings, rows);
 }
 
-/** Below the table of `ctl usage`: columns that nobody knows by their names. */
+/** Below the table of `ctl usage`: what the columns mean whose names do not say it. */
 const USAGE_LEGEND =
   'Up to MARK may be granted without asking the journal again. Of the used cycles EXPIRED were\n' +
   'reserved and never settled, and LOST may have been lost in crashes.';

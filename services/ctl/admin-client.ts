@@ -11,7 +11,7 @@ const Envelope = z.object({ data: z.unknown() });
 export interface AdminClient {
   /**
    * Sends a request and reads the answer's `data` by `schema`. Rejects with a CtlError that says
-   * what the service refused, or that nobody answers and how to start it.
+   * what the service refused, or that no service answers and how to start one.
    */
   ask<Schema extends z.ZodType>(
     schema: Schema,
@@ -30,7 +30,7 @@ export function adminClient(baseUrl: string, tokenFile?: string): AdminClient {
   if (base === null || base.protocol !== 'http:') {
     throw new CtlError(`--admin takes an address such as http://127.0.0.1:8002, not ${baseUrl}`);
   }
-  // The port listens on this machine only, and its token is for nobody else.
+  // The port listens on this machine only, and its token must not leave it.
   if (!isLoopbackHost(base.host)) {
     throw new CtlError(`--admin takes an address of this machine, not ${base.host}`);
   }

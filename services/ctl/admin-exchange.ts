@@ -44,7 +44,7 @@ type Answered = {
  * Asks the admin port and answers what it says. The port may be another user's while the service is
  * down: the token is only proven, on the connection whose nonce the proof is for, and what comes back
  * counts only with the proof of a service that has the token as well. Rejects with a CtlError when
- * nobody answers, or somebody else. A 401 says that the token is missing or wrong, and nothing else.
+ * no service answers, or another one. A 401 says that the token is missing or wrong, and nothing else.
  */
 export async function exchange({ url, method, body, token }: AdminAsked) {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
@@ -57,11 +57,11 @@ export async function exchange({ url, method, body, token }: AdminAsked) {
       const answered = once(asked, 'response');
       asked.end(json);
       const [response] = (await answered) as [IncomingMessage];
-      // Taken before the end: a connection that waits for more is nobody's.
+      // Read before the answer ends: then the agent takes the connection back.
       const from = `${response.socket.remoteAddress}:${response.socket.remotePort}`;
       return { response, text: await textOf(response), from };
     } catch (error) {
-      const why = signal.aborted ? 'nobody answers' : 'no service listens';
+      const why = signal.aborted ? 'no answer' : 'no service listens';
       const hint = 'start one with "make run", or name its port with --admin';
       throw new CtlError(`${why} at ${url.origin}: ${hint}`, { cause: error });
     }

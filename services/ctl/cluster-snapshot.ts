@@ -1,13 +1,19 @@
 import type { Bus } from '#bus/bus';
 import { type Member, Membership } from '#cluster/membership';
 import { assignShards } from '#cluster/ring';
-import type { ClusterPorts } from '#ctl/cluster-ports';
+import type { ClusterPorts, Values } from '#ctl/command';
 import { CtlError } from '#ctl/ctl-error';
 import { sleep } from '#platform/clock';
 import type { ShardedService, ShardRow } from '#storage/shard-store';
 
 /** How long heartbeats are listened to, in milliseconds: every node sends one a second. */
 const LISTEN_MS = 1_200;
+
+/** The option of commands that look at every service without it. */
+export const SERVICE_OPTION = { service: 'engine|limiter' };
+
+/** Every service whose actors are sharded. */
+export const SERVICES: readonly ShardedService[] = ['engine', 'limiter'];
 
 /** Shards of the largest cluster (`SERVICE_SHARDS`). */
 const SHARDS_MAX = 4_096;
@@ -44,13 +50,16 @@ export async function readShardTable(
 }
 
 /**
- * Reads the tables and listens to the nodes for 1.2 s. A service that never owned a shard has no
- * snapshot; with none at all it rejects with a CtlError, else as the stores and the bus do.
+ * Reads the tables of the services that `--service` asks for (all without it) and listens to their
+ * nodes for 1.2 s. A service that never owned a shard has no snapshot; with none at all it rejects
+ * with a CtlError, else as the stores and the bus do.
  */
 export async function readCluster(
   ports: ClusterPorts,
-  services: readonly ShardedService[],
+  { service: wanted }: Pick<Values, 'service'>,
 ): Promise<readonly ClusterSnapshot[]> {
+  const services = SERVICES.filter((one) => wanted === undefined || one === wanted);
+  if (services.length === 0) throw new CtlError(`--service takes engine or limiter, not ${wanted}`);
   const read = await Promise.all(services.map((service) => tableOf(ports, service)));
   const tables = read.filter((table) => table !== undefined);
   if (tables.length === 0) throw neverOwned(services);

@@ -1,5 +1,10 @@
+import type { Bus } from '#bus/bus';
 import type { AdminClient } from '#ctl/admin-client';
-import type { ClusterPorts } from '#ctl/cluster-ports';
+import type { Clock } from '#platform/clock';
+import type { InstanceStore } from '#storage/instance-store';
+import type { JournalStore } from '#storage/journal-store';
+import type { ShardStore } from '#storage/shard-store';
+import type { AdminClient as NodeClient } from '#wire/admin-client';
 
 /** The options a command takes, by name, with what stands for their values in the help. */
 type Options = Readonly<Record<string, string>>;
@@ -33,14 +38,28 @@ export type AccountCommand = Named & {
   readonly run: (admin: AdminClient, args: readonly string[], values: Values) => Promise<Printout>;
 };
 
-/** A command that looks at a cluster. `tell` takes lines about a work that is going on. */
+/** What a cluster is looked at through. `ctl` writes nothing to any of it. */
+export type ClusterPorts = {
+  readonly clock: Clock;
+  readonly shards: ShardStore;
+  readonly journals: JournalStore;
+  readonly instances: InstanceStore;
+  /** Opened only by commands that listen, so that the others work without a bus. */
+  readonly openBus: () => Promise<Bus>;
+  /** First part of all subjects on the bus. */
+  readonly prefix: string;
+  /** The admin calls of the node at an address (`host:port`). */
+  readonly adminAt: (address: string) => Pick<NodeClient, 'drain' | 'readInstance'>;
+};
+
+/** A command that looks at a cluster. `report` takes lines about work under way. */
 export type ClusterCommand = Named & {
   readonly kind: 'cluster';
   readonly run: (
     cluster: ClusterPorts,
     args: readonly string[],
     values: Values,
-    tell: (line: string) => void,
+    report: (line: string) => void,
   ) => Promise<Printout>;
 };
 

@@ -1,11 +1,10 @@
 import { parseArgs } from 'node:util';
 import { adminClient } from '#ctl/admin-client';
-import type { ClusterPorts } from '#ctl/cluster-ports';
-import type { Command, Printout, Values } from '#ctl/command';
+import type { ClusterPorts, Command, Printout, Values } from '#ctl/command';
 import { COMMANDS, synopsis } from '#ctl/command-list';
 import { CtlError } from '#ctl/ctl-error';
 
-/** Where a command prints, and what it looks at unless told otherwise. */
+/** Where a command prints, and what it looks at unless options say otherwise. */
 export type CtlIo = {
   readonly out: (text: string) => void;
   readonly err: (text: string) => void;

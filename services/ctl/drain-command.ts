@@ -1,9 +1,7 @@
 import type { Member } from '#cluster/membership';
-import type { ClusterPorts } from '#ctl/cluster-ports';
-import { type ClusterSnapshot, readCluster } from '#ctl/cluster-snapshot';
-import type { ClusterCommand } from '#ctl/command';
+import { type ClusterSnapshot, readCluster, SERVICE_OPTION } from '#ctl/cluster-snapshot';
+import type { ClusterCommand, ClusterPorts } from '#ctl/command';
 import { CtlError } from '#ctl/ctl-error';
-import { requestedServices, SERVICE_OPTION } from '#ctl/service-option';
 import { table } from '#ctl/table';
 import { sleep } from '#platform/clock';
 
@@ -20,11 +18,11 @@ export const DRAIN: ClusterCommand = {
   summary: 'Moves all shards of a node to the others; ends when the table names it for none.',
   args: ['node'],
   options: SERVICE_OPTION,
-  async run(ports, [name = ''], values, tell) {
-    const member = memberIn(await readCluster(ports, requestedServices(values)), name);
+  async run(ports, [name = ''], values, report) {
+    const member = memberIn(await readCluster(ports, values), name);
     const { service, node, address } = member;
     const { incarnation } = await ports.adminAt(address).drain();
-    await drained(ports, { ...member, incarnation }, tell);
+    await drained(ports, { ...member, incarnation }, report);
     const data = { service, node, incarnation, address, shards_left: 0 };
     const row = [service, node, incarnation, address, '0'];
     const text = table(['SERVICE', 'NODE', 'INCARNATION', 'ADDRESS', 'SHARDS LEFT'], [row]);
@@ -52,7 +50,7 @@ function memberIn(snapshots: readonly ClusterSnapshot[], name: string): Member {
 async function drained(
   ports: ClusterPorts,
   { service, incarnation, shardCount }: Pick<Member, 'service' | 'incarnation' | 'shardCount'>,
-  tell: (line: string) => void,
+  report: (line: string) => void,
 ): Promise<void> {
   const { clock, shards } = ports;
   let reported = -1;
@@ -62,7 +60,7 @@ async function drained(
     const left = rows.filter(({ owner }) => owner === incarnation).length;
     if (left !== reported) {
       movedMs = clock.monotonicMs();
-      tell(`${left} ${left === 1 ? 'shard' : 'shards'} left`);
+      report(`${left} ${left === 1 ? 'shard' : 'shards'} left`);
     }
     reported = left;
     if (left === 0) return;

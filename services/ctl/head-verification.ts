@@ -5,7 +5,7 @@ import {
   type ReplayStart,
 } from '#ctl/replay-branches';
 import { MODEL_VERSION, OFFSET, STATE_LENGTH, type State } from '#identity/state';
-import type { HistoryRow, InstanceHead } from '#storage/instance-store';
+import type { HistoryRow, InstanceHead, InstanceStore } from '#storage/instance-store';
 
 /** What a replay may know besides the head and the rows. */
 export type ReplayOptions = {
@@ -30,12 +30,15 @@ export type Replay =
     }
   /** Each difference in words; the head does not follow from the rows. */
   | { readonly kind: 'different'; readonly differences: readonly string[] }
-  /** The rows are in order, but the state that the generation began with cannot be told from them. */
+  /** The rows are in order, but the state that the generation began with does not follow from them. */
   | { readonly kind: 'unknown_start'; readonly generation: number }
   /** The instance is deleted; `rows` of it are left, which should be 0. */
   | { readonly kind: 'deleted'; readonly rows: number }
   /** The head was stored under other parameters of the model, which this program does not have. */
   | { readonly kind: 'other_model'; readonly modelVersion: string };
+
+/** Rows of one read: as many as a page of the API has at most. */
+const ROWS_PER_READ = 1_000;
 
 /** Differences that are listed; a head that is wrong is wrong in many places. */
 const DIFFERENCES_MAX = 20;
@@ -43,7 +46,7 @@ const DIFFERENCES_MAX = 20;
 /**
  * Runs a stored history through the model again and compares what comes out with the head, to the
  * last bit. `rows` are all rows up to `head.historyCount`, oldest first. Pure but for `rows`.
- * What it can and cannot tell is decision 86.
+ * What it can and cannot show is decision 86.
  */
 export async function verifyHead(
   head: InstanceHead,
@@ -167,4 +170,17 @@ async function countOf(rows: AsyncIterable<unknown> | Iterable<unknown>): Promis
   let count = 0;
   for await (const _ of rows) count += 1;
   return count;
+}
+
+/** The first `count` rows of an instance's stored history, oldest first. Rejects as the store does. */
+export async function* storedHistory(
+  store: InstanceStore,
+  instanceId: string,
+  count: number,
+): AsyncGenerator<HistoryRow> {
+  for (let read = 0; read < count; read += ROWS_PER_READ) {
+    const newest = Math.min(count, read + ROWS_PER_READ);
+    const rows = await store.readHistory(instanceId, newest, newest - read);
+    yield* rows.reverse();
+  }
 }

@@ -1,7 +1,6 @@
 import { shardOf } from '#cluster/shard-of';
-import type { ClusterPorts } from '#ctl/cluster-ports';
 import { readShardTable } from '#ctl/cluster-snapshot';
-import type { ClusterCommand } from '#ctl/command';
+import type { ClusterCommand, ClusterPorts } from '#ctl/command';
 import { CtlError } from '#ctl/ctl-error';
 import { table } from '#ctl/table';
 import { Fault } from '#fault/fault';

@@ -1,13 +1,12 @@
-import type { ClusterPorts } from '#ctl/cluster-ports';
-import type { ClusterCommand } from '#ctl/command';
+import { SERVICES } from '#ctl/cluster-snapshot';
+import type { ClusterCommand, ClusterPorts } from '#ctl/command';
 import { CtlError } from '#ctl/ctl-error';
 import { recordText } from '#ctl/record-text';
-import { SERVICES } from '#ctl/service-option';
 import { table } from '#ctl/table';
 import { CorruptJournal, decodeRecord, linesOf } from '#runtime/record-codec';
 import type { JournalHead, JournalSlot } from '#storage/journal-store';
 
-/** Records that are shown unless told otherwise, and at most. */
+/** Records that are shown without `--last`, and at most. */
 const RECORDS_SHOWN = 20;
 const RECORDS_SHOWN_MAX = 200_000;
 

@@ -1,8 +1,11 @@
 import type { Member } from '#cluster/membership';
-import type { ClusterPorts } from '#ctl/cluster-ports';
-import { type ClusterSnapshot, readCluster, remarksOn } from '#ctl/cluster-snapshot';
-import type { ClusterCommand } from '#ctl/command';
-import { requestedServices, SERVICE_OPTION } from '#ctl/service-option';
+import {
+  type ClusterSnapshot,
+  readCluster,
+  remarksOn,
+  SERVICE_OPTION,
+} from '#ctl/cluster-snapshot';
+import type { ClusterCommand, ClusterPorts } from '#ctl/command';
 import { table } from '#ctl/table';
 import type { ShardedService } from '#storage/shard-store';
 
@@ -14,7 +17,7 @@ export const NODES: ClusterCommand = {
   args: [],
   options: SERVICE_OPTION,
   async run(ports, _args, values) {
-    const snapshots = await readCluster(ports, requestedServices(values));
+    const snapshots = await readCluster(ports, values);
     const nodes = await Promise.all(snapshots.map((snapshot) => nodesOf(ports, snapshot)));
     const data = nodes.flat();
     const headings = [

@@ -31,7 +31,9 @@ function changeText(change: InstanceChange): string {
     case 'created':
       return `created ${quoted(change.name)} for ${change.accountId}`;
     case 'renamed':
-      return change.name === undefined ? 'described anew' : `renamed to ${quoted(change.name)}`;
+      return change.name === undefined
+        ? 'description changed'
+        : `renamed to ${quoted(change.name)}`;
     case 'removed':
       return 'removed';
     case 'reset':

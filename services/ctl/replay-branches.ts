@@ -10,7 +10,7 @@ export type KnownReset = {
   readonly atMs: number | undefined;
 };
 
-/** How the present generation began, as far as the replay could tell. */
+/** How the present generation began, as far as the replay knows. */
 export type ReplayStart =
   /** With the creation: everything there is has been run again. */
   | 'created'

@@ -1,6 +1,10 @@
-import { type ClusterSnapshot, readCluster, remarksOn } from '#ctl/cluster-snapshot';
+import {
+  type ClusterSnapshot,
+  readCluster,
+  remarksOn,
+  SERVICE_OPTION,
+} from '#ctl/cluster-snapshot';
 import type { ClusterCommand } from '#ctl/command';
-import { requestedServices, SERVICE_OPTION } from '#ctl/service-option';
 import { table } from '#ctl/table';
 
 /** `ctl ring`: what each node should own and what it does. */
@@ -11,12 +15,12 @@ export const RING: ClusterCommand = {
   args: [],
   options: SERVICE_OPTION,
   async run(ports, _args, values) {
-    const snapshots = await readCluster(ports, requestedServices(values));
+    const snapshots = await readCluster(ports, values);
     const data = snapshots.flatMap(ringOf);
     const headings = ['SERVICE', 'NODE', 'DUE', 'OWNS', 'TO COME', 'TO GO', 'SHARDS'];
     const rows = data.map(({ service, node, due, owns, to_come, to_go }) => [
       service,
-      node ?? '(nobody)',
+      node ?? '(none)',
       ...[due, owns.length, to_come, to_go].map(String),
       rangesOf(owns),
     ]);

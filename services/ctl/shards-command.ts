@@ -1,6 +1,10 @@
-import { type ClusterSnapshot, readCluster, remarksOn } from '#ctl/cluster-snapshot';
+import {
+  type ClusterSnapshot,
+  readCluster,
+  remarksOn,
+  SERVICE_OPTION,
+} from '#ctl/cluster-snapshot';
 import type { ClusterCommand } from '#ctl/command';
-import { requestedServices, SERVICE_OPTION } from '#ctl/service-option';
 import { table } from '#ctl/table';
 
 /** `ctl shards`: a line for each shard with its owner by the table and its place on the ring. */
@@ -11,7 +15,7 @@ export const SHARDS: ClusterCommand = {
   args: [],
   options: SERVICE_OPTION,
   async run(ports, _args, values) {
-    const snapshots = await readCluster(ports, requestedServices(values));
+    const snapshots = await readCluster(ports, values);
     const data = snapshots.flatMap(shardsOf);
     const headings = [
       ...['SERVICE', 'SHARD', 'STATE', 'OWNER', 'ADDRESS', 'INCARNATION', 'EPOCH', 'DUE AT'],

@@ -1,8 +1,6 @@
-import type { ClusterPorts } from '#ctl/cluster-ports';
-import type { ClusterCommand } from '#ctl/command';
+import type { ClusterCommand, ClusterPorts } from '#ctl/command';
 import { CtlError } from '#ctl/ctl-error';
-import { type Replay, verifyHead } from '#ctl/head-verification';
-import { storedHistory } from '#ctl/stored-history';
+import { type Replay, storedHistory, verifyHead } from '#ctl/head-verification';
 import { table } from '#ctl/table';
 import type { InstanceHead } from '#storage/instance-store';
 
@@ -65,7 +63,7 @@ function explained(replay: Replay, { generation }: InstanceHead): string {
       return 'The head does not follow from the stored history:';
     case 'unknown_start':
       return (
-        `The rows are in order. Whether the head follows from them cannot be told: generation ` +
+        `The rows are in order. Whether the head follows from them is unknown: generation ` +
         `${generation} began with a checkpoint of an older one that nothing stored leads to.`
       );
     case 'deleted':

@@ -5,7 +5,7 @@ import type { Bus } from '#bus/bus';
 /** Where news travels, and whose. */
 export type BusAccountNewsOptions = {
   readonly bus: Bus;
-  /** The first part of every subject of ours. */
+  /** The first part of every subject of the cluster. */
   readonly prefix: string;
   /** Id of the cluster: two clusters on one NATS must not believe each other. */
   readonly cluster: string;
@@ -22,17 +22,17 @@ export function accountSubject(prefix: string): string {
  */
 export function busAccountNews({ bus, prefix, cluster }: BusAccountNewsOptions): AccountNews {
   const subject = accountSubject(prefix);
-  const ours = Buffer.from(`${cluster} `);
+  const mark = Buffer.from(`${cluster} `);
 
   function accountIn(message: Uint8Array): string | undefined {
-    if (!ours.equals(message.subarray(0, ours.length))) return undefined;
+    if (!mark.equals(message.subarray(0, mark.length))) return undefined;
     // One character for every byte, whatever the bytes are: nothing is decoded that could fail.
-    const id = Buffer.from(message.subarray(ours.length)).toString('latin1');
+    const id = Buffer.from(message.subarray(mark.length)).toString('latin1');
     return isAccountId(id) ? id : undefined;
   }
 
   return {
-    announce: (accountId) => bus.publish(subject, Buffer.concat([ours, Buffer.from(accountId)])),
+    announce: (accountId) => bus.publish(subject, Buffer.concat([mark, Buffer.from(accountId)])),
     onChange: (listener) =>
       bus.subscribe(subject, (message) => {
         const accountId = accountIn(message);

@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import type { Bus } from '#bus/bus';
 import { agreedFacts, type ClusterFacts } from '#cluster/cluster-facts';
 import { Membership } from '#cluster/membership';
@@ -6,6 +5,7 @@ import { RoutingTable } from '#cluster/routing-table';
 import { shardOf } from '#cluster/shard-of';
 import type { Config } from '#config';
 import type { Foundation } from '#process/foundation';
+import { patiently } from '#process/peers';
 import { clientObserver } from '#process/rpc-metrics';
 import type { Peer } from '#routing/peer';
 import { RoutedEngine } from '#routing/routed-engine';
@@ -19,12 +19,9 @@ import { limiterProtocol } from '#wire/limiter-codec';
 import type { LimiterAnswer, LimiterCall } from '#wire/limiter-messages';
 import { LIMITER_TIMEOUT_MS } from '#wire/wire-bounds';
 
-/** How long an operator is not told that nobody is heard, in milliseconds: a start takes less. */
-const PATIENCE_MS = 2_000;
-
 /**
- * What the nodes of a service say of their cluster: whoever only routes calls has no other way to
- * know. Rejects when `signal` aborts; says after 2 s what it waits for.
+ * What the nodes of a service say of their cluster: a process that only routes calls has no other way
+ * to know. Rejects and reports as `patiently`.
  */
 export async function heardFacts(
   service: ShardedService,
@@ -36,15 +33,10 @@ export async function heardFacts(
   const prefix = config.SERVICE_NATS_PREFIX;
   const onDisagreed = (notice: string) => logger.error(notice);
   using agreed = agreedFacts({ bus, clock, prefix, service, onDisagreed });
-  using _told = clock.after(PATIENCE_MS, () => {
+  return await patiently(agreed.facts, { clock, signal }, () => {
     const where = config.SERVICE_NATS_URL?.join(',') ?? 'this process';
-    const what = service === 'engine' ? 'an engine' : 'a limiter';
-    process.stderr.write(`waiting for ${what} to be heard on ${where}\n`);
+    return `${service === 'engine' ? 'an engine' : 'a limiter'} to be heard on ${where}`;
   });
-  const given = signal.aborted ? Promise.resolve([]) : once(signal, 'abort');
-  const first = await Promise.race([agreed.facts, given]);
-  signal.throwIfAborted();
-  return first as ClusterFacts;
 }
 
 /**
@@ -71,7 +63,7 @@ export function watchedLimiters(
   connect: (address: string) => Peer<LimiterCall, LimiterAnswer>,
 ): RoutedLimiter {
   const watched = watchedNodes('limiter', config, foundation, bus, facts);
-  // A limiter that is there may be slow on a busy machine; for one that is not nobody waits longer.
+  // A limiter that is there may be slow on a busy machine; for one that is not no caller waits longer.
   const timeoutMs = Math.min(LIMITER_TIMEOUT_MS, config.SERVICE_LIMITER_TIMEOUT_MS);
   return new RoutedLimiter({ ...watched, connect, timeoutMs });
 }
@@ -107,11 +99,11 @@ function watchedNodes(
 
 /** What an operator reads when two clusters share subjects. */
 const FOREIGN =
-  'another cluster speaks under our NATS subjects and is ignored: give one of them another SERVICE_NATS_PREFIX';
+  'another cluster speaks under the same NATS subjects and is ignored: give one of them another SERVICE_NATS_PREFIX';
 
-/** What an operator reads when somebody who knows the cluster's secret speaks for another process. */
+/** What an operator reads when a process that knows the cluster's secret speaks for another process. */
 const IMPOSTOR =
-  'a process speaks for another one and is ignored there: one that knows SERVICE_CLUSTER_SECRET is wrong or not ours';
+  'a process speaks for another one and is ignored there: one that knows SERVICE_CLUSTER_SECRET is wrong or of another cluster';
 
 /** Connects to engines at their addresses. */
 export function engineConnector({

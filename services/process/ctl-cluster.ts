@@ -1,8 +1,8 @@
 import { type Config, ConfigError } from '#config';
-import type { ClusterPorts } from '#ctl/cluster-ports';
-import { assertProduction } from '#process/assert-production';
+import type { ClusterPorts } from '#ctl/command';
 import { foundationOf } from '#process/foundation';
 import { openBus, openStores } from '#process/ports';
+import { assertProduction } from '#process/production';
 import { adminClient } from '#wire/admin-client';
 
 /** How long a node may take to answer an operator, in milliseconds. A live one takes a few. */
@@ -14,7 +14,7 @@ const ADMIN_MS_MAX = 3_000;
  */
 export async function openCtlCluster(config: Config): Promise<ClusterPorts & AsyncDisposable> {
   assertProduction(config, 'ctl');
-  // Whoever repairs a cluster must be let in also when its servers are not as they should be.
+  // The operator who repairs a cluster must get in also when its servers are not as they should be.
   const lenient = {
     ...config,
     SERVICE_ENVIRONMENT: 'development',
@@ -23,7 +23,7 @@ export async function openCtlCluster(config: Config): Promise<ClusterPorts & Asy
   const foundation = foundationOf(lenient, 'ctl');
   const stores = await openStores(lenient, foundation);
   if (stores.kind === 'local') {
-    throw new ConfigError('SERVICE_STORAGE: of a cluster in memory nobody else can see anything');
+    throw new ConfigError('SERVICE_STORAGE: a cluster in memory is invisible to other processes');
   }
   const { clock, tls } = foundation;
   return {

@@ -1,7 +1,8 @@
 import type { AccountNews } from '#accounts/account-news';
 import type { Bus } from '#bus/bus';
 import type { Config } from '#config';
-import { composeEdge } from '#edge/compose';
+import { composeEdge, type EdgeConfig } from '#edge/compose';
+import { systemRandomness } from '#platform/randomness';
 import { busAccountNews } from '#process/bus-account-news';
 import {
   engineConnector,
@@ -11,14 +12,15 @@ import {
   watchedLimiters,
 } from '#process/cluster';
 import { clusterSecretsOf } from '#process/cluster-secrets';
-import { edgeConfigOf } from '#process/edge-config';
 import { type Foundation, foundationOf, serveOperators } from '#process/foundation';
 import { connected, type Peer } from '#process/peers';
 import { openBus } from '#process/ports';
-import type { Opened } from '#process/process-life';
-import { say } from '#process/ready-line';
+import { type Opened, say } from '#process/process-life';
 import type { EngineClient } from '#wire/engine-messages';
 import type { LimiterClient } from '#wire/limiter-messages';
+
+/** Characters of a cluster secret that is not configured: 190 bits. */
+const SECRET_LENGTH = 32;
 
 /**
  * An edge process: the REST API in front of the limiters and engines of a cluster, or of one of each
@@ -36,7 +38,7 @@ export async function openEdge(config: Config, signal: AbortSignal): Promise<Ope
       : await ofCluster(config, foundation, config.SERVICE_NATS_URL, signal),
   );
   await connected(backends.peers, { clock: foundation.clock, signal });
-  // It listens last: whoever balances load sends nobody to a port that refuses.
+  // It listens last: a load balancer sends no caller to a port that refuses.
   const { clock, randomness, metrics, logger } = foundation;
   const { engine, limiter, accountNews } = backends;
   const ports = { engine, limiter, clock, randomness, metrics, logger, accountNews };
@@ -44,6 +46,21 @@ export async function openEdge(config: Config, signal: AbortSignal): Promise<Ope
   opening.use(operators.ready());
   say('edge', { api: `${edge.address}/v1`, metrics: `${operators.address}/metrics` });
   return opening.move();
+}
+
+/**
+ * The edge's part of the configuration. A secret that is not set holds for this process's life, which
+ * is enough where the instances do not live longer either.
+ */
+export function edgeConfigOf(config: Config): EdgeConfig {
+  return {
+    host: config.SERVICE_HOST,
+    port: config.SERVICE_PORT,
+    isDocumented: config.SERVICE_DOCS_ENABLED,
+    clusterSecrets: config.SERVICE_CLUSTER_SECRET ?? [systemRandomness.base62(SECRET_LENGTH)],
+    trustedProxies: config.SERVICE_TRUSTED_PROXIES,
+    drainMs: config.SERVICE_DRAIN_SECONDS * 1_000,
+  };
 }
 
 /** What an edge stands in front of. */

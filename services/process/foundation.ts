@@ -17,7 +17,7 @@ export type Foundation = ReturnType<typeof foundationOf>;
 
 /**
  * Clock, randomness, logger and metrics of a process, the bounds of its actors, and its certificates
- * for whoever speaks to others: reading them throws `ConfigError` when they are unusable.
+ * for a process that speaks to others: reading them throws `ConfigError` when they are unusable.
  */
 export function foundationOf(config: Config, service: string) {
   const clock = systemClock;
@@ -30,7 +30,7 @@ export function foundationOf(config: Config, service: string) {
   const metrics = createMetrics();
   let read: { readonly tls: WireTls | undefined } | undefined;
   const tls = () => {
-    // Once: whoever asks later must not find other files than who asked first.
+    // Read once: later callers must not find other files than the first.
     read ??= {
       tls: wireTlsOf(
         config,
@@ -44,8 +44,8 @@ export function foundationOf(config: Config, service: string) {
 }
 
 /**
- * Logs what nobody else will tell of: bugs, and refusals whose causes do not leave this process. Of
- * these an outage makes thousands, so that beyond some a second they are told without their stacks.
+ * Logs what is reported nowhere else: bugs, and refusals whose causes do not leave this process. Of
+ * these an outage makes thousands, so that beyond some a second they are logged without stacks.
  */
 function bugReporter(logger: Logger, clock: Clock) {
   const chains = new PerSecond(clock, CHAINS_PER_SECOND);

@@ -14,7 +14,7 @@ export type LocalAccount =
   | { readonly kind: 'found'; readonly id: string };
 
 /**
- * The one account for whoever runs the service locally (decision 32): made with a key if the store
+ * The one account of a local run (decision 32): made with a key if the store
  * has none, else found again. Rejects as `AccountAdmin` does.
  */
 export async function localAccount(admin: AccountAdmin): Promise<LocalAccount> {

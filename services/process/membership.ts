@@ -38,7 +38,7 @@ export function assertReachable(
   }
   const isEverywhere = /^(0\.0\.0\.0|\[::\]):/.test(config[listen]);
   if (isEverywhere && config[advertise] === undefined) {
-    const text = `needed when ${listen} is every address, which is nobody’s in particular`;
+    const text = `needed when ${listen} is every address, which names no process in particular`;
     throw new ConfigError(`${advertise}: ${text}`);
   }
   clusterSecretsOf(config);

@@ -7,9 +7,9 @@ import { migrateStores } from '#process/ports';
  * with the exit code: 1 with one line on standard error when the servers or the tables do not let it.
  */
 export async function migrateAll(config: Config): Promise<number> {
-  const tell = (text: string) => void process.stdout.write(`${text}\n`);
+  const report = (text: string) => void process.stdout.write(`${text}\n`);
   try {
-    await migrateStores(config, foundationOf(config, 'migrate'), tell);
+    await migrateStores(config, foundationOf(config, 'migrate'), report);
     return 0;
   } catch (error) {
     process.stderr.write(`${(error as Error).message.split('\n')[0]}\n`);

@@ -1,8 +1,29 @@
 import { once } from 'node:events';
 import type { Clock } from '#platform/clock';
 
-/** How long a peer may be missing before an operator is told, in milliseconds: a start takes less. */
+/** How long a process waits without saying so, in milliseconds: a start takes less. */
 const PATIENCE_MS = 2_000;
+
+/** By what a wait is measured, and what ends it. */
+type Waiting = { readonly clock: Clock; readonly signal: AbortSignal };
+
+/**
+ * What `pending` becomes. Rejects when `signal` aborts; after 2 s says on standard error what it
+ * waits for.
+ */
+export async function patiently<Value>(
+  pending: Promise<Value>,
+  { clock, signal }: Waiting,
+  missing: () => string,
+): Promise<Value> {
+  using _ = clock.after(PATIENCE_MS, () => {
+    process.stderr.write(`waiting for ${missing()}\n`);
+  });
+  const given = signal.aborted ? Promise.resolve() : once(signal, 'abort');
+  const first = await Promise.race([pending, given]);
+  signal.throwIfAborted();
+  return first as Value;
+}
 
 /** Another process that this one cannot serve without. */
 export type Peer = {
@@ -14,22 +35,15 @@ export type Peer = {
 
 /**
  * Fulfils when all peers are connected. Until then it waits, because processes may start in any
- * order; after 2 s it says on standard error what for. Rejects when `signal` aborts.
+ * order. Rejects and reports as `patiently`.
  */
-export async function connected(
-  peers: readonly Peer[],
-  { clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal },
-): Promise<void> {
+export async function connected(peers: readonly Peer[], waiting: Waiting): Promise<void> {
   const missing = new Set(peers);
   const all = peers.map(async (peer) => {
     await peer.connection.ready();
     missing.delete(peer);
   });
-  using _ = clock.after(PATIENCE_MS, () => {
-    const names = [...missing].map(({ name, address }) => `the ${name} at ${address}`);
-    process.stderr.write(`waiting for ${names.join(' and ')}\n`);
-  });
-  const given = signal.aborted ? Promise.resolve() : once(signal, 'abort');
-  await Promise.race([Promise.all(all), given]);
-  signal.throwIfAborted();
+  await patiently(Promise.all(all), waiting, () =>
+    [...missing].map(({ name, address }) => `the ${name} at ${address}`).join(' and '),
+  );
 }

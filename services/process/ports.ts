@@ -152,16 +152,16 @@ async function cassandraStores(config: Config, foundation: Foundation): Promise<
 }
 
 /**
- * Asks once for what nobody has: that prepares the statements and opens the connections, which takes
+ * Asks once for what is not there: that prepares the statements and opens the connections, which takes
  * longer than the first caller's limiter check may.
  */
 async function warm({ accounts, instances, listings, meters }: SharedStores): Promise<void> {
-  const nobody = 'nobody';
+  const id = 'unknown';
   await Promise.all([
-    accounts.find(nobody),
-    meters.readHead(nobody),
-    instances.readHead(nobody),
-    listings.load(nobody),
+    accounts.find(id),
+    meters.readHead(id),
+    instances.readHead(id),
+    listings.load(id),
   ]);
 }
 

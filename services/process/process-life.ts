@@ -47,13 +47,13 @@ export async function live(open: (signal: AbortSignal) => Promise<Opened>): Prom
 }
 
 /**
- * From here on an error that nobody catches, or a rejection that nobody handles, leaves one line in the
- * log and ends the process with 1: what state it left behind nobody knows, and what is durable is safe.
+ * From here on an uncaught error, or an unhandled rejection, leaves one line in the log and ends the
+ * process with 1: the state it left behind is unknown, and what is durable is safe.
  */
 export function endOnUncaught(logger: Logger): void {
   process.on('uncaughtException', (err, origin) => {
     try {
-      logger.fatal({ err, origin }, 'nobody caught an error: the process ends');
+      logger.fatal({ err, origin }, 'uncaught error: the process ends');
     } finally {
       process.exit(1);
     }
@@ -87,4 +87,10 @@ function placeOf(error: unknown) {
     address: failed.address ?? address,
     port: failed.port ?? port,
   };
+}
+
+/** Prints that a process is ready, and where it can be reached. */
+export function say(service: string, addresses: Record<string, string>): void {
+  const list = Object.entries(addresses).map(([name, address]) => `${name} ${address}`);
+  process.stdout.write(`${service} is ready: ${list.join(', ')}\n`);
 }

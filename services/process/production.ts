@@ -1,4 +1,6 @@
-import type { Config } from '#config';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Config, ConfigError } from '#config';
 import { isLoopbackHost } from '#limiter/loopback';
 
 /*
@@ -21,13 +23,25 @@ const SECRET_LENGTH_MIN = 32;
 /** Different characters in it: 32 random hexadecimal digits have fewer than 8 once in 28 million. */
 const SECRET_VARIETY_MIN = 8;
 
-/** What samples, tests and benchmarks of this repository use; anybody can read them. */
+/** What samples, tests and benchmarks of this repository use; which is public. */
 const SAMPLE_SECRETS: readonly string[] = [
   'for-this-machine-only',
   'the secret of this test',
   'the secret of all tests',
   'the secret of the benchmark',
 ];
+
+/**
+ * Throws one `ConfigError` that names all that a process of this role may not be in production;
+ * elsewhere nothing.
+ */
+export function assertProduction(config: Config, role: Role): void {
+  if (config.SERVICE_ENVIRONMENT !== 'production') return;
+  const showsCertificate = (folder: string) => existsSync(join(folder, 'tls.crt'));
+  const faults = productionFaults(config, role, { showsCertificate });
+  if (faults.length === 0) return;
+  throw new ConfigError(`SERVICE_ENVIRONMENT=production refuses this: ${faults.join('; ')}`);
+}
 
 /** All that is wrong with a configuration of production for a process of this role; empty: nothing. */
 export function productionFaults(
@@ -59,7 +73,7 @@ function storageFaults(config: Config, role: Role, evidence: ProductionEvidence)
   return serverFaults(config, 'SERVICE_CASSANDRA', 'Cassandra', evidence);
 }
 
-/** Plain text to a server, or nothing that tells it who calls. */
+/** Plain text to a server, or nothing that names the caller. */
 function serverFaults(
   config: Config,
   server: 'SERVICE_CASSANDRA' | 'SERVICE_NATS',
@@ -74,7 +88,7 @@ function serverFaults(
     ...(folder === undefined ? [`${server}_TLS_FOLDER is not set: ${name} in plain text`] : []),
     ...(hasCredentials
       ? []
-      : [`${server}_USERNAME and _PASSWORD, or a certificate of ours, are not set`]),
+      : [`${server}_USERNAME and _PASSWORD, or a client certificate, are not set`]),
   ];
 }
 

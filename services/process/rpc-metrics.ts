@@ -12,7 +12,7 @@ export function clientObserver(metrics: Metrics, service: string) {
   return durationsOf(metrics, 'rpc_client_call_duration_seconds', service);
 }
 
-/** Observes the calls that a service gets from other processes, and its frames if told where to. */
+/** Observes the calls that a service gets from other processes, and its frames if `received` is given. */
 export function serverObserver(
   metrics: Metrics,
   service: string,

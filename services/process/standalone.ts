@@ -6,7 +6,7 @@ import type { AccountAdmin } from '#limiter/account-admin';
 import { openAdminPort } from '#process/admin-port';
 import { busAccountNews } from '#process/bus-account-news';
 import { watchedEngines, watchedLimiters } from '#process/cluster';
-import { edgeConfigOf } from '#process/edge-config';
+import { edgeConfigOf } from '#process/edge-part';
 import { engineAlone, engineNodeOf } from '#process/engine-part';
 import { type Foundation, foundationOf, serveOperators } from '#process/foundation';
 import { limiterAlone, limiterNodeOf } from '#process/limiter-part';
@@ -33,7 +33,7 @@ export async function openStandalone(config: Config): Promise<Opened> {
   );
   const { engine, limiter, accounts, accountNews } = backends;
   const admin = opening.use(await openAdminPort(config, foundation, accounts));
-  // Alone it has nobody to send its callers to.
+  // Alone: no other edge could take its callers.
   const edgeConfig = { ...edgeConfigOf(config), drainMs: 0 };
   const { clock, randomness, metrics, logger } = foundation;
   const edgePorts = { engine, limiter, clock, randomness, metrics, logger, accountNews };

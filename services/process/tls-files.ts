@@ -23,7 +23,7 @@ type FolderVariable =
 
 /**
  * What a process of this role shows to the others of its cluster and whom it trusts; undefined
- * without a folder. Throws `ConfigError` for what is of no use. One without a role speaks to nobody.
+ * without a folder. Throws `ConfigError` for what is of no use. One without a role speaks to no other.
  */
 export function wireTlsOf(
   config: Config,
@@ -41,7 +41,7 @@ export function wireTlsOf(
 }
 
 /**
- * The same for a server that is not ours: ca.crt is needed, tls.crt and tls.key are read if one of
+ * The same for Cassandra and NATS: ca.crt is needed, tls.crt and tls.key are read if one of
  * them is there.
  */
 export function clientTlsOf(
@@ -72,7 +72,7 @@ function filesOf(config: Config, variable: FolderVariable) {
       throw unusable(`${path} cannot be read (${(error as NodeJS.ErrnoException).code})`);
     }
     try {
-      // Both parsers would take other forms too, which nobody after them does.
+      // Both parsers would take other forms too, which nothing after them does.
       if (!pem.includes(PEM_START)) throw new Error('no PEM');
       return { pem, parsed: parse(pem) };
     } catch {

@@ -1,8 +1,8 @@
 import type { DriftRow, HistoryRow, InstanceHead, InstanceStore } from '#storage/instance-store';
-import { memoryJournalStore } from '#storage/memory/memory-journal-store';
 import { type Call, markOf } from '#test/chaos/call-log';
 import type { CheckedStores } from '#test/chaos/check-stores';
 import { groupOf } from '#test/runtime/journal-records';
+import { memoryJournalStore } from '#test/storage/memory-journal-store';
 import { ManualClock } from '#test/support/manual-clock';
 
 /** The same store, but for what is read from one instance. */

@@ -5,7 +5,7 @@ import { encodeHeartbeat, type Heartbeat, heartbeatSubject } from '#cluster/hear
 import { Membership } from '#cluster/membership';
 import { Fault } from '#fault/fault';
 import type { JournalStore } from '#storage/journal-store';
-import { memoryJournalStore } from '#storage/memory/memory-journal-store';
+import { memoryJournalStore } from '#test/storage/memory-journal-store';
 import { ManualClock } from '#test/support/manual-clock';
 
 type Found = Awaited<ReturnType<Probe>>;

@@ -3,9 +3,9 @@ import type { Membership } from '#cluster/membership';
 import { assignShards } from '#cluster/ring';
 import { type MoveReason, ShardController } from '#cluster/shard-controller';
 import type { ShardClaim, ShardHost } from '#cluster/shard-host';
-import { memoryShardStore } from '#storage/memory/memory-shard-store';
 import type { ShardChange, ShardRow, ShardStore } from '#storage/shard-store';
 import { ClusterWorld, silence } from '#test/cluster/cluster-fixture';
+import { memoryShardStore } from '#test/storage/memory-shard-store';
 import { pass } from '#test/support/passing';
 
 /** Shards of a scene. */

@@ -3,9 +3,9 @@ import * as assert from 'uvu/assert';
 import { HANDOFF_RETRY_MS } from '#cluster/bounds';
 import { Handoff } from '#cluster/handoff';
 import type { ShardAnnouncement } from '#cluster/heartbeat';
-import { memoryShardStore } from '#storage/memory/memory-shard-store';
 import type { ShardChange, ShardStore } from '#storage/shard-store';
 import { ClusterWorld, silence } from '#test/cluster/cluster-fixture';
+import { memoryShardStore } from '#test/storage/memory-shard-store';
 import { pass } from '#test/support/passing';
 import { stateOf } from '#test/support/settled';
 

@@ -8,7 +8,7 @@ import { signedBus } from '#bus/signed-bus';
 import { encodeHeartbeat, type Heartbeat, heartbeatSubject } from '#cluster/heartbeat';
 import { Membership } from '#cluster/membership';
 import type { JournalStore } from '#storage/journal-store';
-import { memoryJournalStore } from '#storage/memory/memory-journal-store';
+import { memoryJournalStore } from '#test/storage/memory-journal-store';
 import { ManualClock } from '#test/support/manual-clock';
 import { turnOfEvents } from '#test/support/settled';
 

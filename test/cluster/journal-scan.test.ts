@@ -1,8 +1,8 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { JournalScan } from '#cluster/journal-scan';
-import { memoryJournalStore } from '#storage/memory/memory-journal-store';
-import { memoryShardStore } from '#storage/memory/memory-shard-store';
+import { memoryJournalStore } from '#test/storage/memory-journal-store';
+import { memoryShardStore } from '#test/storage/memory-shard-store';
 import { ManualClock } from '#test/support/manual-clock';
 import { turnOfEvents } from '#test/support/settled';
 

@@ -1,6 +1,6 @@
 import type { Bus } from '#bus/bus';
 import { inProcessBus } from '#bus/in-process-bus';
-import type { ClusterPorts } from '#ctl/cluster-ports';
+import type { ClusterPorts } from '#ctl/command';
 import { EngineNode } from '#engine/engine-node';
 import { Fault } from '#fault/fault';
 import { LimiterNode } from '#limiter/limiter-node';
@@ -11,12 +11,12 @@ import { systemRandomness } from '#platform/randomness';
 import { inProcessPeer } from '#routing/peer';
 import { memoryAccountStore } from '#storage/memory/memory-account-store';
 import { memoryInstanceStore } from '#storage/memory/memory-instance-store';
-import { memoryJournalStore } from '#storage/memory/memory-journal-store';
 import { memoryListingStore } from '#storage/memory/memory-listing-store';
 import { memoryMeterStore } from '#storage/memory/memory-meter-store';
-import { memoryShardStore } from '#storage/memory/memory-shard-store';
 import type { ShardedService } from '#storage/shard-store';
 import { callOf } from '#test/engine/instance-fixture';
+import { memoryJournalStore } from '#test/storage/memory-journal-store';
+import { memoryShardStore } from '#test/storage/memory-shard-store';
 import type { EngineCommand } from '#wire/engine-messages';
 
 /** Shards of the cluster: few, so that tables are short. */

@@ -1,4 +1,4 @@
-import type { ClusterPorts } from '#ctl/cluster-ports';
+import type { ClusterPorts } from '#ctl/command';
 import { runCtl } from '#ctl/ctl';
 
 /** What a command looks at; a test names what its command needs. */

@@ -1,9 +1,8 @@
 import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { type Replay, verifyHead } from '#ctl/head-verification';
+import { type Replay, storedHistory, verifyHead } from '#ctl/head-verification';
 import type { KnownReset } from '#ctl/replay-branches';
-import { storedHistory } from '#ctl/stored-history';
 import { OFFSET, type State } from '#identity/state';
 import type { HistoryRow, InstanceHead } from '#storage/instance-store';
 import {

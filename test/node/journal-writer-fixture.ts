@@ -2,7 +2,7 @@ import * as assert from 'uvu/assert';
 import { Fault } from '#fault/fault';
 import { JournalWriter } from '#node/journal-writer';
 import type { Append, Conditional, JournalHead } from '#storage/journal-store';
-import { memoryJournalStore } from '#storage/memory/memory-journal-store';
+import { memoryJournalStore } from '#test/storage/memory-journal-store';
 import { ManualClock } from '#test/support/manual-clock';
 
 /** What the store does with an append instead; `apply` is what it would have done. */

@@ -8,8 +8,8 @@ import { TailRecovery } from '#node/tail-recovery';
 import { CommitLog } from '#runtime/commit-log';
 import { decodeGroup } from '#runtime/record-codec';
 import type { JournalRecord } from '#storage/journal';
-import { memoryJournalStore } from '#storage/memory/memory-journal-store';
 import { groupOf } from '#test/runtime/journal-records';
+import { memoryJournalStore } from '#test/storage/memory-journal-store';
 import { ManualClock } from '#test/support/manual-clock';
 
 /** A host that records what is asked of it, and whose actors replay their records when activated. */

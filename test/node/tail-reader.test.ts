@@ -5,8 +5,8 @@ import { readTail, type TailRecord } from '#node/tail-reader';
 import { CorruptJournal, decodeRecord } from '#runtime/record-codec';
 import type { JournalRecord } from '#storage/journal';
 import type { JournalStore } from '#storage/journal-store';
-import { memoryJournalStore } from '#storage/memory/memory-journal-store';
 import { groupOf, lineOf, recordOf, recordsOf } from '#test/runtime/journal-records';
+import { memoryJournalStore } from '#test/storage/memory-journal-store';
 import { ManualClock } from '#test/support/manual-clock';
 import { refusalOf } from '#test/support/settled';
 

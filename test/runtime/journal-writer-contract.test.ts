@@ -1,7 +1,7 @@
 import { JournalWriter } from '#node/journal-writer';
 import { systemClock } from '#platform/clock';
-import { memoryJournalStore } from '#storage/memory/memory-journal-store';
 import { journalContract } from '#test/storage/journal-contract';
+import { memoryJournalStore } from '#test/storage/memory-journal-store';
 
 const contract = journalContract('a journal writer', async () => {
   const store = memoryJournalStore(systemClock);

@@ -1,7 +1,7 @@
 import type { Append, Conditional, JournalHead, JournalStore } from '#storage/journal-store';
-import { memoryJournalStore } from '#storage/memory/memory-journal-store';
 import type { SimulatedProcess } from '#test/simulation/simulated-process';
 import type { SimulatedStore } from '#test/simulation/simulated-store';
+import { memoryJournalStore } from '#test/storage/memory-journal-store';
 
 /** Hears of every write that was applied, at the moment at which it was. */
 export type JournalListener = {

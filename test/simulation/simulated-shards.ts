@@ -1,7 +1,7 @@
-import { memoryShardStore } from '#storage/memory/memory-shard-store';
 import type { ShardChange, ShardedService, ShardRow, ShardStore } from '#storage/shard-store';
 import type { SimulatedProcess } from '#test/simulation/simulated-process';
 import type { SimulatedStore } from '#test/simulation/simulated-store';
+import { memoryShardStore } from '#test/storage/memory-shard-store';
 
 /** Ways in which shards can change hands wrongly. */
 export type ShardFlaws = {

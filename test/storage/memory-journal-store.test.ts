@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import { systemClock } from '#platform/clock';
-import { memoryJournalStore } from '#storage/memory/memory-journal-store';
 import { journalStoreContract } from '#test/storage/journal-store-contract';
+import { memoryJournalStore } from '#test/storage/memory-journal-store';
 
 const contract = journalStoreContract({
   name: 'memory',

@@ -1,5 +1,5 @@
 import { suite } from 'uvu';
-import { memoryShardStore } from '#storage/memory/memory-shard-store';
+import { memoryShardStore } from '#test/storage/memory-shard-store';
 import { shardStoreContract } from '#test/storage/shard-store-contract';
 
 const open = async () => memoryShardStore();

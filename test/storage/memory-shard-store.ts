@@ -1,6 +1,6 @@
 import type { ShardedService, ShardRow, ShardStore } from '#storage/shard-store';
 
-/** Shard rows in memory that keep every promise of the port: for a simulated cluster and for tests. */
+/** Shard rows in memory that keep every promise of the port: for simulated clusters and tests. */
 export function memoryShardStore(): ShardStore {
   const counts = new Map<ShardedService, number>();
   const rows = new Map<ShardedService, Map<number, ShardRow>>();

@@ -11,7 +11,7 @@ type Stored = {
 const APPLIED: Conditional = { isApplied: true };
 
 /**
- * Journals in memory that keep every promise of the port: for a simulated cluster and for tests.
+ * Journals in memory that keep every promise of the port: for simulated clusters and tests.
  * `clock` dates the seals. Records are copied on the way in and on the way out.
  */
 export function memoryJournalStore(clock: Pick<Clock, 'wallMs'>): JournalStore {
