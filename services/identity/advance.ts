@@ -59,13 +59,13 @@ export function advance(
   spendEnergy(into, mode, signal, gain, effort);
   const bandStatistic = classifyDrift(into, confidence > 0);
   if (at(into, OFFSET.driftLevel) === IDENTITY_BREACH) rollBack(into);
-  settleLevels(into);
+  stepLevels(into);
   into[OFFSET.cycle] = at(into, OFFSET.cycle) + 1;
   if (isStable(into, bandStatistic)) saveRollbackPoint(into);
 }
 
 /** Discrete levels move once per cycle and never while time passes. Source: model 2.2. */
-function settleLevels(state: State): void {
+function stepLevels(state: State): void {
   state[OFFSET.stressLevel] = stressLevelAfter(
     at(state, OFFSET.stress),
     at(state, OFFSET.stressLevel),

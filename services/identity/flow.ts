@@ -36,11 +36,11 @@ const CHASE = TENDENCY_RATE / (TENDENCY_RATE - SET_POINT_RATE);
 export function flow(from: State, seconds: number, into: State): void {
   if (into !== from) into.set(from);
   const elapsed = Math.max(0, seconds);
-  settleModes(into, elapsed);
-  settleLoads(into, elapsed);
+  relaxModes(into, elapsed);
+  relaxLoads(into, elapsed);
 }
 
-function settleModes(state: State, seconds: number): void {
+function relaxModes(state: State, seconds: number): void {
   const setPointLeft = Math.exp(-SET_POINT_RATE * seconds);
   const tendencyLeft = Math.exp(-TENDENCY_RATE * seconds);
   const evidenceLeft = Math.exp(-DRIFT_EVIDENCE_RATE * seconds);
@@ -57,7 +57,7 @@ function settleModes(state: State, seconds: number): void {
   state[OFFSET.unrest] = at(state, OFFSET.unrest) * tendencyLeft;
 }
 
-function settleLoads(state: State, seconds: number): void {
+function relaxLoads(state: State, seconds: number): void {
   const stressRate = at(state, OFFSET.stressRate);
   const stressLeft = Math.exp(-stressRate * seconds);
   const loadLeft = Math.exp(-LOAD_RATE * seconds);

@@ -12,53 +12,53 @@ export const TRUNCATION_BYTES_MIN = 4 * 1_024 * 1_024;
 /** The time after which any slot does (architecture 3.1). */
 export const TRUNCATION_AGE_MS = 10_000;
 
-/** Pause before an append is sent again, or asked about again. Ours. */
+/** Pause before an append is sent again, or asked about again. Chosen. */
 export const APPEND_RETRY_MS = 100;
 
-/** Pause before a write that an actor owes is tried again. Ours: a tenth of a sweep. */
+/** Pause before a pending side effect is tried again. Chosen: a tenth of a sweep. */
 export const EFFECT_RETRY_MS = 100;
 
-/** Slots of a dead node's journal in its first reads, and in any that were too large. Ours: up to 16 MiB. */
+/** Slots of a dead node's journal in its first reads, and in any that were too large. Chosen: up to 16 MiB. */
 export const TAIL_READ_SLOTS_MIN = 32;
 
-/** Slots in a later read, if they are small; a read of so many takes 0.6 of the time. Ours. */
+/** Slots in a later read, if they are small; such a read takes 0.6 of the time. Chosen. */
 export const TAIL_READ_SLOTS_MAX = 512;
 
-/** Bytes of a read above which the next are smaller, and below half of which they are larger. Ours. */
+/** Bytes of a read above which the next are smaller, and below half of which they are larger. Chosen. */
 export const TAIL_READ_BYTES = 1_024 * 1_024;
 
-/** Such reads under way at once: the next are there when one has been gone through. Ours. */
+/** Such reads under way at once: the next are there when one has been gone through. Chosen. */
 export const TAIL_READS_IN_FLIGHT_MAX = 4;
 
-/** Adopted actors that are activated at once in the background. Ours: 3,200 a second. */
+/** Actors with recovered records that are activated at once in the background. Chosen: 3,200 a second. */
 export const EAGER_ACTORS = 32;
 
 /**
  * How long the first portion waits for the take-over to end, in milliseconds: callers activate what
- * they need, and hundreds of reads of heads would delay the claims. Ours.
+ * they need, and hundreds of reads of heads would delay the claims. Chosen.
  */
 export const EAGER_DELAY_MS = 1_000;
 
-/** Pause between two such portions, in milliseconds. Ours. */
+/** Pause between two such portions, in milliseconds. Chosen. */
 export const EAGER_PERIOD_MS = 10;
 
-/** Portions that activate nothing before the pause grows: a slow read takes a few. Ours. */
+/** Portions that activate nothing before the pause grows: a slow read takes a few. Chosen. */
 export const EAGER_FRUITLESS_MAX = 20;
 
-/** That longer pause, in milliseconds: once a second each actor that cannot be activated is reported. Ours. */
+/** That longer pause, in milliseconds: once a second each actor that cannot be activated is reported. Chosen. */
 export const EAGER_STUCK_MS = 1_000;
 
-/** How often a closing shard is looked at until it is quiet. Ours: well below a caller's notice. */
+/** How often a closing shard is looked at until it is quiet. Chosen: well below a caller's notice. */
 export const CLOSE_POLL_MS = 2;
 
-/** First pause before a fenced node lives again; each is twice the one before (architecture 3.1). */
+/** First pause before a fenced node rejoins; each is twice the one before (architecture 3.1). */
 export const REJOIN_MS_MIN = 1_000;
 
 /** The longest of these pauses (architecture 3.1). */
 export const REJOIN_MS_MAX = 30_000;
 
-/** A life this long lets the pauses start anew. Ours. */
+/** An incarnation this long resets the pauses. Chosen. */
 export const REJOIN_RESET_MS = 60_000;
 
-/** How long a node that ends tries to give everything up: less than its process has for closing. Ours. */
+/** How long a node that ends tries to give everything up: less than its process has for closing. Chosen. */
 export const LEAVE_MS_MAX = 10_000;

@@ -22,7 +22,7 @@ export type IncarnationParts<Served> = {
 };
 
 /**
- * One continuous membership of a node: its journal, its place in the view, its shards and their
+ * One continuous membership of a node: its journal, its entry in the view, its shards and their
  * actors. It ends when its journal is sealed, or when its process gives everything up (architecture 3).
  */
 export class Incarnation<Served> {

@@ -10,10 +10,10 @@ import type { ShardGate } from '#runtime/shard-gate';
 import type { JournalStore } from '#storage/journal-store';
 import type { ShardedService, ShardStore } from '#storage/shard-store';
 
-/** A node's place in its cluster. */
+/** What a node is in its cluster. */
 export type NodeConfig = {
   readonly service: ShardedService;
-  /** Stable name, which places the node on the ring; undefined: its address is its name. */
+  /** Stable name, by which the ring hashes the node; undefined: its address is its name. */
   readonly name: string | undefined;
   readonly shardCount: number;
   /** First part of all subjects on the bus, and the id of the cluster that may speak there. */

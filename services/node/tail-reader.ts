@@ -10,7 +10,7 @@ import type { JournalHead, JournalSlot, JournalStore } from '#storage/journal-st
 /** Slots in order, and whether the store could not answer them all at once. */
 type Read = { readonly slots: readonly JournalSlot[]; readonly wasTooLarge: boolean };
 
-/** A record of somebody else's journal, as it stands there: only whose it is has been read. */
+/** A record of another node's journal, as it stands there: only its actor has been read. */
 export type TailRecord = {
   readonly actor: string;
   readonly actorId: string;
@@ -18,10 +18,10 @@ export type TailRecord = {
 };
 
 /**
- * The records of the wanted actors in a sealed journal's tail, the low-water mark to before `next`, in order: as
- * they are, because most of a take-over's time would go into reading and writing them anew. Throws
- * `CorruptJournal` when a slot is missing or makes no sense, or when the journal is not sealed or
- * not there: whoever goes on then would lose what was acknowledged (architecture 3.1).
+ * The records of the wanted actors in a sealed journal's tail, the low-water mark to before
+ * `next`, in order: as they are, because most of a takeover's time would go into decoding and
+ * encoding them again. Throws `CorruptJournal` when a slot is missing or makes no sense, or when the
+ * journal is not sealed or not there: going on would lose what was acknowledged (architecture 3.1).
  */
 export async function readTail(
   journals: JournalStore,
@@ -57,7 +57,7 @@ export async function* slotsOf(
     while (from < next && reads.length < TAIL_READS_IN_FLIGHT_MAX) {
       const to = Math.min(next, from + count);
       const read = readWhole(journals, incarnation, from, to);
-      // Whoever stops at an earlier read leaves this one to itself.
+      // A caller that stops at an earlier read does not await this one.
       read.catch(() => undefined);
       reads.push(read);
       from = to;

@@ -70,14 +70,14 @@ export class ActivationCatalog<State, Call extends ActorCall, Answer, Event> {
   /** The actor has its turn: that makes it recently used. */
   use(activation: Activation<State, Call, Answer>, nowMs: number): void {
     if (nowMs - activation.lastUsedMs <= REORDER_AGE_MS) return;
-    // A call that waited may have its turn when the actor is somebody else's already.
+    // A call that waited may have its turn when another node has the actor already.
     if (!this.has(activation)) return;
     activation.lastUsedMs = Math.floor(nowMs);
     this.#activations.delete(activation.id);
     this.#activations.set(activation.id, activation);
   }
 
-  /** Makes a place for an actor that is about to be loaded. */
+  /** Adds an actor that is about to be loaded. */
   add(id: string, shard: number): Activation<State, Call, Answer> {
     const nowMs = this.#ports.clock.monotonicMs();
     const activation = new Activation<State, Call, Answer>(id, shard, nowMs);
@@ -118,7 +118,7 @@ export class ActivationCatalog<State, Call extends ActorCall, Answer, Event> {
     await this.#checkpointer.storeAll((activation) => activation.shard === shard);
   }
 
-  /** Takes a shard's actors out of memory, whatever is stored of them: they are somebody else's. */
+  /** Takes a shard's actors out of memory, whatever is stored of them: another node has them. */
   dropShard(shard: number): void {
     for (const activation of this.ofShard(shard)) this.#drop(activation);
   }
@@ -139,7 +139,7 @@ export class ActivationCatalog<State, Call extends ActorCall, Answer, Event> {
   }
 
   /** After a turn: takes account of the actor's size, and lets go of one that turned out not to exist. */
-  settle(activation: Activation<State, Call, Answer>): void {
+  endTurn(activation: Activation<State, Call, Answer>): void {
     const { state } = activation;
     if (state !== undefined && this.#kind.isAbsent(state) && this.#isQuiet(activation)) {
       this.remove(activation);

@@ -10,7 +10,7 @@ import { replay } from '#runtime/replay';
 
 /**
  * Runs the actors of one kind: finds or loads the one a call is for, gives it one turn at a time,
- * and lets the answer go when what it rests on is durable. An idle actor whose journal is durable
+ * and lets the answer go when its durability dependency is met. An idle actor whose journal is durable
  * at once answers synchronously, without a promise (architecture 8).
  */
 export class ActorHost<State, Call extends ActorCall, Answer, Event> {
@@ -45,7 +45,7 @@ export class ActorHost<State, Call extends ActorCall, Answer, Event> {
     return this.#turn(activation, call);
   }
 
-  /** As `ask`, if the actor is in memory or on its way there; else nobody is asked. */
+  /** As `ask`, if the actor is in memory or on its way there; else undefined. */
   askResident(id: string, call: Call): Answer | Promise<Answer> | undefined {
     return this.#catalog.find(id) === undefined ? undefined : this.ask(id, call);
   }
@@ -98,7 +98,7 @@ export class ActorHost<State, Call extends ActorCall, Answer, Event> {
     await this.#catalog.storeShard(shard);
   }
 
-  /** Takes a shard's actors out of memory: somebody else has them, or will. */
+  /** Takes a shard's actors out of memory: another node has them, or will. */
   dropShard(shard: number): void {
     this.#catalog.dropShard(shard);
   }
@@ -174,7 +174,7 @@ export class ActorHost<State, Call extends ActorCall, Answer, Event> {
       if (next === undefined) break;
       this.#turnOf(activation, next);
     }
-    this.#catalog.settle(activation);
+    this.#catalog.endTurn(activation);
   }
 
   #turnOf(activation: Activation<State, Call, Answer>, waiting: Waiting<Call, Answer>): void {
@@ -202,11 +202,11 @@ export class ActorHost<State, Call extends ActorCall, Answer, Event> {
     } catch (refusal) {
       return this.#refused(activation, turn, refusal);
     } finally {
-      if (!activation.isBusy) this.#catalog.settle(activation);
+      if (!activation.isBusy) this.#catalog.endTurn(activation);
     }
   }
 
-  /** Lets an answer go at once if all it rests on is durable, else when it is. */
+  /** Lets an answer go at once if all it depends on is durable, else when it is. */
   #held(
     activation: Activation<State, Call, Answer>,
     turn: HostedTurn<State, Call, Answer, Event>,
@@ -227,7 +227,7 @@ export class ActorHost<State, Call extends ActorCall, Answer, Event> {
     return this.#refusedLater(turn.whenAnswerable(activation.offset), refusal);
   }
 
-  /** A refused call has not happened, also when the journal ends before the refusal may be told. */
+  /** A refused call has not happened, also when the journal ends before the refusal may leave. */
   async #refusedLater(answerable: Promise<void>, refusal: unknown): Promise<never> {
     await answerable.catch(() => this.#ports.log.assertOpen());
     throw refusal;

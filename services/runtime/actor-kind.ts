@@ -13,7 +13,7 @@ export type ActorCall = {
 /** What is known of an actor when it comes to memory. */
 export type LoadedActor<State> = {
   readonly state: State;
-  /** The version that the state rests on; 0 if nothing was ever committed. */
+  /** The version of the state; 0 if nothing was ever committed. */
   readonly version: number;
   /** Calls that were committed up to that version and may yet be retried. */
   readonly recentCalls: readonly RecentCall[];

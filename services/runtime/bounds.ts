@@ -31,7 +31,7 @@ export const SWEEP_PERIOD_MS = 1_000;
 export const SWEEP_ACTORS_MAX = 2_000;
 
 /**
- * How long records that nobody waits for gather. Ours: a limiter raises its marks nearly a tenth of
+ * How long records that no caller waits for gather. Chosen: a limiter raises its watermarks nearly a tenth of
  * a second ahead of need, and each of these appends costs the store as much as one with a thousand.
  */
 export const GROUP_LINGER_MS = 10;
@@ -48,8 +48,8 @@ export const RECORD_BYTES_MAX = 300 * 1_024;
 /** How long the last successful append vouches for answers from memory (architecture 3.3). */
 export const LEASE_MS = 2_000;
 
-/** An append without an answer for so long: nothing more is taken in until it has one. Ours. */
+/** An append without an answer for this long: nothing more is taken in until it has one. Chosen. */
 export const APPEND_STALL_MS_MAX = 3_000;
 
-/** How often the low-water mark is looked up: it costs a walk over all dirty actors. Ours. */
+/** How often the low-water mark is looked up: it costs a walk over all dirty actors. Chosen. */
 export const LOW_WATER_MARK_PERIOD_MS = 1_000;

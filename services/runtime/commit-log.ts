@@ -12,7 +12,7 @@ import {
 import type { Journal } from '#storage/journal';
 
 type Waiter = {
-  /** Fulfilled when so many groups are durable and this offset is. */
+  /** Fulfilled when this many groups are durable and this offset is. */
   readonly groups: number;
   readonly offset: number;
   readonly resolve: () => void;
@@ -21,8 +21,8 @@ type Waiter = {
 
 /**
  * Group commit: while one append is in flight further records gather, then they go together, so
- * that the journal's price is paid once per group (architecture 3.1). Records that nobody waits for
- * gather a little longer (decision 119). Positions count the records of this process from 1;
+ * that the journal's price is paid once per group (architecture 3.1). Records that no caller waits for
+ * gather a little longer (decision 119). Offsets count the records of this process from 1;
  * `durable` is the last that the journal holds.
  */
 export class CommitLog {
@@ -37,10 +37,10 @@ export class CommitLog {
   /** Last offsets of the groups that are kept, and the index of the first of them. */
   #kept: number[] = [];
   #lowWaterMark = 0;
-  #lowAtMs = Number.NEGATIVE_INFINITY;
+  #keepersReadAtMs = Number.NEGATIVE_INFINITY;
   #appendBegan: Instant | undefined;
   #lease: Instant | undefined;
-  /** Whether somebody waits for the next group. */
+  /** Whether a caller waits for the next group. */
   #isGroupWanted = false;
   #isAppendDue = false;
   #isLingering = false;
@@ -111,14 +111,14 @@ export class CommitLog {
     await waits;
   }
 
-  /** The same for whoever only wants to know: the record goes no sooner for it. */
+  /** The same without haste: the record goes no sooner for it. */
   async whenNoticed(offset: number): Promise<void> {
     if (!this.isDurable(offset)) await this.#until(0, offset);
   }
 
   /**
    * Whether an answer may come from memory alone: the last append that succeeded began so recently
-   * that nobody else can have opened our shards since (read lease, architecture 3.3).
+   * that no other node can have opened our shards since (read lease, architecture 3.3).
    */
   isLeased(): boolean {
     if (!this.#journal.isLasting) return true;
@@ -157,7 +157,7 @@ export class CommitLog {
     );
   }
 
-  /** The open group goes after a while, should nobody wait for it before. */
+  /** The open group goes after a while, should no caller wait for it before. */
   #appendLater(): void {
     if (this.#isLingering) return;
     this.#isLingering = true;
@@ -168,7 +168,7 @@ export class CommitLog {
   }
 
   /**
-   * Begins an append once whoever is running now has added all it has: the records of one frame
+   * Begins an append once the running task has added all its records: the records of one frame
    * go together, where the first would else go alone and the others wait for it.
    */
   #hurry(): void {
@@ -188,7 +188,7 @@ export class CommitLog {
     this.#isGroupWanted = this.#open.length > 0;
     const began = instantOf(this.#clock);
     this.#groupsBegun += 1;
-    const appended = this.#journal.append(group, this.#lowGroup(began.monotonicMs));
+    const appended = this.#journal.append(group, this.#firstNeededGroup(began.monotonicMs));
     if (appended === undefined) {
       this.#durable += group.length;
       this.#groupsDone += 1;
@@ -196,7 +196,7 @@ export class CommitLog {
     }
     this.#appendBegan = began;
     appended.then(
-      () => this.#settle(group.length, began),
+      () => this.#appended(group.length, began),
       (failure: unknown) => this.#fail(failure),
     );
   }
@@ -215,7 +215,7 @@ export class CommitLog {
     return group;
   }
 
-  #settle(recordCount: number, began: Instant): void {
+  #appended(recordCount: number, began: Instant): void {
     if (this.#failure !== undefined) return;
     this.#appendBegan = undefined;
     this.#lease = began;
@@ -231,10 +231,10 @@ export class CommitLog {
   }
 
   /** The index of the first group that is needed, looked up now and then: keepers may be slow. */
-  #lowGroup(nowMs: number): number {
-    if (!this.#journal.isLasting || nowMs - this.#lowAtMs < LOW_WATER_MARK_PERIOD_MS)
+  #firstNeededGroup(nowMs: number): number {
+    if (!this.#journal.isLasting || nowMs - this.#keepersReadAtMs < LOW_WATER_MARK_PERIOD_MS)
       return this.#lowWaterMark;
-    this.#lowAtMs = nowMs;
+    this.#keepersReadAtMs = nowMs;
     const lowest = Math.min(...this.#keepers.map((keeper) => keeper()));
     const needed = this.#kept.findIndex((last) => last >= lowest);
     const dropped = needed === -1 ? this.#kept.length : needed;

@@ -13,7 +13,7 @@ export class EvenPace {
     this.#earnedMs = nowMs;
   }
 
-  /** Time has passed (monotonic), with so many waiting. */
+  /** Time has passed (monotonic), with `waiting` actors due. */
   earn(waiting: number, nowMs: number): void {
     const earned = (waiting * (nowMs - this.#earnedMs)) / this.#withinMs;
     this.#earned = Math.min(waiting, this.#earned + earned);

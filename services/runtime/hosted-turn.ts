@@ -147,5 +147,8 @@ function stillPending(cause: unknown): Fault {
     return new Fault('internal', 'done, but not all that follows from it', options);
   }
   const reason = 'engine_unavailable';
-  return new Fault('service_unavailable', 'done, but not yet told', { ...options, reason });
+  return new Fault('service_unavailable', 'committed; what must follow is not done yet', {
+    ...options,
+    reason,
+  });
 }

@@ -6,10 +6,10 @@ import type { RecentCall } from '#storage/instance-store';
 /** Dropped entries are cut off the arrays only in bulk, so that forgetting costs nothing per call. */
 const COMPACT_AT = 64;
 
-/** Calls of a recovered actor are remembered unless they are so much older than its newest. Ours. */
+/** Calls of a recovered actor are remembered unless they are this much older than its newest. Chosen. */
 const RESTORE_AGE_MS_MAX = 3 * RECENT_CALLS_AGE_MS;
 
-/** Nobody's clock is so wrong, so older ones need no memory, in milliseconds. Ours. */
+/** No clock is this wrong, so older ones need no memory, in milliseconds. Chosen. */
 const RESTORE_CLOCK_MS_MAX = 24 * 60 * 60 * 1_000;
 
 /**
@@ -30,7 +30,7 @@ export class RecentCalls {
     return this.#ids.length - this.#first;
   }
 
-  /** The version at which `callId` was committed, or undefined. Id 0 is nobody's. */
+  /** The version at which `callId` was committed, or undefined. Id 0 is no call's. */
   versionOf(callId: number, monotonicMs: number): number | undefined {
     if (callId === 0) return undefined;
     this.#forgetBefore(monotonicMs - RECENT_CALLS_AGE_MS);
@@ -55,7 +55,7 @@ export class RecentCalls {
     this.#times.push(monotonicMs);
   }
 
-  /** What is remembered, by wall-clock time, for whoever has the actor next. */
+  /** What is remembered, by wall-clock time, for the next activation. */
   list({ monotonicMs, wallMs }: Instant): RecentCall[] {
     this.#forgetBefore(monotonicMs - RECENT_CALLS_AGE_MS);
     const calls: RecentCall[] = [];

@@ -8,10 +8,10 @@ const OPENING = `[${FORMAT},[\n`;
 const BETWEEN = ',\n';
 const CLOSING = '\n]]';
 
-/** Kind and id, which a line begins with; ids of ours hold nothing that JSON escapes. */
+/** Kind and id, which a line begins with; our ids hold nothing that JSON escapes. */
 const ACTOR = /^\["([^"\\]*)","([^"\\]*)",/;
 
-/** What the journal holds makes no sense: whoever finds it stops and shouts (architecture 3.1). */
+/** What the journal holds makes no sense: the reader fails loudly (architecture 3.1). */
 export class CorruptJournal extends Error {
   override readonly name = 'CorruptJournal';
 }

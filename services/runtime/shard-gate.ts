@@ -1,4 +1,4 @@
-/** The records of one actor that were recovered, and where they stand in the adopter's own log. */
+/** The records of one actor that were recovered, and where they stand in the new owner's own log. */
 export type RecoveredTail = {
   readonly lines: readonly string[];
   /** Position of the first of them in this process's commit log. */
@@ -12,8 +12,8 @@ export interface ShardGate {
   /** Throws `service_unavailable` with reason `not_owner` unless the shard is open here. */
   assertOpen(shard: number): void;
   /**
-   * Whether the shard is closing or closed and still nobody else's: whoever opens it next reads
-   * everything anew, so what is stored already need not be told to its actors.
+   * Whether the shard is closing or closed and not yet open elsewhere: its next owner reads
+   * everything again, so its actors need not learn what is stored already.
    */
   isClosing(shard: number): boolean;
   /** Records of the actor that are durable and in no checkpoint, recovered from a dead node. */
@@ -22,7 +22,7 @@ export interface ShardGate {
   activated(shard: number, actor: string, actorId: string): void;
 }
 
-/** The gate of a process that shares its actors with nobody. */
+/** The gate of a process that shares its actors with no other. */
 export const ONE_SHARD: ShardGate = {
   shardOf: () => 0,
   assertOpen: () => undefined,

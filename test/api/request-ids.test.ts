@@ -24,7 +24,7 @@ const own = suite('a request with an id of the caller’s');
 for (const id of ['a'.repeat(8), 'Z'.repeat(64), 'A-b_c.9-0123', '........', 'req_0123']) {
   own(`${id.slice(0, 16)} (${id.length}) is answered with it`, async () => {
     assert.is(await idIn('/personas', id), id);
-    assert.is(await idIn('/personas/persona_nobody', id), id);
+    assert.is(await idIn('/personas/persona_unknown', id), id);
     assert.is(await idIn('/no-such-path', id), id);
   });
 }

@@ -93,7 +93,7 @@ balancing('gives each edge its turn', async () => {
   using left = await fakeEdge('left');
   using right = await fakeEdge('right');
   await using balancer = await balancerOf([left, right]);
-  // Three tries, because a machine that stands still for a second makes an edge look away.
+  // Three tries, because a machine that stalls for a second makes an edge look away.
   for (let tries = 1; ; tries += 1) {
     const names = await balancer.names(8);
     if (names.every((name, at) => at === 0 || name !== names[at - 1])) return;

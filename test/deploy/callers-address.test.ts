@@ -16,7 +16,7 @@ import { newCaller } from '#test/support/caller';
 import { startStandalone } from '#test/support/service';
 
 /*
- * What stands in front of the edges passes the caller's address on, so that whoever sends made-up keys
+ * What stands in front of the edges passes the caller's address on, so that a sender of made-up keys
  * is barred alone: the local balancer, and that of the compose file where HAProxy is installed.
  */
 
@@ -55,14 +55,17 @@ function ask({ port, localAddress }: Asking, headers: Record<string, string>, ag
   });
 }
 
-/** A key of the right form and checksum that nobody has. */
+/** A key of the right form and checksum that no account has. */
 function unknownKey(index: number): { authorization: string } {
   const key = formatApiKey('000000000000', String(index).padStart(32, '0'));
   return { authorization: `Bearer ${key}` };
 }
 
 /** Sends made-up keys from one address until it is barred; another one is looked up all the same. */
-async function assertToldApart(port: number, forged: Record<string, string> = {}): Promise<void> {
+async function assertDistinguished(
+  port: number,
+  forged: Record<string, string> = {},
+): Promise<void> {
   const guesser = { port, localAddress: '127.0.0.2' };
   let index = 0;
   const guess = () => {
@@ -103,7 +106,7 @@ local('bars the caller who sends made-up keys, and no other', async () => {
   const balancer = await startBalancer({ folder, logFolder: folder }, planned, plan);
   try {
     // What a caller says of itself counts for nothing here.
-    await assertToldApart(port, { 'x-forwarded-for': '10.9.9.' });
+    await assertDistinguished(port, { 'x-forwarded-for': '10.9.9.' });
   } finally {
     await balancer.stop();
     rmSync(folder, { recursive: true, force: true });
@@ -118,7 +121,7 @@ behind('bars the caller who sends made-up keys, and no other, whatever they forg
   await using service = await startStandalone(TRUSTING);
   const ports = portsOf(service);
   await using balancer = await startComposeBalancer(program ?? '', [ports, ports]);
-  await assertToldApart(balancer.port, { 'x-forwarded-for': '10.9.9.' });
+  await assertDistinguished(balancer.port, { 'x-forwarded-for': '10.9.9.' });
   assert.match(service.log(), /"address":"127\.0\.0\.2".*too many refused keys/);
   assert.not.match(service.log(), /10\.9\.9/);
 });
@@ -173,7 +176,7 @@ behind(
 const gone = plainSuite('the balancer of the compose file, with no edge that is ready');
 const alone = isSkipped ? gone.skip : gone;
 
-alone('answers 503 in the envelope, with all headers of a caller whom nobody knows', async () => {
+alone('answers 503 in the envelope, with all headers of an unknown caller', async () => {
   const nowhere = { port: await freePort(), operatorsPort: await freePort() };
   await using balancer = await startComposeBalancer(program ?? '', [nowhere, nowhere]);
   const answer = await ask({ port: balancer.port, localAddress: '127.0.0.2' }, {});

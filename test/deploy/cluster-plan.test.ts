@@ -95,14 +95,14 @@ changed('the plan has who is there, and the admin port of a limiter that is', ()
   assert.is(left.processes.length, before.processes.length - 1);
 });
 
-changed('nobody leaves whose work no other does', () => {
+changed('no process leaves whose work no other does', () => {
   const one = clusterPlan({ folder: '/nowhere', ports: 8_400, limiters: 1 });
   for (const name of ['limiter1', 'cassandra', 'balancer']) {
     assert.throws(() => planWithout(one, name), new RegExp(`^${name} cannot leave: `));
   }
 });
 
-changed('nobody joins who would take the ports of others', () => {
+changed('no node joins that would take the ports of others', () => {
   const size = { folder: '/nowhere', ports: 8_400, engines: 20, limiters: 4 };
   const full = clusterPlan(size);
   assert.throws(() => nextNode(full, 'engine'), /^there are no ports for engine21$/);
@@ -122,11 +122,11 @@ compose('has the processes of the plan', () => {
   assert.equal(names.sort(), [...planned, 'migrate'].sort());
 });
 
-compose('tells them nothing that the service does not know', () => {
+compose('sets nothing that the service does not know', () => {
   const known = new Set(describeVariables().map(({ name }) => name));
-  const told = [...text.matchAll(/\bSERVICE_\w+/g)].map(([name]) => name);
-  assert.ok(told.length > 10);
-  for (const name of told) assert.ok(known.has(name), name);
+  const set = [...text.matchAll(/\bSERVICE_\w+/g)].map(([name]) => name);
+  assert.ok(set.length > 10);
+  for (const name of set) assert.ok(known.has(name), name);
 });
 
 compose.run();

@@ -15,7 +15,7 @@ const leftovers = suite('what a killed supervisor leaves running');
 
 for (const [how, end] of [
   ['the next start', endLeftovers],
-  ['being told to end', stopCluster],
+  ['a request to end', stopCluster],
 ] as const) {
   leftovers(`is ended by ${how}`, async () => {
     const folder = mkdtempSync(join(tmpdir(), 'identity-engine-left-'));

@@ -45,7 +45,7 @@ async function cluster(...args: readonly string[]) {
   return { code, out, err };
 }
 
-/** Calls the balanced address on a connection of its own, so that the balancer chooses anew. */
+/** Calls the balanced address on a connection of its own, so that the balancer chooses again. */
 async function call(key: string, method: string, path: string, json?: object) {
   const response = await fetch(`${plan.address}/v1${path}`, {
     method,
@@ -179,7 +179,7 @@ started('shows all its processes', async () => {
   assert.is(lines.length, plan.processes.length + 2);
 });
 
-started('is gone when it was told to end', async () => {
+started('is gone after the request to end', async () => {
   const { code, out } = await cluster('down');
   assert.is(code, 0);
   assert.match(out, `${folder}`);
@@ -211,7 +211,7 @@ opened('has its data and its key, and loses or gains nodes without losing anythi
   await local.remove('limiter1');
   await local.remove('limiter2');
   await local.served();
-  // Nobody told the edges of the only limiter that is left, nor whoever administers of its port.
+  // Neither the edges nor the administrator were given the address of the only limiter that is left.
   await assertServed();
   await newAccount(local.plan.adminUrl, 'Grace', { requests_per_minute: 1, cycles_per_month: 1 });
   const { message } = await refusalOf(() => local.remove('limiter3'));

@@ -42,7 +42,7 @@ async function takenPort() {
   return { port, [Symbol.dispose]: () => void server.close() };
 }
 
-/** Returns when nobody runs on the folder any more; a kill takes effect a moment after it was sent. */
+/** Returns when no process runs on the folder any more; a kill takes effect a moment after it was sent. */
 async function untilGone(folder: string): Promise<void> {
   const deadlineMs = performance.now() + GONE_MS_MAX;
   while (runningServer(folder) !== undefined) {
@@ -67,14 +67,14 @@ living('answers when it is said to run, and is gone when it is disposed', async 
   assert.is(runningServer(place.folder), undefined);
 });
 
-living('tells how it ended when somebody kills it', async () => {
+living('says how it ended when it is killed', async () => {
   await using place = newPlace();
   await using nats = await startNats(place);
   nats.signal('SIGKILL');
   assert.is(await nats.ended, 'SIGKILL');
 });
 
-living('can be stopped while it stands still', async () => {
+living('can be stopped while it is suspended', async () => {
   await using place = newPlace();
   await using nats = await startNats(place);
   nats.signal('SIGSTOP');

@@ -82,16 +82,16 @@ nats('one on PATH that is new enough is used', async () => {
   assert.not.ok(existsSync(join(machine.folder, 'cache')));
 });
 
-nats('one on PATH that is too old is told, and not used', async () => {
+nats('one on PATH that is too old is reported, and not used', async () => {
   using machine = bareMachine();
   machine.place('nats-server', 'echo nats-server: v2.9.10');
-  const told: string[] = [];
-  const line = await complaintOf(installedNats((text) => told.push(text)));
-  assert.match(told.join('\n'), /is 2\.9, and 2\.10 or newer is needed/);
+  const reported: string[] = [];
+  const line = await complaintOf(installedNats((text) => reported.push(text)));
+  assert.match(reported.join('\n'), /is 2\.9, and 2\.10 or newer is needed/);
   assert.match(line, /no pip; .*needs Go.*python3-pip or Go/);
 });
 
-nats('and pip fails, its reason is told beside that of Go', async () => {
+nats('and pip fails, its reason is reported beside that of Go', async () => {
   using machine = bareMachine();
   machine.place('pip3', 'echo collecting; echo ERROR: no route >&2; exit 1');
   machine.place('go', 'echo no such module >&2; exit 1');

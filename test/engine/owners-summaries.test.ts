@@ -40,7 +40,7 @@ function ownersUnderTest(engines: Record<string, Engine>, owned: Record<string, 
     },
     async storedHeadOf(id) {
       stored.push(id);
-      return id.startsWith('gone') ? undefined : headAt(1);
+      return id.startsWith('deleted') ? undefined : headAt(1);
     },
   });
   const cyclesOf = async (...ids: string[]) => {
@@ -160,9 +160,9 @@ silent('nor does the store, the page is refused', async () => {
 const owner = suite('when an owner is asked what its instances are at');
 
 owner('those that were deleted or never were are left out', async () => {
-  const heads: Record<string, SummarizedHead | undefined> = { i1: headAt(4), gone: MARKER };
+  const heads: Record<string, SummarizedHead | undefined> = { i1: headAt(4), deleted: MARKER };
   const { body, etag, cycles } = await summariesAnswer(
-    ['i1', 'gone', 'never'],
+    ['i1', 'deleted', 'never'],
     async (id) => heads[id],
   );
   assert.equal(JSON.parse(String(body)), [['i1', 4, ENERGY_DEFAULT, 'as described']]);

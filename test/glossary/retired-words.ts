@@ -14,6 +14,9 @@ export type RetiredWord = {
 /** Where records, actors and nodes are spoken of. */
 const ACTORS = /^(services|test)\/(runtime|node|cluster|engine|limiter|storage|ctl)\//;
 
+/** What people read of themselves: the questionnaire and the personas. */
+const MODEL_TEXTS = /^services\/identity\/(inventory|persona-texts)\.ts$/;
+
 /** Where the journal is. */
 const JOURNAL = /^(services|test)\/(runtime|node)\//;
 
@@ -28,12 +31,22 @@ export const RETIRED: readonly RetiredWord[] = [
   { word: 'gone', pattern: /'gone'|\bis gone\(/, use: 'unreachable' },
   { word: 'low', pattern: /\blow\b(?![ -]?water)/, use: 'low-water mark', within: JOURNAL },
   { word: 'place', pattern: /\bplaces?\b/, use: 'log offset', within: JOURNAL },
-  { word: 'adopt', pattern: /\badopt(s|ed|ing|ion)?\b/, use: 'tail recovery, recovered records' },
+  {
+    word: 'adopt',
+    // `opening.adopt` is an `AsyncDisposableStack`'s.
+    pattern: /(?<!opening\.)\badopt(s|ed|ing|ion)?\b/,
+    use: 'tail recovery, recovered records',
+  },
   { word: 'heir', pattern: /\bheirs?\b/, use: 'new owner' },
   { word: 'lives again', pattern: /\blives? again\b|\bone life\b/, use: 'rejoin, incarnation' },
   { word: 'ground', pattern: /\bgrounds?\b/, use: 'node context' },
   { word: 'tenants', pattern: /\btenants?\b/, use: 'hosted services' },
-  { word: 'motions', pattern: /\bmotions?\b|\bmove rules\b/, use: 'moves in flight, throttle' },
+  {
+    word: 'motions',
+    pattern: /\bmotions?\b|\bmove rules\b/,
+    use: 'moves in flight, throttle',
+    except: MODEL_TEXTS,
+  },
   { word: 'hand-over', pattern: /\bhand[- ]?overs?\b/, use: 'handoff' },
   { word: 'residents', pattern: /\bresidents\b/, use: 'activation catalog' },
   {
@@ -45,7 +58,8 @@ export const RETIRED: readonly RetiredWord[] = [
   { word: 'owed', pattern: /\bowe[ds]\b/, use: 'pending side effect' },
   {
     word: 'mark',
-    pattern: /(?<!water)(?<!water[ -])\bmarks?\b/,
+    // `window_mark` and `month_mark` are fields of the admin server's answers.
+    pattern: /(?<!water)(?<!water[ -]|window |month )\bmarks?\b/,
     use: 'pre-allocated allowance, durable watermark',
     within: /^(services|test)\/limiter\//,
   },
@@ -59,18 +73,24 @@ export const RETIRED: readonly RetiredWord[] = [
     pattern: /\bno clocks? (and|or|,)? ?no chance\b/,
     use: 'time and randomness as ports',
   },
-  { word: 'tell', pattern: /\b(tells?|telling|told)\b/, use: 'notify, ack, report' },
+  { word: 'tell', pattern: /\b(tells?|telling|told)\b(?! apart\b)/, use: 'notify, ack, report' },
   { word: 'wish', pattern: /\bwish(es|ed)?\b/, use: 'request' },
   { word: 'so many', pattern: /\bso many\b/, use: 'n' },
   { word: 'of late', pattern: /\bof late\b/, use: 'recently' },
   { word: 'anew', pattern: /\banew\b/, use: 'again' },
   { word: 'ours', pattern: /\bours[.;](?![a-z])/, use: 'chosen:' },
-  { word: 'nobody', pattern: /\b(whoever|nobody|somebody)\b/, use: 'the caller, no node' },
+  {
+    word: 'nobody',
+    pattern: /\b(whoever|nobody|somebody)\b/,
+    use: 'the caller, no node',
+    except: MODEL_TEXTS,
+  },
   {
     word: 'operation',
     // `operationId` is OpenAPI's, and Schemathesis calls by that name what has one; the name of a
-    // statement is OpenTelemetry's; `operations` is a document.
-    pattern: /(?<!db |client |source: )\boperations?\b(?! id\b)(?!\.md|, "| error type)/,
+    // statement is OpenTelemetry's; `operations` is a document, and part of the ids in pages made
+    // from an OpenAPI document; *operation* is the word that a decision speaks of.
+    pattern: /(?<!db |client |source: |#|\*|\/)\boperations?\b(?! id\b)(?!\.md|,? "| error type)/,
     use: 'endpoint, command, event',
     except:
       /^test\/fuzz\/(fuzz\.test|schema-\w+)\.ts$|^(services|test)\/storage\/|^bench\/scale\/|process\/ports/,
@@ -78,7 +98,8 @@ export const RETIRED: readonly RetiredWord[] = [
   { word: 'peek', pattern: /\b(peek|glance)(s|d|ed|ing)?\b/, use: 'read, look' },
   {
     word: 'settle',
-    pattern: /(?<!all )\bsettl(es?|ed|ing)\b/,
+    // `Promise.allSettled`, and the states of promises: JavaScript's word.
+    pattern: /(?<!all |#test\/support\/)\bsettl(es?|ed|ing)\b/,
     use: 'start-up grace period, end',
     within: /^(services|test)\/(runtime|node|cluster|process|storage|engine)\//,
   },

@@ -134,7 +134,7 @@ const departed = fc
       state[OFFSET.run] = had;
       return state;
     };
-    // The statistic is a square of the distance, so one measurement tells how far to go.
+    // The statistic is a square of the distance, so one measurement gives how far to go.
     return at(Math.sqrt(target / breachIn(at(1))));
   });
 

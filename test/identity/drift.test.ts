@@ -66,7 +66,7 @@ found('is derived from the state alone, whatever the report held before', () => 
 
 found.run();
 
-/** Somebody acting against its home until it breaks: the state before, and the last straw. */
+/** An instance acting against its home until it breaks: the state before, and the last straw. */
 const brokenLife = fc
   .record({
     profile: fc.constantFrom(...PERSONA_PROFILES),

@@ -120,7 +120,7 @@ match('is the nearest persona and the widest blend by the formulas of the model'
   for (const { key } of COMPOSITES) assert.ok((seen.get(key) ?? 0) > 20, `${key} is seldom met`);
 });
 
-match('is told by distances in the metric of the model', () => {
+match('is found by distances in the metric of the model', () => {
   fc.assert(
     fc.property(anything, (strengths) => {
       const squares = squaredDistances(Float64Array.from(strengths));

@@ -128,7 +128,7 @@ personas('meet in their composites half-way (row 16)', () => {
   }
 });
 
-personas('are not seen in somebody without a leading mode, or too far from all', () => {
+personas('are not seen in a person without a leading mode, or too far from all', () => {
   assert.equal(matchOf([0, 0, 0, 0, 0, 0, 0]), { nearestPersona: -1, composite: -1 });
   assert.equal(matchOf([0.24, 0.24, 0, 0, 0, 0, 0]), { nearestPersona: -1, composite: -1 });
   assert.is(matchOf([1, 1, 1, 1, 1, 1, 1]).nearestPersona, -1);
@@ -146,7 +146,7 @@ personas('carry their profile by key, their texts, and are found by id', () => {
     assert.ok(persona.longDescription.length > persona.description.length);
   }
   assert.is(new Set(PERSONAS.map(({ archetype }) => archetype)).size, 12);
-  assert.is(findPersona('persona_nobody'), undefined);
+  assert.is(findPersona('persona_unknown'), undefined);
 });
 
 personas.run();

@@ -132,15 +132,15 @@ protocol('of a leader is answered as the model shows', () => {
 
 protocol('half-way between two personas resembles their blend', () => {
   const halfWay = [0.45, 0.625, 0.35, 0.75, 0.375, 0.625, 0.225];
-  const owed = new Map<string, number>();
+  const carried = new Map<string, number>();
   const result = scored(
     answered(({ mode, isReversed }) => {
       const wanted = 1 + 4 * (halfWay[MODE_KEYS.indexOf(mode)] ?? 0);
       // What rounding one answer adds, the next of its half takes off.
       const key = `${mode} ${isReversed}`;
-      const exact = (isReversed ? 6 - wanted : wanted) + (owed.get(key) ?? 0);
+      const exact = (isReversed ? 6 - wanted : wanted) + (carried.get(key) ?? 0);
       const given = Math.max(1, Math.min(5, Math.round(exact)));
-      owed.set(key, exact - given);
+      carried.set(key, exact - given);
       return given;
     }),
   );
@@ -148,7 +148,7 @@ protocol('half-way between two personas resembles their blend', () => {
   assert.is(result.quality.verdict, 'ok');
 });
 
-protocol('scores the same for somebody who agrees one point more with everything', () => {
+protocol('scores the same for a person who agrees one point more with everything', () => {
   const lean = fc.array(fc.integer({ min: 2, max: 4 }), { minLength: 35, maxLength: 35 });
   fc.assert(
     fc.property(lean, fc.constantFrom(-1, 1), (values, shift) => {

@@ -13,7 +13,7 @@ const SECOND_MS = 1_000;
 /** How long a meter that is not used stays in memory, as in production. */
 const IDLE_MS = 900 * SECOND_MS;
 
-const revoked = suite('a key that is revoked while nobody hears of it');
+const revoked = suite('a key that is revoked while no limiter hears of it');
 
 for (const gapS of [1, 7, 29, 30.5, 60, 300, 899]) {
   revoked(`works for 30 s at most when its calls come ${gapS} s apart`, async () => {

@@ -79,7 +79,7 @@ published('takes the place of one that a killed process has left', async () => {
   assert.is(await findAdminToken(PORT), token);
 });
 
-published('is written through no link that somebody has laid', async () => {
+published('is written through no link that another user has laid', async () => {
   using folders = ownFolders();
   const [path = ''] = adminTokenPlaces(PORT);
   const other = join(folders.temporary, 'other');

@@ -74,7 +74,7 @@ expired('leaves memory at that moment, and the others stay', () => {
 });
 
 expired('is not held by an account that is read after that', () => {
-  const keys = [key('gone', 0), key('revoked'), key('there', 1)];
+  const keys = [key('deleted', 0), key('revoked'), key('there', 1)];
   keys[1] = { ...key('revoked'), revokedAtMs: NOW_MS + 5 };
   const cached = new CachedAccount({ ...record(custom(1, 1)), keys }, at(0));
   assert.is(cached.keyBytes, 160);

@@ -14,7 +14,7 @@ const limits = fc.record({
   cycles: fc.integer({ min: 1, max: 300 }),
 });
 
-/** Throws when a limit was exceeded, or somebody was charged for what did not happen. */
+/** Throws when a limit was exceeded, or an account was charged for what did not happen. */
 function judge(requests: number, cycles: number, events: readonly Event[], flaw?: MeterFlaw): void {
   const world = new MeterWorld(requests, cycles, flaw);
   for (const event of events) {
@@ -31,7 +31,7 @@ function judge(requests: number, cycles: number, events: readonly Event[], flaw?
 
 const always = suite('whatever crashes, is taken over, lost or unknown');
 
-always('nobody gets more than the plan, and nobody pays for more than can be explained', () => {
+always('no account gets more than the plan, and none pays for more than can be explained', () => {
   fc.assert(
     fc.property(limits, wildHistories, ({ requests, cycles }, events) => {
       judge(requests, cycles, events);
@@ -64,7 +64,7 @@ always('a crash costs a quiet account at most two steps of ten', () => {
   );
 });
 
-always('without a crash every count is exact, hand-overs notwithstanding', () => {
+always('without a crash every count is exact, handoffs notwithstanding', () => {
   fc.assert(
     fc.property(quietHistories, (events) => {
       const world = new MeterWorld(1_000_000, 500);

@@ -74,7 +74,7 @@ export class LimiterCluster {
   readonly #bus = inProcessBus({ clock: this.clock, onBug: (error) => this.bugs.push(error) });
   readonly #nodes = new Map<string, LimiterNode>();
   readonly #clocks = new Map<string, SkewedClock>();
-  /** What the limiters told their operators, each line with the name of one. */
+  /** What the limiters reported to their operators, each line with the name of one. */
   readonly notices: string[] = [];
 
   /** A limiter by this name, its wall clock ahead, once it has had time to get its shards. */
@@ -130,7 +130,7 @@ export class LimiterCluster {
     return node;
   }
 
-  /** All hear somebody who knows the secret say that the account's shard is its own, for good. */
+  /** All hear a holder of the secret say that the account's shard is its own, for good. */
   async lieAbout({ id }: Customer): Promise<void> {
     const place = { cluster: 'c', service: 'limiter', incarnation: 'insider' } as const;
     const claim = { shard: shardOf(id, SHARDS), epoch: Number.MAX_SAFE_INTEGER };
@@ -163,12 +163,12 @@ export class LimiterCluster {
     return await this.#soon(() => this.report(node, customer, callId, used));
   }
 
-  /** The same as `admit`, while time stands still: for many calls at once. */
+  /** The same as `admit`, at one moment: for many calls at once. */
   async ask(node: LimiterNode, { id, key }: Customer, callId: number, cycles = 1) {
     return await node.ask(admission(callId, cycles, digestOf(key), 'full', id));
   }
 
-  /** The same as `settle`, while time stands still. */
+  /** The same as `settle`, at one moment. */
   async report(node: LimiterNode, { id }: Customer, callId: number, used: number) {
     return await node.ask(settlement(callId, used, id));
   }
@@ -179,7 +179,7 @@ export class LimiterCluster {
       const { incarnation } = node;
       if (incarnation?.shards.has(shardOf(id, SHARDS))) return node;
     }
-    throw new Error('nobody owns the account');
+    throw new Error('no limiter owns the account');
   }
 
   /** The process of `node` is gone from one moment to the next. */
@@ -191,12 +191,12 @@ export class LimiterCluster {
     await this.live(12_000);
   }
 
-  /** Closes the journal of `node` to it, as whoever takes over does. */
+  /** Closes the journal of `node` to it, as a takeover does. */
   async seal(node: LimiterNode): Promise<void> {
     await this.#journals.seal(node.identity());
   }
 
-  /** Answers to reads are late until the returned function is called; then they fail so, if told. */
+  /** Holds the answers to reads until the returned function is called; with a failure, they fail. */
   holdReads(): (failure?: Error) => void {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     this.#held = promise;
@@ -217,11 +217,11 @@ export class LimiterCluster {
     return { kind: 'answered', incarnation: node.identity() };
   };
 
-  /** What can be asked at an address; at one where nobody is, nothing is answered. */
+  /** What can be asked at an address; at one where no limiter is, nothing is answered. */
   #at(address: string): UsageAdmin {
     this.askedAt.push(address);
     const silence = async () => {
-      throw new Fault('service_unavailable', `nobody is at ${address}`);
+      throw new Fault('service_unavailable', `no limiter is at ${address}`);
     };
     return this.#nodes.get(address) ?? { readUsage: silence, resetUsage: silence };
   }

@@ -190,7 +190,7 @@ function callers(limiter: Limiter, id: string, key: string) {
   };
 }
 
-/** What the caller of a key is told, the account taken from the key. */
+/** What the caller of a key is answered, the account taken from the key. */
 export async function admitKey(limiter: Limiter, key: string): Promise<LimiterAnswer> {
   const accountId = parseApiKey(key)?.accountId ?? '';
   return limiter.client.ask(admission(0, 0, digestOf(key), 'full', accountId));

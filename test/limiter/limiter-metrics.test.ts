@@ -20,15 +20,15 @@ const reports = suite('what the limiter reports');
 
 reports('is one check for each verdict, by what it decided; a settlement is none', async () => {
   const metrics = createMetrics();
-  const told = limiterMetrics(metrics);
-  told.answered('admitted');
-  told.answered('rate_limited');
-  told.answered('quota_exceeded');
+  const reported = limiterMetrics(metrics);
+  reported.answered('admitted');
+  reported.answered('rate_limited');
+  reported.answered('quota_exceeded');
   for (const verdict of ['unknown_key', 'read_only_key', 'account_suspended'] as const) {
-    told.answered(verdict);
+    reported.answered(verdict);
   }
-  told.answered('settled');
-  told.unavailable();
+  reported.answered('settled');
+  reported.unavailable();
   assert.equal(await scrapedOf(metrics, CHECKS), {
     'limiter_checks_total{decision="allow"}': 1,
     'limiter_checks_total{decision="rate"}': 1,
@@ -40,13 +40,13 @@ reports('is one check for each verdict, by what it decided; a settlement is none
 
 reports('is what was lost, by cause, and how many reservations expired', async () => {
   const metrics = createMetrics();
-  const told = limiterMetrics(metrics);
+  const reported = limiterMetrics(metrics);
   const { text } = await metrics.scrape();
   assert.match(text, /^limiter_lost_cycles_total\{cause="expired"\} 0$/m);
   assert.match(text, /^limiter_lost_cycles_total\{cause="crash"\} 0$/m);
-  told.lost('expired', 7);
-  told.lost('expired', 2);
-  told.lost('crash', 20);
+  reported.lost('expired', 7);
+  reported.lost('expired', 2);
+  reported.lost('crash', 20);
   assert.equal(await scrapedOf(metrics, /^limiter_(lost|reservations)/), {
     'limiter_lost_cycles_total{cause="expired"}': 9,
     'limiter_lost_cycles_total{cause="crash"}': 20,
@@ -58,9 +58,9 @@ reports(
   'is how long the raise of a watermark took, of which one, and whether it held',
   async () => {
     const metrics = createMetrics();
-    const told = limiterMetrics(metrics);
-    told.raised('month', true, 0.25);
-    told.raised('window', false, 0.5);
+    const reported = limiterMetrics(metrics);
+    reported.raised('month', true, 0.25);
+    reported.raised('window', false, 0.5);
     assert.equal(await scrapedOf(metrics, /^limiter_watermark_raise_seconds_sum/), {
       'limiter_watermark_raise_seconds_sum{watermark="month",result="ok"}': 0.25,
       'limiter_watermark_raise_seconds_sum{watermark="window",result="failed"}': 0.5,
@@ -144,7 +144,7 @@ asked('counts what it refuses at once as unavailable', async () => {
   });
 });
 
-asked('takes a settlement however late, but no admission that nobody waits for', async () => {
+asked('takes a settlement however late, but no admission that no caller waits for', async () => {
   const { clock, journal, actors } = await newScene();
   const answer = Promise.resolve(actors.ask(admission(1, 5)));
   const late = refusalOf(() => actors.ask(admission(2)));

@@ -21,7 +21,7 @@ shared('refuse each other’s accounts, and name the owner', async () => {
   );
 });
 
-shared('each tell what any account has used', async () => {
+shared('each report what any account has used', async () => {
   const { cluster, first, second, customer } = await newScene();
   await cluster.admit(cluster.ownerOf(customer), customer, 1, 3);
   await cluster.settle(cluster.ownerOf(customer), customer, 1, 3);
@@ -62,7 +62,7 @@ shared('say who they are, and of which cluster', async () => {
   assert.is.not(first.identity(), second.identity());
 });
 
-shared('refuse to tell what an account has used as long as its owner is not known', async () => {
+shared('refuse to report what an account has used as long as its owner is not known', async () => {
   const cluster = new LimiterCluster();
   cluster.isTableThere = false;
   const node = await cluster.join('a');
@@ -107,7 +107,7 @@ shared('have made a change that is stored, also when the meter cannot be read', 
   assert.equal(cluster.bugs, []);
 });
 
-shared('know of a change within 30 s though nobody told them', async () => {
+shared('know of a change within 30 s without an announcement', async () => {
   const { cluster, first, second, customer } = await newScene();
   const owner = cluster.ownerOf(customer);
   const other = owner === first ? second : first;
@@ -155,7 +155,7 @@ shared('do not take what they read before the last news for the truth', async ()
 
 const lied = suite('when a holder of the secret claims an account’s shard at the largest epoch');
 
-lied('every limiter tells what the account has used again within three seconds', async () => {
+lied('every limiter reports again what the account has used within three seconds', async () => {
   const scene = await newScene();
   const { cluster, first, second, customer } = scene;
   await cluster.lieAbout(customer);
@@ -220,7 +220,7 @@ ended('having been drained, the other goes on with exact counts', async () => {
   assert.is((await cluster.admit(other, customer, 2)).allowance?.cyclesRemaining, 96);
 });
 
-ended('it is told of no account any more', async () => {
+ended('it hears of no account any more', async () => {
   const { cluster, first, second, customer } = await newScene();
   const left = first[Symbol.asyncDispose]();
   await cluster.live(6_000);
@@ -231,7 +231,7 @@ ended('it is told of no account any more', async () => {
   assert.is((await cluster.admit(second, customer, 1)).verdict, 'account_suspended');
 });
 
-ended('against its will, it can be told of changes until it lives again', async () => {
+ended('against its will, it hears of changes until it rejoins', async () => {
   const { cluster, customer } = await newScene();
   const owner = cluster.ownerOf(customer);
   await cluster.admit(owner, customer, 1);
@@ -262,7 +262,7 @@ ended('by a crash, the other takes what it might have granted as used', async ()
   assert.is((await other.admin.usage(customer.id)).cyclesLost, monthWatermark);
 });
 
-ended('and is only sealed, it admits nothing that it has not been told of', async () => {
+ended('and is only sealed, it admits nothing that it has not heard of', async () => {
   const { cluster, customer } = await newScene();
   const owner = cluster.ownerOf(customer);
   await cluster.admit(owner, customer, 1, 1);

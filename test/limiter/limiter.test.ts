@@ -163,7 +163,7 @@ down('one in memory goes on, until it has changed: then nothing passes unread', 
   assert.is((await fixture.admit(3)).verdict, 'unknown_key');
 });
 
-const idle = suite('a meter that nobody asks');
+const idle = suite('a meter that no call asks');
 
 idle('leaves memory, and its counts are there when it is asked again', async () => {
   await using fixture = await limiterUnderTestDisposable(custom(60, 100));
@@ -178,7 +178,7 @@ idle('leaves memory, and its counts are there when it is asked again', async () 
   assert.is(allowance?.cyclesRemaining, 97);
 });
 
-idle('reports reservations that nobody settled, without being asked', async () => {
+idle('reports reservations that no call settled, without being asked', async () => {
   await using fixture = await limiterUnderTestDisposable(custom(60, 100));
   await fixture.admit(1, 2);
   await fixture.leave();
@@ -257,9 +257,9 @@ async function refused(code: string, pending: Promise<unknown>): Promise<void> {
 }
 
 crowd.run();
-const stalled = suite('an operator who resets usage while the journal stands still');
+const stalled = suite('an operator who resets usage while the journal is stalled');
 
-stalled('is told after 2.5 s that nobody knows whether it is done', async () => {
+stalled('learns after 2.5 s that it is unknown whether it is done', async () => {
   const journal = { isLasting: true, append: () => new Promise<void>(() => undefined) };
   const { admit, clock, id, limiter } = await limiterUnderTest(custom(60, 1_000), { journal });
   let refusal: unknown;

@@ -17,9 +17,9 @@ const CYCLES = 20;
 /** One call: what it asks for, what its engine would use of it, and the pause before it. */
 type Wanted = { readonly cycles: number; readonly uses: number; readonly pauseMs: number };
 
-const wishes: fc.Arbitrary<Wanted> = fc
+const requests: fc.Arbitrary<Wanted> = fc
   .record({ cycles: fc.nat(5), uses: fc.nat(5), pauseMs: fc.nat(3_000) })
-  .map((wish) => ({ ...wish, uses: Math.min(wish.uses, wish.cycles) }));
+  .map((request) => ({ ...request, uses: Math.min(request.uses, request.cycles) }));
 
 /** An edge and its limiter, and a link between them on which messages meet these fates in turn. */
 async function scene(met: readonly Fate[]) {
@@ -30,8 +30,8 @@ async function scene(met: readonly Fate[]) {
   const link = lossyLink(limiter.limiter.client, clock, () => left.shift() ?? [0]);
   const limited = new LimitedKeys(clock, undefined);
   const admission = new Admission(link, clock, edgeMetrics(metrics), limited);
-  /** What callers were told; granted requests by the end of their window. */
-  const told = { executed: 0, unsure: 0, granted: new Map<unknown, number>() };
+  /** What callers were answered; granted requests by the end of their window. */
+  const answered = { executed: 0, unsure: 0, granted: new Map<unknown, number>() };
   let lastCallId = 0;
   const call = async ({ cycles, uses }: Wanted) => {
     lastCallId += 1;
@@ -47,63 +47,70 @@ async function scene(met: readonly Fate[]) {
     };
     const { refusal, headers } = await admission.admit(asked);
     if (refusal !== undefined) {
-      if (refusal.code === 'service_unavailable') told.unsure += 1;
+      if (refusal.code === 'service_unavailable') answered.unsure += 1;
       return;
     }
-    told.executed += uses;
+    answered.executed += uses;
     const windowEnd = headers['x-ratelimit-reset'];
-    told.granted.set(windowEnd, (told.granted.get(windowEnd) ?? 0) + 1);
+    answered.granted.set(windowEnd, (answered.granted.get(windowEnd) ?? 0) + 1);
     await admission.settle(asked, uses, headers);
   };
   const usage = async () => await limiter.limiter.admin.usage(id);
-  return { ...limiter, edgeMetrics: metrics, told, call, usage };
+  return { ...limiter, edgeMetrics: metrics, answered, call, usage };
 }
 
 const link = suite('whatever is lost, doubled, delayed or overtaken between edge and limiter');
 
-link('nobody gets more than the plan, and every cycle charged is used or has expired', async () => {
-  const history = fc.array(wishes, { maxLength: 30 });
-  const met = fc.array(fates, { maxLength: 120 });
-  await fc.assert(
-    fc.asyncProperty(history, met, async (wanted, fate) => {
-      const { clock, told, call, usage, edgeMetrics: metrics } = await scene(fate);
-      const pending: Promise<void>[] = [];
-      for (const wish of wanted) {
-        clock.advance(wish.pauseMs);
-        pending.push(call(wish));
-      }
-      await pass(clock, 140_000, 5_000);
-      await Promise.all(pending);
-      const { cyclesUsed, cyclesReserved, cyclesExpired, cyclesLost } = await usage();
-      assert.ok(told.executed <= CYCLES, `${told.executed} executed`);
-      for (const count of told.granted.values()) assert.ok(count <= REQUESTS, `${count} granted`);
-      assert.ok(cyclesUsed >= told.executed, `${cyclesUsed} charged for ${told.executed}`);
-      assert.equal([cyclesReserved, cyclesLost], [0, 0]);
-      assert.ok(cyclesUsed <= told.executed + cyclesExpired, 'charged for nothing');
-      const failed = 'edge_fail_closed_total{reason="limiter_unavailable"}';
-      assert.is(await counted(metrics, failed), told.unsure);
-    }),
-    { numRuns: 300 },
-  );
-});
+link(
+  'no account gets more than the plan, and every cycle charged is used or has expired',
+  async () => {
+    const history = fc.array(requests, { maxLength: 30 });
+    const met = fc.array(fates, { maxLength: 120 });
+    await fc.assert(
+      fc.asyncProperty(history, met, async (wanted, fate) => {
+        const { clock, answered, call, usage, edgeMetrics: metrics } = await scene(fate);
+        const pending: Promise<void>[] = [];
+        for (const request of wanted) {
+          clock.advance(request.pauseMs);
+          pending.push(call(request));
+        }
+        await pass(clock, 140_000, 5_000);
+        await Promise.all(pending);
+        const { cyclesUsed, cyclesReserved, cyclesExpired, cyclesLost } = await usage();
+        assert.ok(answered.executed <= CYCLES, `${answered.executed} executed`);
+        for (const count of answered.granted.values())
+          assert.ok(count <= REQUESTS, `${count} granted`);
+        assert.ok(
+          cyclesUsed >= answered.executed,
+          `${cyclesUsed} charged for ${answered.executed}`,
+        );
+        assert.equal([cyclesReserved, cyclesLost], [0, 0]);
+        assert.ok(cyclesUsed <= answered.executed + cyclesExpired, 'charged for nothing');
+        const failed = 'edge_fail_closed_total{reason="limiter_unavailable"}';
+        assert.is(await counted(metrics, failed), answered.unsure);
+      }),
+      { numRuns: 300 },
+    );
+  },
+);
 
 link('no answer in 100 ms is a refusal, and what may be reserved is given back', async () => {
-  const { clock, told, call, usage } = await scene([[0], []]);
+  const { clock, answered, call, usage } = await scene([[0], []]);
   const pending = call({ cycles: 5, uses: 5, pauseMs: 0 });
   await pass(clock, 101, 1);
   await pending;
-  assert.equal([told.executed, told.unsure], [0, 1]);
+  assert.equal([answered.executed, answered.unsure], [0, 1]);
   const { cyclesUsed, cyclesReserved, requestsInWindow } = await usage();
   assert.equal([cyclesUsed, cyclesReserved, requestsInWindow], [0, 0, 1]);
 });
 
 link('an admission behind its own refund expires as used, and never pays back', async () => {
-  const { clock, told, call, usage } = await scene([[500]]);
+  const { clock, answered, call, usage } = await scene([[500]]);
   const pending = call({ cycles: 5, uses: 5, pauseMs: 0 });
   await pass(clock, 101, 1);
   await pending;
   await pass(clock, 500, 50);
-  assert.equal([told.executed, (await usage()).cyclesReserved], [0, 5]);
+  assert.equal([answered.executed, (await usage()).cyclesReserved], [0, 5]);
   await pass(clock, 61_000, 1_000);
   const { cyclesUsed, cyclesReserved, cyclesExpired } = await usage();
   assert.equal([cyclesUsed, cyclesReserved, cyclesExpired], [5, 0, 5]);

@@ -20,8 +20,8 @@ export const fates: fc.Arbitrary<Fate> = fc.oneof(
 );
 
 /**
- * A way to a limiter on which messages are lost, doubled, delayed and overtaken; a caller is told
- * after 100 ms that nobody knows what happened, as by a real connection.
+ * A way to a limiter on which messages are lost, doubled, delayed and overtaken; a caller learns
+ * after 100 ms that the outcome is unknown, as by a real connection.
  */
 export function lossyLink(
   limiter: LimiterClient,

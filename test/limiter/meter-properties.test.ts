@@ -68,7 +68,7 @@ always('no 60 s from a first request on have more requests than the limit', () =
           counted = 0;
         }
         if (answer?.verdict !== 'rate_limited') counted += 1;
-        else assert.is(counted, requests, 'nobody is refused early');
+        else assert.is(counted, requests, 'no request is refused early');
         assert.ok(counted <= requests);
         assert.is(answer?.allowance?.requestsRemaining, requests - counted);
       }
@@ -138,7 +138,7 @@ function engineUnderTest() {
   };
 }
 
-always('a month is charged for every cycle that advanced, whoever settles what', () => {
+always('a month is charged for every cycle that advanced, whichever call settles what', () => {
   fc.assert(
     fc.property(fc.array(attempt, { maxLength: 40 }), (attempts) => {
       const engine = engineUnderTest();

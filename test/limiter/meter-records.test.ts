@@ -149,7 +149,7 @@ dependency('after a lowered watermark grants only what a new record allows', () 
 
 const raised = suite('a raise');
 
-raised('is told of each watermark that it raises', () => {
+raised('is reported for each watermark that it raises', () => {
   const { admit, raises } = meterUnderTest(custom(3, 1_000));
   admit(1, 1);
   assert.equal(raises, [

@@ -36,7 +36,7 @@ const waits: fc.Arbitrary<Event> = fc.record({
   kind: fc.constant('wait'),
   ms: fc.oneof({ weight: 6, arbitrary: fc.nat(300) }, fc.nat(70_000)),
 } as const);
-const handOvers: fc.Arbitrary<Event> = fc.constant({ kind: 'handoff' } as const);
+const handoffs: fc.Arbitrary<Event> = fc.constant({ kind: 'handoff' } as const);
 
 /** Histories in which everything goes well, if slowly. */
 export const quietHistories = fc.array(
@@ -45,12 +45,12 @@ export const quietHistories = fc.array(
     { weight: 10, arbitrary: settlements },
     { weight: 6, arbitrary: durables },
     { weight: 2, arbitrary: fc.record({ kind: fc.constant('wait'), ms: fc.nat(300) } as const) },
-    { weight: 1, arbitrary: handOvers },
+    { weight: 1, arbitrary: handoffs },
   ),
   { maxLength: 200 },
 );
 
-/** Histories with crashes, zombies, lost settlements, appends and outcomes that nobody knows of. */
+/** Histories with crashes, zombies, lost settlements, appends and unknown outcomes. */
 export const wildHistories: fc.Arbitrary<Event[]> = fc.array(
   fc.oneof(
     { weight: 16, arbitrary: calls },
@@ -59,7 +59,7 @@ export const wildHistories: fc.Arbitrary<Event[]> = fc.array(
     { weight: 3, arbitrary: waits },
     { weight: 1, arbitrary: fc.record({ kind: fc.constant('forget'), which } as const) },
     { weight: 1, arbitrary: fc.record({ kind: fc.constant('unknown'), which } as const) },
-    { weight: 1, arbitrary: handOvers },
+    { weight: 1, arbitrary: handoffs },
     {
       weight: 2,
       arbitrary: fc.record({ kind: fc.constant('crash'), appended: fc.nat(3) } as const),
@@ -80,7 +80,7 @@ export class MeterWorld {
   readonly #flaw: MeterFlaw;
   #now;
   #lastCallId = 0;
-  /** Admitted, and not told yet because what it depends on is not durable. */
+  /** Admitted, and not answered yet because what it depends on is not durable. */
   #held: Held[] = [];
   /** Executed, and not settled. */
   #open: Call[] = [];
@@ -95,7 +95,7 @@ export class MeterWorld {
     this.#now.journal.durable = 0;
   }
 
-  /** What the account is told that it has used. */
+  /** What the meter says that the account has used. */
   get usage() {
     const usage = this.#now.meter.usage(this.#now.now());
     if (usage === undefined) throw new Error('the account is there');
@@ -151,17 +151,17 @@ export class MeterWorld {
     if (verdict !== 'admitted') return;
     const windowResetAtS = allowance?.windowResetAtS ?? 0;
     this.#held.push({ ...call, dependsOn: this.#now.dependsOn(), windowResetAtS });
-    this.#tell();
+    this.#answer();
   }
 
-  /** Answers leave when what they rest on is durable. */
-  #tell(): void {
+  /** Answers leave when what they depend on is durable. */
+  #answer(): void {
     const { durable } = this.#now.journal;
-    const isTold = ({ dependsOn }: Held) =>
+    const isAnswerable = ({ dependsOn }: Held) =>
       dependsOn <= durable || this.#flaw === 'grants above its durable watermark';
-    const told = this.#held.filter(isTold);
-    this.#held = this.#held.filter((held) => !isTold(held));
-    for (const call of told) {
+    const answered = this.#held.filter(isAnswerable);
+    this.#held = this.#held.filter((held) => !isAnswerable(held));
+    for (const call of answered) {
       this.#granted.set(call.windowResetAtS, (this.#granted.get(call.windowResetAtS) ?? 0) + 1);
       this.executed += call.uses;
       this.#open.push(call);
@@ -177,7 +177,7 @@ export class MeterWorld {
     if (call !== undefined) this.#now.settle(call.callId, call.uses);
   }
 
-  /** The caller never learns what came of it; whoever is right leaves the reservation alone. */
+  /** The caller never learns what came of it; a correct meter leaves the reservation alone. */
   #unknown(index: number): void {
     const call = this.#remove(index);
     if (call !== undefined && this.#flaw === 'refunds an unknown outcome') {
@@ -187,10 +187,10 @@ export class MeterWorld {
 
   #makeDurable(): void {
     this.#now.journal.durable = this.#now.journal.heads.length;
-    this.#tell();
+    this.#answer();
   }
 
-  /** Of the appends under way some got through, without anybody having heard of it. */
+  /** Of the appends under way some got through, without an answer. */
   #crash(appended: number): void {
     const { journal } = this.#now;
     journal.durable = Math.min(journal.heads.length, journal.durable + appended);

@@ -45,7 +45,7 @@ minute('ends when it was said to end, all the while it lasts', () => {
   }
 });
 
-minute('is as long by a wall clock that steps forward: nobody gets a second one early', () => {
+minute('is as long by a wall clock that steps forward: no account gets a second one early', () => {
   const { admit, clock } = meterUnderTest(custom(3, 100));
   for (const id of [1, 2, 3]) admit(id);
   clock.stepWall(3_600_000);
@@ -54,7 +54,7 @@ minute('is as long by a wall clock that steps forward: nobody gets a second one 
   assert.is(allowance?.windowResetAtS, clock.wallMs() / 1_000 + 60);
 });
 
-minute('is as long by a wall clock that steps back: nobody is shut out for an hour', () => {
+minute('is as long by a wall clock that steps back: no account is shut out for an hour', () => {
   const { admit, clock } = meterUnderTest(custom(3, 100));
   for (const id of [1, 2, 3]) admit(id);
   clock.stepWall(-3_600_000);
@@ -103,7 +103,7 @@ month('counts what is reserved as gone until it is settled', () => {
   assert.equal([usage?.cyclesUsed, usage?.cyclesReserved], [1, 0]);
 });
 
-month('begins anew at the first moment of the next, UTC', () => {
+month('begins again at the first moment of the next, UTC', () => {
   const { admit, settle, clock } = meterUnderTest(custom(100, 10));
   clock.advance(Date.UTC(2026, 1, 1) - clock.wallMs() - 1);
   admit(1, 10);

@@ -5,7 +5,7 @@ import { Minute } from '#limiter/minute';
 /** A whole second. */
 const START_MS = Date.UTC(2026, 0, 15, 12);
 
-/** The moment so many milliseconds after the start, by both clocks. */
+/** The moment `ms` milliseconds after the start, by both clocks. */
 const at = (ms: number) => ({ wallMs: START_MS + ms, monotonicMs: 5_000 + ms });
 
 const resetS = (ms: number) => (START_MS + ms) / 1_000;
@@ -52,7 +52,7 @@ open('is never shorter than 60 s, within whole milliseconds', () => {
   assert.equal([minute.isOpen(at(60_000.5)), minute.isOpen(at(60_001))], [true, false]);
 });
 
-open('tells its watermark what was used', () => {
+open('counts towards its watermark what was used', () => {
   const minute = new Minute();
   minute.open(at(0));
   for (let request = 0; request < 20; request += 1) minute.count(at(0));

@@ -40,7 +40,7 @@ turn('leaves nothing of what was used, expired and lost to the next', () => {
   assert.equal(cycles(), { used: 0, reserved: 5, expired: 0, lost: 0 });
 });
 
-turn('takes a reservation along that nobody settles: the next has not used it', () => {
+turn('takes a reservation along that no call settles: the next has not used it', () => {
   const { admit, cycles, toEnd, clock, losses } = monthUnderTest();
   toEnd(1);
   admit(1, 5);
@@ -112,18 +112,18 @@ handoff('expires its reservations no earlier, by clocks that are not at one', ()
   assert.is(cycles().reserved, 0);
 });
 
-handoff('is told again after a settlement, and not after one of nothing', () => {
+handoff('is recorded again after a settlement, and not after one of nothing', () => {
   const { admit, settle, close, journal } = monthUnderTest();
   admit(1, 4);
   admit(1, 4);
   close();
-  const told = journal.heads.length;
+  const recorded = journal.heads.length;
   settle(2, 0);
   close();
-  assert.is(journal.heads.length, told);
+  assert.is(journal.heads.length, recorded);
   settle(1, 3);
   close();
-  assert.is(journal.heads.length, told + 1);
+  assert.is(journal.heads.length, recorded + 1);
   const [open] = journal.head?.reservations ?? [];
   assert.equal([open?.used, open?.callsOpen, open?.cycles], [3, 1, 4]);
 });

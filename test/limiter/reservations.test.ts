@@ -92,7 +92,7 @@ reservation('is not paid back by a try that needed no cycles', () => {
   assert.is(settle(1, 4).allowance?.cyclesRemaining, 6);
 });
 
-reservation('that begins anew in the next month knows nothing of what the last one used', () => {
+reservation('that begins again in the next month knows nothing of what the last one used', () => {
   const { admit, settle, clock, meter, now } = meterUnderTest(custom(100, 10));
   clock.advance(Date.UTC(2026, 1, 1) - clock.wallMs() - 1);
   for (let attempt = 0; attempt < 3; attempt += 1) admit(1, 4);
@@ -104,7 +104,7 @@ reservation('that begins anew in the next month knows nothing of what the last o
   assert.equal([usage?.cyclesUsed, usage?.cyclesReserved], [0, 0]);
 });
 
-reservation('counts as used when nobody settles it for 60 s', () => {
+reservation('counts as used when no call settles it for 60 s', () => {
   const { admit, settle, clock, meter, now, expired } = meterUnderTest(custom(100, 10));
   admit(1, 4);
   clock.advance(59_999);
@@ -151,7 +151,7 @@ reservation('expires at its own time, whenever others do', () => {
 });
 
 reservation(
-  'goes to whoever has the account next if it is of the newest, the older one first',
+  'goes to the next owner of the account if it is of the newest, the older one first',
   () => {
     const { admit, clock, meter, now } = meterUnderTest(custom(1_000_000, 1_000_000));
     const admitAt = (stepMs: number, ...ids: number[]) => {
@@ -169,7 +169,7 @@ reservation(
   },
 );
 
-reservation('that has expired is not the next try’s: it reserves anew', () => {
+reservation('that has expired is not the next try’s: it reserves again', () => {
   const { admit, settle, clock } = meterUnderTest(custom(100, 10));
   admit(1, 4);
   clock.advance(60_000);

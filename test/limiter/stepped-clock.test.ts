@@ -18,28 +18,31 @@ const stepped = suite('when the wall clock of the limiters steps under load');
 for (const stepMs of [HOUR_MS, -HOUR_MS]) {
   const direction = stepMs > 0 ? 'forward' : 'back';
 
-  stepped(`an hour ${direction}, nobody gets a second minute, and nobody is shut out`, async () => {
-    const { cluster, node, customer, verdictOf } = await usedUp();
-    cluster.clock.stepWall(stepMs);
-    const verdicts = [];
-    for (let callId = 1_000; callId < 1_100; callId += 1) {
-      verdicts.push(await verdictOf(callId));
-      await cluster.live(100);
-    }
-    assert.not.ok(
-      verdicts.includes('admitted'),
-      'the window is 60 s by the clock that no step moves',
-    );
-    const settledIn = verdicts.slice(RECOVERY_MS_MAX / 120).filter((it) => it !== 'rate_limited');
-    assert.equal(settledIn, [], 'after a moment every call is answered');
-    await cluster.live(60_000);
-    assert.is(
-      (await cluster.admit(cluster.ownerOf(customer), customer, 2_000)).verdict,
-      'admitted',
-    );
-    assert.is((await node.admin.usage(customer.id)).cyclesLost, 0);
-    assert.equal(cluster.bugs, []);
-  });
+  stepped(
+    `an hour ${direction}, no account gets a second minute, and none is shut out`,
+    async () => {
+      const { cluster, node, customer, verdictOf } = await usedUp();
+      cluster.clock.stepWall(stepMs);
+      const verdicts = [];
+      for (let callId = 1_000; callId < 1_100; callId += 1) {
+        verdicts.push(await verdictOf(callId));
+        await cluster.live(100);
+      }
+      assert.not.ok(
+        verdicts.includes('admitted'),
+        'the window is 60 s by the clock that no step moves',
+      );
+      const settledIn = verdicts.slice(RECOVERY_MS_MAX / 120).filter((it) => it !== 'rate_limited');
+      assert.equal(settledIn, [], 'after a moment every call is answered');
+      await cluster.live(60_000);
+      assert.is(
+        (await cluster.admit(cluster.ownerOf(customer), customer, 2_000)).verdict,
+        'admitted',
+      );
+      assert.is((await node.admin.usage(customer.id)).cyclesLost, 0);
+      assert.equal(cluster.bugs, []);
+    },
+  );
 
   stepped(`an hour ${direction} and back, what was used of the month stays used`, async () => {
     const { cluster, customer, used, verdictOf } = await usedUp();
@@ -83,9 +86,9 @@ jumped(
     assert.is((await cluster.admit(owner(), customer, 3, 4)).verdict, 'quota_exceeded');
     const usage = await owner().admin.usage(customer.id);
     assert.equal([usage.cyclesUsed, usage.monthResetAtS, usage.cyclesLost], [7, month, 0]);
-    const told = cluster.notices.filter((notice) => notice.includes('wall clock'));
-    assert.is(told.length, 1, told.join('; '));
-    assert.match(told[0] ?? '', new RegExp(`^${name}: .* 315360000 s ahead of`));
+    const reported = cluster.notices.filter((notice) => notice.includes('wall clock'));
+    assert.is(reported.length, 1, reported.join('; '));
+    assert.match(reported[0] ?? '', new RegExp(`^${name}: .* 315360000 s ahead of`));
     cluster.stepWallOf(name, -TO_2036_MS);
     await cluster.live(60_000);
     assert.ok((wrong.incarnation?.shards.size ?? 0) > 0, 'it serves again');
@@ -114,8 +117,8 @@ wrong('of those it finds as it starts serves nothing, though they end', async ()
   for (const node of right) await cluster.kill(node);
   await cluster.live(30_000);
   assert.is(sharesOf(late), 0, 'it would turn the months of all');
-  const told = cluster.notices.filter((notice) => /^c: the wall clock/.test(notice));
-  assert.is(told.length, 1, told.join('; '));
+  const reported = cluster.notices.filter((notice) => /^c: the wall clock/.test(notice));
+  assert.is(reported.length, 1, reported.join('; '));
   cluster.stepWallOf('c', -DAYS_20_MS);
   await cluster.live(30_000);
   assert.is(cluster.ownerOf(customer), late, 'mended, it takes over');

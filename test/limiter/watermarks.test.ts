@@ -38,7 +38,7 @@ ahead('follows what a tenth of a second took', () => {
   assert.ok(Math.max(...raises) <= 200, `${Math.max(...raises)}`);
   const left = (last?.monthWatermark ?? 0) - 2_000;
   assert.ok(left <= 400, 'a crash costs at most a fifth of a second');
-  assert.ok(left >= 150, 'a store that takes most of a tenth of a second keeps nobody waiting');
+  assert.ok(left >= 150, 'a store that takes most of a tenth of a second keeps no caller waiting');
   assert.ok(journal.heads.length < 50, `${journal.heads.length} records for a second`);
 });
 
@@ -133,7 +133,7 @@ ahead('is not raised for a call that needs no cycles', () => {
 
 const crash = suite('after a crash');
 
-crash('both watermarks are taken as used, and what that may have cost is told', () => {
+crash('both watermarks are taken as used, and what that may have cost is reported', () => {
   const first = meterUnderTest(custom(100, 100));
   for (let call = 1; call <= 3; call += 1) {
     first.admit(call);
@@ -181,7 +181,7 @@ crash('in the last month nothing of it is left in the next', () => {
   const second = first.next();
   second.clock.advance(31 * 86_400_000);
   assert.is(second.admit(2).allowance?.cyclesRemaining, 99);
-  assert.equal(second.losses, [], 'a month that is over is charged to nobody');
+  assert.equal(second.losses, [], 'a month that is over is charged to no account');
 });
 
 crash('what the new month granted inside an old window is not granted again', () => {
@@ -208,7 +208,7 @@ crash('the month does not come back with a clock that is behind', () => {
   assert.is(first.next().admit(2).verdict, 'quota_exceeded');
 });
 
-const handoff = suite('after a hand-over in good order');
+const handoff = suite('after a handoff in good order');
 
 handoff('counts and open reservations are exact, and a late settlement finds its own', () => {
   const first = meterUnderTest(custom(100, 100));
@@ -241,7 +241,7 @@ handoff('a reservation expires when it would have', () => {
   assert.equal([meter.usage(now())?.cyclesReserved, meter.usage(now())?.cyclesUsed], [0, 5]);
 });
 
-handoff('is told once: nothing new, no record', () => {
+handoff('is recorded once: nothing new, no record', () => {
   const { admit, settle, close, journal, next } = meterUnderTest(custom(100, 100));
   close();
   assert.is(journal.heads.length, 0, 'a meter that counted nothing has nothing to say');

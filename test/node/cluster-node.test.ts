@@ -50,7 +50,7 @@ birth('is begun again until the store answers; a try of our own counts', async (
   assert.is(tries, 3);
 });
 
-birth('is nobody else’s: an id that is taken is refused', async () => {
+birth('is no other node’s: an id that is taken is refused', async () => {
   const cluster = new TallyCluster();
   await cluster.stored.begin('life-1', 'x:1');
   assert.match((await refusalOf(() => cluster.join('a'))).message, /there is a journal/);

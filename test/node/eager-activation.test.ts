@@ -35,23 +35,26 @@ eager('asks again only when another shard opens, once everything is activated', 
   assert.equal(host.steps, ['activate a', 'activate bb']);
 });
 
-eager('activates what nobody calls, little by little, and then lets lowWaterMark go', async () => {
-  const ids = Array.from({ length: 70 }, (_, i) => String.fromCharCode(0x4e00 + i));
-  const { shards, records, clock, host, lowest } = await newScene(
-    ids.flatMap((id) => recordsOf(id, [1])),
-  );
-  await shards.recoverTail('dead', [{ shard: 1, epoch: 2 }]);
-  shards.openShard({ shard: 1, epoch: 2 });
-  await pass(clock, EAGER_DELAY_MS - 10, 10);
-  assert.is(host.steps.length, 0);
-  await pass(clock, 10, 10);
-  assert.is(host.steps.length, 32);
-  assert.is(lowest(), 1);
-  await pass(clock, 100, 10);
-  assert.is(host.steps.length, 70);
-  assert.is(lowest(), Number.POSITIVE_INFINITY);
-  assert.is(records.size, 0);
-});
+eager(
+  'activates what no call asks for, little by little, and then lets the low-water mark go',
+  async () => {
+    const ids = Array.from({ length: 70 }, (_, i) => String.fromCharCode(0x4e00 + i));
+    const { shards, records, clock, host, lowest } = await newScene(
+      ids.flatMap((id) => recordsOf(id, [1])),
+    );
+    await shards.recoverTail('dead', [{ shard: 1, epoch: 2 }]);
+    shards.openShard({ shard: 1, epoch: 2 });
+    await pass(clock, EAGER_DELAY_MS - 10, 10);
+    assert.is(host.steps.length, 0);
+    await pass(clock, 10, 10);
+    assert.is(host.steps.length, 32);
+    assert.is(lowest(), 1);
+    await pass(clock, 100, 10);
+    assert.is(host.steps.length, 70);
+    assert.is(lowest(), Number.POSITIVE_INFINITY);
+    assert.is(records.size, 0);
+  },
+);
 
 eager('tries seldom what cannot be activated, and goes on when it can', async () => {
   const { shards, clock, host } = await newScene([...recordsOf('a', [1]), ...recordsOf('b', [1])]);

@@ -35,7 +35,7 @@ closing('stops intake, then waits for turns, stores and drops, in this order', a
   assert.equal(host.steps, ['store 1', 'drop 1']);
 });
 
-closing('is known until others may have the shard, or it opens anew', async () => {
+closing('is known until others may have the shard, or it opens again', async () => {
   const { gate, shards } = await newScene();
   shards.openShard({ shard: 1, epoch: 1 });
   assert.not(gate.isClosing(1));

@@ -10,7 +10,7 @@ import { TallyCluster, type TallyNode } from '#test/node/node-fixture';
 import { pass } from '#test/support/passing';
 import { refusalOf, stateOf } from '#test/support/settled';
 
-const SETTLED_MS = 4_000;
+const STEADY_MS = 4_000;
 
 const HOUR_MS = 3_600_000;
 
@@ -20,7 +20,7 @@ const IDS = Array.from({ length: 20 }, (_, i) => `t${i}`);
 async function pair() {
   const cluster = new TallyCluster();
   const first = await cluster.join('a');
-  await cluster.live(SETTLED_MS);
+  await cluster.live(STEADY_MS);
   const second = await cluster.join('b');
   await cluster.live(10_000);
   assert.ok(first.present.shards.size > 0 && second.present.shards.size > 0);
@@ -35,7 +35,7 @@ async function ownerAt(cluster: TallyCluster, node: TallyNode, id: string) {
 
 const dead = suite('when a node dies');
 
-dead('another tells its operator, and counts what it took over', async () => {
+dead('another notifies its operator, and counts what it took over', async () => {
   const { cluster, first, second } = await pair();
   const { id, shards } = first.present;
   const tallies = IDS.filter((tally) => shards.has(shardOf(tally, 8)));
@@ -59,7 +59,7 @@ dead('another tells its operator, and counts what it took over', async () => {
 
 const slow = suite('when a journal takes no append for 20 s');
 
-/** A pair whose appends hang from now on: those of one life, or of all. */
+/** A pair whose appends hang from now on: those of one incarnation, or of all. */
 async function hung(incarnations: readonly string[]) {
   const cluster = new TallyCluster();
   const hangs = new Set<string>();
@@ -69,7 +69,7 @@ async function hung(incarnations: readonly string[]) {
       hangs.has(append.incarnation) ? new Promise(() => undefined) : cluster.stored.append(append),
   };
   await cluster.join('a');
-  await cluster.live(SETTLED_MS);
+  await cluster.live(STEADY_MS);
   await cluster.join('b');
   await cluster.live(10_000);
   for (const incarnation of incarnations) hangs.add(incarnation);
@@ -103,7 +103,7 @@ come('is heard at once', async () => {
   );
 });
 
-come('later than the others can tell who owns the shards that never moved', async () => {
+come('later than the others knows who owns the shards that never moved', async () => {
   const { cluster, first, second } = await pair();
   for (const id of IDS) {
     const isFirsts = first.present.shards.has(shardOf(id, 8));
@@ -120,36 +120,41 @@ come('with a clock that is aside takes no shard', async () => {
   assert.equal([aside.present.shards.size, other.present.shards.size], [0, 8]);
 });
 
-come('with the bus of another cluster is ignored, and its operator told', async () => {
+come('with the bus of another cluster is ignored, and its operator notified', async () => {
   const cluster = new TallyCluster();
   const node = await cluster.join('a');
-  await cluster.live(SETTLED_MS);
+  await cluster.live(STEADY_MS);
   await cluster.join('b', { cluster: 'another', startupGraceMs: 60_000 });
   await cluster.live(10_000);
   assert.is(node.present.shards.size, 8);
-  const told = cluster.notices.filter((notice) => notice.includes('(another) speaks under our'));
-  assert.is(told.length, 1);
+  const reported = cluster.notices.filter((notice) =>
+    notice.includes('(another) speaks under our'),
+  );
+  assert.is(reported.length, 1);
 });
 
-come('under the name of a life that is not its own is ignored, and its operator told', async () => {
-  const cluster = new TallyCluster();
-  const open = (incarnation: string) =>
-    signedBus({
-      ...{ bus: cluster.bus, clock: cluster.clock, cluster: 'c', secrets: ['a secret'] },
-      ...{ onDropped: () => undefined, onNotice: () => undefined },
-      ...{ incarnation: incarnation.repeat(32), onBug: (bug) => cluster.bugs.push(bug) },
+come(
+  'under the name of an incarnation that is not its own is ignored, and its operator notified',
+  async () => {
+    const cluster = new TallyCluster();
+    const open = (incarnation: string) =>
+      signedBus({
+        ...{ bus: cluster.bus, clock: cluster.clock, cluster: 'c', secrets: ['a secret'] },
+        ...{ onDropped: () => undefined, onNotice: () => undefined },
+        ...{ incarnation: incarnation.repeat(32), onBug: (bug) => cluster.bugs.push(bug) },
+      });
+    const node = await cluster.join('a', { bus: open('a') });
+    await cluster.live(STEADY_MS);
+    const forged = encodeHeartbeat({
+      ...{ cluster: 'c', service: 'engine', node: 'a', address: 'a:1', incarnation: 'life-1' },
+      ...{ startedAtMs: 0, isLeaving: true, viewHash: '', shards: [], shardCount: 8 },
     });
-  const node = await cluster.join('a', { bus: open('a') });
-  await cluster.live(SETTLED_MS);
-  const forged = encodeHeartbeat({
-    ...{ cluster: 'c', service: 'engine', node: 'a', address: 'a:1', incarnation: 'life-1' },
-    ...{ startedAtMs: 0, isLeaving: true, viewHash: '', shards: [], shardCount: 8 },
-  });
-  open('b').publish(heartbeatSubject('test', 'engine'), forged);
-  await cluster.live(SETTLED_MS);
-  assert.is(node.present.shards.size, 8);
-  assert.ok(cluster.notices.some((notice) => notice.startsWith('a process speaks for life-1')));
-});
+    open('b').publish(heartbeatSubject('test', 'engine'), forged);
+    await cluster.live(STEADY_MS);
+    assert.is(node.present.shards.size, 8);
+    assert.ok(cluster.notices.some((notice) => notice.startsWith('a process speaks for life-1')));
+  },
+);
 
 const stray = suite('a journal that a process left behind, owning nothing');
 
@@ -194,7 +199,7 @@ drained('has given everything to them soon, and is given nothing again', async (
   }
 });
 
-drained('may be told so again when they have gone', async () => {
+drained('may be drained again when they have gone', async () => {
   const { cluster, first } = await pair();
   first.drain();
   await cluster.live(10_000);
@@ -240,7 +245,7 @@ left('has ended also when the store does not take the seal of its journal', asyn
     seal: () => Promise.reject(new Fault('service_unavailable', 'no answer')),
   };
   const node = await cluster.join('a');
-  await cluster.live(SETTLED_MS);
+  await cluster.live(STEADY_MS);
   const gone = node[Symbol.asyncDispose]();
   await cluster.live(5_000);
   assert.equal(await stateOf(gone), { value: undefined });

@@ -108,7 +108,7 @@ unknown('is not misled by the first try that executes before the second', async 
   assert.is((await stored.readSlots('me', 0, 9)).length, 1);
 });
 
-unknown('asks for the head until it is told', async () => {
+unknown('asks for the head until it is answered', async () => {
   const { writer, twists, reads, appends, clock } = await newScene();
   twists.push(async (apply) => {
     await apply();
@@ -187,7 +187,7 @@ refused('is fenced', async () => {
 
 const slow = suite('the longest append of a journal writer');
 
-slow('is told with its records, in seconds', async () => {
+slow('is reported with its records, in seconds', async () => {
   const { writer, twists, clock, tookS } = await newScene();
   clock.advance(5_000);
   twists.push(async (apply) => {

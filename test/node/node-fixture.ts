@@ -22,7 +22,7 @@ const SHARDS = 8;
 type TallyHost = ActorHost<Tally, Parameters<TallyKind['receive']>[1], TallyAnswer, number>;
 export type TallyNode = ClusterNode<TallyHost>;
 
-/** What a test may give to one node in place of what all have. */
+/** What a test may give to one node instead of what all have. */
 export type Unlike = Partial<Pick<ClusterNodePorts, 'bus' | 'clock' | 'clocks'>> & {
   readonly cluster?: string;
   readonly startupGraceMs?: number;
@@ -119,7 +119,7 @@ export class TallyCluster {
   readonly #probe: Probe = async (address) => {
     const node = this.#nodes.get(address);
     if (node === undefined) return { kind: 'refused' };
-    return { kind: 'answered', incarnation: node.current?.id ?? 'nobody' };
+    return { kind: 'answered', incarnation: node.current?.id ?? 'none' };
   };
 
   /** The clock of a process: nothing falls due once it has ended. */

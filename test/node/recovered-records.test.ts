@@ -20,7 +20,7 @@ function heldForThree(): RecoveredRecords {
 
 const undecided = suite('records of a claim that is undecided');
 
-undecided('are held, are nobody’s yet, and hold lowWaterMark back', () => {
+undecided('are held, are no actor’s yet, and hold the low-water mark back', () => {
   const recovered = heldForThree();
   assert.ok(recovered.isHeld(7, 3));
   assert.not(recovered.isHeld(7, 4));

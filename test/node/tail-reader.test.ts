@@ -10,7 +10,7 @@ import { memoryJournalStore } from '#test/storage/memory-journal-store';
 import { ManualClock } from '#test/support/manual-clock';
 import { refusalOf } from '#test/support/settled';
 
-/** The journal of `dead` with these groups; sealed unless told otherwise. */
+/** The journal of `dead` with these groups; sealed unless the options say otherwise. */
 async function journalOf(
   groups: readonly (readonly JournalRecord[])[],
   { lowWaterMark, isSealed = true }: { lowWaterMark?: number; isSealed?: boolean } = {},
@@ -36,7 +36,7 @@ const isCorrupt = async (read: () => Promise<unknown>, text: RegExp) => {
 
 const tail = suite('the tail of a sealed journal');
 
-tail('is every wanted record from lowWaterMark to next, in order', async () => {
+tail('is every wanted record from the low-water mark to next, in order', async () => {
   const groups = [
     recordsOf('a', [1]),
     recordsOf('a', [2, 3]),
@@ -61,7 +61,7 @@ function watched(store: JournalStore, isRefused: (count: number, nth: number) =>
 
 const never = () => false;
 
-/** So many groups of one record with an event of so many characters, and their versions. */
+/** `count` groups of one record with an event of `characters` characters, and their versions. */
 function manyGroups(count: number, characters: number) {
   const versions = Array.from({ length: count }, (_, i) => i + 1);
   const event = 'x'.repeat(characters);
@@ -108,7 +108,7 @@ tail('is given up when the store has gone, and not asked for again and again', a
   assert.ok(counts.length <= gone + 2 * TAIL_READS_IN_FLIGHT_MAX, `${counts.length} reads`);
 });
 
-tail('is what the journal holds, to the byte: nothing is read and written anew', async () => {
+tail('is what the journal holds, to the byte: nothing is decoded and encoded again', async () => {
   const lines = ['["instance","a",1,1,0,{"spelled" : 1.0}]', '["meter","b",7,0,0,[]]'];
   const store = await journalOf([], { isSealed: false });
   const records = Buffer.from(`[1,[\n${lines.join(',\n')}\n]]`);
@@ -122,7 +122,7 @@ tail('is what the journal holds, to the byte: nothing is read and written anew',
 
 const corrupt = suite('a journal that cannot be what it should');
 
-corrupt('is shouted about when a slot is missing, wherever', async () => {
+corrupt('fails loudly when a slot is missing, wherever', async () => {
   for (const missing of [0, 1, 2]) {
     const store = await journalOf([recordsOf('a', [1]), recordsOf('a', [2]), recordsOf('a', [3])]);
     const holed: JournalStore = {
@@ -134,7 +134,7 @@ corrupt('is shouted about when a slot is missing, wherever', async () => {
   }
 });
 
-corrupt('is shouted about when another slot comes in the place of one', async () => {
+corrupt('fails loudly when another slot comes instead of one', async () => {
   for (const [wrong, instead] of [
     [1, 0],
     [2, 1],
@@ -153,16 +153,16 @@ corrupt('is shouted about when another slot comes in the place of one', async ()
   }
 });
 
-corrupt('is shouted about when it is not sealed: more could still come', async () => {
+corrupt('fails loudly when it is not sealed: more could still come', async () => {
   const store = await journalOf([recordsOf('a', [1])], { isSealed: false });
   await isCorrupt(() => readTail(store, 'dead', all), /not sealed/);
 });
 
-corrupt('is shouted about when it is not there', async () => {
+corrupt('fails loudly when it is not there', async () => {
   await isCorrupt(() => readTail(memoryJournalStore(new ManualClock()), 'dead', all), /gone/);
 });
 
-corrupt('is shouted about when a slot holds no group', async () => {
+corrupt('fails loudly when a slot holds no group', async () => {
   const store = await journalOf([recordsOf('a', [1])], { isSealed: false });
   await store.append({
     incarnation: 'dead',
@@ -174,7 +174,7 @@ corrupt('is shouted about when a slot holds no group', async () => {
   await isCorrupt(() => readTail(store, 'dead', all), /JSON/);
 });
 
-corrupt('is shouted about when a record does not say whose it is', async () => {
+corrupt('fails loudly when a record does not say whose it is', async () => {
   const store = await journalOf([recordsOf('a', [1])], { isSealed: false });
   const records = Buffer.from(`[1,[\n${lineOf()},\n{"actor":"instance"}\n]]`);
   await store.append({ incarnation: 'dead', slot: 1, records, lowWaterMark: undefined });

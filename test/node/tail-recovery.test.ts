@@ -30,7 +30,7 @@ recovering(
 );
 
 recovering(
-  'holds lowWaterMark back from before they are durable until the claim is decided',
+  'holds the low-water mark back from before they are durable until the claim is decided',
   async () => {
     const { shards, log, hold, lowest } = await newScene(recordsOf('a', [1]));
     log.add(lineOf({ actorId: 'zz' }));
@@ -72,17 +72,20 @@ opening('brings the records of exactly its epoch', async () => {
   }
 });
 
-opening('is told once as a recovery, in seconds from when the records were asked for', async () => {
-  const { shards, clock, recoveredS } = await newScene(recordsOf('a', [1]));
-  shards.openShard({ shard: 2, epoch: 1 });
-  assert.equal(recoveredS, [], 'nothing was recovered for it');
-  clock.advance(5_000);
-  await shards.recoverTail('dead', [{ shard: 1, epoch: 2 }]);
-  clock.advance(750);
-  shards.openShard({ shard: 1, epoch: 2 });
-  clock.advance(10_000);
-  shards.openShard({ shard: 1, epoch: 3 });
-  assert.equal(recoveredS, [0.75]);
-});
+opening(
+  'is reported once as a recovery, in seconds from when the records were asked for',
+  async () => {
+    const { shards, clock, recoveredS } = await newScene(recordsOf('a', [1]));
+    shards.openShard({ shard: 2, epoch: 1 });
+    assert.equal(recoveredS, [], 'nothing was recovered for it');
+    clock.advance(5_000);
+    await shards.recoverTail('dead', [{ shard: 1, epoch: 2 }]);
+    clock.advance(750);
+    shards.openShard({ shard: 1, epoch: 2 });
+    clock.advance(10_000);
+    shards.openShard({ shard: 1, epoch: 3 });
+    assert.equal(recoveredS, [0.75]);
+  },
+);
 
 for (const suite of [recovering, opening]) suite.run();

@@ -44,7 +44,7 @@ shard('are busy while one is loaded, has a turn or is waited for', async () => {
   assert.is(host.busyIn(1), 0);
 });
 
-shard('when dropped dirty, count no more and are stored by nobody here', async () => {
+shard('when dropped dirty, count no more and are stored no more here', async () => {
   const { clock, kind, host } = newScene();
   await host.ask('1a', tallyCall({ add: 1 }));
   host.dropShard(1);
@@ -78,7 +78,7 @@ shard('when dropped while calls wait for one, do not come back with their turns'
 
 const last = suite('an actor that has something to say before it is given up');
 
-last('says it, has it stored and leaves memory when nobody asks any more', async () => {
+last('says it, has it stored and leaves memory when no call comes any more', async () => {
   const { clock, kind, host } = newScene();
   kind.parting = 3;
   await host.ask('1a', tallyCall({ add: 1, callId: 0 }));
@@ -192,7 +192,7 @@ recovered('runs them on first use, and they are taken over', async () => {
   assert.is(host.residency.unflushedRecords, 4);
 });
 
-recovered('runs them when it is warmed, once, and is dirty like any other', async () => {
+recovered('runs them when it is activated eagerly, once, and is dirty like any other', async () => {
   const { gate, taken } = gateWithTail();
   const { host, kind } = newScene(gate);
   host.activateEagerly('1a');

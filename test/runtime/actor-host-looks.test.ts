@@ -87,9 +87,9 @@ read('asks an actor that is in memory like any caller', async () => {
   assert.is(answer?.sum, 6);
 });
 
-const warmed = suite('an actor that is warmed');
+const eager = suite('an actor that is activated eagerly');
 
-warmed('counts with its size, and leaves at once if there is none', async () => {
+eager('counts with its size, and leaves at once if there is none', async () => {
   const kind = new TallyKind();
   kind.stored.set('a', { sum: 1, version: 1, recentCalls: [] });
   const { host } = hostOf(kind, new ManualClock(), memoryJournal());
@@ -99,7 +99,7 @@ warmed('counts with its size, and leaves at once if there is none', async () => 
   assert.equal([actors, bytes, unflushedRecords], [1, kind.sizeOf(), 0]);
 });
 
-warmed('knows for 20 s from then on the calls that its head names', async () => {
+eager('knows for 20 s from then on the calls that its head names', async () => {
   const [kind, clock] = [new TallyKind(), new ManualClock()];
   const recentCalls = [{ callId: 7, version: 1, atMs: clock.wallMs() }];
   kind.stored.set('a', { sum: 1, version: 1, recentCalls });
@@ -113,7 +113,7 @@ warmed('knows for 20 s from then on the calls that its head names', async () => 
   assert.not((await host.ask('a', tallyCall({ callId: 7, add: 1 }))).again);
 });
 
-warmed('leaves like any other when nobody asks it', async () => {
+eager('leaves like any other when no call comes', async () => {
   const [kind, clock] = [new TallyKind(), new ManualClock()];
   kind.stored.set('a', { sum: 1, version: 1, recentCalls: [] });
   const { host } = hostOf(kind, clock, memoryJournal());
@@ -257,11 +257,11 @@ times('is reported in seconds: the load of the actor, and the turns before', asy
     await loaded.promise;
     return await activate(id);
   };
-  const told: (readonly [string, number])[] = [];
+  const reported: (readonly [string, number])[] = [];
   const nothing = (): void => undefined;
   const metrics: RuntimeMetrics = {
-    activated: (seconds) => told.push(['activated', seconds]),
-    mailboxWaited: (seconds) => told.push(['waited', seconds]),
+    activated: (seconds) => reported.push(['activated', seconds]),
+    mailboxWaited: (seconds) => reported.push(['waited', seconds]),
     checkpointed: nothing,
     checkpointFailed: nothing,
     resident: nothing,
@@ -281,12 +281,12 @@ times('is reported in seconds: the load of the actor, and the turns before', asy
   clock.advance(250);
   loaded.resolve();
   await Promise.all([first, second]);
-  assert.equal(told, [
+  assert.equal(reported, [
     ['activated', 0.5],
     ['waited', 0.5],
     ['waited', 0.25],
   ]);
 });
 
-for (const group of [elsewhere, read, warmed, kept, unnamed]) group.run();
+for (const group of [elsewhere, read, eager, kept, unnamed]) group.run();
 for (const group of [late, gone, ahead, bugs, times]) group.run();

@@ -192,19 +192,19 @@ durable('its end refuses everything held and everything that comes', async () =>
 durable('an effect runs after durability and before the answer', async () => {
   const journal = new SlowJournal();
   const { host } = hostOf(new TallyKind(), new ManualClock(), journal);
-  const told = Promise.withResolvers<void>();
-  let isTold = false;
+  const effectDone = Promise.withResolvers<void>();
+  let isEffectBegun = false;
   const effect = () => {
-    isTold = true;
-    return told.promise;
+    isEffectBegun = true;
+    return effectDone.promise;
   };
   const answer = Promise.resolve(host.ask('a', tallyCall({ add: 1, effect })));
   await turnOfEvents();
-  assert.not(isTold);
+  assert.not(isEffectBegun);
   await journal.succeed();
   assert.is(await stateOf(answer), 'pending');
-  assert.ok(isTold);
-  told.resolve();
+  assert.ok(isEffectBegun);
+  effectDone.resolve();
   assert.is((await answer).sum, 1);
 });
 

@@ -43,7 +43,7 @@ due('that fail are counted, and tried again only by the next sweep', async () =>
   assert.is(kind.held.length, 1);
 });
 
-due('tell how long their actors were dirty, in seconds', async () => {
+due('report how long their actors were dirty, in seconds', async () => {
   const { clock, checkpointer, actorOf, commit, registry } = newScene();
   clock.advance(5_000);
   commit(actorOf('a'));
@@ -147,33 +147,38 @@ due('of those that stay are no more because others are about to leave memory', a
   assert.is(stay.length, 1);
 });
 
-due('begin at once for whoever is about to leave memory, as soon as there is room', async () => {
-  const { clock, kind, checkpointer, actorOf, commit } = heldScene();
-  const actors = Array.from({ length: 3 * CHECKPOINTS_IN_FLIGHT_MAX }, (_, i) => actorOf(`a${i}`));
-  for (const actor of actors) {
-    commit(actor);
-    checkpointer.storeSoon(actor);
-  }
-  const [, , back, other] = actors.slice(CHECKPOINTS_IN_FLIGHT_MAX);
-  if (back === undefined || other === undefined) throw new Error('there are more');
-  back.isBusy = true;
-  checkpointer.abandon(other);
-  await turnOfEvents();
-  const written: string[] = [];
-  while (kind.held.length > 0) {
-    assert.ok(kind.held.length <= CHECKPOINTS_IN_FLIGHT_MAX);
-    for (const { id, end } of kind.held.splice(0)) {
-      written.push(id);
-      end();
+due(
+  'begin at once for an actor that is about to leave memory, as soon as there is room',
+  async () => {
+    const { clock, kind, checkpointer, actorOf, commit } = heldScene();
+    const actors = Array.from({ length: 3 * CHECKPOINTS_IN_FLIGHT_MAX }, (_, i) =>
+      actorOf(`a${i}`),
+    );
+    for (const actor of actors) {
+      commit(actor);
+      checkpointer.storeSoon(actor);
     }
-    await pass(clock, 1, 1);
-  }
-  const stay = ['a10', 'a11'];
-  assert.equal(
-    written,
-    actors.map(({ id }) => id).filter((id) => !stay.includes(id)),
-  );
-});
+    const [, , back, other] = actors.slice(CHECKPOINTS_IN_FLIGHT_MAX);
+    if (back === undefined || other === undefined) throw new Error('there are more');
+    back.isBusy = true;
+    checkpointer.abandon(other);
+    await turnOfEvents();
+    const written: string[] = [];
+    while (kind.held.length > 0) {
+      assert.ok(kind.held.length <= CHECKPOINTS_IN_FLIGHT_MAX);
+      for (const { id, end } of kind.held.splice(0)) {
+        written.push(id);
+        end();
+      }
+      await pass(clock, 1, 1);
+    }
+    const stay = ['a10', 'a11'];
+    assert.equal(
+      written,
+      actors.map(({ id }) => id).filter((id) => !stay.includes(id)),
+    );
+  },
+);
 
 due('begin with the old when others are about to leave memory', async () => {
   const { clock, kind, checkpointer, actorOf, commit } = heldScene();

@@ -96,7 +96,7 @@ order('is not written when the journal ends before', async () => {
   assert.is(kind.writes, 0);
 });
 
-order('comes after what the actor owes, and not at all while that fails', async () => {
+order('comes after the pending side effect, and not at all while that fails', async () => {
   const { kind, checkpointer, actorOf, commit } = newScene();
   const a = actorOf('a');
   commit(a);

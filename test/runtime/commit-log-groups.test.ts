@@ -70,7 +70,7 @@ groups('are each waited for alone, not with what comes later', async () => {
   assert.equal([await stateOf(first), await stateOf(second)], [{ value: undefined }, 'pending']);
 });
 
-const unhurried = suite('records that nobody waits for');
+const unhurried = suite('records that no caller waits for');
 
 unhurried('gather for 10 ms and go together', async () => {
   const { clock, journal, log } = newScene();
@@ -87,7 +87,7 @@ unhurried('gather for 10 ms and go together', async () => {
   assert.equal(await stateOf(isNoticed), { value: undefined });
 });
 
-unhurried('go at once when somebody waits for one of them after all', async () => {
+unhurried('go at once when a caller waits for one of them after all', async () => {
   const { journal, log } = newScene();
   for (const version of [1, 2]) log.add(lineOf({ version }));
   await turnOfEvents();
@@ -139,10 +139,10 @@ unhurried('are noticed at once when they are durable already', async () => {
   assert.equal(await stateOf(log.whenNoticed(offset)), { value: undefined });
 });
 
-const low = suite('the group from which on all are needed');
+const needed = suite('the group from which on all are needed');
 
 /** The low-water mark of the append that a second's quiet and one more record make. */
-async function lowAfter({ journal, clock, add }: ReturnType<typeof newScene>): Promise<number> {
+async function neededAfter({ journal, clock, add }: ReturnType<typeof newScene>): Promise<number> {
   clock.advance(LOW_WATER_MARK_PERIOD_MS);
   await add(1);
   const mark = journal.groups.at(-1)?.lowWaterMark ?? -1;
@@ -150,7 +150,7 @@ async function lowAfter({ journal, clock, add }: ReturnType<typeof newScene>): P
   return mark;
 }
 
-low('is the one with the lowest offset that any keeper names', async () => {
+needed('is the one with the lowest offset that any keeper names', async () => {
   const scene = newScene();
   const { journal, log, add } = scene;
   let [lowest, other] = [1, Number.POSITIVE_INFINITY];
@@ -160,26 +160,26 @@ low('is the one with the lowest offset that any keeper names', async () => {
     await add(1);
     await journal.succeed();
   }
-  assert.is(await lowAfter(scene), 0);
+  assert.is(await neededAfter(scene), 0);
   lowest = 3;
-  assert.is(await lowAfter(scene), 2);
+  assert.is(await neededAfter(scene), 2);
   lowest = 6;
   other = 5;
-  assert.is(await lowAfter(scene), 4);
+  assert.is(await neededAfter(scene), 4);
   other = Number.POSITIVE_INFINITY;
-  assert.is(await lowAfter(scene), 5);
+  assert.is(await neededAfter(scene), 5);
 });
 
-low('never includes an append that is in flight', async () => {
+needed('never includes an append that is in flight', async () => {
   const scene = newScene();
   scene.log.keep(() => Number.POSITIVE_INFINITY);
   await scene.add(1);
   await scene.journal.succeed();
-  assert.is(await lowAfter(scene), 1);
-  assert.is(await lowAfter(scene), 2);
+  assert.is(await neededAfter(scene), 1);
+  assert.is(await neededAfter(scene), 2);
 });
 
-low('is looked up once a second', async () => {
+needed('is looked up once a second', async () => {
   const { journal, log, add, clock } = newScene();
   let looks = 0;
   log.keep(() => {
@@ -214,4 +214,4 @@ beat('appends an empty group, but not beside other appends', async () => {
   assert.equal(journal.sizes, [0, 0, 1]);
 });
 
-for (const group of [groups, unhurried, low, beat]) group.run();
+for (const group of [groups, unhurried, needed, beat]) group.run();

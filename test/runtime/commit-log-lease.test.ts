@@ -66,7 +66,7 @@ lease('is over when the journal has ended', async () => {
   assert.not(log.isLeased());
 });
 
-lease('needs nothing where nobody can take over', async () => {
+lease('needs nothing where no node can take over', async () => {
   const log = new CommitLog(memoryJournal(), new ManualClock());
   assert.ok(log.isLeased());
   await log.whenConfirmed();

@@ -60,7 +60,7 @@ end('nothing is appended any more, not even what was about to be', async () => {
   assert.equal(journal.sizes, []);
 });
 
-end('its first failure is the one that callers are told', async () => {
+end('its first failure is the one that callers learn', async () => {
   const { journal, log, add } = newScene();
   await add(1);
   log.end(new Error('taken'));

@@ -80,7 +80,7 @@ lowest('is that of the tailRecovery for what was run again', async () => {
   assert.is(checkpointer.dirty.lowest, INFINITE);
 });
 
-const abandoned = suite('an actor that is somebody else’s now');
+const abandoned = suite('an actor that another node has now');
 
 abandoned('is needed no more, and a write under way changes no account', async () => {
   const { kind, checkpointer, actorOf, commit } = heldScene();

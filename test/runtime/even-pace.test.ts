@@ -37,7 +37,7 @@ pace('saves up for no more than are waiting', () => {
   assert.is(begun(even), 1);
 });
 
-pace('counts what was due anyway, and owes nothing for it', () => {
+pace('counts what was due anyway, and stores nothing more for it', () => {
   const even = new EvenPace(1_000, 0);
   even.earn(3, 1_000);
   even.began();

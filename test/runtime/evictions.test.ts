@@ -27,18 +27,18 @@ class WeighedKind extends TallyKind {
   }
 }
 
-/** A host with room for so many tallies, and what it reports of its memory. */
+/** A host with room for `room` tallies, and what it reports of its memory. */
 function newScene({ room = 1_000_000, kind = new WeighedKind() } = {}) {
   const clock = new ManualClock();
   const bugs: unknown[] = [];
-  const told: Parameters<RuntimeMetrics['resident']>[0][] = [];
+  const reported: Parameters<RuntimeMetrics['resident']>[0][] = [];
   const metrics = runtimeMetrics(createMetrics(), 'engine', 'instance');
   const config = { idleAgeMs: IDLE_AGE_MS, memoryBytesMax: room * kind.sizeOf() };
   const host = new ActorHost(kind, config, {
     clock,
     log: new CommitLog(memoryJournal(), clock),
     gate: { ...ONE_SHARD, shardOf: (id) => Number(id[0]) },
-    metrics: { ...metrics, resident: (residency) => told.push(residency) },
+    metrics: { ...metrics, resident: (residency) => reported.push(residency) },
     onBug: (bug) => bugs.push(bug),
   });
   return {
@@ -46,7 +46,7 @@ function newScene({ room = 1_000_000, kind = new WeighedKind() } = {}) {
     kind,
     host,
     bugs,
-    told,
+    reported,
     /** Brings stored tallies of this sum to memory, by a call that changes nothing. */
     async load(ids: readonly string[], sum = 1) {
       for (const id of ids) kind.stored.set(id, { sum, version: 1, recentCalls: [] });
@@ -198,15 +198,15 @@ shard('and opened again has each actor once, though an earlier load of it ends l
   assert.is(host.residency.actors, 1);
 });
 
-const told = suite('what is in memory');
+const reports = suite('what is in memory');
 
-told('is reported every second, until the host ends', async () => {
+reports('is reported every second, until the host ends', async () => {
   for (const end of ['abandoned', 'closed'] as const) {
-    const { host, told: reports, seconds } = newScene();
+    const { host, reported, seconds } = newScene();
     await host.ask('1a', tallyCall({ add: 1 }));
     await seconds(3);
-    assert.is(reports.length, 3);
-    assert.equal(reports[0], {
+    assert.is(reported.length, 3);
+    assert.equal(reported[0], {
       actors: 1,
       bytes: 1_010,
       unflushedRecords: 1,
@@ -215,8 +215,8 @@ told('is reported every second, until the host ends', async () => {
     if (end === 'abandoned') host.abandon();
     else await host[Symbol.asyncDispose]();
     await seconds(5);
-    assert.is(reports.length, 3, end);
+    assert.is(reported.length, 3, end);
   }
 });
 
-for (const group of [used, crowded, shard, told]) group.run();
+for (const group of [used, crowded, shard, reports]) group.run();

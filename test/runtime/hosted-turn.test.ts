@@ -37,7 +37,7 @@ reads('waits without it for an append that begins later, refusals and replays to
     Promise.resolve(host.ask('a', tallyCall())),
     refusalOf(() => host.ask('a', tallyCall({ refuse: true }))),
     Promise.resolve(host.ask('a', kept)),
-    Promise.resolve(host.ask('nobody', tallyCall())),
+    Promise.resolve(host.ask('absent', tallyCall())),
   ];
   for (const answer of answers) assert.is(await stateOf(answer as Promise<unknown>), 'pending');
   await journal.succeed();
@@ -63,7 +63,7 @@ commits('needs no lease beside its own append', async () => {
   assert.is(journal.groups.length, 2);
 });
 
-const rests = suite('an answer that rests on less than all that is committed');
+const rests = suite('an answer that depends on less than all that is committed');
 
 rests('leaves when that much is durable, whatever is still under way', async () => {
   const { journal, host } = await newScene();
@@ -94,7 +94,7 @@ rests('needs the lease, its own commit notwithstanding', async () => {
 const effects = suite('a turn whose effect fails after the commit');
 
 effects(
-  'is told as of unknown outcome, and without the other actor’s reason and owner',
+  'is answered as of unknown outcome, and without the other actor’s reason and owner',
   async () => {
     const owner = { incarnation: 'x', address: 'x:1', epoch: 3 };
     const failures = [
@@ -167,7 +167,7 @@ pending('is nothing after a turn that committed nothing', async () => {
   assert.is(kind.stored.get('a')?.sum, 1);
 });
 
-pending('is not settled by what an earlier turn did', async () => {
+pending('is not done by what an earlier turn did', async () => {
   const [clock, kind] = [new ManualClock(), new TallyKind()];
   const { host } = hostOf(kind, clock, memoryJournal());
   const first = Promise.withResolvers<void>();

@@ -4,7 +4,7 @@ import type { JournalRecord } from '#storage/journal';
 /** When a `ManualClock` begins. */
 const AT_MS = Date.UTC(2026, 0, 15, 12);
 
-/** A committed event of a tally, version 1 of `a` unless told otherwise. */
+/** A committed event of a tally, version 1 of `a` unless `fields` say otherwise. */
 export function recordOf(fields: Partial<JournalRecord> = {}): JournalRecord {
   const { version = 1 } = fields;
   return {

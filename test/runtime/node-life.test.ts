@@ -5,11 +5,11 @@ import { REJOIN_MS_MIN, REJOIN_RESET_MS } from '#node/bounds';
 import { TallyCluster } from '#test/node/node-fixture';
 import { refusalOf, stateOf } from '#test/support/settled';
 
-const SETTLED_MS = 4_000;
+const STEADY_MS = 4_000;
 
 async function nodeOf(cluster: TallyCluster, name = 'a') {
   const node = await cluster.join(name);
-  await cluster.live(SETTLED_MS);
+  await cluster.live(STEADY_MS);
   return node;
 }
 
@@ -28,7 +28,7 @@ between('says so, and has none', async () => {
     [refusal.code, refusal.reason, refusal.retryAfterS],
     ['service_unavailable', 'engine_unavailable', 1],
   );
-  await cluster.live(REJOIN_MS_MIN + SETTLED_MS);
+  await cluster.live(REJOIN_MS_MIN + STEADY_MS);
   assert.is(node.present.id, 'life-2');
   assert.is.not(node.present, before);
 });
@@ -44,7 +44,7 @@ between('has let go of everything that it served', async () => {
   assert.equal([served.residency.actors, cluster.servicesEnded], [0, 1]);
 });
 
-between('has counted it, and told its operator when it comes back', async () => {
+between('has counted it, and notified its operator when it comes back', async () => {
   const cluster = new TallyCluster();
   const node = await nodeOf(cluster);
   await cluster.stored.seal('life-1');
@@ -54,7 +54,7 @@ between('has counted it, and told its operator when it comes back', async () => 
   assert.match(cluster.notices.at(-1) ?? '', /rejoins in 1000 ms: the journal is sealed/);
 });
 
-between('whose next journal is somebody else’s says that as a bug, and has none', async () => {
+between('whose next journal is another node’s says that as a bug, and has none', async () => {
   const cluster = new TallyCluster();
   const node = await nodeOf(cluster);
   await cluster.stored.begin('life-2', 'x:1');
@@ -65,7 +65,7 @@ between('whose next journal is somebody else’s says that as a bug, and has non
   assert.match(String(cluster.bugs), /there is a journal of life-2 already/);
 });
 
-between('is told to end, and is never seen again', async () => {
+between('is requested to end, and is never seen again', async () => {
   const cluster = new TallyCluster();
   const node = await nodeOf(cluster);
   await cluster.stored.seal('life-1');
@@ -76,7 +76,7 @@ between('is told to end, and is never seen again', async () => {
   assert.is(await cluster.stored.readHead('life-2', 'serial'), undefined);
 });
 
-between('asks no more for a journal once it is told to end', async () => {
+between('asks no more for a journal once it is requested to end', async () => {
   const cluster = new TallyCluster();
   let begins = 0;
   let isSilent = false;
@@ -91,7 +91,7 @@ between('asks no more for a journal once it is told to end', async () => {
   const node = await nodeOf(cluster);
   isSilent = true;
   await cluster.stored.seal('life-1');
-  await cluster.live(REJOIN_MS_MIN + SETTLED_MS);
+  await cluster.live(REJOIN_MS_MIN + STEADY_MS);
   assert.ok(begins > 3, 'it asks until the store answers');
   const heard = cluster.heartbeats.length;
   await node[Symbol.asyncDispose]();
@@ -133,7 +133,7 @@ between('waits longer each time if its lives are short, however old its process 
 
 const drained = suite('a node that is drained');
 
-drained('refuses when nobody else is there, and keeps what it has', async () => {
+drained('refuses when no other node is there, and keeps what it has', async () => {
   const cluster = new TallyCluster();
   const node = await nodeOf(cluster);
   assert.is(((await refusalOf(() => node.drain())) as Fault).code, 'conflict');

@@ -29,7 +29,7 @@ present('is known with its version for 20 s', () => {
   assert.is(calls.size, 0);
 });
 
-present('with id 0 is nobody’s', () => {
+present('with id 0 is no call’s', () => {
   const calls = new RecentCalls();
   calls.add(0, 3, 0);
   assert.is(calls.versionOf(0, 0), undefined);

@@ -97,9 +97,9 @@ export class SimulatedProcess {
       this.#suspendedAtMs = undefined;
     }
     this.#condition = 'running';
-    const lateTasks = this.#waiting;
+    const dueTasks = this.#waiting;
     this.#waiting = [];
-    for (const [index, task] of lateTasks.entries()) this.later(index * WAKING_STEP_MS, task);
+    for (const [index, task] of dueTasks.entries()) this.later(index * WAKING_STEP_MS, task);
   }
 
   /** Steps the wall clock, as an operator or NTP may. */

@@ -35,7 +35,7 @@ export const STORE_VARIANTS: readonly Variant[] = [
   },
   { name: 'no version stamp', flaws: { checkpoints: { isUnstamped: true } }, requested: LONG },
   {
-    name: 'lowWaterMark moved before the checkpoint',
+    name: 'low-water mark moved before the checkpoint',
     flaws: { checkpoints: { isUnconfirmed: true } },
     requested: LONG,
   },

@@ -76,7 +76,7 @@ export interface CreateInstance {
   /** Seven values in the fixed order of the model. */
   modeStrengths: number[];
   energyLevel: number;
-  /** Instances that the account may have, this one included; absent: nobody counts. */
+  /** Instances that the account may have, this one included; absent: no limit. */
   instancesMax?: number | undefined;
 }
 
@@ -133,7 +133,7 @@ export interface ListInstances {
   ascending: boolean;
 }
 
-/** Tells the account's directory of an instance's row, which is stored already. */
+/** Notifies the account's directory of an instance's row, which is stored already. */
 export interface PutListingRow {
   /** The instance's version that wrote the row. */
   version: number;
@@ -143,7 +143,7 @@ export interface PutListingRow {
   createdAtMs: number;
 }
 
-/** Tells the account's directory that an instance's row is gone for good. */
+/** Notifies the account's directory that an instance's row is gone for good. */
 export interface RemoveListingRow {
   version: number;
 }
