@@ -23,7 +23,7 @@ export async function openCtlCluster(config: Config): Promise<ClusterPorts & Asy
   const foundation = foundationOf(lenient, 'ctl');
   const stores = await openStores(lenient, foundation);
   if (stores.kind === 'local') {
-    throw new ConfigError('SERVICE_STORAGE: a cluster in memory is invisible to other processes');
+    throw new ConfigError('SERVICE_STORAGE: of a cluster in memory other processes see nothing');
   }
   const { clock, tls } = foundation;
   return {
