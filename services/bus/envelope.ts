@@ -38,7 +38,7 @@ const SIGNED_BYTES_MAX = 65 * 1_024;
 /** Bytes of the longest first line. */
 const HEADER_BYTES_MAX = 400;
 
-/** Tells this use of the cluster's secret from every other, and this form from later ones. */
+/** Separates this use of the cluster's secret from every other, and this form from later ones. */
 const KEY_LABEL = 'identity-engine bus signature 2';
 const KEY_BYTES = 32;
 

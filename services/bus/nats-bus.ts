@@ -35,7 +35,7 @@ const DIAL_TIMEOUT_MS = 2_000;
 
 /**
  * A server that is silent is asked for a sign of life so often, in milliseconds, and given up when
- * it owes two: within the 3 s after which others miss our heartbeats (architecture 3).
+ * two are unanswered: within the 3 s after which others miss our heartbeats (architecture 3).
  */
 const PING_INTERVAL_MS = 1_000;
 const PINGS_UNANSWERED_MAX = 2;
@@ -204,9 +204,9 @@ function driverOptions(options: NatsBusOptions, dialTimeoutMs: number): NodeConn
       ? {}
       : { user: credentials.username, pass: credentials.password }),
     // Encrypted from the first byte: what a server says of itself in plain text, any server can say.
-    // Null: nor is a server asked that only offers it, by an authority that nobody named.
+    // Null: nor is a server asked that only offers it, by an authority that is not configured.
     tls: tls === undefined ? null : { ...tlsOptionsOf(tls), handshakeFirst: true },
-    // Nor are servers believed in that nobody named.
+    // Nor are servers used that are not configured.
     ignoreClusterUpdates: true,
     servers: [...options.servers],
     name: options.name,

@@ -60,7 +60,7 @@ export function signedBus(options: SignedBusOptions): Bus {
     const reason = dropReasonOf(subject, opened);
     const envelope = opened.kind === 'signed' ? opened.envelope : undefined;
     if (reason !== undefined) drops.add(reason, subject, envelope);
-    else if (opened.kind === 'signed') listeners.tell(subject, opened.content, opened.envelope);
+    else if (opened.kind === 'signed') listeners.deliver(subject, opened.content, opened.envelope);
   }
 
   function dropReasonOf(subject: string, opened: Opened): DropReason | undefined {
@@ -68,19 +68,19 @@ export function signedBus(options: SignedBusOptions): Bus {
     const { envelope } = opened;
     const lastSequence = senders.lastSequenceOf(envelope.incarnation);
     const verdict = judgeReplay({ ...envelope, lastSequence }, clock.wallMs());
-    if (verdict === 'stale') return tellStranger(subject, envelope);
+    if (verdict === 'stale') return reportStranger(subject, envelope);
     if (verdict !== 'new') return verdict;
     senders.note(envelope);
     return cluster !== undefined && envelope.cluster !== cluster ? 'cluster' : undefined;
   }
 
   /** A stranger is believed nothing but what its clock shows, and a recording of it once. */
-  function tellStranger(subject: string, envelope: Envelope): DropReason {
+  function reportStranger(subject: string, envelope: Envelope): DropReason {
     const lastSequence = strangers.lastSequenceOf(envelope.incarnation);
     if (lastSequence !== undefined && envelope.sequence <= lastSequence) return 'repeated';
     strangers.note(envelope);
     if (cluster === undefined || envelope.cluster === cluster) {
-      listeners.tellStranger(subject, envelope);
+      listeners.reportStranger(subject, envelope);
     }
     return 'stale';
   }
@@ -138,11 +138,11 @@ class Listeners {
     };
   }
 
-  tell(subject: string, content: Uint8Array, sender: Sender): void {
+  deliver(subject: string, content: Uint8Array, sender: Sender): void {
     this.#each(subject, ({ hear }) => hear(content, sender));
   }
 
-  tellStranger(subject: string, sender: Sender): void {
+  reportStranger(subject: string, sender: Sender): void {
     this.#each(subject, ({ onStranger }) => onStranger?.(sender));
   }
 
@@ -150,11 +150,11 @@ class Listeners {
     this.#subjects.clear();
   }
 
-  #each(subject: string, tell: (subscriber: Subscriber) => void): void {
+  #each(subject: string, deliver: (subscriber: Subscriber) => void): void {
     // What a listener disposes or adds on the way counts for the rest of the message.
     for (const subscriber of this.#subjects.get(subject)?.listeners ?? []) {
       try {
-        tell(subscriber);
+        deliver(subscriber);
       } catch (error) {
         this.#options.onBug(error);
       }

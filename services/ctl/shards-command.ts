@@ -56,9 +56,9 @@ function shardsOf({ service, rows, members, ring, shardCount }: ClusterSnapshot)
   });
 }
 
-/** `in motion`: its owner is heard and does not say that it serves the shard at this epoch. */
+/** `moving`: its owner is heard and does not say that it serves the shard at this epoch. */
 function stateOf(isOwned: boolean, isHeard: boolean, isServed: boolean) {
   if (!isOwned) return 'unowned';
   if (!isHeard) return 'not heard';
-  return isServed ? 'served' : 'in motion';
+  return isServed ? 'served' : 'moving';
 }

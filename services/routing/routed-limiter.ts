@@ -11,7 +11,7 @@ import { LIMITER_TIMEOUT_MS } from '#wire/wire-bounds';
 
 /** What routing to limiters needs. */
 export type RoutedLimiterOptions = RoutedServiceOptions<LimiterCall, LimiterAnswer> & {
-  /** How long an admission may take, all tries together, in milliseconds; 100 unless told otherwise. */
+  /** How long an admission may take, all tries together, in milliseconds; 100 by default. */
   readonly timeoutMs?: number;
 };
 

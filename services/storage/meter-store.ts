@@ -6,7 +6,7 @@ export type StoredReservation = {
   readonly cycles: number;
   /** The most that any of its calls reported. */
   readonly used: number;
-  /** Calls admitted under this id that have not been settled. */
+  /** Calls admitted under this id that no settlement has reached. */
   readonly callsOpen: number;
   /** Which month the cycles were granted in: Unix ms of its end. */
   readonly monthEndsAtMs: number;

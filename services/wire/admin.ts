@@ -1,5 +1,5 @@
 /** Who a node says it is between two incarnations, and before its first: the last one is over. */
-export const NO_INCARNATION = 'nobody';
+export const NO_INCARNATION = 'none';
 
 /** How far a node is with giving its shards up. */
 export type DrainProgress = { readonly incarnation: string; readonly openShards: number };

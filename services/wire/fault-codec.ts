@@ -35,7 +35,7 @@ export function faultToWire(fault: Fault): WireFault {
   };
 }
 
-/** A peer's fault, unchanged. Throws `internal` when code or reason is not one of ours. */
+/** A peer's fault, unchanged. Throws `internal` when code or reason is not one of `FAULTS`. */
 export function faultFromWire(wire: WireFault): Fault {
   if (!isCode(wire.code)) throw brokenMessage('fault code');
   const options: FaultOptions = { isOutcomeUnknown: wire.outcomeUnknown };

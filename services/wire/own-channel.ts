@@ -51,7 +51,7 @@ export function ownChannel(
 }
 
 /**
- * What gRPC is told to connect to for `address` (`host:port`). With the scheme named, no host can be
+ * What gRPC connects to for `address` (`host:port`). With the scheme named, no host can be
  * taken for one: `unix:8100` alone would be a socket's path. Throws for anything but `host:port`,
  * which is refused where an address comes in.
  */

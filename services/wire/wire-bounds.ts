@@ -51,7 +51,7 @@ export const FLOW_WINDOW_BYTES = 1_024 * 1_024;
 /** Streams and unary calls at once on one connection to a server: one stream and a few tools. */
 export const STREAMS_PER_CONNECTION_MAX = 64;
 
-/** How long a server that stops waits for calls in flight, in milliseconds, unless told otherwise. */
+/** How long a server that stops waits for calls in flight, in milliseconds by default. */
 export const STOP_GRACE_MS = 5_000;
 
 /** Longest id, digest or ETag, in UTF-16 units; an idempotency key may have 255 (decision 22). */

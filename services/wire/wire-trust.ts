@@ -2,8 +2,8 @@ import { Fault } from '#fault/fault';
 import { isHostPort } from '#platform/host-port';
 
 /**
- * A peer has sent what its domain does not allow: our bug or a lie, so it is `internal`. Whoever
- * was to be answered with it does not know what has happened.
+ * A peer has sent what its domain does not allow: our bug or a lie, so it is `internal`. The
+ * caller that waited for it does not know what has happened.
  */
 export function brokenMessage(what: string): Fault {
   const cause = new RangeError(`${what} off the wire`);

@@ -99,7 +99,7 @@ export const RETIRED: readonly RetiredWord[] = [
   {
     word: 'settle',
     // `Promise.allSettled`, and the states of promises: JavaScript's word.
-    pattern: /(?<!all |#test\/support\/)\bsettl(es?|ed|ing)\b/,
+    pattern: /(?<!all |promise |#test\/support\/)\bsettl(es?|ed|ing)\b/,
     use: 'start-up grace period, end',
     within: /^(services|test)\/(runtime|node|cluster|process|storage|engine)\//,
   },

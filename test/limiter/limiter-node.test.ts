@@ -237,7 +237,7 @@ ended('against its will, it hears of changes until it rejoins', async () => {
   await cluster.admit(owner, customer, 1);
   await cluster.seal(owner);
   while (owner.incarnation !== undefined) await cluster.live(50);
-  assert.is(owner.identity(), 'nobody');
+  assert.is(owner.identity(), 'none');
   await owner.admin.setStatus(customer.id, 'suspended');
   await cluster.live(12_000);
   assert.is(

@@ -218,7 +218,7 @@ function statementsOf(stored: Stored, decided: Change): Statement[] {
 
 /**
  * Seconds after which the server drops a key's row by itself; 0: never. By the whole life of the key,
- * also when its row is written again: what is left of it only a clock could tell, which may be wrong.
+ * also when its row is written again: what is left of it only a clock could say, which may be wrong.
  */
 function ttlOf({ createdAtMs, expiresAtMs }: ApiKeyRecord): number {
   if (expiresAtMs === undefined) return 0;
