@@ -3,7 +3,7 @@ import { HttpCaller } from '#bench/http-caller';
 import { at } from '#bench/process-answer';
 import type { Server } from '#bench/servers';
 
-/** The largest page of the list of instances (spec 8.4). */
+/** The largest page of the list of instances (interface 8.4). */
 const PAGE = 100;
 
 /**

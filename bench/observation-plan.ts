@@ -26,7 +26,7 @@ export type PlannedInstance = { readonly id: string; readonly modeStrengths: rea
  * The instances of one server and how far their observations' timestamps have come.
  *
  * Every run takes the instances in turns and adds `STEP_S` with every turn, so that no observation
- * is throttled (spec 8.3); the next run starts after the last second used.
+ * is throttled (interface 8.3); the next run starts after the last second used.
  */
 export class ObservationPlan {
   readonly instances: readonly PlannedInstance[];

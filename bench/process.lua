@@ -1,7 +1,7 @@
 -- One observation per request for wrk: POST /v1/instances/{id}/process.
 --
 -- The instances take turns, and the caller's timestamp grows with every turn, so that no instance
--- is observed too often (spec 8.3). An instance's next request is a whole turn of about 4,000
+-- is observed too often (interface 8.3). An instance's next request is a whole turn of about 4,000
 -- requests away; the run's check of throttled answers proves that no two of them overtook.
 --
 -- A request is three pieces joined: everything up to the body's length (per instance), the

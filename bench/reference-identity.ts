@@ -6,7 +6,7 @@ import { newReport, readReport } from '#identity/report';
 import { createState, ENERGY_DEFAULT, type State } from '#identity/state';
 import type { EngineAnswer } from '#wire/engine-messages';
 
-/** An observation as callers send it (spec 2.7), checked by a schema before. */
+/** An observation as callers send it (interface 2.7), checked by a schema before. */
 export type SentObservation = {
   readonly mode_target: string;
   readonly signal_strength: number;

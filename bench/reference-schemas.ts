@@ -26,7 +26,7 @@ export const PROCESS_PARAMS = {
   required: ['id'],
 } as const;
 
-/** The observation of spec 2.7 with the timestamp of decision 8, for ajv. */
+/** The observation of interface 2.7 with the timestamp of decision 8, for ajv. */
 export const OBSERVATION = {
   type: 'object',
   properties: {
@@ -99,7 +99,7 @@ const DRIFT = object({
   }),
 });
 
-/** The whole process answer (spec 2.5 to 2.7, model 3.6), for fast-json-stringify. */
+/** The whole process answer (interface 2.5 to 2.7, model 3.6), for fast-json-stringify. */
 export const PROCESS_ANSWER = object({
   data: object({ snapshot: SNAPSHOT, contract: CONTRACT, drift: DRIFT }),
 });

@@ -100,7 +100,7 @@ export async function prepareService(
   return { label, address: service.address, processes: service.processes, plan, service };
 }
 
-/** The personas' mode profiles: starting points that callers really use (spec 2.8). */
+/** The personas' mode profiles: starting points that callers really use (interface 2.8). */
 async function modeProfiles(caller: HttpCaller): Promise<JsonObject[]> {
   const personas = at(await caller.send({ method: 'GET', path: '/v1/personas' }), ['data']);
   if (!Array.isArray(personas)) throw new Error('GET /v1/personas gave no list');

@@ -35,7 +35,7 @@ const VARIABLES = {
   SERVICE_PORT: port.default(8_000).describe('Port of the API; 0 takes a free one.'),
   SERVICE_DOCS_ENABLED: flag
     .default(false)
-    .describe('Serves /docs, /redoc and /openapi.json. Off in production (spec 1.6).'),
+    .describe('Serves /docs, /redoc and /openapi.json. Off in production (interface 1.6).'),
   SERVICE_METRICS_HOST: filled
     .default('127.0.0.1')
     .describe('Address the port of metrics and probes listens on.'),
@@ -61,7 +61,7 @@ const VARIABLES = {
   SERVICE_STORAGE: z
     .enum(['memory', 'cassandra'])
     .default('memory')
-    .describe('Where data is kept. `memory` forgets everything at a restart (spec 1.8).'),
+    .describe('Where data is kept. `memory` forgets everything at a restart (interface 1.8).'),
   SERVICE_ENVIRONMENT: z
     .enum(['development', 'production'])
     .default('development')

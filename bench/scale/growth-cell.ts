@@ -160,7 +160,7 @@ async function proven(bench: GrowthBench, server: Server, seconds: number): Prom
 
 /**
  * A run in which nothing failed. With a hundred instances a connection that waits while a third of
- * the others are answered sends an observation that is late, and throttled (spec 8.3): that is reported.
+ * the others are answered sends an observation that is late, and throttled (interface 8.3): that is reported.
  */
 async function loaded(
   { wrk, print }: GrowthBench,

@@ -10,7 +10,7 @@ import type { InstanceHead } from '#storage/instance-store';
 /** Instances that are being written at once: Cassandra is busy and none of its queues grows long. */
 const WRITES_IN_FLIGHT = 64;
 
-/** What an instance has after its creation: full energy, as the API's default is (spec 2.3). */
+/** What an instance has after its creation: full energy, as the API's default is (interface 2.3). */
 const ENERGY = 1;
 
 /** The state of a fresh instance of each persona. Values, like every head's model: shared by all. */

@@ -3,7 +3,7 @@ import type { Limits, Plan } from '#accounts/plan';
 /** Whether an account's keys may do anything. A suspended one is answered 403 (decision 20). */
 export type AccountStatus = 'active' | 'suspended';
 
-/** Whom instances belong to and who is billed. Source: spec 5, 8.1. */
+/** Whom instances belong to and who is billed. Source: interface 5, 8.1. */
 export type Account = {
   /** 12 base62 characters, part of every key of the account (decision 41). */
   readonly id: string;
@@ -17,7 +17,7 @@ export type Account = {
 /** What a key may do: `read` is every GET and `POST /test/submit`. Source: decision 41. */
 export type KeyScope = 'full' | 'read';
 
-/** A key as it is stored: a reader of this cannot use it. Source: spec 5 item 3. */
+/** A key as it is stored: a reader of this cannot use it. Source: interface 5.3. */
 export type ApiKeyRecord = {
   /** `key_` and 16 hexadecimal characters; names the key without revealing it. */
   readonly id: string;

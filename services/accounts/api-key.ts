@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 
-/** What every key begins with. Source: spec 5, decision 41. */
+/** What every key begins with. Source: interface 5, decision 41. */
 const PREFIX = 'svc_sk_';
 
 /** Characters of the account id inside a key. Source: decision 41. */

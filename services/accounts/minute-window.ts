@@ -1,6 +1,6 @@
 import type { Instant } from '#platform/instant';
 
-/** How long a window lasts. Source: spec 8.1, decision 25. */
+/** How long a window lasts. Source: interface 8.1, decision 25. */
 export const WINDOW_MS = 60_000;
 
 /**

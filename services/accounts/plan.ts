@@ -1,4 +1,4 @@
-/** One of the tiers of spec 8.1. Enterprise is agreed, not bought (decision 28). */
+/** One of the tiers of interface 8.1. Enterprise is agreed, not bought (decision 28). */
 export type Plan = 'free' | 'indie' | 'pro' | 'enterprise';
 
 /** What a plan allows. */
@@ -54,7 +54,7 @@ const PRO: Limits = {
   instances: INSTANCES_OF.pro,
 };
 
-/** Requests per minute, cycles per UTC month and instances of a plan. Source: spec 8.1, decisions 28, 154. */
+/** Requests per minute, cycles per UTC month and instances of a plan. Source: interface 8.1, decisions 28, 154. */
 export function limitsOf(choice: PlanChoice): Limits {
   switch (choice.plan) {
     case 'free':

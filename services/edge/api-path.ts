@@ -1,4 +1,4 @@
-/** Where the API begins. Source: spec 9. */
+/** Where the API begins. Source: interface 9. */
 export const API_PREFIX = '/v1';
 
 /** The API's first part of a path, without its slash. */

@@ -8,7 +8,7 @@ const SCHEME = 'bearer ';
 /**
  * The caller that the `Authorization` header names. Throws `unauthorized` unless there is exactly
  * one such header, its scheme is Bearer and its key has the form and checksum of an API key: a
- * typing error is found without asking the limiter. Source: spec 5, decision 41.
+ * typing error is found without asking the limiter. Source: interface 5, decision 41.
  */
 export function readCaller(request: IncomingMessage): Caller {
   const { authorization } = request.headers;

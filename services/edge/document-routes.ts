@@ -40,7 +40,7 @@ const HEADERS = {
 };
 
 /**
- * The API document and its two readers; registered only where an operator wants them (spec 1.6).
+ * The API document and its two readers; registered only where an operator wants them (interface 1.6).
  * Everything is read from disk when it is asked for, so that it costs a start nothing.
  */
 export async function documentRoutes(app: FastifyInstance): Promise<void> {

@@ -83,7 +83,7 @@ export type Endpoint = {
   readonly description: string;
   /** The scope that a key needs. Source: decisions 20 and 41. */
   readonly scope: 'read' | 'full';
-  /** Whether calls advance cycles and so cost quota. Source: spec 1.5. */
+  /** Whether calls advance cycles and so cost quota. Source: interface 1.5. */
   readonly isBilled: boolean;
   /** Cycles that a call may advance: what is reserved before. */
   readonly cyclesOf: (request: CheckedRequest<unknown, unknown>) => number;

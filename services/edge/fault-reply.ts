@@ -11,7 +11,7 @@ export const SAFETY_HEADERS = {
   'cache-control': 'private, no-cache',
 } as const;
 
-/** A refusal as an HTTP answer: the only place where a Fault becomes one (spec 7). */
+/** A refusal as an HTTP answer: the only place where a Fault becomes one (interface 7). */
 export type FaultReply = {
   readonly status: number;
   readonly headers: Headers;

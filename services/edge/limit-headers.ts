@@ -19,7 +19,7 @@ export function windowResetS({ windowResetAtS }: Allowance, nowMs: number): numb
   return Math.max(windowResetAtS, Math.ceil(nowMs / 1_000));
 }
 
-/** The headers for a known caller: spec 8.2 and the IETF pair. */
+/** The headers for a known caller: interface 8.2 and the IETF pair. */
 export function limitHeaders(allowance: Allowance, nowMs: number): Headers {
   const { requestsPerMinute, requestsRemaining, cyclesPerMonth, cyclesRemaining } = allowance;
   const resetAtS = windowResetS(allowance, nowMs);

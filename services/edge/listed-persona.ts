@@ -1,6 +1,6 @@
 import type { Persona } from '#identity/personas';
 
-/** A persona as the list shows it. Source: spec 2.8. */
+/** A persona as the list shows it. Source: interface 2.8. */
 export function listedPersona(persona: Persona) {
   const { id, name, archetype, description, modeProfile, coreValues } = persona;
   const { commitmentThreshold, ...style } = persona.decisionStyle;

@@ -7,7 +7,7 @@ import { REQUEST_ID } from '#edge/request-id';
 const integer = { type: 'integer', minimum: 0 };
 const text = { type: 'string' };
 
-/** Every response header, by name. Source: spec 8.2, limiter-headers, decisions 1, 14, 21, 22, 42. */
+/** Every response header, by name. Source: interface 8.2, limiter-headers, decisions 1, 14, 21, 22, 42. */
 export const RESPONSE_HEADERS: Readonly<Record<string, Json>> = {
   'X-RateLimit-Limit': {
     description: 'Requests per minute that the plan allows; 0 where no caller is known.',
@@ -129,7 +129,7 @@ export const PARAMETERS: Readonly<Record<string, Json>> = {
   },
 };
 
-/** Headers that every answer under `/v1` carries, whatever refused it. Source: spec 8.2. */
+/** Headers that every answer under `/v1` carries, whatever refused it. Source: interface 8.2. */
 const ALWAYS = [
   'X-RateLimit-Limit',
   'X-RateLimit-Remaining',

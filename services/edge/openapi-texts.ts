@@ -1,7 +1,7 @@
 import { FAULTS, type FaultCode } from '#fault/error-codes';
 import { type FaultReason, httpOfReason, REASONS } from '#fault/error-reasons';
 
-/** What the tags stand for, in the order in which readers show them. Source: spec 1.4. */
+/** What the tags stand for, in the order in which readers show them. Source: interface 1.4. */
 export const TAGS = [
   { name: 'Instances', description: 'One instance is the personality of one agent.' },
   {
@@ -43,7 +43,7 @@ export const STATUS_TEXTS: Readonly<Record<number, string>> = {
   505: 'HTTP/1.1 is the oldest version served.',
 };
 
-/** What a code means, in the catalog. Source: spec 7. */
+/** What a code means, in the catalog. Source: interface 7. */
 const CODE_TEXTS: Readonly<Record<FaultCode, string>> = {
   unauthorized: 'API key missing or not valid.',
   forbidden: 'The key is valid and may not do this.',

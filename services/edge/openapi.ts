@@ -26,7 +26,7 @@ const SHARED_STATUSES = new Set([401, 408, 414, 417, 431, 500, 505]);
 /** Codes that may name the field, parameter or header that is wrong. */
 const FIELD_CODES: ReadonlySet<FaultCode> = new Set(['invalid_request', 'conflict']);
 
-/** The release. Source: spec 9. */
+/** The release. Source: interface 9. */
 const VERSION = '1.0.0';
 
 /**
@@ -151,7 +151,7 @@ function successesOf(
   return responses;
 }
 
-/** The envelope of spec 7, narrowed to the codes and reasons that this endpoint can answer. */
+/** The envelope of interface 7, narrowed to the codes and reasons that this endpoint can answer. */
 function refusalResponse(
   endpoint: Endpoint,
   { status, codes, reasons }: RefusalsOfStatus,

@@ -53,7 +53,7 @@ export class Reply {
     return undefined;
   }
 
-  /** Sends a refusal in the envelope of spec 7. */
+  /** Sends a refusal in the envelope of interface 7. */
   refuse(
     request: FastifyRequest,
     reply: FastifyReply,

@@ -9,7 +9,7 @@ const PLACES_MAX = 1_024;
 /** How long a place is kept for a create: twice the longest call, in milliseconds. */
 const PLACE_AGE_MS = 20_000;
 
-/** Which part of a listing is wanted, and in which order. Source: spec 4.1, decision 40. */
+/** Which part of a listing is wanted, and in which order. Source: interface 4.1, decision 40. */
 export type ListingPage = {
   readonly limit: number;
   readonly offset: number;

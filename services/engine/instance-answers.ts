@@ -15,7 +15,7 @@ export function reportOf(model: State): Report {
   return present;
 }
 
-/** Unix milliseconds as ISO 8601 in UTC (spec 2.1). */
+/** Unix milliseconds as ISO 8601 in UTC (interface 2.1). */
 export function isoTime(timeMs: number): string {
   return new Date(timeMs).toISOString();
 }
@@ -25,7 +25,7 @@ export function rounded(value: number): number {
   return Math.round(value * 1e6) / 1e6;
 }
 
-/** The object that process, batch and every intermediate state answer. Source: spec 4.2. */
+/** The object that process, batch and every intermediate state answer. Source: interface 4.2. */
 export function processedJson(instanceId: string, report: Report): string {
   return reportJson(instanceId, report);
 }
@@ -114,7 +114,7 @@ export function instanceAnswer(id: string, head: InstanceHead): EngineAnswer {
   return objectAnswer(body, etagOf(id, head.version));
 }
 
-/** Answer of `GET /instances/{id}/snapshot`: the process snapshot and three fields more (spec 2.5). */
+/** Answer of `GET /instances/{id}/snapshot`: the process snapshot and three fields more (interface 2.5). */
 export function snapshotAnswer(id: string, head: InstanceHead): EngineAnswer {
   const report = reportOf(head.model);
   const times = `"created_at":"${isoTime(head.createdAtMs)}","updated_at":"${isoTime(head.updatedAtMs)}"`;

@@ -32,7 +32,7 @@ export type InstanceChange =
 
 /** One committed event: the change, when, and under which key. Applying it is deterministic. */
 export type InstanceEvent = {
-  /** The model that the answer came from: running it again takes the same one (identity-model 9). */
+  /** The model that the answer came from: running it again takes the same one (model 9). */
   readonly modelVersion: string;
   readonly change: InstanceChange;
   /** Server time of the commit in Unix milliseconds. */

@@ -27,7 +27,7 @@ export type InstancePorts = {
 type InstanceTurn = Turn<InstanceEvent, InstanceApplied>;
 type Command<Kind extends EngineCommand['kind']> = Extract<EngineCommand, { kind: Kind }>;
 
-/** The instance as a kind of durable actor: the commands of spec 4 on one instance. */
+/** The instance as a kind of durable actor: the commands of interface 4 on one instance. */
 export class InstanceKind
   implements ActorKind<InstanceState, EngineCall, EngineAnswer, InstanceEvent, InstanceApplied>
 {

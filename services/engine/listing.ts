@@ -29,7 +29,7 @@ export function pageAnswer(
 }
 
 /**
- * Source: spec 2.4. One whose head is not found at once, because it is being deleted, or its create
+ * Source: interface 2.4. One whose head is not found at once, because it is being deleted, or its create
  * is not stored yet, shows the values of a fresh one.
  */
 function itemOf(

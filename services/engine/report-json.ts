@@ -93,7 +93,7 @@ const ANSWER_DRIFT = fragment(',"drift":');
 
 /**
  * Snapshot, contract and drift as the one object that a processed observation is answered with; in
- * one pass, and so cheaper than the three apart. `instanceId` as below. Source: spec 4.2.
+ * one pass, and so cheaper than the three apart. `instanceId` as below. Source: interface 4.2.
  */
 export function reportJson(instanceId: string, report: Report): string {
   let position = putSnapshot(instanceId, report, put(ANSWER_SNAPSHOT, 0));
@@ -107,12 +107,12 @@ export function snapshotJson(instanceId: string, report: Report): string {
   return textUpTo(putSnapshot(instanceId, report, 0));
 }
 
-/** The execution contract of spec 2.6. */
+/** The execution contract of interface 2.6. */
 export function contractJson(report: Report): string {
   return textUpTo(putContract(report, 0));
 }
 
-/** The drift classification: level and deviation. Source: spec 2.7, model 3.6. */
+/** The drift classification: level and deviation. Source: interface 2.7, model 3.6. */
 export function driftJson(report: Report): string {
   return textUpTo(putDrift(report, 0));
 }
@@ -122,7 +122,7 @@ export function deviationJson({ deviation }: Report): string {
   return textUpTo(putDeviation(deviation, 0));
 }
 
-/** The affected modes of a drift event, lower case, strongest contribution first. Spec 2.7. */
+/** The affected modes of a drift event, lower case, strongest contribution first. Interface 2.7. */
 export function affectedModesJson({ deviation }: Report): string {
   return textUpTo(putList(deviation.affected, MODE_KEY_LIST, 0));
 }

@@ -1,7 +1,7 @@
 import { reportOf } from '#engine/instance-answers';
 import type { InstanceHead } from '#storage/instance-store';
 
-/** What a listing shows of an instance besides its row. Source: spec 2.4. */
+/** What a listing shows of an instance besides its row. Source: interface 2.4. */
 export type Summary = {
   readonly cycle: number;
   readonly energy: number;

@@ -2,7 +2,7 @@
  * The closed set of error codes and the only place where a code meets a status.
  * Adding a code is adding a row; TypeScript then points at every switch to revisit.
  * `grpc` is the numeric gRPC status; `isRetryable` is for callers and for the edge itself.
- * Source: spec 7, decisions 2, 4 and 36. The last three belong to billing and are listed so that
+ * Source: interface 7, decisions 2, 4 and 36. The last three belong to billing and are listed so that
  * the catalog is complete before its routes exist.
  */
 export const FAULTS = {
@@ -21,5 +21,5 @@ export const FAULTS = {
   invalid_plan: { http: 422, grpc: 3, isRetryable: false },
 } as const satisfies Record<string, { http: number; grpc: number; isRetryable: boolean }>;
 
-/** One of the error codes of spec 7. */
+/** One of the error codes of interface 7. */
 export type FaultCode = keyof typeof FAULTS;

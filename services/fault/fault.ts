@@ -16,7 +16,7 @@ export type FaultOptions = {
   reason?: FaultReason | PeerReason;
   /** JSON path, parameter or header that is wrong. */
   field?: string;
-  /** The mode whose answers are missing (identity-model 6). */
+  /** The mode whose answers are missing (model 6). */
   mode?: string;
   /** Whole seconds after which a retry makes sense. */
   retryAfterS?: number;

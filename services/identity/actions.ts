@@ -5,7 +5,7 @@ import { place, type Ranking } from '#identity/ranking';
 import type { Snapshot } from '#identity/snapshot';
 import { OFFSET, type State } from '#identity/state';
 
-/** What an identity may do, in vocabulary order. Source: spec 2.3. */
+/** What an identity may do, in vocabulary order. Source: interface 2.3. */
 export const ACTIONS = [
   'explore',
   'question',

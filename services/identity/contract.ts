@@ -9,7 +9,7 @@ import { isCooldownRequired, isSupportRequired, recoveryPathOf } from '#identity
 import type { Snapshot } from '#identity/snapshot';
 import { OFFSET, type State } from '#identity/state';
 
-/** The execution contract in positions; names come from the tables it points into. Spec 2.6. */
+/** The execution contract in positions; names come from the tables it points into. Interface 2.6. */
 export type Contract = {
   /** Modes. */
   readonly dominant: Ranking;

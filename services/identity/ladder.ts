@@ -1,6 +1,6 @@
 import { at } from '#identity/at';
 
-/** The stress states in climbing order. Source: spec 2.3. */
+/** The stress states in climbing order. Source: interface 2.3. */
 export const STRESS_STATES = ['LOW', 'MED', 'HIGH', 'OVER'] as const;
 /** One of the four stress states. */
 export type StressState = (typeof STRESS_STATES)[number];

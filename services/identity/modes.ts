@@ -1,4 +1,4 @@
-/** The seven modes as a request names them, in the order every vector here follows. Spec 2.3. */
+/** The seven modes as a request names them, in the order every vector here follows. Interface 2.3. */
 export const MODE_TARGETS = [
   'PERCEPTION',
   'EXPLORATION',
@@ -11,7 +11,7 @@ export const MODE_TARGETS = [
 /** One mode as a request names it. */
 export type ModeTarget = (typeof MODE_TARGETS)[number];
 
-/** The same modes as keys of `mode_strengths` and as names in drift answers. Source: spec 2.3. */
+/** The same modes as keys of `mode_strengths` and as names in drift answers. Source: interface 2.3. */
 export const MODE_KEYS = [
   'perception',
   'exploration',
@@ -37,7 +37,7 @@ export const MODE_NAMES = [
 /** One mode as a contract displays it. */
 export type ModeName = (typeof MODE_NAMES)[number];
 
-/** Length of every vector over the modes. Source: spec 2.3. */
+/** Length of every vector over the modes. Source: interface 2.3. */
 export const MODE_COUNT = 7;
 
 /** Position of `identity`: a home high in it recovers from stress faster. Source: model 2.2. */

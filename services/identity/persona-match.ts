@@ -6,7 +6,7 @@ import { MODE_COUNT, STRESS_RESPONSE } from '#identity/modes';
 import { PERSONA_PROFILES, type PersonaId, personaIndexOf } from '#identity/persona-profiles';
 import { itemAt, newRanking } from '#identity/ranking';
 
-/** Blends of two personas that the engine detects, with their pairs. Source: spec 2.8, model 5. */
+/** Blends of two personas that the engine detects, with their pairs. Source: interface 2.8, model 5. */
 export const COMPOSITES = [
   { key: 'knowledge_focused_relationship_aware', from: 'persona_scholar', to: 'persona_diplomat' },
   { key: 'visionary_leader', from: 'persona_leader', to: 'persona_creative' },

@@ -1,5 +1,5 @@
 /**
- * The twelve archetypes as strengths, in the order of spec 2.8. A profile may be posted unchanged
+ * The twelve archetypes as strengths, in the order of interface 2.8. A profile may be posted unchanged
  * as `initial_config.mode_strengths`. Source: model 5.
  */
 export const PERSONA_PROFILES = [

@@ -9,7 +9,7 @@ export type PersonaText = {
   coreValues: readonly string[];
 };
 
-/** Names and archetypes are spec 2.8, the texts and values model 5. */
+/** Names and archetypes are interface 2.8, the texts and values model 5. */
 export const PERSONA_TEXTS: Readonly<Record<PersonaId, PersonaText>> = {
   persona_analytical: {
     name: 'The Analyst',

@@ -8,7 +8,7 @@ import { copingPathOf, RECOVERY_PATHS, type RecoveryPath } from '#identity/recov
 import { newReport, readReport } from '#identity/report';
 import { createState, ENERGY_DEFAULT, OFFSET, stressHalfLifeSeconds } from '#identity/state';
 
-/** A reference archetype: written texts, and fields that follow from its profile. Spec 2.8. */
+/** A reference archetype: written texts, and fields that follow from its profile. Interface 2.8. */
 export type Persona = PersonaText & {
   id: PersonaId;
   /** The strengths by key, usable as an instance's `mode_strengths`. */
@@ -33,7 +33,7 @@ export type Persona = PersonaText & {
 /** How many of its allowed actions a persona names as preferred. Source: model 5. */
 const PREFERRED_ACTION_COUNT = 5;
 
-/** The twelve personas in the order of spec 2.8. */
+/** The twelve personas in the order of interface 2.8. */
 export const PERSONAS: readonly Persona[] = PERSONA_PROFILES.map((profile) =>
   personaOf(profile.id, profile.strengths),
 );

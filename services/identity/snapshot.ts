@@ -4,7 +4,7 @@ import { stabilityOf } from '#identity/drift';
 import { MODE_COUNT } from '#identity/modes';
 import { OFFSET, type State } from '#identity/state';
 
-/** What the caller sees of a state. Source: spec 2.5. */
+/** What the caller sees of a state. Source: interface 2.5. */
 export type Snapshot = {
   cycle: number;
   /** Seven strengths in mode order, the tendencies brought into [0, 1]. */

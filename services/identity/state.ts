@@ -92,7 +92,7 @@ export type InitialConfig = {
   energyLevel: number;
 };
 
-/** Energy of an identity that was given none. Source: spec 4.1. */
+/** Energy of an identity that was given none. Source: interface 4.1. */
 export const ENERGY_DEFAULT = 0.8;
 
 /** Least resting energy: an identity that starts lower is taken as drained and recovers. Source: model 1. */

@@ -15,7 +15,7 @@ import type { Randomness } from '#platform/randomness';
 import type { AccountStore } from '#storage/account-store';
 import type { MeterUsage } from '#wire/admin';
 
-/** Characters of an account id and of a key id behind its prefix. Source: decision 41; spec 2.2. */
+/** Characters of an account id and of a key id behind its prefix. Source: decision 41; interface 2.2. */
 const ACCOUNT_ID_LENGTH = 12;
 const KEY_ID_LENGTH = 16;
 

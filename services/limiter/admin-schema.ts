@@ -99,5 +99,5 @@ export const UsageView = z.object({
   month_ends_at: z.string(),
 });
 
-/** A refusal, as everywhere in the service (spec 7). */
+/** A refusal, as everywhere in the service (interface 7). */
 export const RefusalView = z.object({ error: z.string(), message: z.string() });

@@ -4,7 +4,7 @@ import type { Instant } from '#platform/instant';
 
 /**
  * The requests of one account's window, which begins with the first request after the last one
- * ended and is measured by the monotonic clock (decision 25, spec 8.1).
+ * ended and is measured by the monotonic clock (decision 25, interface 8.1).
  */
 export class Minute {
   /** How many requests of the present window records allow. */

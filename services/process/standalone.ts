@@ -19,7 +19,7 @@ import { inProcessPeer } from '#routing/peer';
 import type { EngineClient } from '#wire/engine-messages';
 import type { LimiterClient } from '#wire/limiter-messages';
 
-/** Everything in one process with direct calls: the local deployment of spec 1.7. */
+/** Everything in one process with direct calls: the local deployment of interface 1.7. */
 export async function openStandalone(config: Config): Promise<Opened> {
   await using opening = new AsyncDisposableStack();
   const foundation = foundationOf(config, 'standalone');

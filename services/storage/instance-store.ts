@@ -1,4 +1,4 @@
-/** One processed observation. Source: spec 2.7, decision 39. */
+/** One processed observation. Source: interface 2.7, decision 39. */
 export type HistoryRow = {
   /** Counts the instance's observations for life, from 1: the place of the row in the whole history. */
   readonly ordinal: number;
@@ -13,7 +13,7 @@ export type HistoryRow = {
   readonly timestampMs: number;
 };
 
-/** One cycle whose drift level was not D0. Source: spec 2.7, model 3.5. */
+/** One cycle whose drift level was not D0. Source: interface 2.7, model 3.5. */
 export type DriftRow = {
   /** Counts the instance's drift events for life, from 1. */
   readonly ordinal: number;
@@ -71,9 +71,9 @@ export type InstanceHead = {
   readonly historyStart: number;
   readonly driftCount: number;
   readonly driftStart: number;
-  /** The model that the vector belongs to (identity-model 9): a replay needs the same one. */
+  /** The model that the vector belongs to (model 9): a replay needs the same one. */
   readonly modelVersion: string;
-  /** The model's state vector (identity-model 9: doubles, never rounded). */
+  /** The model's state vector (model 9: doubles, never rounded). */
   readonly model: Float64Array;
   /** Calls of the last 20 s before the version was stored. */
   readonly recentCalls: readonly RecentCall[];

@@ -16,9 +16,9 @@ import { brokenMessage, trustInteger, trustText, trustUnit } from '#wire/wire-tr
 
 type WireCommand = NonNullable<EngineRequest['command']>;
 
-/** Modes of the model. Source: spec 2.2. */
+/** Modes of the model. Source: interface 2.2. */
 const MODE_COUNT = 7;
-/** 100 code points (spec 2.2) in UTF-16 units. */
+/** 100 code points (interface 2.4) in UTF-16 units. */
 const NAME_LENGTH_MAX = 200;
 /** 2,000 code points (decision 37) in UTF-16 units. */
 const DESCRIPTION_LENGTH_MAX = 4_000;
@@ -28,7 +28,7 @@ const CONTEXT_LENGTH_MAX = 8_192;
 const OBSERVATIONS_MAX = 100;
 /** Longest id, in UTF-16 units. */
 const ID_LENGTH_MAX = 255;
-/** Records and instances on one page. Source: spec 8.2, decisions 13 and 31. */
+/** Records and instances on one page. Source: interface 8.4, decisions 13 and 31. */
 const RECORDS_MAX = 1_000;
 const INSTANCES_MAX = 100;
 /** The last millisecond that a date can name (ECMA-262). */

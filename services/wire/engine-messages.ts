@@ -53,10 +53,10 @@ export type PeerCommand =
   /** Cycle and energy of instances of the account, active or not, without activating them. */
   | { readonly kind: 'readSummaries'; readonly instanceIds: readonly string[] };
 
-/** Most instances of one `readSummaries`: those of the largest page. Source: spec 8.2. */
+/** Most instances of one `readSummaries`: those of the largest page. Source: interface 8.4. */
 export const SUMMARIES_MAX = 100;
 
-/** The command an engine is asked for; instance commands in the order of spec 4. */
+/** The command an engine is asked for; instance commands in the order of interface 4. */
 export type EngineCommand =
   | PeerCommand
   | {

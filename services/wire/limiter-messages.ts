@@ -41,7 +41,7 @@ export type SettleCall = CallName & {
 /** Anything the limiter can be asked. */
 export type LimiterCall = AdmitCall | SettleCall;
 
-/** The numbers behind the rate-limit headers. Source: spec 8.2, limiter-headers. */
+/** The numbers behind the rate-limit headers. Source: interface 8.2, limiter-headers. */
 export type Allowance = {
   readonly requestsPerMinute: number;
   readonly requestsRemaining: number;

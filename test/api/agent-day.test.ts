@@ -17,7 +17,7 @@ const READ_EVERY = 20;
 const RISKY = ['challenge', 'pivot', 'explore', 'execute'];
 const SAFE_WHEN_OVER = ['clarify', 'stabilize', 'defer', 'withdraw'];
 
-/** Asserts what a contract promises whatever the state (identity-model 7.1, property 8). */
+/** Asserts what a contract promises whatever the state (model 7.1, property 8). */
 function assertContract(contract: Json, level: string): void {
   const { allowed_actions: allowed, forbidden_actions: forbidden } = contract;
   const { stress_state: stress, recovery_profile: recovery, decision_style: style } = contract;

@@ -5,7 +5,7 @@ import { assertRefused, openScene } from '#test/support/scene';
 const { caller, close } = await openScene();
 const get = (id: string) => caller.send('GET', `/personas/${id}`);
 
-/** Preferred actions, coping path and half-life in minutes. Source: identity-model 5. */
+/** Preferred actions, coping path and half-life in minutes. Source: model 5. */
 const DERIVED: Record<string, readonly [actions: string, path: string, minutes: number]> = {
   analytical: ['clarify question elaborate stabilize suggest', 'structuring', 12.6],
   creative: ['suggest explore question elaborate clarify', 'problem_solving', 13.1],

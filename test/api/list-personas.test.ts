@@ -6,7 +6,7 @@ import { assertRefused, limitOf, openScene } from '#test/support/scene';
 const { caller, close } = await openScene();
 const list = (query = '') => caller.send('GET', `/personas${query}`);
 
-/** Source: spec 2.8. */
+/** Source: interface 2.8. */
 const PERSONAS: readonly [id: string, name: string, archetype: string, dominant: string][] = [
   ['persona_analytical', 'The Analyst', 'detail-oriented', 'Perception, Order'],
   ['persona_creative', 'The Creator', 'imaginative', 'Exploration, Assertion'],

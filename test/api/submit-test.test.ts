@@ -7,9 +7,9 @@ const { caller, close } = await openScene();
 const submit = (json: unknown, headers: Record<string, string> = {}) =>
   caller.send('POST', '/test/submit', { json, headers });
 
-/** Which mode a question asks about: the modes take turns. Source: identity-model 6. */
+/** Which mode a question asks about: the modes take turns. Source: model 6. */
 const modeOf = (position: number) => MODE_KEYS[position % 7] ?? '';
-/** Positions (from 0) of the items that are keyed the other way round. Source: identity-model 6. */
+/** Positions (from 0) of the items that are keyed the other way round. Source: model 6. */
 const REVERSED = new Set([2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28].map((n) => n - 1));
 
 const answersWith = (valueAt: (position: number) => number) =>

@@ -24,12 +24,8 @@ const SOURCES: Record<string, readonly string[]> = {
   decision: numbersIn(decisions),
 };
 
-/** Names that older citations use. */
-const ALIASES: Record<string, string> = {
-  spec: 'interface',
-  'identity-model': 'model',
-  decisions: 'decision',
-};
+/** The plural. */
+const ALIASES: Record<string, string> = { decisions: 'decision' };
 
 const CITATION =
   /\b(interface|spec|architecture|(?:identity-)?model|decisions?) (\d+(?:\.\d+)?(?:(?:, | and | to | or )\d+(?:\.\d+)?)*)(?![\d%]| %|\.\d)/gi;
@@ -78,13 +74,15 @@ for (const [name, numbers] of Object.entries(SOURCES)) {
 }
 
 for (const [text, isUnresolved] of [
-  ['Source: spec 8.3, decisions 8 and 9.', false],
+  ['Source: interface 8.3, decisions 8 and 9.', false],
+  ['Source: spec 8.3.', true],
   ['Source: interface 8.9.', true],
   ['decision 9999', true],
   ['decisions 8, 9999 and 10', true],
   ['/** a (architecture\n * 3.3). */', false],
   ['// a (architecture\n// 3.33)', true],
-  ['identity-model 3.6, model 2.6', false],
+  ['model 3.6 and 2.6', false],
+  ['identity-model 3.6', true],
   ['model 2.9', true],
   ['the model 20 % faster', false],
 ] as const) {

@@ -56,7 +56,7 @@ lead('do not run ahead of it with full batches every second', async () => {
     clock.advance(1_000);
     processed += (await ask(batchOf(100))).cycles;
   }
-  // One a second (spec 8.3), and the first batch reaches back.
+  // One a second (interface 8.3), and the first batch reaches back.
   assert.ok(processed <= 1_000 + 200, `${processed} in 1,000 s`);
 });
 

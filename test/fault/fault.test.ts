@@ -4,7 +4,7 @@ import { FAULTS } from '#fault/error-codes';
 import { type FaultReason, httpOfReason, PEER_REASONS, REASONS } from '#fault/error-reasons';
 import { Fault, invalid, toFault } from '#fault/fault';
 
-/** Code and status, as spec 7 and decisions 2, 4, 20 and 36 have it. */
+/** Code and status, as interface 7 and decisions 2, 4, 20 and 36 have it. */
 const STATUSES: Record<keyof typeof FAULTS, number> = {
   unauthorized: 401,
   forbidden: 403,

@@ -17,7 +17,7 @@ import { resetInstance } from '#edge/endpoints/reset-instance';
 import { submitTest } from '#edge/endpoints/submit-test';
 import { updateInstance } from '#edge/endpoints/update-instance';
 
-/** All endpoints: the 16 of spec 4 in its order, then those that came later. */
+/** All endpoints: the 16 of interface 4 in its order, then those that came later. */
 export const ENDPOINTS: readonly Endpoint[] = [
   createInstance,
   listInstances,

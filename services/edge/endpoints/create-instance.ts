@@ -4,7 +4,7 @@ import { CreateInstance, strengthsOf } from '#edge/schemas/instance-body';
 import { NoQuery } from '#edge/schemas/query-parameters';
 import { ENERGY_DEFAULT } from '#identity/state';
 
-/** Source: spec 4.1. */
+/** Source: interface 4.1. */
 export const createInstance = endpoint({
   name: 'createInstance',
   method: 'POST',

@@ -3,7 +3,7 @@ import { INSTANCE_ID } from '#edge/path-ids';
 import { dataOf, RemovedInstance } from '#edge/schemas/answers';
 import { NoQuery } from '#edge/schemas/query-parameters';
 
-/** Source: spec 4.1. */
+/** Source: interface 4.1. */
 export const deleteInstance = endpoint({
   name: 'deleteInstance',
   method: 'DELETE',

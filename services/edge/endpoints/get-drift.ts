@@ -3,7 +3,7 @@ import { INSTANCE_ID } from '#edge/path-ids';
 import { DriftEvents } from '#edge/schemas/answers';
 import { DriftQuery } from '#edge/schemas/query-parameters';
 
-/** Source: spec 4.2. */
+/** Source: interface 4.2. */
 export const getDrift = endpoint({
   name: 'getDrift',
   method: 'GET',

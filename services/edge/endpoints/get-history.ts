@@ -3,7 +3,7 @@ import { INSTANCE_ID } from '#edge/path-ids';
 import { HistoryRecord, pageOf } from '#edge/schemas/answers';
 import { HistoryQuery } from '#edge/schemas/query-parameters';
 
-/** Source: spec 4.2. */
+/** Source: interface 4.2. */
 export const getHistory = endpoint({
   name: 'getHistory',
   method: 'GET',

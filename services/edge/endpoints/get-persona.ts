@@ -6,7 +6,7 @@ import { NoQuery } from '#edge/schemas/query-parameters';
 import { Fault } from '#fault/fault';
 import { findPersona } from '#identity/personas';
 
-/** Source: spec 4.4. */
+/** Source: interface 4.4. */
 export const getPersona = endpoint({
   name: 'getPersona',
   method: 'GET',

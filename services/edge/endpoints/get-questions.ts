@@ -11,7 +11,7 @@ import {
   QUESTIONS,
 } from '#identity/inventory';
 
-/** Source: spec 4.3. */
+/** Source: interface 4.3. */
 export const getQuestions = endpoint({
   name: 'getQuestions',
   method: 'GET',

@@ -3,7 +3,7 @@ import { INSTANCE_ID } from '#edge/path-ids';
 import { CurrentSnapshot, dataOf } from '#edge/schemas/answers';
 import { NoQuery } from '#edge/schemas/query-parameters';
 
-/** Source: spec 4.2. */
+/** Source: interface 4.2. */
 export const getSnapshot = endpoint({
   name: 'getSnapshot',
   method: 'GET',

@@ -2,7 +2,7 @@ import { endpoint } from '#edge/endpoint';
 import { ListedInstance, pageOf } from '#edge/schemas/answers';
 import { ListQuery } from '#edge/schemas/query-parameters';
 
-/** Source: spec 4.1. */
+/** Source: interface 4.1. */
 export const listInstances = endpoint({
   name: 'listInstances',
   method: 'GET',

@@ -4,7 +4,7 @@ import { ListedPersona, listOf } from '#edge/schemas/answers';
 import { PersonasQuery } from '#edge/schemas/query-parameters';
 import { PERSONAS } from '#identity/personas';
 
-/** Source: spec 4.4. */
+/** Source: interface 4.4. */
 export const listPersonas = endpoint({
   name: 'listPersonas',
   method: 'GET',

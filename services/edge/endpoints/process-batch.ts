@@ -6,7 +6,7 @@ import { Batch, observationInput } from '#edge/schemas/observation-body';
 import { NoQuery } from '#edge/schemas/query-parameters';
 import { assertAscending } from '#edge/timestamp-rules';
 
-/** Source: spec 4.2. */
+/** Source: interface 4.2. */
 export const processBatch = endpoint({
   name: 'processBatch',
   method: 'POST',

@@ -5,7 +5,7 @@ import { Observation, observationInput } from '#edge/schemas/observation-body';
 import { NoQuery } from '#edge/schemas/query-parameters';
 import { assertNotFuture } from '#edge/timestamp-rules';
 
-/** Source: spec 4.2. */
+/** Source: interface 4.2. */
 export const processObservation = endpoint({
   name: 'processObservation',
   method: 'POST',

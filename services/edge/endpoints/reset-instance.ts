@@ -4,7 +4,7 @@ import { dataOf, ResetDone } from '#edge/schemas/answers';
 import { ResetInstance } from '#edge/schemas/instance-body';
 import { NoQuery } from '#edge/schemas/query-parameters';
 
-/** Source: spec 4.2. */
+/** Source: interface 4.2. */
 export const resetInstance = endpoint({
   name: 'resetInstance',
   method: 'POST',

@@ -6,7 +6,7 @@ import { Fault } from '#fault/fault';
 import { ANSWER_MAX, ANSWER_MIN, INVENTORY, INVENTORY_VERSION } from '#identity/inventory';
 import { type Answer, type Scored, score } from '#identity/scoring';
 
-/** Source: identity-model 6. */
+/** Source: model 6. */
 const Submission = z
   .strictObject({
     version: z.literal(INVENTORY_VERSION).optional(),
@@ -29,7 +29,7 @@ const Submission = z
     ],
   });
 
-/** Source: spec 4.3. */
+/** Source: interface 4.3. */
 export const submitTest = endpoint({
   name: 'submitTest',
   method: 'POST',

@@ -4,7 +4,7 @@ import { dataOf, RenamedInstance } from '#edge/schemas/answers';
 import { RenameInstance } from '#edge/schemas/instance-body';
 import { NoQuery } from '#edge/schemas/query-parameters';
 
-/** Source: spec 4.1. */
+/** Source: interface 4.1. */
 export const updateInstance = endpoint({
   name: 'updateInstance',
   method: 'PATCH',

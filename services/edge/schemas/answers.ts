@@ -32,7 +32,7 @@ const Strengths = z
   .strictObject(Object.fromEntries(MODE_KEYS.map((key) => [key, Unit])))
   .meta({ id: 'ModeStrengths' });
 
-/** The envelope of a single object (spec 2.1). */
+/** The envelope of a single object (interface 2.1). */
 export const dataOf = <Schema extends z.ZodType>(schema: Schema) =>
   z.strictObject({ data: schema });
 
@@ -44,7 +44,7 @@ export const pageOf = <Schema extends z.ZodType>(schema: Schema) =>
 export const listOf = <Schema extends z.ZodType>(schema: Schema) =>
   z.strictObject({ data: z.array(schema), pagination: z.strictObject({ total: Count }) });
 
-/** Source: spec 2.1. */
+/** Source: interface 2.1. */
 const Pagination = z
   .strictObject({ limit: z.int().min(1), offset: Count, total: Count, has_more: z.boolean() })
   .meta({ id: 'Pagination' });
@@ -57,13 +57,13 @@ const instance = {
 };
 const vitals = { cycle_count: Count, energy_level: Unit };
 
-/** Source: spec 2.4. */
+/** Source: interface 2.4. */
 export const CreatedInstance = z.strictObject({ ...instance, updated_at: Time });
 
-/** Source: spec 2.4. */
+/** Source: interface 2.4. */
 export const ListedInstance = z.strictObject({ ...instance, ...vitals });
 
-/** Source: spec 2.4. */
+/** Source: interface 2.4. */
 export const Instance = z
   .strictObject({
     ...instance,
@@ -74,7 +74,7 @@ export const Instance = z
   })
   .meta({ id: 'Instance' });
 
-/** Source: spec 2.4. */
+/** Source: interface 2.4. */
 export const RenamedInstance = CreatedInstance.omit({ created_at: true });
 
 /** Source: decision 14. */
@@ -91,7 +91,7 @@ const snapshot = {
 
 const Snapshot = z.strictObject(snapshot).meta({ id: 'Snapshot' });
 
-/** Source: spec 2.5, "only in the get-snapshot response". */
+/** Source: interface 2.5, "only in the get-snapshot response". */
 export const CurrentSnapshot = z
   .strictObject({ ...snapshot, cycle_count: Count, created_at: Time, updated_at: Time })
   .meta({ id: 'CurrentSnapshot' });
@@ -105,7 +105,7 @@ const DecisionStyle = z
   })
   .meta({ id: 'DecisionStyle' });
 
-/** Source: spec 2.6. */
+/** Source: interface 2.6. */
 export const Contract = z
   .strictObject({
     dominant_modes: z.array(z.enum(MODE_NAMES)),
@@ -126,7 +126,7 @@ export const Contract = z
 const PersonaId = z.enum(PERSONA_PROFILES.map(({ id }) => id));
 const CompositeKey = z.enum(COMPOSITES.map(({ key }) => key));
 
-/** Source: identity-model 3.6, decision 15. */
+/** Source: model 3.6, decision 15. */
 const Deviation = z
   .strictObject({
     description: z.string(),
@@ -154,18 +154,18 @@ const Drift = z
   .strictObject({ level: z.enum(DRIFT_LEVELS), deviation: Deviation })
   .meta({ id: 'Drift' });
 
-/** Source: spec 4.2. */
+/** Source: interface 4.2. */
 export const Processed = z
   .strictObject({ snapshot: Snapshot, contract: Contract, drift: Drift })
   .meta({ id: 'Processed' });
 
-/** Source: spec 4.2: the last state, or every state. */
+/** Source: interface 4.2: the last state, or every state. */
 export const ProcessedBatch = z.union([
   z.strictObject({ ...Processed.shape, processed_count: Count }),
   z.strictObject({ states: z.array(Processed), processed_count: Count }),
 ]);
 
-/** Source: spec 4.2. */
+/** Source: interface 4.2. */
 export const ResetDone = z.strictObject({
   id: InstanceId,
   reset_to: z.enum(['initial', 'default']),
@@ -176,7 +176,7 @@ export const ResetDone = z.strictObject({
 
 const generation = { generation: z.int().min(1).optional().describe('With generation=all only.') };
 
-/** Source: spec 2.7. */
+/** Source: interface 2.7. */
 export const HistoryRecord = z
   .strictObject({
     cycle: z.int().min(1),
@@ -189,7 +189,7 @@ export const HistoryRecord = z
   })
   .meta({ id: 'HistoryRecord' });
 
-/** Source: spec 2.7. */
+/** Source: interface 2.7. */
 const DriftEvent = z
   .strictObject({
     cycle: z.int().min(1),
@@ -208,7 +208,7 @@ export const DriftEvents = z.strictObject({
   pagination: z.union([Pagination, z.strictObject({ total: Count })]),
 });
 
-/** Source: spec 2.8. */
+/** Source: interface 2.8. */
 export const ListedPersona = z
   .strictObject({
     id: PersonaId,
@@ -221,7 +221,7 @@ export const ListedPersona = z
   })
   .meta({ id: 'Persona' });
 
-/** Source: spec 2.8, identity-model 5. */
+/** Source: interface 2.8, model 5. */
 export const PersonaDetail = z
   .strictObject({
     ...ListedPersona.shape,
@@ -236,7 +236,7 @@ export const PersonaDetail = z
   })
   .meta({ id: 'PersonaDetail' });
 
-/** Source: identity-model 6. */
+/** Source: model 6. */
 export const Questionnaire = z
   .strictObject({
     test_id: z.string(),
@@ -250,7 +250,7 @@ export const Questionnaire = z
   })
   .meta({ id: 'Questionnaire' });
 
-/** Source: identity-model 6. */
+/** Source: model 6. */
 export const TestResult = z
   .strictObject({
     version: z.string(),
@@ -278,7 +278,7 @@ export const TestResult = z
 const codes = Object.keys(FAULTS) as (keyof typeof FAULTS)[];
 const reasons = Object.keys(REASONS) as (keyof typeof REASONS)[];
 
-/** Source: spec 7, decisions 4, 12 and 36. */
+/** Source: interface 7, decisions 4, 12 and 36. */
 export const ErrorBody = z
   .strictObject({
     error: z.enum(codes),

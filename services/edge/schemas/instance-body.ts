@@ -6,7 +6,7 @@ import { ENERGY_DEFAULT } from '#identity/state';
 /** Code points of a description. Source: decision 37. */
 const DESCRIPTION_MAX = 2_000;
 
-/** Code points of a name. Source: spec 2.4. */
+/** Code points of a name. Source: interface 2.4. */
 const NAME_MAX = 100;
 
 const Name = textOf(1, NAME_MAX);
@@ -17,7 +17,7 @@ const strengthFields = Object.fromEntries(MODE_KEYS.map((key) => [key, Unit.opti
 /** Mode strengths as a caller gives them: any of the seven keys, the others are 0. */
 const ModeStrengths = z.strictObject(strengthFields);
 
-/** The body of `POST /instances`. Source: spec 4.1. */
+/** The body of `POST /instances`. Source: interface 4.1. */
 export const CreateInstance = z
   .strictObject({
     name: Name,
@@ -40,12 +40,12 @@ export const CreateInstance = z
     ],
   });
 
-/** The body of `PATCH /instances/{id}`: metadata only. Source: spec 4.1, decision 12. */
+/** The body of `PATCH /instances/{id}`: metadata only. Source: interface 4.1, decision 12. */
 export const RenameInstance = z
   .strictObject({ name: Name.optional(), description: Description.optional() })
   .meta({ id: 'RenameInstance', examples: [{ name: 'Ada the second' }] });
 
-/** The body of `POST /instances/{id}/reset`. Source: spec 4.2. */
+/** The body of `POST /instances/{id}/reset`. Source: interface 4.2. */
 export const ResetInstance = z
   .strictObject({ mode: z.enum(['initial', 'default']) })
   .meta({ id: 'ResetInstance', examples: [{ mode: 'initial' }] });

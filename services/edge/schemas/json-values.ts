@@ -9,7 +9,7 @@ const CONTEXT_BYTES_MAX = 8 * 1_024;
 /** Nesting of a context, its own braces counted. Source: decision 37. */
 const CONTEXT_DEPTH_MAX = 16;
 
-/** A number in [0, 1]: signal, confidence, energy, mode strengths. Source: spec 8.4. */
+/** A number in [0, 1]: signal, confidence, energy, mode strengths. Source: interface 8.4. */
 export const Unit = z.number().min(0).max(1);
 
 /** Text of at most `max` code points, none of them half a surrogate pair. Source: decision 37. */
@@ -30,7 +30,7 @@ function isLonger(text: string, max: number): boolean {
   return text.length > max && (text.length > 2 * max || [...text].length > max);
 }
 
-/** Arbitrary metadata, as JSON text: stored and given back, never interpreted. Source: spec 2.7. */
+/** Arbitrary metadata, as JSON text: stored and given back, never interpreted. Source: interface 2.7. */
 export const ContextJson = z
   .custom<ContextSource>((value) => value instanceof ContextSource, {
     message: 'must be an object',

@@ -12,7 +12,7 @@ const MODE_INDEX = new Map<ModeTarget, number>(
 
 const EXAMPLE = { mode_target: 'ORDER', signal_strength: 0.7, confidence: 0.9 };
 
-/** The body of process. Source: spec 2.7. */
+/** The body of process. Source: interface 2.7. */
 export const Observation = z
   .strictObject({
     mode_target: z.enum(MODE_TARGETS),
@@ -25,7 +25,7 @@ export const Observation = z
   })
   .meta({ id: 'Observation', examples: [EXAMPLE] });
 
-/** The body of process/batch. Source: spec 4.2, decision 10. */
+/** The body of process/batch. Source: interface 4.2, decision 10. */
 export const Batch = z
   .strictObject({
     observations: z.array(Observation).min(1).max(BATCH_OBSERVATIONS_MAX),

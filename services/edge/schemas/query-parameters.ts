@@ -13,7 +13,7 @@ const integer = (min: number, max: number, fallback: number) =>
 
 const Offset = integer(0, Number.MAX_SAFE_INTEGER, 0);
 
-/** The query of `GET /instances`. Source: spec 4.1. */
+/** The query of `GET /instances`. Source: interface 4.1. */
 export const ListQuery = z.strictObject({
   limit: integer(1, 100, 20),
   offset: Offset,
@@ -23,7 +23,7 @@ export const ListQuery = z.strictObject({
 
 const Generation = z.enum(['current', 'all']).default('current');
 
-/** The query of history. Source: spec 4.2, decisions 7 and 39. */
+/** The query of history. Source: interface 4.2, decisions 7 and 39. */
 export const HistoryQuery = z.strictObject({
   limit: integer(1, 1_000, 100),
   offset: Offset,

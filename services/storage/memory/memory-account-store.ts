@@ -5,7 +5,7 @@ import type { AccountStore } from '#storage/account-store';
 
 type Row = { account: Account; keys: ApiKeyRecord[] };
 
-/** Accounts of a process that forgets them when it ends (spec 1.8). */
+/** Accounts of a process that forgets them when it ends (interface 1.8). */
 export function memoryAccountStore(clock: Pick<Clock, 'wallMs'>): AccountStore {
   const rows = new Map<string, Row>();
 

@@ -15,7 +15,7 @@ type Stored = {
   answers: Map<string, AnswerRow> | undefined;
 };
 
-/** Instances that are forgotten when the process ends (spec 1.8). */
+/** Instances that are forgotten when the process ends (interface 1.8). */
 export function memoryInstanceStore(): InstanceStore {
   const instances = new Map<string, Stored>();
 

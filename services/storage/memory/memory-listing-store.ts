@@ -7,7 +7,7 @@ import {
 
 type Account = { readonly rows: Map<string, ListingRow>; readonly removed: Map<string, number> };
 
-/** Listings that are forgotten when the process ends (spec 1.8). Rows are shared: they never change. */
+/** Listings that are forgotten when the process ends (interface 1.8). Rows are shared: they never change. */
 export function memoryListingStore(): ListingStore {
   const accounts = new Map<string, Account>();
   const accountOf = (accountId: string): Account => {

@@ -3,7 +3,7 @@ import type { MeterStore } from '#storage/meter-store';
 
 type Stored = { readonly version: number; readonly row: readonly number[] };
 
-/** Meters that are forgotten when the process ends (spec 1.8). Kept as rows, which are small copies. */
+/** Meters that are forgotten when the process ends (interface 1.8). Kept as rows, which are small copies. */
 export function memoryMeterStore(): MeterStore {
   const meters = new Map<string, Stored>();
 
