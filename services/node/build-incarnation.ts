@@ -1,9 +1,9 @@
 import { FailureWatch } from '#cluster/failure-watch';
 import { JournalScan } from '#cluster/journal-scan';
 import { Membership } from '#cluster/membership';
-import { RoutingTable } from '#cluster/routing-table';
 import { ShardController } from '#cluster/shard-controller';
 import { shardOf } from '#cluster/shard-of';
+import { ShardOwners } from '#cluster/shard-owners';
 import { JOURNAL_BEAT_MS } from '#node/bounds';
 import { EagerActivation } from '#node/eager-activation';
 import { HostedShards } from '#node/hosted-shards';
@@ -44,7 +44,7 @@ export function buildIncarnation<Served>(
   const open = new OpenShards();
   const presence = presenceOf(config, ports, open);
   const members = opening.use(membersOf(config, ports, presence));
-  const routes = opening.use(new RoutingTable({ members, shardCount: config.shardCount, clock }));
+  const routes = opening.use(new ShardOwners({ members, shardCount: config.shardCount, clock }));
   const recovered = new RecoveredRecords();
   const gate = new NodeGate({
     open,
@@ -157,7 +157,7 @@ type ControllerParts = {
   readonly detector: FailureWatch;
   readonly shards: HostedShards;
   readonly writer: JournalWriter;
-  readonly routes: RoutingTable;
+  readonly routes: ShardOwners;
 };
 
 function controllerOf(

@@ -1,7 +1,7 @@
 import type { Bus } from '#bus/bus';
 import type { ClockWatch } from '#cluster/clock-watch';
 import type { Probe } from '#cluster/failure-watch';
-import type { RoutingTable } from '#cluster/routing-table';
+import type { ShardOwners } from '#cluster/shard-owners';
 import type { ShardedHost } from '#node/hosted-shards';
 import type { NodeMetrics } from '#node/node-metrics';
 import type { Clock } from '#platform/clock';
@@ -47,7 +47,7 @@ export type NodeContext = {
   readonly address: string;
   readonly log: CommitLog;
   readonly gate: ShardGate;
-  readonly routes: RoutingTable;
+  readonly routes: ShardOwners;
 };
 
 /** The hosts of an incarnation's actors, and what serves them. */

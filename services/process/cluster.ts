@@ -1,8 +1,8 @@
 import type { Bus } from '#bus/bus';
 import { agreedFacts, type ClusterFacts } from '#cluster/cluster-facts';
 import { Membership } from '#cluster/membership';
-import { RoutingTable } from '#cluster/routing-table';
 import { shardOf } from '#cluster/shard-of';
+import { ShardOwners } from '#cluster/shard-owners';
 import type { Config } from '#config';
 import type { Foundation } from '#process/foundation';
 import { patiently } from '#process/peers';
@@ -88,7 +88,7 @@ function watchedNodes(
     onImpostor: ({ incarnation, node }) => logger.error({ incarnation, node }, IMPOSTOR),
   });
   return {
-    routes: new RoutingTable({ members, shardCount, clock }),
+    routes: new ShardOwners({ members, shardCount, clock }),
     shardCount,
     shardOf: (id: string) => shardOf(id, shardCount),
     clock,

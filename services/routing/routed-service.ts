@@ -1,4 +1,4 @@
-import type { RoutingTable } from '#cluster/routing-table';
+import type { ShardOwners } from '#cluster/shard-owners';
 import type { FaultReason } from '#fault/error-reasons';
 import { Fault, type ShardOwner, toFault } from '#fault/fault';
 import { type Clock, sleep } from '#platform/clock';
@@ -16,7 +16,7 @@ import { WaitingCalls } from '#routing/waiting-calls';
 import type { RecoverCall } from '#wire/frame-client';
 
 /** What routing asks of the routing table and lets it know. `ownerOf` is on the hot path. */
-export type Routes = Pick<RoutingTable, 'ownerOf' | 'learn' | 'doubt' | 'onChange' | 'onJoined'>;
+export type Routes = Pick<ShardOwners, 'ownerOf' | 'learn' | 'doubt' | 'onChange' | 'onJoined'>;
 
 /** What routing needs. */
 export type RoutedServiceOptions<Call, Answer> = {

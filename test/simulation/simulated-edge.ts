@@ -1,6 +1,6 @@
 import { Membership } from '#cluster/membership';
-import { RoutingTable } from '#cluster/routing-table';
 import { shardOf } from '#cluster/shard-of';
+import { ShardOwners } from '#cluster/shard-owners';
 import { Admission } from '#edge/admission';
 import { edgeMetrics } from '#edge/edge-metrics';
 import { type EdgeAnswer, EngineCalls } from '#edge/engine-calls';
@@ -108,7 +108,7 @@ export class SimulatedEdge implements NodeProcess {
       },
     });
     return {
-      routes: new RoutingTable({ members, shardCount, clock }),
+      routes: new ShardOwners({ members, shardCount, clock }),
       shardCount,
       shardOf: (id: string) => shardOf(id, shardCount),
       clock,

@@ -4,7 +4,7 @@ import * as assert from 'uvu/assert';
 import { inProcessBus } from '#bus/in-process-bus';
 import type { OwnedShard } from '#cluster/heartbeat';
 import { Membership } from '#cluster/membership';
-import { RoutingTable } from '#cluster/routing-table';
+import { ShardOwners } from '#cluster/shard-owners';
 import type { ShardOwner } from '#fault/fault';
 import { ManualClock } from '#test/support/manual-clock';
 
@@ -31,7 +31,7 @@ function newScene() {
   };
   const engine = startEngine('a');
   const edge = new Membership({ ...common, self: undefined, onForeignCluster });
-  const table = new RoutingTable({ members: edge, shardCount: SHARDS, clock });
+  const table = new ShardOwners({ members: edge, shardCount: SHARDS, clock });
   const changes: string[] = [];
   table.onChange((shard, owner) => changes.push(`${shard} ${owner.incarnation}`));
   return { clock, bus, owned, engine, startEngine, edge, table, changes };

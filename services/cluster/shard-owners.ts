@@ -5,7 +5,7 @@ import type { Clock } from '#platform/clock';
 import type { ShardRow, ShardStore } from '#storage/shard-store';
 
 /** What a routing table is fed by. */
-type RoutingTableOptions = {
+type ShardOwnersOptions = {
   readonly members: Membership;
   readonly shardCount: number;
   readonly clock: Clock;
@@ -30,7 +30,7 @@ const DOUBTED_MS = 10_000;
  * doubted: asked on as long as no other is named, but whatever epoch it had, the next word of another
  * one counts, so that no message is believed for ever (decision 136).
  */
-export class RoutingTable implements Disposable {
+export class ShardOwners implements Disposable {
   readonly #clock: Clock;
   readonly #owners: (ShardOwner | undefined)[];
   /** When each owner was learned, and until when it is doubted (monotonic). */
@@ -43,7 +43,7 @@ export class RoutingTable implements Disposable {
   #present: ReadonlySet<string> = new Set();
   readonly #opened = new DisposableStack();
 
-  constructor({ members, shardCount, clock }: RoutingTableOptions) {
+  constructor({ members, shardCount, clock }: ShardOwnersOptions) {
     this.#clock = clock;
     this.#owners = Array.from({ length: shardCount }, () => undefined);
     this.#learnedMs = this.#owners.map(() => Number.NEGATIVE_INFINITY);
