@@ -7,6 +7,6 @@ import { type Config, ConfigError } from '#config';
 export function clusterSecretsOf({ SERVICE_CLUSTER_SECRET: secrets }: Config): readonly string[] {
   if (secrets !== undefined) return secrets;
   throw new ConfigError(
-    'SERVICE_CLUSTER_SECRET: an edge of its own, and every process on NATS, needs it, the same in all',
+    'SERVICE_CLUSTER_SECRET: an edge of its own, and every process on NATS, needs it, the same in every process',
   );
 }
