@@ -3,7 +3,7 @@ import { type Bound, boundsIn, boundText } from '#deploy/documents/bounds-in-sou
 import { tableLines } from '#deploy/documents/markdown-table';
 
 /** The model's constants are no bounds, and the API's examples bound nothing that runs. */
-const ELSEWHERE = ['services/wire/gen/**', 'services/identity/**', 'services/apidoc/**'];
+const ELSEWHERE = ['services/wire/gen/**', 'services/identity/**'];
 
 /** Every bound of the services by the path of its file. Throws for one that says nothing of itself. */
 export function boundsByFile(): ReadonlyMap<string, readonly Bound[]> {

@@ -19,7 +19,6 @@ export const LAYERS: Record<string, readonly string[]> = {
     ...['edge', 'engine', 'limiter', 'wire', 'routing', 'cluster', 'bus'],
     ...['node', 'runtime', 'accounts', 'storage', 'ctl'],
   ],
-  apidoc: ['process', 'edge', 'engine', 'limiter', 'accounts', 'identity'],
 };
 /** Layers of pure functions: they import nothing but one another's own files. */
 export const PURE = /^services\/(identity|accounts|fault)\//;
@@ -37,7 +36,7 @@ export const EVERYWHERE = ['platform', 'fault'];
 /** The one executable and the one reader of the environment stand above the layers. */
 export const ROOT_FILES = ['services/main.ts', 'services/config.ts'];
 /** Who may import those. */
-export const ROOT_IMPORTERS = /^services\/(process\/|apidoc\/|main\.ts)/;
+export const ROOT_IMPORTERS = /^services\/(process\/|main\.ts)/;
 
 /** The one place in which a vendor's name may be spoken. */
 export const VENDORS: Record<string, RegExp> = {

@@ -4,7 +4,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { exampleAnswers } from '#apidoc/example-answers';
+import { exampleAnswers } from '#deploy/apidoc/example-answers';
 import { ENDPOINTS } from '#edge/endpoints/all';
 import { openApiDocument } from '#edge/openapi';
 import { FAULTS } from '#fault/error-codes';

@@ -1,10 +1,10 @@
-import { ExampleDay } from '#apidoc/example-day';
+import { ExampleDay } from '#deploy/apidoc/example-day';
 import {
   EXAMPLE_REQUEST_ID,
   type ExampleService,
   openExampleService,
-} from '#apidoc/example-service';
-import { Probes } from '#apidoc/refusal-probes';
+} from '#deploy/apidoc/example-service';
+import { Probes } from '#deploy/apidoc/refusal-probes';
 import type { Endpoint } from '#edge/endpoint';
 import { ENDPOINTS } from '#edge/endpoints/all';
 import { faultReply } from '#edge/fault-reply';

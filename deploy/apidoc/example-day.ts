@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { ExampleReply, ExampleService } from '#apidoc/example-service';
+import type { ExampleReply, ExampleService } from '#deploy/apidoc/example-service';
 import type { Endpoint } from '#edge/endpoint';
 import { ENDPOINTS } from '#edge/endpoints/all';
 import { createInstance } from '#edge/endpoints/create-instance';

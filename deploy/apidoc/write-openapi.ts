@@ -1,5 +1,5 @@
 import { writeFile } from 'node:fs/promises';
-import { exampleAnswers } from '#apidoc/example-answers';
+import { exampleAnswers } from '#deploy/apidoc/example-answers';
 import { DOCUMENT_FILE } from '#edge/document-routes';
 import { openApiDocument } from '#edge/openapi';
 

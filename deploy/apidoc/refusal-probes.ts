@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { ExampleReply, ExampleRequest, ExampleService } from '#apidoc/example-service';
+import type { ExampleReply, ExampleRequest, ExampleService } from '#deploy/apidoc/example-service';
 import type { Endpoint } from '#edge/endpoint';
 import { type ExampleAnswer, exampleBodiesOf } from '#edge/openapi-examples';
 import { Fault } from '#fault/fault';
