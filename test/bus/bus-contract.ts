@@ -109,7 +109,7 @@ const LISTENERS: Promises = {
     await using _bus = bus;
     const subject = newSubject();
     const heard: string[] = [];
-    const gone = bus.subscribe(subject, () => heard.push('gone'));
+    const gone = bus.subscribe(subject, () => heard.push('disposed'));
     using _stays = bus.subscribe(subject, () => heard.push('stays'));
     bus.publish(subject, bytes('a'));
     gone[Symbol.dispose]();
@@ -137,7 +137,7 @@ const LISTENERS: Promises = {
     assert.is(count, 3);
   },
 
-  async 'that throw are reported as bugs and hinder nobody'({ open }) {
+  async 'that throw are reported as bugs and hinder no other'({ open }) {
     const { bus, bugs } = await open();
     await using _bus = bus;
     const subject = newSubject();

@@ -43,7 +43,7 @@ signed('is read as it was written, whatever it holds', () => {
   );
 });
 
-signed('is believed by whoever has its secret among several, and by nobody else', () => {
+signed('is believed by any process that has its secret among several, and by no other', () => {
   const message = sealed(bytes('x'));
   const other = busKeyOf('another secret of a test');
   assert.is(kindOf(message, SUBJECT, [other, KEY]), 'signed');
@@ -76,7 +76,7 @@ forged('cannot be made in the name of another', () => {
   assert.is(kindOf(sealed(bytes('x'), largest, insider)), 'signed');
 });
 
-forged('cannot be another message of somebody else, with its signature', () => {
+forged('cannot be another message of another process, with its signature', () => {
   const heard = Buffer.from(sealed(bytes('x'))).toString();
   const signature = heard.split(' ')[5] ?? '';
   assert.is(signature.length, 86);
@@ -88,8 +88,8 @@ forged('cannot be another message of somebody else, with its signature', () => {
 });
 
 forged('cannot be made in a name that is no key', () => {
-  const nobody = { ...SENDER, name: 'f'.repeat(64) };
-  assert.is(kindOf(sealed(bytes('x'), ENVELOPE, nobody)), 'forged');
+  const keyless = { ...SENDER, name: 'f'.repeat(64) };
+  assert.is(kindOf(sealed(bytes('x'), ENVELOPE, keyless)), 'forged');
 });
 
 const plain = suite('a message without an envelope');

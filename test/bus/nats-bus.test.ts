@@ -207,8 +207,8 @@ away('frozen under a flood, it is left for another that is there', async () => {
       for (let sent = 0; sent < 100; sent += 1) bus.publish('flood', new Uint8Array(1_024));
       return false;
     });
-    const told = notices.filter((notice) => notice.includes('for want of room'));
-    assert.is(told.length, 1, 'what it had no room for is told of once');
+    const reported = notices.filter((notice) => notice.includes('for want of room'));
+    assert.is(reported.length, 1, 'what it had no room for is reported once');
     await eventually('it is connected to the other', () => bus.isConnected);
     bus.publish('subject', bytes('here'));
     await eventually('heard', () => heard.length > 0);

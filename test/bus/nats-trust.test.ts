@@ -48,7 +48,7 @@ trust('is not if one of them is not, or if the client shows none', async () => {
   assert.match(await silenceAt(server, { tls: silent }), /certificate required|alert/);
 });
 
-trust('is told nothing if it has none', async () => {
+trust('hears nothing if it has none', async () => {
   await silenceAt(plain, { tls: member });
   let heard = '';
   const sham = createServer((socket) => {
@@ -59,11 +59,11 @@ trust('is told nothing if it has none', async () => {
   const server = `nats://127.0.0.1:${(sham.address() as AddressInfo).port}`;
   await silenceAt(server, { tls: member, credentials: AGENT });
   sham.close();
-  assert.ok(heard.length > 0, 'nobody came');
+  assert.ok(heard.length > 0, 'no client came');
   assert.not.match(heard, /CONNECT|right one/);
 });
 
-trust('is spoken to in plain text by whoever has named no authority', async () => {
+trust('is spoken to in plain text by a client without an authority', async () => {
   await using server = await ownNats(ENCRYPTED);
   await speak(server.address, {});
 });

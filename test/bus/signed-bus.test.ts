@@ -119,7 +119,7 @@ signed('is believed with either of two secrets, so that they can be changed', ()
 
 const dropped = suite('what a signed bus drops');
 
-dropped('is what nobody signed, or somebody else did', () => {
+dropped('is what is not signed, or by another', () => {
   const { open, say, forge } = newScene();
   const [a, stranger] = [open(), open({ secrets: [OTHER] })];
   forge(bytes('{"epoch":9007199254740991}'));
@@ -176,7 +176,7 @@ dropped('because its sender’s time is another is told apart, each message once
   assert.equal([late.heard, strangers.length], [['3'], 2], 'its clock is right again');
 });
 
-dropped('for its time is told of only within one cluster', () => {
+dropped('for its time is reported only within one cluster', () => {
   const { open, say } = newScene();
   const [late, foreign] = [open(), open({ cluster: 'other' })];
   let strangers = 0;
@@ -221,7 +221,7 @@ dropped('makes no known sender a stranger, however much of it comes', () => {
   assert.equal(b.heard, ['1', '2']);
 });
 
-dropped('is told of once in 30 s for each reason, and counted each time', () => {
+dropped('is reported once in 30 s for each reason, and counted each time', () => {
   const { open, say, forge } = newScene();
   const [a, stranger] = [open(), open({ secrets: [OTHER] })];
   for (let count = 0; count < 5; count += 1) {

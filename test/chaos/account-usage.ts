@@ -28,7 +28,7 @@ export function usagesOf(
  * used nor that they were not. Waits no longer than reservations may live: then they are in the answer.
  * A limiter that does not say is asked again as long.
  */
-export async function settledUsagesOf(
+export async function finalUsagesOf(
   adminUrl: string,
   accounts: readonly string[],
   tokenFile?: string,

@@ -6,7 +6,7 @@ import { type LocalCluster, openLocalCluster } from '#deploy/local/local-cluster
 import { type NewAccount, newAccount } from '#deploy/local/new-account';
 import type { Print } from '#deploy/local/progress';
 import type { InstanceStore } from '#storage/instance-store';
-import { settledUsagesOf, type Usage } from '#test/chaos/account-usage';
+import { finalUsagesOf, type Usage } from '#test/chaos/account-usage';
 import { CallLog } from '#test/chaos/call-log';
 import { Chance } from '#test/chaos/chance';
 import { checkCharges } from '#test/chaos/check-charges';
@@ -106,7 +106,7 @@ export async function runChaos(plan: ChaosPlan): Promise<ChaosResult> {
   const pages = await pageFindings(caller, accounts, log);
   await log.writeTo(join(folder, 'calls.jsonl'));
   print('waiting until every reservation is settled or expired');
-  const usages = await settledUsagesOf(cluster.plan.adminUrl, ids);
+  const usages = await finalUsagesOf(cluster.plan.adminUrl, ids);
   print('stopping the service');
   await stopService(cluster, print);
   print('checking the stores');

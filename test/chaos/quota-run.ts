@@ -5,7 +5,7 @@ import { shardOf } from '#cluster/shard-of';
 import { type LocalCluster, openLocalCluster } from '#deploy/local/local-cluster';
 import { newAccount } from '#deploy/local/new-account';
 import { type Print, withProgress } from '#deploy/local/progress';
-import { settledUsagesOf, type Usage } from '#test/chaos/account-usage';
+import { finalUsagesOf, type Usage } from '#test/chaos/account-usage';
 import { CallLog } from '#test/chaos/call-log';
 import { stopService } from '#test/chaos/chaos-run';
 import { checkCharges } from '#test/chaos/check-charges';
@@ -81,7 +81,7 @@ export async function runQuota(place: QuotaPlace, demand: QuotaDemand): Promise<
   );
   await log.writeTo(join(folder, 'quota-calls.jsonl'));
   print('waiting until every reservation is settled or expired');
-  const [usage] = await settledUsagesOf(cluster.plan.adminUrl, accounts);
+  const [usage] = await finalUsagesOf(cluster.plan.adminUrl, accounts);
   if (usage === undefined) throw new Error('no limiter says what the account has used');
   const { endedThemselves } = scene;
   print('stopping the service');

@@ -13,7 +13,7 @@ import { ADMIN_TOKEN, adminTokenFile } from '#test/support/admin-token';
 const run = (adminUrl: string) =>
   ctl(['accounts', 'create', 'acme'], { adminUrl, adminTokenFile: adminTokenFile() });
 
-/** Somebody else at the port: keeps what `ctl` sends, and answers with these headers. */
+/** Another process at the port: keeps what `ctl` sends, and answers with these headers. */
 async function impostor(headersOf: (request: IncomingMessage) => Record<string, string>) {
   const heard: string[] = [];
   const server = createServer(async (asked, response) => {

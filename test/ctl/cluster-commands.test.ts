@@ -32,14 +32,14 @@ pair('shows ring, shards and nodes', async () => {
   const [{ state, address, epoch, due_at }] = shardsOfA;
   assert.equal([state, address, epoch, due_at], ['served', 'a:8100', 1, 'a']);
   const nodes = await dataOf(cluster, 'nodes');
-  const told = nodes.map(({ node, state, owns, serves, agrees }: Record<string, unknown>) => [
+  const found = nodes.map(({ node, state, owns, serves, agrees }: Record<string, unknown>) => [
     node,
     state,
     owns,
     serves,
     agrees,
   ]);
-  assert.equal(told, [
+  assert.equal(found, [
     ['a', 'serving', 4, 4, true],
     ['b', 'serving', 4, 4, true],
   ]);

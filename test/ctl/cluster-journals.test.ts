@@ -57,7 +57,7 @@ journals('names what is corrupt instead of stopping at it', async () => {
   assert.match(text, /^0 +- +- +- +- +corrupt: not a group of a known format$/m);
 });
 
-journals('tells what became of a meter, and counts the shards of a limiter', async () => {
+journals('says what became of a meter, and counts the shards of a limiter', async () => {
   await using cluster = await clusterInMemory([]);
   const { journals: store, shards } = cluster.stores;
   await store.begin('lim', 'lim:8200');
@@ -84,7 +84,10 @@ journals('tells what became of a meter, and counts the shards of a limiter', asy
 
 journals('says what is wrong with its arguments', async () => {
   await using cluster = await clusterInMemory(['a']);
-  assert.match(await refusalOf(cluster, 'journal', 'nobody'), /no journal of nobody; "ctl nodes"/);
+  assert.match(
+    await refusalOf(cluster, 'journal', 'unknown'),
+    /no journal of unknown; "ctl nodes"/,
+  );
   assert.match(await refusalOf(cluster, 'journal', 'x', '--last', 'some'), /--last takes a number/);
 });
 

@@ -54,12 +54,12 @@ async function dataOf(...argv: string[]) {
 
 running('both engines are shown, with one view and all shards', async () => {
   const nodes = await dataOf('nodes', '--service', 'engine');
-  const told = nodes.map(({ node, state, agrees }: Record<string, unknown>) => [
+  const found = nodes.map(({ node, state, agrees }: Record<string, unknown>) => [
     node,
     state,
     agrees,
   ]);
-  assert.equal(told, [
+  assert.equal(found, [
     ['a', 'serving', true],
     ['b', 'serving', true],
   ]);

@@ -179,9 +179,9 @@ wrong('explains itself when asked, and when asked nothing', async () => {
   }
 });
 
-const nobody = suite('ctl without a service');
+const unserved = suite('ctl without a service');
 
-nobody('says how to start one when no service listens', async () => {
+unserved('says how to start one when no service listens', async () => {
   const { code, err } = await run(['accounts', 'list'], await freeAddress());
   assert.is(code, 1);
   assert.match(
@@ -190,7 +190,7 @@ nobody('says how to start one when no service listens', async () => {
   );
 });
 
-nobody('says so when something else listens there', async () => {
+unserved('says so when something else listens there', async () => {
   const server = createServer((_, response) => response.end('<html>'));
   const address = await listening(server);
   const { code, err } = await run(['accounts', 'list'], address);
@@ -236,4 +236,4 @@ async function freeAddress(): Promise<string> {
 
 work.run();
 wrong.run();
-nobody.run();
+unserved.run();

@@ -123,7 +123,7 @@ honest('can be judged if the resets are known', async () => {
   assert.equal(await replayOf(life, { resets: life.resets }), expected);
 });
 
-honest('tells the state after every row', async () => {
+honest('gives the state after every row', async () => {
   const life = await lived([wait(5), observe(2, 0.7), wait(90), observe(4, 0.2)]);
   const energies: number[] = [];
   const onCycle = (row: HistoryRow, states: readonly State[]) => {
@@ -154,7 +154,7 @@ honest('is never called wrong, whatever has happened', async () => {
   await fc.assert(property, { numRuns: 100 });
 });
 
-const broken = suite('a history or a head that somebody has changed');
+const broken = suite('a history or a head that has been changed');
 
 /** The differences, once `change` has been at a life of 12 observations. */
 async function differencesAfter(change: (life: Life) => Partial<Life>): Promise<string> {
@@ -173,11 +173,11 @@ function withRow({ rows }: Life, ordinal: number, change: Partial<HistoryRow>) {
 broken('shows when a row says something else', async () => {
   const changes = [{ signal: 0.999999 }, { confidence: 0.5 }, { mode: 2 }, { timestampMs: 1 }];
   for (const change of changes) {
-    const told = await differencesAfter((life) => withRow(life, 7, change));
+    const reported = await differencesAfter((life) => withRow(life, 7, change));
     assert.match(
-      told,
+      reported,
       /tendency\[3\] is [\d.]+; the replay gives/,
-      `${JSON.stringify(change)} ${told}`,
+      `${JSON.stringify(change)} ${reported}`,
     );
   }
 });
@@ -195,13 +195,13 @@ broken('shows when a row is lost, doubled or out of place', async () => {
 });
 
 broken('shows when the head is another by one bit', async () => {
-  const told = await differencesAfter(({ head }) => {
+  const reported = await differencesAfter(({ head }) => {
     const model = head.model.slice();
     const bits = new BigUint64Array(model.buffer);
     bits[OFFSET.energy] = (bits[OFFSET.energy] ?? 0n) ^ 1n;
     return { head: { ...head, model } };
   });
-  assert.match(told, /^energy is [\d.]+; the replay gives [\d.]+$/);
+  assert.match(reported, /^energy is [\d.]+; the replay gives [\d.]+$/);
 });
 
 broken('shows when the head counts something else', async () => {
@@ -212,8 +212,8 @@ broken('shows when the head counts something else', async () => {
     [{ createdAtMs: START_MS - 7_000 }, /the replay gives/],
   ];
   for (const [change, expected] of heads) {
-    const told = await differencesAfter(({ head }) => ({ head: { ...head, ...change } }));
-    assert.match(told, expected);
+    const reported = await differencesAfter(({ head }) => ({ head: { ...head, ...change } }));
+    assert.match(reported, expected);
   }
 });
 

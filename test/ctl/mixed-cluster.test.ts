@@ -9,15 +9,15 @@ mixed('shows both, and one of them when asked', async () => {
   await using cluster = await clusterInMemory(['e'], ['l', 'm']);
   await serving(cluster, { e: SHARDS });
   await limiting(cluster, { l: 4, m: 4 });
-  const told = (rows: Record<string, unknown>[]) =>
+  const shown = (rows: Record<string, unknown>[]) =>
     rows.map(({ service, node, state, owns, agrees }) => [service, node, state, owns, agrees]);
-  assert.equal(told(await dataOf(cluster, 'nodes')), [
+  assert.equal(shown(await dataOf(cluster, 'nodes')), [
     ['engine', 'e', 'serving', 8, true],
     ['limiter', 'l', 'serving', 4, true],
     ['limiter', 'm', 'serving', 4, true],
   ]);
   const engines = await dataOf(cluster, 'nodes', '--service', 'engine');
-  assert.equal(told(engines), [['engine', 'e', 'serving', 8, true]]);
+  assert.equal(shown(engines), [['engine', 'e', 'serving', 8, true]]);
   const shards: { service: string; state: string }[] = await dataOf(cluster, 'shards');
   assert.equal(
     shards.map(({ service, state }) => `${service} ${state}`),

@@ -78,7 +78,7 @@ export const RETIRED: readonly RetiredWord[] = [
   { word: 'so many', pattern: /\bso many\b/, use: 'n' },
   { word: 'of late', pattern: /\bof late\b/, use: 'recently' },
   { word: 'anew', pattern: /\banew\b/, use: 'again' },
-  { word: 'ours', pattern: /\bours[.;](?![a-z])/, use: 'chosen:' },
+  { word: 'ours', pattern: /(?<!= )\bours[.;](?![a-z])/, use: 'chosen:' },
   {
     word: 'nobody',
     pattern: /\b(whoever|nobody|somebody)\b/,
@@ -93,7 +93,7 @@ export const RETIRED: readonly RetiredWord[] = [
     pattern: /(?<!db |client |source: |#|\*|\/)\boperations?\b(?! id\b)(?!\.md|,? "| error type)/,
     use: 'endpoint, command, event',
     except:
-      /^test\/fuzz\/(fuzz\.test|schema-\w+)\.ts$|^(services|test)\/storage\/|^bench\/scale\/|process\/ports/,
+      /^test\/fuzz\/(fuzz\.test|schema-\w+)\.ts$|^(services|test)\/storage\/|^bench\/scale\/|process\/(ports|cluster-start)/,
   },
   { word: 'peek', pattern: /\b(peek|glance)(s|d|ed|ing)?\b/, use: 'read, look' },
   {

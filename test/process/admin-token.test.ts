@@ -42,7 +42,7 @@ tokens('is found by ctl of the same user, with several on one machine', async ()
   );
 });
 
-tokens('is closed to ctl of another user, who is told what to do', async () => {
+tokens('is closed to ctl of another user, who learns what to do', async () => {
   using own = ownHome();
   using other = ownHome();
   const run = runAt(own.home, ['limiter']);

@@ -43,7 +43,7 @@ function openAlone(): { bus: Bus; deliver(): void } {
 
 const alone = suite('news within one process');
 
-alone('is heard by whoever announced it, until disposed', () => {
+alone('is heard by the process that announced it, until disposed', () => {
   const { bus, deliver } = openAlone();
   const news = busAccountNews({ bus, prefix: 'p', cluster: 'c' });
   const heard = hearing(news);

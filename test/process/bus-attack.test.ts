@@ -26,7 +26,7 @@ const { address: nats } = natsOrSkip();
 /** The largest epoch that a message can hold: nothing that is true beats it. */
 const UNBEATABLE = Number.MAX_SAFE_INTEGER;
 
-/** Whoever publishes on NATS without knowing the cluster's secret, and where it waits for callers. */
+/** A client that publishes on NATS without knowing the cluster's secret, and where it waits for callers. */
 type Attacker = AsyncDisposable & {
   readonly bus: Bus;
   /** `host:port`, and the path of a socket. */
@@ -115,7 +115,7 @@ async function assertServed(): Promise<void> {
 const everyShard = Array.from({ length: 16 }, (_, shard) => [shard, UNBEATABLE] as const);
 
 for (const service of ['limiter', 'engine'] as const) {
-  attacked(`nobody believes that it owns every shard of the ${service}s`, async () => {
+  attacked(`no process believes that it owns every shard of the ${service}s`, async () => {
     const { heartbeat } = await overheard(service);
     const { address, path } = attacker;
     const claims = [address, `unix:${path}`].map((where) => ({
@@ -134,7 +134,7 @@ for (const service of ['limiter', 'engine'] as const) {
   });
 }
 
-attacked('nobody believes that a node leaves, nor what a node said before', async () => {
+attacked('no process believes that a node leaves, nor what a node said before', async () => {
   const { raw, heartbeat } = await overheard('engine');
   const owned = async () => {
     const runs = [...cluster.engines.values()];
@@ -154,8 +154,8 @@ attacked('everybody counts what it dropped, and says so once in a while', async 
   for (const run of [edge, ...engines.values(), ...limiters.values()]) {
     assert.ok((await cluster.metric(run, 'bus_dropped_total{reason="unsigned"}')) >= 12);
     const lines = run.stderr().split('\n');
-    const told = lines.filter((line) => line.includes('without a signature'));
-    assert.ok(told.length >= 1 && told.length <= 3, `${told.length} lines`);
+    const reported = lines.filter((line) => line.includes('without a signature'));
+    assert.ok(reported.length >= 1 && reported.length <= 3, `${reported.length} lines`);
   }
   const dropped = await cluster.metric(edge, 'bus_dropped_total{reason="repeated"}');
   assert.ok(dropped >= 12, `${dropped} repeated`);

@@ -14,8 +14,8 @@ import type { Holder } from '#test/support/server-certificates';
 const cassandra = cassandraOrSkip();
 const nats = natsOrSkip();
 
-/** A port that nobody listens on. */
-const NOBODY = '127.0.0.1:9';
+/** A port that no process listens on. */
+const UNUSED = '127.0.0.1:9';
 
 /** What all processes of a cluster share. */
 const SECRET = 'the secret of this test';
@@ -45,7 +45,7 @@ async function complaintOf(argv: string[], variables: Record<string, string>): P
 const unreachable = plainSuite('when a server cannot be reached at start');
 
 unreachable('Cassandra is named with its address and the reason', async () => {
-  const place = { SERVICE_CASSANDRA_CONTACT_POINTS: NOBODY };
+  const place = { SERVICE_CASSANDRA_CONTACT_POINTS: UNUSED };
   for (const argv of [['standalone'], ['limiter'], ['migrate']]) {
     const line = await complaintOf(argv, { ...on('nowhere'), ...place });
     assert.match(line, /^no Cassandra can be used at 127\.0\.0\.1:9: .*ECONNREFUSED/);
@@ -176,7 +176,7 @@ wrong('an engine on Cassandra without NATS is refused', async () => {
   assert.match(line, /^configuration: SERVICE_NATS_URL: /);
 });
 
-wrong('whoever is on NATS without the cluster’s secret is refused', async () => {
+wrong('a process on NATS without the cluster’s secret is refused', async () => {
   const keyspace = await tables();
   const { SERVICE_CLUSTER_SECRET: _, ...without } = on(keyspace.name);
   for (const argv of [['engine'], ['limiter'], ['edge']]) {
@@ -191,7 +191,7 @@ wrong('NATS is named when it cannot be reached', async () => {
   const keyspace = await tables();
   const line = await complaintOf(
     ['engine'],
-    on(keyspace.name, { SERVICE_NATS_URL: `nats://${NOBODY}` }),
+    on(keyspace.name, { SERVICE_NATS_URL: `nats://${UNUSED}` }),
   );
   assert.match(line, /nats:\/\/127\.0\.0\.1:9/);
 });
@@ -214,7 +214,7 @@ strangers('it is ignored, and the log says what to do', async () => {
   const run = runMain(['engine'], on(keyspace.name, { ...place, SERVICE_LOG_LEVEL: 'warn' }));
   await run.says(/engine is ready/);
   const stranger: Heartbeat = {
-    ...{ cluster: 'other', service: 'engine', node: 'x', incarnation: 'x1', address: NOBODY },
+    ...{ cluster: 'other', service: 'engine', node: 'x', incarnation: 'x1', address: UNUSED },
     ...{ startedAtMs: 1, isLeaving: false, viewHash: '', shards: [], shardCount: 8 },
   };
   // As strangers do, it goes on: a single message may get lost.

@@ -61,7 +61,7 @@ async function under(change: () => Promise<void>): Promise<Observed> {
   return observed;
 }
 
-/** Waits until an engine owns so many shards. */
+/** Waits until an engine owns that many shards. */
 async function owned(name: string, isEnough: (count: number) => boolean): Promise<void> {
   const run = cluster.engines.get(name);
   if (run === undefined) throw new Error(`there is no engine ${name}`);
@@ -117,7 +117,7 @@ running('the histories hold exactly what was acknowledged', async () => {
   assert.is(listing.body.pagination.total, INSTANCES);
 });
 
-running('its metrics tell of it', async () => {
+running('its metrics show it', async () => {
   const [survivor] = cluster.engines.values();
   if (survivor === undefined) throw new Error('an engine should be there');
   for (const name of [

@@ -25,25 +25,28 @@ async function stopped(service: Service, name: string, signal: 'SIGTERM' | 'SIGI
   return { code: await ended, tookMs: performance.now() - startedMs };
 }
 
-const stop = suite('when a process is told to stop');
+const stop = suite('when a process is requested to stop');
 
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-  stop(`${signal} ends a standalone with 0 within 5 s, whoever stays connected`, async () => {
-    const service = await startStandalone();
-    const caller = await newCaller(service);
-    assert.is((await caller.send('GET', '/personas')).status, 200);
-    const idle = await opened(service);
-    const { code, tookMs } = await stopped(service, 'standalone', signal);
-    assert.is(code, 0, service.log());
-    assert.ok(tookMs < STOP_MS_MAX, `${tookMs} ms`);
-    const lines = service
-      .log()
-      .split('\n')
-      .filter((line) => line !== '');
-    // Making the caller was a change of an account, which is always told of.
-    assert.ok(lines.every((line) => JSON.parse(line).msg === 'account administration'));
-    idle.destroy();
-  });
+  stop(
+    `${signal} ends a standalone with 0 within 5 s, whichever callers stay connected`,
+    async () => {
+      const service = await startStandalone();
+      const caller = await newCaller(service);
+      assert.is((await caller.send('GET', '/personas')).status, 200);
+      const idle = await opened(service);
+      const { code, tookMs } = await stopped(service, 'standalone', signal);
+      assert.is(code, 0, service.log());
+      assert.ok(tookMs < STOP_MS_MAX, `${tookMs} ms`);
+      const lines = service
+        .log()
+        .split('\n')
+        .filter((line) => line !== '');
+      // Making the caller was a change of an account, which is always announced.
+      assert.ok(lines.every((line) => JSON.parse(line).msg === 'account administration'));
+      idle.destroy();
+    },
+  );
 }
 
 stop('each of three processes ends with 0 within 5 s, in whatever order', async () => {

@@ -43,25 +43,26 @@ changes.after(async () => {
 for (const name of LIMITERS) {
   changes(`a key revoked at limiter ${name} is 401 within a second, and for good`, async () => {
     const someone = await newCaller(cluster.service());
-    assert.is((await settled(someone)).status, 200);
+    assert.is((await sureAnswer(someone)).status, 200);
     const keys = `/accounts/${someone.accountId}/keys`;
     const [key] = await admin(cluster.service(name), 'GET', keys);
     await admin(cluster.service(name), 'DELETE', `${keys}/${key.id}`);
     const answers = await watched(someone, ({ status }) => status === 401);
     console.log(`revoked at ${name}: 401 after ${Math.round(answers.tookMs)} ms`);
     assert.ok(answers.tookMs < CHANGE_MS, `after ${answers.tookMs} ms`);
-    for (let sent = 0; sent < 5; sent += 1) assert.is((await settled(someone)).status, 401);
+    for (let sent = 0; sent < 5; sent += 1) assert.is((await sureAnswer(someone)).status, 401);
   });
 
   changes(
     `a plan raised at limiter ${name} helps within a second, whatever is remembered`,
     async () => {
       const someone = await newCaller(cluster.service(), { requestsPerMinute: 2 });
-      while ((await settled(someone)).status !== 429);
+      while ((await sureAnswer(someone)).status !== 429);
       const refusedUnasked = () => cluster.metric(cluster.edge, 'edge_refused_unasked_total');
       const before = await refusedUnasked();
       // An account that is new has changed a moment ago: for a second nothing is remembered of it.
-      while ((await refusedUnasked()) === before) assert.is((await settled(someone)).status, 429);
+      while ((await refusedUnasked()) === before)
+        assert.is((await sureAnswer(someone)).status, 429);
       const limits = { requests_per_minute: 1_000, cycles_per_month: 1_000 };
       const plan = { plan: 'enterprise', limits };
       await admin(cluster.service(name), 'PUT', `/accounts/${someone.accountId}/plan`, plan);
@@ -93,7 +94,7 @@ changes('one ended by SIGTERM gives its accounts to the other, with exact counts
   );
   assert.ok(refused <= REFUSED_MAX, `${refused} were refused`);
   for (const { caller, served, unsure } of accounts) {
-    assert.is((await settled(caller)).status, 200);
+    assert.is((await sureAnswer(caller)).status, 200);
     const usage = await admin(cluster.service('b'), 'GET', `/accounts/${caller.accountId}/usage`);
     const extra = usage.requests_in_window - served - 1;
     assert.ok(extra >= 0 && extra <= unsure, `${extra} more than the ${served} served`);
@@ -117,20 +118,20 @@ async function counted(account: Counted): Promise<number> {
 }
 
 /** The first answer of a limiter that was sure: a busy one is not always within 100 ms. */
-async function settled(someone: Caller): Promise<Answer> {
+async function sureAnswer(someone: Caller): Promise<Answer> {
   for (;;) {
     const answer = await someone.send('GET', '/personas');
     if (answer.status !== 503) return answer;
   }
 }
 
-/** Calls until an answer is as wished; how long that took. */
-async function watched(someone: Caller, isWished: (answer: Answer) => boolean) {
+/** Calls until an answer is as expected; how long that took. */
+async function watched(someone: Caller, isExpected: (answer: Answer) => boolean) {
   const startedMs = performance.now();
   for (;;) {
     const answer = await someone.send('GET', '/personas');
     const tookMs = performance.now() - startedMs;
-    if (isWished(answer) || tookMs > 5 * CHANGE_MS) return { tookMs };
+    if (isExpected(answer) || tookMs > 5 * CHANGE_MS) return { tookMs };
     await pause(10);
   }
 }

@@ -193,7 +193,7 @@ async function accountOfAnother(owner: string): Promise<Caller> {
   }
 }
 
-/** Whoever is connected through the link is so no longer, and nobody can be again. */
+/** Cuts every connection through the link, and takes no other. */
 function away(link: FaultyLink): void {
   link.setOpen(false);
   link.cut();

@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert';
-import { settledUsagesOf } from '#test/chaos/account-usage';
+import { finalUsagesOf } from '#test/chaos/account-usage';
 import { CallLog } from '#test/chaos/call-log';
 import { checkCharges } from '#test/chaos/check-charges';
 import { checkQuota } from '#test/chaos/check-quota';
@@ -69,7 +69,7 @@ exact('of 1,000 in four seconds, with its limiter killed meanwhile, at most 60',
   do {
     later = await someone.send('GET', '/personas');
     statuses.push(later.status);
-    assert.ok(performance.now() < deadlineMs, 'nobody has taken the account over');
+    assert.ok(performance.now() < deadlineMs, 'no limiter has taken the account over');
   } while (later.status === 503);
   statuses.push(...(await many(someone, 100)));
   const granted = tallyOf(statuses).get(200) ?? 0;
@@ -94,8 +94,8 @@ exact('with its limiter killed three times a quota is used, and never exceeded',
   const [, kills] = await Promise.all([load.run(), killOwners(load, DEMAND, restart)]);
   const committed = (await cluster.metric(engine, 'identity_cycles_total')) - before;
   const { acknowledged, refused } = load;
-  const [usage] = await settledUsagesOf(cluster.service().adminUrl, [accountId], adminTokenFile());
-  if (usage === undefined) throw new Error('somebody knows what was used');
+  const [usage] = await finalUsagesOf(cluster.service().adminUrl, [accountId], adminTokenFile());
+  if (usage === undefined) throw new Error('no limiter knows what was used');
   console.log(`of ${DEMAND.quota} cycles ${committed} were executed, ${acknowledged} acknowledged`);
   const findings = new Findings();
   checkCharges([usage], new Map([[accountId, committed]]), findings);
@@ -107,13 +107,13 @@ exact('with its limiter killed three times a quota is used, and never exceeded',
 exact.run();
 
 /** An account whose meter is in memory at its limiter. */
-async function loadedAccount(wish: { requestsPerMinute: number }): Promise<Caller> {
-  const someone = await newCaller(cluster.service(), wish);
+async function loadedAccount(plan: { requestsPerMinute: number }): Promise<Caller> {
+  const someone = await newCaller(cluster.service(), plan);
   await ownerOf(cluster, someone.accountId);
   return someone;
 }
 
-/** So many calls at once, or spread over a time, whatever the answers take: their statuses. */
+/** `count` calls at once, or spread over a time, whatever the answers take: their statuses. */
 function many(someone: Caller, count: number, overMs = 0, hear?: (status: number) => void) {
   const calls = Array.from({ length: count }, async (_, n) => {
     await pause((n * overMs) / count);
@@ -129,7 +129,7 @@ function tallyOf(statuses: readonly number[]): Map<number, number> {
   return new Map([...groups].map(([status, all]) => [status, all.length]));
 }
 
-/** Fulfils when so many calls have succeeded. */
+/** Fulfils when `count` calls have succeeded. */
 function countdown(count: number) {
   const { promise, resolve } = Promise.withResolvers<void>();
   let left = count;

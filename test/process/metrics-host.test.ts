@@ -33,7 +33,7 @@ metrics('listens where SERVICE_METRICS_HOST says', async () => {
 });
 
 metrics('is opened to the network by the image on purpose', () => {
-  // Whoever runs the image scrapes and probes it from outside of the container.
+  // An operator of the image scrapes and probes it from outside of the container.
   assert.match(readFileSync('deploy/Dockerfile', 'utf8'), /SERVICE_METRICS_HOST=0\.0\.0\.0/);
 });
 

@@ -18,10 +18,10 @@ const { suite } = natsOrSkip();
 
 const ROLES = ['engine', 'limiter', 'edge', 'ctl'] as const;
 
-/** Whoever has no name, as the start's own look has none, and may say and hear nothing. */
+/** A client without a name, as the start's own look is; it may say and hear nothing. */
 const NONE = 'permissions { publish: { deny: ">" }, subscribe: { deny: ">" } }';
 
-/** What the document tells an operator to set, for this prefix. */
+/** What the document says that an operator sets, for this prefix. */
 function documentedSettings(prefix: string): string {
   const [, settings = ''] =
     /```\n(authorization \{\n[\s\S]*?\n\})\n```/.exec(readFileSync('docs/cluster.md', 'utf8')) ??
@@ -88,7 +88,7 @@ permitted('ctl hears every node', async () => {
   assert.equal(serving.sort(), ['b', 'l1', 'l2']);
 });
 
-permitted('nobody publishes what is another’s to say', async () => {
+permitted('no role publishes what is another’s to say', async () => {
   if (cassandra === '') return;
   const prefix = keyspace.name;
   const [heartbeat, shard] = [heartbeatSubject, announcementSubject];

@@ -145,7 +145,7 @@ dead('everything is 503 in time, whatever it was: it fails closed', async () => 
   }
 });
 
-dead('whoever has no key is 401 as ever', async () => {
+dead('a caller without a key is 401 as ever', async () => {
   assertRefused(await send(service, 'GET', '/personas'), 401, 'unauthorized');
 });
 

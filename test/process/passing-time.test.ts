@@ -49,12 +49,12 @@ minute('starts with the first request, ends 60 s later, and never moves its end'
   assert.is(limitOf(refused, 'reset'), reset);
   await pass(Number(refused.headers.get('retry-after')) * 1_000);
   const next = await someone.send('GET', '/personas');
-  assert.is(next.status, 200, 'waiting as told suffices');
+  assert.is(next.status, 200, 'waiting as long as the answer says suffices');
   assert.is(limitOf(next, 'remaining'), 1);
   assert.is(limitOf(next, 'reset'), Math.ceil((clock.wallMs() + 60_000) / 1_000));
 });
 
-minute('begins anew only with the next request', async () => {
+minute('begins again only with the next request', async () => {
   const someone = await newDocumentedCaller(service, { requestsPerMinute: 5 });
   await someone.send('GET', '/personas');
   await pass(150_000);
@@ -133,17 +133,17 @@ observed('may carry a time up to 300 s ahead, and not a millisecond more', async
 
 const updated = suite('the time of the last change');
 
-updated('is the same in every answer, and moves with every committed operation alone', async () => {
+updated('is the same in every answer, and moves with every committed change alone', async () => {
   const id = await createInstance(caller);
   const path = `/instances/${id}`;
   const createdMs = clock.wallMs();
-  const operations: readonly [method: string, path: string, json: object][] = [
+  const changes: readonly [method: string, path: string, json: object][] = [
     ['PATCH', '', { name: 'x' }],
     ['POST', '/process', SEEN],
     ['POST', '/process/batch', { observations: [SEEN, SEEN] }],
     ['POST', '/reset', { mode: 'default' }],
   ];
-  for (const [method, at, json] of operations) {
+  for (const [method, at, json] of changes) {
     await pass(5_000);
     const changedMs = clock.wallMs();
     const answer = await caller.send(method, `${path}${at}`, { json });
@@ -160,7 +160,7 @@ updated('is the same in every answer, and moves with every committed operation a
   }
 });
 
-const away = suite('an instance that nobody has used for a while');
+const away = suite('an instance that no call has used for a while');
 const KEY = 'a key to remember';
 
 away('answers everything as before and goes on', async () => {
@@ -213,9 +213,9 @@ away('replays the answer to a key for 24 hours, and then takes the call as new',
     });
   }
   clock.stepWall(0.1 * HOUR_MS);
-  const anew = await keyed(KEY, SEEN, path);
-  assert.is(anew.headers.get('idempotent-replayed'), null);
-  assert.is(anew.body.data.snapshot.cycle, 2);
+  const repeated = await keyed(KEY, SEEN, path);
+  assert.is(repeated.headers.get('idempotent-replayed'), null);
+  assert.is(repeated.body.data.snapshot.cycle, 2);
   const another = await keyed(KEY, { name: 'k' });
   assert.is(another.status, 201);
   assert.is(another.headers.get('idempotent-replayed'), null);

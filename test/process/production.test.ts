@@ -22,7 +22,7 @@ const BUS = {
 };
 const WIRE = { SERVICE_TLS_FOLDER: '/certificates/own', SERVICE_CLUSTER_SECRET: SECRET };
 
-/** What each role must be told, and no less. */
+/** What each role must be given, and no less. */
 const FIT: Record<Role, Record<string, string>> = {
   standalone: { ...STORES, SERVICE_CLUSTER_SECRET: SECRET },
   edge: { ...BUS, ...WIRE },

@@ -87,7 +87,7 @@ for (const argv of [[], ['sandalone'], ['standalone', '--port=1'], ['toString'],
 
 const SECRET = { SERVICE_CLUSTER_SECRET: 'the secret of this test' };
 
-const waiting = suite('when an edge finds nobody');
+const waiting = suite('when an edge finds no engine');
 
 /** Ports that nothing listens on: those of servers that have just closed. */
 async function silentAddress(): Promise<string> {

@@ -140,7 +140,7 @@ served('refuse, count and log what a role may not ask', async () => {
   assert.is(await engine.ended, 0, engine.stderr());
 });
 
-served('let nobody in who shows none', async () => {
+served('let no client in that shows none', async () => {
   const engine = runMain(['engine'], { SERVICE_TLS_FOLDER: MEMBER });
   await engine.says(/ready/);
   const address = addressIn(engine, 'grpc');

@@ -4,11 +4,11 @@ import { runMain } from '#test/support/process-run';
 
 /** Bugs that a signal sets free in a real process: what Node loads before it. */
 const BUGS = {
-  'an error that nobody caught': [
+  'an error that nothing caught': [
     'uncaughtException',
     `throw new TypeError('outer', { cause: new Error('inner of ${`svc_sk_${'a'.repeat(50)}`}') })`,
   ],
-  'a rejection that nobody handled': [
+  'a rejection that nothing handled': [
     'unhandledRejection',
     "void Promise.reject(new TypeError('outer', { cause: new Error('inner of x') }))",
   ],

@@ -40,7 +40,7 @@ for (const [name, value] of [
   ['SERVICE_DOCS_ENABLED', 'TRUE'],
   ['SERVICE_ADMIN_URL', 'https://127.0.0.1:8001'],
   ['SERVICE_TRUSTED_PROXIES', '10.0.0.0/33'],
-  ['SERVICE_TRUSTED_PROXIES', '10.0.0.0/8, nobody'],
+  ['SERVICE_TRUSTED_PROXIES', '10.0.0.0/8, anyone'],
   ['SERVICE_ACTOR_MEMORY_MIB', '0'],
   ['SERVICE_LOG_LEVEL', 'loud'],
   ['SERVICE_prot', '1'],

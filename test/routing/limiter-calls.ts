@@ -28,7 +28,7 @@ export const SETTLE: SettleCall = {
 /** What a limiter may be asked for, and must never do twice. */
 export const CALLS: readonly LimiterCall[] = [ADMIT, SETTLE];
 
-/** Says yes to everything, with numbers that tell who has answered. */
+/** Says yes to everything, with numbers that show who has answered. */
 export function granting(requestsRemaining: number) {
   return ({ kind }: LimiterCall): LimiterAnswer => ({
     verdict: kind === 'admit' ? 'admitted' : 'settled',

@@ -17,7 +17,7 @@ import type { EngineAnswer } from '#wire/engine-messages';
 
 const lost = suite('when a try may have happened');
 
-/** An engine whose first answer is lost, and which then does as told. */
+/** An engine whose first answer is lost, and which then does as given. */
 function forgetful({ owners, engines }: Cluster, then: () => EngineAnswer): void {
   owners.learn(0, ownerAt('a'));
   engines.set('a', () => {

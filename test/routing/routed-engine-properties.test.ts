@@ -87,7 +87,7 @@ type Try = {
   isAlone: boolean;
 };
 
-/** Engines that react as told, one reaction a try, and what they have seen. */
+/** Engines that react as given, one reaction a try, and what they have seen. */
 function reactingEngines({ clock, engines }: Cluster, reactions: readonly Reaction[]): Try[] {
   const tries: Try[] = [];
   for (const at of ADDRESSES) {

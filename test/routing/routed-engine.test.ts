@@ -193,7 +193,7 @@ moved('news of the shard end a pause, news of another do not', async () => {
   assert.is(routed.totals.waitingCalls, 0);
 });
 
-const orphaned = suite('when nobody owns a shard');
+const orphaned = suite('when no node owns a shard');
 
 orphaned('the call waits for an owner to show up', async () => {
   const cluster = clusterUnderTest();
@@ -240,7 +240,7 @@ orphaned(
   },
 );
 
-orphaned('only so many calls wait; one more is refused at once', async () => {
+orphaned('only a bounded number of calls waits; one more is refused at once', async () => {
   const cluster = clusterUnderTest();
   const waiting = Array.from({ length: WAITING_CALLS_MAX }, () => ask(cluster));
   const { reason, retryAfterS } = await faultOf(ask(cluster));

@@ -49,7 +49,7 @@ moved('what the old owner admitted is settled with the new one', async () => {
   );
 });
 
-moved('a call waits for the hand-over, and is answered within its time', async () => {
+moved('a call waits for the handoff, and is answered within its time', async () => {
   const cluster = limitersUnderTest();
   const { owners, limiters, clock, sent } = cluster;
   owners.learn(0, ownerAt('a'));

@@ -51,7 +51,7 @@ function routerUnderTest() {
   return { owners, routed, retries };
 }
 
-/** A free port, on which nobody listens. */
+/** A free port, on which no process listens. */
 async function vacantAddress(): Promise<string> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -116,7 +116,7 @@ closing('no call fails, and each is done once', async () => {
   assert.equal(owners.ownerOf(0)?.address, second.address);
 });
 
-closing('without a word of the new owner, calls wait until somebody names it', async () => {
+closing('without a word of the new owner, calls wait until a node names it', async () => {
   const { owners, routed } = routerUnderTest();
   await using _ = routed;
   const first = await served({ ask: () => peers.engineAnswer('first') }, 'inc_1', 0);
@@ -171,7 +171,7 @@ probing('one that stops says who it is as long as it listens', async () => {
   });
 });
 
-probing('where nobody listens the connection is refused', async () => {
+probing('where no process listens the connection is refused', async () => {
   assert.equal(await probe(await vacantAddress(), 'incarnation', PATIENT), { kind: 'refused' });
 });
 

@@ -48,7 +48,7 @@ starting(
   },
 );
 
-starting('stops waiting when it is closed, and connects to nobody any more', async () => {
+starting('stops waiting when it is closed, and connects to no node any more', async () => {
   const cluster = clusterUnderTest();
   const ready = cluster.routed.ready();
   await pass(cluster, 100);
@@ -84,7 +84,7 @@ connections(
   },
 );
 
-connections('of a dead process are tried anew when another takes its address', async () => {
+connections('of a dead process are tried again when another takes its address', async () => {
   const cluster = clusterUnderTest();
   const { owners, engines, peers } = cluster;
   owners.learn(0, ownerAt('a'));
@@ -121,7 +121,7 @@ connections('are made when a node comes, before it owns anything', () => {
 });
 
 connections(
-  'are tried anew when their node gets a shard and they are still not there',
+  'are tried again when their node gets a shard and they are still not there',
   async () => {
     const cluster = clusterUnderTest();
     const { owners, peers } = cluster;

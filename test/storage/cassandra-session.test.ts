@@ -57,9 +57,9 @@ async function inScene(play: (scene: Scene) => Promise<void>): Promise<void> {
     assert.ok(seconds >= 0 && seconds < 10);
     seen.push(`${operation} ${errorType}`);
   });
-  await session.execute(READ, ['warm'], read);
-  await session.execute(WRITE, ['warm', 1n], write);
-  await session.execute(INSERT_ONCE, ['warm', 1n], conditional);
+  await session.execute(READ, ['prepared'], read);
+  await session.execute(WRITE, ['prepared', 1n], write);
+  await session.execute(INSERT_ONCE, ['prepared', 1n], conditional);
   seen.length = 0;
   await play({ link, session, direct, seen });
 }
@@ -228,7 +228,7 @@ reading('gives them page by page, each once', async () => {
       found.push(...page.map((row): string => row['name']));
     }
     assert.equal(sizes, [10, 10, 6]);
-    assert.equal(found.toSorted(), [...names, 'warm'].toSorted());
+    assert.equal(found.toSorted(), [...names, 'prepared'].toSorted());
   });
 });
 

@@ -51,14 +51,14 @@ methods('say what the engine says, to the last bit', async () => {
   assert.equal(answer, { ...REPORT, incarnation: 'inst_1' });
 });
 
-methods('tell an instance that is not in memory from one that is', async () => {
+methods('distinguish an instance that is not in memory from one that is', async () => {
   const readInstance = async () => ({ incarnation: 'e1', isServed: false, active: undefined });
   await using server = await served(readInstance);
   const answer = await adminClient(server.address, ADMIN_CALL).readInstance('inst_1');
   assert.equal(answer, { incarnation: 'e1', isServed: false, active: undefined });
 });
 
-methods('tell nobody of a bug but whoever listens for them', async () => {
+methods('report a bug to no other than the listener', async () => {
   const bugs: unknown[] = [];
   const readInstance = () => Promise.reject(new Error('secret'));
   await using server = await served(readInstance, (bug) => bugs.push(bug));

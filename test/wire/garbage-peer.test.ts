@@ -67,7 +67,7 @@ babbling('answers to unknown ids, and second answers, change nothing', async () 
   await using liar = await lyingEngine((ids, stream) => {
     streams = stream;
     const [id = 0] = ids;
-    const frame = peers.replyFrame([999_999, 'nobody'], [id, 'ok'], [id, 'doubled']);
+    const frame = peers.replyFrame([999_999, 'unknown'], [id, 'ok'], [id, 'doubled']);
     return [frame, peers.replyFrame([id, 'trebled'])];
   });
   await using edge = new FrameClient(engineProtocol, { address: liar.address });

@@ -56,13 +56,13 @@ methods('say what the account has used, to the last cycle', async () => {
   assert.equal(asked, ['Acc0unt00001', 'Acc0unt00002']);
 });
 
-methods('tell an account between two windows, and one that is not there', async () => {
+methods('describe an account between two windows, and one that is not there', async () => {
   const quiet = { ...USAGE, requestsInWindow: 0, windowResetAtS: undefined };
-  const readUsage = async (accountId: string) => (accountId === 'nobody' ? undefined : quiet);
+  const readUsage = async (accountId: string) => (accountId === 'unknown' ? undefined : quiet);
   await using server = await served(readUsage);
   const client = adminClient(server.address, ADMIN_CALL);
   assert.equal(await client.readUsage('Acc0unt00001'), quiet);
-  assert.is(await client.readUsage('nobody'), undefined);
+  assert.is(await client.readUsage('unknown'), undefined);
 });
 
 methods('name the owner of an account that is another’s', async () => {

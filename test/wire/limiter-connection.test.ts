@@ -9,7 +9,7 @@ import { limiterProtocol } from '#wire/limiter-codec';
 import type { LimiterAnswer, LimiterCall } from '#wire/limiter-messages';
 
 const LISTEN = '127.0.0.1:0';
-const NOBODY = '127.0.0.1:1';
+const UNUSED = '127.0.0.1:1';
 
 const SETTLE: LimiterCall = {
   kind: 'settle',
@@ -60,7 +60,7 @@ failing('its outcome is that of the recovery, which hears who owns the account',
 });
 
 failing('before it could be sent, all the same', async () => {
-  await using edge = new FrameClient(limiterProtocol, { address: NOBODY });
+  await using edge = new FrameClient(limiterProtocol, { address: UNUSED });
   assert.not.ok(edge.isOpen);
   const { faults, recover } = recovery(undefined);
   const fault = await peers.faultOf(edge.askOr(SETTLE, recover));

@@ -130,8 +130,8 @@ lying('an answer that no engine or limiter gives is refused, and its outcome is 
     replayed: false,
   };
   const wireFault = { code: 'not_found', message: '', reason: '', outcomeUnknown: false };
-  const somebody = { incarnation: 'inc_1', address: 'host:1', epoch: 1 };
-  const nobody = { ...somebody, incarnation: '' };
+  const owner = { incarnation: 'inc_1', address: 'host:1', epoch: 1 };
+  const nameless = { ...owner, incarnation: '' };
   const engine = (reply: EngineReply) => answerOf(engineProtocol, reply);
   const limiter = (reply: LimiterReply) => answerOf(limiterProtocol, reply);
   const numbers = {
@@ -155,11 +155,11 @@ lying('an answer that no engine or limiter gives is refused, and its outcome is 
       engine({ id: 1, outcome: { $case: 'answer', value: { ...answer, etag: 'x'.repeat(300) } } }),
     () => engine({ id: 1, outcome: { $case: 'fault', value: { ...wireFault, code: 'toString' } } }),
     () => engine({ id: 1, outcome: { $case: 'fault', value: { ...wireFault, reason: 'no' } } }),
-    () => engine({ id: 1, outcome: { $case: 'fault', value: { ...wireFault, owner: nobody } } }),
+    () => engine({ id: 1, outcome: { $case: 'fault', value: { ...wireFault, owner: nameless } } }),
     () =>
       engine({
         id: 1,
-        outcome: { $case: 'fault', value: { ...wireFault, owner: { ...somebody, epoch: 0 } } },
+        outcome: { $case: 'fault', value: { ...wireFault, owner: { ...owner, epoch: 0 } } },
       }),
     () => limiter({ id: 1, outcome: undefined }),
     () => admits({ verdict: 0 }),

@@ -46,15 +46,15 @@ node('answers with its own fault, whole', async () => {
   const owner = { incarnation: 'n2', address: 'b:8200', epoch: 7 };
   const options = { reason: 'not_owner', owner, retryAfterS: 3 } as const;
   const faults = [
-    new Fault('conflict', 'no: there is nobody\nelse'),
+    new Fault('conflict', 'no: there is none\nelse'),
     new Fault('service_unavailable', 'not here: 7 › 5', options),
   ];
   for (const fault of faults) {
     const drain = () => Promise.reject(fault);
     await using server = await served(adminService({ ...OBLIGING, drain }));
     const heard = (await refusalOf(() => adminClient(server.address, ADMIN_CALL).drain())) as Fault;
-    const { code, message, reason, owner: told, retryAfterS, isOutcomeUnknown } = fault;
-    const expected = [code, message, reason, told, retryAfterS, isOutcomeUnknown];
+    const { code, message, reason, owner: named, retryAfterS, isOutcomeUnknown } = fault;
+    const expected = [code, message, reason, named, retryAfterS, isOutcomeUnknown];
     const { code: status, message: text, reason: why } = heard;
     const found = [status, text, why, heard.owner, heard.retryAfterS, heard.isOutcomeUnknown];
     assert.equal(found, expected);
@@ -63,7 +63,7 @@ node('answers with its own fault, whole', async () => {
 
 const absent = suite('operators who ask where no node of a cluster is');
 
-absent('are told so with the address', async () => {
+absent('learn that with the address', async () => {
   await using plain = await served(engine());
   let connected = 0;
   let open = 0;

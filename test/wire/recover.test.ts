@@ -9,7 +9,7 @@ import { frameService } from '#wire/frame-service';
 import { serveGrpc } from '#wire/grpc-server';
 
 const LISTEN = '127.0.0.1:0';
-const NOBODY = '127.0.0.1:1';
+const UNUSED = '127.0.0.1:1';
 
 type Seen = { call: EngineCall; fault: Fault; askedAtMs: number };
 
@@ -46,7 +46,7 @@ failing('its outcome is that of the recovery, which hears of call, fault and tim
 });
 
 failing('before it could be sent, all the same', async () => {
-  await using edge = new FrameClient(engineProtocol, { address: NOBODY });
+  await using edge = new FrameClient(engineProtocol, { address: UNUSED });
   const { seen, recover } = recovery(Promise.resolve(peers.engineAnswer('elsewhere')));
   assert.is(peers.bodyOf(await edge.askOr(peers.engineCall(), recover)), 'elsewhere');
   assert.is(peers.verdictOf(seen[0]?.fault), 'service_unavailable engine_unavailable known');
@@ -69,7 +69,7 @@ failing('what is not taken over fails as it would have', async () => {
 
 const well = suite('when a call that could be recovered goes well');
 
-well('nobody hears of it', async () => {
+well('no caller hears of it', async () => {
   const services = [frameService(engineProtocol, { ask: () => peers.engineAnswer('ok') })];
   await using server = await serveGrpc({ listen: LISTEN, services });
   await using edge = new FrameClient(engineProtocol, { address: server.address });

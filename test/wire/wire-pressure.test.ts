@@ -12,7 +12,7 @@ import { serveGrpc } from '#wire/grpc-server';
 const CALLS = 2_400;
 const CALL_BYTES = 4_000;
 
-/** An engine whose stream reads nothing until told to, then answers everything. */
+/** An engine whose stream reads nothing until requested to, then answers everything. */
 async function reluctantEngine() {
   let read = (): void => undefined;
   const received: number[] = [];
@@ -109,12 +109,12 @@ slow('a server stops taking calls from a client that does not read answers', asy
   }
   let before = -1;
   await peers.eventually('the server has stopped taking calls', () => {
-    const isStill = handled > 0 && handled === before;
+    const isStopped = handled > 0 && handled === before;
     before = handled;
-    return isStill;
+    return isStopped;
   });
   await new Promise((resolve) => setTimeout(resolve, 50));
-  assert.ok(handled < total / 2, `${handled} calls answered for nobody`);
+  assert.ok(handled < total / 2, `${handled} calls answered for no reader`);
   const answered = new Set<number>();
   edge.stream.on('data', (frame: Buffer) => {
     for (const { id } of EngineReplyFrame.decode(frame).messages) answered.add(id);

@@ -22,7 +22,7 @@ function tlsOf(holder: Holder): WireTls {
   return { authority: read('ca.crt'), certificate: read('tls.crt'), key: read('tls.key') };
 }
 
-const unasked = () => Promise.reject(new Error('nobody was to ask'));
+const unasked = () => Promise.reject(new Error('no call was expected'));
 /** A node that offers everything. */
 const node = {
   identity: () => 'node-1',
@@ -115,7 +115,7 @@ for (const role of WIRE_ROLES) {
   });
 }
 
-table('lets nobody in whose certificate names no role', async () => {
+table('lets no client in whose certificate names no role', async () => {
   await using server = await serverOf('member');
   for (const holder of ['misnamed', 'store'] as const) {
     for (const method of methods) {

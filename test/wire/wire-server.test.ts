@@ -67,7 +67,7 @@ async function streamEndsAfter(address: string, frame: Buffer): Promise<number> 
 
 const strange = suite('when strangers speak to a server');
 
-strange('bytes of another protocol close their connection and nobody else notices', async () => {
+strange('bytes of another protocol close their connection and no other notices', async () => {
   await using server = await served(obliging);
   await goodEdgeDuring(server.address, async () => {
     await strangerSays(server.address, Buffer.alloc(5_000, 0xee));
@@ -77,7 +77,7 @@ strange('bytes of another protocol close their connection and nobody else notice
   });
 });
 
-strange('frames that are none end their stream and nobody else notices', async () => {
+strange('frames that are none end their stream and no other notices', async () => {
   await using server = await served(obliging);
   const tooMany = Buffer.alloc(2 * 20_000);
   for (let at = 0; at < tooMany.length; at += 2) tooMany[at] = 10;
@@ -257,7 +257,7 @@ stopping('it waits for calls at work no longer than its grace', async () => {
   const tookMs = performance.now() - startedMs;
   assert.ok(tookMs > 40 && tookMs < 5_000, `${tookMs} ms`);
   assert.is(peers.verdictOf(await asked), 'service_unavailable engine_unavailable unknown');
-  assert.ok(performance.now() - startedMs < 5_000, 'the edge is told, not left to find out');
+  assert.ok(performance.now() - startedMs < 5_000, 'the edge is notified, not left to find out');
 });
 
 stopping('a port that is taken is an error, not a hang', async () => {
