@@ -7,16 +7,13 @@ import { exchangeOf } from '#edge/exchange';
 import { unknownHeaders } from '#edge/limit-headers';
 import type { Reply } from '#edge/reply';
 import { Fault, invalid, toFault } from '#fault/fault';
-import type { Clock } from '#platform/clock';
+import type { ProcessPorts } from '#platform/process-ports';
 
 /** What refusing takes. */
-export type RefusalPorts = {
+export type RefusalPorts = ProcessPorts & {
   readonly admission: Admission;
   readonly callIds: CallIds;
-  readonly clock: Clock;
   readonly reply: Reply;
-  /** Called with what is no refusal: bugs, for the process's log. */
-  readonly onBug: (error: unknown) => void;
 };
 
 /** Handlers for what never reaches an endpoint: unknown paths and bodies that Fastify refuses. */

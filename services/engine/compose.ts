@@ -1,6 +1,6 @@
 import { EngineActors } from '#engine/engine-actors';
-import type { Clock } from '#platform/clock';
 import type { Metrics } from '#platform/metrics';
+import type { ProcessPorts } from '#platform/process-ports';
 import { CommitLog } from '#runtime/commit-log';
 import type { ActorHostConfig } from '#runtime/host-ports';
 import { ONE_SHARD } from '#runtime/shard-gate';
@@ -10,13 +10,10 @@ import type { ListingStore } from '#storage/listing-store';
 import type { EngineClient } from '#wire/engine-messages';
 
 /** What an engine needs of its process, wherever it keeps its data. */
-export type EnginePorts = {
-  readonly clock: Clock;
+export type EnginePorts = ProcessPorts & {
   readonly metrics: Metrics;
   readonly instances: InstanceStore;
   readonly listings: ListingStore;
-  /** Called with what is no Fault: bugs, for the process's log. */
-  readonly onBug: (error: unknown) => void;
 };
 
 /** An engine that is the only one: on memory, where a crash leaves nothing to take over. */

@@ -6,8 +6,8 @@ import { type HeadOf, pageAnswer } from '#engine/listing';
 import { summariesAnswer } from '#engine/owners-summaries';
 import { directoryCall, NOTIFIED, remoteDirectory } from '#engine/remote-directory';
 import { readSummaries, type SummariesOf } from '#engine/summary';
-import type { Clock } from '#platform/clock';
 import type { Metrics } from '#platform/metrics';
+import type { ProcessPorts } from '#platform/process-ports';
 import { ActorHost } from '#runtime/actor-host';
 import type { CommitLog } from '#runtime/commit-log';
 import type { ActorHostConfig } from '#runtime/host-ports';
@@ -19,8 +19,7 @@ import type { ActiveInstance } from '#wire/admin';
 import type { EngineAnswer, EngineCall, EngineClient } from '#wire/engine-messages';
 
 /** What the actors of an engine stand on. */
-export type EngineActorsPorts = {
-  readonly clock: Clock;
+export type EngineActorsPorts = ProcessPorts & {
   readonly metrics: Metrics;
   readonly log: CommitLog;
   readonly gate: ShardGate;
@@ -30,7 +29,6 @@ export type EngineActorsPorts = {
   readonly engines: EngineClient | undefined;
   /** Reads instances of all engines; undefined if all are here. */
   readonly summariesOf: SummariesOf | undefined;
-  readonly onBug: (error: unknown) => void;
 };
 
 type Command<Kind extends EngineCall['command']['kind']> = Extract<

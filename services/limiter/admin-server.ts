@@ -23,22 +23,19 @@ import { answerAdmin } from '#limiter/admin-routes';
 import { adminTokenId } from '#limiter/admin-token';
 import { ADMIN_BODY_BYTES_MAX, ADMIN_REQUEST_MS_MAX } from '#limiter/bounds';
 import { isLoopbackAddress, isLoopbackHost } from '#limiter/loopback';
-import type { Clock } from '#platform/clock';
 import { hasBody } from '#platform/has-body';
+import type { ProcessPorts } from '#platform/process-ports';
 import type { Running } from '#platform/run';
 
 /** Where the admin port listens. Port 0 takes any that is free. */
 export type AdminListen = { readonly host: string; readonly port: number };
 
 /** What the admin port needs of its process. */
-export type AdminServerPorts = {
+export type AdminServerPorts = ProcessPorts & {
   readonly admin: AccountAdmin;
   /** What every request must show; see `limiter/admin-token`. */
   readonly token: string;
   readonly audit: AdminAudit;
-  readonly clock: Clock;
-  /** Called with what is no Fault: a bug, for the process's log. */
-  readonly onBug: (error: unknown) => void;
 };
 
 /**

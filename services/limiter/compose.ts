@@ -1,8 +1,8 @@
 import type { AccountNews } from '#accounts/account-news';
 import { type AccountAdmin, accountAdmin } from '#limiter/account-admin';
 import { LimiterActors, type LimiterConfig } from '#limiter/limiter-actors';
-import type { Clock } from '#platform/clock';
 import type { Metrics } from '#platform/metrics';
+import type { ProcessPorts } from '#platform/process-ports';
 import type { Randomness } from '#platform/randomness';
 import { CommitLog } from '#runtime/commit-log';
 import { ONE_SHARD } from '#runtime/shard-gate';
@@ -12,16 +12,13 @@ import type { MeterStore } from '#storage/meter-store';
 import type { LimiterClient } from '#wire/limiter-messages';
 
 /** What a limiter needs of its process, wherever it keeps its data. */
-export type LimiterPorts = {
+export type LimiterPorts = ProcessPorts & {
   readonly accounts: AccountStore;
   readonly meters: MeterStore;
   /** News of accounts for the other processes; undefined: there is none. */
   readonly accountNews: AccountNews | undefined;
-  readonly clock: Clock;
   readonly randomness: Randomness;
   readonly metrics: Metrics;
-  /** Called with what is no Fault: bugs, for the process's log. */
-  readonly onBug: (error: unknown) => void;
 };
 
 /** A limiter: its checks, and the administration of the accounts it checks. */

@@ -9,6 +9,7 @@ import { type MonthStep, mayTurnMonth } from '#limiter/month-step';
 import { type Clock, withinMs } from '#platform/clock';
 import type { ClockVerdict } from '#platform/clock-agreement';
 import type { Metrics } from '#platform/metrics';
+import type { ProcessPorts } from '#platform/process-ports';
 import { ActorHost } from '#runtime/actor-host';
 import type { CommitLog } from '#runtime/commit-log';
 import type { ActorHostConfig } from '#runtime/host-ports';
@@ -26,17 +27,14 @@ export type LimiterConfig = ActorHostConfig & {
 };
 
 /** What the meters of a limiter need. */
-export type LimiterActorsPorts = {
+export type LimiterActorsPorts = ProcessPorts & {
   readonly accounts: AccountStore;
   readonly meters: MeterStore;
-  readonly clock: Clock;
   readonly metrics: Metrics;
   readonly log: CommitLog;
   readonly gate: ShardGate;
   /** Compares the wall clock with those of others; undefined where there are none to compare with. */
   readonly clocks?: { readonly verdict: ClockVerdict } | undefined;
-  /** Called with what is no Fault: a bug, for the process's log. */
-  readonly onBug: (error: unknown) => void;
 };
 
 /** For calls that wait for their turn without a deadline. */

@@ -4,7 +4,7 @@ import type { Probe } from '#cluster/failure-watch';
 import type { ShardOwners } from '#cluster/shard-owners';
 import type { ShardedHost } from '#node/hosted-shards';
 import type { NodeMetrics } from '#node/node-metrics';
-import type { Clock } from '#platform/clock';
+import type { ProcessPorts } from '#platform/process-ports';
 import type { CommitLog } from '#runtime/commit-log';
 import type { ShardGate } from '#runtime/shard-gate';
 import type { JournalStore } from '#storage/journal-store';
@@ -26,8 +26,7 @@ export type NodeConfig = {
 };
 
 /** What a node needs of its process. */
-export type NodePorts = {
-  readonly clock: Clock;
+export type NodePorts = ProcessPorts & {
   readonly bus: Bus;
   readonly journals: JournalStore;
   readonly shards: ShardStore;
@@ -35,8 +34,6 @@ export type NodePorts = {
   /** Compares the wall clock with those of other nodes; undefined where there are none. */
   readonly clocks?: Pick<ClockWatch, 'isAside' | 'verdict'> | undefined;
   readonly metrics: NodeMetrics;
-  /** Called with what should not be possible, for the process's log. */
-  readonly onBug: (error: unknown) => void;
   /** A line for the operator about what should not happen often. */
   readonly onNotice: (notice: string) => void;
 };

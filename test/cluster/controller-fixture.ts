@@ -23,11 +23,6 @@ export function shardsOf(node: string, nodes: readonly string[]): number[] {
   return ALL.filter((shard) => ring[shard] === node);
 }
 
-/** The shards that are open in a scene. */
-export function openNow({ host }: { readonly host: NotingHost }): number[] {
-  return [...host.open.keys()].sort((a, b) => a - b);
-}
-
 /** A host that notes what is asked of it. */
 class NotingHost implements ShardHost {
   readonly open = new Map<number, number>();
@@ -120,6 +115,16 @@ export class ControllerScene {
     return (await this.#stored.change({ service: 'engine', shard, from, owner })).row;
   }
 
+  /** Makes every row so, each with the owner that it is given. */
+  async putAll(ownerOf: (shard: number) => string): Promise<void> {
+    for (const shard of ALL) await this.put(shard, ownerOf(shard));
+  }
+
+  /** The shards that are open. */
+  openNow(): number[] {
+    return [...this.host.open.keys()].sort((a, b) => a - b);
+  }
+
   /** Owner and epoch of each shard. */
   async rowsNow(): Promise<Map<number, string>> {
     const rows = await this.#stored.load('engine', SHARDS);
@@ -193,7 +198,7 @@ export async function newScene(): Promise<ControllerScene> {
 export async function newSceneOfOwner(): Promise<ControllerScene> {
   const scene = await newScene();
   await scene.join('a');
-  for (const shard of ALL) await scene.put(shard, 'a-1');
+  await scene.putAll(() => 'a-1');
   await scene.live(STARTUP_GRACE_MS + 1_000);
   return scene;
 }

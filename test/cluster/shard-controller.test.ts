@@ -1,14 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { silence } from '#test/cluster/cluster-fixture';
-import {
-  ALL,
-  newScene,
-  openNow,
-  SHARDS,
-  STARTUP_GRACE_MS,
-  shardsOf,
-} from '#test/cluster/controller-fixture';
+import { newScene, SHARDS, STARTUP_GRACE_MS, shardsOf } from '#test/cluster/controller-fixture';
 
 const outage = suite('when every owner has died');
 
@@ -16,7 +9,7 @@ const outage = suite('when every owner has died');
 async function newOutage() {
   const scene = await newScene();
   for (const node of ['a', 'b']) await scene.join(node);
-  for (const shard of ALL) await scene.put(shard, shard % 2 === 0 ? 'a-1' : 'b-1');
+  await scene.putAll((shard) => (shard % 2 === 0 ? 'a-1' : 'b-1'));
   for (const node of ['a', 'b']) scene.kill(node);
   return scene;
 }
@@ -33,7 +26,7 @@ outage('as many as there were claim without waiting any longer', async () => {
   const scene = await newOutage();
   await scene.join('c');
   await scene.live(STARTUP_GRACE_MS - 500);
-  assert.equal(openNow(scene), shardsOf('me', ['c', 'me']));
+  assert.equal(scene.openNow(), shardsOf('me', ['c', 'me']));
 });
 
 const first = suite('shards that no node has ever owned');
@@ -44,9 +37,9 @@ first('are claimed by the node of the ring, after listening for a while', async 
   await scene.live(STARTUP_GRACE_MS - 500);
   assert.is(scene.host.open.size, 0);
   await scene.live(2_000);
-  assert.equal(openNow(scene), shardsOf('me', ['a', 'me']));
+  assert.equal(scene.openNow(), shardsOf('me', ['a', 'me']));
   assert.ok(scene.moves.every((reason) => reason === 'first'));
-  assert.is(scene.host.open.get(openNow(scene)[0] ?? -1), 1);
+  assert.is(scene.host.open.get(scene.openNow()[0] ?? -1), 1);
 });
 
 first('are not claimed by a node without a bus', async () => {

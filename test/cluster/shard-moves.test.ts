@@ -2,14 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { LEAVE_SPREAD_MS, MOVE_COOLDOWN_MS, MOVES_IN_FLIGHT_MAX } from '#cluster/bounds';
 import { silence } from '#test/cluster/cluster-fixture';
-import {
-  ALL,
-  newScene,
-  newSceneOfOwner,
-  openNow,
-  SHARDS,
-  shardsOf,
-} from '#test/cluster/controller-fixture';
+import { newScene, newSceneOfOwner, SHARDS, shardsOf } from '#test/cluster/controller-fixture';
 import { stateOf } from '#test/support/settled';
 
 const moved = suite('a shard that the ring gives to another node');
@@ -19,7 +12,7 @@ moved('is closed, then given, and opened here no more', async () => {
   await scene.live(4_000);
   await scene.join('a');
   await scene.live(6_000);
-  assert.equal(openNow(scene), shardsOf('me', ['a', 'me']));
+  assert.equal(scene.openNow(), shardsOf('me', ['a', 'me']));
   const rows = await scene.rowsNow();
   for (const shard of shardsOf('a', ['a', 'me'])) assert.is(rows.get(shard), 'a-1@2');
   assert.is(scene.moves.filter((reason) => reason === 'handed_off').length, SHARDS / 2);
@@ -53,7 +46,7 @@ moved('takes no room from others with a try that came to nothing', async () => {
   assert.is(scene.host.open.size, SHARDS);
   await scene.world.begin('a');
   await scene.live(MOVE_COOLDOWN_MS + 2_000);
-  assert.equal(openNow(scene), shardsOf('me', ['a', 'me']));
+  assert.equal(scene.openNow(), shardsOf('me', ['a', 'me']));
 });
 
 moved('is not given before it is closed, nor opened again at its epoch', async () => {
@@ -66,7 +59,7 @@ moved('is not given before it is closed, nor opened again at its epoch', async (
   assert.is((await scene.rowsNow()).get(shardsOf('a', ['a', 'me'])[0] ?? -1), 'me-1@1');
   for (const shard of shardsOf('a', ['a', 'me'])) scene.members.announce(shard, 1);
   await scene.live(1_000);
-  assert.equal(openNow(scene), shardsOf('me', ['a', 'me']));
+  assert.equal(scene.openNow(), shardsOf('me', ['a', 'me']));
   resolve();
   await scene.live(500);
   assert.is((await scene.rowsNow()).get(shardsOf('a', ['a', 'me'])[0] ?? -1), 'a-1@2');
@@ -109,7 +102,7 @@ moved('comes back at a new epoch when the other dies before it has it', async ()
 moved('is opened by the node that the row names, once, whatever is announced', async () => {
   const scene = await newScene();
   await scene.join('a');
-  for (const shard of ALL) await scene.put(shard, 'a-1');
+  await scene.putAll(() => 'a-1');
   await scene.live(3_500);
   await scene.put(2, 'me-1');
   for (let i = 0; i < 3; i += 1) {
@@ -143,7 +136,7 @@ leaving('gives everything to the others, one after the other, and is then done',
 leaving('gives on what the table has given it and it has not looked at yet', async () => {
   const scene = await newScene();
   await scene.join('a');
-  for (const shard of ALL) await scene.put(shard, 'a-1');
+  await scene.putAll(() => 'a-1');
   await scene.live(4_000);
   await scene.put(0, 'me-1');
   const left = scene.leave().then(() => scene.controller[Symbol.dispose]());

@@ -6,7 +6,6 @@ import {
   ALL,
   newScene,
   newSceneOfOwner,
-  openNow,
   SHARDS,
   STARTUP_GRACE_MS,
   shardsOf,
@@ -34,12 +33,12 @@ for (const isHeard of [true, false]) {
     scene.kill('lost');
     if (isHeard) await scene.join('a');
     else await scene.world.begin('a');
-    for (const shard of ALL) await scene.put(shard, shard === 0 ? 'a-1' : 'lost-1');
+    await scene.putAll((shard) => (shard === 0 ? 'a-1' : 'lost-1'));
     await scene.live(1_500);
     const mine = shardsOf('me', isHeard ? ['a', 'me'] : ['me']).filter((shard) => shard !== 0);
-    assert.equal(openNow(scene), isHeard ? mine : []);
+    assert.equal(scene.openNow(), isHeard ? mine : []);
     await scene.live(STARTUP_GRACE_MS);
-    assert.equal(openNow(scene), mine);
+    assert.equal(scene.openNow(), mine);
   });
 }
 
@@ -131,7 +130,7 @@ dead('are not touched by a node that hears fewer than half of the owners', async
   const hidden = ['b', 'c', 'd'];
   await scene.join('a');
   for (const node of hidden) await scene.world.begin(node);
-  for (const shard of ALL) await scene.put(shard, `${['a', ...hidden][shard % 4]}-1`);
+  await scene.putAll((shard) => `${['a', ...hidden][shard % 4]}-1`);
   // They work, but `me` does not hear them.
   const liveOn = async () => {
     for (const node of hidden) await scene.world.append(node);

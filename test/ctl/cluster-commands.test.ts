@@ -3,35 +3,27 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { OFFSET } from '#identity/state';
 import { clusterInMemory, SHARDS } from '#test/ctl/cluster-fixture';
-import {
-  dataOf,
-  fenced,
-  ID,
-  refusalOf,
-  serving,
-  storedByMoving,
-  textOf,
-} from '#test/ctl/ctl-on-cluster';
+import { ctlOn, fenced, ID, serving, storedByMoving } from '#test/ctl/ctl-on-cluster';
 import { ctl } from '#test/ctl/ctl-run';
-import { CREATE, process, seen } from '#test/engine/instance-fixture';
+import { CREATE, observed, process, seen } from '#test/engine/instance-fixture';
 
 const pair = suite('ctl with two engines');
 
 pair('shows ring, shards and nodes', async () => {
   await using cluster = await clusterInMemory(['a', 'b']);
   await serving(cluster, { a: 4, b: 4 });
-  const ring = await textOf(cluster, 'ring');
+  const ring = await ctlOn(cluster).text('ring');
   assert.match(
     ring,
     /^SERVICE +NODE +DUE +OWNS +TO COME +TO GO +SHARDS\nengine +a +4 +4 +0 +0 +[\d,-]+\nengine +b +4 +4 /,
   );
-  const shards = await dataOf(cluster, 'shards');
+  const shards = await ctlOn(cluster).data('shards');
   assert.is(shards.length, SHARDS);
   const shardsOfA = shards.filter(({ node }: { node: string }) => node === 'a');
   assert.is(shardsOfA.length, 4);
   const [{ state, address, epoch, due_at }] = shardsOfA;
   assert.equal([state, address, epoch, due_at], ['served', 'a:8100', 1, 'a']);
-  const nodes = await dataOf(cluster, 'nodes');
+  const nodes = await ctlOn(cluster).data('nodes');
   const found = nodes.map(({ node, state, owns, serves, agrees }: Record<string, unknown>) => [
     node,
     state,
@@ -44,7 +36,7 @@ pair('shows ring, shards and nodes', async () => {
     ['b', 'serving', 4, 4, true],
   ]);
   assert.match(
-    await textOf(cluster, 'nodes'),
+    await ctlOn(cluster).text('nodes'),
     /^engine +a +[0-9a-f]{16} +a:8100 +serving +4 +4 +\S+ +yes /m,
   );
 });
@@ -53,22 +45,22 @@ pair('shows an instance that is active and one that is not', async () => {
   await using cluster = await clusterInMemory(['a', 'b']);
   await serving(cluster, { a: 4, b: 4 });
   await cluster.ask(ID, CREATE);
-  await cluster.ask(ID, process(seen({ mode: 2, signal: 0.7 })));
-  const active = await dataOf(cluster, 'instance', ID);
+  await cluster.ask(ID, observed({ mode: 2, signal: 0.7 }));
+  const active = await ctlOn(cluster).data('instance', ID);
   assert.equal([active.is_active, active.is_served, active.stored], [true, true, undefined]);
   assert.equal(active.memory, { version: 2, generation: 1, cycle: 1 });
   assert.equal(active.last_cycles.length, 1);
   const [{ mode, signal, is_stored }] = active.last_cycles;
   assert.equal([mode, signal, is_stored], ['order', 0.7, false]);
-  assert.match(await textOf(cluster, 'instance', ID), /^1 +1 +order +0\.7 +1 +\S+ +not yet$/m);
+  assert.match(await ctlOn(cluster).text('instance', ID), /^1 +1 +order +0\.7 +1 +\S+ +not yet$/m);
 
   const other = await storedByMoving(cluster);
-  const idle = await dataOf(cluster, 'instance', ID);
+  const idle = await ctlOn(cluster).data('instance', ID);
   assert.equal([idle.is_active, idle.address, idle.epoch], [false, `${other}:8100`, 2]);
   assert.equal([idle.stored.version, idle.stored.name, idle.stored.cycle], [2, 'Ada', 1]);
   assert.is(idle.last_cycles[0].is_stored, true);
   assert.match(
-    await textOf(cluster, 'instance', ID),
+    await ctlOn(cluster).text('instance', ID),
     /^stored +version 2, generation 1, cycle 1$/m,
   );
 });
@@ -84,20 +76,23 @@ pair('drains a node, says how far it is, and leaves it without shards', async ()
   await serving(cluster, { a: 0, b: SHARDS });
   // Longer than views must agree before shards move back.
   await sleep(4_500);
-  const [a, b] = await dataOf(cluster, 'nodes');
+  const [a, b] = await ctlOn(cluster).data('nodes');
   assert.equal([a.node, a.state, a.owns, b.state, b.owns], ['a', 'leaving', 0, 'serving', SHARDS]);
-  const again = await dataOf(cluster, 'drain', 'a:8100');
+  const again = await ctlOn(cluster).data('drain', 'a:8100');
   assert.equal([again.node, again.shards_left], ['a', 0]);
-  assert.match(await refusalOf(cluster, 'drain', 'b'), /there is no other node to take its shards/);
+  assert.match(
+    await ctlOn(cluster).refusal('drain', 'b'),
+    /there is no other node to take its shards/,
+  );
   assert.is(cluster.node('b').incarnation?.shards.size, SHARDS);
-  assert.match(await refusalOf(cluster, 'drain', 'z'), /no node "z" is heard; heard: a, b/);
+  assert.match(await ctlOn(cluster).refusal('drain', 'z'), /no node "z" is heard; heard: a, b/);
   assert.equal(cluster.bugs, []);
 });
 
 pair('a drained engine whose life is ended by others does not come back with another', async () => {
   await using cluster = await clusterInMemory(['a', 'b']);
   await serving(cluster, { a: 4, b: 4 });
-  const { incarnation } = await dataOf(cluster, 'drain', 'a');
+  const { incarnation } = await ctlOn(cluster).data('drain', 'a');
   await cluster.stores.journals.seal(incarnation);
   await fenced(cluster, 'a');
   // Longer than the pause before a life that was not drained is followed by another.
@@ -112,9 +107,9 @@ pair('verifies an instance, and ends with 1 when its rows were changed', async (
   await cluster.ask(ID, CREATE);
   const at = (seconds: number) => seen({ timestampMs: Date.now() - 60_000 + seconds * 1_000 });
   await cluster.ask(ID, process(at(0), at(5), at(20)));
-  assert.match(await refusalOf(cluster, 'verify', ID), /nothing is stored of inst_/);
+  assert.match(await ctlOn(cluster).refusal('verify', ID), /nothing is stored of inst_/);
   await storedByMoving(cluster);
-  const good = await textOf(cluster, 'verify', ID);
+  const good = await ctlOn(cluster).text('verify', ID);
   assert.match(good, /^inst_0+aa +2 +1 +3 +same$/m);
   assert.match(good, /3 observations of generation 1 come to the head, bit for bit\./);
 
@@ -135,10 +130,13 @@ const alone = suite('ctl with a cluster that cannot be seen');
 alone('says that there never was one', async () => {
   await using cluster = await clusterInMemory([]);
   for (const argv of [['ring'], ['shards'], ['nodes'], ['drain', 'a']]) {
-    assert.match(await refusalOf(cluster, ...argv), /no engine or limiter has ever owned a shard/);
+    assert.match(
+      await ctlOn(cluster).refusal(...argv),
+      /no engine or limiter has ever owned a shard/,
+    );
   }
-  assert.match(await refusalOf(cluster, 'instance', ID), /no engine has ever owned a shard/);
-  const limiters = await refusalOf(cluster, 'nodes', '--service', 'limiter');
+  assert.match(await ctlOn(cluster).refusal('instance', ID), /no engine has ever owned a shard/);
+  const limiters = await ctlOn(cluster).refusal('nodes', '--service', 'limiter');
   assert.match(limiters, /no limiter has ever owned a shard/);
 });
 
@@ -153,16 +151,16 @@ alone('shows owners that are not heard, and whose journal is sealed', async () =
     await shards.change({ service: 'engine', shard, from: undefined, owner });
   }
   await store.seal('dead');
-  const nodes = await textOf(cluster, 'nodes');
+  const nodes = await ctlOn(cluster).text('nodes');
   assert.match(nodes, /^engine +- +dead +dead:8100 +sealed +- +1 +- +- +-$/m);
   assert.match(nodes, /^engine +- +mute +mute:8100 +not heard +- +1 /m);
   assert.match(
     nodes,
     /No engine was heard: set SERVICE_NATS_URL, SERVICE_NATS_PREFIX and SERVICE_CLUSTER_SECRET/,
   );
-  assert.match(await textOf(cluster, 'shards'), /^engine +0 +not heard +- +- +dead +1 +-$/m);
-  assert.match(await textOf(cluster, 'ring'), /^engine +dead +0 +1 +0 +0 +0$/m);
-  assert.match(await refusalOf(cluster, 'instance', ID), /its engine does not answer/);
+  assert.match(await ctlOn(cluster).text('shards'), /^engine +0 +not heard +- +- +dead +1 +-$/m);
+  assert.match(await ctlOn(cluster).text('ring'), /^engine +dead +0 +1 +0 +0 +0$/m);
+  assert.match(await ctlOn(cluster).refusal('instance', ID), /its engine does not answer/);
 });
 
 for (const group of [pair, alone]) group.run();

@@ -3,8 +3,8 @@ import * as assert from 'uvu/assert';
 import { rowOfMeter } from '#storage/meter-row';
 import type { MeterRecord } from '#storage/meter-store';
 import { clusterInMemory, SHARDS } from '#test/ctl/cluster-fixture';
-import { dataOf, ID, refusalOf, serving, textOf } from '#test/ctl/ctl-on-cluster';
-import { CREATE, process, seen } from '#test/engine/instance-fixture';
+import { ctlOn, ID, serving } from '#test/ctl/ctl-on-cluster';
+import { CREATE, observed, process, seen } from '#test/engine/instance-fixture';
 import { groupOf } from '#test/runtime/journal-records';
 
 const journals = suite('ctl journal');
@@ -13,12 +13,12 @@ journals('shows the head of a journal and the records of its tail, the newest fi
   await using cluster = await clusterInMemory(['a']);
   await serving(cluster, { a: SHARDS });
   await cluster.ask(ID, { ...CREATE, name: 'Ada "the\u0007first"' });
-  await cluster.ask(ID, process(seen({ mode: 2, signal: 0.7 })));
+  await cluster.ask(ID, observed({ mode: 2, signal: 0.7 }));
   const at = (seconds: number) => seen({ timestampMs: Date.now() + seconds * 1_000 });
   await cluster.ask(ID, process(at(2), at(4)));
   await cluster.ask(ID, { kind: 'reset', mode: 'default' });
   const incarnation = cluster.node('a').incarnation?.id ?? '';
-  const text = await textOf(cluster, 'journal', incarnation);
+  const text = await ctlOn(cluster).text('journal', incarnation);
   const [, head = '', , , ...lines] = text.split('\n');
   assert.match(head, new RegExp(`^${incarnation} +a:8100 +0 +\\d+ +no +8$`));
   const whats = lines.map((line) => /(\d) +\d{4}-\S+Z +(.*)$/.exec(line)?.slice(1));
@@ -28,7 +28,7 @@ journals('shows the head of a journal and the records of its tail, the newest fi
     ['2', 'observed order 0.7, confidence 1'],
     ['1', 'created "Ada \\"the\\u0007first\\"" for Acc0unt00001'],
   ]);
-  const data = await dataOf(cluster, 'journal', incarnation, '--last', '1');
+  const data = await ctlOn(cluster).data('journal', incarnation, '--last', '1');
   assert.equal([data.address, data.is_sealed, data.records.length], ['a:8100', false, 1]);
   assert.equal(data.records[0].event.slice(3), ['reset', 'default']);
 });
@@ -47,7 +47,7 @@ journals('names what is corrupt instead of stopping at it', async () => {
   const halfBroken = Buffer.from(`${Buffer.from(groupOf(group))}`.replace(',2,5,0,{}]', ',2,5,'));
   await store.append({ ...append, slot: 3, records: halfBroken });
   await store.seal('old');
-  const text = await textOf(cluster, 'journal', 'old');
+  const text = await ctlOn(cluster).text('journal', 'old');
   assert.match(text, /^old +old:8100 +0 +4 +yes +0$/m);
   assert.match(text, /^3 +- +- +- +- +corrupt: not JSON\n3 +instance +inst_0+aa +1 /m);
   assert.match(
@@ -73,7 +73,7 @@ journals('says what became of a meter, and counts the shards of a limiter', asyn
   const slot = { incarnation: 'lim', lowWaterMark: undefined, slot: 0 };
   await store.append({ ...slot, records: groupOf(group) });
   await shards.change({ service: 'limiter', shard: 3, from: undefined, owner: 'lim' });
-  const text = await textOf(cluster, 'journal', 'lim');
+  const text = await ctlOn(cluster).text('journal', 'lim');
   assert.match(text, /^lim +lim:8200 +0 +1 +no +1$/m);
   assert.match(
     text,
@@ -85,10 +85,13 @@ journals('says what became of a meter, and counts the shards of a limiter', asyn
 journals('says what is wrong with its arguments', async () => {
   await using cluster = await clusterInMemory(['a']);
   assert.match(
-    await refusalOf(cluster, 'journal', 'unknown'),
+    await ctlOn(cluster).refusal('journal', 'unknown'),
     /no journal of unknown; "ctl nodes"/,
   );
-  assert.match(await refusalOf(cluster, 'journal', 'x', '--last', 'some'), /--last takes a number/);
+  assert.match(
+    await ctlOn(cluster).refusal('journal', 'x', '--last', 'some'),
+    /--last takes a number/,
+  );
 });
 
 journals.run();

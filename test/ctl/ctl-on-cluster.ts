@@ -12,26 +12,26 @@ const SETTLED_MS_MAX = 20_000;
 /** The instance of these tests. */
 export const ID = 'inst_00000000000000aa';
 
-/** What a command says to machines. */
-export async function dataOf({ ports: cluster }: Cluster, ...argv: string[]) {
-  const { code, out, err } = await ctl([...argv, '--json'], { cluster });
-  assert.is(code, 0, err);
-  return JSON.parse(out);
-}
-
-/** What a command prints for people. */
-export async function textOf({ ports: cluster }: Cluster, ...argv: string[]) {
-  const { code, out, err } = await ctl(argv, { cluster });
-  assert.is(code, 0, err);
-  return out;
-}
-
-/** The one line with which a command is refused. */
-export async function refusalOf({ ports: cluster }: Cluster, ...argv: string[]) {
-  const { code, out, err } = await ctl(argv, { cluster });
-  assert.is(code, 1, out);
-  assert.match(err, /^ctl: [^\n]+$/);
-  return err;
+/** What commands say about a cluster. */
+export function ctlOn({ ports: cluster }: Cluster) {
+  /** What a command prints for people. */
+  const text = async (...argv: string[]) => {
+    const { code, out, err } = await ctl(argv, { cluster });
+    assert.is(code, 0, err);
+    return out;
+  };
+  return {
+    text,
+    /** What a command says to machines. */
+    data: async (...argv: string[]) => JSON.parse(await text(...argv, '--json')),
+    /** The one line with which a command is refused. */
+    refusal: async (...argv: string[]) => {
+      const { code, out, err } = await ctl(argv, { cluster });
+      assert.is(code, 1, out);
+      assert.match(err, /^ctl: [^\n]+$/);
+      return err;
+    },
+  };
 }
 
 /** Until the engines serve this many shards each, by name. */
@@ -70,9 +70,9 @@ async function until(what: string, isSo: () => boolean): Promise<void> {
 
 /** Drains the owner of the instance, which stores it; answers the node that it moves to. */
 export async function storedByMoving(cluster: Cluster): Promise<string> {
-  const { address } = await dataOf(cluster, 'instance', ID);
+  const { address } = await ctlOn(cluster).data('instance', ID);
   const [owner, other] = address === 'a:8100' ? ['a', 'b'] : ['b', 'a'];
-  await dataOf(cluster, 'drain', owner);
+  await ctlOn(cluster).data('drain', owner);
   await serving(cluster, { [owner]: 0, [other]: SHARDS });
   return other;
 }

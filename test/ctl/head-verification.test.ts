@@ -9,9 +9,8 @@ import {
   CREATE,
   INSTANCE_ID,
   instancesUnderTest,
-  process,
+  observed,
   START_MS,
-  seen,
 } from '#test/engine/instance-fixture';
 
 /** One thing that happens to an instance. */
@@ -43,7 +42,7 @@ async function lived(deeds: readonly Deed[]): Promise<Life> {
   await service.ask({ ...CREATE, modeStrengths: HOME, energyLevel: 0.5 });
   for (const deed of deeds) {
     if (deed.kind === 'wait') service.clock.advance(deed.seconds * 1_000);
-    else if (deed.kind === 'observe') await service.ask(process(seen(deed)));
+    else if (deed.kind === 'observe') await service.ask(observed(deed));
     else {
       await service.ask({ kind: 'reset', mode: deed.mode });
       const atMs = service.clock.wallMs();
@@ -83,10 +82,10 @@ honest('comes to the head of an instance that nothing has happened to', async ()
 honest('counts a batch and the time that callers gave', async () => {
   const service = instancesUnderTest();
   await service.ask(CREATE);
-  const at = (seconds: number) => seen({ timestampMs: START_MS - 60_000 + seconds * 1_000 });
-  await service.ask(process(at(0), at(2), at(9)));
+  const at = (seconds: number) => ({ timestampMs: START_MS - 60_000 + seconds * 1_000 });
+  await service.ask(observed(at(0), at(2), at(9)));
   service.clock.advance(60_000);
-  await service.ask(process(seen(), seen()));
+  await service.ask(observed({}, {}));
   const replay = await replayOf(await storedLife(service));
   assert.equal(replay, { kind: 'same', start: 'created', since: 1, cycles: 5 });
 });
@@ -222,7 +221,7 @@ const gone = suite('what cannot be run again');
 gone('a deleted instance only has its marker', async () => {
   const service = instancesUnderTest();
   await service.ask(CREATE);
-  await service.ask(process(seen()));
+  await service.ask(observed());
   await service.ask({ kind: 'remove' });
   const life = await storedLife(service);
   assert.equal(await replayOf(life), { kind: 'deleted', rows: 0 });

@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { clusterInMemory, SHARDS } from '#test/ctl/cluster-fixture';
-import { dataOf, ID, limiting, refusalOf, serving, textOf } from '#test/ctl/ctl-on-cluster';
+import { ctlOn, ID, limiting, serving } from '#test/ctl/ctl-on-cluster';
 
 const mixed = suite('ctl with engines and limiters');
 
@@ -11,28 +11,31 @@ mixed('shows both, and one of them when asked', async () => {
   await limiting(cluster, { l: 4, m: 4 });
   const shown = (rows: Record<string, unknown>[]) =>
     rows.map(({ service, node, state, owns, agrees }) => [service, node, state, owns, agrees]);
-  assert.equal(shown(await dataOf(cluster, 'nodes')), [
+  assert.equal(shown(await ctlOn(cluster).data('nodes')), [
     ['engine', 'e', 'serving', 8, true],
     ['limiter', 'l', 'serving', 4, true],
     ['limiter', 'm', 'serving', 4, true],
   ]);
-  const engines = await dataOf(cluster, 'nodes', '--service', 'engine');
+  const engines = await ctlOn(cluster).data('nodes', '--service', 'engine');
   assert.equal(shown(engines), [['engine', 'e', 'serving', 8, true]]);
-  const shards: { service: string; state: string }[] = await dataOf(cluster, 'shards');
+  const shards: { service: string; state: string }[] = await ctlOn(cluster).data('shards');
   assert.equal(
     shards.map(({ service, state }) => `${service} ${state}`),
     [...Array(SHARDS).fill('engine served'), ...Array(SHARDS).fill('limiter served')],
   );
-  const limiters = await dataOf(cluster, 'shards', '--service', 'limiter');
+  const limiters = await ctlOn(cluster).data('shards', '--service', 'limiter');
   assert.equal(limiters, shards.slice(SHARDS));
-  const ring = await textOf(cluster, 'ring');
+  const ring = await ctlOn(cluster).text('ring');
   assert.match(ring, /^engine +e +8 +8 +0 +0 +0-7\nlimiter +l +4 +4 +0 +0 +[\d,-]+\nlimiter +m /m);
-  assert.not.match(await textOf(cluster, 'ring', '--service', 'limiter'), /engine/);
+  assert.not.match(await ctlOn(cluster).text('ring', '--service', 'limiter'), /engine/);
   assert.match(
-    await refusalOf(cluster, 'ring', '--service', 'edge'),
+    await ctlOn(cluster).refusal('ring', '--service', 'edge'),
     /--service takes engine or limiter, not edge/,
   );
-  assert.match(await refusalOf(cluster, 'instance', ID, '--service', 'engine'), /takes no --serv/);
+  assert.match(
+    await ctlOn(cluster).refusal('instance', ID, '--service', 'engine'),
+    /takes no --serv/,
+  );
 });
 
 mixed('drains a limiter, and asks which when an engine has its name', async () => {
@@ -40,10 +43,10 @@ mixed('drains a limiter, and asks which when an engine has its name', async () =
   await serving(cluster, { a: 4, b: 4 });
   await limiting(cluster, { a: 4, m: 4 });
   assert.match(
-    await refusalOf(cluster, 'drain', 'a'),
+    await ctlOn(cluster).refusal('drain', 'a'),
     /an engine and a limiter are called "a": add --service/,
   );
-  const drained = await dataOf(cluster, 'drain', 'a', '--service', 'limiter');
+  const drained = await ctlOn(cluster).data('drain', 'a', '--service', 'limiter');
   const { service, node, address, shards_left } = drained;
   assert.equal([service, node, address, shards_left], ['limiter', 'a', 'a:8200', 0]);
   const rows = await cluster.stores.shards.load('limiter', SHARDS);
@@ -53,7 +56,10 @@ mixed('drains a limiter, and asks which when an engine has its name', async () =
   );
   await limiting(cluster, { a: 0, m: SHARDS });
   assert.is(cluster.node('a').incarnation?.shards.size, 4, 'its namesake keeps its shards');
-  assert.match(await refusalOf(cluster, 'drain', 'm'), /there is no other node to take its shards/);
+  assert.match(
+    await ctlOn(cluster).refusal('drain', 'm'),
+    /there is no other node to take its shards/,
+  );
   assert.equal(cluster.bugs, []);
 });
 

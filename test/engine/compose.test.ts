@@ -11,6 +11,7 @@ import {
   bodyOf,
   CREATE,
   callOf,
+  observed,
   process,
   START_MS,
   seen,
@@ -142,7 +143,7 @@ several('an item has the present cycle and energy of its instance', async () => 
       energy_level: 0.5,
     },
   ]);
-  const { data } = await ask(process(seen(), seen()), idOf(1));
+  const { data } = await ask(observed({}, {}), idOf(1));
   const [item] = (await list()).data;
   assert.is(item.cycle_count, 2);
   assert.is(item.energy_level, data.snapshot.energy_level);
@@ -200,7 +201,7 @@ const closed = suite('when the engine is closed');
 closed('everything is stored and calls are refused', async () => {
   const { ask, engine, instances, listings } = await engineUnderTest();
   await ask(CREATE, idOf(1));
-  await ask(process(seen()), idOf(1));
+  await ask(observed(), idOf(1));
   await engine[Symbol.asyncDispose]();
   assert.is((await instances.readHead(idOf(1)))?.historyCount, 1);
   assert.is((await listings.load(ACCOUNT_ID)).length, 1);

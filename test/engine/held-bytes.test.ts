@@ -10,6 +10,7 @@ import {
   callOf,
   INSTANCE_ID,
   instancesUnderTest,
+  observed,
   process,
   START_MS,
   seen,
@@ -79,18 +80,18 @@ const HISTORIES: Record<string, (n: number) => readonly Step[]> = {
     { command: { kind: 'rename', name: 'Ada', description: textOf(n, 1_500, 'x') } },
     { command: { kind: 'rename', name: 'Ada', description: textOf(n, 1_000, 'x') } },
   ],
-  'an observation': () => [{ command: CREATE }, { command: process(seen()) }],
+  'an observation': () => [{ command: CREATE }, { command: observed() }],
   'twenty observations': () => [
     { command: CREATE },
     ...drifting(20).map((one) => ({ command: process({ ...one, confidence: 0.01 }) })),
   ],
   'an observation with a context': (n) => [
     { command: CREATE },
-    { command: process(seen({ contextJson: context(n, 1_000) })) },
+    { command: observed({ contextJson: context(n, 1_000) }) },
   ],
   'an observation with a context that takes two bytes a character': (n) => [
     { command: CREATE },
-    { command: process(seen({ contextJson: context(n, 1_000, '語') })) },
+    { command: observed({ contextJson: context(n, 1_000, '語') }) },
   ],
   'observations that drift': () => [
     { command: ANCHORED },
@@ -118,7 +119,7 @@ const HISTORIES: Record<string, (n: number) => readonly Step[]> = {
   ],
   'a removal of observations with contexts': (n) => [
     { command: CREATE },
-    { command: process(seen({ contextJson: context(n, 4_000) })) },
+    { command: observed({ contextJson: context(n, 4_000) }) },
     { command: { kind: 'remove' }, key: `key-${n}` },
   ],
   'a keyed batch': (n) => [{ command: ANCHORED }, { command: batch(100, true), key: `k-${n}` }],

@@ -4,9 +4,8 @@ import {
   bodyOf,
   CREATE,
   instancesUnderTest,
-  process,
+  observed,
   START_MS,
-  seen,
 } from '#test/engine/instance-fixture';
 
 const drift = suite('when drift is read');
@@ -22,7 +21,7 @@ async function drifting(): Promise<{
   for (let n = 1; n <= 150; n += 1) {
     const timestampMs = START_MS + n * 2_000;
     const mode = n % 2 === 0 ? 1 : 3;
-    const answer = await scene.ask(process(seen({ mode, signal: 1, timestampMs })));
+    const answer = await scene.ask(observed({ mode, signal: 1, timestampMs }));
     const { snapshot, drift: found } = bodyOf(answer).data;
     if (found.level !== 'D0') answered.unshift({ cycle: snapshot.cycle, ...found });
     if (n === 75) await scene.flush();

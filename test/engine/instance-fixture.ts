@@ -92,6 +92,13 @@ export function process(
   return { kind: 'process', observations, isBatch, isEveryStateWanted: false };
 }
 
+/** `process` with the observations of these fields; a neutral one where there are none. */
+export function observed(
+  ...fields: readonly Partial<ObservationInput>[]
+): Extract<EngineCommand, { kind: 'process' }> {
+  return process(...(fields.length === 0 ? [seen()] : fields.map(seen)));
+}
+
 /** The JSON of an answer. */
 export function bodyOf({ body }: EngineAnswer): ReturnType<typeof JSON.parse> {
   return JSON.parse(typeof body === 'string' ? body : Buffer.from(body).toString());

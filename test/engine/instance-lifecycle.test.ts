@@ -7,9 +7,8 @@ import {
   CREATE,
   INSTANCE_ID,
   instancesUnderTest,
-  process,
+  observed,
   START_MS,
-  seen,
 } from '#test/engine/instance-fixture';
 import { stateOf, turnOfEvents } from '#test/support/settled';
 import { SlowJournal } from '#test/support/tally-actor';
@@ -76,7 +75,7 @@ foreign('every command is not found, and all refusals are alike', async () => {
     { kind: 'reset', mode: 'initial' },
     { kind: 'readHistory', ...page },
     { kind: 'readDrift', ...page, isPaged: true },
-    process(seen()),
+    observed(),
   ] as const;
   const accountId = 'Acc0unt00002';
   for (const command of commands) {
@@ -102,7 +101,7 @@ const renamed = suite('when an instance is renamed');
 renamed('only what was given changes, and its state does not', async () => {
   const { ask, jump, read } = instancesUnderTest();
   await ask(CREATE);
-  await ask(process(seen()));
+  await ask(observed());
   const before = await read({ kind: 'readSnapshot' });
   jump(5_000);
   const answer = await ask({ kind: 'rename', name: 'Grace', description: undefined });
@@ -148,7 +147,7 @@ matched('any version and the present one are accepted, and process does not care
   const { ask } = instancesUnderTest();
   await ask(CREATE);
   const reset = await ask({ kind: 'reset', mode: 'initial' }, { ifMatch: '*' });
-  await ask(process(seen()), { ifMatch: '"snap_0000000000000000"' });
+  await ask(observed(), { ifMatch: '"snap_0000000000000000"' });
   const { etag } = await ask({ kind: 'readInstance' });
   assert.not.equal(etag, reset.etag);
   await ask({ kind: 'remove' }, { ifMatch: `"x", ${etag}` });
@@ -159,7 +158,7 @@ const removed = suite('when an instance is deleted');
 removed('it is gone from everywhere, with its rows', async () => {
   const { ask, refusal, flush, store, listings } = instancesUnderTest();
   await ask(CREATE);
-  await ask(process(seen({ contextJson: '{"secret":1}' })));
+  await ask(observed({ contextJson: '{"secret":1}' }));
   await flush();
   assert.is((await store.readHistory(INSTANCE_ID, 9, 9)).length, 1);
   assert.equal(bodyOf(await ask({ kind: 'remove' })).data, { id: INSTANCE_ID, deleted: true });
@@ -177,28 +176,28 @@ removed('it stays gone when it has left memory', async () => {
   await ask(CREATE);
   await ask({ kind: 'remove' });
   await evict();
-  assert.is((await refusal(process(seen()))).code, 'not_found');
+  assert.is((await refusal(observed())).code, 'not_found');
   assert.is((await refusal({ kind: 'remove' })).code, 'not_found');
 });
 
-const observed = suite('when observations are processed');
+const processing = suite('when observations are processed');
 
-observed('each is a cycle, in one version per call', async () => {
+processing('each is a cycle, in one version per call', async () => {
   const { ask, jump } = instancesUnderTest();
   await ask(CREATE);
-  const single = await ask(process(seen()));
+  const single = await ask(observed());
   assert.equal([single.cycles, single.etag], [1, etagOf(INSTANCE_ID, 2)]);
   jump(10_000);
-  const batch = await ask(process(seen(), seen(), seen()));
+  const batch = await ask(observed({}, {}, {}));
   assert.equal([batch.cycles, batch.etag], [3, etagOf(INSTANCE_ID, 3)]);
   const { data } = bodyOf(batch);
   assert.equal([data.processed_count, data.snapshot.cycle], [3, 4]);
 });
 
-observed('a batch that wants every state gets one for each', async () => {
+processing('a batch that wants every state gets one for each', async () => {
   const { ask } = instancesUnderTest();
   await ask(CREATE);
-  const requested = { ...process(seen(), seen({ mode: 4 })), isEveryStateWanted: true };
+  const requested = { ...observed({}, { mode: 4 }), isEveryStateWanted: true };
   const { data } = bodyOf(await ask(requested));
   assert.equal(
     data.states.map((state: { snapshot: { cycle: number } }) => state.snapshot.cycle),
@@ -207,28 +206,28 @@ observed('a batch that wants every state gets one for each', async () => {
   assert.is(data.processed_count, 2);
 });
 
-observed('one that comes too early changes nothing and says when to come again', async () => {
+processing('one that comes too early changes nothing and says when to come again', async () => {
   const { ask, jump, clock } = instancesUnderTest();
   await ask(CREATE);
-  const first = await ask(process(seen()));
+  const first = await ask(observed());
   jump(400);
-  for (const command of [process(seen()), process(seen({ timestampMs: clock.wallMs() }))]) {
+  for (const command of [observed(), observed({ timestampMs: clock.wallMs() })]) {
     const early = await ask(command);
     assert.equal([early.throttledRetryAfterS, early.cycles], [1, 0]);
     assert.equal([early.body, early.etag], [first.body, first.etag]);
   }
   jump(600);
-  assert.is((await ask(process(seen()))).cycles, 1);
+  assert.is((await ask(observed())).cycles, 1);
 });
 
-observed('a batch that comes too early is throttled as a whole', async () => {
+processing('a batch that comes too early is throttled as a whole', async () => {
   const { ask } = instancesUnderTest();
   await ask(CREATE);
-  await ask(process(seen()));
-  const plain = await ask(process(seen(), seen()));
+  await ask(observed());
+  const plain = await ask(observed({}, {}));
   const { data } = bodyOf(plain);
   assert.equal([plain.cycles, data.processed_count, data.snapshot.cycle], [0, 0, 1]);
-  const requested = { ...process(seen(), seen()), isEveryStateWanted: true };
+  const requested = { ...observed({}, {}), isEveryStateWanted: true };
   assert.equal(bodyOf(await ask(requested)).data, { states: [], processed_count: 0 });
 });
 
@@ -237,12 +236,12 @@ const reset = suite('when an instance is reset');
 reset('it is a fresh one: cycle 0, no interval to keep, time from now', async () => {
   const { ask, jump } = instancesUnderTest();
   await ask({ ...CREATE, energyLevel: 0.6 });
-  await ask(process(seen()));
+  await ask(observed());
   jump(200);
   const answer = await ask({ kind: 'reset', mode: 'initial' });
   const expected = { reset_to: 'initial', cycle: 0, energy_level: 0.6, stress_state: 'LOW' };
   assert.equal(bodyOf(answer).data, { id: INSTANCE_ID, ...expected });
-  const next = await ask(process(seen({ timestampMs: START_MS - 86_400_000 })));
+  const next = await ask(observed({ timestampMs: START_MS - 86_400_000 }));
   assert.equal([next.throttledRetryAfterS, bodyOf(next).data.snapshot.cycle], [0, 1]);
 });
 
@@ -253,7 +252,7 @@ reset('the very same observations lead to the very same states again', async () 
     const bodies: unknown[] = [];
     for (let step = 0; step < 20; step += 1) {
       jump(2_000);
-      bodies.push((await ask(process(seen({ mode: step % 7, signal: (step % 5) / 4 })))).body);
+      bodies.push((await ask(observed({ mode: step % 7, signal: (step % 5) / 4 }))).body);
     }
     return bodies;
   };
@@ -262,4 +261,4 @@ reset('the very same observations lead to the very same states again', async () 
   assert.equal(await day(), first);
 });
 
-for (const group of [created, foreign, renamed, matched, removed, observed, reset]) group.run();
+for (const group of [created, foreign, renamed, matched, removed, processing, reset]) group.run();

@@ -4,7 +4,13 @@ import * as assert from 'uvu/assert';
 import { toFault } from '#fault/fault';
 import type { InstanceHead, InstanceStore } from '#storage/instance-store';
 import { memoryInstanceStore } from '#storage/memory/memory-instance-store';
-import { CREATE, instancesUnderTest, process, START_MS, seen } from '#test/engine/instance-fixture';
+import {
+  CREATE,
+  instancesUnderTest,
+  observed,
+  START_MS,
+  seen,
+} from '#test/engine/instance-fixture';
 import type { EngineAnswer, EngineCall, EngineCommand } from '#wire/engine-messages';
 
 /** Something that happens to an instance, and what happens to its actor right after. */
@@ -42,7 +48,7 @@ const command: fc.Arbitrary<EngineCommand> = fc.oneof(
       isEveryStateWanted: fc.boolean(),
     }),
   },
-  { weight: 2, arbitrary: observation.map((one) => process(seen(one))) },
+  { weight: 2, arbitrary: observation.map((one) => observed(one)) },
   { weight: 1, arbitrary: fc.constant<EngineCommand>(ANCHORED) },
   {
     weight: 1,

@@ -7,9 +7,8 @@ import {
   CREATE,
   INSTANCE_ID,
   instancesUnderTest,
-  process,
+  observed,
   START_MS,
-  seen,
 } from '#test/engine/instance-fixture';
 import { stateOf, turnOfEvents } from '#test/support/settled';
 
@@ -20,7 +19,7 @@ type Record = { cycle: number; generation: number; context: { n: number } };
 async function observe({ ask }: Pick<Scene, 'ask'>, first: number, last: number): Promise<void> {
   for (let n = first; n <= last; n += 1) {
     const timestampMs = START_MS + n * 60_000;
-    await ask(process(seen({ mode: n % 7, contextJson: `{"n":${n}}`, timestampMs })));
+    await ask(observed({ mode: n % 7, contextJson: `{"n":${n}}`, timestampMs }));
   }
 }
 
@@ -45,7 +44,7 @@ record('a record has what was sent, and when', async () => {
   const scene = instancesUnderTest();
   await scene.ask(CREATE);
   const contextJson = '{"text":"é\\u0000","deep":{"list":[1,2.5,null]}}';
-  await scene.ask(process(seen({ mode: 6, signal: 0.1, confidence: 0, contextJson })));
+  await scene.ask(observed({ mode: 6, signal: 0.1, confidence: 0, contextJson }));
   const answer = await scene.ask({
     kind: 'readHistory',
     limit: 100,
@@ -232,7 +231,7 @@ async function stored(sizes: readonly number[]) {
   for (const [index, size] of sizes.entries()) {
     const contextJson = `{"n":${index + 1},"x":"${'x'.repeat(size)}"}`;
     const timestampMs = START_MS + index * 60_000;
-    await scene.ask(process(seen({ contextJson, timestampMs })));
+    await scene.ask(observed({ contextJson, timestampMs }));
     if (index % 100 === 99) await scene.flush();
   }
   await scene.flush();
@@ -259,7 +258,7 @@ large('they are counted in memory as in the store', async () => {
   const { scene } = await stored([8_000]);
   for (let n = 2; n <= 140; n += 1) {
     const contextJson = `{"n":${n},"x":"${'é'.repeat(4_000)}"}`;
-    await scene.ask(process(seen({ contextJson, timestampMs: START_MS + n * 60_000 })));
+    await scene.ask(observed({ contextJson, timestampMs: START_MS + n * 60_000 }));
   }
   const { data, pagination } = await history(scene, 200, 0);
   assert.ok(data.length < 140 && bytesOf(data) <= 1_048_576);

@@ -4,9 +4,8 @@ import {
   bodyOf,
   CREATE,
   instancesUnderTest,
-  process,
+  observed,
   START_MS,
-  seen,
 } from '#test/engine/instance-fixture';
 
 type Scene = ReturnType<typeof instancesUnderTest>;
@@ -20,8 +19,8 @@ async function everything({ ask }: Scene, throttledAtMs: number) {
     { kind: 'readContract' },
     { kind: 'readHistory', ...page },
     { kind: 'readDrift', ...page, isPaged: true },
-    process(seen({ timestampMs: throttledAtMs })),
-    process(seen({ timestampMs: throttledAtMs }), seen({ timestampMs: throttledAtMs + 1_000 })),
+    observed({ timestampMs: throttledAtMs }),
+    observed({ timestampMs: throttledAtMs }, { timestampMs: throttledAtMs + 1_000 }),
   ] as const;
   const answers = [];
   for (const command of commands) answers.push(await ask(command));
@@ -33,7 +32,7 @@ async function pushToRollBack({ ask }: Scene): Promise<number> {
   await ask({ ...CREATE, modeStrengths: [0.1, 0.1, 0.8, 0.1, 0.1, 0.6, 0.1] });
   for (let n = 1; n <= 400; n += 1) {
     const timestampMs = START_MS + n * 2_000;
-    const answer = await ask(process(seen({ mode: n % 2 === 0 ? 1 : 3, signal: 1, timestampMs })));
+    const answer = await ask(observed({ mode: n % 2 === 0 ? 1 : 3, signal: 1, timestampMs }));
     if (bodyOf(answer).data.drift.level === 'D3') return timestampMs;
   }
   throw new Error('nothing was rolled back');
@@ -46,7 +45,7 @@ back('every answer is the same to the byte', async () => {
   await scene.ask({ ...CREATE, description: 'with "quotes" and é\u{1f600}' });
   for (let n = 0; n < 30; n += 1) {
     scene.jump(1_700);
-    await scene.ask(process(seen({ mode: n % 7, signal: (n % 4) / 3, contextJson: `{"n":${n}}` })));
+    await scene.ask(observed({ mode: n % 7, signal: (n % 4) / 3, contextJson: `{"n":${n}}` }));
   }
   const lastMs = scene.clock.wallMs();
   const before = await everything(scene, lastMs + 1);
@@ -71,7 +70,7 @@ back('it goes on exactly as one that never left', async () => {
   await left.evict();
   for (let n = 0; n < 20; n += 1) {
     const timestampMs = START_MS + 1_000_000 + n * 5_000;
-    const command = process(seen({ mode: n % 7, signal: 1, timestampMs }));
+    const command = observed({ mode: n % 7, signal: 1, timestampMs });
     assert.equal((await left.ask(command)).body, (await stayed.ask(command)).body);
     if (n % 7 === 3) await left.evict();
   }
@@ -80,9 +79,9 @@ back('it goes on exactly as one that never left', async () => {
 back('without a timestamp the next observation is of now', async () => {
   const scene = instancesUnderTest();
   await scene.ask(CREATE);
-  await scene.ask(process(seen()));
+  await scene.ask(observed());
   await scene.evict();
-  await scene.ask(process(seen()));
+  await scene.ask(observed());
   const page = { limit: 1, offset: 0, isEveryGeneration: false };
   const { data } = bodyOf(await scene.ask({ kind: 'readHistory', ...page }));
   assert.is(data[0].timestamp, new Date(scene.clock.wallMs()).toISOString());
@@ -91,10 +90,10 @@ back('without a timestamp the next observation is of now', async () => {
 back('a clock that stands before its last observation does not freeze it', async () => {
   const scene = instancesUnderTest();
   await scene.ask(CREATE);
-  await scene.ask(process(seen()));
+  await scene.ask(observed());
   await scene.evict();
   scene.clock.stepWall(-3_600_000);
-  assert.is((await scene.ask(process(seen()))).cycles, 1);
+  assert.is((await scene.ask(observed())).cycles, 1);
   const page = { limit: 1, offset: 0, isEveryGeneration: false };
   const { data } = bodyOf(await scene.ask({ kind: 'readHistory', ...page }));
   assert.is(data[0].timestamp, new Date(START_MS + 1_000).toISOString());

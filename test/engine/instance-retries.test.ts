@@ -4,9 +4,8 @@ import {
   bodyOf,
   CREATE,
   instancesUnderTest,
-  process,
+  observed,
   START_MS,
-  seen,
 } from '#test/engine/instance-fixture';
 import type { EngineCall } from '#wire/engine-messages';
 
@@ -30,8 +29,8 @@ again('it is done once and answered twice', async () => {
   const { ask, read, jump } = instancesUnderTest();
   const commands = [
     CREATE,
-    process(seen()),
-    process(seen(), seen()),
+    observed(),
+    observed({}, {}),
     { kind: 'rename', name: 'Grace', description: undefined },
     { kind: 'reset', mode: 'initial' },
   ] as const;
@@ -49,10 +48,10 @@ again('it is done once and answered twice', async () => {
 again('and the instance has moved on, it may have happened, and that is said', async () => {
   const { ask, refusal, read, jump } = instancesUnderTest();
   await ask(CREATE);
-  await ask(process(seen()), { callId: 77 });
+  await ask(observed(), { callId: 77 });
   jump(2_000);
-  await ask(process(seen()));
-  const fault = await refusal(process(seen()), { callId: 77 });
+  await ask(observed());
+  const fault = await refusal(observed(), { callId: 77 });
   assert.equal([fault.code, fault.reason], ['service_unavailable', 'outcome_unknown']);
   assert.ok(fault.isOutcomeUnknown, 'or its cycles would be given back');
   assert.is((await read({ kind: 'readInstance' })).data.cycle_count, 2);
@@ -61,11 +60,11 @@ again('and the instance has moved on, it may have happened, and that is said', a
 again('a batch that wanted every state is never answered with fewer', async () => {
   const { ask, refusal, jump } = instancesUnderTest();
   await ask(CREATE);
-  const one = { ...process(seen()), isBatch: true, isEveryStateWanted: true };
+  const one = { ...observed(), isBatch: true, isEveryStateWanted: true };
   const answer = await ask(one, { callId: 78 });
   assert.equal(await ask(one, { callId: 78 }), answer);
   jump(5_000);
-  const two = { ...process(seen(), seen()), isEveryStateWanted: true };
+  const two = { ...observed({}, {}), isEveryStateWanted: true };
   await ask(two, { callId: 79 });
   assert.is((await refusal(two, { callId: 79 })).reason, 'outcome_unknown');
 });
@@ -87,12 +86,12 @@ again('the listing is notified again before the second answer', async () => {
 
 again('a throttled or refused call leaves no trace', async () => {
   const { ask, refusal, jump } = instancesUnderTest();
-  await refusal(process(seen()), { callId: 9 });
+  await refusal(observed(), { callId: 9 });
   await ask(CREATE);
-  await ask(process(seen()));
-  assert.is((await ask(process(seen()), { callId: 9 })).throttledRetryAfterS, 1);
+  await ask(observed());
+  assert.is((await ask(observed(), { callId: 9 })).throttledRetryAfterS, 1);
   jump(1_000);
-  assert.is((await ask(process(seen()), { callId: 9 })).cycles, 1);
+  assert.is((await ask(observed(), { callId: 9 })).cycles, 1);
 });
 
 const stored = suite('when a call with a key comes twice');
@@ -100,10 +99,10 @@ const stored = suite('when a call with a key comes twice');
 stored('the second is the first one’s answer, marked, without a cycle', async () => {
   const { ask, read, jump } = instancesUnderTest();
   await ask(CREATE, keyed('c'));
-  const first = await ask(process(seen()), keyed('k'));
+  const first = await ask(observed(), keyed('k'));
   jump(5_000);
-  await ask(process(seen()));
-  const second = await ask(process(seen()), keyed('k'));
+  await ask(observed());
+  const second = await ask(observed(), keyed('k'));
   assert.equal(second, { ...first, cycles: 0, isReplayed: true });
   assert.is((await read({ kind: 'readInstance' })).data.cycle_count, 2);
 });
@@ -112,7 +111,7 @@ stored('it is the same from memory, from the store, and after it left memory', a
   const scene = instancesUnderTest();
   const { ask, evict, flush } = scene;
   const created = await ask(CREATE, keyed('c'));
-  const requested = { ...process(seen(), seen()), isEveryStateWanted: true };
+  const requested = { ...observed({}, {}), isEveryStateWanted: true };
   const first = await ask(requested, keyed('k'));
   for (const prepare of [async () => undefined, flush, evict, evict]) {
     await prepare();
@@ -126,25 +125,25 @@ stored('24 h later it still is, a millisecond more and it is done again', async 
   for (const isEvicted of [false, true]) {
     const { ask, clock, evict, flush } = instancesUnderTest();
     await ask(CREATE);
-    await ask(process(seen()), keyed('k'));
+    await ask(observed(), keyed('k'));
     const startupGraceMs = clock.monotonicMs();
     await (isEvicted ? evict() : flush());
     clock.stepWall(DAY_MS - (clock.monotonicMs() - startupGraceMs));
-    assert.ok((await ask(process(seen()), keyed('k'))).isReplayed);
+    assert.ok((await ask(observed(), keyed('k'))).isReplayed);
     clock.stepWall(1);
-    const repeated = await ask(process(seen()), keyed('k'));
+    const repeated = await ask(observed(), keyed('k'));
     assert.equal([repeated.isReplayed, repeated.cycles], [false, 1]);
-    assert.ok((await ask(process(seen()), keyed('k'))).isReplayed);
+    assert.ok((await ask(observed(), keyed('k'))).isReplayed);
   }
 });
 
 stored('with another body it is refused, from memory and from the store', async () => {
   const { ask, refusal, evict } = instancesUnderTest();
   await ask(CREATE, keyed('c'));
-  await ask(process(seen()), keyed('k'));
+  await ask(observed(), keyed('k'));
   for (const prepare of [async () => undefined, evict]) {
     await prepare();
-    const fault = await refusal(process(seen()), keyed('k', 'g'));
+    const fault = await refusal(observed(), keyed('k', 'g'));
     assert.equal([fault.code, fault.reason], ['invalid_request', 'idempotency_key_reused']);
     assert.is((await refusal(CREATE, keyed('c', 'g'))).reason, 'idempotency_key_reused');
   }
@@ -154,17 +153,17 @@ stored('a create’s key and a later call’s key are two', async () => {
   const { ask, jump } = instancesUnderTest();
   await ask(CREATE, keyed('k'));
   jump(1_000);
-  assert.is((await ask(process(seen()), { ...keyed('k'), callId: 4 })).cycles, 1);
+  assert.is((await ask(observed(), { ...keyed('k'), callId: 4 })).cycles, 1);
   assert.ok((await ask(CREATE, keyed('k'))).isReplayed);
 });
 
 stored('a throttled answer is not kept', async () => {
   const { ask, jump } = instancesUnderTest();
   await ask(CREATE);
-  await ask(process(seen()));
-  assert.is((await ask(process(seen()), keyed('k'))).throttledRetryAfterS, 1);
+  await ask(observed());
+  assert.is((await ask(observed(), keyed('k'))).throttledRetryAfterS, 1);
   jump(1_000);
-  assert.is((await ask(process(seen()), keyed('k'))).cycles, 1);
+  assert.is((await ask(observed(), keyed('k'))).cycles, 1);
 });
 
 stored('one whose key was made just now is found also if its answer has left memory', async () => {
@@ -172,9 +171,9 @@ stored('one whose key was made just now is found also if its answer has left mem
   await ask(CREATE);
   await pass(19_500);
   const key = uuidV7(clock.wallMs());
-  const first = await ask(process(seen()), keyed(key));
+  const first = await ask(observed(), keyed(key));
   await pass(2_000);
-  const second = await ask(process(seen()), keyed(key));
+  const second = await ask(observed(), keyed(key));
   assert.equal([second.isReplayed, second.body], [true, first.body]);
   assert.is((await read({ kind: 'readInstance' })).data.cycle_count, 1);
 });
@@ -184,16 +183,16 @@ const quota = suite('when only a stored answer may be given');
 quota('there is one: it is given', async () => {
   const { ask, evict } = instancesUnderTest();
   await ask(CREATE);
-  const first = await ask(process(seen()), keyed('k'));
+  const first = await ask(observed(), keyed('k'));
   await evict();
-  const second = await ask(process(seen()), { ...keyed('k'), isReplayOnly: true });
+  const second = await ask(observed(), { ...keyed('k'), isReplayOnly: true });
   assert.equal([second.body, second.isReplayed], [first.body, true]);
 });
 
 quota('there is none: the quota is exceeded and nothing happens', async () => {
   const { ask, refusal, read } = instancesUnderTest();
   await ask(CREATE);
-  const fault = await refusal(process(seen()), { ...keyed('k'), isReplayOnly: true });
+  const fault = await refusal(observed(), { ...keyed('k'), isReplayOnly: true });
   assert.is(fault.code, 'quota_exceeded');
   assert.is((await read({ kind: 'readInstance' })).data.cycle_count, 0);
 });

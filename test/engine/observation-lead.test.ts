@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { CREATE, instancesUnderTest, process, seen } from '#test/engine/instance-fixture';
+import { CREATE, instancesUnderTest, observed, process, seen } from '#test/engine/instance-fixture';
 
 /** What a caller does next, and how long after the last thing. */
 type Step = {
@@ -34,8 +34,7 @@ lead('never lie more than 1 s and the batch’s own length ahead of the clock', 
         if (isReloaded) await evict();
         clock.advance(pauseMs);
         const ownMs = behindMs === undefined ? undefined : clock.wallMs() - behindMs;
-        const command =
-          ownMs === undefined ? batchOf(count) : process(seen({ timestampMs: ownMs }));
+        const command = ownMs === undefined ? batchOf(count) : observed({ timestampMs: ownMs });
         const { cycles } = await ask(command);
         if (cycles === 0 || ownMs !== undefined) continue;
         const page = { limit: 1, offset: 0, isEveryGeneration: false };
@@ -65,37 +64,37 @@ const steppedBack = suite('an instance whose clock stepped back an hour');
 steppedBack('goes on being observed, a second at a time', async () => {
   const { ask, clock } = instancesUnderTest();
   await ask(CREATE);
-  await ask(process(seen()));
+  await ask(observed());
   clock.stepWall(-3_600_000);
   for (let second = 0; second < 10; second += 1) {
     clock.advance(1_000);
-    assert.is((await ask(process(seen()))).cycles, 1);
+    assert.is((await ask(observed())).cycles, 1);
   }
 });
 
 steppedBack('does so in the hands of a new owner, too', async () => {
   const { ask, clock, evict } = instancesUnderTest();
   await ask(CREATE);
-  await ask(process(seen()));
+  await ask(observed());
   await evict();
   clock.stepWall(-3_600_000);
   for (let second = 0; second < 10; second += 1) {
     clock.advance(1_000);
-    assert.is((await ask(process(seen()))).cycles, 1);
+    assert.is((await ask(observed())).cycles, 1);
   }
 });
 
 steppedBack('still waits for the time that a batch was spread over', async () => {
   const { ask, clock } = instancesUnderTest();
   await ask(CREATE);
-  await ask(process(seen()));
+  await ask(observed());
   clock.advance(1_000);
   assert.is((await ask(batchOf(10))).cycles, 10);
   clock.stepWall(-3_600_000);
   clock.advance(9_999);
-  assert.is((await ask(process(seen()))).throttledRetryAfterS, 1);
+  assert.is((await ask(observed())).throttledRetryAfterS, 1);
   clock.advance(1);
-  assert.is((await ask(process(seen()))).cycles, 1);
+  assert.is((await ask(observed())).cycles, 1);
 });
 
 for (const group of [lead, steppedBack]) group.run();

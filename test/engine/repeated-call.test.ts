@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert';
 import { ONE_SHARD } from '#runtime/shard-gate';
 import type { Journal } from '#storage/journal';
 import { memoryInstanceStore } from '#storage/memory/memory-instance-store';
-import { CREATE, instancesUnderTest, process, seen } from '#test/engine/instance-fixture';
+import { CREATE, instancesUnderTest, observed, seen } from '#test/engine/instance-fixture';
 import { turnOfEvents } from '#test/support/settled';
 import type { EngineCommand } from '#wire/engine-messages';
 
@@ -16,12 +16,12 @@ const EVERY_STATE: EngineCommand = {
 
 /** What one caller after the other does, a minute apart. */
 const CALLS: readonly EngineCommand[] = [
-  process(seen()),
+  observed(),
   EVERY_STATE,
   { kind: 'rename', name: 'Grace', description: undefined },
-  process(seen({ mode: 1 }), seen({ mode: 3 })),
+  observed({ mode: 1 }, { mode: 3 }),
   { kind: 'reset', mode: 'initial' },
-  process(seen({ mode: 5 })),
+  observed({ mode: 5 }),
 ];
 
 /** An engine that ends without storing what came after the checkpoint, and the one after it. */
@@ -53,7 +53,7 @@ for (const isStoredBefore of [false, true]) {
   const since = isStoredBefore ? 'that was stored before' : 'that was never stored';
   moved(`has its own answer, whatever came after it, of an instance ${since}`, async () => {
     const { answers, second } = await afterFailOver(isStoredBefore);
-    await second.ask(process(seen()), { callId: 200 });
+    await second.ask(observed(), { callId: 200 });
     const before = await second.read({ kind: 'readInstance' });
     for (const [index, command] of CALLS.entries()) {
       const again = await second.ask(command, { callId: 100 + index });
@@ -65,7 +65,7 @@ for (const isStoredBefore of [false, true]) {
 
 moved('may have happened, once its records are stored, and is not done again', async () => {
   const { second } = await afterFailOver(true);
-  await second.ask(process(seen()), { callId: 200 });
+  await second.ask(observed(), { callId: 200 });
   await second.host.storeShard(0);
   const before = await second.read({ kind: 'readInstance' });
   const fault = await second.refusal(CALLS[0] ?? CREATE, { callId: 100 });

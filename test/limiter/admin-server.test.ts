@@ -5,7 +5,7 @@ import { parseApiKey } from '#accounts/api-key';
 import { serveAdmin } from '#limiter/admin-server';
 import { isLoopbackAddress, isLoopbackHost } from '#limiter/loopback';
 import { adminUnderTest } from '#test/limiter/admin-fixture';
-import { admitKey, custom, limiterUnderTest } from '#test/limiter/limiter-fixture';
+import { custom, limiterUnderTest } from '#test/limiter/limiter-fixture';
 import { ADMIN_TOKEN } from '#test/support/admin-token';
 
 const SHOWN = `Bearer ${ADMIN_TOKEN}`;
@@ -47,7 +47,7 @@ life('shows a key once, lists it without, and revokes it at once', async () => {
   assert.equal(parseApiKey(made.key), { accountId: port.fixture.id });
   const { key, ...shown } = made;
   assert.equal([shown.scope, shown.status, shown.expires_at], ['read', 'active', expires_at]);
-  assert.is((await admitKey(port.fixture.limiter, key)).verdict, 'read_only_key');
+  assert.is((await port.fixture.admitKey(key)).verdict, 'read_only_key');
 
   const listed = await port.send('GET', keys);
   assert.equal(listed.data[1], shown);
@@ -56,7 +56,7 @@ life('shows a key once, lists it without, and revokes it at once', async () => {
 
   const { data: revoked } = await port.send('DELETE', `${keys}/${made.id}`);
   assert.equal([revoked.status, revoked.revoked_at], ['revoked', '2026-01-15T12:00:00.000Z']);
-  assert.is((await admitKey(port.fixture.limiter, key)).verdict, 'unknown_key');
+  assert.is((await port.fixture.admitKey(key)).verdict, 'unknown_key');
   port.fixture.clock.stepWall(32 * 86_400_000);
   await port.send('POST', keys, { scope: 'full', expires_at });
   const states = (await port.send('GET', keys)).data.map(

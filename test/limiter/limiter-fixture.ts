@@ -170,6 +170,8 @@ export async function limiterUnderTest(
   const made = await limiter.admin.createKey(id, { scope: options.scope ?? 'full' });
   return {
     ...callers(limiter, id, made.key),
+    admitKey: (key: string) => admitKey(limiter, key),
+    counted: (line: string) => counted(metrics, line),
     clock,
     accounts,
     metrics,

@@ -4,14 +4,7 @@ import { digestOf, parseApiKey } from '#accounts/api-key';
 import { Fault } from '#fault/fault';
 import type { AccountStore } from '#storage/account-store';
 import { memoryAccountStore } from '#storage/memory/memory-account-store';
-import {
-  admission,
-  admitKey,
-  counted,
-  custom,
-  limiterUnderTest,
-  settlement,
-} from '#test/limiter/limiter-fixture';
+import { admission, custom, limiterUnderTest, settlement } from '#test/limiter/limiter-fixture';
 import { ManualClock } from '#test/support/manual-clock';
 import { turnOfEvents } from '#test/support/settled';
 
@@ -24,8 +17,8 @@ crowd('exactly as many as the limit are admitted, also by a meter that is not lo
   const verdicts = answers.map(({ verdict }) => verdict);
   assert.is(verdicts.filter((verdict) => verdict === 'admitted').length, 60);
   assert.is(verdicts.filter((verdict) => verdict === 'rate_limited').length, 940);
-  assert.is(await counted(fixture.metrics, 'limiter_checks_total{decision="allow"}'), 60);
-  assert.is(await counted(fixture.metrics, 'limiter_checks_total{decision="rate"}'), 940);
+  assert.is(await fixture.counted('limiter_checks_total{decision="allow"}'), 60);
+  assert.is(await fixture.counted('limiter_checks_total{decision="rate"}'), 940);
 });
 
 crowd('a meter in memory answers each synchronously', async () => {
@@ -59,8 +52,8 @@ stranger('leaves nothing in memory, however many there are', async () => {
     await Promise.all(ids.map((id) => client.ask(admission(1, 1, digest, 'full', id))));
   }
   fixture.clock.advance(1_000);
-  assert.is(await counted(fixture.metrics, 'identity_actors_active{actor="meter"}'), 0);
-  assert.is(await counted(fixture.metrics, 'limiter_checks_total{decision="key"}'), 100_000);
+  assert.is(await fixture.counted('identity_actors_active{actor="meter"}'), 0);
+  assert.is(await fixture.counted('limiter_checks_total{decision="key"}'), 100_000);
 });
 
 stranger('works from the moment the account is created', async () => {
@@ -68,7 +61,7 @@ stranger('works from the moment the account is created', async () => {
   const { admin } = fixture.limiter;
   const { id } = await admin.createAccount({ name: 'new', choice: { plan: 'free' } });
   const { key } = await admin.createKey(id, { scope: 'full' });
-  assert.is((await admitKey(fixture.limiter, key)).verdict, 'admitted');
+  assert.is((await fixture.admitKey(key)).verdict, 'admitted');
   assert.equal(parseApiKey(key), { accountId: id });
 });
 
@@ -143,7 +136,7 @@ down('an account that is not in memory is refused as unavailable, then works aga
   await fixture.leave();
   accounts.isDown = true;
   await refused('service_unavailable', fixture.admit(1));
-  assert.is(await counted(fixture.metrics, 'limiter_checks_total{decision="unavailable"}'), 1);
+  assert.is(await fixture.counted('limiter_checks_total{decision="unavailable"}'), 1);
   accounts.isDown = false;
   assert.is((await fixture.admit(1)).verdict, 'admitted');
 });
@@ -182,7 +175,7 @@ idle('reports reservations that no call settled, without being asked', async () 
   await using fixture = await limiterUnderTestDisposable(custom(60, 100));
   await fixture.admit(1, 2);
   await fixture.leave();
-  assert.is(await counted(fixture.metrics, 'limiter_reservations_expired_total'), 1);
+  assert.is(await fixture.counted('limiter_reservations_expired_total'), 1);
 });
 
 const late = suite('an admission that waited too long');
@@ -214,7 +207,7 @@ async function limiterUnderTestDisposable(...args: Parameters<typeof limiterUnde
         await turnOfEvents();
       }
     },
-    catalog: () => counted(fixture.metrics, 'identity_actors_active{actor="meter"}'),
+    catalog: () => fixture.counted('identity_actors_active{actor="meter"}'),
     async [Symbol.asyncDispose]() {
       await fixture.limiter[Symbol.asyncDispose]();
       assert.equal(fixture.bugs, []);

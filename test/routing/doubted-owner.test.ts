@@ -1,14 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { Fault, type FaultOptions } from '#fault/fault';
-import {
-  answerOf,
-  callOf,
-  clusterUnderTest,
-  ownerAt,
-  pass,
-  passing,
-} from '#test/routing/routing-fakes';
+import { answerOf, callOf, clusterUnderTest, ownerAt, passing } from '#test/routing/routing-fakes';
 
 /** What the routes hear of an owner that ends the first call so and answers the next. */
 async function doubtsAfter(fault: Fault): Promise<readonly { shard: number; askedMs: number }[]> {
@@ -23,7 +16,7 @@ async function doubtsAfter(fault: Fault): Promise<readonly { shard: number; aske
   });
   clock.advance(7);
   const ended = (async () => routed.ask(callOf(clock)))().catch(() => undefined);
-  await pass(cluster, 100);
+  await cluster.pass(100);
   await ended;
   return owners.doubted;
 }
@@ -60,11 +53,11 @@ doubted('in every try that fails, until another is known', async () => {
   owners.learn(0, ownerAt('a'));
   engines.set('b', () => answerOf('from b'));
   const answer = (async () => routed.ask(callOf(clock)))();
-  await pass(cluster, 500);
+  await cluster.pass(500);
   const { length } = owners.doubted;
   assert.ok(length >= 3, `${length} doubts`);
   owners.learn(0, ownerAt('b', 2));
-  await pass(cluster, 500);
+  await cluster.pass(500);
   assert.is((await answer).body, 'from b');
   assert.is(owners.doubted.length, length);
 });

@@ -9,7 +9,6 @@ import {
   clusterUnderTest,
   faultOf,
   ownerAt,
-  pass,
   passing,
 } from '#test/routing/routing-fakes';
 import { stateOf, turnOfEvents } from '#test/support/settled';
@@ -30,7 +29,7 @@ lost('an answer settles it', async () => {
   const cluster = clusterUnderTest();
   forgetful(cluster, () => answerOf('the same again'));
   const call = ask(cluster);
-  await pass(cluster, RETRY_PAUSE_MS_MIN);
+  await cluster.pass(RETRY_PAUSE_MS_MIN);
   assert.is(await bodyOf(call), 'the same again');
 });
 
@@ -39,7 +38,7 @@ lost('a replay that follows it is marked, because it may be of that very try', a
   const replay = { ...answerOf('as before'), isReplayed: true };
   forgetful(cluster, () => replay);
   const late = ask(cluster);
-  await pass(cluster, RETRY_PAUSE_MS_MIN);
+  await cluster.pass(RETRY_PAUSE_MS_MIN);
   assert.is((await late).isPerhapsOwn, true);
   assert.is((await ask(cluster)).isPerhapsOwn, undefined, 'and no other');
 });
@@ -50,7 +49,7 @@ lost('the end of time leaves it unknown', async () => {
     throw passing('engine_unavailable');
   });
   const call = ask(cluster);
-  await pass(cluster, 10_000, 20);
+  await cluster.pass(10_000, 20);
   const { reason, isOutcomeUnknown } = await faultOf(call);
   assert.equal([reason, isOutcomeUnknown], ['engine_unavailable', true]);
 });
@@ -67,7 +66,7 @@ lost('a later refusal is passed on as it is, but leaves it unknown', async () =>
     throw refusal;
   });
   const call = ask(cluster);
-  await pass(cluster, RETRY_PAUSE_MS_MIN);
+  await cluster.pass(RETRY_PAUSE_MS_MIN);
   const fault = await faultOf(call);
   const { code, message, reason, field, mode, retryAfterS, isOutcomeUnknown } = fault;
   assert.equal(
@@ -92,7 +91,7 @@ unreachable('its calls go out as soon as it can', async () => {
   owners.learn(0, ownerAt('a'));
   engines.set('a', () => answerOf('from a'));
   const call = ask(cluster);
-  await pass(cluster, 1_000);
+  await cluster.pass(1_000);
   assert.equal(sent, []);
   peers.get('a')?.open();
   assert.is(await bodyOf(call), 'from a');
@@ -108,9 +107,9 @@ unreachable('a connection that breaks at once is not tried without pause', async
   const call = ask(cluster);
   await turnOfEvents();
   peers.get('a')?.open();
-  await pass(cluster, 1_000);
+  await cluster.pass(1_000);
   assert.ok(sent.length < 10, `${sent.length} tries`);
-  await pass(cluster, 9_500);
+  await cluster.pass(9_500);
   assert.ok((await faultOf(call)).isOutcomeUnknown);
 });
 
@@ -127,7 +126,7 @@ unreachable(
     peers.get('a')?.open();
     assert.is(await bodyOf(call), 'from a');
     assert.is(await stateOf(late), 'pending');
-    await pass(cluster, 300);
+    await cluster.pass(300);
     assert.is((await faultOf(late)).reason, 'engine_unavailable');
   },
 );

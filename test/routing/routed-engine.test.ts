@@ -12,7 +12,6 @@ import {
   FakeOwners,
   faultOf,
   ownerAt,
-  pass,
   passing,
   SHARDS,
   shardOf,
@@ -137,7 +136,7 @@ moved('a refusal that names an older owner changes nothing', async () => {
   await turnOfEvents();
   assert.equal(owners.ownerOf(0), ownerAt('a', 5));
   engines.set('a', () => answerOf('from a'));
-  await pass(cluster, RETRY_PAUSE_MS_MIN);
+  await cluster.pass(RETRY_PAUSE_MS_MIN);
   assert.is(await bodyOf(call), 'from a');
 });
 
@@ -153,7 +152,7 @@ moved('two engines that name each other are not asked without pause', async () =
   engines.set('a', elsewhere('b'));
   engines.set('b', elsewhere('a'));
   const call = ask(cluster);
-  await pass(cluster, 11_000);
+  await cluster.pass(11_000);
   assert.is((await faultOf(call)).reason, 'engine_unavailable');
   assert.ok(sent.length < 100, `${sent.length} tries`);
 });
@@ -166,11 +165,11 @@ moved('pauses grow from 20 ms to 250 ms', async () => {
     throw passing('not_owner');
   });
   const call = ask(cluster);
-  await pass(cluster, 2_000);
+  await cluster.pass(2_000);
   const pauses = sent.slice(1).map(({ atMs }, at) => atMs - (sent[at]?.atMs ?? 0));
   assert.equal(pauses.slice(0, 6), [20, 40, 80, 160, RETRY_PAUSE_MS_MAX, RETRY_PAUSE_MS_MAX]);
   engines.set('a', () => answerOf('late'));
-  await pass(cluster, RETRY_PAUSE_MS_MAX);
+  await cluster.pass(RETRY_PAUSE_MS_MAX);
   assert.is(await bodyOf(call), 'late');
 });
 
@@ -200,7 +199,7 @@ orphaned('the call waits for an owner to show up', async () => {
   const { owners, engines, sent, retries } = cluster;
   engines.set('a', () => answerOf('from a'));
   const call = ask(cluster);
-  await pass(cluster, 3_000);
+  await cluster.pass(3_000);
   assert.equal(sent, []);
   owners.learn(0, ownerAt('a'));
   assert.is(await bodyOf(call), 'from a');
@@ -210,9 +209,9 @@ orphaned('the call waits for an owner to show up', async () => {
 orphaned('the call ends at its deadline as not done, with a time to come back', async () => {
   const cluster = clusterUnderTest();
   const call = ask(cluster, { deadlineAtMs: cluster.clock.wallMs() + 500 });
-  await pass(cluster, 495);
+  await cluster.pass(495);
   assert.is(await stateOf(call), 'pending');
-  await pass(cluster, 5);
+  await cluster.pass(5);
   const { code, reason, retryAfterS, isOutcomeUnknown } = await faultOf(call);
   assert.equal(
     { code, reason, retryAfterS, isOutcomeUnknown },
@@ -231,9 +230,9 @@ orphaned(
     const cluster = clusterUnderTest();
     const far = ask(cluster, { deadlineAtMs: cluster.clock.wallMs() + 60_000 });
     const stepped = ask(cluster);
-    await pass(cluster, 100);
+    await cluster.pass(100);
     cluster.clock.stepWall(-3_600_000);
-    await pass(cluster, 9_900, 50);
+    await cluster.pass(9_900, 50);
     for (const call of [far, stepped]) {
       assert.is((await faultOf(call)).reason, 'engine_unavailable');
     }

@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert';
 import type { Fault } from '#fault/fault';
 import { LIMITER_MOVING_MS_MAX } from '#routing/routing-bounds';
 import { ADMIT, ask, granterOf, granting } from '#test/routing/limiter-calls';
-import { faultOf, limitersUnderTest, ownerAt, pass, passing } from '#test/routing/routing-fakes';
+import { faultOf, limitersUnderTest, ownerAt, passing } from '#test/routing/routing-fakes';
 import { stateOf, turnOfEvents } from '#test/support/settled';
 import type { LimiterAnswer } from '#wire/limiter-messages';
 import { LIMITER_TIMEOUT_MS } from '#wire/wire-bounds';
@@ -25,10 +25,10 @@ const GIVEN_UP = {
 late('a call without an owner ends after 100 ms, as not done', async () => {
   const cluster = limitersUnderTest();
   const call = ask(cluster, ADMIT);
-  await pass(cluster, 99, 1);
+  await cluster.pass(99, 1);
   assert.is(await stateOf(call), 'pending');
-  await pass(cluster, 1, 1);
-  assert.equal(readingOf(await faultOf(call)), GIVEN_UP);
+  await cluster.pass(1, 1);
+  assert.equal(tellingOf(await faultOf(call)), GIVEN_UP);
   assert.equal([...new Set(cluster.retries)], ['no_owner']);
 });
 
@@ -42,10 +42,10 @@ late(
         throw passing(reason);
       });
       const call = ask(cluster, ADMIT);
-      await pass(cluster, LIMITER_MOVING_MS_MAX - 1, 1);
+      await cluster.pass(LIMITER_MOVING_MS_MAX - 1, 1);
       assert.is(await stateOf(call), 'pending', `a living limiter has said ${reason}`);
-      await pass(cluster, 1, 1);
-      assert.equal(readingOf(await faultOf(call)), GIVEN_UP);
+      await cluster.pass(1, 1);
+      assert.equal(tellingOf(await faultOf(call)), GIVEN_UP);
       assert.ok(cluster.sent.every(({ atMs }) => atMs < LIMITER_MOVING_MS_MAX));
     }
   },
@@ -55,20 +55,20 @@ late('the wall clock does not matter', async () => {
   const cluster = limitersUnderTest();
   const call = ask(cluster, ADMIT);
   cluster.clock.stepWall(3_600_000);
-  await pass(cluster, 95);
+  await cluster.pass(95);
   assert.is(await stateOf(call), 'pending');
   cluster.clock.stepWall(-7_200_000);
-  await pass(cluster, 5);
-  assert.equal(readingOf(await faultOf(call)), GIVEN_UP);
+  await cluster.pass(5);
+  assert.equal(tellingOf(await faultOf(call)), GIVEN_UP);
 });
 
 late('the time may be another', async () => {
   const cluster = limitersUnderTest({ timeoutMs: 300 });
   const call = ask(cluster, ADMIT);
-  await pass(cluster, 295);
+  await cluster.pass(295);
   assert.is(await stateOf(call), 'pending');
-  await pass(cluster, 5);
-  assert.equal(readingOf(await faultOf(call)), GIVEN_UP);
+  await cluster.pass(5);
+  assert.equal(tellingOf(await faultOf(call)), GIVEN_UP);
 });
 
 late('every further try has the time that is left', async () => {
@@ -84,8 +84,8 @@ late('every further try has the time that is left', async () => {
     throw passing('not_owner');
   });
   const call = ask(cluster, ADMIT);
-  await pass(cluster, LIMITER_MOVING_MS_MAX);
-  assert.equal(readingOf(await faultOf(call)), GIVEN_UP);
+  await cluster.pass(LIMITER_MOVING_MS_MAX);
+  assert.equal(tellingOf(await faultOf(call)), GIVEN_UP);
   assert.equal(
     sent.slice(0, 4).map(({ atMs, timeoutMs }) => [atMs, timeoutMs]),
     [
@@ -114,8 +114,8 @@ unreachable('the accounts of the other do not wait for it', async () => {
   const answer = routed.ask({ ...ADMIT, accountId: 'acct_1' });
   assert.not.instance(answer, Promise);
   assert.is((answer as LimiterAnswer).allowance?.requestsRemaining, 2);
-  await pass(cluster, LIMITER_TIMEOUT_MS);
-  for (const call of waiting) assert.equal(readingOf(await faultOf(call)), GIVEN_UP);
+  await cluster.pass(LIMITER_TIMEOUT_MS);
+  for (const call of waiting) assert.equal(tellingOf(await faultOf(call)), GIVEN_UP);
 });
 
 unreachable('its own calls go out as soon as it can', async () => {
@@ -124,7 +124,7 @@ unreachable('its own calls go out as soon as it can', async () => {
   owners.learn(0, ownerAt('a'));
   limiters.set('a', granting(1));
   const call = ask(cluster, ADMIT);
-  await pass(cluster, 40);
+  await cluster.pass(40);
   assert.equal(sent, []);
   peers.get('a')?.open();
   assert.is(await granterOf(call), 1);

@@ -2,7 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { Fault } from '#fault/fault';
 import { ADMIT, ask, CALLS, granterOf, granting, SETTLE } from '#test/routing/limiter-calls';
-import { faultOf, limitersUnderTest, ownerAt, pass, passing } from '#test/routing/routing-fakes';
+import { faultOf, limitersUnderTest, ownerAt, passing } from '#test/routing/routing-fakes';
 import { refusalOf, stateOf, turnOfEvents } from '#test/support/settled';
 import { LIMITER_TIMEOUT_MS } from '#wire/wire-bounds';
 
@@ -59,14 +59,14 @@ moved('a call waits for the handoff, and is answered within its time', async () 
   limiters.set('a', closed);
   limiters.set('b', closed);
   const call = ask(cluster, ADMIT);
-  await pass(cluster, 30);
+  await cluster.pass(30);
   owners.learn(0, ownerAt('b', 2));
   await turnOfEvents();
   assert.is(sent.at(-1)?.address, 'b', 'news of the shard end the pause');
-  await pass(cluster, 30);
+  await cluster.pass(30);
   assert.is(await stateOf(call), 'pending');
   limiters.set('b', granting(2));
-  await pass(cluster, 20);
+  await cluster.pass(20);
   assert.is(await granterOf(call), 2);
   assert.ok(clock.monotonicMs() < LIMITER_TIMEOUT_MS);
 });
@@ -83,7 +83,7 @@ moved('its pauses are of 5 to 20 ms', async () => {
       throw passing('limiter_unavailable');
     });
     const call = ask(cluster, ADMIT);
-    await pass(cluster, LIMITER_TIMEOUT_MS, 1);
+    await cluster.pass(LIMITER_TIMEOUT_MS, 1);
     assert.is((await faultOf(call)).reason, 'limiter_unavailable');
     const pauses = sent.slice(1).map(({ atMs }, at) => atMs - (sent[at]?.atMs ?? 0));
     assert.equal(pauses.slice(0, expected.length), expected);
@@ -103,7 +103,7 @@ lost('it is not made again, and leaves as it came', async () => {
       });
       const call = ask(cluster, asked);
       assert.is(await faultOf(call), refusal);
-      await pass(cluster, LIMITER_TIMEOUT_MS);
+      await cluster.pass(LIMITER_TIMEOUT_MS);
       assert.is(cluster.sent.length, 1);
       assert.equal(cluster.retries, []);
     }
@@ -127,7 +127,7 @@ lost('it is not made again after one that certainly had not', async () => {
       [code, reason, isOutcomeUnknown],
       ['service_unavailable', 'limiter_unavailable', true],
     );
-    await pass(cluster, LIMITER_TIMEOUT_MS);
+    await cluster.pass(LIMITER_TIMEOUT_MS);
     assert.is(sent.length, 2);
   }
 });

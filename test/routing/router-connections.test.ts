@@ -8,7 +8,6 @@ import {
   clusterUnderTest,
   faultOf,
   ownerAt,
-  pass,
   passing,
   SHARDS,
 } from '#test/routing/routing-fakes';
@@ -21,16 +20,16 @@ starting('is ready when every shard has an owner and is connected to it', async 
   const { owners, peers, routed } = cluster;
   const ready = routed.ready();
   for (let shard = 0; shard < SHARDS; shard += 1) {
-    await pass(cluster, 100);
+    await cluster.pass(100);
     assert.is(await stateOf(ready), 'pending', `before shard ${shard}`);
     owners.learn(shard, ownerAt(shard === 0 ? 'a' : 'b'));
   }
-  await pass(cluster, 100);
+  await cluster.pass(100);
   peers.get('a')?.open();
-  await pass(cluster, 100);
+  await cluster.pass(100);
   assert.is(await stateOf(ready), 'pending');
   peers.get('b')?.open();
-  await pass(cluster, 20);
+  await cluster.pass(20);
   assert.equal(await stateOf(ready), { value: undefined });
 });
 
@@ -41,9 +40,9 @@ starting(
     for (let shard = 1; shard < SHARDS; shard += 1) cluster.owners.learn(shard, ownerAt('a'));
     const ready = cluster.routed.ready();
     assert.ok(cluster.peers.has('a'));
-    await pass(cluster, ROUTES_MS_MAX - 20);
+    await cluster.pass(ROUTES_MS_MAX - 20);
     assert.is(await stateOf(ready), 'pending');
-    await pass(cluster, 20);
+    await cluster.pass(20);
     assert.equal(await stateOf(ready), { value: undefined });
   },
 );
@@ -51,10 +50,10 @@ starting(
 starting('stops waiting when it is closed, and connects to no node any more', async () => {
   const cluster = clusterUnderTest();
   const ready = cluster.routed.ready();
-  await pass(cluster, 100);
+  await cluster.pass(100);
   await cluster.routed[Symbol.asyncDispose]();
   for (let shard = 0; shard < SHARDS; shard += 1) cluster.owners.learn(shard, ownerAt('a'));
-  await pass(cluster, 100);
+  await cluster.pass(100);
   assert.equal(await stateOf(ready), { value: undefined });
   assert.is(cluster.peers.size, 0);
 });
@@ -72,12 +71,12 @@ connections(
       await ask(cluster, { instanceId: `inst_${shard}` });
     }
     assert.is(routed.totals.peers, 2);
-    await pass(cluster, 120_000, 1_000);
+    await cluster.pass(120_000, 1_000);
     assert.is(routed.totals.peers, 2);
     for (let shard = 1; shard < SHARDS; shard += 2) owners.learn(shard, ownerAt('a', 2));
-    await pass(cluster, 27_000, 1_000);
+    await cluster.pass(27_000, 1_000);
     assert.not.ok(peers.get('b')?.isDisposed);
-    await pass(cluster, 6_000, 1_000);
+    await cluster.pass(6_000, 1_000);
     assert.ok(peers.get('b')?.isDisposed);
     assert.not.ok(peers.get('a')?.isDisposed);
     assert.is(routed.totals.peers, 1);
@@ -128,10 +127,10 @@ connections(
     owners.join(ownerAt('a'));
     const first = peers.get('a');
     first?.lose();
-    await pass(cluster, CONNECT_AGAIN_MS - 10);
+    await cluster.pass(CONNECT_AGAIN_MS - 10);
     owners.learn(0, ownerAt('a'));
     assert.is(peers.get('a'), first, 'it has only just begun');
-    await pass(cluster, 10);
+    await cluster.pass(10);
     owners.learn(1, ownerAt('a'));
     assert.is.not(peers.get('a'), first);
   },
@@ -143,7 +142,7 @@ connections('to a node without a shard go, and come back with its first', async 
   owners.join(ownerAt('a'));
   owners.join(ownerAt('b'));
   owners.learn(1, ownerAt('b'));
-  await pass(cluster, 33_000, 1_000);
+  await cluster.pass(33_000, 1_000);
   assert.ok(peers.get('a')?.isDisposed);
   assert.is(routed.totals.peers, 1);
   owners.learn(0, ownerAt('a'));
@@ -161,9 +160,9 @@ connections('are bounded, and room is made when others go', async () => {
   engines.set('one more', () => answerOf('at last'));
   assert.is((await faultOf(routed.askAt('one more', callOf(clock)))).reason, 'engine_unavailable');
   owners.learn(0, ownerAt('one more'));
-  await pass(cluster, 29_000, 1_000);
+  await cluster.pass(29_000, 1_000);
   const call = ask(cluster);
-  await pass(cluster, 5_000, 50);
+  await cluster.pass(5_000, 50);
   assert.is(await bodyOf(call), 'at last');
 });
 
@@ -182,7 +181,7 @@ connections('are closed with the router, and calls that wait end', async () => {
   assert.ok(peers.get('a')?.isDisposed);
   assert.is(owners.listenerCount, 0);
   const next = ask(cluster);
-  await pass(cluster, RETRY_PAUSE_MS_MIN);
+  await cluster.pass(RETRY_PAUSE_MS_MIN);
   assert.is((await faultOf(next)).reason, 'shutting_down');
   assert.is(sent.length, 1);
   assert.is(routed.totals.peers, 0);

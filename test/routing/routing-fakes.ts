@@ -185,7 +185,15 @@ function nodesUnderTest<Call, Answer>(
   };
   const onRetry = (reason: RetryReason) => void retries.push(reason);
   const routing = { routes: owners, shardCount: SHARDS, shardOf, connect, clock, onRetry };
-  return { clock, owners, nodes, peers, sent, retries, routing: { ...routing, random: () => 1 } };
+  /** Moves time on in small steps, with everything that follows from each. */
+  const pass = async (ms: number, stepMs = 5): Promise<void> => {
+    for (let passed = 0; passed < ms; passed += stepMs) {
+      clock.advance(stepMs);
+      await turnOfEvents();
+    }
+  };
+  const ports = { ...routing, random: () => 1 };
+  return { clock, owners, nodes, peers, sent, retries, pass, routing: ports };
 }
 
 /** Engines by address, a routed engine in front of them, and everything that was sent. */
@@ -206,18 +214,6 @@ export function limitersUnderTest(change: Partial<RoutedLimiterOptions> = {}, is
     ...rest
   } = nodesUnderTest<LimiterCall, LimiterAnswer>('limiter_unavailable', isOpen);
   return { ...rest, limiters, routed: new RoutedLimiter({ ...routing, ...change }) };
-}
-
-/** Moves time on in small steps, with everything that follows from each. */
-export async function pass(
-  { clock }: { readonly clock: ManualClock },
-  ms: number,
-  stepMs = 5,
-): Promise<void> {
-  for (let passed = 0; passed < ms; passed += stepMs) {
-    clock.advance(stepMs);
-    await turnOfEvents();
-  }
 }
 
 /** The fault with which a call has ended by now. */
