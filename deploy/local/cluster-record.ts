@@ -1,7 +1,7 @@
-import { readFileSync } from 'node:fs';
 import { rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ClusterSize } from '#deploy/local/cluster-plan';
+import { readJson } from '#deploy/local/json-file';
 
 /** What a supervisor leaves in its folder about the cluster that it runs. */
 export type ClusterRecord = {
@@ -19,11 +19,7 @@ export function supervisorFolder(folder: string): string {
 
 /** The cluster that runs, or ran last, on this folder. */
 export function readCluster(folder: string): ClusterRecord | undefined {
-  try {
-    return JSON.parse(readFileSync(fileIn(folder), 'utf8'));
-  } catch {
-    return undefined;
-  }
+  return readJson(fileIn(folder));
 }
 
 /** Replaces what is known of the folder's cluster; readers see the old or the new. */

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { mkdir, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LOCAL_PLAN, limitsOf } from '#accounts/plan';
 import type { ClusterPlan } from '#deploy/local/cluster-plan';
+import { readJson } from '#deploy/local/json-file';
 import { newAccount } from '#deploy/local/new-account';
 
 /** What a cluster keeps to itself between runs. */
@@ -33,11 +33,7 @@ export async function openSecrets(folder: string): Promise<ClusterSecrets> {
 
 /** The secrets of this folder, if a cluster has ever been started on it. */
 export function readSecrets(folder: string): ClusterSecrets | undefined {
-  try {
-    return JSON.parse(readFileSync(fileIn(folder), 'utf8'));
-  } catch {
-    return undefined;
-  }
+  return readJson(fileIn(folder));
 }
 
 /**

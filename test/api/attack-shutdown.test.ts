@@ -42,6 +42,16 @@ async function stoppingService() {
   return { service, auth, ended, ...connections };
 }
 
+/** Ends in good order within `msMax`. */
+async function assertEnded(
+  ended: Awaited<ReturnType<typeof stoppingService>>['ended'],
+  msMax: number,
+): Promise<void> {
+  const { code, tookMs } = await ended;
+  assert.is(code, 0);
+  assert.ok(tookMs < msMax, `${tookMs} ms`);
+}
+
 const stopping = suite('a service that is asked to stop');
 
 stopping('answers what is under way, refuses what comes after with 503, and ends', async () => {
@@ -59,9 +69,7 @@ stopping('answers what is under way, refuses what comes after with 503, and ends
   assert.is(refused.body.details.reason, 'shutting_down');
   assert.is(refused.headers.get('retry-after'), '1');
   assert.is(refused.headers.get('connection'), 'close');
-  const { code, tookMs } = await ended;
-  assert.is(code, 0);
-  assert.ok(tookMs < PROMPT_MS_MAX, `${tookMs} ms`);
+  await assertEnded(ended, PROMPT_MS_MAX);
 });
 
 stopping('takes no new connections', async () => {
@@ -76,18 +84,14 @@ stopping('takes no new connections', async () => {
     assert.ok(refusal === '' || /ECONNREFUSED|ECONNRESET/.test(refusal), refusal);
   }
   busy.socket.destroy();
-  const { code, tookMs } = await ended;
-  assert.is(code, 0);
-  assert.ok(tookMs < PROMPT_MS_MAX, `${tookMs} ms`);
+  await assertEnded(ended, PROMPT_MS_MAX);
 });
 
 stopping('does not wait for ever for one that never finishes its request', async () => {
   const { service, ended, busy } = await stoppingService();
   await using _ = service;
   busy.write('{');
-  const { code, tookMs } = await ended;
-  assert.is(code, 0);
-  assert.ok(tookMs < 13_000, `${tookMs} ms`);
+  await assertEnded(ended, 13_000);
 });
 
 stopping.run();

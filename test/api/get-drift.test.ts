@@ -1,5 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { refusesParameters } from '#test/api/refused-parameters';
 import type { Caller } from '#test/support/caller';
 import { assertRefused, morning, observationAt, openScene } from '#test/support/scene';
 
@@ -115,24 +116,15 @@ paging('has no gap and no double', async () => {
 
 const refused = suite('a drift query that breaks a rule');
 
-const WRONG: Record<string, string> = {
-  'limit=0': 'limit',
-  'limit=1001': 'limit',
-  'limit=': 'limit',
-  'offset=-1': 'offset',
-  'generation=2': 'generation',
-};
-
-for (const [query, field] of Object.entries(WRONG)) {
-  refused(`?${query} is answered 400 with the parameter`, async () => {
-    const details = { field, reason: 'invalid_parameter' };
-    assertRefused(await drift(caller, id, `?${query}`), 400, 'invalid_request', details);
-  });
-}
-
-refused('an unknown parameter is answered 400 with its name', async () => {
-  const details = { field: 'level', reason: 'unknown_parameter' };
-  assertRefused(await drift(caller, id, '?level=D3'), 400, 'invalid_request', details);
+refusesParameters(refused, (query) => drift(caller, id, query), {
+  wrong: {
+    'limit=0': 'limit',
+    'limit=1001': 'limit',
+    'limit=': 'limit',
+    'offset=-1': 'offset',
+    'generation=2': 'generation',
+  },
+  unknown: 'level=D3',
 });
 
 refused('of another account’s instance is answered 404 like an unknown one', async () => {

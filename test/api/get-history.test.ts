@@ -1,5 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { refusesParameters } from '#test/api/refused-parameters';
 import { assertRefused, morning, observationAt, openScene } from '#test/support/scene';
 
 const { caller, newCaller, close } = await openScene();
@@ -111,28 +112,19 @@ large('is answered in pages of 1 MiB at most, without a gap and without a double
 
 const refused = suite('a history query that breaks a rule');
 
-const WRONG: Record<string, string> = {
-  'limit=0': 'limit',
-  'limit=1001': 'limit',
-  'limit=-5': 'limit',
-  'limit=1e3': 'limit',
-  'offset=-1': 'offset',
-  'offset=1.0': 'offset',
-  'generation=1': 'generation',
-  'generation=': 'generation',
-  'generation=ALL': 'generation',
-};
-
-for (const [query, field] of Object.entries(WRONG)) {
-  refused(`?${query} is answered 400 with the parameter`, async () => {
-    const details = { field, reason: 'invalid_parameter' };
-    assertRefused(await history(id, `?${query}`), 400, 'invalid_request', details);
-  });
-}
-
-refused('an unknown parameter is answered 400 with its name', async () => {
-  const details = { field: 'sort', reason: 'unknown_parameter' };
-  assertRefused(await history(id, '?sort=cycle'), 400, 'invalid_request', details);
+refusesParameters(refused, (query) => history(id, query), {
+  wrong: {
+    'limit=0': 'limit',
+    'limit=1001': 'limit',
+    'limit=-5': 'limit',
+    'limit=1e3': 'limit',
+    'offset=-1': 'offset',
+    'offset=1.0': 'offset',
+    'generation=1': 'generation',
+    'generation=': 'generation',
+    'generation=ALL': 'generation',
+  },
+  unknown: 'sort=cycle',
 });
 
 refused('of another account’s instance is answered 404 like an unknown one', async () => {

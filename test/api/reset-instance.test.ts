@@ -62,14 +62,20 @@ initial('keeps name and description, and moves updated_at', async () => {
   assert.ok(after.updated_at >= before.updated_at);
 });
 
-const stable = suite('a reset to default');
-
-stable('returns to the last stable checkpoint at cycle 0', async () => {
+/** An instance of the configuration, and the model that follows it. */
+async function replayed() {
   const id = await caller.createInstance({ initial_config: CONFIG });
   const replay = new ModelReplay(MORNING_MS, {
     modeStrengths: [0.85, 0, 0.75, 0, 0, 0, 0],
     energyLevel: 0.6,
   });
+  return { id, replay };
+}
+
+const stable = suite('a reset to default');
+
+stable('returns to the last stable checkpoint at cycle 0', async () => {
+  const { id, replay } = await replayed();
   const calm = { mode_target: 'PERCEPTION', signal_strength: 0.8 };
   for (let i = 0; i < 20; i += 1) {
     const seen = i < 10 ? calm : STRESS;
@@ -108,11 +114,7 @@ after('may lie before the previous one, and then no time has passed', async () =
 });
 
 after('to default starts from the checkpoint', async () => {
-  const id = await caller.createInstance({ initial_config: CONFIG });
-  const replay = new ModelReplay(MORNING_MS, {
-    modeStrengths: [0.85, 0, 0.75, 0, 0, 0, 0],
-    energyLevel: 0.6,
-  });
+  const { id, replay } = await replayed();
   const seen = { mode_target: 'PERCEPTION', signal_strength: 0.8 };
   await caller.process(id, observationAt(500, seen));
   replay.observe(seen, MORNING_MS);

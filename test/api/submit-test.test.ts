@@ -102,6 +102,8 @@ accepted(
 const refused = suite('a submitted test that breaks a rule');
 const all = answersWith(() => 3);
 const withAnswer = (answer: object) => ({ answers: [...all.slice(0, 34), answer] });
+const withValue = (value: unknown) => withAnswer({ question_id: 'q35', value });
+const VALUE_OUT_OF_RANGE = { field: 'answers[34].value', reason: 'out_of_range' };
 const without = (...positions: number[]) => ({
   answers: all.filter((_, position) => !positions.includes(position)),
 });
@@ -125,26 +127,10 @@ const WRONG: readonly [what: string, body: unknown, details: Record<string, stri
     withAnswer({ question_id: 'q01', value: 3 }),
     { field: 'answers[34].question_id', reason: 'duplicate_question' },
   ],
-  [
-    'a value of 6',
-    withAnswer({ question_id: 'q35', value: 6 }),
-    { field: 'answers[34].value', reason: 'out_of_range' },
-  ],
-  [
-    'a value of 0',
-    withAnswer({ question_id: 'q35', value: 0 }),
-    { field: 'answers[34].value', reason: 'out_of_range' },
-  ],
-  [
-    'a value of 2.5',
-    withAnswer({ question_id: 'q35', value: 2.5 }),
-    { field: 'answers[34].value', reason: 'out_of_range' },
-  ],
-  [
-    'a value as text',
-    withAnswer({ question_id: 'q35', value: '3' }),
-    { field: 'answers[34].value', reason: 'wrong_type' },
-  ],
+  ['a value of 6', withValue(6), VALUE_OUT_OF_RANGE],
+  ['a value of 0', withValue(0), VALUE_OUT_OF_RANGE],
+  ['a value of 2.5', withValue(2.5), VALUE_OUT_OF_RANGE],
+  ['a value as text', withValue('3'), { field: 'answers[34].value', reason: 'wrong_type' }],
   [
     'an unknown field of an answer',
     withAnswer({ question_id: 'q35', value: 3, note: '' }),

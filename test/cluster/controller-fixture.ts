@@ -15,7 +15,7 @@ export const SHARDS = 8;
 export const STARTUP_GRACE_MS = 2_000;
 
 /** Every shard of a scene. */
-export const ALL: readonly number[] = Array.from({ length: SHARDS }, (_, shard) => shard);
+const ALL: readonly number[] = Array.from({ length: SHARDS }, (_, shard) => shard);
 
 /** Shards that the ring gives to `node` among these. */
 export function shardsOf(node: string, nodes: readonly string[]): number[] {
@@ -96,6 +96,11 @@ export class ControllerScene {
       }
       await pass(this.world.clock, Math.min(leftMs, 500));
     }
+  }
+
+  /** As long as a node listens before it claims. */
+  async listen(): Promise<void> {
+    await this.live(STARTUP_GRACE_MS);
   }
 
   async join(node: string): Promise<void> {
@@ -194,11 +199,17 @@ export async function newScene(): Promise<ControllerScene> {
   return scene;
 }
 
-/** A scene in which `a` owned everything at epoch 1 for long enough that `me` may claim. */
-export async function newSceneOfOwner(): Promise<ControllerScene> {
+/** A scene in which `a` owns everything at epoch 1, as of now. */
+export async function newSceneOfFreshOwner(): Promise<ControllerScene> {
   const scene = await newScene();
   await scene.join('a');
   await scene.putAll(() => 'a-1');
+  return scene;
+}
+
+/** A scene in which `a` owned everything at epoch 1 for long enough that `me` may claim. */
+export async function newSceneOfOwner(): Promise<ControllerScene> {
+  const scene = await newSceneOfFreshOwner();
   await scene.live(STARTUP_GRACE_MS + 1_000);
   return scene;
 }

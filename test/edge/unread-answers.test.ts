@@ -129,6 +129,14 @@ function sceneOfFullBuffer() {
   return opened;
 }
 
+/** The same, after a step of so many bytes in the second second. */
+function sceneAfterStep(bytes: number) {
+  const opened = sceneOfFullBuffer();
+  opened.pass(1);
+  opened.pass(1, () => opened.reader.take(bytes));
+  return opened;
+}
+
 for (const kibPerSecond of [40, 60, 100]) {
   for (const stepBytes of [300 * KIB, MIB, 1_471 * KIB]) {
     steps(`of ${stepBytes / KIB} KiB is left alone at ${kibPerSecond} KiB a second`, () => {
@@ -140,17 +148,13 @@ for (const kibPerSecond of [40, 60, 100]) {
 }
 
 steps('is left alone at 17 KiB a second once it has taken one', () => {
-  const opened = sceneOfFullBuffer();
-  opened.pass(1);
-  opened.pass(1, () => opened.reader.take(MIB));
+  const opened = sceneAfterStep(MIB);
   readInSteps(opened, 17 * KIB, MIB, 600);
   assert.not.ok(opened.reader.destroyed);
 });
 
 steps('is ended at 10 KiB a second when the time is over that its last step bought', () => {
-  const opened = sceneOfFullBuffer();
-  opened.pass(1);
-  opened.pass(1, () => opened.reader.take(MIB));
+  const opened = sceneAfterStep(MIB);
   readInSteps(opened, 10 * KIB, MIB, 61);
   assert.not.ok(opened.reader.destroyed);
   readInSteps(opened, 10 * KIB, MIB, 12);
@@ -159,9 +163,7 @@ steps('is ended at 10 KiB a second when the time is over that its last step boug
 });
 
 steps('is ended 90 s after a step, however large that was', () => {
-  const { reader, pass } = sceneOfFullBuffer();
-  pass(1);
-  pass(1, () => reader.take(50 * MIB));
+  const { reader, pass } = sceneAfterStep(50 * MIB);
   pass(88);
   assert.not.ok(reader.destroyed);
   pass(12);

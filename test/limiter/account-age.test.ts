@@ -13,6 +13,17 @@ const SECOND_MS = 1_000;
 /** How long a meter that is not used stays in memory, as in production. */
 const IDLE_MS = 900 * SECOND_MS;
 
+/** The next call waits for the account, and then its key is unknown. */
+async function assertUnknownOnceRead({
+  admit,
+  accounts,
+}: Pick<Awaited<ReturnType<typeof accountInUse>>, 'admit' | 'accounts'>): Promise<void> {
+  const waiting = admit(3, 0);
+  await turnOfEvents();
+  accounts.release();
+  assert.is((await waiting).verdict, 'unknown_key');
+}
+
 const revoked = suite('a key that is revoked while no limiter hears of it');
 
 for (const gapS of [1, 7, 29, 30.5, 60, 300, 899]) {
@@ -43,10 +54,7 @@ revoked('is refused at the first call that begins more than 30 s after the read'
   assert.is((await admit(2, 0)).verdict, 'admitted', 'the read in the background hangs');
   await accounts.revokeKey(id, record.id, clock.wallMs());
   await scene.pass(1);
-  const waiting = admit(3, 0);
-  await turnOfEvents();
-  accounts.release();
-  assert.is((await waiting).verdict, 'unknown_key');
+  await assertUnknownOnceRead(scene);
 });
 
 revoked('works no longer because the read that missed it took its time', async () => {
@@ -60,10 +68,7 @@ revoked('works no longer because the read that missed it took its time', async (
   await accounts.answerOnce();
   await accounts.revokeKey(id, record.id, clock.wallMs());
   await scene.pass(begunAtMs + 30 * SECOND_MS + 1 - clock.monotonicMs());
-  const waiting = admit(3, 0);
-  await turnOfEvents();
-  accounts.release();
-  assert.is((await waiting).verdict, 'unknown_key');
+  await assertUnknownOnceRead(scene);
 });
 
 revoked('works no longer because its meter was being read while it was used first', async () => {

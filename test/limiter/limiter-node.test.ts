@@ -10,9 +10,7 @@ import type { LimiterAnswer } from '#wire/limiter-messages';
 const shared = suite('two limiters of one cluster');
 
 shared('refuse each other’s accounts, and name the owner', async () => {
-  const { cluster, first, second, customer } = await newScene();
-  const owner = cluster.ownerOf(customer);
-  const other = owner === first ? second : first;
+  const { cluster, owner, other, customer } = await newScene();
   assert.is((await cluster.admit(owner, customer, 1)).verdict, 'admitted');
   const refusal = (await refusalOf(() => cluster.admit(other, customer, 2))) as Fault;
   assert.equal(
@@ -31,8 +29,7 @@ shared('each report what any account has used', async () => {
 });
 
 shared('each lead any account back from a month that has not come yet', async () => {
-  const { cluster, first, second, customer } = await newScene();
-  const owner = cluster.ownerOf(customer);
+  const { cluster, first, second, owner, customer } = await newScene();
   const monthAt = async () => (await owner.admin.usage(customer.id)).monthResetAtS * 1_000;
   for (const node of [first, second]) {
     cluster.clock.stepWall(31 * 86_400_000);
@@ -72,9 +69,7 @@ shared('refuse to report what an account has used as long as its owner is not kn
 });
 
 shared('know within a second of a change that was made at the other', async () => {
-  const { cluster, first, second, customer } = await newScene();
-  const owner = cluster.ownerOf(customer);
-  const other = owner === first ? second : first;
+  const { cluster, owner, other, customer } = await newScene();
   await cluster.admit(owner, customer, 1);
   await other.admin.setStatus(customer.id, 'suspended');
   await cluster.live(1_000);
@@ -86,8 +81,7 @@ shared('know within a second of a change that was made at the other', async () =
 });
 
 shared('know at once of a change that was made at themselves, with no news to be had', async () => {
-  const { cluster, customer } = await newScene();
-  const owner = cluster.ownerOf(customer);
+  const { cluster, owner, customer } = await newScene();
   await cluster.admit(owner, customer, 1);
   cluster.isHeard = false;
   await owner.admin.revokeKey(customer.id, customer.keyId);
@@ -95,8 +89,7 @@ shared('know at once of a change that was made at themselves, with no news to be
 });
 
 shared('have made a change that is stored, also when the meter cannot be read', async () => {
-  const { cluster, customer } = await newScene();
-  const owner = cluster.ownerOf(customer);
+  const { cluster, owner, customer } = await newScene();
   const release = cluster.holdReads();
   const call = refusalOf(() => cluster.ask(owner, customer, 1));
   const changed = owner.admin.setStatus(customer.id, 'suspended');
@@ -108,9 +101,7 @@ shared('have made a change that is stored, also when the meter cannot be read', 
 });
 
 shared('know of a change within 30 s without an announcement', async () => {
-  const { cluster, first, second, customer } = await newScene();
-  const owner = cluster.ownerOf(customer);
-  const other = owner === first ? second : first;
+  const { cluster, owner, other, customer } = await newScene();
   await cluster.admit(owner, customer, 1);
   cluster.isHeard = false;
   await other.admin.revokeKey(customer.id, customer.keyId);
@@ -124,8 +115,7 @@ shared('know of a change within 30 s without an announcement', async () => {
 });
 
 shared('read accounts again in the background, so that no call waits for it', async () => {
-  const { cluster, customer } = await newScene();
-  const owner = cluster.ownerOf(customer);
+  const { cluster, owner, customer } = await newScene();
   await cluster.admit(owner, customer, 1);
   const before = cluster.reads;
   const release = cluster.holdReads();
@@ -140,9 +130,7 @@ shared('read accounts again in the background, so that no call waits for it', as
 });
 
 shared('do not take what they read before the last news for the truth', async () => {
-  const { cluster, first, second, customer } = await newScene();
-  const owner = cluster.ownerOf(customer);
-  const other = owner === first ? second : first;
+  const { cluster, owner, other, customer } = await newScene();
   await cluster.admit(owner, customer, 1);
   await cluster.live(26_000);
   const release = cluster.holdReads();
@@ -190,9 +178,7 @@ lied('a call that finds no owner there is enough, with the table away', async ()
 const ended = suite('when a limiter ends');
 
 ended('in good order, the other goes on with exact counts and open reservations', async () => {
-  const { cluster, first, second, customer } = await newScene();
-  const owner = cluster.ownerOf(customer);
-  const other = owner === first ? second : first;
+  const { cluster, owner, other, customer } = await newScene();
   await cluster.admit(owner, customer, 1, 4);
   await cluster.settle(owner, customer, 1, 3);
   await cluster.admit(owner, customer, 2, 5);
@@ -208,9 +194,7 @@ ended('in good order, the other goes on with exact counts and open reservations'
 });
 
 ended('having been drained, the other goes on with exact counts', async () => {
-  const { cluster, first, second, customer } = await newScene();
-  const owner = cluster.ownerOf(customer);
-  const other = owner === first ? second : first;
+  const { cluster, owner, other, customer } = await newScene();
   await cluster.admit(owner, customer, 1, 4);
   await cluster.settle(owner, customer, 1, 3);
   const had = owner.incarnation?.shards.size;
@@ -232,8 +216,7 @@ ended('it hears of no account any more', async () => {
 });
 
 ended('against its will, it hears of changes until it rejoins', async () => {
-  const { cluster, customer } = await newScene();
-  const owner = cluster.ownerOf(customer);
+  const { cluster, owner, customer } = await newScene();
   await cluster.admit(owner, customer, 1);
   await cluster.seal(owner);
   while (owner.incarnation !== undefined) await cluster.live(50);
@@ -248,9 +231,7 @@ ended('against its will, it hears of changes until it rejoins', async () => {
 });
 
 ended('by a crash, the other takes what it might have granted as used', async () => {
-  const { cluster, first, second, customer } = await newScene();
-  const owner = cluster.ownerOf(customer);
-  const other = owner === first ? second : first;
+  const { cluster, owner, other, customer } = await newScene();
   await cluster.admit(owner, customer, 1, 4);
   await cluster.settle(owner, customer, 1, 4);
   const { monthWatermark, windowWatermark } = await owner.admin.usage(customer.id);
@@ -263,8 +244,7 @@ ended('by a crash, the other takes what it might have granted as used', async ()
 });
 
 ended('and is only sealed, it admits nothing that it has not heard of', async () => {
-  const { cluster, customer } = await newScene();
-  const owner = cluster.ownerOf(customer);
+  const { cluster, owner, customer } = await newScene();
   await cluster.admit(owner, customer, 1, 1);
   await cluster.seal(owner);
   const outcomes = [];
@@ -286,7 +266,8 @@ async function newScene() {
   const second = await cluster.join('b');
   await cluster.live(4_000);
   const customer = await cluster.customer(first, custom(100, 100));
-  return { cluster, first, second, customer };
+  const owner = cluster.ownerOf(customer);
+  return { cluster, first, second, owner, other: owner === first ? second : first, customer };
 }
 
 /** The node that does not own the account. */

@@ -104,8 +104,7 @@ month('counts what is reserved as gone until it is settled', () => {
 });
 
 month('begins again at the first moment of the next, UTC', () => {
-  const { admit, settle, clock } = meterUnderTest(custom(100, 10));
-  clock.advance(Date.UTC(2026, 1, 1) - clock.wallMs() - 1);
+  const { admit, settle, clock } = meterAtMonthsEnd();
   admit(1, 10);
   settle(1, 10);
   assert.is(admit(2, 1).verdict, 'quota_exceeded');
@@ -117,9 +116,15 @@ month('begins again at the first moment of the next, UTC', () => {
   assert.is(allowance?.monthResetAtS, Date.UTC(2026, 2, 1) / 1_000);
 });
 
+/** A meter 1 ms before February. */
+function meterAtMonthsEnd() {
+  const meter = meterUnderTest(custom(100, 10));
+  meter.clock.advance(Date.UTC(2026, 1, 1) - meter.clock.wallMs() - 1);
+  return meter;
+}
+
 month('gives a reservation of the last month back to that month', () => {
-  const { admit, settle, clock } = meterUnderTest(custom(100, 10));
-  clock.advance(Date.UTC(2026, 1, 1) - clock.wallMs() - 1);
+  const { admit, settle, clock } = meterAtMonthsEnd();
   admit(1, 10);
   clock.advance(1);
   assert.is(admit(2, 4).allowance?.cyclesRemaining, 6);
@@ -128,8 +133,7 @@ month('gives a reservation of the last month back to that month', () => {
 });
 
 month('reserves in the new month for a retry of a call of the last', () => {
-  const { admit, settle, clock } = meterUnderTest(custom(100, 10));
-  clock.advance(Date.UTC(2026, 1, 1) - clock.wallMs() - 1);
+  const { admit, settle, clock } = meterAtMonthsEnd();
   admit(1, 3);
   clock.advance(1);
   assert.is(admit(1, 3).allowance?.cyclesRemaining, 7);

@@ -68,13 +68,19 @@ birth('grows every second, though nothing happens', async () => {
   }
 });
 
-const sealed = suite('a node whose journal has been sealed');
-
-sealed('fails what it holds as of unknown outcome and serves nothing more', async () => {
+/** A cluster of one node, which has added to `x`. */
+async function tallied() {
   const cluster = new TallyCluster();
   const node = await cluster.join('a');
   await cluster.live(3_000);
   await cluster.add(node, 'x');
+  return { cluster, node };
+}
+
+const sealed = suite('a node whose journal has been sealed');
+
+sealed('fails what it holds as of unknown outcome and serves nothing more', async () => {
+  const { cluster, node } = await tallied();
   await cluster.stored.seal('life-1');
   const { current } = node;
   const refusal = (await refusalOf(() => cluster.add(node, 'x'))) as Fault;
@@ -146,10 +152,7 @@ sealed('has what it acknowledged in its next life, and knows its calls', async (
 const leaving = suite('a node that leaves');
 
 leaving('stores everything, seals its journal, and the next one has it all', async () => {
-  const cluster = new TallyCluster();
-  const node = await cluster.join('a');
-  await cluster.live(3_000);
-  await cluster.add(node, 'x');
+  const { cluster, node } = await tallied();
   await cluster.add(node, 'y');
   const left = node[Symbol.asyncDispose]();
   await cluster.live(1_000);

@@ -1,7 +1,8 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { Fault, type FaultOptions } from '#fault/fault';
-import { answerOf, callOf, clusterUnderTest, ownerAt, passing } from '#test/routing/routing-fakes';
+import { callOf, clusterUnderTest, ownerAt, passing } from '#test/routing/routing-fakes';
+import { plainAnswer } from '#wire/engine-messages';
 
 /** What the routes hear of an owner that ends the first call so and answers the next. */
 async function doubtsAfter(fault: Fault): Promise<readonly { shard: number; askedMs: number }[]> {
@@ -12,7 +13,7 @@ async function doubtsAfter(fault: Fault): Promise<readonly { shard: number; aske
   engines.set('a', () => {
     asked += 1;
     if (asked === 1) throw fault;
-    return answerOf('');
+    return plainAnswer('');
   });
   clock.advance(7);
   const ended = (async () => routed.ask(callOf(clock)))().catch(() => undefined);
@@ -51,7 +52,7 @@ doubted('in every try that fails, until another is known', async () => {
   const cluster = clusterUnderTest();
   const { owners, engines, routed, clock } = cluster;
   owners.learn(0, ownerAt('a'));
-  engines.set('b', () => answerOf('from b'));
+  engines.set('b', () => plainAnswer('from b'));
   const answer = (async () => routed.ask(callOf(clock)))();
   await cluster.pass(500);
   const { length } = owners.doubted;

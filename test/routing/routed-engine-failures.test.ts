@@ -3,16 +3,9 @@ import * as assert from 'uvu/assert';
 import { Fault } from '#fault/fault';
 import { RETRY_PAUSE_MS_MIN } from '#routing/routing-bounds';
 import { ask, bodyOf, type Cluster } from '#test/routing/engine-calls';
-import {
-  answerOf,
-  callOf,
-  clusterUnderTest,
-  faultOf,
-  ownerAt,
-  passing,
-} from '#test/routing/routing-fakes';
-import { stateOf, turnOfEvents } from '#test/support/settled';
-import type { EngineAnswer } from '#wire/engine-messages';
+import { callOf, clusterUnderTest, ownerAt, passing } from '#test/routing/routing-fakes';
+import { faultOf, stateOf, turnOfEvents } from '#test/support/settled';
+import { type EngineAnswer, plainAnswer } from '#wire/engine-messages';
 
 const lost = suite('when a try may have happened');
 
@@ -27,7 +20,7 @@ function forgetful({ owners, engines }: Cluster, then: () => EngineAnswer): void
 
 lost('an answer settles it', async () => {
   const cluster = clusterUnderTest();
-  forgetful(cluster, () => answerOf('the same again'));
+  forgetful(cluster, () => plainAnswer('the same again'));
   const call = ask(cluster);
   await cluster.pass(RETRY_PAUSE_MS_MIN);
   assert.is(await bodyOf(call), 'the same again');
@@ -35,7 +28,7 @@ lost('an answer settles it', async () => {
 
 lost('a replay that follows it is marked, because it may be of that very try', async () => {
   const cluster = clusterUnderTest();
-  const replay = { ...answerOf('as before'), isReplayed: true };
+  const replay = { ...plainAnswer('as before'), isReplayed: true };
   forgetful(cluster, () => replay);
   const late = ask(cluster);
   await cluster.pass(RETRY_PAUSE_MS_MIN);
@@ -89,7 +82,7 @@ unreachable('its calls go out as soon as it can', async () => {
   const cluster = clusterUnderTest({ isOpen: false });
   const { owners, engines, peers, sent } = cluster;
   owners.learn(0, ownerAt('a'));
-  engines.set('a', () => answerOf('from a'));
+  engines.set('a', () => plainAnswer('from a'));
   const call = ask(cluster);
   await cluster.pass(1_000);
   assert.equal(sent, []);
@@ -118,7 +111,7 @@ unreachable(
   async () => {
     const cluster = clusterUnderTest({ isOpen: false });
     const { engines, peers, routed, clock } = cluster;
-    engines.set('a', () => answerOf('from a'));
+    engines.set('a', () => plainAnswer('from a'));
     const deadlineAtMs = clock.wallMs() + 300;
     const call = routed.askAt('a', callOf(clock, { deadlineAtMs }));
     const late = routed.askAt('b', callOf(clock, { deadlineAtMs }));

@@ -2,9 +2,9 @@ import * as fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { Fault } from '#fault/fault';
-import { answerOf, callOf, clusterUnderTest, ownerAt, passing } from '#test/routing/routing-fakes';
+import { callOf, clusterUnderTest, ownerAt, passing } from '#test/routing/routing-fakes';
 import { stateOf, turnOfEvents } from '#test/support/settled';
-import type { EngineAnswer, EngineCall } from '#wire/engine-messages';
+import { type EngineAnswer, type EngineCall, plainAnswer } from '#wire/engine-messages';
 
 /** Virtual milliseconds between two looks at the world. */
 const STEP_MS = 25;
@@ -100,7 +100,7 @@ function reactingEngines({ clock, engines }: Cluster, reactions: readonly Reacti
       tries.push(seen);
       const react = (): EngineAnswer => {
         seen.hasEnded = true;
-        if (next.kind === 'answer') return answerOf('done');
+        if (next.kind === 'answer') return plainAnswer('done');
         if (next.kind === 'refuse') throw new Fault('conflict', 'no');
         seen.isUnknown = next.kind === 'engine_unavailable' && next.isUnknown;
         const { named } = next;

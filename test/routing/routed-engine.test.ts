@@ -6,19 +6,17 @@ import { RoutedEngine } from '#routing/routed-engine';
 import { RETRY_PAUSE_MS_MAX, RETRY_PAUSE_MS_MIN, WAITING_CALLS_MAX } from '#routing/routing-bounds';
 import { ask, bodyOf } from '#test/routing/engine-calls';
 import {
-  answerOf,
   callOf,
   clusterUnderTest,
   FakeOwners,
-  faultOf,
   ownerAt,
   passing,
   SHARDS,
   shardOf,
 } from '#test/routing/routing-fakes';
 import { ManualClock } from '#test/support/manual-clock';
-import { refusalOf, stateOf, turnOfEvents } from '#test/support/settled';
-import type { EngineAnswer, EngineCommand } from '#wire/engine-messages';
+import { faultOf, refusalOf, stateOf, turnOfEvents } from '#test/support/settled';
+import { type EngineAnswer, type EngineCommand, plainAnswer } from '#wire/engine-messages';
 
 const known = suite('when the owner of a shard is known');
 
@@ -30,7 +28,7 @@ known('a call goes to the owner of its instance, and its answer comes back unpro
     [3, 'b'],
   ] as const) {
     owners.learn(shard, ownerAt(address));
-    engines.set(address, () => answerOf(`from ${address}`));
+    engines.set(address, () => plainAnswer(`from ${address}`));
   }
   assert.is((routed.ask(callOf(clock)) as EngineAnswer).body, 'from a');
   const call = callOf(clock, { instanceId: 'inst_3' });
@@ -43,7 +41,7 @@ known('a call goes to the owner of its instance, and its answer comes back unpro
 known('its owner’s promise is the call’s own: none is added on the way', () => {
   const clock = new ManualClock();
   const owners = new FakeOwners();
-  const promise = Promise.resolve(answerOf(''));
+  const promise = Promise.resolve(plainAnswer(''));
   const peer = { ...inProcessPeer({ ask: () => promise }, clock), askOr: () => promise };
   const connect = () => peer;
   const options = { routes: owners, shardCount: SHARDS, shardOf, connect, clock };
@@ -57,7 +55,7 @@ known('a call for a listing goes to the owner of the account', async () => {
   const { owners, engines, sent } = cluster;
   owners.learn(1, ownerAt('directory'));
   owners.learn(0, ownerAt('instance'));
-  for (const address of ['directory', 'instance']) engines.set(address, () => answerOf(''));
+  for (const address of ['directory', 'instance']) engines.set(address, () => plainAnswer(''));
   const commands: EngineCommand[] = [
     { kind: 'list', limit: 1, offset: 0, sort: 'name', order: 'asc' },
     { kind: 'putListingRow', version: 1, name: 'a', description: '', createdAtMs: 0 },
@@ -115,7 +113,7 @@ moved('the call follows the refusal that names the new owner at once', async () 
   engines.set('a', () => {
     throw passing('not_owner', { owner: ownerAt('b', 2) });
   });
-  engines.set('b', () => answerOf('from b'));
+  engines.set('b', () => plainAnswer('from b'));
   const call = ask(cluster, { callId: 42 });
   assert.is(await bodyOf(call), 'from b');
   assert.equal(owners.ownerOf(0), ownerAt('b', 2));
@@ -135,7 +133,7 @@ moved('a refusal that names an older owner changes nothing', async () => {
   const call = ask(cluster);
   await turnOfEvents();
   assert.equal(owners.ownerOf(0), ownerAt('a', 5));
-  engines.set('a', () => answerOf('from a'));
+  engines.set('a', () => plainAnswer('from a'));
   await cluster.pass(RETRY_PAUSE_MS_MIN);
   assert.is(await bodyOf(call), 'from a');
 });
@@ -168,7 +166,7 @@ moved('pauses grow from 20 ms to 250 ms', async () => {
   await cluster.pass(2_000);
   const pauses = sent.slice(1).map(({ atMs }, at) => atMs - (sent[at]?.atMs ?? 0));
   assert.equal(pauses.slice(0, 6), [20, 40, 80, 160, RETRY_PAUSE_MS_MAX, RETRY_PAUSE_MS_MAX]);
-  engines.set('a', () => answerOf('late'));
+  engines.set('a', () => plainAnswer('late'));
   await cluster.pass(RETRY_PAUSE_MS_MAX);
   assert.is(await bodyOf(call), 'late');
 });
@@ -180,7 +178,7 @@ moved('news of the shard end a pause, news of another do not', async () => {
   engines.set('a', () => {
     throw passing('shutting_down');
   });
-  engines.set('b', () => answerOf('from b'));
+  engines.set('b', () => plainAnswer('from b'));
   const call = ask(cluster);
   await turnOfEvents();
   assert.is(routed.totals.waitingCalls, 1);
@@ -197,7 +195,7 @@ const orphaned = suite('when no node owns a shard');
 orphaned('the call waits for an owner to show up', async () => {
   const cluster = clusterUnderTest();
   const { owners, engines, sent, retries } = cluster;
-  engines.set('a', () => answerOf('from a'));
+  engines.set('a', () => plainAnswer('from a'));
   const call = ask(cluster);
   await cluster.pass(3_000);
   assert.equal(sent, []);
@@ -245,7 +243,7 @@ orphaned('only a bounded number of calls waits; one more is refused at once', as
   const { reason, retryAfterS } = await faultOf(ask(cluster));
   assert.equal([reason, retryAfterS], ['overloaded', 1]);
   assert.is(cluster.routed.totals.waitingCalls, WAITING_CALLS_MAX);
-  cluster.engines.set('a', () => answerOf('from a'));
+  cluster.engines.set('a', () => plainAnswer('from a'));
   cluster.owners.learn(0, ownerAt('a'));
   assert.is((await Promise.all(waiting)).length, WAITING_CALLS_MAX);
 });

@@ -3,8 +3,8 @@ import * as assert from 'uvu/assert';
 import type { Fault } from '#fault/fault';
 import { LIMITER_MOVING_MS_MAX } from '#routing/routing-bounds';
 import { ADMIT, ask, granterOf, granting } from '#test/routing/limiter-calls';
-import { faultOf, limitersUnderTest, ownerAt, passing } from '#test/routing/routing-fakes';
-import { stateOf, turnOfEvents } from '#test/support/settled';
+import { limitersUnderTest, ownerAt, passing } from '#test/routing/routing-fakes';
+import { faultOf, stateOf, turnOfEvents } from '#test/support/settled';
 import type { LimiterAnswer } from '#wire/limiter-messages';
 import { LIMITER_TIMEOUT_MS } from '#wire/wire-bounds';
 

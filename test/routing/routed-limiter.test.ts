@@ -2,8 +2,8 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { Fault } from '#fault/fault';
 import { ADMIT, ask, CALLS, granterOf, granting, SETTLE } from '#test/routing/limiter-calls';
-import { faultOf, limitersUnderTest, ownerAt, passing } from '#test/routing/routing-fakes';
-import { refusalOf, stateOf, turnOfEvents } from '#test/support/settled';
+import { limitersUnderTest, ownerAt, passing } from '#test/routing/routing-fakes';
+import { faultOf, refusalOf, stateOf, turnOfEvents } from '#test/support/settled';
 import { LIMITER_TIMEOUT_MS } from '#wire/wire-bounds';
 
 const moved = suite('when an account has moved to another limiter');

@@ -2,16 +2,9 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { CONNECT_AGAIN_MS, RETRY_PAUSE_MS_MIN, ROUTES_MS_MAX } from '#routing/routing-bounds';
 import { ask, bodyOf } from '#test/routing/engine-calls';
-import {
-  answerOf,
-  callOf,
-  clusterUnderTest,
-  faultOf,
-  ownerAt,
-  passing,
-  SHARDS,
-} from '#test/routing/routing-fakes';
-import { stateOf, turnOfEvents } from '#test/support/settled';
+import { callOf, clusterUnderTest, ownerAt, passing, SHARDS } from '#test/routing/routing-fakes';
+import { faultOf, stateOf, turnOfEvents } from '#test/support/settled';
+import { plainAnswer } from '#wire/engine-messages';
 
 const starting = suite('a router that has just started');
 
@@ -65,7 +58,7 @@ connections(
   async () => {
     const cluster = clusterUnderTest();
     const { owners, engines, peers, routed } = cluster;
-    for (const address of ['a', 'b']) engines.set(address, () => answerOf(''));
+    for (const address of ['a', 'b']) engines.set(address, () => plainAnswer(''));
     for (let shard = 0; shard < SHARDS; shard += 1) {
       owners.learn(shard, ownerAt(shard % 2 === 0 ? 'a' : 'b'));
       await ask(cluster, { instanceId: `inst_${shard}` });
@@ -87,7 +80,7 @@ connections('of a dead process are tried again when another takes its address', 
   const cluster = clusterUnderTest();
   const { owners, engines, peers } = cluster;
   owners.learn(0, ownerAt('a'));
-  engines.set('a', () => answerOf('from a'));
+  engines.set('a', () => plainAnswer('from a'));
   await ask(cluster);
   const old = peers.get('a');
   owners.learn(1, { ...ownerAt('a'), incarnation: 'inc_2' });
@@ -154,10 +147,10 @@ connections('are bounded, and room is made when others go', async () => {
   const cluster = clusterUnderTest();
   const { routed, clock, engines, owners } = cluster;
   for (let n = 0; n < 256; n += 1) {
-    engines.set(`n${n}`, () => answerOf(''));
+    engines.set(`n${n}`, () => plainAnswer(''));
     await routed.askAt(`n${n}`, callOf(clock));
   }
-  engines.set('one more', () => answerOf('at last'));
+  engines.set('one more', () => plainAnswer('at last'));
   assert.is((await faultOf(routed.askAt('one more', callOf(clock)))).reason, 'engine_unavailable');
   owners.learn(0, ownerAt('one more'));
   await cluster.pass(29_000, 1_000);

@@ -6,13 +6,8 @@ import { RoutedLimiter, type RoutedLimiterOptions } from '#routing/routed-limite
 import type { Routes } from '#routing/routed-service';
 import type { RetryReason } from '#routing/routing-policy';
 import { ManualClock } from '#test/support/manual-clock';
-import { stateOf, turnOfEvents } from '#test/support/settled';
-import {
-  type EngineAnswer,
-  type EngineCall,
-  type EngineCommand,
-  plainAnswer,
-} from '#wire/engine-messages';
+import { turnOfEvents } from '#test/support/settled';
+import type { EngineAnswer, EngineCall, EngineCommand } from '#wire/engine-messages';
 import type { LimiterAnswer, LimiterCall } from '#wire/limiter-messages';
 
 /** Shards of the fake cluster. An id ends in its shard's digit. */
@@ -35,11 +30,6 @@ export function callOf(clock: Clock, change: Partial<EngineCall> = {}): EngineCa
     command,
     ...change,
   };
-}
-
-/** The answer whose body is `body`. */
-export function answerOf(body: string): EngineAnswer {
-  return plainAnswer(body);
 }
 
 /** A refusal of a kind that routing tries again. */
@@ -214,11 +204,4 @@ export function limitersUnderTest(change: Partial<RoutedLimiterOptions> = {}, is
     ...rest
   } = nodesUnderTest<LimiterCall, LimiterAnswer>('limiter_unavailable', isOpen);
   return { ...rest, limiters, routed: new RoutedLimiter({ ...routing, ...change }) };
-}
-
-/** The fault with which a call has ended by now. */
-export async function faultOf(call: Promise<unknown>): Promise<Fault> {
-  const state = await stateOf(call);
-  if (state !== 'pending' && 'error' in state && state.error instanceof Fault) return state.error;
-  throw new Error('the call has not ended in a fault');
 }

@@ -101,15 +101,21 @@ last('does not wait for its age to be stored, however many leave', async () => {
   assert.is(host.residency.actors, 0);
 });
 
-last('takes no more along than the byte budget asks for', async () => {
-  const kind = new TallyKind();
-  kind.parting = 3;
+/** A host that has stored 50 actors and may keep 48. */
+async function overfull(kind: TallyKind) {
   const clock = new ManualClock();
   const ids = Array.from({ length: 50 }, (_, i) => `1${i}`);
   const config = { idleAgeMs: 60_000, memoryBytesMax: 48 * kind.sizeOf() };
   const { host } = hostOf(kind, clock, memoryJournal(), config, SHARDS);
   await Promise.all(ids.map((id) => host.ask(id, tallyCall({ add: 1, callId: 0 }))));
   await host.storeShard(1);
+  return { clock, ids, host };
+}
+
+last('takes no more along than the byte budget asks for', async () => {
+  const kind = new TallyKind();
+  kind.parting = 3;
+  const { clock, host } = await overfull(kind);
   await pass(clock, 4_000, 10);
   assert.is(host.residency.actors, 48);
   const parted = [...kind.stored.values()].filter(({ version }) => version === 2);
@@ -126,12 +132,7 @@ last('is asked to leave with no more than the budget asks for, while the store h
     const checked = checkpoint(...given);
     return { ...checked, write };
   };
-  const clock = new ManualClock();
-  const ids = Array.from({ length: 50 }, (_, i) => `1${i}`);
-  const config = { idleAgeMs: 60_000, memoryBytesMax: 48 * kind.sizeOf() };
-  const { host } = hostOf(kind, clock, memoryJournal(), config, SHARDS);
-  await Promise.all(ids.map((id) => host.ask(id, tallyCall({ add: 1, callId: 0 }))));
-  await host.storeShard(1);
+  const { clock, ids, host } = await overfull(kind);
   isHanging = true;
   await pass(clock, 10_000, 10);
   const parted = ids.filter((id) => host.readUnconfirmed(id, ({ sum }) => sum) === 4);

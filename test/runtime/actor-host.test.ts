@@ -7,6 +7,12 @@ import { ManualClock } from '#test/support/manual-clock';
 import { refusalOf, stateOf, turnOfEvents } from '#test/support/settled';
 import { hostOf, SlowJournal, TallyKind, tallyCall } from '#test/support/tally-actor';
 
+/** A host whose journal ends its appends when the test says so. */
+function slowHost() {
+  const journal = new SlowJournal();
+  return { journal, host: hostOf(new TallyKind(), new ManualClock(), journal).host };
+}
+
 const idle = suite('when an actor is in memory, idle, and its journal is durable at once');
 
 idle('a call is answered synchronously', async () => {
@@ -80,8 +86,7 @@ busy('a call whose deadline passes while it waits is dropped before its turn', a
 const durable = suite('when the journal takes its time');
 
 durable('an answer is held until its group is durable', async () => {
-  const journal = new SlowJournal();
-  const { host } = hostOf(new TallyKind(), new ManualClock(), journal);
+  const { journal, host } = slowHost();
   const answer = Promise.resolve(host.ask('a', tallyCall({ add: 1 })));
   assert.is(await stateOf(answer), 'pending');
   await journal.succeed();
@@ -101,8 +106,7 @@ durable('a record says who did what, when and for which call', async () => {
 });
 
 durable('the next turn does not wait, and what gathers goes in one group', async () => {
-  const journal = new SlowJournal();
-  const { host } = hostOf(new TallyKind(), new ManualClock(), journal);
+  const { journal, host } = slowHost();
   const add = async (id: string) => host.ask(id, tallyCall({ add: 1 }));
   const first = add('a');
   await turnOfEvents();
@@ -125,8 +129,7 @@ durable('the next turn does not wait, and what gathers goes in one group', async
 });
 
 durable('a read and a refusal wait for what they looked at', async () => {
-  const journal = new SlowJournal();
-  const { host } = hostOf(new TallyKind(), new ManualClock(), journal);
+  const { journal, host } = slowHost();
   const write = Promise.resolve(host.ask('a', tallyCall({ add: 1 })));
   await turnOfEvents();
   const read = Promise.resolve(host.ask('a', tallyCall()));
@@ -142,8 +145,7 @@ durable('a read and a refusal wait for what they looked at', async () => {
 durable(
   'a read that awaits something of its own is not held by what is committed next',
   async () => {
-    const journal = new SlowJournal();
-    const { host } = hostOf(new TallyKind(), new ManualClock(), journal);
+    const { journal, host } = slowHost();
     const first = Promise.resolve(host.ask('a', tallyCall({ add: 1 })));
     await journal.succeed();
     await first;
@@ -160,8 +162,7 @@ durable(
 );
 
 durable('an answer does not wait for later groups', async () => {
-  const journal = new SlowJournal();
-  const { host } = hostOf(new TallyKind(), new ManualClock(), journal);
+  const { journal, host } = slowHost();
   const first = Promise.resolve(host.ask('a', tallyCall({ add: 1 })));
   await turnOfEvents();
   const second = Promise.resolve(host.ask('a', tallyCall({ add: 1 })));
@@ -173,8 +174,7 @@ durable('an answer does not wait for later groups', async () => {
 });
 
 durable('its end refuses everything held and everything that comes', async () => {
-  const journal = new SlowJournal();
-  const { host } = hostOf(new TallyKind(), new ManualClock(), journal);
+  const { journal, host } = slowHost();
   const held = refusalOf(() => host.ask('a', tallyCall({ add: 1 })));
   await turnOfEvents();
   await journal.fail();
@@ -190,8 +190,7 @@ durable('its end refuses everything held and everything that comes', async () =>
 });
 
 durable('an effect runs after durability and before the answer', async () => {
-  const journal = new SlowJournal();
-  const { host } = hostOf(new TallyKind(), new ManualClock(), journal);
+  const { journal, host } = slowHost();
   const effectDone = Promise.withResolvers<void>();
   let isEffectBegun = false;
   const effect = () => {
@@ -218,8 +217,7 @@ retried('it is committed once and answered twice', async () => {
 });
 
 retried('the second waits while the first is not durable', async () => {
-  const journal = new SlowJournal();
-  const { host } = hostOf(new TallyKind(), new ManualClock(), journal);
+  const { journal, host } = slowHost();
   const call = tallyCall({ add: 5 });
   const first = Promise.resolve(host.ask('a', call));
   await turnOfEvents();

@@ -1,3 +1,5 @@
+import { Fault } from '#fault/fault';
+
 /** Lets everything run that waits for nothing but its turn. */
 export function turnOfEvents(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
@@ -25,4 +27,11 @@ export async function refusalOf(action: () => unknown): Promise<Error> {
     throw new Error('what was thrown is no error', { cause: error });
   }
   throw new Error('nothing was refused');
+}
+
+/** The fault with which a call has ended by now. */
+export async function faultOf(call: Promise<unknown>): Promise<Fault> {
+  const state = await stateOf(call);
+  if (state !== 'pending' && 'error' in state && state.error instanceof Fault) return state.error;
+  throw new Error('the call has not ended in a fault');
 }

@@ -1,10 +1,7 @@
 import { BinaryReader, BinaryWriter } from '@bufbuild/protobuf/wire';
 import { Fault } from '#fault/fault';
-import { engineProtocol } from '#wire/engine-codec';
-import type { EngineCall } from '#wire/engine-messages';
 import { faultToWire } from '#wire/fault-codec';
 import type { FrameProtocol, WireReply, WireRequest } from '#wire/frame-protocol';
-import type { EngineRequest } from '#wire/gen/identity_engine/v1/engine';
 
 /** A message as the other side reads it, and its encoded size in bytes. */
 type Crossed<Message> = { readonly result: Message; readonly size: number };
@@ -27,11 +24,6 @@ export function sentCall<Call, Request extends WireRequest>(
   call: Call,
 ): Crossed<Request> {
   return through(protocol.request, protocol.requestOf(7, 1_234, call));
-}
-
-/** A call as an engine reads it. */
-export function sentEngineCall(call: EngineCall): Crossed<EngineRequest> {
-  return sentCall(engineProtocol, call);
 }
 
 /** An answer as a client of the protocol reads it. */

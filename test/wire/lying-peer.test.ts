@@ -2,7 +2,7 @@ import { BinaryReader } from '@bufbuild/protobuf/wire';
 import * as fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { sentEngineCall, thrownBy } from '#test/wire/codec-crossing';
+import { sentCall, thrownBy } from '#test/wire/codec-crossing';
 import { engineProtocol } from '#wire/engine-codec';
 import type { EngineCall } from '#wire/engine-messages';
 import { answerOf } from '#wire/frame-protocol';
@@ -37,7 +37,7 @@ const honestCall: EngineCall = {
 const READ_SUMMARIES = { kind: 'readSummaries', instanceIds: ['inst_1'] } as const;
 
 function refusesCommand(name: string, value: EngineRequest['command']): void {
-  const request = { ...sentEngineCall(honestCall).result, command: value };
+  const request = { ...sentCall(engineProtocol, honestCall).result, command: value };
   assert.is(thrownBy(() => engineProtocol.callOf(request, 0)).code, 'internal', name);
 }
 
@@ -77,7 +77,11 @@ lying('a call that no engine could be asked is refused', () => {
 });
 
 lying('a look at too many instances, or at none, is refused', () => {
-  const { result } = sentEngineCall({ ...honestCall, instanceId: '', command: READ_SUMMARIES });
+  const { result } = sentCall(engineProtocol, {
+    ...honestCall,
+    instanceId: '',
+    command: READ_SUMMARIES,
+  });
   assert.equal(engineProtocol.callOf(result, 0).command, READ_SUMMARIES);
   for (const instanceIds of [[], [''], Array<string>(101).fill('inst_1'), ['x'.repeat(256)]]) {
     const command = { $case: 'readSummaries', value: { instanceIds } } as const;
@@ -87,7 +91,7 @@ lying('a look at too many instances, or at none, is refused', () => {
 });
 
 lying('a call with impossible ids is refused', () => {
-  const { result } = sentEngineCall(honestCall);
+  const { result } = sentCall(engineProtocol, honestCall);
   const refuses = (change: Partial<EngineRequest>) => {
     const request = { ...result, ...change };
     assert.is(thrownBy(() => engineProtocol.callOf(request, 0)).code, 'internal');

@@ -11,14 +11,7 @@ import {
   text,
   token,
 } from '#test/wire/arbitrary-messages';
-import {
-  fieldsOf,
-  sentAnswer,
-  sentCall,
-  sentEngineCall,
-  sentFault,
-  thrownBy,
-} from '#test/wire/codec-crossing';
+import { fieldsOf, sentAnswer, sentCall, sentFault, thrownBy } from '#test/wire/codec-crossing';
 import { engineProtocol } from '#wire/engine-codec';
 import type { EngineAnswer, EngineCall } from '#wire/engine-messages';
 import { faultFromWire, faultToWire } from '#wire/fault-codec';
@@ -30,7 +23,7 @@ const crossing = suite('when a message crosses the wire');
 crossing('every engine call arrives as it was sent, within its announced size', async () => {
   await fc.assert(
     fc.property(engineCall, (call) => {
-      const { result, size } = sentEngineCall(call);
+      const { result, size } = sentCall(engineProtocol, call);
       assert.is(result.id, 7);
       assert.is(result.timeoutMs, 1_234);
       assert.equal(engineProtocol.callOf(result, call.deadlineAtMs), call);
@@ -52,7 +45,7 @@ crossing('the largest look at instances fits its announced size', () => {
     ifMatch: undefined,
     command: { kind: 'readSummaries', instanceIds },
   };
-  const { result, size } = sentEngineCall(call);
+  const { result, size } = sentCall(engineProtocol, call);
   assert.equal(engineProtocol.callOf(result, 0), call);
   assert.ok(size <= engineProtocol.sizeOfCall(call));
 });
