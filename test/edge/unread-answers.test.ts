@@ -129,7 +129,7 @@ function sceneOfFullBuffer() {
   return opened;
 }
 
-/** The same, after a step of so many bytes in the second second. */
+/** The same, after a step of `bytes` in its second second. */
 function sceneAfterStep(bytes: number) {
   const opened = sceneOfFullBuffer();
   opened.pass(1);
