@@ -28,7 +28,7 @@ late('a call without an owner ends after 100 ms, as not done', async () => {
   await cluster.pass(99, 1);
   assert.is(await stateOf(call), 'pending');
   await cluster.pass(1, 1);
-  assert.equal(tellingOf(await faultOf(call)), GIVEN_UP);
+  assert.equal(readingOf(await faultOf(call)), GIVEN_UP);
   assert.equal([...new Set(cluster.retries)], ['no_owner']);
 });
 
@@ -45,7 +45,7 @@ late(
       await cluster.pass(LIMITER_MOVING_MS_MAX - 1, 1);
       assert.is(await stateOf(call), 'pending', `a living limiter has said ${reason}`);
       await cluster.pass(1, 1);
-      assert.equal(tellingOf(await faultOf(call)), GIVEN_UP);
+      assert.equal(readingOf(await faultOf(call)), GIVEN_UP);
       assert.ok(cluster.sent.every(({ atMs }) => atMs < LIMITER_MOVING_MS_MAX));
     }
   },
@@ -59,7 +59,7 @@ late('the wall clock does not matter', async () => {
   assert.is(await stateOf(call), 'pending');
   cluster.clock.stepWall(-7_200_000);
   await cluster.pass(5);
-  assert.equal(tellingOf(await faultOf(call)), GIVEN_UP);
+  assert.equal(readingOf(await faultOf(call)), GIVEN_UP);
 });
 
 late('the time may be another', async () => {
@@ -68,7 +68,7 @@ late('the time may be another', async () => {
   await cluster.pass(295);
   assert.is(await stateOf(call), 'pending');
   await cluster.pass(5);
-  assert.equal(tellingOf(await faultOf(call)), GIVEN_UP);
+  assert.equal(readingOf(await faultOf(call)), GIVEN_UP);
 });
 
 late('every further try has the time that is left', async () => {
@@ -85,7 +85,7 @@ late('every further try has the time that is left', async () => {
   });
   const call = ask(cluster, ADMIT);
   await cluster.pass(LIMITER_MOVING_MS_MAX);
-  assert.equal(tellingOf(await faultOf(call)), GIVEN_UP);
+  assert.equal(readingOf(await faultOf(call)), GIVEN_UP);
   assert.equal(
     sent.slice(0, 4).map(({ atMs, timeoutMs }) => [atMs, timeoutMs]),
     [
@@ -115,7 +115,7 @@ unreachable('the accounts of the other do not wait for it', async () => {
   assert.not.instance(answer, Promise);
   assert.is((answer as LimiterAnswer).allowance?.requestsRemaining, 2);
   await cluster.pass(LIMITER_TIMEOUT_MS);
-  for (const call of waiting) assert.equal(tellingOf(await faultOf(call)), GIVEN_UP);
+  for (const call of waiting) assert.equal(readingOf(await faultOf(call)), GIVEN_UP);
 });
 
 unreachable('its own calls go out as soon as it can', async () => {
