@@ -69,12 +69,15 @@ export class ShardController implements Disposable {
     this.#config = config;
     this.#ports = ports;
     this.#ring = cachedRing(config.shardCount);
-    const { clock, members, detector } = ports;
+    const { clock, shards, journals, members, detector, host } = ports;
     this.#startedMs = clock.monotonicMs();
     const hasEnded = () => this.#stack.disposed;
-    this.#handoff = new Handoff(config, { ...ports, hasEnded });
+    this.#handoff = new Handoff(config, { clock, shards, journals, members, host, hasEnded });
     this.#claims = new ShardClaims(config, {
-      ...ports,
+      clock,
+      shards,
+      detector,
+      host,
       hasEnded,
       onClaimed: (row, reason) => this.#learn(row, reason),
     });

@@ -2,7 +2,7 @@ import { type InstanceState, isLive } from '#engine/instance-state';
 import { Fault, invalid } from '#fault/fault';
 import type { Turn } from '#runtime/turn';
 import { ANSWER_AGE_MS, type AnswerRow, type InstanceStore } from '#storage/instance-store';
-import type { EngineAnswer, EngineCall } from '#wire/engine-messages';
+import { type EngineAnswer, type EngineCall, plainAnswer } from '#wire/engine-messages';
 
 /** A key made this recently cannot be in the store: the actor's memory covers it (architecture 3.5). */
 const FRESH_KEY_AGE_MS = 10_000;
@@ -39,7 +39,7 @@ export function replayOf(row: AnswerRow, fingerprint: string): EngineAnswer {
     throw invalid('idempotency_key_reused', 'Idempotency-Key', text);
   }
   const { body, etag } = row;
-  return { body, etag, cycles: 0, throttledRetryAfterS: 0, isReplayed: true };
+  return { ...plainAnswer(body, etag), isReplayed: true };
 }
 
 /** The refusal of a call that only a stored answer could have satisfied. */

@@ -4,7 +4,7 @@ import { isoTime, rounded } from '#engine/instance-answers';
 import type { SummarizedHead, Summary } from '#engine/summary';
 import { ENERGY_DEFAULT } from '#identity/state';
 import type { ListedInstance } from '#storage/listing-store';
-import type { EngineAnswer } from '#wire/engine-messages';
+import { type EngineAnswer, plainAnswer } from '#wire/engine-messages';
 
 /** The head of an instance wherever it is, active or not, without activating it (architecture 3.6). */
 export type HeadOf = (instanceId: string) => Promise<SummarizedHead | undefined>;
@@ -25,7 +25,7 @@ export function pageAnswer(
   });
   const pagination = { limit, offset, total, has_more: offset + rows.length < total };
   const body = JSON.stringify({ data, pagination });
-  return { body, etag: '', cycles: 0, throttledRetryAfterS: 0, isReplayed: false };
+  return plainAnswer(body);
 }
 
 /**

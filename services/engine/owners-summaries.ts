@@ -1,7 +1,12 @@
 import type { HeadOf } from '#engine/listing';
 import { readSummaries, type SummariesOf, type Summary } from '#engine/summary';
 import type { Clock } from '#platform/clock';
-import { type EngineAnswer, type EngineCall, SUMMARIES_MAX } from '#wire/engine-messages';
+import {
+  type EngineAnswer,
+  type EngineCall,
+  plainAnswer,
+  SUMMARIES_MAX,
+} from '#wire/engine-messages';
 
 /** How long an owner may take before the store is read instead, in milliseconds: less than a page. */
 const SUMMARIES_TIMEOUT_MS = 300;
@@ -34,8 +39,7 @@ export async function summariesAnswer(
     energy,
     description,
   ]);
-  const body = JSON.stringify(rows);
-  return { body, etag: '', cycles: 0, throttledRetryAfterS: 0, isReplayed: false };
+  return plainAnswer(JSON.stringify(rows));
 }
 
 /**

@@ -2,7 +2,7 @@ import { isoTime } from '#engine/instance-answers';
 import { headOf, type InstanceState } from '#engine/instance-state';
 import { MODE_TARGETS } from '#identity/modes';
 import type { DriftRow, HistoryRow, InstanceStore } from '#storage/instance-store';
-import type { EngineAnswer, RecordPage } from '#wire/engine-messages';
+import { type EngineAnswer, plainAnswer, type RecordPage } from '#wire/engine-messages';
 
 /** Drift events in an answer whose caller asked for no page. Source: decision 31. */
 const DRIFT_EVENTS_MAX = 1_000;
@@ -134,5 +134,5 @@ function pagination({ limit, offset }: RecordPage, count: number, total: number)
 
 function pageAnswer(rows: readonly string[], page: object): EngineAnswer {
   const body = `{"data":[${rows.join(',')}],"pagination":${JSON.stringify(page)}}`;
-  return { body, etag: '', cycles: 0, throttledRetryAfterS: 0, isReplayed: false };
+  return plainAnswer(body);
 }

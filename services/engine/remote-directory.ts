@@ -3,7 +3,13 @@ import type { DirectoryCall } from '#engine/directory-kind';
 import { Fault, toFault } from '#fault/fault';
 import type { Clock } from '#platform/clock';
 import type { ListingStore } from '#storage/listing-store';
-import type { EngineAnswer, EngineCall, EngineClient, PeerCommand } from '#wire/engine-messages';
+import {
+  type EngineAnswer,
+  type EngineCall,
+  type EngineClient,
+  type PeerCommand,
+  plainAnswer,
+} from '#wire/engine-messages';
 import { CALL_TIMEOUT_MS_MAX } from '#wire/wire-bounds';
 
 /** What an instance sends to its account's directory. */
@@ -13,13 +19,7 @@ type ToDirectory = Extract<
 >;
 
 /** The answer of a directory that has taken the command. */
-export const NOTIFIED: EngineAnswer = {
-  body: '',
-  etag: '',
-  cycles: 0,
-  throttledRetryAfterS: 0,
-  isReplayed: false,
-};
+export const NOTIFIED: EngineAnswer = plainAnswer('');
 
 /**
  * The directory as instances see it, wherever it lives: the row is stored first, then the owner of

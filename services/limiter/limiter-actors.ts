@@ -60,9 +60,10 @@ export class LimiterActors implements LimiterClient, AsyncDisposable {
       raised: (watermark: 'month' | 'window', offset: number) => this.#timeRaise(watermark, offset),
       mayTurn: (step: MonthStep) => mayTurnMonth(step, ports.clocks?.verdict ?? 'agreed'),
     };
-    const kind = new MeterKind({ ...ports, events });
+    const { accounts, meters, clock, log, gate, onBug } = ports;
+    const kind = new MeterKind({ accounts, meters, clock, events });
     const metrics = runtimeMetrics(ports.metrics, 'limiter', kind.name);
-    this.#meters = new ActorHost(kind, config, { ...ports, metrics });
+    this.#meters = new ActorHost(kind, config, { clock, log, gate, metrics, onBug });
   }
 
   /** The hosts, whose shards the node opens and closes. */

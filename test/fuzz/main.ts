@@ -12,7 +12,7 @@ import { newCaller } from '#test/support/caller';
  * was found. `--only raw|schema` does one of the two, `--from` is the seed of the first round.
  */
 
-/** What a run may take beyond its own time, in milliseconds: starting, startupGrace, ending. */
+/** What a run may take beyond its own time, in milliseconds: starting, calming down, ending. */
 const OVERTIME_MS = 900_000;
 
 /** How long Schemathesis runs where the rounds of seeds are played again, in seconds. */

@@ -67,7 +67,7 @@ lowest('is the first behind the checkpoint, however many came while it was writt
   await stored;
 });
 
-lowest('is that of the tailRecovery for what was run again', async () => {
+lowest('is that of the tail recovery for what was replayed', async () => {
   const { checkpointer, actorOf, commit } = newScene();
   const a = actorOf('a');
   for (let i = 0; i < 9; i += 1) commit(actorOf(`b${i}`));

@@ -77,7 +77,7 @@ export class Oracle {
       if (versions.size === 0) tail.actors.delete(instance);
       const isOwner = this.#owners.get(this.#shardOf(instance)) === incarnation;
       if (hasDropped && isOwner)
-        this.#look(instance, `lowWaterMark of ${incarnation} at ${tail.lowWaterMark}`);
+        this.#look(instance, `low-water mark of ${incarnation} at ${tail.lowWaterMark}`);
     }
   }
 

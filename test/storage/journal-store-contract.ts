@@ -148,7 +148,7 @@ function appending({ name, open, suite }: Subject): Test {
 }
 
 function movingLow({ name, open, suite }: Subject): Test {
-  const lowWaterMark = suite(`moving lowWaterMark in ${name}`);
+  const lowWaterMark = suite(`moving the low-water mark in ${name}`);
 
   lowWaterMark('takes the slots below it away and leaves the others', async () => {
     const { store, incarnation } = await begun(open);
