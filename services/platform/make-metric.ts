@@ -13,6 +13,25 @@ export type MetricDefinition = {
   readonly buckets?: readonly number[];
 };
 
+/** A row of the catalog: what only grows. */
+export function counter<Label extends string = never>(help: string, ...labels: readonly Label[]) {
+  return { kind: 'counter', help, labels } as const;
+}
+
+/** A row of the catalog: what is measured as it stands. */
+export function gauge<Label extends string = never>(help: string, ...labels: readonly Label[]) {
+  return { kind: 'gauge', help, labels } as const;
+}
+
+/** A row of the catalog: how often something was up to each of the bounds in `buckets`. */
+export function histogram<Label extends string = never>(
+  buckets: readonly number[],
+  help: string,
+  ...labels: readonly Label[]
+) {
+  return { kind: 'histogram', help, labels, buckets } as const;
+}
+
 /** A metric of the catalog, registered. */
 export function makeMetric(name: string, definition: MetricDefinition, registry: Registry) {
   const { help, buckets } = definition;
