@@ -1,30 +1,4 @@
-/** The seven modes as a request names them, in the order every vector here follows. Interface 2.3. */
-export const MODE_TARGETS = [
-  'PERCEPTION',
-  'EXPLORATION',
-  'ORDER',
-  'ASSERTION',
-  'CONNECTION',
-  'IDENTITY',
-  'STRESS_RESPONSE',
-] as const;
-/** One mode as a request names it. */
-export type ModeTarget = (typeof MODE_TARGETS)[number];
-
-/** The same modes as keys of `mode_strengths` and as names in drift answers. Source: interface 2.3. */
-export const MODE_KEYS = [
-  'perception',
-  'exploration',
-  'order',
-  'assertion',
-  'connection',
-  'identity',
-  'stress_response',
-] as const;
-/** One mode as a key. */
-export type ModeKey = (typeof MODE_KEYS)[number];
-
-/** The same modes as contracts display them; lower-casing gives the key back. Decision 30. */
+/** The seven modes as contracts display them, in the order every vector here follows. Decision 30. */
 export const MODE_NAMES = [
   'Perception',
   'Exploration',
@@ -36,6 +10,20 @@ export const MODE_NAMES = [
 ] as const;
 /** One mode as a contract displays it. */
 export type ModeName = (typeof MODE_NAMES)[number];
+
+/** One mode as a request names it. Source: interface 2.3. */
+export type ModeTarget = Uppercase<ModeName>;
+/** The same modes as requests name them. */
+export const MODE_TARGETS: readonly ModeTarget[] = MODE_NAMES.map(
+  (name) => name.toUpperCase() as ModeTarget,
+);
+
+/** One mode as a key of `mode_strengths`, and as drift answers name it. Source: interface 2.3. */
+export type ModeKey = Lowercase<ModeName>;
+/** The same modes as keys. */
+export const MODE_KEYS: readonly ModeKey[] = MODE_NAMES.map(
+  (name) => name.toLowerCase() as ModeKey,
+);
 
 /** Length of every vector over the modes. Source: interface 2.3. */
 export const MODE_COUNT = 7;
