@@ -8,7 +8,7 @@ import { Probes } from '#deploy/apidoc/refusal-probes';
 import type { Endpoint } from '#edge/endpoint';
 import { ENDPOINTS } from '#edge/endpoints/all';
 import { faultReply } from '#edge/fault-reply';
-import type { ExampleAnswer } from '#edge/openapi-examples';
+import type { ExampleAnswer } from '#edge/openapi';
 import { refusalFor, refusalsOf, statusOf } from '#edge/openapi-refusals';
 import type { FaultReason } from '#fault/error-reasons';
 import { Fault } from '#fault/fault';

@@ -9,7 +9,7 @@ import { processBatch } from '#edge/endpoints/process-batch';
 import { processObservation } from '#edge/endpoints/process-observation';
 import { resetInstance } from '#edge/endpoints/reset-instance';
 import { updateInstance } from '#edge/endpoints/update-instance';
-import { type ExampleAnswer, exampleBodiesOf } from '#edge/openapi-examples';
+import { type ExampleAnswer, exampleBodiesOf } from '#edge/openapi';
 
 /** A key as our clients make it: a UUIDv7. */
 const KEY = { 'idempotency-key': '019bc155-2a00-7c3e-9a41-5d2f08b6e711' };

@@ -3,38 +3,8 @@ import type { Metrics } from '#platform/metrics';
 /** Methods that a label may hold; what else Node knows is counted together. */
 const COUNTED_METHODS = new Set(['GET', 'POST', 'PATCH', 'DELETE']);
 
-/** What the edge reports; label values are bound on first use and kept. */
-export type EdgeMetrics = {
-  /** An HTTP answer left. `route` is a template. */
-  answered(method: string, route: string, status: number, seconds: number): void;
-  /** The limiter answered. */
-  checked(seconds: number): void;
-  /** A call was refused as `rate_limited` from memory. */
-  refusedUnasked(): void;
-  /** A call was refused because of too many refused keys from its address. */
-  notLookedUp(): void;
-  /** A call was refused because the limiter was not sure. */
-  failedClosed(reason: string): void;
-  /** A settlement did not reach the limiter. */
-  unsettled(): void;
-  /** A body was given up, because too many are unfinished. */
-  bodyGivenUp(): void;
-  /** A connection was ended that does not take its answers. */
-  slowReaderEnded(cause: string): void;
-  /** How many requests are whole and not answered. */
-  active(count: number): void;
-  /** How many bodies are unfinished, and what they hold. */
-  unfinished(count: number, bytes: number): void;
-  /** How many bytes of answers no client has taken. */
-  unread(bytes: number): void;
-  /** How many requests wait for answers in front of theirs. */
-  waiting(count: number): void;
-  /** How many calls are admitted and not answered. */
-  inflight(count: number): void;
-};
-
-/** The edge's metrics, on a registry of the process. */
-export function edgeMetrics(metrics: Metrics): EdgeMetrics {
+/** What the edge reports, on a registry of the process; labels are bound on first use and kept. */
+export function edgeMetrics(metrics: Metrics) {
   const durations = metrics.histogram('http_server_request_duration_seconds');
   const bound = new Map<string, { observe(seconds: number): void }>();
   const checks = metrics.histogram('limiter_check_duration_seconds').labels({});
@@ -51,7 +21,8 @@ export function edgeMetrics(metrics: Metrics): EdgeMetrics {
   const active = metrics.gauge('http_server_active_requests');
   const inflight = metrics.gauge('edge_inflight');
   return {
-    answered(method, route, status, seconds) {
+    /** An HTTP answer left. `route` is a template. */
+    answered(method: string, route: string, status: number, seconds: number): void {
       const key = `${method} ${route} ${status}`;
       let child = bound.get(key);
       if (child === undefined) {
@@ -64,20 +35,35 @@ export function edgeMetrics(metrics: Metrics): EdgeMetrics {
       }
       child.observe(seconds);
     },
-    checked: (seconds) => checks.observe(seconds),
+    /** The limiter answered. */
+    checked: (seconds: number) => checks.observe(seconds),
+    /** A call was refused as `rate_limited` from memory. */
     refusedUnasked: () => refusedUnasked.inc(),
+    /** A call was refused because of too many refused keys from its address. */
     notLookedUp: () => notLookedUp.inc(),
-    failedClosed: (reason) => failures.inc({ reason }),
+    /** A call was refused because the limiter was not sure. */
+    failedClosed: (reason: string) => failures.inc({ reason }),
+    /** A settlement did not reach the limiter. */
     unsettled: () => unsettled.inc(),
+    /** A body was given up, because too many are unfinished. */
     bodyGivenUp: () => bodiesGivenUp.inc(),
-    slowReaderEnded: (cause) => readersEnded.inc({ cause }),
-    unfinished(count, bytes) {
+    /** A connection was ended that does not take its answers. */
+    slowReaderEnded: (cause: string) => readersEnded.inc({ cause }),
+    /** How many bodies are unfinished, and what they hold. */
+    unfinished(count: number, bytes: number): void {
       unfinished.set(count);
       unfinishedBytes.set(bytes);
     },
-    unread: (bytes) => unreadBytes.set(bytes),
-    waiting: (count) => waiting.set(count),
-    active: (count) => active.set(count),
-    inflight: (count) => inflight.set(count),
+    /** How many bytes of answers no client has taken. */
+    unread: (bytes: number) => unreadBytes.set(bytes),
+    /** How many requests wait for answers in front of theirs. */
+    waiting: (count: number) => waiting.set(count),
+    /** How many requests are whole and not answered. */
+    active: (count: number) => active.set(count),
+    /** How many calls are admitted and not answered. */
+    inflight: (count: number) => inflight.set(count),
   };
 }
+
+/** What the edge reports. */
+export type EdgeMetrics = ReturnType<typeof edgeMetrics>;

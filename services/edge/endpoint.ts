@@ -1,11 +1,34 @@
 import assert from 'node:assert/strict';
 import { z } from 'zod';
 import { BODY_BYTES_MAX } from '#edge/http-limits';
-import type { PathId } from '#edge/path-ids';
+import type { Json } from '#edge/openapi-schemas';
+import { NoQuery } from '#edge/schemas/query-parameters';
 import type { FaultReason } from '#fault/error-reasons';
 import type { Clock } from '#platform/clock';
 import type { EngineCommand } from '#wire/engine-messages';
 import type { Allowance, CallerDescription } from '#wire/limiter-messages';
+
+/** What the `id` in a path names, for the API document. */
+export type PathId = {
+  readonly description: string;
+  readonly schema: Json;
+  /** An id that names nothing. */
+  readonly unknown: string;
+};
+
+const UNKNOWN_INSTANCE = 'inst_00000000000000ff';
+
+/** Ids of instances. */
+export const INSTANCE_ID: PathId = {
+  description: 'Id of an instance.',
+  schema: {
+    type: 'string',
+    minLength: UNKNOWN_INSTANCE.length,
+    maxLength: UNKNOWN_INSTANCE.length,
+    pattern: '^inst_[0-9a-f]{16}$',
+  },
+  unknown: UNKNOWN_INSTANCE,
+};
 
 /** A request that its endpoint's schemas have accepted. */
 export type CheckedRequest<Body, Query> = {
@@ -111,15 +134,17 @@ export type Endpoint = {
 
 type Options<Body extends z.ZodType, Query extends z.ZodType> = Pick<
   Endpoint,
-  'name' | 'method' | 'path' | 'tag' | 'summary' | 'description' | 'scope' | 'response' | 'refusals'
+  'name' | 'method' | 'path' | 'tag' | 'summary' | 'description' | 'scope' | 'response'
 > & {
   readonly pathId?: PathId;
   /** Left out: no call advances any. */
   readonly cycles?: (request: CheckedRequest<z.output<Body>, z.output<Query>>) => number;
   readonly bodyBytesMax?: number;
   readonly success?: 201;
-  readonly query: Query;
+  /** Left out: it takes none. */
+  readonly query?: Query;
   readonly body?: Body;
+  readonly refusals?: readonly FaultReason[];
   readonly examples?: readonly EndpointExample[];
   readonly isKeyed?: true;
   readonly isGuarded?: true;
@@ -128,7 +153,7 @@ type Options<Body extends z.ZodType, Query extends z.ZodType> = Pick<
 };
 
 /** Declares an endpoint; its handler sees body and query as their schemas give them. */
-export function endpoint<Body extends z.ZodType, Query extends z.ZodType>(
+export function endpoint<Body extends z.ZodType, Query extends z.ZodType = typeof NoQuery>(
   options: Options<Body, Query>,
 ): Endpoint {
   const { name, path, pathId, body, cycles, handler } = options;
@@ -142,8 +167,10 @@ export function endpoint<Body extends z.ZodType, Query extends z.ZodType>(
     isBilled: cycles !== undefined,
     bodyBytesMax: options.bodyBytesMax ?? BODY_BYTES_MAX,
     success: options.success ?? 200,
+    query: options.query ?? NoQuery,
     body,
     compiledBody: body === undefined ? undefined : z.compile(body),
+    refusals: options.refusals ?? [],
     examples: options.examples ?? [],
     isKeyed: options.isKeyed ?? false,
     isGuarded: options.isGuarded ?? false,

@@ -1,8 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Admission } from '#edge/admission';
 import { isApiPath, meansApi } from '#edge/api-path';
-import { CallerCache } from '#edge/caller-cache';
-import { countOf } from '#edge/credentials';
+import { CallerCache, countOf } from '#edge/credentials';
 import { attachExchange, type Caller, type Exchange } from '#edge/exchange';
 import { unknownHeaders } from '#edge/limit-headers';
 import type { Pipelines } from '#edge/pipelines';

@@ -4,129 +4,85 @@ import type { Endpoint } from '#edge/endpoint';
 import type { Json } from '#edge/openapi-schemas';
 import { REQUEST_ID } from '#edge/request-id';
 
-const integer = { type: 'integer', minimum: 0 };
-const text = { type: 'string' };
-
 /** Every response header, by name. Source: interface 8.2, limiter-headers, decisions 1, 14, 21, 22, 42. */
 export const RESPONSE_HEADERS: Readonly<Record<string, Json>> = {
-  'X-RateLimit-Limit': {
-    description: 'Requests per minute that the plan allows; 0 where no caller is known.',
-    schema: integer,
-  },
-  'X-RateLimit-Remaining': {
-    description: 'Requests left in the window, after this one.',
-    schema: integer,
-  },
-  'X-RateLimit-Reset': {
-    description: 'When the window ends, in Unix seconds. It does not move while the window lasts.',
-    schema: integer,
-  },
-  'X-Monthly-Remaining': {
-    description: 'Cycles left in the month, without those that calls under way have reserved.',
-    schema: integer,
-  },
-  RateLimit: {
-    description:
-      'The same numbers in the IETF form; `t` counts seconds. Left out where no caller is known.',
-    schema: { ...text, examples: ['"minute";r=59;t=42, "month";r=99120;t=864000'] },
-  },
-  'RateLimit-Policy': {
-    description: 'The limits in the IETF form. Left out where no caller is known.',
-    schema: { ...text, examples: ['"minute";q=60;w=60, "month";q=100000;qu="cycles"'] },
-  },
-  'X-Request-Id': {
-    description: 'The id of this request: the one you sent, if it is well-formed, or a new one.',
-    schema: { ...text, pattern: REQUEST_ID.source },
-  },
-  ETag: {
-    description: 'The version of the instance: `"snap_<16 hex>"`, a strong tag.',
-    schema: { ...text, pattern: '^"snap_[0-9a-f]{16}"$' },
-  },
-  Location: {
-    description: 'The path of the new instance.',
-    schema: { ...text, format: 'uri-reference' },
-  },
-  'X-Throttled': {
-    description: '`true` where the observation came too early and changed nothing.',
-    schema: { ...text, const: 'true' },
-  },
-  'Retry-After': {
-    description: 'Whole seconds after which the same call makes sense again.',
-    schema: { type: 'integer', minimum: 1 },
-  },
-  'Idempotent-Replayed': {
-    description: '`true` where this is the stored answer of an earlier call with the same key.',
-    schema: { ...text, const: 'true' },
-  },
-  'Preference-Applied': {
-    description: 'The preference of `Prefer` that this answer follows.',
-    schema: text,
-  },
-  'WWW-Authenticate': {
-    description: 'The one scheme that is accepted.',
-    schema: { ...text, const: 'Bearer' },
-  },
+  'X-RateLimit-Limit': integer(
+    'Requests per minute that the plan allows; 0 where no caller is known.',
+  ),
+  'X-RateLimit-Remaining': integer('Requests left in the window, after this one.'),
+  'X-RateLimit-Reset': integer(
+    'When the window ends, in Unix seconds. It does not move while the window lasts.',
+  ),
+  'X-Monthly-Remaining': integer(
+    'Cycles left in the month, without those that calls under way have reserved.',
+  ),
+  RateLimit: text(
+    'The same numbers in the IETF form; `t` counts seconds. Left out where no caller is known.',
+    { examples: ['"minute";r=59;t=42, "month";r=99120;t=864000'] },
+  ),
+  'RateLimit-Policy': text('The limits in the IETF form. Left out where no caller is known.', {
+    examples: ['"minute";q=60;w=60, "month";q=100000;qu="cycles"'],
+  }),
+  'X-Request-Id': text(
+    'The id of this request: the one you sent, if it is well-formed, or a new one.',
+    { pattern: REQUEST_ID.source },
+  ),
+  ETag: text('The version of the instance: `"snap_<16 hex>"`, a strong tag.', {
+    pattern: '^"snap_[0-9a-f]{16}"$',
+  }),
+  Location: text('The path of the new instance.', { format: 'uri-reference' }),
+  'X-Throttled': text('`true` where the observation came too early and changed nothing.', {
+    const: 'true',
+  }),
+  'Retry-After': integer('Whole seconds after which the same call makes sense again.', 1),
+  'Idempotent-Replayed': text(
+    '`true` where this is the stored answer of an earlier call with the same key.',
+    { const: 'true' },
+  ),
+  'Preference-Applied': text('The preference of `Prefer` that this answer follows.'),
+  'WWW-Authenticate': text('The one scheme that is accepted.', { const: 'Bearer' }),
 };
 
 /** Every request header and the path's id, by name of the component. */
 export const PARAMETERS: Readonly<Record<string, Json>> = {
-  RequestId: {
-    name: 'X-Request-Id',
-    in: 'header',
-    description:
-      'Your own id for this request, 8 to 64 of `A-Z a-z 0-9 . _ -`. It comes back in the answer ' +
+  RequestId: parameter(
+    'X-Request-Id',
+    'Your own id for this request, 8 to 64 of `A-Z a-z 0-9 . _ -`. It comes back in the answer ' +
       'and stands in our logs. One that is not well-formed is replaced.',
-    schema: text,
-  },
-  IdempotencyKey: {
-    name: 'Idempotency-Key',
-    in: 'header',
-    description:
-      'Makes a repeated call safe for 24 hours: same key and same body give the stored answer. 1 ' +
+  ),
+  IdempotencyKey: parameter(
+    'Idempotency-Key',
+    'Makes a repeated call safe for 24 hours: same key and same body give the stored answer. 1 ' +
       'to 255 printable ASCII characters. A UUIDv7 made just now needs no look-up: use one.',
-    schema: {
-      ...text,
-      minLength: 1,
-      maxLength: KEY_LENGTH_MAX,
-      pattern: IDEMPOTENCY_KEY.source,
-    },
-  },
-  IfMatch: {
-    name: 'If-Match',
-    in: 'header',
-    description:
-      'The ETag of the version you mean to change, or `*`. If the instance has moved on, the ' +
+    { minLength: 1, maxLength: KEY_LENGTH_MAX, pattern: IDEMPOTENCY_KEY.source },
+  ),
+  IfMatch: parameter(
+    'If-Match',
+    'The ETag of the version you mean to change, or `*`. If the instance has moved on, the ' +
       'answer is 409 and nothing changes. Without it the last write wins.',
-    schema: {
-      ...text,
+    {
       minLength: 1,
       maxLength: CONDITION_LENGTH_MAX,
       pattern: CONDITION.source,
       examples: ['"snap_0123456789abcdef"'],
     },
-  },
-  IfNoneMatch: {
-    name: 'If-None-Match',
-    in: 'header',
-    description: 'The ETag of the version you have; if it is still current, the answer is 304.',
-    schema: text,
-  },
-  PreferStrict: {
-    name: 'Prefer',
-    in: 'header',
-    description:
-      '`handling=strict` (RFC 7240) turns the throttled 200 into a 429 `throttled`. Preferences that ' +
+  ),
+  IfNoneMatch: parameter(
+    'If-None-Match',
+    'The ETag of the version you have; if it is still current, the answer is 304.',
+  ),
+  PreferStrict: parameter(
+    'Prefer',
+    '`handling=strict` (RFC 7240) turns the throttled 200 into a 429 `throttled`. Preferences that ' +
       'are not known here are ignored.',
-    schema: { ...text, examples: ['handling=strict'] },
-  },
-  PreferMinimal: {
-    name: 'Prefer',
-    in: 'header',
-    description:
-      '`return=minimal` (RFC 7240) answers 204 without a body. Preferences that are not known here ' +
+    { examples: ['handling=strict'] },
+  ),
+  PreferMinimal: parameter(
+    'Prefer',
+    '`return=minimal` (RFC 7240) answers 204 without a body. Preferences that are not known here ' +
       'are ignored.',
-    schema: { ...text, examples: ['return=minimal'] },
-  },
+    { examples: ['return=minimal'] },
+  ),
 };
 
 /** Headers that every answer under `/v1` carries, whatever refused it. Source: interface 8.2. */
@@ -186,4 +142,16 @@ function headers(extra: readonly string[]): Json {
     { $ref: `#/components/headers/${name}` },
   ]);
   return Object.fromEntries(named);
+}
+
+function integer(description: string, minimum = 0): Json {
+  return { description, schema: { type: 'integer', minimum } };
+}
+
+function text(description: string, rules: Json = {}): Json {
+  return { description, schema: { type: 'string', ...rules } };
+}
+
+function parameter(name: string, description: string, rules: Json = {}): Json {
+  return { name, in: 'header', ...text(description, rules) };
 }

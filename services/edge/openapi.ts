@@ -2,7 +2,6 @@ import { STATUS_CODES } from 'node:http';
 import { API_PREFIX } from '#edge/api-path';
 import type { Endpoint } from '#edge/endpoint';
 import { ENDPOINTS } from '#edge/endpoints/all';
-import { type ExampleAnswer, exampleBodiesOf } from '#edge/openapi-examples';
 import {
   bareHeadersOf,
   headerParametersOf,
@@ -28,6 +27,15 @@ const FIELD_CODES: ReadonlySet<FaultCode> = new Set(['invalid_request', 'conflic
 
 /** The release. Source: interface 9. */
 const VERSION = '1.0.0';
+
+/** A real answer of the service, shown in the document. */
+export type ExampleAnswer = {
+  /** Name of the endpoint that gave it. */
+  readonly endpoint: string;
+  readonly status: number;
+  readonly summary: string;
+  readonly body: unknown;
+};
 
 /**
  * The API as an OpenAPI 3.1 document, made from the endpoints' own schemas. `answers` are the
@@ -129,6 +137,12 @@ function requestBodyOf(endpoint: Endpoint, book: SchemaBook): Json {
     required: true,
     content: { 'application/json': { schema, examples: Object.fromEntries(examples) } },
   };
+}
+
+/** The bodies that an endpoint's schema shows as examples, the usual one first. */
+export function exampleBodiesOf({ body }: Endpoint): readonly unknown[] {
+  const examples = body?.meta()?.['examples'];
+  return Array.isArray(examples) ? examples : [];
 }
 
 function successesOf(

@@ -1,8 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Admission } from '#edge/admission';
-import { methodsOf } from '#edge/allowed-methods';
-import { meansApi, plainPathOf } from '#edge/api-path';
+import { API_PREFIX, meansApi, plainPathOf } from '#edge/api-path';
 import type { CallIds } from '#edge/call-identity';
+import { ENDPOINTS } from '#edge/endpoints/all';
 import { exchangeOf } from '#edge/exchange';
 import { unknownHeaders } from '#edge/limit-headers';
 import type { Reply } from '#edge/reply';
@@ -84,6 +84,16 @@ export function refusals(ports: RefusalPorts) {
 
 /** Outside the API there is no envelope, hence no fault to take the status from. */
 const NOT_FOUND = 404;
+
+const PATTERNS = ENDPOINTS.map(({ method, path }) => ({
+  method,
+  pattern: new RegExp(`^${API_PREFIX}${path.replace(':id', '[^/]+')}$`),
+}));
+
+/** The methods that a path has, for `Allow`; empty for a path that no endpoint has (decision 27). */
+function methodsOf(path: string): string[] {
+  return PATTERNS.filter(({ pattern }) => pattern.test(path)).map(({ method }) => method);
+}
 
 /** What Fastify refuses while it reads a body, as the API says it. */
 function faultOf(error: Error & { code?: string }): Fault {

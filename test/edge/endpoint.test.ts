@@ -1,9 +1,8 @@
 import { existsSync } from 'node:fs';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { endpoint } from '#edge/endpoint';
+import { endpoint, INSTANCE_ID } from '#edge/endpoint';
 import { ENDPOINTS } from '#edge/endpoints/all';
-import { INSTANCE_ID } from '#edge/path-ids';
 import { NoQuery } from '#edge/schemas/query-parameters';
 
 const kebab = (name: string) => name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);

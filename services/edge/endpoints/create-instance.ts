@@ -1,7 +1,6 @@
 import { endpoint } from '#edge/endpoint';
 import { CreatedInstance, dataOf } from '#edge/schemas/answers';
 import { CreateInstance, strengthsOf } from '#edge/schemas/instance-body';
-import { NoQuery } from '#edge/schemas/query-parameters';
 import { ENERGY_DEFAULT } from '#identity/state';
 
 /** Source: interface 4.1. */
@@ -17,7 +16,6 @@ export const createInstance = endpoint({
     'again within 24 hours after its instance was deleted is 409 `deleted`.',
   scope: 'full',
   success: 201,
-  query: NoQuery,
   body: CreateInstance,
   response: dataOf(CreatedInstance),
   refusals: [

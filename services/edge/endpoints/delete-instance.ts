@@ -1,7 +1,5 @@
-import { endpoint } from '#edge/endpoint';
-import { INSTANCE_ID } from '#edge/path-ids';
+import { endpoint, INSTANCE_ID } from '#edge/endpoint';
 import { dataOf, RemovedInstance } from '#edge/schemas/answers';
-import { NoQuery } from '#edge/schemas/query-parameters';
 
 /** Source: interface 4.1. */
 export const deleteInstance = endpoint({
@@ -15,9 +13,7 @@ export const deleteInstance = endpoint({
     'Removes the instance with its history and its drift events. It cannot be undone. ' +
     '`Prefer: return=minimal` answers 204 without a body.',
   scope: 'full',
-  query: NoQuery,
   response: dataOf(RemovedInstance),
-  refusals: [],
   isGuarded: true,
   handler: { kind: 'engine', command: () => ({ kind: 'remove' }) },
 });

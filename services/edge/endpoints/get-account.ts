@@ -3,7 +3,6 @@ import { INSTANCES_OF, type Plan } from '#accounts/plan';
 import { type AccountCaller, endpoint } from '#edge/endpoint';
 import { windowResetS } from '#edge/limit-headers';
 import { Count, dataOf, Time } from '#edge/schemas/answers';
-import { NoQuery } from '#edge/schemas/query-parameters';
 
 const PLANS = Object.keys(INSTANCES_OF) as Plan[];
 
@@ -45,9 +44,7 @@ export const getAccount = endpoint({
     'What the plan of your account allows, how much of it is left after this request (the figures ' +
     'of the limit headers), and the key that you use. Costs one request, like every read.',
   scope: 'read',
-  query: NoQuery,
   response: dataOf(Account),
-  refusals: [],
   examples: [{ summary: 'an account' }],
   handler: {
     kind: 'account',

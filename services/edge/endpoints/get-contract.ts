@@ -1,7 +1,5 @@
-import { endpoint } from '#edge/endpoint';
-import { INSTANCE_ID } from '#edge/path-ids';
+import { endpoint, INSTANCE_ID } from '#edge/endpoint';
 import { Contract, dataOf } from '#edge/schemas/answers';
-import { NoQuery } from '#edge/schemas/query-parameters';
 
 /** Source: interface 4.2. */
 export const getContract = endpoint({
@@ -14,9 +12,7 @@ export const getContract = endpoint({
   description:
     'Which actions are allowed and forbidden now, and in which style. Processes nothing.',
   scope: 'read',
-  query: NoQuery,
   response: dataOf(Contract),
-  refusals: [],
   examples: [{ summary: 'the current contract' }],
   isTagged: true,
   handler: { kind: 'engine', command: () => ({ kind: 'readContract' }) },

@@ -1,5 +1,4 @@
-import { endpoint } from '#edge/endpoint';
-import { INSTANCE_ID } from '#edge/path-ids';
+import { endpoint, INSTANCE_ID } from '#edge/endpoint';
 import { DriftEvents } from '#edge/schemas/answers';
 import { DriftQuery } from '#edge/schemas/query-parameters';
 
@@ -17,7 +16,6 @@ export const getDrift = endpoint({
   scope: 'read',
   query: DriftQuery,
   response: DriftEvents,
-  refusals: [],
   examples: [{ summary: 'two events, with ?limit=2', query: '?limit=2' }],
   handler: {
     kind: 'engine',

@@ -1,5 +1,4 @@
-import { endpoint } from '#edge/endpoint';
-import { INSTANCE_ID } from '#edge/path-ids';
+import { endpoint, INSTANCE_ID } from '#edge/endpoint';
 import { HistoryRecord, pageOf } from '#edge/schemas/answers';
 import { HistoryQuery } from '#edge/schemas/query-parameters';
 
@@ -17,7 +16,6 @@ export const getHistory = endpoint({
   scope: 'read',
   query: HistoryQuery,
   response: pageOf(HistoryRecord),
-  refusals: [],
   examples: [{ summary: 'two records, with ?limit=2', query: '?limit=2' }],
   handler: {
     kind: 'engine',

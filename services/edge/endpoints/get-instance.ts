@@ -1,7 +1,5 @@
-import { endpoint } from '#edge/endpoint';
-import { INSTANCE_ID } from '#edge/path-ids';
+import { endpoint, INSTANCE_ID } from '#edge/endpoint';
 import { dataOf, Instance } from '#edge/schemas/answers';
-import { NoQuery } from '#edge/schemas/query-parameters';
 
 /** Source: interface 4.1. */
 export const getInstance = endpoint({
@@ -13,9 +11,7 @@ export const getInstance = endpoint({
   summary: 'Get an instance',
   description: 'An id of the wrong form is answered exactly like one that does not exist.',
   scope: 'read',
-  query: NoQuery,
   response: dataOf(Instance),
-  refusals: [],
   examples: [{ summary: 'an instance' }],
   isTagged: true,
   handler: { kind: 'engine', command: () => ({ kind: 'readInstance' }) },

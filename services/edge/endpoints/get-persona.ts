@@ -1,10 +1,16 @@
-import { endpoint } from '#edge/endpoint';
-import { listedPersona } from '#edge/listed-persona';
-import { PERSONA_ID } from '#edge/path-ids';
+import { endpoint, type PathId } from '#edge/endpoint';
+import { listedPersona } from '#edge/endpoints/list-personas';
 import { dataOf, PersonaDetail } from '#edge/schemas/answers';
-import { NoQuery } from '#edge/schemas/query-parameters';
 import { Fault } from '#fault/fault';
+import { PERSONA_PROFILES } from '#identity/persona-profiles';
 import { findPersona } from '#identity/personas';
+
+/** Ids of personas: all there are. */
+const PERSONA_ID: PathId = {
+  description: 'Id of a persona.',
+  schema: { type: 'string', enum: PERSONA_PROFILES.map(({ id }) => id) },
+  unknown: 'persona_unknown',
+};
 
 /** Source: interface 4.4. */
 export const getPersona = endpoint({
@@ -16,9 +22,7 @@ export const getPersona = endpoint({
   summary: 'Get a persona',
   description: '`mode_profile` has the keys of `mode_strengths`, so the two compare key by key.',
   scope: 'read',
-  query: NoQuery,
   response: dataOf(PersonaDetail),
-  refusals: [],
   examples: [{ summary: 'a persona', id: 'persona_analytical' }],
   handler: { kind: 'stateless', answer: async ({ id }) => ({ data: detailed(id) }) },
 });

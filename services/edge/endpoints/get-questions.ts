@@ -1,6 +1,5 @@
 import { endpoint } from '#edge/endpoint';
 import { dataOf, Questionnaire } from '#edge/schemas/answers';
-import { NoQuery } from '#edge/schemas/query-parameters';
 import {
   ANSWER_LABELS,
   ANSWER_MAX,
@@ -20,9 +19,7 @@ export const getQuestions = endpoint({
   summary: 'Get the questions of the personality test',
   description: 'The items in the order in which they are to be asked.',
   scope: 'read',
-  query: NoQuery,
   response: dataOf(Questionnaire),
-  refusals: [],
   examples: [{ summary: 'the test' }],
   handler: { kind: 'stateless', answer: async () => ({ data: questionnaire() }) },
 });

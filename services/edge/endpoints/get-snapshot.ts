@@ -1,7 +1,5 @@
-import { endpoint } from '#edge/endpoint';
-import { INSTANCE_ID } from '#edge/path-ids';
+import { endpoint, INSTANCE_ID } from '#edge/endpoint';
 import { CurrentSnapshot, dataOf } from '#edge/schemas/answers';
-import { NoQuery } from '#edge/schemas/query-parameters';
 
 /** Source: interface 4.2. */
 export const getSnapshot = endpoint({
@@ -13,9 +11,7 @@ export const getSnapshot = endpoint({
   summary: 'Get the current state',
   description: 'Processes nothing.',
   scope: 'read',
-  query: NoQuery,
   response: dataOf(CurrentSnapshot),
-  refusals: [],
   examples: [{ summary: 'the current state' }],
   isTagged: true,
   handler: { kind: 'engine', command: () => ({ kind: 'readSnapshot' }) },

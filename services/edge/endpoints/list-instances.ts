@@ -15,7 +15,6 @@ export const listInstances = endpoint({
   scope: 'read',
   query: ListQuery,
   response: pageOf(ListedInstance),
-  refusals: [],
   examples: [{ summary: 'the first page' }],
   handler: { kind: 'engine', command: ({ query }) => ({ kind: 'list', ...query }) },
 });

@@ -1,8 +1,7 @@
 import { endpoint } from '#edge/endpoint';
-import { listedPersona } from '#edge/listed-persona';
 import { ListedPersona, listOf } from '#edge/schemas/answers';
 import { PersonasQuery } from '#edge/schemas/query-parameters';
-import { PERSONAS } from '#identity/personas';
+import { PERSONAS, type Persona } from '#identity/personas';
 
 /** Source: interface 4.4. */
 export const listPersonas = endpoint({
@@ -15,7 +14,6 @@ export const listPersonas = endpoint({
   scope: 'read',
   query: PersonasQuery,
   response: listOf(ListedPersona),
-  refusals: [],
   examples: [{ summary: 'all personas' }],
   handler: {
     kind: 'stateless',
@@ -25,3 +23,18 @@ export const listPersonas = endpoint({
     }),
   },
 });
+
+/** A persona as the list shows it. Source: interface 2.8. */
+export function listedPersona(persona: Persona) {
+  const { id, name, archetype, description, modeProfile, coreValues } = persona;
+  const { commitmentThreshold, ...style } = persona.decisionStyle;
+  return {
+    id,
+    name,
+    archetype,
+    description,
+    mode_profile: modeProfile,
+    core_values: coreValues,
+    decision_style: { ...style, commitment_threshold: commitmentThreshold },
+  };
+}

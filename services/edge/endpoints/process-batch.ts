@@ -1,9 +1,7 @@
-import { endpoint } from '#edge/endpoint';
+import { endpoint, INSTANCE_ID } from '#edge/endpoint';
 import { HTTP_LIMITS } from '#edge/http-limits';
-import { INSTANCE_ID } from '#edge/path-ids';
 import { dataOf, ProcessedBatch } from '#edge/schemas/answers';
 import { Batch, observationInput } from '#edge/schemas/observation-body';
-import { NoQuery } from '#edge/schemas/query-parameters';
 import { assertAscending } from '#edge/timestamp-rules';
 
 /** Source: interface 4.2. */
@@ -24,7 +22,6 @@ export const processBatch = endpoint({
   scope: 'full',
   cycles: ({ body }) => body.observations.length,
   bodyBytesMax: HTTP_LIMITS.bodyLimit,
-  query: NoQuery,
   body: Batch,
   response: dataOf(ProcessedBatch),
   refusals: [

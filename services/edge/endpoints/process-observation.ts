@@ -1,8 +1,6 @@
-import { endpoint } from '#edge/endpoint';
-import { INSTANCE_ID } from '#edge/path-ids';
+import { endpoint, INSTANCE_ID } from '#edge/endpoint';
 import { dataOf, Processed } from '#edge/schemas/answers';
 import { Observation, observationInput } from '#edge/schemas/observation-body';
-import { NoQuery } from '#edge/schemas/query-parameters';
 import { assertNotFuture } from '#edge/timestamp-rules';
 
 /** Source: interface 4.2. */
@@ -21,7 +19,6 @@ export const processObservation = endpoint({
     'the instance was created, and at most 300 s in the future.',
   scope: 'full',
   cycles: () => 1,
-  query: NoQuery,
   body: Observation,
   response: dataOf(Processed),
   refusals: [

@@ -1,8 +1,6 @@
-import { endpoint } from '#edge/endpoint';
-import { INSTANCE_ID } from '#edge/path-ids';
+import { endpoint, INSTANCE_ID } from '#edge/endpoint';
 import { dataOf, ResetDone } from '#edge/schemas/answers';
 import { ResetInstance } from '#edge/schemas/instance-body';
-import { NoQuery } from '#edge/schemas/query-parameters';
 
 /** Source: interface 4.2. */
 export const resetInstance = endpoint({
@@ -17,7 +15,6 @@ export const resetInstance = endpoint({
     'checkpoint (or, without one, to the initial state). Either way the cycle is 0 and a new ' +
     'generation begins; the records of older ones stay readable with `generation=all`.',
   scope: 'full',
-  query: NoQuery,
   body: ResetInstance,
   response: dataOf(ResetDone),
   refusals: ['missing_field', 'unknown_value'],

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { endpoint } from '#edge/endpoint';
 import { dataOf, TestResult } from '#edge/schemas/answers';
-import { NoQuery } from '#edge/schemas/query-parameters';
 import { Fault } from '#fault/fault';
 import { ANSWER_MAX, ANSWER_MIN, INVENTORY, INVENTORY_VERSION } from '#identity/inventory';
 import { type Answer, type Scored, score } from '#identity/scoring';
@@ -40,7 +39,6 @@ export const submitTest = endpoint({
     'Scores the answers and keeps nothing. `initial_config` of the result can be posted to ' +
     '`/instances` unchanged. A read-only key may do this.',
   scope: 'read',
-  query: NoQuery,
   body: Submission,
   response: dataOf(TestResult),
   refusals: [

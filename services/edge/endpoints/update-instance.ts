@@ -1,8 +1,6 @@
-import { endpoint } from '#edge/endpoint';
-import { INSTANCE_ID } from '#edge/path-ids';
+import { endpoint, INSTANCE_ID } from '#edge/endpoint';
 import { dataOf, RenamedInstance } from '#edge/schemas/answers';
 import { RenameInstance } from '#edge/schemas/instance-body';
-import { NoQuery } from '#edge/schemas/query-parameters';
 
 /** Source: interface 4.1. */
 export const updateInstance = endpoint({
@@ -14,7 +12,6 @@ export const updateInstance = endpoint({
   summary: 'Change name or description',
   description: 'Only `name` and `description` can be changed; any other field is refused with 422.',
   scope: 'full',
-  query: NoQuery,
   body: RenameInstance,
   response: dataOf(RenamedInstance),
   refusals: ['too_short', 'too_long', 'invalid_text'],

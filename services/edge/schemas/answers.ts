@@ -17,6 +17,9 @@ import { RECOVERY_PATHS } from '#identity/recovery';
  * that is not listed here must not be in an answer. Never run on a live answer.
  */
 
+const named = <Shape extends z.ZodRawShape>(id: string, shape: Shape) =>
+  z.strictObject(shape).meta({ id });
+
 const Unit = z.number().min(0).max(1);
 const QuestionId = z.enum(INVENTORY.map(({ id }) => id));
 /** A number of things. */
@@ -28,9 +31,7 @@ export const Time = z.string().meta({
   examples: ['2026-01-15T12:00:00.000Z'],
 });
 const InstanceId = z.string().regex(/^inst_[0-9a-f]{16}$/);
-const Strengths = z
-  .strictObject(Object.fromEntries(MODE_KEYS.map((key) => [key, Unit])))
-  .meta({ id: 'ModeStrengths' });
+const Strengths = named('ModeStrengths', Object.fromEntries(MODE_KEYS.map((key) => [key, Unit])));
 
 /** The envelope of a single object (interface 2.1). */
 export const dataOf = <Schema extends z.ZodType>(schema: Schema) =>
@@ -45,9 +46,12 @@ export const listOf = <Schema extends z.ZodType>(schema: Schema) =>
   z.strictObject({ data: z.array(schema), pagination: z.strictObject({ total: Count }) });
 
 /** Source: interface 2.1. */
-const Pagination = z
-  .strictObject({ limit: z.int().min(1), offset: Count, total: Count, has_more: z.boolean() })
-  .meta({ id: 'Pagination' });
+const Pagination = named('Pagination', {
+  limit: z.int().min(1),
+  offset: Count,
+  total: Count,
+  has_more: z.boolean(),
+});
 
 const instance = {
   id: InstanceId,
@@ -64,15 +68,13 @@ export const CreatedInstance = z.strictObject({ ...instance, updated_at: Time })
 export const ListedInstance = z.strictObject({ ...instance, ...vitals });
 
 /** Source: interface 2.4. */
-export const Instance = z
-  .strictObject({
-    ...instance,
-    updated_at: Time,
-    ...vitals,
-    stress_state: z.enum(STRESS_STATES),
-    stability_index: Unit,
-  })
-  .meta({ id: 'Instance' });
+export const Instance = named('Instance', {
+  ...instance,
+  updated_at: Time,
+  ...vitals,
+  stress_state: z.enum(STRESS_STATES),
+  stability_index: Unit,
+});
 
 /** Source: interface 2.4. */
 export const RenamedInstance = CreatedInstance.omit({ created_at: true });
@@ -89,75 +91,72 @@ const snapshot = {
   stability_index: Unit,
 };
 
-const Snapshot = z.strictObject(snapshot).meta({ id: 'Snapshot' });
+const Snapshot = named('Snapshot', snapshot);
 
 /** Source: interface 2.5, "only in the get-snapshot response". */
-export const CurrentSnapshot = z
-  .strictObject({ ...snapshot, cycle_count: Count, created_at: Time, updated_at: Time })
-  .meta({ id: 'CurrentSnapshot' });
+export const CurrentSnapshot = named('CurrentSnapshot', {
+  ...snapshot,
+  cycle_count: Count,
+  created_at: Time,
+  updated_at: Time,
+});
 
-const DecisionStyle = z
-  .strictObject({
-    tempo: z.enum(TEMPOS),
-    risk: z.enum(RISKS),
-    expressiveness: z.enum(EXPRESSIVENESSES),
-    commitment_threshold: z.enum(COMMITMENTS),
-  })
-  .meta({ id: 'DecisionStyle' });
+const DecisionStyle = named('DecisionStyle', {
+  tempo: z.enum(TEMPOS),
+  risk: z.enum(RISKS),
+  expressiveness: z.enum(EXPRESSIVENESSES),
+  commitment_threshold: z.enum(COMMITMENTS),
+});
 
 /** Source: interface 2.6. */
-export const Contract = z
-  .strictObject({
-    dominant_modes: z.array(z.enum(MODE_NAMES)),
-    suppressed_modes: z.array(z.enum(MODE_NAMES)),
-    allowed_actions: z.array(z.enum(ACTIONS)),
-    forbidden_actions: z.array(z.enum(ACTIONS)),
-    decision_style: DecisionStyle,
-    energy_level: Unit,
-    stress_state: z.enum(STRESS_STATES),
-    recovery_profile: z.strictObject({
-      preferred_path: z.enum(RECOVERY_PATHS),
-      support_required: z.boolean(),
-      cooldown_required: z.boolean(),
-    }),
-  })
-  .meta({ id: 'Contract' });
+export const Contract = named('Contract', {
+  dominant_modes: z.array(z.enum(MODE_NAMES)),
+  suppressed_modes: z.array(z.enum(MODE_NAMES)),
+  allowed_actions: z.array(z.enum(ACTIONS)),
+  forbidden_actions: z.array(z.enum(ACTIONS)),
+  decision_style: DecisionStyle,
+  energy_level: Unit,
+  stress_state: z.enum(STRESS_STATES),
+  recovery_profile: z.strictObject({
+    preferred_path: z.enum(RECOVERY_PATHS),
+    support_required: z.boolean(),
+    cooldown_required: z.boolean(),
+  }),
+});
 
 const PersonaId = z.enum(PERSONA_PROFILES.map(({ id }) => id));
 const CompositeKey = z.enum(COMPOSITES.map(({ key }) => key));
 
 /** Source: model 3.6, decision 15. */
-const Deviation = z
-  .strictObject({
-    description: z.string(),
-    reason: z.enum(['within_band', 'situational_departure', 'sustained_shift', 'identity_breach']),
-    distance: z.number().min(0),
-    t2: z.number().min(0),
-    p_value: Unit,
-    breach: z.number().min(0),
-    run: Count,
-    sustained: z.strictObject({
-      statistic: z.number().min(0),
-      limit: z.number(),
-      mode: z.enum(MODE_KEYS).nullable(),
-      direction: z.enum(['up', 'down']).nullable(),
-    }),
-    modes: z
-      .array(z.strictObject({ mode: z.enum(MODE_KEYS), z: z.number(), contribution: z.number() }))
-      .length(MODE_KEYS.length),
-    nearest_persona: PersonaId.nullable(),
-    composite: CompositeKey.nullable(),
-  })
-  .meta({ id: 'Deviation' });
+const Deviation = named('Deviation', {
+  description: z.string(),
+  reason: z.enum(['within_band', 'situational_departure', 'sustained_shift', 'identity_breach']),
+  distance: z.number().min(0),
+  t2: z.number().min(0),
+  p_value: Unit,
+  breach: z.number().min(0),
+  run: Count,
+  sustained: z.strictObject({
+    statistic: z.number().min(0),
+    limit: z.number(),
+    mode: z.enum(MODE_KEYS).nullable(),
+    direction: z.enum(['up', 'down']).nullable(),
+  }),
+  modes: z
+    .array(z.strictObject({ mode: z.enum(MODE_KEYS), z: z.number(), contribution: z.number() }))
+    .length(MODE_KEYS.length),
+  nearest_persona: PersonaId.nullable(),
+  composite: CompositeKey.nullable(),
+});
 
-const Drift = z
-  .strictObject({ level: z.enum(DRIFT_LEVELS), deviation: Deviation })
-  .meta({ id: 'Drift' });
+const Drift = named('Drift', { level: z.enum(DRIFT_LEVELS), deviation: Deviation });
 
 /** Source: interface 4.2. */
-export const Processed = z
-  .strictObject({ snapshot: Snapshot, contract: Contract, drift: Drift })
-  .meta({ id: 'Processed' });
+export const Processed = named('Processed', {
+  snapshot: Snapshot,
+  contract: Contract,
+  drift: Drift,
+});
 
 /** Source: interface 4.2: the last state, or every state. */
 export const ProcessedBatch = z.union([
@@ -177,30 +176,26 @@ export const ResetDone = z.strictObject({
 const generation = { generation: z.int().min(1).optional().describe('With generation=all only.') };
 
 /** Source: interface 2.7. */
-export const HistoryRecord = z
-  .strictObject({
-    cycle: z.int().min(1),
-    mode_target: z.enum(MODE_TARGETS),
-    signal_strength: Unit,
-    confidence: Unit,
-    context: z.record(z.string(), z.unknown()),
-    timestamp: Time,
-    ...generation,
-  })
-  .meta({ id: 'HistoryRecord' });
+export const HistoryRecord = named('HistoryRecord', {
+  cycle: z.int().min(1),
+  mode_target: z.enum(MODE_TARGETS),
+  signal_strength: Unit,
+  confidence: Unit,
+  context: z.record(z.string(), z.unknown()),
+  timestamp: Time,
+  ...generation,
+});
 
 /** Source: interface 2.7. */
-const DriftEvent = z
-  .strictObject({
-    cycle: z.int().min(1),
-    drift_level: z.enum(['D1', 'D2', 'D3']),
-    deviation: Deviation,
-    affected_modes: z.array(z.enum(MODE_KEYS)).min(1),
-    rolled_back: z.boolean(),
-    timestamp: Time,
-    ...generation,
-  })
-  .meta({ id: 'DriftEvent' });
+const DriftEvent = named('DriftEvent', {
+  cycle: z.int().min(1),
+  drift_level: z.enum(['D1', 'D2', 'D3']),
+  deviation: Deviation,
+  affected_modes: z.array(z.enum(MODE_KEYS)).min(1),
+  rolled_back: z.boolean(),
+  timestamp: Time,
+  ...generation,
+});
 
 /** Drift events: `pagination` has all four fields only when a page was asked for (decision 31). */
 export const DriftEvents = z.strictObject({
@@ -209,89 +204,79 @@ export const DriftEvents = z.strictObject({
 });
 
 /** Source: interface 2.8. */
-export const ListedPersona = z
-  .strictObject({
-    id: PersonaId,
-    name: z.string(),
-    archetype: z.string(),
-    description: z.string(),
-    mode_profile: Strengths,
-    core_values: z.array(z.string()),
-    decision_style: DecisionStyle,
-  })
-  .meta({ id: 'Persona' });
+export const ListedPersona = named('Persona', {
+  id: PersonaId,
+  name: z.string(),
+  archetype: z.string(),
+  description: z.string(),
+  mode_profile: Strengths,
+  core_values: z.array(z.string()),
+  decision_style: DecisionStyle,
+});
 
 /** Source: interface 2.8, model 5. */
-export const PersonaDetail = z
-  .strictObject({
-    ...ListedPersona.shape,
-    long_description: z.string(),
-    preferred_actions: z.array(z.enum(ACTIONS)),
-    stress_recovery: z.strictObject({
-      preferred_path: z.enum(RECOVERY_PATHS),
-      half_life_minutes: z.number(),
-      support_required_at: z.enum(STRESS_STATES),
-      cooldown_required_at: z.enum(STRESS_STATES),
-    }),
-  })
-  .meta({ id: 'PersonaDetail' });
+export const PersonaDetail = named('PersonaDetail', {
+  ...ListedPersona.shape,
+  long_description: z.string(),
+  preferred_actions: z.array(z.enum(ACTIONS)),
+  stress_recovery: z.strictObject({
+    preferred_path: z.enum(RECOVERY_PATHS),
+    half_life_minutes: z.number(),
+    support_required_at: z.enum(STRESS_STATES),
+    cooldown_required_at: z.enum(STRESS_STATES),
+  }),
+});
 
 /** Source: model 6. */
-export const Questionnaire = z
-  .strictObject({
-    test_id: z.string(),
-    version: z.string(),
-    instructions: z.string(),
-    scale: z.strictObject({ min: z.int(), max: z.int(), labels: z.array(z.string()) }),
-    question_count: z.int(),
-    questions: z.array(
-      z.strictObject({ id: QuestionId, position: z.int().min(1), text: z.string() }),
-    ),
-  })
-  .meta({ id: 'Questionnaire' });
+export const Questionnaire = named('Questionnaire', {
+  test_id: z.string(),
+  version: z.string(),
+  instructions: z.string(),
+  scale: z.strictObject({ min: z.int(), max: z.int(), labels: z.array(z.string()) }),
+  question_count: z.int(),
+  questions: z.array(
+    z.strictObject({ id: QuestionId, position: z.int().min(1), text: z.string() }),
+  ),
+});
 
 /** Source: model 6. */
-export const TestResult = z
-  .strictObject({
-    version: z.string(),
-    mode_strengths: Strengths,
-    scores: z.strictObject(
-      Object.fromEntries(MODE_KEYS.map((key) => [key, z.number().min(1).max(5)])),
-    ),
-    dominant_modes: z.array(z.enum(MODE_NAMES)),
-    nearest_personas: z
-      .array(z.strictObject({ id: PersonaId, distance: z.number().min(0), fit: Unit }))
-      .length(3),
-    composite: CompositeKey.nullable(),
-    initial_config: z.strictObject({ mode_strengths: Strengths, energy_level: Unit }),
-    quality: z.strictObject({
-      verdict: z.enum(['ok', 'caution', 'invalid']),
-      consistency: Unit,
-      acquiescence: z.number().min(-2).max(2),
-      longest_run: Count,
-      response_sd: z.number().min(0),
-      flags: z.array(z.string()),
-    }),
-  })
-  .meta({ id: 'TestResult' });
+export const TestResult = named('TestResult', {
+  version: z.string(),
+  mode_strengths: Strengths,
+  scores: z.strictObject(
+    Object.fromEntries(MODE_KEYS.map((key) => [key, z.number().min(1).max(5)])),
+  ),
+  dominant_modes: z.array(z.enum(MODE_NAMES)),
+  nearest_personas: z
+    .array(z.strictObject({ id: PersonaId, distance: z.number().min(0), fit: Unit }))
+    .length(3),
+  composite: CompositeKey.nullable(),
+  initial_config: z.strictObject({ mode_strengths: Strengths, energy_level: Unit }),
+  quality: z.strictObject({
+    verdict: z.enum(['ok', 'caution', 'invalid']),
+    consistency: Unit,
+    acquiescence: z.number().min(-2).max(2),
+    longest_run: Count,
+    response_sd: z.number().min(0),
+    flags: z.array(z.string()),
+  }),
+});
 
 const codes = Object.keys(FAULTS) as (keyof typeof FAULTS)[];
 const reasons = Object.keys(REASONS) as (keyof typeof REASONS)[];
 
 /** Source: interface 7, decisions 4, 12 and 36. */
-export const ErrorBody = z
-  .strictObject({
-    error: z.enum(codes),
-    message: z.string(),
-    retry_after: z.int().min(1).optional().describe('Seconds; on 429.'),
-    details: z
-      .strictObject({
-        field: z.string().optional(),
-        reason: z.enum(reasons).optional(),
-        alias: z.literal('rate_limit_exceeded').optional(),
-        mode: z.enum(MODE_KEYS).optional(),
-        request_id: z.string().regex(REQUEST_ID).optional(),
-      })
-      .optional(),
-  })
-  .meta({ id: 'Error' });
+export const ErrorBody = named('Error', {
+  error: z.enum(codes),
+  message: z.string(),
+  retry_after: z.int().min(1).optional().describe('Seconds; on 429.'),
+  details: z
+    .strictObject({
+      field: z.string().optional(),
+      reason: z.enum(reasons).optional(),
+      alias: z.literal('rate_limit_exceeded').optional(),
+      mode: z.enum(MODE_KEYS).optional(),
+      request_id: z.string().regex(REQUEST_ID).optional(),
+    })
+    .optional(),
+});
