@@ -3,18 +3,8 @@ import type { MoveReason } from '#cluster/shard-controller';
 import type { Metrics } from '#platform/metrics';
 import type { ShardedService } from '#storage/shard-store';
 
-/** What a node of the cluster reports of itself. */
-export type NodeMetrics = {
-  appended(records: number, seconds: number): void;
-  tailRecovered(records: number): void;
-  moved(reason: MoveReason): void;
-  sealed(reason: SealReason): void;
-  takenOver(seconds: number): void;
-  fenced(): void;
-};
-
-/** The metrics of a node, with every label bound in advance. */
-export function nodeMetrics(metrics: Metrics, service: ShardedService): NodeMetrics {
+/** What a node of the cluster reports of itself, with most labels bound in advance. */
+export function nodeMetrics(metrics: Metrics, service: ShardedService) {
   const appends = metrics.histogram('journal_append_seconds').labels({ service });
   const groups = metrics.histogram('journal_group_records').labels({ service });
   const recovered = metrics.counter('recovered_records_total').labels({ service });
@@ -23,14 +13,17 @@ export function nodeMetrics(metrics: Metrics, service: ShardedService): NodeMetr
   const moves = metrics.counter('shard_moves_total');
   const seals = metrics.counter('shard_seals_total');
   return {
-    appended(records, seconds) {
+    appended(records: number, seconds: number): void {
       appends.observe(seconds);
       groups.observe(records);
     },
-    tailRecovered: (records) => recovered.inc(records),
-    moved: (reason) => moves.labels({ service, reason }).inc(),
-    sealed: (reason) => seals.labels({ service, reason }).inc(),
-    takenOver: (seconds) => recoveries.observe(seconds),
+    tailRecovered: (records: number) => recovered.inc(records),
+    moved: (reason: MoveReason) => moves.labels({ service, reason }).inc(),
+    sealed: (reason: SealReason) => seals.labels({ service, reason }).inc(),
+    takenOver: (seconds: number) => recoveries.observe(seconds),
     fenced: () => fenced.inc(),
   };
 }
+
+/** What a node reports of itself. */
+export type NodeMetrics = ReturnType<typeof nodeMetrics>;
