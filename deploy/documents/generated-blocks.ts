@@ -1,5 +1,5 @@
 import { describeVariables } from '#config';
-import { COMMANDS, synopsis } from '#ctl/command-list';
+import { COMMANDS, synopsis } from '#ctl/ctl';
 import { boundLines } from '#deploy/documents/bounds-document';
 import { tableLines } from '#deploy/documents/markdown-table';
 import { METRICS } from '#platform/metrics';

@@ -1,7 +1,5 @@
 import type { z } from 'zod';
-import type { AdminClient } from '#ctl/admin-client';
-import type { AccountCommand, Values } from '#ctl/command';
-import { CtlError } from '#ctl/ctl-error';
+import { type AccountCommand, type AdminClient, CtlError, type Values } from '#ctl/command';
 import { table } from '#ctl/table';
 import {
   AccountsView,
@@ -172,8 +170,8 @@ function oneAccount(account: z.infer<typeof AccountView>) {
 function accountTable(accounts: z.infer<typeof AccountsView>): string {
   const headings = ['ACCOUNT', 'NAME', 'PLAN', 'STATUS', 'REQUESTS/MIN', 'CYCLES/MONTH', 'CREATED'];
   const rows = accounts.map(({ id, name, plan, status, limits, created_at }) => {
-    const numbers = [String(limits.requests_per_minute), String(limits.cycles_per_month)];
-    return [id, name, plan, status, ...numbers, created_at];
+    const { requests_per_minute, cycles_per_month } = limits;
+    return [id, name, plan, status, requests_per_minute, cycles_per_month, created_at];
   });
   return table(headings, rows);
 }
@@ -203,9 +201,5 @@ function usageText(usage: z.infer<typeof UsageView>): string {
     ['cycles', ...cycles, month_mark, cycles_expired, cycles_lost, month_ends_at],
   ];
   const counts = ['USED', 'RESERVED', 'LIMIT', 'LEFT', 'MARK', 'EXPIRED', 'LOST'];
-  const text = table(
-    ['', ...counts, 'UNTIL'],
-    rows.map((row) => row.map(String)),
-  );
-  return `${text}\n\n${USAGE_LEGEND}`;
+  return `${table(['', ...counts, 'UNTIL'], rows)}\n\n${USAGE_LEGEND}`;
 }

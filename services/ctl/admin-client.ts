@@ -1,25 +1,11 @@
 import { z } from 'zod';
 import { exchange } from '#ctl/admin-exchange';
-import { CtlError } from '#ctl/ctl-error';
+import { type AdminClient, CtlError } from '#ctl/command';
 import { RefusalView } from '#limiter/admin-schema';
 import { adminTokenPlaces, findAdminToken, readAdminToken } from '#limiter/admin-token';
 import { isLoopbackHost } from '#limiter/loopback';
 
 const Envelope = z.object({ data: z.unknown() });
-
-/** The admin port of a running service, for one command. */
-export interface AdminClient {
-  /**
-   * Sends a request and reads the answer's `data` by `schema`. Rejects with a CtlError that says
-   * what the service refused, or that no service answers and how to start one.
-   */
-  ask<Schema extends z.ZodType>(
-    schema: Schema,
-    method: 'GET' | 'POST' | 'PUT' | 'DELETE',
-    path: string,
-    body?: unknown,
-  ): Promise<z.infer<Schema>>;
-}
 
 /**
  * The admin port at `baseUrl`, with the token in `tokenFile`; without one, with that which a process

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { Agent, type IncomingMessage, request as send } from 'node:http';
 import { userInfo } from 'node:os';
-import { CtlError } from '#ctl/ctl-error';
+import { CtlError } from '#ctl/command';
 import { ADMIN_USER_HEADER, USER_NAME } from '#limiter/admin-audit';
 import {
   ADMIN_PROOF_HEADER,

@@ -1,8 +1,8 @@
 import type { Bus } from '#bus/bus';
 import { type Member, Membership } from '#cluster/membership';
 import { assignShards } from '#cluster/ring';
-import type { ClusterPorts, Values } from '#ctl/command';
-import { CtlError } from '#ctl/ctl-error';
+import { type ClusterCommand, type ClusterPorts, CtlError, type Values } from '#ctl/command';
+import { type Cell, table } from '#ctl/table';
 import { sleep } from '#platform/clock';
 import type { ShardedService, ShardRow } from '#storage/shard-store';
 
@@ -83,8 +83,34 @@ export async function readCluster(
   });
 }
 
+/**
+ * A command that shows a row for each item of the services' snapshots, as one table under `headings`,
+ * with remarks on odd views.
+ */
+export function snapshotCommand<Item>(command: {
+  readonly words: readonly string[];
+  readonly summary: string;
+  readonly items: (snapshot: ClusterSnapshot, ports: ClusterPorts) => Item[] | Promise<Item[]>;
+  readonly headings: readonly string[];
+  readonly row: (item: Item) => readonly Cell[];
+}): ClusterCommand {
+  const { words, summary, items, headings, row } = command;
+  return {
+    kind: 'cluster',
+    words,
+    summary,
+    args: [],
+    options: SERVICE_OPTION,
+    async run(ports, _args, values) {
+      const snapshots = await readCluster(ports, values);
+      const data = (await Promise.all(snapshots.map((one) => items(one, ports)))).flat();
+      return { data, text: `${table(headings, data.map(row))}${remarksOn(snapshots)}` };
+    },
+  };
+}
+
 /** What people read below a table about an odd view; empty for a plain one. */
-export function remarksOn(snapshots: readonly ClusterSnapshot[]): string {
+function remarksOn(snapshots: readonly ClusterSnapshot[]): string {
   const remarks: string[] = [];
   const unheard = snapshots.filter(({ members }) => members.length === 0);
   if (unheard.length > 0) {

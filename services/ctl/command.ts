@@ -1,10 +1,15 @@
+import type { z } from 'zod';
 import type { Bus } from '#bus/bus';
-import type { AdminClient } from '#ctl/admin-client';
 import type { Clock } from '#platform/clock';
 import type { InstanceStore } from '#storage/instance-store';
 import type { JournalStore } from '#storage/journal-store';
 import type { ShardStore } from '#storage/shard-store';
 import type { AdminClient as NodeClient } from '#wire/admin-client';
+
+/** Why a command failed, in one line for its user. */
+export class CtlError extends Error {
+  override readonly name = 'CtlError';
+}
 
 /** The options a command takes, by name, with what stands for their values in the help. */
 type Options = Readonly<Record<string, string>>;
@@ -31,6 +36,20 @@ type Named = {
   readonly args: readonly string[];
   readonly options: Options;
 };
+
+/** The admin port of a running service, for one command. */
+export interface AdminClient {
+  /**
+   * Sends a request and reads the answer's `data` by `schema`. Rejects with a CtlError that says
+   * what the service refused, or that no service answers and how to start one.
+   */
+  ask<Schema extends z.ZodType>(
+    schema: Schema,
+    method: 'GET' | 'POST' | 'PUT' | 'DELETE',
+    path: string,
+    body?: unknown,
+  ): Promise<z.infer<Schema>>;
+}
 
 /** A command that speaks to the admin port of a service. */
 export type AccountCommand = Named & {

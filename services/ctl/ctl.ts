@@ -1,8 +1,20 @@
 import { parseArgs } from 'node:util';
+import { ACCOUNT_COMMANDS } from '#ctl/account-commands';
 import { adminClient } from '#ctl/admin-client';
-import type { ClusterPorts, Command, Printout, Values } from '#ctl/command';
-import { COMMANDS, synopsis } from '#ctl/command-list';
-import { CtlError } from '#ctl/ctl-error';
+import {
+  type ClusterPorts,
+  type Command,
+  CtlError,
+  type Printout,
+  type Values,
+} from '#ctl/command';
+import { DRAIN } from '#ctl/drain-command';
+import { INSTANCE } from '#ctl/instance-command';
+import { JOURNAL } from '#ctl/journal-command';
+import { NODES } from '#ctl/nodes-command';
+import { RING } from '#ctl/ring-command';
+import { SHARDS } from '#ctl/shards-command';
+import { VERIFY } from '#ctl/verify-command';
 
 /** Where a command prints, and what it looks at unless options say otherwise. */
 export type CtlIo = {
@@ -14,6 +26,18 @@ export type CtlIo = {
   /** Opens the cluster of the configuration. Rejects with one line that says what is missing. */
   readonly openCluster: () => Promise<ClusterPorts & AsyncDisposable>;
 };
+
+/** Every command: those of accounts, then those of a cluster. */
+export const COMMANDS: readonly Command[] = [
+  ...ACCOUNT_COMMANDS,
+  ...[RING, SHARDS, NODES, INSTANCE, DRAIN, VERIFY, JOURNAL],
+];
+
+/** What is typed after `ctl`: words, arguments and options. */
+export function synopsis(command: Command): string {
+  const options = Object.entries(command.options).map(([name, value]) => `[--${name} ${value}]`);
+  return [...command.words, ...command.args.map((arg) => `<${arg}>`), ...options].join(' ');
+}
 
 const OPTIONS = {
   admin: { type: 'string' },

@@ -1,7 +1,6 @@
 import type { Member } from '#cluster/membership';
 import { type ClusterSnapshot, readCluster, SERVICE_OPTION } from '#ctl/cluster-snapshot';
-import type { ClusterCommand, ClusterPorts } from '#ctl/command';
-import { CtlError } from '#ctl/ctl-error';
+import { type ClusterCommand, type ClusterPorts, CtlError } from '#ctl/command';
 import { table } from '#ctl/table';
 import { sleep } from '#platform/clock';
 

@@ -1,7 +1,6 @@
 import { shardOf } from '#cluster/shard-of';
 import { readShardTable } from '#ctl/cluster-snapshot';
-import type { ClusterCommand, ClusterPorts } from '#ctl/command';
-import { CtlError } from '#ctl/ctl-error';
+import { type ClusterCommand, type ClusterPorts, CtlError } from '#ctl/command';
 import { table } from '#ctl/table';
 import { Fault } from '#fault/fault';
 import { MODE_KEYS } from '#identity/modes';
@@ -144,13 +143,11 @@ function textOf(data: InstanceData): string {
   const rows = known.map(([name, value]) => [name, String(value)]);
   if (last_cycles.length === 0) return table(['WHAT', 'VALUE'], rows);
   const headings = ['GENERATION', 'CYCLE', 'MODE', 'SIGNAL', 'CONFIDENCE', 'AT', 'STORED'];
-  const cycles = last_cycles.map((one) => [
-    ...[one.generation, one.cycle].map(String),
-    one.mode,
-    ...[one.signal, one.confidence].map(String),
-    one.at,
-    one.is_stored ? 'yes' : 'not yet',
-  ]);
+  const cycles = last_cycles.map(
+    ({ generation, cycle, mode, signal, confidence, at, is_stored }) => {
+      return [generation, cycle, mode, signal, confidence, at, is_stored ? 'yes' : 'not yet'];
+    },
+  );
   return `${table(['WHAT', 'VALUE'], rows)}\n\n${table(headings, cycles)}`;
 }
 

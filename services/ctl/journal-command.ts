@@ -1,6 +1,5 @@
 import { SERVICES } from '#ctl/cluster-snapshot';
-import type { ClusterCommand, ClusterPorts } from '#ctl/command';
-import { CtlError } from '#ctl/ctl-error';
+import { type ClusterCommand, type ClusterPorts, CtlError } from '#ctl/command';
 import { recordText } from '#ctl/record-text';
 import { table } from '#ctl/table';
 import { CorruptJournal, decodeRecord, linesOf } from '#runtime/record-codec';
@@ -121,11 +120,11 @@ function textOf(data: {
 }): string {
   const headings = ['INCARNATION', 'ADDRESS', 'LOW-WATER', 'NEXT', 'SEALED', 'SHARDS'];
   const { incarnation, address, low_water_mark, next, is_sealed, shards, records } = data;
-  const counts = [String(low_water_mark), String(next), is_sealed ? 'yes' : 'no', String(shards)];
-  const head = table(headings, [[incarnation, address, ...counts]]);
+  const sealed = is_sealed ? 'yes' : 'no';
+  const head = table(headings, [[incarnation, address, low_water_mark, next, sealed, shards]]);
   if (records.length === 0) return `${head}\n\nNo records to show between LOW-WATER and NEXT.`;
   const lines = records.map(({ slot, actor, id, version, at, what }) => {
-    return [String(slot), actor, id, String(version ?? '-'), at ?? '-', what];
+    return [slot, actor, id, version, at, what];
   });
   return `${head}\n\n${table(['SLOT', 'ACTOR', 'ID', 'VERSION', 'AT', 'WHAT'], lines)}`;
 }

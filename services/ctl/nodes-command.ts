@@ -1,44 +1,22 @@
 import type { Member } from '#cluster/membership';
-import {
-  type ClusterSnapshot,
-  readCluster,
-  remarksOn,
-  SERVICE_OPTION,
-} from '#ctl/cluster-snapshot';
-import type { ClusterCommand, ClusterPorts } from '#ctl/command';
-import { table } from '#ctl/table';
+import { type ClusterSnapshot, snapshotCommand } from '#ctl/cluster-snapshot';
+import type { ClusterPorts } from '#ctl/command';
 import type { ShardedService } from '#storage/shard-store';
 
 /** `ctl nodes`: every node that is heard, and every owner of shards that is not. */
-export const NODES: ClusterCommand = {
-  kind: 'cluster',
+export const NODES = snapshotCommand({
   words: ['nodes'],
   summary: 'Shows every node that is heard, what it serves, and whether all see the same nodes.',
-  args: [],
-  options: SERVICE_OPTION,
-  async run(ports, _args, values) {
-    const snapshots = await readCluster(ports, values);
-    const nodes = await Promise.all(snapshots.map((snapshot) => nodesOf(ports, snapshot)));
-    const data = nodes.flat();
-    const headings = [
-      ...['SERVICE', 'NODE', 'INCARNATION', 'ADDRESS', 'STATE', 'SERVES', 'OWNS'],
-      ...['VIEW', 'AGREES', 'SINCE'],
-    ];
-    const rows = data.map((node) => [
-      node.service,
-      node.node ?? '-',
-      node.incarnation,
-      node.address ?? '-',
-      node.state,
-      String(node.serves ?? '-'),
-      String(node.owns),
-      node.view ?? '-',
-      agreementText(node.agrees),
-      node.since ?? '-',
-    ]);
-    return { data, text: `${table(headings, rows)}${remarksOn(snapshots)}` };
+  items: nodesOf,
+  headings: [
+    ...['SERVICE', 'NODE', 'INCARNATION', 'ADDRESS', 'STATE', 'SERVES', 'OWNS'],
+    ...['VIEW', 'AGREES', 'SINCE'],
+  ],
+  row({ service, node, incarnation, address, state, serves, owns, view, agrees, since }) {
+    const sees = [view, agreementText(agrees), since];
+    return [service, node, incarnation, address, state, serves, owns, ...sees];
   },
-};
+});
 
 type Node = {
   readonly service: ShardedService;
@@ -55,7 +33,7 @@ type Node = {
   readonly since: string | undefined;
 };
 
-async function nodesOf(ports: ClusterPorts, snapshot: ClusterSnapshot): Promise<Node[]> {
+async function nodesOf(snapshot: ClusterSnapshot, ports: ClusterPorts): Promise<Node[]> {
   return [...heardNodes(snapshot), ...(await unheardOwners(ports, snapshot))];
 }
 
@@ -107,7 +85,7 @@ function ownedBy({ rows }: ClusterSnapshot, incarnation: string): number {
   return rows.filter(({ owner }) => owner === incarnation).length;
 }
 
-function agreementText(agrees: boolean | undefined): string {
-  if (agrees === undefined) return '-';
+function agreementText(agrees: boolean | undefined): string | undefined {
+  if (agrees === undefined) return undefined;
   return agrees ? 'yes' : 'NO';
 }

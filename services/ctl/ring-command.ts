@@ -1,32 +1,15 @@
-import {
-  type ClusterSnapshot,
-  readCluster,
-  remarksOn,
-  SERVICE_OPTION,
-} from '#ctl/cluster-snapshot';
-import type { ClusterCommand } from '#ctl/command';
-import { table } from '#ctl/table';
+import { type ClusterSnapshot, snapshotCommand } from '#ctl/cluster-snapshot';
 
 /** `ctl ring`: what each node should own and what it does. */
-export const RING: ClusterCommand = {
-  kind: 'cluster',
+export const RING = snapshotCommand({
   words: ['ring'],
   summary: 'Shows what each node should own by the ring, and what it serves.',
-  args: [],
-  options: SERVICE_OPTION,
-  async run(ports, _args, values) {
-    const snapshots = await readCluster(ports, values);
-    const data = snapshots.flatMap(ringOf);
-    const headings = ['SERVICE', 'NODE', 'DUE', 'OWNS', 'TO COME', 'TO GO', 'SHARDS'];
-    const rows = data.map(({ service, node, due, owns, to_come, to_go }) => [
-      service,
-      node ?? '(none)',
-      ...[due, owns.length, to_come, to_go].map(String),
-      rangesOf(owns),
-    ]);
-    return { data, text: `${table(headings, rows)}${remarksOn(snapshots)}` };
+  items: ringOf,
+  headings: ['SERVICE', 'NODE', 'DUE', 'OWNS', 'TO COME', 'TO GO', 'SHARDS'],
+  row({ service, node, due, owns, to_come, to_go }) {
+    return [service, node ?? '(none)', due, owns.length, to_come, to_go, rangesOf(owns)];
   },
-};
+});
 
 /** A row for each node of the ring, each owner that is not on it, and for what no node owns. */
 function ringOf({ service, members, ring, rows, shardCount }: ClusterSnapshot) {

@@ -1,40 +1,15 @@
-import {
-  type ClusterSnapshot,
-  readCluster,
-  remarksOn,
-  SERVICE_OPTION,
-} from '#ctl/cluster-snapshot';
-import type { ClusterCommand } from '#ctl/command';
-import { table } from '#ctl/table';
+import { type ClusterSnapshot, snapshotCommand } from '#ctl/cluster-snapshot';
 
 /** `ctl shards`: a line for each shard with its owner by the table and its place on the ring. */
-export const SHARDS: ClusterCommand = {
-  kind: 'cluster',
+export const SHARDS = snapshotCommand({
   words: ['shards'],
   summary: 'Shows the owner of every shard by the table, and whether it serves.',
-  args: [],
-  options: SERVICE_OPTION,
-  async run(ports, _args, values) {
-    const snapshots = await readCluster(ports, values);
-    const data = snapshots.flatMap(shardsOf);
-    const headings = [
-      ...['SERVICE', 'SHARD', 'STATE', 'OWNER', 'ADDRESS', 'INCARNATION', 'EPOCH', 'DUE AT'],
-    ];
-    const rows = data.map(
-      ({ service, shard, state, node, address, incarnation, epoch, due_at }) => [
-        service,
-        String(shard),
-        state,
-        node ?? '-',
-        address ?? '-',
-        incarnation ?? '-',
-        String(epoch ?? '-'),
-        due_at ?? '-',
-      ],
-    );
-    return { data, text: `${table(headings, rows)}${remarksOn(snapshots)}` };
+  items: shardsOf,
+  headings: ['SERVICE', 'SHARD', 'STATE', 'OWNER', 'ADDRESS', 'INCARNATION', 'EPOCH', 'DUE AT'],
+  row({ service, shard, state, node, address, incarnation, epoch, due_at }) {
+    return [service, shard, state, node, address, incarnation, epoch, due_at];
   },
-};
+});
 
 function shardsOf({ service, rows, members, ring, shardCount }: ClusterSnapshot) {
   const rowOf = new Map(rows.map((row) => [row.shard, row]));

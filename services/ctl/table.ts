@@ -1,17 +1,18 @@
 /** Columns stand this many spaces apart. */
 const GAP = '  ';
 
-/** Rows under headings, every column as wide as its widest cell; numbers may be given as text. */
-export function table(headings: readonly string[], rows: readonly (readonly string[])[]): string {
-  const widths = headings.map((heading, column) =>
-    Math.max(heading.length, ...rows.map((row) => [...(row[column] ?? '')].length)),
-  );
-  const line = (row: readonly string[]) =>
-    row
-      .map(
-        (cell, column) => cell + ' '.repeat(Math.max(0, (widths[column] ?? 0) - [...cell].length)),
-      )
-      .join(GAP)
-      .trimEnd();
-  return [headings, ...rows].map(line).join('\n');
+/** What stands in a column of a row; undefined shows as `-`. */
+export type Cell = string | number | undefined;
+
+/** Rows under headings, every column as wide as its widest cell. */
+export function table(headings: readonly string[], rows: readonly (readonly Cell[])[]): string {
+  const lines = [headings, ...rows.map((row) => row.map((cell) => String(cell ?? '-')))];
+  const widths = headings.map((_, column) => Math.max(...lines.map((row) => width(row[column]))));
+  const padded = (cell: string, column: number) =>
+    cell + ' '.repeat(Math.max(0, (widths[column] ?? 0) - width(cell)));
+  return lines.map((row) => row.map(padded).join(GAP).trimEnd()).join('\n');
+}
+
+function width(cell: string | undefined): number {
+  return [...(cell ?? '')].length;
 }

@@ -1,5 +1,4 @@
-import type { ClusterCommand, ClusterPorts } from '#ctl/command';
-import { CtlError } from '#ctl/ctl-error';
+import { type ClusterCommand, type ClusterPorts, CtlError } from '#ctl/command';
 import { type Replay, storedHistory, verifyHead } from '#ctl/head-verification';
 import { table } from '#ctl/table';
 import type { InstanceHead } from '#storage/instance-store';
@@ -22,10 +21,10 @@ export const VERIFY: ClusterCommand = {
       result: replay,
     };
     const headings = ['INSTANCE', 'VERSION', 'GENERATION', 'OBSERVATIONS', 'RESULT'];
-    const numbers = [head.version, head.generation, head.historyCount].map(String);
+    const result = replay.kind.replace('_', ' ');
     const lines = replay.kind === 'different' ? replay.differences : [];
     const text = [
-      table(headings, [[id, ...numbers, replay.kind.replace('_', ' ')]]),
+      table(headings, [[id, head.version, head.generation, head.historyCount, result]]),
       '',
       explained(replay, head),
       ...lines.map((line) => `  ${line}`),

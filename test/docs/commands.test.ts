@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { describeVariables } from '#config';
-import { COMMANDS } from '#ctl/command-list';
+import { COMMANDS } from '#ctl/ctl';
 import { METRICS } from '#platform/metrics';
 import { DOCUMENTS, type Document, documentOf } from '#test/docs/documents';
 

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { COMMANDS } from '#ctl/command-list';
+import { COMMANDS } from '#ctl/ctl';
 import { withBlock } from '#deploy/documents/generated-block';
 import { GENERATED_BLOCKS } from '#deploy/documents/generated-blocks';
 
