@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto';
+import { SHARDS } from '#bench/durable-service';
 import { withProgress } from '#bench/progress';
 import { PERSONA_PROFILES } from '#identity/persona-profiles';
 import { createState, MODEL_VERSION } from '#identity/state';
+import { bucketsOf } from '#storage/bucket-of';
 import { cassandraInstanceStore } from '#storage/cassandra/cassandra-instance-store';
 import { cassandraListingStore } from '#storage/cassandra/cassandra-listing-store';
 import type { CassandraSession } from '#storage/cassandra/session';
@@ -51,7 +53,7 @@ export function seededStrengths(index: number): readonly number[] {
 /** Writes instances as the service stores one that was created and never observed. */
 export async function seedInstances(seed: Seed): Promise<void> {
   const { session, count, accountIds, isListed, nameOf = seededName, print } = seed;
-  const instances = cassandraInstanceStore(session);
+  const instances = cassandraInstanceStore(session, bucketsOf(SHARDS));
   const listings = cassandraListingStore(session);
   const startedMs = performance.now();
   const perS = () => ((1_000 * next) / (performance.now() - startedMs)).toFixed(0);
@@ -62,7 +64,7 @@ export async function seedInstances(seed: Seed): Promise<void> {
       next += 1;
       const instanceId = seededId(index);
       const head = headOf(index, nameOf(index), accountIds[index % accountIds.length] ?? '');
-      await instances.checkpoint(instanceId, { head, history: [], drift: [], answers: [] });
+      await instances.checkpoint([{ instanceId, head, history: [], drift: [], answers: [] }]);
       if (!isListed) continue;
       const { accountId, version, name, description, createdAtMs } = head;
       await listings.put(accountId, { instanceId, version, name, description, createdAtMs });

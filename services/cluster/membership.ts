@@ -14,9 +14,9 @@ import {
 import { JournalPresence } from '#cluster/journal-presence';
 import { Listeners } from '#cluster/listeners';
 import type { MembershipOptions } from '#cluster/membership-options';
-import { hashText } from '#cluster/text-hash';
 import { every } from '#platform/clock';
 import { LogRateLimit } from '#platform/log-rate-limit';
+import { hashText } from '#platform/text-hash';
 
 /** One incarnation, as it was last heard. */
 export type Member = Heartbeat & {

@@ -1,6 +1,6 @@
 import { strict as assert } from 'node:assert';
-import { hashText } from '#cluster/text-hash';
 import { mixBits } from '#platform/bit-mixer';
+import { hashText } from '#platform/text-hash';
 
 /** Spreads shard numbers before they meet a node's hash: 2^32 over the golden ratio. */
 const SHARD_SPREAD = 0x9e3779b1;

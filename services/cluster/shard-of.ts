@@ -1,4 +1,4 @@
-import { hashText } from '#cluster/text-hash';
+import { hashText } from '#platform/text-hash';
 
 /**
  * The shard of an actor, 0 to `shardCount` - 1. Never changes for an id and a count, in any

@@ -62,7 +62,8 @@ export class InstanceSourcing
     const { history = [], drift = [], answers = [] } = rows ?? {};
     state.isModelShared = true;
     return {
-      write: () => this.#ports.store.checkpoint(id, { head, history, drift, answers }),
+      write: () =>
+        this.#ports.store.checkpoint([{ instanceId: id, head, history, drift, answers }]),
       forget: (later) => {
         later.recovery = undefined;
         // After a deletion meanwhile there is nothing left of these rows.

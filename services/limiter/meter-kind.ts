@@ -107,7 +107,7 @@ export class MeterKind
   checkpoint(accountId: string, meter: Meter) {
     const { head } = meter;
     const write = async () => {
-      if (head !== undefined) await this.#ports.meters.checkpoint(accountId, head);
+      if (head !== undefined) await this.#ports.meters.checkpoint([{ accountId, head }]);
     };
     return { write, forget: () => meter.forget(head) };
   }

@@ -11,6 +11,7 @@ import { clusterSecretsOf } from '#process/cluster-secrets';
 import type { Foundation } from '#process/foundation';
 import { clientTlsOf } from '#process/tls-files';
 import type { AccountStore } from '#storage/account-store';
+import { type BucketOf, bucketsOf } from '#storage/bucket-of';
 import type { CassandraSession, ObserveStatement } from '#storage/cassandra/session';
 import type { InstanceStore } from '#storage/instance-store';
 import type { Journal } from '#storage/journal';
@@ -18,7 +19,7 @@ import type { JournalStore } from '#storage/journal-store';
 import type { ListingStore } from '#storage/listing-store';
 import type { MeterStore } from '#storage/meter-store';
 import type { ServerClocks } from '#storage/server-clocks';
-import type { ShardStore } from '#storage/shard-store';
+import type { ShardedService, ShardStore } from '#storage/shard-store';
 
 /** What every process with stores has, wherever they are. */
 type CommonStores = {
@@ -136,19 +137,32 @@ async function cassandraStores(config: Config, foundation: Foundation): Promise<
   const { cassandraJournalStore } = await import('#storage/cassandra/cassandra-journal-store');
   const { cassandraServerClocks } = await import('#storage/cassandra/cassandra-server-clocks');
   const { cassandraShardStore } = await import('#storage/cassandra/cassandra-shard-store');
+  const shards = cassandraShardStore(session);
   const stores: SharedStores = {
     kind: 'shared',
     accounts: cassandraAccountStore(session, foundation.clock),
-    instances: cassandraInstanceStore(session),
+    instances: cassandraInstanceStore(session, await bucketsIn(shards, 'engine', config)),
     listings: cassandraListingStore(session),
-    meters: cassandraMeterStore(session),
+    meters: cassandraMeterStore(session, await bucketsIn(shards, 'limiter', config)),
     journals: cassandraJournalStore(session),
-    shards: cassandraShardStore(session),
+    shards,
     serverClocks: cassandraServerClocks(session),
   };
   await warm(stores);
   const opened = opening.move();
   return { ...stores, [Symbol.asyncDispose]: () => opened.disposeAsync() };
+}
+
+/**
+ * Where the states of a service's actors lie. The number of shards that stands decides: `ctl` may be
+ * configured with another. A node that is ends before it reads or stores anything.
+ */
+async function bucketsIn(
+  shards: ShardStore,
+  service: ShardedService,
+  { SERVICE_SHARDS }: Config,
+): Promise<BucketOf> {
+  return bucketsOf((await shards.countOf(service)) ?? SERVICE_SHARDS);
 }
 
 /**

@@ -81,21 +81,37 @@ export type InstanceHead = {
 
 /** What one checkpoint of an instance stores. */
 export type InstanceCheckpoint = {
+  readonly instanceId: string;
   readonly head: InstanceHead;
   readonly history: readonly HistoryRow[];
   readonly drift: readonly DriftRow[];
   readonly answers: readonly AnswerRow[];
 };
 
+/** Heads that one call reads or stores at most: 64 of 2 kB are half of what one batch may hold. */
+export const HEADS_MAX = 64;
+
+/** Bytes of heads that one batch stores. Cassandra takes 16 MiB; much less keeps it even. Chosen. */
+export const HEADS_BYTES_MAX = 256 * 1_024;
+
 /** Where instances rest when they are not in memory. Methods throw `service_unavailable`. */
 export interface InstanceStore {
+  /** Instances with the same bucket are read and stored together; fixed for each. */
+  bucketOf(instanceId: string): number;
   /** The head of the highest version ever stored, or undefined. */
   readHead(instanceId: string): Promise<InstanceHead | undefined>;
   /**
-   * Stores rows, each confirmed, and then the head. May be repeated and may come late: a version
-   * below the stored one changes nothing. A head that is deleted takes all rows with it.
+   * The heads of at most `HEADS_MAX` instances of one bucket, in one read; without those that have
+   * none. An `Error` stands where a head cannot be decoded: it says why, and the others are read.
    */
-  checkpoint(instanceId: string, checkpoint: InstanceCheckpoint): Promise<void>;
+  readHeads(instanceIds: readonly string[]): Promise<ReadonlyMap<string, InstanceHead | Error>>;
+  /**
+   * Stores at most `HEADS_MAX` checkpoints of instances of one bucket: the rows, each confirmed, then
+   * the heads, all of them or none while they have no more than `HEADS_BYTES_MAX` together. May be
+   * repeated and may come late, in any order: a version below the stored one changes nothing. A head
+   * that is deleted takes all rows with it.
+   */
+  checkpoint(checkpoints: readonly InstanceCheckpoint[]): Promise<void>;
   /** At most `count` rows with ordinals from `newest` downwards, newest first. */
   readHistory(instanceId: string, newest: number, count: number): Promise<HistoryRow[]>;
   /** At most `count` drift rows with ordinals from `newest` downwards, newest first. */

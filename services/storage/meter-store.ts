@@ -43,14 +43,22 @@ export type MeterHead = MeterRecord & {
   readonly version: number;
 };
 
+/** One meter to be stored. */
+type MeterCheckpoint = { readonly accountId: string; readonly head: MeterHead };
+
 /**
  * The meters' states while they are not in memory. Versioned like `InstanceStore` (architecture 3.2):
  * of two heads the higher version wins, whatever comes late or twice. Methods throw
  * `service_unavailable`.
  */
 export interface MeterStore {
+  /** Meters of accounts with the same bucket are stored together; fixed for each. */
+  bucketOf(accountId: string): number;
   /** The head of the highest version ever stored, or undefined. */
   readHead(accountId: string): Promise<MeterHead | undefined>;
-  /** Stores a head. May be repeated and may come late: a version below the stored one changes nothing. */
-  checkpoint(accountId: string, head: MeterHead): Promise<void>;
+  /**
+   * Stores at most `HEADS_MAX` heads of one bucket, as `InstanceStore` stores its heads. May be
+   * repeated and may come late, in any order: a version below the stored one changes nothing.
+   */
+  checkpoint(checkpoints: readonly MeterCheckpoint[]): Promise<void>;
 }

@@ -33,6 +33,8 @@ export interface ShardStore {
    * good. Several callers at once get the same number.
    */
   fixCount(service: ShardedService, wanted: number): Promise<number>;
+  /** The number of shards of a service that stands; undefined before a first node has asked. */
+  countOf(service: ShardedService): Promise<number | undefined>;
   /** The rows of all shards that ever had an owner; may lag behind changes under way. */
   load(service: ShardedService, count: number): Promise<ShardRow[]>;
   /** One row, seen after every change that was applied. */

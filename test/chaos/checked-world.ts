@@ -73,7 +73,7 @@ export class CheckedWorld {
     for (const [id, state] of this.#states) {
       const head = headOf(state);
       const { history, drift, answers } = (state.unstored ?? new UnstoredRows()).copy();
-      await this.instances.checkpoint(id, { head, history, drift, answers });
+      await this.instances.checkpoint([{ instanceId: id, head, history, drift, answers }]);
       const { version, name, description, createdAtMs } = head;
       const row = { instanceId: id, version, name, description, createdAtMs };
       if (head.deletedAtMs === undefined) await this.listings.put(ACCOUNT, row);

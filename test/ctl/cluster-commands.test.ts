@@ -119,7 +119,7 @@ pair('verifies an instance, and ends with 1 when its rows were changed', async (
   const model = head.model.slice();
   model[OFFSET.stress] = 0.25;
   const none = { history: [], drift: [], answers: [] };
-  await instances.checkpoint(ID, { head: { ...head, version: 3, model }, ...none });
+  await instances.checkpoint([{ instanceId: ID, head: { ...head, version: 3, model }, ...none }]);
   const bad = await ctl(['verify', ID], { cluster: cluster.ports });
   assert.is(bad.code, 1);
   assert.match(bad.out, /does not follow from the stored history:\n {2}stress is 0.25; the replay/);

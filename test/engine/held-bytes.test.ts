@@ -39,7 +39,9 @@ type Step = { readonly command: EngineCommand; readonly key?: string };
 
 /** A store that keeps nothing: what it was given must not count as held. */
 const FORGETFUL: InstanceStore = {
+  bucketOf: () => 0,
   readHead: async () => undefined,
+  readHeads: async () => new Map(),
   checkpoint: async () => undefined,
   readHistory: async () => [],
   readDrift: async () => [],

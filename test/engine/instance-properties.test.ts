@@ -147,10 +147,11 @@ function watchedStore() {
   const heads: { given: InstanceHead; copy: InstanceHead }[] = [];
   const watched: InstanceStore = {
     ...store,
-    async checkpoint(id, checkpoint) {
-      const { head } = checkpoint;
-      heads.push({ given: head, copy: structuredClone(head) });
-      await store.checkpoint(id, checkpoint);
+    async checkpoint(checkpoints) {
+      for (const { head } of checkpoints) {
+        heads.push({ given: head, copy: structuredClone(head) });
+      }
+      await store.checkpoint(checkpoints);
     },
   };
   const assertUnchanged = () => {

@@ -199,11 +199,11 @@ function gatedStore() {
   } = { checkpoint: undefined, read: undefined };
   const gated: InstanceStore = {
     ...store,
-    async checkpoint(id, checkpoint) {
+    async checkpoint(checkpoints) {
       gates.checkpoint = Promise.withResolvers();
       await gates.checkpoint.promise;
       gates.checkpoint = undefined;
-      await store.checkpoint(id, checkpoint);
+      await store.checkpoint(checkpoints);
     },
     async readHistory(id, newest, count) {
       await gates.read?.promise;

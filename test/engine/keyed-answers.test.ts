@@ -7,7 +7,7 @@ import type { Fault } from '#fault/fault';
 import { ANSWER_AGE_MS, type AnswerRow, type InstanceStore } from '#storage/instance-store';
 import { memoryInstanceStore } from '#storage/memory/memory-instance-store';
 import { CREATE, callOf, INSTANCE_ID, START_MS } from '#test/engine/instance-fixture';
-import { answerRow, headAt, markerAt } from '#test/storage/instance-rows';
+import { answerRow, checkpointAt, headAt, markerAt, storeOne } from '#test/storage/instance-rows';
 import { refusalOf } from '#test/support/settled';
 import type { IdempotencyKey } from '#wire/engine-messages';
 
@@ -92,7 +92,7 @@ store('a fresh UUIDv7 is looked up when its call may have been seen under anothe
 store('nothing is looked for that a deleted instance answered, or none', async () => {
   const rows = memoryInstanceStore();
   const answers = [answerRow('create:k', START_MS)];
-  await rows.checkpoint(INSTANCE_ID, { head: headAt(1), history: [], drift: [], answers });
+  await storeOne(rows, INSTANCE_ID, checkpointAt(1, { answers }));
   const call = callOf(CREATE, { idempotency: { key: 'k', fingerprint: 'f' } });
   const turn = { wallMs: START_MS, earlierVersion: undefined };
   for (const head of [markerAt(2), undefined]) {

@@ -4,7 +4,7 @@ import { digestOf } from '#accounts/api-key';
 import { MeterKind } from '#limiter/meter-kind';
 import type { Turn } from '#runtime/turn';
 import { memoryMeterStore } from '#storage/memory/memory-meter-store';
-import type { MeterHead, MeterRecord } from '#storage/meter-store';
+import type { MeterRecord } from '#storage/meter-store';
 import { admission, custom, record } from '#test/limiter/limiter-fixture';
 import { meterAt, reservations } from '#test/storage/meter-records';
 import { ManualClock } from '#test/support/manual-clock';
@@ -29,9 +29,12 @@ function kindUnderTest(isAbsent = false) {
         asked.push(`head ${id}`);
         return await store.readHead(id);
       },
-      async checkpoint(id, head: MeterHead) {
-        asked.push(`checkpoint ${id} v${head.version}`);
-        await store.checkpoint(id, head);
+      bucketOf: store.bucketOf,
+      async checkpoint(checkpoints) {
+        for (const { accountId, head } of checkpoints) {
+          asked.push(`checkpoint ${accountId} v${head.version}`);
+        }
+        await store.checkpoint(checkpoints);
       },
     },
     events: { lost: () => undefined, raised: () => undefined },
@@ -55,7 +58,7 @@ const activation = suite('a meter that comes to memory');
 
 activation('goes on from its head, and its version', async () => {
   const { kind, store } = kindUnderTest();
-  await store.checkpoint('a', meterAt(5));
+  await store.checkpoint([{ accountId: 'a', head: meterAt(5) }]);
   const { state, version, recentCalls } = await kind.activate('a');
   assert.equal([version, recentCalls, state.head], [5, [], meterAt(5)]);
   assert.equal([kind.name, kind.isAbsent(state)], ['meter', false]);

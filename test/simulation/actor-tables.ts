@@ -40,7 +40,11 @@ export class ActorTables {
   }
 
   /** Writes rows at a version. */
-  putRows(id: string, version: number, rows: Omit<InstanceCheckpoint, 'head'>): void {
+  putRows(
+    id: string,
+    version: number,
+    rows: Omit<InstanceCheckpoint, 'instanceId' | 'head'>,
+  ): void {
     const partition = this.#partition(id);
     if (version <= partition.deletedVersion && !this.#flaws.isUnstamped) return;
     for (const row of rows.history) this.#put(partition.history, row.ordinal, { row, version });

@@ -1,3 +1,4 @@
+import type { BucketOf } from '#storage/bucket-of';
 import type { InstanceCheckpoint, InstanceHead, InstanceStore } from '#storage/instance-store';
 import { type ListingStore, listedOf } from '#storage/listing-store';
 import { ActorTables, type TableFlaws } from '#test/simulation/actor-tables';
@@ -22,14 +23,17 @@ export class SimulatedActorStores {
   readonly tables: ActorTables;
   readonly #server: SimulatedStore;
   readonly #flaws: CheckpointFlaws;
+  readonly #bucketOf: BucketOf;
   readonly #onHead: (id: string, head: InstanceHead, by: string) => void;
 
   constructor(
     server: SimulatedStore,
+    bucketOf: BucketOf,
     onHead: (id: string, head: InstanceHead, by: string) => void,
     flaws: CheckpointFlaws = {},
   ) {
     this.#server = server;
+    this.#bucketOf = bucketOf;
     this.#onHead = onHead;
     this.#flaws = flaws;
     this.tables = new ActorTables(flaws);
@@ -41,9 +45,11 @@ export class SimulatedActorStores {
     const read = <Answer>(name: string, answer: () => Answer): Promise<Answer> =>
       this.#server.call(process, { name, isWrite: false, execute: async () => answer() });
     return {
+      bucketOf: this.#bucketOf,
+      readHeads: (ids) => read('heads', () => this.#headsAsRead(ids)),
       readHead: (id) => read(`head of ${id}`, () => this.#headAsRead(id)),
-      checkpoint: async (id, checkpoint) => {
-        const written = this.#checkpoint(process, id, checkpoint);
+      checkpoint: async (checkpoints) => {
+        const written = this.#checkpoint(process, checkpoints);
         if (this.#flaws.isUnconfirmed) written.catch(() => undefined);
         else await written;
       },
@@ -89,39 +95,46 @@ export class SimulatedActorStores {
     };
   }
 
+  #headsAsRead(ids: readonly string[]): Map<string, InstanceHead> {
+    const heads = ids.map((id) => [id, this.#headAsRead(id)] as const);
+    return new Map(
+      heads.filter((entry): entry is [string, InstanceHead] => entry[1] !== undefined),
+    );
+  }
+
   #headAsRead(id: string): InstanceHead | undefined {
     const head = this.tables.head(id);
     if (head === undefined || !this.#flaws.isCallsForgotten) return head;
     return { ...head, recentCalls: [] };
   }
 
-  /** Rows, each batch confirmed, and only then the head: as the adapter of the real store does it. */
-  async #checkpoint(process: SimulatedProcess, id: string, checkpoint: InstanceCheckpoint) {
-    const { head } = checkpoint;
-    const putHead = () =>
-      this.#write(process, `head of ${id} v${head.version}`, () => {
-        this.tables.putHead(id, head);
-        this.#onHead(id, head, process.name);
+  /** Rows, each batch confirmed, and only then all heads at once: as the real store's adapter. */
+  async #checkpoint(process: SimulatedProcess, checkpoints: readonly InstanceCheckpoint[]) {
+    const names = checkpoints.map(({ instanceId, head }) => `${instanceId} v${head.version}`);
+    const putHeads = () =>
+      this.#write(process, `heads of ${names.join(', ')}`, () => {
+        for (const { instanceId, head } of checkpoints) {
+          this.tables.putHead(instanceId, head);
+          this.#onHead(instanceId, head, process.name);
+        }
       });
-    if (this.#flaws.isHeadFirst) await putHead();
-    if (head.deletedAtMs === undefined) await Promise.all(this.#rowWrites(process, id, checkpoint));
-    else {
-      await this.#write(process, `rows of ${id} deleted`, () =>
-        this.tables.deleteRows(id, head.version),
-      );
-    }
-    if (!this.#flaws.isHeadFirst) await putHead();
+    if (this.#flaws.isHeadFirst) await putHeads();
+    await Promise.all(checkpoints.flatMap((checkpoint) => this.#rowWrites(process, checkpoint)));
+    if (!this.#flaws.isHeadFirst) await putHeads();
   }
 
   #rowWrites(
     process: SimulatedProcess,
-    id: string,
-    { head, history, drift, answers }: InstanceCheckpoint,
+    { instanceId: id, head, history, drift, answers }: InstanceCheckpoint,
   ): Promise<void>[] {
     const { version } = head;
+    if (head.deletedAtMs !== undefined) {
+      const remove = () => this.tables.deleteRows(id, version);
+      return [this.#write(process, `rows of ${id} deleted`, remove)];
+    }
     const none = { history: [], drift: [], answers: [] };
     const writes: Promise<void>[] = [];
-    const put = (name: string, rows: Omit<InstanceCheckpoint, 'head'>): void => {
+    const put = (name: string, rows: Omit<InstanceCheckpoint, 'instanceId' | 'head'>): void => {
       const written = `${name} of ${id} v${version}`;
       writes.push(this.#write(process, written, () => this.tables.putRows(id, version, rows)));
     };

@@ -59,12 +59,15 @@ export class SimulatedCluster {
     this.store = new SimulatedStore(world);
     this.bus = new SimulatedBus(world);
     this.network = new SimulatedNetwork(world);
+    // Few buckets for few actors: several of them are dirty in one.
+    const bucketOf = (id: string) => shardOf(id, scenario.shardCount);
     this.actors = new SimulatedActorStores(
       this.store,
+      bucketOf,
       (id) => this.oracle.stored(id),
       flaws.checkpoints,
     );
-    this.customers = new SimulatedMeterStores(this.store);
+    this.customers = new SimulatedMeterStores(this.store, bucketOf);
     const fail = (violation: Violation): void => world.fail(violation);
     this.ledger = scenario.limiters === 0 ? undefined : new Ledger(fail);
     this.oracle = new Oracle(this.actors.tables, (id) => shardOf(id, scenario.shardCount), fail);

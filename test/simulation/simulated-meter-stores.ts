@@ -1,4 +1,5 @@
 import type { AccountStore } from '#storage/account-store';
+import type { BucketOf } from '#storage/bucket-of';
 import { memoryAccountStore } from '#storage/memory/memory-account-store';
 import { memoryMeterStore } from '#storage/memory/memory-meter-store';
 import type { MeterStore } from '#storage/meter-store';
@@ -12,27 +13,32 @@ export class SimulatedMeterStores {
   /** The meters as they are: versioned, so what comes late or twice changes nothing. */
   readonly meters: MeterStore = memoryMeterStore();
   readonly #server: SimulatedStore;
+  readonly #bucketOf: BucketOf;
 
-  constructor(server: SimulatedStore) {
+  constructor(server: SimulatedStore, bucketOf: BucketOf) {
     this.#server = server;
+    this.#bucketOf = bucketOf;
   }
 
   /** The meters as one process sees them. */
   metersOf(process: SimulatedProcess): MeterStore {
     const { meters } = this;
     return {
+      bucketOf: this.#bucketOf,
       readHead: (id) =>
         this.#server.call(process, {
           name: `meter of ${id}`,
           isWrite: false,
           execute: () => meters.readHead(id),
         }),
-      checkpoint: (id, head) =>
-        this.#server.call(process, {
-          name: `meter of ${id} v${head.version}`,
+      checkpoint: (checkpoints) => {
+        const names = checkpoints.map(({ accountId, head }) => `${accountId} v${head.version}`);
+        return this.#server.call(process, {
+          name: `meters of ${names.join(', ')}`,
           isWrite: true,
-          execute: () => meters.checkpoint(id, head),
-        }),
+          execute: () => meters.checkpoint(checkpoints),
+        });
+      },
     };
   }
 

@@ -44,6 +44,7 @@ export class SimulatedShards {
       fixCluster: (wanted) => call('cluster', true, () => this.#truth.fixCluster(wanted)),
       fixCount: (service, wanted) =>
         call('shard count', true, () => this.#truth.fixCount(service, wanted)),
+      countOf: (service) => call('shard count', false, () => this.#truth.countOf(service)),
       load: (service, count) => call('shards', false, () => this.#load(service, count)),
       read: (service, shard) =>
         call(`shard ${shard}`, false, () => {

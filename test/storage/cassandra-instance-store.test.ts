@@ -2,7 +2,7 @@ import { cassandraInstanceStore } from '#storage/cassandra/cassandra-instance-st
 import type { CassandraSession } from '#storage/cassandra/session';
 import type { InstanceStore } from '#storage/instance-store';
 import { instanceStoreContract } from '#test/storage/instance-store-contract';
-import { newPrefix, openMigratedKeyspace } from '#test/storage/migrated-keyspace';
+import { newPrefix, ONE_BUCKET, openMigratedKeyspace } from '#test/storage/migrated-keyspace';
 import { cassandraOrSkip } from '#test/support/real-servers';
 
 const { address, suite } = cassandraOrSkip();
@@ -16,11 +16,17 @@ async function sessionOf(): Promise<CassandraSession> {
 
 /** A store of instances that no test has stored before. */
 async function open(): Promise<InstanceStore> {
-  const store = cassandraInstanceStore(await sessionOf());
+  const store = cassandraInstanceStore(await sessionOf(), ONE_BUCKET);
   const prefix = newPrefix();
   return {
     readHead: (id) => store.readHead(prefix + id),
-    checkpoint: (id, checkpoint) => store.checkpoint(prefix + id, checkpoint),
+    bucketOf: (id) => store.bucketOf(prefix + id),
+    async readHeads(ids) {
+      const heads = await store.readHeads(ids.map((id) => prefix + id));
+      return new Map([...heads].map(([id, head]) => [id.slice(prefix.length), head]));
+    },
+    checkpoint: (checkpoints) =>
+      store.checkpoint(checkpoints.map((one) => ({ ...one, instanceId: prefix + one.instanceId }))),
     readHistory: (id, newest, count) => store.readHistory(prefix + id, newest, count),
     readDrift: (id, newest, count) => store.readDrift(prefix + id, newest, count),
     findAnswer: (id, key, oldestMs) => store.findAnswer(prefix + id, key, oldestMs),

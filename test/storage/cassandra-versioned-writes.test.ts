@@ -4,9 +4,16 @@ import { cassandraInstanceStore } from '#storage/cassandra/cassandra-instance-st
 import { cassandraListingStore } from '#storage/cassandra/cassandra-listing-store';
 import { cassandraMeterStore } from '#storage/cassandra/cassandra-meter-store';
 import type { CassandraSession } from '#storage/cassandra/session';
-import { answerRow, driftRows, headAt, historyRows, markerAt } from '#test/storage/instance-rows';
+import {
+  answerRow,
+  driftRows,
+  headAt,
+  historyRows,
+  markerAt,
+  storeOne,
+} from '#test/storage/instance-rows';
 import { meterAt } from '#test/storage/meter-records';
-import { newPrefix, openMigratedKeyspace } from '#test/storage/migrated-keyspace';
+import { newPrefix, ONE_BUCKET, openMigratedKeyspace } from '#test/storage/migrated-keyspace';
 import { cassandraOrSkip } from '#test/support/real-servers';
 
 const { address, suite } = cassandraOrSkip();
@@ -31,9 +38,9 @@ async function storesOf() {
   const session = await sessionOf();
   return {
     id: `${newPrefix()}inst`,
-    instances: cassandraInstanceStore(session),
+    instances: cassandraInstanceStore(session, ONE_BUCKET),
     listings: cassandraListingStore(session),
-    meters: cassandraMeterStore(session),
+    meters: cassandraMeterStore(session, ONE_BUCKET),
     session,
   };
 }
@@ -51,7 +58,7 @@ const stamps = suite('what is written of an actor');
 
 stamps('bears its version as timestamp in every table and column', async () => {
   const { id, instances, listings, meters } = await storesOf();
-  await instances.checkpoint(id, full(7));
+  await storeOne(instances, id, full(7));
   for (const [table, column, rows] of [
     ['history', 'observation', 7],
     ['drift', 'event', 7],
@@ -62,7 +69,10 @@ stamps('bears its version as timestamp in every table and column', async () => {
   const answers = 'SELECT WRITETIME(answer) AS stamp FROM answers WHERE instance_id = ?';
   assert.equal(await stampsOf(answers, id), [7n, 7n]);
   assert.equal(
-    await stampsOf('SELECT WRITETIME(state) AS stamp FROM heads WHERE instance_id = ?', id),
+    await stampsOf(
+      'SELECT WRITETIME(state) AS stamp FROM heads WHERE bucket = 7 AND instance_id = ?',
+      id,
+    ),
     [7n],
   );
   const row = { instanceId: id, version: 4, name: 'n', description: 'd', createdAtMs: 1 };
@@ -73,25 +83,25 @@ stamps('bears its version as timestamp in every table and column', async () => {
     const query = `SELECT WRITETIME(${column}) AS stamp FROM listings WHERE account_id = ? ALLOW FILTERING`;
     assert.equal((await stampsOf(query, id)).toSorted(), [4n, 9n], column);
   }
-  await meters.checkpoint(id, meterAt(6));
-  const meter = 'SELECT WRITETIME(state) AS stamp FROM meters WHERE account_id = ?';
+  await meters.checkpoint([{ accountId: id, head: meterAt(6) }]);
+  const meter = 'SELECT WRITETIME(state) AS stamp FROM meters WHERE bucket = 7 AND account_id = ?';
   assert.equal(await stampsOf(meter, id), [6n]);
 });
 
 stamps('ends by itself only where it should: markers, removals and answers', async () => {
   const { id, instances, listings, meters } = await storesOf();
-  await instances.checkpoint(id, full(3));
-  const head = 'SELECT TTL(state) AS ttl FROM heads WHERE instance_id = ?';
+  await storeOne(instances, id, full(3));
+  const head = 'SELECT TTL(state) AS ttl FROM heads WHERE bucket = 7 AND instance_id = ?';
   assert.is((await rowsOf(head, id))[0]?.['ttl'], null);
   const history =
     'SELECT TTL(observation) AS ttl FROM history WHERE instance_id = ? AND bucket = 0';
   assert.is((await rowsOf(history, id))[0]?.['ttl'], null);
   const answer = 'SELECT TTL(answer) AS ttl FROM answers WHERE instance_id = ?';
   assertBetween((await rowsOf(answer, id))[0]?.['ttl'], 24 * 3_600, 25 * 3_600);
-  await meters.checkpoint(id, meterAt(3));
-  const meter = 'SELECT TTL(state) AS ttl FROM meters WHERE account_id = ?';
+  await meters.checkpoint([{ accountId: id, head: meterAt(3) }]);
+  const meter = 'SELECT TTL(state) AS ttl FROM meters WHERE bucket = 7 AND account_id = ?';
   assert.is((await rowsOf(meter, id))[0]?.['ttl'], null);
-  await instances.checkpoint(id, { ...full(4), head: markerAt(4) });
+  await storeOne(instances, id, { ...full(4), head: markerAt(4) });
   assertBetween((await rowsOf(head, id))[0]?.['ttl'], ...FORTY_DAYS);
   await listings.remove(id, 'inst_gone', 9);
   const listing =
@@ -102,7 +112,7 @@ stamps('ends by itself only where it should: markers, removals and answers', asy
 stamps('goes in one batch for each table, and the head last', async () => {
   const { id, instances } = await storesOf();
   sent.length = 0;
-  await instances.checkpoint(id, { ...full(1), head: headAt(100), history: historyRows(1, 100) });
+  await storeOne(instances, id, { ...full(1), head: headAt(100), history: historyRows(1, 100) });
   assert.equal(sent.slice(0, -1).toSorted(), ['answers_write', 'drift_write', 'history_write']);
   assert.is(sent.at(-1), 'head_write');
 });
@@ -113,8 +123,8 @@ stamps('has no head when its rows could not be written', async () => {
     execute: session.execute.bind(session),
     batch: () => Promise.reject(new Error('no answer')),
   };
-  const instances = cassandraInstanceStore(failing as unknown as CassandraSession);
-  const failure = await instances.checkpoint(id, full(2)).catch((error: Error) => error.message);
+  const instances = cassandraInstanceStore(failing as unknown as CassandraSession, ONE_BUCKET);
+  const failure = await storeOne(instances, id, full(2)).catch((error: Error) => error.message);
   assert.is(failure, 'no answer');
   assert.is(await instances.readHead(id), undefined);
 });
@@ -123,25 +133,41 @@ const damage = suite('a stored value that was damaged');
 
 damage('is refused by name: a head, an observation, an answer, a meter', async () => {
   const { id, instances, meters, session } = await storesOf();
-  await instances.checkpoint(id, full(2));
-  await meters.checkpoint(id, meterAt(2));
+  await storeOne(instances, id, full(2));
+  await meters.checkpoint([{ accountId: id, head: meterAt(2) }]);
   const write = async (query: string) => {
     const bytes = Buffer.from('not what was written');
     await session.execute(query, [bytes, id], { kind: 'write', operation: 'test_write' });
   };
-  await write('UPDATE heads USING TIMESTAMP 3 SET state = ? WHERE instance_id = ?');
+  await write('UPDATE heads USING TIMESTAMP 3 SET state = ? WHERE bucket = 7 AND instance_id = ?');
   await write(
     'UPDATE history USING TIMESTAMP 3 SET observation = ? WHERE instance_id = ? AND bucket = 0 AND ordinal = 1',
   );
   await write(
     `UPDATE answers USING TIMESTAMP 3 SET answer = ? WHERE instance_id = ? AND answer_key = 'call:a'`,
   );
-  await write('UPDATE meters USING TIMESTAMP 3 SET state = ? WHERE account_id = ?');
+  await write('UPDATE meters USING TIMESTAMP 3 SET state = ? WHERE bucket = 7 AND account_id = ?');
   await corrupt(meters.readHead(id), `the meter of ${id}`);
   await corrupt(instances.readHead(id), `the head of ${id}`);
   await corrupt(instances.readHistory(id, 2, 2), `observation 1 of ${id}`);
   await corrupt(instances.findAnswer(id, 'call:a', 0), `the answer to call:a of ${id}`);
   assert.is((await instances.readDrift(id, 2, 2)).length, 2);
+});
+
+damage('of one head leaves the other heads of its bucket readable', async () => {
+  const { id, instances, session } = await storesOf();
+  const ids = ['a', 'b', 'c'].map((name) => id + name);
+  await instances.checkpoint(ids.map((instanceId) => ({ instanceId, ...full(2) })));
+  await session.execute(
+    'UPDATE heads USING TIMESTAMP 3 SET state = ? WHERE bucket = 7 AND instance_id = ?',
+    [Buffer.from('not what was written'), `${id}b`],
+    { kind: 'write', operation: 'test_write' },
+  );
+  const found = await instances.readHeads(ids);
+  assert.equal([found.get(`${id}a`), found.get(`${id}c`)], [headAt(2), headAt(2)]);
+  const spoilt = found.get(`${id}b`);
+  assert.instance(spoilt, CorruptState);
+  assert.ok(String(spoilt).includes(`the head of ${id}b`), String(spoilt));
 });
 
 damage.after(async () => (await opened)?.[Symbol.asyncDispose]());

@@ -1,7 +1,14 @@
 import type { suite as plainSuite, Test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { InstanceHead, InstanceStore } from '#storage/instance-store';
-import { checkpointAt, driftRows, headAt, historyRows, LONG } from '#test/storage/instance-rows';
+import {
+  checkpointAt,
+  driftRows,
+  headAt,
+  historyRows,
+  LONG,
+  storeOne,
+} from '#test/storage/instance-rows';
 
 /** Gives an empty store. */
 export type Open = () => Promise<InstanceStore>;
@@ -26,7 +33,7 @@ function comingBack(rows: Test, open: Open): void {
   rows('come back with every field, by ordinal, newest first', async () => {
     const store = await open();
     const parts = { history: historyRows(1, 9), drift: driftRows(1, 4) };
-    await store.checkpoint('inst_a', checkpointAt(9, parts));
+    await storeOne(store, 'inst_a', checkpointAt(9, parts));
     assert.equal(await store.readHistory('inst_a', 9, 3), historyRows(7, 9).reverse());
     assert.equal(await store.readHistory('inst_a', 4, 2), historyRows(3, 4).reverse());
     assert.equal(await store.readHistory('inst_a', 2, 50), historyRows(1, 2).reverse());
@@ -36,7 +43,7 @@ function comingBack(rows: Test, open: Open): void {
 
   rows('below the first are none', async () => {
     const store = await open();
-    await store.checkpoint('inst_a', checkpointAt(3, { history: historyRows(1, 3) }));
+    await storeOne(store, 'inst_a', checkpointAt(3, { history: historyRows(1, 3) }));
     assert.equal(await store.readHistory('inst_a', 0, 5), []);
     assert.equal(await store.readHistory('inst_a', 3, 0), []);
   });
@@ -45,7 +52,7 @@ function comingBack(rows: Test, open: Open): void {
     const store = await open();
     for (let last = 10; last <= 500; last += 10) {
       const parts = { history: historyRows(last - 9, last), drift: driftRows(last - 9, last) };
-      await store.checkpoint('inst_a', checkpointAt(last, parts));
+      await storeOne(store, 'inst_a', checkpointAt(last, parts));
     }
     assert.equal(await store.readHistory('inst_a', 500, 500), historyRows(1, 500).reverse());
     assert.equal(await store.readDrift('inst_a', 257, 100), driftRows(158, 257).reverse());
@@ -58,7 +65,7 @@ function writtenAgain(rows: Test, open: Open): void {
     const first = checkpointAt(2, { history: historyRows(1, 2), drift: driftRows(1, 2) });
     const second = checkpointAt(4, { history: historyRows(3, 4), drift: driftRows(3, 4) });
     for (const part of [first, first, second, first, second]) {
-      await store.checkpoint('inst_a', part);
+      await storeOne(store, 'inst_a', part);
     }
     assert.equal(await store.readHistory('inst_a', 4, 10), historyRows(1, 4).reverse());
     assert.equal(await store.readDrift('inst_a', 4, 10), driftRows(1, 4).reverse());
@@ -70,7 +77,7 @@ function writtenAgain(rows: Test, open: Open): void {
     const first = checkpointAt(5, { history: historyRows(1, 5), drift: driftRows(1, 2) });
     const next = checkpointAt(8, { history: historyRows(1, 8), drift: driftRows(1, 4) });
     for (const part of [next, first, next]) {
-      await store.checkpoint('inst_a', part);
+      await storeOne(store, 'inst_a', part);
       assert.equal(await store.readHistory('inst_a', 8, 10), historyRows(1, 8).reverse());
       assert.equal(await store.readDrift('inst_a', 4, 10), driftRows(1, 4).reverse());
       assert.equal(await store.readHead('inst_a'), headAt(8));
@@ -84,7 +91,7 @@ function writtenAgain(rows: Test, open: Open): void {
         history: historyRows(last - 1_499, last),
         drift: driftRows(last - 1_499, last),
       };
-      await store.checkpoint('inst_a', checkpointAt(last, parts));
+      await storeOne(store, 'inst_a', checkpointAt(last, parts));
     }
     for (const newest of [LONG, 8_193, 8_192, 8_191, 4_200, 4_097, 4_096, 100, 1]) {
       const expected = historyRows(Math.max(1, newest - 99), newest).reverse();
@@ -100,14 +107,14 @@ function standingApart(rows: Test, open: Open): void {
     const store = await open();
     const contextJson = JSON.stringify({ text: '\u{1f600}'.repeat(2_000) });
     const history = historyRows(1, 200).map((row) => ({ ...row, contextJson }));
-    await store.checkpoint('inst_a', checkpointAt(200, { history }));
+    await storeOne(store, 'inst_a', checkpointAt(200, { history }));
     assert.equal(await store.readHistory('inst_a', 200, 200), history.toReversed());
   });
 
   rows('are there as soon as the head is that counts them', async () => {
     const store = await open();
-    await store.checkpoint('inst_a', checkpointAt(1, { history: historyRows(1, 1) }));
-    const writing = store.checkpoint('inst_a', checkpointAt(2, { history: historyRows(2, 2) }));
+    await storeOne(store, 'inst_a', checkpointAt(1, { history: historyRows(1, 1) }));
+    const writing = storeOne(store, 'inst_a', checkpointAt(2, { history: historyRows(2, 2) }));
     let head: InstanceHead | undefined = await store.readHead('inst_a');
     while (head?.version !== 2) head = await store.readHead('inst_a');
     assert.equal(await store.readHistory('inst_a', 2, 1), historyRows(2, 2));
@@ -118,7 +125,7 @@ function standingApart(rows: Test, open: Open): void {
     const store = await open();
     const history = historyRows(1, 3);
     const drift = driftRows(1, 3);
-    await store.checkpoint('inst_a', checkpointAt(3, { history, drift }));
+    await storeOne(store, 'inst_a', checkpointAt(3, { history, drift }));
     history.splice(0, 3);
     drift.splice(0, 3);
     (await store.readHistory('inst_a', 3, 3)).pop();

@@ -5,6 +5,7 @@ import type {
   HistoryRow,
   InstanceCheckpoint,
   InstanceHead,
+  InstanceStore,
 } from '#storage/instance-store';
 
 /** A head at a version; the model's energy distinguishes versions. */
@@ -88,10 +89,19 @@ function ordinals(first: number, last: number): number[] {
 /** Rows of a long history: more than any store keeps in one place. */
 export const LONG = 9_000;
 
+/** A checkpoint, whatever its instance. */
+export type OneCheckpoint = Omit<InstanceCheckpoint, 'instanceId'>;
+
+/** Stores the checkpoint of one instance. */
+export async function storeOne(
+  store: Pick<InstanceStore, 'checkpoint'>,
+  instanceId: string,
+  checkpoint: OneCheckpoint,
+): Promise<void> {
+  await store.checkpoint([{ instanceId, ...checkpoint }]);
+}
+
 /** A checkpoint at a version with nothing but its head. */
-export function checkpointAt(
-  version: number,
-  parts: Partial<InstanceCheckpoint> = {},
-): InstanceCheckpoint {
+export function checkpointAt(version: number, parts: Partial<OneCheckpoint> = {}): OneCheckpoint {
   return { head: headAt(version), history: [], drift: [], answers: [], ...parts };
 }

@@ -1,6 +1,7 @@
 import { suite as plainSuite, type Test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { InstanceStore } from '#storage/instance-store';
+import { togetherOf } from '#test/storage/instance-batch-contract';
 import {
   answerRow,
   checkpointAt,
@@ -9,6 +10,7 @@ import {
   historyRows,
   LONG,
   markerAt,
+  storeOne,
 } from '#test/storage/instance-rows';
 import { type Open, rowsOf } from '#test/storage/instance-rows-contract';
 
@@ -20,7 +22,7 @@ const ANSWER_AGE_MS = 24 * 60 * 60 * 1_000;
  * empty store, `suite` makes the suites: uvu's own, or one that skips.
  */
 export function instanceStoreContract(name: string, open: Open, suite = plainSuite): Test[] {
-  const parts = [headsOf, rowsOf, answersOf, deletionOf];
+  const parts = [headsOf, togetherOf, rowsOf, answersOf, deletionOf];
   return parts.map((part) => part(name, open, suite));
 }
 
@@ -41,7 +43,7 @@ function holdingFields(heads: Test, open: Open): void {
     const store = await open();
     const fields = { observedAtMs: 7, generation: 3, historyStart: 1, driftStart: 1, originMs: 5 };
     const head = headAt(4, fields);
-    await store.checkpoint('inst_a', checkpointAt(4, { head }));
+    await storeOne(store, 'inst_a', checkpointAt(4, { head }));
     const found = await store.readHead('inst_a');
     assert.equal(found, head);
     assert.instance(found?.model, Float64Array);
@@ -57,7 +59,7 @@ function holdingFields(heads: Test, open: Open): void {
         atMs: 1_768_478_400_000 + call,
       }));
       const head = headAt(index + 1, { recentCalls });
-      await store.checkpoint('inst_a', checkpointAt(index + 1, { head }));
+      await storeOne(store, 'inst_a', checkpointAt(index + 1, { head }));
       assert.equal(await store.readHead('inst_a'), head);
     }
   });
@@ -65,7 +67,7 @@ function holdingFields(heads: Test, open: Open): void {
   heads('take texts of any length', async () => {
     const store = await open();
     const head = headAt(1, { name: '', description: '\u{1f600}é'.repeat(20_000) });
-    await store.checkpoint('inst_a', checkpointAt(1, { head }));
+    await storeOne(store, 'inst_a', checkpointAt(1, { head }));
     assert.equal(await store.readHead('inst_a'), head);
   });
 }
@@ -73,8 +75,8 @@ function holdingFields(heads: Test, open: Open): void {
 function ordering(heads: Test, open: Open): void {
   heads('of one instance are not those of another', async () => {
     const store = await open();
-    await store.checkpoint('inst_a', checkpointAt(1));
-    await store.checkpoint('inst_b', checkpointAt(2));
+    await storeOne(store, 'inst_a', checkpointAt(1));
+    await storeOne(store, 'inst_b', checkpointAt(2));
     assert.is((await store.readHead('inst_a'))?.version, 1);
     assert.is((await store.readHead('inst_b'))?.version, 2);
   });
@@ -87,7 +89,7 @@ function ordering(heads: Test, open: Open): void {
       [3, 1, 3],
     ]) {
       const store = await open();
-      for (const version of order) await store.checkpoint('inst_a', checkpointAt(version));
+      for (const version of order) await storeOne(store, 'inst_a', checkpointAt(version));
       assert.equal(await store.readHead('inst_a'), headAt(3), `stored as ${order}`);
     }
   });
@@ -100,30 +102,30 @@ function answersOf(name: string, open: Open, suite: typeof plainSuite): Test {
   answers('are found by their key, with every field', async () => {
     const store = await open();
     const rows = [answerRow('call:a', start), answerRow('create:a', start + 1)];
-    await store.checkpoint('inst_a', checkpointAt(2, { answers: rows }));
+    await storeOne(store, 'inst_a', checkpointAt(2, { answers: rows }));
     assert.equal(await store.findAnswer('inst_a', 'call:a', start), rows[0]);
     assert.equal(await store.findAnswer('inst_a', 'create:a', start), rows[1]);
   });
 
   answers('of other keys and other instances are not found', async () => {
     const store = await open();
-    await store.checkpoint('inst_a', checkpointAt(1, { answers: [answerRow('call:a', start)] }));
+    await storeOne(store, 'inst_a', checkpointAt(1, { answers: [answerRow('call:a', start)] }));
     assert.is(await store.findAnswer('inst_a', 'call:A', 0), undefined);
     assert.is(await store.findAnswer('inst_b', 'call:a', 0), undefined);
   });
 
   answers('that are older than asked for are not found', async () => {
     const store = await open();
-    await store.checkpoint('inst_a', checkpointAt(1, { answers: [answerRow('call:a', start)] }));
+    await storeOne(store, 'inst_a', checkpointAt(1, { answers: [answerRow('call:a', start)] }));
     assert.ok(await store.findAnswer('inst_a', 'call:a', start));
     assert.is(await store.findAnswer('inst_a', 'call:a', start + 1), undefined);
   });
 
   answers('stay for 24 h, whatever is stored meanwhile', async () => {
     const store = await open();
-    await store.checkpoint('inst_a', checkpointAt(1, { answers: [answerRow('call:a', start)] }));
+    await storeOne(store, 'inst_a', checkpointAt(1, { answers: [answerRow('call:a', start)] }));
     const later = answerRow('call:b', start + ANSWER_AGE_MS);
-    await store.checkpoint('inst_a', checkpointAt(2, { answers: [later] }));
+    await storeOne(store, 'inst_a', checkpointAt(2, { answers: [later] }));
     assert.ok(await store.findAnswer('inst_a', 'call:a', start));
     assert.ok(await store.findAnswer('inst_a', 'call:b', start));
   });
@@ -131,9 +133,9 @@ function answersOf(name: string, open: Open, suite: typeof plainSuite): Test {
   answers('of a key that was used again are the newer ones', async () => {
     const store = await open();
     const again = answerRow('call:a', start + ANSWER_AGE_MS + 1, { body: '{"data":2}' });
-    await store.checkpoint('inst_a', checkpointAt(1, { answers: [answerRow('call:a', start)] }));
-    await store.checkpoint('inst_a', checkpointAt(2, { answers: [again] }));
-    await store.checkpoint('inst_a', checkpointAt(1, { answers: [answerRow('call:a', start)] }));
+    await storeOne(store, 'inst_a', checkpointAt(1, { answers: [answerRow('call:a', start)] }));
+    await storeOne(store, 'inst_a', checkpointAt(2, { answers: [again] }));
+    await storeOne(store, 'inst_a', checkpointAt(1, { answers: [answerRow('call:a', start)] }));
     assert.equal(await store.findAnswer('inst_a', 'call:a', start), again);
   });
 
@@ -143,7 +145,7 @@ function answersOf(name: string, open: Open, suite: typeof plainSuite): Test {
     const keys = Array.from({ length: 12 }, (_, index) => `call:${index}`);
     const old = keys.map((key, index) => answerRow(key, start + 977 * index));
     const again = keys.map((key, index) => answerRow(key, start + ANSWER_AGE_MS + 1 + 313 * index));
-    await store.checkpoint('inst_a', checkpointAt(2, { answers: [...old, ...again] }));
+    await storeOne(store, 'inst_a', checkpointAt(2, { answers: [...old, ...again] }));
     const found = keys.map((key) => store.findAnswer('inst_a', key, start));
     assert.equal(await Promise.all(found), again);
   });
@@ -162,9 +164,9 @@ function deletionOf(name: string, open: Open, suite: typeof plainSuite): Test {
 
   deletion('leaves its marker and nothing else', async () => {
     const store = await open();
-    await store.checkpoint('inst_a', full(3));
-    await store.checkpoint('inst_b', full(3));
-    await store.checkpoint('inst_a', checkpointAt(4, { head: markerAt(4) }));
+    await storeOne(store, 'inst_a', full(3));
+    await storeOne(store, 'inst_b', full(3));
+    await storeOne(store, 'inst_a', checkpointAt(4, { head: markerAt(4) }));
     assert.equal(await store.readHead('inst_a'), markerAt(4));
     await assertEmpty(store);
     assert.is((await store.readHistory('inst_b', 3, 3)).length, 3);
@@ -173,9 +175,9 @@ function deletionOf(name: string, open: Open, suite: typeof plainSuite): Test {
   deletion('is not brought back by what comes late or twice', async () => {
     const store = await open();
     const marker = checkpointAt(4, { head: markerAt(4) });
-    await store.checkpoint('inst_a', full(2));
+    await storeOne(store, 'inst_a', full(2));
     for (const part of [marker, full(3), full(2), marker, full(3)]) {
-      await store.checkpoint('inst_a', part);
+      await storeOne(store, 'inst_a', part);
       assert.equal(await store.readHead('inst_a'), markerAt(4));
       await assertEmpty(store);
     }
@@ -183,17 +185,17 @@ function deletionOf(name: string, open: Open, suite: typeof plainSuite): Test {
 
   deletion('takes a long history with it', async () => {
     const store = await open();
-    await store.checkpoint('inst_a', checkpointAt(LONG, { history: historyRows(1, LONG) }));
+    await storeOne(store, 'inst_a', checkpointAt(LONG, { history: historyRows(1, LONG) }));
     const marker = checkpointAt(LONG + 1, { head: markerAt(LONG + 1) });
-    await store.checkpoint('inst_a', marker);
+    await storeOne(store, 'inst_a', marker);
     assert.equal(await store.readHistory('inst_a', LONG, LONG), []);
     assert.equal(await store.readHead('inst_a'), markerAt(LONG + 1));
   });
 
   deletion('that was never stored alive is a marker all the same', async () => {
     const store = await open();
-    await store.checkpoint('inst_a', checkpointAt(4, { head: markerAt(4) }));
-    await store.checkpoint('inst_a', full(3));
+    await storeOne(store, 'inst_a', checkpointAt(4, { head: markerAt(4) }));
+    await storeOne(store, 'inst_a', full(3));
     assert.equal(await store.readHead('inst_a'), markerAt(4));
     await assertEmpty(store);
   });

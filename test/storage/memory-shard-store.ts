@@ -23,6 +23,9 @@ export function memoryShardStore(): ShardStore {
       counts.set(service, count);
       return count;
     },
+    async countOf(service) {
+      return counts.get(service);
+    },
     async load(service, count) {
       return [...rowsOf(service).values()].filter(({ shard }) => shard < count);
     },

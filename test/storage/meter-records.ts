@@ -1,7 +1,16 @@
 import fc from 'fast-check';
-import type { MeterHead, MeterRecord, StoredReservation } from '#storage/meter-store';
+import type { MeterHead, MeterRecord, MeterStore, StoredReservation } from '#storage/meter-store';
 
 const MONTH_ENDS_AT_MS = Date.UTC(2026, 1, 1);
+
+/** Stores the head of one meter. */
+export async function storeMeter(
+  store: Pick<MeterStore, 'checkpoint'>,
+  accountId: string,
+  head: MeterHead,
+): Promise<void> {
+  await store.checkpoint([{ accountId, head }]);
+}
 
 /** A head at a version; its counts distinguish versions. */
 export function meterAt(version: number, fields: Partial<MeterHead> = {}): MeterHead {

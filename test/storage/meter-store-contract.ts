@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { suite as plainSuite, type Test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { MeterHead, MeterStore } from '#storage/meter-store';
-import { meterAt, reservations } from '#test/storage/meter-records';
+import { meterAt, reservations, storeMeter } from '#test/storage/meter-records';
 
 type Open = () => Promise<MeterStore>;
 
@@ -34,7 +34,7 @@ function comingBack(heads: Test, open: Open, numRuns: number): void {
     const store = await open();
     for (const [index, count] of [0, 1, 2_048].entries()) {
       const head = meterAt(index + 1, { reservations: reservations(count) });
-      await store.checkpoint('a', head);
+      await storeMeter(store, 'a', head);
       assert.equal(await store.readHead('a'), head);
     }
   });
@@ -49,7 +49,7 @@ function comingBack(heads: Test, open: Open, numRuns: number): void {
       windowWatermark: 0,
     };
     const head = meterAt(1, { ...nothing, monthEndsAtMs: 0, windowEndsAtMs: 0 });
-    await store.checkpoint('a', head);
+    await storeMeter(store, 'a', head);
     assert.equal(await store.readHead('a'), head);
   });
 
@@ -60,7 +60,7 @@ function comingBack(heads: Test, open: Open, numRuns: number): void {
       const property = fc.asyncProperty(versions, async (order) => {
         const store = await open();
         for (const [index, version] of order.entries()) {
-          await store.checkpoint('a', meterAt(version));
+          await storeMeter(store, 'a', meterAt(version));
           const highest = Math.max(...order.slice(0, index + 1));
           assert.equal(await store.readHead('a'), meterAt(highest), `stored as ${order}`);
         }
@@ -74,7 +74,7 @@ function standingApart(heads: Test, open: Open): void {
   heads('of a closing have no reservations any more once there is a newer one', async () => {
     const store = await open();
     const closing = meterAt(4, { reservations: reservations(3) });
-    for (const head of [closing, meterAt(5), closing]) await store.checkpoint('a', head);
+    for (const head of [closing, meterAt(5), closing]) await storeMeter(store, 'a', head);
     assert.equal(await store.readHead('a'), meterAt(5));
   });
 
@@ -85,7 +85,7 @@ function standingApart(heads: Test, open: Open): void {
       top: index + 1,
     }));
     const writes = accounts.flatMap(({ id, top }) =>
-      [top, top + 30, top + 7].map((version) => store.checkpoint(id, meterAt(version))),
+      [top, top + 30, top + 7].map((version) => storeMeter(store, id, meterAt(version))),
     );
     await Promise.all(writes);
     const found = await Promise.all(accounts.map(({ id }) => store.readHead(id)));
@@ -93,6 +93,24 @@ function standingApart(heads: Test, open: Open): void {
       found,
       accounts.map(({ top }) => meterAt(top + 30)),
     );
+  });
+
+  heads('of many accounts stored at once are each of its highest version', async () => {
+    const store = await open();
+    const versions = [3, 1, 2];
+    await storeMeter(store, 'a4', meterAt(9));
+    await store.checkpoint(
+      versions.flatMap((version) =>
+        Array.from({ length: 20 }, (_, index) => ({
+          accountId: `a${index}`,
+          head: meterAt(version),
+        })),
+      ),
+    );
+    for (let index = 0; index < 20; index += 1) {
+      const version = index === 4 ? 9 : 3;
+      assert.equal(await store.readHead(`a${index}`), meterAt(version));
+    }
   });
 
   heads('are copies: what goes in or comes out may be changed', async () => {
@@ -104,7 +122,7 @@ function standingApart(heads: Test, open: Open): void {
       Object.assign(given.reservations[0] ?? {}, { cycles: 0 });
       (given.reservations as unknown[]).pop();
     };
-    await store.checkpoint('a', head);
+    await storeMeter(store, 'a', head);
     spoil(head);
     spoil(await store.readHead('a'));
     assert.equal(await store.readHead('a'), meterAt(2, { reservations: reservations(2) }));

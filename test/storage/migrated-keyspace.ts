@@ -27,6 +27,9 @@ export type MigratedKeyspace = AsyncDisposable & {
 
 let prefixes = 0;
 
+/** The bucket of all actors in tests that are not about buckets. */
+export const ONE_BUCKET = () => 7;
+
 /** A session at `address` (`host:port`), in a keyspace or in none. */
 export function sessionIn(
   address: string,

@@ -40,6 +40,16 @@ function counting({ name, open, suite }: ShardSubject): Test {
     assert.is(await store.fixCount('engine', 32), 256);
   });
 
+  counting('is unknown before a node has asked for one', async () => {
+    const store = await open();
+    assert.is(await store.countOf('engine'), undefined);
+    await store.fixCount('limiter', 32);
+    assert.is(await store.countOf('engine'), undefined);
+    await store.fixCount('engine', 256);
+    await store.fixCount('engine', 64);
+    assert.equal([await store.countOf('engine'), await store.countOf('limiter')], [256, 32]);
+  });
+
   counting('is the same for all who ask at once', async () => {
     const store = await open();
     const wanted = [16, 32, 48, 64];

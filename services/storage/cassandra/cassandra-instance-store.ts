@@ -1,13 +1,19 @@
+import assert from 'node:assert/strict';
+import type { types } from 'cassandra-driver';
+import type { BucketOf } from '#storage/bucket-of';
+import { CorruptState } from '#storage/cassandra/byte-reader';
 import { decodeHead, encodeHead } from '#storage/cassandra/head-codec';
 import { type RowWrite, writeRows } from '#storage/cassandra/row-batches';
-import { bucketOf, rangesOf } from '#storage/cassandra/row-buckets';
+import { rangesOf, bucketOf as rowBucketOf } from '#storage/cassandra/row-buckets';
 import * as rowCodec from '#storage/cassandra/row-codec';
 import type { CassandraSession, StatementOptions } from '#storage/cassandra/session';
-import type {
-  AnswerRow,
-  InstanceCheckpoint,
-  InstanceHead,
-  InstanceStore,
+import {
+  type AnswerRow,
+  HEADS_BYTES_MAX,
+  HEADS_MAX,
+  type InstanceCheckpoint,
+  type InstanceHead,
+  type InstanceStore,
 } from '#storage/instance-store';
 
 /** How long the marker of a deleted instance stays: journals may hold its records. Architecture 3.2. */
@@ -22,8 +28,13 @@ const PAGE_ROWS = 512;
 /** Deletions of buckets under way at once, of which an old instance may have hundreds. */
 const DELETIONS_IN_FLIGHT_MAX = 8;
 
-const READ_HEAD = 'SELECT state FROM heads WHERE instance_id = ?';
-const WRITE_HEAD = 'INSERT INTO heads (instance_id, state) VALUES (?, ?) USING TIMESTAMP ?';
+/** Instances of one checkpoint whose rows are written at once: what appends leave. Chosen. */
+const ROWS_IN_FLIGHT_MAX = 4;
+
+const READ_HEAD = 'SELECT state FROM heads WHERE bucket = ? AND instance_id = ?';
+const READ_HEADS = 'SELECT instance_id, state FROM heads WHERE bucket = ? AND instance_id IN ?';
+const WRITE_HEAD = `INSERT INTO heads (bucket, instance_id, state) VALUES (?, ?, ?)
+  USING TIMESTAMP ?`;
 const WRITE_MARKER = `${WRITE_HEAD} AND TTL ${MARKER_SECONDS}`;
 
 const READ_ANSWER = 'SELECT answer FROM answers WHERE instance_id = ? AND answer_key = ?';
@@ -41,22 +52,39 @@ type NumberedRows = ReturnType<typeof numberedRows>;
  * the higher version wins whatever comes late or twice (architecture 3.2). Reading what is not as
  * it was written throws `CorruptState`.
  */
-export function cassandraInstanceStore(session: CassandraSession): InstanceStore {
+export function cassandraInstanceStore(
+  session: CassandraSession,
+  bucketOf: BucketOf,
+): InstanceStore {
   return {
+    bucketOf,
     async readHead(instanceId) {
       const options: StatementOptions = { kind: 'read', operation: 'head_read' };
-      const { rows } = await session.execute(READ_HEAD, [instanceId], options);
+      const params = [bucketOf(instanceId), instanceId];
+      const { rows } = await session.execute(READ_HEAD, params, options);
       return rows[0] === undefined ? undefined : decodeHead(instanceId, rows[0]['state']);
     },
-    async checkpoint(instanceId, checkpoint) {
-      const { head } = checkpoint;
+    async readHeads(instanceIds) {
+      const bucket = onlyBucket(instanceIds, bucketOf);
+      if (bucket === undefined) return new Map();
+      const options: StatementOptions = { kind: 'read', operation: 'heads_read' };
+      const { rows } = await session.execute(READ_HEADS, [bucket, instanceIds], options);
+      return new Map(rows.map((row) => [row['instance_id'], decoded(row)]));
+    },
+    async checkpoint(checkpoints) {
+      const ids = checkpoints.map(({ instanceId }) => instanceId);
+      const bucket = onlyBucket(ids, bucketOf);
+      if (bucket === undefined) return;
       // Taken before the first wait: the caller may change its lists.
-      const rows = head.deletedAtMs === undefined ? rowsOf(instanceId, checkpoint) : undefined;
-      await (rows === undefined ? deleteRows(session, instanceId, head) : writeAll(session, rows));
-      const query = rows === undefined ? WRITE_MARKER : WRITE_HEAD;
+      const parts = checkpoints.map((checkpoint) => partOf(session, bucket, checkpoint));
+      const waiting = parts.values();
+      const worker = async (): Promise<void> => {
+        for (const part of waiting) await part.store();
+      };
+      await allDone(Array.from({ length: ROWS_IN_FLIGHT_MAX }, worker));
+      const heads = parts.values().map(({ head }) => head());
       const options: StatementOptions = { kind: 'write', operation: 'head_write' };
-      const params = [instanceId, encodeHead(head), BigInt(head.version)];
-      await session.execute(query, params, options);
+      await writeRows(session, heads, options, HEADS_BYTES_MAX);
     },
     readHistory: (instanceId, newest, count) =>
       readRows(session, HISTORY, rowCodec.decodeHistoryRow, instanceId, newest, count),
@@ -68,6 +96,40 @@ export function cassandraInstanceStore(session: CassandraSession): InstanceStore
       if (rows[0] === undefined) return undefined;
       const row = rowCodec.decodeAnswerRow(instanceId, key, rows[0]['answer']);
       return row.atMs < oldestMs ? undefined : row;
+    },
+  };
+}
+
+/** The bucket that all of the instances lie in; undefined for none. */
+function onlyBucket(instanceIds: readonly string[], bucketOf: BucketOf): number | undefined {
+  assert(instanceIds.length <= HEADS_MAX, `more than ${HEADS_MAX} heads at once`);
+  const buckets = new Set(instanceIds.map(bucketOf));
+  assert(buckets.size <= 1, 'the instances of one call are of one bucket');
+  return buckets.values().next().value;
+}
+
+/** The head in a row, or what is wrong with it: others of the same read are as they should be. */
+function decoded(row: types.Row): InstanceHead | CorruptState {
+  try {
+    return decodeHead(row['instance_id'], row['state']);
+  } catch (error) {
+    if (error instanceof CorruptState) return error;
+    throw error;
+  }
+}
+
+/** What is written of one instance: all its rows, and then its head. */
+function partOf(session: CassandraSession, bucket: number, checkpoint: InstanceCheckpoint) {
+  const { instanceId, head } = checkpoint;
+  const rows = head.deletedAtMs === undefined ? rowsOf(checkpoint) : undefined;
+  return {
+    store: () =>
+      rows === undefined ? deleteRows(session, instanceId, head) : writeAll(session, rows),
+    head: (): RowWrite => {
+      const query = rows === undefined ? WRITE_MARKER : WRITE_HEAD;
+      const state = encodeHead(head);
+      const params = [bucket, instanceId, state, BigInt(head.version)];
+      return { partition: bucket, statement: { query, params }, valueBytes: state.length };
     },
   };
 }
@@ -106,7 +168,7 @@ async function readRows<Row>(
 
 type Rows = { readonly table: string; readonly writes: Iterable<RowWrite> };
 
-function rowsOf(instanceId: string, { head, history, drift, answers }: InstanceCheckpoint): Rows[] {
+function rowsOf({ instanceId, head, history, drift, answers }: InstanceCheckpoint): Rows[] {
   const timestamp = BigInt(head.version);
   const numbered = <Row extends { ordinal: number }>(
     { table, write }: NumberedRows,
@@ -114,7 +176,7 @@ function rowsOf(instanceId: string, { head, history, drift, answers }: InstanceC
     encode: (row: Row) => Buffer,
   ): Rows => {
     const writes = rows.values().map((row) => {
-      const partition = bucketOf(row.ordinal);
+      const partition = rowBucketOf(row.ordinal);
       const value = encode(row);
       const params = [instanceId, partition, BigInt(row.ordinal), value, timestamp];
       return { partition, statement: { query: write, params }, valueBytes: value.length };
@@ -163,7 +225,7 @@ async function deleteRows(
 ): Promise<void> {
   const timestamp = BigInt(version);
   const bucketsOf = ({ table, remove }: NumberedRows, count: number) =>
-    Array.from({ length: bucketOf(count) + 1 }, (_, bucket) => ({
+    Array.from({ length: rowBucketOf(count) + 1 }, (_, bucket) => ({
       query: remove,
       params: [timestamp, instanceId, bucket],
       operation: `${table}_delete`,

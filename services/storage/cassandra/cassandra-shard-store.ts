@@ -7,6 +7,8 @@ import type { ShardChange, ShardRow, ShardStore } from '#storage/shard-store';
 /** How long a change or a look at one row may take. Milliseconds. Chosen, as for the journal. */
 const STATEMENT_MS_MAX = 2_000;
 
+const READ_FACT = 'SELECT value FROM cluster_facts WHERE fact = ?';
+
 const FIX_FACT = 'INSERT INTO cluster_facts (fact, value) VALUES (?, ?) IF NOT EXISTS';
 
 // The table is small (some hundred rows), and a scan is one read where partitions would be many.
@@ -43,6 +45,14 @@ export function cassandraShardStore(session: CassandraSession): ShardStore {
       const count = Number(await fix(`shard_count_${service}`, String(wanted)));
       assert(Number.isSafeInteger(count), `the shard count of ${service} is not a number`);
       return count;
+    },
+    async countOf(service) {
+      const { rows } = await session.execute(READ_FACT, [`shard_count_${service}`], {
+        kind: 'serial_read',
+        operation: 'cluster_fact_read',
+        timeoutMs: STATEMENT_MS_MAX,
+      });
+      return rows[0] === undefined ? undefined : Number(rows[0]['value']);
     },
     async load(service, count) {
       const pages = session.pages(LOAD, [], {

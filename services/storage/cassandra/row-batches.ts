@@ -22,8 +22,9 @@ export async function writeRows(
   session: CassandraSession,
   writes: Iterable<RowWrite>,
   options: StatementOptions,
+  bytesMax = BATCH_BYTES_MAX,
 ): Promise<void> {
-  for (const statements of batchesOf(writes)) {
+  for (const statements of batchesOf(writes, bytesMax)) {
     const [first] = statements;
     if (first === undefined) continue;
     if (statements.length === 1) await session.execute(first.query, first.params, options);
@@ -32,11 +33,14 @@ export async function writeRows(
 }
 
 /** Neighbours of one partition together, up to the bound; a row above it goes alone. */
-export function* batchesOf(writes: Iterable<RowWrite>): Generator<Statement[]> {
+export function* batchesOf(
+  writes: Iterable<RowWrite>,
+  bytesMax = BATCH_BYTES_MAX,
+): Generator<Statement[]> {
   let open: { partition: number; bytes: number; statements: Statement[] } | undefined;
   for (const { partition, statement, valueBytes } of writes) {
     const bytes = ROW_BYTES + valueBytes;
-    const hasRoom = open?.partition === partition && open.bytes + bytes <= BATCH_BYTES_MAX;
+    const hasRoom = open?.partition === partition && open.bytes + bytes <= bytesMax;
     if (open === undefined || !hasRoom) {
       if (open !== undefined) yield open.statements;
       open = { partition, bytes: 0, statements: [] };

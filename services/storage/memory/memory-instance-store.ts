@@ -3,6 +3,7 @@ import {
   type AnswerRow,
   type DriftRow,
   type HistoryRow,
+  type InstanceCheckpoint,
   type InstanceHead,
   type InstanceStore,
 } from '#storage/instance-store';
@@ -20,28 +21,20 @@ export function memoryInstanceStore(): InstanceStore {
   const instances = new Map<string, Stored>();
 
   return {
+    bucketOf: () => 0,
     async readHead(instanceId) {
       return instances.get(instanceId)?.head;
     },
-    async checkpoint(instanceId, { head, history, drift, answers }) {
-      const stored = instances.get(instanceId) ?? {
-        head,
-        history: undefined,
-        drift: undefined,
-        answers: undefined,
-      };
-      if (stored.head.version > head.version) return;
-      instances.set(instanceId, stored);
-      if (head.deletedAtMs === undefined) {
-        stored.history = placed(stored.history, history);
-        stored.drift = placed(stored.drift, drift);
-        keep(stored, answers);
-      } else {
-        stored.history = undefined;
-        stored.drift = undefined;
-        stored.answers = undefined;
+    async readHeads(instanceIds) {
+      const heads = new Map<string, InstanceHead>();
+      for (const instanceId of instanceIds) {
+        const head = instances.get(instanceId)?.head;
+        if (head !== undefined) heads.set(instanceId, head);
       }
-      stored.head = head;
+      return heads;
+    },
+    async checkpoint(checkpoints) {
+      for (const checkpoint of checkpoints) store(instances, checkpoint);
     },
     async readHistory(instanceId, newest, count) {
       return rangeOf(instances.get(instanceId)?.history ?? [], newest, count);
@@ -54,6 +47,30 @@ export function memoryInstanceStore(): InstanceStore {
       return row === undefined || row.atMs < oldestMs ? undefined : row;
     },
   };
+}
+
+function store(
+  instances: Map<string, Stored>,
+  { instanceId, head, history, drift, answers }: InstanceCheckpoint,
+): void {
+  const stored = instances.get(instanceId) ?? {
+    head,
+    history: undefined,
+    drift: undefined,
+    answers: undefined,
+  };
+  if (stored.head.version > head.version) return;
+  instances.set(instanceId, stored);
+  if (head.deletedAtMs === undefined) {
+    stored.history = placed(stored.history, history);
+    stored.drift = placed(stored.drift, drift);
+    keep(stored, answers);
+  } else {
+    stored.history = undefined;
+    stored.drift = undefined;
+    stored.answers = undefined;
+  }
+  stored.head = head;
 }
 
 /** Rows with others added at their places; most instances have none, and then no list either. */

@@ -8,15 +8,18 @@ export function memoryMeterStore(): MeterStore {
   const meters = new Map<string, Stored>();
 
   return {
+    bucketOf: () => 0,
     async readHead(accountId) {
       const stored = meters.get(accountId);
       if (stored === undefined) return undefined;
       return { version: stored.version, ...meterOfRow(stored.row) };
     },
-    async checkpoint(accountId, head) {
-      const { version } = head;
-      if (version < (meters.get(accountId)?.version ?? 0)) return;
-      meters.set(accountId, { version, row: rowOfMeter(head) });
+    async checkpoint(checkpoints) {
+      for (const { accountId, head } of checkpoints) {
+        const { version } = head;
+        if (version < (meters.get(accountId)?.version ?? 0)) continue;
+        meters.set(accountId, { version, row: rowOfMeter(head) });
+      }
     },
   };
 }

@@ -1,0 +1,22 @@
+import { hashText } from '#platform/text-hash';
+
+/**
+ * The bucket in which the stored state of an actor lies: what is in one bucket is stored in one
+ * write and read in one read. The same for ever: it says where stored states lie.
+ */
+export type BucketOf = (actorId: string) => number;
+
+/**
+ * Buckets of a shard. 64 shards then make 1,024 buckets: of 10,000,000 instances 10,000 heads of
+ * 2 kB, 20 MB, lie in one. More would leave too few dirty actors for one write. Fixed for ever.
+ */
+const BUCKETS_PER_SHARD = 16;
+
+/**
+ * The buckets of a cluster with that many shards. They use the hash that gives actors their shards,
+ * so that all of a bucket lies in one shard, and has one owner.
+ */
+export function bucketsOf(shardCount: number): BucketOf {
+  const count = shardCount * BUCKETS_PER_SHARD;
+  return (actorId) => hashText(actorId) % count;
+}
