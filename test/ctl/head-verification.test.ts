@@ -6,9 +6,9 @@ import type { KnownReset } from '#ctl/replay-branches';
 import { OFFSET, type State } from '#identity/state';
 import type { HistoryRow, InstanceHead } from '#storage/instance-store';
 import {
-  CREATE,
+  createdInstance,
   INSTANCE_ID,
-  instancesUnderTest,
+  type InstanceScene,
   observed,
   START_MS,
 } from '#test/engine/instance-fixture';
@@ -37,9 +37,8 @@ const upset = Array.from({ length: 12 }, () => [wait(20), observe(3, 1)]).flat()
 
 /** What the real engine stores of a life. */
 async function lived(deeds: readonly Deed[]): Promise<Life> {
-  const service = instancesUnderTest();
+  const service = await createdInstance({}, { modeStrengths: HOME, energyLevel: 0.5 });
   const resets = new Map<number, KnownReset>();
-  await service.ask({ ...CREATE, modeStrengths: HOME, energyLevel: 0.5 });
   for (const deed of deeds) {
     if (deed.kind === 'wait') service.clock.advance(deed.seconds * 1_000);
     else if (deed.kind === 'observe') await service.ask(observed(deed));
@@ -53,7 +52,7 @@ async function lived(deeds: readonly Deed[]): Promise<Life> {
 }
 
 async function storedLife(
-  service: ReturnType<typeof instancesUnderTest>,
+  service: InstanceScene,
   resets: ReadonlyMap<number, KnownReset> = new Map(),
 ): Promise<Life> {
   await service.flush();
@@ -80,8 +79,7 @@ honest('comes to the head of an instance that nothing has happened to', async ()
 });
 
 honest('counts a batch and the time that callers gave', async () => {
-  const service = instancesUnderTest();
-  await service.ask(CREATE);
+  const service = await createdInstance();
   const at = (seconds: number) => ({ timestampMs: START_MS - 60_000 + seconds * 1_000 });
   await service.ask(observed(at(0), at(2), at(9)));
   service.clock.advance(60_000);
@@ -219,8 +217,7 @@ broken('shows when the head counts something else', async () => {
 const gone = suite('what cannot be run again');
 
 gone('a deleted instance only has its marker', async () => {
-  const service = instancesUnderTest();
-  await service.ask(CREATE);
+  const service = await createdInstance();
   await service.ask(observed());
   await service.ask({ kind: 'remove' });
   const life = await storedLife(service);

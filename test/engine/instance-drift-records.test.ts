@@ -1,27 +1,15 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import {
-  bodyOf,
-  CREATE,
-  instancesUnderTest,
-  observed,
-  START_MS,
-} from '#test/engine/instance-fixture';
+import { ANCHORED, bodyOf, createdInstance, pushed } from '#test/engine/instance-fixture';
 
 const drift = suite('when drift is read');
 
 /** An anchored home that is pushed the other way until it breaks: D1, D2 and D3 events. */
-async function drifting(): Promise<{
-  scene: ReturnType<typeof instancesUnderTest>;
-  answered: unknown[];
-}> {
-  const scene = instancesUnderTest();
-  await scene.ask({ ...CREATE, modeStrengths: [0.1, 0.1, 0.8, 0.1, 0.1, 0.6, 0.1] });
+async function drifting() {
+  const scene = await createdInstance({}, ANCHORED);
   const answered: unknown[] = [];
   for (let n = 1; n <= 150; n += 1) {
-    const timestampMs = START_MS + n * 2_000;
-    const mode = n % 2 === 0 ? 1 : 3;
-    const answer = await scene.ask(observed({ mode, signal: 1, timestampMs }));
+    const answer = await scene.ask(pushed(n));
     const { snapshot, drift: found } = bodyOf(answer).data;
     if (found.level !== 'D0') answered.unshift({ cycle: snapshot.cycle, ...found });
     if (n === 75) await scene.flush();
@@ -34,7 +22,7 @@ drift(
   async () => {
     const { scene, answered } = await drifting();
     const read = { kind: 'readDrift', limit: 1_000, offset: 0, isEveryGeneration: false } as const;
-    const { data, pagination } = bodyOf(await scene.ask({ ...read, isPaged: false }));
+    const { data, pagination } = await scene.read({ ...read, isPaged: false });
     type Event = { cycle: number; drift_level: string; deviation: object; rolled_back: boolean };
     assert.equal(
       data.map((event: Event) => ({
@@ -62,7 +50,7 @@ drift('a page of it has all four numbers and straddles what is stored', async ()
     [10, total],
   ] as const) {
     const page = { limit, offset, isEveryGeneration: false, isPaged: true };
-    const { data, pagination } = bodyOf(await scene.ask({ kind: 'readDrift', ...page }));
+    const { data, pagination } = await scene.read({ kind: 'readDrift', ...page });
     const cycles = answered.slice(offset, offset + limit) as { cycle: number }[];
     assert.equal(
       data.map((event: { cycle: number }) => event.cycle),

@@ -72,6 +72,9 @@ export const CREATE = {
   energyLevel: 0.8,
 } as const;
 
+/** A create of an identity that is anchored far from where `pushed` pushes it. */
+export const ANCHORED = { ...CREATE, modeStrengths: [0.1, 0.1, 0.8, 0.1, 0.1, 0.6, 0.1] } as const;
+
 /** An observation; without a time the engine stamps it. */
 export function seen(fields: Partial<ObservationInput> = {}): ObservationInput {
   return {
@@ -97,6 +100,11 @@ export function observed(
   ...fields: readonly Partial<ObservationInput>[]
 ): Extract<EngineCommand, { kind: 'process' }> {
   return process(...(fields.length === 0 ? [seen()] : fields.map(seen)));
+}
+
+/** The nth of the observations that push an anchored identity away from its home, 2 s apart. */
+export function pushed(n: number): EngineCommand {
+  return observed({ mode: n % 2 === 0 ? 1 : 3, signal: 1, timestampMs: START_MS + n * 2_000 });
 }
 
 /** The JSON of an answer. */
@@ -154,6 +162,19 @@ function directoryOwner(directories: {
   };
 }
 
+/** What `instancesUnderTest` gives. */
+export type InstanceScene = ReturnType<typeof instancesUnderTest>;
+
+/** Such a scene in which the instance that is called has just been created. */
+export async function createdInstance(
+  replaced: Replaced = {},
+  fields: Partial<Extract<EngineCommand, { kind: 'create' }>> = {},
+): Promise<InstanceScene> {
+  const scene = instancesUnderTest(replaced);
+  await scene.ask({ ...CREATE, ...fields });
+  return scene;
+}
+
 /** Instances on a real host with memory stores, under a manual clock. */
 export function instancesUnderTest(replaced: Replaced = {}) {
   const clock = new ManualClock(START_MS);
@@ -190,6 +211,8 @@ export function instancesUnderTest(replaced: Replaced = {}) {
     read: async (command: EngineCommand) => bodyOf(await ask(command)),
     refusal: async (command: EngineCommand, fields: Partial<Omit<EngineCall, 'command'>> = {}) =>
       (await refusalOf(() => ask(command, fields))) as Fault,
+    /** The history rows of the instance that the store has, newest first. */
+    storedRows: () => store.readHistory(INSTANCE_ID, 99, 99),
     /** Until everything is stored; nothing leaves memory that was used just now. */
     flush: () => passed(22_000),
     /** Until everything is stored and has left memory. */

@@ -5,6 +5,7 @@ import { memoryListingStore } from '#storage/memory/memory-listing-store';
 import {
   bodyOf,
   CREATE,
+  createdInstance,
   INSTANCE_ID,
   instancesUnderTest,
   observed,
@@ -54,8 +55,7 @@ created('its listing row is not written before the journal has it', async () => 
 });
 
 created('a second one of this id is a conflict, of any caller', async () => {
-  const { ask, refusal } = instancesUnderTest();
-  await ask(CREATE);
+  const { refusal } = await createdInstance();
   assert.is((await refusal(CREATE)).reason, 'already_exists');
   assert.is((await refusal(CREATE, { accountId: 'Acc0unt00002' })).reason, 'already_exists');
 });
@@ -63,8 +63,7 @@ created('a second one of this id is a conflict, of any caller', async () => {
 const foreign = suite('when an instance is of another account or of no account');
 
 foreign('every command is not found, and all refusals are alike', async () => {
-  const { ask, refusal } = instancesUnderTest();
-  await ask(CREATE);
+  const { read, refusal } = await createdInstance();
   const page = { limit: 1, offset: 0, isEveryGeneration: false } as const;
   const commands = [
     { kind: 'readInstance' },
@@ -84,7 +83,7 @@ foreign('every command is not found, and all refusals are alike', async () => {
     assert.is(theirs.code, 'not_found');
     assert.equal([theirs.message, theirs.reason], [unknown.message, unknown.reason]);
   }
-  assert.is(bodyOf(await ask({ kind: 'readInstance' })).data.name, 'Ada');
+  assert.is((await read({ kind: 'readInstance' })).data.name, 'Ada');
 });
 
 foreign('questions for what does not exist leave nothing in memory', async () => {
@@ -99,8 +98,7 @@ foreign('questions for what does not exist leave nothing in memory', async () =>
 const renamed = suite('when an instance is renamed');
 
 renamed('only what was given changes, and its state does not', async () => {
-  const { ask, jump, read } = instancesUnderTest();
-  await ask(CREATE);
+  const { ask, jump, read } = await createdInstance();
   await ask(observed());
   const before = await read({ kind: 'readSnapshot' });
   jump(5_000);
@@ -117,8 +115,7 @@ renamed('only what was given changes, and its state does not', async () => {
 });
 
 renamed('the listing has the new row before the answer', async () => {
-  const { ask, listings } = instancesUnderTest();
-  await ask(CREATE);
+  const { ask, listings } = await createdInstance();
   await ask({ kind: 'rename', name: undefined, description: 'x' });
   const [row] = await listings.load('Acc0unt00001');
   assert.equal([row?.name, row?.description, row?.version], ['Ada', 'x', 2]);
@@ -127,7 +124,7 @@ renamed('the listing has the new row before the answer', async () => {
 const matched = suite('when a call says which version it means');
 
 matched('another version is a conflict that changes nothing', async () => {
-  const { ask, refusal } = instancesUnderTest();
+  const { ask, read, refusal } = instancesUnderTest();
   const { etag } = await ask(CREATE);
   await ask({ kind: 'rename', name: 'Grace', description: undefined }, { ifMatch: etag });
   const commands = [
@@ -139,13 +136,12 @@ matched('another version is a conflict that changes nothing', async () => {
     const fault = await refusal(command, { ifMatch: etag });
     assert.equal([fault.code, fault.reason], ['conflict', 'version_mismatch']);
   }
-  const { data } = bodyOf(await ask({ kind: 'readInstance' }));
+  const { data } = await read({ kind: 'readInstance' });
   assert.equal([data.name, data.cycle_count], ['Grace', 0]);
 });
 
 matched('any version and the present one are accepted, and process does not care', async () => {
-  const { ask } = instancesUnderTest();
-  await ask(CREATE);
+  const { ask } = await createdInstance();
   const reset = await ask({ kind: 'reset', mode: 'initial' }, { ifMatch: '*' });
   await ask(observed(), { ifMatch: '"snap_0000000000000000"' });
   const { etag } = await ask({ kind: 'readInstance' });
@@ -156,11 +152,10 @@ matched('any version and the present one are accepted, and process does not care
 const removed = suite('when an instance is deleted');
 
 removed('it is gone from everywhere, with its rows', async () => {
-  const { ask, refusal, flush, store, listings } = instancesUnderTest();
-  await ask(CREATE);
+  const { ask, refusal, flush, store, storedRows, listings } = await createdInstance();
   await ask(observed({ contextJson: '{"secret":1}' }));
   await flush();
-  assert.is((await store.readHistory(INSTANCE_ID, 9, 9)).length, 1);
+  assert.is((await storedRows()).length, 1);
   assert.equal(bodyOf(await ask({ kind: 'remove' })).data, { id: INSTANCE_ID, deleted: true });
   assert.equal(await listings.load('Acc0unt00001'), []);
   assert.is((await refusal({ kind: 'readInstance' })).code, 'not_found');
@@ -168,12 +163,11 @@ removed('it is gone from everywhere, with its rows', async () => {
   const head = await store.readHead(INSTANCE_ID);
   assert.ok(head?.deletedAtMs !== undefined);
   assert.equal([head?.name, head?.description], ['', '']);
-  assert.equal(await store.readHistory(INSTANCE_ID, 9, 9), []);
+  assert.equal(await storedRows(), []);
 });
 
 removed('it stays gone when it has left memory', async () => {
-  const { ask, refusal, evict } = instancesUnderTest();
-  await ask(CREATE);
+  const { ask, refusal, evict } = await createdInstance();
   await ask({ kind: 'remove' });
   await evict();
   assert.is((await refusal(observed())).code, 'not_found');
@@ -183,8 +177,7 @@ removed('it stays gone when it has left memory', async () => {
 const processing = suite('when observations are processed');
 
 processing('each is a cycle, in one version per call', async () => {
-  const { ask, jump } = instancesUnderTest();
-  await ask(CREATE);
+  const { ask, jump } = await createdInstance();
   const single = await ask(observed());
   assert.equal([single.cycles, single.etag], [1, etagOf(INSTANCE_ID, 2)]);
   jump(10_000);
@@ -195,8 +188,7 @@ processing('each is a cycle, in one version per call', async () => {
 });
 
 processing('a batch that wants every state gets one for each', async () => {
-  const { ask } = instancesUnderTest();
-  await ask(CREATE);
+  const { ask } = await createdInstance();
   const requested = { ...observed({}, { mode: 4 }), isEveryStateWanted: true };
   const { data } = bodyOf(await ask(requested));
   assert.equal(
@@ -207,8 +199,7 @@ processing('a batch that wants every state gets one for each', async () => {
 });
 
 processing('one that comes too early changes nothing and says when to come again', async () => {
-  const { ask, jump, clock } = instancesUnderTest();
-  await ask(CREATE);
+  const { ask, jump, clock } = await createdInstance();
   const first = await ask(observed());
   jump(400);
   for (const command of [observed(), observed({ timestampMs: clock.wallMs() })]) {
@@ -221,8 +212,7 @@ processing('one that comes too early changes nothing and says when to come again
 });
 
 processing('a batch that comes too early is throttled as a whole', async () => {
-  const { ask } = instancesUnderTest();
-  await ask(CREATE);
+  const { ask } = await createdInstance();
   await ask(observed());
   const plain = await ask(observed({}, {}));
   const { data } = bodyOf(plain);
@@ -246,8 +236,7 @@ reset('it is a fresh one: cycle 0, no interval to keep, time from now', async ()
 });
 
 reset('the very same observations lead to the very same states again', async () => {
-  const { ask, jump } = instancesUnderTest();
-  await ask(CREATE);
+  const { ask, jump } = await createdInstance();
   const day = async () => {
     const bodies: unknown[] = [];
     for (let step = 0; step < 20; step += 1) {

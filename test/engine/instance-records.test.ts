@@ -4,19 +4,17 @@ import type { InstanceStore } from '#storage/instance-store';
 import { memoryInstanceStore } from '#storage/memory/memory-instance-store';
 import {
   bodyOf,
-  CREATE,
-  INSTANCE_ID,
-  instancesUnderTest,
+  createdInstance,
+  type InstanceScene,
   observed,
   START_MS,
 } from '#test/engine/instance-fixture';
 import { stateOf, turnOfEvents } from '#test/support/settled';
 
-type Scene = ReturnType<typeof instancesUnderTest>;
 type Record = { cycle: number; generation: number; context: { n: number } };
 
 /** Observations `first` to `last`, a minute apart, each with its number in the context. */
-async function observe({ ask }: Pick<Scene, 'ask'>, first: number, last: number): Promise<void> {
+async function observe({ ask }: InstanceScene, first: number, last: number): Promise<void> {
   for (let n = first; n <= last; n += 1) {
     const timestampMs = START_MS + n * 60_000;
     await ask(observed({ mode: n % 7, contextJson: `{"n":${n}}`, timestampMs }));
@@ -24,13 +22,13 @@ async function observe({ ask }: Pick<Scene, 'ask'>, first: number, last: number)
 }
 
 async function history(
-  { ask }: Pick<Scene, 'ask'>,
+  { read }: InstanceScene,
   limit: number,
   offset: number,
   isEveryGeneration = false,
 ) {
   const page = { limit, offset, isEveryGeneration };
-  const { data, pagination } = bodyOf(await ask({ kind: 'readHistory', ...page }));
+  const { data, pagination } = await read({ kind: 'readHistory', ...page });
   return { numbers: data.map((row: Record) => row.context.n), data, pagination };
 }
 
@@ -41,8 +39,7 @@ const down = (from: number, to: number) =>
 const record = suite('when the history is read');
 
 record('a record has what was sent, and when', async () => {
-  const scene = instancesUnderTest();
-  await scene.ask(CREATE);
+  const scene = await createdInstance();
   const contextJson = '{"text":"é\\u0000","deep":{"list":[1,2.5,null]}}';
   await scene.ask(observed({ mode: 6, signal: 0.1, confidence: 0, contextJson }));
   const answer = await scene.ask({
@@ -68,8 +65,7 @@ record('a record has what was sent, and when', async () => {
 });
 
 record('an instance without observations has an empty one', async () => {
-  const scene = instancesUnderTest();
-  await scene.ask(CREATE);
+  const scene = await createdInstance();
   const { data, pagination } = await history(scene, 10, 0);
   assert.equal(data, []);
   assert.equal(pagination, { limit: 10, offset: 0, total: 0, has_more: false });
@@ -78,13 +74,12 @@ record('an instance without observations has an empty one', async () => {
 const straddling = suite('when some rows are stored and some are not');
 
 /** Ten rows stored, five in memory only. */
-async function straddle(): Promise<Scene> {
-  const scene = instancesUnderTest();
-  await scene.ask(CREATE);
+async function straddle(): Promise<InstanceScene> {
+  const scene = await createdInstance();
   await observe(scene, 1, 10);
   await scene.flush();
   await observe(scene, 11, 15);
-  assert.is((await scene.store.readHistory(INSTANCE_ID, 99, 99)).length, 10);
+  assert.is((await scene.storedRows()).length, 10);
   return scene;
 }
 
@@ -118,8 +113,7 @@ straddling(
   'a page asked for while a checkpoint is written misses and doubles nothing',
   async () => {
     const { store, gates } = gatedStore();
-    const scene = instancesUnderTest({ store });
-    await scene.ask(CREATE);
+    const scene = await createdInstance({ store });
     await observe(scene, 1, 10);
     await scene.flush();
     gates.checkpoint?.resolve();
@@ -143,9 +137,8 @@ straddling(
 
 const generations = suite('when an instance was reset in between');
 
-async function threeGenerations(): Promise<Scene> {
-  const scene = instancesUnderTest();
-  await scene.ask(CREATE);
+async function threeGenerations(): Promise<InstanceScene> {
+  const scene = await createdInstance();
   await observe(scene, 1, 4);
   await scene.ask({ kind: 'reset', mode: 'initial' });
   await scene.flush();
@@ -226,8 +219,7 @@ async function stored(sizes: readonly number[]) {
       return memory.readHistory(id, newest, count);
     },
   };
-  const scene = instancesUnderTest({ store });
-  await scene.ask(CREATE);
+  const scene = await createdInstance({ store });
   for (const [index, size] of sizes.entries()) {
     const contextJson = `{"n":${index + 1},"x":"${'x'.repeat(size)}"}`;
     const timestampMs = START_MS + index * 60_000;

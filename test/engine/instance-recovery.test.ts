@@ -1,17 +1,17 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import {
+  ANCHORED,
   bodyOf,
-  CREATE,
-  instancesUnderTest,
+  createdInstance,
+  type InstanceScene,
   observed,
+  pushed,
   START_MS,
 } from '#test/engine/instance-fixture';
 
-type Scene = ReturnType<typeof instancesUnderTest>;
-
 /** Everything that can be asked without changing anything, byte for byte. */
-async function everything({ ask }: Scene, throttledAtMs: number) {
+async function everything({ ask }: InstanceScene, throttledAtMs: number) {
   const page = { limit: 1_000, offset: 0, isEveryGeneration: true };
   const commands = [
     { kind: 'readInstance' },
@@ -27,13 +27,12 @@ async function everything({ ask }: Scene, throttledAtMs: number) {
   return answers;
 }
 
-/** Pushes an anchored identity away from its home until it is rolled back. Returns the last time. */
-async function pushToRollBack({ ask }: Scene): Promise<number> {
-  await ask({ ...CREATE, modeStrengths: [0.1, 0.1, 0.8, 0.1, 0.1, 0.6, 0.1] });
+/** An identity pushed away from its home until it was rolled back, and the time of the last push. */
+async function rolledBack() {
+  const scene = await createdInstance({}, ANCHORED);
   for (let n = 1; n <= 400; n += 1) {
-    const timestampMs = START_MS + n * 2_000;
-    const answer = await ask(observed({ mode: n % 2 === 0 ? 1 : 3, signal: 1, timestampMs }));
-    if (bodyOf(answer).data.drift.level === 'D3') return timestampMs;
+    const answer = await scene.ask(pushed(n));
+    if (bodyOf(answer).data.drift.level === 'D3') return { scene, lastMs: START_MS + n * 2_000 };
   }
   throw new Error('nothing was rolled back');
 }
@@ -41,8 +40,7 @@ async function pushToRollBack({ ask }: Scene): Promise<number> {
 const back = suite('when an instance has left memory and comes back');
 
 back('every answer is the same to the byte', async () => {
-  const scene = instancesUnderTest();
-  await scene.ask({ ...CREATE, description: 'with "quotes" and é\u{1f600}' });
+  const scene = await createdInstance({}, { description: 'with "quotes" and é\u{1f600}' });
   for (let n = 0; n < 30; n += 1) {
     scene.jump(1_700);
     await scene.ask(observed({ mode: n % 7, signal: (n % 4) / 3, contextJson: `{"n":${n}}` }));
@@ -55,8 +53,7 @@ back('every answer is the same to the byte', async () => {
 });
 
 back('so is the report of a cycle that was rolled back', async () => {
-  const scene = instancesUnderTest();
-  const lastMs = await pushToRollBack(scene);
+  const { scene, lastMs } = await rolledBack();
   const before = await everything(scene, lastMs + 999);
   const throttled = bodyOf(before[5] ?? ({ body: '' } as never));
   assert.is(throttled.data.drift.level, 'D3');
@@ -65,8 +62,7 @@ back('so is the report of a cycle that was rolled back', async () => {
 });
 
 back('it goes on exactly as one that never left', async () => {
-  const [left, stayed] = [instancesUnderTest(), instancesUnderTest()];
-  for (const scene of [left, stayed]) await pushToRollBack(scene);
+  const [{ scene: left }, { scene: stayed }] = [await rolledBack(), await rolledBack()];
   await left.evict();
   for (let n = 0; n < 20; n += 1) {
     const timestampMs = START_MS + 1_000_000 + n * 5_000;
@@ -77,25 +73,23 @@ back('it goes on exactly as one that never left', async () => {
 });
 
 back('without a timestamp the next observation is of now', async () => {
-  const scene = instancesUnderTest();
-  await scene.ask(CREATE);
+  const scene = await createdInstance();
   await scene.ask(observed());
   await scene.evict();
   await scene.ask(observed());
   const page = { limit: 1, offset: 0, isEveryGeneration: false };
-  const { data } = bodyOf(await scene.ask({ kind: 'readHistory', ...page }));
+  const { data } = await scene.read({ kind: 'readHistory', ...page });
   assert.is(data[0].timestamp, new Date(scene.clock.wallMs()).toISOString());
 });
 
 back('a clock that stands before its last observation does not freeze it', async () => {
-  const scene = instancesUnderTest();
-  await scene.ask(CREATE);
+  const scene = await createdInstance();
   await scene.ask(observed());
   await scene.evict();
   scene.clock.stepWall(-3_600_000);
   assert.is((await scene.ask(observed())).cycles, 1);
   const page = { limit: 1, offset: 0, isEveryGeneration: false };
-  const { data } = bodyOf(await scene.ask({ kind: 'readHistory', ...page }));
+  const { data } = await scene.read({ kind: 'readHistory', ...page });
   assert.is(data[0].timestamp, new Date(START_MS + 1_000).toISOString());
 });
 

@@ -3,6 +3,7 @@ import * as assert from 'uvu/assert';
 import {
   bodyOf,
   CREATE,
+  createdInstance,
   instancesUnderTest,
   observed,
   START_MS,
@@ -46,8 +47,7 @@ again('it is done once and answered twice', async () => {
 });
 
 again('and the instance has moved on, it may have happened, and that is said', async () => {
-  const { ask, refusal, read, jump } = instancesUnderTest();
-  await ask(CREATE);
+  const { ask, refusal, read, jump } = await createdInstance();
   await ask(observed(), { callId: 77 });
   jump(2_000);
   await ask(observed());
@@ -58,8 +58,7 @@ again('and the instance has moved on, it may have happened, and that is said', a
 });
 
 again('a batch that wanted every state is never answered with fewer', async () => {
-  const { ask, refusal, jump } = instancesUnderTest();
-  await ask(CREATE);
+  const { ask, refusal, jump } = await createdInstance();
   const one = { ...observed(), isBatch: true, isEveryStateWanted: true };
   const answer = await ask(one, { callId: 78 });
   assert.equal(await ask(one, { callId: 78 }), answer);
@@ -123,8 +122,7 @@ stored('it is the same from memory, from the store, and after it left memory', a
 
 stored('24 h later it still is, a millisecond more and it is done again', async () => {
   for (const isEvicted of [false, true]) {
-    const { ask, clock, evict, flush } = instancesUnderTest();
-    await ask(CREATE);
+    const { ask, clock, evict, flush } = await createdInstance();
     await ask(observed(), keyed('k'));
     const startupGraceMs = clock.monotonicMs();
     await (isEvicted ? evict() : flush());
@@ -158,8 +156,7 @@ stored('a create’s key and a later call’s key are two', async () => {
 });
 
 stored('a throttled answer is not kept', async () => {
-  const { ask, jump } = instancesUnderTest();
-  await ask(CREATE);
+  const { ask, jump } = await createdInstance();
   await ask(observed());
   assert.is((await ask(observed(), keyed('k'))).throttledRetryAfterS, 1);
   jump(1_000);
@@ -167,8 +164,7 @@ stored('a throttled answer is not kept', async () => {
 });
 
 stored('one whose key was made just now is found also if its answer has left memory', async () => {
-  const { ask, clock, pass, read } = instancesUnderTest();
-  await ask(CREATE);
+  const { ask, clock, pass, read } = await createdInstance();
   await pass(19_500);
   const key = uuidV7(clock.wallMs());
   const first = await ask(observed(), keyed(key));
@@ -181,8 +177,7 @@ stored('one whose key was made just now is found also if its answer has left mem
 const quota = suite('when only a stored answer may be given');
 
 quota('there is one: it is given', async () => {
-  const { ask, evict } = instancesUnderTest();
-  await ask(CREATE);
+  const { ask, evict } = await createdInstance();
   const first = await ask(observed(), keyed('k'));
   await evict();
   const second = await ask(observed(), { ...keyed('k'), isReplayOnly: true });
@@ -190,8 +185,7 @@ quota('there is one: it is given', async () => {
 });
 
 quota('there is none: the quota is exceeded and nothing happens', async () => {
-  const { ask, refusal, read } = instancesUnderTest();
-  await ask(CREATE);
+  const { refusal, read } = await createdInstance();
   const fault = await refusal(observed(), { ...keyed('k'), isReplayOnly: true });
   assert.is(fault.code, 'quota_exceeded');
   assert.is((await read({ kind: 'readInstance' })).data.cycle_count, 0);
