@@ -3,22 +3,14 @@ import { Checkpointer } from '#runtime/checkpointer';
 import { CommitLog } from '#runtime/commit-log';
 import { DirtyActors } from '#runtime/dirty-actors';
 import { replaceMethod } from '#test/simulation/replace-method';
-import { type AnyCheckpointer, skipWaits } from '#test/simulation/replies';
-
-type AnyDirtyActors = DirtyActors<unknown, never, unknown, unknown>;
+import { skipWaits } from '#test/simulation/replies';
 
 /** Gives a shard away with what is durable, while the rest of it is still on its way. */
 export function handOffEarly(stack: DisposableStack): void {
   const isDurable = durableActivations(stack);
-  replaceMethod(
-    stack,
-    Checkpointer.prototype,
-    'storeAll',
-    (store) =>
-      function (this: AnyCheckpointer, wanted) {
-        return store.call(this, (activation) => wanted(activation) && isDurable(activation));
-      },
-  );
+  replaceMethod(stack, Checkpointer, 'storeAll', (store, _checkpointer, wanted) => {
+    return store((activation) => wanted(activation) && isDurable(activation));
+  });
   const isGivingAway = handoffs(stack);
   skipWaits(stack, (log, offset) => isGivingAway() && offset === log.added);
 }
@@ -27,26 +19,14 @@ export function handOffEarly(stack: DisposableStack): void {
 function durableActivations(stack: DisposableStack) {
   const logs = new WeakMap<object, CommitLog>();
   let lastLog: CommitLog | undefined;
-  replaceMethod(
-    stack,
-    CommitLog.prototype,
-    'add',
-    (add) =>
-      function (this: CommitLog, ...args) {
-        lastLog = this;
-        return add.apply(this, args);
-      },
-  );
-  replaceMethod(
-    stack,
-    DirtyActors.prototype,
-    'changed',
-    (changed) =>
-      function (this: AnyDirtyActors, activation, ...rest) {
-        if (lastLog !== undefined) logs.set(activation, lastLog);
-        changed.call(this, activation, ...rest);
-      },
-  );
+  replaceMethod(stack, CommitLog, 'add', (add, log, ...args) => {
+    lastLog = log;
+    return add(...args);
+  });
+  replaceMethod(stack, DirtyActors, 'changed', (changed, _dirty, activation, ...rest) => {
+    if (lastLog !== undefined) logs.set(activation, lastLog);
+    changed(activation, ...rest);
+  });
   return (activation: { readonly offset: number }) =>
     logs.get(activation)?.isDurable(activation.offset) ?? true;
 }
@@ -55,29 +35,17 @@ function durableActivations(stack: DisposableStack) {
 function handoffs(stack: DisposableStack): () => boolean {
   let closing = 0;
   let recovering = 0;
-  replaceMethod(
-    stack,
-    HostedShards.prototype,
-    'recoverTail',
-    (recoverTail) =>
-      function (this: HostedShards, owner, claims) {
-        recovering += 1;
-        return recoverTail.call(this, owner, claims).finally(() => {
-          recovering -= 1;
-        });
-      },
-  );
-  replaceMethod(
-    stack,
-    HostedShards.prototype,
-    'closeShard',
-    (close) =>
-      function (this: HostedShards, ...args) {
-        closing += 1;
-        return close.apply(this, args).finally(() => {
-          closing -= 1;
-        });
-      },
-  );
+  replaceMethod(stack, HostedShards, 'recoverTail', (recoverTail, _shards, owner, claims) => {
+    recovering += 1;
+    return recoverTail(owner, claims).finally(() => {
+      recovering -= 1;
+    });
+  });
+  replaceMethod(stack, HostedShards, 'closeShard', (close, _shards, ...args) => {
+    closing += 1;
+    return close(...args).finally(() => {
+      closing -= 1;
+    });
+  });
   return () => closing > 0 && recovering === 0;
 }

@@ -5,31 +5,38 @@ type MethodOf<Owner> = {
   [Name in keyof Owner]: Owner[Name] extends (...args: never[]) => unknown ? Name : never;
 }[keyof Owner];
 
-/** Puts another method in the place of one, until the stack is disposed. */
+/** What comes in the place of a method: it is given the method, the object and the arguments. */
+type Substitute<Owner, Method> = Method extends (...args: infer Args) => infer Result
+  ? (original: (...args: Args) => Result, self: Owner, ...args: Args) => Result
+  : never;
+
+/** Puts another method in the place of one of a class, until the stack is disposed. */
 export function replaceMethod<Owner extends object, Name extends MethodOf<Owner>>(
   stack: DisposableStack,
-  owner: Owner,
+  { prototype }: { readonly prototype: Owner },
   name: Name,
-  make: (original: Owner[Name]) => Owner[Name],
+  substitute: Substitute<Owner, Owner[Name]>,
 ): void {
-  const original = owner[name];
+  const original = prototype[name];
   assert(typeof original === 'function', `there is no method ${String(name)} to replace`);
-  owner[name] = make(original);
+  const replacement = function (this: Owner, ...args: never[]): unknown {
+    return substitute(original.bind(this), this, ...args);
+  };
+  prototype[name] = replacement as Owner[Name];
   stack.defer(() => {
-    owner[name] = original;
+    prototype[name] = original;
   });
 }
 
-/** Puts another getter in the place of one, until the stack is disposed. */
+/** Puts another getter in the place of one of a class, until the stack is disposed. */
 export function replaceGetter<Owner extends object, Name extends keyof Owner & string>(
   stack: DisposableStack,
-  owner: Owner,
+  { prototype }: { readonly prototype: Owner },
   name: Name,
-  make: (original: () => Owner[Name]) => () => Owner[Name],
+  get: () => Owner[Name],
 ): void {
-  const descriptor = Object.getOwnPropertyDescriptor(owner, name);
-  const get = descriptor?.get;
-  assert(descriptor !== undefined && get !== undefined, `there is no getter ${name} to replace`);
-  Object.defineProperty(owner, name, { ...descriptor, get: make(get) });
-  stack.defer(() => Object.defineProperty(owner, name, descriptor));
+  const descriptor = Object.getOwnPropertyDescriptor(prototype, name);
+  assert(descriptor?.get !== undefined, `there is no getter ${name} to replace`);
+  Object.defineProperty(prototype, name, { ...descriptor, get });
+  stack.defer(() => Object.defineProperty(prototype, name, descriptor));
 }

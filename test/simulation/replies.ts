@@ -1,4 +1,3 @@
-import type { Checkpointer } from '#runtime/checkpointer';
 import { CommitLog } from '#runtime/commit-log';
 import { HostedTurn } from '#runtime/hosted-turn';
 import { replaceMethod } from '#test/simulation/replace-method';
@@ -6,26 +5,17 @@ import { replaceMethod } from '#test/simulation/replace-method';
 /** A turn of whatever kind of actor. */
 export type AnyTurn = HostedTurn<unknown, never, unknown, unknown>;
 
-/** A checkpointer of whatever kind of actor. */
-export type AnyCheckpointer = Checkpointer<unknown, never, unknown, unknown>;
-
 /** Knows whether it is an answer that asks when something is durable. */
 function replies(stack: DisposableStack): { isReplying: () => boolean } {
   let isReply = false;
-  replaceMethod(
-    stack,
-    HostedTurn.prototype,
-    'whenAnswerable',
-    (when) =>
-      function (this: AnyTurn, offset) {
-        isReply = true;
-        try {
-          return when.call(this, offset);
-        } finally {
-          isReply = false;
-        }
-      },
-  );
+  replaceMethod(stack, HostedTurn, 'whenAnswerable', (when, _turn, offset) => {
+    isReply = true;
+    try {
+      return when(offset);
+    } finally {
+      isReply = false;
+    }
+  });
   return { isReplying: () => isReply };
 }
 
@@ -35,13 +25,7 @@ export function skipWaits(
   isSkipped: (log: CommitLog, offset: number) => boolean,
 ): void {
   const { isReplying } = replies(stack);
-  replaceMethod(
-    stack,
-    CommitLog.prototype,
-    'whenDurable',
-    (when) =>
-      async function (this: CommitLog, offset) {
-        if (isReplying() || !isSkipped(this, offset)) await when.call(this, offset);
-      },
-  );
+  replaceMethod(stack, CommitLog, 'whenDurable', async (when, log, offset) => {
+    if (isReplying() || !isSkipped(log, offset)) await when(offset);
+  });
 }

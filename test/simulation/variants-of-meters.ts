@@ -9,33 +9,21 @@ import type { Variant } from '#test/simulation/variant';
 /** Gives the cycles of a call back that may have happened. */
 function refundUnknown(stack: DisposableStack): void {
   const admitted = new Map<number, { admission: Admission; call: AdmissionCall }>();
-  replaceMethod(
-    stack,
-    Admission.prototype,
-    'admit',
-    (admit) =>
-      function (this: Admission, call) {
-        admitted.set(call.callId, { admission: this, call });
-        return admit.call(this, call);
-      },
-  );
-  replaceMethod(
-    stack,
-    EngineCalls.prototype,
-    'ask',
-    (ask) =>
-      async function (this: EngineCalls, ...args) {
-        try {
-          return await ask.apply(this, args);
-        } catch (error) {
-          const { admission, call } = admitted.get(args[1].callId) ?? {};
-          if (call !== undefined && toFault(error).isOutcomeUnknown) {
-            await admission?.settle(call, 0, {});
-          }
-          throw error;
-        }
-      },
-  );
+  replaceMethod(stack, Admission, 'admit', (admit, admission, call) => {
+    admitted.set(call.callId, { admission, call });
+    return admit(call);
+  });
+  replaceMethod(stack, EngineCalls, 'ask', async (ask, _calls, ...args) => {
+    try {
+      return await ask(...args);
+    } catch (error) {
+      const { admission, call } = admitted.get(args[1].callId) ?? {};
+      if (call !== undefined && toFault(error).isOutcomeUnknown) {
+        await admission?.settle(call, 0, {});
+      }
+      throw error;
+    }
+  });
 }
 
 /** What can be wrong with meters, and with what edges ask of them. */
@@ -48,11 +36,11 @@ export const METER_VARIANTS: readonly Variant[] = [
   {
     name: 'meter that grants above its durable watermark',
     requested: { limiters: 2, only: ['kill'], count: 12, loadMs: 16_000, store: { slow: 0.3 } },
-    spoil: (stack) => replaceMethod(stack, DurableWatermark.prototype, 'offsetOf', () => () => 0),
+    spoil: (stack) => replaceMethod(stack, DurableWatermark, 'offsetOf', () => 0),
   },
   {
     name: 'closing record that is forgotten',
     requested: { limiters: 2, only: ['restart'], count: 6, loadMs: 14_000, isCalm: true },
-    spoil: (stack) => replaceMethod(stack, MeterKind.prototype, 'closing', () => () => undefined),
+    spoil: (stack) => replaceMethod(stack, MeterKind, 'closing', () => undefined),
   },
 ];

@@ -23,127 +23,85 @@ export const SHARD_VARIANTS: readonly Variant[] = [
     name: 'release before halt',
     requested: MOVES,
     spoil: (stack) =>
-      replaceMethod(
-        stack,
-        HostedShards.prototype,
-        'closeShard',
-        (close) =>
-          async function (this: HostedShards, ...args) {
-            // The shard is given away while its doors are still open.
-            close.apply(this, args).catch(() => undefined);
-            const epoch = this.open.get(args[0]) ?? 1;
-            this.openShard({ shard: args[0], epoch });
-          },
-      ),
+      replaceMethod(stack, HostedShards, 'closeShard', async (close, shards, ...args) => {
+        // The shard is given away while its doors are still open.
+        close(...args).catch(() => undefined);
+        const epoch = shards.open.get(args[0]) ?? 1;
+        shards.openShard({ shard: args[0], epoch });
+      }),
   },
   {
     name: 're-open while closing',
     requested: MOVES,
     spoil: (stack) => {
       const reopened = new WeakMap<HostedShards, Set<number>>();
-      replaceMethod(
-        stack,
-        HostedShards.prototype,
-        'closeShard',
-        (close) =>
-          async function (this: HostedShards, ...args) {
-            const [shard] = args;
-            const epoch = this.open.get(shard) ?? 1;
-            await close.apply(this, args);
-            const before = reopened.get(this) ?? new Set();
-            reopened.set(this, before);
-            if (!before.has(shard)) this.openShard({ shard, epoch });
-            before.add(shard);
-          },
-      );
+      replaceMethod(stack, HostedShards, 'closeShard', async (close, shards, ...args) => {
+        const [shard] = args;
+        const epoch = shards.open.get(shard) ?? 1;
+        await close(...args);
+        const before = reopened.get(shards) ?? new Set();
+        reopened.set(shards, before);
+        if (!before.has(shard)) shards.openShard({ shard, epoch });
+        before.add(shard);
+      });
     },
   },
   {
     name: 'opening without the records recovered for that epoch',
     requested: CRASHES,
     spoil: (stack) =>
-      replaceMethod(
-        stack,
-        RecoveredRecords.prototype,
-        'open',
-        () =>
-          function (this: RecoveredRecords, shard, epoch) {
-            this.decide(shard, epoch);
-          },
-      ),
+      replaceMethod(stack, RecoveredRecords, 'open', (_original, recovered, shard, epoch) => {
+        recovered.decide(shard, epoch);
+      }),
   },
   {
     name: 'low-water mark past recovered records',
     requested: LONG,
     spoil: (stack) =>
-      replaceGetter(
-        stack,
-        RecoveredRecords.prototype,
-        'lowest',
-        () => () => Number.POSITIVE_INFINITY,
-      ),
+      replaceGetter(stack, RecoveredRecords, 'lowest', () => Number.POSITIVE_INFINITY),
   },
   {
     name: 'claim before tail recovery is durable',
     requested: CRASHES,
     spoil: (stack) => {
       const waiting = new Set<() => void>();
-      replaceMethod(
-        stack,
-        RecoveredRecords.prototype,
-        'hold',
-        (hold) =>
-          function (this: RecoveredRecords, ...args) {
-            hold.apply(this, args);
-            for (const look of waiting) look();
-          },
-      );
-      replaceMethod(
-        stack,
-        HostedShards.prototype,
-        'recoverTail',
-        (recoverTail) =>
-          function (this: HostedShards, owner, claims) {
-            return new Promise((resolve, reject) => {
-              const look = (): void => {
-                if (claims.every((claim) => this.isRecovered(claim))) resolve();
-              };
-              waiting.add(look);
-              recoverTail
-                .call(this, owner, claims)
-                .then(resolve, reject)
-                .finally(() => waiting.delete(look));
-            });
-          },
-      );
+      replaceMethod(stack, RecoveredRecords, 'hold', (hold, _recovered, ...args) => {
+        hold(...args);
+        for (const look of waiting) look();
+      });
+      replaceMethod(stack, HostedShards, 'recoverTail', (recoverTail, shards, owner, claims) => {
+        return new Promise((resolve, reject) => {
+          const look = (): void => {
+            if (claims.every((claim) => shards.isRecovered(claim))) resolve();
+          };
+          waiting.add(look);
+          recoverTail(owner, claims)
+            .then(resolve, reject)
+            .finally(() => waiting.delete(look));
+        });
+      });
     },
   },
   {
     name: 'release with recovered records not activated',
     requested: LONG,
     spoil: (stack) => {
-      replaceMethod(stack, RecoveredRecords.prototype, 'hasWaiting', () => () => false);
-      replaceMethod(stack, RecoveredRecords.prototype, 'waiting', () => () => []);
+      replaceMethod(stack, RecoveredRecords, 'hasWaiting', () => false);
+      replaceMethod(stack, RecoveredRecords, 'waiting', () => []);
     },
   },
   {
     name: 'memory kept across a release',
     requested: RETURNS,
-    spoil: (stack) => replaceMethod(stack, ActorHost.prototype, 'dropShard', () => () => undefined),
+    spoil: (stack) => replaceMethod(stack, ActorHost, 'dropShard', () => undefined),
   },
   {
     name: 'lease waited for before the seal and not after',
     requested: GONE,
     spoil: (stack) =>
-      replaceMethod(
-        stack,
-        Evidence.prototype,
-        'openableMs',
-        (openableMs) =>
-          function (this: Evidence, incarnation) {
-            return openableMs.call(this, incarnation) < Number.POSITIVE_INFINITY ? 0 : Infinity;
-          },
-      ),
+      replaceMethod(stack, Evidence, 'openableMs', (openableMs, _evidence, incarnation) => {
+        return openableMs(incarnation) < Number.POSITIVE_INFINITY ? 0 : Infinity;
+      }),
   },
   {
     name: 'sealing without own progress',
@@ -155,38 +113,20 @@ export const SHARD_VARIANTS: readonly Variant[] = [
         reads.set(progress, known);
         return known;
       };
-      replaceMethod(
-        stack,
-        JournalProgress.prototype,
-        'read',
-        (read) =>
-          function (this: JournalProgress, incarnation, head, times) {
-            read.call(this, incarnation, head, times);
-            const before = readsOf(this).get(incarnation) ?? { next: -1, same: 0 };
-            const same = head.next === before.next ? before.same + 1 : 0;
-            readsOf(this).set(incarnation, { next: head.next, same });
-          },
-      );
-      replaceMethod(
-        stack,
-        JournalProgress.prototype,
-        'unread',
-        (unread) =>
-          function (this: JournalProgress, incarnation, nowMs) {
-            unread.call(this, incarnation, nowMs);
-            const before = readsOf(this).get(incarnation) ?? { next: -1, same: 0 };
-            readsOf(this).set(incarnation, { ...before, same: before.same + 1 });
-          },
-      );
-      replaceMethod(
-        stack,
-        JournalProgress.prototype,
-        'isStalled',
-        () =>
-          function (this: JournalProgress, incarnation) {
-            return (readsOf(this).get(incarnation)?.same ?? 0) >= SAME_READS;
-          },
-      );
+      replaceMethod(stack, JournalProgress, 'read', (read, progress, incarnation, head, times) => {
+        read(incarnation, head, times);
+        const before = readsOf(progress).get(incarnation) ?? { next: -1, same: 0 };
+        const same = head.next === before.next ? before.same + 1 : 0;
+        readsOf(progress).set(incarnation, { next: head.next, same });
+      });
+      replaceMethod(stack, JournalProgress, 'unread', (unread, progress, incarnation, nowMs) => {
+        unread(incarnation, nowMs);
+        const before = readsOf(progress).get(incarnation) ?? { next: -1, same: 0 };
+        readsOf(progress).set(incarnation, { ...before, same: before.same + 1 });
+      });
+      replaceMethod(stack, JournalProgress, 'isStalled', (_original, progress, incarnation) => {
+        return (readsOf(progress).get(incarnation)?.same ?? 0) >= SAME_READS;
+      });
     },
   },
 ];

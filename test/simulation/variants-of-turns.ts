@@ -7,7 +7,7 @@ import { RecentCalls } from '#runtime/recent-calls';
 import { handOffEarly } from '#test/simulation/early-handoff';
 import { Later } from '#test/simulation/later';
 import { replaceMethod } from '#test/simulation/replace-method';
-import { type AnyCheckpointer, type AnyTurn, skipWaits } from '#test/simulation/replies';
+import { type AnyTurn, skipWaits } from '#test/simulation/replies';
 import { CRASHES, ISLANDS, MOVES, ROUGH, type Variant } from '#test/simulation/variant';
 
 /** Calls that are remembered where only their number counts. */
@@ -16,25 +16,13 @@ const REMEMBERED = 2;
 /** Lets answers go before what they rest on is durable: those of commits, or all others. */
 function hasty(stack: DisposableStack, isOfCommit: boolean): void {
   const committed = new WeakSet<object>();
-  replaceMethod(
-    stack,
-    HostedTurn.prototype,
-    'commit',
-    (commit) =>
-      function (this: AnyTurn, event) {
-        committed.add(this);
-        return commit.call(this, event);
-      },
-  );
-  replaceMethod(
-    stack,
-    HostedTurn.prototype,
-    'whenAnswerable',
-    (when) =>
-      async function (this: AnyTurn, offset) {
-        if (committed.has(this) !== isOfCommit) await when.call(this, offset);
-      },
-  );
+  replaceMethod(stack, HostedTurn, 'commit', (commit, turn, event) => {
+    committed.add(turn);
+    return commit(event);
+  });
+  replaceMethod(stack, HostedTurn, 'whenAnswerable', async (when, turn, offset) => {
+    if (committed.has(turn) !== isOfCommit) await when(offset);
+  });
 }
 
 /** Lets flushes begin before the records are durable. */
@@ -48,28 +36,15 @@ function flushEarly(stack: DisposableStack): void {
       isFlushing = false;
     }
   };
-  const { prototype } = Checkpointer;
-  type Started = AnyCheckpointer['startDue'] & AnyCheckpointer['storeSoon'];
-  for (const name of ['startDue', 'storeSoon'] as const) {
-    replaceMethod(
-      stack,
-      prototype,
-      name,
-      (start) =>
-        function (this: AnyCheckpointer, ...args: Parameters<Started>) {
-          flushing(() => (start as Started).apply(this, args));
-        } as Started,
-    );
-  }
-  replaceMethod(
-    stack,
-    prototype,
-    'storeAll',
-    (store) =>
-      function (this: AnyCheckpointer, wanted) {
-        return flushing(() => store.call(this, wanted));
-      },
-  );
+  replaceMethod(stack, Checkpointer, 'startDue', (start, _checkpointer, monotonicMs) => {
+    flushing(() => start(monotonicMs));
+  });
+  replaceMethod(stack, Checkpointer, 'storeSoon', (store, _checkpointer, activation) => {
+    flushing(() => store(activation));
+  });
+  replaceMethod(stack, Checkpointer, 'storeAll', (store, _checkpointer, wanted) => {
+    return flushing(() => store(wanted));
+  });
   skipWaits(stack, () => isFlushing);
 }
 
@@ -94,39 +69,27 @@ export const TURN_VARIANTS: readonly Variant[] = [
   {
     name: 'read without lease',
     requested: { ...ISLANDS, only: ['storeCut', 'edgeBusCut'], count: 16 },
-    spoil: (stack) => replaceMethod(stack, CommitLog.prototype, 'isLeased', () => () => true),
+    spoil: (stack) => replaceMethod(stack, CommitLog, 'isLeased', () => true),
   },
   {
     name: 'request ids remembered by count only',
     requested: CRASHES,
     spoil: (stack) => {
       const last = new WeakMap<RecentCalls, number[]>();
-      replaceMethod(
-        stack,
-        RecentCalls.prototype,
-        'add',
-        (add) =>
-          function (this: RecentCalls, callId, version, monotonicMs) {
-            add.call(this, callId, version, monotonicMs);
-            last.set(this, [...(last.get(this) ?? []), callId].slice(-REMEMBERED));
-          },
-      );
-      replaceMethod(
-        stack,
-        RecentCalls.prototype,
-        'versionOf',
-        (versionOf) =>
-          function (this: RecentCalls, callId, monotonicMs) {
-            const version = versionOf.call(this, callId, monotonicMs);
-            return last.get(this)?.includes(callId) ? version : undefined;
-          },
-      );
+      replaceMethod(stack, RecentCalls, 'add', (add, calls, callId, version, monotonicMs) => {
+        add(callId, version, monotonicMs);
+        last.set(calls, [...(last.get(calls) ?? []), callId].slice(-REMEMBERED));
+      });
+      replaceMethod(stack, RecentCalls, 'versionOf', (versionOf, calls, callId, monotonicMs) => {
+        const version = versionOf(callId, monotonicMs);
+        return last.get(calls)?.includes(callId) ? version : undefined;
+      });
     },
   },
   {
     name: 'request ids forgotten in recovery',
     requested: CRASHES,
-    spoil: (stack) => replaceMethod(stack, RecentCalls.prototype, 'restore', () => () => undefined),
+    spoil: (stack) => replaceMethod(stack, RecentCalls, 'restore', () => undefined),
   },
   {
     name: 'key lookup outside the turn',
@@ -134,49 +97,30 @@ export const TURN_VARIANTS: readonly Variant[] = [
     spoil: (stack) => {
       const offsets = new WeakMap<object, number>();
       let added = 0;
-      replaceMethod(
-        stack,
-        CommitLog.prototype,
-        'add',
-        (add) =>
-          function (this: CommitLog, ...args) {
-            added = add.apply(this, args);
-            return added;
-          },
-      );
-      replaceMethod(
-        stack,
-        HostedTurn.prototype,
-        'commit',
-        (commit) =>
-          function (this: AnyTurn, event) {
-            const offset = commit.call(this, event);
-            offsets.set(this, added);
-            return offset;
-          },
-      );
-      replaceMethod(
-        stack,
-        InstanceKind.prototype,
-        'receive',
-        (receive) =>
-          function (this: InstanceKind, state, call, turn) {
-            const answer = receive.call(this, state, call, turn);
-            if (!(answer instanceof Promise)) return answer;
-            const held = answer.then(async (found) => {
-              await (turn as AnyTurn).whenAnswerable(offsets.get(turn) ?? 0);
-              return found;
-            });
-            // Not a promise to the host, so that the actor goes on with others meanwhile.
-            return new Later(held) as unknown as typeof answer;
-          },
-      );
+      replaceMethod(stack, CommitLog, 'add', (add, _log, ...args) => {
+        added = add(...args);
+        return added;
+      });
+      replaceMethod(stack, HostedTurn, 'commit', (commit, turn, event) => {
+        const offset = commit(event);
+        offsets.set(turn, added);
+        return offset;
+      });
+      replaceMethod(stack, InstanceKind, 'receive', (receive, _kind, state, call, turn) => {
+        const answer = receive(state, call, turn);
+        if (!(answer instanceof Promise)) return answer;
+        const held = answer.then(async (found) => {
+          await (turn as AnyTurn).whenAnswerable(offsets.get(turn) ?? 0);
+          return found;
+        });
+        // Not a promise to the host, so that the actor goes on with others meanwhile.
+        return new Later(held) as unknown as typeof answer;
+      });
     },
   },
   {
     name: 'directory not notified again in recovery',
     requested: ROUGH,
-    spoil: (stack) =>
-      replaceMethod(stack, InstanceSourcing.prototype, 'effectAfterReplay', () => () => undefined),
+    spoil: (stack) => replaceMethod(stack, InstanceSourcing, 'effectAfterReplay', () => undefined),
   },
 ];
