@@ -1,14 +1,17 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { assertRefused, limitOf, observationAt, openScene } from '#test/support/scene';
+import { changesNothing, hidesFromOthers } from '#test/api/one-instance';
+import type { Caller } from '#test/support/caller';
+import { observationAt, openScene } from '#test/support/scene';
 
-const { caller, newCaller, close } = await openScene();
-const get = (id: string) => caller.send('GET', `/instances/${id}/contract`);
+const scene = await openScene();
+const { caller, close } = scene;
+const get = (of: Caller, id: string) => of.send('GET', `/instances/${id}/contract`);
 
 const reading = suite('getting the contract');
 
 reading('of a neutral instance is answered 200 with the model’s neutral contract', async () => {
-  const answer = await get(await caller.createInstance());
+  const answer = await get(caller, await caller.createInstance());
   assert.is(answer.status, 200);
   const { allowed_actions, ...rest } = answer.body.data;
   const allowed = 'explore question elaborate suggest clarify stabilize execute comfort defer';
@@ -39,7 +42,7 @@ reading('of a persona has its dominant modes, style and actions', async () => {
     const persona = (await caller.send('GET', `/personas/${personaId}`)).body.data;
     const config = { mode_strengths: persona.mode_profile };
     const id = await caller.createInstance({ initial_config: config });
-    const { data } = (await get(id)).body;
+    const { data } = (await get(caller, id)).body;
     assert.equal(data.decision_style, persona.decision_style, personaId);
     assert.equal(data.allowed_actions.slice(0, 5), persona.preferred_actions, personaId);
   }
@@ -50,7 +53,7 @@ reading('after a cycle is that cycle’s contract, under the same tag', async ()
   const processed = await caller.send('POST', `/instances/${id}/process`, {
     json: observationAt(0, { mode_target: 'STRESS_RESPONSE', signal_strength: 1 }),
   });
-  const answer = await get(id);
+  const answer = await get(caller, id);
   assert.equal(answer.body.data, processed.body.data.contract);
   assert.is(answer.headers.get('etag'), processed.headers.get('etag'));
 });
@@ -59,23 +62,11 @@ reading('spells the seventh mode Stress_Response', async () => {
   const id = await caller.createInstance({
     initial_config: { mode_strengths: { stress_response: 0.9 } },
   });
-  assert.equal((await get(id)).body.data.dominant_modes, ['Stress_Response']);
+  assert.equal((await get(caller, id)).body.data.dominant_modes, ['Stress_Response']);
 });
 
-reading('changes nothing and costs no cycle', async () => {
-  const id = await caller.createInstance();
-  await caller.process(id, observationAt(0));
-  const [first, second] = [await get(id), await get(id)];
-  assert.is(first.text, second.text);
-  assert.is(limitOf(first, 'monthly'), limitOf(second, 'monthly'));
-});
-
-reading('of another account’s instance is answered 404 like an unknown one', async () => {
-  const other = await newCaller();
-  const foreign = await get(await other.createInstance());
-  assertRefused(foreign, 404, 'not_found');
-  assert.is(foreign.text, (await get('inst_0123456789abcdef')).text);
-});
+changesNothing(reading, scene, get);
+hidesFromOthers(reading, scene, get, () => caller.createInstance());
 
 reading.after(close);
 

@@ -1,10 +1,12 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { hidesFromOthers } from '#test/api/one-instance';
 import { refusesParameters } from '#test/api/refused-parameters';
 import type { Caller } from '#test/support/caller';
-import { assertRefused, morning, observationAt, openScene } from '#test/support/scene';
+import { morning, observationAt, openScene } from '#test/support/scene';
 
-const { caller, newCaller, close } = await openScene();
+const scene = await openScene();
+const { caller, close } = scene;
 type Event = { cycle: number; drift_level: string; rolled_back: boolean };
 const drift = (of: Caller, id: string, query = '') =>
   of.send('GET', `/instances/${id}/drift${query}`);
@@ -127,12 +129,7 @@ refusesParameters(refused, (query) => drift(caller, id, query), {
   unknown: 'level=D3',
 });
 
-refused('of another account’s instance is answered 404 like an unknown one', async () => {
-  const other = await newCaller();
-  const foreign = await drift(other, id);
-  assertRefused(foreign, 404, 'not_found');
-  assert.is(foreign.text, (await drift(other, 'inst_0123456789abcdef')).text);
-});
+hidesFromOthers(refused, scene, drift, () => id);
 
 refused.after(close);
 

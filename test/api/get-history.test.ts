@@ -1,9 +1,11 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { hidesFromOthers } from '#test/api/one-instance';
 import { refusesParameters } from '#test/api/refused-parameters';
-import { assertRefused, morning, observationAt, openScene } from '#test/support/scene';
+import { morning, observationAt, openScene } from '#test/support/scene';
 
-const { caller, newCaller, close } = await openScene();
+const scene = await openScene();
+const { caller, close } = scene;
 type Row = { cycle: number; generation?: number };
 const history = (id: string, query = '') => caller.send('GET', `/instances/${id}/history${query}`);
 const cyclesIn = async (id: string, query = ''): Promise<number[]> =>
@@ -127,12 +129,12 @@ refusesParameters(refused, (query) => history(id, query), {
   unknown: 'sort=cycle',
 });
 
-refused('of another account’s instance is answered 404 like an unknown one', async () => {
-  const other = await newCaller();
-  const foreign = await other.send('GET', `/instances/${id}/history`);
-  assertRefused(foreign, 404, 'not_found');
-  assert.is(foreign.text, (await history('inst_0123456789abcdef')).text);
-});
+hidesFromOthers(
+  refused,
+  scene,
+  (of, asked) => of.send('GET', `/instances/${asked}/history`),
+  () => id,
+);
 
 refused.after(close);
 

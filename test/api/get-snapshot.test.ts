@@ -1,16 +1,19 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { assertRefused, limitOf, observationAt, openScene } from '#test/support/scene';
+import { changesNothing, hidesFromOthers } from '#test/api/one-instance';
+import type { Caller } from '#test/support/caller';
+import { assertRefused, observationAt, openScene } from '#test/support/scene';
 
-const { caller, newCaller, close } = await openScene();
-const get = (id: string) => caller.send('GET', `/instances/${id}/snapshot`);
+const scene = await openScene();
+const { caller, close } = scene;
+const get = (of: Caller, id: string) => of.send('GET', `/instances/${id}/snapshot`);
 
 const reading = suite('getting the snapshot');
 
 reading('of a fresh instance is answered 200 at cycle 0 with the instance’s times', async () => {
   const made = await caller.send('POST', '/instances', { json: { name: 'Ada' } });
   const { id, created_at } = made.body.data;
-  const answer = await get(id);
+  const answer = await get(caller, id);
   assert.is(answer.status, 200);
   const { mode_strengths, ...rest } = answer.body.data;
   assert.is(Object.keys(mode_strengths).length, 7);
@@ -32,7 +35,7 @@ reading('after a cycle is that cycle’s snapshot and three fields more', async 
   const processed = await caller.send('POST', `/instances/${id}/process`, {
     json: observationAt(0, { mode_target: 'STRESS_RESPONSE', signal_strength: 0.9 }),
   });
-  const answer = await get(id);
+  const answer = await get(caller, id);
   const { cycle_count, created_at, updated_at, ...snapshot } = answer.body.data;
   assert.equal(snapshot, processed.body.data.snapshot);
   assert.is(cycle_count, 1);
@@ -40,22 +43,8 @@ reading('after a cycle is that cycle’s snapshot and three fields more', async 
   assert.is(answer.headers.get('etag'), processed.headers.get('etag'));
 });
 
-reading('changes nothing, however often, and costs no cycle', async () => {
-  const id = await caller.createInstance();
-  await caller.process(id, observationAt(0));
-  const [first, second] = [await get(id), await get(id)];
-  assert.is(first.text, second.text);
-  assert.is(limitOf(first, 'monthly'), limitOf(second, 'monthly'));
-});
-
-reading('of another account’s instance is answered 404 like an unknown one', async () => {
-  const other = await newCaller();
-  const id = await other.createInstance();
-  const foreign = await get(id);
-  assertRefused(foreign, 404, 'not_found');
-  assert.is(foreign.text, (await get('inst_0123456789abcdef')).text);
-  assert.is(foreign.text, (await get('persona_leader')).text);
-});
+changesNothing(reading, scene, get);
+hidesFromOthers(reading, scene, get, () => caller.createInstance(), ['persona_leader']);
 
 reading('with a query parameter is answered 400', async () => {
   const answer = await caller.send('GET', '/instances/inst_0123456789abcdef/snapshot?at=0');

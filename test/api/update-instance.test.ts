@@ -1,8 +1,10 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { hidesFromOthers } from '#test/api/one-instance';
 import { assertRefused, observationAt, openScene } from '#test/support/scene';
 
-const { caller, newCaller, close } = await openScene();
+const scene = await openScene();
+const { caller, close } = scene;
 const patch = (id: string, json: unknown) => caller.send('PATCH', `/instances/${id}`, { json });
 const get = async (id: string) => (await caller.send('GET', `/instances/${id}`)).body.data;
 
@@ -76,13 +78,13 @@ for (const [body, field, reason] of WRONG) {
   });
 }
 
-refused('of another account’s instance is answered 404 like an unknown one', async () => {
-  const other = await newCaller();
-  const foreign = await other.send('PATCH', `/instances/${id}`, { json: { name: 'x' } });
-  assertRefused(foreign, 404, 'not_found');
-  assert.is(foreign.text, (await patch('inst_0123456789abcdef', { name: 'x' })).text);
-  assert.is(foreign.text, (await patch('nonsense', { name: 'x' })).text);
-});
+hidesFromOthers(
+  refused,
+  scene,
+  (of, asked) => of.send('PATCH', `/instances/${asked}`, { json: { name: 'x' } }),
+  () => id,
+  ['nonsense'],
+);
 
 refused.after(close);
 
