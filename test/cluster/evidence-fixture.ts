@@ -4,14 +4,8 @@ import type { JournalHead } from '#storage/journal-store';
 
 const ME = { incarnation: 'me-1', node: 'me', address: 'me:1', isDirect: true };
 
-/** An owner whose process listens and whose journal grows. */
-export const LISTENING: Probed = { kind: 'listening' };
-
-/** An owner at whose address no process listens. */
-export const REFUSED: Probed = { kind: 'refused' };
-
-/** An owner of which a probe finds out nothing. */
-export const SILENT: Probed = { kind: 'silent' };
+/** What a probe of an owner finds: in one word, or the process that answered. */
+type Found = 'refused' | 'listening' | 'silent' | Extract<Probed, { kind: 'answered' }>;
 
 /** The head of a journal of `node`, open unless `change` says otherwise. */
 export function headOf(node: string, change: Partial<JournalHead> = {}): JournalHead {
@@ -61,7 +55,7 @@ export class EvidenceScene {
   }
 
   /** One examination of an owner, of which `probes` find what they say; the step that is left over. */
-  examine(node: string, head: HeadFound, ...probes: readonly Probed[]): Verdict | undefined {
+  examine(node: string, head: HeadFound, ...probes: readonly Found[]): Verdict | undefined {
     const owner = `${node}-1`;
     let verdict = this.first(node);
     this.evidence.begin(owner, this.nowMs);
@@ -70,7 +64,9 @@ export class EvidenceScene {
       if (verdict?.kind === 'readHead') {
         this.evidence.headRead(owner, head, { beganMs: this.nowMs, nowMs: this.nowMs });
       } else if (verdict?.kind === 'probe' && left.length > 0) {
-        this.evidence.probed(owner, verdict.aim, left.shift() ?? SILENT);
+        const found = left.shift() ?? 'silent';
+        const probed = typeof found === 'string' ? { kind: found } : found;
+        this.evidence.probed(owner, verdict.aim, probed);
       } else break;
       verdict = nextVerdict(this.evidence, owner, this.nowMs);
     }

@@ -6,23 +6,13 @@ import {
   SUSPECT_MS,
   SUSPECTED_MS,
   UNREACHABLE_MS,
-  WATCHERS,
 } from '#cluster/bounds';
 import { nextVerdict, verdicts } from '#cluster/failure-detector';
 import type { ProbeAim } from '#cluster/failure-evidence';
-import { nodesAfter } from '#cluster/ring';
-import {
-  EvidenceScene,
-  headOf,
-  LISTENING,
-  REFUSED,
-  reasonOf,
-  SILENT,
-} from '#test/cluster/evidence-fixture';
+import { EvidenceScene, headOf, reasonOf } from '#test/cluster/evidence-fixture';
+import { isWatched, MANY, oneOfMany } from '#test/cluster/watched-nodes';
 
-const MANY = Array.from({ length: 12 }, (_, i) => `n${i}`);
-const isWatched = (node: string) => nodesAfter(node, ['me', ...MANY], WATCHERS).includes('me');
-const NOT_WATCHED = MANY.find((node) => !isWatched(node)) ?? '';
+const NOT_WATCHED = oneOfMany(false);
 
 const due = suite('an examination');
 
@@ -85,7 +75,7 @@ due('does not begin while one is under way, and begins again when that has ended
 
 due('reads a head once a second, and ends when there is no answer', () => {
   const scene = new EvidenceScene(['a']);
-  assert.is(scene.examine('a', headOf('a'), LISTENING), undefined);
+  assert.is(scene.examine('a', headOf('a'), 'listening'), undefined);
   assert.is(scene.first('a')?.kind, 'probe');
   scene.pass(1, ['a']);
   assert.is(scene.first('a')?.kind, 'readHead');
@@ -104,14 +94,14 @@ due('reports an owner without a journal once, and never seals it', () => {
 due('ends when its owner has no more shards', () => {
   const scene = new EvidenceScene(['a']);
   scene.evidence.watch(new Set(['b-1']), scene.nowMs);
-  assert.is(scene.examine('a', headOf('a'), REFUSED, REFUSED), undefined);
+  assert.is(scene.examine('a', headOf('a'), 'refused', 'refused'), undefined);
 });
 
 const dead = suite('proof of death');
 
 dead('is two refusals, 50 ms apart', () => {
   const scene = new EvidenceScene(['a']);
-  const again = scene.examine('a', headOf('a'), REFUSED);
+  const again = scene.examine('a', headOf('a'), 'refused');
   assert.equal(again, {
     kind: 'probe',
     owner: 'a-1',
@@ -119,14 +109,14 @@ dead('is two refusals, 50 ms apart', () => {
     aim: 'listener',
     afterMs: REFUSAL_GAP_MS,
   });
-  const proven = scene.examine('a', headOf('a'), REFUSED, REFUSED);
+  const proven = scene.examine('a', headOf('a'), 'refused', 'refused');
   assert.equal(proven, { kind: 'seal', owner: 'a-1', reason: 'dead' });
 });
 
 dead('is not one refusal, nor silence, nor a process that listens', () => {
-  for (const found of [LISTENING, SILENT]) {
+  for (const found of ['listening', 'silent'] as const) {
     const scene = new EvidenceScene(['a']);
-    assert.is(scene.examine('a', headOf('a'), REFUSED, found), undefined);
+    assert.is(scene.examine('a', headOf('a'), 'refused', found), undefined);
     assert.is(scene.examine('a', headOf('a'), found), undefined);
   }
 });
@@ -155,11 +145,11 @@ dead('is an address that is this node’s own', () => {
 dead('cannot be had behind a proxy: an address proves nothing', () => {
   const scene = new EvidenceScene(['a'], { isDirect: false });
   const answered = { kind: 'answered', incarnation: 'other' } as const;
-  for (const found of [REFUSED, answered]) {
+  for (const found of ['refused', answered] as const) {
     assert.is(scene.examine('a', headOf('a'), found), undefined);
   }
   scene.pass(1, ['a']);
-  assert.is(scene.examine('a', headOf('me'), REFUSED), undefined);
+  assert.is(scene.examine('a', headOf('me'), 'refused'), undefined);
 });
 
 const sealed = suite('an owner whose journal is sealed');
@@ -178,8 +168,8 @@ sealed('may be taken over at once when its death is proven meanwhile', () => {
   const scene = new EvidenceScene(['a']);
   scene.evidence.sealed('a-1', false, scene.nowMs);
   const head = headOf('a', { isSealed: true });
-  assert.is(scene.examine('a', head, LISTENING), undefined);
-  assert.is(reasonOf(scene.examine('a', head, REFUSED, REFUSED)), 'dead');
+  assert.is(scene.examine('a', head, 'listening'), undefined);
+  assert.is(reasonOf(scene.examine('a', head, 'refused', 'refused')), 'dead');
   assert.ok(scene.evidence.sealed('a-1', true, scene.nowMs));
   assert.is(scene.evidence.openableMs('a-1'), scene.nowMs);
   scene.nowMs += 1;
@@ -189,9 +179,9 @@ sealed('may be taken over at once when its death is proven meanwhile', () => {
 sealed('is not sealed again, however long it is silent', () => {
   const scene = new EvidenceScene(['a', 'b']);
   scene.pass(UNREACHABLE_MS / 1_000, ['b']);
-  assert.is(reasonOf(scene.examine('a', headOf('a'), SILENT)), 'unreachable');
+  assert.is(reasonOf(scene.examine('a', headOf('a'), 'silent')), 'unreachable');
   scene.evidence.sealed('a-1', false, scene.nowMs);
-  assert.is(scene.examine('a', headOf('a'), SILENT), undefined);
+  assert.is(scene.examine('a', headOf('a'), 'silent'), undefined);
 });
 
 sealed('is examined no further once its seal is sent', () => {

@@ -1,22 +1,9 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import {
-  STALLED_MS,
-  STALLED_SEAL_PAUSE_MS,
-  SUSPECT_MS,
-  UNREACHABLE_MS,
-  WATCHERS,
-} from '#cluster/bounds';
+import { STALLED_MS, STALLED_SEAL_PAUSE_MS, SUSPECT_MS, UNREACHABLE_MS } from '#cluster/bounds';
 import { hearsEnough, type Verdict } from '#cluster/failure-detector';
-import { nodesAfter } from '#cluster/ring';
-import {
-  EvidenceScene,
-  headOf,
-  LISTENING,
-  REFUSED,
-  reasonOf,
-  SILENT,
-} from '#test/cluster/evidence-fixture';
+import { EvidenceScene, headOf, reasonOf } from '#test/cluster/evidence-fixture';
+import { MANY, oneOfMany } from '#test/cluster/watched-nodes';
 
 const STALLED_S = STALLED_MS / 1_000;
 const UNREACHABLE_S = UNREACHABLE_MS / 1_000;
@@ -27,7 +14,7 @@ function stall(scene: EvidenceScene, node: string, seconds: number): Verdict | u
   let verdict: Verdict | undefined;
   for (let second = 0; second <= seconds; second += 1) {
     if (second > 0) scene.pass(1, all);
-    verdict = scene.examine(node, headOf(node, { next: 7 }), LISTENING);
+    verdict = scene.examine(node, headOf(node, { next: 7 }), 'listening');
   }
   return verdict;
 }
@@ -45,7 +32,7 @@ stalled('is left alone when its journal has grown meanwhile', () => {
   const scene = new EvidenceScene();
   stall(scene, 'a', STALLED_S - 1);
   scene.pass(1, ['a', 'b', 'c']);
-  scene.examine('a', headOf('a', { next: 8 }), LISTENING);
+  scene.examine('a', headOf('a', { next: 8 }), 'listening');
   assert.is(stall(scene, 'a', STALLED_S - 1), undefined);
 });
 
@@ -58,17 +45,16 @@ stalled('is left alone when this node was slow itself', () => {
 });
 
 stalled('is left alone by nodes that are not the three after it on the ring', () => {
-  const many = Array.from({ length: 12 }, (_, i) => `n${i}`);
-  const isMine = (node: string) => nodesAfter(node, ['me', ...many], WATCHERS).includes('me');
-  for (const node of [many.find(isMine) ?? '', many.find((other) => !isMine(other)) ?? '']) {
-    const scene = new EvidenceScene(many);
+  for (const isMine of [true, false]) {
+    const node = oneOfMany(isMine);
+    const scene = new EvidenceScene(MANY);
     for (let second = 0; second <= STALLED_S; second += 1) {
       scene.evidence.suspect(`${node}-1`, scene.nowMs);
       stall(scene, node, 1);
     }
     scene.evidence.suspect(`${node}-1`, scene.nowMs);
-    const verdict = scene.examine(node, headOf(node, { next: 7 }), LISTENING);
-    assert.is(verdict !== undefined, isMine(node));
+    const verdict = scene.examine(node, headOf(node, { next: 7 }), 'listening');
+    assert.is(verdict !== undefined, isMine);
   }
 });
 
@@ -97,9 +83,9 @@ const unreachable = suite('an owner that is silent and cannot be reached');
 function silence(scene: EvidenceScene, seconds: number, heard = ['b', 'c']): Verdict | undefined {
   for (let second = 0; second < seconds; second += 1) {
     scene.pass(1, heard);
-    scene.examine('a', headOf('a', { next: scene.nowMs }), SILENT);
+    scene.examine('a', headOf('a', { next: scene.nowMs }), 'silent');
   }
-  return scene.examine('a', headOf('a'), SILENT);
+  return scene.examine('a', headOf('a'), 'silent');
 }
 
 unreachable('is sealed after 15 s', () => {
@@ -117,14 +103,14 @@ unreachable('is left alone when no more than half of the owners are heard', () =
 unreachable('is left alone when it can be reached', () => {
   const scene = new EvidenceScene();
   silence(scene, UNREACHABLE_S);
-  assert.is(scene.examine('a', headOf('a'), LISTENING), undefined);
-  assert.is(scene.examine('a', headOf('a'), REFUSED, LISTENING), undefined);
+  assert.is(scene.examine('a', headOf('a'), 'listening'), undefined);
+  assert.is(scene.examine('a', headOf('a'), 'refused', 'listening'), undefined);
 });
 
 unreachable('is sealed behind a proxy that refuses for it', () => {
   const scene = new EvidenceScene(undefined, { isDirect: false });
   silence(scene, UNREACHABLE_S);
-  assert.is(reasonOf(scene.examine('a', headOf('a'), REFUSED)), 'unreachable');
+  assert.is(reasonOf(scene.examine('a', headOf('a'), 'refused')), 'unreachable');
 });
 
 const share = suite('a node hears enough');

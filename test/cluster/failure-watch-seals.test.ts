@@ -1,7 +1,8 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { OPEN_AFTER_SEAL_MS, STALLED_SEAL_PAUSE_MS, UNREACHABLE_MS } from '#cluster/bounds';
-import { MANY, newScene, oneOfMany, SILENT } from '#test/cluster/watch-fixture';
+import { newScene, SILENT } from '#test/cluster/watch-fixture';
+import { MANY, oneOfMany } from '#test/cluster/watched-nodes';
 
 const stalled = suite('an owner whose journal does not grow');
 

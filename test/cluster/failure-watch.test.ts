@@ -1,6 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { MANY, newScene, oneOfMany, SILENT } from '#test/cluster/watch-fixture';
+import { newScene, SILENT } from '#test/cluster/watch-fixture';
+import { MANY, oneOfMany } from '#test/cluster/watched-nodes';
 
 const alive = suite('an owner that is alive');
 

@@ -1,6 +1,4 @@
-import { WATCHERS } from '#cluster/bounds';
 import { FailureWatch } from '#cluster/failure-watch';
-import { nodesAfter } from '#cluster/ring';
 import { ClusterWorld } from '#test/cluster/cluster-fixture';
 import { pass } from '#test/support/passing';
 
@@ -51,11 +49,3 @@ export async function newScene(others: readonly string[] = ['a', 'b', 'c']) {
 
 /** What a probe finds of a process that accepts connections and answers nothing. */
 export const SILENT = { kind: 'silent' } as const;
-/** More nodes than one watches. */
-export const MANY = Array.from({ length: 12 }, (_, i) => `n${i}`);
-
-/** One of many nodes that `me` watches, or that it does not. */
-export function oneOfMany(isMine: boolean): string {
-  const isWatched = (node: string) => nodesAfter(node, ['me', ...MANY], WATCHERS).includes('me');
-  return MANY.find((node) => isWatched(node) === isMine) ?? '';
-}

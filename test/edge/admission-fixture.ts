@@ -32,12 +32,15 @@ export const CALL: AdmissionCall = {
   cycles: 3,
 };
 
-/** The numbers of no account, as a caller sees them. */
-export const NO_NUMBERS = {
-  'x-ratelimit-limit': 0,
-  'x-ratelimit-remaining': 0,
-  'x-monthly-remaining': 0,
-};
+/** The numbers of no account, as a caller sees them who may come again in some seconds. */
+export function noNumbers(retryAfterS: number) {
+  return {
+    'x-ratelimit-limit': 0,
+    'x-ratelimit-remaining': 0,
+    'x-monthly-remaining': 0,
+    'x-ratelimit-reset': START_S + retryAfterS,
+  };
+}
 
 /** A limiter's way to answer. */
 export type Answering = (call: LimiterCall) => LimiterAnswer | Promise<LimiterAnswer>;
