@@ -19,6 +19,17 @@ const newSubject = (): string => `test.${process.pid}.${Date.now().toString(36)}
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 const textOf = (message: Uint8Array): string => new TextDecoder().decode(message);
 
+/** The same bus, with the process kept alive until it is closed: the system's clock does not. */
+export function keptAlive<Opened extends Bus>(bus: Opened): Opened {
+  const alive = setInterval(() => undefined, 1_000);
+  const close = bus[Symbol.asyncDispose];
+  bus[Symbol.asyncDispose] = async () => {
+    clearInterval(alive);
+    await close();
+  };
+  return bus;
+}
+
 /** Fulfils when what was published on a bus so far has been delivered to its own listeners. */
 export async function delivered(bus: Bus): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
@@ -28,15 +39,19 @@ export async function delivered(bus: Bus): Promise<void> {
   await promise;
 }
 
+/** What a proof is given: a bus, and a subject of its own. */
+type BusScene = OpenBus & { readonly subject: string };
+
 /** Promises by what they say, each with what proves it on a bus. */
-type Promises = Readonly<Record<string, (underTest: BusUnderTest) => Promise<void>>>;
+type Promises = Readonly<Record<string, (scene: BusScene) => Promise<void>>>;
 
 /** What messages on a bus do. */
 const MESSAGES: Promises = {
-  async 'reach every listener of their subject, the sender included, and no other'({ open }) {
-    const { bus } = await open();
-    await using _bus = bus;
-    const [subject, other] = [newSubject(), newSubject()];
+  async 'reach every listener of their subject, the sender included, and no other'({
+    bus,
+    subject,
+  }) {
+    const other = newSubject();
     const heard: string[] = [];
     using _first = bus.subscribe(subject, (message) => heard.push(`first ${textOf(message)}`));
     using _second = bus.subscribe(subject, (message) => heard.push(`second ${textOf(message)}`));
@@ -46,10 +61,7 @@ const MESSAGES: Promises = {
     assert.equal(heard.sort(), ['first a', 'second a']);
   },
 
-  async 'arrive byte for byte'({ open }) {
-    const { bus } = await open();
-    await using _bus = bus;
-    const subject = newSubject();
+  async 'arrive byte for byte'({ bus, subject }) {
     const heard: number[][] = [];
     using _listener = bus.subscribe(subject, (message) => heard.push([...message]));
     const every = Array.from({ length: 256 }, (_, byte) => byte);
@@ -58,10 +70,7 @@ const MESSAGES: Promises = {
     assert.equal(heard, [[], [13, 10], every]);
   },
 
-  async 'are heard in a later turn, never within publish'({ open }) {
-    const { bus } = await open();
-    await using _bus = bus;
-    const subject = newSubject();
+  async 'are heard in a later turn, never within publish'({ bus, subject }) {
     const heard: string[] = [];
     using _listener = bus.subscribe(subject, (message) => heard.push(textOf(message)));
     bus.publish(subject, bytes('a'));
@@ -72,10 +81,10 @@ const MESSAGES: Promises = {
     assert.equal(heard, ['a']);
   },
 
-  async 'are copies: what the sender does to its bytes afterwards changes nothing'({ open }) {
-    const { bus } = await open();
-    await using _bus = bus;
-    const subject = newSubject();
+  async 'are copies: what the sender does to its bytes afterwards changes nothing'({
+    bus,
+    subject,
+  }) {
     const heard: string[] = [];
     using _listener = bus.subscribe(subject, (message) => heard.push(textOf(message)));
     const mine = Uint8Array.of(0);
@@ -88,10 +97,8 @@ const MESSAGES: Promises = {
     assert.equal(heard, ['1', '2', '3']);
   },
 
-  async 'may be published by a listener'({ open }) {
-    const { bus } = await open();
-    await using _bus = bus;
-    const [subject, answers] = [newSubject(), newSubject()];
+  async 'may be published by a listener'({ bus, subject }) {
+    const answers = newSubject();
     const heard: string[] = [];
     using _asked = bus.subscribe(subject, (message) => bus.publish(answers, message));
     using _answered = bus.subscribe(answers, (message) => heard.push(textOf(message)));
@@ -104,10 +111,7 @@ const MESSAGES: Promises = {
 
 /** What listeners on a bus do. */
 const LISTENERS: Promises = {
-  async 'that are disposed hear nothing more, not even what is on its way'({ open }) {
-    const { bus } = await open();
-    await using _bus = bus;
-    const subject = newSubject();
+  async 'that are disposed hear nothing more, not even what is on its way'({ bus, subject }) {
     const heard: string[] = [];
     const gone = bus.subscribe(subject, () => heard.push('disposed'));
     using _stays = bus.subscribe(subject, () => heard.push('stays'));
@@ -118,10 +122,7 @@ const LISTENERS: Promises = {
     assert.equal(heard, ['stays']);
   },
 
-  async 'hear as often as they have subscribed, each time on its own'({ open }) {
-    const { bus } = await open();
-    await using _bus = bus;
-    const subject = newSubject();
+  async 'hear as often as they have subscribed, each time on its own'({ bus, subject }) {
     let count = 0;
     const listener = (): void => {
       count += 1;
@@ -137,10 +138,7 @@ const LISTENERS: Promises = {
     assert.is(count, 3);
   },
 
-  async 'that throw are reported as bugs and hinder no other'({ open }) {
-    const { bus, bugs } = await open();
-    await using _bus = bus;
-    const subject = newSubject();
+  async 'that throw are reported as bugs and hinder no other'({ bus, bugs, subject }) {
     const heard: string[] = [];
     using _broken = bus.subscribe(subject, () => {
       throw new Error('broken');
@@ -152,9 +150,10 @@ const LISTENERS: Promises = {
     assert.equal(bugs.map(String), ['Error: broken', 'Error: broken']);
   },
 
-  async 'hear nothing of a bus that is closed, and publishing to it does not throw'({ open }) {
-    const { bus } = await open();
-    const subject = newSubject();
+  async 'hear nothing of a bus that is closed, and publishing to it does not throw'({
+    bus,
+    subject,
+  }) {
     const heard: string[] = [];
     const listener = bus.subscribe(subject, (message) => heard.push(textOf(message)));
     assert.ok(bus.isConnected);
@@ -176,7 +175,11 @@ export function busContract(underTest: BusUnderTest): Test[] {
 function suiteOf(what: string, promises: Promises, underTest: BusUnderTest): Test {
   const tests = underTest.suite(`${what} on ${underTest.name}`);
   for (const [promise, prove] of Object.entries(promises)) {
-    tests(promise, () => prove(underTest));
+    tests(promise, async () => {
+      const opened = await underTest.open();
+      await using _bus = opened.bus;
+      await prove({ ...opened, subject: newSubject() });
+    });
   }
   return tests;
 }

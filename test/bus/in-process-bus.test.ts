@@ -2,7 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { inProcessBus } from '#bus/in-process-bus';
 import { systemClock } from '#platform/clock';
-import { busContract } from '#test/bus/bus-contract';
+import { busContract, keptAlive } from '#test/bus/bus-contract';
 import { ManualClock } from '#test/support/manual-clock';
 
 const contract = busContract({
@@ -10,15 +10,8 @@ const contract = busContract({
   suite,
   open: async () => {
     const bugs: unknown[] = [];
-    // The system's clock does not keep a process alive that has nothing else to do.
-    const alive = setInterval(() => undefined, 1_000);
     const bus = inProcessBus({ clock: systemClock, onBug: (error) => bugs.push(error) });
-    const close = bus[Symbol.asyncDispose];
-    bus[Symbol.asyncDispose] = async () => {
-      clearInterval(alive);
-      await close();
-    };
-    return { bus, bugs };
+    return { bus: keptAlive(bus), bugs };
   },
 });
 

@@ -8,11 +8,11 @@ import { type NatsBusOptions, openNatsBus } from '#bus/nats-bus';
 import { newSenderKey } from '#bus/sender-key';
 import { encodeAnnouncement } from '#cluster/heartbeat';
 import { freePort } from '#deploy/local/free-port';
-import { Fault } from '#fault/fault';
 import { systemClock } from '#platform/clock';
 import { busContract, delivered } from '#test/bus/bus-contract';
 import { ownNats } from '#test/support/own-nats';
 import { natsOrSkip } from '#test/support/real-servers';
+import { faultIn } from '#test/support/settled';
 
 const { address, suite } = natsOrSkip();
 
@@ -51,15 +51,6 @@ function hearing(bus: Bus, subject: string): string[] {
 }
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
-
-async function refusalOf(pending: Promise<unknown>): Promise<Fault> {
-  const refusal = await pending.then(
-    () => undefined,
-    (error: unknown) => error,
-  );
-  assert.instance(refusal, Fault);
-  return refusal as Fault;
-}
 
 const contract = busContract({ name: 'NATS', suite, open: () => open(address) });
 
@@ -191,12 +182,22 @@ away('closing does not wait for it', async () => {
   assert.ok(performance.now() - startedMs < 8_000);
 });
 
-away('frozen under a flood, it is left for another that is there', async () => {
-  await using frozen = await ownNats();
-  await using other = await ownNats();
+/** A bus connected to the near one of two servers, of which the other is away at first. */
+async function besideStopped(inOrder: (near: string, other: string) => string[]) {
+  await using opening = new AsyncDisposableStack();
+  const near = opening.use(await ownNats());
+  const other = opening.use(await ownNats());
   await other.restart.stop();
-  const { bus, notices } = await open(frozen.address, { servers: [frozen.address, other.address] });
-  await using _bus = bus;
+  const servers = inOrder(near.address, other.address);
+  const { bus, notices } = await open(near.address, { servers });
+  opening.use(bus);
+  const opened = opening.move();
+  return { near, other, bus, notices, [Symbol.asyncDispose]: () => opened.disposeAsync() };
+}
+
+away('frozen under a flood, it is left for another that is there', async () => {
+  await using scene = await besideStopped((near, other) => [near, other]);
+  const { bus, notices, near: frozen, other } = scene;
   const heard = hearing(bus, 'subject');
   await other.restart.start();
   frozen.restart.signal('SIGSTOP');
@@ -218,13 +219,10 @@ away('frozen under a flood, it is left for another that is there', async () => {
 });
 
 away('another that was away at first takes over', async () => {
-  await using first = await ownNats();
-  await using other = await ownNats();
-  await other.restart.stop();
-  const { bus, notices } = await open(first.address, { servers: [other.address, first.address] });
-  await using _bus = bus;
+  await using scene = await besideStopped((near, other) => [other, near]);
+  const { bus, notices, near, other } = scene;
   await other.restart.start();
-  await first.restart.stop();
+  await near.restart.stop();
   await eventually('it is found', () => notices.some((notice) => notice.includes('again')));
   await delivered(bus);
 });
@@ -234,7 +232,7 @@ const absent = suite('when there is no NATS server to begin with');
 absent('opening is refused within its deadline, and says where', async () => {
   const server = `nats://127.0.0.1:${await freePort()}`;
   const startedMs = performance.now();
-  const refusal = await refusalOf(open(server, { connectTimeoutMs: 700 }));
+  const refusal = await faultIn(open(server, { connectTimeoutMs: 700 }));
   assert.ok(performance.now() - startedMs < 4_500);
   assert.is(refusal.code, 'service_unavailable');
   assert.match(refusal.message, new RegExp(`^no NATS server at ${server}: `));
@@ -246,7 +244,7 @@ absent('but something that says nothing, likewise', async () => {
   await once(silent, 'listening');
   const server = `nats://127.0.0.1:${(silent.address() as AddressInfo).port}`;
   const startedMs = performance.now();
-  const refusal = await refusalOf(open(server, { connectTimeoutMs: 700 }));
+  const refusal = await faultIn(open(server, { connectTimeoutMs: 700 }));
   silent.close();
   // The driver leaves a connection open that never became one.
   for (const socket of sockets) socket.destroy();

@@ -4,7 +4,7 @@ import type { Bus, Sender } from '#bus/bus';
 import { inProcessBus } from '#bus/in-process-bus';
 import { type SignedBusOptions, signedBus } from '#bus/signed-bus';
 import { systemClock } from '#platform/clock';
-import { busContract } from '#test/bus/bus-contract';
+import { busContract, keptAlive } from '#test/bus/bus-contract';
 import { ManualClock } from '#test/support/manual-clock';
 
 const [SECRET, OTHER] = ['the secret of this test', 'another secret of a test'];
@@ -16,19 +16,13 @@ const contract = busContract({
   suite,
   open: async () => {
     const bugs: unknown[] = [];
-    const alive = setInterval(() => undefined, 1_000);
     const onBug = (error: unknown) => bugs.push(error);
     const bus = signedBus({
       ...{ bus: inProcessBus({ clock: systemClock, onBug }), clock: systemClock, onBug },
       ...{ secrets: [SECRET], cluster: 'c' },
       ...{ onDropped: noBug, onNotice: noBug },
     });
-    const close = bus[Symbol.asyncDispose];
-    bus[Symbol.asyncDispose] = async () => {
-      clearInterval(alive);
-      await close();
-    };
-    return { bus, bugs };
+    return { bus: keptAlive(bus), bugs };
   },
 });
 

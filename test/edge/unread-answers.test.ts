@@ -49,18 +49,22 @@ function scene(count: number) {
       unread.sweep();
     }
   };
-  return { clock, ends, unread, readers, reader, pass };
+  /** Asserts that the first connection outlives so many seconds, and not so many more. */
+  const assertEndsIn = (seconds: number, more: number): void => {
+    pass(seconds);
+    assert.not.ok(reader.destroyed);
+    pass(more);
+    assert.ok(reader.destroyed);
+  };
+  return { clock, ends, unread, readers, reader, pass, assertEndsIn };
 }
 
 const slow = suite('a connection with an answer that it does not take');
 
 slow('is ended after 10 s, and not before', () => {
-  const { reader, ends, pass } = scene(1);
+  const { reader, ends, assertEndsIn } = scene(1);
   reader.give(MIB);
-  pass(10);
-  assert.not.ok(reader.destroyed);
-  pass(1);
-  assert.ok(reader.destroyed);
+  assertEndsIn(10, 1);
   assert.equal(ends, ['slow']);
 });
 
@@ -83,13 +87,10 @@ slow('is left alone when it takes 16 KiB a second, in whatever steps', () => {
 });
 
 slow('is ended 10 s after it stops, however much it took before', () => {
-  const { reader, pass } = scene(1);
+  const { reader, pass, assertEndsIn } = scene(1);
   reader.give(100 * MIB);
   pass(100, () => reader.take(100 * KIB));
-  pass(8);
-  assert.not.ok(reader.destroyed);
-  pass(3);
-  assert.ok(reader.destroyed);
+  assertEndsIn(8, 3);
 });
 
 slow('starts again when it has taken everything', () => {
@@ -163,19 +164,13 @@ steps('is ended at 10 KiB a second when the time is over that its last step boug
 });
 
 steps('is ended 90 s after a step, however large that was', () => {
-  const { reader, pass } = sceneAfterStep(50 * MIB);
-  pass(88);
-  assert.not.ok(reader.destroyed);
-  pass(12);
-  assert.ok(reader.destroyed);
+  const { assertEndsIn } = sceneAfterStep(50 * MIB);
+  assertEndsIn(88, 12);
 });
 
 steps('is ended after 40 s when none comes: its kernel may have been its only reader', () => {
-  const { reader, pass } = sceneOfFullBuffer();
-  pass(40);
-  assert.not.ok(reader.destroyed);
-  pass(2);
-  assert.ok(reader.destroyed);
+  const { assertEndsIn } = sceneOfFullBuffer();
+  assertEndsIn(40, 2);
 });
 
 steps('is ended after 10 s when none comes and its kernel took little before', () => {

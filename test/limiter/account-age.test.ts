@@ -6,7 +6,7 @@ import type { AccountStore } from '#storage/account-store';
 import { memoryAccountStore } from '#storage/memory/memory-account-store';
 import { admission, custom, limiterUnderTest } from '#test/limiter/limiter-fixture';
 import { ManualClock } from '#test/support/manual-clock';
-import { turnOfEvents } from '#test/support/settled';
+import { faultIn, turnOfEvents } from '#test/support/settled';
 
 const SECOND_MS = 1_000;
 
@@ -59,10 +59,8 @@ revoked('is refused at the first call that begins more than 30 s after the read'
 
 revoked('works no longer because the read that missed it took its time', async () => {
   await using scene = await accountInUse();
-  const { id, record, accounts, clock, admit } = scene;
-  await scene.pass(26 * SECOND_MS);
-  accounts.isHeld = true;
-  await admit(2, 0);
+  const { id, record, accounts, clock } = scene;
+  await scene.beginRead();
   const begunAtMs = clock.monotonicMs();
   await scene.pass(3 * SECOND_MS);
   await accounts.answerOnce();
@@ -136,7 +134,7 @@ again('that cannot be read is refused when it is 30 s old, and tried at every ca
   assert.is((await admit(2, 0)).verdict, 'admitted');
   await scene.pass(1_001);
   for (const call of [3, 4]) {
-    await assertUnavailable(admit(call, 0));
+    assert.is((await faultIn(admit(call, 0))).code, 'service_unavailable');
   }
   accounts.isDown = false;
   assert.is((await admit(5, 0)).verdict, 'admitted');
@@ -145,23 +143,13 @@ again('that cannot be read is refused when it is 30 s old, and tried at every ca
 again('takes nothing from a read that began before the news', async () => {
   await using scene = await accountInUse();
   const { id, record, accounts, admit, limiter } = scene;
-  await scene.pass(26 * SECOND_MS);
-  accounts.isHeld = true;
-  await admit(2, 0);
+  await scene.beginRead();
   accounts.isHeld = false;
   await limiter.admin.revokeKey(id, record.id);
   // Only now the read in the background comes to its end, with what it found before.
   await accounts.answerOnce();
   assert.is((await admit(3, 0)).verdict, 'unknown_key');
 });
-
-async function assertUnavailable(pending: Promise<unknown>): Promise<void> {
-  const refusal = await pending.then(
-    () => undefined,
-    (error: unknown) => error,
-  );
-  assert.is(refusal instanceof Fault ? refusal.code : refusal, 'service_unavailable');
-}
 
 /** A limiter whose one account has just been read by its first call, and how often it was since. */
 async function accountInUse() {
@@ -181,6 +169,12 @@ async function accountInUse() {
     async pass(ms: number) {
       clock.advance(ms);
       await turnOfEvents();
+    },
+    /** Has the second call begin a read in the background, which is not answered yet. */
+    async beginRead() {
+      await this.pass(26 * SECOND_MS);
+      accounts.isHeld = true;
+      await fixture.admit(2, 0);
     },
     /** Long enough for the idle meter to leave memory. */
     async leave() {

@@ -6,7 +6,7 @@ import type { AccountStore } from '#storage/account-store';
 import { memoryAccountStore } from '#storage/memory/memory-account-store';
 import { admission, custom, limiterUnderTest, settlement } from '#test/limiter/limiter-fixture';
 import { ManualClock } from '#test/support/manual-clock';
-import { turnOfEvents } from '#test/support/settled';
+import { faultIn, turnOfEvents } from '#test/support/settled';
 
 const crowd = suite('when 1,000 calls of one account come at once');
 
@@ -241,12 +241,7 @@ function faltering(): AccountStore & {
 }
 
 async function refused(code: string, pending: Promise<unknown>): Promise<void> {
-  const refusal = await pending.then(
-    () => undefined,
-    (error: unknown) => error,
-  );
-  assert.instance(refusal, Fault);
-  assert.is((refusal as Fault).code, code);
+  assert.is((await faultIn(pending)).code, code);
 }
 
 crowd.run();

@@ -2,10 +2,10 @@ import { suite as plainSuite, type Test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Account, ApiKeyRecord } from '#accounts/account';
 import type { FaultCode } from '#fault/error-codes';
-import { Fault } from '#fault/fault';
 import type { Clock } from '#platform/clock';
 import type { AccountStore } from '#storage/account-store';
 import { ManualClock } from '#test/support/manual-clock';
+import { faultIn } from '#test/support/settled';
 
 const NOW_MS = Date.UTC(2026, 0, 15, 12);
 
@@ -222,10 +222,5 @@ function key(number: string): ApiKeyRecord {
 }
 
 async function refused(code: FaultCode, pending: Promise<unknown>): Promise<void> {
-  const refusal = await pending.then(
-    () => undefined,
-    (error: unknown) => error,
-  );
-  assert.instance(refusal, Fault);
-  assert.is((refusal as Fault).code, code);
+  assert.is((await faultIn(pending)).code, code);
 }

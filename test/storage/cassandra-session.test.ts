@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import * as assert from 'uvu/assert';
-import { Fault } from '#fault/fault';
+import type { Fault } from '#fault/fault';
 import { systemClock } from '#platform/clock';
 import {
   type CassandraSession,
@@ -16,6 +16,7 @@ import {
 } from '#test/storage/migrated-keyspace';
 import { changeSchema } from '#test/storage/scratch-keyspace';
 import { cassandraOrSkip } from '#test/support/real-servers';
+import { faultIn } from '#test/support/settled';
 
 const { address, suite } = cassandraOrSkip();
 
@@ -64,17 +65,8 @@ async function inScene(play: (scene: Scene) => Promise<void>): Promise<void> {
   await play({ link, session, direct, seen });
 }
 
-async function faultOf(pending: Promise<unknown>): Promise<Fault> {
-  const error = await pending.then(
-    () => undefined,
-    (reason: unknown) => reason,
-  );
-  assert.instance(error, Fault);
-  return error as Fault;
-}
-
 async function assertFault(pending: Promise<unknown>, expected: Partial<Fault>): Promise<void> {
-  const { code, isOutcomeUnknown } = await faultOf(pending);
+  const { code, isOutcomeUnknown } = await faultIn(pending);
   assert.equal({ code, isOutcomeUnknown }, expected);
 }
 
@@ -132,9 +124,9 @@ broken('knows that a change was never sent while there is no connection', async 
   await inScene(async ({ link, session }) => {
     link.setOpen(false);
     link.cut();
-    let fault = await faultOf(session.execute(INSERT_ONCE, ['b', 1n], conditional));
+    let fault = await faultIn(session.execute(INSERT_ONCE, ['b', 1n], conditional));
     while (fault.isOutcomeUnknown) {
-      fault = await faultOf(session.execute(INSERT_ONCE, ['b', 1n], conditional));
+      fault = await faultIn(session.execute(INSERT_ONCE, ['b', 1n], conditional));
     }
     assert.is(fault.code, 'service_unavailable');
     assert.is(fault.retryAfterS, 1);
@@ -148,7 +140,7 @@ broken('works again soon after the server is back', async () => {
     // Long enough for the first tries to connect again to fail.
     const downUntilMs = performance.now() + 1_500;
     while (performance.now() < downUntilMs) {
-      await faultOf(session.execute(READ, ['a'], read));
+      await faultIn(session.execute(READ, ['a'], read));
       await delay(50);
     }
     link.setOpen(true);
@@ -187,12 +179,12 @@ ends('gives no answer any more', async () => {
     const session = await sessionIn(link.address, undefined);
     await session[Symbol.asyncDispose]();
     const query = 'SELECT cluster_name FROM system.local';
-    assert.is((await faultOf(session.execute(query, [], read))).code, 'service_unavailable');
+    assert.is((await faultIn(session.execute(query, [], read))).code, 'service_unavailable');
   });
 });
 
 ends('says where it looked when no server is there', async () => {
-  const fault = await faultOf(sessionIn('127.0.0.1:9', undefined));
+  const fault = await faultIn(sessionIn('127.0.0.1:9', undefined));
   assert.is(fault.code, 'service_unavailable');
   assert.match(fault.message, /127\.0\.0\.1:9/);
 });
@@ -205,10 +197,10 @@ ends('refuses a data center that no server is in, and a keyspace that is not the
     keyspace: undefined,
     clock: systemClock,
   };
-  const strangeCenter = await faultOf(openSession({ ...options, localDataCenter: 'moon' }));
+  const strangeCenter = await faultIn(openSession({ ...options, localDataCenter: 'moon' }));
   assert.is(strangeCenter.code, 'service_unavailable');
   assert.match(String(strangeCenter.cause), /moon/);
-  const noKeyspace = await faultOf(openSession({ ...options, keyspace: 'nowhere' }));
+  const noKeyspace = await faultIn(openSession({ ...options, keyspace: 'nowhere' }));
   assert.match(String(noKeyspace.cause), /nowhere/);
   // Else the process that was refused would never end.
   assert.is(await link.connectionsLeft(), 0);

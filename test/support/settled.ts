@@ -29,6 +29,13 @@ export async function refusalOf(action: () => unknown): Promise<Error> {
   throw new Error('nothing was refused');
 }
 
+/** The fault that a call ends with, however long it takes. */
+export async function faultIn(call: Promise<unknown>): Promise<Fault> {
+  const refusal = await refusalOf(() => call);
+  if (refusal instanceof Fault) return refusal;
+  throw new Error('the call has ended in a bug', { cause: refusal });
+}
+
 /** The fault with which a call has ended by now. */
 export async function faultOf(call: Promise<unknown>): Promise<Fault> {
   const state = await stateOf(call);
