@@ -30,6 +30,12 @@ const STORE_AWAY_MS = 2_000;
 const NATS_DOWN_MS = 60_000;
 const PROXY_FAULT_MS = 10_000;
 
+/** Pauses a node for 20 s; fulfils when it is over. */
+function paused(scene: Scene, node: string): Promise<void> {
+  const what = `SIGSTOP ${node}, SIGCONT after 20 s`;
+  return scene.disturb(what, () => scene.pause(node, PAUSED_NODE_MS));
+}
+
 /** Every fault of a full run, in its order. Source: issue 4, demand 8; of limiters issue 5, demand 6. */
 export const FAULTS: readonly Fault[] = [
   {
@@ -57,9 +63,7 @@ export const FAULTS: readonly Fault[] = [
     title: 'SIGSTOP of an engine for 20 s',
     async run(scene) {
       const engine = scene.named('engine')[1] ?? '';
-      const over = scene.disturb(`SIGSTOP ${engine}, SIGCONT after 20 s`, () =>
-        scene.pause(engine, PAUSED_NODE_MS),
-      );
+      const over = paused(scene, engine);
       await scene.served([engine]);
       await over;
       await sleep(BACK_MS);
@@ -95,9 +99,7 @@ export const FAULTS: readonly Fault[] = [
       const limiter = scene.named('limiter')[1] ?? '';
       let over: Promise<void> | undefined;
       await withoutLimiter(scene, limiter, async () => {
-        over = scene.disturb(`SIGSTOP ${limiter}, SIGCONT after 20 s`, () =>
-          scene.pause(limiter, PAUSED_NODE_MS),
-        );
+        over = paused(scene, limiter);
         await scene.served([limiter]);
       });
       await over;

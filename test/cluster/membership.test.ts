@@ -75,10 +75,16 @@ alive('hear their own heartbeats once, with or without a bus', async () => {
 
 const silent = suite('members that fall silent');
 
+/** An edge that has heard `a` once, just now. */
+function heardOnce() {
+  const scene = newScene();
+  const edge = scene.join(undefined);
+  scene.say('a');
+  return { ...scene, edge };
+}
+
 silent('leave the view after 3 s, and are known for 60 s, with the time they were heard', () => {
-  const { clock, join, say } = newScene();
-  const edge = join(undefined);
-  say('a');
+  const { clock, edge } = heardOnce();
   clock.advance(3_000);
   assert.equal(presentTo(edge), ['a-1']);
   clock.advance(1);
@@ -91,9 +97,7 @@ silent('leave the view after 3 s, and are known for 60 s, with the time they wer
 });
 
 silent('are missed within a second after that', () => {
-  const { clock, join, say } = newScene();
-  const edge = join(undefined);
-  say('a');
+  const { clock, edge } = heardOnce();
   let changes = 0;
   edge.onChange(() => {
     changes += 1;
@@ -105,9 +109,7 @@ silent('are missed within a second after that', () => {
 });
 
 silent('come back with their next heartbeat', () => {
-  const { clock, join, say } = newScene();
-  const edge = join(undefined);
-  say('a');
+  const { clock, edge, say } = heardOnce();
   clock.advance(10_000);
   const views: string[][] = [];
   edge.onChange(() => views.push(presentTo(edge)));
@@ -116,9 +118,7 @@ silent('come back with their next heartbeat', () => {
 });
 
 silent('are judged by the monotonic clock alone', () => {
-  const { clock, join, say } = newScene();
-  const edge = join(undefined);
-  say('a');
+  const { clock, edge } = heardOnce();
   clock.stepWall(3_600_000);
   assert.equal(presentTo(edge), ['a-1']);
   clock.stepWall(-7_200_000);

@@ -49,7 +49,7 @@ function scene(count: number) {
       unread.sweep();
     }
   };
-  /** Asserts that the first connection outlives so many seconds, and not so many more. */
+  /** Asserts that the first connection outlives `seconds`, and not `more` than that. */
   const assertEndsIn = (seconds: number, more: number): void => {
     pass(seconds);
     assert.not.ok(reader.destroyed);

@@ -14,6 +14,7 @@ import type { ListingStore } from '#storage/listing-store';
 import { memoryInstanceStore } from '#storage/memory/memory-instance-store';
 import { memoryJournal } from '#storage/memory/memory-journal';
 import { memoryListingStore } from '#storage/memory/memory-listing-store';
+import { plainCall } from '#test/support/engine-calls';
 import { ManualClock } from '#test/support/manual-clock';
 import { pass } from '#test/support/passing';
 import { refusalOf } from '#test/support/settled';
@@ -50,17 +51,14 @@ export function callOf(
   command: EngineCommand,
   fields: Partial<Omit<EngineCall, 'command'>> = {},
 ): EngineCall {
-  return {
+  return plainCall({
     accountId: ACCOUNT_ID,
     instanceId: INSTANCE_ID,
     callId: 0,
     deadlineAtMs: Number.POSITIVE_INFINITY,
-    idempotency: undefined,
-    isReplayOnly: false,
-    ifMatch: undefined,
     ...fields,
     command,
-  };
+  });
 }
 
 /** A neutral create. */

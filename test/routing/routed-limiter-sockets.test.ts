@@ -1,9 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { systemClock } from '#platform/clock';
 import { RoutedLimiter } from '#routing/routed-limiter';
-import type { RetryReason } from '#routing/routing-policy';
-import { FakeOwners, passing, SHARDS, shardOf } from '#test/routing/routing-fakes';
+import { passing, realRouting, SHARDS } from '#test/routing/routing-fakes';
 import * as peers from '#test/wire/wire-peers';
 import { FrameClient } from '#wire/frame-client';
 import { frameService } from '#wire/frame-service';
@@ -40,17 +38,11 @@ function served(limiter: LimiterClient) {
 
 /** A router over real connections, and why it has retried. */
 function routerUnderTest(timeoutMs: number) {
-  const owners = new FakeOwners();
-  const retries: RetryReason[] = [];
+  const { owners, retries, ports } = realRouting();
   const routed = new RoutedLimiter({
-    routes: owners,
-    shardCount: SHARDS,
-    shardOf,
-    clock: systemClock,
-    random: Math.random,
+    ...ports,
     connect: (address) => new FrameClient(limiterProtocol, { address, timeoutMs }),
     timeoutMs,
-    onRetry: (reason) => void retries.push(reason),
   });
   return { owners, routed, retries };
 }

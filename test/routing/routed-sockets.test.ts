@@ -6,8 +6,7 @@ import { systemClock } from '#platform/clock';
 import { inProcessPeer } from '#routing/peer';
 import { probe } from '#routing/probe';
 import { RoutedEngine } from '#routing/routed-engine';
-import type { RetryReason } from '#routing/routing-policy';
-import { FakeOwners, passing, SHARDS, shardOf } from '#test/routing/routing-fakes';
+import { FakeOwners, passing, realRouting, SHARDS, shardOf } from '#test/routing/routing-fakes';
 import * as peers from '#test/wire/wire-peers';
 import { adminClient } from '#wire/admin-client';
 import { adminService } from '#wire/admin-service';
@@ -37,17 +36,9 @@ async function served(engine: EngineClient, incarnation = 'inc_1', stopGraceMs =
 
 /** A router over real connections, and why it has retried. */
 function routerUnderTest() {
-  const owners = new FakeOwners();
-  const retries: RetryReason[] = [];
-  const routed = new RoutedEngine({
-    routes: owners,
-    shardCount: SHARDS,
-    shardOf,
-    clock: systemClock,
-    random: Math.random,
-    connect: (address) => new FrameClient(engineProtocol, { address }),
-    onRetry: (reason) => void retries.push(reason),
-  });
+  const { owners, retries, ports } = realRouting();
+  const connect = (address: string) => new FrameClient(engineProtocol, { address });
+  const routed = new RoutedEngine({ ...ports, connect });
   return { owners, routed, retries };
 }
 

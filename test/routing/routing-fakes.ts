@@ -1,10 +1,11 @@
 import { Fault, type FaultOptions, type ShardOwner } from '#fault/fault';
-import type { Clock } from '#platform/clock';
+import { type Clock, systemClock } from '#platform/clock';
 import { inProcessPeer, type Peer } from '#routing/peer';
 import { RoutedEngine } from '#routing/routed-engine';
 import { RoutedLimiter, type RoutedLimiterOptions } from '#routing/routed-limiter';
 import type { Routes } from '#routing/routed-service';
 import type { RetryReason } from '#routing/routing-policy';
+import { plainCall } from '#test/support/engine-calls';
 import { ManualClock } from '#test/support/manual-clock';
 import { turnOfEvents } from '#test/support/settled';
 import type { EngineAnswer, EngineCall, EngineCommand } from '#wire/engine-messages';
@@ -19,17 +20,14 @@ export const shardOf = (id: string): number => Number(id.at(-1)) % SHARDS;
 /** A call; `change` replaces what matters to the test. */
 export function callOf(clock: Clock, change: Partial<EngineCall> = {}): EngineCall {
   const command: EngineCommand = { kind: 'readSnapshot' };
-  return {
+  return plainCall({
     accountId: 'acct_1',
     instanceId: 'inst_0',
     callId: 7,
     deadlineAtMs: clock.wallMs() + 10_000,
-    idempotency: undefined,
-    isReplayOnly: false,
-    ifMatch: undefined,
     command,
     ...change,
-  };
+  });
 }
 
 /** A refusal of a kind that routing tries again. */
@@ -43,6 +41,21 @@ export function passing(
 /** The owner of a shard at an address that is named like it. */
 export function ownerAt(address: string, epoch = 1): ShardOwner {
   return { incarnation: `inc_${address}`, address, epoch };
+}
+
+/** What a router over real connections is made with: a table of its own, and why it has retried. */
+export function realRouting() {
+  const owners = new FakeOwners();
+  const retries: RetryReason[] = [];
+  const ports = {
+    routes: owners,
+    shardCount: SHARDS,
+    shardOf,
+    clock: systemClock,
+    random: Math.random,
+    onRetry: (reason: RetryReason) => void retries.push(reason),
+  };
+  return { owners, retries, ports };
 }
 
 type OwnerListener = (shard: number, owner: ShardOwner) => void;

@@ -4,6 +4,7 @@ import type { Fault } from '#fault/fault';
 import { CHECKPOINT_AGE_MS } from '#runtime/bounds';
 import { memoryJournal } from '#storage/memory/memory-journal';
 import { ManualClock } from '#test/support/manual-clock';
+import { pass } from '#test/support/passing';
 import { refusalOf, turnOfEvents } from '#test/support/settled';
 import { hostOf, SlowJournal, TallyKind, tallyCall } from '#test/support/tally-actor';
 
@@ -59,10 +60,7 @@ memory('an idle actor is stored, leaves, and comes back as it was', async () => 
   const kind = new TallyKind();
   const { host } = hostOf(kind, clock, memoryJournal());
   await host.ask('a', tallyCall({ add: 1 }));
-  for (let s = 0; s < 90; s += 1) {
-    clock.advance(1_000);
-    await turnOfEvents();
-  }
+  await pass(clock, 90_000, 1_000);
   assert.is(host.residency.actors, 0);
   assert.equal(await host.ask('a', tallyCall({ add: 1 })), { sum: 2, version: 2, again: false });
   assert.is(kind.activations, 2);
@@ -100,10 +98,7 @@ memory('an actor that must stay stays', async () => {
   kind.isPinned = true;
   const { host } = hostOf(kind, clock, memoryJournal());
   await host.ask('a', tallyCall({ add: 1 }));
-  for (let s = 0; s < 120; s += 1) {
-    clock.advance(1_000);
-    await turnOfEvents();
-  }
+  await pass(clock, 120_000, 1_000);
   assert.is(host.residency.actors, 1);
 });
 

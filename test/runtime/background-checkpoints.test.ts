@@ -245,9 +245,7 @@ due('begin at once, whatever the age, when the tail is over half its bound', asy
 due('leave the tail as full as what is still held', async () => {
   const { kind, checkpointer, actorOf, commit } = heldScene();
   const [a, b] = [actorOf('a'), actorOf('b')];
-  commit(a);
-  commit(a);
-  commit(b);
+  commit(a, a, b);
   assert.is(checkpointer.dirty.bytes, 300);
   const stored = checkpointer.storeAll((activation) => activation === a);
   await turnOfEvents();
@@ -273,8 +271,7 @@ due('leave the tail as full as what is still held', async () => {
 due('pass over an actor that is busy', async () => {
   const { kind, checkpointer, actorOf, commit } = newScene();
   const [a, b] = [actorOf('a'), actorOf('b')];
-  commit(a);
-  commit(b);
+  commit(a, b);
   a.isBusy = true;
   checkpointer.startDue(CHECKPOINT_AGE_MS);
   await turnOfEvents();

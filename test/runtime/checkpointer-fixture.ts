@@ -42,13 +42,16 @@ export function newScene({ kind = new TallyKind(), journal = memoryJournal() as 
     return activation;
   };
   /** What a turn's commit does. */
-  const commit = (activation: ReturnType<typeof actorOf>): number => {
+  const commitOne = (activation: ReturnType<typeof actorOf>): void => {
     if (activation.state !== undefined) kind.apply(activation.state, 1);
     activation.version += 1;
     const { id, version } = activation;
     activation.offset = log.add(lineOf({ actorId: id, version }));
     checkpointer.dirty.changed(activation, clock.monotonicMs());
-    return activation.offset;
+  };
+  /** One commit by each of these actors, in this order. */
+  const commit = (...activations: ReturnType<typeof actorOf>[]): void => {
+    for (const activation of activations) commitOne(activation);
   };
   return { clock, log, kind, checkpointer, actorOf, commit, registry };
 }

@@ -12,9 +12,7 @@ lowest('is that of the oldest record that is in no checkpoint', async () => {
   const { checkpointer, actorOf, commit } = newScene();
   const [a, b] = [actorOf('a'), actorOf('b')];
   assert.is(checkpointer.dirty.lowest, INFINITE);
-  commit(a);
-  commit(b);
-  commit(a);
+  commit(a, b, a);
   assert.is(checkpointer.dirty.lowest, 1);
   await checkpointer.storeAll((activation) => activation === a);
   assert.is(checkpointer.dirty.lowest, 2);
@@ -36,8 +34,7 @@ lowest('does not move before the write is confirmed, nor when it fails', async (
 lowest('moves only past what the checkpoint held when it was taken', async () => {
   const { kind, checkpointer, actorOf, commit } = heldScene();
   const a = actorOf('a');
-  commit(a);
-  commit(a);
+  commit(a, a);
   const stored = checkpointer.storeAll(() => true);
   await turnOfEvents();
   commit(a);
@@ -57,8 +54,7 @@ lowest('is the first behind the checkpoint, however many came while it was writt
   commit(a);
   const stored = checkpointer.storeAll(() => true);
   await turnOfEvents();
-  commit(a);
-  commit(a);
+  commit(a, a);
   kind.held.shift()?.end();
   await turnOfEvents();
   assert.equal([checkpointer.dirty.lowest, checkpointer.dirty.records], [2, 2]);
@@ -85,9 +81,7 @@ const abandoned = suite('an actor that another node has now');
 abandoned('is needed no more, and a write under way changes no account', async () => {
   const { kind, checkpointer, actorOf, commit } = heldScene();
   const [a, b] = [actorOf('a'), actorOf('b')];
-  commit(a);
-  commit(b);
-  commit(a);
+  commit(a, b, a);
   const stored = checkpointer.storeAll((activation) => activation === a);
   await turnOfEvents();
   checkpointer.abandon(a);
@@ -110,9 +104,7 @@ tail('follows what is committed, stored and given up, in records and in bytes', 
   const large = UNFLUSHED_BYTES_MAX / 4;
   kind.unstoredBytes = large;
   assert.is(checkpointer.dirty.tail, 0);
-  commit(a);
-  commit(b);
-  commit(a);
+  commit(a, b, a);
   assert.is(checkpointer.dirty.tail, share(3 * large));
   await checkpointer.storeAll((activation) => activation === a);
   assert.is(checkpointer.dirty.tail, share(large));

@@ -75,6 +75,17 @@ export const reachableState: fc.Arbitrary<State> = fc
     return state;
   });
 
+/** Asserts what `holds` after any cycle of any identity that some life leads to. */
+export function afterAnyCycle(
+  holds: (after: State, before: State, seen: Observation, dtSeconds: number) => void,
+  numRuns = 100,
+): void {
+  const cycle = fc.property(reachableState, observation, gapSeconds, (before, seen, dtSeconds) => {
+    holds(advanced(before, seen, dtSeconds), before, seen, dtSeconds);
+  });
+  fc.assert(cycle, { numRuns });
+}
+
 /** `observation` with everything certain about it. */
 export const certainly = (mode: number, signal: number, confidence = 1): Observation => ({
   mode,

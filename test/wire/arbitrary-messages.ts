@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { FAULTS, type FaultCode } from '#fault/error-codes';
 import { type FaultReason, PEER_REASONS, type PeerReason, REASONS } from '#fault/error-reasons';
 import { Fault } from '#fault/fault';
-import type { EngineCall, EngineCommand } from '#wire/engine-messages';
+import type { EngineAnswer, EngineCall, EngineCommand } from '#wire/engine-messages';
 import type { LimiterAnswer, LimiterCall } from '#wire/limiter-messages';
 
 /** A record of arbitraries that compares equal to a plain object. */
@@ -109,6 +109,15 @@ export const engineCall: fc.Arbitrary<EngineCall> = record({
   ifMatch: fc.option(fc.string({ maxLength: 60 }), { nil: undefined }),
   command,
 }).map((call) => (ofNoInstance.includes(call.command.kind) ? { ...call, instanceId: '' } : call));
+
+/** Any answer of an engine, its body as text or as bytes. */
+export const engineAnswer: fc.Arbitrary<EngineAnswer> = record({
+  body: text(0, 40_000).chain((body) => fc.constantFrom(body, Buffer.from(body))),
+  etag: token,
+  isReplayed: fc.boolean(),
+  cycles: fc.nat({ max: 100 }),
+  throttledRetryAfterS: fc.nat({ max: 2 ** 31 }),
+});
 
 /** Any call that an edge may make of a limiter. */
 export const limiterCall: fc.Arbitrary<LimiterCall> = fc.oneof(

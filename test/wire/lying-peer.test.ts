@@ -2,9 +2,9 @@ import { BinaryReader } from '@bufbuild/protobuf/wire';
 import * as fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { plainCall } from '#test/support/engine-calls';
 import { sentCall, thrownBy } from '#test/wire/codec-crossing';
 import { engineProtocol } from '#wire/engine-codec';
-import type { EngineCall } from '#wire/engine-messages';
 import { answerOf } from '#wire/frame-protocol';
 import type { EngineReply, EngineRequest } from '#wire/gen/identity_engine/v1/engine';
 import type {
@@ -16,14 +16,11 @@ import { limiterProtocol } from '#wire/limiter-codec';
 
 const lying = suite('when a peer lies');
 
-const honestCall: EngineCall = {
+const honestCall = plainCall({
   accountId: 'acct_1',
   instanceId: 'inst_1',
   callId: 1,
   deadlineAtMs: 0,
-  idempotency: undefined,
-  isReplayOnly: false,
-  ifMatch: undefined,
   command: {
     kind: 'process',
     observations: [
@@ -32,7 +29,7 @@ const honestCall: EngineCall = {
     isBatch: false,
     isEveryStateWanted: false,
   },
-};
+});
 
 const READ_SUMMARIES = { kind: 'readSummaries', instanceIds: ['inst_1'] } as const;
 

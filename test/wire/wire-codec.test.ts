@@ -2,18 +2,16 @@ import { BinaryReader, BinaryWriter } from '@bufbuild/protobuf/wire';
 import * as fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { plainCall } from '#test/support/engine-calls';
 import {
+  engineAnswer,
   engineCall,
   fault,
   limiterAnswer,
   limiterCall,
-  record,
-  text,
-  token,
 } from '#test/wire/arbitrary-messages';
 import { fieldsOf, sentAnswer, sentCall, sentFault, thrownBy } from '#test/wire/codec-crossing';
 import { engineProtocol } from '#wire/engine-codec';
-import type { EngineAnswer, EngineCall } from '#wire/engine-messages';
 import { faultFromWire, faultToWire } from '#wire/fault-codec';
 import { answerOf } from '#wire/frame-protocol';
 import { limiterProtocol } from '#wire/limiter-codec';
@@ -35,32 +33,23 @@ crossing('every engine call arrives as it was sent, within its announced size', 
 
 crossing('the largest look at instances fits its announced size', () => {
   const instanceIds = Array.from({ length: 100 }, () => '\u4e16'.repeat(255));
-  const call: EngineCall = {
-    accountId: 'acct_1',
-    instanceId: '',
-    callId: 0,
-    deadlineAtMs: 0,
-    idempotency: undefined,
-    isReplayOnly: false,
-    ifMatch: undefined,
+  const call = plainCall({
+    ...{ accountId: 'acct_1', instanceId: '', callId: 0, deadlineAtMs: 0 },
     command: { kind: 'readSummaries', instanceIds },
-  };
+  });
   const { result, size } = sentCall(engineProtocol, call);
   assert.equal(engineProtocol.callOf(result, 0), call);
   assert.ok(size <= engineProtocol.sizeOfCall(call));
 });
 
 crossing('every engine answer arrives as it was given, text as its UTF-8 bytes', async () => {
-  const numbers = { cycles: fc.nat({ max: 100 }), throttledRetryAfterS: fc.nat({ max: 2 ** 31 }) };
-  const rest = { etag: token, isReplayed: fc.boolean(), ...numbers };
   await fc.assert(
-    fc.property(text(0, 40_000), fc.boolean(), record(rest), (body, isText, fields) => {
-      const bytes = Buffer.from(body);
-      const answer: EngineAnswer = { ...fields, body: isText ? body : bytes };
+    fc.property(engineAnswer, (answer) => {
+      const body = Buffer.from(answer.body);
       const { result, size } = sentAnswer(engineProtocol, answer);
       const arrived = answerOf(engineProtocol, result);
       assert.is(result.id, 7);
-      assert.ok(bytes.equals(Buffer.from(arrived.body)));
+      assert.ok(body.equals(Buffer.from(arrived.body)));
       assert.equal({ ...arrived, body }, { ...answer, body });
       assert.ok(size <= engineProtocol.sizeOfAnswer(answer));
     }),

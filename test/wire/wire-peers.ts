@@ -4,6 +4,7 @@ import * as grpc from '@grpc/grpc-js';
 import * as assert from 'uvu/assert';
 import { Fault } from '#fault/fault';
 import { type Clock, systemClock } from '#platform/clock';
+import { plainCall } from '#test/support/engine-calls';
 import { type EngineAnswer, type EngineCall, plainAnswer } from '#wire/engine-messages';
 import {
   EngineReplyFrame,
@@ -31,17 +32,14 @@ export async function endOfTurn(): Promise<void> {
 
 /** A read call; `change` replaces what matters to the test. */
 export function engineCall(change: Partial<EngineCall> = {}): EngineCall {
-  return {
+  return plainCall({
     accountId: 'acct_1',
     instanceId: 'inst_1',
     callId: 1,
     deadlineAtMs: Date.now() + 10_000,
-    idempotency: undefined,
-    isReplayOnly: false,
-    ifMatch: undefined,
     command: { kind: 'readSnapshot' },
     ...change,
-  };
+  });
 }
 
 /** A call of about `bytes` bytes. */
