@@ -4,20 +4,19 @@ import type { Clock } from '#platform/clock';
 import type { AccountStore } from '#storage/account-store';
 import { cassandraAccountStore } from '#storage/cassandra/cassandra-account-store';
 import { accountStoreContract } from '#test/storage/account-store-contract';
-import { newPrefix, openMigratedKeyspace } from '#test/storage/migrated-keyspace';
+import { newPrefix } from '#test/storage/migrated-keyspace';
+import { sharedKeyspace } from '#test/storage/shared-keyspace';
 import { ManualClock } from '#test/support/manual-clock';
 import { cassandraOrSkip } from '#test/support/real-servers';
 
 const DAY_MS = 86_400_000;
 
 const { address, suite } = cassandraOrSkip();
-
-let opened: ReturnType<typeof openMigratedKeyspace> | undefined;
+const keyspace = sharedKeyspace(address);
 
 /** A store of accounts that no test has created before; their ids begin with a text of its own. */
 async function open(clock: Pick<Clock, 'wallMs'>): Promise<AccountStore> {
-  opened ??= openMigratedKeyspace(address);
-  const store = cassandraAccountStore((await opened).session, clock);
+  const store = cassandraAccountStore((await keyspace.opened()).session, clock);
   const prefix = newPrefix();
   const stripped = (account: Account) => ({ ...account, id: account.id.slice(prefix.length) });
   return {
@@ -39,20 +38,18 @@ async function open(clock: Pick<Clock, 'wallMs'>): Promise<AccountStore> {
 
 /** Bare rows of keys in a partition: position, id and the seconds that the server gives them. */
 async function keyRows(accountId: string): Promise<(readonly [number, string, number | null])[]> {
-  opened ??= openMigratedKeyspace(address);
   const query =
     'SELECT key_position, key_id, TTL(digest) AS ttl FROM accounts WHERE account_id = ?';
   const options = { kind: 'read', operation: 'test' } as const;
-  const { rows } = await (await opened).session.execute(query, [accountId], options);
+  const { rows } = await (await keyspace.opened()).session.execute(query, [accountId], options);
   return rows
     .filter((row) => row['key_id'] !== null)
     .map((row) => [row['key_position'], row['key_id'], row['ttl']]);
 }
 
 async function accountWithKeys(...keys: ApiKeyRecord[]) {
-  opened ??= openMigratedKeyspace(address);
   const clock = new ManualClock();
-  const store = cassandraAccountStore((await opened).session, clock);
+  const store = cassandraAccountStore((await keyspace.opened()).session, clock);
   const id = `${newPrefix()}a`;
   const limits = { requestsPerMinute: 10, cyclesPerMonth: 10_000, instances: 1_000 };
   const base = { id, name: 'a', plan: 'free', status: 'active', limits, createdAtMs: 1 } as const;
@@ -124,11 +121,6 @@ rows('outlast every change by a process whose clock is years ahead', async () =>
   assert.equal((await store.find(id))?.keys[0], first, 'it is found again');
 });
 
-const closing = suite('a keyspace of accounts');
-closing('is taken away', async () => {
-  await (await opened)?.[Symbol.asyncDispose]();
-});
-
 for (const part of accountStoreContract('Cassandra', open, suite)) part.run();
 rows.run();
-closing.run();
+keyspace.closing(suite).run();

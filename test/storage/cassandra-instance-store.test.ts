@@ -1,22 +1,16 @@
 import { cassandraInstanceStore } from '#storage/cassandra/cassandra-instance-store';
-import type { CassandraSession } from '#storage/cassandra/session';
 import type { InstanceStore } from '#storage/instance-store';
 import { instanceStoreContract } from '#test/storage/instance-store-contract';
-import { newPrefix, ONE_BUCKET, openMigratedKeyspace } from '#test/storage/migrated-keyspace';
+import { newPrefix, ONE_BUCKET } from '#test/storage/migrated-keyspace';
+import { sharedKeyspace } from '#test/storage/shared-keyspace';
 import { cassandraOrSkip } from '#test/support/real-servers';
 
 const { address, suite } = cassandraOrSkip();
-
-let opened: ReturnType<typeof openMigratedKeyspace> | undefined;
-
-async function sessionOf(): Promise<CassandraSession> {
-  opened ??= openMigratedKeyspace(address);
-  return (await opened).session;
-}
+const keyspace = sharedKeyspace(address);
 
 /** A store of instances that no test has stored before. */
 async function open(): Promise<InstanceStore> {
-  const store = cassandraInstanceStore(await sessionOf(), ONE_BUCKET);
+  const store = cassandraInstanceStore((await keyspace.opened()).session, ONE_BUCKET);
   const prefix = newPrefix();
   return {
     readHead: (id) => store.readHead(prefix + id),
@@ -33,10 +27,5 @@ async function open(): Promise<InstanceStore> {
   };
 }
 
-const closing = suite('a keyspace of instances');
-closing('is taken away', async () => {
-  await (await opened)?.[Symbol.asyncDispose]();
-});
-
 for (const part of instanceStoreContract('Cassandra', open, suite)) part.run();
-closing.run();
+keyspace.closing(suite).run();

@@ -1,20 +1,19 @@
 import { cassandraListingStore } from '#storage/cassandra/cassandra-listing-store';
 import type { ListingStore } from '#storage/listing-store';
 import { listingStoreContract } from '#test/storage/listing-store-contract';
-import { newPrefix, openMigratedKeyspace } from '#test/storage/migrated-keyspace';
+import { newPrefix } from '#test/storage/migrated-keyspace';
+import { sharedKeyspace } from '#test/storage/shared-keyspace';
 import { cassandraOrSkip } from '#test/support/real-servers';
 
 const { address, suite } = cassandraOrSkip();
+const keyspace = sharedKeyspace(address);
 
 /** Orders tried: each takes some ten writes and a read of 64 partitions. */
 const RUNS = 25;
 
-let opened: ReturnType<typeof openMigratedKeyspace> | undefined;
-
 /** A store of accounts that no test has listed before. */
 async function open(): Promise<ListingStore> {
-  opened ??= openMigratedKeyspace(address);
-  const store = cassandraListingStore((await opened).session);
+  const store = cassandraListingStore((await keyspace.opened()).session);
   const prefix = newPrefix();
   return {
     put: (accountId, row) => store.put(prefix + accountId, row),
@@ -25,10 +24,5 @@ async function open(): Promise<ListingStore> {
   };
 }
 
-const closing = suite('a keyspace of listings');
-closing('is taken away', async () => {
-  await (await opened)?.[Symbol.asyncDispose]();
-});
-
 for (const part of listingStoreContract('Cassandra', open, RUNS, suite)) part.run();
-closing.run();
+keyspace.closing(suite).run();

@@ -1,23 +1,18 @@
 import { cassandraShardStore } from '#storage/cassandra/cassandra-shard-store';
-import { openMigratedKeyspace } from '#test/storage/migrated-keyspace';
 import { changeSchema } from '#test/storage/scratch-keyspace';
 import { shardStoreContract } from '#test/storage/shard-store-contract';
+import { sharedKeyspace } from '#test/storage/shared-keyspace';
 import { cassandraOrSkip } from '#test/support/real-servers';
 
 const { address, suite } = cassandraOrSkip();
-
-let opened: ReturnType<typeof openMigratedKeyspace> | undefined;
+const keyspace = sharedKeyspace(address);
 
 async function open() {
-  opened ??= openMigratedKeyspace(address);
-  const { session } = await opened;
+  const { session } = await keyspace.opened();
   await changeSchema(session, 'TRUNCATE shards');
   await changeSchema(session, 'TRUNCATE cluster_facts');
   return cassandraShardStore(session);
 }
 
-const contract = shardStoreContract({ name: 'Cassandra', open, suite });
-
-contract.at(-1)?.after(async () => (await opened)?.[Symbol.asyncDispose]());
-
-for (const part of contract) part.run();
+for (const part of shardStoreContract({ name: 'Cassandra', open, suite })) part.run();
+keyspace.closing(suite).run();
