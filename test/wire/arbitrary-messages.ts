@@ -6,16 +6,16 @@ import type { EngineAnswer, EngineCall, EngineCommand } from '#wire/engine-messa
 import type { LimiterAnswer, LimiterCall } from '#wire/limiter-messages';
 
 /** A record of arbitraries that compares equal to a plain object. */
-export function record<T>(model: { [Key in keyof T]: fc.Arbitrary<T[Key]> }): fc.Arbitrary<T> {
+function record<T>(model: { [Key in keyof T]: fc.Arbitrary<T[Key]> }): fc.Arbitrary<T> {
   return fc.record(model, { noNullPrototype: true }) as fc.Arbitrary<T>;
 }
 
 const unit = fc.double({ min: 0, max: 1, noNaN: true });
 /** Text of any language, `min` to `max` UTF-16 units long. */
-export const text = (min: number, max: number) =>
+const text = (min: number, max: number) =>
   fc.string({ unit: 'grapheme', minLength: min, maxLength: max / 20 });
 /** A non-empty text that could be an id. */
-export const token = fc.string({ minLength: 1, maxLength: 60 });
+const token = fc.string({ minLength: 1, maxLength: 60 });
 
 /** Any address that may be connected to. */
 const hostPort = fc
