@@ -4,15 +4,15 @@ import type { Clock } from '#platform/clock';
 import type { AccountStore } from '#storage/account-store';
 import { cassandraAccountStore } from '#storage/cassandra/cassandra-account-store';
 import { accountStoreContract } from '#test/storage/account-store-contract';
+import { keyspaceOfFile } from '#test/storage/keyspace-of-file';
 import { newPrefix } from '#test/storage/migrated-keyspace';
-import { sharedKeyspace } from '#test/storage/shared-keyspace';
 import { ManualClock } from '#test/support/manual-clock';
 import { cassandraOrSkip } from '#test/support/real-servers';
 
 const DAY_MS = 86_400_000;
 
 const { address, suite } = cassandraOrSkip();
-const keyspace = sharedKeyspace(address);
+const keyspace = keyspaceOfFile(address);
 
 /** A store of accounts that no test has created before; their ids begin with a text of its own. */
 async function open(clock: Pick<Clock, 'wallMs'>): Promise<AccountStore> {

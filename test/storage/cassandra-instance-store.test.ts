@@ -1,12 +1,12 @@
 import { cassandraInstanceStore } from '#storage/cassandra/cassandra-instance-store';
 import type { InstanceStore } from '#storage/instance-store';
 import { instanceStoreContract } from '#test/storage/instance-store-contract';
+import { keyspaceOfFile } from '#test/storage/keyspace-of-file';
 import { newPrefix, ONE_BUCKET } from '#test/storage/migrated-keyspace';
-import { sharedKeyspace } from '#test/storage/shared-keyspace';
 import { cassandraOrSkip } from '#test/support/real-servers';
 
 const { address, suite } = cassandraOrSkip();
-const keyspace = sharedKeyspace(address);
+const keyspace = keyspaceOfFile(address);
 
 /** A store of instances that no test has stored before. */
 async function open(): Promise<InstanceStore> {

@@ -1,12 +1,12 @@
 import { cassandraListingStore } from '#storage/cassandra/cassandra-listing-store';
 import type { ListingStore } from '#storage/listing-store';
+import { keyspaceOfFile } from '#test/storage/keyspace-of-file';
 import { listingStoreContract } from '#test/storage/listing-store-contract';
 import { newPrefix } from '#test/storage/migrated-keyspace';
-import { sharedKeyspace } from '#test/storage/shared-keyspace';
 import { cassandraOrSkip } from '#test/support/real-servers';
 
 const { address, suite } = cassandraOrSkip();
-const keyspace = sharedKeyspace(address);
+const keyspace = keyspaceOfFile(address);
 
 /** Orders tried: each takes some ten writes and a read of 64 partitions. */
 const RUNS = 25;

@@ -2,15 +2,15 @@ import * as assert from 'uvu/assert';
 import { cassandraMeterStore } from '#storage/cassandra/cassandra-meter-store';
 import type { MeterStore } from '#storage/meter-store';
 import { openFaultyLink } from '#test/storage/faulty-link';
+import { keyspaceOfFile } from '#test/storage/keyspace-of-file';
 import { meterAt } from '#test/storage/meter-records';
 import { meterStoreContract } from '#test/storage/meter-store-contract';
 import { newPrefix, ONE_BUCKET, sessionIn } from '#test/storage/migrated-keyspace';
-import { sharedKeyspace } from '#test/storage/shared-keyspace';
 import { cassandraOrSkip } from '#test/support/real-servers';
 import { faultIn } from '#test/support/settled';
 
 const { address, suite } = cassandraOrSkip();
-const keyspace = sharedKeyspace(address);
+const keyspace = keyspaceOfFile(address);
 
 /** Orders tried: each takes some five writes and reads. */
 const RUNS = 25;

@@ -1,11 +1,11 @@
 import { cassandraShardStore } from '#storage/cassandra/cassandra-shard-store';
+import { keyspaceOfFile } from '#test/storage/keyspace-of-file';
 import { changeSchema } from '#test/storage/scratch-keyspace';
 import { shardStoreContract } from '#test/storage/shard-store-contract';
-import { sharedKeyspace } from '#test/storage/shared-keyspace';
 import { cassandraOrSkip } from '#test/support/real-servers';
 
 const { address, suite } = cassandraOrSkip();
-const keyspace = sharedKeyspace(address);
+const keyspace = keyspaceOfFile(address);
 
 async function open() {
   const { session } = await keyspace.opened();

@@ -2,7 +2,7 @@ import type { suite as plainSuite, Test } from 'uvu';
 import { type MigratedKeyspace, openMigratedKeyspace } from '#test/storage/migrated-keyspace';
 
 /** A keyspace with all tables that the suites of one file share, made when it is first needed. */
-export function sharedKeyspace(address: string) {
+export function keyspaceOfFile(address: string) {
   let opened: Promise<MigratedKeyspace> | undefined;
   return {
     opened(): Promise<MigratedKeyspace> {
