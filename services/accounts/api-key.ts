@@ -68,11 +68,6 @@ export function digestOf(key: string): string {
   return hash('sha256', key, 'base64url');
 }
 
-/** A key as listings and logs may show it: the account, nothing of the secret or its checksum. */
-export function maskedKey(key: string): string {
-  return KEY_SHAPE.test(key) ? `${key.slice(0, ACCOUNT_END)}…` : '…';
-}
-
 function base62Of(value: number): string {
   let rest = value;
   let digits = '';

@@ -24,11 +24,17 @@ export const CUSTOM_LIMITS_MAX: Limits = {
   instances: 1_000_000,
 };
 
+const BOUGHT: Readonly<Record<Exclude<Plan, 'enterprise'>, Limits>> = {
+  free: { requestsPerMinute: 10, cyclesPerMonth: 10_000, instances: 1_000 },
+  indie: { requestsPerMinute: 60, cyclesPerMonth: 100_000, instances: 10_000 },
+  pro: { requestsPerMinute: 300, cyclesPerMonth: 500_000, instances: 100_000 },
+};
+
 /** Instances of an account by its plan (decision 154); enterprise may agree on fewer. */
 export const INSTANCES_OF: Readonly<Record<Plan, number>> = {
-  free: 1_000,
-  indie: 10_000,
-  pro: 100_000,
+  free: BOUGHT.free.instances,
+  indie: BOUGHT.indie.instances,
+  pro: BOUGHT.pro.instances,
   enterprise: CUSTOM_LIMITS_MAX.instances,
 };
 
@@ -38,32 +44,8 @@ export const LOCAL_PLAN: PlanChoice = {
   limits: { requestsPerMinute: 1_000_000, cyclesPerMonth: 1_000_000_000 },
 };
 
-const FREE: Limits = {
-  requestsPerMinute: 10,
-  cyclesPerMonth: 10_000,
-  instances: INSTANCES_OF.free,
-};
-const INDIE: Limits = {
-  requestsPerMinute: 60,
-  cyclesPerMonth: 100_000,
-  instances: INSTANCES_OF.indie,
-};
-const PRO: Limits = {
-  requestsPerMinute: 300,
-  cyclesPerMonth: 500_000,
-  instances: INSTANCES_OF.pro,
-};
-
-/** Requests per minute, cycles per UTC month and instances of a plan. Source: interface 8.1, decisions 28, 154. */
+/** What a plan allows. Source: interface 8.1, decisions 28 and 154. */
 export function limitsOf(choice: PlanChoice): Limits {
-  switch (choice.plan) {
-    case 'free':
-      return FREE;
-    case 'indie':
-      return INDIE;
-    case 'pro':
-      return PRO;
-    case 'enterprise':
-      return { ...choice.limits, instances: choice.limits.instances ?? INSTANCES_OF.enterprise };
-  }
+  if (choice.plan !== 'enterprise') return BOUGHT[choice.plan];
+  return { ...choice.limits, instances: choice.limits.instances ?? INSTANCES_OF.enterprise };
 }

@@ -1,5 +1,5 @@
 import { invalid } from '#fault/fault';
-import { CYCLE_INTERVAL_MS_MIN } from '#identity/cycle-interval';
+import { CYCLE_INTERVAL_MS_MIN } from '#identity/advance';
 import type { ObservationInput } from '#wire/engine-messages';
 
 /** How far ahead of us a caller's clock may be. Source: decision 8. */

@@ -2,7 +2,6 @@ import { bytesOfHeadText, bytesOfText } from '#engine/held-bytes';
 import {
   batchAnswer,
   createdAnswer,
-  processedJson,
   removedAnswer,
   renamedAnswer,
   resetAnswer,
@@ -16,7 +15,7 @@ import type {
 } from '#engine/instance-event';
 import { afterText } from '#engine/instance-recovery';
 import { headOf, type InstanceState } from '#engine/instance-state';
-import { affectedModesJson, deviationJson } from '#engine/report-json';
+import { affectedModesJson, deviationJson, reportJson } from '#engine/report-json';
 import type { StepTimer } from '#engine/step-timer';
 import { UnstoredRows } from '#engine/unstored-rows';
 import { advance } from '#identity/advance';
@@ -194,7 +193,7 @@ function observe(
       driftCount += 1;
       unstored.addDrift(driftRow(timestampMs, driftCount, head.generation));
     }
-    if (isEveryStateWanted) states.push(processedJson(instanceId, report));
+    if (isEveryStateWanted) states.push(reportJson(instanceId, report));
   }
   const counts = { observedAtMs, historyCount, driftCount };
   const next = { ...head, ...counts, version, updatedAtMs: atMs, model, recentCalls: [] };
@@ -203,7 +202,7 @@ function observe(
     answer: isBatch
       ? batchAnswer(
           instanceId,
-          isEveryStateWanted ? states : processedJson(instanceId, report),
+          isEveryStateWanted ? states : reportJson(instanceId, report),
           observations.length,
           version,
         )

@@ -25,17 +25,12 @@ export function rounded(value: number): number {
   return Math.round(value * 1e6) / 1e6;
 }
 
-/** The object that process, batch and every intermediate state answer. Source: interface 4.2. */
-export function processedJson(instanceId: string, report: Report): string {
-  return reportJson(instanceId, report);
-}
-
 /** Answer of a processed observation. */
 export function singleAnswer(instanceId: string, report: Report, version: number): EngineAnswer {
-  return answerOf(processedJson(instanceId, report), etagOf(instanceId, version), 1);
+  return answerOf(reportJson(instanceId, report), etagOf(instanceId, version), 1);
 }
 
-/** Answer of a processed batch: all states, or the last one as `processedJson` gave it. */
+/** Answer of a processed batch: all states, or the last one as `reportJson` gave it. */
 export function batchAnswer(
   instanceId: string,
   states: readonly string[] | string,
@@ -60,11 +55,11 @@ export function throttledAnswer(
   const report = reportOf(head.model);
   if (!shape.isBatch) {
     return {
-      ...answerOf(processedJson(instanceId, report), etag, 0),
+      ...answerOf(reportJson(instanceId, report), etag, 0),
       throttledRetryAfterS: retryAfterS,
     };
   }
-  const states = shape.isEveryStateWanted ? [] : processedJson(instanceId, report);
+  const states = shape.isEveryStateWanted ? [] : reportJson(instanceId, report);
   return { ...batchAnswer(instanceId, states, 0, head.version), throttledRetryAfterS: retryAfterS };
 }
 
@@ -150,7 +145,7 @@ export function answerAgain(
       const report = reportOf(head.model);
       if (!isBatch) return singleAnswer(id, report, head.version);
       if (isEveryStateWanted && observations.length > 1) return undefined;
-      const last = processedJson(id, report);
+      const last = reportJson(id, report);
       return batchAnswer(id, isEveryStateWanted ? [last] : last, observations.length, head.version);
     }
     case 'readInstance':

@@ -1,4 +1,4 @@
-import { CYCLE_INTERVAL_MS_MIN } from '#identity/cycle-interval';
+import { CYCLE_INTERVAL_MS_MIN } from '#identity/advance';
 import type { Instant } from '#platform/instant';
 
 /** What the interval rule knows of an instance and of now. Times in Unix milliseconds. */

@@ -1,7 +1,7 @@
 import type { TimedObservation } from '#engine/instance-event';
 import { headOf, type InstanceState } from '#engine/instance-state';
 import { presentOf, type Timing, timingOf } from '#engine/minimum-interval';
-import { CYCLE_INTERVAL_MS_MIN } from '#identity/cycle-interval';
+import { CYCLE_INTERVAL_MS_MIN } from '#identity/advance';
 import type { Instant } from '#platform/instant';
 import type { EngineCommand } from '#wire/engine-messages';
 

@@ -24,6 +24,9 @@ export type Observation = {
   confidence: number;
 };
 
+/** Shortest time between two observations of one instance, in ms. Source: interface 8.3, decision 8. */
+export const CYCLE_INTERVAL_MS_MIN = 1_000;
+
 /** Time a cycle itself takes, in seconds: a batch without timestamps recovers too (model 2.1). */
 export const CYCLE_SECONDS = 30;
 

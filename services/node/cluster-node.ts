@@ -1,7 +1,6 @@
 import { senderMarkOf } from '#bus/sender-key';
 import { Fault } from '#fault/fault';
-import { beginJournal } from '#node/begin-journal';
-import { REJOIN_MS_MAX, REJOIN_MS_MIN, REJOIN_RESET_MS } from '#node/bounds';
+import { APPEND_RETRY_MS, REJOIN_MS_MAX, REJOIN_MS_MIN, REJOIN_RESET_MS } from '#node/bounds';
 import { buildIncarnation } from '#node/build-incarnation';
 import type { Incarnation } from '#node/incarnation';
 import type { HostServices, NodeConfig, NodePorts } from '#node/node-context';
@@ -77,7 +76,7 @@ export class ClusterNode<Served> implements AsyncDisposable {
   async #begin(address: string): Promise<void> {
     const { name, ...config } = this.#config;
     const incarnation = this.#newId();
-    await beginJournal(incarnation, address, this.#ports, () => this.#isClosing);
+    await this.#beginJournal(incarnation, address);
     if (this.#isClosing) return;
     const begunMs = this.#ports.clock.monotonicMs();
     const current = buildIncarnation(
@@ -89,6 +88,22 @@ export class ClusterNode<Served> implements AsyncDisposable {
     current.fenced
       .then((why) => this.#rejoin(address, why, begunMs))
       .catch((error: unknown) => this.#ports.onBug(error));
+  }
+
+  /**
+   * Begins the journal of an incarnation, again and again until the store answers or the node closes;
+   * an earlier try that seemed to fail counts. Rejects when the id is taken.
+   */
+  async #beginJournal(id: string, address: string): Promise<void> {
+    const { journals, clock } = this.#ports;
+    while (!this.#isClosing) {
+      const begun = await journals.begin(id, address).catch(() => undefined);
+      if (begun?.isApplied) return;
+      const head = begun?.head;
+      if (head?.address === address && head.next === 0 && !head.isSealed) return;
+      if (begun !== undefined) throw new Error(`there is a journal of ${id} already`);
+      await sleep(clock, APPEND_RETRY_MS);
+    }
   }
 
   /** Another id for every incarnation; on a signed bus it begins with the sender mark of the process. */

@@ -1,4 +1,5 @@
-import { processedJson, resetAnswer } from '#engine/instance-answers';
+import { resetAnswer } from '#engine/instance-answers';
+import { reportJson } from '#engine/report-json';
 import { advance } from '#identity/advance';
 import { MODE_COUNT } from '#identity/modes';
 import { newReport, readReport } from '#identity/report';
@@ -127,7 +128,7 @@ class Replay {
         drift.push({ generation: generation + 1, cycle, level: `D${level}`, isRolledBack });
       }
       const call = calls.get(callIdOf(markIn(row)));
-      states.push(processedJson(stored.id, report));
+      states.push(reportJson(stored.id, report));
       const next = rows[place + 1];
       if (next !== undefined && callIdOf(markIn(next)) === call?.id) continue;
       const problem = call === undefined ? undefined : answerProblem(call, states);
