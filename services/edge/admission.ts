@@ -14,7 +14,7 @@ import type { LimitedKeys } from '#edge/limited-keys';
 import { putNewest } from '#edge/put-newest';
 import { RefusedAddresses } from '#edge/refused-addresses';
 import { SuspectedProxies } from '#edge/suspected-proxies';
-import { Fault, toFault } from '#fault/fault';
+import { Fault, faultFor, toFault } from '#fault/fault';
 import type { Clock } from '#platform/clock';
 import type {
   Allowance,
@@ -191,17 +191,14 @@ export class Admission {
   /** The key was not looked up, so it is not called invalid (decision 159). */
   #notLookedUp(): Fault {
     this.#metrics.notLookedUp();
-    return new Fault('service_unavailable', 'too many refused keys came from your address', {
-      reason: 'too_many_refused_keys',
-      retryAfterS: 1,
-    });
+    const text = 'too many refused keys came from your address';
+    return faultFor('too_many_refused_keys', text, { retryAfterS: 1 });
   }
 
   #unsure(accountId: string, cause: Fault): Admitted {
     this.#metrics.failedClosed(cause.reason ?? cause.code);
     const headers = unsureHeaders(this.#lastKnown.get(accountId), this.#clock.wallMs());
-    const refusal = new Fault('service_unavailable', 'the rate limiter cannot be reached', {
-      reason: 'limiter_unavailable',
+    const refusal = faultFor('limiter_unavailable', 'the rate limiter cannot be reached', {
       retryAfterS: UNSURE_RESET_S,
       cause,
     });
@@ -226,9 +223,9 @@ function refusalOf(verdict: Verdict, allowance: Allowance, nowMs: number): Fault
     case 'unknown_key':
       return unauthorized('the API key is not valid');
     case 'read_only_key':
-      return new Fault('forbidden', 'this key may only read', { reason: 'read_only_key' });
+      return faultFor('read_only_key', 'this key may only read');
     case 'account_suspended':
-      return new Fault('forbidden', 'the account is suspended', { reason: 'account_suspended' });
+      return faultFor('account_suspended', 'the account is suspended');
     case 'rate_limited': {
       const retryAfterS = waitUntil(allowance.windowResetAtS, nowMs);
       return new Fault('rate_limited', 'too many requests this minute', { retryAfterS });

@@ -1,6 +1,6 @@
 import { instanceIdOfKey } from '#edge/call-identity';
 import type { Caller } from '#edge/exchange';
-import { Fault, toFault } from '#fault/fault';
+import { Fault, faultFor, toFault } from '#fault/fault';
 import type { Clock } from '#platform/clock';
 import type { Randomness } from '#platform/randomness';
 import type { EngineAnswer, EngineCall, EngineClient, IdempotencyKey } from '#wire/engine-messages';
@@ -104,9 +104,7 @@ export class EngineCalls {
         if (toFault(error).reason !== 'already_exists') throw error;
       }
     }
-    throw new Fault('conflict', 'no free instance id was found; try again', {
-      reason: 'already_exists',
-    });
+    throw faultFor('already_exists', 'no free instance id was found; try again');
   }
 }
 

@@ -7,7 +7,7 @@ import { unknownHeaders } from '#edge/limit-headers';
 import type { Pipelines } from '#edge/pipelines';
 import type { Reply } from '#edge/reply';
 import { requestIdFrom } from '#edge/request-id';
-import { Fault, invalid, toFault } from '#fault/fault';
+import { type Fault, faultFor, invalid, toFault } from '#fault/fault';
 import type { Clock } from '#platform/clock';
 
 /** What the gate needs. */
@@ -71,6 +71,5 @@ function assertProtocol({ raw }: FastifyRequest): void {
 }
 
 function closing(): Fault {
-  const options = { reason: 'shutting_down', retryAfterS: 1 } as const;
-  return new Fault('service_unavailable', 'this server is shutting down', options);
+  return faultFor('shutting_down', 'this server is shutting down', { retryAfterS: 1 });
 }

@@ -1,7 +1,7 @@
 import type { Admitted } from '#edge/admission';
 import type { AccountCaller, AccountPorts, CheckedRequest, LocalHandler } from '#edge/endpoint';
 import { UNSURE_RESET_S } from '#edge/limit-headers';
-import { Fault } from '#fault/fault';
+import { faultFor } from '#fault/fault';
 import { type EngineAnswer, plainAnswer } from '#wire/engine-messages';
 
 /** The answer to an admitted call that no engine is asked for. Throws the handler's refusals. */
@@ -27,8 +27,7 @@ function accountCaller(accountId: string, { allowance, description }: Admitted):
   if (allowance !== undefined && description !== undefined) {
     return { accountId, allowance, description };
   }
-  throw new Fault('service_unavailable', 'the limiter does not describe the caller', {
-    reason: 'limiter_unavailable',
+  throw faultFor('limiter_unavailable', 'the limiter does not describe the caller', {
     retryAfterS: UNSURE_RESET_S,
   });
 }

@@ -5,7 +5,7 @@ import { faultReply, SAFETY_HEADERS } from '#edge/fault-reply';
 import type { Headers } from '#edge/limit-headers';
 import type { UnreadAnswers } from '#edge/unread-answers';
 import { FAULTS } from '#fault/error-codes';
-import { Fault } from '#fault/fault';
+import { type Fault, faultFor } from '#fault/fault';
 import type { Clock } from '#platform/clock';
 import { CHAINS_PER_SECOND, type Logger } from '#platform/logger';
 import { PerSecond } from '#platform/per-second';
@@ -45,8 +45,7 @@ export class Reply {
   begin(exchange: Exchange): Fault | undefined {
     if (exchange.isActive) return undefined;
     if (this.#activeRequests >= ACTIVE_REQUESTS_MAX) {
-      const options = { reason: 'overloaded', retryAfterS: 1 } as const;
-      return new Fault('service_unavailable', 'too many requests at once', options);
+      return faultFor('overloaded', 'too many requests at once', { retryAfterS: 1 });
     }
     exchange.isActive = true;
     this.#activeRequests += 1;

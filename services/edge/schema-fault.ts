@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import type { FaultReason } from '#fault/error-reasons';
-import { Fault, invalid } from '#fault/fault';
+import { type Fault, invalid } from '#fault/fault';
 
 type Issue = z.core.$ZodIssue;
 
@@ -23,7 +23,7 @@ export function queryFault(error: z.ZodError): Fault {
   const isUnknown = issue?.code === 'unrecognized_keys';
   const reason = isUnknown ? 'unknown_parameter' : 'invalid_parameter';
   const text = isUnknown ? 'no such parameter' : (issue?.message ?? 'not as documented');
-  return new Fault('invalid_request', `${field}: ${text}`, { reason, field });
+  return invalid(reason, field, `${field}: ${text}`);
 }
 
 /** A custom issue of a schema may name its reason in `params.reason`. */

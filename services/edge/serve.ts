@@ -9,7 +9,7 @@ import type { Headers } from '#edge/limit-headers';
 import { localAnswer } from '#edge/local-answer';
 import type { Reply } from '#edge/reply';
 import { planRequest, type RequestPlan } from '#edge/request-plan';
-import { Fault, toFault } from '#fault/fault';
+import { type Fault, faultFor, toFault } from '#fault/fault';
 import type { Clock } from '#platform/clock';
 import type { CallName } from '#wire/limiter-messages';
 
@@ -189,9 +189,6 @@ function answer(
 /** The refusal of an early observation, if its caller prefers strict handling (decision 1). */
 function strictRefusal(request: FastifyRequest, retryAfterS: number): Fault | undefined {
   if (!isPreferred(request.headers['prefer'], 'handling=strict')) return undefined;
-  const reason = 'min_cycle_interval';
-  return new Fault('throttled', 'less than 1.0 s after the previous observation', {
-    reason,
-    retryAfterS,
-  });
+  const text = 'less than 1.0 s after the previous observation';
+  return faultFor('min_cycle_interval', text, { retryAfterS });
 }

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { FastifyRequest } from 'fastify';
 import { BodyReading } from '#edge/body-reading';
 import { type Network, networkOf } from '#edge/network-of';
-import { Fault } from '#fault/fault';
+import { faultFor } from '#fault/fault';
 
 /** Unfinished bodies of one IPv4 address or IPv6 /64: this number of slow uploads at once is honest. */
 const BODIES_PER_NETWORK_MAX = 256;
@@ -152,12 +152,8 @@ export class UnfinishedBodies {
     const [oldest] = bodies;
     if (oldest === undefined) throw new Error('a sender without bodies is forgotten');
     this.#onGivenUp(what);
-    oldest.giveUp(
-      new Fault('service_unavailable', 'too many requests are unfinished; send yours again', {
-        reason: 'too_many_unfinished_bodies',
-        retryAfterS: 1,
-      }),
-    );
+    const text = 'too many requests are unfinished; send yours again';
+    oldest.giveUp(faultFor('too_many_unfinished_bodies', text, { retryAfterS: 1 }));
   }
 }
 

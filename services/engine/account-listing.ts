@@ -1,6 +1,6 @@
 import { compareCodePoints } from '#engine/code-points';
 import { SortedBlocks } from '#engine/sorted-blocks';
-import { Fault } from '#fault/fault';
+import { faultFor } from '#fault/fault';
 import { type ListedInstance, listedBytes } from '#storage/listing-store';
 
 /** Creates of one account under way at once. Source: decision 154. */
@@ -52,12 +52,10 @@ export class AccountListing {
     if (!this.#places.has(instanceId)) {
       this.#forgetPlaces(nowMs);
       if (this.#places.size >= PLACES_MAX) {
-        const options = { reason: 'overloaded', retryAfterS: 1 } as const;
-        throw new Fault('service_unavailable', 'too many creates of one account', options);
+        throw faultFor('overloaded', 'too many creates of one account', { retryAfterS: 1 });
       }
       if (this.total + this.#places.size >= instancesMax) {
-        const text = `the account's plan allows ${instancesMax} instances`;
-        throw new Fault('forbidden', text, { reason: 'instance_limit' });
+        throw faultFor('instance_limit', `the account's plan allows ${instancesMax} instances`);
       }
     }
     this.#places.set(instanceId, nowMs + PLACE_AGE_MS);

@@ -1,5 +1,5 @@
 import { fragment, put, putHex, textUpTo } from '#engine/json-text';
-import { Fault } from '#fault/fault';
+import { faultFor } from '#fault/fault';
 import { mixBits } from '#platform/bit-mixer';
 import type { EngineCall } from '#wire/engine-messages';
 
@@ -42,8 +42,7 @@ export function assertMatch(
   version: number,
 ): void {
   if (ifMatch === undefined || isMatched(ifMatch, etagOf(instanceId, version))) return;
-  throw new Fault('conflict', 'the instance has changed since this ETag', {
-    reason: 'version_mismatch',
+  throw faultFor('version_mismatch', 'the instance has changed since this ETag', {
     field: 'If-Match',
   });
 }

@@ -10,7 +10,7 @@ import { findAnswer, nothingToReplay, replayOf } from '#engine/keyed-answers';
 import { observedEvent } from '#engine/observe';
 import { driftPage, historyPage } from '#engine/record-pages';
 import { answerToRepeated } from '#engine/repeated-call';
-import { Fault } from '#fault/fault';
+import { Fault, faultFor } from '#fault/fault';
 import { MODEL_VERSION } from '#identity/state';
 import type { ActorKind } from '#runtime/actor-kind';
 import type { Turn } from '#runtime/turn';
@@ -147,12 +147,10 @@ export class InstanceKind
   ): EngineAnswer | Promise<EngineAnswer> {
     const deletedAtMs = state.head?.deletedAtMs;
     if (deletedAtMs !== undefined && turn.wallMs - deletedAtMs < ANSWER_AGE_MS) {
-      throw new Fault('conflict', 'the instance this key created was deleted', {
-        reason: 'deleted',
-      });
+      throw faultFor('deleted', 'the instance this key created was deleted');
     }
     if (!this.isAbsent(state)) {
-      throw new Fault('conflict', 'there is an instance of this id', { reason: 'already_exists' });
+      throw faultFor('already_exists', 'there is an instance of this id');
     }
     if (call.isReplayOnly) throw nothingToReplay();
     const { kind: _, instancesMax, ...config } = command;

@@ -1,6 +1,6 @@
 import type { Directory } from '#engine/directory';
 import type { DirectoryCall } from '#engine/directory-kind';
-import { Fault, toFault } from '#fault/fault';
+import { type Fault, faultFor, toFault } from '#fault/fault';
 import type { Clock } from '#platform/clock';
 import type { ListingStore } from '#storage/listing-store';
 import {
@@ -88,8 +88,8 @@ export function directoryCall(
 /** Whatever became of the place, nothing has been created. */
 function notReserved(fault: Fault): Fault {
   if (fault.code !== 'service_unavailable') return fault;
-  return new Fault('service_unavailable', 'the listing of the account cannot be reached', {
-    reason: fault.reason === 'overloaded' ? 'overloaded' : 'engine_unavailable',
+  const reason = fault.reason === 'overloaded' ? 'overloaded' : 'engine_unavailable';
+  return faultFor(reason, 'the listing of the account cannot be reached', {
     retryAfterS: 1,
     cause: fault,
   });

@@ -2,7 +2,7 @@ import { applyEvent } from '#engine/apply-event';
 import { answerAgain } from '#engine/instance-answers';
 import { headOf, type InstanceState, instanceFrom } from '#engine/instance-state';
 import type { StepTimer } from '#engine/step-timer';
-import { Fault } from '#fault/fault';
+import { faultFor } from '#fault/fault';
 import type { Turn } from '#runtime/turn';
 import type { EngineAnswer, EngineCall } from '#wire/engine-messages';
 
@@ -21,10 +21,10 @@ export function answerToRepeated(
     (earlierVersion === version ? answerAgain(instanceId, headOf(state), command) : undefined) ??
     answerOfRecords(instanceId, state, earlierVersion, steps);
   if (answer !== undefined) return answer;
-  throw new Fault(
-    'service_unavailable',
+  throw faultFor(
+    'outcome_unknown',
     'it has happened, but its answer is gone; read the instance before you send it again',
-    { reason: 'outcome_unknown', retryAfterS: 1, isOutcomeUnknown: true },
+    { retryAfterS: 1, isOutcomeUnknown: true },
   );
 }
 

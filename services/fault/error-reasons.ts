@@ -1,3 +1,8 @@
+import type { FaultCode } from '#fault/error-codes';
+
+/** What a reason says beside itself: its code, and the HTTP status where it is not the code's own. */
+type ReasonRow = { readonly code: FaultCode; readonly http?: number };
+
 /**
  * The closed set of `details.reason` (decision 36), with the code each belongs to and, where it
  * differs from the code's own, the HTTP status. The API document lists the same rows.
@@ -58,7 +63,7 @@ export const REASONS = {
   // a call made again whose answer is gone, decision 90
   outcome_unknown: { code: 'service_unavailable' },
   shutting_down: { code: 'service_unavailable' },
-} as const satisfies Record<string, { code: string; http?: number }>;
+} as const satisfies Record<string, ReasonRow>;
 
 /** A stable token that says why a request was refused. */
 export type FaultReason = keyof typeof REASONS;
@@ -70,14 +75,19 @@ export type FaultReason = keyof typeof REASONS;
 export const PEER_REASONS = {
   /** Another incarnation owns the shard; the refusal may name it. Nothing has happened. */
   not_owner: { code: 'service_unavailable' },
-} as const satisfies Record<string, { code: string }>;
+} as const satisfies Record<string, ReasonRow>;
 
 /** A stable token that says to another node why it was refused. */
 export type PeerReason = keyof typeof PEER_REASONS;
 
+const ROWS: Readonly<Record<FaultReason | PeerReason, ReasonRow>> = { ...REASONS, ...PEER_REASONS };
+
+/** The code that a reason belongs to. */
+export function codeOfReason(reason: FaultReason | PeerReason): FaultCode {
+  return ROWS[reason].code;
+}
+
 /** The status that a reason imposes instead of its code's own, if it does. */
 export function httpOfReason(reason: FaultReason | PeerReason | undefined): number | undefined {
-  const rows: Readonly<Record<string, { readonly code: string; readonly http?: number }>> = REASONS;
-  const row = reason === undefined ? undefined : rows[reason];
-  return row?.http;
+  return reason === undefined ? undefined : ROWS[reason].http;
 }

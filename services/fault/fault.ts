@@ -1,5 +1,10 @@
 import { FAULTS, type FaultCode } from '#fault/error-codes';
-import { type FaultReason, httpOfReason, type PeerReason } from '#fault/error-reasons';
+import {
+  codeOfReason,
+  type FaultReason,
+  httpOfReason,
+  type PeerReason,
+} from '#fault/error-reasons';
 
 /** Who owns a shard, as `not_owner` names it. Source: architecture 3.5. */
 export type ShardOwner = {
@@ -13,17 +18,17 @@ export type ShardOwner = {
 /** What a refusal may add to its code and message. */
 export type FaultOptions = {
   /** Why, from the closed set of decision 36; it may move the HTTP status (400 instead of 422). */
-  reason?: FaultReason | PeerReason;
+  reason?: FaultReason | PeerReason | undefined;
   /** JSON path, parameter or header that is wrong. */
-  field?: string;
+  field?: string | undefined;
   /** The mode whose answers are missing (model 6). */
-  mode?: string;
+  mode?: string | undefined;
   /** Whole seconds after which a retry makes sense. */
-  retryAfterS?: number;
+  retryAfterS?: number | undefined;
   /** Whether the refused call may have taken effect all the same. Source: architecture 4. */
   isOutcomeUnknown?: boolean;
   /** With `not_owner`: who owns the shard instead, if that is known. Never shown. */
-  owner?: ShardOwner;
+  owner?: ShardOwner | undefined;
   /** For the log only; never shown. */
   cause?: unknown;
 };
@@ -61,11 +66,16 @@ export function toFault(error: unknown): Fault {
   return error instanceof Fault ? error : new Fault('internal', 'internal error', { cause: error });
 }
 
+/** The refusal for a reason, whose code follows from it. */
+export function faultFor(
+  reason: FaultReason | PeerReason,
+  message: string,
+  options: Omit<FaultOptions, 'reason'> = {},
+): Fault {
+  return new Fault(codeOfReason(reason), message, { ...options, reason });
+}
+
 /** An `invalid_request` about one field of a body, parameter or header. */
 export function invalid(reason: FaultReason, field: string | undefined, message: string): Fault {
-  return new Fault(
-    'invalid_request',
-    message,
-    field === undefined ? { reason } : { reason, field },
-  );
+  return new Fault('invalid_request', message, { reason, field });
 }

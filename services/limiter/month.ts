@@ -1,5 +1,5 @@
 import { monthEndOf } from '#accounts/month';
-import { Fault } from '#fault/fault';
+import { type Fault, faultFor } from '#fault/fault';
 import { CLOSING_RESERVATIONS_MAX, RESERVATION_AGE_MS } from '#limiter/bounds';
 import { DurableWatermark } from '#limiter/durable-watermark';
 import type { MeterEvents } from '#limiter/meter-events';
@@ -185,6 +185,5 @@ export class Month {
 }
 
 function wrongClock(): Fault {
-  const options = { reason: 'limiter_unavailable', retryAfterS: 1 } as const;
-  return new Fault('service_unavailable', 'the clock of this limiter is wrong', options);
+  return faultFor('limiter_unavailable', 'the clock of this limiter is wrong', { retryAfterS: 1 });
 }

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { Fault } from '#fault/fault';
+import { faultFor } from '#fault/fault';
 import { RESERVATION_AGE_MS, RESERVATIONS_MAX } from '#limiter/bounds';
 import type { Instant } from '#platform/instant';
 import { NumberMap } from '#platform/number-map';
@@ -53,8 +53,8 @@ export class Reservations {
     const open = this.#open?.get(callId);
     if (open === undefined && this.size < RESERVATIONS_MAX) return;
     if (open?.callTag === callTag) return;
-    const options = { reason: 'overloaded', retryAfterS: 1 } as const;
-    throw new Fault('service_unavailable', 'too many calls of this account are open', options);
+    const text = 'too many calls of this account are open';
+    throw faultFor('overloaded', text, { retryAfterS: 1 });
   }
 
   /** Opens a reservation for one call. */

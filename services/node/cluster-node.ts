@@ -1,5 +1,5 @@
 import { senderMarkOf } from '#bus/sender-key';
-import { Fault } from '#fault/fault';
+import { faultFor } from '#fault/fault';
 import { APPEND_RETRY_MS, REJOIN_MS_MAX, REJOIN_MS_MIN, REJOIN_RESET_MS } from '#node/bounds';
 import { buildIncarnation } from '#node/build-incarnation';
 import type { Incarnation } from '#node/incarnation';
@@ -48,10 +48,8 @@ export class ClusterNode<Served> implements AsyncDisposable {
   /** The present incarnation. Throws `service_unavailable` when there is none. */
   get present(): Incarnation<Served> {
     if (this.#current !== undefined) return this.#current;
-    throw new Fault('service_unavailable', 'this node is joining its cluster', {
-      reason: `${this.#config.service}_unavailable`,
-      retryAfterS: 1,
-    });
+    const reason = `${this.#config.service}_unavailable` as const;
+    throw faultFor(reason, 'this node is joining its cluster', { retryAfterS: 1 });
   }
 
   /**

@@ -1,4 +1,4 @@
-import { Fault, type ShardOwner } from '#fault/fault';
+import { faultFor, type ShardOwner } from '#fault/fault';
 import type { OpenShards } from '#node/open-shards';
 import type { RecoveredRecords } from '#node/recovered-records';
 import type { RecoveredTail, ShardGate } from '#runtime/shard-gate';
@@ -27,11 +27,7 @@ export class NodeGate implements ShardGate {
   assertOpen(shard: number): void {
     if (this.#parts.open.has(shard)) return;
     const owner = this.#parts.ownerOf(shard);
-    throw new Fault('service_unavailable', 'another node owns this shard', {
-      reason: 'not_owner',
-      retryAfterS: 1,
-      ...(owner === undefined ? {} : { owner }),
-    });
+    throw faultFor('not_owner', 'another node owns this shard', { retryAfterS: 1, owner });
   }
 
   isClosing(shard: number): boolean {

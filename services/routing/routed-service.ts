@@ -1,6 +1,6 @@
 import type { ShardOwners } from '#cluster/shard-owners';
 import type { FaultReason } from '#fault/error-reasons';
-import { Fault, type ShardOwner, toFault } from '#fault/fault';
+import { type Fault, faultFor, type ShardOwner, toFault } from '#fault/fault';
 import { type Clock, sleep } from '#platform/clock';
 import type { Peer } from '#routing/peer';
 import { PeerPool } from '#routing/peer-pool';
@@ -265,6 +265,8 @@ export class RoutedService<Call, Answer> implements AsyncDisposable {
 }
 
 function unanswered(reason: FaultReason, isOutcomeUnknown: boolean): Fault {
-  const options = { reason, retryAfterS: 1, isOutcomeUnknown };
-  return new Fault('service_unavailable', 'the service did not answer in time', options);
+  return faultFor(reason, 'the service did not answer in time', {
+    retryAfterS: 1,
+    isOutcomeUnknown,
+  });
 }

@@ -1,4 +1,4 @@
-import { Fault, type FaultOptions } from '#fault/fault';
+import { Fault } from '#fault/fault';
 
 /** What a service that routing cannot reach is refused with, for every service that is sharded. */
 type Unavailable = 'engine_unavailable' | 'limiter_unavailable';
@@ -59,10 +59,6 @@ export function isOwnerInDoubt({ code, reason }: Fault): boolean {
 export function ofUnknownOutcome(fault: Fault): Fault {
   if (fault.isOutcomeUnknown) return fault;
   const { reason, field, mode, retryAfterS } = fault;
-  const options: FaultOptions = { isOutcomeUnknown: true, cause: fault };
-  if (reason !== undefined) options.reason = reason;
-  if (field !== undefined) options.field = field;
-  if (mode !== undefined) options.mode = mode;
-  if (retryAfterS !== undefined) options.retryAfterS = retryAfterS;
-  return new Fault(fault.code, fault.message, options);
+  const shown = { reason, field, mode, retryAfterS };
+  return new Fault(fault.code, fault.message, { ...shown, isOutcomeUnknown: true, cause: fault });
 }

@@ -1,4 +1,4 @@
-import { Fault } from '#fault/fault';
+import { faultFor } from '#fault/fault';
 import type { Clock } from '#platform/clock';
 import { WAITING_CALLS_MAX } from '#routing/routing-bounds';
 
@@ -30,9 +30,8 @@ export class WaitingCalls {
    */
   wait(delayMs: number, awaited: Awaited): Promise<void> {
     if (this.#waiters.size >= WAITING_CALLS_MAX) {
-      const options = { reason: 'overloaded', retryAfterS: 1 } as const;
       const text = 'too many calls wait already';
-      return Promise.reject(new Fault('service_unavailable', text, options));
+      return Promise.reject(faultFor('overloaded', text, { retryAfterS: 1 }));
     }
     return new Promise((resolve) => {
       const wake = (): void => {

@@ -1,4 +1,4 @@
-import { Fault } from '#fault/fault';
+import { faultFor } from '#fault/fault';
 import type { Instant } from '#platform/instant';
 import { MAILBOX_CALLS_MAX } from '#runtime/bounds';
 import { RecentCalls } from '#runtime/recent-calls';
@@ -82,8 +82,7 @@ export class Activation<State, Call, Answer> {
   enqueue(waiting: Waiting<Call, Answer>): void {
     this.#mailbox ??= [];
     if (this.#mailbox.length >= MAILBOX_CALLS_MAX) {
-      const options = { reason: 'overloaded', retryAfterS: 1 } as const;
-      throw new Fault('service_unavailable', 'too many calls are waiting', options);
+      throw faultFor('overloaded', 'too many calls are waiting', { retryAfterS: 1 });
     }
     this.#mailbox.push(waiting);
   }

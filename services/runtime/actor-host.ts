@@ -1,5 +1,5 @@
 import type { FaultReason } from '#fault/error-reasons';
-import { Fault } from '#fault/fault';
+import { Fault, faultFor } from '#fault/fault';
 import { instantOf } from '#platform/instant';
 import type { Activation, Waiting } from '#runtime/activation';
 import { ActivationCatalog, type Residency } from '#runtime/activation-catalog';
@@ -257,5 +257,5 @@ export class ActorHost<State, Call extends ActorCall, Answer, Event> {
 }
 
 function unavailable(reason: FaultReason, text: string): Fault {
-  return new Fault('service_unavailable', text, { reason, retryAfterS: 1 });
+  return faultFor(reason, text, { retryAfterS: 1 });
 }

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { Fault, toFault } from '#fault/fault';
+import { Fault, faultFor, toFault } from '#fault/fault';
 import type { Clock } from '#platform/clock';
 import type { Activation } from '#runtime/activation';
 import type { ActorCall, ActorKind } from '#runtime/actor-kind';
@@ -146,9 +146,5 @@ function stillPending(cause: unknown): Fault {
   if (toFault(cause).code !== 'service_unavailable') {
     return new Fault('internal', 'done, but not all that follows from it', options);
   }
-  const reason = 'engine_unavailable';
-  return new Fault('service_unavailable', 'committed; what must follow is not done yet', {
-    ...options,
-    reason,
-  });
+  return faultFor('engine_unavailable', 'committed; what must follow is not done yet', options);
 }

@@ -1,4 +1,4 @@
-import { Fault } from '#fault/fault';
+import { faultFor } from '#fault/fault';
 import type { Instant } from '#platform/instant';
 import { RECENT_CALLS_AGE_MS, RECENT_CALLS_MAX } from '#runtime/bounds';
 import type { RecentCall } from '#storage/instance-store';
@@ -43,8 +43,8 @@ export class RecentCalls {
   /** Throws `service_unavailable` when no further id can be remembered, before anything is done. */
   assertRoom(): void {
     if (this.size < RECENT_CALLS_MAX) return;
-    const options = { reason: 'overloaded', retryAfterS: 1 } as const;
-    throw new Fault('service_unavailable', 'too many calls on one instance; use batches', options);
+    const text = 'too many calls on one instance; use batches';
+    throw faultFor('overloaded', text, { retryAfterS: 1 });
   }
 
   /** Remembers a committed call. */

@@ -1,5 +1,5 @@
 import { type MethodDefinition, type ServiceError, status } from '@grpc/grpc-js';
-import { Fault } from '#fault/fault';
+import { Fault, faultFor } from '#fault/fault';
 import type { DrainProgress, InstanceAdmin, MeterUsage, UsageAdmin } from '#wire/admin';
 import { faultOfStatus } from '#wire/fault-codec';
 import { AdminService, type UsageReply } from '#wire/gen/identity_engine/v1/admin';
@@ -64,7 +64,7 @@ export function adminClient(address: string, options: UnaryCallOptions): AdminCl
 function noneAt(address: string, kind: keyof typeof ROLES, cause: ServiceError | undefined): Fault {
   const text = `no ${kind} of a cluster answers at ${address}${whyOf(cause)}`;
   if (kind === 'node') return new Fault('service_unavailable', text, { cause });
-  return new Fault('service_unavailable', text, { reason: `${kind}_unavailable`, cause });
+  return faultFor(`${kind}_unavailable`, text, { cause });
 }
 
 /** The operator looks at the other process next: is it slow, unreachable, or another? */

@@ -1,7 +1,7 @@
 import { Metadata, type ServiceError, type StatusObject } from '@grpc/grpc-js';
 import { FAULTS, type FaultCode } from '#fault/error-codes';
 import { type FaultReason, PEER_REASONS, type PeerReason, REASONS } from '#fault/error-reasons';
-import { Fault, type FaultOptions, type ShardOwner, toFault } from '#fault/fault';
+import { Fault, type ShardOwner, toFault } from '#fault/fault';
 import { Fault as WireFault } from '#wire/gen/identity_engine/v1/stream';
 import { brokenMessage, trustHostPort, trustInteger, trustText } from '#wire/wire-trust';
 
@@ -37,22 +37,17 @@ export function faultToWire(fault: Fault): WireFault {
 
 /** A peer's fault, unchanged. Throws `internal` when code or reason is not one of `FAULTS`. */
 export function faultFromWire(wire: WireFault): Fault {
-  if (!isCode(wire.code)) throw brokenMessage('fault code');
-  const options: FaultOptions = { isOutcomeUnknown: wire.outcomeUnknown };
-  if (wire.reason !== '') {
-    if (!isReason(wire.reason)) throw brokenMessage('fault reason');
-    options.reason = wire.reason;
-  }
-  if (wire.field !== undefined) {
-    options.field = trustText(wire.field, 0, FAULT_TEXT_LENGTH_MAX, 'fault field');
-  }
-  if (wire.retryAfterS !== undefined) options.retryAfterS = wire.retryAfterS;
-  if (wire.owner !== undefined) options.owner = ownerFromWire(wire.owner);
-  return new Fault(
-    wire.code,
-    trustText(wire.message, 0, FAULT_TEXT_LENGTH_MAX, 'fault message'),
-    options,
-  );
+  const { code, message, reason, field, retryAfterS, outcomeUnknown, owner } = wire;
+  if (!isCode(code)) throw brokenMessage('fault code');
+  if (reason !== '' && !isReason(reason)) throw brokenMessage('fault reason');
+  if (field !== undefined) trustText(field, 0, FAULT_TEXT_LENGTH_MAX, 'fault field');
+  return new Fault(code, trustText(message, 0, FAULT_TEXT_LENGTH_MAX, 'fault message'), {
+    reason: reason === '' ? undefined : reason,
+    field,
+    retryAfterS,
+    isOutcomeUnknown: outcomeUnknown,
+    owner: owner && ownerFromWire(owner),
+  });
 }
 
 /** An error as the status of a unary call; its details are `code: message`, for people. */

@@ -1,7 +1,7 @@
 import type { BinaryReader } from '@bufbuild/protobuf/wire';
 import type { FaultCode } from '#fault/error-codes';
 import type { FaultReason } from '#fault/error-reasons';
-import { Fault, toFault } from '#fault/fault';
+import { Fault, faultFor, toFault } from '#fault/fault';
 import { NumberMap } from '#platform/number-map';
 import { DeadlineSweep } from '#wire/deadline-sweep';
 import { FrameWriter, readFrame } from '#wire/frame';
@@ -180,7 +180,7 @@ export class FrameClient<Call, Answer, Request extends WireRequest, WireAnswer>
     cause?: unknown,
     isOutcomeUnknown = false,
   ): Fault {
-    return new Fault('service_unavailable', message, { reason, cause, isOutcomeUnknown });
+    return faultFor(reason, message, { cause, isOutcomeUnknown });
   }
 
   // At the end of the event-loop turn, not of the task: calls of many sockets come together.

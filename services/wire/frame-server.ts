@@ -1,7 +1,7 @@
 import type { BinaryReader } from '@bufbuild/protobuf/wire';
 import * as grpc from '@grpc/grpc-js';
 import type { FaultCode } from '#fault/error-codes';
-import { Fault, toFault } from '#fault/fault';
+import { Fault, faultFor, toFault } from '#fault/fault';
 import type { Clock } from '#platform/clock';
 import { type Instant, instantOf } from '#platform/instant';
 import { NumberMap } from '#platform/number-map';
@@ -180,13 +180,10 @@ export class FrameServerStream<Call, Answer, Request extends WireRequest, WireAn
   }
 
   #refuseIfFull(): void {
-    if (this.#isDraining) {
-      const reason = 'shutting_down';
-      throw new Fault('service_unavailable', 'the service is shutting down', { reason });
-    }
+    if (this.#isDraining) throw faultFor('shutting_down', 'the service is shutting down');
     const isFull = this.#inFlight.size >= this.#options.callsInFlightMax;
     if (isFull || this.#heldBytes >= REPLIES_HELD_BYTES_MAX) {
-      throw new Fault('service_unavailable', 'too many calls in flight', { reason: 'overloaded' });
+      throw faultFor('overloaded', 'too many calls in flight');
     }
   }
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { endpoint } from '#edge/endpoint';
 import { dataOf, TestResult } from '#edge/schemas/answers';
-import { Fault } from '#fault/fault';
+import { faultFor } from '#fault/fault';
 import { ANSWER_MAX, ANSWER_MIN, INVENTORY, INVENTORY_VERSION } from '#identity/inventory';
 import { type Answer, type Scored, score } from '#identity/scoring';
 
@@ -68,7 +68,7 @@ function scored(answers: readonly Answer[]): Scored {
   if (result.kind === 'scored') return result;
   const { reason, field } = result;
   const mode = 'mode' in result ? { mode: result.mode } : {};
-  throw new Fault('invalid_request', `${field}: ${reason}`, { reason, field, ...mode });
+  throw faultFor(reason, `${field}: ${reason}`, { field, ...mode });
 }
 
 function resultOf(result: Scored) {
