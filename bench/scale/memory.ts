@@ -12,16 +12,6 @@ import { seededId, seededName, seedInstances } from '#bench/scale/seed';
 import { BYTES_PER_MIB, mebibytes } from '#bench/statistics';
 import { sessionIn } from '#test/storage/migrated-keyspace';
 
-/** How many instances there are; a quick run does not wait for checkpoints. */
-type Sizes = {
-  readonly active: number;
-  readonly seeded: number;
-  readonly accounts: number;
-  readonly checked: number;
-  readonly idleS: number;
-  readonly isStoring: boolean;
-};
-
 /** Instances before the first measurement, so that code and tables are counted in it. */
 const WARM_UP_INSTANCES = 1_000;
 
@@ -35,7 +25,8 @@ const ENGINE_MIB_MAX = 1_024;
 const IDLE_S = 45;
 const PRINT_EVERY_S = 8;
 
-const FULL: Sizes = {
+/** How many instances there are, and what is waited for. */
+const FULL = {
   active: 100_000,
   seeded: 900_000,
   accounts: 900,
@@ -44,6 +35,9 @@ const FULL: Sizes = {
   isStoring: true,
 };
 
+type Sizes = Readonly<typeof FULL>;
+
+/** A quick run does not wait for checkpoints. */
 const QUICK: Sizes = {
   active: 1_000,
   seeded: 2_000,

@@ -5,20 +5,26 @@ type Answer = Parameters<typeof assertRefused>[0];
 
 /** Queries that a listing refuses. */
 type RefusedQueries = {
-  /** The name of the parameter that is at fault, by query. */
-  readonly wrong: Readonly<Record<string, string>>;
+  /** Most items of its pages. */
+  readonly limitMax: number;
+  /** Queries whose first parameter is at fault, besides those of any listing. */
+  readonly wrong: readonly string[];
   /** A parameter that the listing does not know, with a value. */
   readonly unknown: string;
 };
+
+/** Limits and offsets that no listing takes. */
+const WRONG_ANYWHERE = ['limit=0', 'limit=-1', 'limit=1.5', 'limit=1e1', 'limit=', 'offset=-1'];
 
 /** Tests that a listing refuses queries and names the parameter; `get` asks with a query. */
 export function refusesParameters(
   refused: Test,
   get: (query: string) => Promise<Answer>,
-  { wrong, unknown }: RefusedQueries,
+  { limitMax, wrong, unknown }: RefusedQueries,
 ): void {
-  for (const [query, field] of Object.entries(wrong)) {
+  for (const query of [...WRONG_ANYWHERE, `limit=${limitMax + 1}`, ...wrong]) {
     refused(`?${query} is answered 400 with the parameter`, async () => {
+      const [field] = query.split('=');
       const details = { field, reason: 'invalid_parameter' };
       assertRefused(await get(`?${query}`), 400, 'invalid_request', details);
     });

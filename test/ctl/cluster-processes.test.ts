@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert';
-import { type MigratedKeyspace, openMigratedKeyspace } from '#test/storage/migrated-keyspace';
-import { type Cluster, SHARED_KEY, startCluster } from '#test/support/cluster';
+import { SHARED_KEY } from '#test/support/cluster';
+import { type OwnCluster, startOwnCluster } from '#test/support/own-cluster';
 import { runMain } from '#test/support/process-run';
 import { cassandraOrSkip, natsOrSkip } from '#test/support/real-servers';
 import { createInstance, observationAt, process } from '#test/support/scene';
@@ -11,23 +11,22 @@ const { address: nats } = natsOrSkip();
 /** As most clusters are run: other tests speak plain text. */
 const TLS = { SERVICE_TLS_FOLDER: 'test/wire/certificates/member' };
 
-let keyspace: MigratedKeyspace;
-let cluster: Cluster;
+let cluster: OwnCluster;
 let id = '';
 
 const running = suite('ctl with a cluster of processes');
 
 running.before(async () => {
-  keyspace = await openMigratedKeyspace(cassandra);
-  const place = { cassandra, keyspace: keyspace.name, nats };
-  cluster = await startCluster(place, ['a', 'b'], { limiters: ['limiter'], variables: TLS });
+  cluster = await startOwnCluster({ cassandra, nats }, ['a', 'b'], {
+    limiters: ['limiter'],
+    variables: TLS,
+  });
   id = await createInstance(cluster.caller, { name: 'Ada' });
   await process(cluster.caller, id, observationAt(0));
   await process(cluster.caller, id, observationAt(5, { mode_target: 'ASSERTION' }));
 });
 running.after(async () => {
   await cluster[Symbol.asyncDispose]();
-  await keyspace[Symbol.asyncDispose]();
 });
 
 /** Runs `main.ts ctl` with the variables of the engines. */
@@ -35,9 +34,9 @@ async function ctl(...argv: string[]) {
   const run = runMain(['ctl', ...argv], {
     SERVICE_STORAGE: 'cassandra',
     SERVICE_CASSANDRA_CONTACT_POINTS: cassandra,
-    SERVICE_CASSANDRA_KEYSPACE: keyspace.name,
+    SERVICE_CASSANDRA_KEYSPACE: cluster.keyspace,
     SERVICE_NATS_URL: nats,
-    SERVICE_NATS_PREFIX: keyspace.name,
+    SERVICE_NATS_PREFIX: cluster.keyspace,
     SERVICE_CLUSTER_SECRET: SHARED_KEY,
     ...TLS,
   });

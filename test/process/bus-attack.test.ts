@@ -15,8 +15,7 @@ import {
   heartbeatSubject,
 } from '#cluster/heartbeat';
 import { systemClock } from '#platform/clock';
-import { type MigratedKeyspace, openMigratedKeyspace } from '#test/storage/migrated-keyspace';
-import { type Cluster, startCluster } from '#test/support/cluster';
+import { type OwnCluster, startOwnCluster } from '#test/support/own-cluster';
 import { cassandraOrSkip, natsOrSkip } from '#test/support/real-servers';
 import { createInstance, observationAt, process } from '#test/support/scene';
 
@@ -36,24 +35,20 @@ type Attacker = AsyncDisposable & {
   connections(): number;
 };
 
-let keyspace: MigratedKeyspace;
-let cluster: Cluster;
+let cluster: OwnCluster;
 let attacker: Attacker;
 let id = '';
 
 const attacked = suite('when a stranger publishes on NATS');
 
 attacked.before(async () => {
-  keyspace = await openMigratedKeyspace(cassandra);
   attacker = await openAttacker();
-  const place = { cassandra, keyspace: keyspace.name, nats };
-  cluster = await startCluster(place, ['a', 'b'], { limiters: ['limiter'] });
+  cluster = await startOwnCluster({ cassandra, nats }, ['a', 'b'], { limiters: ['limiter'] });
   id = await createInstance(cluster.caller);
 });
 attacked.after(async () => {
   await cluster[Symbol.asyncDispose]();
   await attacker[Symbol.asyncDispose]();
-  await keyspace[Symbol.asyncDispose]();
 });
 
 async function openAttacker(): Promise<Attacker> {
@@ -89,7 +84,7 @@ async function openAttacker(): Promise<Attacker> {
 /** The next heartbeat of a service as it stands on the wire, and what it says. */
 async function overheard(service: 'engine' | 'limiter') {
   const { promise, resolve } = Promise.withResolvers<Uint8Array>();
-  using _heard = attacker.bus.subscribe(heartbeatSubject(keyspace.name, service), resolve);
+  using _heard = attacker.bus.subscribe(heartbeatSubject(cluster.keyspace, service), resolve);
   const raw = await promise;
   const text = Buffer.from(raw).toString();
   return { raw, heartbeat: JSON.parse(text.slice(text.indexOf('{'))) as Heartbeat };
@@ -98,7 +93,7 @@ async function overheard(service: 'engine' | 'limiter') {
 /** Says the same again and again for longer than two heartbeats. */
 async function insist(service: 'engine' | 'limiter', messages: readonly Uint8Array[]) {
   for (let count = 0; count < 12; count += 1) {
-    const subject = heartbeatSubject(keyspace.name, service);
+    const subject = heartbeatSubject(cluster.keyspace, service);
     for (const message of messages) attacker.bus.publish(subject, message);
     await sleep(200);
   }
@@ -122,7 +117,7 @@ for (const service of ['limiter', 'engine'] as const) {
       ...heartbeat,
       ...{ node: where, incarnation: `i${where}`, address: where, shards: everyShard },
     }));
-    const subject = announcementSubject(keyspace.name, service);
+    const subject = announcementSubject(cluster.keyspace, service);
     for (const [shard, epoch] of everyShard) {
       const { cluster: of, incarnation } = heartbeat;
       const announced = { cluster: of, service, shard, epoch, incarnation, address };

@@ -1,6 +1,5 @@
 import * as assert from 'uvu/assert';
-import { type MigratedKeyspace, openMigratedKeyspace } from '#test/storage/migrated-keyspace';
-import { type Cluster, startCluster } from '#test/support/cluster';
+import { type OwnCluster, startOwnCluster } from '#test/support/own-cluster';
 import { cassandraOrSkip, natsOrSkip } from '#test/support/real-servers';
 import { createInstance, observationAt } from '#test/support/scene';
 
@@ -13,8 +12,7 @@ const INSTANCES = 12;
 /** What happened to the observations of one instance while something was done to the cluster. */
 type Observed = { acknowledged: number; readonly refusals: string[] };
 
-let keyspace: MigratedKeyspace;
-let cluster: Cluster;
+let cluster: OwnCluster;
 let ids: string[] = [];
 /** Seconds after the first observation of every instance; never the same twice. */
 let seconds = 0;
@@ -23,14 +21,12 @@ const acknowledged = new Map<string, number>();
 const running = suite('when an engine of a cluster comes or goes under load');
 
 running.before(async () => {
-  keyspace = await openMigratedKeyspace(cassandra);
-  cluster = await startCluster({ cassandra, keyspace: keyspace.name, nats }, ['a', 'b']);
+  cluster = await startOwnCluster({ cassandra, nats }, ['a', 'b']);
   const create = () => createInstance(cluster.caller);
   ids = await Promise.all(Array.from({ length: INSTANCES }, create));
 });
 running.after(async () => {
   await cluster[Symbol.asyncDispose]();
-  await keyspace[Symbol.asyncDispose]();
 });
 
 /** Observes every instance, one call at a time, until `change` has been made and a little longer. */

@@ -1,7 +1,6 @@
 import * as assert from 'uvu/assert';
-import { type MigratedKeyspace, openMigratedKeyspace } from '#test/storage/migrated-keyspace';
 import { type Answer, admin, type Caller, newCaller } from '#test/support/caller';
-import { type Cluster, startCluster } from '#test/support/cluster';
+import { type OwnCluster, startOwnCluster } from '#test/support/own-cluster';
 import { cassandraOrSkip, natsOrSkip } from '#test/support/real-servers';
 
 const { address: cassandra, suite } = cassandraOrSkip();
@@ -24,20 +23,19 @@ const PERIOD_MS = 20;
  */
 const REFUSED_MAX = 100;
 
-let keyspace: MigratedKeyspace;
-let cluster: Cluster;
+let cluster: OwnCluster;
 
 const changes = suite('with two limiters under load');
 
 changes.before(async () => {
-  keyspace = await openMigratedKeyspace(cassandra);
   const variables = { SERVICE_LIMITER_TIMEOUT_MS: '100' };
-  const place = { cassandra, keyspace: keyspace.name, nats };
-  cluster = await startCluster(place, ['engine'], { limiters: LIMITERS, variables });
+  cluster = await startOwnCluster({ cassandra, nats }, ['engine'], {
+    limiters: LIMITERS,
+    variables,
+  });
 });
 changes.after(async () => {
   await cluster[Symbol.asyncDispose]();
-  await keyspace[Symbol.asyncDispose]();
 });
 
 for (const name of LIMITERS) {

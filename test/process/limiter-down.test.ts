@@ -1,9 +1,8 @@
 import * as assert from 'uvu/assert';
 import { type FaultyLink, openFaultyLink } from '#test/storage/faulty-link';
-import { type MigratedKeyspace, openMigratedKeyspace } from '#test/storage/migrated-keyspace';
 import { type Caller, newCaller } from '#test/support/caller';
-import { type Cluster, startCluster } from '#test/support/cluster';
 import { ownerOf } from '#test/support/limiter-owner';
+import { type OwnCluster, startOwnCluster } from '#test/support/own-cluster';
 import type { ProcessRun } from '#test/support/process-run';
 import { cassandraOrSkip, natsOrSkip } from '#test/support/real-servers';
 import { createInstance, limitOf, observationAt } from '#test/support/scene';
@@ -23,11 +22,10 @@ const BUSY_MS = 1_000;
 /** How soon all is well after the last fault. */
 const RECOVERY_MS_MAX = 10_000;
 
-let keyspace: MigratedKeyspace;
 /** The ways of the limiters to Cassandra, and of all processes to NATS. */
 let toCassandra: FaultyLink;
 let toNats: FaultyLink;
-let cluster: Cluster;
+let cluster: OwnCluster;
 let someone: Caller;
 let id: string;
 /** Seconds after the first observation; never the same twice. */
@@ -36,11 +34,10 @@ let seconds = 0;
 const down = suite('with limiters, or what they stand on, away');
 
 down.before(async () => {
-  keyspace = await openMigratedKeyspace(cassandra);
   toCassandra = await openFaultyLink(cassandra);
   toNats = await openFaultyLink(nats.replace('nats://', ''));
-  const place = { cassandra, keyspace: keyspace.name, nats: `nats://${toNats.address}` };
-  cluster = await startCluster(place, ['engine'], {
+  const servers = { cassandra, nats: `nats://${toNats.address}` };
+  cluster = await startOwnCluster(servers, ['engine'], {
     limiters: ['a', 'b'],
     variables: { SERVICE_LIMITER_TIMEOUT_MS: '100' },
     limiterVariables: { SERVICE_CASSANDRA_CONTACT_POINTS: toCassandra.address },
@@ -52,7 +49,6 @@ down.after(async () => {
   for (const { child } of cluster.limiters.values()) child.kill('SIGCONT');
   await cluster[Symbol.asyncDispose]();
   for (const link of [toCassandra, toNats]) await link[Symbol.asyncDispose]();
-  await keyspace[Symbol.asyncDispose]();
 });
 
 down('NATS: calls are served', async () => {

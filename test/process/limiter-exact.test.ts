@@ -7,11 +7,10 @@ import { EdgeCaller } from '#test/chaos/edge-caller';
 import { Findings } from '#test/chaos/findings';
 import { killOwners } from '#test/chaos/kill-owners';
 import { type QuotaDemand, QuotaLoad } from '#test/chaos/quota-load';
-import { type MigratedKeyspace, openMigratedKeyspace } from '#test/storage/migrated-keyspace';
 import { adminTokenFile } from '#test/support/admin-token';
 import { type Answer, type Caller, newCaller } from '#test/support/caller';
-import { type Cluster, startCluster } from '#test/support/cluster';
 import { ownerOf } from '#test/support/limiter-owner';
+import { type OwnCluster, startOwnCluster } from '#test/support/own-cluster';
 import { cassandraOrSkip, natsOrSkip } from '#test/support/real-servers';
 
 const { address: cassandra, suite } = cassandraOrSkip();
@@ -28,19 +27,15 @@ const DEMAND: QuotaDemand = {
   shareMin: 0.85,
 };
 
-let keyspace: MigratedKeyspace;
-let cluster: Cluster;
+let cluster: OwnCluster;
 
 const exact = suite('with two limiters');
 
 exact.before(async () => {
-  keyspace = await openMigratedKeyspace(cassandra);
-  const place = { cassandra, keyspace: keyspace.name, nats };
-  cluster = await startCluster(place, ['engine'], { limiters: ['a', 'b'] });
+  cluster = await startOwnCluster({ cassandra, nats }, ['engine'], { limiters: ['a', 'b'] });
 });
 exact.after(async () => {
   await cluster[Symbol.asyncDispose]();
-  await keyspace[Symbol.asyncDispose]();
 });
 
 exact('of 1,000 calls at once on an account with 60 a minute exactly 60 succeed', async () => {

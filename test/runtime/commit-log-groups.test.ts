@@ -1,11 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import {
-  GROUP_BYTES_MAX,
-  GROUP_LINGER_MS,
-  GROUP_RECORDS_MAX,
-  LOW_WATER_MARK_PERIOD_MS,
-} from '#runtime/bounds';
+import { GROUP_BYTES_MAX, GROUP_LINGER_MS, GROUP_RECORDS_MAX } from '#runtime/bounds';
 import { newScene } from '#test/runtime/commit-log-fixture';
 import { lineOf } from '#test/runtime/journal-records';
 import { pass } from '#test/support/passing';
@@ -139,61 +134,6 @@ unhurried('are noticed at once when they are durable already', async () => {
   assert.equal(await stateOf(log.whenNoticed(offset)), { value: undefined });
 });
 
-const needed = suite('the group from which on all are needed');
-
-/** The low-water mark of the append that a second's quiet and one more record make. */
-async function neededAfter({ journal, clock, add }: ReturnType<typeof newScene>): Promise<number> {
-  clock.advance(LOW_WATER_MARK_PERIOD_MS);
-  await add(1);
-  const mark = journal.groups.at(-1)?.lowWaterMark ?? -1;
-  await journal.succeed();
-  return mark;
-}
-
-needed('is the one with the lowest offset that any keeper names', async () => {
-  const scene = newScene();
-  const { journal, log, add } = scene;
-  let [lowest, other] = [1, Number.POSITIVE_INFINITY];
-  log.keep(() => lowest);
-  log.keep(() => other);
-  for (let i = 0; i < 6; i += 1) {
-    await add(1);
-    await journal.succeed();
-  }
-  assert.is(await neededAfter(scene), 0);
-  lowest = 3;
-  assert.is(await neededAfter(scene), 2);
-  lowest = 6;
-  other = 5;
-  assert.is(await neededAfter(scene), 4);
-  other = Number.POSITIVE_INFINITY;
-  assert.is(await neededAfter(scene), 5);
-});
-
-needed('never includes an append that is in flight', async () => {
-  const scene = newScene();
-  scene.log.keep(() => Number.POSITIVE_INFINITY);
-  await scene.add(1);
-  await scene.journal.succeed();
-  assert.is(await neededAfter(scene), 1);
-  assert.is(await neededAfter(scene), 2);
-});
-
-needed('is looked up once a second', async () => {
-  const { journal, log, add, clock } = newScene();
-  let looks = 0;
-  log.keep(() => {
-    looks += 1;
-    return 1;
-  });
-  for (let i = 0; i < 4; i += 1) {
-    await add(1);
-    await journal.succeed();
-    clock.advance(LOW_WATER_MARK_PERIOD_MS / 2);
-  }
-  assert.is(looks, 2);
-});
-
 const beat = suite('the beat of a quiet journal');
 
 beat('appends an empty group, but not beside other appends', async () => {
@@ -214,4 +154,4 @@ beat('appends an empty group, but not beside other appends', async () => {
   assert.equal(journal.sizes, [0, 0, 1]);
 });
 
-for (const group of [groups, unhurried, needed, beat]) group.run();
+for (const group of [groups, unhurried, beat]) group.run();

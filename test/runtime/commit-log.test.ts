@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Fault } from '#fault/fault';
-import { APPEND_STALL_MS_MAX, GROUP_LINGER_MS } from '#runtime/bounds';
+import { APPEND_STALL_MS_MAX, GROUP_LINGER_MS, LOW_WATER_MARK_PERIOD_MS } from '#runtime/bounds';
 import { newScene } from '#test/runtime/commit-log-fixture';
 import { lineOf } from '#test/runtime/journal-records';
 import { liveHeapBytes } from '#test/support/garbage';
@@ -106,4 +106,59 @@ stall('nothing more is taken in until it has one', async () => {
   log.assertOpen();
 });
 
-for (const group of [end, over, stall]) group.run();
+const needed = suite('the group from which on all are needed');
+
+/** The low-water mark of the append that a second's quiet and one more record make. */
+async function neededAfter({ journal, clock, add }: ReturnType<typeof newScene>): Promise<number> {
+  clock.advance(LOW_WATER_MARK_PERIOD_MS);
+  await add(1);
+  const mark = journal.groups.at(-1)?.lowWaterMark ?? -1;
+  await journal.succeed();
+  return mark;
+}
+
+needed('is the one with the lowest offset that any keeper names', async () => {
+  const scene = newScene();
+  const { journal, log, add } = scene;
+  let [lowest, other] = [1, Number.POSITIVE_INFINITY];
+  log.keep(() => lowest);
+  log.keep(() => other);
+  for (let i = 0; i < 6; i += 1) {
+    await add(1);
+    await journal.succeed();
+  }
+  assert.is(await neededAfter(scene), 0);
+  lowest = 3;
+  assert.is(await neededAfter(scene), 2);
+  lowest = 6;
+  other = 5;
+  assert.is(await neededAfter(scene), 4);
+  other = Number.POSITIVE_INFINITY;
+  assert.is(await neededAfter(scene), 5);
+});
+
+needed('never includes an append that is in flight', async () => {
+  const scene = newScene();
+  scene.log.keep(() => Number.POSITIVE_INFINITY);
+  await scene.add(1);
+  await scene.journal.succeed();
+  assert.is(await neededAfter(scene), 1);
+  assert.is(await neededAfter(scene), 2);
+});
+
+needed('is looked up once a second', async () => {
+  const { journal, log, add, clock } = newScene();
+  let looks = 0;
+  log.keep(() => {
+    looks += 1;
+    return 1;
+  });
+  for (let i = 0; i < 4; i += 1) {
+    await add(1);
+    await journal.succeed();
+    clock.advance(LOW_WATER_MARK_PERIOD_MS / 2);
+  }
+  assert.is(looks, 2);
+});
+
+for (const group of [end, over, stall, needed]) group.run();

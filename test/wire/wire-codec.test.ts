@@ -3,13 +3,7 @@ import * as fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { plainCall } from '#test/support/engine-calls';
-import {
-  engineAnswer,
-  engineCall,
-  fault,
-  limiterAnswer,
-  limiterCall,
-} from '#test/wire/arbitrary-messages';
+import * as arbitrary from '#test/wire/arbitrary-messages';
 import { fieldsOf, sentAnswer, sentCall, sentFault, thrownBy } from '#test/wire/codec-crossing';
 import { engineProtocol } from '#wire/engine-codec';
 import { faultFromWire, faultToWire } from '#wire/fault-codec';
@@ -20,7 +14,7 @@ const crossing = suite('when a message crosses the wire');
 
 crossing('every engine call arrives as it was sent, within its announced size', async () => {
   await fc.assert(
-    fc.property(engineCall, (call) => {
+    fc.property(arbitrary.engineCall, (call) => {
       const { result, size } = sentCall(engineProtocol, call);
       assert.is(result.id, 7);
       assert.is(result.timeoutMs, 1_234);
@@ -44,7 +38,7 @@ crossing('the largest look at instances fits its announced size', () => {
 
 crossing('every engine answer arrives as it was given, text as its UTF-8 bytes', async () => {
   await fc.assert(
-    fc.property(engineAnswer, (answer) => {
+    fc.property(arbitrary.engineAnswer, (answer) => {
       const body = Buffer.from(answer.body);
       const { result, size } = sentAnswer(engineProtocol, answer);
       const arrived = answerOf(engineProtocol, result);
@@ -70,7 +64,7 @@ crossing('the body of an answer is a view of the frame, not a copy', () => {
 
 crossing('every limiter call and answer arrives as it was sent', async () => {
   await fc.assert(
-    fc.property(limiterCall, limiterAnswer, (call, answer) => {
+    fc.property(arbitrary.limiterCall, arbitrary.limiterAnswer, (call, answer) => {
       const sent = sentCall(limiterProtocol, call);
       assert.equal(limiterProtocol.callOf(sent.result, 0), call);
       assert.ok(sent.size <= limiterProtocol.sizeOfCall(call));
@@ -83,7 +77,7 @@ crossing('every limiter call and answer arrives as it was sent', async () => {
 
 crossing('every fault arrives with all its fields, on both streams', async () => {
   await fc.assert(
-    fc.property(fault, (sent) => {
+    fc.property(arbitrary.fault, (sent) => {
       assert.equal(fieldsOf(faultFromWire(faultToWire(sent))), fieldsOf(sent));
       const engine = sentFault(engineProtocol, sent);
       assert.equal(
