@@ -109,6 +109,12 @@ export class ControllerScene {
     this.world.say(node);
   }
 
+  /** The same with everything owned by it, at epoch 1. */
+  async joinAsOwner(node: string): Promise<void> {
+    await this.join(node);
+    await this.putAll(() => `${node}-1`);
+  }
+
   kill(node: string): void {
     this.talking.delete(node);
     this.world.found.delete(`${node}:1`);
@@ -199,17 +205,10 @@ export async function newScene(): Promise<ControllerScene> {
   return scene;
 }
 
-/** A scene in which `a` owns everything at epoch 1, as of now. */
-export async function newSceneOfFreshOwner(): Promise<ControllerScene> {
-  const scene = await newScene();
-  await scene.join('a');
-  await scene.putAll(() => 'a-1');
-  return scene;
-}
-
 /** A scene in which `a` owned everything at epoch 1 for long enough that `me` may claim. */
 export async function newSceneOfOwner(): Promise<ControllerScene> {
-  const scene = await newSceneOfFreshOwner();
+  const scene = await newScene();
+  await scene.joinAsOwner('a');
   await scene.live(STARTUP_GRACE_MS + 1_000);
   return scene;
 }

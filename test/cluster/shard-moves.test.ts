@@ -2,13 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { LEAVE_SPREAD_MS, MOVE_COOLDOWN_MS, MOVES_IN_FLIGHT_MAX } from '#cluster/bounds';
 import { silence } from '#test/cluster/cluster-fixture';
-import {
-  newScene,
-  newSceneOfFreshOwner,
-  newSceneOfOwner,
-  SHARDS,
-  shardsOf,
-} from '#test/cluster/controller-fixture';
+import { newScene, newSceneOfOwner, SHARDS, shardsOf } from '#test/cluster/controller-fixture';
 import { stateOf } from '#test/support/settled';
 
 const moved = suite('a shard that the ring gives to another node');
@@ -106,7 +100,8 @@ moved('comes back at a new epoch when the other dies before it has it', async ()
 });
 
 moved('is opened by the node that the row names, once, whatever is announced', async () => {
-  const scene = await newSceneOfFreshOwner();
+  const scene = await newScene();
+  await scene.joinAsOwner('a');
   await scene.live(3_500);
   await scene.put(2, 'me-1');
   for (let i = 0; i < 3; i += 1) {
@@ -138,7 +133,8 @@ leaving('gives everything to the others, one after the other, and is then done',
 });
 
 leaving('gives on what the table has given it and it has not looked at yet', async () => {
-  const scene = await newSceneOfFreshOwner();
+  const scene = await newScene();
+  await scene.joinAsOwner('a');
   await scene.live(4_000);
   await scene.put(0, 'me-1');
   const left = scene.leave().then(() => scene.controller[Symbol.dispose]());

@@ -16,8 +16,9 @@ const keyspace = keyspaceOfFile(address);
 
 /** A store of accounts that no test has created before; their ids begin with a text of its own. */
 async function open(clock: Pick<Clock, 'wallMs'>): Promise<AccountStore> {
-  const store = cassandraAccountStore((await keyspace.opened()).session, clock);
-  const prefix = newPrefix();
+  const { store, prefix } = await keyspace.emptyStore((session) =>
+    cassandraAccountStore(session, clock),
+  );
   const stripped = (account: Account) => ({ ...account, id: account.id.slice(prefix.length) });
   return {
     create: (account) => store.create({ ...account, id: prefix + account.id }),

@@ -2,7 +2,7 @@ import { cassandraInstanceStore } from '#storage/cassandra/cassandra-instance-st
 import type { InstanceStore } from '#storage/instance-store';
 import { instanceStoreContract } from '#test/storage/instance-store-contract';
 import { keyspaceOfFile } from '#test/storage/keyspace-of-file';
-import { newPrefix, ONE_BUCKET } from '#test/storage/migrated-keyspace';
+import { ONE_BUCKET } from '#test/storage/migrated-keyspace';
 import { cassandraOrSkip } from '#test/support/real-servers';
 
 const { address, suite } = cassandraOrSkip();
@@ -10,8 +10,9 @@ const keyspace = keyspaceOfFile(address);
 
 /** A store of instances that no test has stored before. */
 async function open(): Promise<InstanceStore> {
-  const store = cassandraInstanceStore((await keyspace.opened()).session, ONE_BUCKET);
-  const prefix = newPrefix();
+  const { store, prefix } = await keyspace.emptyStore((session) =>
+    cassandraInstanceStore(session, ONE_BUCKET),
+  );
   return {
     readHead: (id) => store.readHead(prefix + id),
     bucketOf: (id) => store.bucketOf(prefix + id),

@@ -2,7 +2,6 @@ import { cassandraListingStore } from '#storage/cassandra/cassandra-listing-stor
 import type { ListingStore } from '#storage/listing-store';
 import { keyspaceOfFile } from '#test/storage/keyspace-of-file';
 import { listingStoreContract } from '#test/storage/listing-store-contract';
-import { newPrefix } from '#test/storage/migrated-keyspace';
 import { cassandraOrSkip } from '#test/support/real-servers';
 
 const { address, suite } = cassandraOrSkip();
@@ -13,8 +12,7 @@ const RUNS = 25;
 
 /** A store of accounts that no test has listed before. */
 async function open(): Promise<ListingStore> {
-  const store = cassandraListingStore((await keyspace.opened()).session);
-  const prefix = newPrefix();
+  const { store, prefix } = await keyspace.emptyStore(cassandraListingStore);
   return {
     put: (accountId, row) => store.put(prefix + accountId, row),
     remove: (accountId, id, version) => store.remove(prefix + accountId, id, version),

@@ -5,7 +5,7 @@ import { openFaultyLink } from '#test/storage/faulty-link';
 import { keyspaceOfFile } from '#test/storage/keyspace-of-file';
 import { meterAt } from '#test/storage/meter-records';
 import { meterStoreContract } from '#test/storage/meter-store-contract';
-import { newPrefix, ONE_BUCKET, sessionIn } from '#test/storage/migrated-keyspace';
+import { ONE_BUCKET, sessionIn } from '#test/storage/migrated-keyspace';
 import { cassandraOrSkip } from '#test/support/real-servers';
 import { faultIn } from '#test/support/settled';
 
@@ -17,8 +17,9 @@ const RUNS = 25;
 
 /** A store of meters that no test has stored before. */
 async function open(): Promise<MeterStore> {
-  const store = cassandraMeterStore((await keyspace.opened()).session, ONE_BUCKET);
-  const prefix = newPrefix();
+  const { store, prefix } = await keyspace.emptyStore((session) =>
+    cassandraMeterStore(session, ONE_BUCKET),
+  );
   return {
     readHead: (accountId) => store.readHead(prefix + accountId),
     bucketOf: (accountId) => store.bucketOf(prefix + accountId),
