@@ -17,8 +17,7 @@ const ANSWER_MS_MAX = 10_000;
 /** The longest answer, in bytes: a page of a thousand accounts, with much to spare. */
 const ANSWER_BYTES_MAX = 16 * 1_024 * 1_024;
 
-/** What is asked of the admin port. */
-export type AdminAsked = {
+type AdminAsked = {
   readonly url: URL;
   readonly method: string;
   readonly body: unknown;

@@ -19,7 +19,7 @@ export const SERVICES: readonly ShardedService[] = ['engine', 'limiter'];
 const SHARDS_MAX = 4_096;
 
 /** Who owns what, as the table says: the only thing that can be trusted for it (architecture 3). */
-export type ShardTable = {
+type ShardTable = {
   readonly service: ShardedService;
   /** Id of the cluster. */
   readonly cluster: string;

@@ -17,7 +17,7 @@ import { SHARDS } from '#ctl/shards-command';
 import { VERIFY } from '#ctl/verify-command';
 
 /** Where a command prints, and what it looks at unless options say otherwise. */
-export type CtlIo = {
+type CtlIo = {
   readonly out: (text: string) => void;
   readonly err: (text: string) => void;
   readonly adminUrl: string;

@@ -8,7 +8,7 @@ import { MODEL_VERSION, OFFSET, STATE_LENGTH, type State } from '#identity/state
 import type { HistoryRow, InstanceHead, InstanceStore } from '#storage/instance-store';
 
 /** What a replay may know besides the head and the rows. */
-export type ReplayOptions = {
+type ReplayOptions = {
   /** Resets by the generation that each began. Of any other both modes are tried. */
   readonly resets?: ReadonlyMap<number, KnownReset>;
   /**

@@ -10,7 +10,7 @@ const MINUTE_MS = 60_000;
 const SECOND_MS = 1_000;
 
 /** When a source is barred, and what it is granted even then. */
-export type BarLimits = {
+type BarLimits = {
   readonly refusalsPerMinute: number;
   readonly lookupsPerSecond: number;
 };

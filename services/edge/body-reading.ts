@@ -5,7 +5,7 @@ import { type Fault, invalid } from '#fault/fault';
 const RESERVED_BYTES_MIN = 1_024;
 
 /** Observes how much a body holds until it is done. */
-export type BodyWatcher = {
+type BodyWatcher = {
   /** It holds this number of bytes more. */
   readonly grown: (bytes: number) => void;
   /** It is whole, refused or given up. */

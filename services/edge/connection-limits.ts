@@ -7,7 +7,7 @@ import type { Clock } from '#platform/clock';
 import type { Logger } from '#platform/logger';
 
 /** The limits on connections that send or read too slowly, or too much at once. */
-export type ConnectionLimits = {
+type ConnectionLimits = {
   readonly warnings: AddressWarnings;
   readonly pipelines: Pipelines;
   readonly bodies: UnfinishedBodies;

@@ -15,7 +15,7 @@ const SWEEP_MS = 100;
 const QUIET_MS_MIN = 1_000;
 
 /** A server's way out, in two steps. */
-export type Drain = {
+type Drain = {
   /**
    * Fulfils when no connection is left and none has come for a second or a fifth of `forMs`, or after
    * `forMs`. Until then the server answers as ever, but each answer is its connection's last: a

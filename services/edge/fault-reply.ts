@@ -12,7 +12,7 @@ export const SAFETY_HEADERS = {
 } as const;
 
 /** A refusal as an HTTP answer: the only place where a Fault becomes one (interface 7). */
-export type FaultReply = {
+type FaultReply = {
   readonly status: number;
   readonly headers: Headers;
   readonly body: string;

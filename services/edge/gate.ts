@@ -10,8 +10,7 @@ import { requestIdFrom } from '#edge/request-id';
 import { type Fault, faultFor, invalid, toFault } from '#fault/fault';
 import type { Clock } from '#platform/clock';
 
-/** What the gate needs. */
-export type GatePorts = {
+type GatePorts = {
   readonly clock: Clock;
   readonly reply: Reply;
   readonly admission: Admission;

@@ -16,7 +16,7 @@ const REFUSAL_AGE_MS_MAX = 30_000;
 const CHANGE_MS = 1_000;
 
 /** Whose refusal it is: what the limiter decides by. */
-export type LimitedCall = {
+type LimitedCall = {
   readonly caller: { readonly accountId: string; readonly keyDigest: string };
   readonly scope: 'read' | 'full';
 };

@@ -3,7 +3,7 @@ import { FAULTS, type FaultCode } from '#fault/error-codes';
 import { type FaultReason, httpOfReason, REASONS } from '#fault/error-reasons';
 
 /** One way in which an endpoint can be refused. */
-export type Refusal = { readonly code: FaultCode; readonly reason: FaultReason | undefined };
+type Refusal = { readonly code: FaultCode; readonly reason: FaultReason | undefined };
 
 /** All refusals of an endpoint that share an HTTP status. */
 export type RefusalsOfStatus = {

@@ -9,8 +9,7 @@ import type { Reply } from '#edge/reply';
 import { Fault, invalid, toFault } from '#fault/fault';
 import type { ProcessPorts } from '#platform/process-ports';
 
-/** What refusing takes. */
-export type RefusalPorts = ProcessPorts & {
+type RefusalPorts = ProcessPorts & {
   readonly admission: Admission;
   readonly callIds: CallIds;
   readonly reply: Reply;

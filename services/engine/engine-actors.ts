@@ -18,8 +18,7 @@ import type { ListingStore } from '#storage/listing-store';
 import type { ActiveInstance } from '#wire/admin';
 import type { EngineAnswer, EngineCall, EngineClient } from '#wire/engine-messages';
 
-/** What the actors of an engine stand on. */
-export type EngineActorsPorts = ProcessPorts & {
+type EngineActorsPorts = ProcessPorts & {
   readonly metrics: Metrics;
   readonly log: CommitLog;
   readonly gate: ShardGate;

@@ -17,10 +17,9 @@ import {
 import type { EngineAnswer, EngineCall, EngineClient } from '#wire/engine-messages';
 
 /** An engine's place in its cluster, and the bounds of its actors. */
-export type EngineNodeConfig = { readonly node: NodeConfig; readonly actors: ActorHostConfig };
+type EngineNodeConfig = { readonly node: NodeConfig; readonly actors: ActorHostConfig };
 
-/** What an engine of a cluster needs of its process. */
-export type EngineNodePorts = {
+type EngineNodePorts = {
   readonly engine: EnginePorts;
   readonly node: ClusterNodePorts;
   /** Opens a connection to another engine. */

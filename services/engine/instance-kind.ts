@@ -17,8 +17,7 @@ import type { Turn } from '#runtime/turn';
 import { ANSWER_AGE_MS, type AnswerRow, type InstanceStore } from '#storage/instance-store';
 import type { EngineAnswer, EngineCall, EngineCommand } from '#wire/engine-messages';
 
-/** What instances need besides the runtime. */
-export type InstancePorts = {
+type InstancePorts = {
   readonly store: InstanceStore;
   readonly directory: Directory;
   readonly metrics: EngineMetrics;

@@ -12,8 +12,7 @@ import type { InstanceStore, RecentCall } from '#storage/instance-store';
 /** Bytes of a record without its text, by estimate. */
 const RECORD_BYTES = 200;
 
-/** What applying and storing the events of instances needs. */
-export type SourcingPorts = {
+type SourcingPorts = {
   readonly store: Pick<InstanceStore, 'checkpoint'>;
   readonly directory: Directory;
   readonly metrics: { readonly steps: StepTimer };

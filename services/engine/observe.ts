@@ -8,7 +8,7 @@ import type { EngineCommand } from '#wire/engine-messages';
 type Process = Extract<EngineCommand, { kind: 'process' }>;
 
 /** The part of an `observed` event that a process or batch call decides, or that it came too early. */
-export type Observed =
+type Observed =
   | {
       readonly kind: 'observed';
       readonly observations: readonly TimedObservation[];

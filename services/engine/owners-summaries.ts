@@ -19,8 +19,7 @@ interface InstanceOwners {
   askAt(address: string, call: EngineCall): Promise<EngineAnswer>;
 }
 
-/** What reading instances of other engines needs. */
-export type SummaryPorts = {
+type SummaryPorts = {
   readonly owners: InstanceOwners;
   /** The stored head, without regard to any owner. Throws `service_unavailable`. */
   readonly storedHeadOf: HeadOf;

@@ -10,7 +10,7 @@ export type InventoryItem = {
 };
 
 /** A question as a respondent sees it: without mode and direction. Source: model 6. */
-export type Question = {
+type Question = {
   id: string;
   /** Place in presentation order, from 1. */
   position: number;

@@ -50,7 +50,7 @@ export interface AccountAdmin {
 }
 
 /** What administration needs: the store, the meters, time and randomness. */
-export type AccountAdminPorts = {
+type AccountAdminPorts = {
   readonly accounts: AccountStore;
   readonly clock: Clock;
   readonly randomness: Randomness;

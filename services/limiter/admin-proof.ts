@@ -13,7 +13,7 @@ export const ADMIN_PROOF_HEADER = 'x-admin-proof';
 const NONCE_BYTES = 16;
 
 /** A request as both ends see it. */
-export type ProvenRequest = {
+type ProvenRequest = {
   readonly nonce: string;
   /** `address:port` of the service's end of the connection: a proof is good for no other port. */
   readonly address: string;

@@ -6,7 +6,7 @@ import { AccountBody, AccountsQuery, KeyBody, PlanBody, StatusBody } from '#limi
 import { choiceOf, viewOfAccount, viewOfKey, viewOfUsage } from '#limiter/admin-views';
 
 /** A request to the admin port, read whole. */
-export type AdminRequest = {
+type AdminRequest = {
   readonly method: string;
   readonly url: URL;
   /** The parsed JSON body; undefined if there was none. */

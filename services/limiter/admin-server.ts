@@ -28,10 +28,9 @@ import type { ProcessPorts } from '#platform/process-ports';
 import type { Running } from '#platform/run';
 
 /** Where the admin port listens. Port 0 takes any that is free. */
-export type AdminListen = { readonly host: string; readonly port: number };
+type AdminListen = { readonly host: string; readonly port: number };
 
-/** What the admin port needs of its process. */
-export type AdminServerPorts = ProcessPorts & {
+type AdminServerPorts = ProcessPorts & {
   readonly admin: AccountAdmin;
   /** What every request must show; see `limiter/admin-token`. */
   readonly token: string;

@@ -27,7 +27,7 @@ const RIGHTS_OF_STRANGERS = 0o007;
 const NO_LINKS = constants.O_NOFOLLOW ?? 0;
 
 /** A token in its file, which goes when this is disposed. */
-export type PublishedToken = AsyncDisposable & { readonly path: string };
+type PublishedToken = AsyncDisposable & { readonly path: string };
 
 /** A random token. */
 export function newAdminToken(): string {

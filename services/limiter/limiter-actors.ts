@@ -26,8 +26,7 @@ export type LimiterConfig = ActorHostConfig & {
   readonly admitAgeMs?: number;
 };
 
-/** What the meters of a limiter need. */
-export type LimiterActorsPorts = ProcessPorts & {
+type LimiterActorsPorts = ProcessPorts & {
   readonly accounts: AccountStore;
   readonly meters: MeterStore;
   readonly metrics: Metrics;

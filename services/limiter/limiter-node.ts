@@ -15,10 +15,9 @@ import {
 import type { LimiterAnswer, LimiterCall, LimiterClient } from '#wire/limiter-messages';
 
 /** A limiter's place in its cluster, and the bounds of its meters. */
-export type LimiterNodeConfig = { readonly node: NodeConfig; readonly limiter: LimiterConfig };
+type LimiterNodeConfig = { readonly node: NodeConfig; readonly limiter: LimiterConfig };
 
-/** What a limiter of a cluster needs of its process. */
-export type LimiterNodePorts = {
+type LimiterNodePorts = {
   readonly limiter: LimiterPorts & { readonly accountNews: AccountNews };
   readonly node: ClusterNodePorts;
   /** The admin calls of the limiter at an address. */

@@ -29,8 +29,7 @@ export type MeterAnswer = LimiterAnswer | UsageAnswer;
 /** What a meter answers to `usage`, `invalidate` and `reset`. */
 type UsageAnswer = { readonly verdict: 'usage'; readonly usage: MeterUsage | undefined };
 
-/** What meters need of their process. */
-export type MeterPorts = {
+type MeterPorts = {
   readonly accounts: Pick<AccountStore, 'find'>;
   readonly meters: MeterStore;
   readonly events: MeterEvents;

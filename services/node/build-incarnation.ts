@@ -19,7 +19,7 @@ import { every } from '#platform/clock';
 import { CommitLog } from '#runtime/commit-log';
 
 /** Which incarnation is built: its id, and the name and address of its node. */
-export type IncarnationConfig = Omit<NodeConfig, 'name'> & {
+type IncarnationConfig = Omit<NodeConfig, 'name'> & {
   readonly incarnation: string;
   readonly node: string;
   readonly address: string;

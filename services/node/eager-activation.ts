@@ -17,8 +17,7 @@ export interface EagerHost {
   activateEagerly(actorId: string): void;
 }
 
-/** What eager activation works with. */
-export type EagerActivationParts = {
+type EagerActivationParts = {
   readonly hosts: readonly EagerHost[];
   readonly open: OpenShards;
   readonly recovered: RecoveredRecords;

@@ -16,8 +16,7 @@ export interface ShardedHost extends EagerHost {
   dropShard(shard: number): void;
 }
 
-/** What hosting shards takes. */
-export type HostedShardsParts = {
+type HostedShardsParts = {
   readonly hosts: readonly ShardedHost[];
   readonly open: OpenShards;
   readonly recovered: RecoveredRecords;

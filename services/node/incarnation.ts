@@ -7,8 +7,7 @@ import type { JournalWriter } from '#node/journal-writer';
 import type { Presence } from '#node/presence';
 import type { JournalStore } from '#storage/journal-store';
 
-/** What an incarnation consists of. */
-export type IncarnationParts<Served> = {
+type IncarnationParts<Served> = {
   readonly served: Served;
   readonly presence: Presence;
   readonly members: Membership;

@@ -3,8 +3,7 @@ import type { OpenShards } from '#node/open-shards';
 import type { RecoveredRecords } from '#node/recovered-records';
 import type { RecoveredTail, ShardGate } from '#runtime/shard-gate';
 
-/** What a node's gate looks at. */
-export type NodeGateParts = {
+type NodeGateParts = {
   readonly open: OpenShards;
   readonly recovered: RecoveredRecords;
   readonly shardOf: (actorId: string) => number;

@@ -3,7 +3,7 @@ import type { SelfReport } from '#cluster/membership-options';
 import type { OpenShards } from '#node/open-shards';
 
 /** What an incarnation says of itself, besides what changes. */
-export type PresenceFacts = {
+type PresenceFacts = {
   readonly node: string;
   readonly incarnation: string;
   readonly address: string;

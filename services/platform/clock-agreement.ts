@@ -2,7 +2,7 @@
  * What the clocks of the processes say. Each number is a wall clock less this process's monotonic
  * one at the same moment, in milliseconds: it stays the same until a clock steps.
  */
-export type ClockEvidence = {
+type ClockEvidence = {
   readonly own: number;
   /** Of every other process that was heard just now. */
   readonly others: readonly number[];

@@ -1,5 +1,5 @@
 /** The values of a series' labels, by label. */
-export type LabelValues<Label extends string> = Partial<Record<Label, string | number>>;
+type LabelValues<Label extends string> = Partial<Record<Label, string | number>>;
 
 /** One line of a scrape. */
 type ScrapedValue = {

@@ -8,7 +8,7 @@ const SHAPE =
   /^(?<host>[A-Za-z0-9_](?:[A-Za-z0-9._-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]{2,45}\]):(?<port>\d{1,5})$/;
 
 /** A host, as Node's own functions take it, and a port. */
-export type HostPort = { readonly host: string; readonly port: number };
+type HostPort = { readonly host: string; readonly port: number };
 
 /**
  * Reads `host:port`, the only form of address that a process connects to; undefined

@@ -26,7 +26,7 @@ type WriteLine = {
 export const CHAINS_PER_SECOND = 100;
 
 /** Levels, most talkative first; `silent` says nothing at all. */
-export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent';
+type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent';
 
 /**
  * A logger to standard error, so that standard output stays free for what a person asked for. Every

@@ -5,7 +5,7 @@ import type { Metrics } from '#platform/metrics';
 import type { Running } from '#platform/run';
 
 /** Where and what the operators' port serves. */
-export type OpsOptions = {
+type OpsOptions = {
   readonly host: string;
   /** 0 takes a free one. */
   readonly port: number;

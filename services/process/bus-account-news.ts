@@ -3,7 +3,7 @@ import { isAccountId } from '#accounts/api-key';
 import type { Bus } from '#bus/bus';
 
 /** Where news travels, and whose. */
-export type BusAccountNewsOptions = {
+type BusAccountNewsOptions = {
   readonly bus: Bus;
   /** The first part of every subject of the cluster. */
   readonly prefix: string;

@@ -58,7 +58,7 @@ function bugReporter(logger: Logger, clock: Clock) {
 }
 
 /** The operators' port of a process. */
-export type OperatorsPort = Running & {
+type OperatorsPort = Running & {
   /** Says from now on that the process can serve; the returned disposable takes that back. */
   ready(): Disposable;
 };

@@ -31,7 +31,7 @@ type Served = {
 };
 
 /** How the processes of the two services differ. */
-export type NodeService = {
+type NodeService = {
   readonly service: ShardedService;
   readonly listen: 'SERVICE_ENGINE_LISTEN' | 'SERVICE_LIMITER_LISTEN';
   readonly advertise: 'SERVICE_ENGINE_ADVERTISE' | 'SERVICE_LIMITER_ADVERTISE';

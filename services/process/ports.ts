@@ -45,7 +45,7 @@ export type SharedStores = CommonStores & {
 };
 
 /** Every store that a process may need. */
-export type Stores = (LocalStores | SharedStores) & AsyncDisposable;
+type Stores = (LocalStores | SharedStores) & AsyncDisposable;
 
 /** The stores that the configuration names. Rejects with `ConfigError` when they cannot be used. */
 export async function openStores(config: Config, foundation: Foundation): Promise<Stores> {

@@ -12,7 +12,7 @@ import { isLoopbackHost } from '#limiter/loopback';
 export type Role = 'standalone' | 'edge' | 'engine' | 'limiter' | 'migrate' | 'ctl';
 
 /** What is known of a configuration besides its text. */
-export type ProductionEvidence = {
+type ProductionEvidence = {
   /** Whether a folder of certificates holds one to show to a server that asks who calls. */
   readonly showsCertificate: (folder: string) => boolean;
 };

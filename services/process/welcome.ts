@@ -1,7 +1,7 @@
 import type { LocalAccount } from '#process/local-account';
 
 /** What a started service can be reached by; URLs without a trailing slash. */
-export type Addresses = {
+type Addresses = {
   readonly api: string;
   /** Undefined where none was asked for. */
   readonly account: LocalAccount | undefined;

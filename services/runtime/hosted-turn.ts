@@ -10,7 +10,7 @@ import { encodeRecord } from '#runtime/record-codec';
 import type { SideEffect, Turn } from '#runtime/turn';
 
 /** Keeps account of what is committed but not stored. */
-export interface DirtyBook<State, Call, Answer> {
+interface DirtyBook<State, Call, Answer> {
   changed(activation: Activation<State, Call, Answer>, monotonicMs: number): void;
   effectPending(activation: Activation<State, Call, Answer>, effect: SideEffect): void;
   effectDone(activation: Activation<State, Call, Answer>, effect: SideEffect): void;

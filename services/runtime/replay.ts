@@ -8,7 +8,7 @@ import type { SideEffect } from '#runtime/turn';
 import type { JournalRecord } from '#storage/journal';
 
 /** Keeps account of records that are durable and in no checkpoint. */
-export interface ReplayLedger<State, Call, Answer> {
+interface ReplayLedger<State, Call, Answer> {
   recovered(
     activation: Activation<State, Call, Answer>,
     records: number,
