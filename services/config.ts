@@ -27,8 +27,8 @@ const isNameless = (url: string) => {
 const NAMELESS = 'user and password go into SERVICE_NATS_USERNAME and SERVICE_NATS_PASSWORD';
 
 /**
- * Every environment variable of every process: its meaning, default and bounds. `docs/configuration.md`
- * is generated from it.
+ * Every environment variable of every process: its meaning, default and bounds.
+ * `docs/configuration.md` is generated from it.
  */
 const VARIABLES = {
   SERVICE_HOST: filled.default('127.0.0.1').describe('Address the API listens on.'),

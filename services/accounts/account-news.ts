@@ -1,7 +1,7 @@
 /**
- * News that an account has changed: its plan, its status or one of its keys. Only that it has, never
- * how: a listener reads the account again. It may come late, twice or not at all, so every listener has
- * another way to find out in time. Source: architecture 4.
+ * News that an account has changed: its plan, its status or one of its keys. Only that it has,
+ * never how: a listener reads the account again. It may come late, twice or not at all, so every
+ * listener has another way to find out in time. Source: architecture 4.
  */
 export interface AccountNews {
   /** Notifies every listener, those of this process included. Called once the change is stored. */

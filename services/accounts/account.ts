@@ -35,13 +35,13 @@ export type AccountWithKeys = {
   readonly keys: readonly ApiKeyRecord[];
 };
 
-/** Unix milliseconds from which a key is refused. A revoked one is refused at any time, whatever a clock says. */
+/** Unix milliseconds from which a key is refused; a revoked one is, whatever a clock says. */
 export function keyEndsAtMs(key: ApiKeyRecord): number {
   if (key.revokedAtMs !== undefined) return Number.NEGATIVE_INFINITY;
   return key.expiresAtMs ?? Number.POSITIVE_INFINITY;
 }
 
-/** How long a key that has expired is still kept, so that it can be asked what became of it. Source: decision 148. */
+/** How long an expired key is kept, to say what became of it. Source: decision 148. */
 export const EXPIRED_KEY_KEPT_MS = 90 * 24 * 60 * 60 * 1_000;
 
 /** Whether a key is kept at `nowMs`. One that never expires is, revoked or not. */

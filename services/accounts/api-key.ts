@@ -33,9 +33,8 @@ export function isAccountId(text: string): boolean {
 
 /**
  * Which account a key says it belongs to, or undefined if no key of ours looks like it: prefix,
- * length, alphabet or checksum is wrong. Whether the key exists is the meter's to say.
- * Takes under a microsecond; it stands before everything else in every request.
- * Source: decision 41.
+ * length, alphabet or checksum is wrong. Whether the key exists is the meter's to say. Takes under
+ * a microsecond; it stands before everything else in every request. Source: decision 41.
  */
 export function parseApiKey(text: string): { accountId: string } | undefined {
   if (text.length !== KEY_LENGTH || !KEY_SHAPE.test(text)) return undefined;

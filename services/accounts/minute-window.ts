@@ -14,8 +14,8 @@ const DRIFT_MS_MAX = 10;
 const ROUNDING_MS = 1_000;
 
 /**
- * Unix second at which a window that opens now will end, rounded up: a caller who waits for it finds
- * the window over.
+ * Unix second at which a window that opens now will end, rounded up: a caller who waits for it
+ * finds the window over.
  */
 export function resetOfNewWindow(nowMs: number): number {
   return Math.ceil((nowMs + WINDOW_MS) / 1_000);

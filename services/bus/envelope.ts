@@ -54,8 +54,8 @@ export function busKeyOf(secret: string): Buffer {
 }
 
 /**
- * A message in its envelope: one line of text, so that `nats sub` shows who sent what when, then the
- * content as it is.
+ * A message in its envelope: one line of text, so that `nats sub` shows who sent what when, then
+ * the content as it is.
  */
 export function sealMessage(
   { macKey, sender }: Seal,

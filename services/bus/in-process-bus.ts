@@ -4,7 +4,7 @@ import type { Clock } from '#platform/clock';
 /** What the bus of one process takes. */
 type InProcessBusOptions = {
   readonly clock: Clock;
-  /** Receives what a listener threw, which is a bug. The other listeners hear the message all the same. */
+  /** Receives what a listener threw, a bug. The other listeners hear the message all the same. */
   readonly onBug: (error: unknown) => void;
 };
 

@@ -18,7 +18,7 @@ export type NatsBusOptions = {
   readonly tls?: ClientTls | undefined;
   /** How long the first connection may take, tries included. Default: `CONNECT_TIMEOUT_MS`. */
   readonly connectTimeoutMs?: number;
-  /** Receives what a listener threw, which is a bug. The other listeners hear the message all the same. */
+  /** Receives what a listener threw, a bug. The other listeners hear the message all the same. */
   readonly onBug: (error: unknown) => void;
   /** One line for the log about the connection: lost, back, refused by the server. */
   readonly onNotice?: (notice: string) => void;
@@ -42,8 +42,8 @@ const PINGS_UNANSWERED_MAX = 2;
 
 /**
  * Bytes published since the server's last sign of life; more are dropped. The announcements of 256
- * shards fit, signed and with the longest epochs. A larger bound would do harm: bytes that the kernel
- * does not take keep the driver from leaving a frozen server for another.
+ * shards fit, signed and with the longest epochs. A larger bound would do harm: bytes that the
+ * kernel does not take keep the driver from leaving a frozen server for another.
  */
 const UNCONFIRMED_BYTES_MAX = 128 * 1_024;
 
@@ -203,8 +203,8 @@ function driverOptions(options: NatsBusOptions, dialTimeoutMs: number): NodeConn
     ...(credentials === undefined
       ? {}
       : { user: credentials.username, pass: credentials.password }),
-    // Encrypted from the first byte: what a server says of itself in plain text, any server can say.
-    // Null: nor is a server asked that only offers it, by an authority that is not configured.
+    // Encrypted from the first byte: what a server says of itself in plain text, any server can
+    // say. Null: nor is a server asked that only offers it, by an authority that is not configured.
     tls: tls === undefined ? null : { ...tlsOptionsOf(tls), handshakeFirst: true },
     // Nor are servers used that are not configured.
     ignoreClusterUpdates: true,

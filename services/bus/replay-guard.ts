@@ -7,18 +7,19 @@ type ReplayEvidence = {
   readonly sentAtMs: number;
 };
 
-/** Whether a message is new: `repeated` was heard before, or could have been; `stale` is of another time. */
+/** Whether a message is new: `repeated` may have been heard before; `stale` is of another time. */
 type ReplayVerdict = 'new' | 'repeated' | 'stale';
 
 /**
- * How far the clock of a sender that was not heard before may stand from ours, in milliseconds: what
- * was recorded longer ago cannot be played to a process that has just started. Source: decision 135.
+ * How far the clock of a sender that was not heard before may stand from ours, in milliseconds:
+ * what was recorded longer ago cannot be played to a process that has just started. Source:
+ * decision 135.
  */
 export const STRANGER_MS_MAX = 60_000;
 
 /**
- * Judges a message whose signature is right. A known sender is judged by its sequence alone, so that
- * one whose clock steps stays heard. `nowMs` is Unix time.
+ * Judges a message whose signature is right. A known sender is judged by its sequence alone, so
+ * that one whose clock steps stays heard. `nowMs` is Unix time.
  */
 export function judgeReplay(evidence: ReplayEvidence, nowMs: number): ReplayVerdict {
   const { lastSequence, sequence, sentAtMs } = evidence;

@@ -28,7 +28,7 @@ export type SignedBusOptions = {
   readonly onDropped: (reason: DropReason) => void;
   /** One line for the log, at most one for each reason in 30 s. */
   readonly onNotice: (notice: string) => void;
-  /** Receives what a listener threw, which is a bug. The other listeners hear the message all the same. */
+  /** Receives what a listener threw, a bug. The other listeners hear the message all the same. */
   readonly onBug: (error: unknown) => void;
 };
 
@@ -113,7 +113,7 @@ type Subject = {
   readonly subscription: Disposable;
 };
 
-/** The listeners of this process. A subject has one subscription: what two heard would count as repeated. */
+/** The listeners of this process. A subject has one subscription: two would hear repetitions. */
 class Listeners {
   readonly #options: SignedBusOptions;
   readonly #receive: (subject: string, message: Uint8Array) => void;

@@ -14,7 +14,8 @@ export const MOVES_IN_FLIGHT_MAX = 8;
 
 /**
  * Over how long a node that leaves spreads its handoffs, in milliseconds: at once, every actor is
- * stored here and read there in the same second, and on a busy machine callers of all wait for all. A quarter of what leaving may take. Source: decision 133.
+ * stored here and read there in the same second, and on a busy machine callers of all wait for all.
+ * A quarter of what leaving may take. Source: decision 133.
  */
 export const LEAVE_SPREAD_MS = 2_500;
 
@@ -48,7 +49,7 @@ export const REFUSAL_GAP_MS = 50;
 /** Silence on the bus after which every node examines an owner. Chosen. */
 export const SUSPECT_MS = 1_500;
 
-/** How long a suspicion makes nodes examine an owner: two reads of its journal (architecture 3.3). */
+/** How long a suspicion has an owner examined: two reads of its journal (architecture 3.3). */
 export const SUSPECTED_MS = 3_000;
 
 /** A journal whose `next` has not moved for this time may be sealed (architecture 3.3). */
@@ -63,8 +64,8 @@ export const SLOW_MS = 1_000;
 /** Between two seals of stalled journals by one node (architecture 3.3). */
 export const STALLED_SEAL_PAUSE_MS = 10_000;
 
-/** Silence on the bus, with no way to connect, that makes an owner unreachable (architecture 3.3). */
+/** Silence on the bus, with no way to connect, of an unreachable owner (architecture 3.3). */
 export const UNREACHABLE_MS = 15_000;
 
-/** Wait after a seal without proof of death: the read lease of 2 s and a margin (architecture 3.3). */
+/** Wait after a seal without proof of death: the read lease and a margin (architecture 3.3). */
 export const OPEN_AFTER_SEAL_MS = 2_500;

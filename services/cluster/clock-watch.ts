@@ -38,7 +38,7 @@ const LOOK_MS = 1_000;
 /** A look that is this late, in milliseconds, shows that the process was held up. */
 const STALL_MS = 5_000;
 
-/** How long no process is heard after that, in milliseconds: what waited meanwhile would show late times. */
+/** How long no process is heard after that, in milliseconds: what waited shows late times. */
 const DEAF_MS = 2_000;
 
 /** Processes whose clocks are compared; a fleet of 500 and what it was before a restart. */
@@ -49,15 +49,15 @@ type Shown = { readonly aheadMs: number; readonly heardMs: number };
 
 /**
  * Compares this process's wall clock with those of all engines and limiters that are heard: their
- * heartbeats say when they were sent. Where fewer than two are heard, as on a bus that vouches for no
- * sender, the clocks of the data's servers may agree with it, but never find it wrong. A clock found
- * wrong stays so until it agrees with others or with what they last showed: that they fall silent or
- * start again mends nothing.
+ * heartbeats say when they were sent. Where fewer than two are heard, as on a bus that vouches for
+ * no sender, the clocks of the data's servers may agree with it, but never find it wrong. A clock
+ * found wrong stays so until it agrees with others or with what they last showed: that they fall
+ * silent or start again mends nothing.
  */
 export class ClockWatch implements Disposable {
   readonly #options: ClockWatchOptions;
   readonly #known = new ShownClocks();
-  /** Senders that the bus drops for their clocks: all others, to a process that started with a wrong one. */
+  /** Senders dropped by the bus for their clocks: all, if this process started with a wrong one. */
   readonly #strangers = new ShownClocks();
   readonly #servers: ServerAgreement | undefined;
   readonly #opened = new DisposableStack();
@@ -98,8 +98,8 @@ export class ClockWatch implements Disposable {
   }
 
   /**
-   * Whether the clock has been wrong for so long that this process should serve nothing. One that was
-   * never right should not even begin to.
+   * Whether the clock has been wrong for so long that this process should serve nothing. One that
+   * was never right should not even begin to.
    */
   get isAside(): boolean {
     const sinceMs = this.#deviatingSinceMs;
@@ -112,8 +112,8 @@ export class ClockWatch implements Disposable {
   }
 
   /**
-   * Whether the servers' clocks agree with this one where fewer than two others are heard, and one does
-   * not contradict. Two or more decide alone (decision 180).
+   * Whether the servers' clocks agree with this one where fewer than two others are heard, and one
+   * does not contradict. Two or more decide alone (decision 180).
    */
   #hasServersWith(own: number, others: readonly number[]): boolean {
     if (others.length >= OTHERS_MIN || this.#servers?.agreesWith(own) !== true) return false;

@@ -15,7 +15,7 @@ type HandoffPorts = {
   readonly hasEnded: () => boolean;
 };
 
-/** Makes another incarnation the owner of a closed shard, or this one again at the next epoch (architecture 3.4). */
+/** Gives a closed shard to another incarnation, or to this one at the next epoch (architecture 3.4). */
 export class Handoff {
   readonly #config: OwnerConfig;
   readonly #ports: HandoffPorts;
@@ -36,9 +36,9 @@ export class Handoff {
   }
 
   /**
-   * Changes the owner to `to`, or to this incarnation without one or when that one goes away, again and
-   * again until the epoch has moved: the closed epoch is never served again. Returns the row as it
-   * then is.
+   * Changes the owner to `to`, or to this incarnation without one or when that one goes away, again
+   * and again until the epoch has moved: the closed epoch is never served again. Returns the row as
+   * it then is.
    */
   async give(from: ShardRow, to: Member | undefined): Promise<ShardRow> {
     let receiver = to;

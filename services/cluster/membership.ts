@@ -28,7 +28,7 @@ export type Member = Heartbeat & {
 const HEARTBEAT_PERIOD_MS = 1_000;
 const PRESENT_MS = 3_000;
 
-/** How long a silent incarnation is remembered: longer than any examination by the failure detector, in milliseconds. */
+/** How long a silent incarnation is remembered, in milliseconds: longer than any examination. */
 const KNOWN_MS = 60_000;
 
 /** Incarnations heard within that time; a fleet of 500 that restarts several times. */
@@ -77,9 +77,9 @@ export class Membership implements Disposable {
   }
 
   /**
-   * Heard within 3 s and neither leaving nor aside, this process included; of several incarnations of
-   * one node the one that started last. Of others only those whose journals have been seen, where
-   * there are journals. In the order of the nodes' names.
+   * Heard within 3 s and neither leaving nor aside, this process included; of several incarnations
+   * of one node the one that started last. Of others only those whose journals have been seen,
+   * where there are journals. In the order of the nodes' names.
    */
   present(): readonly Member[] {
     const newest = new Map<string, Member>();
@@ -89,7 +89,8 @@ export class Membership implements Disposable {
       const rival = newest.get(member.node);
       if (rival === undefined || isLater(member, rival)) newest.set(member.node, member);
     }
-    // A leaving incarnation hides the earlier ones of its node: they must not come back in its place.
+    // A leaving incarnation hides the earlier ones of its node: they must not come back in its
+    // place.
     const staying = [...newest.values()].filter((member) => !member.isLeaving && !member.isAside);
     return staying.sort((a, b) => (a.node < b.node ? -1 : 1));
   }
@@ -140,8 +141,8 @@ export class Membership implements Disposable {
   }
 
   /**
-   * Announces the owner of a shard since `epoch`, as the table names it. This process's own listeners
-   * hear it a turn later, and perhaps once more over the bus.
+   * Announces the owner of a shard since `epoch`, as the table names it. This process's own
+   * listeners hear it a turn later, and perhaps once more over the bus.
    */
   announceFor(
     { incarnation, address }: Pick<Member, 'incarnation' | 'address'>,
@@ -218,8 +219,9 @@ export class Membership implements Disposable {
     const { incarnation } = heartbeat;
     const before = this.#heard.get(incarnation);
     if (before === undefined && this.#heard.size >= KNOWN_MAX) this.#dropLongestSilent();
-    // A leaving node stays leaving where an older heartbeat may come later. Where senders are numbered
-    // none does, and the last one counts: a forged one lasts until the next (decision 135).
+    // A leaving node stays leaving where an older heartbeat may come later. Where senders are
+    // numbered none does, and the last one counts: a forged one lasts until the next (decision
+    // 135).
     const staysLeaving = speaker === undefined && before?.isLeaving === true;
     const isLeaving = heartbeat.isLeaving || staysLeaving;
     const heardMs = this.#options.clock.monotonicMs();

@@ -9,9 +9,9 @@ import {
 type NodeView = { readonly node: string; readonly viewHash: string };
 
 /**
- * When a shard may move on purpose: to a node that has had this node's view for 3 s, not again within
- * 30 s, and 8 at once; else views that differ would play ping-pong (architecture 3.4). Every time is
- * monotonic and comes from the caller.
+ * When a shard may move on purpose: to a node that has had this node's view for 3 s, not again
+ * within 30 s, and 8 at once; else views that differ would play ping-pong (architecture 3.4). Every
+ * time is monotonic and comes from the caller.
  */
 export class RebalancingThrottle {
   readonly #movedMs = new Map<number, number>();
@@ -53,8 +53,8 @@ export class RebalancingThrottle {
 
   /**
    * Whether a node that leaves may give one more shard away now, besides `planned` ones: it spreads
-   * them over a while. A shard that arrives after that, from a takeover that was under way, is given
-   * away at once.
+   * them over a while. A shard that arrives after that, from a takeover that was under way, is
+   * given away at once.
    */
   mayGiveUp(nowMs: number, planned = 0): boolean {
     if (this.#leaving === undefined) return false;

@@ -107,10 +107,11 @@ export class ShardController implements Disposable {
   }
 
   /**
-   * Gives every shard to the node that the ring names without this one, and fulfils when none is left
-   * here; with no other node, when all are closed and stored. The table is looked at once more first:
-   * it may name this incarnation for a shard that it has not heard of. Fulfils at the latest after
-   * `withinMs`, because a store that is away must not hold an end up for ever, and with its incarnation.
+   * Gives every shard to the node that the ring names without this one, and fulfils when none is
+   * left here; with no other node, when all are closed and stored. The table is looked at once more
+   * first: it may name this incarnation for a shard that it has not heard of. Fulfils at the latest
+   * after `withinMs`, because a store that is away must not hold an end up for ever, and with its
+   * incarnation.
    */
   async leave(withinMs = Number.POSITIVE_INFINITY): Promise<void> {
     const { clock, host } = this.#ports;

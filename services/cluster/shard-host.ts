@@ -13,9 +13,9 @@ export interface ShardHost {
   /** Whether the records for a claim have been recovered. */
   isRecovered(claim: ShardClaim): boolean;
   /**
-   * Copies the records of the claimed shards from a sealed journal into that of this incarnation, and
-   * fulfils when they are durable there. Rejects with `service_unavailable` when a store gives no answer, and
-   * with anything else when the journal is corrupt.
+   * Copies the records of the claimed shards from a sealed journal into that of this incarnation,
+   * and fulfils when they are durable there. Rejects with `service_unavailable` when a store gives
+   * no answer, and with anything else when the journal is corrupt.
    */
   recoverTail(incarnation: string, claims: readonly ShardClaim[]): Promise<void>;
   /** Serves a shard from now on. */

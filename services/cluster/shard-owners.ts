@@ -24,11 +24,11 @@ type JoinedListener = (node: Pick<Member, 'incarnation' | 'address'>) => void;
 const DOUBTED_MS = 10_000;
 
 /**
- * Where to send calls for a shard: what heartbeats, announcements and `not_owner` answers said,
- * the largest epoch of all. It never invents an owner, and silence on the bus takes none away:
- * without a bus serving goes on (architecture 3, 3.5). An owner that was asked and did not serve is
- * doubted: asked on as long as no other is named, but whatever epoch it had, the next word of another
- * one counts, so that no message is believed for ever (decision 136).
+ * Where to send calls for a shard: what heartbeats, announcements and `not_owner` answers said, the
+ * largest epoch of all. It never invents an owner, and silence on the bus takes none away: without
+ * a bus serving goes on (architecture 3, 3.5). An owner that was asked and did not serve is
+ * doubted: asked on as long as no other is named, but whatever epoch it had, the next word of
+ * another one counts, so that no message is believed for ever (decision 136).
  */
 export class ShardOwners implements Disposable {
   readonly #clock: Clock;
@@ -86,8 +86,8 @@ export class ShardOwners implements Disposable {
   }
 
   /**
-   * The owner of a shard was asked at `askedMs` (monotonic), and refused or gave no answer. One that
-   * was learned since is not meant.
+   * The owner of a shard was asked at `askedMs` (monotonic), and refused or gave no answer. One
+   * that was learned since is not meant.
    */
   doubt(shard: number, askedMs: number): void {
     if ((this.#learnedMs[shard] ?? Number.POSITIVE_INFINITY) > askedMs) return;
@@ -95,8 +95,8 @@ export class ShardOwners implements Disposable {
   }
 
   /**
-   * The shards' table was read from `askedMs` on and says `rows`: whom it does not name as the owner,
-   * but the bus did before, is doubted.
+   * The shards' table was read from `askedMs` on and says `rows`: whom it does not name as the
+   * owner, but the bus did before, is doubted.
    */
   check(rows: readonly ShardRow[], askedMs: number): void {
     const byShard = new Map(rows.map((row) => [row.shard, row]));

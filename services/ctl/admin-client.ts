@@ -8,8 +8,8 @@ import { isLoopbackHost } from '#limiter/loopback';
 const Envelope = z.object({ data: z.unknown() });
 
 /**
- * The admin port at `baseUrl`, with the token in `tokenFile`; without one, with that which a process
- * of this user has published.
+ * The admin port at `baseUrl`, with the token in `tokenFile`; without one, with that which a
+ * process of this user has published.
  */
 export function adminClient(baseUrl: string, tokenFile?: string): AdminClient {
   const base = URL.parse(baseUrl);

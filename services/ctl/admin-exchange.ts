@@ -41,9 +41,10 @@ type Answered = {
 
 /**
  * Asks the admin port and answers what it says. The port may be another user's while the service is
- * down: the token is only proven, on the connection whose nonce the proof is for, and what comes back
- * counts only with the proof of a service that has the token as well. Rejects with a CtlError when
- * no service answers, or another one. A 401 says that the token is missing or wrong, and nothing else.
+ * down: the token is only proven, on the connection whose nonce the proof is for, and what comes
+ * back counts only with the proof of a service that has the token as well. Rejects with a CtlError
+ * when no service answers, or another one. A 401 says that the token is missing or wrong, and
+ * nothing else.
  */
 export async function exchange({ url, method, body, token }: AdminAsked) {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });

@@ -84,8 +84,8 @@ export async function readCluster(
 }
 
 /**
- * A command that shows a row for each item of the services' snapshots, as one table under `headings`,
- * with remarks on odd views.
+ * A command that shows a row for each item of the services' snapshots, as one table under
+ * `headings`, with remarks on odd views.
  */
 export function snapshotCommand<Item>(command: {
   readonly words: readonly string[];

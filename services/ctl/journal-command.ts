@@ -65,7 +65,8 @@ async function newestRecords(
     const from = Math.max(head.lowWaterMark, to - SLOTS_PER_READ);
     const slots = await journals.readSlots(head.incarnation, from, to);
     const bySlot = new Map(slots.map((slot) => [slot.slot, slot]));
-    // A living node may have dropped slots since its head was read; in a sealed journal all are there.
+    // A living node may have dropped slots since its head was read; in a sealed journal all are
+    // there.
     const lowest = head.isSealed ? from : (slots[0]?.slot ?? to);
     for (let slot = to - 1; slot >= lowest; slot -= 1)
       lines.push(...tableLinesOf(slot, bySlot.get(slot)));

@@ -3,7 +3,7 @@ import { type Replay, storedHistory, verifyHead } from '#ctl/head-verification';
 import { table } from '#ctl/table';
 import type { InstanceHead } from '#storage/instance-store';
 
-/** `ctl verify`: whether an instance's stored history, run again, comes to its head. Ends with 1 if not. */
+/** `ctl verify`: whether a stored history, run again, comes to its head. Ends with 1 if not. */
 export const VERIFY: ClusterCommand = {
   kind: 'cluster',
   words: ['verify'],

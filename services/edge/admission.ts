@@ -54,8 +54,8 @@ export type Admitted = {
 };
 
 /**
- * Asks the limiter about every call and believes nothing else: no answer is a refusal (decision 24).
- * The one answer that counts for later calls too is `rate_limited` (architecture 4).
+ * Asks the limiter about every call and believes nothing else: no answer is a refusal (decision
+ * 24). The one answer that counts for later calls too is `rate_limited` (architecture 4).
  */
 export class Admission {
   readonly #limiter: LimiterClient;
@@ -85,8 +85,8 @@ export class Admission {
   }
 
   /**
-   * The refusal of a call that would not be looked up if it were whole now, so that its body need not
-   * be read; undefined if it may be asked about.
+   * The refusal of a call that would not be looked up if it were whole now, so that its body need
+   * not be read; undefined if it may be asked about.
    */
   refusalUnasked({ keyDigest }: Caller, request: { readonly ip: string }): Fault | undefined {
     if (!this.#refused.hasBars || !this.#refused.isBarred(request.ip, keyDigest)) return undefined;
@@ -162,8 +162,8 @@ export class Admission {
   }
 
   /**
-   * Takes back what the limiter may have granted too late to be of use: the engine will not be asked,
-   * so nothing of it is ever used. An id of which the limiter knows nothing changes nothing.
+   * Takes back what the limiter may have granted too late to be of use: the engine will not be
+   * asked, so nothing of it is ever used. An id of which the limiter knows nothing changes nothing.
    */
   #giveBack(call: AdmissionCall): void {
     // The id of a keyed call is shared with its other tries, one of which may be using the cycles.

@@ -18,8 +18,8 @@ export function isApiPath(target: string): boolean {
 
 /**
  * Whether a target means the API, however it is bent: in absolute form, with doubled slashes, dots,
- * escapes that may not even be decodable, backslashes or other case. Most of these lead nowhere, but
- * their senders are refused as the API refuses.
+ * escapes that may not even be decodable, backslashes or other case. Most of these lead nowhere,
+ * but their senders are refused as the API refuses.
  */
 export function meansApi(target: string): boolean {
   if (isApiPath(target)) return true;

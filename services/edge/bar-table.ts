@@ -24,9 +24,9 @@ type Bar = {
 };
 
 /**
- * Sources of refused keys: counted for a minute, then barred for a minute. Those that are barred have
- * a map of their own, so that a source which only begins to be counted can never push one out: that
- * takes as many bars as the table holds, each of which costs its source a minute's refusals.
+ * Sources of refused keys: counted for a minute, then barred for a minute. Those that are barred
+ * have a map of their own, so that a source which only begins to be counted can never push one out:
+ * that takes as many bars as the table holds, each of which costs its source a minute's refusals.
  */
 export class BarTable {
   readonly #limits: BarLimits;

@@ -13,8 +13,8 @@ type BodyWatcher = {
 };
 
 /**
- * A body that is being read. What it holds is one piece of memory and never twice its length: a body
- * that comes in a million parts of a byte would otherwise cost a hundred times what it counts.
+ * A body that is being read. What it holds is one piece of memory and never twice its length: a
+ * body that comes in a million parts of a byte would otherwise cost a hundred times what it counts.
  */
 export class BodyReading {
   readonly #payload: IncomingMessage;

@@ -17,8 +17,8 @@ const CALL_NAME_LABEL = 'identity-engine call name';
 export const KEY_LENGTH_MAX = 255;
 
 /**
- * Printable ASCII, of which HTTP itself takes the spaces at the ends away. The API document shows it
- * as it stands.
+ * Printable ASCII, of which HTTP itself takes the spaces at the ends away. The API document shows
+ * it as it stands.
  */
 export const IDEMPOTENCY_KEY = /^[!-~](?:[ -~]*[!-~])?$/;
 
@@ -44,8 +44,8 @@ function isIdempotencyKey(header: string): boolean {
 
 /**
  * Gives every call of this process an id of its own, or the name that its key stands for. `secret`
- * is the same on every edge, and no caller has it: one that could compute names could make two calls
- * of one, which are charged once.
+ * is the same on every edge, and no caller has it: one that could compute names could make two
+ * calls of one, which are charged once.
  */
 export class CallIds {
   readonly #nameKey: Buffer;

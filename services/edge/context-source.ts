@@ -26,7 +26,8 @@ export function keepContexts(value: unknown, text: string): void {
   const body: Body = value;
   if (isContext(body.context)) {
     const json = JSON.stringify(body.context);
-    // Most callers write JSON as JavaScript does: then nothing has been lost, and nothing is searched.
+    // Most callers write JSON as JavaScript does: then nothing has been lost, and nothing is
+    // searched.
     if (text.includes(`"context":${json}`)) body.context = new ContextSource(body.context, json);
     else keepContext(body, text, valueAt(text, 0));
   }

@@ -29,7 +29,8 @@ const CALLERS_MAX = 10_000;
 
 /**
  * Callers by the header they sent, so that a key's checksum and digest are computed once and not at
- * every request. Remembering says nothing about a key being valid: the limiter is asked all the same.
+ * every request. Remembering says nothing about a key being valid: the limiter is asked all the
+ * same.
  */
 export class CallerCache {
   readonly #known = new Map<string, Caller>();
@@ -59,7 +60,7 @@ export function unauthorized(why: string): Fault {
   return new Fault('unauthorized', why);
 }
 
-/** How often a header was sent: Node keeps only the first of some. `rawHeaders` alternates name, value. */
+/** How often a header was sent: Node keeps the first of some. `rawHeaders` are names and values. */
 export function countOf(rawHeaders: readonly string[], name: string): number {
   let count = 0;
   for (let i = 0; i < rawHeaders.length; i += 2) {

@@ -40,8 +40,8 @@ const HEADERS = {
 };
 
 /**
- * The API document and its two readers; registered only where an operator wants them (interface 1.6).
- * Everything is read from disk when it is asked for, so that it costs a start nothing.
+ * The API document and its two readers; registered only where an operator wants them (interface
+ * 1.6). Everything is read from disk when it is asked for, so that it costs a start nothing.
  */
 export async function documentRoutes(app: FastifyInstance): Promise<void> {
   const add = (url: string, type: string, read: () => Promise<string | Buffer>) =>

@@ -17,15 +17,16 @@ const QUIET_MS_MIN = 1_000;
 /** A server's way out, in two steps. */
 type Drain = {
   /**
-   * Fulfils when no connection is left and none has come for a second or a fifth of `forMs`, or after
-   * `forMs`. Until then the server answers as ever, but each answer is its connection's last: a
-   * balancer has time to send new calls elsewhere, and no caller's next call meets a closed listener.
+   * Fulfils when no connection is left and none has come for a second or a fifth of `forMs`, or
+   * after `forMs`. Until then the server answers as ever, but each answer is its connection's last:
+   * a balancer has time to send new calls elsewhere, and no caller's next call meets a closed
+   * listener.
    */
   sendAway(forMs: number): Promise<void>;
   /**
-   * Ends the connections that wait for nothing within a fifth of a second, the others when they have
-   * their answer, and slow senders when their time is over: Node counts a connection without any
-   * request as busy, and stops looking at the time once it closes.
+   * Ends the connections that wait for nothing within a fifth of a second, the others when they
+   * have their answer, and slow senders when their time is over: Node counts a connection without
+   * any request as busy, and stops looking at the time once it closes.
    */
   end(): void;
 };

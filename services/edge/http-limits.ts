@@ -24,8 +24,8 @@ export const HTTP_LIMITS = {
     headersTimeout: 5_000,
     requestTimeout: 10_000,
     /**
-     * Node looks for slow senders this often; its default of 30 s lets them stand. Thousands that began
-     * together end together: a tenth of a second's worth at once delays no other connection.
+     * Node looks for slow senders this often; its default of 30 s lets them stand. Thousands that
+     * began together end together: a tenth of a second's worth at once delays no other connection.
      */
     connectionsCheckingInterval: 100,
     /** A missing Host is answered in the envelope. */

@@ -12,10 +12,10 @@ const OPENING = new Set(['[', '{'].map((text) => text.charCodeAt(0)));
 const CLOSING = new Set([']', '}'].map((text) => text.charCodeAt(0)));
 
 /**
- * The JSON value of a request body, contexts as `ContextSource`. Throws `invalid_request` (400) for bytes that are not UTF-8, for
- * text that is not JSON and for an object with the same key twice (decision 37), and 422 for
- * nesting beyond any use, which is refused before it is parsed, and for keys that reach for a
- * prototype.
+ * The JSON value of a request body, contexts as `ContextSource`. Throws `invalid_request` (400) for
+ * bytes that are not UTF-8, for text that is not JSON and for an object with the same key twice
+ * (decision 37), and 422 for nesting beyond any use, which is refused before it is parsed, and for
+ * keys that reach for a prototype.
  */
 export function parseJsonBody(bytes: Buffer): unknown {
   if (!isUtf8(bytes)) throw invalid('invalid_utf8', undefined, 'the body is not UTF-8');

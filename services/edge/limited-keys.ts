@@ -29,8 +29,8 @@ type Limited = {
 };
 
 /**
- * Remembers which keys are `rate_limited`, per scope, so that a flood of calls beyond the limit does
- * not reach the limiter; until the window resets or a change of the account is announced, and
+ * Remembers which keys are `rate_limited`, per scope, so that a flood of calls beyond the limit
+ * does not reach the limiter; until the window resets or a change of the account is announced, and
  * nothing but these refusals. Where no news is to be had nothing is remembered: a change would be
  * heard of too late. Source: architecture 4.
  */

@@ -20,8 +20,8 @@ const NETWORK_GROUPS = 4;
 const SITE_GROUPS = 3;
 
 /**
- * The network of an address as text. IPv4 written as IPv6 (`::ffff:1.2.3.4`) is IPv4, and a port that
- * a proxy leaves with the address is not looked at.
+ * The network of an address as text. IPv4 written as IPv6 (`::ffff:1.2.3.4`) is IPv4, and a port
+ * that a proxy leaves with the address is not looked at.
  */
 export function networkOf(text: string): Network {
   const address = isIP(text) === 0 ? addressIn(text) : text;

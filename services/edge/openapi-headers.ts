@@ -4,7 +4,7 @@ import type { Endpoint } from '#edge/endpoint';
 import type { Json } from '#edge/openapi-schemas';
 import { REQUEST_ID } from '#edge/request-id';
 
-/** Every response header, by name. Source: interface 8.2, limiter-headers, decisions 1, 14, 21, 22, 42. */
+/** Every response header. Source: interface 8.2, limiter-headers, decisions 1, 14, 21, 22, 42. */
 export const RESPONSE_HEADERS: Readonly<Record<string, Json>> = {
   'X-RateLimit-Limit': integer(
     'Requests per minute that the plan allows; 0 where no caller is known.',

@@ -9,8 +9,8 @@ const WAITING_PER_CONNECTION_MAX = 64;
 const WAITING_MAX = 16_384;
 
 /**
- * Connections on which a request with a body waits. Nothing more is read from such a one, so that each
- * holds what one read of it brought, 64 KiB: all of them 64 MiB. Beyond, the oldest is ended.
+ * Connections on which a request with a body waits. Nothing more is read from such a one, so that
+ * each holds what one read of it brought, 64 KiB: all of them 64 MiB. Beyond, the oldest is ended.
  */
 const HOLDING_MAX = 1_024;
 
@@ -73,8 +73,9 @@ export class Pipelines {
   }
 
   /**
-   * Calls `serve` when it is a request's turn: at once, or when the answers in front of its own have
-   * left; never if the connection ends with one of them. To be called as soon as a request comes.
+   * Calls `serve` when it is a request's turn: at once, or when the answers in front of its own
+   * have left; never if the connection ends with one of them. To be called as soon as a request
+   * comes.
    */
   inTurn(request: IncomingMessage, response: ServerResponse, serve: () => void): void {
     // Node ties the connection to the one answer that may be written now.
@@ -123,7 +124,8 @@ export class Pipelines {
     // Node reads on after each whole message, and when a body is read or thrown away.
     pipeline.socket.on('resume', () => {
       if (!isFull(pipeline)) return;
-      // A pause that came before this event, and after the call for it, is not noticed a second time.
+      // A pause that came before this event, and after the call for it, is not noticed a second
+      // time.
       if (pipeline.socket.isPaused()) pipeline.socket.emit('pause');
       else pipeline.socket.pause();
     });
@@ -157,8 +159,8 @@ function isFull({ waiting, bodies }: Pipeline): boolean {
 }
 
 /**
- * Makes one piece of what the read that is under way brings of a body: Node keeps each part of it by
- * itself, and 64 KiB of parts of a byte would hold 5 MiB.
+ * Makes one piece of what the read that is under way brings of a body: Node keeps each part of it
+ * by itself, and 64 KiB of parts of a byte would hold 5 MiB.
  */
 function keepAsOne(request: IncomingMessage, response: ServerResponse): void {
   setImmediate(() => {

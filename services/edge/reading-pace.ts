@@ -5,14 +5,14 @@ const TAKEN_PER_SECOND_MIN = 16 * 1_024;
 const MEASURED_MS = 10_000;
 
 /**
- * How long a large step may last at that rate, in milliseconds: a third of the 4 MiB that Linux lets a
- * connection's send buffer have.
+ * How long a large step may last at that rate, in milliseconds: a third of the 4 MiB that Linux
+ * lets a connection's send buffer have.
  */
 const STEP_MS_MAX = 90_000;
 
 /**
- * How long the first step may be waited for, in milliseconds: the same third at 40 KiB a second. It is
- * less, because what the kernel took before says nothing of the reader.
+ * How long the first step may be waited for, in milliseconds: the same third at 40 KiB a second. It
+ * is less, because what the kernel took before says nothing of the reader.
  */
 const FIRST_STEP_MS_MAX = 40_000;
 
@@ -25,11 +25,12 @@ const APART_MS_MIN = 500;
 type Look = { readonly atMs: number; readonly taken: number };
 
 /**
- * How fast a connection takes an answer that waits for it. All that is seen is what the kernel takes,
- * and of an even reader it takes nothing for a while and then a step of up to a third of its buffer.
- * So a connection is slow when it has taken too little in 10 s, and the next step is overdue as well:
- * the last one may last for as long as its bytes do at the least rate. The first may take as long as
- * the kernel's buffer allows, which holds no more than it ever took. Source: decision 161.
+ * How fast a connection takes an answer that waits for it. All that is seen is what the kernel
+ * takes, and of an even reader it takes nothing for a while and then a step of up to a third of its
+ * buffer. So a connection is slow when it has taken too little in 10 s, and the next step is
+ * overdue as well: the last one may last for as long as its bytes do at the least rate. The first
+ * may take as long as the kernel's buffer allows, which holds no more than it ever took. Source:
+ * decision 161.
  */
 export class ReadingPace {
   /** Of the last ten seconds, and the newest before them. */

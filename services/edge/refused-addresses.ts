@@ -23,10 +23,10 @@ const KNOWN_STEP_MS = 1_000;
 
 /**
  * Counts keys that the limiter refused, per network and never per account: from one with 30 in a
- * minute only 5 unknown keys a second are looked up for the next minute, so that guessing keys costs
- * the limiter next to nothing. The others are not called invalid, because they were not looked up, and
- * keys that were admitted here recently are not concerned at all: behind a balancer an attacker and
- * all other callers have one address. Source: decision 159.
+ * minute only 5 unknown keys a second are looked up for the next minute, so that guessing keys
+ * costs the limiter next to nothing. The others are not called invalid, because they were not
+ * looked up, and keys that were admitted here recently are not concerned at all: behind a balancer
+ * an attacker and all other callers have one address. Source: decision 159.
  */
 export class RefusedAddresses {
   readonly #clock: Clock;

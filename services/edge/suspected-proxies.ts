@@ -14,8 +14,9 @@ const GATHERED_MS = 3_600_000;
 type Gathered = { readonly sinceMs: number; readonly accounts: Set<string> };
 
 /**
- * Notices when many accounts call from one address, as they do when a balancer stands in between and
- * its address is not trusted to name its callers: then all of them are counted, and barred, as one.
+ * Notices when many accounts call from one address, as they do when a balancer stands in between
+ * and its address is not trusted to name its callers: then all of them are counted, and barred, as
+ * one.
  */
 export class SuspectedProxies {
   readonly #clock: Clock;

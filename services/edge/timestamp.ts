@@ -1,6 +1,6 @@
 /**
- * A date-time of RFC 3339 whose every part is in its range, days of a month aside. The first year is
- * that of the epoch. The API document shows it as it stands.
+ * A date-time of RFC 3339 whose every part is in its range, days of a month aside. The first year
+ * is that of the epoch. The API document shows it as it stands.
  */
 export const RFC_3339 =
   /^(?:19[7-9]\d|[2-9]\d{3})-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])[Tt](?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,9})?(?:[Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/;
@@ -14,7 +14,8 @@ const ZERO = '0'.charCodeAt(0);
 /**
  * Unix milliseconds of an RFC 3339 date-time with offset, fraction digits beyond the third cut off;
  * undefined for anything else, for dates that do not exist and for leap seconds. Parts are read
- * where they stand, because capturing them costs more than all the rest. Source: decisions 8 and 37.
+ * where they stand, because capturing them costs more than all the rest. Source: decisions 8 and
+ * 37.
  */
 export function parseTimestamp(text: string): number | undefined {
   if (!RFC_3339.test(text)) return undefined;

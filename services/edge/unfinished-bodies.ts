@@ -35,10 +35,10 @@ type Site = {
 type Done = (error: Error | null, body?: Buffer) => void;
 
 /**
- * Reads the bodies of requests. One that is not whole by the end of the turn in which its head came is
- * unfinished, and of those number and bytes are bounded. Beyond, the oldest is given
- * up with a 503: of the network that has too many, else of the one that holds the most within the /48
- * that does, because an attacker with a /48 has 65,536 networks. So bodies that never end displace
+ * Reads the bodies of requests. One that is not whole by the end of the turn in which its head came
+ * is unfinished, and of those number and bytes are bounded. Beyond, the oldest is given up with a
+ * 503: of the network that has too many, else of the one that holds the most within the /48 that
+ * does, because an attacker with a /48 has 65,536 networks. So bodies that never end displace
  * bodies of that kind, and not those that take a moment (decision 160).
  */
 export class UnfinishedBodies {

@@ -59,7 +59,8 @@ export class UnreadAnswers {
     });
     // Node itself ends a connection on which nothing moves only where there is no such listener.
     server.on('timeout', (socket: Socket) => {
-      // An even reader's kernel may take nothing for longer: while an answer waits, the sweep judges.
+      // An even reader's kernel may take nothing for longer: while an answer waits, the sweep
+      // judges.
       if (socket.writableLength > 0) socket.setTimeout(server.timeout);
       else socket.destroy();
     });

@@ -37,8 +37,8 @@ const NO_MODEL = new Float64Array(0);
 export type InstanceApplied = Applied<InstanceState, EngineAnswer>;
 
 /**
- * Applies a committed event. Deterministic in (state, event, version): recovery applies it again and
- * gets the same bytes. The state before is used up: the next one has its model and its rows.
+ * Applies a committed event. Deterministic in (state, event, version): recovery applies it again
+ * and gets the same bytes. The state before is used up: the next one has its model and its rows.
  */
 export function applyEvent(
   instanceId: string,

@@ -56,7 +56,8 @@ export function eventOfRecord(record: unknown): InstanceEvent {
   return { modelVersion, atMs, answerKey: keyOf(key), change };
 }
 
-// What follows trusts the types of fields: only this file writes them, into the service's own journal.
+// What follows trusts the types of fields: only this file writes them, into the service's own
+// journal.
 function changeOf(kind: unknown, fields: readonly unknown[]): InstanceChange {
   switch (kind) {
     case 'created': {

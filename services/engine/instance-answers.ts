@@ -109,7 +109,7 @@ export function instanceAnswer(id: string, head: InstanceHead): EngineAnswer {
   return objectAnswer(body, etagOf(id, head.version));
 }
 
-/** Answer of `GET /instances/{id}/snapshot`: the process snapshot and three fields more (interface 2.5). */
+/** Answer of `GET /instances/{id}/snapshot`: the snapshot and three fields more (interface 2.5). */
 export function snapshotAnswer(id: string, head: InstanceHead): EngineAnswer {
   const report = reportOf(head.model);
   const times = `"created_at":"${isoTime(head.createdAtMs)}","updated_at":"${isoTime(head.updatedAtMs)}"`;

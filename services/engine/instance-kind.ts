@@ -74,7 +74,8 @@ export class InstanceKind
         if (turn.earlierVersion !== undefined) return;
       }
     } else if (state.head !== undefined) {
-      // After the turn an unknown instance is read: time must not distinguish a foreign one from it.
+      // After the turn an unknown instance is read: time must not distinguish a foreign one from
+      // it.
       turn.beforeAnswer(async () => void (await this.#ports.store.readHead(`${call.instanceId}?`)));
     }
     throw new Fault('not_found', 'no such instance');

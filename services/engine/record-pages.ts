@@ -16,7 +16,7 @@ const READ_ROWS = 128;
 /** The least that is read, where few seem to fit. */
 const READ_ROWS_MIN = 16;
 
-/** One page of the observation history, most recent cycle first. Source: interface 4.2, decisions 7, 39. */
+/** A page of the observation history, newest first. Source: interface 4.2, decisions 7, 39. */
 export async function historyPage(
   instanceId: string,
   state: InstanceState,

@@ -23,8 +23,8 @@ export const NOTIFIED: EngineAnswer = plainAnswer('');
 
 /**
  * The directory as instances see it, wherever it lives: the row is stored first, then the owner of
- * the account's shard is notified. Throws `service_unavailable` when either cannot be reached in 10 s.
- * Source: architecture 3.6.
+ * the account's shard is notified. Throws `service_unavailable` when either cannot be reached in 10
+ * s. Source: architecture 3.6.
  */
 export function remoteDirectory(
   store: ListingStore,

@@ -1,6 +1,6 @@
 /**
- * The twelve archetypes as strengths, in the order of interface 2.8. A profile may be posted unchanged
- * as `initial_config.mode_strengths`. Source: model 5.
+ * The twelve archetypes as strengths, in the order of interface 2.8. A profile may be posted
+ * unchanged as `initial_config.mode_strengths`. Source: model 5.
  */
 export const PERSONA_PROFILES = [
   { id: 'persona_analytical', strengths: [0.85, 0.25, 0.75, 0.35, 0.25, 0.45, 0.2] },

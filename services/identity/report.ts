@@ -20,7 +20,8 @@ export function newReport(): Report {
 
 /**
  * Fills `into` from `state` alone and makes no objects; what it held before does not matter. A
- * fresh or reset state reports level D0 and a deviation of zero. Interface 2.5 to 2.7, model 3.6, 4.
+ * fresh or reset state reports level D0 and a deviation of zero. Interface 2.5 to 2.7, model 3.6,
+ * 4.
  */
 export function readReport(state: State, into: Report): void {
   readSnapshot(state, into.snapshot);

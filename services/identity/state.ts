@@ -95,7 +95,7 @@ export type InitialConfig = {
 /** Energy of an identity that was given none. Source: interface 4.1. */
 export const ENERGY_DEFAULT = 0.8;
 
-/** Least resting energy: an identity that starts lower is taken as drained and recovers. Source: model 1. */
+/** Least resting energy: who starts lower is taken as drained and recovers. Source: model 1. */
 const RESTING_ENERGY_MIN = 0.8;
 
 /** Strongest mode at which a home counts as fully anchored. Source: model 1. */
@@ -152,8 +152,9 @@ export function saveRollbackPoint(state: State): void {
 }
 
 /**
- * Takes the modes back to the rollback point and drops the evidence against them. Stress, energy and
- * the cycle count stay: effort that was spent is spent, or an attack would heal. Source: model 3.5.
+ * Takes the modes back to the rollback point and drops the evidence against them. Stress, energy
+ * and the cycle count stay: effort that was spent is spent, or an attack would heal. Source: model
+ * 3.5.
  */
 export function rollBack(state: State): void {
   for (let place = 0; place < 3 * MODE_COUNT; place++) {

@@ -105,8 +105,8 @@ const ROUTES: readonly Route[] = [
 ];
 
 /**
- * Answers one request of an administrator. Rejects with the fault that refuses it. `audit` is called
- * for a change before its answer is given, also for one that is refused.
+ * Answers one request of an administrator. Rejects with the fault that refuses it. `audit` is
+ * called for a change before its answer is given, also for one that is refused.
  */
 export async function answerAdmin(
   admin: AccountAdmin,

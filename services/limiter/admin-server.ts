@@ -39,9 +39,9 @@ type AdminServerPorts = ProcessPorts & {
 
 /**
  * Administration of accounts over HTTP for people on this machine. It listens on a loopback address
- * only (anything else is a RangeError), answers only requests that show the token of this process or
- * prove that they know it, and that name this machine, and none that a web page could send: those carry
- * `Origin`, or a body that is not declared as JSON.
+ * only (anything else is a RangeError), answers only requests that show the token of this process
+ * or prove that they know it, and that name this machine, and none that a web page could send:
+ * those carry `Origin`, or a body that is not declared as JSON.
  */
 export async function serveAdmin(listen: AdminListen, ports: AdminServerPorts): Promise<Running> {
   if (!isLoopbackAddress(listen.host)) {
@@ -128,8 +128,8 @@ function assertLocal(request: IncomingMessage): void {
 }
 
 /**
- * Throws for a request that neither shows the token nor offers a proof. Of one that offers it what is
- * returned must hear the body: it throws unless all of it is proven.
+ * Throws for a request that neither shows the token nor offers a proof. Of one that offers it what
+ * is returned must hear the body: it throws unless all of it is proven.
  */
 function askedFor(
   request: IncomingMessage,

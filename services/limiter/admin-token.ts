@@ -12,7 +12,7 @@ import { join } from 'node:path';
 /** Bytes of a token that is made here: 256 bits. */
 const TOKEN_BYTES = 32;
 
-/** Characters of a token that an operator gives: 128 bits as hexadecimal digits, and no bound but sense. */
+/** Characters of an operator's token: 128 bits as hexadecimal digits, no bound but sense. */
 const TOKEN_LENGTH_MIN = 32;
 const TOKEN_LENGTH_MAX = 512;
 
@@ -58,9 +58,9 @@ export async function readAdminToken(path: string): Promise<string> {
 }
 
 /**
- * Puts the token of the admin port into a file of mode 0600, in the first folder that this user alone
- * can write to; it takes the place of one that a killed process has left. Rejects with one line when
- * there is no such folder.
+ * Puts the token of the admin port into a file of mode 0600, in the first folder that this user
+ * alone can write to; it takes the place of one that a killed process has left. Rejects with one
+ * line when there is no such folder.
  */
 export async function publishAdminToken(port: number, token: string): Promise<PublishedToken> {
   const refusals: string[] = [];

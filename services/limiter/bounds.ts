@@ -1,8 +1,8 @@
-/** Every bound of the limiter: its value, unit and reason. Full means a refusal at once (architecture 3.7). */
+/** Every bound of the limiter with unit and reason. Full means a refusal (architecture 3.7). */
 
 /**
- * How long a reservation waits to be settled before it counts as used for good (architecture 4), up to
- * the next tenth of a second.
+ * How long a reservation waits to be settled before it counts as used for good (architecture 4), up
+ * to the next tenth of a second.
  */
 export const RESERVATION_AGE_MS = 60_000;
 
@@ -12,10 +12,10 @@ export const RESERVATION_AGE_MS = 60_000;
  */
 export const RESERVATIONS_MAX = 16_384;
 
-/** How long an admission may wait for its turn: then the edge has failed closed (architecture 4). */
+/** How long an admission may wait for its turn: then its edge has failed closed (architecture 4). */
 export const ADMIT_AGE_MS_MAX = 100;
 
-/** How long an operator's reset waits until it is durable: less than a tool waits for its answer. */
+/** How long an operator's reset waits until it is durable: less than a tool waits for it. */
 export const RESET_MS_MAX = 2_500;
 
 /** Usable keys of one account: each costs an admission 0.1 µs. */
@@ -40,12 +40,12 @@ export const RAISED_STEPS = 1.75;
 export const RAISE_OF_USE_MS = 100;
 
 /**
- * How old a meter's cached account may be, in milliseconds: the safety net for announcements that were
- * lost (architecture 4).
+ * How old a meter's cached account may be, in milliseconds: the safety net for announcements that
+ * were lost (architecture 4).
  */
 export const ACCOUNT_AGE_MS_MAX = 30_000;
 
-/** The age from which it is read again in the background, in milliseconds: no call waits for that. Chosen. */
+/** The age from which it is read again in the background, in milliseconds. Chosen. */
 export const ACCOUNT_OLD_MS = 15_000;
 
 /** Over how long meters spread that, in milliseconds, so that the store has no peak. Chosen. */

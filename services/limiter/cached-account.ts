@@ -19,7 +19,7 @@ export class CachedAccount {
   /** When the first of the keys expires; undefined: none does. */
   #keyExpiresAtMs: number | undefined;
   #isInvalid = false;
-  /** When the read of the account began, by the monotonic clock, rounded down: stale early, never late. */
+  /** When the account's read began, by the monotonic clock, rounded down: stale early, never late. */
   #readAtMs = 0;
 
   constructor(account: AccountWithKeys | undefined, readAt: Instant) {

@@ -31,8 +31,8 @@ export class DurableWatermark {
   }
 
   /**
-   * Lowers the watermark to `value`, which a record says that counts everything granted. A grant up to
-   * there depends on what it depended on before.
+   * Lowers the watermark to `value`, which a record says that counts everything granted. A grant up
+   * to there depends on what it depended on before.
    */
   lower(value: number): void {
     this.#valueBefore = Math.min(this.#valueBefore, value);

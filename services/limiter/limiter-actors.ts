@@ -82,7 +82,8 @@ export class LimiterActors implements LimiterClient, AsyncDisposable {
       call.kind === 'admit' ? this.#clock.wallMs() + this.#admitAgeMs : Number.POSITIVE_INFINITY;
     let answer: MeterAnswer | Promise<MeterAnswer>;
     try {
-      // What a meter commits are watermarks, which belong to no call: a retry finds its reservation.
+      // What a meter commits are watermarks, which belong to no call: a retry finds its
+      // reservation.
       answer = this.#meters.ask(call.accountId, { kind: 'limit', callId: 0, deadlineAtMs, call });
     } catch (refusal) {
       this.#metrics.unavailable();
@@ -117,7 +118,7 @@ export class LimiterActors implements LimiterClient, AsyncDisposable {
     return answer.usage;
   }
 
-  /** The account has changed: its meter, if it is in memory, reads it again before it decides anything. */
+  /** The account has changed: its meter, if in memory, reads it again before it decides. */
   async accountChanged(accountId: string): Promise<void> {
     await this.#meters.askResident(accountId, { kind: 'invalidate', ...UNHURRIED });
   }

@@ -147,8 +147,8 @@ export class MeterKind
   }
 
   /**
-   * Reads the account before the call is answered. If it cannot be read the next call tries again, so
-   * that a revoked key never outlives a store that was down.
+   * Reads the account before the call is answered. If it cannot be read the next call tries again,
+   * so that a revoked key never outlives a store that was down.
    */
   async #reload(meter: Meter): Promise<void> {
     const readAt = instantOf(this.#ports.clock);

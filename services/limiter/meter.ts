@@ -130,8 +130,8 @@ export class Meter {
   }
 
   /**
-   * Begins the present month, with nothing used, where the meter is in another one: a wrong clock had
-   * moved it. Throws `service_unavailable` if this limiter's clock is wrong, or the journal
+   * Begins the present month, with nothing used, where the meter is in another one: a wrong clock
+   * had moved it. Throws `service_unavailable` if this limiter's clock is wrong, or the journal
    * takes no record.
    */
   resetMonth(turn: Turn<MeterRecord>): void {
@@ -191,9 +191,9 @@ export class Meter {
   }
 
   /**
-   * Pre-allocates one request and these cycles more: raises both watermarks when one of them is low.
-   * Returns the offset of the record that this grant depends on, and if it `isOfCycles` everything
-   * that is reserved already.
+   * Pre-allocates one request and these cycles more: raises both watermarks when one of them is
+   * low. Returns the offset of the record that this grant depends on, and if it `isOfCycles`
+   * everything that is reserved already.
    */
   #cover(cycles: number, isOfCycles: boolean, turn: Turn<MeterRecord>): number {
     const { requestsPerMinute, cyclesPerMonth } = this.account.limits;

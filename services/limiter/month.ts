@@ -77,8 +77,8 @@ export class Month {
 
   /**
    * Turns to the present month, if the clock can be trusted for that, and takes reservations that
-   * have expired as used. The month never goes back: a wall clock that steps back over its end must not open the
-   * same quota twice. Returns whether anything has expired.
+   * have expired as used. The month never goes back: a wall clock that steps back over its end must
+   * not open the same quota twice. Returns whether anything has expired.
    */
   bringUpTo(now: Instant): boolean {
     if (now.wallMs >= this.endsAtMs && this.#mayTurn(now)) this.begin(now);
@@ -151,9 +151,9 @@ export class Month {
   }
 
   /**
-   * Commits the cycles that a call used of its reservation. The rest is released only when every call
-   * that shares the reservation has reported: the refusal or replay of one must not release what
-   * another is using. Returns false when the call has no reservation: that changes nothing.
+   * Commits the cycles that a call used of its reservation. The rest is released only when every
+   * call that shares the reservation has reported: the refusal or replay of one must not release
+   * what another is using. Returns false when the call has no reservation: that changes nothing.
    */
   settle(call: CallName, cyclesUsed: number): boolean {
     const open = this.#reservations.find(call);

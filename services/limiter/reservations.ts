@@ -46,8 +46,8 @@ export class Reservations {
   }
 
   /**
-   * Throws `service_unavailable` if a call would need a reservation more than there may be, or of an
-   * id that another call has: what is shared is charged once (decision 146).
+   * Throws `service_unavailable` if a call would need a reservation more than there may be, or of
+   * an id that another call has: what is shared is charged once (decision 146).
    */
   assertRoomFor({ callId, callTag }: CallName): void {
     const open = this.#open?.get(callId);

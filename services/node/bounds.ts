@@ -1,6 +1,6 @@
 /** Every bound of a node of the cluster: its value, unit and reason. */
 
-/** How often an idle node appends an empty group, so that others see it alive (architecture 3.1). */
+/** How often an idle node appends an empty group: others see it alive (architecture 3.1). */
 export const JOURNAL_BEAT_MS = 1_000;
 
 /** Slots that make moving the low-water mark worth a delete (architecture 3.1). */
@@ -18,19 +18,19 @@ export const APPEND_RETRY_MS = 100;
 /** Pause before a pending side effect is tried again. Chosen: a tenth of a sweep. */
 export const EFFECT_RETRY_MS = 100;
 
-/** Slots of a dead node's journal in its first reads, and in any that were too large. Chosen: up to 16 MiB. */
+/** Slots in the first reads of a dead node's journal and in any too large. Chosen: 16 MiB at most. */
 export const TAIL_READ_SLOTS_MIN = 32;
 
 /** Slots in a later read, if they are small; such a read takes 0.6 of the time. Chosen. */
 export const TAIL_READ_SLOTS_MAX = 512;
 
-/** Bytes of a read above which the next are smaller, and below half of which they are larger. Chosen. */
+/** Bytes of a read above which the next are smaller; below half of them larger. Chosen. */
 export const TAIL_READ_BYTES = 1_024 * 1_024;
 
 /** Such reads under way at once: the next are there when one has been gone through. Chosen. */
 export const TAIL_READS_IN_FLIGHT_MAX = 4;
 
-/** Actors with recovered records that are activated at once in the background. Chosen: 3,200 a second. */
+/** Actors with recovered records activated at once in the background. Chosen: 3,200 a second. */
 export const EAGER_ACTORS = 32;
 
 /**
@@ -45,10 +45,10 @@ export const EAGER_PERIOD_MS = 10;
 /** Portions that activate nothing before the pause grows: a slow read takes a few. Chosen. */
 export const EAGER_FRUITLESS_MAX = 20;
 
-/** That longer pause, in milliseconds: once a second each actor that cannot be activated is reported. Chosen. */
+/** That longer pause, in milliseconds: what cannot be activated is reported at it. Chosen. */
 export const EAGER_STUCK_MS = 1_000;
 
-/** How often a closing shard is looked at until it is quiet. Chosen: well below a caller's notice. */
+/** How often a closing shard is looked at until it is quiet. Chosen: no caller notices it. */
 export const CLOSE_POLL_MS = 2;
 
 /** First pause before a fenced node rejoins; each is twice the one before (architecture 3.1). */
@@ -60,5 +60,5 @@ export const REJOIN_MS_MAX = 30_000;
 /** An incarnation this long resets the pauses. Chosen. */
 export const REJOIN_RESET_MS = 60_000;
 
-/** How long a node that ends tries to give everything up: less than its process has for closing. Chosen. */
+/** How long an ending node tries to give everything up: its process has more. Chosen. */
 export const LEAVE_MS_MAX = 10_000;

@@ -33,8 +33,8 @@ export class ClusterNode<Served> implements AsyncDisposable {
   }
 
   /**
-   * Joins the cluster, whose nodes reach this one at `address`; fulfils when the first incarnation's
-   * journal has begun. Called once.
+   * Joins the cluster, whose nodes reach this one at `address`; fulfils when the first
+   * incarnation's journal has begun. Called once.
    */
   async join(address: string): Promise<void> {
     await this.#begin(address);
@@ -89,8 +89,8 @@ export class ClusterNode<Served> implements AsyncDisposable {
   }
 
   /**
-   * Begins the journal of an incarnation, again and again until the store answers or the node closes;
-   * an earlier try that seemed to fail counts. Rejects when the id is taken.
+   * Begins the journal of an incarnation, again and again until the store answers or the node
+   * closes; an earlier try that seemed to fail counts. Rejects when the id is taken.
    */
   async #beginJournal(id: string, address: string): Promise<void> {
     const { journals, clock } = this.#ports;

@@ -67,8 +67,8 @@ export class HostedShards implements ShardHost {
 
   async closeShard(shard: number): Promise<void> {
     const { clock, eager, hosts, log, open } = this.#parts;
-    // While the shard is closed its callers wait, so what can be is done before. A shard with corrupt
-    // records stays open: all but their actors are served.
+    // While the shard is closed its callers wait, so what can be is done before. A shard with
+    // corrupt records stays open: all but their actors are served.
     await eager.activateAll(shard);
     for (const host of hosts) await host.storeAhead(shard);
     open.close(shard);

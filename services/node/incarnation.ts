@@ -22,7 +22,8 @@ type IncarnationParts<Served> = {
 
 /**
  * One continuous membership of a node: its journal, its entry in the view, its shards and their
- * actors. It ends when its journal is sealed, or when its process gives everything up (architecture 3).
+ * actors. It ends when its journal is sealed, or when its process gives everything up (architecture
+ * 3).
  */
 export class Incarnation<Served> {
   readonly id: string;

@@ -34,7 +34,7 @@ export function every(clock: Clock, periodMs: number, task: () => void): Disposa
   return { [Symbol.dispose]: () => pending[Symbol.dispose]() };
 }
 
-/** What `pending` becomes, or a rejection with `late` after `timeoutMs`; `pending` goes on all the same. */
+/** What `pending` becomes, or `late` as a rejection after `timeoutMs`; `pending` goes on. */
 export async function withinMs<Value>(
   clock: Clock,
   timeoutMs: number,

@@ -9,10 +9,10 @@ type ScrapedValue = {
 };
 
 /**
- * A histogram that a prom-client registry can hold (it asks for `name` and `get` only). Its own kind
- * because the library's makes and looks up a text of all labels at every observation: 1.3 µs in a
- * loop, more in cold code, several times a request. Here labels are bound once and an observation is
- * an addition.
+ * A histogram that a prom-client registry can hold (it asks for `name` and `get` only). Its own
+ * kind because the library's makes and looks up a text of all labels at every observation: 1.3 µs
+ * in a loop, more in cold code, several times a request. Here labels are bound once and an
+ * observation is an addition.
  */
 export class Histogram<Label extends string> {
   readonly name: string;

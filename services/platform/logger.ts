@@ -2,8 +2,8 @@ import { type DestinationStream, pino } from 'pino';
 import { redacted, withoutKeys } from '#platform/redacted';
 
 /**
- * Structured log lines, one JSON object each. No more of pino than this: what is bound to a child or
- * formatted into a message would pass the redaction of fields by.
+ * Structured log lines, one JSON object each. No more of pino than this: what is bound to a child
+ * or formatted into a message would pass the redaction of fields by.
  */
 export type Logger = {
   readonly debug: WriteLine;

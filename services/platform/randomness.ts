@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 
-/** Unpredictable text as a port, so that a simulated process can repeat itself. Source: architecture 7. */
+/** Unpredictable text as a port: a simulated process can repeat itself. Source: architecture 7. */
 export interface Randomness {
   /** `length` characters of 0-9, A-Z and a-z, each equally likely. */
   base62(length: number): string;

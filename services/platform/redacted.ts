@@ -2,8 +2,8 @@
 const CENSOR = '[redacted]';
 
 /**
- * Names of fields whose values are secrets, in lower case without `_` and `-`: whole names, or their
- * ends, as in `SERVICE_CLUSTER_SECRET`, `api_key` and `keyDigest`.
+ * Names of fields whose values are secrets, in lower case without `_` and `-`: whole names, or
+ * their ends, as in `SERVICE_CLUSTER_SECRET`, `api_key` and `keyDigest`.
  */
 const SECRET_NAME =
   /^(?:key|cookie|setcookie)$|(?:authorization|secret|password|token|credentials|apikey|privatekey|keydigest)$/;
@@ -34,8 +34,8 @@ export function withoutKeys(line: string): string {
 /**
  * A copy of a log line's fields that is safe to write: values of fields with a secret's name are
  * replaced at any depth; an error is written with type, text, stack and its whole chain of causes;
- * circles, getters that throw and bytes are named instead of followed. Bounded in depth, breadth and
- * length, so that no error that a library throws can fill the log.
+ * circles, getters that throw and bytes are named instead of followed. Bounded in depth, breadth
+ * and length, so that no error that a library throws can fill the log.
  */
 export function redacted(fields: object): Record<string, unknown> {
   return new Redaction().fieldsOf(fields, 0);

@@ -20,8 +20,8 @@ import type { LimiterAnswer, LimiterCall } from '#wire/limiter-messages';
 import { LIMITER_TIMEOUT_MS } from '#wire/wire-bounds';
 
 /**
- * What the nodes of a service say of their cluster: a process that only routes calls has no other way
- * to know. Rejects and reports as `patiently`.
+ * What the nodes of a service say of their cluster: a process that only routes calls has no other
+ * way to know. Rejects and reports as `patiently`.
  */
 export async function heardFacts(
   service: ShardedService,
@@ -63,7 +63,8 @@ export function watchedLimiters(
   connect: (address: string) => Peer<LimiterCall, LimiterAnswer>,
 ): RoutedLimiter {
   const watched = watchedNodes('limiter', config, foundation, bus, facts);
-  // A limiter that is there may be slow on a busy machine; for one that is not no caller waits longer.
+  // A limiter that is there may be slow on a busy machine; for one that is not no caller waits
+  // longer.
   const timeoutMs = Math.min(LIMITER_TIMEOUT_MS, config.SERVICE_LIMITER_TIMEOUT_MS);
   return new RoutedLimiter({ ...watched, connect, timeoutMs });
 }

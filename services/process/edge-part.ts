@@ -23,8 +23,8 @@ import type { LimiterClient } from '#wire/limiter-messages';
 const SECRET_LENGTH = 32;
 
 /**
- * An edge process: the REST API in front of the limiters and engines of a cluster, or of one of each
- * at fixed addresses.
+ * An edge process: the REST API in front of the limiters and engines of a cluster, or of one of
+ * each at fixed addresses.
  */
 export async function openEdge(config: Config, signal: AbortSignal): Promise<Opened> {
   await using opening = new AsyncDisposableStack();
@@ -49,8 +49,8 @@ export async function openEdge(config: Config, signal: AbortSignal): Promise<Ope
 }
 
 /**
- * The edge's part of the configuration. A secret that is not set holds for this process's life, which
- * is enough where the instances do not live longer either.
+ * The edge's part of the configuration. A secret that is not set holds for this process's life,
+ * which is enough where the instances do not live longer either.
  */
 export function edgeConfigOf(config: Config): EdgeConfig {
   return {

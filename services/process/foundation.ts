@@ -16,8 +16,9 @@ import type { WireTls } from '#wire/wire-tls';
 export type Foundation = ReturnType<typeof foundationOf>;
 
 /**
- * Clock, randomness, logger and metrics of a process, the bounds of its actors, and its certificates
- * for a process that speaks to others: reading them throws `ConfigError` when they are unusable.
+ * Clock, randomness, logger and metrics of a process, the bounds of its actors, and its
+ * certificates for a process that speaks to others: reading them throws `ConfigError` when they are
+ * unusable.
  */
 export function foundationOf(config: Config, service: string) {
   const clock = systemClock;

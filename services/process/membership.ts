@@ -45,8 +45,8 @@ export function assertReachable(
 }
 
 /**
- * The id of the cluster whose stores these are, made if it has none yet; undefined for stores that a
- * process has to itself.
+ * The id of the cluster whose stores these are, made if it has none yet; undefined for stores that
+ * a process has to itself.
  */
 export async function clusterOf(
   stores: LocalStores | SharedStores,
@@ -57,8 +57,8 @@ export async function clusterOf(
 }
 
 /**
- * A node's place in its cluster, as all agree on it. Rejects with `ConfigError` when the cluster was
- * made with another number of shards.
+ * A node's place in its cluster, as all agree on it. Rejects with `ConfigError` when the cluster
+ * was made with another number of shards.
  */
 export async function nodeConfigOf(
   service: ShardedService,

@@ -4,7 +4,8 @@ import { migrateStores } from '#process/ports';
 
 /**
  * Makes the tables of the configured keyspace, or brings them up to date; may be repeated. Fulfils
- * with the exit code: 1 with one line on standard error when the servers or the tables do not let it.
+ * with the exit code: 1 with one line on standard error when the servers or the tables do not let
+ * it.
  */
 export async function migrateAll(config: Config): Promise<number> {
   const report = (text: string) => void process.stdout.write(`${text}\n`);

@@ -42,8 +42,8 @@ type NodeService = {
 };
 
 /**
- * A process of one service. Its node is built first, then served, then joins: its address is part of
- * what it joins with, and until then it refuses every call itself.
+ * A process of one service. Its node is built first, then served, then joins: its address is part
+ * of what it joins with, and until then it refuses every call itself.
  */
 export async function openNodeProcess(
   config: Config,

@@ -58,8 +58,8 @@ export async function openStores(config: Config, foundation: Foundation): Promis
 }
 
 /**
- * The bus that the configuration names: NATS, where everything is signed, or none but this process's
- * own. `cluster` is the cluster's id where it is known.
+ * The bus that the configuration names: NATS, where everything is signed, or none but this
+ * process's own. `cluster` is the cluster's id where it is known.
  */
 export async function openBus(
   config: Config,
@@ -154,8 +154,8 @@ async function cassandraStores(config: Config, foundation: Foundation): Promise<
 }
 
 /**
- * Where the states of a service's actors lie. The number of shards that stands decides: `ctl` may be
- * configured with another. A node that is ends before it reads or stores anything.
+ * Where the states of a service's actors lie. The number of shards that stands decides: `ctl` may
+ * be configured with another. A node that is ends before it reads or stores anything.
  */
 async function bucketsIn(
   shards: ShardStore,
@@ -166,8 +166,8 @@ async function bucketsIn(
 }
 
 /**
- * Asks once for what is not there: that prepares the statements and opens the connections, which takes
- * longer than the first caller's limiter check may.
+ * Asks once for what is not there: that prepares the statements and opens the connections, which
+ * takes longer than the first caller's limiter check may.
  */
 async function warm({ accounts, instances, listings, meters }: SharedStores): Promise<void> {
   const id = 'unknown';

@@ -3,8 +3,8 @@ import { ConfigError } from '#config';
 import type { Logger } from '#platform/logger';
 
 /**
- * How long closing may take before the process ends all the same, in milliseconds: an edge drains for
- * up to 10 s and then waits up to 10 s for a slow sender.
+ * How long closing may take before the process ends all the same, in milliseconds: an edge drains
+ * for up to 10 s and then waits up to 10 s for a slow sender.
  */
 const CLOSING_MS_MAX = 25_000;
 
@@ -47,8 +47,8 @@ export async function live(open: (signal: AbortSignal) => Promise<Opened>): Prom
 }
 
 /**
- * From here on an uncaught error, or an unhandled rejection, leaves one line in the log and ends the
- * process with 1: the state it left behind is unknown, and what is durable is safe.
+ * From here on an uncaught error, or an unhandled rejection, leaves one line in the log and ends
+ * the process with 1: the state it left behind is unknown, and what is durable is safe.
  */
 export function endOnUncaught(logger: Logger): void {
   process.on('uncaughtException', (err, origin) => {

@@ -23,7 +23,8 @@ type FolderVariable =
 
 /**
  * What a process of this role shows to the others of its cluster and whom it trusts; undefined
- * without a folder. Throws `ConfigError` for what is of no use. One without a role speaks to no other.
+ * without a folder. Throws `ConfigError` for what is of no use. One without a role speaks to no
+ * other.
  */
 export function wireTlsOf(
   config: Config,

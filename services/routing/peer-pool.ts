@@ -48,8 +48,8 @@ export class PeerPool<Call, Answer> implements AsyncDisposable {
 
   /**
    * A node answers at an address, as is heard: connects to it, so that its first call finds a
-   * connection. What is not open by now is tried again, because the pauses between attempts have grown
-   * while the address was dead, but not what has just begun.
+   * connection. What is not open by now is tried again, because the pauses between attempts have
+   * grown while the address was dead, but not what has just begun.
    */
   meet({ address, incarnation }: Pick<ShardOwner, 'incarnation' | 'address'>): void {
     const pooled = this.#peers.get(address);

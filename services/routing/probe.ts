@@ -17,9 +17,10 @@ type ProbeOptions = {
 const SILENT: Probed = { kind: 'silent' };
 
 /**
- * Looks whether a process listens at `address` (`host:port`), and if that is the aim who it is, by fresh
- * connections. `refused` is proof of an end, because a listener closes only with its process; what is
- * no clear answer is `silent`, which says nothing. Never throws. Source: architecture 3.3, first case.
+ * Looks whether a process listens at `address` (`host:port`), and if that is the aim who it is, by
+ * fresh connections. `refused` is proof of an end, because a listener closes only with its process;
+ * what is no clear answer is `silent`, which says nothing. Never throws. Source: architecture 3.3,
+ * first case.
  */
 export async function probe(
   address: string,

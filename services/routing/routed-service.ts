@@ -114,8 +114,9 @@ export class RoutedService<Call, Answer> implements AsyncDisposable {
   }
 
   /**
-   * Asks one node, once; waits for the connection as long as the call has, if it must. For questions
-   * that have another answer when this one does not come. Throws the node's refusals unchanged.
+   * Asks one node, once; waits for the connection as long as the call has, if it must. For
+   * questions that have another answer when this one does not come. Throws the node's refusals
+   * unchanged.
    */
   async askAt(address: string, call: Call): Promise<Answer> {
     const timeoutMs = this.#policy.timeoutMsOf(call);

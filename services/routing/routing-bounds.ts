@@ -1,6 +1,6 @@
-/** Every bound of routing: its value, unit and reason. Full means a fault at once (architecture 3.7). */
+/** Every bound of routing with unit and reason. Full means a fault at once (architecture 3.7). */
 
-/** First ceiling of the pause before an engine is asked again, in milliseconds: a handoff takes tens. */
+/** First ceiling of the pause before another try, in milliseconds: a handoff takes tens. */
 export const RETRY_PAUSE_MS_MIN = 20;
 
 /** Largest ceiling of that pause, in milliseconds: a quarter of what a fail-over may take. */
@@ -13,32 +13,32 @@ export const LIMITER_PAUSE_MS_MIN = 10;
 export const LIMITER_PAUSE_MS_MAX = 20;
 
 /**
- * How long an admission may wait when a living limiter has said that it hands the meter over, or that
- * it ends, in milliseconds: three conditional writes, on a busy store. Source: decision 118.
+ * How long an admission may wait when a living limiter has said that it hands the meter over, or
+ * that it ends, in milliseconds: three conditional writes, on a busy store. Source: decision 118.
  */
 export const LIMITER_MOVING_MS_MAX = 1_000;
 
 /**
- * How long a settlement may look for its meter, in milliseconds: cycles that cannot be given back are
- * lost to their account.
+ * How long a settlement may look for its meter, in milliseconds: cycles that cannot be given back
+ * are lost to their account.
  */
 export const SETTLE_MS_MAX = 1_000;
 
 /** Calls that pause before their next try, per process: as many as one connection has in flight. */
 export const WAITING_CALLS_MAX = 4_096;
 
-/** Connections to nodes of one service, per process: over twice a fleet of 100, so that moves find room. */
+/** Connections to nodes of a service, per process: over twice a fleet of 100, room for moves. */
 export const PEERS_MAX = 256;
 
 /**
- * How long a connection may take before news of its node make another attempt, in milliseconds: more
- * than one takes on a machine whose cores are busy.
+ * How long a connection may take before news of its node make another attempt, in milliseconds:
+ * more than one takes on a machine whose cores are busy.
  */
 export const CONNECT_AGAIN_MS = 500;
 
 /**
- * How long a connection outlives its node's last shard, or waits for its first, in milliseconds: three
- * longest calls.
+ * How long a connection outlives its node's last shard, or waits for its first, in milliseconds:
+ * three longest calls.
  */
 export const PEER_IDLE_MS = 30_000;
 

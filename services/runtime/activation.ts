@@ -15,10 +15,10 @@ export type Waiting<Call, Answer> = {
 };
 
 /**
- * One actor in memory: its state and the calls that wait for it. It is busy while it is being loaded
- * or while a turn awaits something; then calls queue. Turns and replay write `state`, `version` and
- * `offset`, the host `isBusy`, the catalog `lastUsedMs` and `bytes`; what of it is not stored is the
- * checkpointer's.
+ * One actor in memory: its state and the calls that wait for it. It is busy while it is being
+ * loaded or while a turn awaits something; then calls queue. Turns and replay write `state`,
+ * `version` and `offset`, the host `isBusy`, the catalog `lastUsedMs` and `bytes`; what of it is
+ * not stored is the checkpointer's.
  */
 export class Activation<State, Call, Answer> {
   readonly id: string;

@@ -10,8 +10,8 @@ import { replay } from '#runtime/replay';
 
 /**
  * Runs the actors of one kind: finds or loads the one a call is for, gives it one turn at a time,
- * and lets the answer go when its durability dependency is met. An idle actor whose journal is durable
- * at once answers synchronously, without a promise (architecture 8).
+ * and lets the answer go when its durability dependency is met. An idle actor whose journal is
+ * durable at once answers synchronously, without a promise (architecture 8).
  */
 export class ActorHost<State, Call extends ActorCall, Answer, Event> {
   readonly #kind: ActorKind<State, Call, Answer, Event>;

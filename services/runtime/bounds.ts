@@ -1,9 +1,9 @@
-/** Every bound of the runtime: its value, unit and reason. Full means `503` at once (architecture 3.7). */
+/** Every bound of the runtime with unit and reason. Full means `503` at once (architecture 3.7). */
 
 /** Calls waiting for one actor. At 20 µs a turn a full mailbox is 20 ms of work. */
 export const MAILBOX_CALLS_MAX = 1_024;
 
-/** How long an actor remembers the ids of committed calls. Twice the longest call (architecture 3.5). */
+/** How long an actor remembers ids of committed calls: twice the longest (architecture 3.5). */
 export const RECENT_CALLS_AGE_MS = 20_000;
 
 /** Ids an actor remembers: 200 calls a second on one instance for 20 s (architecture 3.5). */
@@ -31,8 +31,9 @@ export const SWEEP_PERIOD_MS = 1_000;
 export const SWEEP_ACTORS_MAX = 2_000;
 
 /**
- * How long records that no caller waits for gather. Chosen: a limiter raises its watermarks nearly a tenth of
- * a second ahead of need, and each of these appends costs the store as much as one with a thousand.
+ * How long records that no caller waits for gather. Chosen: a limiter raises its watermarks nearly
+ * a tenth of a second ahead of need, and each of these appends costs the store as much as a
+ * thousand.
  */
 export const GROUP_LINGER_MS = 10;
 
@@ -42,7 +43,7 @@ export const GROUP_RECORDS_MAX = 4_096;
 /** Bytes of a journal group's records (architecture 3.1); Cassandra refuses a batch of 8 MiB. */
 export const GROUP_BYTES_MAX = 512 * 1_024;
 
-/** Bytes of one record, as its actor estimates them (architecture 3.1); as JSON it may be thrice. */
+/** Bytes of one record, as its actor estimates them (architecture 3.1); JSON may be thrice. */
 export const RECORD_BYTES_MAX = 300 * 1_024;
 
 /** How long the last successful append vouches for answers from memory (architecture 3.3). */

@@ -1,7 +1,7 @@
 /**
  * Spreads what has to be done within some time, and comes back for ever, evenly over it: of those
- * that wait the same share may begin in each part of the time. Without it what fell due together once
- * would be done together, and fall due together again, ever after.
+ * that wait the same share may begin in each part of the time. Without it what fell due together
+ * once would be done together, and fall due together again, ever after.
  */
 export class EvenPace {
   readonly #withinMs: number;

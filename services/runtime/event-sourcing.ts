@@ -11,8 +11,8 @@ export type Applied<State, Answer = unknown> = {
 /** How the events of one kind of actor are applied, recorded and stored. Source: architecture 2. */
 export interface EventSourcing<State, Event, Outcome extends Applied<State> = Applied<State>> {
   /**
-   * The next state and the answer. Deterministic: recovery applies the event again. The state before
-   * is used up: the next one may share what it held.
+   * The next state and the answer. Deterministic: recovery applies the event again. The state
+   * before is used up: the next one may share what it held.
    */
   apply(state: State, event: Event, version: number, id: string): Outcome;
 
@@ -44,9 +44,9 @@ export interface EventSourcing<State, Event, Outcome extends Applied<State> = Ap
   effectAfterReplay?(id: string, state: State, events: readonly Event[]): SideEffect | undefined;
 
   /**
-   * What is committed before the actor is given up in good order (idle, or to another node), so that
-   * its next owner knows all that this one does; undefined if the records say it already. A kind
-   * whose every change is a record has no such thing.
+   * What is committed before the actor is given up in good order (idle, or to another node), so
+   * that its next owner knows all that this one does; undefined if the records say it already. A
+   * kind whose every change is a record has no such thing.
    */
   closing?(state: State, now: Instant): Event | undefined;
 }

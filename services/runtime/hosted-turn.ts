@@ -110,15 +110,16 @@ export class HostedTurn<State, Call extends ActorCall, Answer, Event>
   }
 
   /**
-   * Fulfils when everything up to `offset` (less if the answer depends on less) is durable, no other
-   * node can have taken the actor over since the turn, and the turn's side effect is done. Rejects
-   * with an unknown outcome when that cannot be: the turn has happened, and a caller that asks again
-   * has its answer once it can.
+   * Fulfils when everything up to `offset` (less if the answer depends on less) is durable, no
+   * other node can have taken the actor over since the turn, and the turn's side effect is done.
+   * Rejects with an unknown outcome when that cannot be: the turn has happened, and a caller that
+   * asks again has its answer once it can.
    */
   async whenAnswerable(offset: number): Promise<void> {
     const needed = this.#dependsOn ?? offset;
     await this.#log.whenDurable(needed);
-    // A commit of its own proves that the turn's state was the latest; any other answer needs a lease.
+    // A commit of its own proves that the turn's state was the latest; any other answer needs a
+    // lease.
     if (needed < this.#committedAt && !this.#log.isLeased()) await this.#log.whenConfirmed();
     const effect = this.#effect;
     if (effect === undefined) return;

@@ -19,8 +19,8 @@ interface ReplayLedger<State, Call, Answer> {
 
 /**
  * Applies a recovered tail to the stored state: what the head has already is skipped, and
- * afterwards the actor is dirty like any other. Throws `CorruptJournal` when a version is missing or
- * a line is no record: going on would lose an acknowledged event (architecture 3.3).
+ * afterwards the actor is dirty like any other. Throws `CorruptJournal` when a version is missing
+ * or a line is no record: going on would lose an acknowledged event (architecture 3.3).
  */
 export function replay<State, Call extends ActorCall, Answer, Event>(
   kind: ActorKind<State, Call, Answer, Event>,

@@ -17,8 +17,8 @@ export interface Turn<Event, Outcome = unknown> extends Instant {
    */
   commit(event: Event): Outcome;
   /**
-   * The answer reveals nothing that was committed after `offset` (0: nothing that is not stored), so
-   * it waits for that alone.
+   * The answer reveals nothing that was committed after `offset` (0: nothing that is not stored),
+   * so it waits for that alone.
    */
   dependOn(offset: number): void;
   /** Runs after the turn's version is durable and before the answer leaves; may be repeated. */

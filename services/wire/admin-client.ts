@@ -26,8 +26,9 @@ export interface AdminClient extends InstanceAdmin, UsageAdmin {
 }
 
 /**
- * The node at `address` (`host:port`), each call over a connection of its own. Calls reject with the
- * node's own fault, or with `service_unavailable` when no node of that kind answers there in time.
+ * The node at `address` (`host:port`), each call over a connection of its own. Calls reject with
+ * the node's own fault, or with `service_unavailable` when no node of that kind answers there in
+ * time.
  */
 export function adminClient(address: string, options: UnaryCallOptions): AdminClient {
   async function ask<Request, Reply>(

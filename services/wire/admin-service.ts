@@ -10,9 +10,9 @@ import { unaryHandler } from '#wire/unary-handler';
 import type { WireService } from '#wire/wire-service';
 
 /**
- * What `adminClient` asks, served beside an engine or a limiter. A method that `target` does not have
- * is refused as UNIMPLEMENTED. The service answers also while the process stops: a node that leaves
- * is not dead yet (architecture 3.3), and operators look most closely then.
+ * What `adminClient` asks, served beside an engine or a limiter. A method that `target` does not
+ * have is refused as UNIMPLEMENTED. The service answers also while the process stops: a node that
+ * leaves is not dead yet (architecture 3.3), and operators look most closely then.
  */
 export function adminService(
   target: AdminTarget,

@@ -4,8 +4,9 @@ import { DEADLINE_SWEEP_MS } from '#wire/wire-bounds';
 /**
  * Looks at deadlines every 10 ms while there are any: one timer for all calls, and none without.
  *
- * A look that comes late says that this process was stalled. It is put off once, to the next, so that
- * what has arrived meanwhile is read first: timers come before sockets, and the peer is not to blame.
+ * A look that comes late says that this process was stalled. It is put off once, to the next, so
+ * that what has arrived meanwhile is read first: timers come before sockets, and the peer is not to
+ * blame.
  */
 export class DeadlineSweep implements Disposable {
   readonly #clock: Clock;

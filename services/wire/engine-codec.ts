@@ -100,7 +100,8 @@ function answerToWire(answer: EngineAnswer): WireAnswer {
   return { body: bytes, etag, cycles, throttledRetryAfterS, replayed };
 }
 
-// The body stays a view of the frame it came in: it is forwarded and forgotten within a turn or two.
+// The body stays a view of the frame it came in: it is forwarded and forgotten within a turn or
+// two.
 function answerFromWire({
   body,
   etag,

@@ -57,7 +57,8 @@ export function commandToWire(command: EngineCommand): WireCommand {
       return {
         $case: 'process',
         value: {
-          // An observation has the same fields on both sides; the generated type only lacks readonly.
+          // An observation has the same fields on both sides; the generated type only lacks
+          // readonly.
           observations: command.observations as WireObservation[],
           batch: command.isBatch,
           everyStateWanted: command.isEveryStateWanted,

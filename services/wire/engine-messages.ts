@@ -3,7 +3,7 @@
  * over directly; between processes `engine-codec.ts` turns them into proto. Source: architecture 5.
  */
 
-/** One observation, validated. `timestampMs` is Unix time; left out, the engine stamps it (decision 33). */
+/** A valid observation. `timestampMs` is Unix time; left out, the engine stamps it (decision 33). */
 export type ObservationInput = {
   /** Index of the mode in the fixed order of the model. */
   readonly mode: number;
@@ -139,7 +139,7 @@ export function plainAnswer(body: string | Uint8Array, etag = ''): EngineAnswer 
   return { body, etag, cycles: 0, throttledRetryAfterS: 0, isReplayed: false };
 }
 
-/** The engine as the edge sees it. Throws the engine's faults unchanged; never answers past the deadline. */
+/** The engine as the edge sees it. Throws the engine's faults; never answers past the deadline. */
 export interface EngineClient {
   ask(call: EngineCall): EngineAnswer | Promise<EngineAnswer>;
 }

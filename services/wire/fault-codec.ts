@@ -15,8 +15,8 @@ const OWNER_TEXT_LENGTH_MAX = 261;
 const FAULT_TRAILER = 'fault-bin';
 
 /**
- * Whether what a call failed with must be logged where it is refused: a bug, or a failure whose cause
- * the caller's process, which logs the refusal, does not get to see.
+ * Whether what a call failed with must be logged where it is refused: a bug, or a failure whose
+ * cause the caller's process, which logs the refusal, does not get to see.
  */
 export function losesItsCause(error: unknown): boolean {
   return !(error instanceof Fault) || (error.cause !== undefined && error.httpStatus >= 500);

@@ -38,9 +38,9 @@ const UINT32_RANGE = 2 ** 32;
  * One peer, asked over one stream. Calls of one event-loop turn travel in one frame; answers are
  * matched by id and may come in any order.
  *
- * Every call ends in an answer or a `Fault`, at the latest two sweeps after its time-out, or after a
- * standstill of this process.
- * `isOutcomeUnknown` is set exactly if the call had been handed to the stream and no answer came.
+ * Every call ends in an answer or a `Fault`, at the latest two sweeps after its time-out, or after
+ * a standstill of this process. `isOutcomeUnknown` is set exactly if the call had been handed to
+ * the stream and no answer came.
  */
 export class FrameClient<Call, Answer, Request extends WireRequest, WireAnswer>
   implements AsyncDisposable
@@ -107,16 +107,16 @@ export class FrameClient<Call, Answer, Request extends WireRequest, WireAnswer>
   }
 
   /**
-   * Asks; never waits for a connection. Rejects with the service's faults unchanged. `timeoutMs`: how
-   * long the answer may take, in milliseconds, if that is less than the call has anyway.
+   * Asks; never waits for a connection. Rejects with the service's faults unchanged. `timeoutMs`:
+   * how long the answer may take, in milliseconds, if that is less than the call has anyway.
    */
   ask(call: Call, options?: { readonly timeoutMs: number }): Promise<Answer> {
     return this.#ask(call, options?.timeoutMs ?? Number.POSITIVE_INFINITY, undefined);
   }
 
   /**
-   * As `ask`; `recover` takes over what fails. It hears of a fault before the caller does, so that a
-   * call that goes well needs no second promise.
+   * As `ask`; `recover` takes over what fails. It hears of a fault before the caller does, so that
+   * a call that goes well needs no second promise.
    */
   askOr(call: Call, recover: RecoverCall<Call, Answer>): Promise<Answer> {
     return this.#ask(call, Number.POSITIVE_INFINITY, recover);

@@ -18,8 +18,9 @@ type ConnectionOptions = LinkOptions & {
 };
 
 /**
- * The longest wait before attempt number `failures + 1`, in milliseconds. The real wait is a uniform
- * part of it (full jitter), so that many clients of one lost server do not come back as one.
+ * The longest wait before attempt number `failures + 1`, in milliseconds. The real wait is a
+ * uniform part of it (full jitter), so that many clients of one lost server do not come back as
+ * one.
  */
 export function backoffCeilingMs(failures: number): number {
   return Math.min(BACKOFF_CAP_MS, BACKOFF_BASE_MS * 2 ** failures);

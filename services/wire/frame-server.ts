@@ -35,8 +35,8 @@ export type FrameServerPorts = {
   /** Calls of one stream whose answers are not there yet; beyond it they are refused. */
   readonly callsInFlightMax: number;
   /**
-   * Hears of what is not a `Fault` and of faults with a cause, of calls that break the domain, and of
-   * broken streams.
+   * Hears of what is not a `Fault` and of faults with a cause, of calls that break the domain, and
+   * of broken streams.
    */
   readonly reportBug: (error: unknown) => void;
   readonly observer?: CallObserver | undefined;

@@ -14,8 +14,8 @@ const asIs = (bytes: Buffer): Buffer => bytes;
 
 /**
  * `target` as the service that a `FrameClient` of the same protocol asks: the framed stream
- * `Exchange`, and `Ask` for tools, one call without a stream. `Ask` answers a fault as a gRPC status
- * with the code as its detail.
+ * `Exchange`, and `Ask` for tools, one call without a stream. `Ask` answers a fault as a gRPC
+ * status with the code as its detail.
  */
 export function frameService<Call, Answer, Request extends WireRequest, WireAnswer>(
   protocol: FrameProtocol<Call, Answer, Request, WireAnswer>,

@@ -6,7 +6,8 @@ const MESSAGE_TAG = 10;
 
 /**
  * Reads a frame message by message, so that no list of them is built. `read` must consume exactly
- * `length` bytes. Returns how many there were. Throws when the bytes are not such a frame: then nothing after it can be trusted.
+ * `length` bytes. Returns how many there were. Throws when the bytes are not such a frame: then
+ * nothing after it can be trusted.
  */
 export function readFrame(
   bytes: Uint8Array,

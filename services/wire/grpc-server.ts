@@ -38,8 +38,8 @@ const SERVER = {
   'grpc.max_receive_message_length': REQUEST_FRAME_BYTES_MAX,
   'grpc.max_send_message_length': REPLY_FRAME_BYTES_MAX,
   'grpc.max_concurrent_streams': STREAMS_PER_CONNECTION_MAX,
-  // Closes the connection of a client that connects and then sends nothing; before a TLS handshake Node does,
-  // after 120 s.
+  // Closes the connection of a client that connects and then sends nothing; before a TLS handshake
+  // Node does, after 120 s.
   'grpc.keepalive_time_ms': KEEPALIVE_TIME_MS,
   'grpc.keepalive_timeout_ms': KEEPALIVE_TIMEOUT_MS,
 } satisfies grpc.ServerOptions;
@@ -76,8 +76,8 @@ type Handler = (call: Call & NodeJS.EventEmitter, respond?: Respond) => void;
 
 /**
  * `service` for those alone whom `CALLERS` lets call it, by the certificate that the connection was
- * opened with. Others get PERMISSION_DENIED before anything is done; a stream is looked at once, when
- * it begins.
+ * opened with. Others get PERMISSION_DENIED before anything is done; a stream is looked at once,
+ * when it begins.
  */
 function guardedService(service: WireService, onRefused: OnRefused): WireService {
   const implementation: Record<string, Handler> = {};

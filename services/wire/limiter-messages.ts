@@ -1,6 +1,4 @@
-/**
- * What the edge and a limiter say to each other, as domain data. Source: architecture 4.
- */
+/** What the edge and a limiter say to each other, as domain data. Source: architecture 4. */
 
 /**
  * What a call is called for good: two calls are one exactly if both numbers are the same. Only the

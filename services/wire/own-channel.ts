@@ -21,9 +21,9 @@ const CHANNEL = {
 } satisfies grpc.ClientOptions;
 
 /**
- * A client for `address` (`host:port`), with credentials that must be its own. Closing a client of gRPC
- * (1.14.7) leaves a connection open for ever whose peer has accepted it and then says nothing, as a
- * stopped process does: it waits for its settings. `cut` ends that one, too.
+ * A client for `address` (`host:port`), with credentials that must be its own. Closing a client of
+ * gRPC (1.14.7) leaves a connection open for ever whose peer has accepted it and then says nothing,
+ * as a stopped process does: it waits for its settings. `cut` ends that one, too.
  */
 export function ownChannel(
   address: string,

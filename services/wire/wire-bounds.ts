@@ -1,12 +1,12 @@
-/** Every bound of the wire: its value, unit and reason. Full means a fault at once (architecture 3.7). */
+/** Every bound of the wire with unit and reason. Full means a fault at once (architecture 3.7). */
 
-/** Largest frame of requests, in bytes: gRPC's own default; the batch of decision 10 fits many times. */
+/** Largest frame of requests, in bytes: gRPC's default; many times the batch of decision 10. */
 export const REQUEST_FRAME_BYTES_MAX = 4 * 1_024 * 1_024;
 
 /** Largest frame of replies, in bytes: many times the largest page (decision 162). */
 export const REPLY_FRAME_BYTES_MAX = 16 * 1_024 * 1_024;
 
-/** A frame is closed when it holds this many bytes: large enough to spread its cost, small to hold. */
+/** A frame with this many bytes is closed: large enough to spread its cost, small to hold. */
 export const FRAME_BYTES_TARGET = 256 * 1_024;
 
 /** Messages read from one frame: what the smallest of them fill of a frame of the target size. */
@@ -15,7 +15,7 @@ export const FRAME_MESSAGES_MAX = 16_384;
 /** Calls waiting for an answer per client, sent or not. A tenth of a second at 40,000 a second. */
 export const CLIENT_CALLS_IN_FLIGHT_MAX = 4_096;
 
-/** Calls without an answer per stream of a server. Twice a client's, so that the client's bound is met first. */
+/** Calls without an answer per stream of a server: twice a client's, which is met first. */
 export const SERVER_CALLS_IN_FLIGHT_MAX = 8_192;
 
 /** Answers held for one client that does not read them, in bytes: four of the largest frames. */
@@ -30,7 +30,7 @@ export const LIMITER_TIMEOUT_MS = 100;
 /** How often deadlines are looked at, in milliseconds: a tenth of the shortest of them. */
 export const DEADLINE_SWEEP_MS = 10;
 
-/** A connection that is not open after this time has failed, in milliseconds: TCP's first retry and one more. */
+/** When a connection that is not open has failed, in milliseconds: TCP's first two retries. */
 export const CONNECT_TIMEOUT_MS = 3_000;
 
 /** First ceiling of the wait before a reconnect, in milliseconds; full jitter below it. */
@@ -45,7 +45,7 @@ export const KEEPALIVE_TIME_MS = 2_000;
 /** The time it has to give one, in milliseconds. */
 export const KEEPALIVE_TIMEOUT_MS = 3_000;
 
-/** Flow-control window of a client, in bytes: an answer's 1.5 kB for several hundred calls at once. */
+/** Flow-control window of a client, in bytes: answers of 1.5 kB to several hundred calls. */
 export const FLOW_WINDOW_BYTES = 1_024 * 1_024;
 
 /** Streams and unary calls at once on one connection to a server: one stream and a few tools. */

@@ -2,9 +2,9 @@ import * as grpc from '@grpc/grpc-js';
 import { rolesOfPeer, type WireRole } from '#wire/wire-roles';
 
 /**
- * The name that a client asks for in its handshake. Processes are reached at addresses that come and
- * go, so that who they are cannot rest on where they are: what counts is the role in the certificate
- * (decision 143).
+ * The name that a client asks for in its handshake. Processes are reached at addresses that come
+ * and go, so that who they are cannot rest on where they are: what counts is the role in the
+ * certificate (decision 143).
  */
 export const TLS_NAME = 'identity-engine';
 
@@ -17,8 +17,8 @@ export type WireTls = {
 };
 
 /**
- * Credentials of a client: TLS with its own certificate, and only with a server of one of the `wanted`
- * roles; none at all without `tls`.
+ * Credentials of a client: TLS with its own certificate, and only with a server of one of the
+ * `wanted` roles; none at all without `tls`.
  */
 export function clientCredentials(
   tls: WireTls | undefined,

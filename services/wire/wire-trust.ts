@@ -16,7 +16,7 @@ export function trustInteger(value: number, min: number, max: number, what: stri
   return value;
 }
 
-/** `value` if it is in [0, 1], else refused; NaN is not. Source: every number of the model is (interface 2). */
+/** `value` if it is in [0, 1], else refused, as NaN is. Source: numbers of the model, interface 2. */
 export function trustUnit(value: number, what: string): number {
   if (!(value >= 0 && value <= 1)) throw brokenMessage(what);
   return value;
