@@ -23,6 +23,9 @@ const LIMITED_MS = [200, 2_000] as const;
 /** How long a limiter may be unsure when all is calm, in milliseconds: two calls to the store. */
 const SILENCE_MS_MAX = 4_000;
 
+/** Until processes that have just started know each other, in milliseconds: a few heartbeats. */
+const ACQUAINTED_MS = 5_000;
+
 /** How long all engines may take to leave one after the other, in milliseconds. */
 const LEAVING_MS_MAX = 180_000;
 
@@ -226,6 +229,8 @@ async function patiently(world: World, tried: () => Promise<Call>): Promise<Call
 }
 
 async function leaveAll(world: World, cluster: SimulatedCluster): Promise<void> {
+  // One that has just started must have heard the others, or it has no node to give its shards to.
+  await world.sleep(ACQUAINTED_MS);
   const late = world.after(LEAVING_MS_MAX, () => {
     world.fail(new Violation(`the engines have not left after ${LEAVING_MS_MAX} ms`));
   });
