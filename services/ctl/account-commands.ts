@@ -49,8 +49,16 @@ export const ACCOUNT_COMMANDS: readonly AccountCommand[] = [
       return oneAccount(await admin.ask(AccountView, 'PUT', pathOf(account, 'plan'), body));
     },
   },
-  statusCommand('suspend', 'suspended', 'Refuses every call of an account with 403.'),
-  statusCommand('resume', 'active', 'Ends a suspension.'),
+  oneCall(AccountView, (account) => accountTable([account]), {
+    words: ['accounts', 'suspend'],
+    summary: 'Refuses every call of an account with 403.',
+    request: { method: 'PUT', part: 'status', body: { status: 'suspended' } },
+  }),
+  oneCall(AccountView, (account) => accountTable([account]), {
+    words: ['accounts', 'resume'],
+    summary: 'Ends a suspension.',
+    request: { method: 'PUT', part: 'status', body: { status: 'active' } },
+  }),
   {
     kind: 'account',
     words: ['keys', 'create'],
@@ -64,17 +72,11 @@ export const ACCOUNT_COMMANDS: readonly AccountCommand[] = [
       return { data, text: `${data.key}\n\n${keyTable([data])}\n${note}` };
     },
   },
-  {
-    kind: 'account',
+  oneCall(KeysView, keyTable, {
     words: ['keys', 'list'],
     summary: 'Shows the keys of an account by id, with scope and status, never the key itself.',
-    args: ['account'],
-    options: {},
-    async run(admin, [account = '']) {
-      const data = await admin.ask(KeysView, 'GET', pathOf(account, 'keys'));
-      return { data, text: keyTable(data) };
-    },
-  },
+    request: { method: 'GET', part: 'keys' },
+  }),
   {
     kind: 'account',
     words: ['keys', 'revoke'],
@@ -89,45 +91,42 @@ export const ACCOUNT_COMMANDS: readonly AccountCommand[] = [
     },
   },
   // Before `usage`, whose argument it could be taken for.
-  {
-    kind: 'account',
+  oneCall(UsageView, usageText, {
     words: ['usage', 'reset'],
     summary:
       'Moves a month that a wrong clock set back to the present month; changes nothing otherwise.',
-    args: ['account'],
-    options: {},
-    async run(admin, [account = '']) {
-      const data = await admin.ask(UsageView, 'POST', pathOf(account, 'usage/reset'), {});
-      return { data, text: usageText(data) };
-    },
-  },
-  {
-    kind: 'account',
+    request: { method: 'POST', part: 'usage/reset', body: {} },
+  }),
+  oneCall(UsageView, usageText, {
     words: ['usage'],
     summary: 'Shows requests and cycles used, reserved and left.',
-    args: ['account'],
-    options: {},
-    async run(admin, [account = '']) {
-      const data = await admin.ask(UsageView, 'GET', pathOf(account, 'usage'));
-      return { data, text: usageText(data) };
-    },
-  },
+    request: { method: 'GET', part: 'usage' },
+  }),
 ];
 
-function statusCommand(
-  verb: string,
-  status: 'active' | 'suspended',
-  summary: string,
+/** A command that makes one call about an account and shows what is answered. */
+function oneCall<Schema extends z.ZodType>(
+  schema: Schema,
+  textOf: (answer: z.infer<Schema>) => string,
+  command: Pick<AccountCommand, 'words' | 'summary'> & {
+    readonly request: {
+      readonly method: 'GET' | 'POST' | 'PUT';
+      readonly part: string;
+      readonly body?: object;
+    };
+  },
 ): AccountCommand {
+  const { words, summary, request } = command;
   return {
     kind: 'account',
-    words: ['accounts', verb],
+    words,
     summary,
     args: ['account'],
     options: {},
     async run(admin, [account = '']) {
-      const path = pathOf(account, 'status');
-      return oneAccount(await admin.ask(AccountView, 'PUT', path, { status }));
+      const path = pathOf(account, request.part);
+      const data = await admin.ask(schema, request.method, path, request.body);
+      return { data, text: textOf(data) };
     },
   };
 }

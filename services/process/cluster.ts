@@ -50,8 +50,16 @@ export function watchedEngines(
   facts: ClusterFacts,
   connect: (address: string) => Peer<EngineCall, EngineAnswer>,
 ): RoutedEngine {
-  const watched = watchedNodes('engine', config, foundation, bus, facts);
-  return new RoutedEngine({ ...watched, connect });
+  const { shardCount } = facts;
+  return new RoutedEngine({
+    routes: watchedOwners('engine', config, foundation, bus, facts),
+    shardCount,
+    shardOf: (id) => shardOf(id, shardCount),
+    connect,
+    clock: foundation.clock,
+    random: Math.random,
+    onRetry: retryCounter(foundation),
+  });
 }
 
 /** All limiters of a cluster as one. */
@@ -62,21 +70,30 @@ export function watchedLimiters(
   facts: ClusterFacts,
   connect: (address: string) => Peer<LimiterCall, LimiterAnswer>,
 ): RoutedLimiter {
-  const watched = watchedNodes('limiter', config, foundation, bus, facts);
   // A limiter that is there may be slow on a busy machine; for one that is not no caller waits
   // longer.
   const timeoutMs = Math.min(LIMITER_TIMEOUT_MS, config.SERVICE_LIMITER_TIMEOUT_MS);
-  return new RoutedLimiter({ ...watched, connect, timeoutMs });
+  const { shardCount } = facts;
+  return new RoutedLimiter({
+    routes: watchedOwners('limiter', config, foundation, bus, facts),
+    shardCount,
+    shardOf: (id) => shardOf(id, shardCount),
+    connect,
+    clock: foundation.clock,
+    random: Math.random,
+    onRetry: retryCounter(foundation),
+    timeoutMs,
+  });
 }
 
-/** What routing to the nodes of a service needs besides the way to one of them. */
-function watchedNodes(
+/** Who owns the shards of a service, as far as this process hears. */
+function watchedOwners(
   service: ShardedService,
   config: Config,
   foundation: Foundation,
   bus: Bus,
   { cluster, shardCount }: ClusterFacts,
-) {
+): ShardOwners {
   const { clock, logger } = foundation;
   const members = new Membership({
     bus,
@@ -88,14 +105,7 @@ function watchedNodes(
     onForeignCluster: (stranger) => logger.error({ stranger: stranger.cluster }, FOREIGN),
     onImpostor: ({ incarnation, node }) => logger.error({ incarnation, node }, IMPOSTOR),
   });
-  return {
-    routes: new ShardOwners({ members, shardCount, clock }),
-    shardCount,
-    shardOf: (id: string) => shardOf(id, shardCount),
-    clock,
-    random: Math.random,
-    onRetry: retryCounter(foundation),
-  };
+  return new ShardOwners({ members, shardCount, clock });
 }
 
 /** What an operator reads when two clusters share subjects. */

@@ -27,7 +27,9 @@ export async function openCtlCluster(config: Config): Promise<ClusterPorts & Asy
   }
   const { clock, tls } = foundation;
   return {
-    ...stores,
+    shards: stores.shards,
+    journals: stores.journals,
+    instances: stores.instances,
     clock,
     prefix: config.SERVICE_NATS_PREFIX,
     openBus: () => openBus(lenient, foundation),

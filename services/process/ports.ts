@@ -192,11 +192,15 @@ async function sessionOf(
     throw new ConfigError('SERVICE_CASSANDRA_TLS_NAME is of no use without a TLS folder');
   }
   const tls = client === undefined ? undefined : { ...client, serverName };
-  const contactPoints = config.SERVICE_CASSANDRA_CONTACT_POINTS;
-  const localDataCenter = config.SERVICE_CASSANDRA_DATACENTER;
-  const observe = statementObserver(metrics);
-  const place = { contactPoints, localDataCenter, keyspace };
-  return await openSession({ ...place, clock, observe, credentials, tls });
+  return await openSession({
+    contactPoints: config.SERVICE_CASSANDRA_CONTACT_POINTS,
+    localDataCenter: config.SERVICE_CASSANDRA_DATACENTER,
+    keyspace,
+    clock,
+    observe: statementObserver(metrics),
+    credentials,
+    tls,
+  });
 }
 
 /** User and password of a server. Throws `ConfigError` for one without the other. */
