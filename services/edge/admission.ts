@@ -98,12 +98,7 @@ export class Admission {
     const { caller, address, callId, callTag, scope, cycles, isCallerDescribed = false } = call;
     const { accountId, keyDigest } = caller;
     if (!this.#refused.mayAsk(address, keyDigest)) {
-      return {
-        headers: unknownHeaders(this.#clock.wallMs()),
-        refusal: this.#notLookedUp(),
-        allowance: undefined,
-        description: undefined,
-      };
+      return refusedUnknown(unknownHeaders(this.#clock.wallMs()), this.#notLookedUp());
     }
     const limitedBy = this.#limited.find(call);
     if (limitedBy !== undefined) {
@@ -133,7 +128,8 @@ export class Admission {
     const { verdict, allowance } = answer;
     if (allowance === undefined) {
       this.#refused.count(address, keyDigest);
-      return this.#unknown();
+      const headers = unknownHeaders(this.#clock.wallMs());
+      return refusedUnknown(headers, unauthorized('the API key is not valid'));
     }
     if (this.#refused.admit(keyDigest)) this.#proxies.note(address, accountId);
     this.#remember(accountId, allowance);
@@ -182,12 +178,6 @@ export class Admission {
     return { headers: limitHeaders(allowance, nowMs), refusal, allowance, description };
   }
 
-  #unknown(): Admitted {
-    const headers = unknownHeaders(this.#clock.wallMs());
-    const refusal = unauthorized('the API key is not valid');
-    return { headers, refusal, allowance: undefined, description: undefined };
-  }
-
   /** The key was not looked up, so it is not called invalid (decision 159). */
   #notLookedUp(): Fault {
     this.#metrics.notLookedUp();
@@ -202,13 +192,18 @@ export class Admission {
       retryAfterS: UNSURE_RESET_S,
       cause,
     });
-    return { headers, refusal, allowance: undefined, description: undefined };
+    return refusedUnknown(headers, refusal);
   }
 
   #remember(accountId: string, allowance: Allowance): void {
     if (this.#lastKnown.has(accountId)) this.#lastKnown.set(accountId, allowance);
     else putNewest(this.#lastKnown, accountId, allowance, LAST_KNOWN_MAX);
   }
+}
+
+/** A refusal without figures: no caller is known, or none of its numbers is certain. */
+function refusedUnknown(headers: Headers, refusal: Fault): Admitted {
+  return { headers, refusal, allowance: undefined, description: undefined };
 }
 
 function settlementOf({ caller, callId, callTag }: AdmissionCall, cyclesUsed: number): SettleCall {

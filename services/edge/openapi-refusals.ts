@@ -1,6 +1,6 @@
 import type { Endpoint } from '#edge/endpoint';
 import { FAULTS, type FaultCode } from '#fault/error-codes';
-import { type FaultReason, httpOfReason, REASONS } from '#fault/error-reasons';
+import { codeOfReason, type FaultReason, httpOfReason } from '#fault/error-reasons';
 
 /** One way in which an endpoint can be refused. */
 type Refusal = { readonly code: FaultCode; readonly reason: FaultReason | undefined };
@@ -60,7 +60,7 @@ export function statusOf({ code, reason }: Refusal): number {
 
 /** A reason with the code that it belongs to. */
 export function refusalFor(reason: FaultReason): Refusal {
-  return { code: REASONS[reason].code, reason };
+  return { code: codeOfReason(reason), reason };
 }
 
 /** Refusals whose code says all. */

@@ -1,6 +1,7 @@
 import type { ListingPage } from '#engine/account-listing';
 import type { DirectoryAnswer } from '#engine/directory-kind';
 import { isoTime, rounded } from '#engine/instance-answers';
+import { pagination } from '#engine/record-pages';
 import type { SummarizedHead, Summary } from '#engine/summary';
 import { ENERGY_DEFAULT } from '#identity/state';
 import type { ListedInstance } from '#storage/listing-store';
@@ -15,7 +16,7 @@ export type HeadOf = (instanceId: string) => Promise<SummarizedHead | undefined>
  */
 export function pageAnswer(
   { total, rows }: DirectoryAnswer,
-  { limit, offset }: ListingPage,
+  page: ListingPage,
   summaries: ReadonlyMap<string, Summary>,
   descriptions: ReadonlyMap<string, string>,
 ): EngineAnswer {
@@ -23,9 +24,7 @@ export function pageAnswer(
     const { instanceId } = row;
     return itemOf(row, summaries.get(instanceId), descriptions.get(instanceId));
   });
-  const pagination = { limit, offset, total, has_more: offset + rows.length < total };
-  const body = JSON.stringify({ data, pagination });
-  return plainAnswer(body);
+  return plainAnswer(JSON.stringify({ data, pagination: pagination(page, rows.length, total) }));
 }
 
 /**

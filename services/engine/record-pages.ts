@@ -127,8 +127,12 @@ function driftEventJson(row: DriftRow, isEveryGeneration: boolean): string {
   return `{"cycle":${row.cycle},${level},${modes},${time}}`;
 }
 
-/** The next page begins behind the rows that this one has. */
-function pagination({ limit, offset }: RecordPage, count: number, total: number) {
+/** What an answer says of its page of `count` rows, behind which the next one begins. */
+export function pagination(
+  { limit, offset }: Pick<RecordPage, 'limit' | 'offset'>,
+  count: number,
+  total: number,
+) {
   return { limit, offset, total, has_more: offset + count < total };
 }
 
