@@ -7,7 +7,7 @@ import { bucketsOf } from '#storage/bucket-of';
 import { cassandraInstanceStore } from '#storage/cassandra/cassandra-instance-store';
 import { cassandraListingStore } from '#storage/cassandra/cassandra-listing-store';
 import type { CassandraSession } from '#storage/cassandra/session';
-import type { InstanceHead } from '#storage/instance-store';
+import { type InstanceHead, NO_ROWS } from '#storage/instance-store';
 
 /** Instances that are being written at once: Cassandra is busy and none of its queues grows long. */
 const WRITES_IN_FLIGHT = 64;
@@ -93,6 +93,8 @@ function headOf(index: number, name: string, accountId: string): InstanceHead {
     historyStart: 0,
     driftCount: 0,
     driftStart: 0,
+    newestHistory: NO_ROWS,
+    newestDrift: NO_ROWS,
     modelVersion: MODEL_VERSION,
     model: modelOf(index),
     recentCalls: [],

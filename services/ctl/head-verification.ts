@@ -6,6 +6,7 @@ import {
 } from '#ctl/replay-branches';
 import { MODEL_VERSION, OFFSET, STATE_LENGTH, type State } from '#identity/state';
 import type { HistoryRow, InstanceHead, InstanceStore } from '#storage/instance-store';
+import { storedHistory } from '#storage/stored-rows';
 
 /** What a replay may know besides the head and the rows. */
 type ReplayOptions = {
@@ -172,15 +173,16 @@ async function countOf(rows: AsyncIterable<unknown> | Iterable<unknown>): Promis
   return count;
 }
 
-/** The first `count` rows of an instance's stored history, oldest first. Rejects as the store does. */
-export async function* storedHistory(
+/** The rows that a head counts as they are stored, oldest first. Rejects as the store does. */
+export async function* storedRows(
   store: InstanceStore,
   instanceId: string,
-  count: number,
+  head: InstanceHead,
 ): AsyncGenerator<HistoryRow> {
-  for (let read = 0; read < count; read += ROWS_PER_READ) {
-    const newest = Math.min(count, read + ROWS_PER_READ);
-    const rows = await store.readHistory(instanceId, newest, newest - read);
+  const { historyCount } = head;
+  for (let read = 0; read < historyCount; read += ROWS_PER_READ) {
+    const newest = Math.min(historyCount, read + ROWS_PER_READ);
+    const rows = await storedHistory(store, instanceId, head, { newest, count: newest - read });
     yield* rows.reverse();
   }
 }

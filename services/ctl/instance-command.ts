@@ -6,6 +6,7 @@ import { Fault } from '#fault/fault';
 import { MODE_KEYS } from '#identity/modes';
 import { OFFSET } from '#identity/state';
 import type { InstanceHead } from '#storage/instance-store';
+import { storedHistory } from '#storage/stored-rows';
 import type { InstanceReport, UnstoredCycle } from '#wire/admin';
 
 /** Cycles that are shown, the newest first. */
@@ -93,7 +94,8 @@ async function lastCycles(
   inspected: InstanceReport | undefined,
 ) {
   const newest = head === undefined || head.deletedAtMs !== undefined ? 0 : head.historyCount;
-  const stored = newest === 0 ? [] : await instances.readHistory(id, newest, CYCLES_SHOWN);
+  const page = { newest, count: CYCLES_SHOWN };
+  const stored = head === undefined ? [] : await storedHistory(instances, id, head, page);
   const isStored = (cycle: UnstoredCycle) =>
     stored.some((row) => row.generation === cycle.generation && row.cycle === cycle.cycle);
   const unstored = (inspected?.active?.unstoredCycles ?? []).filter((cycle) => !isStored(cycle));

@@ -1,5 +1,5 @@
 import { type ClusterCommand, type ClusterPorts, CtlError } from '#ctl/command';
-import { type Replay, storedHistory, verifyHead } from '#ctl/head-verification';
+import { type Replay, storedRows, verifyHead } from '#ctl/head-verification';
 import { table } from '#ctl/table';
 import type { InstanceHead } from '#storage/instance-store';
 
@@ -42,11 +42,11 @@ async function verified(
   if (head === undefined) {
     throw new CtlError(`nothing is stored of ${id}: what is new is stored within half a minute`);
   }
-  const replay = await verifyHead(head, storedHistory(instances, id, head.historyCount));
+  const replay = await verifyHead(head, storedRows(instances, id, head));
   if (replay.kind !== 'different') return { head, replay };
   const now = await instances.readHead(id);
   if (now?.deletedAtMs === undefined) return { head, replay };
-  const rows = storedHistory(instances, id, now.historyCount);
+  const rows = storedRows(instances, id, now);
   return { head: now, replay: await verifyHead(now, rows) };
 }
 

@@ -22,7 +22,12 @@ import { advance } from '#identity/advance';
 import { newReport, readReport } from '#identity/report';
 import { createState, MODEL_VERSION, resetToDefault, resetToInitial } from '#identity/state';
 import type { Applied } from '#runtime/event-sourcing';
-import type { DriftRow, HistoryRow, InstanceHead } from '#storage/instance-store';
+import {
+  type DriftRow,
+  type HistoryRow,
+  type InstanceHead,
+  NO_ROWS,
+} from '#storage/instance-store';
 import type { EngineAnswer } from '#wire/engine-messages';
 
 type Of<Kind extends InstanceChange['kind']> = Extract<InstanceChange, { kind: Kind }>;
@@ -111,6 +116,8 @@ function created(change: Of<'created'>, atMs: number, version: number): Instance
     historyStart: 0,
     driftCount: 0,
     driftStart: 0,
+    newestHistory: NO_ROWS,
+    newestDrift: NO_ROWS,
     modelVersion: MODEL_VERSION,
     model: createState({ modeStrengths, energyLevel }),
     recentCalls: [],
@@ -137,10 +144,15 @@ function rename(
 
 /** What stays is the marker: whose it was, and since when it is deleted (architecture 3.2). */
 function removed(state: InstanceState, atMs: number, version: number): InstanceState {
-  const nothing = { name: '', description: '', model: NO_MODEL };
+  const head = headOf(state);
+  const text = { name: '', description: '', model: NO_MODEL };
+  const rows = {
+    newestHistory: { after: head.historyCount, rows: '' },
+    newestDrift: { after: head.driftCount, rows: '' },
+  };
   return {
     ...state,
-    head: { ...headOf(state), ...nothing, version, updatedAtMs: atMs, deletedAtMs: atMs },
+    head: { ...head, ...text, ...rows, version, updatedAtMs: atMs, deletedAtMs: atMs },
     textBytes: 0,
     unstored: undefined,
     recovery: afterText(state.recovery, Number.POSITIVE_INFINITY),

@@ -1,3 +1,4 @@
+import type { ChunkBounds } from '#engine/cut-chunks';
 import { EngineActors } from '#engine/engine-actors';
 import type { Metrics } from '#platform/metrics';
 import type { ProcessPorts } from '#platform/process-ports';
@@ -14,6 +15,8 @@ export type EnginePorts = ProcessPorts & {
   readonly metrics: Metrics;
   readonly instances: InstanceStore;
   readonly listings: ListingStore;
+  /** When rows leave a head; undefined: as the service's bounds say. */
+  readonly chunkBounds?: ChunkBounds | undefined;
 };
 
 /** An engine that is the only one: on memory, where a crash leaves nothing to take over. */

@@ -1,4 +1,5 @@
 import { activeInstanceOf } from '#engine/active-instance';
+import type { ChunkBounds } from '#engine/cut-chunks';
 import { DirectoryKind } from '#engine/directory-kind';
 import { engineMetrics } from '#engine/engine-metrics';
 import { InstanceKind } from '#engine/instance-kind';
@@ -24,6 +25,8 @@ type EngineActorsPorts = ProcessPorts & {
   readonly gate: ShardGate;
   readonly instances: InstanceStore;
   readonly listings: ListingStore;
+  /** When rows leave a head; undefined: as the service's bounds say. */
+  readonly chunkBounds?: ChunkBounds | undefined;
   /** All engines, this one included; undefined if there is no other. */
   readonly engines: EngineClient | undefined;
   /** Reads instances of all engines; undefined if all are here. */
@@ -53,6 +56,7 @@ export class EngineActors implements EngineClient, AsyncDisposable {
     this.#directories = new ActorHost(directories, config, hostPorts('directory'));
     const instances = new InstanceKind({
       store: ports.instances,
+      chunkBounds: ports.chunkBounds,
       directory: remoteDirectory(ports.listings, engines, clock),
       metrics: engineMetrics(metrics, clock),
     });

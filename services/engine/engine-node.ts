@@ -83,7 +83,7 @@ export class EngineNode implements EngineClient, AdminTarget, AsyncDisposable {
   /** The actors of one incarnation, and the way from them to those of all engines. */
   #host({ address, log, gate, routes }: NodeContext): HostedServices<EngineActors> {
     const { engine, connect, random, onRetry } = this.#ports;
-    const { clock, metrics, instances, listings, onBug } = engine;
+    const { clock, metrics, instances, listings, chunkBounds, onBug } = engine;
     const { shardCount } = this.#config.node;
     const engines = new RoutedEngine({
       routes,
@@ -101,6 +101,7 @@ export class EngineNode implements EngineClient, AdminTarget, AsyncDisposable {
       gate,
       instances,
       listings,
+      chunkBounds,
       engines,
       summariesOf: summariesOfOwners({
         owners: engines,

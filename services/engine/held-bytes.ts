@@ -1,7 +1,10 @@
-import type { InstanceHead } from '#storage/instance-store';
+import { type InstanceHead, type NewestRows, NO_ROWS } from '#storage/instance-store';
 
 /** Bytes of a model in memory. `test/engine/held-bytes` holds these estimates against the heap. */
 const MODEL_BYTES = 1_100;
+
+/** Bytes of a head's rows in memory besides themselves. */
+const ROWS_BYTES = 60;
 
 /** Characters that take two bytes in memory, and make all others of their text do so. */
 const WIDE = /[\u0100-\uffff]/;
@@ -19,4 +22,12 @@ export function bytesOfHeadText(head: InstanceHead | undefined): number {
 /** Bytes of a head's model in memory; a deleted instance has none. */
 export function bytesOfModel(head: InstanceHead | undefined): number {
   return head === undefined || head.model.length === 0 ? 0 : MODEL_BYTES;
+}
+
+/** Bytes of a head's newest rows in memory. */
+export function bytesOfRows(head: InstanceHead | undefined): number {
+  if (head === undefined) return 0;
+  const bytesOf = (newest: NewestRows) =>
+    newest === NO_ROWS ? 0 : ROWS_BYTES + newest.rows.length;
+  return bytesOf(head.newestHistory) + bytesOf(head.newestDrift);
 }

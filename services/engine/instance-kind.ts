@@ -1,4 +1,5 @@
 import type { InstanceApplied } from '#engine/apply-event';
+import type { ChunkBounds } from '#engine/cut-chunks';
 import { announcementOf, type Directory } from '#engine/directory';
 import type { EngineMetrics } from '#engine/engine-metrics';
 import { assertMatch } from '#engine/etag';
@@ -19,6 +20,8 @@ import type { EngineAnswer, EngineCall, EngineCommand } from '#wire/engine-messa
 
 type InstancePorts = {
   readonly store: InstanceStore;
+  /** When rows leave a head; undefined: as the service's bounds say. */
+  readonly chunkBounds?: ChunkBounds | undefined;
   readonly directory: Directory;
   readonly metrics: EngineMetrics;
 };

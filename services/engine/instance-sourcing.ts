@@ -1,19 +1,24 @@
 import { applyEvent, type InstanceApplied } from '#engine/apply-event';
+import { CHUNK_BOUNDS, type ChunkBounds, cutChunks } from '#engine/cut-chunks';
 import { announcementOf, type Directory } from '#engine/directory';
 import { eventOfRecord, recordOfEvent } from '#engine/event-record';
 import { type InstanceEvent, isListedChange } from '#engine/instance-event';
 import { recoveryOf } from '#engine/instance-recovery';
 import { bytesUnstored, headOf, type InstanceState } from '#engine/instance-state';
 import type { StepTimer } from '#engine/step-timer';
+import type { RowsCopy } from '#engine/unstored-rows';
 import type { Checkpoint, EventSourcing } from '#runtime/event-sourcing';
 import type { SideEffect } from '#runtime/turn';
-import type { InstanceStore, RecentCall } from '#storage/instance-store';
+import type { InstanceHead, InstanceStore, RecentCall } from '#storage/instance-store';
+import { DRIFT_EVENTS, OBSERVATIONS } from '#storage/packed-rows';
 
 /** Bytes of a record without its text, by estimate. */
 const RECORD_BYTES = 200;
 
 type SourcingPorts = {
   readonly store: Pick<InstanceStore, 'checkpoint'>;
+  /** When rows leave a head; undefined: as the service's bounds say. */
+  readonly chunkBounds?: ChunkBounds | undefined;
   readonly directory: Directory;
   readonly metrics: { readonly steps: StepTimer };
 };
@@ -55,11 +60,12 @@ export class InstanceSourcing
   ): Checkpoint<InstanceState> {
     const { unstored } = state;
     const present = headOf(state);
-    // Shared with the store if it can be: most instances are idle.
-    const head = recentCalls.length === 0 ? present : { ...present, recentCalls };
     const rows = unstored?.copy();
-    const { history = [], drift = [], answers = [] } = rows ?? {};
+    const { head: cut, history, drift } = this.#cut(present, rows);
     state.isModelShared = true;
+    // Shared with the store if it can be: most instances are idle.
+    const head = recentCalls.length === 0 ? cut : { ...cut, recentCalls };
+    const answers = rows?.answers ?? [];
     return {
       write: () =>
         this.#ports.store.checkpoint([{ instanceId: id, head, history, drift, answers }]),
@@ -69,7 +75,26 @@ export class InstanceSourcing
         if (unstored === undefined || rows === undefined || later.unstored !== unstored) return;
         unstored.drop(rows);
         if (unstored.isEmpty) later.unstored = undefined;
+        const { newestHistory, newestDrift } = cut;
+        later.head =
+          later.head === present ? cut : { ...headOf(later), newestHistory, newestDrift };
       },
+    };
+  }
+
+  /** The head with the newest rows of all that are in no chunk, and chunks of the others. */
+  #cut(present: InstanceHead, rows: RowsCopy | undefined) {
+    if (rows === undefined) return { head: present, history: [], drift: [] };
+    const { historyCount, driftCount, newestHistory, newestDrift } = present;
+    const { chunkBounds: bounds = CHUNK_BOUNDS } = this.#ports;
+    const history = rows.history.map(OBSERVATIONS.pack);
+    const drift = rows.drift.map(DRIFT_EVENTS.pack);
+    const ofHistory = cutChunks(newestHistory, history, historyCount, bounds.history);
+    const ofDrift = cutChunks(newestDrift, drift, driftCount, bounds.drift);
+    return {
+      head: { ...present, newestHistory: ofHistory.newest, newestDrift: ofDrift.newest },
+      history: ofHistory.chunks,
+      drift: ofDrift.chunks,
     };
   }
 

@@ -1,4 +1,4 @@
-import { bytesOfHeadText, bytesOfModel } from '#engine/held-bytes';
+import { bytesOfHeadText, bytesOfModel, bytesOfRows } from '#engine/held-bytes';
 import type { Recovery } from '#engine/instance-recovery';
 import type { UnstoredRows } from '#engine/unstored-rows';
 import type { Instant } from '#platform/instant';
@@ -12,8 +12,11 @@ const INSTANCE_BYTES = 780;
  * value, the head, so an idle instance and a store in the same process share it.
  */
 export type InstanceState = {
-  /** Undefined: nothing was ever committed. With `deletedAtMs` it is the marker of a deleted one. */
-  readonly head: InstanceHead | undefined;
+  /**
+   * Undefined: nothing was ever committed. With `deletedAtMs` it is the marker of a deleted one. Its
+   * newest rows are those that it was last stored with; `unstored` has those that came after them.
+   */
+  head: InstanceHead | undefined;
   /** Bytes of name and description in memory. */
   readonly textBytes: number;
   /** Whether the store may hold the head's model, so that it must be copied. Set by a checkpoint. */
@@ -51,7 +54,7 @@ export function isLive({ head }: InstanceState): boolean {
 
 /** Roughly the bytes an instance holds. */
 export function bytesOf(state: InstanceState): number {
-  return INSTANCE_BYTES + bytesOfModel(state.head) + bytesUnstored(state);
+  return INSTANCE_BYTES + bytesOfModel(state.head) + bytesOfRows(state.head) + bytesUnstored(state);
 }
 
 /** Those of them that were not there before it changed, and its text: it stays until it is stored. */

@@ -1,7 +1,10 @@
 import { isoTime } from '#engine/instance-answers';
 import { headOf, type InstanceState } from '#engine/instance-state';
 import { MODE_TARGETS } from '#identity/modes';
+import { CorruptState } from '#storage/byte-reader';
+import { newestRows } from '#storage/chunk-rows';
 import type { DriftRow, HistoryRow, InstanceStore } from '#storage/instance-store';
+import { DRIFT_EVENTS, OBSERVATIONS } from '#storage/packed-rows';
 import { type EngineAnswer, plainAnswer, type RecordPage } from '#wire/engine-messages';
 
 /** Drift events in an answer whose caller asked for no page. Source: decision 31. */
@@ -23,11 +26,14 @@ export async function historyPage(
   page: RecordPage,
   store: InstanceStore,
 ): Promise<EngineAnswer> {
-  const { historyCount, historyStart } = headOf(state);
+  const { historyCount, historyStart, newestHistory } = headOf(state);
   const start = page.isEveryGeneration ? 0 : historyStart;
   const total = historyCount - start;
   const unstored = state.unstored?.history ?? [];
-  const rows = await newestFirst(unstored, historyCount, start, page, {
+  const stored = historyCount - unstored.length;
+  const inHead = newestRows(OBSERVATIONS, instanceId, newestHistory, stored);
+  const rows = await newestFirst([...inHead, ...unstored], historyCount, start, page, {
+    name: `observations of ${instanceId}`,
     readStored: (newest, count) => store.readHistory(instanceId, newest, count),
     jsonOf: (row) => historyJson(row, page.isEveryGeneration),
   });
@@ -41,12 +47,15 @@ export async function driftPage(
   page: RecordPage & { readonly isPaged: boolean },
   store: InstanceStore,
 ): Promise<EngineAnswer> {
-  const { driftCount, driftStart } = headOf(state);
+  const { driftCount, driftStart, newestDrift } = headOf(state);
   const start = page.isEveryGeneration ? 0 : driftStart;
   const total = driftCount - start;
   const range = page.isPaged ? page : { ...page, limit: DRIFT_EVENTS_MAX, offset: 0 };
   const unstored = state.unstored?.drift ?? [];
-  const rows = await newestFirst(unstored, driftCount, start, range, {
+  const stored = driftCount - unstored.length;
+  const inHead = newestRows(DRIFT_EVENTS, instanceId, newestDrift, stored);
+  const rows = await newestFirst([...inHead, ...unstored], driftCount, start, range, {
+    name: `drift events of ${instanceId}`,
     readStored: (newest, count) => store.readDrift(instanceId, newest, count),
     jsonOf: (row) => driftEventJson(row, page.isEveryGeneration),
   });
@@ -55,27 +64,28 @@ export async function driftPage(
 
 /** Where rows come from and what is made of them. */
 type Rows<Row> = {
+  readonly name: string;
   readonly readStored: (newest: number, count: number) => Promise<Row[]>;
   readonly jsonOf: (row: Row) => string;
 };
 
 /**
- * Rows by their ordinals, which have no gaps: the newest stand unflushed in memory, the older ones
- * in the store (architecture 3.2). `start` is the ordinal before the first that may be shown. Ends
- * before the row with which they would be too large, and reads little beyond it.
+ * Rows by their ordinals, which have no gaps: the newest stand in memory, in the head or behind it, the
+ * older ones in chunks of the store (architecture 3.2). `start` is the ordinal before the first that
+ * may be shown. Ends before the row with which they would be too large, and reads little beyond it.
  */
 async function newestFirst<Row>(
-  unflushed: readonly Row[],
+  memory: readonly Row[],
   newestOrdinal: number,
   start: number,
   page: RecordPage,
-  { readStored, jsonOf }: Rows<Row>,
+  { name, readStored, jsonOf }: Rows<Row>,
 ): Promise<string[]> {
   const newest = newestOrdinal - page.offset;
   const count = Math.min(page.limit, newest - start);
   if (count <= 0) return [];
-  const storedOrdinal = newestOrdinal - unflushed.length;
-  const inMemory = unflushed
+  const storedOrdinal = newestOrdinal - memory.length;
+  const inMemory = memory
     .slice(Math.max(0, newest - count - storedOrdinal), Math.max(0, newest - storedOrdinal))
     .reverse();
   const fitting = new PageRows();
@@ -84,6 +94,8 @@ async function newestFirst<Row>(
   for (let portion = READ_ROWS; !isFull && seen < count; portion *= 2) {
     const wanted = Math.min(portion, count - seen, Math.max(READ_ROWS_MIN, fitting.room));
     const stored = await readStored(newest - seen, wanted);
+    // Every row that memory has let go of was confirmed to be in a chunk.
+    if (stored.length < wanted) throw new CorruptState(`chunks lack ${name}`);
     isFull = stored.some((row) => !fitting.add(jsonOf(row)));
     seen += wanted;
   }

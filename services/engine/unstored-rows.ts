@@ -10,7 +10,7 @@ const DRIFT_ROW_BYTES = 180;
 const ANSWER_ROW_BYTES = 300;
 
 /** A copy of the rows, as a checkpoint stores them. */
-type RowsCopy = {
+export type RowsCopy = {
   readonly history: readonly HistoryRow[];
   readonly drift: readonly DriftRow[];
   readonly answers: readonly AnswerRow[];

@@ -40,6 +40,32 @@ export type AnswerRow = {
   readonly atMs: number;
 };
 
+/**
+ * Rows one behind the other, oldest first, as bytes: a character each. They stand so in heads, in
+ * chunks and in the memory of every idle instance, where a text of n bytes takes n + 16 and a
+ * buffer n + 540. A row follows from nothing before it, so that more are added behind the last.
+ */
+export type PackedRows = string;
+
+/** Rows of one chunk at most: a reader looks so far beyond the newest row that it wants. */
+export const CHUNK_ROWS_MAX = 32;
+
+/**
+ * Rows that the store keeps as one, with the ordinals from `first` to `last`. They never change: rows
+ * that are stored again, by a recovery, may stand in chunks of other borders, but with the same content.
+ */
+export type Chunk = {
+  readonly first: number;
+  readonly last: number;
+  readonly rows: PackedRows;
+};
+
+/** The rows that no chunk holds: all with ordinals above `after`. */
+export type NewestRows = { readonly after: number; readonly rows: PackedRows };
+
+/** Of an instance that never had any. */
+export const NO_ROWS: NewestRows = { after: 0, rows: '' };
+
 /** A committed call that may yet be retried. Source: architecture 3.5. */
 export type RecentCall = {
   readonly callId: number;
@@ -49,8 +75,8 @@ export type RecentCall = {
 };
 
 /**
- * Everything of an instance but its rows, as of one version. Content is unique per (id, version). A
- * value: neither the store nor its user ever changes one, the model vector included.
+ * Everything of an instance but the rows that are in chunks, as of one version. Content is unique per
+ * (id, version). A value: neither the store nor its user ever changes one, the model vector included.
  */
 export type InstanceHead = {
   readonly version: number;
@@ -71,6 +97,9 @@ export type InstanceHead = {
   readonly historyStart: number;
   readonly driftCount: number;
   readonly driftStart: number;
+  /** The observations from the last chunk up to `historyCount`, and the drift events likewise. */
+  readonly newestHistory: NewestRows;
+  readonly newestDrift: NewestRows;
   /** The model that the vector belongs to (model 9): a replay needs the same one. */
   readonly modelVersion: string;
   /** The model's state vector (model 9: doubles, never rounded). */
@@ -83,8 +112,9 @@ export type InstanceHead = {
 export type InstanceCheckpoint = {
   readonly instanceId: string;
   readonly head: InstanceHead;
-  readonly history: readonly HistoryRow[];
-  readonly drift: readonly DriftRow[];
+  /** Oldest first; what the head of the checkpoint before had in it, and has no more. */
+  readonly history: readonly Chunk[];
+  readonly drift: readonly Chunk[];
   readonly answers: readonly AnswerRow[];
 };
 
@@ -106,15 +136,19 @@ export interface InstanceStore {
    */
   readHeads(instanceIds: readonly string[]): Promise<ReadonlyMap<string, InstanceHead | Error>>;
   /**
-   * Stores at most `HEADS_MAX` checkpoints of instances of one bucket: the rows, each confirmed, then
-   * the heads, all of them or none while they have no more than `HEADS_BYTES_MAX` together. May be
-   * repeated and may come late, in any order: a version below the stored one changes nothing. A head
-   * that is deleted takes all rows with it.
+   * Stores at most `HEADS_MAX` checkpoints of instances of one bucket: chunks, in their order, and
+   * answers, each confirmed, then the heads, all of them or none while they have no more than
+   * `HEADS_BYTES_MAX` together. May be repeated and may come late, in any order: a version below the
+   * stored one changes nothing. A head that is deleted takes all rows with it. Chunks may overlap what
+   * is stored, with other borders: every row stays readable.
    */
   checkpoint(checkpoints: readonly InstanceCheckpoint[]): Promise<void>;
-  /** At most `count` rows with ordinals from `newest` downwards, newest first. */
+  /**
+   * Of the observations in chunks those with ordinals from `newest` downwards, at most `count`, newest
+   * first. Throws `CorruptState` when a chunk is not what was written; `readDrift` does too.
+   */
   readHistory(instanceId: string, newest: number, count: number): Promise<HistoryRow[]>;
-  /** At most `count` drift rows with ordinals from `newest` downwards, newest first. */
+  /** The same of drift events. */
   readDrift(instanceId: string, newest: number, count: number): Promise<DriftRow[]>;
   /** The stored answer for a key, unless it is older than `oldestMs`. */
   findAnswer(instanceId: string, key: string, oldestMs: number): Promise<AnswerRow | undefined>;

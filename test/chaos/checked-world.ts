@@ -1,5 +1,6 @@
 import { applyEvent } from '#engine/apply-event';
 import type { InstanceChange } from '#engine/instance-event';
+import { InstanceSourcing } from '#engine/instance-sourcing';
 import { headOf, type InstanceState, instanceFrom } from '#engine/instance-state';
 import { StepTimer } from '#engine/step-timer';
 import { UnstoredRows } from '#engine/unstored-rows';
@@ -31,11 +32,18 @@ type Course = {
 
 const STEPS = new StepTimer(new ManualClock(), () => undefined);
 
+const none = async (): Promise<void> => undefined;
+
 /** A service that makes no mistake, in a few lines: for logs and stores that are right, until a test spoils them. */
 export class CheckedWorld {
   readonly log = new CallLog();
   readonly instances = memoryInstanceStore();
   readonly listings = memoryListingStore();
+  readonly #sourcing = new InstanceSourcing({
+    store: this.instances,
+    directory: { put: none, remove: none, reserve: none },
+    metrics: { steps: STEPS },
+  });
   readonly #states = new Map<string, InstanceState>();
   #nowMs = 1_000;
 
@@ -72,8 +80,7 @@ export class CheckedWorld {
   async store(): Promise<void> {
     for (const [id, state] of this.#states) {
       const head = headOf(state);
-      const { history, drift, answers } = (state.unstored ?? new UnstoredRows()).copy();
-      await this.instances.checkpoint([{ instanceId: id, head, history, drift, answers }]);
+      await this.#sourcing.checkpoint(id, state, []).write();
       const { version, name, description, createdAtMs } = head;
       const row = { instanceId: id, version, name, description, createdAtMs };
       if (head.deletedAtMs === undefined) await this.listings.put(ACCOUNT, row);

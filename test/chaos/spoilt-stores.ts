@@ -1,4 +1,5 @@
 import type { DriftRow, HistoryRow, InstanceHead, InstanceStore } from '#storage/instance-store';
+import { storedDrift, storedHistory } from '#storage/stored-rows';
 import { type Call, markOf } from '#test/chaos/call-log';
 import type { CheckedStores } from '#test/chaos/check-stores';
 import { groupOf } from '#test/runtime/journal-records';
@@ -16,22 +17,34 @@ export function spoilt(
     answers?: InstanceStore['findAnswer'];
   },
 ): CheckedStores {
-  const { head = (same) => same, history = (same) => same, drift = (same) => same } = changes;
+  const { head = (same) => same, history, drift } = changes;
+  // Spoilt rows are given as rows of chunks, whether the store has them in its head or not.
+  const emptied = (found: InstanceHead): InstanceHead => ({
+    ...found,
+    ...(history && { newestHistory: { after: found.historyCount, rows: '' } }),
+    ...(drift && { newestDrift: { after: found.driftCount, rows: '' } }),
+  });
   return {
     listings,
     instances: {
       ...instances,
       async readHead(instance) {
         const found = await instances.readHead(instance);
-        return instance === id && found !== undefined ? head(found) : found;
+        return instance === id && found !== undefined ? head(emptied(found)) : found;
       },
       async readHistory(instance, newest, count) {
-        const rows = await instances.readHistory(instance, newest, count);
-        return instance === id ? history(rows) : rows;
+        const found = await instances.readHead(instance);
+        if (instance !== id || history === undefined || found === undefined) {
+          return instances.readHistory(instance, newest, count);
+        }
+        return history(await storedHistory(instances, id, found, { newest, count }));
       },
       async readDrift(instance, newest, count) {
-        const rows = await instances.readDrift(instance, newest, count);
-        return instance === id ? drift(rows) : rows;
+        const found = await instances.readHead(instance);
+        if (instance !== id || drift === undefined || found === undefined) {
+          return instances.readDrift(instance, newest, count);
+        }
+        return drift(await storedDrift(instances, id, found, { newest, count }));
       },
       findAnswer: (instance, key, oldestMs) =>
         instance === id && changes.answers !== undefined

@@ -1,4 +1,5 @@
 import type { DriftRow, HistoryRow, InstanceHead, InstanceStore } from '#storage/instance-store';
+import { storedDrift, storedHistory } from '#storage/stored-rows';
 
 /** Everything that the stores hold of one instance but its answers. */
 export type StoredInstance = {
@@ -19,9 +20,15 @@ export async function readInstance(
   rowsMax: number,
 ): Promise<StoredInstance> {
   const head = await store.readHead(id);
-  const historyMost = Math.max(rowsMax, head?.historyCount ?? 0) + BEYOND;
-  const driftMost = Math.max(rowsMax, head?.driftCount ?? 0) + BEYOND;
-  const history = await store.readHistory(id, historyMost, historyMost);
-  const drift = await store.readDrift(id, driftMost, driftMost);
+  const { historyCount = 0, driftCount = 0 } = head ?? {};
+  const historyMost = Math.max(rowsMax, historyCount) + BEYOND;
+  const driftMost = Math.max(rowsMax, driftCount) + BEYOND;
+  const history = await store.readHistory(id, historyMost, historyMost - historyCount);
+  const drift = await store.readDrift(id, driftMost, driftMost - driftCount);
+  if (head !== undefined) {
+    const allOf = (count: number) => ({ newest: count, count });
+    history.push(...(await storedHistory(store, id, head, allOf(historyCount))));
+    drift.push(...(await storedDrift(store, id, head, allOf(driftCount))));
+  }
   return { id, head, history: history.reverse(), drift: drift.reverse() };
 }

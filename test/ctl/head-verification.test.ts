@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { type Replay, storedHistory, verifyHead } from '#ctl/head-verification';
+import { type Replay, storedRows, verifyHead } from '#ctl/head-verification';
 import type { KnownReset } from '#ctl/replay-branches';
 import { OFFSET, type State } from '#identity/state';
 import type { HistoryRow, InstanceHead } from '#storage/instance-store';
@@ -58,7 +58,7 @@ async function storedLife(
   await service.flush();
   const head = await service.store.readHead(INSTANCE_ID);
   if (head === undefined) throw new Error('nothing was stored');
-  const rows = await Array.fromAsync(storedHistory(service.store, INSTANCE_ID, head.historyCount));
+  const rows = await Array.fromAsync(storedRows(service.store, INSTANCE_ID, head));
   return { head, rows, resets };
 }
 

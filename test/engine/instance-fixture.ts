@@ -1,3 +1,4 @@
+import type { ChunkBounds } from '#engine/cut-chunks';
 import { type DirectoryCall, DirectoryKind } from '#engine/directory-kind';
 import { engineMetrics } from '#engine/engine-metrics';
 import { InstanceKind } from '#engine/instance-kind';
@@ -14,6 +15,7 @@ import type { ListingStore } from '#storage/listing-store';
 import { memoryInstanceStore } from '#storage/memory/memory-instance-store';
 import { memoryJournal } from '#storage/memory/memory-journal';
 import { memoryListingStore } from '#storage/memory/memory-listing-store';
+import { storedHistory } from '#storage/stored-rows';
 import { plainCall } from '#test/support/engine-calls';
 import { ManualClock } from '#test/support/manual-clock';
 import { pass } from '#test/support/passing';
@@ -44,6 +46,7 @@ export type Replaced = {
   readonly listings?: ListingStore;
   readonly journal?: Journal;
   readonly gate?: ShardGate;
+  readonly chunkBounds?: ChunkBounds;
 };
 
 /** A call with everything but the command filled in. */
@@ -59,6 +62,12 @@ export function callOf(
     ...fields,
     command,
   });
+}
+
+/** Bounds of chunks that a few rows reach. */
+export function chunksOfRows(history: number, drift = 2): ChunkBounds {
+  const bytesMax = 4_096;
+  return { history: { rowsMax: history, bytesMax }, drift: { rowsMax: drift, bytesMax } };
 }
 
 /** A neutral create. */
@@ -138,7 +147,9 @@ function hostsOf(
   );
   const engines = directoryOwner(directories);
   const directory = remoteDirectory(listings, engines, clock);
-  const kind = new InstanceKind({ store, directory, metrics: engineMetrics(metrics, clock) });
+  const { chunkBounds } = replaced;
+  const ports = { store, chunkBounds, directory, metrics: engineMetrics(metrics, clock) };
+  const kind = new InstanceKind(ports);
   const host = new ActorHost(kind, config, portsOf('instance'));
   return { metrics, bugs, directories, host };
 }
@@ -210,7 +221,11 @@ export function instancesUnderTest(replaced: Replaced = {}) {
     refusal: async (command: EngineCommand, fields: Partial<Omit<EngineCall, 'command'>> = {}) =>
       (await refusalOf(() => ask(command, fields))) as Fault,
     /** The history rows of the instance that the store has, newest first. */
-    storedRows: () => store.readHistory(INSTANCE_ID, 99, 99),
+    storedRows: async () => {
+      const head = await store.readHead(INSTANCE_ID);
+      const page = { newest: 99, count: 99 };
+      return head === undefined ? [] : storedHistory(store, INSTANCE_ID, head, page);
+    },
     /** Until everything is stored; nothing leaves memory that was used just now. */
     flush: () => passed(22_000),
     /** Until everything is stored and has left memory. */

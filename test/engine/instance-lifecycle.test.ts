@@ -5,6 +5,7 @@ import { memoryListingStore } from '#storage/memory/memory-listing-store';
 import {
   bodyOf,
   CREATE,
+  chunksOfRows,
   createdInstance,
   INSTANCE_ID,
   instancesUnderTest,
@@ -152,10 +153,13 @@ matched('any version and the present one are accepted, and process does not care
 const removed = suite('when an instance is deleted');
 
 removed('it is gone from everywhere, with its rows', async () => {
-  const { ask, refusal, flush, store, storedRows, listings } = await createdInstance();
-  await ask(observed({ contextJson: '{"secret":1}' }));
+  const scene = await createdInstance({ chunkBounds: chunksOfRows(1) });
+  const { ask, refusal, flush, store, storedRows, listings } = scene;
+  await ask(observed({ contextJson: '{"secret":1}' }, { contextJson: '{"secret":2}' }));
   await flush();
-  assert.is((await storedRows()).length, 1);
+  assert.is((await storedRows()).length, 2);
+  assert.is((await store.readHistory(INSTANCE_ID, 9, 9)).length, 1);
+  assert.match((await store.readHead(INSTANCE_ID))?.newestHistory.rows ?? '', /secret/);
   assert.equal(bodyOf(await ask({ kind: 'remove' })).data, { id: INSTANCE_ID, deleted: true });
   assert.equal(await listings.load('Acc0unt00001'), []);
   assert.is((await refusal({ kind: 'readInstance' })).code, 'not_found');
@@ -163,6 +167,7 @@ removed('it is gone from everywhere, with its rows', async () => {
   const head = await store.readHead(INSTANCE_ID);
   assert.ok(head?.deletedAtMs !== undefined);
   assert.equal([head?.name, head?.description], ['', '']);
+  assert.equal([head?.newestHistory.rows, head?.newestDrift.rows], ['', '']);
   assert.equal(await storedRows(), []);
 });
 

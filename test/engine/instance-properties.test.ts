@@ -6,8 +6,10 @@ import type { InstanceHead, InstanceStore } from '#storage/instance-store';
 import { memoryInstanceStore } from '#storage/memory/memory-instance-store';
 import {
   CREATE,
+  chunksOfRows,
   instancesUnderTest,
   observed,
+  type Replaced,
   START_MS,
   seen,
 } from '#test/engine/instance-fixture';
@@ -80,15 +82,19 @@ const step: fc.Arbitrary<Step> = fc.record({
   key: fc.option(fc.constantFrom('a', 'b', 'c'), { nil: undefined }),
   afterwards: fc.constantFrom('nothing' as const, 'flush' as const, 'evict' as const),
 });
+/** From chunks of single rows to those of the service. */
+const bounds = fc
+  .tuple(fc.integer({ min: 1, max: 32 }), fc.integer({ min: 1, max: 8 }))
+  .map(([history, drift]) => chunksOfRows(history, drift));
 const day = fc.array(step, { minLength: 1, maxLength: 25 });
 
 const property = suite('whatever is done to an instance');
 
 property('leaving memory and coming back changes no byte of any answer', async () => {
   await fc.assert(
-    fc.asyncProperty(day, async (steps) => {
+    fc.asyncProperty(day, bounds, async (steps, chunkBounds) => {
       const kept = await answersOf(steps.map((one) => ({ ...one, afterwards: 'nothing' })));
-      assert.equal(await answersOf(steps), kept);
+      assert.equal(await answersOf(steps, { chunkBounds }), kept);
     }),
     { numRuns: 60 },
   );
@@ -98,7 +104,7 @@ property('no head that a store holds is ever changed', async () => {
   await fc.assert(
     fc.asyncProperty(day, async (steps) => {
       const { store, assertUnchanged } = watchedStore();
-      await answersOf(steps, store);
+      await answersOf(steps, { store });
       assertUnchanged();
     }),
     { numRuns: 60 },
@@ -106,8 +112,8 @@ property('no head that a store holds is ever changed', async () => {
 });
 
 /** The answers to the steps, or why they were refused; the clock is the same in every run. */
-async function answersOf(steps: readonly Step[], store?: InstanceStore): Promise<unknown[]> {
-  const scene = instancesUnderTest(store === undefined ? {} : { store });
+async function answersOf(steps: readonly Step[], replaced: Replaced = {}): Promise<unknown[]> {
+  const scene = instancesUnderTest(replaced);
   const { ask, clock, flush, evict, bugs } = scene;
   const answers: unknown[] = [await outcomeOf(() => ask(ANCHORED))];
   for (const [index, { command, key, afterwards }] of steps.entries()) {

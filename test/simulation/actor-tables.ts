@@ -1,19 +1,23 @@
+import { rowsOfChunks } from '#storage/chunk-rows';
 import type {
   AnswerRow,
+  Chunk,
   DriftRow,
   HistoryRow,
   InstanceCheckpoint,
   InstanceHead,
 } from '#storage/instance-store';
 import type { ListingRow } from '#storage/listing-store';
+import { DRIFT_EVENTS, OBSERVATIONS } from '#storage/packed-rows';
 
 type Stamped<Row> = { readonly row: Row; readonly version: number };
 type Partition = {
   head: InstanceHead | undefined;
   /** Rows written at this version or below are deleted. */
   deletedVersion: number;
-  readonly history: Map<number, Stamped<HistoryRow>>;
-  readonly drift: Map<number, Stamped<DriftRow>>;
+  /** By their last ordinals. */
+  readonly history: Map<number, Stamped<Chunk>>;
+  readonly drift: Map<number, Stamped<Chunk>>;
   readonly answers: Map<string, Stamped<AnswerRow>>;
 };
 type Line = { row: ListingRow | undefined; version: number };
@@ -47,8 +51,8 @@ export class ActorTables {
   ): void {
     const partition = this.#partition(id);
     if (version <= partition.deletedVersion && !this.#flaws.isUnstamped) return;
-    for (const row of rows.history) this.#put(partition.history, row.ordinal, { row, version });
-    for (const row of rows.drift) this.#put(partition.drift, row.ordinal, { row, version });
+    for (const row of rows.history) this.#put(partition.history, row.last, { row, version });
+    for (const row of rows.drift) this.#put(partition.drift, row.last, { row, version });
     for (const row of rows.answers) this.#put(partition.answers, row.key, { row, version });
   }
 
@@ -79,14 +83,16 @@ export class ActorTables {
     return this.#partitions.get(id)?.head;
   }
 
-  /** History rows with ordinals from `newest` downwards, at most `count`. */
+  /** History rows of chunks with ordinals from `newest` downwards, at most `count`. */
   history(id: string, newest: number, count: number): HistoryRow[] {
-    return rangeOf(this.#partitions.get(id)?.history, newest, count);
+    const chunks = chunksFrom(this.#partitions.get(id)?.history);
+    return rowsOfChunks(OBSERVATIONS, id, chunks, newest, count);
   }
 
-  /** Drift rows with ordinals from `newest` downwards, at most `count`. */
+  /** Drift rows of chunks with ordinals from `newest` downwards, at most `count`. */
   drift(id: string, newest: number, count: number): DriftRow[] {
-    return rangeOf(this.#partitions.get(id)?.drift, newest, count);
+    const chunks = chunksFrom(this.#partitions.get(id)?.drift);
+    return rowsOfChunks(DRIFT_EVENTS, id, chunks, newest, count);
   }
 
   /** The stored answer of a key. */
@@ -139,15 +145,7 @@ export class ActorTables {
   }
 }
 
-function rangeOf<Row>(
-  rows: ReadonlyMap<number, Stamped<Row>> | undefined,
-  newest: number,
-  count: number,
-): Row[] {
-  const range: Row[] = [];
-  for (let ordinal = newest; ordinal > Math.max(0, newest - count); ordinal -= 1) {
-    const stamped = rows?.get(ordinal);
-    if (stamped !== undefined) range.push(stamped.row);
-  }
-  return range;
+/** Chunks as a table has them in order: the highest last ordinal first. */
+function chunksFrom(chunks: ReadonlyMap<number, Stamped<Chunk>> = new Map()): Chunk[] {
+  return [...chunks.values()].map(({ row }) => row).sort((one, other) => other.last - one.last);
 }

@@ -1,4 +1,6 @@
+import { newestRows } from '#storage/chunk-rows';
 import type { HistoryRow, InstanceHead } from '#storage/instance-store';
+import { OBSERVATIONS } from '#storage/packed-rows';
 import type { ActorTables } from '#test/simulation/actor-tables';
 import { type Call, type History, markOf, nameOf } from '#test/simulation/history';
 import { isReplayed, type ResetMode } from '#test/simulation/replay';
@@ -93,7 +95,10 @@ function checkLive(
   if (removed !== undefined) {
     throw new Violation(`${instance}: call ${removed.id} deleted it, and it is there`);
   }
-  const rows = tables.history(instance, head.historyCount, head.historyCount).reverse();
+  const { historyCount, newestHistory } = head;
+  const { after } = newestHistory;
+  const inHead = newestRows(OBSERVATIONS, instance, newestHistory, historyCount);
+  const rows = [...tables.history(instance, after, after).reverse(), ...inHead];
   if (rows.length !== head.historyCount) {
     throw new Violation(`${instance}: ${rows.length} of ${head.historyCount} rows are stored`);
   }

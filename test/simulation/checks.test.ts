@@ -1,8 +1,10 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { etagOf } from '#engine/etag';
+import { OBSERVATIONS } from '#storage/packed-rows';
 import { markOf, vitalsText } from '#test/simulation/history';
 import { ACCOUNT, INSTANCE, lived, reanswer } from '#test/simulation/honest-scene';
+import { chunksOf } from '#test/storage/instance-rows';
 
 /*
  * A history that is in order in every respect, and a hundred ways to be out of it: a check that
@@ -66,7 +68,9 @@ checks('find a row that is missing though the head counts it', () => {
   const scene = lived().store();
   const stored = scene.tables.head(INSTANCE);
   if (stored !== undefined) {
-    scene.tables.putHead(INSTANCE, { ...stored, historyCount: stored.historyCount + 1 });
+    const historyCount = stored.historyCount + 1;
+    const newestHistory = { after: historyCount, rows: '' };
+    scene.tables.putHead(INSTANCE, { ...stored, historyCount, newestHistory });
   }
   assert.match(scene.violation(), /rows are stored/);
 });
@@ -147,7 +151,8 @@ checks('find an instance that lives on after its delete, in any way', () => {
   assert.match(answered.store().violation(), /answered after the delete/);
   const rows = lived();
   rows.remove();
-  rows.store().tables.putRows(INSTANCE, 1, { history: rows.rows, drift: [], answers: [] });
+  const history = chunksOf(OBSERVATIONS, rows.rows);
+  rows.store().tables.putRows(INSTANCE, 1, { history, drift: [], answers: [] });
   assert.match(rows.violation(), /rows are left/);
   const back = lived();
   const head = back.store().tables.head(INSTANCE);

@@ -3,7 +3,8 @@ import { advance } from '#identity/advance';
 import { STRESS_STATES } from '#identity/ladder';
 import { newReport, readReport } from '#identity/report';
 import { createState, MODEL_VERSION, resetToInitial, type State } from '#identity/state';
-import type { HistoryRow, InstanceHead } from '#storage/instance-store';
+import { type HistoryRow, type InstanceHead, NO_ROWS } from '#storage/instance-store';
+import { OBSERVATIONS } from '#storage/packed-rows';
 import { ActorTables } from '#test/simulation/actor-tables';
 import { checkListings } from '#test/simulation/check-listings';
 import { checkOrder } from '#test/simulation/check-order';
@@ -18,6 +19,7 @@ import {
   vitalsText,
 } from '#test/simulation/history';
 import { Violation } from '#test/simulation/version-index';
+import { chunksOf } from '#test/storage/instance-rows';
 
 /** The instance of a scene, and its account. */
 export const INSTANCE = 'inst_00000000000000aa';
@@ -129,7 +131,8 @@ export class HonestScene {
     const row = { instanceId: INSTANCE, version, name, description: '', createdAtMs: 0 };
     if (deletedAtMs !== undefined) this.tables.putLine(ACCOUNT, INSTANCE, version, undefined);
     else {
-      this.tables.putRows(INSTANCE, version, { history: this.rows, drift: [], answers: [] });
+      const history = chunksOf(OBSERVATIONS, this.rows);
+      this.tables.putRows(INSTANCE, version, { history, drift: [], answers: [] });
       this.tables.putLine(ACCOUNT, INSTANCE, version, row);
     }
     this.tables.putHead(INSTANCE, this.head);
@@ -198,6 +201,8 @@ export class HonestScene {
       historyStart: 0,
       driftCount: 0,
       driftStart: 0,
+      newestHistory: { after: this.rows.length, rows: '' },
+      newestDrift: NO_ROWS,
       modelVersion: MODEL_VERSION,
       model: this.#state.slice(),
       recentCalls: [],

@@ -1,5 +1,10 @@
 import type { BucketOf } from '#storage/bucket-of';
-import type { InstanceCheckpoint, InstanceHead, InstanceStore } from '#storage/instance-store';
+import type {
+  Chunk,
+  InstanceCheckpoint,
+  InstanceHead,
+  InstanceStore,
+} from '#storage/instance-store';
 import { type ListingStore, listedOf } from '#storage/listing-store';
 import { ActorTables, type TableFlaws } from '#test/simulation/actor-tables';
 import type { SimulatedProcess } from '#test/simulation/simulated-process';
@@ -9,14 +14,15 @@ import type { SimulatedStore } from '#test/simulation/simulated-store';
 export type CheckpointFlaws = TableFlaws & {
   /** The head is written before the rows it counts. */
   readonly isHeadFirst?: boolean;
+  /** The head is written before the chunks of the rows that it no longer has. */
+  readonly isChunkLast?: boolean;
+  /** A head is written without the rows that no chunk holds. */
+  readonly isRowsForgotten?: boolean;
   /** A checkpoint counts as stored as soon as it is sent. */
   readonly isUnconfirmed?: boolean;
   /** A head forgets the calls that it was stored with. */
   readonly isCallsForgotten?: boolean;
 };
-
-/** Rows that go into one batch to one partition. */
-const BATCH_ROWS_MAX = 50;
 
 /** The stores of instances and listings of a world, behind a store that fails. */
 export class SimulatedActorStores {
@@ -108,42 +114,63 @@ export class SimulatedActorStores {
     return { ...head, recentCalls: [] };
   }
 
-  /** Rows, each batch confirmed, and only then all heads at once: as the real store's adapter. */
+  /** Rows, each confirmed, and only then all heads at once: as the real store's adapter. */
   async #checkpoint(process: SimulatedProcess, checkpoints: readonly InstanceCheckpoint[]) {
     const names = checkpoints.map(({ instanceId, head }) => `${instanceId} v${head.version}`);
     const putHeads = () =>
       this.#write(process, `heads of ${names.join(', ')}`, () => {
         for (const { instanceId, head } of checkpoints) {
-          this.tables.putHead(instanceId, head);
+          this.tables.putHead(instanceId, this.#headAsWritten(head));
           this.#onHead(instanceId, head, process.name);
         }
       });
-    if (this.#flaws.isHeadFirst) await putHeads();
-    await Promise.all(checkpoints.flatMap((checkpoint) => this.#rowWrites(process, checkpoint)));
-    if (!this.#flaws.isHeadFirst) await putHeads();
+    const { isHeadFirst, isChunkLast } = this.#flaws;
+    const all = (write: (checkpoint: InstanceCheckpoint) => Promise<void>[]) =>
+      Promise.all(checkpoints.flatMap(write));
+    if (isHeadFirst) await putHeads();
+    await all((checkpoint) => this.#answerWrites(process, checkpoint));
+    if (!isChunkLast) await all((checkpoint) => this.#chunkWrites(process, checkpoint));
+    if (!isHeadFirst) await putHeads();
+    if (isChunkLast) await all((checkpoint) => this.#chunkWrites(process, checkpoint));
   }
 
-  #rowWrites(
+  #headAsWritten(head: InstanceHead): InstanceHead {
+    if (!this.#flaws.isRowsForgotten) return head;
+    const { historyCount, driftCount } = head;
+    const none = (after: number) => ({ after, rows: '' });
+    return { ...head, newestHistory: none(historyCount), newestDrift: none(driftCount) };
+  }
+
+  /** Answers, or the deletion of everything. */
+  #answerWrites(
     process: SimulatedProcess,
-    { instanceId: id, head, history, drift, answers }: InstanceCheckpoint,
+    { instanceId: id, head, answers }: InstanceCheckpoint,
   ): Promise<void>[] {
     const { version } = head;
     if (head.deletedAtMs !== undefined) {
       const remove = () => this.tables.deleteRows(id, version);
       return [this.#write(process, `rows of ${id} deleted`, remove)];
     }
+    if (answers.length === 0) return [];
+    const put = () => this.tables.putRows(id, version, { history: [], drift: [], answers });
+    return [this.#write(process, `answers of ${id} v${version}`, put)];
+  }
+
+  /** Chunks of either table one after the other. */
+  #chunkWrites(
+    process: SimulatedProcess,
+    { instanceId: id, head, history, drift }: InstanceCheckpoint,
+  ): Promise<void>[] {
+    const { version, deletedAtMs } = head;
+    if (deletedAtMs !== undefined) return [];
     const none = { history: [], drift: [], answers: [] };
-    const writes: Promise<void>[] = [];
-    const put = (name: string, rows: Omit<InstanceCheckpoint, 'instanceId' | 'head'>): void => {
-      const written = `${name} of ${id} v${version}`;
-      writes.push(this.#write(process, written, () => this.tables.putRows(id, version, rows)));
+    const writeTo = async (table: 'history' | 'drift', chunks: readonly Chunk[]): Promise<void> => {
+      for (const chunk of chunks) {
+        const put = () => this.tables.putRows(id, version, { ...none, [table]: [chunk] });
+        await this.#write(process, `${table} of ${id} v${version}`, put);
+      }
     };
-    for (let from = 0; from < history.length; from += BATCH_ROWS_MAX) {
-      put('history', { ...none, history: history.slice(from, from + BATCH_ROWS_MAX) });
-    }
-    if (drift.length > 0) put('drift', { ...none, drift });
-    if (answers.length > 0) put('answers', { ...none, answers });
-    return writes;
+    return [writeTo('history', history), writeTo('drift', drift)];
   }
 
   #write(process: SimulatedProcess, name: string, change: () => void): Promise<void> {

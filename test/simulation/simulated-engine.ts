@@ -1,3 +1,4 @@
+import type { ChunkBounds } from '#engine/cut-chunks';
 import { EngineNode } from '#engine/engine-node';
 import type { ClusterParts } from '#test/simulation/cluster-parts';
 import { silentMetrics } from '#test/simulation/silent-metrics';
@@ -5,6 +6,12 @@ import { SimulatedConnection } from '#test/simulation/simulated-connection';
 import { Membership, type NodeProcess, nodeParts } from '#test/simulation/simulated-node';
 import type { SimulatedProcess } from '#test/simulation/simulated-process';
 import { ENGINE_CALLS } from '#test/simulation/simulated-protocol';
+
+/** Chunks that an instance of a world fills a few times, at another place on every second node. */
+const boundsOf = (name: string): ChunkBounds => {
+  const [bytesMax, rowsMax] = [1_024, 3 + (Number(name.slice(1)) % 2)];
+  return { history: { rowsMax, bytesMax }, drift: { rowsMax: 2, bytesMax } };
+};
 
 /** One engine process: the real engine node over the ports of its world. */
 export class SimulatedEngine implements NodeProcess {
@@ -17,12 +24,13 @@ export class SimulatedEngine implements NodeProcess {
     const { network, world, actors } = cluster;
     const { random } = process;
     const { clock, onBug } = ports;
+    const chunkBounds = boundsOf(process.name);
     const instances = actors.instancesOf(process);
     const listings = actors.listingsOf(process);
     const node = new EngineNode(
       { node: config, actors: actorConfig },
       {
-        engine: { clock, metrics: silentMetrics, instances, listings, onBug },
+        engine: { clock, metrics: silentMetrics, instances, listings, chunkBounds, onBug },
         node: ports,
         random: () => random.unit(),
         connect: (address: string) =>

@@ -16,7 +16,7 @@ export const STORE_VARIANTS: readonly Variant[] = [
   {
     name: 'shard changes without epoch',
     flaws: { shards: { isEpochIgnored: true } },
-    requested: { ...MOVES, count: 10, store: { executedLate: 0.15 } },
+    requested: { ...MOVES, count: 16, loadMs: 24_000, store: { executedLate: 0.15 } },
   },
   {
     name: 'claim that timed out taken as lost',
@@ -32,6 +32,16 @@ export const STORE_VARIANTS: readonly Variant[] = [
     name: 'head before rows',
     flaws: { checkpoints: { isHeadFirst: true } },
     requested: { ...LONG, store: { executedLate: 0.08, swallowed: 0.04 } },
+  },
+  {
+    name: 'chunk after head',
+    flaws: { checkpoints: { isChunkLast: true } },
+    requested: { ...LONG, store: { executedLate: 0.08, swallowed: 0.04 } },
+  },
+  {
+    name: 'head that forgets rows not in a chunk',
+    flaws: { checkpoints: { isRowsForgotten: true } },
+    requested: MOVES,
   },
   { name: 'no version stamp', flaws: { checkpoints: { isUnstamped: true } }, requested: LONG },
   {

@@ -1,14 +1,14 @@
 import * as assert from 'uvu/assert';
-import { CorruptState } from '#storage/cassandra/byte-reader';
+import { CorruptState } from '#storage/byte-reader';
 import { cassandraInstanceStore } from '#storage/cassandra/cassandra-instance-store';
 import { cassandraListingStore } from '#storage/cassandra/cassandra-listing-store';
 import { cassandraMeterStore } from '#storage/cassandra/cassandra-meter-store';
 import type { CassandraSession } from '#storage/cassandra/session';
 import {
   answerRow,
-  driftRows,
+  driftChunks,
   headAt,
-  historyRows,
+  historyChunks,
   markerAt,
   storeOne,
 } from '#test/storage/instance-rows';
@@ -48,8 +48,8 @@ async function storesOf() {
 function full(version: number) {
   return {
     head: headAt(version),
-    history: historyRows(1, version),
-    drift: driftRows(1, version),
+    history: historyChunks(1, version),
+    drift: driftChunks(1, version),
     answers: [answerRow('call:a', 5), answerRow('call:b', 6)],
   };
 }
@@ -58,15 +58,14 @@ const stamps = suite('what is written of an actor');
 
 stamps('bears its version as timestamp in every table and column', async () => {
   const { id, instances, listings, meters } = await storesOf();
-  await storeOne(instances, id, full(7));
-  for (const [table, column, rows] of [
-    ['history', 'observation', 7],
-    ['drift', 'event', 7],
-  ] as const) {
-    const query = `SELECT WRITETIME(${column}) AS stamp FROM ${table} WHERE instance_id = ? AND bucket = 0`;
-    assert.equal(await stampsOf(query, id), Array(rows).fill(7n), table);
+  const chunks = { history: historyChunks(1, 70), drift: driftChunks(1, 70) };
+  await storeOne(instances, id, { ...full(7), ...chunks });
+  for (const table of ['history', 'drift'] as const) {
+    const query = `SELECT WRITETIME(chunk) AS stamp FROM ${table} WHERE instance_id = ? AND bucket = 0`;
+    assert.equal(await stampsOf(query, id), [7n, 7n, 7n], table);
   }
-  const answers = 'SELECT WRITETIME(answer) AS stamp FROM answers WHERE instance_id = ?';
+  const answers =
+    'SELECT WRITETIME(answer) AS stamp FROM answers WHERE instance_id = ? ALLOW FILTERING';
   assert.equal(await stampsOf(answers, id), [7n, 7n]);
   assert.equal(
     await stampsOf(
@@ -93,10 +92,9 @@ stamps('ends by itself only where it should: markers, removals and answers', asy
   await storeOne(instances, id, full(3));
   const head = 'SELECT TTL(state) AS ttl FROM heads WHERE bucket = 7 AND instance_id = ?';
   assert.is((await rowsOf(head, id))[0]?.['ttl'], null);
-  const history =
-    'SELECT TTL(observation) AS ttl FROM history WHERE instance_id = ? AND bucket = 0';
+  const history = 'SELECT TTL(chunk) AS ttl FROM history WHERE instance_id = ? AND bucket = 0';
   assert.is((await rowsOf(history, id))[0]?.['ttl'], null);
-  const answer = 'SELECT TTL(answer) AS ttl FROM answers WHERE instance_id = ?';
+  const answer = 'SELECT TTL(answer) AS ttl FROM answers WHERE instance_id = ? ALLOW FILTERING';
   assertBetween((await rowsOf(answer, id))[0]?.['ttl'], 24 * 3_600, 25 * 3_600);
   await meters.checkpoint([{ accountId: id, head: meterAt(3) }]);
   const meter = 'SELECT TTL(state) AS ttl FROM meters WHERE bucket = 7 AND account_id = ?';
@@ -112,7 +110,7 @@ stamps('ends by itself only where it should: markers, removals and answers', asy
 stamps('goes in one batch for each table, and the head last', async () => {
   const { id, instances } = await storesOf();
   sent.length = 0;
-  await storeOne(instances, id, { ...full(1), head: headAt(100), history: historyRows(1, 100) });
+  await storeOne(instances, id, { ...full(1), head: headAt(100), history: historyChunks(1, 100) });
   assert.equal(sent.slice(0, -1).toSorted(), ['answers_write', 'drift_write', 'history_write']);
   assert.is(sent.at(-1), 'head_write');
 });
@@ -131,7 +129,7 @@ stamps('has no head when its rows could not be written', async () => {
 
 const damage = suite('a stored value that was damaged');
 
-damage('is refused by name: a head, an observation, an answer, a meter', async () => {
+damage('is refused by name: a head, a chunk, an answer, a meter', async () => {
   const { id, instances, meters, session } = await storesOf();
   await storeOne(instances, id, full(2));
   await meters.checkpoint([{ accountId: id, head: meterAt(2) }]);
@@ -141,15 +139,20 @@ damage('is refused by name: a head, an observation, an answer, a meter', async (
   };
   await write('UPDATE heads USING TIMESTAMP 3 SET state = ? WHERE bucket = 7 AND instance_id = ?');
   await write(
-    'UPDATE history USING TIMESTAMP 3 SET observation = ? WHERE instance_id = ? AND bucket = 0 AND ordinal = 1',
+    'UPDATE history USING TIMESTAMP 3 SET chunk = ? WHERE instance_id = ? AND bucket = 0 AND last_ordinal = 2',
+  );
+  const [answer] = await rowsOf(
+    'SELECT part FROM answers WHERE instance_id = ? ALLOW FILTERING',
+    id,
   );
   await write(
-    `UPDATE answers USING TIMESTAMP 3 SET answer = ? WHERE instance_id = ? AND answer_key = 'call:a'`,
+    `UPDATE answers USING TIMESTAMP 3 SET answer = ?
+     WHERE bucket = 7 AND part = ${answer?.['part']} AND instance_id = ? AND answer_key = 'call:a'`,
   );
   await write('UPDATE meters USING TIMESTAMP 3 SET state = ? WHERE bucket = 7 AND account_id = ?');
   await corrupt(meters.readHead(id), `the meter of ${id}`);
   await corrupt(instances.readHead(id), `the head of ${id}`);
-  await corrupt(instances.readHistory(id, 2, 2), `observation 1 of ${id}`);
+  await corrupt(instances.readHistory(id, 2, 2), `the chunk of observations up to 2 of ${id}`);
   await corrupt(instances.findAnswer(id, 'call:a', 0), `the answer to call:a of ${id}`);
   assert.is((await instances.readDrift(id, 2, 2)).length, 2);
 });

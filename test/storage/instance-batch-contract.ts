@@ -3,8 +3,10 @@ import * as assert from 'uvu/assert';
 import { HEADS_MAX, type InstanceCheckpoint } from '#storage/instance-store';
 import {
   checkpointAt,
+  driftChunks,
   driftRows,
   headAt,
+  historyChunks,
   historyRows,
   markerAt,
   storeOne,
@@ -54,12 +56,12 @@ function readTogether(together: Test, open: Open): void {
 function storedTogether(together: Test, open: Open): void {
   together('are stored in one call, each with its rows', async () => {
     const store = await open();
-    const parts = { history: historyRows(1, 2), drift: driftRows(1, 2) };
+    const parts = { history: historyChunks(1, 2), drift: driftChunks(1, 2) };
     await store.checkpoint(IDS.map((instanceId) => ({ instanceId, ...checkpointAt(2, parts) })));
     assert.equal(await store.readHeads(IDS), new Map(IDS.map((id) => [id, headAt(2)])));
     for (const id of IDS) {
-      assert.equal(await store.readHistory(id, 2, 2), parts.history.toReversed());
-      assert.equal(await store.readDrift(id, 2, 2), parts.drift.toReversed());
+      assert.equal(await store.readHistory(id, 2, 2), historyRows(1, 2).reverse());
+      assert.equal(await store.readDrift(id, 2, 2), driftRows(1, 2).reverse());
     }
     await store.checkpoint([]);
   });
@@ -85,11 +87,11 @@ function storedTogether(together: Test, open: Open): void {
 
   together('are deleted beside others that live on', async () => {
     const store = await open();
-    const parts = { history: historyRows(1, 2) };
+    const parts = { history: historyChunks(1, 2) };
     for (const id of ['inst_0', 'inst_1']) await storeOne(store, id, checkpointAt(2, parts));
     await store.checkpoint([
       { instanceId: 'inst_0', ...checkpointAt(3, { head: markerAt(3) }) },
-      { instanceId: 'inst_1', ...checkpointAt(3, { history: historyRows(3, 3) }) },
+      { instanceId: 'inst_1', ...checkpointAt(3, { history: historyChunks(3, 3) }) },
     ]);
     const found = await store.readHeads(IDS);
     assert.equal(

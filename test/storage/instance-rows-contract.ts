@@ -1,10 +1,14 @@
 import type { suite as plainSuite, Test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { InstanceHead, InstanceStore } from '#storage/instance-store';
+import { OBSERVATIONS } from '#storage/packed-rows';
 import {
   checkpointAt,
+  chunksOf,
+  driftChunks,
   driftRows,
   headAt,
+  historyChunks,
   historyRows,
   LONG,
   storeOne,
@@ -32,7 +36,7 @@ function comingBack(rows: Test, open: Open): void {
 
   rows('come back with every field, by ordinal, newest first', async () => {
     const store = await open();
-    const parts = { history: historyRows(1, 9), drift: driftRows(1, 4) };
+    const parts = { history: historyChunks(1, 9), drift: driftChunks(1, 4) };
     await storeOne(store, 'inst_a', checkpointAt(9, parts));
     assert.equal(await store.readHistory('inst_a', 9, 3), historyRows(7, 9).reverse());
     assert.equal(await store.readHistory('inst_a', 4, 2), historyRows(3, 4).reverse());
@@ -43,7 +47,7 @@ function comingBack(rows: Test, open: Open): void {
 
   rows('below the first are none', async () => {
     const store = await open();
-    await storeOne(store, 'inst_a', checkpointAt(3, { history: historyRows(1, 3) }));
+    await storeOne(store, 'inst_a', checkpointAt(3, { history: historyChunks(1, 3) }));
     assert.equal(await store.readHistory('inst_a', 0, 5), []);
     assert.equal(await store.readHistory('inst_a', 3, 0), []);
   });
@@ -51,7 +55,7 @@ function comingBack(rows: Test, open: Open): void {
   rows('of many checkpoints make one history', async () => {
     const store = await open();
     for (let last = 10; last <= 500; last += 10) {
-      const parts = { history: historyRows(last - 9, last), drift: driftRows(last - 9, last) };
+      const parts = { history: historyChunks(last - 9, last), drift: driftChunks(last - 9, last) };
       await storeOne(store, 'inst_a', checkpointAt(last, parts));
     }
     assert.equal(await store.readHistory('inst_a', 500, 500), historyRows(1, 500).reverse());
@@ -62,8 +66,8 @@ function comingBack(rows: Test, open: Open): void {
 function writtenAgain(rows: Test, open: Open): void {
   rows('stand once, however often and late their checkpoint is written', async () => {
     const store = await open();
-    const first = checkpointAt(2, { history: historyRows(1, 2), drift: driftRows(1, 2) });
-    const second = checkpointAt(4, { history: historyRows(3, 4), drift: driftRows(3, 4) });
+    const first = checkpointAt(2, { history: historyChunks(1, 2), drift: driftChunks(1, 2) });
+    const second = checkpointAt(4, { history: historyChunks(3, 4), drift: driftChunks(3, 4) });
     for (const part of [first, first, second, first, second]) {
       await storeOne(store, 'inst_a', part);
     }
@@ -74,8 +78,8 @@ function writtenAgain(rows: Test, open: Open): void {
 
   rows('of a try that failed are taken along by the next, and may still come late', async () => {
     const store = await open();
-    const first = checkpointAt(5, { history: historyRows(1, 5), drift: driftRows(1, 2) });
-    const next = checkpointAt(8, { history: historyRows(1, 8), drift: driftRows(1, 4) });
+    const first = checkpointAt(5, { history: historyChunks(1, 5), drift: driftChunks(1, 2) });
+    const next = checkpointAt(8, { history: historyChunks(1, 8), drift: driftChunks(1, 4) });
     for (const part of [next, first, next]) {
       await storeOne(store, 'inst_a', part);
       assert.equal(await store.readHistory('inst_a', 8, 10), historyRows(1, 8).reverse());
@@ -88,8 +92,8 @@ function writtenAgain(rows: Test, open: Open): void {
     const store = await open();
     for (let last = 1_500; last <= LONG; last += 1_500) {
       const parts = {
-        history: historyRows(last - 1_499, last),
-        drift: driftRows(last - 1_499, last),
+        history: historyChunks(last - 1_499, last),
+        drift: driftChunks(last - 1_499, last),
       };
       await storeOne(store, 'inst_a', checkpointAt(last, parts));
     }
@@ -107,14 +111,18 @@ function standingApart(rows: Test, open: Open): void {
     const store = await open();
     const contextJson = JSON.stringify({ text: '\u{1f600}'.repeat(2_000) });
     const history = historyRows(1, 200).map((row) => ({ ...row, contextJson }));
-    await storeOne(store, 'inst_a', checkpointAt(200, { history }));
+    await storeOne(
+      store,
+      'inst_a',
+      checkpointAt(200, { history: chunksOf(OBSERVATIONS, history, 1) }),
+    );
     assert.equal(await store.readHistory('inst_a', 200, 200), history.toReversed());
   });
 
   rows('are there as soon as the head is that counts them', async () => {
     const store = await open();
-    await storeOne(store, 'inst_a', checkpointAt(1, { history: historyRows(1, 1) }));
-    const writing = storeOne(store, 'inst_a', checkpointAt(2, { history: historyRows(2, 2) }));
+    await storeOne(store, 'inst_a', checkpointAt(1, { history: historyChunks(1, 1) }));
+    const writing = storeOne(store, 'inst_a', checkpointAt(2, { history: historyChunks(2, 2) }));
     let head: InstanceHead | undefined = await store.readHead('inst_a');
     while (head?.version !== 2) head = await store.readHead('inst_a');
     assert.equal(await store.readHistory('inst_a', 2, 1), historyRows(2, 2));
@@ -123,8 +131,8 @@ function standingApart(rows: Test, open: Open): void {
 
   rows('are copies: lists that go in or come out may be changed', async () => {
     const store = await open();
-    const history = historyRows(1, 3);
-    const drift = driftRows(1, 3);
+    const history = historyChunks(1, 3);
+    const drift = driftChunks(1, 3);
     await storeOne(store, 'inst_a', checkpointAt(3, { history, drift }));
     history.splice(0, 3);
     drift.splice(0, 3);

@@ -1,12 +1,16 @@
 import { createState } from '#identity/state';
-import type {
-  AnswerRow,
-  DriftRow,
-  HistoryRow,
-  InstanceCheckpoint,
-  InstanceHead,
-  InstanceStore,
+import {
+  type AnswerRow,
+  CHUNK_ROWS_MAX,
+  type Chunk,
+  type DriftRow,
+  type HistoryRow,
+  type InstanceCheckpoint,
+  type InstanceHead,
+  type InstanceStore,
+  type PackedRows,
 } from '#storage/instance-store';
+import { DRIFT_EVENTS, OBSERVATIONS } from '#storage/packed-rows';
 
 /** A head at a version; the model's energy distinguishes versions. */
 export function headAt(version: number, fields: Partial<InstanceHead> = {}): InstanceHead {
@@ -26,6 +30,8 @@ export function headAt(version: number, fields: Partial<InstanceHead> = {}): Ins
     historyStart: 0,
     driftCount: version,
     driftStart: 0,
+    newestHistory: { after: version, rows: '' },
+    newestDrift: { after: version, rows: '' },
     modelVersion: '1.0',
     model: createState({ modeStrengths, energyLevel: 1 / (version + 2) }),
     recentCalls: [
@@ -67,6 +73,31 @@ export function driftRows(first: number, last: number): DriftRow[] {
     isRolledBack: ordinal % 2 === 0,
     timestampMs: 1_768_478_400_000 + ordinal * 2_000,
   }));
+}
+
+/** Rows in chunks of at most `length`. */
+export function chunksOf<Row extends { readonly ordinal: number }>(
+  packing: { readonly pack: (row: Row) => PackedRows },
+  rows: readonly Row[],
+  length = CHUNK_ROWS_MAX,
+): Chunk[] {
+  const chunks: Chunk[] = [];
+  for (let from = 0; from < rows.length; from += length) {
+    const own = rows.slice(from, from + length);
+    const [first = 0, last = 0] = [own[0]?.ordinal, own.at(-1)?.ordinal];
+    chunks.push({ first, last, rows: own.map(packing.pack).join('') });
+  }
+  return chunks;
+}
+
+/** The history rows with ordinals `first` to `last`, in chunks. */
+export function historyChunks(first: number, last: number): Chunk[] {
+  return chunksOf(OBSERVATIONS, historyRows(first, last));
+}
+
+/** The drift rows with ordinals `first` to `last`, in chunks. */
+export function driftChunks(first: number, last: number): Chunk[] {
+  return chunksOf(DRIFT_EVENTS, driftRows(first, last));
 }
 
 /** A stored answer. */

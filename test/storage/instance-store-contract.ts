@@ -5,9 +5,9 @@ import { togetherOf } from '#test/storage/instance-batch-contract';
 import {
   answerRow,
   checkpointAt,
-  driftRows,
+  driftChunks,
   headAt,
-  historyRows,
+  historyChunks,
   LONG,
   markerAt,
   storeOne,
@@ -157,8 +157,8 @@ function deletionOf(name: string, open: Open, suite: typeof plainSuite): Test {
   const deletion = suite(`a deleted instance in ${name}`);
   const full = (version: number) =>
     checkpointAt(version, {
-      history: historyRows(1, version),
-      drift: driftRows(1, version),
+      history: historyChunks(1, version),
+      drift: driftChunks(1, version),
       answers: [answerRow('call:a', 5)],
     });
 
@@ -185,7 +185,7 @@ function deletionOf(name: string, open: Open, suite: typeof plainSuite): Test {
 
   deletion('takes a long history with it', async () => {
     const store = await open();
-    await storeOne(store, 'inst_a', checkpointAt(LONG, { history: historyRows(1, LONG) }));
+    await storeOne(store, 'inst_a', checkpointAt(LONG, { history: historyChunks(1, LONG) }));
     const marker = checkpointAt(LONG + 1, { head: markerAt(LONG + 1) });
     await storeOne(store, 'inst_a', marker);
     assert.equal(await store.readHistory('inst_a', LONG, LONG), []);

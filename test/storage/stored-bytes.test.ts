@@ -1,18 +1,31 @@
 import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { CorruptState } from '#storage/cassandra/byte-reader';
-import { ByteWriter } from '#storage/cassandra/byte-writer';
+import { CorruptState } from '#storage/byte-reader';
+import { ByteWriter } from '#storage/byte-writer';
 import { decodeHead, encodeHead } from '#storage/cassandra/head-codec';
 import { decodeMeter, encodeMeter } from '#storage/cassandra/meter-codec';
 import { batchesOf, type RowWrite } from '#storage/cassandra/row-batches';
 import { BUCKET_ROWS, bucketOf, rangesOf } from '#storage/cassandra/row-buckets';
 import * as rowCodec from '#storage/cassandra/row-codec';
-import { answerRow, driftRows, headAt, historyRows, markerAt } from '#test/storage/instance-rows';
+import type { Chunk } from '#storage/instance-store';
+import {
+  answerRow,
+  driftChunks,
+  headAt,
+  historyChunks,
+  markerAt,
+} from '#test/storage/instance-rows';
 import { meterAt, reservations } from '#test/storage/meter-records';
 
 /** What Cassandra refuses in a batch of several partitions is 50 KiB; ours stay below this. */
 const BATCH_BYTES_MAX = 64 * 1_024;
+
+/** Rows as a head has them in it. */
+const newest = ([chunk]: readonly Chunk[]) => ({
+  after: (chunk?.first ?? 1) - 1,
+  rows: chunk?.rows ?? '',
+});
 
 const bytes = suite('a stored value');
 
@@ -20,12 +33,14 @@ bytes('comes back as it was: heads, markers, rows, answers and meters', () => {
   for (const head of [headAt(3), markerAt(9), headAt(1, { model: new Float64Array(0) })]) {
     assert.equal(decodeHead('inst_1', encodeHead(head)), head);
   }
-  for (const row of historyRows(1, 20)) {
-    assert.equal(rowCodec.decodeHistoryRow('i', row.ordinal, rowCodec.encodeHistoryRow(row)), row);
+  for (const chunk of [...historyChunks(1, 20), ...driftChunks(8, 9)]) {
+    assert.equal(rowCodec.decodeChunk('row', 'i', chunk.last, rowCodec.encodeChunk(chunk)), chunk);
   }
-  for (const row of driftRows(1, 20)) {
-    assert.equal(rowCodec.decodeDriftRow('i', row.ordinal, rowCodec.encodeDriftRow(row)), row);
-  }
+  const rows = {
+    newestHistory: newest(historyChunks(4, 9)),
+    newestDrift: newest(driftChunks(1, 8)),
+  };
+  assert.equal(decodeHead('inst_1', encodeHead(headAt(9, rows))), headAt(9, rows));
   const answer = answerRow('call:é', 5);
   const encoded = rowCodec.encodeAnswerRow(answer);
   assert.equal(rowCodec.decodeAnswerRow('i', answer.key, encoded), answer);
@@ -94,7 +109,8 @@ bytes('that is too short, missing or of another format is refused by name', () =
   );
   assertCorrupt(() => decodeHead('inst_1', null), /^the head of inst_1 is not there/);
   const row = rowCodec.encodeAnswerRow(answerRow('a', 5));
-  assertCorrupt(() => rowCodec.decodeDriftRow('inst_1', 7, row), /^drift event 7 of inst_1/);
+  const decode = () => rowCodec.decodeChunk('drift event', 'inst_1', 7, row);
+  assertCorrupt(decode, /^the chunk of drift events up to 7 of inst_1/);
 });
 
 const batches = suite('rows of a checkpoint');

@@ -1,5 +1,5 @@
-import { ByteReader, CorruptState } from '#storage/cassandra/byte-reader';
-import { ByteWriter } from '#storage/cassandra/byte-writer';
+import { CorruptState, readerOf } from '#storage/byte-reader';
+import { ByteWriter } from '#storage/byte-writer';
 import { meterOfRow, rowOfMeter } from '#storage/meter-row';
 import type { MeterHead, MeterRecord } from '#storage/meter-store';
 
@@ -17,7 +17,7 @@ export function encodeMeter(head: MeterHead): Buffer {
 /** The head of an account's meter from its stored bytes. Throws `CorruptState`. */
 export function decodeMeter(accountId: string, bytes: unknown): MeterHead {
   const what = `the meter of ${accountId}`;
-  const reader = new ByteReader(bytes, FORMAT, what);
+  const reader = readerOf(bytes, FORMAT, what);
   const version = reader.number();
   const json = reader.text();
   reader.end();

@@ -50,3 +50,10 @@ export function* batchesOf(
   }
   if (open !== undefined) yield open.statements;
 }
+
+/** Like `Promise.all`, but nothing is under way any more when it rejects. */
+export async function allDone(pending: readonly Promise<void>[]): Promise<void> {
+  for (const outcome of await Promise.allSettled(pending)) {
+    if (outcome.status === 'rejected') throw outcome.reason;
+  }
+}

@@ -1,18 +1,20 @@
+import { rowsOfChunks } from '#storage/chunk-rows';
 import {
   ANSWER_AGE_MS,
   type AnswerRow,
-  type DriftRow,
-  type HistoryRow,
+  CHUNK_ROWS_MAX,
+  type Chunk,
   type InstanceCheckpoint,
   type InstanceHead,
   type InstanceStore,
 } from '#storage/instance-store';
+import { DRIFT_EVENTS, OBSERVATIONS, type RowReading } from '#storage/packed-rows';
 
 type Stored = {
   head: InstanceHead;
-  /** Index = ordinal − 1: rows come without gaps, because checkpoints come in order. */
-  history: HistoryRow[] | undefined;
-  drift: DriftRow[] | undefined;
+  /** By their last ordinals, ascending. */
+  history: Chunk[] | undefined;
+  drift: Chunk[] | undefined;
   answers: Map<string, AnswerRow> | undefined;
 };
 
@@ -37,10 +39,10 @@ export function memoryInstanceStore(): InstanceStore {
       for (const checkpoint of checkpoints) store(instances, checkpoint);
     },
     async readHistory(instanceId, newest, count) {
-      return rangeOf(instances.get(instanceId)?.history ?? [], newest, count);
+      return rowsOf(OBSERVATIONS, instanceId, instances.get(instanceId)?.history, newest, count);
     },
     async readDrift(instanceId, newest, count) {
-      return rangeOf(instances.get(instanceId)?.drift ?? [], newest, count);
+      return rowsOf(DRIFT_EVENTS, instanceId, instances.get(instanceId)?.drift, newest, count);
     },
     async findAnswer(instanceId, key, oldestMs) {
       const row = instances.get(instanceId)?.answers?.get(key);
@@ -73,20 +75,39 @@ function store(
   stored.head = head;
 }
 
-/** Rows with others added at their places; most instances have none, and then no list either. */
-function placed<Row extends { ordinal: number }>(
-  rows: Row[] | undefined,
-  added: readonly Row[],
-): Row[] | undefined {
-  if (added.length === 0) return rows;
-  if (rows === undefined && added[0]?.ordinal === 1) return added.slice();
-  const all = rows ?? [];
-  for (const row of added) all[row.ordinal - 1] = row;
+/** Chunks with others added at their places; most instances have none, and then no list either. */
+function placed(chunks: Chunk[] | undefined, added: readonly Chunk[]): Chunk[] | undefined {
+  if (added.length === 0) return chunks;
+  const all = chunks ?? [];
+  for (const chunk of added) {
+    const place = placeOf(all, chunk.last);
+    all.splice(place, all[place]?.last === chunk.last ? 1 : 0, chunk);
+  }
   return all;
 }
 
-function rangeOf<Row>(rows: readonly Row[], newest: number, count: number): Row[] {
-  return rows.slice(Math.max(0, newest - count), Math.max(0, newest)).reverse();
+/** Where the first chunk stands that ends at an ordinal or above. */
+function placeOf(chunks: readonly Chunk[], ordinal: number): number {
+  let low = 0;
+  let high = chunks.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((chunks[middle]?.last ?? 0) < ordinal) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+function rowsOf<Row extends { readonly ordinal: number }>(
+  packing: RowReading<Row>,
+  instanceId: string,
+  chunks: readonly Chunk[] = [],
+  newest: number,
+  count: number,
+): Row[] {
+  const from = placeOf(chunks, Math.max(0, newest - count) + 1);
+  const to = placeOf(chunks, newest + CHUNK_ROWS_MAX);
+  return rowsOfChunks(packing, instanceId, chunks.slice(from, to).reverse(), newest, count);
 }
 
 /** Adds answers, oldest first, and drops those that have expired. */

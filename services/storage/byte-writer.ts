@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import { crc32 } from 'node:zlib';
 
 /** Room for nearly every value; it grows for the rest. Bytes. */
@@ -16,8 +17,13 @@ export class ByteWriter {
 
   /** Begins a value with the number of its format. */
   begin(format: number): this {
+    return this.beginPart().byte(format);
+  }
+
+  /** Begins what is a part of another value, and so has no format of its own. */
+  beginPart(): this {
     this.#length = 0;
-    return this.byte(format);
+    return this;
   }
 
   /** A whole number from 0 to 255. */
@@ -31,6 +37,21 @@ export class ByteWriter {
   count(value: number): this {
     this.#reserve(4);
     this.#length = this.#bytes.writeUInt32LE(value, this.#length);
+    return this;
+  }
+
+  /** A whole number from 0 to 2^53 - 1: seven bits a byte, so that small ones are short. */
+  whole(value: number): this {
+    assert(Number.isSafeInteger(value) && value >= 0, `${value} is not a whole number`);
+    let rest = value;
+    for (; rest >= 128; rest = Math.floor(rest / 128)) this.byte((rest % 128) + 128);
+    return this.byte(rest);
+  }
+
+  /** A whole number from 0 to 65,535, in two bytes. */
+  short(value: number): this {
+    this.#reserve(2);
+    this.#length = this.#bytes.writeUInt16LE(value, this.#length);
     return this;
   }
 
@@ -59,12 +80,33 @@ export class ByteWriter {
     return this;
   }
 
+  /** A text behind the count of its bytes, which is short for a short one. */
+  shortText(value: string): this {
+    this.whole(Buffer.byteLength(value));
+    this.#reserve(3 * value.length);
+    this.#length += this.#bytes.write(value, this.#length);
+    return this;
+  }
+
+  /** A part as `endPart` gave it, behind the count of its bytes. */
+  part(bytes: string): this {
+    this.count(bytes.length);
+    this.#reserve(bytes.length);
+    this.#length += this.#bytes.write(bytes, this.#length, 'latin1');
+    return this;
+  }
+
   /** Ends the value with its checksum: a copy of its own. */
   end(): Buffer {
     this.#reserve(CHECKSUM_BYTES);
     const checksum = crc32(this.#bytes.subarray(0, this.#length));
     this.#length = this.#bytes.writeUInt32LE(checksum, this.#length);
     return Buffer.from(this.#bytes.subarray(0, this.#length));
+  }
+
+  /** Ends a part: a character for each byte, as actors in memory keep it (`PackedRows`). */
+  endPart(): string {
+    return this.#bytes.toString('latin1', 0, this.#length);
   }
 
   #reserve(count: number): void {

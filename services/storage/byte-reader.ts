@@ -1,0 +1,124 @@
+import { crc32 } from 'node:zlib';
+
+/** Bytes of the checksum at the end. */
+const CHECKSUM_BYTES = 4;
+
+/** A stored value that is not what was written, or was written by a newer version of this program. */
+export class CorruptState extends Error {
+  override readonly name = 'CorruptState';
+}
+
+/**
+ * A reader of a whole value, after a look at its checksum and format. Throws `CorruptState`. `what`
+ * is how errors name the value: `the head of inst_1`.
+ */
+export function readerOf(bytes: unknown, format: number, what: string): ByteReader {
+  if (!Buffer.isBuffer(bytes)) throw new CorruptState(`${what} is not there`);
+  const end = bytes.length - CHECKSUM_BYTES;
+  if (end < 1) throw new CorruptState(`${what} has only ${bytes.length} bytes`);
+  const value = bytes.subarray(0, end);
+  if (bytes.readUInt32LE(end) !== crc32(value)) {
+    throw new CorruptState(`${what} does not match its checksum (${bytes.length} bytes)`);
+  }
+  const reader = new ByteReader(value, what);
+  const found = reader.byte();
+  if (found === format) return reader;
+  throw new CorruptState(`${what} has format ${found}; this program reads format ${format}`);
+}
+
+/**
+ * Reads back what a `ByteWriter` wrote. Every method throws `CorruptState`, which names the value,
+ * when the bytes are not what they should be.
+ */
+export class ByteReader {
+  readonly #bytes: Buffer;
+  readonly #what: string;
+  #at = 0;
+
+  constructor(bytes: Buffer, what: string) {
+    this.#bytes = bytes;
+    this.#what = what;
+  }
+
+  /** Whether everything has been read. */
+  get isAtEnd(): boolean {
+    return this.#at === this.#bytes.length;
+  }
+
+  /** A whole number from 0 to 255. */
+  byte(): number {
+    return this.#bytes.readUInt8(this.#advance(1));
+  }
+
+  /** A whole number of four bytes. */
+  count(): number {
+    return this.#bytes.readUInt32LE(this.#advance(4));
+  }
+
+  /** A whole number of as many bytes as it takes. */
+  whole(): number {
+    let value = 0;
+    for (let unit = 1; ; unit *= 128) {
+      const next = this.byte();
+      value += (next % 128) * unit;
+      if (next < 128) return value;
+    }
+  }
+
+  /** A whole number of two bytes. */
+  short(): number {
+    return this.#bytes.readUInt16LE(this.#advance(2));
+  }
+
+  /** Any number, to the last bit. */
+  number(): number {
+    return this.#bytes.readDoubleLE(this.#advance(8));
+  }
+
+  /** Numbers behind their count. */
+  numbers(): Float64Array {
+    const count = this.count();
+    const start = this.#advance(8 * count);
+    return Float64Array.from({ length: count }, (_, index) =>
+      this.#bytes.readDoubleLE(start + 8 * index),
+    );
+  }
+
+  /** A text behind the count of its bytes. */
+  text(): string {
+    return this.#textOf(this.count());
+  }
+
+  /** A text behind the short count of its bytes. */
+  shortText(): string {
+    return this.#textOf(this.whole());
+  }
+
+  /** A part of the value, a character for each byte. */
+  part(): string {
+    const length = this.count();
+    const start = this.#advance(length);
+    return this.#bytes.toString('latin1', start, start + length);
+  }
+
+  /** Asserts that everything has been read. */
+  end(): void {
+    if (this.isAtEnd) return;
+    throw new CorruptState(`${this.#what} has ${this.#bytes.length - this.#at} bytes too many`);
+  }
+
+  #textOf(length: number): string {
+    const start = this.#advance(length);
+    return this.#bytes.toString('utf8', start, start + length);
+  }
+
+  /** Takes `count` bytes: where they begin. */
+  #advance(count: number): number {
+    const start = this.#at;
+    if (start + count > this.#bytes.length) {
+      throw new CorruptState(`${this.#what} ends too early`);
+    }
+    this.#at = start + count;
+    return start;
+  }
+}

@@ -1,0 +1,71 @@
+import { hashText } from '#platform/text-hash';
+import { type RowWrite, writeRows } from '#storage/cassandra/row-batches';
+import { decodeAnswerRow, encodeAnswerRow } from '#storage/cassandra/row-codec';
+import type { CassandraSession } from '#storage/cassandra/session';
+import type { AnswerRow, InstanceCheckpoint } from '#storage/instance-store';
+
+/** How long the server keeps an answer: 24 h, and an hour for the checkpoint to come late. */
+const ANSWER_SECONDS = 25 * 60 * 60;
+
+/** Bits of the hash of an id that say in which of a bucket's four parts its answers lie. */
+const PART_BITS = 2;
+
+const READ = `SELECT answer FROM answers
+  WHERE bucket = ? AND part = ? AND instance_id = ? AND answer_key = ?`;
+const WRITE = `INSERT INTO answers (bucket, part, instance_id, answer_key, answer)
+  VALUES (?, ?, ?, ?, ?) USING TIMESTAMP ? AND TTL ${ANSWER_SECONDS}`;
+const DELETE = `DELETE FROM answers USING TIMESTAMP ?
+  WHERE bucket = ? AND part = ? AND instance_id = ?`;
+
+/** The stored answer for a key, if there is one. */
+export async function readAnswer(
+  session: CassandraSession,
+  bucket: number,
+  instanceId: string,
+  key: string,
+): Promise<AnswerRow | undefined> {
+  const params = [bucket, partOf(instanceId), instanceId, key];
+  const { rows } = await session.execute(READ, params, { kind: 'read', operation: 'answer_read' });
+  return rows[0] === undefined ? undefined : decodeAnswerRow(instanceId, key, rows[0]['answer']);
+}
+
+/** Writes the answers of instances of one bucket, each confirmed: a batch for each part of it. */
+export async function writeAnswers(
+  session: CassandraSession,
+  bucket: number,
+  checkpoints: readonly InstanceCheckpoint[],
+): Promise<void> {
+  const writes = checkpoints
+    .filter(({ head }) => head.deletedAtMs === undefined)
+    .flatMap((checkpoint) => writesOf(bucket, checkpoint))
+    .sort((one, other) => one.partition - other.partition);
+  await writeRows(session, writes, { kind: 'write', operation: 'answers_write' });
+}
+
+/** Removes the answers of a deleted instance, as of the version of its deletion. */
+export async function deleteAnswers(
+  session: CassandraSession,
+  bucket: number,
+  instanceId: string,
+  version: number,
+): Promise<void> {
+  const params = [BigInt(version), bucket, partOf(instanceId), instanceId];
+  await session.execute(DELETE, params, { kind: 'write', operation: 'answers_delete' });
+}
+
+function writesOf(bucket: number, { instanceId, head, answers }: InstanceCheckpoint): RowWrite[] {
+  const partition = partOf(instanceId);
+  // Of a key used twice in one checkpoint only the newer: both would have the same timestamp.
+  const newest = new Map(answers.map((row) => [row.key, row]));
+  return [...newest.values()].map((row) => {
+    const value = encodeAnswerRow(row);
+    const params = [bucket, partition, instanceId, row.key, value, BigInt(head.version)];
+    const valueBytes = value.length + 3 * (row.key.length + instanceId.length);
+    return { partition, statement: { query: WRITE, params }, valueBytes };
+  });
+}
+
+/** The first bits of the hash: the last ones are those that the bucket comes from. */
+function partOf(instanceId: string): number {
+  return hashText(instanceId) >>> (32 - PART_BITS);
+}

@@ -1,0 +1,44 @@
+import type { Chunk, NewestRows } from '#storage/instance-store';
+import { type RowReading, unpacked } from '#storage/packed-rows';
+
+/**
+ * Of chunks, the highest `last` first, the rows with ordinals from `newest` downwards, at most
+ * `count`, newest first.
+ *
+ * Chunks may overlap: a node that ended between a chunk and its head leaves one that its successor
+ * writes again, and a successor of another version of this program may cut elsewhere. Each row is
+ * taken from the first chunk that has it, because the content of an ordinal is the same in all. None
+ * is missing: who writes the chunk up to `last` has had everything below its `first` confirmed, so
+ * that a chunk in whose place it comes, which began earlier, held nothing that no other has.
+ */
+export function rowsOfChunks<Row extends { readonly ordinal: number }>(
+  packing: RowReading<Row>,
+  instanceId: string,
+  chunks: Iterable<Chunk>,
+  newest: number,
+  count: number,
+): Row[] {
+  const found: Row[] = [];
+  const end = Math.max(0, newest - count);
+  let next = newest;
+  for (const { first, last, rows } of chunks) {
+    if (first > next || last <= end) continue;
+    const own = unpacked(packing, instanceId, rows, first, last);
+    for (const row of own.reverse()) {
+      if (row.ordinal > next || row.ordinal <= end) continue;
+      found.push(row);
+      next = row.ordinal - 1;
+    }
+  }
+  return found;
+}
+
+/** The rows of a head, oldest first; `last` is how many the instance ever had. */
+export function newestRows<Row>(
+  packing: RowReading<Row>,
+  instanceId: string,
+  { after, rows }: NewestRows,
+  last: number,
+): Row[] {
+  return unpacked(packing, instanceId, rows, after + 1, last);
+}

@@ -1,0 +1,153 @@
+import assert from 'node:assert/strict';
+import { ByteReader, CorruptState } from '#storage/byte-reader';
+import { ByteWriter } from '#storage/byte-writer';
+import type { DriftRow, HistoryRow, PackedRows } from '#storage/instance-store';
+import { lengthened, shortened } from '#storage/short-json';
+
+/** How packed rows of one table are read. */
+export type RowReading<Row> = {
+  /** What one row is called; several have an s behind. */
+  readonly name: string;
+  /** The next row. Throws `CorruptState`. */
+  readonly read: (reader: ByteReader, ordinal: number) => Row;
+};
+
+/** How the rows of one table are packed. */
+type Packing<Row> = RowReading<Row> & {
+  /** A row as bytes, without its ordinal: that follows from its place. */
+  readonly pack: (row: Row) => PackedRows;
+};
+
+/** Signals and confidences are mostly decimals of few places: a count of these takes two bytes. */
+const FRACTIONS = 10_000;
+
+const MODE_BITS = 0b111;
+const IS_SIGNAL_SHORT = 1 << 3;
+const IS_CONFIDENCE_SHORT = 1 << 4;
+const IS_TIME_WHOLE = 1 << 5;
+const HAS_CONTEXT = 1 << 6;
+
+const IS_ROLLED_BACK = 1 << 0;
+const IS_SHORTENED = 1 << 1;
+
+/** What most contexts are. */
+const NO_CONTEXT = '{}';
+
+const writer = new ByteWriter();
+
+/** Observations: 14 bytes each and their contexts. */
+export const OBSERVATIONS: Packing<HistoryRow> = {
+  name: 'observation',
+  pack({ generation, cycle, mode, signal, confidence, contextJson, timestampMs }) {
+    assert(mode <= MODE_BITS, `there is no mode ${mode}`);
+    const flags =
+      mode |
+      (isFraction(signal) ? IS_SIGNAL_SHORT : 0) |
+      (isFraction(confidence) ? IS_CONFIDENCE_SHORT : 0) |
+      (isWhole(timestampMs) ? IS_TIME_WHOLE : 0) |
+      (contextJson === NO_CONTEXT ? 0 : HAS_CONTEXT);
+    writer.beginPart().byte(flags).whole(generation).whole(cycle);
+    writeFraction(signal);
+    writeFraction(confidence);
+    writeTime(timestampMs);
+    if (contextJson !== NO_CONTEXT) writer.shortText(contextJson);
+    return writer.endPart();
+  },
+  read(reader, ordinal) {
+    const flags = reader.byte();
+    return {
+      ordinal,
+      generation: reader.whole(),
+      cycle: reader.whole(),
+      mode: flags & MODE_BITS,
+      signal: fractionFrom(reader, (flags & IS_SIGNAL_SHORT) !== 0),
+      confidence: fractionFrom(reader, (flags & IS_CONFIDENCE_SHORT) !== 0),
+      timestampMs: timeFrom(reader, (flags & IS_TIME_WHOLE) !== 0),
+      contextJson: (flags & HAS_CONTEXT) === 0 ? NO_CONTEXT : reader.shortText(),
+    };
+  },
+};
+
+/** Drift events: a quarter of their texts. */
+export const DRIFT_EVENTS: Packing<DriftRow> = {
+  name: 'drift event',
+  pack({ generation, cycle, level, deviationJson, affectedModesJson, isRolledBack, timestampMs }) {
+    const short = shortened(deviationJson);
+    const flags =
+      (isRolledBack ? IS_ROLLED_BACK : 0) |
+      (short === undefined ? 0 : IS_SHORTENED) |
+      (isWhole(timestampMs) ? IS_TIME_WHOLE : 0);
+    writer.beginPart().byte(flags).whole(generation).whole(cycle);
+    writeTime(timestampMs);
+    writer
+      .shortText(level)
+      .shortText(short ?? deviationJson)
+      .shortText(affectedModesJson);
+    return writer.endPart();
+  },
+  read(reader, ordinal) {
+    const flags = reader.byte();
+    const generation = reader.whole();
+    const cycle = reader.whole();
+    const timestampMs = timeFrom(reader, (flags & IS_TIME_WHOLE) !== 0);
+    const level = reader.shortText();
+    const deviation = reader.shortText();
+    return {
+      ordinal,
+      generation,
+      cycle,
+      level,
+      deviationJson: (flags & IS_SHORTENED) === 0 ? deviation : lengthened(deviation),
+      affectedModesJson: reader.shortText(),
+      isRolledBack: (flags & IS_ROLLED_BACK) !== 0,
+      timestampMs,
+    };
+  },
+};
+
+/**
+ * Packed rows of an instance, oldest first; `first` is the ordinal of the first and `last` that of
+ * the last. Throws `CorruptState` when that is not how many there are.
+ */
+export function unpacked<Row>(
+  { name, read }: RowReading<Row>,
+  instanceId: string,
+  rows: PackedRows,
+  first: number,
+  last: number,
+): Row[] {
+  if (rows === '' && last < first) return [];
+  const what = `${name}s ${first} to ${last} of ${instanceId}`;
+  const reader = new ByteReader(Buffer.from(rows, 'latin1'), what);
+  const found: Row[] = [];
+  while (!reader.isAtEnd) found.push(read(reader, first + found.length));
+  if (found.length === last - first + 1) return found;
+  throw new CorruptState(`${what} are ${found.length} rows`);
+}
+
+function isFraction(value: number): boolean {
+  const count = Math.round(value * FRACTIONS);
+  return count >= 0 && count <= 0xffff && Object.is(count / FRACTIONS, value);
+}
+
+function writeFraction(value: number): void {
+  if (isFraction(value)) writer.short(Math.round(value * FRACTIONS));
+  else writer.number(value);
+}
+
+function fractionFrom(reader: ByteReader, isShort: boolean): number {
+  return isShort ? reader.short() / FRACTIONS : reader.number();
+}
+
+function isWhole(timeMs: number): boolean {
+  return Number.isSafeInteger(timeMs) && timeMs >= 0 && !Object.is(timeMs, -0);
+}
+
+function writeTime(timeMs: number): void {
+  if (isWhole(timeMs)) writer.whole(timeMs);
+  else writer.number(timeMs);
+}
+
+function timeFrom(reader: ByteReader, isWholeTime: boolean): number {
+  return isWholeTime ? reader.whole() : reader.number();
+}
