@@ -80,16 +80,23 @@ export class Ledger {
   of(accountId: string): Grants {
     const committed = new Map<number, number>();
     let committedInEither = 0;
+    const newest = this.#newestMonth(accountId);
     for (const { callId, cycles } of this.#committed.values()) {
       const call = this.#calls.get(callId);
       if (call?.accountId !== accountId) continue;
       const [month = 0, ...others] = call.months;
-      if (others.length > 0) committedInEither += cycles;
-      else committed.set(month, (committed.get(month) ?? 0) + cycles);
+      // A try without an answer may have been admitted in the next month.
+      if (others.length > 0 || (call.isUnsure && month < newest)) committedInEither += cycles;
+      if (others.length === 0) committed.set(month, (committed.get(month) ?? 0) + cycles);
     }
     const windows = this.#windows.get(accountId) ?? new Map();
     const unsettled = this.#unsettled(accountId);
     return { windows, committed, committedInEither, unsettled };
+  }
+
+  #newestMonth(accountId: string): number {
+    const calls = [...this.#calls.values()].filter((call) => call.accountId === accountId);
+    return Math.max(0, ...calls.flatMap(({ months }) => [...months]));
   }
 
   #unsettled(accountId: string): number {
