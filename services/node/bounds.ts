@@ -12,7 +12,7 @@ export const TRUNCATION_BYTES_MIN = 4 * 1_024 * 1_024;
 /** The time after which any slot does (architecture 3.1). */
 export const TRUNCATION_AGE_MS = 10_000;
 
-/** Pause before an append is sent again, or asked about again. Chosen. */
+/** Pause before an append is sent again, or the seal looked for again. Chosen. */
 export const APPEND_RETRY_MS = 100;
 
 /** Pause before a pending side effect is tried again. Chosen: a tenth of a sweep. */

@@ -8,11 +8,11 @@ import {
 import { type Clock, sleep } from '#platform/clock';
 import { encodeGroup } from '#runtime/record-codec';
 import type { Journal } from '#storage/journal';
-import type { Conditional, JournalHead, JournalStore } from '#storage/journal-store';
+import type { Append, JournalStore } from '#storage/journal-store';
 
 /** What a journal's writer needs of its node. */
 export type JournalWriterPorts = {
-  readonly store: JournalStore;
+  readonly store: Pick<JournalStore, 'append' | 'isSealed'>;
   readonly clock: Clock;
   /** Notified of every append that the journal took: records and seconds. */
   readonly onAppended: (records: number, seconds: number) => void;
@@ -24,9 +24,10 @@ export class Fenced extends Error {
 }
 
 /**
- * Appends to the journal of one incarnation, group after group, each under the condition that its
- * slot is next and the journal is not sealed (architecture 3.1). An append without an answer is looked
- * up and sent again until it is known; one that can never apply fences the incarnation.
+ * Appends to the journal of one incarnation, group after group, a few side by side. A group is
+ * acknowledged, in order, when it and all before it are written and a look at the seal that began
+ * after that has found none (decision 191). A write without an answer is sent again as it was until it
+ * has one; a seal, or a write that the store refuses for good, fences the incarnation.
  */
 export class JournalWriter implements Journal {
   readonly isLasting = true;
@@ -37,10 +38,13 @@ export class JournalWriter implements Journal {
   #truncatedMs: number;
   /** Bytes of every slot from `#lowWaterMark` on. */
   #slotBytes: number[] = [];
+  /** The end of the newest append's write, and its acknowledgement: later ones come after them. */
+  #written: Promise<unknown> = Promise.resolve();
+  #acknowledged: Promise<unknown> = Promise.resolve();
   readonly #listeners: ((why: Error) => void)[] = [];
   #fenced: Fenced | undefined;
-  /** When the append under way began, monotonic. */
-  #beganMs: number | undefined;
+  /** When the appends under way began, monotonic, oldest first. */
+  readonly #beganMs: number[] = [];
   #slowestMs = 0;
 
   constructor(incarnation: string, ports: JournalWriterPorts) {
@@ -67,9 +71,8 @@ export class JournalWriter implements Journal {
    * infinite when a try had no answer.
    */
   takeSlowestMs(): number {
-    const underWayMs =
-      this.#ports.clock.monotonicMs() - (this.#beganMs ?? Number.POSITIVE_INFINITY);
-    const slowest = Math.max(this.#slowestMs, underWayMs);
+    const [oldestMs = Number.POSITIVE_INFINITY] = this.#beganMs;
+    const slowest = Math.max(this.#slowestMs, this.#ports.clock.monotonicMs() - oldestMs);
     this.#slowestMs = 0;
     return slowest;
   }
@@ -77,88 +80,93 @@ export class JournalWriter implements Journal {
   async append(lines: readonly string[], lowWaterMark: number): Promise<void> {
     const { clock } = this.#ports;
     const startedMs = clock.monotonicMs();
-    this.#beganMs = startedMs;
-    const records = encodeGroup(lines);
-    const slot = this.#next;
-    const truncateTo = this.#nextLowWaterMark(lowWaterMark, startedMs);
-    await this.#until(slot, records, truncateTo);
-    this.#beganMs = undefined;
-    this.#next = slot + 1;
-    this.#slotBytes.push(records.length);
-    if (truncateTo !== undefined) {
-      this.#slotBytes.splice(0, truncateTo - this.#lowWaterMark);
-      this.#lowWaterMark = truncateTo;
-      this.#truncatedMs = startedMs;
-    }
+    const append = this.#nextAppend(lines, lowWaterMark, startedMs);
+    this.#beganMs.push(startedMs);
+    const written = Promise.all([this.#written, this.#write(append)]);
+    const acknowledged = this.#acknowledge(written, this.#acknowledged);
+    this.#written = written;
+    this.#acknowledged = acknowledged;
+    await acknowledged;
+    this.#beganMs.shift();
     const tookMs = clock.monotonicMs() - startedMs;
     this.#slowestMs = Math.max(this.#slowestMs, tookMs);
     this.#ports.onAppended(lines.length, tookMs / 1_000);
   }
 
-  /** Fulfils when the slot holds these bytes; throws `Fenced` when it never will. */
-  async #until(slot: number, records: Uint8Array, lowWaterMark: number | undefined): Promise<void> {
-    const incarnation = this.#incarnation;
-    for (;;) {
-      if (this.#fenced !== undefined) throw this.#fenced;
-      const written = await this.#known(() =>
-        this.#ports.store.append({ incarnation, slot, records, lowWaterMark }),
-      );
-      if (written?.isApplied) return;
-      const head = written === undefined ? await this.#readHead() : written.head;
-      // Only this incarnation moves `next`: if it has moved, an earlier try got through.
-      if (head?.next === slot + 1) return;
-      if (written !== undefined || head === undefined || head.isSealed || head.next !== slot) {
-        throw this.#end(head, slot);
-      }
-      await sleep(this.#ports.clock, APPEND_RETRY_MS);
-    }
+  /** Looks once this slot and all before it are written; the answer keeps the order of the slots. */
+  async #acknowledge(written: Promise<unknown>, before: Promise<unknown>): Promise<void> {
+    await written;
+    await Promise.all([this.#look(), before]);
   }
 
-  /** The outcome of a write, undefined when the store does not say; throws what it refuses for good. */
-  async #known(write: () => Promise<Conditional>): Promise<Conditional | undefined> {
-    try {
-      return await write();
-    } catch (error) {
-      const fault = toFault(error);
-      if (fault.code === 'service_unavailable') {
-        this.#slowestMs = Number.POSITIVE_INFINITY;
-        return undefined;
-      }
-      this.fence(`the journal refuses an append: ${fault.message}`);
-      throw new Fault('service_unavailable', 'the journal refuses an append', { cause: error });
-    }
-  }
-
-  /** The journal's head, asked for until the store answers. */
-  async #readHead(): Promise<JournalHead | undefined> {
-    const { store, clock } = this.#ports;
+  /** Fulfils when a quorum has the slot; throws `Fenced` when this incarnation has ended. */
+  async #write(append: Append): Promise<void> {
     for (;;) {
       if (this.#fenced !== undefined) throw this.#fenced;
       try {
-        return await store.readHead(this.#incarnation, 'serial');
-      } catch {
+        await this.#ports.store.append(append);
+        return;
+      } catch (error) {
+        this.#refuse(error);
+      }
+      await sleep(this.#ports.clock, APPEND_RETRY_MS);
+      // A sealed writer need not try for ever.
+      await this.#look();
+    }
+  }
+
+  /** Fulfils when there was no seal as this began; fences this incarnation when there is one. */
+  async #look(): Promise<void> {
+    const { clock, store } = this.#ports;
+    for (;;) {
+      if (this.#fenced !== undefined) throw this.#fenced;
+      try {
+        if (!(await store.isSealed(this.#incarnation))) return;
+        this.fence('the journal is sealed');
+      } catch (error) {
+        this.#refuse(error);
         await sleep(clock, APPEND_RETRY_MS);
       }
     }
   }
 
-  /** Fences the incarnation for what its journal's head shows. */
-  #end(head: JournalHead | undefined, slot: number): Fenced {
-    const found = head === undefined ? 'is gone' : head.isSealed ? 'is sealed' : 'has moved on';
-    this.fence(`the journal ${found} (slot ${slot}, next ${head?.next ?? '?'})`);
-    return this.#fenced ?? new Fenced(found);
+  /** Returns where a later try may have an answer; else fences and throws. */
+  #refuse(error: unknown): void {
+    const fault = toFault(error);
+    if (fault.code === 'service_unavailable') {
+      this.#slowestMs = Number.POSITIVE_INFINITY;
+      return;
+    }
+    this.fence(`the journal refuses an append: ${fault.message}`);
+    throw new Fault('service_unavailable', 'the journal refuses an append', { cause: error });
   }
 
-  /** Where the low-water mark moves with the next append: seldom, because every move is a delete. */
-  #nextLowWaterMark(lowWaterMark: number, nowMs: number): number | undefined {
-    // The newest slot is never deleted.
-    const target = Math.min(lowWaterMark, this.#next - 1);
-    if (target <= this.#lowWaterMark) return undefined;
+  /** The next slot as it is written, however often. */
+  #nextAppend(lines: readonly string[], lowWaterMark: number, nowMs: number): Append {
+    const records = encodeGroup(lines);
+    const slot = this.#next;
+    // The newest slot stays: without one nothing would name the low-water mark.
+    const target = Math.min(lowWaterMark, slot - 1);
+    const isTruncating = this.#isTruncating(target, nowMs);
+    if (isTruncating) {
+      this.#slotBytes.splice(0, target - this.#lowWaterMark);
+      this.#lowWaterMark = target;
+      this.#truncatedMs = nowMs;
+    }
+    this.#next = slot + 1;
+    this.#slotBytes.push(records.length);
+    const incarnation = this.#incarnation;
+    return { incarnation, slot, records, lowWaterMark: this.#lowWaterMark, isTruncating };
+  }
+
+  /** Whether the low-water mark moves with the next append: seldom, because every move is a delete. */
+  #isTruncating(target: number, nowMs: number): boolean {
+    if (target <= this.#lowWaterMark) return false;
     const isOld = nowMs - this.#truncatedMs >= TRUNCATION_AGE_MS;
-    if (isOld || target - this.#lowWaterMark >= TRUNCATION_SLOTS_MIN) return target;
+    if (isOld || target - this.#lowWaterMark >= TRUNCATION_SLOTS_MIN) return true;
     const bytes = this.#slotBytes
       .slice(0, target - this.#lowWaterMark)
       .reduce((sum, size) => sum + size, 0);
-    return bytes >= TRUNCATION_BYTES_MIN ? target : undefined;
+    return bytes >= TRUNCATION_BYTES_MIN;
   }
 }

@@ -28,9 +28,14 @@ export async function readTail(
   incarnation: string,
   isWanted: (actorId: string) => boolean,
 ): Promise<TailRecord[]> {
+  const found = await journals.readHead(incarnation, 'serial');
+  if (found?.isSealed === false) {
+    throw new CorruptJournal(`the journal of ${incarnation} is not sealed`);
+  }
+  // The node that put the seal there may have died before the end was decided.
+  await journals.seal(incarnation);
   const head = await journals.readHead(incarnation, 'serial');
   if (head === undefined) throw new CorruptJournal(`the journal of ${incarnation} is gone`);
-  if (!head.isSealed) throw new CorruptJournal(`the journal of ${incarnation} is not sealed`);
   const tail: TailRecord[] = [];
   for await (const { records } of slotsOf(journals, incarnation, head)) {
     for (const line of linesOf(records)) {
@@ -42,8 +47,8 @@ export async function readTail(
 }
 
 /**
- * All slots from the low-water mark to before `next` in order, the next of them read while some are looked at.
- * Throws `CorruptJournal` when one is missing.
+ * All slots from the low-water mark to before `next` in order, the next of them read while some are
+ * looked at. Throws `CorruptJournal` when one is missing that was not truncated meanwhile.
  */
 export async function* slotsOf(
   journals: JournalStore,
@@ -90,10 +95,30 @@ async function readWhole(
     return undefined;
   });
   const slots = whole ?? (await readInPieces(journals, incarnation, from, to));
-  if (slots.length !== to - from || slots.some(({ slot }, i) => slot !== from + i)) {
-    throw new CorruptJournal(`the journal of ${incarnation} lacks slots in ${from} to ${to - 1}`);
-  }
+  if (!isWhole(slots, from, to)) await assertTruncated(journals, incarnation, slots, { from, to });
   return { slots, wasTooLarge: whole === undefined };
+}
+
+/** Whether these are exactly the slots `from` to before `to`. */
+function isWhole(slots: readonly JournalSlot[], from: number, to: number): boolean {
+  return slots.length === to - from && slots.every(({ slot }, i) => slot === from + i);
+}
+
+/**
+ * A write of the sealed incarnation may arrive this late, and delete what it knew to be stored: what
+ * is missing must be below the low-water mark as it is by now. Throws `CorruptJournal`.
+ */
+async function assertTruncated(
+  journals: JournalStore,
+  incarnation: string,
+  slots: readonly JournalSlot[],
+  { from, to }: { readonly from: number; readonly to: number },
+): Promise<void> {
+  const head = await journals.readHead(incarnation, 'quorum');
+  const needed = Math.min(to, Math.max(from, head?.lowWaterMark ?? 0));
+  const left = slots.filter(({ slot }) => slot >= needed);
+  if (isWhole(left, needed, to)) return;
+  throw new CorruptJournal(`the journal of ${incarnation} lacks slots in ${from} to ${to - 1}`);
 }
 
 /** Slots that turn out too large for one answer must not keep their shards from everybody. */

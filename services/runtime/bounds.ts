@@ -46,6 +46,12 @@ export const GROUP_BYTES_MAX = 512 * 1_024;
 /** Bytes of one record, as its actor estimates them (architecture 3.1); JSON may be thrice. */
 export const RECORD_BYTES_MAX = 300 * 1_024;
 
+/**
+ * Journal groups in flight at once: the next is written while the seal is looked for after the one
+ * before (decision 191). Three are no faster (bench/RESULTS.md).
+ */
+export const APPENDS_IN_FLIGHT_MAX = 2;
+
 /** How long the last successful append vouches for answers from memory (architecture 3.3). */
 export const LEASE_MS = 2_000;
 

@@ -3,6 +3,7 @@ import type { Clock } from '#platform/clock';
 import { type Instant, instantOf } from '#platform/instant';
 import {
   APPEND_STALL_MS_MAX,
+  APPENDS_IN_FLIGHT_MAX,
   GROUP_BYTES_MAX,
   GROUP_LINGER_MS,
   GROUP_RECORDS_MAX,
@@ -20,8 +21,8 @@ type Waiter = {
 };
 
 /**
- * Group commit: while one append is in flight further records gather, then they go together, so
- * that the journal's price is paid once per group (architecture 3.1). Records that no caller waits for
+ * Group commit: while as many appends are in flight as may be, further records gather, then they go
+ * together, so that the journal's price is paid once per group (architecture 3.1). Records that no caller waits for
  * gather a little longer (decision 119). Offsets count the records of this process from 1;
  * `durable` is the last that the journal holds.
  */
@@ -38,7 +39,8 @@ export class CommitLog {
   #kept: number[] = [];
   #lowWaterMark = 0;
   #keepersReadAtMs = Number.NEGATIVE_INFINITY;
-  #appendBegan: Instant | undefined;
+  /** When the appends in flight began (monotonic), oldest first. */
+  readonly #inFlightMs: number[] = [];
   #lease: Instant | undefined;
   /** Whether a caller waits for the next group. */
   #isGroupWanted = false;
@@ -73,9 +75,9 @@ export class CommitLog {
    */
   assertOpen(): void {
     this.assertAlive();
-    const began = this.#appendBegan;
-    if (began === undefined || !this.#journal.isLasting) return;
-    if (this.#clock.monotonicMs() - began.monotonicMs <= APPEND_STALL_MS_MAX) return;
+    const [oldestMs] = this.#inFlightMs;
+    if (oldestMs === undefined || this.#clock.monotonicMs() - oldestMs <= APPEND_STALL_MS_MAX)
+      return;
     const options = { reason: 'engine_unavailable', retryAfterS: 1 } as const;
     throw new Fault('service_unavailable', 'the journal does not answer', options);
   }
@@ -140,7 +142,7 @@ export class CommitLog {
 
   /** Shows that this writer lives, if nothing else has within `quietMs`: the heartbeat that counts. */
   beat(quietMs: number): void {
-    if (this.#failure !== undefined || this.#appendBegan !== undefined) return;
+    if (this.#failure !== undefined || this.#inFlightMs.length > 0) return;
     const sinceMs = this.#clock.monotonicMs() - (this.#lease?.monotonicMs ?? 0);
     if (this.#lease === undefined || sinceMs >= quietMs) this.#append();
   }
@@ -173,13 +175,16 @@ export class CommitLog {
    */
   #hurry(): void {
     this.#isGroupWanted = true;
-    if (this.#isAppendDue || this.#appendBegan !== undefined) return;
+    if (this.#isAppendDue || !this.#hasRoom) return;
     this.#isAppendDue = true;
     queueMicrotask(() => {
       this.#isAppendDue = false;
-      const isFree = this.#appendBegan === undefined && this.#failure === undefined;
-      if (this.#isGroupWanted && isFree) this.#append();
+      if (this.#isGroupWanted && this.#hasRoom && this.#failure === undefined) this.#append();
     });
+  }
+
+  get #hasRoom(): boolean {
+    return this.#inFlightMs.length < APPENDS_IN_FLIGHT_MAX;
   }
 
   #append(): void {
@@ -194,7 +199,7 @@ export class CommitLog {
       this.#groupsDone += 1;
       return;
     }
-    this.#appendBegan = began;
+    this.#inFlightMs.push(began.monotonicMs);
     appended.then(
       () => this.#appended(group.length, began),
       (failure: unknown) => this.#fail(failure),
@@ -217,7 +222,7 @@ export class CommitLog {
 
   #appended(recordCount: number, began: Instant): void {
     if (this.#failure !== undefined) return;
-    this.#appendBegan = undefined;
+    this.#inFlightMs.shift();
     this.#lease = began;
     this.#durable += recordCount;
     this.#groupsDone += 1;

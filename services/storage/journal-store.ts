@@ -1,57 +1,67 @@
-/** What stands in front of a journal: the static columns of its partition. Source: architecture 3.1. */
+/** What is known of a journal from outside. Source: decision 191. */
 export type JournalHead = {
   /** `host:port` of the process that writes it. */
   readonly address: string;
-  /** The slot that the next append takes. */
+  /** The slot after the newest that was found; once the journal's end is decided, that end. */
   readonly next: number;
   /** Slots below are not needed any more. */
   readonly lowWaterMark: number;
-  /** Whether nothing can be appended any more. */
+  /** Whether nothing more can be acknowledged. */
   readonly isSealed: boolean;
 };
 
-/** One conditional append. */
+/** One slot as its writer sends it, first and every time again: a slot's bytes never change. */
 export type Append = {
   readonly incarnation: string;
   readonly slot: number;
   readonly records: Uint8Array;
-  /** Where the low-water mark moves with this append, and slots below are deleted; undefined leaves it. */
-  readonly lowWaterMark: number | undefined;
+  /** Slots below are not needed any more. At most `slot`. */
+  readonly lowWaterMark: number;
+  /** Whether the slots below are deleted along with this write: seldom, each is a tombstone. */
+  readonly isTruncating: boolean;
 };
 
 /** A group as it stands in its slot. */
 export type JournalSlot = { readonly slot: number; readonly records: Uint8Array };
 
 /**
- * What came of a conditional write. `head` is what stands there after a refusal, undefined when the
- * store names no columns.
+ * What came of a conditional write. `head` is what stands there after a refusal, undefined when
+ * there is no such journal.
  */
 export type Conditional =
   | { readonly isApplied: true }
   | { readonly isApplied: false; readonly head: JournalHead | undefined };
 
 /**
- * The journals of all incarnations: what has happened, appended under a condition that only one
- * writer can meet. Methods reject with `service_unavailable` when the store gives no answer; with
- * `isOutcomeUnknown` a write may have happened or may yet happen, at any later time. They reject
- * with `internal` when the store refuses for good (too large, a broken query).
+ * The journals of all incarnations. A slot is written plainly, by its only writer, which
+ * acknowledges it once a look that began after the write's answer has found no seal; a node that seals
+ * a journal then finds the slot (decision 191). Methods reject with `service_unavailable` when the
+ * store gives no answer; with `isOutcomeUnknown` a write may have happened or may yet happen, at
+ * any later time, in a part of the replicas. They reject with `internal` when the store refuses for
+ * good (too large, a broken query).
  */
 export interface JournalStore {
   /** Begins a journal at slot 0, not sealed. Not applied when the incarnation has one. */
   begin(incarnation: string, address: string): Promise<Conditional>;
-  /** Appends if `slot` is next and the journal is not sealed. */
-  append(append: Append): Promise<Conditional>;
-  /** Seals, once; not applied when it is sealed already or there is no such journal. */
+  /** Writes a slot, of which a quorum has it then. May be repeated, with the same bytes. */
+  append(append: Append): Promise<void>;
+  /** Whether there is a seal: true for good after a `seal` was fulfilled that ended before this began. */
+  isSealed(incarnation: string): Promise<boolean>;
+  /**
+   * Seals a journal and decides its end, once: no slot from there on was or will be acknowledged,
+   * and all between the low-water mark and the end can be read. Not applied when the end was decided
+   * already or there is no such journal.
+   */
   seal(incarnation: string): Promise<Conditional>;
   /**
-   * The head now: `serial` sees every write that was applied, and completes one under way;
-   * `quorum` is cheap and may lag behind writes under way.
+   * The head now: `serial` sees every journal that was begun and every end that was decided;
+   * `quorum` is cheap and may lag behind those under way.
    */
   readHead(incarnation: string, read: 'serial' | 'quorum'): Promise<JournalHead | undefined>;
   /** The slots `from` to before `to` that are there, in ascending order. */
   readSlots(incarnation: string, from: number, to: number): Promise<JournalSlot[]>;
-  /** Every incarnation that has a journal, and since when it is sealed (Unix milliseconds). */
+  /** Every incarnation that has a journal, and since when its end is decided (Unix milliseconds). */
   list(): Promise<{ incarnation: string; sealedAtMs: number | undefined }[]>;
-  /** Takes a sealed journal away, with all that is left in it. Does nothing to one that is not sealed. */
+  /** Takes a journal away whose end is decided, with all that is left in it; else does nothing. */
   empty(incarnation: string): Promise<void>;
 }

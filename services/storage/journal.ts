@@ -19,9 +19,10 @@ export interface Journal {
   readonly isLasting: boolean;
   /**
    * Makes a group of records, each as one line of JSON, durable as one unit. Returns undefined when
-   * it is durable at once, else a promise that fulfils when it is and rejects with
-   * `service_unavailable` when this writer must stop. The next group comes only after that. Groups
-   * before the group at the low-water mark (from 0, in the order of the calls) are not needed any more.
+   * it is durable at once, else a promise that fulfils when it is and no other writer could take its
+   * actors over before this call; it rejects with `service_unavailable` when this writer must stop.
+   * Groups may be under way side by side, and are durable in order. Groups before the one at the
+   * low-water mark (from 0, in the order of the calls) are not needed any more.
    */
   append(lines: readonly string[], lowWaterMark: number): Promise<void> | undefined;
 }

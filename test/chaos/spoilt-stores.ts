@@ -3,6 +3,7 @@ import { storedDrift, storedHistory } from '#storage/stored-rows';
 import { type Call, markOf } from '#test/chaos/call-log';
 import type { CheckedStores } from '#test/chaos/check-stores';
 import { groupOf } from '#test/runtime/journal-records';
+import { appendOf } from '#test/storage/journal-fixture';
 import { memoryJournalStore } from '#test/storage/memory-journal-store';
 import { ManualClock } from '#test/support/manual-clock';
 
@@ -93,11 +94,6 @@ export function journalOf(actorId: string) {
   const journals = memoryJournalStore(new ManualClock());
   const record = { actor: 'instance', actorId, version: 999, callId: 1, atMs: 0, event: {} };
   void journals.begin('one', '127.0.0.1:1');
-  void journals.append({
-    incarnation: 'one',
-    slot: 0,
-    records: groupOf([record]),
-    lowWaterMark: undefined,
-  });
+  void journals.append(appendOf('one', 0, groupOf([record])));
   return journals;
 }

@@ -5,6 +5,7 @@ import { encodeHeartbeat, type Heartbeat, heartbeatSubject } from '#cluster/hear
 import { Membership } from '#cluster/membership';
 import { Fault } from '#fault/fault';
 import type { JournalStore } from '#storage/journal-store';
+import { appendOf } from '#test/storage/journal-fixture';
 import { memoryJournalStore } from '#test/storage/memory-journal-store';
 import { ManualClock } from '#test/support/manual-clock';
 
@@ -89,12 +90,7 @@ export class ClusterWorld {
     const incarnation = `${node}-1`;
     const head = await this.stored.readHead(incarnation, 'serial');
     const slot = head?.next ?? 0;
-    await this.stored.append({
-      incarnation,
-      slot,
-      records: new Uint8Array(),
-      lowWaterMark: undefined,
-    });
+    await this.stored.append(appendOf(incarnation, slot, new Uint8Array()));
   }
 }
 

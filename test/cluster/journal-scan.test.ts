@@ -1,6 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { JournalScan } from '#cluster/journal-scan';
+import { appendOf } from '#test/storage/journal-fixture';
 import { memoryJournalStore } from '#test/storage/memory-journal-store';
 import { memoryShardStore } from '#test/storage/memory-shard-store';
 import { ManualClock } from '#test/support/manual-clock';
@@ -25,7 +26,7 @@ async function journalsUnderTest() {
   const scan = new JournalScan('me', { clock, journals, shards, onBug });
   const names = async () => (await journals.list()).map(({ incarnation }) => incarnation).sort();
   const append = (incarnation: string, slot: number) =>
-    journals.append({ incarnation, slot, records: RECORDS, lowWaterMark: undefined });
+    journals.append(appendOf(incarnation, slot, RECORDS));
   const pass = async (ms: number) => {
     clock.advance(ms);
     for (let turns = 0; turns < 20; turns += 1) await turnOfEvents();

@@ -6,6 +6,7 @@ import { clusterInMemory, SHARDS } from '#test/ctl/cluster-fixture';
 import { ctlOn, ID, serving } from '#test/ctl/ctl-on-cluster';
 import { CREATE, observed, process, seen } from '#test/engine/instance-fixture';
 import { groupOf } from '#test/runtime/journal-records';
+import { appendOf } from '#test/storage/journal-fixture';
 
 const journals = suite('ctl journal');
 
@@ -38,14 +39,14 @@ journals('names what is corrupt instead of stopping at it', async () => {
   await serving(cluster, { a: SHARDS });
   const { journals: store } = cluster.stores;
   await store.begin('old', 'old:8100');
-  const append = { incarnation: 'old', lowWaterMark: undefined };
-  await store.append({ ...append, slot: 0, records: Buffer.from('{"no":"group"}') });
-  await store.append({ ...append, slot: 1, records: groupOf([]) });
+  const put = (slot: number, records: Uint8Array) => store.append(appendOf('old', slot, records));
+  await put(0, Buffer.from('{"no":"group"}'));
+  await put(1, groupOf([]));
   const record = { actor: 'instance', actorId: ID, callId: 5, atMs: 0, event: {} };
   const group = [1, 2].map((version) => ({ ...record, version }));
-  await store.append({ ...append, slot: 2, records: groupOf(group) });
+  await put(2, groupOf(group));
   const halfBroken = Buffer.from(`${Buffer.from(groupOf(group))}`.replace(',2,5,0,{}]', ',2,5,'));
-  await store.append({ ...append, slot: 3, records: halfBroken });
+  await put(3, halfBroken);
   await store.seal('old');
   const text = await ctlOn(cluster).text('journal', 'old');
   assert.match(text, /^old +old:8100 +0 +4 +yes +0$/m);
@@ -70,8 +71,7 @@ journals('says what became of a meter, and counts the shards of a limiter', asyn
     const event = Array.isArray(each) ? each : rowOfMeter(each);
     return { ...record, event };
   });
-  const slot = { incarnation: 'lim', lowWaterMark: undefined, slot: 0 };
-  await store.append({ ...slot, records: groupOf(group) });
+  await store.append(appendOf('lim', 0, groupOf(group)));
   await shards.change({ service: 'limiter', shard: 3, from: undefined, owner: 'lim' });
   const text = await ctlOn(cluster).text('journal', 'lim');
   assert.match(text, /^lim +lim:8200 +0 +1 +no +1$/m);

@@ -1,12 +1,11 @@
-import * as assert from 'uvu/assert';
 import { Fault } from '#fault/fault';
 import { JournalWriter } from '#node/journal-writer';
-import type { Append, Conditional, JournalHead } from '#storage/journal-store';
+import type { Append } from '#storage/journal-store';
 import { memoryJournalStore } from '#test/storage/memory-journal-store';
 import { ManualClock } from '#test/support/manual-clock';
 
-/** What the store does with an append instead; `apply` is what it would have done. */
-type Twist = (apply: () => Promise<Conditional>) => Promise<Conditional>;
+/** What the store does with an append or a look instead; `apply` is what it would have done. */
+type Twist<Answer> = (apply: () => Promise<Answer>) => Promise<Answer>;
 
 /** A writer of the journal `me`, on a store that a test may twist. */
 export async function newScene() {
@@ -14,21 +13,24 @@ export async function newScene() {
   const stored = memoryJournalStore(clock);
   await stored.begin('me', '127.0.0.1:1');
   const appends: Append[] = [];
-  const twists: Twist[] = [];
-  const reads: (() => Promise<JournalHead | undefined>)[] = [];
+  /** What was asked of the store, in order: `write 0`, `look`. */
+  const asked: string[] = [];
+  const twists: Twist<void>[] = [];
+  const looks: Twist<boolean>[] = [];
   const fences: Error[] = [];
   const appended: number[] = [];
   const tookS: number[] = [];
   const store = {
-    ...stored,
     async append(append: Append) {
       appends.push(append);
+      asked.push(`write ${append.slot}`);
       const twist = twists.shift();
-      return await (twist ?? ((apply) => apply()))(() => stored.append(append));
+      await (twist ?? ((apply) => apply()))(() => stored.append(append));
     },
-    async readHead(incarnation: string, read: 'serial' | 'quorum') {
-      assert.is(read, 'serial');
-      return await (reads.shift() ?? (() => stored.readHead(incarnation, read)))();
+    async isSealed(incarnation: string) {
+      asked.push('look');
+      const twist = looks.shift();
+      return await (twist ?? ((apply) => apply()))(() => stored.isSealed(incarnation));
     },
   };
   const writer = new JournalWriter('me', {
@@ -41,15 +43,21 @@ export async function newScene() {
   });
   writer.onFenced((why) => fences.push(why));
   const headNow = async () => await stored.readHead('me', 'serial');
-  return { clock, stored, writer, appends, twists, reads, fences, appended, tookS, headNow };
+  const seen = { appends, asked, fences, appended, tookS };
+  return { clock, stored, writer, twists, looks, headNow, ...seen };
 }
 
 /** No answer, as of a store that is out of reach. */
 export const silence = (): never => {
   throw new Fault('service_unavailable', 'no answer', { isOutcomeUnknown: true });
 };
-/** An append that is not applied, for the head that is read. */
-export const seen = (head: Partial<JournalHead> | undefined): Conditional => ({
-  isApplied: false,
-  head: head && { address: '127.0.0.1:1', next: 0, lowWaterMark: 0, isSealed: false, ...head },
-});
+
+/** An answer that comes when the test says so. */
+export function held<Answer>() {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const twist: Twist<Answer> = async (apply) => {
+    await promise;
+    return await apply();
+  };
+  return { twist, release: resolve };
+}

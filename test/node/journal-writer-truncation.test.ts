@@ -13,8 +13,8 @@ async function marksOf(count: number, needed: (slot: number) => number, bytes = 
   for (let slot = 0; slot < count; slot += 1) {
     await scene.writer.append([lineOf({ event })], needed(slot));
   }
-  const marks = scene.appends.flatMap(({ slot, lowWaterMark: mark }) =>
-    mark === undefined ? [] : [[slot, mark]],
+  const marks = scene.appends.flatMap(({ slot, lowWaterMark: mark, isTruncating }) =>
+    isTruncating ? [[slot, mark]] : [],
   );
   return { ...scene, marks };
 }
@@ -42,7 +42,7 @@ lowWaterMark('moves by 4 MiB only for what has come since it last moved', async 
     await writer.append([slot < 9 ? large : lineOf()], slot);
   }
   assert.equal(
-    appends.flatMap((append) => append.lowWaterMark ?? []),
+    appends.flatMap((append) => (append.isTruncating ? append.lowWaterMark : [])),
     [8],
   );
 });
@@ -56,8 +56,8 @@ lowWaterMark('moves after 10 s, whatever little it can, and not again at once', 
   await writer.append([], 3);
   await writer.append([], 4);
   assert.equal(
-    appends.map((append) => append.lowWaterMark),
-    [undefined, undefined, undefined, undefined, 3, undefined],
+    appends.map(({ lowWaterMark: mark, isTruncating }) => [mark, isTruncating]),
+    [...Array.from({ length: 4 }, () => [0, false]), [3, true], [3, false]],
   );
 });
 
@@ -70,7 +70,7 @@ lowWaterMark('never passes the newest slot', async () => {
   await writer.append([], 99);
   assert.equal(
     appends.map((append) => append.lowWaterMark),
-    [undefined, undefined, 1],
+    [0, 0, 1],
   );
   assert.is((await stored.readSlots('me', 1, 2)).length, 1);
 });

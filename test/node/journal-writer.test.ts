@@ -4,23 +4,22 @@ import { Fault } from '#fault/fault';
 import { APPEND_RETRY_MS } from '#node/bounds';
 import { Fenced } from '#node/journal-writer';
 import { encodeGroup } from '#runtime/record-codec';
-import type { Conditional } from '#storage/journal-store';
-import { newScene, seen, silence } from '#test/node/journal-writer-fixture';
+import { held, newScene, silence } from '#test/node/journal-writer-fixture';
 import { lineOf } from '#test/runtime/journal-records';
 import { pass } from '#test/support/passing';
 import { refusalOf, stateOf, turnOfEvents } from '#test/support/settled';
 
-const applied = suite('a journal writer whose appends are applied');
+const written = suite('a journal writer whose appends are written');
 
-applied('takes slot after slot', async () => {
+written('takes slot after slot', async () => {
   const { writer, stored, appends, appended, headNow } = await newScene();
   await writer.append([lineOf()], 0);
   await writer.append([], 0);
   assert.equal(
-    appends.map(({ slot, lowWaterMark }) => [slot, lowWaterMark]),
+    appends.map(({ slot, lowWaterMark, isTruncating }) => [slot, lowWaterMark, isTruncating]),
     [
-      [0, undefined],
-      [1, undefined],
+      [0, 0, false],
+      [1, 0, false],
     ],
   );
   const slots = await stored.readSlots('me', 0, 9);
@@ -29,92 +28,126 @@ applied('takes slot after slot', async () => {
   assert.equal(appended, [1, 0]);
 });
 
-const doubtful = suite('a journal writer whose append is not applied');
-
-for (const isSealed of [false, true]) {
-  doubtful(`goes on when next is one further${isSealed ? ', though sealed' : ''}`, async () => {
-    const { writer, twists, fences, appends } = await newScene();
-    twists.push(async (apply) => {
-      await apply();
-      return seen({ next: 1, isSealed });
-    });
-    await writer.append([lineOf()], 0);
-    assert.equal([fences.length, appends.length], [0, 1]);
-  });
-}
-
-const ends: [string, Conditional, string][] = [
-  ['it is sealed', seen({ next: 0, isSealed: true }), 'is sealed (slot 0, next 0)'],
-  ['next is two further', seen({ next: 2 }), 'has moved on (slot 0, next 2)'],
-  ['next stands where it was', seen({ next: 0 }), 'has moved on (slot 0, next 0)'],
-  ['nothing comes back', seen(undefined), 'is gone (slot 0, next ?)'],
-];
-for (const [circumstance, answer, found] of ends) {
-  doubtful(`is fenced when ${circumstance}, and sends nothing more`, async () => {
-    const { writer, twists, fences, appends } = await newScene();
-    twists.push(async () => answer);
-    const first = await refusalOf(() => writer.append([lineOf()], 0));
-    assert.instance(first, Fenced);
-    assert.equal([first.name, first.message], ['Fenced', `the journal ${found}`]);
-    assert.is(await refusalOf(() => writer.append([lineOf()], 0)), first);
-    assert.equal([fences.length, appends.length], [1, 1]);
-  });
-}
-
-const unknown = suite('a journal writer whose append has no answer');
-
-unknown('goes on when it was applied', async () => {
-  const { writer, twists, appends, clock } = await newScene();
-  twists.push(async (apply) => {
-    await apply();
-    return silence();
-  });
-  const appended = writer.append([lineOf()], 0);
-  await pass(clock, APPEND_RETRY_MS);
+written('looks for the seal after the answer to the write, and waits for the look', async () => {
+  const { writer, twists, looks, asked } = await newScene();
+  const [write, look] = [held<void>(), held<boolean>()];
+  twists.push(write.twist);
+  looks.push(look.twist);
+  const appended = writer.append([], 0);
+  await turnOfEvents();
+  assert.equal(asked, ['write 0']);
+  write.release();
+  await turnOfEvents();
+  assert.equal(asked, ['write 0', 'look']);
+  assert.is(await stateOf(appended), 'pending');
+  look.release();
   await appended;
-  assert.is(appends.length, 1);
 });
 
-unknown('sends the same bytes again, after a pause, when it was not', async () => {
+written('writes the next slot while it looks after the one before', async () => {
+  const { writer, looks, asked } = await newScene();
+  const look = held<boolean>();
+  looks.push(look.twist);
+  const first = writer.append([], 0);
+  await turnOfEvents();
+  const second = writer.append([], 0);
+  await turnOfEvents();
+  assert.equal(asked, ['write 0', 'look', 'write 1', 'look']);
+  assert.equal([await stateOf(first), await stateOf(second)], ['pending', 'pending']);
+  look.release();
+  await Promise.all([first, second]);
+});
+
+written('looks after a slot only when all before it are written', async () => {
+  const { writer, twists, asked } = await newScene();
+  const write = held<void>();
+  twists.push(write.twist);
+  const first = writer.append([], 0);
+  const second = writer.append([], 0);
+  await turnOfEvents();
+  assert.equal(asked, ['write 0', 'write 1']);
+  assert.equal([await stateOf(first), await stateOf(second)], ['pending', 'pending']);
+  write.release();
+  await Promise.all([first, second]);
+  assert.equal(asked.slice(2), ['look', 'look']);
+});
+
+const sealed = suite('a journal writer whose journal is sealed');
+
+sealed('is fenced by the look, though its slot was written, and sends nothing more', async () => {
+  const { writer, stored, fences, appends } = await newScene();
+  await stored.seal('me');
+  const first = await refusalOf(() => writer.append([lineOf()], 0));
+  assert.instance(first, Fenced);
+  assert.equal([first.name, first.message], ['Fenced', 'the journal is sealed']);
+  assert.is(await refusalOf(() => writer.append([lineOf()], 0)), first);
+  assert.equal([fences.length, appends.length], [1, 1]);
+});
+
+sealed('acknowledges none of the slots under way', async () => {
+  const { writer, stored, looks, fences } = await newScene();
+  const look = held<boolean>();
+  looks.push(look.twist);
+  const both = [writer.append([], 0), writer.append([], 0)].map((each) => refusalOf(() => each));
+  await turnOfEvents();
+  await stored.seal('me');
+  look.release();
+  for (const refusal of await Promise.all(both)) assert.instance(refusal, Fenced);
+  assert.is(fences.length, 1);
+});
+
+const unknown = suite('a journal writer whose write has no answer');
+
+unknown('sends the same again, after a pause, until it has one', async () => {
   const { writer, twists, appends, clock, headNow } = await newScene();
-  twists.push(async () => silence());
+  twists.push(
+    async () => silence(),
+    async (apply) => {
+      await apply();
+      return silence();
+    },
+  );
   const appended = writer.append([lineOf()], 0);
   await turnOfEvents();
   assert.is(appends.length, 1);
   assert.is(await stateOf(appended), 'pending');
   await pass(clock, APPEND_RETRY_MS);
-  await appended;
   assert.is(appends.length, 2);
-  assert.equal(appends[0], appends[1]);
-  assert.is((await headNow())?.next, 1);
-});
-
-unknown('is not misled by the first try that executes before the second', async () => {
-  const { writer, twists, stored, clock, fences, headNow } = await newScene();
-  let late: (() => Promise<Conditional>) | undefined;
-  twists.push(async (apply) => {
-    late = apply;
-    return silence();
-  });
-  twists.push(async (apply) => {
-    await late?.();
-    return await apply();
-  });
-  const appended = writer.append([lineOf()], 0);
   await pass(clock, APPEND_RETRY_MS);
   await appended;
-  assert.is(fences.length, 0);
+  assert.is(appends.length, 3);
+  assert.ok(appends[0] === appends[1] && appends[1] === appends[2]);
   assert.is((await headNow())?.next, 1);
-  assert.is((await stored.readSlots('me', 0, 9)).length, 1);
 });
 
-unknown('asks for the head until it is answered', async () => {
-  const { writer, twists, reads, appends, clock } = await newScene();
-  twists.push(async (apply) => {
-    await apply();
-    return silence();
-  });
-  reads.push(
+unknown('acknowledges nothing written after it before it has one', async () => {
+  const { writer, twists, clock } = await newScene();
+  twists.push(async () => silence());
+  const first = writer.append([lineOf()], 0);
+  const second = writer.append([lineOf()], 0);
+  await turnOfEvents();
+  assert.equal([await stateOf(first), await stateOf(second)], ['pending', 'pending']);
+  await pass(clock, APPEND_RETRY_MS);
+  await Promise.all([first, second]);
+});
+
+unknown(
+  'looks for the seal before it sends again: who is sealed need not try for ever',
+  async () => {
+    const { writer, twists, stored, fences, clock, appends } = await newScene();
+    twists.push(async () => silence());
+    const refused = refusalOf(() => writer.append([lineOf()], 0));
+    await turnOfEvents();
+    await stored.seal('me');
+    await pass(clock, APPEND_RETRY_MS);
+    assert.instance(await refused, Fenced);
+    assert.equal([fences.length, appends.length], [1, 1]);
+  },
+);
+
+unknown('looks again where a look has no answer', async () => {
+  const { writer, looks, asked, clock } = await newScene();
+  looks.push(
     async () => silence(),
     async () => silence(),
   );
@@ -123,41 +156,16 @@ unknown('asks for the head until it is answered', async () => {
   assert.is(await stateOf(appended), 'pending');
   await pass(clock, APPEND_RETRY_MS);
   await appended;
-  assert.is(appends.length, 1);
-});
-
-unknown('is fenced when it was sealed before, but not when after', async () => {
-  for (const isApplied of [false, true]) {
-    const { writer, twists, stored, fences, clock, appends } = await newScene();
-    twists.push(async (apply) => {
-      if (isApplied) await apply();
-      await stored.seal('me');
-      return silence();
-    });
-    const ended = stateOf(writer.append([lineOf()], 0));
-    await pass(clock, APPEND_RETRY_MS);
-    assert.is('value' in Object(await ended), isApplied);
-    assert.equal([fences.length, appends.length], [isApplied ? 0 : 1, 1]);
-  }
-});
-
-unknown('is fenced when its journal is gone', async () => {
-  const { writer, twists, reads, fences } = await newScene();
-  twists.push(async () => silence());
-  reads.push(async () => undefined);
-  assert.instance(await refusalOf(() => writer.append([lineOf()], 0)), Fenced);
-  assert.is(fences.length, 1);
+  assert.equal(asked, ['write 0', 'look', 'look', 'look']);
 });
 
 unknown('ends at once when it is fenced from outside', async () => {
-  const { writer, twists, reads, clock, appends } = await newScene();
-  twists.push(async () => silence());
-  for (let i = 0; i < 50; i += 1) reads.push(async () => silence());
+  const { writer, twists, clock, appends } = await newScene();
+  for (let i = 0; i < 50; i += 1) twists.push(async () => silence());
   const refused = refusalOf(() => writer.append([lineOf()], 0));
   await turnOfEvents();
   writer.fence('taken');
   await pass(clock, APPEND_RETRY_MS);
-  assert.is(reads.length, 49);
   assert.instance(await refused, Fenced);
   assert.is(appends.length, 1);
 });
@@ -225,4 +233,4 @@ slow('is infinite when a try had no answer', async () => {
   assert.is(writer.takeSlowestMs(), Number.POSITIVE_INFINITY);
 });
 
-for (const group of [applied, doubtful, unknown, ended, refused, slow]) group.run();
+for (const group of [written, sealed, unknown, ended, refused, slow]) group.run();

@@ -9,6 +9,7 @@ import { CommitLog } from '#runtime/commit-log';
 import { decodeGroup } from '#runtime/record-codec';
 import type { JournalRecord } from '#storage/journal';
 import { groupOf } from '#test/runtime/journal-records';
+import { appendOf } from '#test/storage/journal-fixture';
 import { memoryJournalStore } from '#test/storage/memory-journal-store';
 import { ManualClock } from '#test/support/manual-clock';
 
@@ -70,8 +71,7 @@ async function journalsWith(tail: readonly JournalRecord[]) {
   const journals = memoryJournalStore(clock);
   await journals.begin('me', '127.0.0.1:1');
   await journals.begin('dead', '127.0.0.1:2');
-  const records = groupOf(tail);
-  await journals.append({ incarnation: 'dead', slot: 0, records, lowWaterMark: undefined });
+  await journals.append(appendOf('dead', 0, groupOf(tail)));
   await journals.seal('dead');
   let held = Promise.resolve();
   const store = {

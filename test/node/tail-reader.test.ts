@@ -6,6 +6,7 @@ import { CorruptJournal, decodeRecord } from '#runtime/record-codec';
 import type { JournalRecord } from '#storage/journal';
 import type { JournalStore } from '#storage/journal-store';
 import { groupOf, lineOf, recordOf, recordsOf } from '#test/runtime/journal-records';
+import { appendOf, truncating } from '#test/storage/journal-fixture';
 import { memoryJournalStore } from '#test/storage/memory-journal-store';
 import { ManualClock } from '#test/support/manual-clock';
 import { refusalOf } from '#test/support/settled';
@@ -13,13 +14,14 @@ import { refusalOf } from '#test/support/settled';
 /** The journal of `dead` with these groups; sealed unless the options say otherwise. */
 async function journalOf(
   groups: readonly (readonly JournalRecord[])[],
-  { lowWaterMark, isSealed = true }: { lowWaterMark?: number; isSealed?: boolean } = {},
+  { lowWaterMark = 0, isSealed = true }: { lowWaterMark?: number; isSealed?: boolean } = {},
 ): Promise<JournalStore> {
   const store = memoryJournalStore(new ManualClock());
   await store.begin('dead', '127.0.0.1:1');
   for (const [slot, group] of groups.entries()) {
-    const mark = slot === groups.length - 1 ? lowWaterMark : undefined;
-    await store.append({ incarnation: 'dead', slot, records: groupOf(group), lowWaterMark: mark });
+    const append = appendOf('dead', slot, groupOf(group));
+    const isLast = slot === groups.length - 1;
+    await store.append(isLast ? truncating(append, lowWaterMark) : append);
   }
   if (isSealed) await store.seal('dead');
   return store;
@@ -112,7 +114,7 @@ tail('is what the journal holds, to the byte: nothing is decoded and encoded aga
   const lines = ['["instance","a",1,1,0,{"spelled" : 1.0}]', '["meter","b",7,0,0,[]]'];
   const store = await journalOf([], { isSealed: false });
   const records = Buffer.from(`[1,[\n${lines.join(',\n')}\n]]`);
-  await store.append({ incarnation: 'dead', slot: 0, records, lowWaterMark: undefined });
+  await store.append(appendOf('dead', 0, records));
   await store.seal('dead');
   assert.equal(await readTail(store, 'dead', all), [
     { actor: 'instance', actorId: 'a', line: lines[0] },
@@ -164,12 +166,7 @@ corrupt('fails loudly when it is not there', async () => {
 
 corrupt('fails loudly when a slot holds no group', async () => {
   const store = await journalOf([recordsOf('a', [1])], { isSealed: false });
-  await store.append({
-    incarnation: 'dead',
-    slot: 1,
-    records: Buffer.from('{'),
-    lowWaterMark: undefined,
-  });
+  await store.append(appendOf('dead', 1, Buffer.from('{')));
   await store.seal('dead');
   await isCorrupt(() => readTail(store, 'dead', all), /JSON/);
 });
@@ -177,7 +174,7 @@ corrupt('fails loudly when a slot holds no group', async () => {
 corrupt('fails loudly when a record does not say whose it is', async () => {
   const store = await journalOf([recordsOf('a', [1])], { isSealed: false });
   const records = Buffer.from(`[1,[\n${lineOf()},\n{"actor":"instance"}\n]]`);
-  await store.append({ incarnation: 'dead', slot: 1, records, lowWaterMark: undefined });
+  await store.append(appendOf('dead', 1, records));
   await store.seal('dead');
   await isCorrupt(() => readTail(store, 'dead', all), /not a record/);
 });

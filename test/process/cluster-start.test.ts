@@ -92,7 +92,7 @@ wrong('another number of shards is refused: it stands for good', async () => {
 
 wrong('tables of a newer program are refused', async () => {
   await using keyspace = await openMigratedKeyspace(cassandra.address);
-  const future = `INSERT INTO schema_versions (component, version) VALUES ('storage', 999)`;
+  const future = `INSERT INTO schema_versions (component, version) VALUES ('tables', 999)`;
   const options = { kind: 'conditional', operation: 'test' } as const;
   await keyspace.session.execute(`${future} IF NOT EXISTS`, [], options);
   for (const argv of [['standalone'], ['migrate']]) {

@@ -1,4 +1,5 @@
 import * as assert from 'uvu/assert';
+import { APPENDS_IN_FLIGHT_MAX } from '#runtime/bounds';
 import { CommitLog } from '#runtime/commit-log';
 import { decodeRecord } from '#runtime/record-codec';
 import type { Journal, JournalRecord } from '#storage/journal';
@@ -6,29 +7,35 @@ import { lineOf } from '#test/runtime/journal-records';
 import { ManualClock } from '#test/support/manual-clock';
 import { turnOfEvents } from '#test/support/settled';
 
-/** A journal whose appends end when the test says so, one after the other. */
+/** A journal whose appends end when the test says so, in their order. */
 class HeldJournal implements Journal {
   readonly isLasting = true;
   readonly groups: { readonly records: readonly JournalRecord[]; readonly lowWaterMark: number }[] =
     [];
-  #pending: PromiseWithResolvers<void> | undefined;
+  readonly #pending: PromiseWithResolvers<void>[] = [];
 
   append(lines: readonly string[], lowWaterMark: number): Promise<void> {
-    assert.is(this.#pending, undefined, 'one append at a time');
     this.groups.push({ records: lines.map(decodeRecord), lowWaterMark });
-    this.#pending = Promise.withResolvers<void>();
-    return this.#pending.promise;
+    const pending = Promise.withResolvers<void>();
+    this.#pending.push(pending);
+    assert.ok(this.#pending.length <= APPENDS_IN_FLIGHT_MAX, 'more appends than may be in flight');
+    return pending.promise;
   }
 
+  /** Makes the oldest append durable. */
   async succeed(): Promise<void> {
-    const pending = this.#pending;
-    this.#pending = undefined;
-    pending?.resolve();
+    this.#pending.shift()?.resolve();
+    await turnOfEvents();
+  }
+
+  /** Makes every append durable that is in flight. */
+  async succeedAll(): Promise<void> {
+    for (const pending of this.#pending.splice(0)) pending.resolve();
     await turnOfEvents();
   }
 
   async fail(): Promise<void> {
-    this.#pending?.reject(new Error('fenced'));
+    this.#pending.shift()?.reject(new Error('fenced'));
     await turnOfEvents();
   }
 

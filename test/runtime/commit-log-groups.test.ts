@@ -1,28 +1,36 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { GROUP_BYTES_MAX, GROUP_LINGER_MS, GROUP_RECORDS_MAX } from '#runtime/bounds';
+import {
+  APPENDS_IN_FLIGHT_MAX,
+  GROUP_BYTES_MAX,
+  GROUP_LINGER_MS,
+  GROUP_RECORDS_MAX,
+} from '#runtime/bounds';
 import { newScene } from '#test/runtime/commit-log-fixture';
 import { lineOf } from '#test/runtime/journal-records';
 import { pass } from '#test/support/passing';
 import { stateOf, turnOfEvents } from '#test/support/settled';
 
-const groups = suite('records that come while an append is in flight');
+const groups = suite('records that come while appends are in flight');
 
-groups('gather and go together, in order', async () => {
+groups('gather once two are, and go together, in order', async () => {
   const { journal, log, addVersions } = newScene();
-  addVersions(1);
+  for (const version of [1, 2]) {
+    addVersions(version);
+    await turnOfEvents();
+  }
+  addVersions(3, 4, 5);
   await turnOfEvents();
-  addVersions(2, 3, 4);
-  assert.equal(journal.sizes, [1]);
+  assert.equal(journal.sizes, [1, 1]);
   await journal.succeed();
   assert.equal(
     journal.groups.map(({ records }) => records.map(({ version }) => version)),
-    [[1], [2, 3, 4]],
+    [[1], [2], [3, 4, 5]],
   );
   assert.ok(log.isDurable(1));
   assert.not(log.isDurable(2));
-  await journal.succeed();
-  assert.ok(log.isDurable(4));
+  await journal.succeedAll();
+  assert.ok(log.isDurable(5));
 });
 
 groups('go together from the first on when they come in one go', async () => {
@@ -31,8 +39,6 @@ groups('go together from the first on when they come in one go', async () => {
   queueMicrotask(() => addVersions(3));
   assert.equal(journal.sizes, []);
   await turnOfEvents();
-  assert.equal(journal.sizes, [2]);
-  await journal.succeed();
   assert.equal(journal.sizes, [2, 1]);
 });
 
@@ -104,12 +110,12 @@ unhurried('gather behind an append that is in flight, and on when it has ended',
 
 unhurried('go right after an append that takes longer', async () => {
   const { clock, journal, log, add } = newScene();
-  await add(1);
+  for (let i = 0; i < APPENDS_IN_FLIGHT_MAX; i += 1) await add(1);
   log.add(lineOf());
   await pass(clock, GROUP_LINGER_MS, 1);
-  assert.equal(journal.sizes, [1]);
-  await journal.succeed();
   assert.equal(journal.sizes, [1, 1]);
+  await journal.succeed();
+  assert.equal(journal.sizes, [1, 1, 1]);
 });
 
 unhurried('gather for 10 ms again after a group has gone', async () => {

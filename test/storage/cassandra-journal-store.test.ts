@@ -5,7 +5,16 @@ import { systemClock } from '#platform/clock';
 import { cassandraJournalStore } from '#storage/cassandra/cassandra-journal-store';
 import type { CassandraSession } from '#storage/cassandra/session';
 import { openFaultyLink } from '#test/storage/faulty-link';
-import { ADDRESS, APPLIED, appendOf, begun, newIncarnation } from '#test/storage/journal-fixture';
+import {
+  ADDRESS,
+  APPLIED,
+  appendMany,
+  appendOf,
+  begun,
+  listed,
+  newIncarnation,
+  slotsOf,
+} from '#test/storage/journal-fixture';
 import { journalStoreContract } from '#test/storage/journal-store-contract';
 import { openMigratedKeyspace, sessionIn } from '#test/storage/migrated-keyspace';
 import { cassandraOrSkip } from '#test/support/real-servers';
@@ -38,7 +47,7 @@ partition('refuses a group that no server would take, and nothing has happened',
   const fault = await faultOf(store.append(appendOf(incarnation, 0, records)));
   assert.is(fault.code, 'internal');
   assert.is(fault.isOutcomeUnknown, false);
-  assert.equal(await store.append(appendOf(incarnation, 0)), APPLIED);
+  assert.is((await store.readHead(incarnation, 'serial'))?.next, 0);
 });
 
 partition('takes only the part that is meant of a larger buffer', async () => {
@@ -50,18 +59,27 @@ partition('takes only the part that is meant of a larger buffer', async () => {
   assert.equal(await store.readSlots(incarnation, 0, 1), expected);
 });
 
-partition('whose statics are gone has no head, whatever slots are left', async () => {
-  const { session } = await keyspaceOf();
-  const store = cassandraJournalStore(session);
+partition('without an entry has no head, whatever slots are there', async () => {
+  const store = await open();
   const incarnation = newIncarnation();
-  const orphan =
-    'INSERT INTO journal (incarnation, slot, records) VALUES (?, 7, 0x01) IF NOT EXISTS';
-  await session.execute(orphan, [incarnation], { kind: 'conditional', operation: 'orphan' });
+  await store.append(appendOf(incarnation, 7));
   assert.is(await store.readHead(incarnation, 'serial'), undefined);
   assert.is(await store.readHead(incarnation, 'quorum'), undefined);
-  const refused = await store.append(appendOf(incarnation, 0));
-  assert.equal(refused, { isApplied: false, head: undefined });
   assert.equal(await store.seal(incarnation), { isApplied: false, head: undefined });
+});
+
+partition('whose sealer died before the end was decided is ended by the next', async () => {
+  const { session } = await keyspaceOf();
+  const { store, incarnation } = await begun(open);
+  await appendMany(store, incarnation, 3);
+  const seal = 'INSERT INTO seals (incarnation, is_sealed) VALUES (?, true) USING TIMESTAMP 1';
+  await session.execute(seal, [incarnation], { kind: 'write', operation: 'test' });
+  assert.ok(await store.isSealed(incarnation));
+  assert.equal(await listed(store, incarnation), { incarnation, sealedAtMs: undefined });
+  await store.empty(incarnation);
+  assert.is((await slotsOf(store, incarnation)).length, 3, 'it has no end, so nothing is emptied');
+  assert.equal(await store.seal(incarnation), APPLIED);
+  assert.is((await store.readHead(incarnation, 'serial'))?.next, 3);
 });
 
 const lost = suite('a journal whose answers are lost');
@@ -71,7 +89,7 @@ lost('says in time that the outcome is unknown, and the write may have happened'
   await using link = await openFaultyLink(address);
   await using session = await sessionIn(link.address, (await keyspaceOf()).name);
   const silenced = cassandraJournalStore(session);
-  assert.equal(await silenced.append(appendOf(incarnation, 0)), APPLIED);
+  await silenced.append(appendOf(incarnation, 0));
   link.silence();
   const startedMs = systemClock.monotonicMs();
   const fault = await faultOf(silenced.append(appendOf(incarnation, 1)));
@@ -79,16 +97,14 @@ lost('says in time that the outcome is unknown, and the write may have happened'
   assert.is(fault.code, 'service_unavailable');
   assert.ok(fault.isOutcomeUnknown);
   assert.ok(tookMs < APPEND_MS_MAX + SCHEDULING_MS_MAX, `${tookMs} ms`);
-  const head = { address: ADDRESS, next: 2, lowWaterMark: 0, isSealed: false };
-  assert.equal(await store.append(appendOf(incarnation, 1)), { isApplied: false, head });
+  assert.is((await store.readHead(incarnation, 'serial'))?.next, 2);
 });
 
 lost('says so too when it knows of a refusal but not of the head', async () => {
-  const { store, incarnation } = await begun(open);
+  const { incarnation } = await begun(open);
   const { session } = await keyspaceOf();
   const refusing = cassandraJournalStore(withoutReads(session));
-  await store.seal(incarnation);
-  const fault = await faultOf(refusing.append(appendOf(incarnation, 0)));
+  const fault = await faultOf(refusing.begin(incarnation, ADDRESS));
   assert.is(fault.code, 'service_unavailable');
   assert.ok(fault.isOutcomeUnknown);
 });
@@ -98,7 +114,7 @@ lost('says so when the connection breaks under way', async () => {
   await using link = await openFaultyLink(address);
   await using session = await sessionIn(link.address, (await keyspaceOf()).name);
   const store = cassandraJournalStore(session);
-  assert.equal(await store.append(appendOf(incarnation, 0)), APPLIED);
+  await store.append(appendOf(incarnation, 0));
   link.silence();
   const broken = faultOf(store.append(appendOf(incarnation, 1)));
   await new Promise((resolve) => setImmediate(resolve));

@@ -8,6 +8,7 @@ import {
   DATA_CENTER,
   MIGRATION,
   openEmptyKeyspace,
+  openMigratedKeyspace,
   sessionIn,
 } from '#test/storage/migrated-keyspace';
 import { changeSchema } from '#test/storage/scratch-keyspace';
@@ -15,8 +16,9 @@ import { cassandraOrSkip } from '#test/support/real-servers';
 
 const { address, suite } = cassandraOrSkip();
 
-const TABLES = `account_ids accounts answers cluster_facts drift heads history journal listings
-  meters schema_versions shards`.split(/\s+/);
+const TABLES =
+  `account_ids accounts answers cluster_facts drift heads history journal journals listings
+  meters schema_versions seals shards`.split(/\s+/);
 
 async function messageOf(pending: Promise<unknown>): Promise<string> {
   const error = await pending.then(
@@ -37,7 +39,7 @@ async function tablesIn(session: CassandraSession): Promise<string[]> {
 
 async function holdLock(session: CassandraSession, seconds: number): Promise<void> {
   const query = `UPDATE schema_versions USING TTL ${seconds} SET lock_holder = 'another'
-    WHERE component = 'storage' IF lock_holder = null`;
+    WHERE component = 'tables' IF lock_holder = null`;
   await session.execute(query, [], { kind: 'conditional', operation: 'test_lock' });
 }
 
@@ -133,12 +135,27 @@ migration('refuses tables of a newer version, as does a process that starts', as
   await using keyspace = await openEmptyKeyspace(address);
   const { session } = keyspace;
   await migrate(session, { ...MIGRATION, versions: [] });
-  const query = `INSERT INTO schema_versions (component, version) VALUES ('storage', 99) IF NOT EXISTS`;
+  const query = `INSERT INTO schema_versions (component, version) VALUES ('tables', 99) IF NOT EXISTS`;
   await session.execute(query, [], { kind: 'conditional', operation: 'test_version' });
   const expected = /the tables are of version 99, this program knows up to \d+: run a newer one/;
   assert.match(await messageOf(assertSchema(session)), expected);
   assert.match(await messageOf(migrate(session, MIGRATION)), expected);
 });
+
+migration(
+  'refuses tables from before the first release, as does a process that starts',
+  async () => {
+    await using keyspace = await openEmptyKeyspace(address);
+    const { session } = keyspace;
+    await migrate(session, { ...MIGRATION, versions: [] });
+    const query = `INSERT INTO schema_versions (component, version) VALUES ('storage', 3) IF NOT EXISTS`;
+    await session.execute(query, [], { kind: 'conditional', operation: 'test_version' });
+    const expected =
+      /from before the first release.*: drop it \(DROP KEYSPACE \w+\), or name a new one$/;
+    assert.match(await messageOf(assertSchema(session)), expected);
+    assert.match(await messageOf(migrate(session, MIGRATION)), expected);
+  },
+);
 
 migration('refuses names and numbers that a keyspace cannot have', async () => {
   await using session = await sessionIn(address, undefined);
@@ -171,13 +188,29 @@ settings('count the copies of the data center that is used', async () => {
   assert.match((await serverProblems(session, 'nowhere', DATA_CENTER))[0] ?? '', /not exist/);
 });
 
+settings('of tables are named when they were changed by hand', async () => {
+  await using keyspace = await openMigratedKeyspace(address);
+  const { session, name } = keyspace;
+  await changeSchema(session, "ALTER TABLE journal WITH read_repair = 'NONE'");
+  await changeSchema(session, 'ALTER TABLE heads WITH default_time_to_live = 60');
+  const problems = (await serverProblems(session, name, DATA_CENTER)).filter(
+    (problem) => !problem.includes('copies'),
+  );
+  assert.is(problems.length, 2, problems.join('\n'));
+  const text = problems.join('\n');
+  assert.match(text, /\.journal: read_repair is NONE, not BLOCKING/);
+  assert.match(text, /\.heads: default_time_to_live is 60, not 0/);
+});
+
 settings('are named with their server when they are not safe', async () => {
   const rows = [{ name: 'commitlog_sync', value: 'periodic' }];
   const session = {
     executeOnEach: async () => [
       { server: '10.0.0.7:9042', outcome: { status: 'fulfilled', value: { rows } } },
     ],
-    execute: async () => ({ rows: [{ replication: { [DATA_CENTER]: '3' } }] }),
+    execute: async (query: string) => ({
+      rows: query.includes('tables') ? [] : [{ replication: { [DATA_CENTER]: '3' } }],
+    }),
   };
   const problems = await serverProblems(session as unknown as CassandraSession, 'x', DATA_CENTER);
   assert.is(problems.length, 2);

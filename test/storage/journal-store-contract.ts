@@ -17,6 +17,7 @@ import {
   type JournalSubject as Subject,
   slotNumbers,
   slotsOf,
+  truncating,
 } from '#test/storage/journal-fixture';
 import { arbitrarySteps, JournalModel, play } from '#test/storage/journal-model';
 
@@ -28,7 +29,7 @@ export function journalStoreContract(subject: Subject): Test[] {
   return [
     beginning(subject),
     appending(subject),
-    movingLow(subject),
+    truncations(subject),
     readingSlots(subject),
     ...journalEnds(subject),
     histories(subject),
@@ -65,12 +66,12 @@ function beginning({ name, open, suite }: Subject): Test {
     assert.equal(again, { isApplied: false, head });
   });
 
-  beginning('comes first: without it nothing is appended, sealed, read or listed', async () => {
+  beginning('comes first: without it there is no head, nothing is sealed or listed', async () => {
     const store = await open();
     const incarnation = newIncarnation();
     const refused: Conditional = { isApplied: false, head: undefined };
-    assert.equal(await store.append(appendOf(incarnation, 0)), refused);
     assert.equal(await store.seal(incarnation), refused);
+    assert.not(await store.isSealed(incarnation));
     await store.empty(incarnation);
     assert.is(await store.readHead(incarnation, 'serial'), undefined);
     assert.is(await store.readHead(incarnation, 'quorum'), undefined);
@@ -87,7 +88,7 @@ function appending({ name, open, suite }: Subject): Test {
     const { store, incarnation } = await begun(open);
     const groups = [randomBytes(100), new Uint8Array(0), Uint8Array.of(0, 255, 128)];
     for (const [slot, records] of groups.entries()) {
-      assert.equal(await store.append(appendOf(incarnation, slot, records)), APPLIED);
+      await store.append(appendOf(incarnation, slot, records));
     }
     const slots = groups.map((records, slot) => ({ slot, records: new Uint8Array(records) }));
     assert.equal(await slotsOf(store, incarnation), slots);
@@ -97,32 +98,24 @@ function appending({ name, open, suite }: Subject): Test {
   appending('takes a group of the largest size', async () => {
     const { store, incarnation } = await begun(open);
     const records = new Uint8Array(randomBytes(GROUP_BYTES_MAX));
-    assert.equal(await store.append(appendOf(incarnation, 0, records)), APPLIED);
+    await store.append(appendOf(incarnation, 0, records));
     assert.equal(await slotsOf(store, incarnation), [{ slot: 0, records }]);
   });
 
-  appending(
-    'is refused at any slot but the next, shown the head, and changes nothing',
-    async () => {
-      const { store, incarnation } = await begun(open);
-      await appendMany(store, incarnation, 3);
-      const before = await slotsOf(store, incarnation);
-      const head = { address: ADDRESS, next: 3, lowWaterMark: 0, isSealed: false };
-      for (const slot of [0, 1, 4, 1_000]) {
-        const refused = await store.append(appendOf(incarnation, slot, Uint8Array.of(9)));
-        assert.equal(refused, { isApplied: false, head });
-      }
-      assert.equal(await slotsOf(store, incarnation), before);
-    },
-  );
-
-  appending('a second time shows the writer that the first got through', async () => {
+  appending('takes slots side by side and in any order', async () => {
     const { store, incarnation } = await begun(open);
-    const append = appendOf(incarnation, 0, Uint8Array.of(1));
-    assert.equal(await store.append(append), APPLIED);
-    const again = await store.append(append);
-    const head = { address: ADDRESS, next: 1, lowWaterMark: 0, isSealed: false };
-    assert.equal(again, { isApplied: false, head });
+    await Promise.all([2, 0, 3, 1].map((slot) => store.append(appendOf(incarnation, slot))));
+    assert.equal(slotNumbers(await slotsOf(store, incarnation)), [0, 1, 2, 3]);
+    assert.is((await store.readHead(incarnation, 'quorum'))?.next, 4);
+  });
+
+  appending('a second time changes nothing, however late it comes', async () => {
+    const { store, incarnation } = await begun(open);
+    await appendMany(store, incarnation, 3);
+    const before = await slotsOf(store, incarnation);
+    for (const slot of [1, 0, 2, 0]) await store.append(appendOf(incarnation, slot));
+    assert.equal(await slotsOf(store, incarnation), before);
+    assert.is((await store.readHead(incarnation, 'serial'))?.next, 3);
   });
 
   appending('copies: neither the bytes given nor the bytes read are shared', async () => {
@@ -147,38 +140,46 @@ function appending({ name, open, suite }: Subject): Test {
   return appending;
 }
 
-function movingLow({ name, open, suite }: Subject): Test {
-  const lowWaterMark = suite(`moving the low-water mark in ${name}`);
+function truncations({ name, open, suite }: Subject): Test {
+  const truncation = suite(`truncating a journal in ${name}`);
 
-  lowWaterMark('takes the slots below it away and leaves the others', async () => {
+  truncation('takes the slots below the low-water mark away and leaves the others', async () => {
     const { store, incarnation } = await begun(open);
     await appendMany(store, incarnation, 5);
-    assert.equal(await store.append({ ...appendOf(incarnation, 5), lowWaterMark: 3 }), APPLIED);
+    await store.append(truncating(appendOf(incarnation, 5), 3));
     const head = { address: ADDRESS, next: 6, lowWaterMark: 3, isSealed: false };
     assert.equal(await store.readHead(incarnation, 'serial'), head);
     assert.equal(slotNumbers(await slotsOf(store, incarnation)), [3, 4, 5]);
   });
 
-  lowWaterMark('stays where it is when an append does not move it', async () => {
+  truncation('happens only where an append says so: the mark alone deletes nothing', async () => {
     const { store, incarnation } = await begun(open);
     await appendMany(store, incarnation, 2);
     await store.append({ ...appendOf(incarnation, 2), lowWaterMark: 2 });
-    await store.append(appendOf(incarnation, 3));
     assert.is((await store.readHead(incarnation, 'serial'))?.lowWaterMark, 2);
-    assert.equal(slotNumbers(await slotsOf(store, incarnation)), [2, 3]);
+    assert.equal(slotNumbers(await slotsOf(store, incarnation)), [0, 1, 2]);
   });
 
-  lowWaterMark('may reach the newest slot, which stays', async () => {
+  truncation('is for good: what comes late below it stays away', async () => {
+    const { store, incarnation } = await begun(open);
+    await appendMany(store, incarnation, 4);
+    await store.append(truncating(appendOf(incarnation, 4), 4));
+    for (const slot of [0, 3]) await store.append(appendOf(incarnation, slot));
+    assert.equal(slotNumbers(await slotsOf(store, incarnation)), [4]);
+    assert.is((await store.readHead(incarnation, 'quorum'))?.lowWaterMark, 4);
+  });
+
+  truncation('may reach the newest slot, which stays', async () => {
     const { store, incarnation } = await begun(open);
     await appendMany(store, incarnation, 4);
     const records = Uint8Array.of(42);
-    await store.append({ incarnation, slot: 4, records, lowWaterMark: 4 });
+    await store.append(truncating(appendOf(incarnation, 4, records), 4));
     assert.equal(await slotsOf(store, incarnation), [{ slot: 4, records }]);
   });
 
-  lowWaterMark('never passes the newest slot: that would be a bug of the writer', async () => {
+  truncation('never passes the newest slot: that would be a bug of the writer', async () => {
     const { store, incarnation } = await begun(open);
-    const passing = store.append({ ...appendOf(incarnation, 0), lowWaterMark: 1 });
+    const passing = store.append(truncating(appendOf(incarnation, 0), 1));
     const error = await passing.then(
       () => undefined,
       (reason: unknown) => reason,
@@ -187,23 +188,7 @@ function movingLow({ name, open, suite }: Subject): Test {
     assert.not.instance(error, Fault);
     assert.is((await store.readHead(incarnation, 'serial'))?.next, 0);
   });
-
-  lowWaterMark(
-    'does not move with an append that is refused, and nothing is taken away',
-    async () => {
-      const { store, incarnation } = await begun(open);
-      await appendMany(store, incarnation, 4);
-      const head = { address: ADDRESS, next: 4, lowWaterMark: 0, isSealed: false };
-      const late = await store.append({ ...appendOf(incarnation, 3), lowWaterMark: 3 });
-      assert.equal(late, { isApplied: false, head });
-      await store.seal(incarnation);
-      await store.append({ ...appendOf(incarnation, 4), lowWaterMark: 4 });
-      const sealed = { ...head, isSealed: true };
-      assert.equal(await store.readHead(incarnation, 'serial'), sealed);
-      assert.equal(slotNumbers(await slotsOf(store, incarnation)), [0, 1, 2, 3]);
-    },
-  );
-  return lowWaterMark;
+  return truncation;
 }
 
 function readingSlots({ name, open, suite }: Subject): Test {
@@ -244,7 +229,9 @@ function histories({ name, open, suite, runs }: Subject): Test {
       const incarnation = newIncarnation();
       const model = new JournalModel();
       for (const step of steps) {
-        assert.equal(await play(store, incarnation, step), model.play(step), JSON.stringify(step));
+        const append = step.kind === 'append' ? model.appendOf(incarnation, step) : undefined;
+        const answer = await play(store, append, incarnation, step);
+        assert.equal(answer, model.play(step, append), JSON.stringify(step));
       }
       assert.equal(await store.readHead(incarnation, 'serial'), model.head);
       assert.equal(await slotsOf(store, incarnation), model.slots());

@@ -1,81 +1,103 @@
 import assert from 'node:assert/strict';
 import type { Clock } from '#platform/clock';
-import type { Conditional, JournalHead, JournalStore } from '#storage/journal-store';
+import type { Append, JournalSlot, JournalStore } from '#storage/journal-store';
+import {
+  headFrom,
+  type JournalEntry,
+  NEWEST_SLOTS,
+  type NewestSlots,
+  type SealSteps,
+  sealJournal,
+} from '#storage/seal-journal';
 
-type Stored = {
-  head: JournalHead;
-  readonly slots: Map<number, Uint8Array>;
-  sealedAtMs: number | undefined;
-};
-
-const APPLIED: Conditional = { isApplied: true };
+type Entry = JournalEntry & { readonly endDecidedAtMs: number | undefined };
 
 /**
  * Journals in memory that keep every promise of the port: for simulated clusters and tests.
- * `clock` dates the seals. Records are copied on the way in and on the way out.
+ * `clock` dates the ends. Records are copied on the way in and on the way out.
  */
 export function memoryJournalStore(clock: Pick<Clock, 'wallMs'>): JournalStore {
-  const journals = new Map<string, Stored>();
-  const refusal = (stored: Stored | undefined): Conditional => ({
-    isApplied: false,
-    head: stored?.head,
-  });
-
-  return {
-    async begin(incarnation, address) {
-      const stored = journals.get(incarnation);
-      if (stored !== undefined) return refusal(stored);
-      const head = { address, next: 0, lowWaterMark: 0, isSealed: false };
-      journals.set(incarnation, { head, slots: new Map(), sealedAtMs: undefined });
-      return APPLIED;
-    },
-    async append({ incarnation, slot, records, lowWaterMark }) {
-      assert(
-        lowWaterMark === undefined || lowWaterMark <= slot,
-        'the newest slot of a journal is never deleted',
-      );
-      const stored = journals.get(incarnation);
-      if (stored === undefined || stored.head.next !== slot || stored.head.isSealed) {
-        return refusal(stored);
-      }
-      stored.slots.set(slot, records.slice());
-      stored.head = {
-        ...stored.head,
-        next: slot + 1,
-        lowWaterMark: lowWaterMark ?? stored.head.lowWaterMark,
-      };
-      if (lowWaterMark !== undefined) dropBelow(stored.slots, lowWaterMark);
-      return APPLIED;
-    },
-    async seal(incarnation) {
-      const stored = journals.get(incarnation);
-      if (stored === undefined || stored.head.isSealed) return refusal(stored);
-      stored.head = { ...stored.head, isSealed: true };
-      stored.sealedAtMs = clock.wallMs();
-      return APPLIED;
+  const entries = new Map<string, Entry>();
+  const slots = new Map<string, SlotTable>();
+  const seals = new Set<string>();
+  const slotsOf = (incarnation: string): SlotTable => {
+    const table = slots.get(incarnation) ?? new SlotTable();
+    slots.set(incarnation, table);
+    return table;
+  };
+  const steps: SealSteps = {
+    readEntry: async (incarnation) => entries.get(incarnation),
+    putSeal: async (incarnation) => void seals.add(incarnation),
+    readNewest: async (incarnation) => slotsOf(incarnation).newest(),
+    async decideEnd(incarnation, end) {
+      const entry = entries.get(incarnation);
+      if (entry === undefined || entry.end !== undefined) return false;
+      entries.set(incarnation, { ...entry, end, endDecidedAtMs: clock.wallMs() });
+      return true;
     },
     async readHead(incarnation) {
-      return journals.get(incarnation)?.head;
+      const entry = entries.get(incarnation);
+      return entry && headFrom(entry, seals.has(incarnation), slotsOf(incarnation).newest());
     },
-    async readSlots(incarnation, from, to) {
-      const slots = [...(journals.get(incarnation)?.slots ?? [])];
-      return slots
-        .filter(([slot]) => slot >= from && slot < to)
-        .map(([slot, records]) => ({ slot, records: records.slice() }));
+  };
+  return {
+    async begin(incarnation, address) {
+      if (entries.has(incarnation)) {
+        return { isApplied: false, head: await steps.readHead(incarnation, 'serial') };
+      }
+      entries.set(incarnation, { address, end: undefined, endDecidedAtMs: undefined });
+      return { isApplied: true };
     },
-    async list() {
-      return [...journals].map(([incarnation, { sealedAtMs }]) => ({ incarnation, sealedAtMs }));
+    async append(append) {
+      slotsOf(append.incarnation).write(append);
     },
+    isSealed: async (incarnation) => seals.has(incarnation),
+    seal: (incarnation) => sealJournal(steps, incarnation),
+    readHead: (incarnation) => steps.readHead(incarnation, 'serial'),
+    readSlots: async (incarnation, from, to) => slotsOf(incarnation).read(from, to),
+    list: async () =>
+      [...entries].map(([incarnation, { endDecidedAtMs }]) => {
+        return { incarnation, sealedAtMs: endDecidedAtMs };
+      }),
     async empty(incarnation) {
-      if (journals.get(incarnation)?.head.isSealed === true) journals.delete(incarnation);
+      if (entries.get(incarnation)?.end === undefined) return;
+      slotsOf(incarnation).deleteBelow(Number.POSITIVE_INFINITY);
+      entries.delete(incarnation);
     },
   };
 }
 
-/** Slots stand in ascending order, as they were appended: those to drop are at the front. */
-function dropBelow(slots: Map<number, Uint8Array>, lowWaterMark: number): void {
-  for (const slot of slots.keys()) {
-    if (slot >= lowWaterMark) return;
-    slots.delete(slot);
+/** The slots of one journal as a table keeps them: what was deleted once never comes back. */
+class SlotTable {
+  readonly #rows = new Map<number, { readonly records: Uint8Array; readonly low: number }>();
+  #deletedBelow = 0;
+
+  /** Writes a slot; a second time, or late, it changes nothing. */
+  write({ slot, records, lowWaterMark, isTruncating }: Append): void {
+    assert(lowWaterMark <= slot, 'the newest slot of a journal is never deleted');
+    if (slot >= this.#deletedBelow && !this.#rows.has(slot)) {
+      this.#rows.set(slot, { records: records.slice(), low: lowWaterMark });
+    }
+    if (isTruncating) this.deleteBelow(lowWaterMark);
+  }
+
+  /** Deletes the slots below, those included that are written later. */
+  deleteBelow(slot: number): void {
+    this.#deletedBelow = Math.max(this.#deletedBelow, slot);
+    for (const present of this.#rows.keys()) if (present < slot) this.#rows.delete(present);
+  }
+
+  /** The newest slots and the low-water mark that the newest names. */
+  newest(): NewestSlots {
+    const all = [...this.#rows.keys()].sort((a, b) => b - a).slice(0, NEWEST_SLOTS);
+    return { slots: all, lowWaterMark: this.#rows.get(all[0] ?? -1)?.low ?? 0 };
+  }
+
+  /** The slots `from` to before `to`, in order. */
+  read(from: number, to: number): JournalSlot[] {
+    return [...this.#rows]
+      .filter(([slot]) => slot >= from && slot < to)
+      .map(([slot, { records }]) => ({ slot, records: records.slice() }))
+      .sort((a, b) => a.slot - b.slot);
   }
 }

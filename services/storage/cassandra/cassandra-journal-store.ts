@@ -1,15 +1,16 @@
 import assert from 'node:assert/strict';
-import type { types } from 'cassandra-driver';
 import { Fault } from '#fault/fault';
 import { conditionalAnswerOf } from '#storage/cassandra/conditional-answer';
 import type { CassandraSession, Statement } from '#storage/cassandra/session';
-import type {
-  Append,
-  Conditional,
-  JournalHead,
-  JournalSlot,
-  JournalStore,
-} from '#storage/journal-store';
+import type { Append, JournalHead, JournalSlot, JournalStore } from '#storage/journal-store';
+import {
+  headFrom,
+  type JournalEntry,
+  NEWEST_SLOTS,
+  type NewestSlots,
+  type SealSteps,
+  sealJournal,
+} from '#storage/seal-journal';
 
 /** How long an append, a seal or a look at a head may take. Milliseconds. Chosen: a group's p99 is 50. */
 const STATEMENT_MS_MAX = 2_000;
@@ -29,112 +30,181 @@ const PAGE_JOURNALS = 1_000;
  */
 const GROUP_BYTES_MAX = 4 * 1_024 * 1_024;
 
-const BEGIN = `
-  INSERT INTO journal (incarnation, address, next, low, sealed)
-  VALUES (?, ?, 0, 0, false) IF NOT EXISTS`;
+/** A deletion at this timestamp covers every slot there ever may be: slots are safe integers. */
+const ABOVE_EVERY_SLOT = BigInt(Number.MAX_SAFE_INTEGER);
 
+const BEGIN = 'INSERT INTO journals (incarnation, address) VALUES (?, ?) IF NOT EXISTS';
+
+// The timestamp is the slot's own: a write that comes late or twice is the same write.
 const APPEND = `
+  INSERT INTO journal (incarnation, slot, low_water_mark, records) VALUES (?, ?, ?, ?)
+  USING TIMESTAMP ?`;
+
+// One mutation of one partition: the slot and the deletion are there together or not at all.
+const APPEND_AND_TRUNCATE = `
   BEGIN UNLOGGED BATCH
-    UPDATE journal SET next = ? WHERE incarnation = ? IF next = ? AND sealed = false;
-    INSERT INTO journal (incarnation, slot, records) VALUES (?, ?, ?);
+    INSERT INTO journal (incarnation, slot, low_water_mark, records) VALUES (?, ?, ?, ?)
+    USING TIMESTAMP ?;
+    DELETE FROM journal USING TIMESTAMP ? WHERE incarnation = ? AND slot < ?;
   APPLY BATCH`;
 
-const APPEND_AND_MOVE_LOW = `
-  BEGIN UNLOGGED BATCH
-    UPDATE journal SET next = ?, low = ? WHERE incarnation = ? IF next = ? AND sealed = false;
-    INSERT INTO journal (incarnation, slot, records) VALUES (?, ?, ?);
-    DELETE FROM journal WHERE incarnation = ? AND slot < ?;
-  APPLY BATCH`;
+// Constant: every sealer writes the same cell, and nothing ever deletes it, so that a writer that
+// was suspended for a year finds its journal sealed.
+const PUT_SEAL = 'INSERT INTO seals (incarnation, is_sealed) VALUES (?, true) USING TIMESTAMP 1';
 
-const SEAL = 'UPDATE journal SET sealed = true WHERE incarnation = ? IF sealed = false';
+const READ_SEAL = 'SELECT is_sealed FROM seals WHERE incarnation = ?';
 
-// A conditional delete of a whole partition is refused (architecture 3.1).
-const EMPTY = `
-  BEGIN UNLOGGED BATCH
-    DELETE address, next, low, sealed FROM journal WHERE incarnation = ? IF sealed = true;
-    DELETE FROM journal WHERE incarnation = ? AND slot >= 0;
-  APPLY BATCH`;
+const READ_ENTRY = 'SELECT address, end_slot FROM journals WHERE incarnation = ?';
 
-// DISTINCT: one row of statics, however many slots there are and were.
-const READ_HEAD = `
-  SELECT DISTINCT incarnation, address, next, low, sealed FROM journal WHERE incarnation = ?`;
+const READ_NEWEST = 'SELECT slot, low_water_mark FROM journal WHERE incarnation = ? LIMIT ?';
+
+const DECIDE_END = 'UPDATE journals SET end_slot = ? WHERE incarnation = ? IF end_slot = null';
+
+const DELETE_SLOTS = 'DELETE FROM journal USING TIMESTAMP ? WHERE incarnation = ?';
+
+const DELETE_ENTRY = 'DELETE FROM journals WHERE incarnation = ? IF end_slot >= 0';
 
 const READ_SLOTS = `
   SELECT slot, records FROM journal WHERE incarnation = ? AND slot >= ? AND slot < ? LIMIT ?`;
 
-const LIST = 'SELECT DISTINCT incarnation, sealed, WRITETIME(sealed) AS sealed_us FROM journal';
+const LIST = `
+  SELECT incarnation, end_slot, WRITETIME(end_slot) AS end_decided_us FROM journals`;
 
 /**
- * Journals on Cassandra: one partition each, whose static columns are the head. Nothing is ever
- * written to one but under a condition, and no such write is ever repeated by itself. `session`
- * stays the caller's. Source: architecture 3.1.
+ * Journals on Cassandra, in three tables with a way of writing each: `journals` only conditionally,
+ * `seals` once, `journal` plainly with the slot as its timestamp. `session` stays the caller's.
+ * Source: decision 191.
  */
 export function cassandraJournalStore(
   session: CassandraSession,
   pageSlots = PAGE_SLOTS,
 ): JournalStore {
-  const readHead = async (
-    incarnation: string,
-    read: 'serial' | 'quorum',
-  ): Promise<JournalHead | undefined> => {
-    const result = await session.execute(READ_HEAD, [incarnation], {
-      kind: read === 'serial' ? 'serial_read' : 'read',
-      operation: 'journal_read_head',
-      timeoutMs: STATEMENT_MS_MAX,
-    });
-    return headOf(result.rows[0]);
-  };
-  const write = async (
-    operation: string,
-    incarnation: string,
-    { query, params }: Statement,
-  ): Promise<Conditional> => {
-    const options = { kind: 'conditional', operation, timeoutMs: STATEMENT_MS_MAX } as const;
-    const answer = conditionalAnswerOf(await session.execute(query, params, options));
-    if (answer.isApplied) return answer;
-    if (answer.row === undefined) return { isApplied: false, head: undefined };
-    // A refusal shows the columns of its condition; a head is more. What stands there by now is as
-    // good: a seal is for good, and only the owner moves `next`.
-    return { isApplied: false, head: await readAfterRefusal(readHead, incarnation) };
-  };
-
+  const steps = stepsOf(session);
   return {
-    begin: (incarnation, address) =>
-      write('journal_begin', incarnation, { query: BEGIN, params: [incarnation, address] }),
+    async begin(incarnation, address) {
+      const begun = await conditional(session, 'journal_begin', BEGIN, [incarnation, address]);
+      if (begun.isApplied) return begun;
+      return { isApplied: false, head: await headAfterRefusal(steps, incarnation) };
+    },
     async append(append) {
       refuseTooLarge(append);
-      return write('journal_append', append.incarnation, appendStatement(append));
+      const { query, params } = appendStatement(append);
+      await session.execute(query, params, {
+        kind: 'write',
+        operation: 'journal_append',
+        timeoutMs: STATEMENT_MS_MAX,
+      });
     },
-    seal: (incarnation) =>
-      write('journal_seal', incarnation, { query: SEAL, params: [incarnation] }),
-    readHead,
+    isSealed: (incarnation) => isSealed(session, incarnation),
+    seal: (incarnation) => sealJournal(steps, incarnation),
+    readHead: (incarnation, read) => readHead(session, steps, incarnation, read),
     readSlots: (incarnation, from, to) => readSlots(session, incarnation, { from, to, pageSlots }),
     list: () => list(session),
     async empty(incarnation) {
-      const sent = {
-        kind: 'conditional',
+      const entry = await steps.readEntry(incarnation);
+      if (entry?.end === undefined) return;
+      // The slots first: without its entry nothing would ever look for them again.
+      await session.execute(DELETE_SLOTS, [ABOVE_EVERY_SLOT, incarnation], {
+        kind: 'write',
         operation: 'journal_empty',
         timeoutMs: STATEMENT_MS_MAX,
-      } as const;
-      await session.execute(EMPTY, [incarnation, incarnation], sent);
+      });
+      await conditional(session, 'journal_empty', DELETE_ENTRY, [incarnation]);
     },
   };
 }
 
-function appendStatement({ incarnation, slot, records, lowWaterMark }: Append): Statement {
+function stepsOf(session: CassandraSession): SealSteps {
+  const steps: SealSteps = {
+    readEntry: (incarnation) => readEntry(session, incarnation, 'serial_read'),
+    async putSeal(incarnation) {
+      await session.execute(PUT_SEAL, [incarnation], {
+        kind: 'write',
+        operation: 'journal_seal',
+        timeoutMs: STATEMENT_MS_MAX,
+      });
+    },
+    readNewest: (incarnation) => readNewest(session, incarnation),
+    async decideEnd(incarnation, end) {
+      const params = [BigInt(end), incarnation];
+      return (await conditional(session, 'journal_end', DECIDE_END, params)).isApplied;
+    },
+    readHead: (incarnation, read) => readHead(session, steps, incarnation, read),
+  };
+  return steps;
+}
+
+async function conditional(
+  session: CassandraSession,
+  operation: string,
+  query: string,
+  params: readonly unknown[],
+) {
+  const options = { kind: 'conditional', operation, timeoutMs: STATEMENT_MS_MAX } as const;
+  return conditionalAnswerOf(await session.execute(query, params, options));
+}
+
+/** The three parts of a head are read side by side: each alone is true, and no user needs more. */
+async function readHead(
+  session: CassandraSession,
+  steps: Pick<SealSteps, 'readNewest'>,
+  incarnation: string,
+  read: 'serial' | 'quorum',
+): Promise<JournalHead | undefined> {
+  const kind = read === 'serial' ? 'serial_read' : 'read';
+  const [entry, hasSeal, newest] = await Promise.all([
+    readEntry(session, incarnation, kind),
+    isSealed(session, incarnation),
+    steps.readNewest(incarnation),
+  ]);
+  return entry && headFrom(entry, hasSeal, newest);
+}
+
+async function readEntry(
+  session: CassandraSession,
+  incarnation: string,
+  kind: 'serial_read' | 'read',
+): Promise<JournalEntry | undefined> {
+  const { rows } = await session.execute(READ_ENTRY, [incarnation], {
+    kind,
+    operation: 'journal_read_entry',
+    timeoutMs: STATEMENT_MS_MAX,
+  });
+  const address: string | null | undefined = rows[0]?.['address'];
+  if (address === null || address === undefined) return undefined;
+  const end: bigint | null = rows[0]?.['end_slot'];
+  return { address, end: end === null ? undefined : Number(end) };
+}
+
+async function isSealed(session: CassandraSession, incarnation: string): Promise<boolean> {
+  const { rows } = await session.execute(READ_SEAL, [incarnation], {
+    kind: 'read',
+    operation: 'journal_read_seal',
+    timeoutMs: STATEMENT_MS_MAX,
+  });
+  return rows.length > 0;
+}
+
+async function readNewest(session: CassandraSession, incarnation: string): Promise<NewestSlots> {
+  const { rows } = await session.execute(READ_NEWEST, [incarnation, NEWEST_SLOTS], {
+    kind: 'read',
+    operation: 'journal_read_newest',
+    timeoutMs: STATEMENT_MS_MAX,
+  });
+  const slots = rows.map((row) => Number(row['slot']));
+  return { slots, lowWaterMark: Number(rows[0]?.['low_water_mark'] ?? 0) };
+}
+
+function appendStatement(append: Append): Statement {
+  const { incarnation, slot, records, lowWaterMark, isTruncating } = append;
+  assert(lowWaterMark <= slot, 'the newest slot of a journal is never deleted');
   const at = BigInt(slot);
+  const below = BigInt(lowWaterMark);
   // A view, not a copy: the driver takes Buffers only.
   const bytes = Buffer.from(records.buffer, records.byteOffset, records.byteLength);
-  const insert = [incarnation, at, bytes];
-  if (lowWaterMark === undefined) {
-    return { query: APPEND, params: [at + 1n, incarnation, at, ...insert] };
-  }
-  assert(lowWaterMark <= slot, 'the newest slot of a journal is never deleted');
-  const below = BigInt(lowWaterMark);
-  return {
-    query: APPEND_AND_MOVE_LOW,
-    params: [at + 1n, below, incarnation, at, ...insert, incarnation, below],
-  };
+  const insert = [incarnation, at, below, bytes, at + 1n];
+  if (!isTruncating) return { query: APPEND, params: insert };
+  return { query: APPEND_AND_TRUNCATE, params: [...insert, at + 1n, incarnation, below] };
 }
 
 function refuseTooLarge({ records }: Append): void {
@@ -143,27 +213,19 @@ function refuseTooLarge({ records }: Append): void {
   throw new Fault('internal', `a group of ${size} is over ${GROUP_BYTES_MAX}, the journal's bound`);
 }
 
-/** The write was refused, which its writer cannot use without the head: it has to look again. */
-async function readAfterRefusal(
-  readHead: JournalStore['readHead'],
+/** The begin was refused, which its node cannot use without the head: it has to look again. */
+async function headAfterRefusal(
+  steps: SealSteps,
   incarnation: string,
 ): Promise<JournalHead | undefined> {
   try {
-    return await readHead(incarnation, 'serial');
+    return await steps.readHead(incarnation, 'serial');
   } catch (cause) {
     throw new Fault('service_unavailable', 'the store does not say what stands there', {
       isOutcomeUnknown: true,
       cause,
     });
   }
-}
-
-function headOf(row: types.Row | undefined): JournalHead | undefined {
-  const next: bigint | null | undefined = row?.['next'];
-  if (row === undefined || next === null || next === undefined) return undefined;
-  const address: string = row['address'];
-  const isSealed: boolean = row['sealed'];
-  return { address, next: Number(next), lowWaterMark: Number(row['low']), isSealed };
 }
 
 /** Reads from the newest slot down, as they are stored, in pages of `pageSlots`. */
@@ -202,8 +264,8 @@ async function list(session: CassandraSession) {
   for await (const page of pages) {
     for (const row of page) {
       const incarnation: string = row['incarnation'];
-      const sealedUs: bigint = row['sealed_us'] ?? 0n;
-      const sealedAtMs = row['sealed'] === true ? Number(sealedUs / 1_000n) : undefined;
+      const decidedUs: bigint | null = row['end_decided_us'];
+      const sealedAtMs = decidedUs === null ? undefined : Number(decidedUs / 1_000n);
       journals.push({ incarnation, sealedAtMs });
     }
   }

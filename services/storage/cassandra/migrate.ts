@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import type { types } from 'cassandra-driver';
 import { Fault } from '#fault/fault';
 import type { Clock } from '#platform/clock';
 import type { Randomness } from '#platform/randomness';
@@ -39,9 +40,12 @@ const CREATE_VERSIONS = `CREATE TABLE IF NOT EXISTS schema_versions (
 ) WITH id = `;
 const FIND_VERSIONS = `SELECT table_name FROM system_schema.tables
   WHERE keyspace_name = ? AND table_name = 'schema_versions'`;
-const READ_VERSIONS = `SELECT version FROM schema_versions WHERE component = 'storage'`;
-const ADD_VERSION = `INSERT INTO schema_versions (component, version) VALUES ('storage', ?)
-  IF NOT EXISTS`;
+const READ_VERSIONS = 'SELECT version FROM schema_versions WHERE component = ?';
+const ADD_VERSION = 'INSERT INTO schema_versions (component, version) VALUES (?, ?) IF NOT EXISTS';
+
+/** What counts the versions of today's tables, and what counted those before the first release. */
+const COMPONENT = 'tables';
+const COMPONENT_BEFORE = 'storage';
 
 /**
  * Makes the keyspace unless it is there; an existing one keeps its replication. `session` has none.
@@ -72,7 +76,7 @@ export async function migrate(session: CassandraSession, ports: MigrationPorts):
   assertNotNewer(present, known.length);
   for (const { version, statements } of known.slice(present)) {
     await applyVersion(session, lock, statements);
-    await session.execute(ADD_VERSION, [version], {
+    await session.execute(ADD_VERSION, [COMPONENT, version], {
       kind: 'conditional',
       operation: 'schema_versions_write',
       timeoutMs: SCHEMA_MS_MAX,
@@ -118,8 +122,11 @@ async function presentVersion(
     kind: 'read',
   });
   if (found.rows.length === 0) return 0;
-  const { rows } = await session.execute(READ_VERSIONS, [], options);
-  return Math.max(0, ...rows.map((row) => Number(row['version'])));
+  const [now, before] = await Promise.all(
+    [COMPONENT, COMPONENT_BEFORE].map((name) => session.execute(READ_VERSIONS, [name], options)),
+  );
+  assertNotBefore(session.keyspace, before?.rows ?? []);
+  return Math.max(0, ...(now?.rows ?? []).map((row) => Number(row['version'])));
 }
 
 /**
@@ -130,6 +137,14 @@ function tableIdOf(keyspace: string): string {
   const hex = hash('sha256', `schema_versions of ${keyspace}`);
   // The marks of a UUID of version 8, one by a rule of its own.
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
+}
+
+/** Tables from before the first release are not migrated: nothing that was released ever made them. */
+function assertNotBefore(keyspace: string, rows: readonly types.Row[]): void {
+  if (rows.every((row) => row['version'] === null)) return;
+  const what = `keyspace ${keyspace} holds tables from before the first release`;
+  const remedy = `drop it (DROP KEYSPACE ${keyspace}), or name a new one`;
+  throw new Fault('conflict', `${what}, which this program cannot read: ${remedy}`);
 }
 
 function assertNotNewer(present: number, known: number): void {

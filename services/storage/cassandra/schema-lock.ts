@@ -15,10 +15,10 @@ export const SCHEMA_MS_MAX = 30_000;
 const LOOK_MS = 500;
 
 const TAKE = `UPDATE schema_versions USING TTL ${LOCK_SECONDS} SET lock_holder = ?
-  WHERE component = 'storage' IF lock_holder = null`;
+  WHERE component = 'tables' IF lock_holder = null`;
 const RENEW = `UPDATE schema_versions USING TTL ${LOCK_SECONDS} SET lock_holder = ?
-  WHERE component = 'storage' IF lock_holder = ?`;
-const RELEASE = `DELETE lock_holder FROM schema_versions WHERE component = 'storage'
+  WHERE component = 'tables' IF lock_holder = ?`;
+const RELEASE = `DELETE lock_holder FROM schema_versions WHERE component = 'tables'
   IF lock_holder = ?`;
 
 /** What only one process at a time may hold; it falls to the next when its holder dies. */

@@ -18,11 +18,18 @@ const NEEDED: Record<string, { readonly value: string; readonly reason: string }
 const SAFE_REPLICATION = 3;
 
 const READ_SETTINGS = 'SELECT name, value FROM system_views.settings WHERE name IN ?';
+const READ_TABLES = `
+  SELECT table_name, read_repair, default_time_to_live FROM system_schema.tables
+  WHERE keyspace_name = ?`;
 const READ_REPLICATION = 'SELECT replication FROM system_schema.keyspaces WHERE keyspace_name = ?';
 
+/** Tables whose readers must find again what any reader before them has found (decision 191). */
+const REPAIRED_TABLES: readonly unknown[] = ['journal', 'seals'];
+
 /**
- * What is not as safety needs it, a line each: the settings of every server that is up, and how
- * many copies the keyspace keeps in `dataCenter`. Rejects with `service_unavailable`.
+ * What is not as safety needs it, a line each: the settings of every server that is up, how many
+ * copies the keyspace keeps in `dataCenter`, and what was changed of its tables by hand. Rejects with
+ * `service_unavailable`.
  */
 export async function serverProblems(
   session: CassandraSession,
@@ -37,7 +44,26 @@ export async function serverProblems(
     return settingProblems(server, outcome.value.rows);
   });
   const { rows } = await session.execute(READ_REPLICATION, [keyspace], settings);
-  return [...problems, ...replicationProblems(keyspace, dataCenter, rows[0])];
+  const tables = await session.execute(READ_TABLES, [keyspace], settings);
+  return [
+    ...problems,
+    ...replicationProblems(keyspace, dataCenter, rows[0]),
+    ...tables.rows.flatMap((row) => tableProblems(keyspace, row)),
+  ];
+}
+
+function tableProblems(keyspace: string, row: types.Row): string[] {
+  const name = `table ${keyspace}.${row['table_name']}`;
+  const problems: string[] = [];
+  if (REPAIRED_TABLES.includes(row['table_name']) && row['read_repair'] !== 'BLOCKING') {
+    const text = `read_repair is ${row['read_repair']}, not BLOCKING`;
+    problems.push(`${name}: ${text} (a new owner may miss what another has seen)`);
+  }
+  if (row['default_time_to_live'] !== 0) {
+    const text = `default_time_to_live is ${row['default_time_to_live']}, not 0`;
+    problems.push(`${name}: ${text} (acknowledged data would end by itself)`);
+  }
+  return problems;
 }
 
 function settingProblems(server: string, rows: readonly types.Row[]): string[] {

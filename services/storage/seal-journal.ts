@@ -1,0 +1,68 @@
+import type { Conditional, JournalHead } from '#storage/journal-store';
+
+/** Newest slots that a sealer looks at: more than a writer may have under way at once. */
+export const NEWEST_SLOTS = 16;
+
+/** The newest slots of a journal, as one read finds them. */
+export type NewestSlots = {
+  /** At most `NEWEST_SLOTS`, newest first. */
+  readonly slots: readonly number[];
+  /** The low-water mark that the newest names; 0 without slots. */
+  readonly lowWaterMark: number;
+};
+
+/** The single steps of sealing, as a store of journals does them. Each may be repeated. */
+export type SealSteps = {
+  /** The entry of a journal, serially: every end that was decided is seen. */
+  readonly readEntry: (incarnation: string) => Promise<JournalEntry | undefined>;
+  /** Puts the seal there; fulfils when a quorum has it. */
+  readonly putSeal: (incarnation: string) => Promise<void>;
+  /** The newest slots in one read of a quorum, which all that it answers stands on afterwards. */
+  readonly readNewest: (incarnation: string) => Promise<NewestSlots>;
+  /** Decides the end unless it is decided; whether this call did. */
+  readonly decideEnd: (incarnation: string, end: number) => Promise<boolean>;
+  readonly readHead: (incarnation: string, read: 'serial') => Promise<JournalHead | undefined>;
+};
+
+/** What is written conditionally of a journal: where its writer is, and the decided end. */
+export type JournalEntry = { readonly address: string; readonly end: number | undefined };
+
+/**
+ * Seals a journal and decides its end: see `JournalStore.seal`. First the seal, then the look at the
+ * slots: a writer whose look afterwards finds no seal has written its slot before this reads, so it
+ * is found (Gafni and Lamport, Disk Paxos, 2000). What is found of slots that no
+ * answer was given for may be more or less each time, hence one decided end that all go by.
+ */
+export async function sealJournal(steps: SealSteps, incarnation: string): Promise<Conditional> {
+  const entry = await steps.readEntry(incarnation);
+  if (entry === undefined) return { isApplied: false, head: undefined };
+  if (entry.end === undefined) {
+    await steps.putSeal(incarnation);
+    const end = endOf(await steps.readNewest(incarnation));
+    if (await steps.decideEnd(incarnation, end)) return { isApplied: true };
+  }
+  return { isApplied: false, head: await steps.readHead(incarnation, 'serial') };
+}
+
+/**
+ * The first slot that is missing. A writer has few slots under way and begins none before all but
+ * these are answered, so that a gap can only be among the newest; what is above it was never
+ * acknowledged. What is below the low-water mark is no gap: it was deleted.
+ */
+function endOf({ slots, lowWaterMark }: NewestSlots): number {
+  const newest = slots[0];
+  if (newest === undefined) return 0;
+  const present = new Set(slots);
+  let end = Math.max(lowWaterMark, newest - NEWEST_SLOTS + 1);
+  while (present.has(end)) end += 1;
+  return end;
+}
+
+/** The head of a journal from its three parts, each as it was read. */
+export function headFrom(
+  { address, end }: JournalEntry,
+  isSealed: boolean,
+  { slots, lowWaterMark }: NewestSlots,
+): JournalHead {
+  return { address, next: end ?? (slots[0] ?? -1) + 1, lowWaterMark, isSealed };
+}
