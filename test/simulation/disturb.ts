@@ -1,5 +1,6 @@
 import type { Disturbance } from '#test/simulation/disturbances';
 import type { SimulatedCluster } from '#test/simulation/simulated-cluster';
+import { addressOf } from '#test/simulation/simulated-node';
 
 type Separation = Extract<
   Disturbance,
@@ -8,7 +9,7 @@ type Separation = Extract<
 
 /** Lets a disturbance happen to a cluster, and undoes it later. */
 export function disturb(cluster: SimulatedCluster, what: Disturbance): void {
-  const { world, store, nodes, edgeSlots } = cluster;
+  const { world, store, replicas, nodes, edgeSlots } = cluster;
   world.note(`disturbance ${JSON.stringify(what)}`);
   const during = (forMs: number, set: (isOn: boolean) => void): void => {
     set(true);
@@ -33,12 +34,18 @@ export function disturb(cluster: SimulatedCluster, what: Disturbance): void {
     case 'storeStall':
       store.stall(what.forMs);
       break;
+    case 'replicaAway':
+      during(what.forMs, (isOn) => replicas.setAway(what.replica, isOn));
+      break;
     case 'storeCut': {
       const name = nameOf(cluster, what.node);
       cluster.disturbed(name);
       during(what.forMs, (isOn) => store.setCut(name, isOn));
       break;
     }
+    case 'falseAlarm':
+      sealBy(cluster, what);
+      break;
     case 'island':
       during(what.forMs, (isOn) => separate(cluster, what, isOn));
       if (what.napMs > 0) {
@@ -47,6 +54,28 @@ export function disturb(cluster: SimulatedCluster, what: Disturbance): void {
       break;
     default:
       during(what.forMs, (isOn) => separate(cluster, what, isOn));
+  }
+}
+
+/** Lets the nodes that come after one in their order seal its journal. */
+function sealBy(
+  cluster: SimulatedCluster,
+  { node, afterMs }: Extract<Disturbance, { kind: 'falseAlarm' }>,
+): void {
+  const { world, nodes, journals, network } = cluster;
+  const victim = nodes[node]?.running?.process;
+  const incarnation = victim && network.listenerAt(addressOf(victim))?.incarnation();
+  if (victim === undefined || incarnation === undefined) return;
+  cluster.disturbed(victim.name);
+  for (const [place, delayMs] of afterMs.entries()) {
+    const sealer = nodes[(node + 1 + place) % nodes.length]?.running?.process;
+    if (sealer === undefined) continue;
+    const seal = () =>
+      void journals
+        .portOf(sealer)
+        .seal(incarnation)
+        .catch(() => undefined);
+    world.after(delayMs, () => sealer.deliver(seal));
   }
 }
 

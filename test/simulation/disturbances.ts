@@ -1,3 +1,4 @@
+import { REPLICAS } from '#test/simulation/replicas';
 import type { SeededRandom } from '#test/simulation/seeded-random';
 
 /** Something that happens to a cluster from outside, and what undoes it. Durations in milliseconds. */
@@ -12,6 +13,7 @@ export type Disturbance =
     }
   | { readonly kind: 'restart'; readonly node: number; readonly downMs: number }
   | { readonly kind: 'storeStall'; readonly forMs: number }
+  | { readonly kind: 'replicaAway'; readonly replica: number; readonly forMs: number }
   | { readonly kind: 'storeCut'; readonly node: number; readonly forMs: number }
   | { readonly kind: 'busDown'; readonly forMs: number }
   | { readonly kind: 'busCut'; readonly node: number; readonly forMs: number }
@@ -27,6 +29,8 @@ export type Disturbance =
       readonly napAfterMs: number;
       readonly napMs: number;
     }
+  /** Other nodes seal the journal of one that may be well, each after a while of its own. */
+  | { readonly kind: 'falseAlarm'; readonly node: number; readonly afterMs: readonly number[] }
   | { readonly kind: 'wallStep'; readonly node: number; readonly byMs: number };
 
 /** The sorts of disturbance. */
@@ -42,6 +46,7 @@ export const DISTURBANCES: readonly DisturbanceKind[] = [
   'restart',
   'restart',
   'storeStall',
+  'replicaAway',
   'storeCut',
   'busDown',
   'busCut',
@@ -50,6 +55,7 @@ export const DISTURBANCES: readonly DisturbanceKind[] = [
   'edgeCut',
   'edgeBusCut',
   'island',
+  'falseAlarm',
   'wallStep',
 ];
 
@@ -78,6 +84,8 @@ export function drawDisturbance(
     }
     case 'storeStall':
       return { kind, forMs: random.happens(0.7) ? random.between(6_000, 10_000) : forMs };
+    case 'replicaAway':
+      return { kind, replica: random.whole(0, REPLICAS - 1), forMs: longMs };
     case 'storeCut':
     case 'busCut':
       return { kind, node, forMs: longMs };
@@ -98,6 +106,11 @@ export function drawDisturbance(
       return { kind, from: node, to, forMs };
     case 'edgeCut':
       return { kind, edge, to, forMs };
+    case 'falseAlarm': {
+      const sealers = random.whole(1, 3);
+      const afterMs = Array.from({ length: sealers }, () => random.between(0, 40));
+      return { kind, node, afterMs };
+    }
     case 'wallStep':
       return { kind, node, byMs: random.between(-5_000, 5_000) };
   }

@@ -64,7 +64,7 @@ export class Ledger {
     };
   }
 
-  /** Engines and limiters have these records in a journal. */
+  /** These records of engines and limiters can be recovered from a journal. */
   appended(records: readonly JournalRecord[]): void {
     for (const { actor, actorId, version, callId, event } of records) {
       if (actor !== 'instance') continue;
@@ -73,6 +73,14 @@ export class Ledger {
       this.#committed.set(`${actorId} ${version}`, { callId, cycles });
       if ((this.#calls.get(callId)?.months.size ?? 0) > 0) continue;
       this.#fail(new Violation(`${actorId} v${version}: call ${callId} was not admitted`));
+    }
+  }
+
+  /** These records were in a journal and will not be recovered: it has ended before them. */
+  withdrawn(records: readonly JournalRecord[]): void {
+    for (const { actorId, version, callId } of records) {
+      const key = `${actorId} ${version}`;
+      if (this.#committed.get(key)?.callId === callId) this.#committed.delete(key);
     }
   }
 

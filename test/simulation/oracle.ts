@@ -1,11 +1,10 @@
 import type { JournalRecord } from '#storage/journal';
-import type { Append } from '#storage/journal-store';
 import type { ShardRow } from '#storage/shard-store';
 import type { ActorTables } from '#test/simulation/actor-tables';
 import { Violation } from '#test/simulation/version-index';
 
-/** What stands in a journal's tail: the versions of every actor, by the slot that holds them. */
-type Tail = { readonly actors: Map<string, Map<number, number>>; lowWaterMark: number };
+/** What can be recovered of a journal: the versions of every actor, and the slots that hold them. */
+type Tail = Map<string, Map<number, number>>;
 
 /**
  * Watches the stores from outside and knows at every moment whether everything ever answered could
@@ -38,19 +37,42 @@ export class Oracle {
     this.#look(instance, 'an answer');
   }
 
-  /** A group stands in a journal. */
-  appended({ incarnation, slot, lowWaterMark }: Append, records: readonly JournalRecord[]): void {
-    const tail = this.#tails.get(incarnation) ?? { actors: new Map(), lowWaterMark: 0 };
-    this.#tails.set(incarnation, tail);
+  /** Records can be recovered from a journal. */
+  appended(incarnation: string, slot: number, records: readonly JournalRecord[]): void {
+    const actors = this.#tails.get(incarnation) ?? new Map();
+    this.#tails.set(incarnation, actors);
     for (const { actor, actorId, version } of records) {
       if (actor !== 'instance') continue;
-      const versions = tail.actors.get(actorId) ?? new Map<number, number>();
-      tail.actors.set(actorId, versions);
+      const versions = actors.get(actorId) ?? new Map<number, number>();
+      actors.set(actorId, versions);
       versions.set(version, slot);
     }
-    if (lowWaterMark === undefined || lowWaterMark <= tail.lowWaterMark) return;
-    tail.lowWaterMark = lowWaterMark;
-    this.#drop(incarnation, tail);
+  }
+
+  /** Records cannot be recovered any more. */
+  withdrawn(incarnation: string, slot: number, records: readonly JournalRecord[]): void {
+    for (const { actor, actorId, version } of records) {
+      if (actor !== 'instance') continue;
+      const versions = this.#tails.get(incarnation)?.get(actorId);
+      if (versions?.get(version) === slot) versions.delete(version);
+      this.#lookAt(actorId, incarnation, `slot ${slot} of ${incarnation} is lost`);
+    }
+  }
+
+  /** Slots of a journal are deleted. */
+  truncated(incarnation: string, below: number): void {
+    const actors = this.#tails.get(incarnation) ?? new Map();
+    for (const [instance, versions] of actors) {
+      let hasDropped = false;
+      for (const [version, slot] of versions) {
+        if (slot >= below) continue;
+        versions.delete(version);
+        hasDropped = true;
+      }
+      if (versions.size === 0) actors.delete(instance);
+      if (hasDropped)
+        this.#lookAt(instance, incarnation, `truncation of ${incarnation} at ${below}`);
+    }
   }
 
   /** A shard has another owner. */
@@ -66,26 +88,16 @@ export class Oracle {
     this.#look(instance, 'a head');
   }
 
-  #drop(incarnation: string, tail: Tail): void {
-    for (const [instance, versions] of tail.actors) {
-      let hasDropped = false;
-      for (const [version, slot] of versions) {
-        if (slot >= tail.lowWaterMark) continue;
-        versions.delete(version);
-        hasDropped = true;
-      }
-      if (versions.size === 0) tail.actors.delete(instance);
-      const isOwner = this.#owners.get(this.#shardOf(instance)) === incarnation;
-      if (hasDropped && isOwner)
-        this.#look(instance, `low-water mark of ${incarnation} at ${tail.lowWaterMark}`);
-    }
+  /** Looks at an instance if the journal is that of its shard's owner. */
+  #lookAt(instance: string, incarnation: string, when: string): void {
+    if (this.#owners.get(this.#shardOf(instance)) === incarnation) this.#look(instance, when);
   }
 
   #look(instance: string, when: string): void {
     const answered = this.#answered.get(instance) ?? 0;
     const stored = this.#tables.head(instance)?.version ?? 0;
     const owner = this.#owners.get(this.#shardOf(instance)) ?? '';
-    const tail = this.#tails.get(owner)?.actors.get(instance);
+    const tail = this.#tails.get(owner)?.get(instance);
     let held = stored;
     while (held < answered && tail?.has(held + 1)) held += 1;
     if (held >= answered) return;

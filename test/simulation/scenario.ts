@@ -5,6 +5,7 @@ import {
   type DisturbanceKind,
   drawDisturbance,
 } from '#test/simulation/disturbances';
+import { NO_REPLICA_FAULTS, type ReplicaFaults } from '#test/simulation/replicas';
 import type { SeededRandom } from '#test/simulation/seeded-random';
 import { type BusFaults, NO_BUS_FAULTS } from '#test/simulation/simulated-bus';
 import { type NetworkFaults, NO_NETWORK_FAULTS } from '#test/simulation/simulated-network';
@@ -32,6 +33,7 @@ export type Scenario = {
   /** How far wall clocks are from true time. */
   readonly skewMsMax: number;
   readonly store: StoreFaults;
+  readonly replicas: ReplicaFaults;
   readonly bus: BusFaults;
   readonly network: NetworkFaults;
   readonly disturbances: readonly { readonly atMs: number; readonly what: Disturbance }[];
@@ -49,6 +51,8 @@ export type ScenarioRequest = {
   readonly isCalm?: boolean;
   /** Faults of the store that are not drawn. */
   readonly store?: Partial<StoreFaults>;
+  /** Faults of the replicas that are not drawn. */
+  readonly replicas?: Partial<ReplicaFaults>;
 };
 
 /** A month that ends. */
@@ -113,7 +117,7 @@ function drawPlan(random: SeededRandom): Limits {
   ]);
 }
 
-function drawFaults(random: SeededRandom, { isCalm, store: fixed }: ScenarioRequest) {
+function drawFaults(random: SeededRandom, { isCalm, ...fixed }: ScenarioRequest) {
   /** Half of the runs have none of a fault; the others from one in a thousand to a few in a hundred. */
   const rate = (most: number): number =>
     random.happens(0.5) ? 0 : most * random.pick([0.05, 0.3, 1]);
@@ -123,9 +127,29 @@ function drawFaults(random: SeededRandom, { isCalm, store: fixed }: ScenarioRequ
     executedLate: rate(0.04),
     refused: rate(0.03),
     swallowed: rate(0.02),
+    ...fixed.store,
   };
+  const replicas = { ...drawReplicaFaults(random), ...fixed.replicas };
   const bus = { lost: rate(0.2), late: rate(0.8), doubled: rate(0.9) };
   const network = { lost: rate(0.01), slow: rate(0.05) };
-  if (!isCalm) return { store: { ...store, ...fixed }, bus, network };
-  return { store: NO_STORE_FAULTS, bus: NO_BUS_FAULTS, network: NO_NETWORK_FAULTS };
+  if (!isCalm) return { store, replicas, bus, network };
+  return {
+    store: NO_STORE_FAULTS,
+    replicas: NO_REPLICA_FAULTS,
+    bus: NO_BUS_FAULTS,
+    network: NO_NETWORK_FAULTS,
+  };
+}
+
+/** In half of the runs every replica has everything at once. */
+function drawReplicaFaults(random: SeededRandom): ReplicaFaults {
+  if (random.happens(0.5)) return NO_REPLICA_FAULTS;
+  const rate = (most: number): number => most * random.pick([0, 0.1, 0.4, 1]);
+  return {
+    late: rate(0.2),
+    hinted: rate(0.1),
+    doubled: rate(0.2),
+    lost: rate(0.1),
+    mute: rate(0.02),
+  };
 }

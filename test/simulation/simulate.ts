@@ -179,10 +179,10 @@ class Ear {
 
 /** Where nothing but the store stalled, no journal is sealed: a stall must not become a storm. */
 function checkSeals(
-  { disturbances, store, bus, network }: Scenario,
+  { disturbances, store, replicas, bus, network }: Scenario,
   cluster: SimulatedCluster,
 ): void {
-  const faults = [...Object.values(store), ...Object.values(bus), ...Object.values(network)];
+  const faults = [store, replicas, bus, network].flatMap((rates) => Object.values(rates));
   const isOnlyStalls = disturbances.every(({ what }) => what.kind === 'storeStall');
   if (!isOnlyStalls || faults.some((rate) => rate > 0)) return;
   const [seal] = cluster.seals;
@@ -234,7 +234,10 @@ async function leaveAll(world: World, cluster: SimulatedCluster): Promise<void> 
   const late = world.after(LEAVING_MS_MAX, () => {
     world.fail(new Violation(`the engines have not left after ${LEAVING_MS_MAX} ms`));
   });
-  await cluster.stop();
+  while (await cluster.stop()) {
+    cluster.start();
+    await allServed(world, cluster);
+  }
   late[Symbol.dispose]();
 }
 

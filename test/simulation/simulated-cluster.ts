@@ -1,10 +1,11 @@
 import { shardOf } from '#cluster/shard-of';
-import { decodeGroup } from '#runtime/record-codec';
-import type { Append } from '#storage/journal-store';
+import { decodeRecord } from '#runtime/record-codec';
 import type { Flaws } from '#test/simulation/flaws';
+import type { JournalListener } from '#test/simulation/journal-watch';
 import { Ledger } from '#test/simulation/ledger';
 import { Oracle } from '#test/simulation/oracle';
 import { ProcessSlot } from '#test/simulation/process-slot';
+import { Replicas } from '#test/simulation/replicas';
 import type { Scenario } from '#test/simulation/scenario';
 import { SimulatedActorStores } from '#test/simulation/simulated-actor-stores';
 import { SimulatedBus } from '#test/simulation/simulated-bus';
@@ -36,6 +37,7 @@ export class SimulatedCluster {
   readonly scenario: Scenario;
   readonly flaws: Flaws;
   readonly store: SimulatedStore;
+  readonly replicas: Replicas;
   readonly bus: SimulatedBus;
   readonly network: SimulatedNetwork;
   readonly journals: SimulatedJournals;
@@ -50,6 +52,8 @@ export class SimulatedCluster {
   readonly #limiters: readonly ProcessSlot<SimulatedLimiter>[];
   readonly #edges: readonly ProcessSlot<SimulatedEdge>[];
   readonly #homes = new Map<string, string>();
+  /** Journals that some other process has asked to seal. */
+  readonly #doomed = new Set<string>();
   readonly #disturbedMs = new Map<string, number>();
 
   constructor(world: World, scenario: Scenario, flaws: Flaws) {
@@ -57,6 +61,7 @@ export class SimulatedCluster {
     this.scenario = scenario;
     this.flaws = flaws;
     this.store = new SimulatedStore(world);
+    this.replicas = new Replicas(world);
     this.bus = new SimulatedBus(world);
     this.network = new SimulatedNetwork(world);
     // Few buckets for few actors: several of them are dirty in one.
@@ -71,16 +76,12 @@ export class SimulatedCluster {
     const fail = (violation: Violation): void => world.fail(violation);
     this.ledger = scenario.limiters === 0 ? undefined : new Ledger(fail);
     this.oracle = new Oracle(this.actors.tables, (id) => shardOf(id, scenario.shardCount), fail);
-    const journalListener = {
-      begun: (incarnation: string, by: string) => this.#homes.set(incarnation, by),
-      appended: (append: Append) => {
-        const records = decodeGroup(append.records);
-        this.oracle.appended(append, records);
-        this.ledger?.appended(records);
-      },
-      sealed: (incarnation: string, by: string) => this.#sealed(incarnation, by),
-    };
-    this.journals = new SimulatedJournals(this.store, journalListener, flaws.journals);
+    this.journals = new SimulatedJournals(
+      this.store,
+      this.replicas,
+      this.#journalListener(fail),
+      flaws.journals,
+    );
     const onChanged: ShardListener = (service, row, by) => {
       const { shard, epoch, owner } = row;
       world.note(`${service} shard ${shard} at epoch ${epoch} is ${owner}'s, by ${by}`);
@@ -121,8 +122,9 @@ export class SimulatedCluster {
 
   /** Begins with the faults that the scenario has all the time. */
   trouble(): void {
-    const { store, bus, network } = this.scenario;
+    const { store, replicas, bus, network } = this.scenario;
     this.store.faults = store;
+    this.replicas.faults = replicas;
     this.bus.faults = bus;
     this.network.faults = network;
   }
@@ -131,6 +133,7 @@ export class SimulatedCluster {
   heal(): void {
     this.world.note('everything heals');
     this.store.faults = NO_STORE_FAULTS;
+    this.replicas.heal();
     this.bus.heal();
     this.network.heal();
     for (const { name, running } of this.nodes) {
@@ -140,14 +143,46 @@ export class SimulatedCluster {
     this.start();
   }
 
-  /** Lets everybody leave in good order, engines first, one after the other. */
-  async stop(): Promise<void> {
+  /**
+   * Lets everybody leave in good order, engines first, one after the other. Whether any of them may
+   * have left its tail to others, because a seal reached it late.
+   */
+  async stop(): Promise<boolean> {
+    const leaving = this.nodes.flatMap(({ name }) => this.incarnationOf(name) ?? []);
     for (const slot of [...this.#engines, ...this.#limiters, ...this.#edges]) await slot.stop();
+    return leaving.some((incarnation) => this.#doomed.has(incarnation));
+  }
+
+  /** The newest journal that a process has begun. */
+  incarnationOf(name: string): string | undefined {
+    return [...this.#homes].findLast(([, home]) => home === name)?.[0];
   }
 
   /** Notes that something is done to a process that may make others miss it. */
   disturbed(name: string): void {
     this.#disturbedMs.set(name, this.world.nowMs);
+  }
+
+  #journalListener(fail: (violation: Violation) => void): JournalListener {
+    return {
+      begun: (incarnation, by) => this.#homes.set(incarnation, by),
+      sealing: (incarnation, by) => {
+        if (by !== this.#homes.get(incarnation)) this.#doomed.add(incarnation);
+      },
+      appended: (incarnation, slot, lines) => {
+        const records = lines.map(decodeRecord);
+        this.oracle.appended(incarnation, slot, records);
+        this.ledger?.appended(records);
+      },
+      withdrawn: (incarnation, slot, lines) => {
+        const records = lines.map(decodeRecord);
+        this.oracle.withdrawn(incarnation, slot, records);
+        this.ledger?.withdrawn(records);
+      },
+      truncated: (incarnation, below) => this.oracle.truncated(incarnation, below),
+      ended: (incarnation, by) => this.#sealed(incarnation, by),
+      fail,
+    };
   }
 
   #slots<Running extends NodeProcess>(

@@ -1,120 +1,175 @@
-import type { Append, Conditional, JournalHead, JournalStore } from '#storage/journal-store';
+import type { JournalStore } from '#storage/journal-store';
+import { type JournalEntry, NEWEST_SLOTS, type NewestSlots } from '#storage/seal-journal';
+import type { JournalFlaw } from '#test/simulation/journal-flaws';
+import {
+  NO_SLOTS,
+  resolveSlots,
+  SEAL,
+  type SealRow,
+  type SlotRow,
+  slotMutation,
+} from '#test/simulation/journal-rows';
+import { type JournalSteps, journalStoreOf } from '#test/simulation/journal-steps';
+import { type JournalListener, JournalWatch } from '#test/simulation/journal-watch';
+import { type Replicas, ReplicatedTable } from '#test/simulation/replicas';
 import type { SimulatedProcess } from '#test/simulation/simulated-process';
 import type { SimulatedStore } from '#test/simulation/simulated-store';
-import { memoryJournalStore } from '#test/storage/memory-journal-store';
 
-/** Hears of every write that was applied, at the moment at which it was. */
-export type JournalListener = {
-  readonly begun: (incarnation: string, by: string) => void;
-  readonly appended: (append: Append) => void;
-  readonly sealed: (incarnation: string, by: string) => void;
-};
-
-/** Ways in which journals can be written wrongly. */
-export type JournalFlaws = {
-  /** A seal is sent to no listener. */
-  readonly isSealSkipped?: boolean;
-  /** An append does not look at `sealed`. */
-  readonly isSealIgnored?: boolean;
-  /** An append that is not applied is taken as one's own earlier try. */
-  readonly isRefusalHidden?: boolean;
-};
+type Entry = JournalEntry & { readonly endDecidedAtMs: number | undefined };
 
 /**
- * The journals of a world, behind a store that fails. What a conditional write left undecided
- * (executed, but not acknowledged) is invisible to quorum reads until something serial touches the
- * journal again, as a Paxos round that was accepted and never committed.
+ * The journals of a world, behind a store that fails. Entries are one linearizable map: what a
+ * conditional write left undecided (executed, but not acknowledged) is invisible to quorum reads
+ * until something serial touches the entry again, as a Paxos round that was accepted and never
+ * committed. Slots and seals are written plainly, to three replicas.
  */
 export class SimulatedJournals {
   readonly #server: SimulatedStore;
-  readonly #truth: JournalStore;
+  readonly #entries = new Map<string, Entry>();
+  /** What a quorum read sees of an entry where that is less than the truth. */
+  readonly #lagging = new Map<string, Entry | undefined>();
+  readonly #slots: ReplicatedTable<number, SlotRow>;
+  readonly #seals: ReplicatedTable<number, SealRow>;
   readonly #listener: JournalListener;
-  /** What a quorum read sees where that is less than the truth. */
-  readonly #lagging = new Map<string, JournalHead | undefined>();
+  readonly #watch: JournalWatch;
+  readonly #flaw: JournalFlaw | undefined;
 
-  readonly #flaws: JournalFlaws;
-  /** Journals that are sealed only by word, because appends do not look at it. */
-  readonly #sealedByWord = new Set<string>();
-
-  constructor(server: SimulatedStore, listener: JournalListener, flaws: JournalFlaws = {}) {
+  constructor(
+    server: SimulatedStore,
+    replicas: Replicas,
+    listener: JournalListener,
+    flaw?: JournalFlaw,
+  ) {
     this.#server = server;
     this.#listener = listener;
-    this.#flaws = flaws;
-    this.#truth = memoryJournalStore(server.world);
-  }
-
-  /** The journals as they are, for checkers. */
-  get truth(): JournalStore {
-    return this.#truth;
+    this.#flaw = flaw;
+    const rowsOf = (incarnation: string, slot: number) => this.#slots.rowsOf(incarnation, slot);
+    this.#watch = new JournalWatch(rowsOf, listener);
+    this.#slots = new ReplicatedTable(replicas, resolveSlots, (incarnation, mutation) =>
+      this.#watch.applied(incarnation, mutation),
+    );
+    this.#seals = new ReplicatedTable<number, SealRow>(replicas, (one) => one);
   }
 
   /** The journals as one process sees them. */
   portOf(process: SimulatedProcess): JournalStore {
-    const read = <Answer>(name: string, execute: () => Promise<Answer>): Promise<Answer> =>
-      this.#server.call(process, { name, isWrite: false, execute });
+    const steps = this.#stepsOf(process);
+    const decided = (incarnation: string, end: number) =>
+      this.#watch.decided(incarnation, end, process.name);
+    return journalStoreOf(this.#flaw?.(steps, decided) ?? steps);
+  }
+
+  #stepsOf(process: SimulatedProcess): JournalSteps {
     return {
-      begin: (incarnation, address) =>
-        this.#change(process, 'begin', incarnation, async () => {
-          const written = await this.#truth.begin(incarnation, address);
-          if (written.isApplied) this.#listener.begun(incarnation, process.name);
-          return written;
-        }),
-      append: (append) =>
-        this.#change(process, `append ${append.slot}`, append.incarnation, async () => {
-          const written = await this.#truth.append(append);
-          if (written.isApplied) this.#listener.appended(append);
-          return this.#flaws.isRefusalHidden ? { isApplied: true } : written;
-        }),
-      seal: (incarnation) =>
-        this.#change(process, `seal ${incarnation}`, incarnation, async () => {
-          const written = await this.#sealed(incarnation);
-          if (written.isApplied) this.#listener.sealed(incarnation, process.name);
-          return written;
-        }),
-      readHead: (incarnation, kind) =>
-        read(`head ${kind}`, () => {
-          if (kind === 'serial') this.#lagging.delete(incarnation);
-          else if (this.#lagging.has(incarnation)) {
-            return Promise.resolve(this.#lagging.get(incarnation));
-          }
-          return this.#head(incarnation);
-        }),
-      readSlots: (incarnation, from, to) =>
-        read('slots', () => this.#truth.readSlots(incarnation, from, to)),
-      list: () => read('journals', () => this.#truth.list()),
-      empty: (incarnation) =>
-        this.#change(process, 'empty', incarnation, () => this.#truth.empty(incarnation)),
+      ...this.#entrySteps(process),
+      ...this.#slotSteps(process),
+      ...this.#sealSteps(process),
     };
   }
 
-  async #sealed(incarnation: string): Promise<Conditional> {
-    const { isSealSkipped, isSealIgnored } = this.#flaws;
-    if (isSealSkipped) return { isApplied: true };
-    if (!isSealIgnored) return this.#truth.seal(incarnation);
-    const head = await this.#head(incarnation);
-    if (head === undefined || head.isSealed) return { isApplied: false, head };
-    this.#sealedByWord.add(incarnation);
-    return { isApplied: true };
+  #entrySteps(process: SimulatedProcess) {
+    return {
+      begin: (incarnation: string, address: string) =>
+        this.#change(process, `begin ${incarnation}`, incarnation, () => {
+          if (this.#entries.has(incarnation)) return false;
+          this.#entries.set(incarnation, { address, end: undefined, endDecidedAtMs: undefined });
+          this.#listener.begun(incarnation, process.name);
+          return true;
+        }),
+      decideEnd: (incarnation: string, end: number) =>
+        this.#change(process, `end ${incarnation} at ${end}`, incarnation, () => {
+          const entry = this.#entries.get(incarnation);
+          if (entry === undefined || entry.end !== undefined) return false;
+          const endDecidedAtMs = this.#server.world.wallMs();
+          this.#entries.set(incarnation, { ...entry, end, endDecidedAtMs });
+          this.#watch.decided(incarnation, end, process.name);
+          return true;
+        }),
+      deleteEntry: (incarnation: string) =>
+        this.#change(process, `empty ${incarnation}`, incarnation, () => {
+          if (this.#entries.get(incarnation)?.end !== undefined) this.#entries.delete(incarnation);
+        }),
+      readEntry: (incarnation: string, kind: 'serial' | 'quorum') =>
+        this.#read(process, `entry ${kind}`, async () => {
+          if (kind === 'serial') this.#lagging.delete(incarnation);
+          const isLagging = this.#lagging.has(incarnation);
+          return (isLagging ? this.#lagging : this.#entries).get(incarnation);
+        }),
+      list: () =>
+        this.#read(process, 'journals', async () =>
+          [...this.#entries].map(([incarnation, { endDecidedAtMs }]) => {
+            return { incarnation, sealedAtMs: endDecidedAtMs };
+          }),
+        ),
+    };
   }
 
-  async #head(incarnation: string): Promise<JournalHead | undefined> {
-    const head = await this.#truth.readHead(incarnation, 'serial');
-    if (head === undefined || !this.#sealedByWord.has(incarnation)) return head;
-    return { ...head, isSealed: true };
+  #slotSteps(process: SimulatedProcess) {
+    return {
+      append: (append: Parameters<JournalStore['append']>[0]) => {
+        const { incarnation, slot } = append;
+        const name = `append ${slot} of ${incarnation}`;
+        const execute = () => this.#slots.write(incarnation, slotMutation(append), { name });
+        return this.#server.call(process, { name, isWrite: true, execute });
+      },
+      readNewest: (incarnation: string) =>
+        this.#read(process, `newest of ${incarnation}`, async (name): Promise<NewestSlots> => {
+          const newest = { newest: NEWEST_SLOTS };
+          const cells = await this.#slots.read(incarnation, newest, { name });
+          const slots = cells.map(({ key }) => key).reverse();
+          return { slots, lowWaterMark: cells.at(-1)?.row.lowWaterMark ?? 0 };
+        }),
+      readSlots: (incarnation: string, from: number, to: number) =>
+        this.#read(process, `slots of ${incarnation}`, async (name) => {
+          const cells = await this.#slots.read(incarnation, { from, below: to }, { name });
+          return cells.map(({ key, row }) => ({ slot: key, records: row.records.slice() }));
+        }),
+      deleteSlots: (incarnation: string) => {
+        const name = `empty ${incarnation}`;
+        const execute = () => this.#slots.write(incarnation, NO_SLOTS, { name });
+        return this.#server.call(process, { name, isWrite: true, execute });
+      },
+    };
   }
 
+  #sealSteps(process: SimulatedProcess) {
+    const hasSeal = (incarnation: string, replicas?: number) =>
+      this.#read(process, `seal of ${incarnation}?`, async (name) => {
+        return (await this.#seals.read(incarnation, {}, { name, replicas })).length > 0;
+      });
+    return {
+      look: hasSeal,
+      hasSeal,
+      putSeal: (incarnation: string, replicas?: number) => {
+        this.#listener.sealing(incarnation, process.name);
+        const name = `seal of ${incarnation}`;
+        const execute = () => this.#seals.write(incarnation, SEAL, { name, replicas });
+        return this.#server.call(process, { name, isWrite: true, execute });
+      },
+    };
+  }
+
+  #read<Answer>(
+    process: SimulatedProcess,
+    name: string,
+    execute: (name: string) => Promise<Answer>,
+  ): Promise<Answer> {
+    return this.#server.call(process, { name, isWrite: false, execute: () => execute(name) });
+  }
+
+  /** A conditional write of an entry. */
   #change<Answer>(
     process: SimulatedProcess,
     name: string,
     incarnation: string,
-    execute: () => Promise<Answer>,
+    execute: () => Answer,
   ): Promise<Answer> {
-    let before: JournalHead | undefined;
+    let before: Entry | undefined;
     return this.#server.call(process, {
       name,
       isWrite: true,
       execute: async () => {
-        before = await this.#truth.readHead(incarnation, 'serial');
+        before = this.#entries.get(incarnation);
         // A conditional write completes whatever was left undecided before it.
         this.#lagging.delete(incarnation);
         return execute();

@@ -79,7 +79,7 @@ function actorsOf({ scenario }: ClusterParts): ActorHostConfig {
 }
 
 /** Where a process listens. */
-function addressOf({ name }: SimulatedProcess): string {
+export function addressOf({ name }: SimulatedProcess): string {
   return `${name}:8100`;
 }
 

@@ -25,14 +25,6 @@ export const CRASHES: ScenarioRequest = {
 /** Processes leave and come back in good order. */
 export const MOVES: ScenarioRequest = { ...ENGINES, only: ['restart'], count: 6, loadMs: 14_000 };
 
-/** Processes are taken for dead that are not. */
-export const PAUSES: ScenarioRequest = {
-  ...ENGINES,
-  only: ['pause', 'storeCut'],
-  count: 6,
-  loadMs: 20_000,
-};
-
 /** Long enough for checkpoints by age and for what follows from them. */
 export const LONG: ScenarioRequest = {
   ...ENGINES,

@@ -1,18 +1,7 @@
-import { CRASHES, LONG, MOVES, PAUSES, type Variant } from '#test/simulation/variant';
+import { LONG, MOVES, type Variant } from '#test/simulation/variant';
 
 /** What can be wrong with the statements that reach the stores. */
 export const STORE_VARIANTS: readonly Variant[] = [
-  { name: 'no seal', flaws: { journals: { isSealSkipped: true } }, requested: CRASHES },
-  {
-    name: 'append that does not look at sealed',
-    flaws: { journals: { isSealIgnored: true } },
-    requested: { ...PAUSES, count: 16, loadMs: 30_000 },
-  },
-  {
-    name: 'not applied taken as mine',
-    flaws: { journals: { isRefusalHidden: true } },
-    requested: PAUSES,
-  },
   {
     name: 'shard changes without epoch',
     flaws: { shards: { isEpochIgnored: true } },

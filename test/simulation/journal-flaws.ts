@@ -1,0 +1,203 @@
+import { encodeGroup, linesOf } from '#runtime/record-codec';
+import type { Append } from '#storage/journal-store';
+import type { NewestSlots } from '#storage/seal-journal';
+import type { JournalSteps } from '#test/simulation/journal-steps';
+
+/** Breaks the calls of one process. `decided` is to hear of ends that are decided in any other way. */
+export type JournalFlaw = (
+  steps: JournalSteps,
+  decided: (incarnation: string, end: number) => void,
+) => JournalSteps;
+
+/** No seal is ever put there; readers take a decided end for one. */
+export const noSeal: JournalFlaw = (steps) => ({
+  ...steps,
+  putSeal: async () => undefined,
+  hasSeal: async (incarnation) => (await steps.readEntry(incarnation, 'serial'))?.end !== undefined,
+});
+
+/** A writer acknowledges what is written. */
+export const noLook: JournalFlaw = (steps) => ({ ...steps, look: async () => false });
+
+/** A writer looks, and writes when it has the answer. */
+export const lookFirst: JournalFlaw = (steps) => {
+  const found = new Set<string>();
+  return {
+    ...steps,
+    async append(append) {
+      if (await steps.look(append.incarnation)) found.add(append.incarnation);
+      await steps.append(append);
+    },
+    look: async (incarnation) => found.has(incarnation),
+  };
+};
+
+/** A writer looks while it writes. */
+export const lookMeanwhile: JournalFlaw = (steps) => {
+  const found = new Set<string>();
+  return {
+    ...steps,
+    async append(append) {
+      const { incarnation } = append;
+      const [isFound] = await Promise.all([steps.look(incarnation), steps.append(append)]);
+      if (isFound) found.add(incarnation);
+    },
+    look: async (incarnation) => found.has(incarnation),
+  };
+};
+
+/** A writer asks one replica. */
+export const lookAtOne: JournalFlaw = (steps) => ({
+  ...steps,
+  look: (incarnation) => steps.look(incarnation, 1),
+});
+
+/** A seal counts as put when one replica has it. */
+export const sealAtOne: JournalFlaw = (steps) => ({
+  ...steps,
+  putSeal: (incarnation) => steps.putSeal(incarnation, 1),
+});
+
+/** A slot counts as written when the next one is. */
+export const outOfOrder: JournalFlaw = (steps) => {
+  const passed = perJournal(() => new Passed());
+  return {
+    ...steps,
+    append(append) {
+      const { slot, incarnation } = append;
+      const slots = passed(incarnation);
+      const written = steps.append(append).then(() => slots.written(slot));
+      return Promise.race([written, slots.when(slot + 1)]);
+    },
+  };
+};
+
+/**
+ * A group that comes while the one before it is tried again goes into that one's slot, where the
+ * actors stand in order then, and leaves its own slot empty.
+ */
+export const composedAgain: JournalFlaw = (steps) => {
+  const retriedOf = perJournal(() => new Map<number, Retried>());
+  const empty = encodeGroup([]);
+  const write = async (append: Append): Promise<void> => {
+    const { slot, incarnation } = append;
+    const retries = retriedOf(incarnation);
+    const retried = retries.get(slot);
+    const taken = [...(retried?.joined ?? [])];
+    const lines = [...linesOf(append.records), ...taken.flatMap((joined) => joined.lines)];
+    const records = retried === undefined ? append.records : encodeGroup(lines.toSorted(byActor));
+    try {
+      await steps.append({ ...append, records });
+    } catch (error) {
+      if (retried === undefined) retries.set(slot, { joined: [] });
+      throw error;
+    }
+    retries.delete(slot);
+    for (const joined of retried?.joined ?? []) joined.settle(taken.includes(joined));
+  };
+  return {
+    ...steps,
+    async append(append) {
+      const { slot, records, incarnation } = append;
+      const retries = retriedOf(incarnation);
+      const before = retries.get(slot - 1);
+      if (before === undefined || retries.has(slot)) return write(append);
+      const isTaken = await new Promise<boolean>((settle) => {
+        before.joined.push({ lines: linesOf(records), settle });
+      });
+      return write(isTaken ? { ...append, records: empty } : append);
+    },
+  };
+};
+
+/** A slot that is tried again, and the groups that wait to go with it. */
+type Retried = {
+  readonly joined: {
+    readonly lines: readonly string[];
+    readonly settle: (isTaken: boolean) => void;
+  }[];
+};
+
+/** Which slots are written, to those that wait for one or a later one. */
+class Passed {
+  #newest = -1;
+  #waiting: { readonly slot: number; readonly resolve: () => void }[] = [];
+
+  written(slot: number): void {
+    this.#newest = Math.max(this.#newest, slot);
+    const waiting = this.#waiting;
+    this.#waiting = waiting.filter((other) => other.slot > this.#newest);
+    for (const { slot: awaited, resolve } of waiting) if (awaited <= this.#newest) resolve();
+  }
+
+  when(slot: number): Promise<void> {
+    if (slot <= this.#newest) return Promise.resolve();
+    return new Promise((resolve) => this.#waiting.push({ slot, resolve }));
+  }
+}
+
+/** A state for each journal of a process. */
+function perJournal<State>(make: () => State): (incarnation: string) => State {
+  const states = new Map<string, State>();
+  return (incarnation) => {
+    const state = states.get(incarnation) ?? make();
+    states.set(incarnation, state);
+    return state;
+  };
+}
+
+/** Each sealer goes by the end that it has found. */
+export const endNotDecided: JournalFlaw = (steps, decided) => {
+  const ends = new Map<string, number>();
+  return {
+    ...steps,
+    async readEntry(incarnation, read) {
+      const entry = await steps.readEntry(incarnation, read);
+      return entry && { ...entry, end: ends.get(incarnation) };
+    },
+    async decideEnd(incarnation, end) {
+      ends.set(incarnation, end);
+      decided(incarnation, end);
+      return true;
+    },
+  };
+};
+
+/** A sealer reads the slots and then puts the seal there. */
+export const readFirst: JournalFlaw = (steps) => {
+  const read = new Map<string, NewestSlots>();
+  return {
+    ...steps,
+    async putSeal(incarnation) {
+      read.set(incarnation, await steps.readNewest(incarnation));
+      await steps.putSeal(incarnation);
+    },
+    async readNewest(incarnation) {
+      const before = read.get(incarnation);
+      read.delete(incarnation);
+      return before ?? (await steps.readNewest(incarnation));
+    },
+  };
+};
+
+/** A sealer takes the slot after the newest for the end, whatever is missing below. */
+export const gapsIgnored: JournalFlaw = (steps) => {
+  const newest = new Map<string, number>();
+  return {
+    ...steps,
+    async readNewest(incarnation) {
+      const found = await steps.readNewest(incarnation);
+      newest.set(incarnation, found.slots[0] ?? -1);
+      return found;
+    },
+    decideEnd: (incarnation, end) => {
+      return steps.decideEnd(incarnation, Math.max(end, (newest.get(incarnation) ?? -1) + 1));
+    },
+  };
+};
+
+function byActor(one: string, other: string): number {
+  const [a = ''] = one.split(',', 2).slice(1);
+  const [b = ''] = other.split(',', 2).slice(1);
+  return a < b ? -1 : Number(a > b);
+}

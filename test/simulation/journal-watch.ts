@@ -1,0 +1,139 @@
+import { linesOf } from '#runtime/record-codec';
+import { resolveSlots, type SlotRow } from '#test/simulation/journal-rows';
+import type { Mutation } from '#test/simulation/replica-partition';
+import { Violation } from '#test/simulation/version-index';
+
+/** Hears of what becomes of journals, at the moment at which it does. */
+export type JournalListener = {
+  readonly begun: (incarnation: string, by: string) => void;
+  /** A process has asked for a seal, which may come at any time. */
+  readonly sealing: (incarnation: string, by: string) => void;
+  /** A slot and all before it can be read from any two replicas from now on. */
+  readonly appended: (incarnation: string, slot: number, lines: readonly string[]) => void;
+  /** Lines cannot be read any more that could, or will not be read: the journal ends before. */
+  readonly withdrawn: (incarnation: string, slot: number, lines: readonly string[]) => void;
+  /** A replica has deleted the slots below. */
+  readonly truncated: (incarnation: string, below: number) => void;
+  /** The end of a journal is decided. */
+  readonly ended: (incarnation: string, by: string) => void;
+  readonly fail: (violation: Violation) => void;
+};
+
+/** What any two replicas give of a slot, and the bytes where all that have it have the same. */
+type Standing = { readonly lines: readonly string[]; readonly bytes: Uint8Array | undefined };
+
+/** What is known of a journal. */
+type Watched = {
+  /** By slot: also above a gap. */
+  readonly standing: Map<number, Standing>;
+  /** The first slot that cannot be read from any two replicas. */
+  gap: number;
+  low: number;
+  end: number | undefined;
+};
+
+/** What each replica has of a slot. */
+type RowsOf = (incarnation: string, slot: number) => readonly (SlotRow | undefined)[];
+
+/**
+ * Watches the replicas of all journals from outside: which slots a sealer would find now, and
+ * with which bytes. Fails where an end is decided twice, or past what can be read.
+ */
+export class JournalWatch {
+  readonly #rowsOf: RowsOf;
+  readonly #listener: JournalListener;
+  readonly #journals = new Map<string, Watched>();
+
+  constructor(rowsOf: RowsOf, listener: JournalListener) {
+    this.#rowsOf = rowsOf;
+    this.#listener = listener;
+  }
+
+  /** A replica has taken a mutation in. */
+  applied(incarnation: string, { cells, deletions }: Mutation<number, SlotRow>): void {
+    const journal = this.#journal(incarnation);
+    for (const { key } of cells) this.#look(incarnation, journal, key);
+    this.#advance(incarnation, journal);
+    const below = Math.max(0, ...deletions.map((deletion) => deletion.below ?? 0));
+    if (below > journal.low) this.#truncate(incarnation, journal, below);
+  }
+
+  /** A sealer goes by this end from now on. */
+  decided(incarnation: string, end: number, by: string): void {
+    const journal = this.#journal(incarnation);
+    if (journal.end !== undefined) {
+      if (journal.end !== end) this.#fail(`${incarnation} ends at ${journal.end} and at ${end}`);
+      return;
+    }
+    if (end > journal.gap) {
+      this.#fail(`${incarnation} ends at ${end}, and slot ${journal.gap} cannot be read`);
+    }
+    journal.end = end;
+    this.#listener.ended(incarnation, by);
+    for (let slot = end; slot < journal.gap; slot += 1) {
+      this.#listener.withdrawn(incarnation, slot, journal.standing.get(slot)?.lines ?? []);
+    }
+  }
+
+  #look(incarnation: string, journal: Watched, slot: number): void {
+    if (slot < journal.low || slot >= (journal.end ?? Number.POSITIVE_INFINITY)) return;
+    const before = journal.standing.get(slot);
+    const rows = this.#rowsOf(incarnation, slot);
+    if (before !== undefined && rows.every((row) => row?.records === before.bytes)) return;
+    const now = standingOf(rows);
+    if (now === undefined) return;
+    journal.standing.set(slot, now);
+    if (slot >= journal.gap) return;
+    const lost = before?.lines.filter((line) => !now.lines.includes(line)) ?? [];
+    const gained = now.lines.filter((line) => !before?.lines.includes(line));
+    if (gained.length > 0) this.#listener.appended(incarnation, slot, gained);
+    if (lost.length > 0) this.#listener.withdrawn(incarnation, slot, lost);
+  }
+
+  #advance(incarnation: string, journal: Watched): void {
+    for (;;) {
+      const standing = journal.standing.get(journal.gap);
+      if (standing === undefined) return;
+      this.#listener.appended(incarnation, journal.gap, standing.lines);
+      journal.gap += 1;
+    }
+  }
+
+  #truncate(incarnation: string, journal: Watched, below: number): void {
+    journal.low = below;
+    for (const slot of journal.standing.keys()) if (slot < below) journal.standing.delete(slot);
+    this.#listener.truncated(incarnation, below);
+    journal.gap = Math.max(journal.gap, below);
+    this.#advance(incarnation, journal);
+  }
+
+  #journal(incarnation: string): Watched {
+    const known = this.#journals.get(incarnation);
+    if (known !== undefined) return known;
+    const fresh = { standing: new Map(), gap: 0, low: 0, end: undefined };
+    this.#journals.set(incarnation, fresh);
+    return fresh;
+  }
+
+  #fail(text: string): void {
+    this.#listener.fail(new Violation(`the journal of ${text}`));
+  }
+}
+
+/** What every two replicas give together; undefined while two of them have no row. */
+function standingOf(rows: readonly (SlotRow | undefined)[]): Standing | undefined {
+  const found = rows.filter((row) => row !== undefined);
+  const [first] = found;
+  if (first === undefined || found.length < rows.length - 1) return undefined;
+  if (found.every(({ records }) => Buffer.compare(records, first.records) === 0)) {
+    return { lines: linesOf(first.records), bytes: first.records };
+  }
+  const pairs = rows.flatMap((one, place) => {
+    return rows.slice(place + 1).map((other) => {
+      const row = one && other ? resolveSlots(one, other) : (one ?? other);
+      return row === undefined ? [] : linesOf(row.records);
+    });
+  });
+  const lines = pairs.reduce((some, others) => some.filter((line) => others.includes(line)));
+  return { lines, bytes: undefined };
+}

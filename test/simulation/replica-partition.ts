@@ -1,0 +1,177 @@
+/** What a partition's rows are ordered by. */
+export type RowKey = number | string;
+
+/** A row and the timestamp that it was written with. */
+export type Cell<Key extends RowKey, Row> = {
+  readonly key: Key;
+  readonly timestamp: number;
+  readonly row: Row;
+};
+
+/** Keys from `from` to before `below`; without them there is no such bound. */
+export type KeyRange<Key extends RowKey> = {
+  readonly from?: Key | undefined;
+  readonly below?: Key | undefined;
+};
+
+/** Deletes what was or will be written in a range at its timestamp or below. */
+export type Deletion<Key extends RowKey> = KeyRange<Key> & { readonly timestamp: number };
+
+/** Rows and deletions of one partition, which a replica has together or not at all. */
+export type Mutation<Key extends RowKey, Row> = {
+  readonly cells: readonly Cell<Key, Row>[];
+  readonly deletions: readonly Deletion<Key>[];
+};
+
+/** What a read asks for: a range, or the newest rows. */
+export type Query<Key extends RowKey> = KeyRange<Key> & { readonly newest?: number };
+
+/** Of two rows with one timestamp the one that stands; `one` itself where it stands as it is. */
+export type Resolve<Row> = (one: Row, other: Row) => Row;
+
+/**
+ * One partition on one replica, as Cassandra keeps it: the highest timestamp wins, a deletion wins
+ * over a row of its own timestamp, and the order in which mutations come changes nothing.
+ */
+export class ReplicaPartition<Key extends RowKey, Row> {
+  readonly #resolve: Resolve<Row>;
+  readonly #cells = new Map<Key, Cell<Key, Row>>();
+  /** The keys of all cells, in order. */
+  #keys: Key[] = [];
+  #deletions: Deletion<Key>[] = [];
+
+  constructor(resolve: Resolve<Row>) {
+    this.#resolve = resolve;
+  }
+
+  /** Takes a mutation in. */
+  apply({ cells, deletions }: Mutation<Key, Row>): void {
+    for (const deletion of deletions) this.#delete(deletion);
+    for (const cell of cells) this.#put(cell);
+  }
+
+  /** The row of a key, if there is one. */
+  row(key: Key): Row | undefined {
+    return this.#cells.get(key)?.row;
+  }
+
+  /** What stands and what is deleted where a query looks, and the range that this is all of. */
+  read(query: Query<Key>): Mutation<Key, Row> & { readonly range: KeyRange<Key> } {
+    const keys = this.#keysOf(query);
+    const [first] = keys;
+    const isCut = query.newest !== undefined && keys.length === query.newest;
+    const range = isCut ? { from: first } : { from: query.from, below: query.below };
+    return { ...this.#partOf(keys, range), range };
+  }
+
+  /** What of a mutation would change something here. */
+  lacking({ cells, deletions }: Mutation<Key, Row>): Mutation<Key, Row> {
+    return {
+      cells: cells.filter((cell) => !this.#isDeleted(cell) && this.#standing(cell) !== undefined),
+      deletions: deletions.filter((deletion) => !this.#deletions.some(covers(deletion))),
+    };
+  }
+
+  #partOf(keys: readonly Key[], range: KeyRange<Key>): Mutation<Key, Row> {
+    const cells = keys.flatMap((key) => this.#cells.get(key) ?? []);
+    const deletions = this.#deletions.flatMap((deletion) => clipped(deletion, range) ?? []);
+    return { cells, deletions };
+  }
+
+  #keysOf({ from, below, newest }: Query<Key>): Key[] {
+    if (newest !== undefined) return this.#keys.slice(-newest);
+    const first = from === undefined ? 0 : this.#placeOf(from);
+    return this.#keys.slice(first, below === undefined ? undefined : this.#placeOf(below));
+  }
+
+  #put(cell: Cell<Key, Row>): void {
+    if (this.#isDeleted(cell)) return;
+    const standing = this.#standing(cell);
+    if (standing === undefined) return;
+    if (!this.#cells.has(cell.key)) this.#keys.splice(this.#placeOf(cell.key), 0, cell.key);
+    this.#cells.set(cell.key, standing);
+  }
+
+  /** What stands after a cell has come; undefined when that is what stood before. */
+  #standing(cell: Cell<Key, Row>): Cell<Key, Row> | undefined {
+    const before = this.#cells.get(cell.key);
+    if (before === undefined || before.timestamp < cell.timestamp) return cell;
+    if (before.timestamp > cell.timestamp) return undefined;
+    const row = this.#resolve(before.row, cell.row);
+    return row === before.row ? undefined : { ...cell, row };
+  }
+
+  #delete(deletion: Deletion<Key>): void {
+    if (this.#deletions.some(covers(deletion))) return;
+    const isNew = (other: Deletion<Key>): boolean => !covers(other)(deletion);
+    this.#deletions = [...this.#deletions.filter(isNew), deletion];
+    const gone = this.#keysOf(deletion).filter((key) => {
+      return (this.#cells.get(key)?.timestamp ?? 0) <= deletion.timestamp;
+    });
+    if (gone.length === 0) return;
+    for (const key of gone) this.#cells.delete(key);
+    this.#keys = this.#keys.filter((key) => this.#cells.has(key));
+  }
+
+  #isDeleted({ key, timestamp }: Cell<Key, Row>): boolean {
+    return this.#deletions.some(
+      ({ from, below, timestamp: deletedAt }) =>
+        timestamp <= deletedAt &&
+        (from === undefined || key >= from) &&
+        (below === undefined || key < below),
+    );
+  }
+
+  /** The place of the first key that is not below `key`. */
+  #placeOf(key: Key): number {
+    let low = 0;
+    let high = this.#keys.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      const found = this.#keys[middle];
+      if (found !== undefined && found < key) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+}
+
+/** What replicas' answers to one query say together, as far as all of them speak of it. */
+export function merged<Key extends RowKey, Row>(
+  parts: readonly ReturnType<ReplicaPartition<Key, Row>['read']>[],
+  { newest, ...range }: Query<Key>,
+  resolve: Resolve<Row>,
+): Mutation<Key, Row> {
+  const all = new ReplicaPartition<Key, Row>(resolve);
+  for (const part of parts) all.apply(part);
+  const from = highest(parts.map((part) => part.range.from));
+  const { cells, deletions } = all.read({ ...range, from });
+  return { cells: newest === undefined ? cells : cells.slice(-newest), deletions };
+}
+
+/** Whether a deletion makes nothing of another. */
+function covers<Key extends RowKey>(inner: Deletion<Key>): (outer: Deletion<Key>) => boolean {
+  return ({ from, below, timestamp }) =>
+    timestamp >= inner.timestamp &&
+    (from === undefined || (inner.from !== undefined && inner.from >= from)) &&
+    (below === undefined || (inner.below !== undefined && inner.below <= below));
+}
+
+/** The part of a deletion that lies in a range. */
+function clipped<Key extends RowKey>(
+  deletion: Deletion<Key>,
+  range: KeyRange<Key>,
+): Deletion<Key> | undefined {
+  const from = highest([deletion.from, range.from]);
+  const below = lowest([deletion.below, range.below]);
+  const isEmpty = from !== undefined && below !== undefined && from >= below;
+  return isEmpty ? undefined : { from, below, timestamp: deletion.timestamp };
+}
+
+function highest<Key extends RowKey>(keys: readonly (Key | undefined)[]): Key | undefined {
+  return keys.reduce((a, b) => (a === undefined || (b !== undefined && b > a) ? b : a), undefined);
+}
+
+function lowest<Key extends RowKey>(keys: readonly (Key | undefined)[]): Key | undefined {
+  return keys.reduce((a, b) => (a === undefined || (b !== undefined && b < a) ? b : a), undefined);
+}

@@ -1,0 +1,263 @@
+import { Fault } from '#fault/fault';
+import {
+  type Cell,
+  type Mutation,
+  merged,
+  type Query,
+  ReplicaPartition,
+  type Resolve,
+  type RowKey,
+} from '#test/simulation/replica-partition';
+import type { World } from '#test/simulation/world';
+
+/** How many replicas keep each row, and how many of them are a quorum. */
+export const REPLICAS = 3;
+const QUORUM = 2;
+
+/** Probabilities, each per mutation or read and replica. */
+export type ReplicaFaults = {
+  /** Has a mutation up to seconds later. */
+  readonly late: number;
+  /** Has it much later: a hint that another replica kept. */
+  readonly hinted: number;
+  /** Has it again later. */
+  readonly doubled: number;
+  /** Never has it, unless a read repairs it. */
+  readonly lost: number;
+  /** Does not answer a read. */
+  readonly mute: number;
+};
+
+/** Replicas that get everything at once. */
+export const NO_REPLICA_FAULTS: ReplicaFaults = {
+  late: 0,
+  hinted: 0,
+  doubled: 0,
+  lost: 0,
+  mute: 0,
+};
+
+/** How long anything travels between two servers, in milliseconds. */
+const TRAVEL_MS = [0.05, 0.6] as const;
+
+/** How late a late mutation is, a hint, and a double, in milliseconds. */
+const LATE_MS = [1, 3_000] as const;
+const HINT_MS = [3_000, 90_000] as const;
+const DOUBLE_MS = [1, 12_000] as const;
+
+/** How long after its return a replica has what was kept for it, in milliseconds. */
+const RETURN_MS = [0, 5_000] as const;
+
+/** When the server that was asked gives up; in half of the cases it says nothing at all. */
+const GIVE_UP_MS = [5, 1_500] as const;
+
+/** Hears of everything that a replica takes in, when it has. */
+export type AppliedListener<Key extends RowKey, Row> = (
+  partition: string,
+  mutation: Mutation<Key, Row>,
+) => void;
+
+/** What is asked of how many replicas: a quorum unless something is broken on purpose. */
+type Asked = { readonly name: string; readonly replicas?: number | undefined };
+
+/**
+ * Three servers of a world that each have every row, or have it later, or not. A plain write is
+ * answered when two of them have it; then, or without an answer, the third may get it at any time.
+ * A read asks two, and what either lacks of both is written to it before the answer.
+ */
+export class Replicas {
+  readonly world: World;
+  faults: ReplicaFaults = NO_REPLICA_FAULTS;
+  /** What comes for a replica that is away, once it is back. */
+  readonly #away = new Map<number, (() => void)[]>();
+
+  constructor(world: World) {
+    this.world = world;
+  }
+
+  /** Takes a replica away, or brings it back. */
+  setAway(replica: number, isAway: boolean): void {
+    const kept = this.#away.get(replica) ?? [];
+    if (isAway) {
+      this.#away.set(replica, kept);
+      return;
+    }
+    this.#away.delete(replica);
+    for (const apply of kept) {
+      this.world.after(this.world.random.between(...RETURN_MS), () => this.#arrive(replica, apply));
+    }
+  }
+
+  /** Every replica is there, and nothing new comes late. */
+  heal(): void {
+    this.faults = NO_REPLICA_FAULTS;
+    for (const replica of [...this.#away.keys()]) this.setAway(replica, false);
+  }
+
+  /** Replicas to ask, in the order of chance, without those away. */
+  draw(count: number): number[] {
+    const there = Array.from({ length: REPLICAS }, (_, replica) => replica).filter(
+      (replica) => !this.#away.has(replica),
+    );
+    const drawn: number[] = [];
+    while (drawn.length < count && there.length > 0) {
+      drawn.push(...there.splice(this.world.random.whole(0, there.length - 1), 1));
+    }
+    return drawn;
+  }
+
+  /** Lets a replica do something soon, later, or never. */
+  send(replica: number, name: string, apply: () => void): void {
+    const { random } = this.world;
+    const { late, hinted, lost, doubled } = this.faults;
+    const drawn = late + hinted + lost === 0 ? 1 : random.unit();
+    const travelMs = random.between(...TRAVEL_MS);
+    const arriveIn = (delayMs: number): void => {
+      this.world.after(delayMs, () => this.#arrive(replica, apply));
+    };
+    if (drawn < lost) this.world.note(`replica ${replica} ${name}: lost`);
+    else if (drawn < lost + late + hinted) {
+      const [from, to] = drawn < lost + late ? LATE_MS : HINT_MS;
+      const delayMs = random.between(from, to);
+      this.world.note(`replica ${replica} ${name}: in ${delayMs.toFixed(0)} ms`);
+      arriveIn(delayMs);
+    } else arriveIn(travelMs);
+    if (random.happens(doubled)) arriveIn(travelMs + random.between(...DOUBLE_MS));
+  }
+
+  /** Fulfils when `count` calls of `done` have been made; rejects, or never settles, without. */
+  answer(count: number, { name }: Asked, isWrite: boolean, begin: (done: () => void) => void) {
+    return new Promise<void>((resolve, reject) => {
+      let left = count;
+      const gaveUp = this.#givesUp(() => reject(silence(name, isWrite)));
+      begin(() => {
+        left -= 1;
+        if (left !== 0) return;
+        gaveUp?.[Symbol.dispose]();
+        this.world.after(this.world.random.between(...TRAVEL_MS), resolve);
+      });
+    });
+  }
+
+  #givesUp(giveUp: () => void): Disposable | undefined {
+    const { random } = this.world;
+    const { late, hinted, lost, mute } = this.faults;
+    const isFaultless = late + hinted + lost + mute === 0 && this.#away.size === 0;
+    if (isFaultless || random.happens(0.5)) return undefined;
+    return this.world.after(random.between(...GIVE_UP_MS), giveUp);
+  }
+
+  #arrive(replica: number, apply: () => void): void {
+    const kept = this.#away.get(replica);
+    if (kept === undefined) apply();
+    else kept.push(apply);
+  }
+}
+
+/** One table on the replicas, partition by partition. */
+export class ReplicatedTable<Key extends RowKey, Row> {
+  readonly #replicas: Replicas;
+  readonly #resolve: Resolve<Row>;
+  readonly #onApplied: AppliedListener<Key, Row>;
+  readonly #partitions = new Map<string, readonly ReplicaPartition<Key, Row>[]>();
+
+  /** `resolve` decides between two rows with one key and one timestamp. */
+  constructor(
+    replicas: Replicas,
+    resolve: Resolve<Row>,
+    onApplied: AppliedListener<Key, Row> = () => undefined,
+  ) {
+    this.#replicas = replicas;
+    this.#resolve = resolve;
+    this.#onApplied = onApplied;
+  }
+
+  /** Writes plainly: fulfils when a quorum has it. */
+  write(partition: string, mutation: Mutation<Key, Row>, asked: Asked): Promise<void> {
+    const replicas = this.#replicas;
+    return replicas.answer(asked.replicas ?? QUORUM, asked, true, (done) => {
+      for (let replica = 0; replica < REPLICAS; replica += 1) {
+        let isFirst = true;
+        replicas.send(replica, asked.name, () => {
+          this.#apply(partition, replica, mutation);
+          if (isFirst) done();
+          isFirst = false;
+        });
+      }
+    });
+  }
+
+  /** The rows of a range, in order, which a quorum has when this is fulfilled. */
+  async read(
+    partition: string,
+    query: Query<Key>,
+    asked: Asked,
+  ): Promise<readonly Cell<Key, Row>[]> {
+    const replicas = this.#replicas;
+    const drawn = replicas.draw(asked.replicas ?? QUORUM);
+    const parts: ReturnType<ReplicaPartition<Key, Row>['read']>[] = [];
+    await replicas.answer(asked.replicas ?? QUORUM, asked, false, (done) => {
+      for (const replica of drawn) {
+        if (replicas.world.random.happens(replicas.faults.mute)) continue;
+        replicas.world.after(replicas.world.random.between(...TRAVEL_MS), () => {
+          parts.push(this.#partition(partition, replica).read(query));
+          done();
+        });
+      }
+    });
+    const all = merged(parts, query, this.#resolve);
+    if (drawn.length > 1) await this.#repair(partition, drawn, all, asked);
+    return all.cells;
+  }
+
+  /** What each replica has of a row, for those that watch from outside. */
+  rowsOf(partition: string, key: Key): (Row | undefined)[] {
+    const replicas = this.#partitions.get(partition) ?? [];
+    return Array.from({ length: REPLICAS }, (_, replica) => replicas[replica]?.row(key));
+  }
+
+  /** Fulfils when all of these replicas have all of this. */
+  async #repair(
+    partition: string,
+    drawn: readonly number[],
+    all: Mutation<Key, Row>,
+    asked: Asked,
+  ): Promise<void> {
+    const repairs = drawn.flatMap((replica) => {
+      const lacking = this.#partition(partition, replica).lacking(all);
+      const isWhole = lacking.cells.length === 0 && lacking.deletions.length === 0;
+      return isWhole ? [] : [{ replica, lacking }];
+    });
+    if (repairs.length === 0) return;
+    await this.#replicas.answer(repairs.length, asked, false, (done) => {
+      for (const { replica, lacking } of repairs) {
+        let isFirst = true;
+        this.#replicas.send(replica, `repair for ${asked.name}`, () => {
+          this.#apply(partition, replica, lacking);
+          if (isFirst) done();
+          isFirst = false;
+        });
+      }
+    });
+  }
+
+  #apply(partition: string, replica: number, mutation: Mutation<Key, Row>): void {
+    this.#partition(partition, replica).apply(mutation);
+    this.#onApplied(partition, mutation);
+  }
+
+  #partition(partition: string, replica: number): ReplicaPartition<Key, Row> {
+    const fresh = () =>
+      Array.from({ length: REPLICAS }, () => new ReplicaPartition<Key, Row>(this.#resolve));
+    const replicas = this.#partitions.get(partition) ?? fresh();
+    this.#partitions.set(partition, replicas);
+    const found = replicas[replica];
+    if (found === undefined) throw new Error(`there is no replica ${replica}`);
+    return found;
+  }
+}
+
+function silence(name: string, isWrite: boolean): Fault {
+  const text = `${name}: too few replicas have answered`;
+  return new Fault('service_unavailable', text, { isOutcomeUnknown: isWrite });
+}

@@ -1,0 +1,51 @@
+import * as flaws from '#test/simulation/journal-flaws';
+import type { ScenarioRequest } from '#test/simulation/scenario';
+import { CRASHES, type Variant } from '#test/simulation/variant';
+
+/** Journals that are sealed while they are written, on replicas of which each has something else. */
+const ALARMS: ScenarioRequest = {
+  limiters: 0,
+  only: ['falseAlarm'],
+  count: 40,
+  loadMs: 20_000,
+  store: { slow: 0.2, answerLost: 0, executedLate: 0, refused: 0, swallowed: 0 },
+  replicas: { late: 0.2, hinted: 0.05, lost: 0.05, doubled: 0.1, mute: 0 },
+};
+
+/** The same with replicas that have a seal much later than the others, and writers that do not wait. */
+const HINTS: ScenarioRequest = {
+  ...ALARMS,
+  store: { ...ALARMS.store, slow: 0 },
+  replicas: { late: 0.05, hinted: 0.25, lost: 0, doubled: 0, mute: 0 },
+};
+
+/** What can be wrong with writing, sealing and reading journals. */
+export const JOURNAL_VARIANTS: readonly Variant[] = [
+  { name: 'no seal', flaws: { journals: flaws.noSeal }, requested: CRASHES },
+  { name: 'no look at the seal', flaws: { journals: flaws.noLook }, requested: ALARMS },
+  { name: 'look before the write', flaws: { journals: flaws.lookFirst }, requested: ALARMS },
+  {
+    name: 'look that began before the write was answered',
+    flaws: { journals: flaws.lookMeanwhile },
+    requested: ALARMS,
+  },
+  { name: 'look at one replica', flaws: { journals: flaws.lookAtOne }, requested: HINTS },
+  { name: 'seal answered by one replica', flaws: { journals: flaws.sealAtOne }, requested: ALARMS },
+  {
+    name: 'slot acknowledged when the next is written',
+    flaws: { journals: flaws.outOfOrder },
+    requested: ALARMS,
+  },
+  {
+    name: 'bytes composed again for a slot that may be there',
+    flaws: { journals: flaws.composedAgain },
+    requested: ALARMS,
+  },
+  { name: 'end not decided', flaws: { journals: flaws.endNotDecided }, requested: ALARMS },
+  { name: 'end read before the seal', flaws: { journals: flaws.readFirst }, requested: ALARMS },
+  {
+    name: 'end after the newest slot, gaps ignored',
+    flaws: { journals: flaws.gapsIgnored },
+    requested: ALARMS,
+  },
+];
