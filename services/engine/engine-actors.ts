@@ -6,6 +6,7 @@ import { InstanceKind } from '#engine/instance-kind';
 import { type HeadOf, pageAnswer } from '#engine/listing';
 import { summariesAnswer } from '#engine/owners-summaries';
 import { directoryCall, NOTIFIED, remoteDirectory } from '#engine/remote-directory';
+import { storedHeadOf } from '#engine/stored-head';
 import { readSummaries, type SummariesOf } from '#engine/summary';
 import type { Metrics } from '#platform/metrics';
 import type { ProcessPorts } from '#platform/process-ports';
@@ -61,8 +62,9 @@ export class EngineActors implements EngineClient, AsyncDisposable {
       metrics: engineMetrics(metrics, clock),
     });
     this.#instances = new ActorHost(instances, config, hostPorts('instance'));
+    const storedHead = storedHeadOf(ports.instances, onBug);
     this.#headOf = async (id) =>
-      (await this.#instances.read(id, ({ head }) => head)) ?? (await ports.instances.readHead(id));
+      (await this.#instances.read(id, ({ head }) => head)) ?? (await storedHead(id));
     this.#summariesOf = ports.summariesOf ?? ((_, ids) => readSummaries(ids, this.#headOf));
   }
 

@@ -2,6 +2,7 @@ import { shardOf } from '#cluster/shard-of';
 import type { EnginePorts } from '#engine/compose';
 import { EngineActors } from '#engine/engine-actors';
 import { summariesOfOwners } from '#engine/owners-summaries';
+import { storedHeadOf } from '#engine/stored-head';
 import { ClusterNode, type ClusterNodePorts } from '#node/cluster-node';
 import type { HostedServices, NodeConfig, NodeContext } from '#node/node-context';
 import { inProcessPeer, type Peer } from '#routing/peer';
@@ -105,7 +106,7 @@ export class EngineNode implements EngineClient, AdminTarget, AsyncDisposable {
       engines,
       summariesOf: summariesOfOwners({
         owners: engines,
-        storedHeadOf: (id) => instances.readHead(id),
+        storedHeadOf: storedHeadOf(instances, onBug),
         clock,
       }),
       onBug,

@@ -28,8 +28,8 @@ export function pageAnswer(
 }
 
 /**
- * Source: interface 2.4. One whose head is not found at once, because it is being deleted, or its
- * create is not stored yet, shows the values of a fresh one.
+ * Source: interface 2.4. One whose head is not found at once, because it is being deleted, its
+ * create is not stored yet, or it is damaged, shows the values of a fresh one.
  */
 function itemOf(
   { instanceId, name, createdAtMs }: ListedInstance,

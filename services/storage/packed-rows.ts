@@ -126,7 +126,8 @@ export function unpacked<Row>(
 }
 
 function isFraction(value: number): boolean {
-  const count = Math.round(value * FRACTIONS);
+  // The sum makes 0 of -0, which is another number.
+  const count = Math.round(value * FRACTIONS) + 0;
   return count >= 0 && count <= 0xffff && Object.is(count / FRACTIONS, value);
 }
 

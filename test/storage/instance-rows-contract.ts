@@ -1,7 +1,7 @@
 import type { suite as plainSuite, Test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { InstanceHead, InstanceStore } from '#storage/instance-store';
-import { OBSERVATIONS } from '#storage/packed-rows';
+import { DRIFT_EVENTS, OBSERVATIONS } from '#storage/packed-rows';
 import {
   checkpointAt,
   chunksOf,
@@ -85,6 +85,26 @@ function writtenAgain(rows: Test, open: Open): void {
       assert.equal(await store.readHistory('inst_a', 8, 10), historyRows(1, 8).reverse());
       assert.equal(await store.readDrift('inst_a', 4, 10), driftRows(1, 4).reverse());
       assert.equal(await store.readHead('inst_a'), headAt(8));
+    }
+  });
+
+  rows('in chunks of other borders stand once, in whatever order they come', async () => {
+    const cut = (length: number) => ({
+      history: chunksOf(OBSERVATIONS, historyRows(1, 120), length),
+      drift: chunksOf(DRIFT_EVENTS, driftRows(1, 120), length),
+    });
+    for (const lengths of [
+      [32, 20, 7],
+      [7, 20, 32],
+      [20, 32, 1],
+    ]) {
+      const store = await open();
+      for (const [version, length] of lengths.entries()) {
+        await storeOne(store, 'inst_a', checkpointAt(121 + version, cut(length)));
+        assert.equal(await store.readHistory('inst_a', 120, 120), historyRows(1, 120).reverse());
+        assert.equal(await store.readHistory('inst_a', 70, 9), historyRows(62, 70).reverse());
+        assert.equal(await store.readDrift('inst_a', 119, 40), driftRows(80, 119).reverse());
+      }
     }
   });
 

@@ -1,6 +1,6 @@
 import { suite as plainSuite, type Test } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { InstanceStore } from '#storage/instance-store';
+import { type Chunk, type InstanceStore, type NewestRows, NO_ROWS } from '#storage/instance-store';
 import { togetherOf } from '#test/storage/instance-batch-contract';
 import {
   answerRow,
@@ -34,6 +34,11 @@ function headsOf(name: string, open: Open, suite: typeof plainSuite): Test {
   return heads;
 }
 
+/** The rows of a chunk as a head has them in it. */
+function newestOf([chunk]: readonly Chunk[]): NewestRows {
+  return { after: (chunk?.first ?? 1) - 1, rows: chunk?.rows ?? '' };
+}
+
 function holdingFields(heads: Test, open: Open): void {
   heads('of unknown instances are undefined', async () => {
     assert.is(await (await open()).readHead('inst_a'), undefined);
@@ -42,7 +47,8 @@ function holdingFields(heads: Test, open: Open): void {
   heads('come back with every field, the model to the last bit', async () => {
     const store = await open();
     const fields = { observedAtMs: 7, generation: 3, historyStart: 1, driftStart: 1, originMs: 5 };
-    const head = headAt(4, fields);
+    const rows = { newestHistory: newestOf(historyChunks(3, 9)), newestDrift: NO_ROWS };
+    const head = headAt(4, { ...fields, ...rows, historyCount: 9, driftCount: 0 });
     await storeOne(store, 'inst_a', checkpointAt(4, { head }));
     const found = await store.readHead('inst_a');
     assert.equal(found, head);
@@ -63,6 +69,23 @@ function holdingFields(heads: Test, open: Open): void {
       assert.equal(await store.readHead('inst_a'), head);
     }
   });
+
+  heads(
+    'have their newest rows in them, every byte of them, and no reader of chunks finds them',
+    async () => {
+      const store = await open();
+      const rows = Array.from({ length: 6_144 }, (_, n) => String.fromCharCode(n % 256)).join('');
+      const head = headAt(4, {
+        newestHistory: { after: 2, rows },
+        newestDrift: newestOf(driftChunks(1, 4)),
+      });
+      await storeOne(store, 'inst_a', checkpointAt(4, { head, history: historyChunks(1, 2) }));
+      assert.equal(await store.readHead('inst_a'), head);
+      assert.equal((await store.readHeads(['inst_a'])).get('inst_a'), head);
+      assert.is((await store.readHistory('inst_a', 4, 4)).length, 2);
+      assert.equal(await store.readDrift('inst_a', 4, 4), []);
+    },
+  );
 
   heads('take texts of any length', async () => {
     const store = await open();

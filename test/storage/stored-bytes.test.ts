@@ -1,6 +1,10 @@
+import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { deviationJson } from '#engine/report-json';
+import { newReport, readReport } from '#identity/report';
+import { createState } from '#identity/state';
 import { CorruptState } from '#storage/byte-reader';
 import { ByteWriter } from '#storage/byte-writer';
 import { decodeHead, encodeHead } from '#storage/cassandra/head-codec';
@@ -8,10 +12,12 @@ import { decodeMeter, encodeMeter } from '#storage/cassandra/meter-codec';
 import { batchesOf, type RowWrite } from '#storage/cassandra/row-batches';
 import { BUCKET_ROWS, bucketOf, rangesOf } from '#storage/cassandra/row-buckets';
 import * as rowCodec from '#storage/cassandra/row-codec';
-import type { Chunk } from '#storage/instance-store';
+import type { Chunk, DriftRow } from '#storage/instance-store';
+import { DRIFT_EVENTS, OBSERVATIONS, unpacked } from '#storage/packed-rows';
 import {
   answerRow,
   driftChunks,
+  driftRows,
   headAt,
   historyChunks,
   markerAt,
@@ -26,6 +32,8 @@ const newest = ([chunk]: readonly Chunk[]) => ({
   after: (chunk?.first ?? 1) - 1,
   rows: chunk?.rows ?? '',
 });
+
+const report = newReport();
 
 const bytes = suite('a stored value');
 
@@ -69,6 +77,70 @@ bytes('keeps numbers to the last bit and texts to the last character', () => {
     },
   );
   fc.assert(property, { numRuns: 200 });
+});
+
+const double = fc.oneof(
+  fc.double({ noNaN: true }),
+  fc.nat(10_000).map((count) => count / 10_000),
+);
+const time = fc.oneof(fc.maxSafeNat(), fc.double({ noNaN: true }), fc.constant(-0));
+const place = { ordinal: fc.constant(7), generation: fc.maxSafeNat(), cycle: fc.maxSafeNat() };
+
+bytes('of packed observations are every number to the last bit and every character', () => {
+  const row = fc.record({
+    ...place,
+    mode: fc.nat(6),
+    signal: double,
+    confidence: double,
+    contextJson: fc.oneof(fc.constant('{}'), fc.string({ unit: 'grapheme', maxLength: 300 })),
+    timestampMs: time,
+  });
+  fc.assert(
+    fc.property(fc.array(row, { maxLength: 40 }), (rows) => {
+      const packed = rows.map(OBSERVATIONS.pack).join('');
+      const expected = rows.map((one, index) => ({ ...one, ordinal: 5 + index }));
+      assert.ok(sameRows(unpacked(OBSERVATIONS, 'i', packed, 5, 4 + rows.length), expected));
+    }),
+  );
+});
+
+bytes('of packed drift events are too, whatever their texts are', () => {
+  const text = fc.oneof(
+    fc.string({ unit: 'binary', maxLength: 100 }),
+    fc.constantFrom(...driftTexts()),
+    fc.array(fc.constantFrom(...driftTexts(), '\u0000', 'é')).map((parts) => parts.join('')),
+  );
+  const row = fc.record({
+    ...place,
+    level: fc.constantFrom('D1', 'D2', 'D3'),
+    deviationJson: text,
+    affectedModesJson: text,
+    isRolledBack: fc.boolean(),
+    timestampMs: time,
+  });
+  fc.assert(
+    fc.property(fc.array(row, { maxLength: 12 }), (rows) => {
+      const packed = rows.map(DRIFT_EVENTS.pack).join('');
+      const expected = rows.map((one, index) => ({ ...one, ordinal: 1 + index }));
+      assert.ok(sameRows(unpacked(DRIFT_EVENTS, 'i', packed, 1, rows.length), expected));
+    }),
+  );
+});
+
+bytes('of packed rows that are not as many as they should be are refused by name', () => {
+  const [chunk = { first: 1, last: 0, rows: '' }] = historyChunks(3, 9);
+  const read = (rows: string, last: number) => unpacked(OBSERVATIONS, 'inst_1', rows, 3, last);
+  assertCorrupt(() => read(chunk.rows, 10), /^observations 3 to 10 of inst_1 are 7 rows/);
+  assertCorrupt(() => read(chunk.rows.slice(0, -1), 9), /^observations 3 to 9 of inst_1 ends too/);
+  assertCorrupt(() => read('', 3), /^observations 3 to 3 of inst_1 are 0 rows/);
+});
+
+bytes('of a drift event as the engine makes it takes less than half', () => {
+  readReport(createState({ modeStrengths: [1, 0, 0, 0, 0, 0, 0], energyLevel: 1 }), report);
+  const row = { ...driftRows(1, 1)[0], deviationJson: deviationJson(report) } as DriftRow;
+  const packed = DRIFT_EVENTS.pack(row);
+  const bytes = packed.length;
+  assert.ok(2 * bytes < row.deviationJson.length, `${bytes} of ${row.deviationJson.length}`);
 });
 
 bytes('of a head is compact: its doubles and little more', () => {
@@ -165,6 +237,18 @@ buckets('are covered once, newest first, each in its own bucket', () => {
 });
 
 for (const part of [bytes, batches, buckets]) part.run();
+
+/** Whether rows are alike, with 0 and -0 told apart. */
+function sameRows(found: readonly object[], expected: readonly object[]): boolean {
+  return isDeepStrictEqual(found, expected);
+}
+
+/** Texts that drift events have in them. */
+function driftTexts(): string[] {
+  readReport(createState({ modeStrengths: [0, 0, 0, 0, 0, 0, 0], energyLevel: 1 }), report);
+  const json = deviationJson(report);
+  return [json, json.slice(0, 300), json.slice(200), ',"contribution":', '{"mode":"order","z":'];
+}
 
 function assertCorrupt(decode: () => unknown, message: RegExp): void {
   assert.throws(decode, (error: unknown) => {

@@ -1,0 +1,31 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { storedHeadOf } from '#engine/stored-head';
+import { readSummaries } from '#engine/summary';
+import { CorruptState } from '#storage/byte-reader';
+import { headAt } from '#test/storage/instance-rows';
+
+const damaged = suite('when a head of a page of instances is damaged');
+
+damaged('the others are shown, and the reason is reported', async () => {
+  const bugs: unknown[] = [];
+  const readHead = async (id: string) => {
+    if (id === 'b') throw new CorruptState('the head of b does not match its checksum');
+    return headAt(1);
+  };
+  const headOf = storedHeadOf({ readHead }, (error) => bugs.push(error));
+  const summaries = await readSummaries(['a', 'b', 'c'], headOf);
+  assert.equal([...summaries.keys()], ['a', 'c']);
+  assert.is(bugs.length, 1);
+  assert.match(String(bugs[0]), /the head of b does not match/);
+});
+
+damaged('a store that does not answer is no damage', async () => {
+  const failure = new Error('no answer');
+  const headOf = storedHeadOf({ readHead: () => Promise.reject(failure) }, () =>
+    assert.unreachable(),
+  );
+  assert.is(await headOf('a').catch((error: unknown) => error), failure);
+});
+
+damaged.run();

@@ -1,0 +1,173 @@
+import * as assert from 'uvu/assert';
+import type { CassandraSession } from '#storage/cassandra/session';
+import { damage, type Trace, tracesOf } from '#test/storage/keyspace-scan';
+import { sessionIn } from '#test/storage/migrated-keyspace';
+import { SHARED_KEY } from '#test/support/cluster';
+import { type OwnCluster, startOwnCluster } from '#test/support/own-cluster';
+import { type ProcessRun, runMain } from '#test/support/process-run';
+import { cassandraOrSkip, natsOrSkip } from '#test/support/real-servers';
+import { createInstance, observationAt } from '#test/support/scene';
+
+const { address: cassandra, suite } = cassandraOrSkip();
+const { address: nats } = natsOrSkip();
+
+/** Within which a deletion must have reached every table, in seconds, and what the test waits more. */
+const DELETION_S = 20;
+const SLACK_S = 10;
+
+/** After how many idle seconds instances are stored and leave memory. The least there is. */
+const IDLE_S = 30;
+
+/** The metric that says how many are in memory. */
+const ACTIVE = 'identity_actors_active{actor="instance"';
+
+const LIMITED = { limiters: ['limiter'] };
+
+/** Observations of an instance: more than its head takes. */
+const OBSERVATIONS = 40;
+
+let cluster: OwnCluster;
+let session: CassandraSession;
+const ids: Record<'deleted' | 'headless' | 'chunkless' | 'whole', string> = {
+  deleted: '',
+  headless: '',
+  chunkless: '',
+  whole: '',
+};
+/** What only the deleted instance's caller has ever written, each in another field. */
+const TEXTS = ['a-name-to-forget', 'a-description-to-forget', 'a-context-to-forget'];
+
+const stored = suite('instances whose every row is stored');
+
+stored.before(async () => {
+  const variablesOf = () => ({ SERVICE_ACTOR_IDLE_S: String(IDLE_S) });
+  cluster = await startOwnCluster({ cassandra, nats }, ['a'], { ...LIMITED, variablesOf });
+  session = await sessionIn(cassandra, cluster.keyspace);
+  const [name, description] = TEXTS;
+  const fields = { name, description };
+  ids.deleted = await createInstance(cluster.caller, fields);
+  for (const which of ['headless', 'chunkless', 'whole'] as const) {
+    ids[which] = await createInstance(cluster.caller);
+  }
+  await Promise.all(Object.values(ids).map(observe));
+  assert.ok((await cluster.metric(engine(), ACTIVE)) >= 4);
+  await leftMemory();
+});
+stored.after(async () => {
+  await session?.[Symbol.asyncDispose]();
+  await cluster?.[Symbol.asyncDispose]();
+});
+
+/** Observes an instance, each with a context, every tenth call with a key. */
+async function observe(id: string): Promise<void> {
+  for (let seconds = 0; seconds < 2 * OBSERVATIONS; seconds += 2) {
+    const headers = seconds % 20 === 0 ? { 'idempotency-key': `key-${id}-${seconds}` } : {};
+    const fields = {
+      mode_target: seconds % 4 === 0 ? 'EXPLORATION' : 'ASSERTION',
+      signal_strength: 1,
+      context: { text: id === ids.deleted ? TEXTS[2] : 'kept' },
+    };
+    const path = `/instances/${id}/process`;
+    const answer = await cluster.caller.send('POST', path, {
+      json: observationAt(seconds, fields),
+      headers,
+    });
+    assert.is(answer.status, 200, answer.text);
+  }
+}
+
+/** Waits until no instance is in memory, and so everything is stored. */
+async function leftMemory(): Promise<void> {
+  for (let waitedS = 0; waitedS < 3 * IDLE_S; waitedS += 1) {
+    if ((await cluster.metric(engine(), ACTIVE)) === 0) return;
+    await new Promise((resolve) => setTimeout(resolve, 1_000));
+  }
+  throw new Error('instances stay in memory');
+}
+
+function traces(): Promise<Trace[]> {
+  return tracesOf(session, cluster.keyspace, [ids.deleted, ...TEXTS]);
+}
+
+function read(id: string, part = '') {
+  return cluster.caller.send('GET', `/instances/${id}${part}`);
+}
+
+/** Whether only the marker and the removed line of the listing name the instance. */
+function isForgotten(found: readonly Trace[]): boolean {
+  return found.every(
+    (trace) => trace.found === ids.deleted && ['heads', 'listings'].includes(trace.table),
+  );
+}
+
+stored('a deletion leaves nothing of it in any table but its marker, in time', async () => {
+  const before = new Set((await traces()).map(({ table }) => table));
+  for (const table of ['heads', 'history', 'answers', 'listings']) {
+    assert.ok(before.has(table), `the scan finds nothing in ${table}`);
+  }
+  const answer = await cluster.caller.send('DELETE', `/instances/${ids.deleted}`);
+  assert.is(answer.status, 200, answer.text);
+  let found = await traces();
+  for (let waitedS = 0; !isForgotten(found) && waitedS < DELETION_S + SLACK_S; waitedS += 1) {
+    await new Promise((resolve) => setTimeout(resolve, 1_000));
+    found = await traces();
+  }
+  // The journal's rows count as well: its low-water mark is past them by then.
+  const left = found.map((trace) => `${trace.found} in ${trace.table}`);
+  assert.ok(isForgotten(found), left.slice(0, 20).join(', '));
+  assert.is((await read(ids.whole, '/history?limit=100')).body.data.length, OBSERVATIONS);
+});
+
+stored(
+  'a head that is damaged is 500 with its reason in the log, and others are served',
+  async () => {
+    await damage(session, 'heads', ids.headless);
+    const answer = await read(ids.headless);
+    assert.equal([answer.status, answer.body.error], [500, 'internal']);
+    assert.not.match(answer.text, /checksum/);
+    await engine().says(new RegExp(`the head of ${ids.headless} does not match its checksum`));
+    assert.is((await read(ids.whole)).status, 200);
+    const listing = await cluster.caller.send('GET', '/instances');
+    assert.is(listing.status, 200, listing.text);
+    assert.match(await verified(ids.headless), new RegExp(`the head of ${ids.headless} does not`));
+  },
+);
+
+stored('a chunk that is damaged is 500 where it is read, and nowhere else', async () => {
+  await damage(session, 'history', ids.chunkless);
+  const answer = await read(ids.chunkless, '/history?limit=100');
+  assert.equal([answer.status, answer.body.error], [500, 'internal']);
+  const text = `the chunk of observations up to \\d+ of ${ids.chunkless} does not match`;
+  await engine().says(new RegExp(text));
+  assert.is((await read(ids.chunkless)).status, 200);
+  // The newest are in the head.
+  assert.is((await read(ids.chunkless, '/history?limit=3')).body.data.length, 3);
+  assert.is((await read(ids.whole, '/history?limit=100')).body.data.length, OBSERVATIONS);
+  assert.match(await verified(ids.chunkless), new RegExp(text));
+});
+
+stored('what is whole is verified', async () => {
+  assert.match(await verified(ids.whole), /40 observations .* come to the head, bit for bit/);
+});
+
+stored.run();
+
+function engine(): ProcessRun {
+  const run = cluster.engines.get('a');
+  if (run === undefined) throw new Error('there is no engine');
+  return run;
+}
+
+/** What `ctl verify` says. */
+async function verified(id: string): Promise<string> {
+  const run = runMain(['ctl', 'verify', id], {
+    SERVICE_STORAGE: 'cassandra',
+    SERVICE_CASSANDRA_CONTACT_POINTS: cassandra,
+    SERVICE_CASSANDRA_KEYSPACE: cluster.keyspace,
+    SERVICE_NATS_URL: nats,
+    SERVICE_NATS_PREFIX: cluster.keyspace,
+    SERVICE_CLUSTER_SECRET: SHARED_KEY,
+  });
+  await run.ended;
+  return run.stdout() + run.stderr();
+}

@@ -1,0 +1,51 @@
+import type { CassandraSession } from '#storage/cassandra/session';
+
+/** A row of any table in which one of the texts stands. */
+export type Trace = { readonly table: string; readonly found: string; readonly row: string };
+
+/** Looks through every row of every table of the session's keyspace, whatever the tables are. */
+export async function tracesOf(
+  session: CassandraSession,
+  keyspace: string,
+  texts: readonly string[],
+): Promise<Trace[]> {
+  const options = { kind: 'read', operation: 'test_scan' } as const;
+  const names = 'SELECT table_name FROM system_schema.tables WHERE keyspace_name = ?';
+  const { rows: tables } = await session.execute(names, [keyspace], options);
+  const traces: Trace[] = [];
+  for (const { table_name: table } of tables) {
+    for await (const page of session.pages(`SELECT * FROM ${table}`, [], options)) {
+      for (const row of page) {
+        const bytes = Buffer.concat(Object.values(row).map(bytesOf));
+        for (const found of texts) {
+          if (bytes.includes(found)) traces.push({ table, found, row: bytes.toString('latin1') });
+        }
+      }
+    }
+  }
+  return traces;
+}
+
+function bytesOf(value: unknown): Buffer {
+  return Buffer.isBuffer(value) ? value : Buffer.from(String(value));
+}
+
+/** Changes one byte of an instance's head, or of the newest of its chunks of history. */
+export async function damage(
+  session: CassandraSession,
+  table: 'heads' | 'history',
+  id: string,
+): Promise<void> {
+  const select = `SELECT * FROM ${table} WHERE instance_id = ? ALLOW FILTERING`;
+  const reading = { kind: 'read', operation: 'test_read' } as const;
+  const [row] = (await session.execute(select, [id], reading)).rows;
+  if (row === undefined) throw new Error(`nothing of ${id} is in ${table}`);
+  const isHead = table === 'heads';
+  const spoilt = Buffer.from(row[isHead ? 'state' : 'chunk']);
+  spoilt.writeUInt8(spoilt.readUInt8(20) ^ 1, 20);
+  const [column, keys] = isHead ? ['state', ''] : ['chunk', ' AND last_ordinal = ?'];
+  const update = `UPDATE ${table} USING TIMESTAMP 1000 SET ${column} = ?
+    WHERE instance_id = ? AND bucket = ?${keys}`;
+  const params = [spoilt, id, row['bucket'], ...(isHead ? [] : [row['last_ordinal']])];
+  await session.execute(update, params, { kind: 'write', operation: 'test_write' });
+}
