@@ -25,8 +25,8 @@ const { values } = parseArgs({
   options: {
     connections: { type: 'string', default: '256' },
     seconds: { type: 'string', default: '10' },
-    // JIT compilers, and checkpoints, which are up to 20 s late.
-    'lead-in': { type: 'string', default: '22' },
+    // JIT compilers, and checkpoints, which are up to two minutes late.
+    'lead-in': { type: 'string', default: '125' },
     folder: { type: 'string' },
   },
 });

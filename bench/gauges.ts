@@ -10,8 +10,8 @@ const COUNTED_MS = 1_100;
 /** How often it is asked whether there is none left, in ms. */
 const ASK_EVERY_MS = 250;
 
-/** How long the service may take to store everything, in ms: 20 s of age, and much to write. */
-const STORED_MS_MAX = 120_000;
+/** How long the service may take to store everything, in ms: two minutes of age, and much to write. */
+const STORED_MS_MAX = 240_000;
 
 /** Shards that the engines own. */
 export async function ownedShards(metricsUrls: readonly string[]): Promise<number> {

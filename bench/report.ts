@@ -166,7 +166,7 @@ function durableNoteOf({ durable, checkpointS }: Findings): string {
       'this machine: Cassandra with `commitlog_sync: batch` and a timer slack of ' +
       `${TIMER_SLACK_NS / 1_000} µs, PostgreSQL with \`fsync\` and \`synchronous_commit\` on. ` +
       '(pg) and (cas) run the same model and answer the same bytes after a look at the API key; ' +
-      'they have no limiter. (d) writes its checkpoints up to 20 s late: it ' +
+      'they have no limiter. (d) writes its checkpoints up to 2 min late: it ' +
       `is loaded for ${checkpointS} s before it is measured, and what is left is written before ` +
       'the next server has its turn.',
   ].join('\n\n');

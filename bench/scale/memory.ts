@@ -21,7 +21,7 @@ const INSTANCE_BYTES_MAX = 2_048;
 /** MiB that an engine may take with 100,000 active instances. Source: the project's targets. */
 const ENGINE_MIB_MAX = 1_024;
 
-/** How long nothing is sent before instances count as idle, in s: checkpoints are due after 20 s. */
+/** How long nothing is sent before instances count as idle, in s: checkpoints are waited for before. */
 const IDLE_S = 45;
 const PRINT_EVERY_S = 8;
 

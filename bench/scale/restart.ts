@@ -44,7 +44,7 @@ export const restart: ScalePart = {
     await using service = await startDurable({ engines: 1, folder: temporaryFolder(), print });
     using instances = new ObservedInstances(service, print);
     const fleet = new EngineFleet(service);
-    // A small run does not wait 20 s for what an engine stores by itself.
+    // A small run does not wait two minutes for what an engine stores by itself.
     const storedAll = async () => {
       if (!isQuick) await untilStored(service.metricsUrls, print);
     };

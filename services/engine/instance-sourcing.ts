@@ -9,14 +9,19 @@ import type { StepTimer } from '#engine/step-timer';
 import type { RowsCopy } from '#engine/unstored-rows';
 import type { Checkpoint, EventSourcing } from '#runtime/event-sourcing';
 import type { SideEffect } from '#runtime/turn';
-import type { InstanceHead, InstanceStore, RecentCall } from '#storage/instance-store';
+import type {
+  InstanceCheckpoint,
+  InstanceHead,
+  InstanceStore,
+  RecentCall,
+} from '#storage/instance-store';
 import { DRIFT_EVENTS, OBSERVATIONS } from '#storage/packed-rows';
 
 /** Bytes of a record without its text, by estimate. */
 const RECORD_BYTES = 200;
 
 type SourcingPorts = {
-  readonly store: Pick<InstanceStore, 'checkpoint'>;
+  readonly store: Pick<InstanceStore, 'bucketOf' | 'checkpoint'>;
   /** When rows leave a head; undefined: as the service's bounds say. */
   readonly chunkBounds?: ChunkBounds | undefined;
   readonly directory: Directory;
@@ -25,7 +30,7 @@ type SourcingPorts = {
 
 /** How instances apply, record and store their events. */
 export class InstanceSourcing
-  implements EventSourcing<InstanceState, InstanceEvent, InstanceApplied>
+  implements EventSourcing<InstanceState, InstanceEvent, InstanceApplied, InstanceCheckpoint>
 {
   readonly #ports: SourcingPorts;
 
@@ -53,11 +58,15 @@ export class InstanceSourcing
     );
   }
 
+  bucketOf(id: string): number {
+    return this.#ports.store.bucketOf(id);
+  }
+
   checkpoint(
     id: string,
     state: InstanceState,
     recentCalls: readonly RecentCall[],
-  ): Checkpoint<InstanceState> {
+  ): Checkpoint<InstanceState, InstanceCheckpoint> {
     const { unstored } = state;
     const present = headOf(state);
     const rows = unstored?.copy();
@@ -67,8 +76,7 @@ export class InstanceSourcing
     const head = recentCalls.length === 0 ? cut : { ...cut, recentCalls };
     const answers = rows?.answers ?? [];
     return {
-      write: () =>
-        this.#ports.store.checkpoint([{ instanceId: id, head, history, drift, answers }]),
+      copy: { instanceId: id, head, history, drift, answers },
       forget: (later) => {
         later.recovery = undefined;
         // After a deletion meanwhile there is nothing left of these rows.
@@ -96,6 +104,15 @@ export class InstanceSourcing
       history: ofHistory.chunks,
       drift: ofDrift.chunks,
     };
+  }
+
+  async store(copies: readonly InstanceCheckpoint[]): Promise<void> {
+    await this.#ports.store.checkpoint(copies);
+  }
+
+  /** A deletion takes stored rows with it, and its caller has been promised when (decision 201). */
+  isUrgent({ head }: InstanceState): boolean {
+    return head?.deletedAtMs !== undefined;
   }
 
   sizeOfUnstored(state: InstanceState): number {

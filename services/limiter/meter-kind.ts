@@ -8,7 +8,7 @@ import type { Applied, EventSourcing } from '#runtime/event-sourcing';
 import type { Turn } from '#runtime/turn';
 import type { AccountStore } from '#storage/account-store';
 import { meterOfRow, rowOfMeter } from '#storage/meter-row';
-import type { MeterRecord, MeterStore } from '#storage/meter-store';
+import type { MeterCheckpoint, MeterRecord, MeterStore } from '#storage/meter-store';
 import type { MeterUsage } from '#wire/admin';
 import type { LimiterAnswer, LimiterCall } from '#wire/limiter-messages';
 
@@ -52,7 +52,7 @@ const STORED_RESERVATION_BYTES = 100;
 export class MeterKind
   implements
     ActorKind<Meter, MeterCall, MeterAnswer, MeterRecord>,
-    EventSourcing<Meter, MeterRecord>
+    EventSourcing<Meter, MeterRecord, Applied<Meter>, MeterCheckpoint | undefined>
 {
   readonly name = 'meter';
   readonly sourcing = this;
@@ -103,12 +103,19 @@ export class MeterKind
     return meter.closing(now);
   }
 
+  bucketOf(accountId: string): number {
+    return this.#ports.meters.bucketOf(accountId);
+  }
+
   checkpoint(accountId: string, meter: Meter) {
     const { head } = meter;
-    const write = async () => {
-      if (head !== undefined) await this.#ports.meters.checkpoint([{ accountId, head }]);
-    };
-    return { write, forget: () => meter.forget(head) };
+    const copy = head === undefined ? undefined : { accountId, head };
+    return { copy, forget: () => meter.forget(head) };
+  }
+
+  async store(copies: readonly (MeterCheckpoint | undefined)[]): Promise<void> {
+    const heads = copies.filter((copy) => copy !== undefined);
+    if (heads.length > 0) await this.#ports.meters.checkpoint(heads);
   }
 
   sizeOf(meter: Meter): number {

@@ -12,8 +12,8 @@ import {
 /** Bounds of durations, in seconds. Source: operations, "buckets that fit us". */
 const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5];
 
-/** Ages of dirty actors, in seconds; 20 s is when they are due (architecture 3.2). */
-const AGE_SECONDS = [0.1, 1, 5, 10, 20, 30, 60, 120];
+/** Ages of dirty actors, in seconds; they are due at 10 s or at 120 (decisions 200, 201). */
+const AGE_SECONDS = [0.1, 1, 5, 10, 20, 30, 60, 120, 240];
 
 /** Times of one model step, in seconds. */
 const STEP_SECONDS = [0.000001, 0.0000025, 0.000005, 0.00001, 0.000025, 0.00005, 0.0001, 0.001];

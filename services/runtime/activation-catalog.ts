@@ -40,7 +40,8 @@ export class ActivationCatalog<State, Call extends ActorCall, Answer, Event> {
     this.#kind = kind;
     this.#config = config;
     this.#ports = ports;
-    this.#checkpointer = new Checkpointer(kind, ports, (stored) => this.#weigh(stored));
+    const onStored = (stored: Activation<State, Call, Answer>) => this.#weigh(stored);
+    this.#checkpointer = new Checkpointer(kind, ports, onStored, config.checkpointAgeMs);
     ports.log.keep(() => this.#checkpointer.dirty.lowest);
     this.#sweeping = every(ports.clock, SWEEP_PERIOD_MS, () => this.#sweep());
   }

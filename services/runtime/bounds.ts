@@ -9,8 +9,17 @@ export const RECENT_CALLS_AGE_MS = 20_000;
 /** Ids an actor remembers: 200 calls a second on one instance for 20 s (architecture 3.5). */
 export const RECENT_CALLS_MAX = 4_096;
 
-/** The age at which a dirty actor is checkpointed at the latest: rows gather (architecture 3.2). */
-export const CHECKPOINT_AGE_MS = 20_000;
+/**
+ * The age at which a dirty actor is checkpointed at the latest, while the tail is under half its
+ * bound: several observations then share a write, and several actors of a bucket (decision 200).
+ */
+export const CHECKPOINT_AGE_MS = 120_000;
+
+/**
+ * The age at which a state is stored that a promise depends on, as a deletion: half of the 20 s that
+ * are promised, which leaves time for another try (decision 201).
+ */
+export const URGENT_CHECKPOINT_AGE_MS = 10_000;
 
 /** Checkpoint writes in flight per process; more would delay appends (architecture 3.2). */
 export const CHECKPOINTS_IN_FLIGHT_MAX = 8;

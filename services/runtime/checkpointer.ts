@@ -5,30 +5,30 @@ import {
   CHECKPOINT_AGE_MS,
   CHECKPOINT_SLICE_MS,
   CHECKPOINTS_IN_FLIGHT_MAX,
-  RECENT_CALLS_AGE_MS,
+  UNFLUSHED_RECORDS_MAX,
+  URGENT_CHECKPOINT_AGE_MS,
 } from '#runtime/bounds';
+import { CheckpointWriter } from '#runtime/checkpoint-writer';
 import { DirtyActors, type DirtyState } from '#runtime/dirty-actors';
 import { EvenPace } from '#runtime/even-pace';
 import type { ActorHostPorts } from '#runtime/host-ports';
 
 /**
- * Stores dirty actors late (architecture 3.2): when one has been dirty for 20 s, or is the oldest
- * while the unflushed tail is over half its bound, or is about to leave memory. Of many the oldest
- * begin earlier, so that the store has about the same to do all the time (decision 127). Only
- * durable state is ever stored; a failed write leaves the actor dirty and is tried again.
+ * Stores dirty actors late (architecture 3.2): when one has been dirty for two minutes, or for 10 s
+ * if a promise depends on it, or is the oldest while the unflushed tail is over half its bound, or is
+ * about to leave memory; and with each those of its bucket, in one write. Of many the oldest begin
+ * earlier, so that the store has about the same to do all the time (decision 127). A failed write
+ * leaves its actors dirty and is tried again.
  */
 export class Checkpointer<State, Call extends ActorCall, Answer, Event> {
-  readonly #kind: ActorKind<State, Call, Answer, Event>;
   readonly #ports: ActorHostPorts;
-  readonly #onStored: (activation: Activation<State, Call, Answer>) => void;
+  readonly #ageMs: number;
+  readonly #writer: CheckpointWriter<State, Call, Answer, Event>;
   /** The account of what is not stored. */
   readonly dirty: DirtyActors<State, Call, Answer, Event>;
   /** Dirty actors that are about to leave memory, and so are due at any age. */
   readonly #leaving = new Set<Activation<State, Call, Answer>>();
-  /** Stored actors that still remember call ids, and the monotonic time at which those are too old. */
-  readonly #remembering = new Map<Activation<State, Call, Answer>, number>();
   readonly #pace: EvenPace;
-  #inFlight = 0;
   #sliceStartMs = 0;
 
   /** `onStored` is notified of every actor that holds less now. */
@@ -36,47 +36,53 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Event> {
     kind: ActorKind<State, Call, Answer, Event>,
     ports: ActorHostPorts,
     onStored: (activation: Activation<State, Call, Answer>) => void = () => undefined,
+    ageMs = CHECKPOINT_AGE_MS,
   ) {
-    this.#kind = kind;
     this.#ports = ports;
+    this.#ageMs = ageMs;
     this.dirty = new DirtyActors(kind, ports.clock);
-    this.#onStored = onStored;
-    this.#pace = new EvenPace(CHECKPOINT_AGE_MS, ports.clock.monotonicMs());
+    this.#writer = new CheckpointWriter(kind, ports, this.dirty, onStored);
+    this.#pace = new EvenPace(ageMs, ports.clock.monotonicMs());
   }
 
   /**
-   * Starts the checkpoints that are due by age, tail or pace, as many as may be in flight: the old
-   * ones first, because the journal cannot let go of anything behind them.
+   * Starts the checkpoints that are due by promise, age, tail or pace, as many as may be in flight:
+   * the old ones first, because the journal cannot let go of anything behind them.
    */
   startDue(monotonicMs: number): void {
     // Those that leave have their own way out, and must not speed up the others.
     this.#pace.earn(Math.max(0, this.dirty.size - this.#leaving.size), monotonicMs);
+    for (const [activation, sinceMs] of this.dirty.urgent()) {
+      if (!this.#hasRoom || monotonicMs - sinceMs < URGENT_CHECKPOINT_AGE_MS) break;
+      if (this.#isFree(activation)) this.#start(activation);
+    }
     for (const [activation, dirty] of this.dirty.entries()) {
       if (!this.#hasRoom) return;
       if (!this.#mayBegin(dirty, monotonicMs)) break;
-      if (activation.isBusy || dirty.isStoring) continue;
-      this.#pace.began();
-      this.#start(activation);
+      if (this.#isFree(activation)) this.#pace.began(this.#start(activation));
     }
     this.#startLeaving();
   }
 
-  #mayBegin({ sinceMs }: DirtyState, monotonicMs: number): boolean {
-    const isOld = monotonicMs - sinceMs >= CHECKPOINT_AGE_MS;
-    return isOld || this.dirty.tail > 0.5 || this.#pace.mayBegin;
+  #mayBegin({ sinceMs, firstOffset }: DirtyState, monotonicMs: number): boolean {
+    const isOld = monotonicMs - sinceMs >= this.#ageMs;
+    // A new owner would read all records since, also of actors that have been stored in between.
+    const isFarBack = this.#ports.log.added - firstOffset >= UNFLUSHED_RECORDS_MAX;
+    return isOld || isFarBack || this.dirty.tail > 0.5 || this.#pace.mayBegin;
   }
 
   get #hasRoom(): boolean {
-    return this.#inFlight < CHECKPOINTS_IN_FLIGHT_MAX;
+    return this.#writer.inFlight < CHECKPOINTS_IN_FLIGHT_MAX;
+  }
+
+  /** One that has a turn or is being stored is left to the next sweep. */
+  #isFree(activation: Activation<State, Call, Answer>): boolean {
+    return !activation.isBusy && this.dirty.stateOf(activation)?.isStoring === false;
   }
 
   /** Frees the call ids of stored actors once they are too old to matter, so that idle ones are small. */
   forgetOldCalls(monotonicMs: number): void {
-    for (const [activation, dueMs] of this.#remembering) {
-      if (dueMs > monotonicMs) return;
-      this.#remembering.delete(activation);
-      activation.trim(monotonicMs);
-    }
+    this.#writer.forgetOldCalls(monotonicMs);
   }
 
   /** Stores an actor that is about to leave memory as soon as there is room, whatever its age. */
@@ -85,13 +91,11 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Event> {
     this.#startLeaving();
   }
 
-  /** One that has a turn or is being stored is left to its age, or to the next sweep. */
   #startLeaving(): void {
     for (const activation of this.#leaving) {
       if (!this.#hasRoom) return;
       this.#leaving.delete(activation);
-      const isFree = this.dirty.stateOf(activation)?.isStoring === false;
-      if (activation.isIdle && isFree) this.#start(activation);
+      if (activation.isIdle && this.#isFree(activation)) this.#start(activation);
     }
   }
 
@@ -103,11 +107,15 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Event> {
     for (;;) {
       const dirty = this.#wanted(wanted);
       if (dirty.length === 0) return;
-      const some = dirty.filter((activation) => !this.dirty.isStoring(activation));
-      // The bound is the process's: shards that close share it with the other checkpoints.
-      const due = some.slice(0, Math.max(0, CHECKPOINTS_IN_FLIGHT_MAX - this.#inFlight));
-      await Promise.all(due.map((activation) => this.#counted(activation)));
-      if (due.length === 0) await sleep(this.#ports.clock, 1);
+      const writes: Promise<void>[] = [];
+      for (const activation of dirty) {
+        // The bound is the process's: shards that close share it with the other checkpoints.
+        if (!this.#hasRoom) break;
+        if (this.dirty.isStoring(activation)) continue;
+        writes.push(this.#writer.store(this.#writer.batchOf(activation, wanted)));
+      }
+      await Promise.all(writes);
+      if (writes.length === 0) await sleep(this.#ports.clock, 1);
     }
   }
 
@@ -119,10 +127,16 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Event> {
     wanted: (activation: Activation<State, Call, Answer>) => boolean,
   ): Promise<void> {
     const writes: Promise<void>[] = [];
-    for (const activation of this.#wanted(wanted)) {
+    const waiting = new Set(this.#wanted(wanted));
+    const mayCome = (activation: Activation<State, Call, Answer>): boolean =>
+      waiting.has(activation) && !activation.isBusy;
+    for (const activation of waiting) {
       while (!this.#hasRoom) await sleep(this.#ports.clock, 1);
-      if (activation.isBusy || this.dirty.stateOf(activation)?.isStoring !== false) continue;
-      writes.push(this.#counted(activation).catch(() => this.#ports.metrics.checkpointFailed()));
+      if (!this.#isFree(activation)) continue;
+      const batch = this.#writer.batchOf(activation, mayCome);
+      for (const one of batch) waiting.delete(one);
+      const written = this.#writer.store(batch);
+      writes.push(written.catch(() => this.#ports.metrics.checkpointFailed()));
     }
     await Promise.all(writes);
   }
@@ -131,7 +145,7 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Event> {
   abandon(activation: Activation<State, Call, Answer>): void {
     this.dirty.forget(activation);
     this.#leaving.delete(activation);
-    this.#remembering.delete(activation);
+    this.#writer.abandon(activation);
   }
 
   #wanted(
@@ -140,35 +154,20 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Event> {
     return [...this.dirty.entries()].map(([activation]) => activation).filter(wanted);
   }
 
-  #start(activation: Activation<State, Call, Answer>): void {
-    this.#counted(activation).then(
+  /** Starts a write of an actor and of those of its bucket; answers of how many. */
+  #start(leader: Activation<State, Call, Answer>): number {
+    const batch = this.#writer.batchOf(leader, ({ isBusy }) => !isBusy);
+    this.#writer.store(batch).then(
       () => this.#continue(),
       // Tried again at the next sweep: a store that is down is not asked without pause.
       () => this.#ports.metrics.checkpointFailed(),
     );
-  }
-
-  async #counted(activation: Activation<State, Call, Answer>): Promise<void> {
-    this.#inFlight += 1;
-    try {
-      await this.#store(activation);
-    } finally {
-      this.#inFlight -= 1;
-    }
-  }
-
-  #forgetCalls(activation: Activation<State, Call, Answer>): void {
-    const nowMs = this.#ports.clock.monotonicMs();
-    activation.trim(nowMs);
-    this.#remembering.delete(activation);
-    if (activation.hasRecentCalls) {
-      this.#remembering.set(activation, nowMs + RECENT_CALLS_AGE_MS + 1);
-    }
+    return batch.length;
   }
 
   /** Goes on with what is due; stores that answer at once must not keep the event loop for long. */
   #continue(): void {
-    if (this.#inFlight > 0) return;
+    if (this.#writer.inFlight > 0) return;
     const { clock } = this.#ports;
     if (clock.monotonicMs() - this.#sliceStartMs < CHECKPOINT_SLICE_MS) {
       this.startDue(clock.monotonicMs());
@@ -178,36 +177,5 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Event> {
       this.#sliceStartMs = clock.monotonicMs();
       this.startDue(this.#sliceStartMs);
     });
-  }
-
-  async #store(activation: Activation<State, Call, Answer>): Promise<void> {
-    const { state, offset } = activation;
-    const dirty = this.dirty.stateOf(activation);
-    const { sourcing } = this.#kind;
-    if (state === undefined || dirty === undefined || sourcing === undefined) return;
-    const { records, pendingEffect } = dirty;
-    const { clock, log } = this.#ports;
-    const startedMs = clock.monotonicMs();
-    const dirtyMs = startedMs - dirty.sinceMs;
-    const now = { monotonicMs: startedMs, wallMs: clock.wallMs() };
-    const recentCalls = log.isLasting ? activation.recentCalls(now) : [];
-    const checkpoint = sourcing.checkpoint(activation.id, state, recentCalls);
-    dirty.isStoring = true;
-    try {
-      await log.whenDurable(offset);
-      // Once the journal is truncated nothing else says that this is still to be done.
-      await pendingEffect?.();
-      await checkpoint.write();
-    } finally {
-      dirty.isStoring = false;
-    }
-    const isAbandoned = this.dirty.stateOf(activation) !== dirty;
-    if (isAbandoned) return;
-    if (dirty.pendingEffect === pendingEffect) dirty.pendingEffect = undefined;
-    checkpoint.forget(activation.state ?? state);
-    this.#onStored(activation);
-    this.#ports.metrics.checkpointed(dirtyMs / 1_000);
-    this.dirty.stored(activation, dirty, { records, offset, sinceMs: startedMs });
-    this.#forgetCalls(activation);
   }
 }

@@ -15,6 +15,10 @@ export type DirtyState = {
   /** Monotonic time of the first of them. */
   sinceMs: number;
   isStoring: boolean;
+  /** Whether the store has refused a write that it was part of. */
+  isRefused: boolean;
+  /** Where its stored state lies. */
+  readonly bucket: number;
   /** The side effect that must be done before the actor's newest version may count as stored. */
   pendingEffect: SideEffect | undefined;
 };
@@ -24,6 +28,9 @@ export class DirtyActors<State, Call extends ActorCall, Answer, Event> {
   readonly #kind: ActorKind<State, Call, Answer, Event>;
   readonly #clock: Pick<Clock, 'monotonicMs'>;
   readonly #states = new Map<Activation<State, Call, Answer>, DirtyState>();
+  readonly #buckets = new Map<number, Set<Activation<State, Call, Answer>>>();
+  /** Those that a promise or a side effect waits for, and since when (monotonic), the oldest first. */
+  readonly #urgent = new Map<Activation<State, Call, Answer>, number>();
   #records = 0;
   #bytes = 0;
 
@@ -64,6 +71,16 @@ export class DirtyActors<State, Call extends ActorCall, Answer, Event> {
     return this.#states.entries();
   }
 
+  /** The dirty actors of a bucket, the oldest change first. */
+  ofBucket(bucket: number): Iterable<Activation<State, Call, Answer>> {
+    return this.#buckets.get(bucket) ?? [];
+  }
+
+  /** The dirty actors that must be stored soon, and since when (monotonic), the oldest first. */
+  urgent(): MapIterator<[Activation<State, Call, Answer>, number]> {
+    return this.#urgent.entries();
+  }
+
   /** What of an actor is not stored; undefined: it is not dirty. */
   stateOf(activation: Activation<State, Call, Answer>): DirtyState | undefined {
     return this.#states.get(activation);
@@ -91,6 +108,7 @@ export class DirtyActors<State, Call extends ActorCall, Answer, Event> {
   ): void {
     const dirty = this.#note(activation, records, offset, this.#clock.monotonicMs());
     dirty.pendingEffect = effect;
+    this.#noteUrgent(activation, dirty, this.#clock.monotonicMs());
   }
 
   /** Notes the side effect that an actor's newest record leaves pending. */
@@ -98,12 +116,15 @@ export class DirtyActors<State, Call extends ActorCall, Answer, Event> {
     const dirty = this.#states.get(activation);
     assert(dirty !== undefined, 'a side effect is pending only of a record that is not stored');
     dirty.pendingEffect = effect;
+    this.#noteUrgent(activation, dirty, this.#clock.monotonicMs());
   }
 
   /** Notes that it is done. */
   effectDone(activation: Activation<State, Call, Answer>, effect: SideEffect): void {
     const dirty = this.#states.get(activation);
-    if (dirty?.pendingEffect === effect) dirty.pendingEffect = undefined;
+    if (dirty === undefined || dirty.pendingEffect !== effect) return;
+    dirty.pendingEffect = undefined;
+    if (!this.#isUrgent(activation, dirty)) this.#urgent.delete(activation);
   }
 
   /** Notes that the actor's first `records` are stored, those up to `offset`, as of `sinceMs`. */
@@ -115,18 +136,19 @@ export class DirtyActors<State, Call extends ActorCall, Answer, Event> {
     this.#records -= records;
     dirty.records -= records;
     this.#weigh(activation, dirty);
-    this.#states.delete(activation);
+    this.#remove(activation, dirty);
     if (dirty.records === 0) return;
     dirty.firstOffset = offset + 1;
     dirty.sinceMs = sinceMs;
-    this.#states.set(activation, dirty);
+    this.#add(activation, dirty);
+    this.#noteUrgent(activation, dirty, sinceMs);
   }
 
   /** Forgets what is not stored of an actor: another node owns it, or it will be recovered. */
   forget(activation: Activation<State, Call, Answer>): void {
     const dirty = this.#states.get(activation);
     if (dirty === undefined) return;
-    this.#states.delete(activation);
+    this.#remove(activation, dirty);
     this.#records -= dirty.records;
     this.#bytes -= dirty.bytes;
   }
@@ -142,6 +164,7 @@ export class DirtyActors<State, Call extends ActorCall, Answer, Event> {
     this.#records += records;
     this.#weigh(activation, dirty);
     dirty.firstOffset = Math.min(dirty.firstOffset, offset);
+    this.#noteUrgent(activation, dirty, monotonicMs);
     return dirty;
   }
 
@@ -150,10 +173,47 @@ export class DirtyActors<State, Call extends ActorCall, Answer, Event> {
     firstOffset: number,
     sinceMs: number,
   ): DirtyState {
-    const pendingEffect = undefined;
-    const dirty = { records: 0, bytes: 0, firstOffset, sinceMs, isStoring: false, pendingEffect };
-    this.#states.set(activation, dirty);
+    const dirty = {
+      records: 0,
+      bytes: 0,
+      firstOffset,
+      sinceMs,
+      isStoring: false,
+      isRefused: false,
+      bucket: this.#kind.sourcing?.bucketOf(activation.id) ?? 0,
+      pendingEffect: undefined,
+    };
+    this.#add(activation, dirty);
     return dirty;
+  }
+
+  #add(activation: Activation<State, Call, Answer>, dirty: DirtyState): void {
+    this.#states.set(activation, dirty);
+    const bucket = this.#buckets.get(dirty.bucket);
+    if (bucket === undefined) this.#buckets.set(dirty.bucket, new Set([activation]));
+    else bucket.add(activation);
+  }
+
+  #remove(activation: Activation<State, Call, Answer>, { bucket }: DirtyState): void {
+    this.#states.delete(activation);
+    this.#urgent.delete(activation);
+    const mates = this.#buckets.get(bucket);
+    mates?.delete(activation);
+    if (mates?.size === 0) this.#buckets.delete(bucket);
+  }
+
+  #noteUrgent(
+    activation: Activation<State, Call, Answer>,
+    dirty: DirtyState,
+    sinceMs: number,
+  ): void {
+    if (this.#urgent.has(activation) || !this.#isUrgent(activation, dirty)) return;
+    this.#urgent.set(activation, sinceMs);
+  }
+
+  #isUrgent({ state }: Activation<State, Call, Answer>, { pendingEffect }: DirtyState): boolean {
+    if (pendingEffect !== undefined) return true;
+    return state !== undefined && this.#kind.sourcing?.isUrgent?.(state) === true;
   }
 
   /** Looks at what the actor holds now: a commit may also let go of what was held before. */

@@ -25,8 +25,8 @@ export class EvenPace {
     return this.#earned >= 1;
   }
 
-  /** One has begun, due or not. */
-  began(): void {
-    this.#earned = Math.max(0, this.#earned - 1);
+  /** `count` have begun together, due or not; what they have taken too much the next ones wait for. */
+  began(count = 1): void {
+    this.#earned = Math.max(1 - count, this.#earned - count);
   }
 }

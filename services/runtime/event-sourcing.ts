@@ -9,7 +9,12 @@ export type Applied<State, Answer = unknown> = {
 };
 
 /** How the events of one kind of actor are applied, recorded and stored. Source: architecture 2. */
-export interface EventSourcing<State, Event, Outcome extends Applied<State> = Applied<State>> {
+export interface EventSourcing<
+  State,
+  Event,
+  Outcome extends Applied<State> = Applied<State>,
+  Copy = unknown,
+> {
   /**
    * The next state and the answer. Deterministic: recovery applies the event again. The state
    * before is used up: the next one may share what it held.
@@ -25,11 +30,17 @@ export interface EventSourcing<State, Event, Outcome extends Applied<State> = Ap
   /** Bytes of an event's record, roughly. */
   sizeOfRecord(event: Event): number;
 
-  /**
-   * A copy of what is not stored yet, and how to store it. `write` may be repeated and may arrive
-   * late without harm; `forget` drops what has been stored from the state as it is by then.
-   */
-  checkpoint(id: string, state: State, recentCalls: readonly RecentCall[]): Checkpoint<State>;
+  /** Where an actor's stored state lies: those of one bucket may be stored in one write. */
+  bucketOf(id: string): number;
+
+  /** A copy of what is not stored yet of an actor. */
+  checkpoint(id: string, state: State, recentCalls: readonly RecentCall[]): Checkpoint<State, Copy>;
+
+  /** Stores copies of actors of one bucket. May be repeated and may come late without harm. */
+  store(copies: readonly Copy[]): Promise<void>;
+
+  /** Whether a promise depends on the state being stored soon. Absent: it never does. */
+  isUrgent?(state: State): boolean;
 
   /** Bytes that a dirty actor holds until it is stored; bounds the tail. */
   sizeOfUnstored(state: State): number;
@@ -51,8 +62,9 @@ export interface EventSourcing<State, Event, Outcome extends Applied<State> = Ap
   closing?(state: State, now: Instant): Event | undefined;
 }
 
-/** A pending write of one actor's state. */
-export type Checkpoint<State> = {
-  write(): Promise<void>;
+/** A copy of one actor to be stored. */
+export type Checkpoint<State, Copy = unknown> = {
+  readonly copy: Copy;
+  /** Drops what has been stored from the state as it is by then. */
   forget(state: State): void;
 };

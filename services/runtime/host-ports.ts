@@ -11,4 +11,9 @@ export type ActorHostPorts = ProcessPorts & {
 };
 
 /** How long and how much idle actors may stay in memory. */
-export type ActorHostConfig = { readonly idleAgeMs: number; readonly memoryBytesMax: number };
+export type ActorHostConfig = {
+  readonly idleAgeMs: number;
+  readonly memoryBytesMax: number;
+  /** At what age dirty actors are stored; undefined: `CHECKPOINT_AGE_MS`. */
+  readonly checkpointAgeMs?: number | undefined;
+};

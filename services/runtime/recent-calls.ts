@@ -68,13 +68,17 @@ export class RecentCalls {
 
   /**
    * Remembers calls that were committed elsewhere, oldest first, for 20 s from now on. Their ages
-   * are taken from the newest of them: our clock may differ from the one that dated them.
+   * are taken from the newest of them: our clock may differ from the one that dated them. Of very
+   * many only the young ones, so that there is room for new calls.
    */
   restore(calls: readonly RecentCall[], { monotonicMs, wallMs }: Instant): void {
     const newestMs = calls.at(-1)?.atMs ?? 0;
     if (wallMs - newestMs > RESTORE_CLOCK_MS_MAX) return;
-    for (const { callId, version, atMs } of calls) {
-      if (newestMs - atMs < RESTORE_AGE_MS_MAX) this.add(callId, version, monotonicMs);
+    const newer = Math.max(0, calls.length - RECENT_CALLS_MAX / 2);
+    for (const [index, { callId, version, atMs }] of calls.entries()) {
+      const ageMs = newestMs - atMs;
+      const isKept = ageMs < RECENT_CALLS_AGE_MS || (ageMs < RESTORE_AGE_MS_MAX && index >= newer);
+      if (isKept) this.add(callId, version, monotonicMs);
     }
   }
 

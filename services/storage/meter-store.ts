@@ -44,7 +44,7 @@ export type MeterHead = MeterRecord & {
 };
 
 /** One meter to be stored. */
-type MeterCheckpoint = { readonly accountId: string; readonly head: MeterHead };
+export type MeterCheckpoint = { readonly accountId: string; readonly head: MeterHead };
 
 /**
  * The meters' states while they are not in memory. Versioned like `InstanceStore` (architecture 3.2):

@@ -62,7 +62,7 @@ export type ChaosResult = {
 const SLOW_STOP_S = 5;
 
 /** Everything dirty is stored after so long (architecture 3.2), in milliseconds. */
-const STORED_MS = 25_000;
+const STORED_MS = 125_000;
 
 /** Offsets in the cluster's block of ports: of Cassandra, and of the fault proxy before it. */
 const CASSANDRA = 3;

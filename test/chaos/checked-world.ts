@@ -80,7 +80,7 @@ export class CheckedWorld {
   async store(): Promise<void> {
     for (const [id, state] of this.#states) {
       const head = headOf(state);
-      await this.#sourcing.checkpoint(id, state, []).write();
+      await this.#sourcing.store([this.#sourcing.checkpoint(id, state, []).copy]);
       const { version, name, description, createdAtMs } = head;
       const row = { instanceId: id, version, name, description, createdAtMs };
       if (head.deletedAtMs === undefined) await this.listings.put(ACCOUNT, row);

@@ -81,7 +81,7 @@ running('an instance is shown with what only its engine knows', async () => {
 
 running('the journal of the owner holds what happened', async () => {
   let out = '';
-  // What checkpoints have stored leaves a journal after 20 s: less than a busy machine may take.
+  // What checkpoints have stored leaves a journal after a while: less than a busy machine may take.
   for (let tries = 0; tries < 3 && !out.includes('observed assertion 0.4'); tries += 1) {
     const newest = await createInstance(cluster.caller, { name: 'Ben' });
     const observation = observationAt(0, { mode_target: 'ASSERTION', signal_strength: 0.4 });

@@ -26,7 +26,7 @@ const TOLERANCE = 0.2;
 const SHELL_BYTES = 300;
 
 /** Bytes of the checkpointer's account of one dirty actor, which storing frees and no size counts. */
-const ACCOUNT_BYTES = 110;
+const ACCOUNT_BYTES = 190;
 
 /** Bytes that the instances measured together may hold: not more than the tail takes. */
 const BYTES_MAX = 24 * 1_024 * 1_024;

@@ -40,6 +40,9 @@ export const START_MS = Date.UTC(2026, 0, 15, 12);
 /** Idle instances leave after this age; the shortest that is longer than a call is remembered. */
 const IDLE_AGE_MS = 30_000;
 
+/** When what is dirty is stored, in milliseconds: sooner than by default, for short histories. */
+const CHECKPOINT_AGE_MS = 20_000;
+
 /** What a test may replace. */
 export type Replaced = {
   readonly store?: InstanceStore;
@@ -129,7 +132,11 @@ function hostsOf(
   const log = new CommitLog(replaced.journal ?? memoryJournal(), clock);
   const metrics = createMetrics();
   const bugs: unknown[] = [];
-  const config = { idleAgeMs: IDLE_AGE_MS, memoryBytesMax: 64 * 1_024 * 1_024 };
+  const config = {
+    idleAgeMs: IDLE_AGE_MS,
+    memoryBytesMax: 64 * 1_024 * 1_024,
+    checkpointAgeMs: CHECKPOINT_AGE_MS,
+  };
   const onBug = (error: unknown) => bugs.push(error);
   const portsOf = (actor: string) => {
     return {
@@ -227,7 +234,7 @@ export function instancesUnderTest(replaced: Replaced = {}) {
       return head === undefined ? [] : storedHistory(store, INSTANCE_ID, head, page);
     },
     /** Until everything is stored; nothing leaves memory that was used just now. */
-    flush: () => passed(22_000),
+    flush: () => passed(CHECKPOINT_AGE_MS + 2_000),
     /** Until everything is stored and has left memory. */
     evict: async () => {
       await passed(2 * IDLE_AGE_MS);

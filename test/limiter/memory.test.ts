@@ -49,7 +49,7 @@ memory('holds at most a KiB with its place in the runtime, and about what it say
     const commit = (record: MeterRecord) => state.take(record, 1);
     state.answer(admission(i, 1, digests[i] ?? ''), { ...turn, commit });
     state.answer(settlement(i, 1), { ...turn, commit });
-    // What a checkpoint does 20 s later.
+    // What a checkpoint does two minutes later.
     kind.checkpoint(id, state).forget();
     estimated += kind.sizeOf(state);
     places.set(id, place);

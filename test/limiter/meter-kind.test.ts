@@ -77,12 +77,12 @@ stored('is its newest record, and nothing if there is none', async () => {
   const { kind, asked } = kindUnderTest();
   const { state } = await kind.activate('a');
   asked.length = 0;
-  await kind.checkpoint('a', state).write();
+  await kind.store([kind.checkpoint('a', state).copy]);
   assert.equal([asked, kind.sizeOfUnstored(state)], [[], 0]);
   kind.apply(state, meterAt(3), 3);
   assert.is(kind.sizeOfUnstored(state), 200);
-  const { write, forget } = kind.checkpoint('a', state);
-  await write();
+  const { copy, forget } = kind.checkpoint('a', state);
+  await kind.store([copy]);
   assert.equal(asked, ['checkpoint a v3']);
   assert.is(state.head?.version, 3);
   forget();

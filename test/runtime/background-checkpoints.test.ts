@@ -69,7 +69,7 @@ due('are not begun a second time by a shard that closes', async () => {
   assert.equal(await stateOf(stored), { value: undefined });
 });
 
-due('begin at 20 s and not before', async () => {
+due('begin at two minutes and not before', async () => {
   const { kind, checkpointer, actorOf, commit } = newScene();
   commit(actorOf('a'));
   for (let nowMs = 0; nowMs < CHECKPOINT_AGE_MS; nowMs += 999) checkpointer.startDue(nowMs);
@@ -102,9 +102,9 @@ due('begin with the oldest, 8 at once', async () => {
 
 due('are as many in every second when many actors keep changing', async () => {
   const { clock, kind, checkpointer, actorOf, commit } = newScene();
-  const actors = Array.from({ length: 400 }, (_, i) => actorOf(`a${i}`));
+  const actors = Array.from({ length: 240 }, (_, i) => actorOf(`a${i}`));
   const written: number[] = [];
-  for (let second = 0; second < 80; second += 1) {
+  for (let second = 0; second < 480; second += 1) {
     for (const actor of actors) commit(actor);
     clock.advance(1_000);
     const before = kind.writes;
@@ -116,13 +116,13 @@ due('are as many in every second when many actors keep changing', async () => {
     }
     written.push(kind.writes - before);
   }
-  assert.equal(new Set(written), new Set([20]));
+  assert.equal(new Set(written), new Set([2]));
 });
 
-due('are all begun at 20 s when a wave is not repeated', async () => {
+due('are all begun at two minutes when a wave is not repeated', async () => {
   const { clock, checkpointer, actorOf, commit } = newScene();
   for (let i = 0; i < 6; i += 1) commit(actorOf(`a${i}`));
-  for (let second = 0; second < 20; second += 1) {
+  for (let second = 0; second < 120; second += 1) {
     assert.ok(checkpointer.dirty.records > 0);
     clock.advance(1_000);
     checkpointer.startDue(clock.monotonicMs());
@@ -133,7 +133,7 @@ due('are all begun at 20 s when a wave is not repeated', async () => {
 
 due('of those that stay are no more because others are about to leave memory', async () => {
   const { clock, kind, checkpointer, actorOf, commit } = heldScene();
-  for (let i = 0; i < 38; i += 1) commit(actorOf(`a${i}`));
+  for (let i = 0; i < 238; i += 1) commit(actorOf(`a${i}`));
   for (let i = 0; i < 3 * CHECKPOINTS_IN_FLIGHT_MAX; i += 1) {
     const leaving = actorOf(`b${i}`);
     commit(leaving);

@@ -8,22 +8,25 @@ import type { Journal } from '#storage/journal';
 import { memoryJournal } from '#storage/memory/memory-journal';
 import { lineOf } from '#test/runtime/journal-records';
 import { ManualClock } from '#test/support/manual-clock';
+import { turnOfEvents } from '#test/support/settled';
 import { type Tally, type TallyAnswer, type TallyCall, TallyKind } from '#test/support/tally-actor';
 
 /** A kind whose writes end when the test says so. */
 class HeldTallyKind extends TallyKind {
-  readonly held: { readonly id: string; readonly end: (failure?: Error) => void }[] = [];
+  readonly held: {
+    readonly id: string;
+    /** Of all actors of the write. */
+    readonly ids: readonly string[];
+    readonly end: (failure?: Error) => void;
+  }[] = [];
 
-  override checkpoint(...given: Parameters<TallyKind['checkpoint']>) {
-    const checkpoint = super.checkpoint(...given);
-    const write = async (): Promise<void> => {
-      const { promise, resolve, reject } = Promise.withResolvers<void>();
-      const end = (failure?: Error) => (failure === undefined ? resolve() : reject(failure));
-      this.held.push({ id: given[0], end });
-      await promise;
-      await checkpoint.write();
-    };
-    return { ...checkpoint, write };
+  override async store(copies: Parameters<TallyKind['store']>[0]): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const end = (failure?: Error) => (failure === undefined ? resolve() : reject(failure));
+    const ids = copies.map(({ id }) => id);
+    this.held.push({ id: ids[0] ?? '', ids, end });
+    await promise;
+    await super.store(copies);
   }
 }
 
@@ -60,4 +63,31 @@ export function newScene({ kind = new TallyKind(), journal = memoryJournal() as 
 export function heldScene() {
   const kind = new HeldTallyKind();
   return { ...newScene({ kind }), kind };
+}
+
+/** Actors lie in the bucket that the first letter of their id names. */
+export const byLetter = (id: string): number => id.charCodeAt(0);
+
+/** Writes that end when the test says so, and a commit by each of these ids, a millisecond apart. */
+export function batchScene(...ids: readonly string[]) {
+  const scene = heldScene();
+  scene.kind.bucketOf = byLetter;
+  const actors = ids.map((id) => {
+    const actor = scene.actorOf(id);
+    scene.commit(actor);
+    scene.clock.advance(1);
+    return actor;
+  });
+  const due = async (): Promise<void> => {
+    scene.checkpointer.startDue(scene.clock.monotonicMs());
+    await turnOfEvents();
+  };
+  const written = () => scene.kind.held.map(({ ids }) => ids.join(' '));
+  const end = async (failure?: Error): Promise<void> => {
+    scene.kind.held.shift()?.end(failure);
+    await turnOfEvents();
+  };
+  const isDirty = () =>
+    actors.map((actor) => scene.checkpointer.dirty.stateOf(actor) !== undefined);
+  return { ...scene, actors, due, written, end, isDirty };
 }

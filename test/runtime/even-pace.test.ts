@@ -48,4 +48,23 @@ pace('counts what was due anyway, and stores nothing more for it', () => {
   assert.is(begun(even), 1);
 });
 
+pace(
+  'has the next wait for what several took together, but for no more than one such portion',
+  () => {
+    const even = new EvenPace(1_000, 0);
+    even.earn(100, 20);
+    even.began(10);
+    even.earn(100, 100);
+    assert.not(even.mayBegin, 'ten have been earned and begun');
+    even.earn(100, 110);
+    assert.is(begun(even), 1);
+    even.began(10);
+    even.began(10);
+    even.earn(100, 200);
+    assert.not(even.mayBegin);
+    even.earn(100, 210);
+    assert.ok(even.mayBegin);
+  },
+);
+
 pace.run();

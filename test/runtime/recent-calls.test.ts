@@ -120,4 +120,17 @@ elsewhere('are not known when they are much older than the newest, or of another
   assert.is(late.size, 0);
 });
 
+elsewhere('leave room for new ones, however many a long tail has', () => {
+  const calls = new RecentCalls();
+  const everyTen = Array.from({ length: 12_000 }, (_, i) => ({
+    callId: i + 1,
+    version: i + 1,
+    atMs: i * 10,
+  }));
+  calls.restore(everyTen, { monotonicMs: 0, wallMs: 120_000 });
+  calls.assertRoom();
+  assert.is(calls.versionOf(12_000, 0), 12_000);
+  assert.is(calls.versionOf(12_000 - 2_000, 0), 10_000, 'all of the last 20 s');
+});
+
 for (const suite of [present, full, elsewhere]) suite.run();

@@ -13,6 +13,7 @@ import { DRIFT_EVENTS, OBSERVATIONS } from '#storage/packed-rows';
 type Stamped<Row> = { readonly row: Row; readonly version: number };
 type Partition = {
   head: InstanceHead | undefined;
+  headStamp: number;
   /** Rows written at this version or below are deleted. */
   deletedVersion: number;
   /** By their last ordinals. */
@@ -56,10 +57,11 @@ export class ActorTables {
     for (const row of rows.answers) this.#put(partition.answers, row.key, { row, version });
   }
 
-  /** Writes a head, which brings its version along. */
-  putHead(id: string, head: InstanceHead): void {
+  /** Writes a head, which brings its version along as its stamp. */
+  putHead(id: string, head: InstanceHead, stamp = head.version): void {
     const partition = this.#partition(id);
-    if ((partition.head?.version ?? 0) > head.version && !this.#flaws.isUnstamped) return;
+    if (partition.headStamp > stamp && !this.#flaws.isUnstamped) return;
+    partition.headStamp = stamp;
     const isRemoved = head.deletedAtMs !== undefined && this.#flaws.isMarkerless === true;
     partition.head = isRemoved ? undefined : head;
   }
@@ -135,6 +137,7 @@ export class ActorTables {
     if (known !== undefined) return known;
     const fresh = {
       head: undefined,
+      headStamp: 0,
       deletedVersion: 0,
       history: new Map(),
       drift: new Map(),

@@ -28,6 +28,17 @@ export function checkStored(history: Pick<History, 'calls'>, tables: ActorTables
   checkOrphans(history, index, tables);
 }
 
+/** Checks that nothing is left of an instance that a caller was answered to have deleted. */
+export function checkDeleted({ calls }: Pick<History, 'calls'>, tables: ActorTables): void {
+  for (const call of calls) {
+    if (call.requested.kind !== 'remove' || !isAcknowledged(call)) continue;
+    const { instance } = call;
+    const isStored = tables.head(instance)?.deletedAtMs !== undefined;
+    if (isStored && tables.rowCount(instance) === 0) continue;
+    throw new Violation(`${instance}: call ${call.id} deleted it, and that is not stored in time`);
+  }
+}
+
 /** An instance whose id no caller got was made by a create of unknown outcome, once. */
 function checkOrphans(
   { calls }: Pick<History, 'calls'>,

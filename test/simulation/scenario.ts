@@ -30,6 +30,10 @@ export type Scenario = {
   readonly startMs: number;
   /** Idle actors leave memory after this age. */
   readonly idleAgeMs: number;
+  /** Dirty actors are stored at this age. */
+  readonly checkpointAgeMs: number;
+  /** Whether it is looked at when deletions are stored once all is calm, which takes as long. */
+  readonly isDeletionTimed: boolean;
   /** How far wall clocks are from true time. */
   readonly skewMsMax: number;
   readonly store: StoreFaults;
@@ -44,6 +48,8 @@ export type ScenarioRequest = {
   readonly loadMs?: number;
   /** How many limiters there are. */
   readonly limiters?: number;
+  readonly checkpointAgeMs?: number;
+  readonly isDeletionTimed?: boolean;
   /** Only these sorts of disturbance, and as many of them. */
   readonly only?: readonly DisturbanceKind[];
   readonly count?: number;
@@ -95,6 +101,8 @@ export function drawScenario(random: SeededRandom, requested: ScenarioRequest = 
     startMs: WORLD_START_MS,
     ...drawFaults(random, requested),
     disturbances,
+    checkpointAgeMs: requested.checkpointAgeMs ?? random.pick([5_000, 20_000, 120_000]),
+    isDeletionTimed: requested.isDeletionTimed ?? random.happens(0.15),
   };
   return limiters === 0 ? scenario : { ...scenario, ...drawLimits(random, scenario) };
 }

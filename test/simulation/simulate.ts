@@ -4,7 +4,7 @@ import { Caller, type CallerPorts } from '#test/simulation/caller';
 import { checkAllCharges, enlarge } from '#test/simulation/charges';
 import { checkListings } from '#test/simulation/check-listings';
 import { checkOrder } from '#test/simulation/check-order';
-import { checkStored } from '#test/simulation/check-stored';
+import { checkDeleted, checkStored } from '#test/simulation/check-stored';
 import { disturb } from '#test/simulation/disturb';
 import { FLAWLESS, type Flaws } from '#test/simulation/flaws';
 import { type Call, History } from '#test/simulation/history';
@@ -19,6 +19,9 @@ const LATE_WRITES_MS = 16_000;
 
 /** How long a caller waits whose account may do no more, in milliseconds. */
 const LIMITED_MS = [200, 2_000] as const;
+
+/** How long after the last fault a deletion may take to be stored, in ms. Source: decision 201. */
+const DELETED_MS_MAX = 20_000;
 
 /** How long a limiter may be unsure when all is calm, in milliseconds: two calls to the store. */
 const SILENCE_MS_MAX = 4_000;
@@ -93,6 +96,10 @@ async function runScenario(world: World, options: SimulationOptions): Promise<Si
   const servedAfterMs = await allServed(world, cluster);
   await callers;
   checkSeals(scenario, cluster);
+  if (scenario.isDeletionTimed) {
+    await world.sleep(DELETED_MS_MAX);
+    checkDeleted(history, cluster.actors.tables);
+  }
   await enlarge(world, cluster);
   await readAll(history, cluster);
   await leaveAll(world, cluster);

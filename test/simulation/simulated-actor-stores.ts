@@ -18,6 +18,8 @@ export type CheckpointFlaws = TableFlaws & {
   readonly isChunkLast?: boolean;
   /** A head is written without the rows that no chunk holds. */
   readonly isRowsForgotten?: boolean;
+  /** All heads of a batch bear the highest of their versions as the stamp. */
+  readonly isBatchStamped?: boolean;
   /** A checkpoint counts as stored as soon as it is sent. */
   readonly isUnconfirmed?: boolean;
   /** A head forgets the calls that it was stored with. */
@@ -117,10 +119,12 @@ export class SimulatedActorStores {
   /** Rows, each confirmed, and only then all heads at once: as the real store's adapter. */
   async #checkpoint(process: SimulatedProcess, checkpoints: readonly InstanceCheckpoint[]) {
     const names = checkpoints.map(({ instanceId, head }) => `${instanceId} v${head.version}`);
+    const stamps = checkpoints.map(({ head }) => head.version);
+    const stamp = this.#flaws.isBatchStamped ? Math.max(...stamps) : undefined;
     const putHeads = () =>
       this.#write(process, `heads of ${names.join(', ')}`, () => {
         for (const { instanceId, head } of checkpoints) {
-          this.tables.putHead(instanceId, this.#headAsWritten(head));
+          this.tables.putHead(instanceId, this.#headAsWritten(head), stamp);
           this.#onHead(instanceId, head, process.name);
         }
       });

@@ -75,7 +75,8 @@ function configOf(
 
 /** The bounds of the actors of a process. */
 function actorsOf({ scenario }: ClusterParts): ActorHostConfig {
-  return { idleAgeMs: scenario.idleAgeMs, memoryBytesMax: MEMORY_BYTES_MAX };
+  const { idleAgeMs, checkpointAgeMs } = scenario;
+  return { idleAgeMs, memoryBytesMax: MEMORY_BYTES_MAX, checkpointAgeMs };
 }
 
 /** Where a process listens. */

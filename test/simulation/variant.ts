@@ -11,8 +11,8 @@ export type Variant = {
   readonly requested: ScenarioRequest;
 };
 
-/** What is wrong with engines shows without limiters, and sooner. */
-const ENGINES = { limiters: 0 } as const;
+/** What is wrong with engines shows without limiters, and with checkpoints within a run, sooner. */
+const ENGINES = { limiters: 0, checkpointAgeMs: 20_000, isDeletionTimed: false } as const;
 
 /** Processes end or stall, or cannot reach the store. */
 export const CRASHES: ScenarioRequest = {

@@ -26,21 +26,24 @@ function refundUnknown(stack: DisposableStack): void {
   });
 }
 
+/** Two limiters, whose meters are stored within a run. */
+const LIMITERS = { limiters: 2, checkpointAgeMs: 20_000, isDeletionTimed: false } as const;
+
 /** What can be wrong with meters, and with what edges ask of them. */
 export const METER_VARIANTS: readonly Variant[] = [
   {
     name: 'refund of an unknown outcome',
-    requested: { limiters: 2, only: ['storeCut'], count: 10, loadMs: 20_000 },
+    requested: { ...LIMITERS, only: ['storeCut'], count: 10, loadMs: 20_000 },
     spoil: refundUnknown,
   },
   {
     name: 'meter that grants above its durable watermark',
-    requested: { limiters: 2, only: ['kill'], count: 12, loadMs: 16_000, store: { slow: 0.3 } },
+    requested: { ...LIMITERS, only: ['kill'], count: 12, loadMs: 16_000, store: { slow: 0.3 } },
     spoil: (stack) => replaceMethod(stack, DurableWatermark, 'offsetOf', () => 0),
   },
   {
     name: 'closing record that is forgotten',
-    requested: { limiters: 2, only: ['restart'], count: 6, loadMs: 14_000, isCalm: true },
+    requested: { ...LIMITERS, only: ['restart'], count: 6, loadMs: 14_000, isCalm: true },
     spoil: (stack) => replaceMethod(stack, MeterKind, 'closing', () => undefined),
   },
 ];

@@ -32,6 +32,11 @@ export const STORE_VARIANTS: readonly Variant[] = [
     flaws: { checkpoints: { isRowsForgotten: true } },
     requested: MOVES,
   },
+  {
+    name: 'batch of heads with one version stamp',
+    flaws: { checkpoints: { isBatchStamped: true } },
+    requested: LONG,
+  },
   { name: 'no version stamp', flaws: { checkpoints: { isUnstamped: true } }, requested: LONG },
   {
     name: 'low-water mark moved before the checkpoint',

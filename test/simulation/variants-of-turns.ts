@@ -119,6 +119,11 @@ export const TURN_VARIANTS: readonly Variant[] = [
     },
   },
   {
+    name: 'deletion later than its promise',
+    requested: { ...CRASHES, checkpointAgeMs: 120_000, isDeletionTimed: true },
+    spoil: (stack) => replaceMethod(stack, InstanceSourcing, 'isUrgent', () => false),
+  },
+  {
     name: 'directory not notified again in recovery',
     requested: ROUGH,
     spoil: (stack) => replaceMethod(stack, InstanceSourcing, 'effectAfterReplay', () => undefined),

@@ -36,13 +36,19 @@ export type TallyAnswer = {
 /** What the store keeps of a tally. */
 type StoredTally = { sum: number; version: number; recentCalls: readonly RecentCall[] };
 
+/** A copy of one on its way to the store. */
+type TallyCopy = StoredTally & { readonly id: string };
+
 /** A kind whose store is a map, for tests of the runtime. */
 export class TallyKind
-  implements ActorKind<Tally, TallyCall, TallyAnswer, number>, EventSourcing<Tally, number>
+  implements
+    ActorKind<Tally, TallyCall, TallyAnswer, number>,
+    EventSourcing<Tally, number, Applied<Tally>, TallyCopy>
 {
   readonly name = 'instance';
   readonly sourcing: EventSourcing<Tally, number> = this;
   readonly stored = new Map<string, StoredTally>();
+  readonly #buckets = new Map<string, number>();
   activations = 0;
   writes = 0;
   isStoreDown = false;
@@ -91,18 +97,30 @@ export class TallyKind
     return state.sum % 2 === 0 ? undefined : this.parting;
   }
 
+  /** A bucket for each, unless the test says otherwise: then every write is of one. */
+  bucketOf(id: string): number {
+    const known = this.#buckets.get(id);
+    if (known !== undefined) return known;
+    this.#buckets.set(id, this.#buckets.size);
+    return this.#buckets.size - 1;
+  }
+
   checkpoint(id: string, state: Tally, recentCalls: readonly RecentCall[]) {
     const { sum } = state;
     const version = (this.stored.get(id)?.version ?? 0) + state.unstored.length;
     const count = state.unstored.length;
-    return {
-      write: async () => {
-        this.writes += 1;
-        if (this.isStoreDown) throw new Fault('service_unavailable', 'the store is down');
-        this.stored.set(id, { sum, version, recentCalls });
-      },
-      forget: () => void state.unstored.splice(0, count),
-    };
+    const copy = { id, sum, version, recentCalls };
+    return { copy, forget: () => void state.unstored.splice(0, count) };
+  }
+
+  async store(copies: readonly TallyCopy[]): Promise<void> {
+    this.writes += 1;
+    if (this.isStoreDown) throw new Fault('service_unavailable', 'the store is down');
+    for (const { id, ...stored } of copies) this.stored.set(id, stored);
+  }
+
+  isUrgent({ sum }: Tally): boolean {
+    return sum < 0;
   }
 
   sizeOf(): number {

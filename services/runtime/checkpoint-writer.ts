@@ -1,0 +1,168 @@
+import { Fault } from '#fault/fault';
+import { instantOf } from '#platform/instant';
+import type { Activation } from '#runtime/activation';
+import type { ActorCall, ActorKind } from '#runtime/actor-kind';
+import { RECENT_CALLS_AGE_MS } from '#runtime/bounds';
+import type { DirtyActors, DirtyState } from '#runtime/dirty-actors';
+import type { Checkpoint } from '#runtime/event-sourcing';
+import type { ActorHostPorts } from '#runtime/host-ports';
+import type { SideEffect } from '#runtime/turn';
+import { HEADS_BYTES_MAX, HEADS_MAX } from '#storage/instance-store';
+
+/** A copy of one actor on its way to the store, and what of it counts as stored afterwards. */
+type Part<State, Call, Answer> = {
+  readonly activation: Activation<State, Call, Answer>;
+  readonly dirty: DirtyState;
+  readonly checkpoint: Checkpoint<State>;
+  readonly records: number;
+  readonly offset: number;
+  readonly pendingEffect: SideEffect | undefined;
+  readonly takenMs: number;
+};
+
+/**
+ * Stores copies of dirty actors, several of one bucket in one write. Only durable state is ever
+ * stored; of a write that fails all actors stay dirty. Source: architecture 3.2.
+ */
+export class CheckpointWriter<State, Call extends ActorCall, Answer, Event> {
+  readonly #kind: ActorKind<State, Call, Answer, Event>;
+  readonly #ports: ActorHostPorts;
+  readonly #dirty: DirtyActors<State, Call, Answer, Event>;
+  readonly #onStored: (activation: Activation<State, Call, Answer>) => void;
+  /** Stored actors that still remember call ids, and the monotonic time at which those are too old. */
+  readonly #remembering = new Map<Activation<State, Call, Answer>, number>();
+  #inFlight = 0;
+
+  /** `onStored` is notified of every actor that holds less now. */
+  constructor(
+    kind: ActorKind<State, Call, Answer, Event>,
+    ports: ActorHostPorts,
+    dirty: DirtyActors<State, Call, Answer, Event>,
+    onStored: (activation: Activation<State, Call, Answer>) => void,
+  ) {
+    this.#kind = kind;
+    this.#ports = ports;
+    this.#dirty = dirty;
+    this.#onStored = onStored;
+  }
+
+  /** Writes under way. */
+  get inFlight(): number {
+    return this.#inFlight;
+  }
+
+  /**
+   * The dirty actors that go in one write with `leader`: the oldest of its bucket that `mayCome`, as
+   * many as one write takes. One with a pending side effect, or that the store has refused, goes alone:
+   * it must not hold others back.
+   */
+  batchOf(
+    leader: Activation<State, Call, Answer>,
+    mayCome: (activation: Activation<State, Call, Answer>) => boolean,
+  ): Activation<State, Call, Answer>[] {
+    const batch = [leader];
+    const first = this.#dirty.stateOf(leader);
+    if (first === undefined || !isShareable(first)) return batch;
+    let { bytes } = first;
+    for (const mate of this.#dirty.ofBucket(first.bucket)) {
+      const dirty = this.#dirty.stateOf(mate);
+      if (mate === leader || dirty === undefined || dirty.isStoring) continue;
+      if (!isShareable(dirty) || !mayCome(mate)) continue;
+      bytes += dirty.bytes;
+      if (bytes > HEADS_BYTES_MAX) break;
+      batch.push(mate);
+      if (batch.length === HEADS_MAX) break;
+    }
+    return batch;
+  }
+
+  /** Stores actors of one bucket, those that are dirty. Rejects if the write fails. */
+  async store(batch: readonly Activation<State, Call, Answer>[]): Promise<void> {
+    this.#inFlight += 1;
+    const parts = batch.flatMap((activation) => this.#partOf(activation) ?? []);
+    try {
+      await this.#write(parts);
+    } catch (fault) {
+      const isDown = fault instanceof Fault && fault.code === 'service_unavailable';
+      // What the store cannot take must not keep the others of its bucket from being stored.
+      if (!isDown) for (const { dirty } of parts) dirty.isRefused = true;
+      throw fault;
+    } finally {
+      for (const { dirty } of parts) dirty.isStoring = false;
+      this.#inFlight -= 1;
+    }
+    for (const part of parts) this.#stored(part);
+  }
+
+  /** Frees the call ids of stored actors once they are too old to matter, so that idle ones are small. */
+  forgetOldCalls(monotonicMs: number): void {
+    for (const [activation, dueMs] of this.#remembering) {
+      if (dueMs > monotonicMs) return;
+      this.#remembering.delete(activation);
+      activation.trim(monotonicMs);
+    }
+  }
+
+  /** Forgets an actor that is not here any more. */
+  abandon(activation: Activation<State, Call, Answer>): void {
+    this.#remembering.delete(activation);
+  }
+
+  /** Takes the copy, in the gap between two turns. */
+  #partOf(activation: Activation<State, Call, Answer>): Part<State, Call, Answer> | undefined {
+    const { id, state, offset } = activation;
+    const dirty = this.#dirty.stateOf(activation);
+    const { sourcing } = this.#kind;
+    if (state === undefined || dirty === undefined || sourcing === undefined) return undefined;
+    const { clock, log } = this.#ports;
+    const now = instantOf(clock);
+    const recentCalls = log.isLasting ? activation.recentCalls(now) : [];
+    const checkpoint = sourcing.checkpoint(id, state, recentCalls);
+    dirty.isStoring = true;
+    const { records, pendingEffect } = dirty;
+    const takenMs = now.monotonicMs;
+    return { activation, dirty, checkpoint, records, offset, pendingEffect, takenMs };
+  }
+
+  async #write(parts: readonly Part<State, Call, Answer>[]): Promise<void> {
+    const { sourcing } = this.#kind;
+    if (sourcing === undefined || parts.length === 0) return;
+    await this.#ports.log.whenDurable(Math.max(...parts.map(({ offset }) => offset)));
+    // Once the journal is truncated nothing else says that this is still to be done.
+    for (const { pendingEffect } of parts) if (pendingEffect !== undefined) await pendingEffect();
+    const present = parts.filter((part) => !this.#isAbandoned(part));
+    if (present.length > 0) await sourcing.store(present.map(({ checkpoint }) => checkpoint.copy));
+  }
+
+  /** Another node has it meanwhile, or it has been activated again. */
+  #isAbandoned({ activation, dirty }: Part<State, Call, Answer>): boolean {
+    return this.#dirty.stateOf(activation) !== dirty;
+  }
+
+  #stored(part: Part<State, Call, Answer>): void {
+    if (this.#isAbandoned(part)) return;
+    const { activation, dirty, checkpoint, records, offset, pendingEffect, takenMs } = part;
+    if (dirty.pendingEffect === pendingEffect) dirty.pendingEffect = undefined;
+    dirty.isRefused = false;
+    const dirtyMs = takenMs - dirty.sinceMs;
+    if (activation.state !== undefined) checkpoint.forget(activation.state);
+    this.#onStored(activation);
+    this.#ports.metrics.checkpointed(dirtyMs / 1_000);
+    this.#dirty.stored(activation, dirty, { records, offset, sinceMs: takenMs });
+    this.#forgetCalls(activation);
+  }
+
+  #forgetCalls(activation: Activation<State, Call, Answer>): void {
+    const nowMs = this.#ports.clock.monotonicMs();
+    activation.trim(nowMs);
+    this.#remembering.delete(activation);
+    if (activation.hasRecentCalls) {
+      this.#remembering.set(activation, nowMs + RECENT_CALLS_AGE_MS + 1);
+    }
+  }
+}
+
+/** Whether an actor may be stored in one write with others. */
+function isShareable({ pendingEffect, isRefused }: DirtyState): boolean {
+  return pendingEffect === undefined && !isRefused;
+}
