@@ -7,6 +7,8 @@ export type JavaOptions = {
   readonly logback: string;
   readonly state: string;
   readonly heapMb: number;
+  /** Whether there are other servers, which it must hear from before it serves. */
+  readonly isOneOfSeveral: boolean;
   /** Where `nodetool` may connect; without it no client can. */
   readonly jmxPort?: number;
 };
@@ -44,9 +46,20 @@ const FAST_START = [
   '-Dcassandra.load_ring_state=false',
 ];
 
+/**
+ * One of several keeps what it knew of the ring: with a part of it a server would take itself for a
+ * majority, and grant a conditional write alone. It waits until gossip is quiet for a second and a half
+ * instead of 3 s, and begins without the others after 2 s instead of 30: on loopback that is much.
+ */
+const RING_START = [
+  '-Dcassandra.gossip_settle_min_wait_ms=1000',
+  '-Dcassandra.gossip_settle_interval_ms=500',
+  '-Dcassandra.ring_delay_ms=2000',
+];
+
 /** The arguments of `java` before the class path. */
 export function javaOptions(options: JavaOptions): string[] {
-  const { yaml, logback, state, heapMb, jmxPort } = options;
+  const { yaml, logback, state, heapMb, isOneOfSeveral, jmxPort } = options;
   return [
     // All of the heap at once: in a small one the collector works all the time. The parallel one
     // takes the least CPU, and its pauses on a heap of this size are short.
@@ -64,6 +77,6 @@ export function javaOptions(options: JavaOptions): string[] {
     `-Dcassandra.storagedir=${state}`,
     '-Dcassandra-foreground=yes',
     ...(jmxPort === undefined ? [] : [`-Dcassandra.jmx.local.port=${jmxPort}`]),
-    ...FAST_START,
+    ...(isOneOfSeveral ? RING_START : FAST_START),
   ];
 }

@@ -18,6 +18,9 @@ const READY_MS_MAX = 180_000;
 /** Enough for the journal's load and for every test; in MiB. */
 const HEAP_MB = 1_024;
 
+/** Of each of several, which share that load's rows but have them all. Chosen. */
+const RING_HEAP_MB = 512;
+
 /**
  * By how much Linux may delay timers of its process, in nanoseconds; 50,000 is usual. At any load a
  * worker of Cassandra without work looks for some again and again, as often as timers let it: that
@@ -30,8 +33,21 @@ const WITH_SLACK = `echo ${TIMER_SLACK_NS} > /proc/self/timerslack_ns; exec "$0"
 
 const MAIN_CLASS = 'org.apache.cassandra.service.CassandraDaemon';
 
+/** A server among others on loopback. */
+export type CassandraRing = {
+  /** Its own address, and those of all servers. */
+  readonly host: string;
+  readonly hosts: readonly string[];
+  /** Of all, for what they say to each other. */
+  readonly storagePort: number;
+};
+
 /** Where a Cassandra runs, and what differs from the usual. */
 export type CassandraOptions = ServerPlace & {
+  /** Of its record and its log; `cassandra` unless given. */
+  readonly name?: string;
+  /** Alone without it. */
+  readonly ring?: CassandraRing;
   /** Of CQL; a free one unless named. */
   readonly port?: number;
   /** Of `nodetool`; without it there is none. */
@@ -47,39 +63,46 @@ export type CassandraOptions = ServerPlace & {
  * Throws `MissingServer` when there is none to be had.
  */
 export async function startCassandra(options: CassandraOptions): Promise<LocalServer> {
-  const { print = printNothing, heapMb = HEAP_MB, jmxPort, logFolder } = options;
+  const { name = 'cassandra', ring, print = printNothing, jmxPort, logFolder } = options;
+  const { heapMb = ring === undefined ? HEAP_MB : RING_HEAP_MB } = options;
   const folder = resolve(options.folder);
-  if (options.port !== undefined) await assertPortFree(options.port, 'Cassandra');
+  const host = ring?.host ?? '127.0.0.1';
+  if (options.port !== undefined) await assertPortFree(options.port, 'Cassandra', host);
   if (jmxPort !== undefined) await assertPortFree(jmxPort, "Cassandra's nodetool");
   const { java, version, libraries } = await installedCassandra(print);
-  const ports = { cql: options.port ?? (await freePort()), storage: await freePort() };
+  const cql = options.port ?? (await freePort());
+  const storage = ring?.storagePort ?? (await freePort());
   const files = { yaml: join(folder, 'cassandra.yaml'), logback: join(folder, 'logback.xml') };
   await mkdir(folder, { recursive: true });
   await writeFile(
     files.yaml,
-    cassandraYaml({ ...localCassandraSettings(ports), ...options.settings }),
+    cassandraYaml({
+      ...localCassandraSettings({ host, cql, storage, ring: ring?.hosts }),
+      ...options.settings,
+    }),
   );
   await writeFile(files.logback, LOGBACK);
   const jmx = jmxPort === undefined ? {} : { jmxPort };
+  const isOneOfSeveral = ring !== undefined;
   const args = [
-    ...javaOptions({ ...files, state: join(folder, 'state'), heapMb, ...jmx }),
+    ...javaOptions({ ...files, state: join(folder, 'state'), heapMb, isOneOfSeveral, ...jmx }),
     '-cp',
     libraries.map((path) => join(path, '*')).join(':'),
     MAIN_CLASS,
   ];
-  const address = `127.0.0.1:${ports.cql}`;
+  const address = `${host}:${cql}`;
   const start = () =>
     startServer(
       { ...options, folder, logFolder },
       {
-        name: 'cassandra',
+        name,
         ...commandOf(java, args),
         address,
         readyMsMax: READY_MS_MAX,
         ask: () => cassandraVersionAt(address),
       },
     );
-  return withProgress(print, `cassandra: starting ${version} (usually 10 to 20 s)`, start);
+  return withProgress(print, `${name}: starting ${version} (usually 10 to 20 s)`, start);
 }
 
 function commandOf(java: string, args: readonly string[]) {

@@ -1,24 +1,35 @@
+/** Three of them share a machine, each with half the heap of one that is alone. */
+const SMALLER = { memtable_heap_space: '64MiB', memtable_offheap_space: '64MiB' } as const;
+
 /** Settings of `cassandra.yaml` by name; a value is whatever YAML takes where JSON is written. */
 export type CassandraSettings = Readonly<Record<string, unknown>>;
 
-/** Ports of one server on loopback. */
-export type CassandraPorts = { readonly cql: number; readonly storage: number };
+/** Address and ports of one server on loopback. */
+export type CassandraPlace = {
+  readonly host: string;
+  readonly cql: number;
+  readonly storage: number;
+  /** Addresses of all servers, this one's among them, if there are several. */
+  readonly ring: readonly string[] | undefined;
+};
 
 /**
- * The settings of a single server on loopback. What safety needs (architecture 6): conditional writes
+ * The settings of a server on loopback, alone or one of several. What safety needs (architecture 6): conditional writes
  * by `paxos_variant` v2, and a commit log that is on disk before a write is acknowledged.
  */
-export function localCassandraSettings({ cql, storage }: CassandraPorts): CassandraSettings {
+export function localCassandraSettings(place: CassandraPlace): CassandraSettings {
+  const { host, cql, storage, ring = [host] } = place;
   return {
     cluster_name: 'identity-engine-local',
-    listen_address: '127.0.0.1',
-    rpc_address: '127.0.0.1',
+    listen_address: host,
+    rpc_address: host,
     native_transport_port: cql,
     storage_port: storage,
     seed_provider: [
       {
         class_name: 'org.apache.cassandra.locator.SimpleSeedProvider',
-        parameters: [{ seeds: `127.0.0.1:${storage}` }],
+        // All of them, so that any may come back first, and alone.
+        parameters: [{ seeds: ring.map((address) => `${address}:${storage}`).join() }],
       },
     ],
     endpoint_snitch: 'SimpleSnitch',
@@ -40,7 +51,15 @@ export function localCassandraSettings({ cql, storage }: CassandraPorts): Cassan
     file_cache_size: '64MiB',
     networking_cache_size: '32MiB',
     key_cache_size: '16MiB',
+    ...(ring.length > 1 ? ringSettings(ring, host) : {}),
   };
+}
+
+/** Every server begins with nothing and its even share: there is nothing to fetch from the others. */
+function ringSettings(ring: readonly string[], host: string): CassandraSettings {
+  const share = 2n ** 64n / BigInt(ring.length);
+  const token = BigInt(ring.indexOf(host)) * share - 2n ** 63n;
+  return { auto_bootstrap: false, initial_token: `${token}`, ...SMALLER };
 }
 
 /** `cassandra.yaml`: every line a setting, its value in JSON, which is YAML too. */

@@ -21,6 +21,8 @@ export type PlannedProcess = {
   /** `engine2`; unique, and stable between runs. */
   readonly name: string;
   readonly kind: ProcessKind;
+  /** Its loopback address; 127.0.0.1 unless given. */
+  readonly host?: string;
   /** Where others reach it. */
   readonly port: number;
   /** Where it says whether it is ready, if it has such a port. */
@@ -45,6 +47,8 @@ export type ClusterSize = {
   readonly limiters?: number;
   /** Of the engines, and as many of the limiters; 64 unless given; fixed by the first start on a folder. */
   readonly shards?: number;
+  /** Cassandra nodes, 1 or 3, each with a copy of everything; 1 unless given; fixed as the shards are. */
+  readonly cassandraNodes?: number | undefined;
   /** `host:port` of a Cassandra and URL of a NATS to use instead of own ones. */
   readonly cassandra?: string | undefined;
   readonly nats?: string | undefined;
@@ -76,6 +80,8 @@ const HOST = '127.0.0.1';
 /** Offsets into the block of ports. */
 const NATS = 2;
 const CASSANDRA = 3;
+/** Of several nodes, for what they say to each other: each has the same ports on an address of its own. */
+const CASSANDRA_STORAGE = 4;
 const EDGES = 10;
 const ENGINES = 40;
 const LIMITERS = 82;
@@ -89,18 +95,18 @@ const LIMITER_TIMEOUT_MS = '1000';
 /** The local cluster of this size: 2 edges, 2 limiters, 3 engines, NATS, Cassandra and a balancer. */
 export function clusterPlan(size: ClusterSize): ClusterPlan {
   const { folder, ports, engines = 3, edges = 2, limiters = 2, shards = 64 } = size;
-  const stores: readonly PlannedProcess[] = [
-    { name: 'nats', kind: 'nats', port: ports + NATS, variables: {} },
-    { name: 'cassandra', kind: 'cassandra', port: ports + CASSANDRA, variables: {} },
-  ];
+  const nats: PlannedProcess = { name: 'nats', kind: 'nats', port: ports + NATS, variables: {} };
+  const cassandras = plannedCassandras(size);
   const shared = {
     SERVICE_STORAGE: 'cassandra',
-    SERVICE_CASSANDRA_CONTACT_POINTS: size.cassandra ?? `${HOST}:${ports + CASSANDRA}`,
+    SERVICE_CASSANDRA_CONTACT_POINTS: size.cassandra ?? cassandras.map(hostAndPort).join(),
+    SERVICE_CASSANDRA_REPLICATION_FACTOR: `${cassandras.length}`,
     SERVICE_NATS_URL: size.nats ?? `nats://${HOST}:${ports + NATS}`,
     SERVICE_SHARDS: `${shards}`,
   };
   const processes: readonly PlannedProcess[] = [
-    ...stores.filter(({ name }) => size[name as 'nats' | 'cassandra'] === undefined),
+    ...(size.nats === undefined ? [nats] : []),
+    ...(size.cassandra === undefined ? cassandras : []),
     ...numbersTo(limiters).map((number) => plannedLimiter(ports, number)),
     ...numbersTo(engines).map((number) => plannedEngine(ports, number)),
     ...numbersTo(edges).map((number) => plannedEdge(ports, number)),
@@ -157,6 +163,29 @@ function plannedEngine(ports: number, number: number): PlannedProcess {
     SERVICE_ENGINE_LISTEN: `${HOST}:${port}`,
     SERVICE_NODE_NAME: `engine${number}`,
   });
+}
+
+/**
+ * One Cassandra, or three under numbered names. Drivers take all nodes to listen on the same port, so each
+ * of three has an address of its own.
+ */
+function plannedCassandras(size: ClusterSize): PlannedProcess[] {
+  const { ports, cassandra, cassandraNodes = 1 } = size;
+  const place = { kind: 'cassandra', port: ports + CASSANDRA, variables: {} } as const;
+  if (cassandraNodes === 1) return [{ name: 'cassandra', ...place }];
+  if (cassandra !== undefined)
+    throw new Error(`a Cassandra is named, ${cassandra}: none is started`);
+  if (cassandraNodes !== 3)
+    throw new Error(`a cluster has 1 or 3 Cassandra nodes, not ${cassandraNodes}`);
+  const otherPorts = [ports + CASSANDRA_STORAGE];
+  return numbersTo(cassandraNodes).map((number) => {
+    return { name: `cassandra${number}`, ...place, host: `127.0.0.${number}`, otherPorts };
+  });
+}
+
+/** Where a process listens: `127.0.0.1:8403`. */
+export function hostAndPort({ host = HOST, port }: Pick<PlannedProcess, 'host' | 'port'>): string {
+  return `${host}:${port}`;
 }
 
 /** Where a process keeps its record, and a server its state. */

@@ -4,6 +4,7 @@ import { closeSync, mkdirSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { assertBegunAlike } from '#deploy/local/cassandra-ring';
 import { type ClusterSize, clusterPlan } from '#deploy/local/cluster-plan';
 import { readCluster, supervisorFolder } from '#deploy/local/cluster-record';
 import { endLeftovers } from '#deploy/local/leftovers';
@@ -26,6 +27,7 @@ const LOOK_EVERY_MS = 500;
  */
 export async function startCluster(size: ClusterSize, print: Print): Promise<void> {
   const { folder } = size;
+  assertBegunAlike(size);
   const running = runningServer(supervisorFolder(folder));
   if (running === undefined) return supervise(size, print);
   print(`a cluster runs on ${folder} already`);

@@ -13,10 +13,10 @@ import { clusterFolder, wantedCluster } from '#deploy/local/state-folder';
 
 /*
  * The cluster on this machine, for `make`: starts it, shows it, ends it.
- * Usage: node deploy/local/cluster.ts up | down | status [--json] | ctl …
+ * Usage: node deploy/local/cluster.ts up [--cassandra 1|3] | down | status [--json] | ctl …
  */
 
-const USAGE = 'usage: cluster.ts up | down | status [--json] | ctl …';
+const USAGE = 'usage: cluster.ts up [--cassandra 1|3] | down | status [--json] | ctl …';
 
 const out = (text: string): void => void process.stdout.write(`${text}\n`);
 
@@ -29,7 +29,10 @@ try {
 
 async function run([command = '', ...rest]: readonly string[]): Promise<number> {
   const folder = clusterFolder();
-  if (command === 'up' && rest.length === 0) return up(folder);
+  if (command === 'up') {
+    const options = { cassandra: { type: 'string', default: '1' } } as const;
+    return up(folder, Number(parseArgs({ args: rest, options }).values.cassandra));
+  }
   if (command === 'down' && rest.length === 0) return down(folder);
   if (command === 'ctl') return ctl(folder, rest);
   if (command === 'status') {
@@ -39,8 +42,8 @@ async function run([command = '', ...rest]: readonly string[]): Promise<number> 
   throw new Error(USAGE);
 }
 
-async function up(folder: string): Promise<number> {
-  await startCluster(wantedCluster(), out).catch((error: Error) => {
+async function up(folder: string, cassandraNodes: number): Promise<number> {
+  await startCluster({ ...wantedCluster(), cassandraNodes }, out).catch((error: Error) => {
     const isTaken = /port \d+ .*is taken/.test(error.message);
     const hint = isTaken ? '; choose another block of ports with CLUSTER_PORT=…' : '';
     throw new Error(`${error.message}${hint}`);
@@ -110,8 +113,9 @@ function tableOf(statuses: readonly ProcessStatus[]): string {
 function welcome({ address, folder, logFolder, processes }: ClusterPlan, key: string): string {
   const count = (kind: string) => processes.filter((planned) => planned.kind === kind).length;
   const parts = `${count('edge')} edges, ${count('limiter')} limiters, ${count('engine')} engines`;
+  const cassandras = count('cassandra') > 1 ? `${count('cassandra')} Cassandra nodes` : 'Cassandra';
   return [
-    `The cluster serves: ${parts}, NATS and Cassandra. Data is kept between runs.`,
+    `The cluster serves: ${parts}, NATS and ${cassandras}. Data is kept between runs.`,
     '',
     `  API      ${address}/v1`,
     `  Docs     ${address}/docs   ${address}/redoc   ${address}/openapi.json`,

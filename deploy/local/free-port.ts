@@ -1,9 +1,11 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 
+const HOST = '127.0.0.1';
+
 /** A free port of the loopback address. */
 export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
+  const server = createServer().listen(0, HOST);
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
   server.close();
@@ -11,13 +13,19 @@ export async function freePort(): Promise<number> {
   return port;
 }
 
-/** Throws an error of one line when a process listens on this port of the loopback address. */
-export async function assertPortFree(port: number, what: string): Promise<void> {
-  const server = createServer().listen(port, '127.0.0.1');
+/**
+ * Throws an error of one line when a process listens on this port of a loopback address, or this machine
+ * has no such address.
+ */
+export async function assertPortFree(port: number, what: string, host = HOST): Promise<void> {
+  const server = createServer().listen(port, host);
   try {
     await once(server, 'listening');
-  } catch {
-    throw new Error(`${what}: port ${port} of 127.0.0.1 is taken`);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EADDRNOTAVAIL') {
+      throw new Error(`${what}: port ${port} of ${host} is taken`);
+    }
+    throw new Error(`${what}: no address ${host} here; on macOS: sudo ifconfig lo0 alias ${host}`);
   }
   server.close();
   await once(server, 'close');

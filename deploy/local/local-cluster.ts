@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { cassandraVersionAt } from '#deploy/local/cassandra-answer';
+import { assertBegunAlike, ringFormed, ringOf } from '#deploy/local/cassandra-ring';
 import { startCassandra } from '#deploy/local/cassandra-server';
 import type { CassandraSettings } from '#deploy/local/cassandra-settings';
 import {
@@ -47,7 +48,7 @@ export type LocalClusterOptions = ClusterSize & {
   readonly print?: Print;
   /** Replaces variables of a process: the address of Cassandra by that of a proxy, for instance. */
   readonly variablesOf?: (planned: PlannedProcess) => Variables;
-  /** Of its own Cassandra. */
+  /** Of its own Cassandra, or of each. */
   readonly heapMb?: number;
   readonly settings?: CassandraSettings;
 };
@@ -60,6 +61,7 @@ export type LocalClusterOptions = ClusterSize & {
  */
 export async function openLocalCluster(options: LocalClusterOptions): Promise<LocalCluster> {
   const plan = clusterPlan(options);
+  assertBegunAlike(options);
   await endLeftovers(plan.folder);
   await assertAnswering(options);
   for (const planned of plan.processes) await assertPortsFree(planned);
@@ -72,9 +74,9 @@ export async function openLocalCluster(options: LocalClusterOptions): Promise<Lo
 }
 
 async function assertPortsFree(planned: PlannedProcess): Promise<void> {
-  const { name, port, operatorsPort, otherPorts = [] } = planned;
+  const { name, host, port, operatorsPort, otherPorts = [] } = planned;
   for (const each of [port, operatorsPort, ...otherPorts]) {
-    if (each !== undefined) await assertPortFree(each, name);
+    if (each !== undefined) await assertPortFree(each, name, host);
   }
 }
 
@@ -133,7 +135,7 @@ export class LocalCluster implements AsyncDisposable {
   /** Starts everything for the first time; see `openLocalCluster`. */
   async begin(): Promise<void> {
     const print = this.#print;
-    await this.#startAll(['nats', 'cassandra']);
+    await Promise.all([this.#startAll(['nats']), this.#startCassandras()]);
     await withProgress(print, 'making the tables', () => this.#migrate());
     const services = () => this.#startAll(['limiter', 'engine', 'edge', 'balancer']);
     await withProgress(print, 'starting limiters, engines, edges and balancer', services);
@@ -230,8 +232,13 @@ export class LocalCluster implements AsyncDisposable {
     if (kind === 'nats') return startNats({ ...place, port, print });
     if (kind === 'cassandra') {
       const { heapMb, settings } = this.#options;
-      const own = { ...(heapMb && { heapMb }), ...(settings && { settings }) };
-      return startCassandra({ ...place, port, print, ...own });
+      const ring = ringOf(planned, this.#plan);
+      const own = {
+        ...(heapMb && { heapMb }),
+        ...(settings && { settings }),
+        ...(ring && { ring }),
+      };
+      return startCassandra({ ...place, name, port, print, ...own });
     }
     if (kind === 'balancer') return startBalancer(place, planned, this.#plan);
     return startServiceProcess(place, planned, this.#variablesOf(planned));
@@ -246,6 +253,15 @@ export class LocalCluster implements AsyncDisposable {
   async #startAll(kinds: readonly ProcessKind[]): Promise<void> {
     const all = kinds.flatMap((kind) => this.#ofKind(kind));
     await Promise.all(all.map(({ process }) => process.start()));
+  }
+
+  /** One after the other: each finds those before it, and three at once would share few cores. */
+  async #startCassandras(): Promise<void> {
+    const all = this.#ofKind('cassandra');
+    for (const { process } of all) await process.start();
+    const servers = all.map(({ planned }) => planned);
+    const wait = () => ringFormed(servers);
+    await withProgress(this.#print, 'waiting until the Cassandra nodes see each other', wait);
   }
 
   async #migrate(): Promise<void> {

@@ -1,13 +1,14 @@
 import { cassandraVersionAt } from '#deploy/local/cassandra-answer';
-import type { ClusterPlan, PlannedProcess } from '#deploy/local/cluster-plan';
+import { type ClusterPlan, hostAndPort, type PlannedProcess } from '#deploy/local/cluster-plan';
 import { natsVersionAt } from '#deploy/local/nats-answer';
 
 /** How long a process on this machine may take to say that it is ready, in milliseconds. */
 const ANSWER_MS_MAX = 1_000;
 
 /** Where clients reach a process, as they write it. */
-export function addressOf({ kind, port }: PlannedProcess): string {
-  const address = `127.0.0.1:${port}`;
+export function addressOf(planned: PlannedProcess): string {
+  const { kind } = planned;
+  const address = hostAndPort(planned);
   if (kind === 'nats') return `nats://${address}`;
   return kind === 'edge' || kind === 'balancer' ? `http://${address}` : address;
 }
