@@ -1,4 +1,4 @@
-import { auth, Client, type Host, policies, type QueryOptions, types } from 'cassandra-driver';
+import { auth, Client, type Host, type QueryOptions, types } from 'cassandra-driver';
 import { Fault } from '#fault/fault';
 import { type ClientTls, tlsOptionsOf } from '#platform/client-tls';
 import type { Clock } from '#platform/clock';
@@ -7,6 +7,7 @@ import {
   type StatementEffect,
   type StoreErrorType,
 } from '#storage/cassandra/driver-fault';
+import { driverPolicies, ONE_MORE_TRY, ONE_TRY } from '#storage/cassandra/driver-policies';
 import { searchOnceAtATime } from '#storage/cassandra/single-search';
 
 /** A statement with its parameters: `bigint` for `bigint` columns; undefined leaves a column unset. */
@@ -14,7 +15,8 @@ export type Statement = { readonly query: string; readonly params: readonly unkn
 
 /**
  * What a statement is. `read`: `LOCAL_QUORUM`. `serial_read`: sees every conditional write that was
- * applied. `write`: unconditional and repeatable, because it carries its own timestamp.
+ * applied. `write`: unconditional and repeatable, because it carries its own timestamp. These three are
+ * sent to a second server too when the first is slow.
  * `conditional`: sent once, never repeated by the driver. `schema`: changes tables.
  */
 type StatementKind = 'read' | 'serial_read' | 'write' | 'conditional' | 'schema';
@@ -62,9 +64,6 @@ export const STATEMENT_MS_MAX = 2_000;
 /** How long a connection may take to open. Milliseconds. */
 const CONNECT_MS_MAX = 5_000;
 
-/** Between tries to reach a server again; the default grows to 10 min. Source: architecture 6. */
-const RECONNECT_MS = 500;
-
 /**
  * Unanswered statements after which a connection is closed and opened again: a half-open one would
  * otherwise swallow everything for long (the default is 64).
@@ -77,20 +76,9 @@ const HEARTBEAT_MS = 5_000;
 /** Where servers listen unless the contact point says otherwise. */
 const PORT = 9042;
 
-/** Tries once more, on another server if there is one; only for what may be repeated. */
-class OneMoreTry extends policies.retry.RetryPolicy {
-  override onRequestError(
-    ...[info, consistency, error]: Parameters<policies.retry.RetryPolicy['onRequestError']>
-  ) {
-    if (info.nbRetry > 0) return this.rethrowResult();
-    return super.onRequestError(info, consistency, error);
-  }
-}
-
 const { localQuorum, localSerial } = types.consistencies;
-const once = new policies.retry.FallthroughRetryPolicy();
-const repeatable = { isIdempotent: true, retry: new OneMoreTry() };
-const unrepeatable = { isIdempotent: false, retry: once };
+const repeatable = { isIdempotent: true, retry: ONE_MORE_TRY };
+const unrepeatable = { isIdempotent: false, retry: ONE_TRY };
 
 const SENT_AS: Record<StatementKind, QueryOptions> = {
   read: { consistency: localQuorum, ...repeatable },
@@ -268,18 +256,7 @@ function clientOptions(options: SessionOptions): ConstructorParameters<typeof Cl
     ...(tls === undefined ? {} : { sslOptions: sslOptions(tls) }),
     // Other servers are known by address alone, and taken to listen on this port.
     protocolOptions: { port },
-    policies: {
-      // Not as the client's own option: when that names no data center, the driver gives up without
-      // closing its connection, and the process never ends.
-      loadBalancing: new policies.loadBalancing.DefaultLoadBalancingPolicy({
-        localDc: localDataCenter,
-      }),
-      reconnection: new policies.reconnection.ConstantReconnectionPolicy(RECONNECT_MS),
-      retry: once,
-      // A timestamp is the statement's own or the server's, never that of this process's clock.
-      // The driver takes null for none; its types have only the generator.
-      timestampGeneration: null as unknown as policies.timestampGeneration.TimestampGenerator,
-    },
+    policies: driverPolicies(localDataCenter),
     pooling: { heartBeatInterval: HEARTBEAT_MS },
     socketOptions: {
       connectTimeout: CONNECT_MS_MAX,

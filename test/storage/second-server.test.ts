@@ -1,0 +1,53 @@
+import type { QueryOptions } from 'cassandra-driver';
+import { Client, type types } from 'cassandra-driver';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { systemClock } from '#platform/clock';
+import { driverPolicies } from '#storage/cassandra/driver-policies';
+import { CassandraSession, type StatementOptions } from '#storage/cassandra/session';
+
+/** A session whose driver only notes how it would send statements. */
+function notingSession() {
+  const sent: (QueryOptions | undefined)[] = [];
+  const note = async (options: QueryOptions | undefined) => {
+    sent.push(options);
+    return {} as types.ResultSet;
+  };
+  const client = Object.assign(
+    new Client({ contactPoints: ['127.0.0.1'], localDataCenter: 'datacenter1' }),
+    {
+      execute: (_query: string, _params: unknown, options?: QueryOptions) => note(options),
+      batch: (_queries: unknown, options?: QueryOptions) => note(options),
+    },
+  );
+  return { session: new CassandraSession(client, { clock: systemClock }), sent };
+}
+
+const slow = suite('a statement that a server has not answered for a tenth of a second');
+
+for (const [kind, isRepeated] of [
+  ['read', true],
+  ['serial_read', true],
+  ['write', true],
+  ['conditional', false],
+  ['schema', false],
+] as const) {
+  slow(`of kind ${kind} is ${isRepeated ? 'sent to one more' : 'left with it'}`, async () => {
+    const { session, sent } = notingSession();
+    const options: StatementOptions = { kind, operation: 'test' };
+    await session.execute('', [], options);
+    await session.batch([], options);
+    // The driver sends nothing again that is not marked so.
+    assert.equal(
+      sent.map((each) => each?.isIdempotent),
+      [isRepeated, isRepeated],
+    );
+  });
+}
+
+slow('is sent once more and not a third time', () => {
+  const plan = driverPolicies('datacenter1').speculativeExecution?.newPlan('', '');
+  assert.equal([plan?.nextExecution(), plan?.nextExecution()], [100, -1]);
+});
+
+slow.run();
