@@ -10,18 +10,20 @@ import { finalUsagesOf, type Usage } from '#test/chaos/account-usage';
 import { CallLog } from '#test/chaos/call-log';
 import { Chance } from '#test/chaos/chance';
 import { checkCharges } from '#test/chaos/check-charges';
+import { checkDemands } from '#test/chaos/check-demands';
 import { checkJournals } from '#test/chaos/check-journals';
 import { checkPages } from '#test/chaos/check-pages';
 import { type CheckResult, checkStores } from '#test/chaos/check-stores';
 import { openClusterStores } from '#test/chaos/cluster-stores';
 import { callerOf, type EdgeCaller } from '#test/chaos/edge-caller';
+import type { Fault } from '#test/chaos/fault';
 import { type FaultProxy, startFaultProxy } from '#test/chaos/fault-proxy';
-import type { Fault } from '#test/chaos/faults';
 import { Findings } from '#test/chaos/findings';
 import type { LimiterOutage } from '#test/chaos/limiter-outage';
 import { Load } from '#test/chaos/load';
 import { evenMeterOwners } from '#test/chaos/meter-owners';
 import { Scene } from '#test/chaos/scene';
+import type { StoreOutage } from '#test/chaos/store-outage';
 import type { Disturbance } from '#test/chaos/timeline';
 
 /** How much is done to a cluster, and how much it has to do meanwhile. */
@@ -33,6 +35,8 @@ export type ChaosPlan = {
   readonly faults: readonly Fault[];
   /** How long edges wait for a limiter, in milliseconds; as `make cluster` has it unless given. */
   readonly limiterTimeoutMs?: number | undefined;
+  /** 1 unless given. */
+  readonly cassandraNodes?: 3 | undefined;
   /** Seconds of load before the first fault: Cassandra compiles what it needs. */
   readonly warmS: number;
   /** Quiet seconds after each fault. */
@@ -49,6 +53,7 @@ export type ChaosResult = {
   readonly log: CallLog;
   readonly disturbances: readonly Disturbance[];
   readonly outages: readonly LimiterOutage[];
+  readonly storeOutages: readonly StoreOutage[];
   readonly check: CheckResult;
   /** What each account was charged, when no call was open any more. */
   readonly usages: readonly Usage[];
@@ -86,6 +91,7 @@ export async function runChaos(plan: ChaosPlan): Promise<ChaosResult> {
   await using cluster = await openLocalCluster({
     folder: join(folder, 'cluster'),
     ports,
+    cassandraNodes: plan.cassandraNodes,
     print,
     variablesOf: (planned) => variablesOf(planned, plan, proxy),
   });
@@ -101,7 +107,7 @@ export async function runChaos(plan: ChaosPlan): Promise<ChaosResult> {
   const fromMs = performance.now();
   await disturb(scene, load, plan);
   const toMs = performance.now();
-  const { disturbances, outages, endedThemselves } = scene;
+  const { disturbances, outages, storeOutages, endedThemselves } = scene;
   print(`the load has ended: ${log.calls.length} calls; checking the pages`);
   const pages = await pageFindings(caller, accounts, log);
   await log.writeTo(join(folder, 'calls.jsonl'));
@@ -112,9 +118,20 @@ export async function runChaos(plan: ChaosPlan): Promise<ChaosResult> {
   print('checking the stores');
   const check = await checkCluster(cluster, log, ids, print);
   checkCharges(usages, check.committed, check.findings);
+  checkDemands(plan.faults, { log, disturbances, storeOutages }, check.findings);
   const seen = [...pages.lines, ...scene.findings.lines, ...endedThemselves];
   for (const line of seen) check.findings.add(line);
-  return { log, disturbances, outages, check, usages, fromMs, toMs, unsent: load.unsent };
+  return {
+    log,
+    disturbances,
+    outages,
+    storeOutages,
+    check,
+    usages,
+    fromMs,
+    toMs,
+    unsent: load.unsent,
+  };
 }
 
 /** The proxy that some faults take, if the plan has any of them: it costs every statement a little. */

@@ -1,32 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { NodeKind } from '#deploy/local/cluster-plan';
+import { BACK_MS, type Fault } from '#test/chaos/fault';
 import type { Toxic } from '#test/chaos/fault-proxy';
-import { fillDiskOf } from '#test/chaos/full-disk';
+import { fillStore, killStore } from '#test/chaos/kill-store';
 import { withoutEveryLimiter, withoutLimiter } from '#test/chaos/limiter-faults';
 import type { Scene } from '#test/chaos/scene';
-
-/** Something that happens to clusters. */
-export type Fault = {
-  readonly name: string;
-  readonly title: string;
-  /** Whether it takes a fault proxy between the engines and Cassandra. */
-  readonly isProxied?: true;
-  /** Whether edges wait for limiters as long as in production: how they fail closed is measured. */
-  readonly isTimed?: true;
-  /** Whether it is done with such edges too, besides the usual ones. */
-  readonly isCompared?: true;
-  /** Does it, and fulfils when the cluster should serve everything again. */
-  readonly run: (scene: Scene) => Promise<void>;
-};
-
-/** How long a killed process stays away before its supervisor starts it again, and some. */
-const BACK_MS = 6_000;
+import { THREE_NODE_FAULTS } from '#test/chaos/three-node-faults';
 
 const PAUSED_NODE_MS = 20_000;
 const PAUSED_STORE_MS = 10_000;
-const FULL_STORE_MS = 5_000;
-/** The killed server counts as ready until its end has been noticed. */
-const STORE_AWAY_MS = 2_000;
 const NATS_DOWN_MS = 60_000;
 const PROXY_FAULT_MS = 10_000;
 
@@ -185,7 +167,9 @@ export const FAULTS: readonly Fault[] = [
     name: 'kill-store',
     title: 'kill -9 of Cassandra, started again',
     async run(scene) {
-      await scene.disturb('kill -9 cassandra until it answers again', () => killStore(scene));
+      await scene.disturb('kill -9 cassandra until it answers again', () =>
+        killStore(scene, 'cassandra'),
+      );
       await scene.served();
       await sleep(BACK_MS);
     },
@@ -194,17 +178,14 @@ export const FAULTS: readonly Fault[] = [
     name: 'full-store',
     title: 'no room on Cassandra’s disk, then kill -9 and room',
     async run(scene) {
-      await scene.disturb('cassandra cannot write until it answers again', async () => {
-        const pid = scene.cluster.pidOf('cassandra');
-        if (pid === undefined) throw new Error('there is no cassandra');
-        await fillDiskOf(pid);
-        await sleep(FULL_STORE_MS);
-        await killStore(scene);
-      });
+      await scene.disturb('cassandra cannot write until it answers again', () =>
+        fillStore(scene, 'cassandra'),
+      );
       await scene.served();
       await sleep(BACK_MS);
     },
   },
+  ...THREE_NODE_FAULTS,
 ];
 
 function proxyFault(name: string, title: string, toxic: Toxic): Fault {
@@ -248,15 +229,4 @@ function addAndDrain(kind: NodeKind, fault: Omit<Fault, 'run'>): Fault {
       await sleep(BACK_MS);
     },
   };
-}
-
-/** Kills Cassandra, and fulfils when its successor answers. */
-async function killStore(scene: Scene): Promise<void> {
-  scene.kill('cassandra');
-  await sleep(STORE_AWAY_MS);
-  for (;;) {
-    const statuses = await scene.cluster.statuses();
-    if (statuses.some((status) => status.name === 'cassandra' && status.isReady)) return;
-    await sleep(200);
-  }
 }

@@ -16,9 +16,9 @@ import { timelinePicture } from '#test/chaos/timeline-picture';
 /*
  * Disturbs a real cluster under load and proves from its stores that nothing was lost or doubled; then
  * uses up the quota of an account on another one while its limiter is killed again and again.
- * A full run writes docs/chaos.md and its pictures; `--only kill-engine,kill-edge` does some faults and
- * `--only quota` the quota alone, and the report is written beside the logs. Ends with status 1 when a
- * check finds anything.
+ * A full run writes docs/chaos.md and its pictures; `--only kill-engine,kill-edge` does some faults,
+ * `--only three-nodes` those of three Cassandra nodes and `--only quota` the quota alone, and the report is
+ * written beside the logs. Ends with status 1 when a check finds anything.
  */
 
 const { values } = parseArgs({
@@ -42,6 +42,10 @@ const { values } = parseArgs({
 const QUOTA = 'quota';
 const QUOTA_TITLE = 'a quota of 100,000 cycles, its limiter killed ten times (6 min)';
 
+/** The name of all faults that take three Cassandra nodes, and what they are. */
+const THREE_NODES = 'three-nodes';
+const THREE_NODES_TITLE = 'all of those that take three Cassandra nodes (8 min)';
+
 /** A part's share of the report, and how many things its check found. */
 type Part = { readonly text: string; readonly findings: number };
 
@@ -51,7 +55,8 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => 
 process.exitCode = values.help ? help() : await run();
 
 function help(): number {
-  const parts = [...FAULTS, { name: QUOTA, title: QUOTA_TITLE }];
+  const threeNodes = { name: THREE_NODES, title: THREE_NODES_TITLE };
+  const parts = [...FAULTS, threeNodes, { name: QUOTA, title: QUOTA_TITLE }];
   const width = Math.max(...parts.map(({ name }) => name.length)) + 2;
   const names = parts.map(({ name, title }) => `  ${name.padEnd(width)}${title}`);
   console.log(['--only takes some of these, separated by commas:', ...names].join('\n'));
@@ -61,7 +66,7 @@ function help(): number {
 async function run(): Promise<number> {
   const known = [...FAULTS.map(({ name }) => name), QUOTA];
   const isWhole = values.only === '';
-  const names = isWhole ? known : values.only.split(',');
+  const names = isWhole ? known : values.only.split(',').flatMap(partsOf);
   const unknown = names.filter((name) => !known.includes(name));
   if (unknown.length > 0) {
     console.error(`there is no fault ${unknown.join(', ')}; see --help`);
@@ -89,6 +94,11 @@ async function run(): Promise<number> {
   return findings > 0 ? 1 : 0;
 }
 
+function partsOf(name: string): string[] {
+  if (name !== THREE_NODES) return [name];
+  return FAULTS.filter(({ isReplicated }) => isReplicated).map((fault) => fault.name);
+}
+
 /** Every run is one of its own: ends what an earlier one left running, and forgets its state. */
 async function clear(folder: string): Promise<void> {
   for (const { name } of phasesOf(undefined)) {
@@ -102,13 +112,14 @@ async function clear(folder: string): Promise<void> {
 
 /** Does the faults of a phase to a cluster under load, and draws what came of it. */
 async function disturb(phase: Phase, target: string): Promise<Part> {
-  const { name, faults, limiterTimeoutMs } = phase;
+  const { name, faults, limiterTimeoutMs, cassandraNodes } = phase;
   print(phase.title);
   const result = await runChaos({
     folder: join(values.folder, name),
     ports: Number(values.port),
     faults,
     limiterTimeoutMs,
+    cassandraNodes,
     warmS: Number(values.warm),
     quietS: Number(values.seconds),
     callsPerSecond: Number(values.rate),

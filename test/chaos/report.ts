@@ -1,12 +1,18 @@
 import { cpus, loadavg, totalmem } from 'node:os';
 import type { ChaosResult } from '#test/chaos/chaos-run';
-import type { Fault } from '#test/chaos/faults';
+import type { Fault } from '#test/chaos/fault';
 import { limiterLines } from '#test/chaos/limiter-report';
 import type { Phase } from '#test/chaos/phases';
-import { type Disturbance, failedAfterMs, isError, quantile } from '#test/chaos/timeline';
-
-/** How long after its end a disturbance may still be felt, in milliseconds. */
-const AFTERMATH_MS = 5_000;
+import { storeOutageLines } from '#test/chaos/store-outage';
+import {
+  AFTERMATH_MS,
+  type Disturbance,
+  errorShareOf,
+  failedAfterMs,
+  isError,
+  quantile,
+  timeOf,
+} from '#test/chaos/timeline';
 
 /** The beginning of the report, in Markdown. */
 export function headText(): string {
@@ -60,6 +66,7 @@ export function phaseText(
     '',
     ...faultTable(result, faults),
     '',
+    ...storeOutageLines(log.calls, result.storeOutages),
     ...limiterLines(result),
     ...errorTable(result),
     ...(findings.count === 0 ? [] : ['', '### Findings', '']),
@@ -71,19 +78,15 @@ export function phaseText(
 
 function faultTable({ log, disturbances }: ChaosResult, faults: readonly Fault[]): string[] {
   const rows = faults.flatMap(({ name, title }) => {
-    const own = disturbances.filter(({ fault }) => fault === name);
-    const [first] = own;
-    const last = own.at(-1);
-    if (first === undefined || last === undefined) return [];
-    const calls = log.calls.filter(
-      ({ dueMs }) => dueMs >= first.fromMs && dueMs <= last.toMs + AFTERMATH_MS,
-    );
+    const time = timeOf(name, disturbances, log.calls);
+    if (time === undefined) return [];
+    const { disturbances: own, overMs, calls } = time;
     const errors = calls.filter(isError).length;
     const latencies = calls
       .filter(({ outcome }) => outcome.kind === 'acknowledged')
       .map(({ dueMs, endMs }) => endMs - dueMs);
-    const failedMs = failedAfterMs(log.calls, last.toMs, last.toMs + AFTERMATH_MS);
-    const share = calls.length === 0 ? 0 : (100 * errors) / calls.length;
+    const failedMs = failedAfterMs(log.calls, overMs, overMs + AFTERMATH_MS);
+    const share = 100 * errorShareOf(calls);
     const times = [0.5, 0.99, 1].map((at) => milliseconds(quantile(latencies, at)));
     return `| ${title} | ${servedText(own)} | ${milliseconds(failedMs)} | ${calls.length} | ${errors} (${share.toFixed(2)} %) | ${times.join(' | ')} |`;
   });

@@ -1,10 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { PlannedProcess } from '#deploy/local/cluster-plan';
 import type { LocalCluster } from '#deploy/local/local-cluster';
 import type { Print } from '#deploy/local/progress';
 import { shardsServed } from '#deploy/local/readiness';
 import type { FaultProxy } from '#test/chaos/fault-proxy';
 import { Findings } from '#test/chaos/findings';
 import type { LimiterOutage } from '#test/chaos/limiter-outage';
+import type { StoreOutage } from '#test/chaos/store-outage';
 import type { Disturbance } from '#test/chaos/timeline';
 
 /** How often nodes are asked how many shards they serve, in milliseconds. */
@@ -24,11 +26,14 @@ export class Scene {
   readonly #proxy: FaultProxy | undefined;
   readonly disturbances: Disturbance[] = [];
   readonly outages: LimiterOutage[] = [];
+  readonly storeOutages: StoreOutage[] = [];
   /** What was seen to be wrong while it was disturbed. */
   readonly findings = new Findings();
   /** How often each process was killed here. */
   readonly kills = new Map<string, number>();
   readonly #print: Print;
+  /** What had ended before, while everything was cold, is no effect of what is done here. */
+  readonly #restartsBefore: Readonly<Record<string, number>>;
   #fault = '';
 
   constructor(
@@ -41,6 +46,7 @@ export class Scene {
     this.accounts = accounts;
     this.#proxy = proxy;
     this.#print = print;
+    this.#restartsBefore = cluster.restarts;
   }
 
   /** Between the engines and Cassandra, in a run that has faults for it. */
@@ -49,9 +55,16 @@ export class Scene {
     return this.#proxy;
   }
 
-  /** The names of the engines, limiters or edges that are there now. */
-  named(kind: 'engine' | 'limiter' | 'edge'): string[] {
+  /** The names of the engines, limiters, edges or Cassandra nodes that are there now. */
+  named(kind: 'engine' | 'limiter' | 'edge' | 'cassandra'): string[] {
     return this.cluster.names.filter((name) => name.startsWith(kind));
+  }
+
+  /** What the cluster's plan says of this process. */
+  plannedOf(name: string): PlannedProcess {
+    const planned = this.cluster.plan.processes.find((process) => process.name === name);
+    if (planned === undefined) throw new Error(`there is no ${name}`);
+    return planned;
   }
 
   /** Kills a process at once; its supervisor starts it again. */
@@ -70,7 +83,8 @@ export class Scene {
   /** Processes that ended without being killed or stopped, and how often. */
   get endedThemselves(): string[] {
     const ended = Object.entries(this.cluster.restarts).map(([name, restarts]) => {
-      const count = restarts - (this.kills.get(name) ?? 0);
+      const before = this.#restartsBefore[name] ?? 0;
+      const count = restarts - before - (this.kills.get(name) ?? 0);
       return count > 0 ? `${name} has ended by itself ${count} times: see its log` : '';
     });
     return ended.filter((line) => line !== '');

@@ -20,6 +20,37 @@ export type Second = {
   latenciesMs: number[];
 };
 
+/** How long after its end a disturbance may still be felt, in milliseconds. */
+export const AFTERMATH_MS = 5_000;
+
+/** What was done as one fault, and the calls that were due from its beginning until 5 s after its end. */
+export type FaultTime = {
+  readonly disturbances: readonly Disturbance[];
+  readonly fromMs: number;
+  readonly overMs: number;
+  readonly calls: readonly Call[];
+};
+
+/** When a fault was done and whom it may have disturbed; undefined if it was not. */
+export function timeOf(
+  fault: string,
+  disturbances: readonly Disturbance[],
+  calls: readonly Call[],
+): FaultTime | undefined {
+  const own = disturbances.filter((disturbance) => disturbance.fault === fault);
+  const fromMs = Math.min(...own.map((disturbance) => disturbance.fromMs));
+  const overMs = Math.max(...own.map(({ toMs }) => toMs));
+  if (own.length === 0) return undefined;
+  const untilMs = overMs + AFTERMATH_MS;
+  const felt = calls.filter(({ dueMs }) => dueMs >= fromMs && dueMs <= untilMs);
+  return { disturbances: own, fromMs, overMs, calls: felt };
+}
+
+/** The share of calls that the service failed, 0 of none. */
+export function errorShareOf(calls: readonly Call[]): number {
+  return calls.length === 0 ? 0 : calls.filter(isError).length / calls.length;
+}
+
 /** Whether the service failed its caller: refusals that the caller has earned are answers. */
 export function isError({ outcome }: Call): boolean {
   if (outcome.kind === 'refused') return outcome.status === 0 || outcome.status >= 500;
