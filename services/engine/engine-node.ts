@@ -9,6 +9,7 @@ import { inProcessPeer, type Peer } from '#routing/peer';
 import { RoutedEngine } from '#routing/routed-engine';
 import type { RetryReason } from '#routing/routing-policy';
 import type { ActorHostConfig } from '#runtime/host-ports';
+import { gatheredHeads } from '#storage/gathered-heads';
 import {
   type AdminTarget,
   type DrainProgress,
@@ -84,7 +85,8 @@ export class EngineNode implements EngineClient, AdminTarget, AsyncDisposable {
   /** The actors of one incarnation, and the way from them to those of all engines. */
   #host({ address, log, gate, routes }: NodeContext): HostedServices<EngineActors> {
     const { engine, connect, random, onRetry } = this.#ports;
-    const { clock, metrics, instances, listings, chunkBounds, onBug } = engine;
+    const { clock, metrics, listings, chunkBounds, onBug } = engine;
+    const instances = gatheredHeads(engine.instances);
     const { shardCount } = this.#config.node;
     const engines = new RoutedEngine({
       routes,

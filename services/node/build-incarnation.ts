@@ -17,6 +17,7 @@ import { RecoveredRecords } from '#node/recovered-records';
 import { TailRecovery } from '#node/tail-recovery';
 import { every } from '#platform/clock';
 import { CommitLog } from '#runtime/commit-log';
+import { bucketsOf } from '#storage/bucket-of';
 
 /** Which incarnation is built: its id, and the name and address of its node. */
 type IncarnationConfig = Omit<NodeConfig, 'name'> & {
@@ -45,7 +46,7 @@ export function buildIncarnation<Served>(
   const presence = presenceOf(config, ports, open);
   const members = opening.use(membersOf(config, ports, presence));
   const routes = opening.use(new ShardOwners({ members, shardCount: config.shardCount, clock }));
-  const recovered = new RecoveredRecords();
+  const recovered = new RecoveredRecords(bucketsOf(config.shardCount));
   const gate = new NodeGate({
     open,
     recovered,

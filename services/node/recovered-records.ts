@@ -1,6 +1,7 @@
 import type { TailRecord } from '#node/tail-reader';
 import { cutLoose } from '#runtime/record-codec';
 import type { RecoveredTail } from '#runtime/shard-gate';
+import type { BucketOf } from '#storage/bucket-of';
 
 /** Records of a shard that were recovered for one epoch. */
 type Claim = { readonly tails: Map<string, RecoveredTail>; readonly offset: number };
@@ -15,7 +16,13 @@ export class RecoveredRecords {
   readonly #claims = new Map<number, Map<number, Claim>>();
   /** By shard: the actors of an open shard that are not activated. */
   readonly #open = new Map<number, Map<string, RecoveredTail>>();
+  readonly #bucketOf: BucketOf;
   #replayedActors = 0;
+
+  /** `bucketOf` says which actors' stored states can be read together. */
+  constructor(bucketOf: BucketOf) {
+    this.#bucketOf = bucketOf;
+  }
 
   /** Keeps records, in journal order, for the claim to `epoch`; `offset` is that of the first. */
   hold(shard: number, epoch: number, records: readonly TailRecord[], offset: number): void {
@@ -39,7 +46,19 @@ export class RecoveredRecords {
   open(shard: number, epoch: number): void {
     const claim = this.#claims.get(shard)?.get(epoch);
     this.decide(shard, epoch);
-    if (claim !== undefined && claim.tails.size > 0) this.#open.set(shard, claim.tails);
+    if (claim === undefined || claim.tails.size === 0) return;
+    this.#open.set(shard, this.#byBucket(claim.tails));
+  }
+
+  /** Those of one bucket one after the other: eager activation goes by this order. */
+  #byBucket(tails: ReadonlyMap<string, RecoveredTail>): Map<string, RecoveredTail> {
+    const placed = [...tails].map(([key, tail]) => ({
+      key,
+      tail,
+      bucket: this.#bucketOf(idOf(key)),
+    }));
+    placed.sort((a, b) => a.bucket - b.bucket);
+    return new Map(placed.map(({ key, tail }) => [key, tail]));
   }
 
   /** The row stands at `epoch`: claims up to it are decided, and what was lost may go. */
@@ -111,4 +130,8 @@ export class RecoveredRecords {
 
 function keyOf(actor: string, actorId: string): string {
   return `${actor}:${actorId}`;
+}
+
+function idOf(key: string): string {
+  return key.slice(key.indexOf(':') + 1);
 }

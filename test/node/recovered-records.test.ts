@@ -13,7 +13,7 @@ function tailOf(actorId: string, versions: readonly number[]): TailRecord[] {
 
 /** Records of `a` and `b`, held for the claim of shard 7 to epoch 3 at offset 11. */
 function heldForThree(): RecoveredRecords {
-  const recovered = new RecoveredRecords();
+  const recovered = new RecoveredRecords(() => 0);
   recovered.hold(7, 3, [...tailOf('a', [1, 2]), ...tailOf('b', [5])], 11);
   return recovered;
 }
@@ -41,7 +41,7 @@ undecided('stay when a lower epoch is seen, and go when theirs is another’s', 
 });
 
 undecided('count although there are none: the claim is known to be without any', () => {
-  const recovered = new RecoveredRecords();
+  const recovered = new RecoveredRecords(() => 0);
   recovered.hold(7, 3, [], 4);
   assert.ok(recovered.isHeld(7, 3));
   assert.equal([recovered.lowest, recovered.size], [4, 0]);
@@ -63,6 +63,20 @@ opened('belong to their actors until those have run them', () => {
   assert.equal([recovered.lowest, recovered.size], [11, 1]);
   recovered.activated(7, 'instance', 'b');
   assert.equal([recovered.lowest, recovered.size], [INFINITE, 0]);
+});
+
+opened('wait bucket by bucket, so that the heads of one can be read together', () => {
+  const recovered = new RecoveredRecords((actorId) => Number(actorId.at(-1)));
+  const ids = ['a2', 'b1', 'c2', 'd3', 'e1'];
+  recovered.hold(
+    7,
+    3,
+    ids.flatMap((id) => tailOf(id, [1])),
+    11,
+  );
+  recovered.open(7, 3);
+  assert.equal(recovered.waiting(7, 'instance', 9), ['b1', 'e1', 'a2', 'c2', 'd3']);
+  assert.equal(recovered.tailOf(7, 'instance', 'c2')?.lines, linesOf('c2', [1]));
 });
 
 opened('are told apart by kind and shard', () => {

@@ -107,7 +107,7 @@ export async function newScene(tail: readonly JournalRecord[] = []) {
   let lowestNow = () => Number.NaN;
   const owner = { incarnation: 'x', address: 'x:1', epoch: 9 };
   const open = new OpenShards();
-  const records = new RecoveredRecords();
+  const records = new RecoveredRecords(() => 0);
   const ownerOf = (shard: number) => (shard === 1 ? owner : undefined);
   const gate = new NodeGate({ open, recovered: records, shardOf, ownerOf });
   const recovery = new TailRecovery({

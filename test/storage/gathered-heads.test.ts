@@ -1,0 +1,82 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { Fault } from '#fault/fault';
+import { gatheredHeads } from '#storage/gathered-heads';
+import { HEADS_MAX, type InstanceHead, type InstanceStore } from '#storage/instance-store';
+import { memoryInstanceStore } from '#storage/memory/memory-instance-store';
+import { checkpointAt, headAt, storeOne } from '#test/storage/instance-rows';
+import { refusalOf } from '#test/support/settled';
+
+/** A store that says what it is asked for, with buckets by the first letter. */
+async function gatheredScene(change: Partial<InstanceStore> = {}) {
+  const memory = memoryInstanceStore();
+  for (const id of ['a1', 'a2', 'b1']) await storeOne(memory, id, checkpointAt(1));
+  const asked: string[] = [];
+  const store = gatheredHeads({
+    ...memory,
+    bucketOf: (id) => id.charCodeAt(0),
+    readHead(id) {
+      asked.push(id);
+      return memory.readHead(id);
+    },
+    readHeads(ids) {
+      asked.push(ids.join(' '));
+      return (change.readHeads ?? memory.readHeads)(ids);
+    },
+  });
+  const versionsOf = (ids: readonly string[]) =>
+    Promise.all(ids.map(async (id) => (await store.readHead(id))?.version));
+  return { store, asked, versionsOf };
+}
+
+const gathered = suite('heads that are read in one task');
+
+gathered('are one read for each bucket, and each comes to its reader', async () => {
+  const { asked, versionsOf } = await gatheredScene();
+  const versions = await versionsOf(['a1', 'b1', 'a9', 'a2', 'a1']);
+  assert.equal(versions, [1, 1, undefined, 1, 1]);
+  assert.equal(asked, ['a1 a9 a2', 'b1']);
+});
+
+gathered('are read again by the next task', async () => {
+  const { store, asked } = await gatheredScene();
+  assert.equal(await store.readHead('a1'), headAt(1));
+  await storeOne(store, 'a1', checkpointAt(2));
+  assert.equal(await store.readHead('a1'), headAt(2));
+  assert.equal(asked, ['a1', 'a1']);
+});
+
+gathered('are no more in one read than the store takes', async () => {
+  const { asked, versionsOf } = await gatheredScene();
+  const ids = Array.from({ length: 2 * HEADS_MAX + 1 }, (_, i) => `a${i}`);
+  await versionsOf(ids);
+  assert.equal(
+    asked.map((text) => text.split(' ').length),
+    [HEADS_MAX, HEADS_MAX, 1],
+  );
+});
+
+gathered('fail each for itself when one is damaged', async () => {
+  const damaged = new Error('the head of a2 does not match its checksum');
+  const { store } = await gatheredScene({
+    readHeads: async () =>
+      new Map<string, InstanceHead | Error>([
+        ['a1', headAt(1)],
+        ['a2', damaged],
+      ]),
+  });
+  const [good, bad] = [store.readHead('a1'), refusalOf(() => store.readHead('a2'))];
+  assert.equal(await good, headAt(1));
+  assert.is(await bad, damaged);
+});
+
+gathered('fail all when the store gives no answer, and the next read is tried', async () => {
+  const down = new Fault('service_unavailable', 'down');
+  const { store, asked } = await gatheredScene({ readHeads: () => Promise.reject(down) });
+  const refused = ['a1', 'a2'].map((id) => refusalOf(() => store.readHead(id)));
+  assert.equal(await Promise.all(refused), [down, down]);
+  assert.equal(await store.readHead('a1'), headAt(1));
+  assert.equal(asked, ['a1 a2', 'a1']);
+});
+
+gathered.run();
