@@ -5,6 +5,8 @@ import { CRASHES, type Variant } from '#test/simulation/variant';
 /** Journals that are sealed while they are written, on replicas of which each has something else. */
 const ALARMS: ScenarioRequest = {
   limiters: 0,
+  checkpointAgeMs: 20_000,
+  isDeletionTimed: false,
   only: ['falseAlarm'],
   count: 40,
   loadMs: 20_000,
@@ -30,7 +32,7 @@ export const JOURNAL_VARIANTS: readonly Variant[] = [
     requested: ALARMS,
   },
   { name: 'look at one replica', flaws: { journals: flaws.lookAtOne }, requested: HINTS },
-  { name: 'seal answered by one replica', flaws: { journals: flaws.sealAtOne }, requested: ALARMS },
+  { name: 'seal answered by one replica', flaws: { journals: flaws.sealAtOne }, requested: HINTS },
   {
     name: 'slot acknowledged when the next is written',
     flaws: { journals: flaws.outOfOrder },
