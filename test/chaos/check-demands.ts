@@ -14,14 +14,13 @@ type SeenFaults = {
 
 /** What was demanded of faults themselves: how many calls they may cost, and what may happen meanwhile. */
 export function checkDemands(
-  faults: readonly Pick<Fault, 'name' | 'errorShareMax' | 'unnoticedMs'>[],
+  faults: readonly Pick<Fault, 'name' | 'errorShareMax'>[],
   seen: SeenFaults,
   findings: Findings,
 ): void {
   const { log, disturbances, storeOutages } = seen;
-  for (const { name, errorShareMax = 1, unnoticedMs = 0 } of faults) {
-    const { fromMs, calls } = timeOf(name, disturbances, log.calls) ?? { fromMs: 0, calls: [] };
-    const share = errorShareOf(calls.filter(({ dueMs }) => dueMs >= fromMs + unnoticedMs));
+  for (const { name, errorShareMax = 1 } of faults) {
+    const share = errorShareOf(timeOf(name, disturbances, log.calls)?.calls ?? []);
     if (share <= errorShareMax) continue;
     findings.add(
       `${name}: ${percent(share)} of the calls failed, of at most ${percent(errorShareMax)}`,

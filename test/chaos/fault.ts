@@ -14,8 +14,6 @@ export type Fault = {
   readonly isCompared?: true;
   /** The share of calls that may fail from its beginning until 5 s after its end; any unless given. */
   readonly errorShareMax?: number;
-  /** Calls that were due so soon after its beginning may fail beyond that share, in milliseconds. */
-  readonly unnoticedMs?: number;
   /** Does it, and fulfils when the cluster should serve everything again. */
   readonly run: (scene: Scene) => Promise<void>;
 };

@@ -39,8 +39,7 @@ const REPLICATED = {
   title: 'On three Cassandra nodes',
   about:
     'Each has a copy of everything (`make cluster CASSANDRA=3`), and two make a majority. Demanded: with\n' +
-    `one of them away at most ${100 * ONE_AWAY_SHARE_MAX} % of the calls fail, not counting the 2 s until what was sent\n` +
-    'to one that hangs has timed out; with two away nothing is acknowledged.',
+    `one of them away at most ${100 * ONE_AWAY_SHARE_MAX} % of the calls fail; with two away nothing is acknowledged.`,
   cassandraNodes: 3,
 } as const;
 

@@ -1,7 +1,6 @@
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { PlannedProcess } from '#deploy/local/cluster-plan';
-import { STATEMENT_MS_MAX } from '#storage/cassandra/session';
 import { BACK_MS, type Fault } from '#test/chaos/fault';
 import { answers, fillStore, killStore } from '#test/chaos/kill-store';
 import type { Scene } from '#test/chaos/scene';
@@ -20,9 +19,6 @@ const CONNECT_MS_MAX = 500;
 
 const one = { isReplicated: true, errorShareMax: ONE_AWAY_SHARE_MAX } as const;
 
-/** A node that hangs is noticed by what it leaves unanswered: one time-out of a statement. */
-const hanging = { ...one, unnoticedMs: STATEMENT_MS_MAX } as const;
-
 /**
  * What happens to a cluster on three Cassandra nodes. The pause first: nodes that have just been started
  * compile for minutes.
@@ -31,7 +27,7 @@ export const THREE_NODE_FAULTS: readonly Fault[] = [
   {
     name: 'pause-store-node',
     title: 'one Cassandra node paused for 15 s',
-    ...hanging,
+    ...one,
     async run(scene) {
       const node = nodeOf(scene, 2);
       const pause = () => scene.pause(node, PAUSED_STORE_MS);
@@ -72,7 +68,7 @@ export const THREE_NODE_FAULTS: readonly Fault[] = [
   {
     name: 'full-store-node',
     title: 'no room on the disk of one Cassandra node, then kill -9 and room',
-    ...hanging,
+    ...one,
     async run(scene) {
       const node = nodeOf(scene, 2);
       const fill = () => fillStore(scene, node);

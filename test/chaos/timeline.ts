@@ -26,7 +26,6 @@ export const AFTERMATH_MS = 5_000;
 /** What was done as one fault, and the calls that were due from its beginning until 5 s after its end. */
 export type FaultTime = {
   readonly disturbances: readonly Disturbance[];
-  readonly fromMs: number;
   readonly overMs: number;
   readonly calls: readonly Call[];
 };
@@ -43,7 +42,7 @@ export function timeOf(
   if (own.length === 0) return undefined;
   const untilMs = overMs + AFTERMATH_MS;
   const felt = calls.filter(({ dueMs }) => dueMs >= fromMs && dueMs <= untilMs);
-  return { disturbances: own, fromMs, overMs, calls: felt };
+  return { disturbances: own, overMs, calls: felt };
 }
 
 /** The share of calls that the service failed, 0 of none. */
