@@ -1,4 +1,3 @@
-import { hashText } from '#platform/text-hash';
 import { type RowWrite, writeRows } from '#storage/cassandra/row-batches';
 import { decodeAnswerRow, encodeAnswerRow } from '#storage/cassandra/row-codec';
 import type { CassandraSession } from '#storage/cassandra/session';
@@ -7,15 +6,11 @@ import type { AnswerRow, InstanceCheckpoint } from '#storage/instance-store';
 /** How long the server keeps an answer: 24 h, and an hour for the checkpoint to come late. */
 const ANSWER_SECONDS = 25 * 60 * 60;
 
-/** Bits of the hash of an id that say in which of a bucket's four parts its answers lie. */
-const PART_BITS = 2;
-
 const READ = `SELECT answer FROM answers
-  WHERE bucket = ? AND part = ? AND instance_id = ? AND answer_key = ?`;
-const WRITE = `INSERT INTO answers (bucket, part, instance_id, answer_key, answer)
-  VALUES (?, ?, ?, ?, ?) USING TIMESTAMP ? AND TTL ${ANSWER_SECONDS}`;
-const DELETE = `DELETE FROM answers USING TIMESTAMP ?
-  WHERE bucket = ? AND part = ? AND instance_id = ?`;
+  WHERE bucket = ? AND instance_id = ? AND answer_key = ?`;
+const WRITE = `INSERT INTO answers (bucket, instance_id, answer_key, answer) VALUES (?, ?, ?, ?)
+  USING TIMESTAMP ? AND TTL ${ANSWER_SECONDS}`;
+const DELETE = 'DELETE FROM answers USING TIMESTAMP ? WHERE bucket = ? AND instance_id = ?';
 
 /** The stored answer for a key, if there is one. */
 export async function readAnswer(
@@ -24,12 +19,12 @@ export async function readAnswer(
   instanceId: string,
   key: string,
 ): Promise<AnswerRow | undefined> {
-  const params = [bucket, partOf(instanceId), instanceId, key];
+  const params = [bucket, instanceId, key];
   const { rows } = await session.execute(READ, params, { kind: 'read', operation: 'answer_read' });
   return rows[0] === undefined ? undefined : decodeAnswerRow(instanceId, key, rows[0]['answer']);
 }
 
-/** Writes the answers of instances of one bucket, each confirmed: a batch for each part of it. */
+/** Writes the answers of instances of one bucket, each confirmed, as many in a batch as it takes. */
 export async function writeAnswers(
   session: CassandraSession,
   bucket: number,
@@ -37,8 +32,7 @@ export async function writeAnswers(
 ): Promise<void> {
   const writes = checkpoints
     .filter(({ head }) => head.deletedAtMs === undefined)
-    .flatMap((checkpoint) => writesOf(bucket, checkpoint))
-    .sort((one, other) => one.partition - other.partition);
+    .flatMap((checkpoint) => writesOf(bucket, checkpoint));
   await writeRows(session, writes, { kind: 'write', operation: 'answers_write' });
 }
 
@@ -49,23 +43,17 @@ export async function deleteAnswers(
   instanceId: string,
   version: number,
 ): Promise<void> {
-  const params = [BigInt(version), bucket, partOf(instanceId), instanceId];
+  const params = [BigInt(version), bucket, instanceId];
   await session.execute(DELETE, params, { kind: 'write', operation: 'answers_delete' });
 }
 
 function writesOf(bucket: number, { instanceId, head, answers }: InstanceCheckpoint): RowWrite[] {
-  const partition = partOf(instanceId);
   // Of a key used twice in one checkpoint only the newer: both would have the same timestamp.
   const newest = new Map(answers.map((row) => [row.key, row]));
   return [...newest.values()].map((row) => {
     const value = encodeAnswerRow(row);
-    const params = [bucket, partition, instanceId, row.key, value, BigInt(head.version)];
+    const params = [bucket, instanceId, row.key, value, BigInt(head.version)];
     const valueBytes = value.length + 3 * (row.key.length + instanceId.length);
-    return { partition, statement: { query: WRITE, params }, valueBytes };
+    return { partition: bucket, statement: { query: WRITE, params }, valueBytes };
   });
-}
-
-/** The first bits of the hash: the last ones are those that the bucket comes from. */
-function partOf(instanceId: string): number {
-  return hashText(instanceId) >>> (32 - PART_BITS);
 }
