@@ -61,7 +61,6 @@ class Writer {
   readonly #incarnation = `bench-${randomBytes(8).toString('hex')}`;
   readonly #records = randomBytes(GROUP_BYTES);
   #next = 0;
-  #lowWaterMark = 0;
 
   constructor(store: JournalStore) {
     this.#store = store;
@@ -78,11 +77,12 @@ class Writer {
     for (const end = this.#next + count; this.#next < end; this.#next += 1) {
       const slot = this.#next;
       const isTruncating = slot % TRUNCATION_SLOTS_MIN === 0 && slot >= KEPT_SLOTS;
-      if (isTruncating) this.#lowWaterMark = slot - KEPT_SLOTS;
-      const [incarnation, lowWaterMark] = [this.#incarnation, this.#lowWaterMark];
+      const lowWaterMark = Math.max(0, slot - KEPT_SLOTS);
+      const deleteBelow = isTruncating ? lowWaterMark : undefined;
+      const incarnation = this.#incarnation;
       const startedMs = performance.now();
       await this.#store.append({
-        ...{ incarnation, slot, records: this.#records, lowWaterMark, isTruncating },
+        ...{ incarnation, slot, records: this.#records, lowWaterMark, deleteBelow },
       });
       if (await this.#store.isSealed(incarnation)) throw new Error('the journal was sealed');
       tookMs.push(performance.now() - startedMs);

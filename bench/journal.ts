@@ -1,5 +1,5 @@
 /**
- * What one conditional append costs on a journal that has just begun, and on one that has dropped
+ * What one append costs on a journal that has just begun, and on one that has dropped
  * many slots and been flushed to disk, on a server that runs already. `make bench` measures the same
  * on a server of its own. Source: architecture 3.1.
  *

@@ -10,6 +10,7 @@ import {
 import { Evidence, type ProbeAim, type Probed, type Watcher } from '#cluster/failure-evidence';
 import { Listeners } from '#cluster/listeners';
 import type { Membership } from '#cluster/membership';
+import { toFault } from '#fault/fault';
 import { type Clock, every, sleep } from '#platform/clock';
 import type { JournalStore } from '#storage/journal-store';
 import type { ShardedService } from '#storage/shard-store';
@@ -156,9 +157,13 @@ export class FailureWatch implements Disposable {
   }
 
   async #seal(owner: string, reason: SealReason): Promise<void> {
-    const { journals, onSealed } = this.#ports;
+    const { journals, onSealed, onBug } = this.#ports;
     this.#evidence.sealing(owner, reason === 'stalled', this.#nowMs);
-    const sealed = await journals.seal(owner).catch(() => undefined);
+    const sealed = await journals.seal(owner).catch((error: unknown) => {
+      // A store without an answer is no bug: the next look tries again.
+      if (toFault(error).code !== 'service_unavailable') onBug(error);
+      return undefined;
+    });
     if (sealed === undefined) return;
     if (sealed.isApplied) onSealed(reason, owner);
     else if (sealed.head?.isSealed !== true) return;

@@ -4,6 +4,7 @@ import { recordText } from '#ctl/record-text';
 import { table } from '#ctl/table';
 import { CorruptJournal, decodeRecord, linesOf } from '#runtime/record-codec';
 import type { JournalHead, JournalSlot } from '#storage/journal-store';
+import { SLOTS_UNDER_WAY_MAX } from '#storage/seal-journal';
 
 /** Records that are shown without `--last`, and at most. */
 const RECORDS_SHOWN = 20;
@@ -65,11 +66,13 @@ async function newestRecords(
     const from = Math.max(head.lowWaterMark, to - SLOTS_PER_READ);
     const slots = await journals.readSlots(head.incarnation, from, to);
     const bySlot = new Map(slots.map((slot) => [slot.slot, slot]));
-    // A living node may have dropped slots since its head was read; in a sealed journal all are
-    // there.
+    // A living node may have dropped slots since its head was read, and has some under way; in a
+    // sealed journal all are there.
     const lowest = head.isSealed ? from : (slots[0]?.slot ?? to);
-    for (let slot = to - 1; slot >= lowest; slot -= 1)
-      lines.push(...tableLinesOf(slot, bySlot.get(slot)));
+    for (let slot = to - 1; slot >= lowest; slot -= 1) {
+      const isUnderWay = !head.isSealed && slot >= head.next - SLOTS_UNDER_WAY_MAX;
+      if (bySlot.has(slot) || !isUnderWay) lines.push(...tableLinesOf(slot, bySlot.get(slot)));
+    }
     if (lowest > from) break;
   }
   return lines.slice(0, wanted);

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import { Fault, toFault } from '#fault/fault';
 import {
   APPEND_RETRY_MS,
@@ -9,6 +10,7 @@ import { type Clock, sleep } from '#platform/clock';
 import { encodeGroup } from '#runtime/record-codec';
 import type { Journal } from '#storage/journal';
 import type { Append, JournalStore } from '#storage/journal-store';
+import { SLOTS_UNDER_WAY_MAX } from '#storage/seal-journal';
 
 /** What a journal's writer needs of its node. */
 export type JournalWriterPorts = {
@@ -35,12 +37,15 @@ export class JournalWriter implements Journal {
   readonly #ports: JournalWriterPorts;
   #next = 0;
   #lowWaterMark = 0;
+  /** The mark that the newest acknowledged slot names: what is below may be deleted. */
+  #acknowledgedMark = 0;
+  #deletedBelow = 0;
   #truncatedMs: number;
-  /** Bytes of every slot from `#lowWaterMark` on. */
+  /** Bytes of every slot from `#deletedBelow` on. */
   #slotBytes: number[] = [];
   /** The end of the newest append's write, and its acknowledgement: later ones come after them. */
-  #written: Promise<unknown> = Promise.resolve();
-  #acknowledged: Promise<unknown> = Promise.resolve();
+  #written: Promise<void> = Promise.resolve();
+  #acknowledged: Promise<void> = Promise.resolve();
   readonly #listeners: ((why: Error) => void)[] = [];
   #fenced: Fenced | undefined;
   /** When the appends under way began, monotonic, oldest first. */
@@ -78,23 +83,31 @@ export class JournalWriter implements Journal {
   }
 
   async append(lines: readonly string[], lowWaterMark: number): Promise<void> {
+    assert(
+      this.#beganMs.length < SLOTS_UNDER_WAY_MAX,
+      'more slots under way than a sealer looks for',
+    );
     const { clock } = this.#ports;
     const startedMs = clock.monotonicMs();
     const append = this.#nextAppend(lines, lowWaterMark, startedMs);
     this.#beganMs.push(startedMs);
-    const written = Promise.all([this.#written, this.#write(append)]);
-    const acknowledged = this.#acknowledge(written, this.#acknowledged);
-    this.#written = written;
-    this.#acknowledged = acknowledged;
-    await acknowledged;
+    this.#written = this.#writeAfter(this.#written, append);
+    this.#acknowledged = this.#acknowledge(this.#written, this.#acknowledged);
+    await this.#acknowledged;
+    this.#acknowledgedMark = append.lowWaterMark;
     this.#beganMs.shift();
     const tookMs = clock.monotonicMs() - startedMs;
     this.#slowestMs = Math.max(this.#slowestMs, tookMs);
     this.#ports.onAppended(lines.length, tookMs / 1_000);
   }
 
+  /** Writes a slot at once; fulfils with nothing, so that no list of all appends comes about. */
+  async #writeAfter(before: Promise<void>, append: Append): Promise<void> {
+    await Promise.all([before, this.#write(append)]);
+  }
+
   /** Looks once this slot and all before it are written; the answer keeps the order of the slots. */
-  async #acknowledge(written: Promise<unknown>, before: Promise<unknown>): Promise<void> {
+  async #acknowledge(written: Promise<void>, before: Promise<void>): Promise<void> {
     await written;
     await Promise.all([this.#look(), before]);
   }
@@ -137,36 +150,35 @@ export class JournalWriter implements Journal {
       this.#slowestMs = Number.POSITIVE_INFINITY;
       return;
     }
-    this.fence(`the journal refuses an append: ${fault.message}`);
-    throw new Fault('service_unavailable', 'the journal refuses an append', { cause: error });
+    this.fence(`the journal refuses a write or a look: ${fault.message}`);
+    throw new Fault('service_unavailable', 'the journal cannot be written', { cause: error });
   }
 
   /** The next slot as it is written, however often. */
   #nextAppend(lines: readonly string[], lowWaterMark: number, nowMs: number): Append {
-    const records = encodeGroup(lines);
     const slot = this.#next;
     // The newest slot stays: without one nothing would name the low-water mark.
-    const target = Math.min(lowWaterMark, slot - 1);
-    const isTruncating = this.#isTruncating(target, nowMs);
-    if (isTruncating) {
-      this.#slotBytes.splice(0, target - this.#lowWaterMark);
-      this.#lowWaterMark = target;
+    this.#lowWaterMark = Math.max(this.#lowWaterMark, Math.min(lowWaterMark, slot - 1));
+    const records = encodeGroup(lines);
+    const deleteBelow = this.#isTruncating(nowMs) ? this.#acknowledgedMark : undefined;
+    if (deleteBelow !== undefined) {
+      this.#slotBytes.splice(0, deleteBelow - this.#deletedBelow);
+      this.#deletedBelow = deleteBelow;
       this.#truncatedMs = nowMs;
     }
     this.#next = slot + 1;
     this.#slotBytes.push(records.length);
     const incarnation = this.#incarnation;
-    return { incarnation, slot, records, lowWaterMark: this.#lowWaterMark, isTruncating };
+    return { incarnation, slot, records, lowWaterMark: this.#lowWaterMark, deleteBelow };
   }
 
-  /** Whether the low-water mark moves with the next append: seldom, because every move is a delete. */
-  #isTruncating(target: number, nowMs: number): boolean {
-    if (target <= this.#lowWaterMark) return false;
+  /** Whether the next append deletes what is not needed: seldom, because each deletion is a tombstone. */
+  #isTruncating(nowMs: number): boolean {
+    const count = this.#acknowledgedMark - this.#deletedBelow;
+    if (count <= 0) return false;
     const isOld = nowMs - this.#truncatedMs >= TRUNCATION_AGE_MS;
-    if (isOld || target - this.#lowWaterMark >= TRUNCATION_SLOTS_MIN) return true;
-    const bytes = this.#slotBytes
-      .slice(0, target - this.#lowWaterMark)
-      .reduce((sum, size) => sum + size, 0);
+    if (isOld || count >= TRUNCATION_SLOTS_MIN) return true;
+    const bytes = this.#slotBytes.slice(0, count).reduce((sum, size) => sum + size, 0);
     return bytes >= TRUNCATION_BYTES_MIN;
   }
 }

@@ -33,8 +33,8 @@ export async function readTail(
     throw new CorruptJournal(`the journal of ${incarnation} is not sealed`);
   }
   // The node that put the seal there may have died before the end was decided.
-  await journals.seal(incarnation);
-  const head = await journals.readHead(incarnation, 'serial');
+  const sealed = await journals.seal(incarnation);
+  const head = sealed.isApplied ? await journals.readHead(incarnation, 'serial') : sealed.head;
   if (head === undefined) throw new CorruptJournal(`the journal of ${incarnation} is gone`);
   const tail: TailRecord[] = [];
   for await (const { records } of slotsOf(journals, incarnation, head)) {
@@ -48,7 +48,7 @@ export async function readTail(
 
 /**
  * All slots from the low-water mark to before `next` in order, the next of them read while some are
- * looked at. Throws `CorruptJournal` when one is missing that was not truncated meanwhile.
+ * looked at. Throws `CorruptJournal` when one is missing.
  */
 export async function* slotsOf(
   journals: JournalStore,
@@ -95,30 +95,15 @@ async function readWhole(
     return undefined;
   });
   const slots = whole ?? (await readInPieces(journals, incarnation, from, to));
-  if (!isWhole(slots, from, to)) await assertTruncated(journals, incarnation, slots, { from, to });
+  if (!isWhole(slots, from, to)) {
+    throw new CorruptJournal(`the journal of ${incarnation} lacks slots in ${from} to ${to - 1}`);
+  }
   return { slots, wasTooLarge: whole === undefined };
 }
 
 /** Whether these are exactly the slots `from` to before `to`. */
 function isWhole(slots: readonly JournalSlot[], from: number, to: number): boolean {
   return slots.length === to - from && slots.every(({ slot }, i) => slot === from + i);
-}
-
-/**
- * A write of the sealed incarnation may arrive this late, and delete what it knew to be stored: what
- * is missing must be below the low-water mark as it is by now. Throws `CorruptJournal`.
- */
-async function assertTruncated(
-  journals: JournalStore,
-  incarnation: string,
-  slots: readonly JournalSlot[],
-  { from, to }: { readonly from: number; readonly to: number },
-): Promise<void> {
-  const head = await journals.readHead(incarnation, 'quorum');
-  const needed = Math.min(to, Math.max(from, head?.lowWaterMark ?? 0));
-  const left = slots.filter(({ slot }) => slot >= needed);
-  if (isWhole(left, needed, to)) return;
-  throw new CorruptJournal(`the journal of ${incarnation} lacks slots in ${from} to ${to - 1}`);
 }
 
 /** Slots that turn out too large for one answer must not keep their shards from everybody. */

@@ -17,8 +17,12 @@ export type Append = {
   readonly records: Uint8Array;
   /** Slots below are not needed any more. At most `slot`. */
   readonly lowWaterMark: number;
-  /** Whether the slots below are deleted along with this write: seldom, each is a tombstone. */
-  readonly isTruncating: boolean;
+  /**
+   * Slots below are deleted along with this write; undefined deletes none, as most do: each is a
+   * tombstone. At most a mark that an acknowledged slot names, so that no reader finds the deletion
+   * without finding a mark as high.
+   */
+  readonly deleteBelow: number | undefined;
 };
 
 /** A group as it stands in its slot. */

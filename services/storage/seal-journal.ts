@@ -1,15 +1,25 @@
+import assert from 'node:assert/strict';
 import type { Conditional, JournalHead } from '#storage/journal-store';
 
-/** Newest slots that a sealer looks at: more than a writer may have under way at once. */
-export const NEWEST_SLOTS = 16;
+/** Slots that a writer has under way at once, at most: a sealer relies on it. */
+export const SLOTS_UNDER_WAY_MAX = 4;
 
-/** The newest slots of a journal, as one read finds them. */
+/** Slots up to the newest that a sealer looks at: more than may be under way. */
+export const NEWEST_SLOTS = 8;
+
+/** The slots of a journal from the newest down, as one read finds them. */
 export type NewestSlots = {
-  /** At most `NEWEST_SLOTS`, newest first. */
+  /** Those of the newest `NEWEST_SLOTS` that are there with their bytes, newest first. */
   readonly slots: readonly number[];
   /** The low-water mark that the newest names; 0 without slots. */
   readonly lowWaterMark: number;
 };
+
+/** The newest slot of a journal, whether or not its bytes are there. */
+export type NewestSlot = { readonly slot: number; readonly lowWaterMark: number };
+
+/** What is written conditionally of a journal: where its writer is, and the decided end. */
+export type JournalEntry = { readonly address: string; readonly end: number | undefined };
 
 /** The single steps of sealing, as a store of journals does them. Each may be repeated. */
 export type SealSteps = {
@@ -17,21 +27,19 @@ export type SealSteps = {
   readonly readEntry: (incarnation: string) => Promise<JournalEntry | undefined>;
   /** Puts the seal there; fulfils when a quorum has it. */
   readonly putSeal: (incarnation: string) => Promise<void>;
-  /** The newest slots in one read of a quorum, which all that it answers stands on afterwards. */
+  /** The newest slots in one read of a quorum, which has them, bytes and all, when it answers. */
   readonly readNewest: (incarnation: string) => Promise<NewestSlots>;
   /** Decides the end unless it is decided; whether this call did. */
   readonly decideEnd: (incarnation: string, end: number) => Promise<boolean>;
   readonly readHead: (incarnation: string, read: 'serial') => Promise<JournalHead | undefined>;
 };
 
-/** What is written conditionally of a journal: where its writer is, and the decided end. */
-export type JournalEntry = { readonly address: string; readonly end: number | undefined };
-
 /**
  * Seals a journal and decides its end: see `JournalStore.seal`. First the seal, then the look at the
  * slots: a writer whose look afterwards finds no seal has written its slot before this reads, so it
- * is found (Gafni and Lamport, Disk Paxos, 2000). What is found of slots that no
- * answer was given for may be more or less each time, hence one decided end that all go by.
+ * is found (Gafni and Lamport, Disk Paxos, 2000). What is found of slots that no answer was given
+ * for may be more or less each time, hence one decided end that all go by (decision 192). Rejects
+ * with an Error when more is missing than a writer has under way: then it decides nothing.
  */
 export async function sealJournal(steps: SealSteps, incarnation: string): Promise<Conditional> {
   const entry = await steps.readEntry(incarnation);
@@ -51,10 +59,12 @@ export async function sealJournal(steps: SealSteps, incarnation: string): Promis
  */
 function endOf({ slots, lowWaterMark }: NewestSlots): number {
   const newest = slots[0];
-  if (newest === undefined) return 0;
+  if (newest === undefined) return lowWaterMark;
   const present = new Set(slots);
   let end = Math.max(lowWaterMark, newest - NEWEST_SLOTS + 1);
   while (present.has(end)) end += 1;
+  const isPossible = end >= lowWaterMark && newest - end < SLOTS_UNDER_WAY_MAX;
+  assert(isPossible, `slot ${end} is missing, ${newest} is there, ${lowWaterMark} is the mark`);
   return end;
 }
 
@@ -62,7 +72,8 @@ function endOf({ slots, lowWaterMark }: NewestSlots): number {
 export function headFrom(
   { address, end }: JournalEntry,
   isSealed: boolean,
-  { slots, lowWaterMark }: NewestSlots,
+  newest: NewestSlot | undefined,
 ): JournalHead {
-  return { address, next: end ?? (slots[0] ?? -1) + 1, lowWaterMark, isSealed };
+  const next = end ?? (newest === undefined ? 0 : newest.slot + 1);
+  return { address, next, lowWaterMark: newest?.lowWaterMark ?? 0, isSealed };
 }

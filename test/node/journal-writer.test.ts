@@ -16,10 +16,10 @@ written('takes slot after slot', async () => {
   await writer.append([lineOf()], 0);
   await writer.append([], 0);
   assert.equal(
-    appends.map(({ slot, lowWaterMark, isTruncating }) => [slot, lowWaterMark, isTruncating]),
+    appends.map(({ slot, lowWaterMark, deleteBelow }) => [slot, lowWaterMark, deleteBelow]),
     [
-      [0, 0, false],
-      [1, 0, false],
+      [0, 0, undefined],
+      [1, 0, undefined],
     ],
   );
   const slots = await stored.readSlots('me', 0, 9);

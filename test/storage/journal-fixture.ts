@@ -43,12 +43,12 @@ export function recordsOf(slot: number): Uint8Array {
 
 /** An append that truncates nothing. */
 export function appendOf(incarnation: string, slot: number, records = recordsOf(slot)): Append {
-  return { incarnation, slot, records, lowWaterMark: 0, isTruncating: false };
+  return { incarnation, slot, records, lowWaterMark: 0, deleteBelow: undefined };
 }
 
 /** An append that deletes the slots below its low-water mark. */
 export function truncating(append: Append, lowWaterMark: number): Append {
-  return { ...append, lowWaterMark, isTruncating: true };
+  return { ...append, lowWaterMark, deleteBelow: lowWaterMark };
 }
 
 /** Appends to the first `count` slots. */

@@ -84,8 +84,8 @@ export class JournalModel {
     const slot = Math.max(0, this.#newest + 1 + offset);
     const mark = Math.max(this.#deletedBelow, slot - (keep ?? 0));
     const lowWaterMark = keep === undefined ? Math.min(this.#deletedBelow, slot) : mark;
-    const isTruncating = keep !== undefined && mark <= slot;
-    const fresh = { incarnation, slot, records: recordsOf(slot), lowWaterMark, isTruncating };
+    const deleteBelow = keep !== undefined && mark <= slot ? mark : undefined;
+    const fresh = { incarnation, slot, records: recordsOf(slot), lowWaterMark, deleteBelow };
     const append = this.#sent.get(slot) ?? { ...fresh, lowWaterMark: Math.min(lowWaterMark, slot) };
     this.#sent.set(slot, append);
     return append;
@@ -126,11 +126,11 @@ export class JournalModel {
     return this.#rows.map(({ slot, records }) => ({ slot, records }));
   }
 
-  #append({ slot, records, lowWaterMark, isTruncating }: Append): void {
+  #append({ slot, records, lowWaterMark, deleteBelow = 0 }: Append): void {
     this.#newest = Math.max(this.#newest, slot);
     const isNew = this.#rows.every((row) => row.slot !== slot) && slot >= this.#deletedBelow;
     if (isNew) this.#rows.push({ slot, records, lowWaterMark });
-    if (isTruncating) this.#deletedBelow = Math.max(this.#deletedBelow, lowWaterMark);
+    this.#deletedBelow = Math.max(this.#deletedBelow, deleteBelow);
     this.#rows = this.#rows.filter((row) => row.slot >= this.#deletedBelow);
     this.#rows.sort((a, b) => a.slot - b.slot);
   }

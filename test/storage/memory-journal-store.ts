@@ -5,6 +5,7 @@ import {
   headFrom,
   type JournalEntry,
   NEWEST_SLOTS,
+  type NewestSlot,
   type NewestSlots,
   type SealSteps,
   sealJournal,
@@ -28,7 +29,7 @@ export function memoryJournalStore(clock: Pick<Clock, 'wallMs'>): JournalStore {
   const steps: SealSteps = {
     readEntry: async (incarnation) => entries.get(incarnation),
     putSeal: async (incarnation) => void seals.add(incarnation),
-    readNewest: async (incarnation) => slotsOf(incarnation).newest(),
+    readNewest: async (incarnation) => slotsOf(incarnation).newestSlots(),
     async decideEnd(incarnation, end) {
       const entry = entries.get(incarnation);
       if (entry === undefined || entry.end !== undefined) return false;
@@ -73,12 +74,13 @@ class SlotTable {
   #deletedBelow = 0;
 
   /** Writes a slot; a second time, or late, it changes nothing. */
-  write({ slot, records, lowWaterMark, isTruncating }: Append): void {
+  write({ slot, records, lowWaterMark, deleteBelow = 0 }: Append): void {
     assert(lowWaterMark <= slot, 'the newest slot of a journal is never deleted');
+    assert(deleteBelow <= lowWaterMark, 'what is needed is never deleted');
     if (slot >= this.#deletedBelow && !this.#rows.has(slot)) {
       this.#rows.set(slot, { records: records.slice(), low: lowWaterMark });
     }
-    if (isTruncating) this.deleteBelow(lowWaterMark);
+    this.deleteBelow(deleteBelow);
   }
 
   /** Deletes the slots below, those included that are written later. */
@@ -87,10 +89,20 @@ class SlotTable {
     for (const present of this.#rows.keys()) if (present < slot) this.#rows.delete(present);
   }
 
+  /** The newest slot and the mark that it names. */
+  newest(): NewestSlot | undefined {
+    const slot = Math.max(...this.#rows.keys());
+    const row = this.#rows.get(slot);
+    return row && { slot, lowWaterMark: row.low };
+  }
+
   /** The newest slots and the low-water mark that the newest names. */
-  newest(): NewestSlots {
-    const all = [...this.#rows.keys()].sort((a, b) => b - a).slice(0, NEWEST_SLOTS);
-    return { slots: all, lowWaterMark: this.#rows.get(all[0] ?? -1)?.low ?? 0 };
+  newestSlots(): NewestSlots {
+    const newest = this.newest();
+    if (newest === undefined) return { slots: [], lowWaterMark: 0 };
+    const from = newest.slot - NEWEST_SLOTS + 1;
+    const slots = this.read(from, newest.slot + 1).map(({ slot }) => slot);
+    return { slots: slots.reverse(), lowWaterMark: newest.lowWaterMark };
   }
 
   /** The slots `from` to before `to`, in order. */

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import type { types } from 'cassandra-driver';
 import { Fault } from '#fault/fault';
 import { conditionalAnswerOf } from '#storage/cassandra/conditional-answer';
 import type { CassandraSession, Statement } from '#storage/cassandra/session';
@@ -7,6 +8,7 @@ import {
   headFrom,
   type JournalEntry,
   NEWEST_SLOTS,
+  type NewestSlot,
   type NewestSlots,
   type SealSteps,
   sealJournal,
@@ -56,16 +58,23 @@ const READ_SEAL = 'SELECT is_sealed FROM seals WHERE incarnation = ?';
 
 const READ_ENTRY = 'SELECT address, end_slot FROM journals WHERE incarnation = ?';
 
-const READ_NEWEST = 'SELECT slot, low_water_mark FROM journal WHERE incarnation = ? LIMIT ?';
+// One row: with more, a journal that is nearly empty is searched for them among all deleted slots.
+const READ_NEWEST = 'SELECT slot, low_water_mark FROM journal WHERE incarnation = ? LIMIT 1';
 
-const DECIDE_END = 'UPDATE journals SET end_slot = ? WHERE incarnation = ? IF end_slot = null';
+// With the bytes: read repair gives a replica only the columns that were read.
+const READ_NEWEST_SLOTS = `
+  SELECT slot, low_water_mark, records FROM journal WHERE incarnation = ? AND slot >= ?`;
+
+const DECIDE_END = `
+  UPDATE journals SET end_slot = ? WHERE incarnation = ? IF end_slot = null AND address != null`;
 
 const DELETE_SLOTS = 'DELETE FROM journal USING TIMESTAMP ? WHERE incarnation = ?';
 
 const DELETE_ENTRY = 'DELETE FROM journals WHERE incarnation = ? IF end_slot >= 0';
 
 const READ_SLOTS = `
-  SELECT slot, records FROM journal WHERE incarnation = ? AND slot >= ? AND slot < ? LIMIT ?`;
+  SELECT slot, low_water_mark, records FROM journal
+  WHERE incarnation = ? AND slot >= ? AND slot < ? LIMIT ?`;
 
 const LIST = `
   SELECT incarnation, end_slot, WRITETIME(end_slot) AS end_decided_us FROM journals`;
@@ -97,7 +106,7 @@ export function cassandraJournalStore(
     },
     isSealed: (incarnation) => isSealed(session, incarnation),
     seal: (incarnation) => sealJournal(steps, incarnation),
-    readHead: (incarnation, read) => readHead(session, steps, incarnation, read),
+    readHead: (incarnation, read) => readHead(session, incarnation, read),
     readSlots: (incarnation, from, to) => readSlots(session, incarnation, { from, to, pageSlots }),
     list: () => list(session),
     async empty(incarnation) {
@@ -115,7 +124,7 @@ export function cassandraJournalStore(
 }
 
 function stepsOf(session: CassandraSession): SealSteps {
-  const steps: SealSteps = {
+  return {
     readEntry: (incarnation) => readEntry(session, incarnation, 'serial_read'),
     async putSeal(incarnation) {
       await session.execute(PUT_SEAL, [incarnation], {
@@ -124,14 +133,13 @@ function stepsOf(session: CassandraSession): SealSteps {
         timeoutMs: STATEMENT_MS_MAX,
       });
     },
-    readNewest: (incarnation) => readNewest(session, incarnation),
+    readNewest: (incarnation) => readNewestSlots(session, incarnation),
     async decideEnd(incarnation, end) {
       const params = [BigInt(end), incarnation];
       return (await conditional(session, 'journal_end', DECIDE_END, params)).isApplied;
     },
-    readHead: (incarnation, read) => readHead(session, steps, incarnation, read),
+    readHead: (incarnation, read) => readHead(session, incarnation, read),
   };
-  return steps;
 }
 
 async function conditional(
@@ -147,7 +155,6 @@ async function conditional(
 /** The three parts of a head are read side by side: each alone is true, and no user needs more. */
 async function readHead(
   session: CassandraSession,
-  steps: Pick<SealSteps, 'readNewest'>,
   incarnation: string,
   read: 'serial' | 'quorum',
 ): Promise<JournalHead | undefined> {
@@ -155,7 +162,7 @@ async function readHead(
   const [entry, hasSeal, newest] = await Promise.all([
     readEntry(session, incarnation, kind),
     isSealed(session, incarnation),
-    steps.readNewest(incarnation),
+    readNewest(session, incarnation),
   ]);
   return entry && headFrom(entry, hasSeal, newest);
 }
@@ -185,26 +192,61 @@ async function isSealed(session: CassandraSession, incarnation: string): Promise
   return rows.length > 0;
 }
 
-async function readNewest(session: CassandraSession, incarnation: string): Promise<NewestSlots> {
-  const { rows } = await session.execute(READ_NEWEST, [incarnation, NEWEST_SLOTS], {
+async function readNewest(
+  session: CassandraSession,
+  incarnation: string,
+): Promise<NewestSlot | undefined> {
+  const { rows } = await session.execute(READ_NEWEST, [incarnation], {
     kind: 'read',
     operation: 'journal_read_newest',
     timeoutMs: STATEMENT_MS_MAX,
   });
-  const slots = rows.map((row) => Number(row['slot']));
-  return { slots, lowWaterMark: Number(rows[0]?.['low_water_mark'] ?? 0) };
+  const [row] = rows;
+  return row && { slot: Number(row['slot']), lowWaterMark: lowWaterMarkOf(row) };
+}
+
+/** From a slot below the newest on, whatever has become the newest by then: one consistent read. */
+async function readNewestSlots(
+  session: CassandraSession,
+  incarnation: string,
+): Promise<NewestSlots> {
+  const newest = await readNewest(session, incarnation);
+  if (newest === undefined) return { slots: [], lowWaterMark: 0 };
+  const from = BigInt(newest.slot - NEWEST_SLOTS + 1);
+  const { rows } = await session.execute(READ_NEWEST_SLOTS, [incarnation, from], {
+    kind: 'read',
+    operation: 'journal_read_newest_slots',
+    timeoutMs: STATEMENT_MS_MAX,
+  });
+  const [row] = rows;
+  if (row === undefined) return { slots: [], lowWaterMark: 0 };
+  const slots = rows.filter(hasRecords).map((present) => Number(present['slot']));
+  return { slots, lowWaterMark: lowWaterMarkOf(row) };
+}
+
+/** A row without its bytes is one that read repair has made of a slot that was never acknowledged. */
+function hasRecords(row: types.Row): boolean {
+  return row['records'] !== null;
+}
+
+/** Every read repairs the mark along, so none is missing. */
+function lowWaterMarkOf(row: types.Row): number {
+  const lowWaterMark: bigint | null = row['low_water_mark'];
+  assert(lowWaterMark !== null, `slot ${row['slot']} of a journal names no low-water mark`);
+  return Number(lowWaterMark);
 }
 
 function appendStatement(append: Append): Statement {
-  const { incarnation, slot, records, lowWaterMark, isTruncating } = append;
+  const { incarnation, slot, records, lowWaterMark, deleteBelow } = append;
   assert(lowWaterMark <= slot, 'the newest slot of a journal is never deleted');
+  assert((deleteBelow ?? 0) <= lowWaterMark, 'what is needed is never deleted');
   const at = BigInt(slot);
-  const below = BigInt(lowWaterMark);
   // A view, not a copy: the driver takes Buffers only.
   const bytes = Buffer.from(records.buffer, records.byteOffset, records.byteLength);
-  const insert = [incarnation, at, below, bytes, at + 1n];
-  if (!isTruncating) return { query: APPEND, params: insert };
-  return { query: APPEND_AND_TRUNCATE, params: [...insert, at + 1n, incarnation, below] };
+  const insert = [incarnation, at, BigInt(lowWaterMark), bytes, at + 1n];
+  if (deleteBelow === undefined) return { query: APPEND, params: insert };
+  const params = [...insert, at + 1n, incarnation, BigInt(deleteBelow)];
+  return { query: APPEND_AND_TRUNCATE, params };
 }
 
 function refuseTooLarge({ records }: Append): void {
@@ -241,14 +283,14 @@ async function readSlots(
       [incarnation, BigInt(from), BigInt(end), pageSlots],
       { kind: 'read', operation: 'journal_read_slots', timeoutMs: PAGE_MS_MAX },
     );
-    for (const row of result.rows) {
+    for (const row of result.rows.filter(hasRecords)) {
       const slot: bigint = row['slot'];
       const records: Buffer = row['records'];
       // A copy: the driver's buffer would hold on to the whole page.
       slots.push({ slot: Number(slot), records: new Uint8Array(records) });
     }
     if (result.rows.length < pageSlots) break;
-    end = slots.at(-1)?.slot ?? from;
+    end = Number(result.rows.at(-1)?.['slot'] ?? from);
   }
   return slots.reverse();
 }

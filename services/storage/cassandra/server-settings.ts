@@ -5,12 +5,12 @@ import type { CassandraSession, StatementOptions } from '#storage/cassandra/sess
 const NEEDED: Record<string, { readonly value: string; readonly reason: string }> = {
   paxos_variant: {
     value: 'v2',
-    reason: 'conditional appends take twice the round trips with v1',
+    reason: 'owners and ends of journals change in twice the round trips with v1',
   },
   commitlog_sync: {
     value: 'batch',
     reason:
-      'periodic loses acknowledged writes when all replicas lose power, group is paid four times per append',
+      'periodic loses acknowledged writes when all replicas lose power, group makes every append wait',
   },
 };
 
@@ -21,7 +21,8 @@ const READ_SETTINGS = 'SELECT name, value FROM system_views.settings WHERE name 
 const READ_TABLES = `
   SELECT table_name, read_repair, default_time_to_live FROM system_schema.tables
   WHERE keyspace_name = ?`;
-const READ_REPLICATION = 'SELECT replication FROM system_schema.keyspaces WHERE keyspace_name = ?';
+const READ_REPLICATION =
+  'SELECT replication, durable_writes FROM system_schema.keyspaces WHERE keyspace_name = ?';
 
 /** Tables whose readers must find again what any reader before them has found (decision 191). */
 const REPAIRED_TABLES: readonly unknown[] = ['journal', 'seals'];
@@ -82,6 +83,11 @@ function replicationProblems(
 ): string[] {
   if (row === undefined) return [`keyspace ${keyspace} does not exist: run main.ts migrate`];
   const replication: Readonly<Record<string, string>> = row['replication'];
+  if (row['durable_writes'] === false) {
+    return [
+      `keyspace ${keyspace} has durable_writes = false: what is acknowledged is in memory alone`,
+    ];
+  }
   const copies = replication[dataCenter] ?? replication['replication_factor'] ?? '0';
   if (Number.parseInt(copies, 10) >= SAFE_REPLICATION) return [];
   const text = `keyspace ${keyspace} keeps ${copies} copies in data center ${dataCenter}`;
