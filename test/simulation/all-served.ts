@@ -6,7 +6,7 @@ import { Violation } from '#test/simulation/version-index';
 import type { World } from '#test/simulation/world';
 
 /** After the last fault every shard must be served again within this time, in milliseconds. */
-const SERVED_WITHIN_MS = 45_000;
+export const SERVED_WITHIN_MS = 45_000;
 
 /** Something to ask the owner of a shard for. Fulfils with whether it answered. */
 type Question = (edge: SimulatedEdge, id: string) => Promise<boolean>;

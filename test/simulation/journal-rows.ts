@@ -1,8 +1,14 @@
 import type { Append } from '#storage/journal-store';
 import type { Mutation, Resolve } from '#test/simulation/replica-partition';
 
-/** A row of the table of slots. */
-export type SlotRow = { readonly records: Uint8Array; readonly lowWaterMark: number };
+/** A row of the table of slots; without its bytes where read repair brought only the mark. */
+export type SlotRow = { readonly records: Uint8Array | undefined; readonly lowWaterMark: number };
+
+/** The columns of a row that a head needs. */
+export const markOf = ({ lowWaterMark }: SlotRow): SlotRow => ({
+  records: undefined,
+  lowWaterMark,
+});
 
 /** A row of the table of seals. */
 export type SealRow = true;
@@ -30,19 +36,24 @@ export function slotMutation({
   slot,
   records,
   lowWaterMark,
-  isTruncating,
+  deleteBelow,
 }: Append): Mutation<number, SlotRow> {
   const timestamp = timestampOf(slot);
   return {
     cells: [{ key: slot, timestamp, row: { records: records.slice(), lowWaterMark } }],
-    deletions: isTruncating ? [{ below: lowWaterMark, timestamp }] : [],
+    deletions: deleteBelow === undefined ? [] : [{ below: deleteBelow, timestamp }],
   };
 }
 
 /** Of two values of one cell and one timestamp the larger stands, column by column. */
 export const resolveSlots: Resolve<SlotRow> = (one, other) => {
-  const records = Buffer.compare(one.records, other.records) < 0 ? other.records : one.records;
+  const records = largerOf(one.records, other.records);
   const lowWaterMark = Math.max(one.lowWaterMark, other.lowWaterMark);
   const isOne = records === one.records && lowWaterMark === one.lowWaterMark;
   return isOne ? one : { records, lowWaterMark };
 };
+
+function largerOf(one: Uint8Array | undefined, other: Uint8Array | undefined) {
+  if (one === undefined || other === undefined) return one ?? other;
+  return Buffer.compare(one, other) < 0 ? other : one;
+}

@@ -1,6 +1,12 @@
 import { Fault } from '#fault/fault';
 import type { Append, JournalHead, JournalSlot, JournalStore } from '#storage/journal-store';
-import { headFrom, type JournalEntry, type NewestSlots, sealJournal } from '#storage/seal-journal';
+import {
+  headFrom,
+  type JournalEntry,
+  type NewestSlot,
+  type NewestSlots,
+  sealJournal,
+} from '#storage/seal-journal';
 
 /** How an entry is read. */
 type ReadKind = Parameters<JournalStore['readHead']>[1];
@@ -16,6 +22,7 @@ export type JournalSteps = {
   readonly hasSeal: (incarnation: string) => Promise<boolean>;
   readonly putSeal: (incarnation: string, replicas?: number) => Promise<void>;
   readonly readEntry: (incarnation: string, read: ReadKind) => Promise<JournalEntry | undefined>;
+  readonly readNewestSlot: (incarnation: string) => Promise<NewestSlot | undefined>;
   readonly readNewest: (incarnation: string) => Promise<NewestSlots>;
   readonly decideEnd: (incarnation: string, end: number) => Promise<boolean>;
   readonly readSlots: (incarnation: string, from: number, to: number) => Promise<JournalSlot[]>;
@@ -33,7 +40,7 @@ export function journalStoreOf(steps: JournalSteps): JournalStore {
     const [entry, hasSeal, newest] = await Promise.all([
       steps.readEntry(incarnation, read),
       steps.hasSeal(incarnation),
-      steps.readNewest(incarnation),
+      steps.readNewestSlot(incarnation),
     ]);
     return entry && headFrom(entry, hasSeal, newest);
   };

@@ -122,16 +122,16 @@ export class JournalWatch {
 
 /** What every two replicas give together; undefined while two of them have no row. */
 function standingOf(rows: readonly (SlotRow | undefined)[]): Standing | undefined {
-  const found = rows.filter((row) => row !== undefined);
+  const found = rows.flatMap((row) => row?.records ?? []);
   const [first] = found;
   if (first === undefined || found.length < rows.length - 1) return undefined;
-  if (found.every(({ records }) => Buffer.compare(records, first.records) === 0)) {
-    return { lines: linesOf(first.records), bytes: first.records };
+  if (found.every((records) => Buffer.compare(records, first) === 0)) {
+    return { lines: linesOf(first), bytes: first };
   }
   const pairs = rows.flatMap((one, place) => {
     return rows.slice(place + 1).map((other) => {
       const row = one && other ? resolveSlots(one, other) : (one ?? other);
-      return row === undefined ? [] : linesOf(row.records);
+      return row?.records === undefined ? [] : linesOf(row.records);
     });
   });
   const lines = pairs.reduce((some, others) => some.filter((line) => others.includes(line)));

@@ -24,7 +24,11 @@ export type Mutation<Key extends RowKey, Row> = {
 };
 
 /** What a read asks for: a range, or the newest rows. */
-export type Query<Key extends RowKey> = KeyRange<Key> & { readonly newest?: number };
+export type Query<Key extends RowKey, Row = never> = KeyRange<Key> & {
+  readonly newest?: number;
+  /** A row with the columns alone that are asked for; read repair gives a replica no others. */
+  readonly columns?: (row: Row) => Row;
+};
 
 /** Of two rows with one timestamp the one that stands; `one` itself where it stands as it is. */
 export type Resolve<Row> = (one: Row, other: Row) => Row;
@@ -56,12 +60,14 @@ export class ReplicaPartition<Key extends RowKey, Row> {
   }
 
   /** What stands and what is deleted where a query looks, and the range that this is all of. */
-  read(query: Query<Key>): Mutation<Key, Row> & { readonly range: KeyRange<Key> } {
+  read(query: Query<Key, Row>): Mutation<Key, Row> & { readonly range: KeyRange<Key> } {
     const keys = this.#keysOf(query);
     const [first] = keys;
     const isCut = query.newest !== undefined && keys.length === query.newest;
     const range = isCut ? { from: first } : { from: query.from, below: query.below };
-    return { ...this.#partOf(keys, range), range };
+    const { cells, deletions } = this.#partOf(keys, range);
+    const { columns = (row: Row) => row } = query;
+    return { cells: cells.map((cell) => ({ ...cell, row: columns(cell.row) })), deletions, range };
   }
 
   /** What of a mutation would change something here. */
@@ -78,7 +84,7 @@ export class ReplicaPartition<Key extends RowKey, Row> {
     return { cells, deletions };
   }
 
-  #keysOf({ from, below, newest }: Query<Key>): Key[] {
+  #keysOf({ from, below, newest }: Query<Key, Row>): Key[] {
     if (newest !== undefined) return this.#keys.slice(-newest);
     const first = from === undefined ? 0 : this.#placeOf(from);
     return this.#keys.slice(first, below === undefined ? undefined : this.#placeOf(below));
@@ -139,7 +145,7 @@ export class ReplicaPartition<Key extends RowKey, Row> {
 /** What replicas' answers to one query say together, as far as all of them speak of it. */
 export function merged<Key extends RowKey, Row>(
   parts: readonly ReturnType<ReplicaPartition<Key, Row>['read']>[],
-  { newest, ...range }: Query<Key>,
+  { newest, ...range }: Query<Key, Row>,
   resolve: Resolve<Row>,
 ): Mutation<Key, Row> {
   const all = new ReplicaPartition<Key, Row>(resolve);

@@ -190,7 +190,7 @@ export class ReplicatedTable<Key extends RowKey, Row> {
   /** The rows of a range, in order, which a quorum has when this is fulfilled. */
   async read(
     partition: string,
-    query: Query<Key>,
+    query: Query<Key, Row>,
     asked: Asked,
   ): Promise<readonly Cell<Key, Row>[]> {
     const replicas = this.#replicas;

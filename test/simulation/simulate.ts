@@ -1,5 +1,5 @@
 import { accountIdOf, openAccounts } from '#test/simulation/accounts';
-import { allServed } from '#test/simulation/all-served';
+import { allServed, SERVED_WITHIN_MS } from '#test/simulation/all-served';
 import { Caller, type CallerPorts } from '#test/simulation/caller';
 import { checkAllCharges, enlarge } from '#test/simulation/charges';
 import { checkListings } from '#test/simulation/check-listings';
@@ -23,7 +23,7 @@ const LIMITED_MS = [200, 2_000] as const;
 /** How long after the last fault a deletion may take to be stored, in ms. Source: decision 201. */
 const DELETED_MS_MAX = 20_000;
 
-/** How long a limiter may be unsure when all is calm, in milliseconds: two calls to the store. */
+/** How long a process may be unsure when all is calm, in milliseconds: two calls to the store. */
 const SILENCE_MS_MAX = 4_000;
 
 /** Until processes that have just started know each other, in milliseconds: a few heartbeats. */
@@ -199,7 +199,7 @@ function checkSeals(
 
 /** Reads everything once more, when all is calm. */
 async function readAll(history: History, cluster: SimulatedCluster): Promise<void> {
-  const { world, scenario } = cluster;
+  const { scenario } = cluster;
   const ports = new Ear(cluster, history).portsOfCallers();
   const instances = new Map<string, string>();
   for (const { instance, account } of history.calls) {
@@ -208,13 +208,13 @@ async function readAll(history: History, cluster: SimulatedCluster): Promise<voi
   const reads = [...instances].flatMap(([instance, account]) => {
     const caller = new Caller(account, ports);
     return [
-      patiently(world, () => caller.carryOut(instance, { kind: 'read' }, undefined)),
-      patiently(world, () => caller.carryOut(instance, { kind: 'readHistory' }, undefined)),
+      patiently(cluster, () => caller.carryOut(instance, { kind: 'read' }, undefined)),
+      patiently(cluster, () => caller.carryOut(instance, { kind: 'readHistory' }, undefined)),
     ];
   });
   const lists = scenario.accounts.map((_, place) => {
     const caller = new Caller(accountIdOf(place), ports);
-    return patiently(world, () => caller.carryOut('', { kind: 'list' }, undefined));
+    return patiently(cluster, () => caller.carryOut('', { kind: 'list' }, undefined));
   });
   for (const { id, outcome } of await Promise.all([...reads, ...lists])) {
     const isGone = outcome.kind === 'refused' && outcome.code === 'not_found';
@@ -223,14 +223,19 @@ async function readAll(history: History, cluster: SimulatedCluster): Promise<voi
   }
 }
 
-/** Tries as long as a limiter may still wait for a store that was silent when all else healed. */
-async function patiently(world: World, tried: () => Promise<Call>): Promise<Call> {
-  const endMs = world.nowMs + SILENCE_MS_MAX;
+/**
+ * Tries as long as a process may still wait for a store that was silent when all else healed, and
+ * longer where a seal may yet reach its node: then another one takes its shards over first.
+ */
+async function patiently(cluster: SimulatedCluster, tried: () => Promise<Call>): Promise<Call> {
+  const { world } = cluster;
+  const startedMs = world.nowMs;
   for (;;) {
     const call = await tried();
     const { outcome } = call;
-    const isRefused = outcome.kind === 'refused' && outcome.reason === 'limiter_unavailable';
-    if (!isRefused || world.nowMs > endMs) return call;
+    const isRefused = outcome.kind === 'refused' && outcome.code === 'service_unavailable';
+    const patienceMs = cluster.isDoomed ? SERVED_WITHIN_MS : SILENCE_MS_MAX;
+    if (!isRefused || world.nowMs > startedMs + patienceMs) return call;
     await world.sleep(100);
   }
 }
@@ -244,6 +249,7 @@ async function leaveAll(world: World, cluster: SimulatedCluster): Promise<void> 
   while (await cluster.stop()) {
     cluster.start();
     await allServed(world, cluster);
+    await world.sleep(ACQUAINTED_MS);
   }
   late[Symbol.dispose]();
 }

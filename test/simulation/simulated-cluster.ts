@@ -1,4 +1,5 @@
 import { shardOf } from '#cluster/shard-of';
+import { LEAVE_MS_MAX } from '#node/bounds';
 import { decodeRecord } from '#runtime/record-codec';
 import type { Flaws } from '#test/simulation/flaws';
 import type { JournalListener } from '#test/simulation/journal-watch';
@@ -145,17 +146,30 @@ export class SimulatedCluster {
 
   /**
    * Lets everybody leave in good order, engines first, one after the other. Whether any of them may
-   * have left its tail to others, because a seal reached it late.
+   * have left its tail to others, because a seal reached it late or it took too long.
    */
   async stop(): Promise<boolean> {
-    const leaving = this.nodes.flatMap(({ name }) => this.incarnationOf(name) ?? []);
-    for (const slot of [...this.#engines, ...this.#limiters, ...this.#edges]) await slot.stop();
-    return leaving.some((incarnation) => this.#doomed.has(incarnation));
+    const leaving = this.#newest;
+    let slowestMs = 0;
+    for (const slot of [...this.#engines, ...this.#limiters, ...this.#edges]) {
+      const startedMs = this.world.nowMs;
+      await slot.stop();
+      slowestMs = Math.max(slowestMs, this.world.nowMs - startedMs);
+    }
+    const isDoomed = leaving.some((incarnation) => this.#doomed.has(incarnation));
+    return isDoomed || slowestMs >= LEAVE_MS_MAX;
   }
 
-  /** The newest journal that a process has begun. */
-  incarnationOf(name: string): string | undefined {
-    return [...this.#homes].findLast(([, home]) => home === name)?.[0];
+  /** Whether a seal may yet reach the journal of a node that is well. */
+  get isDoomed(): boolean {
+    return this.#newest.some((incarnation) => this.#doomed.has(incarnation));
+  }
+
+  /** The newest journal of each node. */
+  get #newest(): string[] {
+    return [
+      ...new Map([...this.#homes].map(([incarnation, home]) => [home, incarnation])).values(),
+    ];
   }
 
   /** Notes that something is done to a process that may make others miss it. */

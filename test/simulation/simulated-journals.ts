@@ -1,7 +1,13 @@
 import type { JournalStore } from '#storage/journal-store';
-import { type JournalEntry, NEWEST_SLOTS, type NewestSlots } from '#storage/seal-journal';
+import {
+  type JournalEntry,
+  NEWEST_SLOTS,
+  type NewestSlot,
+  type NewestSlots,
+} from '#storage/seal-journal';
 import type { JournalFlaw } from '#test/simulation/journal-flaws';
 import {
+  markOf,
   NO_SLOTS,
   resolveSlots,
   SEAL,
@@ -112,17 +118,24 @@ export class SimulatedJournals {
         const execute = () => this.#slots.write(incarnation, slotMutation(append), { name });
         return this.#server.call(process, { name, isWrite: true, execute });
       },
-      readNewest: (incarnation: string) =>
-        this.#read(process, `newest of ${incarnation}`, async (name): Promise<NewestSlots> => {
-          const newest = { newest: NEWEST_SLOTS };
-          const cells = await this.#slots.read(incarnation, newest, { name });
-          const slots = cells.map(({ key }) => key).reverse();
+      readNewestSlot: (incarnation: string) => this.#newestSlot(process, incarnation),
+      readNewest: async (incarnation: string): Promise<NewestSlots> => {
+        const newest = await this.#newestSlot(process, incarnation);
+        if (newest === undefined) return { slots: [], lowWaterMark: 0 };
+        const query = { from: newest.slot - NEWEST_SLOTS + 1 };
+        return this.#read(process, `newest of ${incarnation}`, async (name) => {
+          const cells = await this.#slots.read(incarnation, query, { name });
+          const whole = cells.filter(({ row }) => row.records !== undefined);
+          const slots = whole.map(({ key }) => key).reverse();
           return { slots, lowWaterMark: cells.at(-1)?.row.lowWaterMark ?? 0 };
-        }),
+        });
+      },
       readSlots: (incarnation: string, from: number, to: number) =>
         this.#read(process, `slots of ${incarnation}`, async (name) => {
           const cells = await this.#slots.read(incarnation, { from, below: to }, { name });
-          return cells.map(({ key, row }) => ({ slot: key, records: row.records.slice() }));
+          return cells.flatMap(({ key, row: { records } }) => {
+            return records === undefined ? [] : [{ slot: key, records: records.slice() }];
+          });
         }),
       deleteSlots: (incarnation: string) => {
         const name = `empty ${incarnation}`;
@@ -130,6 +143,14 @@ export class SimulatedJournals {
         return this.#server.call(process, { name, isWrite: true, execute });
       },
     };
+  }
+
+  #newestSlot(process: SimulatedProcess, incarnation: string): Promise<NewestSlot | undefined> {
+    return this.#read(process, `newest slot of ${incarnation}`, async (name) => {
+      const query = { newest: 1, columns: markOf };
+      const [cell] = await this.#slots.read(incarnation, query, { name });
+      return cell && { slot: cell.key, lowWaterMark: cell.row.lowWaterMark };
+    });
   }
 
   #sealSteps(process: SimulatedProcess) {

@@ -1,11 +1,23 @@
+import { NO_REPLICA_FAULTS } from '#test/simulation/replicas';
+import type { ScenarioRequest } from '#test/simulation/scenario';
+import { NO_STORE_FAULTS } from '#test/simulation/simulated-store';
 import { LONG, MOVES, type Variant } from '#test/simulation/variant';
+
+/** Shards that come back to an owner while a change of that time is on its way, and little else. */
+const RESTLESS: ScenarioRequest = {
+  ...MOVES,
+  count: 30,
+  loadMs: 40_000,
+  store: { ...NO_STORE_FAULTS, executedLate: 0.15 },
+  replicas: NO_REPLICA_FAULTS,
+};
 
 /** What can be wrong with the statements that reach the stores. */
 export const STORE_VARIANTS: readonly Variant[] = [
   {
     name: 'shard changes without epoch',
     flaws: { shards: { isEpochIgnored: true } },
-    requested: { ...MOVES, count: 16, loadMs: 24_000, store: { executedLate: 0.15 } },
+    requested: RESTLESS,
   },
   {
     name: 'claim that timed out taken as lost',

@@ -1,0 +1,224 @@
+import { Fault } from '#fault/fault';
+import { Fenced, JournalWriter } from '#node/journal-writer';
+import { readTail } from '#node/tail-reader';
+import { APPENDS_IN_FLIGHT_MAX } from '#runtime/bounds';
+import { encodeRecord } from '#runtime/record-codec';
+import type { JournalStore } from '#storage/journal-store';
+import type { JournalFlaw } from '#test/simulation/journal-flaws';
+import type { JournalListener } from '#test/simulation/journal-watch';
+import { Replicas } from '#test/simulation/replicas';
+import type { SeededRandom } from '#test/simulation/seeded-random';
+import { SimulatedJournals } from '#test/simulation/simulated-journals';
+import { SimulatedProcess } from '#test/simulation/simulated-process';
+import { SimulatedStore } from '#test/simulation/simulated-store';
+import { Violation } from '#test/simulation/version-index';
+import { World } from '#test/simulation/world';
+
+/** The one journal of a history. */
+const JOURNAL = 'journal';
+
+/** How many nodes seal it. */
+const SEALERS_MAX = 3;
+
+/** How long a history is, in milliseconds: a long one sees truncations. */
+const SHORT_MS = 600;
+const LONG_MS = 24_000;
+
+/** When a long one has its first truncation, in milliseconds. */
+const TRUNCATION_MS = [9_900, 10_700] as const;
+
+/** How one history went. */
+export type JournalHistory = {
+  readonly acknowledged: number;
+  readonly seals: number;
+  readonly isFenced: boolean;
+};
+
+/**
+ * One journal alone: a writer that appends all the time, up to three nodes that seal it and read its
+ * tail, and the replicas, with far more faults than clusters get. Writer, seals and tail reader are
+ * the real ones. Rejects with a `Violation` when an acknowledged record is lost, two ends are gone
+ * by, or two tails differ.
+ */
+export async function journalHistory(seed: number, flaw?: JournalFlaw): Promise<JournalHistory> {
+  const world = new World(seed);
+  const history = new History(world, flaw);
+  return await world.run(history.run());
+}
+
+class History {
+  readonly #world: World;
+  readonly #journals: SimulatedJournals;
+  readonly #replicas: Replicas;
+  readonly #store: SimulatedStore;
+  readonly #isLong: boolean;
+  /** Lines that any two replicas give, and those that were acknowledged and are needed yet. */
+  readonly #standing = new Set<string>();
+  readonly #needed = new Map<string, number>();
+  readonly #tails: (readonly string[])[] = [];
+  #acknowledged = 0;
+  /** Groups below are not needed any more. */
+  #low = 0;
+  #isOver = false;
+
+  constructor(world: World, flaw: JournalFlaw | undefined) {
+    this.#world = world;
+    this.#isLong = world.random.happens(0.1);
+    this.#store = new SimulatedStore(world);
+    this.#replicas = new Replicas(world);
+    this.#journals = new SimulatedJournals(this.#store, this.#replicas, this.#listener(), flaw);
+  }
+
+  async run(): Promise<JournalHistory> {
+    const { random } = this.#world;
+    const writing = new SimulatedProcess(this.#world, 'writer');
+    const port = this.#journals.portOf(writing);
+    await port.begin(JOURNAL, 'writer:1');
+    this.#trouble();
+    const writer = this.#write(writing, port);
+    const seals = random.whole(1, SEALERS_MAX);
+    const isEarly = this.#isLong && random.happens(0.8);
+    const [from, to] = isEarly ? TRUNCATION_MS : [0, this.#isLong ? LONG_MS : SHORT_MS];
+    const sealMs = this.#world.nowMs + random.between(from, to);
+    const sealers = Array.from({ length: seals }, (_, place) => {
+      return this.#seal(new SimulatedProcess(this.#world, `sealer${place}`), sealMs);
+    });
+    await Promise.all(sealers);
+    this.#isOver = true;
+    const isFenced = await writer;
+    return { acknowledged: this.#acknowledged, seals, isFenced };
+  }
+
+  /** Far more faults than a cluster would get through; a long history must reach its truncation. */
+  #trouble(): void {
+    const { random } = this.#world;
+    const rate = (most: number): number => random.pick([0, 0.3, 1]) * most;
+    const share = this.#isLong ? 0.5 : 1;
+    this.#replicas.faults = {
+      late: rate(0.3) * share,
+      hinted: rate(0.2) * share,
+      doubled: rate(0.2),
+      lost: rate(0.1) * share,
+      mute: rate(0.03),
+    };
+    if (this.#isLong) return;
+    this.#store.faults = {
+      slow: rate(0.2),
+      answerLost: rate(0.05),
+      executedLate: rate(0.05),
+      refused: 0,
+      swallowed: rate(0.05),
+    };
+  }
+
+  #listener(): JournalListener {
+    return {
+      begun: () => undefined,
+      sealing: () => undefined,
+      ended: () => undefined,
+      truncated: () => undefined,
+      appended: (_incarnation, _slot, lines) => {
+        for (const line of lines) this.#standing.add(line);
+      },
+      withdrawn: (_incarnation, slot, lines) => {
+        for (const line of lines) {
+          this.#standing.delete(line);
+          if (this.#needed.has(line)) this.#fail(`${line} in slot ${slot} is lost`);
+        }
+      },
+      fail: (violation) => this.#world.fail(violation),
+    };
+  }
+
+  /** Appends a few groups side by side until fenced, or until all sealers are through. */
+  async #write(process: SimulatedProcess, store: JournalStore): Promise<boolean> {
+    const { clock, random } = process;
+    const writer = new JournalWriter(JOURNAL, { store, clock, onAppended: () => undefined });
+    let isFenced = false;
+    writer.onFenced(() => {
+      isFenced = true;
+    });
+    const inFlight: Promise<void>[] = [];
+    const thinkMs = this.#isLong ? 400 : random.pick([0, 5, 40]);
+    for (let group = 0; !isFenced && !this.#isOver; group += 1) {
+      inFlight.push(this.#append(writer, group, random));
+      await sleepIn(process, random.between(0, thinkMs));
+      if (inFlight.length >= APPENDS_IN_FLIGHT_MAX) await inFlight.shift();
+    }
+    return isFenced;
+  }
+
+  async #append(writer: JournalWriter, group: number, random: SeededRandom): Promise<void> {
+    // Drawn, so that lines of later groups may stand before those of earlier ones.
+    const actorId = `inst_${random.whole(0, 99)}`;
+    const fields = { actor: 'instance', actorId, version: group + 1, callId: 0, atMs: 0 };
+    const line = encodeRecord({ ...fields, event: { group } });
+    this.#release(Math.max(this.#low, this.#acknowledged - random.whole(0, 3)));
+    try {
+      await writer.append([line], this.#low);
+      this.#acknowledge(line, group);
+    } catch (error) {
+      if (!(error instanceof Fenced)) this.#world.fail(error);
+    }
+  }
+
+  #acknowledge(line: string, group: number): void {
+    this.#acknowledged += 1;
+    if (!this.#standing.has(line)) this.#fail(`${line} is acknowledged and cannot be read`);
+    if (group >= this.#low) this.#needed.set(line, group);
+  }
+
+  #release(low: number): void {
+    this.#low = low;
+    for (const [line, group] of this.#needed) if (group < low) this.#needed.delete(line);
+  }
+
+  async #seal(process: SimulatedProcess, atMs: number): Promise<void> {
+    const { random } = process;
+    const journals = this.#journals.portOf(process);
+    await sleepIn(process, atMs - this.#world.nowMs + random.between(0, 60));
+    await again(process, () => journals.seal(JOURNAL));
+    await sleepIn(process, random.happens(0.5) ? 0 : random.between(0, 5_000));
+    const tail = await again(process, () => readTail(journals, JOURNAL, () => true));
+    const lines = tail.map((record) => record.line);
+    for (const [line] of this.#needed) {
+      if (!lines.includes(line)) this.#fail(`${line} is in no tail that ${process.name} reads`);
+    }
+    this.#compare(lines);
+  }
+
+  /** Tails differ at most by what was truncated meanwhile. */
+  #compare(lines: readonly string[]): void {
+    for (const other of this.#tails) {
+      const [shorter, longer] = lines.length < other.length ? [lines, other] : [other, lines];
+      const isEnd = shorter.every((line, place) => line === longer.at(place - shorter.length));
+      if (!isEnd) this.#fail(`two tails differ: ${shorter.join()} and ${longer.join()}`);
+    }
+    this.#tails.push(lines);
+  }
+
+  #fail(text: string): void {
+    this.#world.fail(new Violation(text));
+  }
+}
+
+/** Tries until the store answers. */
+async function again<Answer>(
+  process: SimulatedProcess,
+  ask: () => Promise<Answer>,
+): Promise<Answer> {
+  for (;;) {
+    try {
+      return await ask();
+    } catch (error) {
+      if (!(error instanceof Fault)) throw error;
+      await sleepIn(process, process.random.between(0, 100));
+    }
+  }
+}
+
+function sleepIn(process: SimulatedProcess, delayMs: number): Promise<void> {
+  return new Promise((resolve) => {
+    process.later(Math.max(0, delayMs), resolve);
+  });
+}
