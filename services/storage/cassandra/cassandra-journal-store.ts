@@ -1,30 +1,20 @@
 import assert from 'node:assert/strict';
-import type { types } from 'cassandra-driver';
 import { Fault } from '#fault/fault';
+import {
+  isSealed,
+  list,
+  readEntry,
+  readHead,
+  readNewestSlots,
+  readSlots,
+} from '#storage/cassandra/cassandra-journal-reads';
 import { conditionalAnswerOf } from '#storage/cassandra/conditional-answer';
 import type { CassandraSession, Statement } from '#storage/cassandra/session';
-import type { Append, JournalHead, JournalSlot, JournalStore } from '#storage/journal-store';
-import {
-  headFrom,
-  type JournalEntry,
-  NEWEST_SLOTS,
-  type NewestSlot,
-  type NewestSlots,
-  type SealSteps,
-  sealJournal,
-} from '#storage/seal-journal';
-
-/** How long an append, a seal or a look at a head may take. Milliseconds. Chosen: a group's p99 is 50. */
-const STATEMENT_MS_MAX = 2_000;
-
-/** How long a page of slots or of journals may take. Milliseconds. Chosen: a page is a MiB, rarely many. */
-const PAGE_MS_MAX = 5_000;
+import type { Append, JournalHead, JournalStore } from '#storage/journal-store';
+import { type SealSteps, sealJournal } from '#storage/seal-journal';
 
 /** Slots of one page: as many as a caller asks for at once, which knows how large they are. */
 const PAGE_SLOTS = 512;
-
-/** Journals of one page. Chosen: 100 bytes each. */
-const PAGE_JOURNALS = 1_000;
 
 /**
  * Bytes of one group that are sent at all. A server refuses what is over half a commit-log segment
@@ -54,30 +44,12 @@ const APPEND_AND_TRUNCATE = `
 // was suspended for a year finds its journal sealed.
 const PUT_SEAL = 'INSERT INTO seals (incarnation, is_sealed) VALUES (?, true) USING TIMESTAMP 1';
 
-const READ_SEAL = 'SELECT is_sealed FROM seals WHERE incarnation = ?';
-
-const READ_ENTRY = 'SELECT address, end_slot FROM journals WHERE incarnation = ?';
-
-// One row: with more, a journal that is nearly empty is searched for them among all deleted slots.
-const READ_NEWEST = 'SELECT slot, low_water_mark FROM journal WHERE incarnation = ? LIMIT 1';
-
-// With the bytes: read repair gives a replica only the columns that were read.
-const READ_NEWEST_SLOTS = `
-  SELECT slot, low_water_mark, records FROM journal WHERE incarnation = ? AND slot >= ?`;
-
 const DECIDE_END = `
   UPDATE journals SET end_slot = ? WHERE incarnation = ? IF end_slot = null AND address != null`;
 
 const DELETE_SLOTS = 'DELETE FROM journal USING TIMESTAMP ? WHERE incarnation = ?';
 
 const DELETE_ENTRY = 'DELETE FROM journals WHERE incarnation = ? IF end_slot >= 0';
-
-const READ_SLOTS = `
-  SELECT slot, low_water_mark, records FROM journal
-  WHERE incarnation = ? AND slot >= ? AND slot < ? LIMIT ?`;
-
-const LIST = `
-  SELECT incarnation, end_slot, WRITETIME(end_slot) AS end_decided_us FROM journals`;
 
 /**
  * Journals on Cassandra, in three tables with a way of writing each: `journals` only conditionally,
@@ -101,7 +73,6 @@ export function cassandraJournalStore(
       await session.execute(query, params, {
         kind: 'write',
         operation: 'journal_append',
-        timeoutMs: STATEMENT_MS_MAX,
       });
     },
     isSealed: (incarnation) => isSealed(session, incarnation),
@@ -116,7 +87,6 @@ export function cassandraJournalStore(
       await session.execute(DELETE_SLOTS, [ABOVE_EVERY_SLOT, incarnation], {
         kind: 'write',
         operation: 'journal_empty',
-        timeoutMs: STATEMENT_MS_MAX,
       });
       await conditional(session, 'journal_empty', DELETE_ENTRY, [incarnation]);
     },
@@ -130,7 +100,6 @@ function stepsOf(session: CassandraSession): SealSteps {
       await session.execute(PUT_SEAL, [incarnation], {
         kind: 'write',
         operation: 'journal_seal',
-        timeoutMs: STATEMENT_MS_MAX,
       });
     },
     readNewest: (incarnation) => readNewestSlots(session, incarnation),
@@ -148,92 +117,8 @@ async function conditional(
   query: string,
   params: readonly unknown[],
 ) {
-  const options = { kind: 'conditional', operation, timeoutMs: STATEMENT_MS_MAX } as const;
+  const options = { kind: 'conditional', operation } as const;
   return conditionalAnswerOf(await session.execute(query, params, options));
-}
-
-/** The three parts of a head are read side by side: each alone is true, and no user needs more. */
-async function readHead(
-  session: CassandraSession,
-  incarnation: string,
-  read: 'serial' | 'quorum',
-): Promise<JournalHead | undefined> {
-  const kind = read === 'serial' ? 'serial_read' : 'read';
-  const [entry, hasSeal, newest] = await Promise.all([
-    readEntry(session, incarnation, kind),
-    isSealed(session, incarnation),
-    readNewest(session, incarnation),
-  ]);
-  return entry && headFrom(entry, hasSeal, newest);
-}
-
-async function readEntry(
-  session: CassandraSession,
-  incarnation: string,
-  kind: 'serial_read' | 'read',
-): Promise<JournalEntry | undefined> {
-  const { rows } = await session.execute(READ_ENTRY, [incarnation], {
-    kind,
-    operation: 'journal_read_entry',
-    timeoutMs: STATEMENT_MS_MAX,
-  });
-  const address: string | null | undefined = rows[0]?.['address'];
-  if (address === null || address === undefined) return undefined;
-  const end: bigint | null = rows[0]?.['end_slot'];
-  return { address, end: end === null ? undefined : Number(end) };
-}
-
-async function isSealed(session: CassandraSession, incarnation: string): Promise<boolean> {
-  const { rows } = await session.execute(READ_SEAL, [incarnation], {
-    kind: 'read',
-    operation: 'journal_read_seal',
-    timeoutMs: STATEMENT_MS_MAX,
-  });
-  return rows.length > 0;
-}
-
-async function readNewest(
-  session: CassandraSession,
-  incarnation: string,
-): Promise<NewestSlot | undefined> {
-  const { rows } = await session.execute(READ_NEWEST, [incarnation], {
-    kind: 'read',
-    operation: 'journal_read_newest',
-    timeoutMs: STATEMENT_MS_MAX,
-  });
-  const [row] = rows;
-  return row && { slot: Number(row['slot']), lowWaterMark: lowWaterMarkOf(row) };
-}
-
-/** From a slot below the newest on, whatever has become the newest by then: one consistent read. */
-async function readNewestSlots(
-  session: CassandraSession,
-  incarnation: string,
-): Promise<NewestSlots> {
-  const newest = await readNewest(session, incarnation);
-  if (newest === undefined) return { slots: [], lowWaterMark: 0 };
-  const from = BigInt(newest.slot - NEWEST_SLOTS + 1);
-  const { rows } = await session.execute(READ_NEWEST_SLOTS, [incarnation, from], {
-    kind: 'read',
-    operation: 'journal_read_newest_slots',
-    timeoutMs: STATEMENT_MS_MAX,
-  });
-  const [row] = rows;
-  if (row === undefined) return { slots: [], lowWaterMark: 0 };
-  const slots = rows.filter(hasRecords).map((present) => Number(present['slot']));
-  return { slots, lowWaterMark: lowWaterMarkOf(row) };
-}
-
-/** A row without its bytes is one that read repair has made of a slot that was never acknowledged. */
-function hasRecords(row: types.Row): boolean {
-  return row['records'] !== null;
-}
-
-/** Every read repairs the mark along, so none is missing. */
-function lowWaterMarkOf(row: types.Row): number {
-  const lowWaterMark: bigint | null = row['low_water_mark'];
-  assert(lowWaterMark !== null, `slot ${row['slot']} of a journal names no low-water mark`);
-  return Number(lowWaterMark);
 }
 
 function appendStatement(append: Append): Statement {
@@ -268,48 +153,4 @@ async function headAfterRefusal(
       cause,
     });
   }
-}
-
-/** Reads from the newest slot down, as they are stored, in pages of `pageSlots`. */
-async function readSlots(
-  session: CassandraSession,
-  incarnation: string,
-  { from, to, pageSlots }: { from: number; to: number; pageSlots: number },
-): Promise<JournalSlot[]> {
-  const slots: JournalSlot[] = [];
-  for (let end = to; from < end; ) {
-    const result = await session.execute(
-      READ_SLOTS,
-      [incarnation, BigInt(from), BigInt(end), pageSlots],
-      { kind: 'read', operation: 'journal_read_slots', timeoutMs: PAGE_MS_MAX },
-    );
-    for (const row of result.rows.filter(hasRecords)) {
-      const slot: bigint = row['slot'];
-      const records: Buffer = row['records'];
-      // A copy: the driver's buffer would hold on to the whole page.
-      slots.push({ slot: Number(slot), records: new Uint8Array(records) });
-    }
-    if (result.rows.length < pageSlots) break;
-    end = Number(result.rows.at(-1)?.['slot'] ?? from);
-  }
-  return slots.reverse();
-}
-
-async function list(session: CassandraSession) {
-  const journals: { incarnation: string; sealedAtMs: number | undefined }[] = [];
-  const pages = session.pages(LIST, [], {
-    kind: 'read',
-    operation: 'journal_list',
-    timeoutMs: PAGE_MS_MAX,
-    pageRows: PAGE_JOURNALS,
-  });
-  for await (const page of pages) {
-    for (const row of page) {
-      const incarnation: string = row['incarnation'];
-      const decidedUs: bigint | null = row['end_decided_us'];
-      const sealedAtMs = decidedUs === null ? undefined : Number(decidedUs / 1_000n);
-      journals.push({ incarnation, sealedAtMs });
-    }
-  }
-  return journals;
 }
