@@ -20,19 +20,22 @@ type Step =
   /** What was sent long ago is carried out now. */
   | { readonly kind: 'arrive'; readonly place: number };
 
+/** A number of writes: the head's is under way. */
+const ALL_BUT_THE_HEAD = -1;
+
 const bounds = fc.record({
-  rowsMax: fc.integer({ min: 1, max: 32 }),
+  rowsMax: fc.oneof(fc.integer({ min: 1, max: 4 }), fc.integer({ min: 1, max: 32 })),
   bytesMax: fc.integer({ min: 40, max: 2_000 }),
 });
 const step: fc.Arbitrary<Step> = fc.oneof(
-  fc.record({ kind: fc.constant('observe' as const), count: fc.integer({ min: 1, max: 40 }) }),
+  fc.record({ kind: fc.constant('observe' as const), count: fc.integer({ min: 1, max: 12 }) }),
   fc.record({
     kind: fc.constant('checkpoint' as const),
-    writes: fc.oneof(fc.nat(4), fc.constant(1_000)),
+    writes: fc.oneof(fc.nat(3), fc.constant(ALL_BUT_THE_HEAD), fc.constant(1_000)),
     isLate: fc.boolean(),
   }),
   fc.record({ kind: fc.constant('crash' as const), bounds }),
-  fc.record({ kind: fc.constant('arrive' as const), place: fc.nat(20) }),
+  fc.record({ kind: fc.constant('arrive' as const), place: fc.nat(3) }),
 );
 
 /** One instance whose every observation is a version and stands in the journal for ever. */
@@ -83,7 +86,7 @@ class CrashingInstance {
     ];
     for (const write of all.slice(0, writes)) write();
     // The next was sent and not answered; those behind it were never sent.
-    const unanswered = all[writes];
+    const unanswered = all.at(writes);
     if (isLate && unanswered !== undefined) this.#late.push(unanswered);
     if (unanswered !== undefined) return;
     this.#newest = newest;
@@ -120,14 +123,18 @@ class CrashingInstance {
 const crashes = suite('whenever a node ends while it stores rows');
 
 crashes('every row is read once, from the stores and by its next owner, with any borders', () => {
-  const property = fc.property(bounds, fc.array(step, { maxLength: 60 }), (first, steps) => {
-    const instance = new CrashingInstance(first);
-    for (const one of steps) {
-      instance.take(one);
-      assert.equal(instance.stored(), historyRows(1, instance.storedCount));
-      assert.equal(instance.served(), historyRows(1, instance.count));
-    }
-  });
+  const property = fc.property(
+    bounds,
+    fc.array(step, { maxLength: 60, size: 'max' }),
+    (first, steps) => {
+      const instance = new CrashingInstance(first);
+      for (const one of steps) {
+        instance.take(one);
+        assert.equal(instance.stored(), historyRows(1, instance.storedCount));
+        assert.equal(instance.served(), historyRows(1, instance.count));
+      }
+    },
+  );
   fc.assert(property, { numRuns: 400 });
 });
 
