@@ -24,7 +24,7 @@ export const URGENT_CHECKPOINT_AGE_MS = 10_000;
 /** Checkpoint writes in flight per process; more would delay appends (architecture 3.2). */
 export const CHECKPOINTS_IN_FLIGHT_MAX = 8;
 
-/** How long checkpoints may keep the event loop when the store answers at once, in milliseconds. */
+/** How long checkpoints may keep the event loop, to copy or when the store answers at once, in ms. */
 export const CHECKPOINT_SLICE_MS = 2;
 
 /** Records durable in the journal but not yet checkpointed, per process (architecture 3.2). */

@@ -50,14 +50,18 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Event> {
    * the old ones first, because the journal cannot let go of anything behind them.
    */
   startDue(monotonicMs: number): void {
+    const { clock } = this.#ports;
+    const begunMs = clock.monotonicMs();
+    // Copies are made at once, up to 64 for a write: what is left waits until these are written.
+    const mayGoOn = () => this.#hasRoom && clock.monotonicMs() - begunMs < CHECKPOINT_SLICE_MS;
     // Those that leave have their own way out, and must not speed up the others.
     this.#pace.earn(Math.max(0, this.dirty.size - this.#leaving.size), monotonicMs);
     for (const [activation, sinceMs] of this.dirty.urgent()) {
-      if (!this.#hasRoom || monotonicMs - sinceMs < URGENT_CHECKPOINT_AGE_MS) break;
+      if (!mayGoOn() || monotonicMs - sinceMs < URGENT_CHECKPOINT_AGE_MS) break;
       if (this.#isFree(activation)) this.#start(activation);
     }
     for (const [activation, dirty] of this.dirty.entries()) {
-      if (!this.#hasRoom) return;
+      if (!mayGoOn()) return;
       if (!this.#mayBegin(dirty, monotonicMs)) break;
       if (this.#isFree(activation)) this.#pace.began(this.#start(activation));
     }

@@ -1,9 +1,10 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { Fault } from '#fault/fault';
-import { CHECKPOINT_AGE_MS, CHECKPOINTS_IN_FLIGHT_MAX } from '#runtime/bounds';
+import { CHECKPOINT_AGE_MS, CHECKPOINT_SLICE_MS, CHECKPOINTS_IN_FLIGHT_MAX } from '#runtime/bounds';
 import { HEADS_BYTES_MAX, HEADS_MAX } from '#storage/instance-store';
 import { batchScene, byLetter, newScene } from '#test/runtime/checkpointer-fixture';
+import { pass } from '#test/support/passing';
 import { scrapedOf } from '#test/support/scraped';
 import { turnOfEvents } from '#test/support/settled';
 import { SlowJournal } from '#test/support/tally-actor';
@@ -123,6 +124,30 @@ together('use up the pace of as many that would have gone alone', async () => {
   assert.is(writtenAt[0], 4);
   assert.ok(Number(writtenAt[1]) > 40 && Number(writtenAt[2]) > 80, `${writtenAt}`);
 });
+
+together(
+  'give way to other work when copying takes long, and go on when those are written',
+  async () => {
+    const { clock, kind, checkpointer, actorOf, commit } = batchScene();
+    for (const id of ['a1', 'b1', 'c1', 'd1']) commit(actorOf(id));
+    clock.advance(CHECKPOINT_AGE_MS);
+    const checkpoint = kind.checkpoint.bind(kind);
+    kind.checkpoint = (...given) => {
+      clock.advance(CHECKPOINT_SLICE_MS / 2);
+      return checkpoint(...given);
+    };
+    checkpointer.startDue(clock.monotonicMs());
+    await turnOfEvents();
+    assert.is(kind.held.length, 2);
+    kind.checkpoint = checkpoint;
+    for (const { end } of kind.held.splice(0)) end();
+    await pass(clock, 1, 1);
+    assert.equal(
+      kind.held.map(({ id }) => id),
+      ['c1', 'd1'],
+    );
+  },
+);
 
 const failing = suite('a write of several actors');
 
