@@ -1,0 +1,25 @@
+import type { InstanceStore } from '#storage/instance-store';
+import { SimulatedActorStores } from '#test/simulation/simulated-actor-stores';
+import { SimulatedProcess } from '#test/simulation/simulated-process';
+import { SimulatedStore } from '#test/simulation/simulated-store';
+import { World } from '#test/simulation/world';
+import { instanceStoreContract } from '#test/storage/instance-store-contract';
+
+/** A world's store of instances, whose time passes while it is asked. */
+async function open(): Promise<InstanceStore> {
+  const world = new World(1);
+  const nothing = (): void => undefined;
+  const actors = new SimulatedActorStores(new SimulatedStore(world), () => 0, nothing);
+  const store = actors.instancesOf(new SimulatedProcess(world, 'n0'));
+  return {
+    bucketOf: store.bucketOf,
+    readHead: (...asked) => world.run(store.readHead(...asked)),
+    readHeads: (...asked) => world.run(store.readHeads(...asked)),
+    checkpoint: (...asked) => world.run(store.checkpoint(...asked)),
+    readHistory: (...asked) => world.run(store.readHistory(...asked)),
+    readDrift: (...asked) => world.run(store.readDrift(...asked)),
+    findAnswer: (...asked) => world.run(store.findAnswer(...asked)),
+  };
+}
+
+for (const part of instanceStoreContract('a simulated world', open)) part.run();
