@@ -34,14 +34,13 @@ export async function unflushedRecords(metricsUrls: readonly string[]): Promise<
   return await countedRecords(metricsUrls);
 }
 
-/** Fulfils when everything is checkpointed. Throws when that takes longer than `msMax`. */
+/** Fulfils when everything is checkpointed. Throws when that takes longer than two minutes. */
 export function untilStored(
   metricsUrls: readonly string[],
   print: (line: string) => void,
-  msMax = STORED_MS_MAX,
 ): Promise<void> {
   const count = () => countedRecords(metricsUrls);
-  return untilNone(count, 'records are not stored yet', print, msMax);
+  return untilNone(count, 'records are not stored yet', print, STORED_MS_MAX);
 }
 
 /**

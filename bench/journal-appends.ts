@@ -1,10 +1,9 @@
 import { randomBytes } from 'node:crypto';
+import { flushTables, keepInMemory } from '#bench/flushed-tables';
 import { spreadOf } from '#bench/statistics';
 import { cassandraJournalStore } from '#storage/cassandra/cassandra-journal-store';
-import type { CassandraSession } from '#storage/cassandra/session';
 import type { JournalStore } from '#storage/journal-store';
 import { openMigratedKeyspace } from '#test/storage/migrated-keyspace';
-import { changeSchema } from '#test/storage/scratch-keyspace';
 
 /** A group as it gathers while the append before it is under way (architecture 3.1). Bytes. */
 const GROUP_BYTES = 40 * 120;
@@ -16,7 +15,6 @@ const ROUNDS = 20;
 const APPENDS_PER_ROUND = 100;
 /** Appends to the fresh journal that are not counted, and how many bring server and driver to speed. */
 const WARM_UP_APPENDS = 2_000;
-const FLUSH_PERIOD_MS = 1_000;
 
 /** The most that an append to an old journal may take, by one to a fresh one. Source: the project's targets. */
 export const AGED_RATIO_MAX = 1.5;
@@ -43,7 +41,8 @@ export async function measureJournal(server: string, slots: number): Promise<Jou
   const startedMs = performance.now();
   await aged.append(slots + KEPT_SLOTS);
   const filledS = (performance.now() - startedMs) / 1_000;
-  await flush(session);
+  await flushTables(session, ['journal']);
+  await keepInMemory(session, ['journal']);
   const fresh = await new Writer(store).begin();
   await (await new Writer(store).begin()).append(WARM_UP_APPENDS);
   const freshMs: number[] = [];
@@ -89,14 +88,4 @@ class Writer {
     }
     return tookMs;
   }
-}
-
-/** Writes what is in memory to disk, without the server's own tools: by the table's period. */
-async function flush(session: CassandraSession): Promise<void> {
-  await changeSchema(
-    session,
-    `ALTER TABLE journal WITH memtable_flush_period_in_ms = ${FLUSH_PERIOD_MS}`,
-  );
-  await new Promise((resolve) => setTimeout(resolve, 3 * FLUSH_PERIOD_MS));
-  await changeSchema(session, 'ALTER TABLE journal WITH memtable_flush_period_in_ms = 0');
 }

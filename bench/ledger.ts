@@ -1,5 +1,5 @@
 import { readCycleCount } from '#bench/cycle-count';
-import { HttpCaller } from '#bench/http-caller';
+import { type Call, HttpCaller } from '#bench/http-caller';
 import { at } from '#bench/process-answer';
 import type { Server } from '#bench/servers';
 
@@ -14,14 +14,20 @@ export async function checkLedger(server: Server): Promise<void> {
   const { service } = server;
   if (service === undefined) return;
   using caller = new HttpCaller(server.address, server.plan.key);
-  let listed = 0;
-  for (let offset = 0; offset < server.plan.instances.length; offset += PAGE) {
-    const path = `/v1/instances?limit=${PAGE}&offset=${offset}`;
-    const page = at(await caller.send({ method: 'GET', path }), ['data']);
-    if (!Array.isArray(page)) throw new Error(`GET ${path} gave no list`);
-    for (const item of page) listed += Number(at(item, ['cycle_count']));
-  }
+  const pages = Math.ceil(server.plan.instances.length / PAGE);
+  const callOf = (page: number): Call => {
+    const path = `/v1/instances?limit=${PAGE}&offset=${page * PAGE}`;
+    return { method: 'GET', path };
+  };
+  const sums = await caller.sendAll(pages, callOf, cyclesOf);
+  const listed = sums.reduce((sum, cycles) => sum + cycles, 0);
   const { advanced } = await readCycleCount(service.metricsUrls);
   if (listed === advanced) return;
   throw new Error(`(${server.label}) lists ${listed} cycles, but counted ${advanced}`);
+}
+
+function cyclesOf(answer: unknown): number {
+  const page = at(answer, ['data']);
+  if (!Array.isArray(page)) throw new Error('GET /v1/instances gave no list');
+  return page.reduce((sum, item) => sum + Number(at(item, ['cycle_count'])), 0);
 }

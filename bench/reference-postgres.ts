@@ -17,6 +17,9 @@ import { PERSONA_PROFILES } from '#identity/persona-profiles';
 /** Connections to the database: enough for commits to share a flush of the log. Chosen. */
 const CONNECTIONS_MAX = 32;
 
+/** Rows of one statement while the instances are made. Chosen. */
+const FILLED_AT_ONCE = 1_000;
+
 const ACCOUNT = 'bench0000000';
 
 const [way, port = '0', connectionString = '', apiKey = '', count = '0'] = process.argv.slice(2);
@@ -33,8 +36,9 @@ app.get('/metrics', async () => {
 });
 // What history holds, for the ledger: it must agree with what was answered.
 app.get<{ Querystring: { limit: string; offset: string } }>('/v1/instances', async ({ query }) => {
+  // The page first: what an offset leaves out must not be counted.
   const text = `SELECT id, (SELECT count(*)::integer FROM history WHERE instance_id = id) AS cycle_count
-    FROM instances ORDER BY id LIMIT $1 OFFSET $2`;
+    FROM (SELECT id FROM instances ORDER BY id LIMIT $1 OFFSET $2) AS page`;
   const { rows } = await pool.query(text, [query.limit, query.offset]);
   return { data: rows };
 });
@@ -67,13 +71,21 @@ await app.listen({ host: '127.0.0.1', port: Number(port) });
 async function fill(): Promise<void> {
   await pool.query(TABLES);
   await pool.query('INSERT INTO api_keys VALUES ($1, $2)', [digestOf(apiKey), ACCOUNT]);
-  for (let i = 0; i < Number(count); i += 1) {
-    const strengths = PERSONA_PROFILES[i % PERSONA_PROFILES.length]?.strengths ?? [];
-    const { version, model } = newIdentity(strengths);
-    const values = [`inst_${i.toString(16).padStart(16, '0')}`, ACCOUNT, version, bytesOf(model)];
+  const models = PERSONA_PROFILES.map(({ strengths }) => newIdentity(strengths));
+  for (let first = 0; first < Number(count); first += FILLED_AT_ONCE) {
+    const length = Math.min(FILLED_AT_ONCE, Number(count) - first);
+    const numbers = Array.from({ length }, (_, i) => first + i);
+    const identities = numbers.map((i) => models[i % models.length] ?? newIdentity([]));
     await pool.query(
-      'INSERT INTO instances (id, account_id, version, model) VALUES ($1, $2, $3, $4)',
-      values,
+      `INSERT INTO instances (id, account_id, version, model)
+        SELECT id, $2, version, model FROM unnest($1::text[], $3::integer[], $4::bytea[])
+        AS made (id, version, model)`,
+      [
+        numbers.map((i) => `inst_${i.toString(16).padStart(16, '0')}`),
+        ACCOUNT,
+        identities.map(({ version }) => version),
+        identities.map(({ model }) => bytesOf(model)),
+      ],
     );
   }
 }
