@@ -29,7 +29,7 @@ test: $(INSTALLED) ## Check everything and run all tests; ends with "N passed, N
 check: $(INSTALLED) ## Lint, type-check, look for unused code, compare generated files
 	@npm run --silent check
 
-bench: $(INSTALLED) ## Measure against the references and write bench/RESULTS.md (minutes)
+bench: $(INSTALLED) ## Measure against the references and write bench/RESULTS.md (two hours)
 	@$(NODE) bench/main.ts $(ARGS)
 
 against: $(INSTALLED) ## Measure this checkout against another commit, in turns (10 min): COMMIT=main~10

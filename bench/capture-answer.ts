@@ -8,6 +8,7 @@ export type CapturedAnswer = { readonly file: string; readonly bytes: number };
 
 /** Asks a running service for one process answer and stores it, checked, in `folder`. */
 export async function captureAnswer(server: Server, folder: string): Promise<CapturedAnswer> {
+  server.plan.beginTurn();
   using caller = new HttpCaller(server.address, server.plan.key);
   const observation = {
     mode_target: 'ORDER',

@@ -45,7 +45,9 @@ const [engineProcess] = service.engines;
 if (engineProcess === undefined) throw new Error('there is no engine');
 using engine = await Inspector.connect(engineProcess);
 using edge = await Inspector.connect(service.edge);
-const server = await prepareService('d', service, folder, DURABLE_INSTANCES);
+const server = await prepareService('d', service, folder, {
+  instanceCount: DURABLE_INSTANCES,
+});
 const cassandra = service.processes.find(({ name }) => name === 'cassandra')?.pid ?? 0;
 print(`loading for ${values['lead-in']} s`);
 await runWrk(wrk, server, { ...run, seconds: Number(values['lead-in']) });

@@ -29,7 +29,7 @@ export type DurablePlan = {
   /** For Node itself, in front of the program, of engines and edge: to profile them. */
   readonly nodeArgs?: readonly string[];
   /** Servers that outlive the service; its own unless given. */
-  readonly stores?: DurableStores;
+  readonly stores?: Omit<DurableStores, typeof Symbol.asyncDispose>;
   /** Where its tables are in Cassandra; `identity_engine` unless given. */
   readonly keyspace?: string;
   readonly print: (line: string) => void;

@@ -11,18 +11,31 @@ export type TargetRow = {
   readonly isMet: boolean;
 };
 
-/** The least multiple of a reference's throughput. Source: the project's targets. */
-const RATIOS: readonly { reference: Label; connections: number; least: number }[] = [
-  { reference: 'pg', connections: 256, least: 3.0 },
-  { reference: 'pg', connections: 64, least: 2.5 },
-  { reference: 'c', connections: 256, least: 0.36 },
-  { reference: 'cas', connections: 64, least: 1.7 },
+/** A throughput and what it is divided by. */
+type Compared = { readonly ours: Label; readonly theirs: Label; readonly connections: number };
+
+/** The least of a ratio. Source: the project's targets. */
+const RATIOS: readonly (Compared & { readonly least: number })[] = [
+  { ours: 'd', theirs: 'pg', connections: 64, least: 2.7 },
+  { ours: 'd', theirs: 'pg', connections: 256, least: 3.8 },
+  { ours: 'd', theirs: 'cas', connections: 64, least: 1.4 },
+  { ours: 'd', theirs: 'cas', connections: 256, least: 1.8 },
+  { ours: 'd', theirs: 'c', connections: 256, least: 0.36 },
+  { ours: 'd3', theirs: 'd', connections: 64, least: 0.6 },
+  { ours: 'k', theirs: 'd', connections: 64, least: 0.75 },
+  { ours: 'k', theirs: 'd', connections: 256, least: 0.75 },
+  { ours: 'd50', theirs: 'pg50', connections: 64, least: 2.4 },
+  { ours: 'd50', theirs: 'pg50', connections: 256, least: 4 },
+  { ours: 'd50', theirs: 'cas50', connections: 64, least: 1.35 },
+  { ours: 'd50', theirs: 'cas50', connections: 256, least: 1.9 },
+  { ours: 'k50', theirs: 'd50', connections: 64, least: 0.75 },
+  { ours: 'k50', theirs: 'd50', connections: 256, least: 0.75 },
 ];
 
 /** Ratios that no target is set for, but that complete the picture. */
-const MORE_RATIOS: readonly { reference: Label; connections: number }[] = [
-  { reference: 'c', connections: 64 },
-  { reference: 'cas', connections: 256 },
+const MORE_RATIOS: readonly Compared[] = [
+  { ours: 'd', theirs: 'c', connections: 64 },
+  { ours: 'd3', theirs: 'd', connections: 256 },
 ];
 
 /** The most that (d) may take. Source: the project's targets. */
@@ -43,15 +56,14 @@ const LIMITS: readonly {
 
 /** What the valid rounds of the durable comparison reached. Ratios are of the same round. */
 export function durableTargets(rounds: readonly Round[]): TargetRow[] {
-  const ratios = RATIOS.map(({ reference, connections, least }) => {
-    const reached = ratioTo(rounds, reference, connections);
-    const target = `≥ ${numberText(least, 2)}`;
-    return rowOf(`d / ${reference}`, connections, target, reached, 2, reached.median >= least);
+  const ratios = RATIOS.map((compared) => {
+    const reached = ratioOf(rounds, compared);
+    const target = `≥ ${numberText(compared.least, 2)}`;
+    return ratioRow(compared, target, reached, reached.median >= compared.least);
   });
-  const more = MORE_RATIOS.map(({ reference, connections }) => {
-    const reached = ratioTo(rounds, reference, connections);
-    return rowOf(`d / ${reference}`, connections, 'none', reached, 2, true);
-  });
+  const more = MORE_RATIOS.map((compared) =>
+    ratioRow(compared, 'none', ratioOf(rounds, compared), true),
+  );
   const limits = LIMITS.map(({ what, connections, most, unit, decimals, read }) => {
     const reached = spreadOf(valid(rounds, 'd', connections).map(read));
     const target = `≤ ${most} ${unit}`;
@@ -82,15 +94,23 @@ function rowOf(
   return { what: `${what} at ${connections} connections`, target, reached, isMet };
 }
 
-function ratioTo(rounds: readonly Round[], reference: Label, connections: number): Spread {
+function ratioRow(
+  { ours, theirs, connections }: Compared,
+  target: string,
+  reached: Spread,
+  isMet: boolean,
+): TargetRow {
+  return rowOf(`${ours} / ${theirs}`, connections, target, reached, 2, isMet);
+}
+
+function ratioOf(rounds: readonly Round[], { ours, theirs, connections }: Compared): Spread {
   const ratios = rounds
     .filter((round) => round.connections === connections)
     .flatMap(({ results }) => {
-      const ours = results.get('d');
-      const theirs = results.get(reference);
-      if (ours === undefined || theirs === undefined) return [];
-      if (ours.problem !== undefined || theirs.problem !== undefined) return [];
-      return [ours.requestsPerS / theirs.requestsPerS];
+      const [own, other] = [results.get(ours), results.get(theirs)];
+      if (own === undefined || other === undefined) return [];
+      if (own.problem !== undefined || other.problem !== undefined) return [];
+      return [own.requestsPerS / other.requestsPerS];
     });
   return spreadOf(ratios);
 }

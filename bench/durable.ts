@@ -1,65 +1,181 @@
+import { join } from 'node:path';
 import type { CapturedAnswer } from '#bench/capture-answer';
 import { captureAnswer } from '#bench/capture-answer';
 import type { Round } from '#bench/closed-rounds';
+import { readCycleCount } from '#bench/cycle-count';
+import { diskBytes } from '#bench/disk-bytes';
+import {
+  comparisonsOf,
+  type DurableComparison,
+  type DurableEntrant,
+} from '#bench/durable-comparisons';
 import { runDurableRounds } from '#bench/durable-rounds';
-import { startDurable } from '#bench/durable-service';
+import { type DurableStores, startDurable } from '#bench/durable-service';
 import { checkLedger } from '#bench/ledger';
-import { DURABLE_INSTANCES } from '#bench/observation-plan';
-import type { Options, Part } from '#bench/options';
+import type { Options } from '#bench/options';
 import { startPostgresReference } from '#bench/postgres-reference';
 import { type PostgresTools, startPostgres } from '#bench/postgres-server';
 import { prepareService, type Server, startReference } from '#bench/servers';
 import { startStandalone } from '#bench/service';
 import { temporaryFolder } from '#bench/temporary-folder';
+import { startCassandra } from '#deploy/local/cassandra-server';
+import { startNats } from '#deploy/local/nats-server';
 
-/** Parts that belong to the durable comparison; (c) is measured with them once more. */
-const DURABLE_PARTS: readonly Part[] = ['d', 'pg', 'cas'];
+/** What the observations of one service left on Cassandra's disk. */
+type DiskUse = {
+  /** The servers that are this service, by their letters. */
+  readonly labels: readonly string[];
+  readonly observations: number;
+  /** Those of them that had a key. */
+  readonly keyed: number;
+  readonly bytesByTable: ReadonlyMap<string, number>;
+};
 
-/** Whether a run has a durable comparison at all. */
-export function isDurableWanted({ parts }: Options): boolean {
-  return DURABLE_PARTS.some((part) => parts.has(part));
-}
+/** What one comparison found out. */
+export type DurableFindings = {
+  readonly instanceCount: number;
+  readonly rounds: readonly Round[];
+  readonly disk: readonly DiskUse[];
+};
+
+type Tools = { readonly wrk: string; readonly postgres: PostgresTools | undefined };
+
+/** What starting the servers of a comparison takes. */
+type Bench = {
+  readonly tools: Tools;
+  readonly options: Options;
+  /** For the plans of all servers. */
+  readonly folder: string;
+  readonly instanceCount: number;
+  readonly print: (line: string) => void;
+};
+
+/** A durable service that is up: the servers that it is, and where its tables are. */
+type Started = { readonly servers: readonly Server[]; readonly keyspace: string };
+
+/** The Cassandra of a comparison, and where its files are. */
+type Cassandra = Pick<DurableStores, 'cassandra'> & { readonly dataFolder: string };
 
 /**
- * Starts the service on Cassandra and its references on PostgreSQL, as far as they are wanted, loads
- * them in turns, and checks at the end that what each has stored is what it answered.
+ * Starts the services on Cassandra and their references on PostgreSQL, as far as they are wanted,
+ * loads them in turns, and checks at the end that what each has stored is what it answered. One
+ * comparison after the other, each on a Cassandra and a PostgreSQL that nothing else uses.
  */
 export async function measureDurable(
-  tools: { readonly wrk: string; readonly postgres: PostgresTools | undefined },
+  tools: Tools,
   options: Options,
   print: (line: string) => void,
-): Promise<Round[]> {
-  const { parts, engines } = options;
-  if (!isDurableWanted(options)) return [];
-  await using opened = new AsyncDisposableStack();
-  const folder = temporaryFolder();
-  const instanceCount = DURABLE_INSTANCES;
-  const servers: Server[] = [];
-  if (parts.has('d')) {
-    print('starting Cassandra, NATS and the service');
-    const service = opened.use(await startDurable({ engines, folder: temporaryFolder(), print }));
-    servers.push(await prepareService('d', service, folder, instanceCount));
+): Promise<DurableFindings[]> {
+  const findings: DurableFindings[] = [];
+  for (const comparison of comparisonsOf(options)) {
+    const { instanceCount } = comparison;
+    const bench = { tools, options, folder: temporaryFolder(), instanceCount, print };
+    findings.push(await measureComparison(bench, comparison));
   }
-  if (tools.postgres !== undefined) {
-    print('starting PostgreSQL and its references');
-    const postgres = opened.use(await startPostgres(tools.postgres));
-    for (const label of ['pg', 'cas'] as const) {
-      if (!parts.has(label)) continue;
+  return findings;
+}
+
+async function measureComparison(
+  bench: Bench,
+  comparison: DurableComparison,
+): Promise<DurableFindings> {
+  const { tools, options, instanceCount, print } = bench;
+  await using stores = new AsyncDisposableStack();
+  await using opened = new AsyncDisposableStack();
+  const cassandra = comparison.services.length === 0 ? undefined : await startStore(stores, bench);
+  const started: Started[] = [];
+  for (const entrant of comparison.services) {
+    if (cassandra === undefined) break;
+    started.push(await startEntrant(opened, cassandra, bench, entrant));
+  }
+  const servers = started.flatMap((service) => service.servers);
+  servers.push(...(await startReferences(opened, bench, comparison)));
+  const rounds = await runDurableRounds(tools.wrk, { servers, options, print });
+  print('comparing what is stored with what was answered');
+  // One of those that share instances vouches for all.
+  const plans = Map.groupBy(servers, ({ plan }) => plan);
+  for (const [server] of plans.values()) if (server !== undefined) await checkLedger(server);
+  const counts = await Promise.all(started.map(countsOf));
+  // A service that runs keeps writing to its journal.
+  await opened.disposeAsync();
+  const disk: DiskUse[] = [];
+  for (const count of counts) {
+    if (cassandra === undefined) break;
+    print(`${count.labels.join(', ')}: flushing and compacting the tables`);
+    disk.push({ ...count, bytesByTable: await bytesOf(cassandra, count.keyspace) });
+  }
+  return { instanceCount, rounds, disk };
+}
+
+async function startStore(
+  opening: AsyncDisposableStack,
+  { print }: Pick<Bench, 'print'>,
+): Promise<Cassandra> {
+  print('starting Cassandra');
+  const logFolder = temporaryFolder();
+  const folder = join(logFolder, 'cassandra');
+  const cassandra = opening.use(await startCassandra({ folder, logFolder, print }));
+  return { cassandra, dataFolder: join(folder, 'state', 'data') };
+}
+
+/** Starts a service, with a NATS of its own, and makes its instances. */
+async function startEntrant(
+  opening: AsyncDisposableStack,
+  { cassandra }: Cassandra,
+  { options, folder, instanceCount, print }: Bench,
+  { label, keyedLabel, engines = options.engines, keyspace }: DurableEntrant,
+): Promise<Started> {
+  print(`${label}: starting NATS and the service`);
+  const logFolder = temporaryFolder();
+  const nats = opening.use(await startNats({ folder: join(logFolder, 'nats'), logFolder, print }));
+  const stores = { cassandra, nats };
+  const plan = { engines, folder: logFolder, stores, keyspace, print };
+  const service = opening.use(await startDurable(plan));
+  const server = await prepareService(label, service, folder, { instanceCount, print });
+  const servers: Server[] = options.parts.has(label) ? [server] : [];
+  if (keyedLabel !== undefined && options.parts.has(keyedLabel)) {
+    servers.push({ ...server, label: keyedLabel, isKeyed: true });
+  }
+  return { servers, keyspace };
+}
+
+async function startReferences(
+  opening: AsyncDisposableStack,
+  { tools, folder, instanceCount, print }: Bench,
+  { references, isWithStateless }: DurableComparison,
+): Promise<Server[]> {
+  const servers: Server[] = [];
+  if (tools.postgres !== undefined && references.length > 0) {
+    print(`starting PostgreSQL and its references, ${instanceCount} instances each`);
+    const postgres = opening.use(await startPostgres(tools.postgres));
+    for (const label of references) {
       const options = { folder, instanceCount };
-      servers.push(opened.use(await startPostgresReference(label, postgres, options)));
+      servers.push(opening.use(await startPostgresReference(label, postgres, options)));
+      print(`${label}: made ${instanceCount} instances`);
     }
   }
-  if (parts.has('c')) {
+  if (isWithStateless) {
     const { file: answerFile } = await answerOfStandalone(folder);
-    servers.push(opened.use(await startReference('c', { folder, answerFile }, instanceCount)));
+    servers.push(opening.use(await startReference('c', { folder, answerFile }, instanceCount)));
   }
-  const rounds = await runDurableRounds(tools.wrk, { servers, options, print });
-  for (const server of servers) await checkLedger(server);
-  return rounds;
+  return servers;
+}
+
+/** How many observations a service had, from its own metrics. */
+async function countsOf({ servers, keyspace }: Started) {
+  const [server] = servers;
+  const { advanced } = await readCycleCount(server?.service?.metricsUrls ?? []);
+  const labels = servers.map(({ label }) => label);
+  return { labels, keyspace, observations: advanced, keyed: server?.plan.keyedAnswers ?? 0 };
+}
+
+function bytesOf({ cassandra, dataFolder }: Cassandra, keyspace: string) {
+  return diskBytes({ address: cassandra.address, dataFolder, keyspace });
 }
 
 /** What reference (c) answers: it has no model of its own. */
 async function answerOfStandalone(folder: string): Promise<CapturedAnswer> {
   await using service = await startStandalone();
-  return await captureAnswer(await prepareService('s', service, folder, 1), folder);
+  const server = await prepareService('s', service, folder, { instanceCount: 1 });
+  return await captureAnswer(server, folder);
 }

@@ -34,7 +34,7 @@ export async function unflushedRecords(metricsUrls: readonly string[]): Promise<
   return await countedRecords(metricsUrls);
 }
 
-/** Fulfils when everything is checkpointed. Throws when that takes longer than two minutes. */
+/** Fulfils when everything is checkpointed. Throws when that takes longer than four minutes. */
 export function untilStored(
   metricsUrls: readonly string[],
   print: (line: string) => void,

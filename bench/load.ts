@@ -1,6 +1,6 @@
 import { captureAnswer } from '#bench/capture-answer';
 import { type Round, runClosedRounds } from '#bench/closed-rounds';
-import { isDurableWanted } from '#bench/durable';
+import { comparisonsOf } from '#bench/durable-comparisons';
 import { checkLedger } from '#bench/ledger';
 import { type OpenRow, runOpenRounds } from '#bench/open-rounds';
 import type { Options } from '#bench/options';
@@ -27,7 +27,8 @@ export async function measureLoad(
   const { parts } = options;
   // With the durable comparison (c) is measured there, and here only beside others.
   const isComparing = (['a', 's', 'p'] as const).some((label) => parts.has(label));
-  if (!isComparing && (!parts.has('c') || isDurableWanted(options))) {
+  const isWithDurable = comparisonsOf(options).some(({ isWithStateless }) => isWithStateless);
+  if (!isComparing && (!parts.has('c') || isWithDurable)) {
     return { answerBytes: undefined, rounds: [], open: [] };
   }
   await using opened = new AsyncDisposableStack();

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
-import type { Round } from '#bench/closed-rounds';
 import { measureColdStart } from '#bench/cold-start';
-import { measureDurable } from '#bench/durable';
+import { type DurableFindings, measureDurable } from '#bench/durable';
+import { comparisonsOf } from '#bench/durable-comparisons';
 import { measureJournalAge } from '#bench/journal-age';
 import type { LimiterFindings } from '#bench/limiter/findings';
 import { measureLimiter } from '#bench/limiter/measure-limiter';
@@ -60,8 +60,11 @@ async function measureAll(options: Options): Promise<void> {
 async function findTools(options: Options) {
   const { parts } = options;
   const wrk = await findWrk();
-  const postgres = parts.has('pg') || parts.has('cas') ? await findPostgres() : undefined;
-  const isOnStores = parts.has('d') || parts.has('limiter');
+  const comparisons = comparisonsOf(options);
+  const isBesidePostgres = comparisons.some(({ references }) => references.length > 0);
+  const postgres = isBesidePostgres ? await findPostgres() : undefined;
+  const hasServices = comparisons.some(({ services }) => services.length > 0);
+  const isOnStores = hasServices || parts.has('limiter');
   if (isOnStores || parts.has('journal')) await installedCassandra(print);
   if (isOnStores) await installedNats(print);
   const k6 = parts.has('open') ? await findK6(print) : undefined;
@@ -71,17 +74,20 @@ async function findTools(options: Options) {
 
 function isAnyVoid(
   { rounds, open }: Load,
-  durable: readonly Round[],
+  durable: readonly DurableFindings[],
   limiter: LimiterFindings | undefined,
 ): boolean {
-  const closed = [...rounds, ...durable].flatMap(({ results }) => [...results.values()]);
+  const all = [...rounds, ...durable.flatMap((comparison) => comparison.rounds)];
+  const closed = all.flatMap(({ results }) => [...results.values()]);
   const decided = limiter?.rows.map(({ result }) => result) ?? [];
   const results = [...closed, ...open.map(({ result }) => result), ...decided];
   return results.some(({ problem }) => problem !== undefined);
 }
 
 const options = readOptions(process.argv.slice(2));
-if (options === undefined) {
+if (process.argv.includes('--help')) {
+  process.stdout.write(`${USAGE}\n`);
+} else if (options === undefined) {
   process.stderr.write(`${USAGE}\n`);
   process.exitCode = 2;
 } else {

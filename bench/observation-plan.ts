@@ -13,6 +13,12 @@ export const INSTANCES = 4_000;
  */
 export const DURABLE_INSTANCES = 1_000;
 
+/**
+ * Instances of the durable comparison in which each is observed rarely: once in as many answers, so
+ * that little of what is stored is shared between observations. Source: the project's targets.
+ */
+export const MANY_INSTANCES = 50_000;
+
 /** Seconds from an instance's observation to its next: the model's usual agent (model 0). */
 export const STEP_S = 60;
 
@@ -26,14 +32,17 @@ export type PlannedInstance = { readonly id: string; readonly modeStrengths: rea
  * The instances of one server and how far their observations' timestamps have come.
  *
  * Every run takes the instances in turns and adds `STEP_S` with every turn, so that no observation
- * is throttled (interface 8.3); the next run starts after the last second used.
+ * is throttled (interface 8.3). The next run goes on where the last one ended: even when a turn
+ * takes many runs, no instance is observed more often than another.
  */
 export class ObservationPlan {
   readonly instances: readonly PlannedInstance[];
   readonly key: string;
   /** A file with an instance id and its mode strengths a line, for wrk and k6. */
   readonly file: string;
-  #nextS = Math.floor(Date.now() / 1_000) - PAST_S;
+  readonly #firstS = Math.floor(Date.now() / 1_000) - PAST_S;
+  #position = 0;
+  #keyedAnswers = 0;
 
   private constructor(instances: readonly PlannedInstance[], key: string, file: string) {
     this.instances = instances;
@@ -55,13 +64,34 @@ export class ObservationPlan {
     return new ObservationPlan(instances, key, file);
   }
 
-  /** The first timestamp that no run has used, in Unix seconds. */
-  get nextS(): number {
-    return this.#nextS;
+  /** The number of the next request, from 0, as if all runs were one. */
+  get position(): number {
+    return this.#position;
   }
 
-  /** Notes that a run has sent at most this many requests from `nextS` on. */
+  /** The timestamp of the next request's turn, in Unix seconds. */
+  get nextS(): number {
+    return this.#firstS + Math.floor(this.#position / this.instances.length) * STEP_S;
+  }
+
+  /** Observations with an `Idempotency-Key` that were answered. */
+  get keyedAnswers(): number {
+    return this.#keyedAnswers;
+  }
+
+  /** Lets the next request be the first of a turn. */
+  beginTurn(): void {
+    const { length } = this.instances;
+    this.#position = Math.ceil(this.#position / length) * length;
+  }
+
+  /** Notes that a run has sent at most this many requests from `position` on. */
   use(requests: number): void {
-    this.#nextS += (Math.ceil(requests / this.instances.length) + 1) * STEP_S;
+    this.#position += requests;
+  }
+
+  /** Notes that this many observations with a key were answered. */
+  noteKeyed(answers: number): void {
+    this.#keyedAnswers += answers;
   }
 }

@@ -45,6 +45,7 @@ export async function runOpenModel(k6: string, server: Server, run: OpenRun): Pr
 
 async function send(k6: string, server: Server, run: OpenRun): Promise<unknown> {
   const { plan } = server;
+  plan.beginTurn();
   await using child = new Child({
     name: 'k6',
     program: k6,

@@ -1,8 +1,10 @@
 import { parseArgs } from 'node:util';
+import { TITLES } from '#bench/servers';
 
 /** The parts of a run: the servers under closed load, and everything measured besides. */
 const PARTS = [
-  ...(['a', 'c', 's', 'p', 'open', 'd', 'pg', 'cas'] as const),
+  ...(['a', 'c', 's', 'p', 'open', 'd', 'd3', 'k', 'pg', 'cas'] as const),
+  ...(['d50', 'k50', 'pg50', 'cas50'] as const),
   ...(['limiter', 'cold', 'memory', 'journal'] as const),
 ];
 
@@ -21,10 +23,12 @@ export type Options = {
   readonly coldStarts: number;
   readonly memoryInstances: number;
   readonly memoryIdleS: number;
-  /** Engines of the durable service; one unless given. */
+  /** Engines of the durable service, except (d3); one unless given. */
   readonly engines: number;
   /** How long the durable service is loaded before it is measured, in s. */
   readonly checkpointS: number;
+  /** Whether its last checkpoints are waited for before another server is loaded. */
+  readonly isDrained: boolean;
   /** How long it is loaded once at the beginning, with each number of connections, in s. */
   readonly compileS: number;
   readonly journalSlots: number;
@@ -44,6 +48,7 @@ const FULL = {
   memoryInstances: 100_000,
   memoryIdleS: 45,
   checkpointS: 125,
+  isDrained: true,
   compileS: 90,
   journalSlots: 200_000,
 };
@@ -57,12 +62,27 @@ const QUICK = {
   memoryInstances: 5_000,
   memoryIdleS: 2,
   checkpointS: 1,
+  isDrained: false,
   compileS: 1,
   journalSlots: 2_000,
 };
 
-/** One line for a wrong command line. */
-export const USAGE = `usage: node bench/main.ts [--quick] [--engines n] [--only ${PARTS.join(',')}]`;
+/** For `--help`, and for a wrong command line. */
+export const USAGE = `usage: node bench/main.ts [--quick] [--rounds n] [--engines n] [--only part,...]
+
+  --quick      the smallest rounds: whether every part works, no figures to compare
+  --rounds n   rounds of everything that takes turns; ${FULL.rounds} unless given
+  --engines n  engines of d, k, d50 and k50; one unless given
+  --only       some parts, of ${PARTS.join(',')}
+
+${Object.entries(TITLES)
+  .map(([part, title]) => `  ${part.padEnd(8)} ${title}`)
+  .join('\n')}
+  open     c, s and p at a fixed rate
+  limiter  the limiter beside Redis
+  cold     from start to first answer
+  memory   of instances that are idle
+  journal  appends to a journal that has dropped many slots`;
 
 /** More do not fit on one machine with two cores. */
 const ENGINES_MAX = 8;
@@ -76,15 +96,20 @@ export function readOptions(args: readonly string[]): Options | undefined {
   if (parts.size !== new Set(named).size) return undefined;
   const engines = Number(values.engines);
   if (!Number.isInteger(engines) || engines < 1 || engines > ENGINES_MAX) return undefined;
-  const isComplete = !values.quick && engines === 1 && parts.size === PARTS.length;
-  return { parts, isComplete, engines, ...(values.quick ? QUICK : FULL) };
+  const sizes = values.quick ? QUICK : FULL;
+  const rounds = Number(values.rounds ?? sizes.rounds);
+  if (!Number.isInteger(rounds) || rounds < 1) return undefined;
+  const isWhole = !values.quick && engines === 1 && rounds === FULL.rounds;
+  const isComplete = isWhole && parts.size === PARTS.length;
+  return { parts, isComplete, engines, ...sizes, rounds };
 }
 
 function parse(
   args: readonly string[],
-): { quick: boolean; engines: string; only?: string } | undefined {
+): { quick: boolean; rounds?: string; engines: string; only?: string } | undefined {
   const options = {
     quick: { type: 'boolean', default: false },
+    rounds: { type: 'string' },
     engines: { type: 'string', default: '1' },
     only: { type: 'string' },
   } as const;

@@ -6,14 +6,23 @@ import { untilReady } from '#bench/readiness';
 import type { Server } from '#bench/servers';
 import { PERSONA_PROFILES } from '#identity/persona-profiles';
 
-const WAYS = { pg: 'transaction', cas: 'compare-and-set' } as const;
+/** The references by how they write. */
+const WAYS = {
+  pg: 'transaction',
+  cas: 'compare-and-set',
+  pg50: 'transaction',
+  cas50: 'compare-and-set',
+} as const;
+
+/** A reference on PostgreSQL. */
+export type PostgresLabel = keyof typeof WAYS;
 
 /** Its key; the reference checks no more of one than whether its digest is known. */
 const KEY = `svc_sk_${'0'.repeat(50)}`;
 
 /** One of the references on PostgreSQL, with a database and instances of its own. */
 export async function startPostgresReference(
-  label: 'pg' | 'cas',
+  label: PostgresLabel,
   postgres: Postgres,
   options: { readonly folder: string; readonly instanceCount: number },
 ): Promise<Server & AsyncDisposable> {

@@ -1,20 +1,18 @@
+import { closedOf } from '#bench/closed-report';
 import { CONNECTIONS, type Round } from '#bench/closed-rounds';
 import type { ColdStart } from '#bench/cold-start';
-import { DURABLE_CONNECTIONS } from '#bench/durable-rounds';
+import type { DurableFindings } from '#bench/durable';
+import { durableReport } from '#bench/durable-report';
 import { durableTargets } from '#bench/durable-targets';
 import { AGED_RATIO_MAX, type JournalAppends } from '#bench/journal-appends';
 import type { LimiterFindings } from '#bench/limiter/findings';
 import { limiterReport, limiterTargets } from '#bench/limiter/limiter-report';
 import type { Circumstance } from '#bench/machine';
 import type { MemoryResult } from '#bench/memory';
-import { DURABLE_INSTANCES } from '#bench/observation-plan';
 import type { OpenRow } from '#bench/open-rounds';
-import { cpuOf, tableOf, verdict } from '#bench/report-table';
-import { LABELS, TITLES } from '#bench/servers';
+import { tableOf, verdict } from '#bench/report-table';
 import { BYTES_PER_MIB, numberText, spreadOf, spreadText } from '#bench/statistics';
 import { COLD_START_MS_MAX, INSTANCE_BYTES_MAX, ratiosOf } from '#bench/targets';
-import type { ClosedResult } from '#bench/wrk';
-import { TIMER_SLACK_NS } from '#deploy/local/cassandra-server';
 
 /** Everything that a run found out; parts that were left out are empty. */
 export type Findings = {
@@ -23,8 +21,8 @@ export type Findings = {
   readonly answerBytes: number | undefined;
   readonly rounds: readonly Round[];
   readonly open: readonly OpenRow[];
-  readonly durable: readonly Round[];
-  /** How long (d) was loaded before it was measured, in s. */
+  readonly durable: readonly DurableFindings[];
+  /** How long a durable service was loaded before it was measured, in s. */
   readonly checkpointS: number;
   readonly coldStarts: readonly ColdStart[];
   readonly memory: MemoryResult | undefined;
@@ -43,10 +41,7 @@ export function reportOf(findings: Findings): string {
       closedOf(`Closed model, ${connections} connections`, findings.rounds, connections),
     ),
     openOf(findings.open),
-    durableNoteOf(findings),
-    ...DURABLE_CONNECTIONS.map((connections) =>
-      closedOf(`Durable, ${connections} connections`, findings.durable, connections),
-    ),
+    ...durableReport(findings.durable, findings.checkpointS),
     limiterReport(findings.limiter),
     memoryOf(findings.memory),
     journalOf(findings.journal),
@@ -62,7 +57,7 @@ function headOf({ command, circumstances, answerBytes, seconds }: Findings): str
     '# Benchmark results',
     'Written by the benchmark itself; every run replaces it. Figures are medians over alternating ' +
       'rounds with (smallest..largest). Load generator and servers share the machine, nothing is ' +
-      'pinned. Authentication, limiter, headers, metrics and the model are on in (s), (p) and (d).',
+      'pinned. Authentication, limiter, headers, metrics and the model are on in everything that is this service.',
     `    ${command}`,
     tableOf(['', ''], rows),
   ].join('\n\n');
@@ -76,7 +71,7 @@ function targetsOf({ rounds, durable, limiter, coldStarts, memory, journal }: Fi
     verdict(reached.median >= least),
   ]);
   for (const { what, target, reached, isMet } of [
-    ...durableTargets(durable),
+    ...durableTargets(durable.flatMap((comparison) => comparison.rounds)),
     ...limiterTargets(limiter),
   ]) {
     rows.push([what, target, reached, target === 'none' ? '' : verdict(isMet)]);
@@ -108,37 +103,6 @@ function targetsOf({ rounds, durable, limiter, coldStarts, memory, journal }: Fi
   return `## Targets\n\n${tableOf(['', 'target', 'reached', ''], rows)}`;
 }
 
-function closedOf(heading: string, rounds: readonly Round[], connections: number): string {
-  const measured = rounds.filter((round) => round.connections === connections);
-  const labels = LABELS.filter((label) => measured.some((round) => round.results.has(label)));
-  if (labels.length === 0) return '';
-  const rows = labels.map((label) => {
-    const all = measured.flatMap((round) => round.results.get(label) ?? []);
-    const valid = all.filter(({ problem }) => problem === undefined);
-    const over = (read: (result: ClosedResult) => number, decimals: number) =>
-      spreadText(spreadOf(valid.map(read)), decimals);
-    return [
-      `(${label}) ${TITLES[label]}`,
-      over((result) => result.requestsPerS, 0),
-      over((result) => result.p50Ms, 2),
-      over((result) => result.p99Ms, 2),
-      cpuOf(valid),
-      `${valid.length} of ${all.length}`,
-    ];
-  });
-  const head = ['', 'requests/s', 'p50 ms', 'p99 ms', 'CPU µs per request', 'valid rounds'];
-  return [`## ${heading}`, tableOf(head, rows), ...problemsOf(measured)].join('\n\n');
-}
-
-function problemsOf(rounds: readonly Round[]): string[] {
-  const problems = rounds.flatMap((round, i) =>
-    [...round.results].flatMap(([label, { problem }]) =>
-      problem === undefined ? [] : [`- round ${i + 1}, (${label}) is void: ${problem}`],
-    ),
-  );
-  return problems.length === 0 ? [] : [problems.join('\n')];
-}
-
 function openOf(open: readonly OpenRow[]): string {
   if (open.length === 0) return '';
   const rows = open.map(({ label, requestsPerS, result, attempts }) => {
@@ -155,21 +119,6 @@ function openOf(open: readonly OpenRow[]): string {
     'is void and repeated once.';
   const table = tableOf(['', 'requests/s', 'p50 ms', 'p99 ms', 'longest ms', 'attempts'], rows);
   return `## Open model\n\n${note}\n\n${table}`;
-}
-
-function durableNoteOf({ durable, checkpointS }: Findings): string {
-  if (durable.length === 0) return '';
-  const { size } = new Set(durable.flatMap(({ results }) => [...results.keys()]));
-  return [
-    '## Durable comparison',
-    `${size} servers in turns, ${numberText(DURABLE_INSTANCES, 0)} instances each, everything on ` +
-      'this machine: Cassandra with `commitlog_sync: batch` and a timer slack of ' +
-      `${TIMER_SLACK_NS / 1_000} µs, PostgreSQL with \`fsync\` and \`synchronous_commit\` on. ` +
-      '(pg) and (cas) run the same model and answer the same bytes after a look at the API key; ' +
-      'they have no limiter. (d) writes its checkpoints up to 2 min late: it ' +
-      `is loaded for ${checkpointS} s before it is measured, and what is left is written before ` +
-      'the next server has its turn.',
-  ].join('\n\n');
 }
 
 function journalOf(journal: JournalAppends | undefined): string {

@@ -1,15 +1,19 @@
 import { Child, environment } from '#bench/child';
 import type { Measured } from '#bench/cpu-time';
 import { freePorts } from '#bench/free-ports';
-import { HttpCaller } from '#bench/http-caller';
+import { type Call, HttpCaller } from '#bench/http-caller';
 import { INSTANCES, ObservationPlan } from '#bench/observation-plan';
 import { at, isObject, type JsonObject } from '#bench/process-answer';
+import { withProgress } from '#bench/progress';
 import { untilAnswered } from '#bench/readiness';
 import type { Service } from '#bench/service';
 import { MODE_KEYS } from '#identity/modes';
 
 /** The servers that are compared, by the letters of the report. */
-export const LABELS = ['a', 'c', 's', 'p', 'd', 'pg', 'cas'] as const;
+export const LABELS = [
+  ...(['a', 'c', 's', 'p', 'd', 'd3', 'k', 'pg', 'cas'] as const),
+  ...(['d50', 'k50', 'pg50', 'cas50'] as const),
+];
 
 /** One of `LABELS`. */
 export type Label = (typeof LABELS)[number];
@@ -21,8 +25,14 @@ export const TITLES: Readonly<Record<Label, string>> = {
   s: 'this service, standalone',
   p: 'this service, edge + limiter + engine',
   d: 'this service, edge + limiter + engine on Cassandra and NATS',
+  d3: 'as (d), three engines',
+  k: 'as (d), a fresh Idempotency-Key on every call',
   pg: 'Fastify + PostgreSQL, a transaction with row lock',
   cas: 'Fastify + PostgreSQL, one compare-and-set statement',
+  d50: 'as (d), 50,000 instances',
+  k50: 'as (k), 50,000 instances',
+  pg50: 'as (pg), 50,000 instances',
+  cas50: 'as (cas), 50,000 instances',
 };
 
 /** A server that is up and has instances to be asked about. */
@@ -31,6 +41,8 @@ export type Server = {
   readonly address: string;
   readonly processes: readonly Measured[];
   readonly plan: ObservationPlan;
+  /** Whether every request has a fresh `Idempotency-Key`. */
+  readonly isKeyed?: boolean;
   /** What counts and lists its cycles; undefined for a reference without state. */
   readonly service: Pick<Service, 'metricsUrls'> | undefined;
 };
@@ -73,25 +85,34 @@ export async function startReference(
   };
 }
 
-/** Prepares a running service for the benchmark: creates its instances, as different as the personas. */
+/** How many instances a service gets, and who hears how far their creation is. */
+type Preparation = {
+  readonly instanceCount?: number;
+  readonly print?: (line: string) => void;
+};
+
+/** Prepares a running service: creates its instances, as different as the personas. */
 export async function prepareService(
-  label: 's' | 'p' | 'd',
+  label: Label,
   service: Service,
   folder: string,
-  instanceCount = INSTANCES,
+  { instanceCount = INSTANCES, print = () => {} }: Preparation = {},
 ): Promise<Server> {
   using caller = new HttpCaller(service.address, service.key);
   const profiles = await modeProfiles(caller);
   const profileOf = (i: number) => profiles[i % profiles.length] ?? {};
-  const ids = await caller.sendAll(
-    instanceCount,
-    (i) => {
-      const config = { mode_strengths: profileOf(i) };
-      const body = JSON.stringify({ name: `bench ${i}`, initial_config: config });
-      return { method: 'POST', path: '/v1/instances', body };
-    },
-    (answer) => String(at(answer, ['data', 'id'])),
-  );
+  const callOf = (i: number): Call => {
+    const config = { mode_strengths: profileOf(i) };
+    const body = JSON.stringify({ name: `bench ${i}`, initial_config: config });
+    return { method: 'POST', path: '/v1/instances', body };
+  };
+  let created = 0;
+  const idOf = (answer: unknown) => {
+    created += 1;
+    return String(at(answer, ['data', 'id']));
+  };
+  const line = () => `${label}: created ${created} of ${instanceCount} instances`;
+  const ids = await withProgress(line, print, () => caller.sendAll(instanceCount, callOf, idOf));
   const instances = ids.map((id, i) => {
     const modeStrengths = MODE_KEYS.map((mode) => Number(profileOf(i)[mode]));
     return { id, modeStrengths };

@@ -63,10 +63,12 @@ export async function runWrk(wrk: string, server: Server, run: ClosedRun): Promi
 async function send(wrk: string, server: Server, run: ClosedRun): Promise<WrkSummary> {
   const { plan } = server;
   const load = ['-t1', `-c${run.connections}`, `-d${run.seconds}s`, '-s', 'bench/process.lua'];
+  const times = [`${plan.nextS}`, `${STEP_S}`, `${plan.position}`];
+  const planned = [plan.file, plan.key, ...times, ...(server.isKeyed === true ? ['keyed'] : [])];
   await using child = new Child({
     name: 'wrk',
     program: wrk,
-    args: [...load, server.address, '--', plan.file, plan.key, `${plan.nextS}`, `${STEP_S}`],
+    args: [...load, server.address, '--', ...planned],
     env: environment(),
   });
   await child.ended();
@@ -74,6 +76,7 @@ async function send(wrk: string, server: Server, run: ClosedRun): Promise<WrkSum
   if (json === undefined) throw new Error(`wrk gave no result:\n${child.output.trim()}`);
   const summary = JSON.parse(json) as WrkSummary;
   // One more: wrk builds a request before it starts, to see whether it is pipelined.
-  plan.use(summary.answered + run.connections + 1);
+  plan.use(summary.answered + summary.socketErrors + run.connections + 1);
+  if (server.isKeyed === true) plan.noteKeyed(summary.answered);
   return summary;
 }

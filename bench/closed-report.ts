@@ -1,0 +1,37 @@
+import type { Round } from '#bench/closed-rounds';
+import { cpuOf, tableOf } from '#bench/report-table';
+import { LABELS, TITLES } from '#bench/servers';
+import { spreadOf, spreadText } from '#bench/statistics';
+import type { ClosedResult } from '#bench/wrk';
+
+/** What all rounds with a number of connections measured, as a section; empty without any. */
+export function closedOf(heading: string, rounds: readonly Round[], connections: number): string {
+  const measured = rounds.filter((round) => round.connections === connections);
+  const labels = LABELS.filter((label) => measured.some((round) => round.results.has(label)));
+  if (labels.length === 0) return '';
+  const rows = labels.map((label) => {
+    const all = measured.flatMap((round) => round.results.get(label) ?? []);
+    const valid = all.filter(({ problem }) => problem === undefined);
+    const over = (read: (result: ClosedResult) => number, decimals: number) =>
+      spreadText(spreadOf(valid.map(read)), decimals);
+    return [
+      `(${label}) ${TITLES[label]}`,
+      over((result) => result.requestsPerS, 0),
+      over((result) => result.p50Ms, 2),
+      over((result) => result.p99Ms, 2),
+      cpuOf(valid),
+      `${valid.length} of ${all.length}`,
+    ];
+  });
+  const head = ['', 'requests/s', 'p50 ms', 'p99 ms', 'CPU µs per request', 'valid rounds'];
+  return [`## ${heading}`, tableOf(head, rows), ...problemsOf(measured)].join('\n\n');
+}
+
+function problemsOf(rounds: readonly Round[]): string[] {
+  const problems = rounds.flatMap((round, i) =>
+    [...round.results].flatMap(([label, { problem }]) =>
+      problem === undefined ? [] : [`- round ${i + 1}, (${label}) is void: ${problem}`],
+    ),
+  );
+  return problems.length === 0 ? [] : [problems.join('\n')];
+}

@@ -1,0 +1,62 @@
+import { DURABLE_INSTANCES, MANY_INSTANCES } from '#bench/observation-plan';
+import type { Options, Part } from '#bench/options';
+import type { PostgresLabel } from '#bench/postgres-reference';
+import type { Label } from '#bench/servers';
+
+/** A durable service of a comparison: how it is called, and how when its calls have keys. */
+export type DurableEntrant = {
+  readonly label: Label & Part;
+  /** The same processes and instances, a fresh key on every call. */
+  readonly keyedLabel?: Label & Part;
+  /** As many as the command line says unless given. */
+  readonly engines?: number;
+  /** Where its tables are in the Cassandra of its comparison. */
+  readonly keyspace: string;
+};
+
+/** Durable servers that take turns, because they have the same number of instances. */
+export type DurableComparison = {
+  readonly instanceCount: number;
+  readonly services: readonly DurableEntrant[];
+  readonly references: readonly PostgresLabel[];
+  /** Whether the stateless reference takes part, if it is wanted. */
+  readonly isWithStateless: boolean;
+};
+
+/** Engines of (d3). Source: the project's target for them. */
+const ENGINES_OF_D3 = 3;
+
+const COMPARISONS: readonly DurableComparison[] = [
+  {
+    instanceCount: DURABLE_INSTANCES,
+    services: [
+      { label: 'd', keyedLabel: 'k', keyspace: 'identity_engine' },
+      { label: 'd3', engines: ENGINES_OF_D3, keyspace: 'three_engines' },
+    ],
+    references: ['pg', 'cas'],
+    isWithStateless: true,
+  },
+  {
+    instanceCount: MANY_INSTANCES,
+    services: [{ label: 'd50', keyedLabel: 'k50', keyspace: 'identity_engine' }],
+    references: ['pg50', 'cas50'],
+    isWithStateless: false,
+  },
+];
+
+/** The comparisons that a run has, each with those who are wanted; (c) is measured with them. */
+export function comparisonsOf({ parts }: Pick<Options, 'parts'>): DurableComparison[] {
+  return COMPARISONS.map((comparison) => ({
+    ...comparison,
+    services: comparison.services.filter((entrant) => isWanted(entrant, parts)),
+    references: comparison.references.filter((label) => parts.has(label)),
+    isWithStateless: comparison.isWithStateless && parts.has('c'),
+  })).filter(({ services, references }) => services.length + references.length > 0);
+}
+
+function isWanted(
+  { label, keyedLabel }: DurableEntrant,
+  parts: Pick<Options, 'parts'>['parts'],
+): boolean {
+  return parts.has(label) || (keyedLabel !== undefined && parts.has(keyedLabel));
+}
