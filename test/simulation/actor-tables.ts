@@ -21,6 +21,12 @@ type Partition = {
   readonly drift: Map<number, Stamped<Chunk>>;
   readonly answers: Map<string, Stamped<AnswerRow>>;
 };
+/** The tables of rows. */
+const ROW_SORTS = ['history', 'drift', 'answers'] as const;
+
+/** One of them. */
+export type RowSort = (typeof ROW_SORTS)[number];
+
 type Line = { row: ListingRow | undefined; version: number };
 
 /** Ways in which the tables can be written wrongly. */
@@ -73,6 +79,56 @@ export class ActorTables {
     for (const rows of [partition.history, partition.drift, partition.answers]) {
       for (const [key, stamped] of rows) if (stamped.version <= version) rows.delete(key as never);
     }
+  }
+
+  /** Takes heads from other tables where they are newer; whether any were. */
+  mergeHeads(from: ActorTables, ids: readonly string[] = from.instances): boolean {
+    let hasChanged = false;
+    for (const id of ids) {
+      const head = from.head(id);
+      if (head === undefined || head.version <= (this.head(id)?.version ?? 0)) continue;
+      this.putHead(id, head);
+      hasChanged = true;
+    }
+    return hasChanged;
+  }
+
+  /** Takes an instance's rows of one sort, and what deletes them; whether anything was newer. */
+  mergeRows(from: ActorTables, id: string, sort: RowSort): boolean {
+    const theirs = from.#partitions.get(id);
+    if (theirs === undefined) return false;
+    const partition = this.#partition(id);
+    let hasChanged = theirs.deletedVersion > partition.deletedVersion;
+    if (hasChanged) this.deleteRows(id, theirs.deletedVersion);
+    const rows: Map<unknown, Stamped<unknown>> = partition[sort];
+    for (const [key, stamped] of theirs[sort]) {
+      const standing = rows.get(key)?.version ?? 0;
+      if (stamped.version <= Math.max(standing, partition.deletedVersion)) continue;
+      rows.set(key, stamped);
+      hasChanged = true;
+    }
+    return hasChanged;
+  }
+
+  /** Takes the lines of an account; whether any were newer. */
+  mergeLines(from: ActorTables, account: string): boolean {
+    let hasChanged = false;
+    for (const [id, { row, version }] of from.#listings.get(account) ?? []) {
+      if ((this.#listings.get(account)?.get(id)?.version ?? 0) >= version) continue;
+      this.putLine(account, id, version, row);
+      hasChanged = true;
+    }
+    return hasChanged;
+  }
+
+  /** Takes everything; whether anything was newer. */
+  mergeAll(from: ActorTables): boolean {
+    const changes = [this.mergeHeads(from)];
+    for (const id of from.instances) {
+      for (const sort of ROW_SORTS) changes.push(this.mergeRows(from, id, sort));
+    }
+    for (const account of from.#listings.keys()) changes.push(this.mergeLines(from, account));
+    return changes.includes(true);
   }
 
   /** Every instance of which anything was ever written. */

@@ -1,7 +1,10 @@
+import type { InstanceHead } from '#storage/instance-store';
 import type { JournalRecord } from '#storage/journal';
 import type { ShardRow } from '#storage/shard-store';
-import type { ActorTables } from '#test/simulation/actor-tables';
 import { Violation } from '#test/simulation/version-index';
+
+/** The heads that whoever reads them finds at the least. */
+type Heads = { head(id: string): Pick<InstanceHead, 'version'> | undefined };
 
 /** What can be recovered of a journal: the versions of every actor, and the slots that hold them. */
 type Tail = Map<string, Map<number, number>>;
@@ -12,7 +15,7 @@ type Tail = Map<string, Map<number, number>>;
  * owner without a gap. So a fault is found where it happens and not where it is felt.
  */
 export class Oracle {
-  readonly #tables: ActorTables;
+  readonly #heads: Heads;
   readonly #shardOf: (id: string) => number;
   readonly #fail: (violation: Violation) => void;
   readonly #owners = new Map<number, string>();
@@ -20,12 +23,8 @@ export class Oracle {
   /** The highest version that anybody was answered with. */
   readonly #answered = new Map<string, number>();
 
-  constructor(
-    tables: ActorTables,
-    shardOf: (id: string) => number,
-    fail: (violation: Violation) => void,
-  ) {
-    this.#tables = tables;
+  constructor(heads: Heads, shardOf: (id: string) => number, fail: (violation: Violation) => void) {
+    this.#heads = heads;
     this.#shardOf = shardOf;
     this.#fail = fail;
   }
@@ -95,7 +94,7 @@ export class Oracle {
 
   #look(instance: string, when: string): void {
     const answered = this.#answered.get(instance) ?? 0;
-    const stored = this.#tables.head(instance)?.version ?? 0;
+    const stored = this.#heads.head(instance)?.version ?? 0;
     const owner = this.#owners.get(this.#shardOf(instance)) ?? '';
     const tail = this.#tails.get(owner)?.get(instance);
     let held = stored;

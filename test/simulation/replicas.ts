@@ -95,7 +95,7 @@ export class Replicas {
   }
 
   /** Replicas to ask, in the order of chance, without those away. */
-  draw(count: number): number[] {
+  #draw(count: number): number[] {
     const there = Array.from({ length: REPLICAS }, (_, replica) => replica).filter(
       (replica) => !this.#away.has(replica),
     );
@@ -107,7 +107,7 @@ export class Replicas {
   }
 
   /** Lets a replica do something soon, later, or never. */
-  send(replica: number, name: string, apply: () => void): void {
+  #send(replica: number, name: string, apply: () => void): void {
     const { random } = this.world;
     const { late, hinted, lost, doubled } = this.faults;
     const drawn = late + hinted + lost === 0 ? 1 : random.unit();
@@ -125,8 +125,57 @@ export class Replicas {
     if (random.happens(doubled)) arriveIn(travelMs + random.between(...DOUBLE_MS));
   }
 
+  /** Lets every replica apply something, soon, late or never; fulfils when a quorum has. */
+  write(name: string, apply: (replica: number) => void, quorum = QUORUM): Promise<void> {
+    const all = Array.from({ length: REPLICAS }, (_, replica) => replica);
+    return this.#until(quorum, name, true, (done) => this.#sendAll(all, name, apply, done));
+  }
+
+  /** Asks replicas that chance picks; fulfils when all of them have looked. */
+  ask(name: string, look: (replica: number) => void, quorum = QUORUM): Promise<void> {
+    const { random } = this.world;
+    return this.#until(quorum, name, false, (done) => {
+      for (const replica of this.#draw(quorum)) {
+        if (random.happens(this.faults.mute)) continue;
+        this.world.after(random.between(...TRAVEL_MS), () => {
+          look(replica);
+          done();
+        });
+      }
+    });
+  }
+
+  /** Lets replicas apply what a read found them without; fulfils when all have. */
+  async repair(
+    name: string,
+    replicas: readonly number[],
+    apply: (replica: number) => void,
+  ): Promise<void> {
+    if (replicas.length === 0) return;
+    await this.#until(replicas.length, name, false, (done) =>
+      this.#sendAll(replicas, `repair for ${name}`, apply, done),
+    );
+  }
+
+  /** Sends to some replicas; `done` hears once of each that has applied it. */
+  #sendAll(
+    replicas: readonly number[],
+    name: string,
+    apply: (replica: number) => void,
+    done: () => void,
+  ): void {
+    for (const replica of replicas) {
+      let isFirst = true;
+      this.#send(replica, name, () => {
+        apply(replica);
+        if (isFirst) done();
+        isFirst = false;
+      });
+    }
+  }
+
   /** Fulfils when `count` calls of `done` have been made; rejects, or never settles, without. */
-  answer(count: number, { name }: Asked, isWrite: boolean, begin: (done: () => void) => void) {
+  #until(count: number, name: string, isWrite: boolean, begin: (done: () => void) => void) {
     return new Promise<void>((resolve, reject) => {
       let left = count;
       const gaveUp = this.#givesUp(() => reject(silence(name, isWrite)));
@@ -174,39 +223,28 @@ export class ReplicatedTable<Key extends RowKey, Row> {
 
   /** Writes plainly: fulfils when a quorum has it. */
   write(partition: string, mutation: Mutation<Key, Row>, asked: Asked): Promise<void> {
-    const replicas = this.#replicas;
-    return replicas.answer(asked.replicas ?? QUORUM, asked, true, (done) => {
-      for (let replica = 0; replica < REPLICAS; replica += 1) {
-        let isFirst = true;
-        replicas.send(replica, asked.name, () => {
-          this.#apply(partition, replica, mutation);
-          if (isFirst) done();
-          isFirst = false;
-        });
-      }
-    });
+    const apply = (replica: number) => this.#apply(partition, replica, mutation);
+    return this.#replicas.write(asked.name, apply, asked.replicas);
   }
 
   /** The rows of a range, in order, which a quorum has when this is fulfilled. */
   async read(
     partition: string,
     query: Query<Key, Row>,
-    asked: Asked,
+    { name, replicas }: Asked,
   ): Promise<readonly Cell<Key, Row>[]> {
-    const replicas = this.#replicas;
-    const drawn = replicas.draw(asked.replicas ?? QUORUM);
-    const parts: ReturnType<ReplicaPartition<Key, Row>['read']>[] = [];
-    await replicas.answer(asked.replicas ?? QUORUM, asked, false, (done) => {
-      for (const replica of drawn) {
-        if (replicas.world.random.happens(replicas.faults.mute)) continue;
-        replicas.world.after(replicas.world.random.between(...TRAVEL_MS), () => {
-          parts.push(this.#partition(partition, replica).read(query));
-          done();
-        });
-      }
+    const parts = new Map<number, ReturnType<ReplicaPartition<Key, Row>['read']>>();
+    const look = (replica: number) => {
+      parts.set(replica, this.#partition(partition, replica).read(query));
+    };
+    await this.#replicas.ask(name, look, replicas);
+    const all = merged([...parts.values()], query, this.#resolve);
+    const lacking = [...parts.keys()].filter((replica) => {
+      const { cells, deletions } = this.#partition(partition, replica).lacking(all);
+      return cells.length + deletions.length > 0;
     });
-    const all = merged(parts, query, this.#resolve);
-    if (drawn.length > 1) await this.#repair(partition, drawn, all, asked);
+    const apply = (replica: number) => this.#apply(partition, replica, all);
+    await this.#replicas.repair(name, lacking, apply);
     return all.cells;
   }
 
@@ -214,31 +252,6 @@ export class ReplicatedTable<Key extends RowKey, Row> {
   rowsOf(partition: string, key: Key): (Row | undefined)[] {
     const replicas = this.#partitions.get(partition) ?? [];
     return Array.from({ length: REPLICAS }, (_, replica) => replicas[replica]?.row(key));
-  }
-
-  /** Fulfils when all of these replicas have all of this. */
-  async #repair(
-    partition: string,
-    drawn: readonly number[],
-    all: Mutation<Key, Row>,
-    asked: Asked,
-  ): Promise<void> {
-    const repairs = drawn.flatMap((replica) => {
-      const lacking = this.#partition(partition, replica).lacking(all);
-      const isWhole = lacking.cells.length === 0 && lacking.deletions.length === 0;
-      return isWhole ? [] : [{ replica, lacking }];
-    });
-    if (repairs.length === 0) return;
-    await this.#replicas.answer(repairs.length, asked, false, (done) => {
-      for (const { replica, lacking } of repairs) {
-        let isFirst = true;
-        this.#replicas.send(replica, `repair for ${asked.name}`, () => {
-          this.#apply(partition, replica, lacking);
-          if (isFirst) done();
-          isFirst = false;
-        });
-      }
-    });
   }
 
   #apply(partition: string, replica: number, mutation: Mutation<Key, Row>): void {

@@ -105,8 +105,10 @@ async function runScenario(world: World, options: SimulationOptions): Promise<Si
   await leaveAll(world, cluster);
   await world.sleep(LATE_WRITES_MS);
   checkOrder(history);
-  checkStored(history, cluster.actors.tables);
-  checkListings(history, cluster.actors.tables);
+  for (const tables of cluster.actors.pairs) {
+    checkStored(history, tables);
+    checkListings(history, tables);
+  }
   await checkAllCharges(cluster);
   return resultOf(world, history, cluster, servedAfterMs);
 }

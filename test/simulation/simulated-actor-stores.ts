@@ -5,8 +5,10 @@ import type {
   InstanceHead,
   InstanceStore,
 } from '#storage/instance-store';
-import { type ListingStore, listedOf } from '#storage/listing-store';
-import { ActorTables, type TableFlaws } from '#test/simulation/actor-tables';
+import { type ListingRow, type ListingStore, listedOf } from '#storage/listing-store';
+import { ActorTables, type RowSort, type TableFlaws } from '#test/simulation/actor-tables';
+import type { Replicas } from '#test/simulation/replicas';
+import { type Merge, ReplicatedState } from '#test/simulation/replicated-state';
 import type { SimulatedProcess } from '#test/simulation/simulated-process';
 import type { SimulatedStore } from '#test/simulation/simulated-store';
 
@@ -28,7 +30,7 @@ export type CheckpointFlaws = TableFlaws & {
 
 /** The stores of instances and listings of a world, behind a store that fails. */
 export class SimulatedActorStores {
-  readonly tables: ActorTables;
+  readonly #tables: ReplicatedState<ActorTables>;
   readonly #server: SimulatedStore;
   readonly #flaws: CheckpointFlaws;
   readonly #bucketOf: BucketOf;
@@ -36,6 +38,7 @@ export class SimulatedActorStores {
 
   constructor(
     server: SimulatedStore,
+    replicas: Replicas,
     bucketOf: BucketOf,
     onHead: (id: string, head: InstanceHead, by: string) => void,
     flaws: CheckpointFlaws = {},
@@ -44,27 +47,60 @@ export class SimulatedActorStores {
     this.#bucketOf = bucketOf;
     this.#onHead = onHead;
     this.#flaws = flaws;
-    this.tables = new ActorTables(flaws);
+    this.#tables = new ReplicatedState(replicas, () => new ActorTables(flaws));
+  }
+
+  /** The oldest head that any two replicas may give. */
+  head(id: string): InstanceHead | undefined {
+    const heads = this.#tables.each.map((tables) => tables.head(id));
+    return heads.sort((one, other) => (other?.version ?? 0) - (one?.version ?? 0))[1];
+  }
+
+  /** The tables as each two replicas hold them together. */
+  get pairs(): ActorTables[] {
+    return this.#tables.pairs((into, from) => into.mergeAll(from));
   }
 
   /** The instances as one process sees them. */
   instancesOf(process: SimulatedProcess): InstanceStore {
-    const { tables } = this;
-    const read = <Answer>(name: string, answer: () => Answer): Promise<Answer> =>
-      this.#server.call(process, { name, isWrite: false, execute: async () => answer() });
+    const readRows = <Answer>(
+      id: string,
+      sort: RowSort,
+      answer: (tables: ActorTables) => Answer,
+    ): Promise<Answer> =>
+      this.#read(
+        process,
+        `${sort} of ${id}`,
+        (into, from) => into.mergeRows(from, id, sort),
+        answer,
+      );
     return {
       bucketOf: this.#bucketOf,
-      readHeads: (ids) => read('heads', () => this.#headsAsRead(ids)),
-      readHead: (id) => read(`head of ${id}`, () => this.#headAsRead(id)),
+      readHeads: (ids) =>
+        this.#read(
+          process,
+          'heads',
+          (into, from) => into.mergeHeads(from, ids),
+          (tables) => this.#headsAsRead(tables, ids),
+        ),
+      readHead: (id) =>
+        this.#read(
+          process,
+          `head of ${id}`,
+          (into, from) => into.mergeHeads(from, [id]),
+          (tables) => this.#headAsRead(tables, id),
+        ),
       checkpoint: async (checkpoints) => {
         const written = this.#checkpoint(process, checkpoints);
         if (this.#flaws.isUnconfirmed) written.catch(() => undefined);
         else await written;
       },
-      readHistory: (id, newest, count) => read('history', () => tables.history(id, newest, count)),
-      readDrift: (id, newest, count) => read('drift', () => tables.drift(id, newest, count)),
+      readHistory: (id, newest, count) =>
+        readRows(id, 'history', (tables) => tables.history(id, newest, count)),
+      readDrift: (id, newest, count) =>
+        readRows(id, 'drift', (tables) => tables.drift(id, newest, count)),
       findAnswer: (id, key, oldestMs) =>
-        read('answer', () => {
+        readRows(id, 'answers', (tables) => {
           const row = tables.answer(id, key);
           return row === undefined || row.atMs < oldestMs ? undefined : row;
         }),
@@ -73,45 +109,41 @@ export class SimulatedActorStores {
 
   /** The listings as one process sees them. */
   listingsOf(process: SimulatedProcess): ListingStore {
+    const readLines = <Answer>(
+      account: string,
+      answer: (lines: ListingRow[]) => Answer,
+    ): Promise<Answer> =>
+      this.#read(
+        process,
+        `listing of ${account}`,
+        (into, from) => into.mergeLines(from, account),
+        (tables) => answer(tables.lines(account)),
+      );
     return {
       put: (account, row) =>
-        this.#write(process, `list ${row.instanceId} v${row.version}`, () =>
-          this.tables.putLine(account, row.instanceId, row.version, row),
+        this.#write(process, `list ${row.instanceId} v${row.version}`, (tables) =>
+          tables.putLine(account, row.instanceId, row.version, row),
         ),
       remove: (account, id, version) =>
-        this.#write(process, `unlist ${id} v${version}`, () =>
-          this.tables.putLine(account, id, version, undefined),
+        this.#write(process, `unlist ${id} v${version}`, (tables) =>
+          tables.putLine(account, id, version, undefined),
         ),
-      listed: (account) =>
-        this.#server.call(process, {
-          name: `listing of ${account}`,
-          isWrite: false,
-          execute: async () => this.tables.lines(account).map(listedOf),
-        }),
+      listed: (account) => readLines(account, (lines) => lines.map(listedOf)),
       find: (account, id) =>
-        this.#server.call(process, {
-          name: `listed ${id}`,
-          isWrite: false,
-          execute: async () => this.tables.lines(account).find((row) => row.instanceId === id),
-        }),
-      load: (account) =>
-        this.#server.call(process, {
-          name: `listing of ${account}`,
-          isWrite: false,
-          execute: async () => this.tables.lines(account),
-        }),
+        readLines(account, (lines) => lines.find((row) => row.instanceId === id)),
+      load: (account) => readLines(account, (lines) => lines),
     };
   }
 
-  #headsAsRead(ids: readonly string[]): Map<string, InstanceHead> {
-    const heads = ids.map((id) => [id, this.#headAsRead(id)] as const);
+  #headsAsRead(tables: ActorTables, ids: readonly string[]): Map<string, InstanceHead> {
+    const heads = ids.map((id) => [id, this.#headAsRead(tables, id)] as const);
     return new Map(
       heads.filter((entry): entry is [string, InstanceHead] => entry[1] !== undefined),
     );
   }
 
-  #headAsRead(id: string): InstanceHead | undefined {
-    const head = this.tables.head(id);
+  #headAsRead(tables: ActorTables, id: string): InstanceHead | undefined {
+    const head = tables.head(id);
     if (head === undefined || !this.#flaws.isCallsForgotten) return head;
     return { ...head, recentCalls: [] };
   }
@@ -122,9 +154,9 @@ export class SimulatedActorStores {
     const stamps = checkpoints.map(({ head }) => head.version);
     const stamp = this.#flaws.isBatchStamped ? Math.max(...stamps) : undefined;
     const putHeads = () =>
-      this.#write(process, `heads of ${names.join(', ')}`, () => {
+      this.#write(process, `heads of ${names.join(', ')}`, (tables) => {
         for (const { instanceId, head } of checkpoints) {
-          this.tables.putHead(instanceId, this.#headAsWritten(head), stamp);
+          tables.putHead(instanceId, this.#headAsWritten(head), stamp);
           this.#onHead(instanceId, head, process.name);
         }
       });
@@ -152,11 +184,12 @@ export class SimulatedActorStores {
   ): Promise<void>[] {
     const { version } = head;
     if (head.deletedAtMs !== undefined) {
-      const remove = () => this.tables.deleteRows(id, version);
+      const remove = (tables: ActorTables) => tables.deleteRows(id, version);
       return [this.#write(process, `rows of ${id} deleted`, remove)];
     }
     if (answers.length === 0) return [];
-    const put = () => this.tables.putRows(id, version, { history: [], drift: [], answers });
+    const put = (tables: ActorTables) =>
+      tables.putRows(id, version, { history: [], drift: [], answers });
     return [this.#write(process, `answers of ${id} v${version}`, put)];
   }
 
@@ -170,14 +203,30 @@ export class SimulatedActorStores {
     const none = { history: [], drift: [], answers: [] };
     const writeTo = async (table: 'history' | 'drift', chunks: readonly Chunk[]): Promise<void> => {
       for (const chunk of chunks) {
-        const put = () => this.tables.putRows(id, version, { ...none, [table]: [chunk] });
+        const put = (tables: ActorTables) =>
+          tables.putRows(id, version, { ...none, [table]: [chunk] });
         await this.#write(process, `${table} of ${id} v${version}`, put);
       }
     };
     return [writeTo('history', history), writeTo('drift', drift)];
   }
 
-  #write(process: SimulatedProcess, name: string, change: () => void): Promise<void> {
-    return this.#server.call(process, { name, isWrite: true, execute: async () => change() });
+  #write(
+    process: SimulatedProcess,
+    name: string,
+    change: (tables: ActorTables) => void,
+  ): Promise<void> {
+    const execute = () => this.#tables.write(name, change);
+    return this.#server.call(process, { name, isWrite: true, execute });
+  }
+
+  #read<Answer>(
+    process: SimulatedProcess,
+    name: string,
+    merge: Merge<ActorTables>,
+    answer: (tables: ActorTables) => Answer,
+  ): Promise<Answer> {
+    const execute = () => this.#tables.read(name, merge, answer);
+    return this.#server.call(process, { name, isWrite: false, execute });
   }
 }

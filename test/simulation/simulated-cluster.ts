@@ -69,6 +69,7 @@ export class SimulatedCluster {
     const bucketOf = (id: string) => shardOf(id, scenario.shardCount);
     this.actors = new SimulatedActorStores(
       this.store,
+      this.replicas,
       bucketOf,
       (id) => this.oracle.stored(id),
       flaws.checkpoints,
@@ -76,7 +77,7 @@ export class SimulatedCluster {
     this.customers = new SimulatedMeterStores(this.store, bucketOf);
     const fail = (violation: Violation): void => world.fail(violation);
     this.ledger = scenario.limiters === 0 ? undefined : new Ledger(fail);
-    this.oracle = new Oracle(this.actors.tables, (id) => shardOf(id, scenario.shardCount), fail);
+    this.oracle = new Oracle(this.actors, (id) => shardOf(id, scenario.shardCount), fail);
     this.journals = new SimulatedJournals(
       this.store,
       this.replicas,
