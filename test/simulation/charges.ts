@@ -23,25 +23,23 @@ export async function enlarge(world: World, cluster: SimulatedCluster): Promise<
 }
 
 /** Holds what is stored of every account's meter against what was granted and committed. */
-export async function checkAllCharges({
-  scenario,
-  ledger,
-  customers,
-  seals,
-}: SimulatedCluster): Promise<void> {
+export function checkAllCharges({ scenario, ledger, customers, seals }: SimulatedCluster): void {
   if (ledger === undefined) return;
   const isSealed = seals.some(({ victim, by }) => victim.startsWith('l') && victim !== by);
   const isUndisturbed = isOrderly(scenario) && !isSealed;
   for (const [place, limits] of scenario.accounts.entries()) {
     const accountId = accountIdOf(place);
-    const head = await customers.meters.readHead(accountId);
-    checkCharges({ accountId, limits, grants: ledger.of(accountId), head, isUndisturbed });
+    const grants = ledger.of(accountId);
+    for (const meters of customers.meterPairs) {
+      checkCharges({ accountId, limits, grants, head: meters.get(accountId), isUndisturbed });
+    }
   }
 }
 
 /** Whether limiters only ever left in good order, and the store took what they had to say. */
-function isOrderly({ disturbances, engines, store }: Scenario): boolean {
-  if (Object.values(store).some((rate) => rate > 0)) return false;
+function isOrderly({ disturbances, engines, store, replicas }: Scenario): boolean {
+  const rates = [store, replicas].flatMap((faults) => Object.values(faults));
+  if (rates.some((rate) => rate > 0)) return false;
   return disturbances.every(({ what }) => {
     switch (what.kind) {
       case 'restart':

@@ -109,7 +109,7 @@ async function runScenario(world: World, options: SimulationOptions): Promise<Si
     checkStored(history, tables);
     checkListings(history, tables);
   }
-  await checkAllCharges(cluster);
+  checkAllCharges(cluster);
   return resultOf(world, history, cluster, servedAfterMs);
 }
 

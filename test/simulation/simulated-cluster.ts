@@ -74,7 +74,7 @@ export class SimulatedCluster {
       (id) => this.oracle.stored(id),
       flaws.checkpoints,
     );
-    this.customers = new SimulatedMeterStores(this.store, bucketOf);
+    this.customers = new SimulatedMeterStores(this.store, this.replicas, bucketOf);
     const fail = (violation: Violation): void => world.fail(violation);
     this.ledger = scenario.limiters === 0 ? undefined : new Ledger(fail);
     this.oracle = new Oracle(this.actors, (id) => shardOf(id, scenario.shardCount), fail);

@@ -1,43 +1,53 @@
 import type { AccountStore } from '#storage/account-store';
 import type { BucketOf } from '#storage/bucket-of';
 import { memoryAccountStore } from '#storage/memory/memory-account-store';
-import { memoryMeterStore } from '#storage/memory/memory-meter-store';
-import type { MeterStore } from '#storage/meter-store';
+import type { MeterHead, MeterStore } from '#storage/meter-store';
+import type { Replicas } from '#test/simulation/replicas';
+import { ReplicatedState } from '#test/simulation/replicated-state';
 import type { SimulatedProcess } from '#test/simulation/simulated-process';
 import type { SimulatedStore } from '#test/simulation/simulated-store';
+
+type Meters = Map<string, MeterHead>;
 
 /** Accounts and meters of a world, behind a store that fails. */
 export class SimulatedMeterStores {
   /** The accounts as they are. None of their keys expires, so no time passes here. */
   readonly accounts: AccountStore = memoryAccountStore({ wallMs: () => 0 });
-  /** The meters as they are: versioned, so what comes late or twice changes nothing. */
-  readonly meters: MeterStore = memoryMeterStore();
+  readonly #meters: ReplicatedState<Meters>;
   readonly #server: SimulatedStore;
   readonly #bucketOf: BucketOf;
 
-  constructor(server: SimulatedStore, bucketOf: BucketOf) {
+  constructor(server: SimulatedStore, replicas: Replicas, bucketOf: BucketOf) {
     this.#server = server;
+    this.#meters = new ReplicatedState(replicas, () => new Map());
     this.#bucketOf = bucketOf;
+  }
+
+  /** The stored meters as each two replicas hold them together. */
+  get meterPairs(): ReadonlyMap<string, MeterHead>[] {
+    return this.#meters.pairs((into, from) => {
+      return [...from].map(([id, head]) => put(into, id, head)).includes(true);
+    });
   }
 
   /** The meters as one process sees them. */
   metersOf(process: SimulatedProcess): MeterStore {
-    const { meters } = this;
     return {
       bucketOf: this.#bucketOf,
-      readHead: (id) =>
-        this.#server.call(process, {
-          name: `meter of ${id}`,
-          isWrite: false,
-          execute: () => meters.readHead(id),
-        }),
+      readHead: (id) => {
+        const name = `meter of ${id}`;
+        const merge = (into: Meters, from: Meters) => put(into, id, from.get(id));
+        const execute = () => this.#meters.read(name, merge, (meters) => meters.get(id));
+        return this.#server.call(process, { name, isWrite: false, execute });
+      },
       checkpoint: (checkpoints) => {
         const names = checkpoints.map(({ accountId, head }) => `${accountId} v${head.version}`);
-        return this.#server.call(process, {
-          name: `meters of ${names.join(', ')}`,
-          isWrite: true,
-          execute: () => meters.checkpoint(checkpoints),
-        });
+        const name = `meters of ${names.join(', ')}`;
+        const write = (meters: Meters) => {
+          for (const { accountId, head } of checkpoints) put(meters, accountId, head);
+        };
+        const execute = () => this.#meters.write(name, write);
+        return this.#server.call(process, { name, isWrite: true, execute });
       },
     };
   }
@@ -55,4 +65,11 @@ export class SimulatedMeterStores {
         }),
     };
   }
+}
+
+/** Stores a meter unless as high a version is there; whether it was stored. */
+function put(meters: Meters, id: string, head: MeterHead | undefined): boolean {
+  if (head === undefined || head.version <= (meters.get(id)?.version ?? 0)) return false;
+  meters.set(id, head);
+  return true;
 }
