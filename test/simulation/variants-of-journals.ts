@@ -24,7 +24,7 @@ const HINTS: ScenarioRequest = {
 /** What can be wrong with writing, sealing and reading journals. */
 export const JOURNAL_VARIANTS: readonly Variant[] = [
   { name: 'no seal', flaws: { journals: flaws.noSeal }, requested: CRASHES },
-  { name: 'no look at the seal', flaws: { journals: flaws.noLook }, requested: ALARMS },
+  { name: 'no look', flaws: { journals: flaws.noLook }, requested: ALARMS },
   { name: 'look before the write', flaws: { journals: flaws.lookFirst }, requested: ALARMS },
   {
     name: 'look that began before the write was answered',
@@ -34,19 +34,19 @@ export const JOURNAL_VARIANTS: readonly Variant[] = [
   { name: 'look at one replica', flaws: { journals: flaws.lookAtOne }, requested: HINTS },
   { name: 'seal answered by one replica', flaws: { journals: flaws.sealAtOne }, requested: HINTS },
   {
-    name: 'slot acknowledged when the next is written',
+    name: 'acknowledged out of order',
     flaws: { journals: flaws.outOfOrder },
     requested: ALARMS,
   },
   {
-    name: 'bytes composed again for a slot that may be there',
+    name: 'bytes composed again',
     flaws: { journals: flaws.composedAgain },
     requested: ALARMS,
   },
   { name: 'end not decided', flaws: { journals: flaws.endNotDecided }, requested: ALARMS },
-  { name: 'end read before the seal', flaws: { journals: flaws.readFirst }, requested: ALARMS },
+  { name: 'read before the seal', flaws: { journals: flaws.readFirst }, requested: ALARMS },
   {
-    name: 'end after the newest slot, gaps ignored',
+    name: 'end is the newest slot',
     flaws: { journals: flaws.gapsIgnored },
     requested: ALARMS,
   },
