@@ -56,6 +56,8 @@ export function buildIncarnation<Served>(
   const context: NodeContext = { address, log, gate, routes };
   const { served, hosts, end } = hostServices(context);
   opening.defer(() => {
+    // A log that went on would truncate what the actors do not hold on to any more.
+    writer.fence('the incarnation has ended');
     for (const host of hosts) host.abandon();
     end();
   });
