@@ -98,7 +98,7 @@ async function runScenario(world: World, options: SimulationOptions): Promise<Si
   checkSeals(scenario, cluster);
   if (scenario.isDeletionTimed) {
     await world.sleep(DELETED_MS_MAX);
-    checkDeleted(history, cluster.actors.tables);
+    for (const tables of cluster.actors.pairs) checkDeleted(history, tables);
   }
   await enlarge(world, cluster);
   await readAll(history, cluster);
