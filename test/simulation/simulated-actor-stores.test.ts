@@ -1,4 +1,5 @@
 import type { InstanceStore } from '#storage/instance-store';
+import { Replicas } from '#test/simulation/replicas';
 import { SimulatedActorStores } from '#test/simulation/simulated-actor-stores';
 import { SimulatedProcess } from '#test/simulation/simulated-process';
 import { SimulatedStore } from '#test/simulation/simulated-store';
@@ -9,7 +10,8 @@ import { instanceStoreContract } from '#test/storage/instance-store-contract';
 async function open(): Promise<InstanceStore> {
   const world = new World(1);
   const nothing = (): void => undefined;
-  const actors = new SimulatedActorStores(new SimulatedStore(world), () => 0, nothing);
+  const replicas = new Replicas(world);
+  const actors = new SimulatedActorStores(new SimulatedStore(world), replicas, () => 0, nothing);
   const store = actors.instancesOf(new SimulatedProcess(world, 'n0'));
   return {
     bucketOf: store.bucketOf,
