@@ -3,7 +3,7 @@ import type { JournalRecord } from '#storage/journal';
 import type { ShardRow } from '#storage/shard-store';
 import { Violation } from '#test/simulation/version-index';
 
-/** The heads that whoever reads them finds at the least. */
+/** The heads that any reader finds at the least. */
 type Heads = { head(id: string): Pick<InstanceHead, 'version'> | undefined };
 
 /** What can be recovered of a journal: the versions of every actor, and the slots that hold them. */
