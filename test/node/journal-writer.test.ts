@@ -2,12 +2,18 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { Fault } from '#fault/fault';
 import { APPEND_RETRY_MS } from '#node/bounds';
-import { Fenced } from '#node/journal-writer';
+import { Fenced, JournalWriter } from '#node/journal-writer';
 import { encodeGroup } from '#runtime/record-codec';
 import { held, newScene, silence } from '#test/node/journal-writer-fixture';
 import { lineOf } from '#test/runtime/journal-records';
+import { liveHeapBytes } from '#test/support/garbage';
+import { ManualClock } from '#test/support/manual-clock';
 import { pass } from '#test/support/passing';
 import { refusalOf, stateOf, turnOfEvents } from '#test/support/settled';
+
+/** Appends one after the other, and what is less than one of them holds. */
+const APPENDS = 5_000;
+const APPEND_BYTES_MAX = 20;
 
 const written = suite('a journal writer whose appends are written');
 
@@ -70,6 +76,18 @@ written('looks after a slot only when all before it are written', async () => {
   write.release();
   await Promise.all([first, second]);
   assert.equal(asked.slice(2), ['look', 'look']);
+});
+
+written('keeps nothing of what is acknowledged', async () => {
+  const store = { append: async () => undefined, isSealed: async () => false };
+  const onAppended = () => undefined;
+  const writer = new JournalWriter('me', { store, clock: new ManualClock(), onAppended });
+  for (let slot = 0; slot < APPENDS; slot += 1) await writer.append([], slot);
+  const before = liveHeapBytes();
+  for (let slot = APPENDS; slot < 2 * APPENDS; slot += 1) await writer.append([], slot);
+  const left = liveHeapBytes() - before;
+  assert.is(writer.takeSlowestMs(), 0);
+  assert.ok(left < APPENDS * APPEND_BYTES_MAX, `${left} bytes are left of ${APPENDS} appends`);
 });
 
 const sealed = suite('a journal writer whose journal is sealed');
