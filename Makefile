@@ -11,7 +11,7 @@ help: ## Show this list
 run: $(INSTALLED) ## Start the service on port 8000 with docs, an account and a ready API key
 	@SERVICE_DOCS_ENABLED=$${SERVICE_DOCS_ENABLED:-true} SERVICE_LOCAL_ACCOUNT=$${SERVICE_LOCAL_ACCOUNT:-true} exec $(NODE) services/main.ts standalone
 
-cluster: $(INSTALLED) ## Start edges, engines, limiters, NATS and Cassandra here, without Docker; CASSANDRA=3: three of it
+cluster: $(INSTALLED) ## Start edges, engines, limiters, NATS and Cassandra here, without Docker; CASSANDRA=3: three Cassandra nodes
 	@$(NODE) deploy/local/cluster.ts up $(if $(CASSANDRA),--cassandra $(CASSANDRA))
 
 cluster-status: $(INSTALLED) ## Show the processes of that cluster; ARGS=--json for machines

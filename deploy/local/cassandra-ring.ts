@@ -53,13 +53,18 @@ export async function ringFormed(servers: readonly PlannedProcess[]): Promise<vo
 /** Throws one line when the folder's data is that of another number of Cassandra nodes. */
 export function assertBegunAlike({ folder, cassandra, cassandraNodes = 1 }: ClusterSize): void {
   if (cassandra !== undefined) return;
-  const begunWith = [1, 3].find((count) => hasData(folder, count));
+  const begunWith = cassandraNodesOf(folder);
   if (begunWith === undefined || begunWith === cassandraNodes) return;
   const nodes = (count: number) => `${count} Cassandra node${count === 1 ? '' : 's'}`;
   throw new Error(
     `${folder} was begun with ${nodes(begunWith)}, whose rows ${nodes(cassandraNodes)} would not have: ` +
       `use CASSANDRA=${begunWith}, or another CLUSTER_FOLDER`,
   );
+}
+
+/** How many Cassandra nodes a folder was begun with; undefined for a new one. */
+export function cassandraNodesOf(folder: string): number | undefined {
+  return [1, 3].find((count) => hasData(folder, count));
 }
 
 function hasData(folder: string, count: number): boolean {

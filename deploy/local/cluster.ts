@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { parseArgs } from 'node:util';
 import { table } from '#ctl/table';
+import { cassandraNodesOf } from '#deploy/local/cassandra-ring';
 import { type ClusterPlan, clusterPlan } from '#deploy/local/cluster-plan';
 import { readCluster, supervisorFolder } from '#deploy/local/cluster-record';
 import { readSecrets } from '#deploy/local/cluster-secrets';
@@ -30,8 +31,8 @@ try {
 async function run([command = '', ...rest]: readonly string[]): Promise<number> {
   const folder = clusterFolder();
   if (command === 'up') {
-    const options = { cassandra: { type: 'string', default: '1' } } as const;
-    return up(folder, Number(parseArgs({ args: rest, options }).values.cassandra));
+    const { values } = parseArgs({ args: rest, options: { cassandra: { type: 'string' } } });
+    return up(folder, values.cassandra);
   }
   if (command === 'down' && rest.length === 0) return down(folder);
   if (command === 'ctl') return ctl(folder, rest);
@@ -42,7 +43,9 @@ async function run([command = '', ...rest]: readonly string[]): Promise<number> 
   throw new Error(USAGE);
 }
 
-async function up(folder: string, cassandraNodes: number): Promise<number> {
+/** `wanted`: how many Cassandra nodes; undefined: as many as the folder was begun with, or one. */
+async function up(folder: string, wanted: string | undefined): Promise<number> {
+  const cassandraNodes = wanted === undefined ? cassandraNodesOf(folder) : Number(wanted);
   await startCluster({ ...wantedCluster(), cassandraNodes }, out).catch((error: Error) => {
     const isTaken = /port \d+ .*is taken/.test(error.message);
     const hint = isTaken ? '; choose another block of ports with CLUSTER_PORT=…' : '';

@@ -40,7 +40,7 @@ async function verified(
 ): Promise<{ head: InstanceHead; replay: Replay }> {
   const head = await instances.readHead(id);
   if (head === undefined) {
-    throw new CtlError(`nothing is stored of ${id}: what is new is stored within half a minute`);
+    throw new CtlError(`nothing is stored of ${id}: what is new is stored within two minutes`);
   }
   const replay = await verifyHead(head, storedRows(instances, id, head));
   if (replay.kind !== 'different') return { head, replay };

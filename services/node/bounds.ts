@@ -3,13 +3,13 @@
 /** How often an idle node appends an empty group: others see it alive (architecture 3.1). */
 export const JOURNAL_BEAT_MS = 1_000;
 
-/** Slots that make moving the low-water mark worth a delete (architecture 3.1). */
+/** Slots below the low-water mark that are worth a deletion (architecture 3.1). */
 export const TRUNCATION_SLOTS_MIN = 1_000;
 
-/** Bytes that do (architecture 3.1). */
+/** Bytes of them that are (architecture 3.1). */
 export const TRUNCATION_BYTES_MIN = 4 * 1_024 * 1_024;
 
-/** The time after which any slot does (architecture 3.1). */
+/** The time after which any slot is (architecture 3.1). */
 export const TRUNCATION_AGE_MS = 10_000;
 
 /** Pause before an append is sent again, or the seal looked for again. Chosen. */

@@ -57,7 +57,7 @@ export const RECORD_BYTES_MAX = 300 * 1_024;
 
 /**
  * Journal groups in flight at once: the next is written while the seal is looked for after the one
- * before (decision 191). Three are no faster (bench/RESULTS.md).
+ * before (decision 193).
  */
 export const APPENDS_IN_FLIGHT_MAX = 2;
 

@@ -15,6 +15,7 @@ import {
   keyFrom,
   SELECTED_COLUMNS,
 } from '#storage/cassandra/account-rows';
+import { conditionalAnswerOf } from '#storage/cassandra/conditional-answer';
 import type { CassandraSession, Statement, StatementOptions } from '#storage/cassandra/session';
 
 /** Tries of a change that others get in front of; administration is rarer than that. */
@@ -236,6 +237,5 @@ async function conditional(
     operation: 'account_change',
     timeoutMs: CHANGE_MS_MAX,
   };
-  const { rows } = await session.batch(statements, options);
-  return rows[0]?.['[applied]'] === true;
+  return conditionalAnswerOf(await session.batch(statements, options)).isApplied;
 }

@@ -4,9 +4,6 @@ import { conditionalAnswerOf } from '#storage/cassandra/conditional-answer';
 import type { CassandraSession, Statement } from '#storage/cassandra/session';
 import type { ShardChange, ShardRow, ShardStore } from '#storage/shard-store';
 
-/** How long a change or a look at one row may take. Milliseconds. Chosen, as for the journal. */
-const STATEMENT_MS_MAX = 2_000;
-
 const READ_FACT = 'SELECT value FROM cluster_facts WHERE fact = ?';
 
 const FIX_FACT = 'INSERT INTO cluster_facts (fact, value) VALUES (?, ?) IF NOT EXISTS';
@@ -29,7 +26,7 @@ const NEXT_OWNER = `
  */
 export function cassandraShardStore(session: CassandraSession): ShardStore {
   const write = async (operation: string, { query, params }: Statement) => {
-    const options = { kind: 'conditional', operation, timeoutMs: STATEMENT_MS_MAX } as const;
+    const options = { kind: 'conditional', operation } as const;
     return conditionalAnswerOf(await session.execute(query, params, options));
   };
 
@@ -50,7 +47,6 @@ export function cassandraShardStore(session: CassandraSession): ShardStore {
       const { rows } = await session.execute(READ_FACT, [`shard_count_${service}`], {
         kind: 'serial_read',
         operation: 'cluster_fact_read',
-        timeoutMs: STATEMENT_MS_MAX,
       });
       return rows[0] === undefined ? undefined : Number(rows[0]['value']);
     },
@@ -58,7 +54,6 @@ export function cassandraShardStore(session: CassandraSession): ShardStore {
       const pages = session.pages(LOAD, [], {
         kind: 'read',
         operation: 'shard_load',
-        timeoutMs: STATEMENT_MS_MAX,
       });
       const shards: ShardRow[] = [];
       for await (const page of pages) {
@@ -73,7 +68,6 @@ export function cassandraShardStore(session: CassandraSession): ShardStore {
       const { rows } = await session.execute(READ, [service, shard], {
         kind: 'serial_read',
         operation: 'shard_read',
-        timeoutMs: STATEMENT_MS_MAX,
       });
       return rows[0] === undefined ? undefined : rowOf(shard, rows[0]);
     },

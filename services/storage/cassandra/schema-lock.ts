@@ -1,5 +1,6 @@
 import { Fault } from '#fault/fault';
 import { type Clock, sleep } from '#platform/clock';
+import { conditionalAnswerOf } from '#storage/cassandra/conditional-answer';
 import type { CassandraSession, StatementOptions } from '#storage/cassandra/session';
 
 /** How long a lock stands: longer than renewing it and a change of the schema take. Seconds. */
@@ -63,8 +64,7 @@ async function conditional(
     operation: 'schema_lock',
     timeoutMs: SCHEMA_MS_MAX,
   };
-  const { rows } = await session.execute(query, params, options);
-  return rows[0]?.['[applied]'] === true;
+  return conditionalAnswerOf(await session.execute(query, params, options)).isApplied;
 }
 
 function held(text: string): Fault {

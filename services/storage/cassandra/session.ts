@@ -15,8 +15,8 @@ export type Statement = { readonly query: string; readonly params: readonly unkn
 
 /**
  * What a statement is. `read`: `LOCAL_QUORUM`. `serial_read`: sees every conditional write that was
- * applied. `write`: unconditional and repeatable, because it carries its own timestamp. These three are
- * sent to a second server too when the first is slow.
+ * applied. `write`: unconditional and repeatable, because it carries its own timestamp or content that
+ * never changes. These three are sent to a second server too when the first is slow.
  * `conditional`: sent once, never repeated by the driver. `schema`: changes tables.
  */
 type StatementKind = 'read' | 'serial_read' | 'write' | 'conditional' | 'schema';
