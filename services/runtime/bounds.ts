@@ -24,6 +24,12 @@ export const URGENT_CHECKPOINT_AGE_MS = 10_000;
 /** Checkpoint writes in flight per process; more would delay appends (architecture 3.2). */
 export const CHECKPOINTS_IN_FLIGHT_MAX = 8;
 
+/**
+ * Of these, writes of actors that go alone, because a side effect is pending or the store has refused
+ * them: those that keep failing leave room for the others. Chosen: half.
+ */
+export const LONE_CHECKPOINTS_IN_FLIGHT_MAX = 4;
+
 /** How long checkpoints may keep the event loop, to copy or when the store answers at once, in ms. */
 export const CHECKPOINT_SLICE_MS = 2;
 

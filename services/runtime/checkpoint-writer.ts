@@ -2,7 +2,11 @@ import { Fault } from '#fault/fault';
 import { instantOf } from '#platform/instant';
 import type { Activation } from '#runtime/activation';
 import type { ActorCall, ActorKind } from '#runtime/actor-kind';
-import { RECENT_CALLS_AGE_MS } from '#runtime/bounds';
+import {
+  CHECKPOINTS_IN_FLIGHT_MAX,
+  LONE_CHECKPOINTS_IN_FLIGHT_MAX,
+  RECENT_CALLS_AGE_MS,
+} from '#runtime/bounds';
 import type { DirtyActors, DirtyState } from '#runtime/dirty-actors';
 import type { Checkpoint } from '#runtime/event-sourcing';
 import type { ActorHostPorts } from '#runtime/host-ports';
@@ -32,6 +36,7 @@ export class CheckpointWriter<State, Call extends ActorCall, Answer, Event> {
   /** Stored actors that still remember call ids, and the monotonic time at which those are too old. */
   readonly #remembering = new Map<Activation<State, Call, Answer>, number>();
   #inFlight = 0;
+  #loneInFlight = 0;
 
   /** `onStored` is notified of every actor that holds less now. */
   constructor(
@@ -49,6 +54,12 @@ export class CheckpointWriter<State, Call extends ActorCall, Answer, Event> {
   /** Writes under way. */
   get inFlight(): number {
     return this.#inFlight;
+  }
+
+  /** Whether there is room for one more write of this actor, with others or alone. */
+  hasRoomFor(dirty: DirtyState): boolean {
+    if (this.#inFlight >= CHECKPOINTS_IN_FLIGHT_MAX) return false;
+    return isShareable(dirty) || this.#loneInFlight < LONE_CHECKPOINTS_IN_FLIGHT_MAX;
   }
 
   /**
@@ -78,18 +89,21 @@ export class CheckpointWriter<State, Call extends ActorCall, Answer, Event> {
 
   /** Stores actors of one bucket, those that are dirty. Rejects if the write fails. */
   async store(batch: readonly Activation<State, Call, Answer>[]): Promise<void> {
+    const dirty = batch.flatMap((activation) => this.#dirty.stateOf(activation) ?? []);
+    const lone = dirty.every(isShareable) ? 0 : 1;
+    const parts: Part<State, Call, Answer>[] = [];
     this.#inFlight += 1;
-    const parts = batch.flatMap((activation) => this.#partOf(activation) ?? []);
+    this.#loneInFlight += lone;
     try {
+      for (const activation of batch) parts.push(...this.#partsOf(activation));
       await this.#write(parts);
     } catch (fault) {
-      const isDown = fault instanceof Fault && fault.code === 'service_unavailable';
-      // What the store cannot take must not keep the others of its bucket from being stored.
-      if (!isDown) for (const { dirty } of parts) dirty.isRefused = true;
+      this.#failed(batch, fault);
       throw fault;
     } finally {
-      for (const { dirty } of parts) dirty.isStoring = false;
+      for (const part of parts) part.dirty.isStoring = false;
       this.#inFlight -= 1;
+      this.#loneInFlight -= lone;
     }
     for (const part of parts) this.#stored(part);
   }
@@ -108,12 +122,23 @@ export class CheckpointWriter<State, Call extends ActorCall, Answer, Event> {
     this.#remembering.delete(activation);
   }
 
-  /** Takes the copy, in the gap between two turns. */
-  #partOf(activation: Activation<State, Call, Answer>): Part<State, Call, Answer> | undefined {
+  /** What cannot be stored must not keep others from it: it goes alone, and after them. */
+  #failed(batch: readonly Activation<State, Call, Answer>[], fault: unknown): void {
+    const isDown = fault instanceof Fault && fault.code === 'service_unavailable';
+    for (const activation of batch) {
+      const dirty = this.#dirty.stateOf(activation);
+      if (dirty === undefined) continue;
+      dirty.isRefused ||= !isDown;
+      if (!isShareable(dirty)) this.#dirty.postpone(activation, this.#ports.clock.monotonicMs());
+    }
+  }
+
+  /** Takes the copy, in the gap between two tasks; none of an actor that has nothing to store. */
+  #partsOf(activation: Activation<State, Call, Answer>): Part<State, Call, Answer>[] {
     const { id, state, offset } = activation;
     const dirty = this.#dirty.stateOf(activation);
     const { sourcing } = this.#kind;
-    if (state === undefined || dirty === undefined || sourcing === undefined) return undefined;
+    if (state === undefined || dirty === undefined || sourcing === undefined) return [];
     const { clock, log } = this.#ports;
     const now = instantOf(clock);
     const recentCalls = log.isLasting ? activation.recentCalls(now) : [];
@@ -121,7 +146,7 @@ export class CheckpointWriter<State, Call extends ActorCall, Answer, Event> {
     dirty.isStoring = true;
     const { records, pendingEffect } = dirty;
     const takenMs = now.monotonicMs;
-    return { activation, dirty, checkpoint, records, offset, pendingEffect, takenMs };
+    return [{ activation, dirty, checkpoint, records, offset, pendingEffect, takenMs }];
   }
 
   async #write(parts: readonly Part<State, Call, Answer>[]): Promise<void> {

@@ -58,21 +58,29 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Event> {
     this.#pace.earn(Math.max(0, this.dirty.size - this.#leaving.size), monotonicMs);
     for (const [activation, sinceMs] of this.dirty.urgent()) {
       if (!mayGoOn() || monotonicMs - sinceMs < URGENT_CHECKPOINT_AGE_MS) break;
-      if (this.#isFree(activation)) this.#start(activation);
+      const dirty = this.dirty.stateOf(activation);
+      if (dirty !== undefined && this.#hasRoomFor(dirty)) this.#start(activation);
     }
     for (const [activation, dirty] of this.dirty.entries()) {
       if (!mayGoOn()) return;
-      if (!this.#mayBegin(dirty, monotonicMs)) break;
-      if (this.#isFree(activation)) this.#pace.began(this.#start(activation));
+      const isOverdue = this.#isOverdue(dirty, monotonicMs);
+      if (!isOverdue && this.dirty.tail <= 0.5 && !this.#pace.mayBegin) break;
+      // One that always has a turn is stored all the same: a copy is taken between two tasks.
+      const mayBegin = isOverdue || !activation.isBusy;
+      if (mayBegin && this.#hasRoomFor(dirty)) this.#pace.began(this.#start(activation));
     }
     this.#startLeaving();
   }
 
-  #mayBegin({ sinceMs, firstOffset }: DirtyState, monotonicMs: number): boolean {
+  #isOverdue({ sinceMs, firstOffset }: DirtyState, monotonicMs: number): boolean {
     const isOld = monotonicMs - sinceMs >= this.#ageMs;
     // A new owner would read all records since, also of actors that have been stored in between.
     const isFarBack = this.#ports.log.added - firstOffset >= UNFLUSHED_RECORDS_MAX;
-    return isOld || isFarBack || this.dirty.tail > 0.5 || this.#pace.mayBegin;
+    return isOld || isFarBack;
+  }
+
+  #hasRoomFor(dirty: DirtyState): boolean {
+    return !dirty.isStoring && this.#writer.hasRoomFor(dirty);
   }
 
   get #hasRoom(): boolean {
@@ -171,7 +179,7 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Event> {
 
   /** Goes on with what is due; stores that answer at once must not keep the event loop for long. */
   #continue(): void {
-    if (this.#writer.inFlight > 0) return;
+    if (!this.#hasRoom) return;
     const { clock } = this.#ports;
     if (clock.monotonicMs() - this.#sliceStartMs < CHECKPOINT_SLICE_MS) {
       this.startDue(clock.monotonicMs());

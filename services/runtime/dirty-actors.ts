@@ -144,6 +144,16 @@ export class DirtyActors<State, Call extends ActorCall, Answer, Event> {
     this.#noteUrgent(activation, dirty, sinceMs);
   }
 
+  /** Puts an actor whose write has failed behind the others, also where it was urgent. */
+  postpone(activation: Activation<State, Call, Answer>, monotonicMs: number): void {
+    const dirty = this.#states.get(activation);
+    if (dirty === undefined) return;
+    const isUrgent = this.#urgent.has(activation);
+    this.#remove(activation, dirty);
+    this.#add(activation, dirty);
+    if (isUrgent) this.#urgent.set(activation, monotonicMs);
+  }
+
   /** Forgets what is not stored of an actor: another node owns it, or it will be recovered. */
   forget(activation: Activation<State, Call, Answer>): void {
     const dirty = this.#states.get(activation);

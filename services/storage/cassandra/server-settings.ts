@@ -25,7 +25,7 @@ const READ_REPLICATION =
   'SELECT replication, durable_writes FROM system_schema.keyspaces WHERE keyspace_name = ?';
 
 /** Tables whose readers must find again what any reader before them has found (decision 191). */
-const REPAIRED_TABLES: readonly unknown[] = ['journal', 'seals'];
+const REPAIRED_TABLES: readonly unknown[] = ['journal', 'seals', 'heads', 'meters'];
 
 /**
  * What is not as safety needs it, a line each: the settings of every server that is up, how many
