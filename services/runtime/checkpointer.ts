@@ -56,20 +56,28 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Event> {
     const mayGoOn = () => this.#hasRoom && clock.monotonicMs() - begunMs < CHECKPOINT_SLICE_MS;
     // Those that leave have their own way out, and must not speed up the others.
     this.#pace.earn(Math.max(0, this.dirty.size - this.#leaving.size), monotonicMs);
+    this.#startUrgent(monotonicMs, mayGoOn);
+    this.#startOldest(monotonicMs, mayGoOn);
+    if (mayGoOn()) this.#startLeaving();
+  }
+
+  #startUrgent(monotonicMs: number, mayGoOn: () => boolean): void {
     for (const [activation, sinceMs] of this.dirty.urgent()) {
-      if (!mayGoOn() || monotonicMs - sinceMs < URGENT_CHECKPOINT_AGE_MS) break;
+      if (!mayGoOn() || monotonicMs - sinceMs < URGENT_CHECKPOINT_AGE_MS) return;
       const dirty = this.dirty.stateOf(activation);
       if (dirty !== undefined && this.#hasRoomFor(dirty)) this.#start(activation);
     }
+  }
+
+  #startOldest(monotonicMs: number, mayGoOn: () => boolean): void {
     for (const [activation, dirty] of this.dirty.entries()) {
       if (!mayGoOn()) return;
       const isOverdue = this.#isOverdue(dirty, monotonicMs);
-      if (!isOverdue && this.dirty.tail <= 0.5 && !this.#pace.mayBegin) break;
+      if (!isOverdue && this.dirty.tail <= 0.5 && !this.#pace.mayBegin) return;
       // One that always has a turn is stored all the same: a copy is taken between two tasks.
       const mayBegin = isOverdue || !activation.isBusy;
       if (mayBegin && this.#hasRoomFor(dirty)) this.#pace.began(this.#start(activation));
     }
-    this.#startLeaving();
   }
 
   #isOverdue({ sinceMs, firstOffset }: DirtyState, monotonicMs: number): boolean {
