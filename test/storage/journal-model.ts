@@ -6,6 +6,7 @@ import type {
   JournalSlot,
   JournalStore,
 } from '#storage/journal-store';
+import { NEWEST_SLOTS, SLOTS_UNDER_WAY_MAX } from '#storage/seal-journal';
 import { recordsOf } from '#test/storage/journal-fixture';
 
 /** One thing that may be done to a journal. Appends say where they are, seen from the next slot. */
@@ -79,14 +80,18 @@ export class JournalModel {
   #newest = -1;
   readonly #sent = new Map<number, Append>();
 
-  /** The append that a step means: the same slot is always sent the same. */
+  /** The append that a step means, as a writer may send it: the same slot always the same. */
   appendOf(incarnation: string, { offset, keep }: JournalStep & { kind: 'append' }): Append {
-    const slot = Math.max(0, this.#newest + 1 + offset);
-    const mark = Math.max(this.#deletedBelow, slot - (keep ?? 0));
-    const lowWaterMark = keep === undefined ? Math.min(this.#deletedBelow, slot) : mark;
-    const deleteBelow = keep !== undefined && mark <= slot ? mark : undefined;
+    const missing = this.#firstUnsent();
+    const wanted = Math.max(0, this.#newest + 1 + offset);
+    const slot = Math.min(wanted, missing + SLOTS_UNDER_WAY_MAX - 1);
+    const before = this.#markBefore(slot);
+    // A deletion goes with no slot that has others under way before it.
+    const isTruncating = keep !== undefined && slot === missing && slot > this.#newest;
+    const deleteBelow = isTruncating ? Math.max(before, slot - keep) : undefined;
+    const lowWaterMark = deleteBelow ?? before;
     const fresh = { incarnation, slot, records: recordsOf(slot), lowWaterMark, deleteBelow };
-    const append = this.#sent.get(slot) ?? { ...fresh, lowWaterMark: Math.min(lowWaterMark, slot) };
+    const append = this.#sent.get(slot) ?? fresh;
     this.#sent.set(slot, append);
     return append;
   }
@@ -143,11 +148,23 @@ export class JournalModel {
     return { isApplied: true };
   }
 
+  #firstUnsent(): number {
+    let slot = 0;
+    while (this.#sent.has(slot)) slot += 1;
+    return slot;
+  }
+
+  /** The mark that the newest slot below names. */
+  #markBefore(slot: number): number {
+    const below = [...this.#sent.keys()].filter((sent) => sent < slot);
+    return this.#sent.get(Math.max(...below))?.lowWaterMark ?? 0;
+  }
+
   #firstMissing(): number {
     const newest = this.#rows.at(-1);
     if (newest === undefined) return 0;
     const slots = this.#rows.map(({ slot }) => slot);
-    let missing = Math.max(newest.lowWaterMark, newest.slot - 15);
+    let missing = Math.max(newest.lowWaterMark, newest.slot - NEWEST_SLOTS + 1);
     while (slots.includes(missing)) missing += 1;
     return missing;
   }
