@@ -28,7 +28,7 @@ export type SealSteps = {
   /** Puts the seal there; fulfils when a quorum has it. */
   readonly putSeal: (incarnation: string) => Promise<void>;
   /** The newest slots in one read of a quorum, which has them, bytes and all, when it answers. */
-  readonly readNewest: (incarnation: string) => Promise<NewestSlots>;
+  readonly readNewestSlots: (incarnation: string) => Promise<NewestSlots>;
   /** Decides the end unless it is decided; whether this call did. */
   readonly decideEnd: (incarnation: string, end: number) => Promise<boolean>;
   readonly readHead: (incarnation: string, read: 'serial') => Promise<JournalHead | undefined>;
@@ -46,7 +46,7 @@ export async function sealJournal(steps: SealSteps, incarnation: string): Promis
   if (entry === undefined) return { isApplied: false, head: undefined };
   if (entry.end === undefined) {
     await steps.putSeal(incarnation);
-    const end = endOf(await steps.readNewest(incarnation));
+    const end = endOf(await steps.readNewestSlots(incarnation));
     if (await steps.decideEnd(incarnation, end)) return { isApplied: true };
   }
   return { isApplied: false, head: await steps.readHead(incarnation, 'serial') };

@@ -1,13 +1,20 @@
 import { encodeGroup, linesOf } from '#runtime/record-codec';
+import type { JournalSteps } from '#storage/journal-steps';
 import type { Append } from '#storage/journal-store';
 import type { NewestSlots } from '#storage/seal-journal';
-import type { JournalSteps } from '#test/simulation/journal-steps';
+
+/** The calls that a process makes. Each may fail by itself, and be broken on purpose. */
+export type SimulatedSteps = JournalSteps & {
+  /** Whether a writer finds a seal: `hasSeal`, on fewer replicas than a quorum where that is broken. */
+  readonly look: (incarnation: string, replicas?: number) => Promise<boolean>;
+  readonly putSeal: (incarnation: string, replicas?: number) => Promise<void>;
+};
 
 /** Breaks the calls of one process. `decided` is to hear of ends that are decided in any other way. */
 export type JournalFlaw = (
-  steps: JournalSteps,
+  steps: SimulatedSteps,
   decided: (incarnation: string, end: number) => void,
-) => JournalSteps;
+) => SimulatedSteps;
 
 /** No seal is ever put there; readers take a decided end for one. */
 export const noSeal: JournalFlaw = (steps) => ({
@@ -169,13 +176,13 @@ export const readFirst: JournalFlaw = (steps) => {
   return {
     ...steps,
     async putSeal(incarnation) {
-      read.set(incarnation, await steps.readNewest(incarnation));
+      read.set(incarnation, await steps.readNewestSlots(incarnation));
       await steps.putSeal(incarnation);
     },
-    async readNewest(incarnation) {
+    async readNewestSlots(incarnation) {
       const before = read.get(incarnation);
       read.delete(incarnation);
-      return before ?? (await steps.readNewest(incarnation));
+      return before ?? (await steps.readNewestSlots(incarnation));
     },
   };
 };
@@ -185,8 +192,8 @@ export const gapsIgnored: JournalFlaw = (steps) => {
   const newest = new Map<string, number>();
   return {
     ...steps,
-    async readNewest(incarnation) {
-      const found = await steps.readNewest(incarnation);
+    async readNewestSlots(incarnation) {
+      const found = await steps.readNewestSlots(incarnation);
       newest.set(incarnation, found.slots[0] ?? -1);
       return found;
     },

@@ -1,3 +1,4 @@
+import { journalStoreOf } from '#storage/journal-steps';
 import type { JournalStore } from '#storage/journal-store';
 import {
   type JournalEntry,
@@ -5,7 +6,7 @@ import {
   type NewestSlot,
   type NewestSlots,
 } from '#storage/seal-journal';
-import type { JournalFlaw } from '#test/simulation/journal-flaws';
+import type { JournalFlaw, SimulatedSteps } from '#test/simulation/journal-flaws';
 import {
   markOf,
   NO_SLOTS,
@@ -15,7 +16,6 @@ import {
   type SlotRow,
   slotMutation,
 } from '#test/simulation/journal-rows';
-import { type JournalSteps, journalStoreOf } from '#test/simulation/journal-steps';
 import { type JournalListener, JournalWatch } from '#test/simulation/journal-watch';
 import { type Replicas, ReplicatedTable } from '#test/simulation/replicas';
 import type { SimulatedProcess } from '#test/simulation/simulated-process';
@@ -62,10 +62,11 @@ export class SimulatedJournals {
     const steps = this.#stepsOf(process);
     const decided = (incarnation: string, end: number) =>
       this.#watch.decided(incarnation, end, process.name);
-    return journalStoreOf(this.#flaw?.(steps, decided) ?? steps);
+    const flawed = this.#flaw?.(steps, decided) ?? steps;
+    return { ...journalStoreOf(flawed), isSealed: (incarnation) => flawed.look(incarnation) };
   }
 
-  #stepsOf(process: SimulatedProcess): JournalSteps {
+  #stepsOf(process: SimulatedProcess): SimulatedSteps {
     return {
       ...this.#entrySteps(process),
       ...this.#slotSteps(process),
@@ -119,7 +120,7 @@ export class SimulatedJournals {
         return this.#server.call(process, { name, isWrite: true, execute });
       },
       readNewestSlot: (incarnation: string) => this.#newestSlot(process, incarnation),
-      readNewest: async (incarnation: string): Promise<NewestSlots> => {
+      readNewestSlots: async (incarnation: string): Promise<NewestSlots> => {
         const newest = await this.#newestSlot(process, incarnation);
         if (newest === undefined) return { slots: [], lowWaterMark: 0 };
         const query = { from: newest.slot - NEWEST_SLOTS + 1 };

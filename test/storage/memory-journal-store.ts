@@ -1,14 +1,12 @@
 import assert from 'node:assert/strict';
 import type { Clock } from '#platform/clock';
+import { journalStoreOf } from '#storage/journal-steps';
 import type { Append, JournalSlot, JournalStore } from '#storage/journal-store';
 import {
-  headFrom,
   type JournalEntry,
   NEWEST_SLOTS,
   type NewestSlot,
   type NewestSlots,
-  type SealSteps,
-  sealJournal,
 } from '#storage/seal-journal';
 
 type Entry = JournalEntry & { readonly endDecidedAtMs: number | undefined };
@@ -26,46 +24,32 @@ export function memoryJournalStore(clock: Pick<Clock, 'wallMs'>): JournalStore {
     slots.set(incarnation, table);
     return table;
   };
-  const steps: SealSteps = {
+  return journalStoreOf({
+    async begin(incarnation, address) {
+      if (entries.has(incarnation)) return false;
+      entries.set(incarnation, { address, end: undefined, endDecidedAtMs: undefined });
+      return true;
+    },
     readEntry: async (incarnation) => entries.get(incarnation),
-    putSeal: async (incarnation) => void seals.add(incarnation),
-    readNewest: async (incarnation) => slotsOf(incarnation).newestSlots(),
     async decideEnd(incarnation, end) {
       const entry = entries.get(incarnation);
       if (entry === undefined || entry.end !== undefined) return false;
       entries.set(incarnation, { ...entry, end, endDecidedAtMs: clock.wallMs() });
       return true;
     },
-    async readHead(incarnation) {
-      const entry = entries.get(incarnation);
-      return entry && headFrom(entry, seals.has(incarnation), slotsOf(incarnation).newest());
-    },
-  };
-  return {
-    async begin(incarnation, address) {
-      if (entries.has(incarnation)) {
-        return { isApplied: false, head: await steps.readHead(incarnation, 'serial') };
-      }
-      entries.set(incarnation, { address, end: undefined, endDecidedAtMs: undefined });
-      return { isApplied: true };
-    },
-    async append(append) {
-      slotsOf(append.incarnation).write(append);
-    },
-    isSealed: async (incarnation) => seals.has(incarnation),
-    seal: (incarnation) => sealJournal(steps, incarnation),
-    readHead: (incarnation) => steps.readHead(incarnation, 'serial'),
-    readSlots: async (incarnation, from, to) => slotsOf(incarnation).read(from, to),
+    deleteEntry: async (incarnation) => void entries.delete(incarnation),
     list: async () =>
       [...entries].map(([incarnation, { endDecidedAtMs }]) => {
         return { incarnation, sealedAtMs: endDecidedAtMs };
       }),
-    async empty(incarnation) {
-      if (entries.get(incarnation)?.end === undefined) return;
-      slotsOf(incarnation).deleteBelow(Number.POSITIVE_INFINITY);
-      entries.delete(incarnation);
-    },
-  };
+    append: async (append) => slotsOf(append.incarnation).write(append),
+    readNewestSlot: async (incarnation) => slotsOf(incarnation).newest(),
+    readNewestSlots: async (incarnation) => slotsOf(incarnation).newestSlots(),
+    readSlots: async (incarnation, from, to) => slotsOf(incarnation).read(from, to),
+    deleteSlots: async (incarnation) => slotsOf(incarnation).deleteBelow(Number.POSITIVE_INFINITY),
+    hasSeal: async (incarnation) => seals.has(incarnation),
+    putSeal: async (incarnation) => void seals.add(incarnation),
+  });
 }
 
 /** The slots of one journal as a table keeps them: what was deleted once never comes back. */

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import type { types } from 'cassandra-driver';
 import type { CassandraSession } from '#storage/cassandra/session';
-import type { JournalHead, JournalSlot } from '#storage/journal-store';
+import type { HeadRead } from '#storage/journal-steps';
+import type { JournalSlot } from '#storage/journal-store';
 import {
-  headFrom,
   type JournalEntry,
   NEWEST_SLOTS,
   type NewestSlot,
@@ -30,7 +30,7 @@ const READ_NEWEST_SLOTS = `
   SELECT slot, low_water_mark, records FROM journal WHERE incarnation = ? AND slot >= ?`;
 
 // One row: with more, a journal that is nearly empty is searched for them among all deleted slots.
-const READ_NEWEST = 'SELECT slot, low_water_mark FROM journal WHERE incarnation = ? LIMIT 1';
+const READ_NEWEST_SLOT = 'SELECT slot, low_water_mark FROM journal WHERE incarnation = ? LIMIT 1';
 
 const READ_SLOTS = `
   SELECT slot, low_water_mark, records FROM journal
@@ -39,29 +39,14 @@ const READ_SLOTS = `
 const LIST = `
   SELECT incarnation, end_slot, WRITETIME(end_slot) AS end_decided_us FROM journals`;
 
-/** The head. Its three parts are read side by side: each alone is true, and no user needs more. */
-export async function readHead(
-  session: CassandraSession,
-  incarnation: string,
-  read: 'serial' | 'quorum',
-): Promise<JournalHead | undefined> {
-  const kind = read === 'serial' ? 'serial_read' : 'read';
-  const [entry, hasSeal, newest] = await Promise.all([
-    readEntry(session, incarnation, kind),
-    isSealed(session, incarnation),
-    readNewest(session, incarnation),
-  ]);
-  return entry && headFrom(entry, hasSeal, newest);
-}
-
 /** The entry of a journal, if it was begun. */
 export async function readEntry(
   session: CassandraSession,
   incarnation: string,
-  kind: 'serial_read' | 'read',
+  read: HeadRead,
 ): Promise<JournalEntry | undefined> {
   const { rows } = await session.execute(READ_ENTRY, [incarnation], {
-    kind,
+    kind: read === 'serial' ? 'serial_read' : 'read',
     operation: 'journal_read_entry',
   });
   const address: string | null | undefined = rows[0]?.['address'];
@@ -71,7 +56,7 @@ export async function readEntry(
 }
 
 /** Whether there is a seal. */
-export async function isSealed(session: CassandraSession, incarnation: string): Promise<boolean> {
+export async function hasSeal(session: CassandraSession, incarnation: string): Promise<boolean> {
   const { rows } = await session.execute(READ_SEAL, [incarnation], {
     kind: 'read',
     operation: 'journal_read_seal',
@@ -79,11 +64,12 @@ export async function isSealed(session: CassandraSession, incarnation: string): 
   return rows.length > 0;
 }
 
-async function readNewest(
+/** The newest slot. */
+export async function readNewestSlot(
   session: CassandraSession,
   incarnation: string,
 ): Promise<NewestSlot | undefined> {
-  const { rows } = await session.execute(READ_NEWEST, [incarnation], {
+  const { rows } = await session.execute(READ_NEWEST_SLOT, [incarnation], {
     kind: 'read',
     operation: 'journal_read_newest',
   });
@@ -96,7 +82,7 @@ export async function readNewestSlots(
   session: CassandraSession,
   incarnation: string,
 ): Promise<NewestSlots> {
-  const newest = await readNewest(session, incarnation);
+  const newest = await readNewestSlot(session, incarnation);
   if (newest === undefined) return { slots: [], lowWaterMark: 0 };
   const from = BigInt(newest.slot - NEWEST_SLOTS + 1);
   const { rows } = await session.execute(READ_NEWEST_SLOTS, [incarnation, from], {

@@ -1,17 +1,17 @@
 import assert from 'node:assert/strict';
 import { Fault } from '#fault/fault';
 import {
-  isSealed,
+  hasSeal,
   list,
   readEntry,
-  readHead,
+  readNewestSlot,
   readNewestSlots,
   readSlots,
 } from '#storage/cassandra/cassandra-journal-reads';
 import { conditionalAnswerOf } from '#storage/cassandra/conditional-answer';
 import type { CassandraSession, Statement } from '#storage/cassandra/session';
-import type { Append, JournalHead, JournalStore } from '#storage/journal-store';
-import { type SealSteps, sealJournal } from '#storage/seal-journal';
+import { type HeadRead, journalStoreOf } from '#storage/journal-steps';
+import type { Append, JournalStore } from '#storage/journal-store';
 
 /** Slots of one page: as many as a caller asks for at once, which knows how large they are. */
 const PAGE_SLOTS = 512;
@@ -60,65 +60,54 @@ export function cassandraJournalStore(
   session: CassandraSession,
   pageSlots = PAGE_SLOTS,
 ): JournalStore {
-  const steps = stepsOf(session);
-  return {
-    async begin(incarnation, address) {
-      const begun = await conditional(session, 'journal_begin', BEGIN, [incarnation, address]);
-      if (begun.isApplied) return begun;
-      return { isApplied: false, head: await headAfterRefusal(steps, incarnation) };
-    },
-    async append(append) {
-      refuseTooLarge(append);
-      const { query, params } = appendStatement(append);
-      await session.execute(query, params, {
-        kind: 'write',
-        operation: 'journal_append',
-      });
-    },
-    isSealed: (incarnation) => isSealed(session, incarnation),
-    seal: (incarnation) => sealJournal(steps, incarnation),
-    readHead: (incarnation, read) => readHead(session, incarnation, read),
+  return journalStoreOf({
+    ...entrySteps(session),
+    append: (append) => appendSlot(session, append),
+    readNewestSlot: (incarnation) => readNewestSlot(session, incarnation),
+    readNewestSlots: (incarnation) => readNewestSlots(session, incarnation),
     readSlots: (incarnation, from, to) => readSlots(session, incarnation, { from, to, pageSlots }),
-    list: () => list(session),
-    async empty(incarnation) {
-      const entry = await steps.readEntry(incarnation);
-      if (entry?.end === undefined) return;
-      // The slots first: without its entry nothing would ever look for them again.
-      await session.execute(DELETE_SLOTS, [ABOVE_EVERY_SLOT, incarnation], {
-        kind: 'write',
-        operation: 'journal_empty',
-      });
-      await conditional(session, 'journal_empty', DELETE_ENTRY, [incarnation]);
+    async deleteSlots(incarnation) {
+      const params = [ABOVE_EVERY_SLOT, incarnation];
+      await session.execute(DELETE_SLOTS, params, { kind: 'write', operation: 'journal_empty' });
     },
-  };
-}
-
-function stepsOf(session: CassandraSession): SealSteps {
-  return {
-    readEntry: (incarnation) => readEntry(session, incarnation, 'serial_read'),
+    hasSeal: (incarnation) => hasSeal(session, incarnation),
     async putSeal(incarnation) {
-      await session.execute(PUT_SEAL, [incarnation], {
-        kind: 'write',
-        operation: 'journal_seal',
-      });
+      await session.execute(PUT_SEAL, [incarnation], { kind: 'write', operation: 'journal_seal' });
     },
-    readNewest: (incarnation) => readNewestSlots(session, incarnation),
-    async decideEnd(incarnation, end) {
-      const params = [BigInt(end), incarnation];
-      return (await conditional(session, 'journal_end', DECIDE_END, params)).isApplied;
+  });
+}
+
+/** What is written conditionally, and read of it. */
+function entrySteps(session: CassandraSession) {
+  const change = (operation: string, query: string, params: readonly unknown[]) =>
+    isApplied(session, operation, query, params);
+  return {
+    begin: (incarnation: string, address: string) =>
+      change('journal_begin', BEGIN, [incarnation, address]),
+    readEntry: (incarnation: string, read: HeadRead) => readEntry(session, incarnation, read),
+    decideEnd: (incarnation: string, end: number) =>
+      change('journal_end', DECIDE_END, [BigInt(end), incarnation]),
+    async deleteEntry(incarnation: string) {
+      await change('journal_empty', DELETE_ENTRY, [incarnation]);
     },
-    readHead: (incarnation, read) => readHead(session, incarnation, read),
+    list: () => list(session),
   };
 }
 
-async function conditional(
+async function isApplied(
   session: CassandraSession,
   operation: string,
   query: string,
   params: readonly unknown[],
-) {
+): Promise<boolean> {
   const options = { kind: 'conditional', operation } as const;
-  return conditionalAnswerOf(await session.execute(query, params, options));
+  return conditionalAnswerOf(await session.execute(query, params, options)).isApplied;
+}
+
+async function appendSlot(session: CassandraSession, append: Append): Promise<void> {
+  refuseTooLarge(append);
+  const { query, params } = appendStatement(append);
+  await session.execute(query, params, { kind: 'write', operation: 'journal_append' });
 }
 
 function appendStatement(append: Append): Statement {
@@ -138,19 +127,4 @@ function refuseTooLarge({ records }: Append): void {
   if (records.byteLength <= GROUP_BYTES_MAX) return;
   const size = `${records.byteLength} bytes`;
   throw new Fault('internal', `a group of ${size} is over ${GROUP_BYTES_MAX}, the journal's bound`);
-}
-
-/** The begin was refused, which its node cannot use without the head: it has to look again. */
-async function headAfterRefusal(
-  steps: SealSteps,
-  incarnation: string,
-): Promise<JournalHead | undefined> {
-  try {
-    return await steps.readHead(incarnation, 'serial');
-  } catch (cause) {
-    throw new Fault('service_unavailable', 'the store does not say what stands there', {
-      isOutcomeUnknown: true,
-      cause,
-    });
-  }
 }
