@@ -1,57 +1,81 @@
+import { once } from 'node:events';
+import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
-import { SimulationFailure, simulate } from '#test/simulation/simulate';
+import { Worker } from 'node:worker_threads';
+import { type Looked, lookAtSeed } from '#test/simulation/look-at-seed';
 
 /*
  * Runs simulated clusters: `--seed N` one of them, with its trace if `--trace` is given; otherwise
- * one after the other from `--from` on, for `--minutes`. Ends with status 1 at the first failure.
+ * one after the other from `--from` on, in `--jobs` threads, for `--minutes`. Ends with status 1 at
+ * the first failure, with `--keep` at the end.
  */
+
+/** How often a long run says how far it is, in ms. */
+const PROGRESS_MS = 60_000;
 
 const { values } = parseArgs({
   options: {
     seed: { type: 'string' },
     from: { type: 'string', default: '1' },
     minutes: { type: 'string', default: '1' },
+    jobs: { type: 'string', default: String(availableParallelism()) },
     trace: { type: 'boolean', default: false },
     keep: { type: 'boolean', default: false },
   },
 });
 
-const endMs = performance.now() + Number(values.minutes) * 60_000;
 const totals = { seeds: 0, failed: 0, virtualMs: 0, acknowledged: 0, unknown: 0, servedMs: 0 };
 const startedMs = performance.now();
-if (values.seed !== undefined) await run(Number(values.seed));
-else {
-  for (let seed = Number(values.from); performance.now() < endMs; seed += 1) {
-    const isFine = await run(seed);
-    if (!isFine && !values.keep) break;
-  }
-}
-const seconds = (performance.now() - startedMs) / 1_000;
-console.log(
-  `${totals.seeds} seeds, ${totals.failed} failed, ${totals.acknowledged} calls acknowledged, ` +
-    `${totals.unknown} of unknown outcome; served again after at most ${totals.servedMs} ms; ` +
-    `${Math.round(totals.virtualMs / 1_000)} virtual seconds in ${seconds.toFixed(1)} s`,
-);
-process.exitCode = totals.failed > 0 ? 1 : 0;
+if (values.seed === undefined) await lookAtMany();
+else await lookAtOne(Number(values.seed));
+console.log(summary());
+process.exit(totals.failed > 0 ? 1 : 0);
 
-async function run(seed: number): Promise<boolean> {
+async function lookAtOne(seed: number): Promise<void> {
+  const hear = (line: string) => console.log(line);
+  const looked = await lookAtSeed(seed, values.trace ? hear : undefined);
+  note(looked);
+  if (looked.result !== undefined) console.log(JSON.stringify(looked.result));
+}
+
+async function lookAtMany(): Promise<void> {
+  const endMs = startedMs + Number(values.minutes) * 60_000;
+  let next = Number(values.from);
+  const progress = setInterval(() => console.log(summary()), PROGRESS_MS);
+  const isOver = () => performance.now() >= endMs || (totals.failed > 0 && !values.keep);
+  const thread = async (): Promise<void> => {
+    const worker = new Worker(new URL('look-at-seed.ts', import.meta.url));
+    while (!isOver()) {
+      worker.postMessage(next);
+      next += 1;
+      const [looked]: Looked[] = await once(worker, 'message');
+      if (looked !== undefined) note(looked);
+    }
+    await worker.terminate();
+  };
+  await Promise.all(Array.from({ length: Number(values.jobs) }, thread));
+  clearInterval(progress);
+}
+
+function note({ result, failure }: Looked): void {
   totals.seeds += 1;
-  try {
-    const hear = (line: string) => console.log(line);
-    const result = await simulate(seed, values.trace ? { hear } : {});
+  if (result !== undefined) {
     totals.virtualMs += result.virtualMs;
     totals.acknowledged += result.acknowledged;
     totals.unknown += result.unknown;
     totals.servedMs = Math.max(totals.servedMs, result.servedAfterMs);
-    if (values.seed !== undefined) console.log(JSON.stringify(result));
-    return true;
-  } catch (error) {
-    totals.failed += 1;
-    if (!(error instanceof SimulationFailure)) throw error;
-    if (!values.trace && !values.keep) for (const line of error.lastLines) console.log(line);
-    console.log(error.message);
-    if (error.cause instanceof Error) console.log(String(error.cause.stack));
-    console.log(`again: make simulate SEED=${seed}`);
-    return false;
   }
+  if (failure === undefined) return;
+  totals.failed += 1;
+  if (!values.trace && !values.keep) for (const line of failure.trace) console.log(line);
+  for (const line of failure.lines) console.log(line);
+}
+
+function summary(): string {
+  const seconds = (performance.now() - startedMs) / 1_000;
+  return (
+    `${totals.seeds} seeds, ${totals.failed} failed, ${totals.acknowledged} calls acknowledged, ` +
+    `${totals.unknown} of unknown outcome; served again after at most ${totals.servedMs} ms; ` +
+    `${Math.round(totals.virtualMs / 1_000)} virtual seconds in ${seconds.toFixed(1)} s`
+  );
 }
