@@ -7,16 +7,14 @@ export const SLOTS_UNDER_WAY_MAX = 4;
 /** Slots up to the newest that a sealer looks at: more than may be under way. */
 export const NEWEST_SLOTS = 8;
 
-/** The slots of a journal from the newest down, as one read finds them. */
-export type NewestSlots = {
-  /** Those of the newest `NEWEST_SLOTS` that are there with their bytes, newest first. */
-  readonly slots: readonly number[];
-  /** The low-water mark that the newest names; 0 without slots. */
-  readonly lowWaterMark: number;
-};
-
 /** The newest slot of a journal, whether or not its bytes are there. */
 export type NewestSlot = { readonly slot: number; readonly lowWaterMark: number };
+
+/** A journal from the newest slot down, as one read finds it. */
+export type NewestSlots = NewestSlot & {
+  /** Those of the newest `NEWEST_SLOTS` that are there with their bytes. */
+  readonly whole: readonly number[];
+};
 
 /** What is written conditionally of a journal: where its writer is, and the decided end. */
 export type JournalEntry = { readonly address: string; readonly end: number | undefined };
@@ -28,7 +26,7 @@ export type SealSteps = {
   /** Puts the seal there; fulfils when a quorum has it. */
   readonly putSeal: (incarnation: string) => Promise<void>;
   /** The newest slots in one read of a quorum, which has them, bytes and all, when it answers. */
-  readonly readNewestSlots: (incarnation: string) => Promise<NewestSlots>;
+  readonly readNewestSlots: (incarnation: string) => Promise<NewestSlots | undefined>;
   /** Decides the end unless it is decided; whether this call did. */
   readonly decideEnd: (incarnation: string, end: number) => Promise<boolean>;
   readonly readHead: (incarnation: string, read: 'serial') => Promise<JournalHead | undefined>;
@@ -55,16 +53,17 @@ export async function sealJournal(steps: SealSteps, incarnation: string): Promis
 /**
  * The first slot that is missing. A writer has few slots under way and begins none before all but
  * these are answered, so that a gap can only be among the newest; what is above it was never
- * acknowledged. What is below the low-water mark is no gap: it was deleted.
+ * acknowledged. What is below the low-water mark is no gap: it was deleted. A row without bytes is
+ * one that read repair has made: its slot was begun, so it counts as the newest, and as a gap.
  */
-function endOf({ slots, lowWaterMark }: NewestSlots): number {
-  const newest = slots[0];
-  if (newest === undefined) return lowWaterMark;
-  const present = new Set(slots);
-  let end = Math.max(lowWaterMark, newest - NEWEST_SLOTS + 1);
+function endOf(newest: NewestSlots | undefined): number {
+  if (newest === undefined) return 0;
+  const { slot, lowWaterMark } = newest;
+  const present = new Set(newest.whole);
+  let end = Math.max(lowWaterMark, slot - NEWEST_SLOTS + 1);
   while (present.has(end)) end += 1;
-  const isPossible = end >= lowWaterMark && newest - end < SLOTS_UNDER_WAY_MAX;
-  assert(isPossible, `slot ${end} is missing, ${newest} is there, ${lowWaterMark} is the mark`);
+  const isPossible = slot - end < SLOTS_UNDER_WAY_MAX;
+  assert(isPossible, `slot ${end} is missing, ${slot} was begun, ${lowWaterMark} is the mark`);
   return end;
 }
 

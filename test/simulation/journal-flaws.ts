@@ -172,7 +172,7 @@ export const endNotDecided: JournalFlaw = (steps, decided) => {
 
 /** A sealer reads the slots and then puts the seal there. */
 export const readFirst: JournalFlaw = (steps) => {
-  const read = new Map<string, NewestSlots>();
+  const read = new Map<string, NewestSlots | undefined>();
   return {
     ...steps,
     async putSeal(incarnation) {
@@ -194,7 +194,7 @@ export const gapsIgnored: JournalFlaw = (steps) => {
     ...steps,
     async readNewestSlots(incarnation) {
       const found = await steps.readNewestSlots(incarnation);
-      newest.set(incarnation, found.slots[0] ?? -1);
+      newest.set(incarnation, found?.slot ?? -1);
       return found;
     },
     decideEnd: (incarnation, end) => {

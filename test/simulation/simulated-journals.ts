@@ -17,6 +17,7 @@ import {
   slotMutation,
 } from '#test/simulation/journal-rows';
 import { type JournalListener, JournalWatch } from '#test/simulation/journal-watch';
+import type { Cell } from '#test/simulation/replica-partition';
 import { type Replicas, ReplicatedTable } from '#test/simulation/replicas';
 import type { SimulatedProcess } from '#test/simulation/simulated-process';
 import type { SimulatedStore } from '#test/simulation/simulated-store';
@@ -120,15 +121,15 @@ export class SimulatedJournals {
         return this.#server.call(process, { name, isWrite: true, execute });
       },
       readNewestSlot: (incarnation: string) => this.#newestSlot(process, incarnation),
-      readNewestSlots: async (incarnation: string): Promise<NewestSlots> => {
+      readNewestSlots: async (incarnation: string): Promise<NewestSlots | undefined> => {
         const newest = await this.#newestSlot(process, incarnation);
-        if (newest === undefined) return { slots: [], lowWaterMark: 0 };
+        if (newest === undefined) return undefined;
         const query = { from: newest.slot - NEWEST_SLOTS + 1 };
         return this.#read(process, `newest of ${incarnation}`, async (name) => {
           const cells = await this.#slots.read(incarnation, query, { name });
           const whole = cells.filter(({ row }) => row.records !== undefined);
-          const slots = whole.map(({ key }) => key).reverse();
-          return { slots, lowWaterMark: cells.at(-1)?.row.lowWaterMark ?? 0 };
+          const newestCell = cells.at(-1);
+          return newestCell && { ...newestSlotOf(newestCell), whole: whole.map(({ key }) => key) };
         });
       },
       readSlots: (incarnation: string, from: number, to: number) =>
@@ -150,7 +151,7 @@ export class SimulatedJournals {
     return this.#read(process, `newest slot of ${incarnation}`, async (name) => {
       const query = { newest: 1, columns: markOf };
       const [cell] = await this.#slots.read(incarnation, query, { name });
-      return cell && { slot: cell.key, lowWaterMark: cell.row.lowWaterMark };
+      return cell && newestSlotOf(cell);
     });
   }
 
@@ -203,4 +204,8 @@ export class SimulatedJournals {
       },
     });
   }
+}
+
+function newestSlotOf({ key, row }: Cell<number, SlotRow>): NewestSlot {
+  return { slot: key, lowWaterMark: row.lowWaterMark };
 }

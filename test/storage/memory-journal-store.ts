@@ -81,12 +81,11 @@ class SlotTable {
   }
 
   /** The newest slots and the low-water mark that the newest names. */
-  newestSlots(): NewestSlots {
+  newestSlots(): NewestSlots | undefined {
     const newest = this.newest();
-    if (newest === undefined) return { slots: [], lowWaterMark: 0 };
+    if (newest === undefined) return undefined;
     const from = newest.slot - NEWEST_SLOTS + 1;
-    const slots = this.read(from, newest.slot + 1).map(({ slot }) => slot);
-    return { slots: slots.reverse(), lowWaterMark: newest.lowWaterMark };
+    return { ...newest, whole: this.read(from, newest.slot + 1).map(({ slot }) => slot) };
   }
 
   /** The slots `from` to before `to`, in order. */

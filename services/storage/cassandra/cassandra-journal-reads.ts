@@ -74,25 +74,29 @@ export async function readNewestSlot(
     operation: 'journal_read_newest',
   });
   const [row] = rows;
-  return row && { slot: Number(row['slot']), lowWaterMark: lowWaterMarkOf(row) };
+  return row && newestSlotOf(row);
+}
+
+function newestSlotOf(row: types.Row): NewestSlot {
+  return { slot: Number(row['slot']), lowWaterMark: lowWaterMarkOf(row) };
 }
 
 /** The newest slots, from one below the newest on, whatever has become the newest by then: one read. */
 export async function readNewestSlots(
   session: CassandraSession,
   incarnation: string,
-): Promise<NewestSlots> {
+): Promise<NewestSlots | undefined> {
   const newest = await readNewestSlot(session, incarnation);
-  if (newest === undefined) return { slots: [], lowWaterMark: 0 };
+  if (newest === undefined) return undefined;
   const from = BigInt(newest.slot - NEWEST_SLOTS + 1);
   const { rows } = await session.execute(READ_NEWEST_SLOTS, [incarnation, from], {
     kind: 'read',
     operation: 'journal_read_newest_slots',
   });
   const [row] = rows;
-  if (row === undefined) return { slots: [], lowWaterMark: 0 };
-  const slots = rows.filter(hasRecords).map((present) => Number(present['slot']));
-  return { slots, lowWaterMark: lowWaterMarkOf(row) };
+  if (row === undefined) return undefined;
+  const whole = rows.filter(hasRecords).map((present) => Number(present['slot']));
+  return { ...newestSlotOf(row), whole };
 }
 
 /** A row without its bytes is one that read repair has made of a slot that was never acknowledged. */

@@ -1,0 +1,53 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import {
+  type NewestSlots,
+  type SealSteps,
+  SLOTS_UNDER_WAY_MAX,
+  sealJournal,
+} from '#storage/seal-journal';
+
+const sealing = suite('the end of a sealed journal');
+
+const TO_120 = [113, 114, 115, 116, 117, 118, 119, 120];
+
+sealing('is after the newest slot when all before it are there', async () => {
+  assert.is(await endOf({ slot: 120, lowWaterMark: 4, whole: TO_120 }), 121);
+});
+
+sealing('is at rows that read repair made, whose bytes no server has', async () => {
+  const whole = TO_120.filter((slot) => slot >= 114);
+  assert.is(await endOf({ slot: 121, lowWaterMark: 4, whole }), 121);
+  assert.is(await endOf({ slot: 122, lowWaterMark: 4, whole: whole.slice(1) }), 121);
+  assert.is(await endOf({ slot: 0, lowWaterMark: 0, whole: [] }), 0);
+});
+
+sealing('is at the low-water mark when no slot from there on is there', async () => {
+  assert.is(await endOf({ slot: 121, lowWaterMark: 121, whole: [120] }), 121);
+});
+
+sealing('is not decided when more is missing than a writer has under way', async () => {
+  const gap = 120 - SLOTS_UNDER_WAY_MAX;
+  const whole = TO_120.filter((slot) => slot !== gap);
+  const outcome = await endOf({ slot: 120, lowWaterMark: 4, whole }).catch(String);
+  assert.match(String(outcome), /slot 116 is missing, 120 was begun/);
+});
+
+sealing.run();
+
+/** The end that is decided when the newest slots are these. */
+async function endOf(newest: NewestSlots): Promise<number | undefined> {
+  let decided: number | undefined;
+  const steps: SealSteps = {
+    readEntry: async () => ({ address: 'a:1', end: undefined }),
+    putSeal: async () => undefined,
+    readNewestSlots: async () => newest,
+    decideEnd: async (_, end) => {
+      decided = end;
+      return true;
+    },
+    readHead: async () => undefined,
+  };
+  await sealJournal(steps, 'one');
+  return decided;
+}
