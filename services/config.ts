@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
 import { isHostPort } from '#platform/host-port';
+import { readSecretFile } from '#platform/secret-file';
 
 /** Digits only: an empty variable must not mean 0. */
 const whole = z
@@ -25,6 +26,16 @@ const isNameless = (url: string) => {
   return parsed === null || (parsed.username === '' && parsed.password === '');
 };
 const NAMELESS = 'user and password go into SERVICE_NATS_USERNAME and SERVICE_NATS_PASSWORD';
+
+/** The variables that are secrets: each may be the content of a file instead (decision 221). */
+const SECRETS = [
+  'SERVICE_CASSANDRA_PASSWORD',
+  'SERVICE_NATS_PASSWORD',
+  'SERVICE_CLUSTER_SECRET',
+] as const;
+
+const secretFile = (secret: (typeof SECRETS)[number]) =>
+  filled.optional().describe(`File that holds \`${secret}\`, instead of that variable.`);
 
 /**
  * Every environment variable of every process: its meaning, default and bounds.
@@ -87,6 +98,7 @@ const VARIABLES = {
     .describe('Copies that a new keyspace keeps of everything: 1 locally, 3 in production.'),
   SERVICE_CASSANDRA_USERNAME: filled.optional().describe('User at Cassandra, if it asks.'),
   SERVICE_CASSANDRA_PASSWORD: filled.optional().describe('Its password.'),
+  SERVICE_CASSANDRA_PASSWORD_FILE: secretFile('SERVICE_CASSANDRA_PASSWORD'),
   SERVICE_CASSANDRA_TLS_FOLDER: filled
     .optional()
     .describe(
@@ -107,6 +119,7 @@ const VARIABLES = {
     ),
   SERVICE_NATS_USERNAME: filled.optional().describe('User at NATS, if it asks.'),
   SERVICE_NATS_PASSWORD: filled.optional().describe('Its password.'),
+  SERVICE_NATS_PASSWORD_FILE: secretFile('SERVICE_NATS_PASSWORD'),
   SERVICE_NATS_TLS_FOLDER: filled
     .optional()
     .describe(
@@ -175,6 +188,7 @@ const VARIABLES = {
     .describe(
       'Signs what processes say over NATS and names the instances of keyed creates: the same for every edge, engine, limiter and `ctl` of a cluster. Two with a comma between while it is changed: the first signs, both are believed.',
     ),
+  SERVICE_CLUSTER_SECRET_FILE: secretFile('SERVICE_CLUSTER_SECRET'),
   SERVICE_TRUSTED_PROXIES: z
     .string()
     .default('')
@@ -217,19 +231,43 @@ export class ConfigError extends Error {
 }
 
 /**
- * Reads the environment. Throws `ConfigError` for a value out of bounds and for a `SERVICE_`
- * variable that does not exist, because a typing error must not silently mean the default.
+ * Reads the environment, and the files of secrets that it names. Throws `ConfigError` for a value out
+ * of bounds, for a secret file that is of no use, and for a `SERVICE_` variable that does not exist,
+ * because a typing error must not silently mean the default.
  */
 export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config {
   const unknown = Object.keys(environment).find(
     (name) => name.startsWith('SERVICE_') && !(name in VARIABLES),
   );
   if (unknown !== undefined) throw new ConfigError(`${unknown}: no such variable`);
-  const parsed = Environment.safeParse(environment);
+  const secrets = secretsInFiles(environment);
+  const parsed = Environment.safeParse({ ...environment, ...secrets });
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;
   // Of a list too the variable alone, by which it is looked up.
-  throw new ConfigError(`${String(issue?.path[0])}: ${issue?.message}`);
+  const variable = String(issue?.path[0]);
+  const where =
+    variable in secrets ? `${variable}_FILE: ${environment[`${variable}_FILE`]}` : variable;
+  throw new ConfigError(`${where}: ${issue?.message}`);
+}
+
+/** The secrets whose files the environment names. */
+function secretsInFiles(environment: NodeJS.ProcessEnv): Record<string, string> {
+  const secrets: Record<string, string> = {};
+  for (const secret of SECRETS) {
+    const variable = `${secret}_FILE` as const;
+    const path = environment[variable] ?? '';
+    if (path === '') continue;
+    if (environment[secret] !== undefined) {
+      throw new ConfigError(`${variable}: ${secret} is set too, and one of them must go`);
+    }
+    try {
+      secrets[secret] = readSecretFile(path);
+    } catch (error) {
+      throw new ConfigError(`${variable}: ${(error as Error).message}`);
+    }
+  }
+  return secrets;
 }
 
 /** The table of variables, in the order of their declaration. */
