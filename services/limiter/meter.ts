@@ -67,9 +67,12 @@ export class Meter {
     return this.#head;
   }
 
-  /** The store has `head`: unless there is a newer one, nothing of it is needed any more. */
+  /**
+   * The store has `head`: unless there is a newer one, nothing of it is needed any more, once the
+   * counts go on from it. A recovered meter may be stored before its first turn.
+   */
   forget(head: MeterHead | undefined): void {
-    if (this.#head === head) this.#head = undefined;
+    if (this.#hasBegun && this.#head === head) this.#head = undefined;
     this.#month.shrink();
   }
 

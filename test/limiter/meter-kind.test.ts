@@ -86,6 +86,9 @@ stored('is its newest record, and nothing if there is none', async () => {
   assert.equal(asked, ['checkpoint a v3']);
   assert.is(state.head?.version, 3);
   forget();
+  assert.is(state.head?.version, 3, 'before its first turn it is all that the meter knows');
+  state.usage(kindUnderTest().turn());
+  forget();
   assert.is(state.head, undefined);
 });
 

@@ -28,6 +28,18 @@ head('is what another life begins with', () => {
   assert.equal(meter.head, journal.head);
 });
 
+head('is kept until the first turn has gone on from it, stored or not', () => {
+  const first = meterUnderTest(custom(1_000, 1_000));
+  first.admit(1, 30);
+  first.settle(1, 30);
+  const { meter, journal, now } = first.next();
+  meter.forget(meter.head);
+  assert.equal(meter.head, journal.head);
+  assert.ok((meter.usage(now())?.cyclesUsed ?? 0) >= 30, 'what an earlier owner granted is counted');
+  meter.forget(meter.head);
+  assert.is(meter.head, undefined);
+});
+
 const bytes = suite('the bytes of a meter');
 
 bytes('are its own, those of its keys and those of its open reservations', () => {
