@@ -6,7 +6,8 @@ import type { Scene } from '#test/chaos/scene';
 /** The killed server counts as ready until its end has been noticed. Milliseconds. */
 const STORE_AWAY_MS = 2_000;
 
-const FULL_STORE_MS = 5_000;
+/** How long a Cassandra is left without room. */
+export const FULL_STORE_MS = 5_000;
 const ASK_EVERY_MS = 200;
 
 /** Kills a Cassandra, and fulfils when its successor answers. */
@@ -18,11 +19,16 @@ export async function killStore(scene: Scene, name: string): Promise<void> {
 
 /** Leaves a Cassandra without room for 5 s, then kills it; fulfils when its successor answers. */
 export async function fillStore(scene: Scene, name: string): Promise<void> {
+  await fillUpStore(scene, name);
+  await sleep(FULL_STORE_MS);
+  await killStore(scene, name);
+}
+
+/** Leaves a Cassandra without room until it is killed. */
+export async function fillUpStore(scene: Scene, name: string): Promise<void> {
   const pid = scene.cluster.pidOf(name);
   if (pid === undefined) throw new Error(`there is no ${name}`);
   await fillDiskOf(pid);
-  await sleep(FULL_STORE_MS);
-  await killStore(scene, name);
 }
 
 /** Fulfils when this process of the cluster answers. */

@@ -2,13 +2,16 @@ import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { PlannedProcess } from '#deploy/local/cluster-plan';
 import { BACK_MS, type Fault } from '#test/chaos/fault';
-import { answers, fillStore, killStore } from '#test/chaos/kill-store';
+import { answers, FULL_STORE_MS, fillStore, fillUpStore, killStore } from '#test/chaos/kill-store';
 import type { Scene } from '#test/chaos/scene';
 
 /** Errors that the loss of one of three Cassandra nodes may cost. Source: issue 18. */
 export const ONE_AWAY_SHARE_MAX = 0.005;
 
 const PAUSED_STORE_MS = 15_000;
+
+/** A process counts as stopped this long after the signal, in ms: its threads stop one by one. */
+const SIGNAL_MS = 100;
 
 /** The engine is killed while its callers' drivers are still finding out that the node is gone. */
 const ENGINE_AFTER_MS = 1_000;
@@ -17,44 +20,33 @@ const ENGINE_AFTER_MS = 1_000;
 const LOOK_EVERY_MS = 20;
 const CONNECT_MS_MAX = 500;
 
-const one = { isReplicated: true, errorShareMax: ONE_AWAY_SHARE_MAX } as const;
-
 /**
  * What happens to a cluster on three Cassandra nodes. The pause first: nodes that have just been started
  * compile for minutes.
  */
 export const THREE_NODE_FAULTS: readonly Fault[] = [
-  {
+  ofOne({
     name: 'pause-store-node',
     title: 'one Cassandra node paused for 15 s',
-    ...one,
-    async run(scene) {
-      const node = nodeOf(scene, 2);
-      const pause = () => scene.pause(node, PAUSED_STORE_MS);
-      await scene.disturb(`SIGSTOP ${node} for 15 s`, pause);
-      await scene.served();
-      await sleep(BACK_MS);
-    },
-  },
-  {
+    what: 'SIGSTOP for 15 s',
+    index: 2,
+    act: (scene, node) => scene.pause(node, PAUSED_STORE_MS),
+  }),
+  ofOne({
     name: 'kill-store-node',
     title: 'kill -9 of one Cassandra node, started again',
-    ...one,
-    async run(scene) {
-      const node = nodeOf(scene, 0);
-      const kill = () => killStore(scene, node);
-      await scene.disturb(`kill -9 ${node} until it answers again`, kill);
-      await scene.served();
-      await sleep(BACK_MS);
-    },
-  },
+    what: 'kill -9 until it answers again',
+    index: 0,
+    act: killStore,
+  }),
   {
     name: 'kill-store-node-and-engine',
     title: 'kill -9 of one Cassandra node, and of an engine a second later',
-    ...one,
+    isReplicated: true,
+    errorShareMax: ONE_AWAY_SHARE_MAX,
     async run(scene) {
       const node = nodeOf(scene, 1);
-      const back = scene.disturb(`kill -9 ${node} until it answers again`, () =>
+      const back = scene.disturb(`kill -9 until it answers again: ${node}`, () =>
         killStore(scene, node),
       );
       await sleep(ENGINE_AFTER_MS);
@@ -65,33 +57,89 @@ export const THREE_NODE_FAULTS: readonly Fault[] = [
       await sleep(BACK_MS);
     },
   },
-  {
+  ofOne({
     name: 'full-store-node',
     title: 'no room on the disk of one Cassandra node, then kill -9 and room',
-    ...one,
-    async run(scene) {
-      const node = nodeOf(scene, 2);
-      const fill = () => fillStore(scene, node);
-      await scene.disturb(`${node} cannot write until it answers again`, fill);
-      await scene.served();
-      await sleep(BACK_MS);
+    what: 'cannot write until it answers again',
+    index: 2,
+    act: fillStore,
+  }),
+  ofTwo({
+    name: 'pause-store-nodes',
+    title: 'two Cassandra nodes paused for 15 s at once',
+    what: 'SIGSTOP for 15 s',
+    async act(scene, nodes) {
+      const fromMs = performance.now();
+      const paused = nodes.map((node) => scene.pause(node, PAUSED_STORE_MS));
+      // The last moment at which both are surely stopped: their timers go off after it.
+      const toMs = fromMs + PAUSED_STORE_MS;
+      await Promise.all(paused);
+      scene.storeOutages.push({ nodes, fromMs: fromMs + SIGNAL_MS, toMs });
     },
-  },
-  {
+  }),
+  ofTwo({
     name: 'kill-store-nodes',
     title: 'kill -9 of two Cassandra nodes at once',
+    what: 'kill -9 until both answer again',
+    act: killStores,
+  }),
+  ofTwo({
+    name: 'full-store-nodes',
+    title: 'no room on the disks of two Cassandra nodes, then kill -9 and room',
+    what: 'cannot write until both answer again',
+    async act(scene, nodes) {
+      for (const node of nodes) await fillUpStore(scene, node);
+      await sleep(FULL_STORE_MS);
+      await killStores(scene, nodes);
+    },
+  }),
+];
+
+/** A fault and what it does to the nodes that it names. */
+type FaultOf<Target> = Pick<Fault, 'name' | 'title'> & {
+  readonly what: string;
+  readonly act: (scene: Scene, target: Target) => Promise<void>;
+};
+
+function ofOne({
+  name,
+  title,
+  what,
+  index,
+  act,
+}: FaultOf<string> & { readonly index: number }): Fault {
+  const nodesOf = (scene: Scene) => [nodeOf(scene, index)];
+  const actOn = (scene: Scene, [node = '']: readonly string[]) => act(scene, node);
+  const fault = ofNodes({ name, title, what, act: actOn }, nodesOf);
+  return { ...fault, errorShareMax: ONE_AWAY_SHARE_MAX };
+}
+
+function ofTwo(fault: FaultOf<readonly string[]>): Fault {
+  return ofNodes(fault, (scene) => [nodeOf(scene, 0), nodeOf(scene, 1)]);
+}
+
+function ofNodes(
+  { name, title, what, act }: FaultOf<readonly string[]>,
+  nodesOf: (scene: Scene) => readonly string[],
+): Fault {
+  return {
+    name,
+    title,
     isReplicated: true,
     async run(scene) {
-      const nodes = [nodeOf(scene, 0), nodeOf(scene, 1)];
-      await scene.disturb(`kill -9 ${nodes.join(' ')} until both answer again`, async () => {
-        await withoutMajority(scene, nodes);
-        for (const node of nodes) await answers(scene, node);
-      });
+      const nodes = nodesOf(scene);
+      await scene.disturb(`${what}: ${nodes.join(' ')}`, () => act(scene, nodes));
       await scene.served();
       await sleep(BACK_MS);
     },
-  },
-];
+  };
+}
+
+/** Kills these nodes, and fulfils when all of them answer again. */
+async function killStores(scene: Scene, nodes: readonly string[]): Promise<void> {
+  await withoutMajority(scene, nodes);
+  for (const node of nodes) await answers(scene, node);
+}
 
 function nodeOf(scene: Scene, index: number): string {
   const node = scene.named('cassandra')[index];
