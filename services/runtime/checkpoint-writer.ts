@@ -51,14 +51,14 @@ export class CheckpointWriter<State, Call extends ActorCall, Answer, Event> {
     this.#onStored = onStored;
   }
 
-  /** Writes under way. */
-  get inFlight(): number {
-    return this.#inFlight;
+  /** Whether there is room for one more write. */
+  get hasRoom(): boolean {
+    return this.#inFlight < CHECKPOINTS_IN_FLIGHT_MAX;
   }
 
   /** Whether there is room for one more write of this actor, with others or alone. */
   hasRoomFor(dirty: DirtyState): boolean {
-    if (this.#inFlight >= CHECKPOINTS_IN_FLIGHT_MAX) return false;
+    if (!this.hasRoom) return false;
     return isShareable(dirty) || this.#loneInFlight < LONE_CHECKPOINTS_IN_FLIGHT_MAX;
   }
 

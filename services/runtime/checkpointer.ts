@@ -4,7 +4,6 @@ import type { ActorCall, ActorKind } from '#runtime/actor-kind';
 import {
   CHECKPOINT_AGE_MS,
   CHECKPOINT_SLICE_MS,
-  CHECKPOINTS_IN_FLIGHT_MAX,
   UNFLUSHED_RECORDS_MAX,
   URGENT_CHECKPOINT_AGE_MS,
 } from '#runtime/bounds';
@@ -53,7 +52,8 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Event> {
     const { clock } = this.#ports;
     const begunMs = clock.monotonicMs();
     // Copies are made at once, up to 64 for a write: what is left waits until these are written.
-    const mayGoOn = () => this.#hasRoom && clock.monotonicMs() - begunMs < CHECKPOINT_SLICE_MS;
+    const mayGoOn = () =>
+      this.#writer.hasRoom && clock.monotonicMs() - begunMs < CHECKPOINT_SLICE_MS;
     // Those that leave have their own way out, and must not speed up the others.
     this.#pace.earn(Math.max(0, this.dirty.size - this.#leaving.size), monotonicMs);
     this.#startUrgent(monotonicMs, mayGoOn);
@@ -91,10 +91,6 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Event> {
     return !dirty.isStoring && this.#writer.hasRoomFor(dirty);
   }
 
-  get #hasRoom(): boolean {
-    return this.#writer.inFlight < CHECKPOINTS_IN_FLIGHT_MAX;
-  }
-
   /** One that has a turn or is being stored is left to the next sweep. */
   #isFree(activation: Activation<State, Call, Answer>): boolean {
     return !activation.isBusy && this.dirty.stateOf(activation)?.isStoring === false;
@@ -113,7 +109,7 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Event> {
 
   #startLeaving(): void {
     for (const activation of this.#leaving) {
-      if (!this.#hasRoom) return;
+      if (!this.#writer.hasRoom) return;
       this.#leaving.delete(activation);
       if (activation.isIdle && this.#isFree(activation)) this.#start(activation);
     }
@@ -130,7 +126,7 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Event> {
       const writes: Promise<void>[] = [];
       for (const activation of dirty) {
         // The bound is the process's: shards that close share it with the other checkpoints.
-        if (!this.#hasRoom) break;
+        if (!this.#writer.hasRoom) break;
         if (this.dirty.isStoring(activation)) continue;
         writes.push(this.#writer.store(this.#writer.batchOf(activation, wanted)));
       }
@@ -151,7 +147,7 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Event> {
     const mayCome = (activation: Activation<State, Call, Answer>): boolean =>
       waiting.has(activation) && !activation.isBusy;
     for (const activation of waiting) {
-      while (!this.#hasRoom) await sleep(this.#ports.clock, 1);
+      while (!this.#writer.hasRoom) await sleep(this.#ports.clock, 1);
       if (!this.#isFree(activation)) continue;
       const batch = this.#writer.batchOf(activation, mayCome);
       for (const one of batch) waiting.delete(one);
@@ -187,7 +183,7 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Event> {
 
   /** Goes on with what is due; stores that answer at once must not keep the event loop for long. */
   #continue(): void {
-    if (!this.#hasRoom) return;
+    if (!this.#writer.hasRoom) return;
     const { clock } = this.#ports;
     if (clock.monotonicMs() - this.#sliceStartMs < CHECKPOINT_SLICE_MS) {
       this.startDue(clock.monotonicMs());

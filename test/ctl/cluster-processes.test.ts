@@ -1,5 +1,4 @@
 import * as assert from 'uvu/assert';
-import { SHARED_KEY } from '#test/support/cluster';
 import { type OwnCluster, startOwnCluster } from '#test/support/own-cluster';
 import { runMain } from '#test/support/process-run';
 import { cassandraOrSkip, natsOrSkip } from '#test/support/real-servers';
@@ -29,17 +28,9 @@ running.after(async () => {
   await cluster[Symbol.asyncDispose]();
 });
 
-/** Runs `main.ts ctl` with the variables of the engines. */
+/** Runs `main.ts ctl` with the variables of the cluster. */
 async function ctl(...argv: string[]) {
-  const run = runMain(['ctl', ...argv], {
-    SERVICE_STORAGE: 'cassandra',
-    SERVICE_CASSANDRA_CONTACT_POINTS: cassandra,
-    SERVICE_CASSANDRA_KEYSPACE: cluster.keyspace,
-    SERVICE_NATS_URL: nats,
-    SERVICE_NATS_PREFIX: cluster.keyspace,
-    SERVICE_CLUSTER_SECRET: SHARED_KEY,
-    ...TLS,
-  });
+  const run = runMain(['ctl', ...argv], cluster.variables);
   const code = await run.ended;
   return { code, out: run.stdout(), err: run.stderr() };
 }

@@ -7,7 +7,7 @@ import { systemClock } from '#platform/clock';
 import { accountSubject } from '#process/bus-account-news';
 import { type MigratedKeyspace, openMigratedKeyspace } from '#test/storage/migrated-keyspace';
 import { newCaller } from '#test/support/caller';
-import { type Cluster, SHARED_KEY, startCluster } from '#test/support/cluster';
+import { type Cluster, startCluster } from '#test/support/cluster';
 import { type OwnNats, ownNats } from '#test/support/own-nats';
 import { type ProcessRun, runMain } from '#test/support/process-run';
 import { cassandraOrSkip, natsOrSkip } from '#test/support/real-servers';
@@ -74,12 +74,7 @@ permitted('a cluster serves, hears its nodes and takes over from a dead one', as
 permitted('ctl hears every node', async () => {
   if (cassandra === '') return;
   const run = runMain(['ctl', 'nodes', '--json'], {
-    SERVICE_STORAGE: 'cassandra',
-    SERVICE_CASSANDRA_CONTACT_POINTS: cassandra,
-    SERVICE_CASSANDRA_KEYSPACE: keyspace.name,
-    SERVICE_NATS_URL: nats.address,
-    SERVICE_NATS_PREFIX: keyspace.name,
-    SERVICE_CLUSTER_SECRET: SHARED_KEY,
+    ...cluster.variables,
     ...userOf('ctl'),
   });
   assert.is(await run.ended, 0, run.stderr());

@@ -2,7 +2,6 @@ import * as assert from 'uvu/assert';
 import type { CassandraSession } from '#storage/cassandra/session';
 import { damage, type Trace, tracesOf } from '#test/storage/keyspace-scan';
 import { sessionIn } from '#test/storage/migrated-keyspace';
-import { SHARED_KEY } from '#test/support/cluster';
 import { type OwnCluster, startOwnCluster } from '#test/support/own-cluster';
 import { type ProcessRun, runMain } from '#test/support/process-run';
 import { cassandraOrSkip, natsOrSkip } from '#test/support/real-servers';
@@ -160,14 +159,7 @@ function engine(): ProcessRun {
 
 /** What `ctl verify` says. */
 async function verified(id: string): Promise<string> {
-  const run = runMain(['ctl', 'verify', id], {
-    SERVICE_STORAGE: 'cassandra',
-    SERVICE_CASSANDRA_CONTACT_POINTS: cassandra,
-    SERVICE_CASSANDRA_KEYSPACE: cluster.keyspace,
-    SERVICE_NATS_URL: nats,
-    SERVICE_NATS_PREFIX: cluster.keyspace,
-    SERVICE_CLUSTER_SECRET: SHARED_KEY,
-  });
+  const run = runMain(['ctl', 'verify', id], cluster.variables);
   await run.ended;
   return run.stdout() + run.stderr();
 }

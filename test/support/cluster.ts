@@ -8,6 +8,8 @@ export type Cluster = AsyncDisposable & {
   readonly limiters: Map<string, ProcessRun>;
   readonly edge: ProcessRun;
   readonly caller: Caller;
+  /** The variables of all of its processes: `ctl` is run with them. */
+  readonly variables: Record<string, string>;
   /** The edge, and the admin port of a limiter: of the first unless named. */
   service(limiter?: string): Service;
   /** Starts one more engine and waits until it is ready. */
@@ -35,7 +37,7 @@ export type ClusterParts = {
 };
 
 /** What all processes of such a cluster share. */
-export const SHARED_KEY = 'the secret of all tests';
+const SHARED_KEY = 'the secret of all tests';
 
 /** How long a process of the cluster may live, in milliseconds: a whole test file. */
 const RUN_MS_MAX = 230_000;
@@ -106,6 +108,7 @@ export async function startCluster(
     limiters,
     edge,
     caller,
+    variables,
     service,
     startEngine,
     startLimiter,
