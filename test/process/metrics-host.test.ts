@@ -34,7 +34,7 @@ metrics('listens where SERVICE_METRICS_HOST says', async () => {
 
 metrics('is opened to the network by the image on purpose', () => {
   // An operator of the image scrapes and probes it from outside of the container.
-  assert.match(readFileSync('deploy/Dockerfile', 'utf8'), /SERVICE_METRICS_HOST=0\.0\.0\.0/);
+  assert.match(readFileSync('deploy/Containerfile', 'utf8'), /SERVICE_METRICS_HOST=0\.0\.0\.0/);
 });
 
 metrics.run();

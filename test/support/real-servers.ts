@@ -24,15 +24,22 @@ export function natsOrSkip(): RealServer {
   return serverOrSkip('NATS', 'TEST_NATS');
 }
 
-/** Throws on CI, where nothing may be skipped. */
 function serverOrSkip(name: string, variable: string): RealServer {
   const address = process.env[variable] ?? '';
   if (address !== '') return { address, suite: plainSuite };
   const reason = process.env[`${variable}_MISSING`] ?? `${variable} is not set`;
-  const line = `there is no ${name}: ${reason}`;
-  if (process.env['CI'] === 'true') throw new Error(line);
-  console.log(`skipped because ${line}`);
-  return { address, suite: skippingSuite };
+  return { address, suite: suiteUnless(`there is no ${name}: ${reason}`) };
+}
+
+/**
+ * uvu's `suite`, or one that skips its tests and says why, for what a machine may lack. Throws on CI,
+ * where nothing may be skipped.
+ */
+export function suiteUnless(lack: string | undefined): typeof plainSuite {
+  if (lack === undefined) return plainSuite;
+  if (process.env['CI'] === 'true') throw new Error(lack);
+  console.log(`skipped because ${lack}`);
+  return skippingSuite;
 }
 
 function skippingSuite<Context>(name?: string, context?: Context): Test<Context> {

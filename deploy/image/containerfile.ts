@@ -1,0 +1,47 @@
+/** One instruction: its word, and the rest of its line. */
+type Instruction = { readonly word: string; readonly rest: string };
+
+/** What begins with a FROM. */
+export type Stage = {
+  readonly base: string;
+  /** Empty where it has none. */
+  readonly name: string;
+  readonly instructions: readonly Instruction[];
+};
+
+/** The stages of a Containerfile, in order; the last one is the image. */
+export function stagesOf(containerfile: string): readonly Stage[] {
+  const stages: { base: string; name: string; instructions: Instruction[] }[] = [];
+  for (const line of containerfile.split('\n')) {
+    const [, word, rest] = /^([A-Z]+) +(.+?) *$/.exec(line) ?? [];
+    if (word === undefined || rest === undefined) continue;
+    if (word === 'FROM') {
+      const [base = '', , name = ''] = rest.split(/ +/);
+      stages.push({ base, name, instructions: [] });
+    } else stages.at(-1)?.instructions.push({ word, rest });
+  }
+  return stages;
+}
+
+/** How a container of an image is started. */
+export type Start = {
+  readonly folder: string;
+  readonly user: string;
+  readonly variables: Readonly<Record<string, string>>;
+  readonly entrypoint: readonly string[];
+};
+
+/** What the instructions of an image say of its start. */
+export function startOf({ instructions }: Stage): Start {
+  const last = (word: string) => instructions.findLast((each) => each.word === word)?.rest ?? '';
+  const variables = instructions
+    .filter(({ word }) => word === 'ENV')
+    .flatMap(({ rest }) => rest.split(' ').map((pair) => pair.split('=')))
+    .map(([name = '', value = '']) => [name, value] as const);
+  return {
+    folder: last('WORKDIR'),
+    user: last('USER'),
+    variables: Object.fromEntries(variables),
+    entrypoint: JSON.parse(last('ENTRYPOINT')),
+  };
+}

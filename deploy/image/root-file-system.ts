@@ -1,0 +1,103 @@
+import { cp, mkdir, readFile } from 'node:fs/promises';
+import { basename, join, resolve } from 'node:path';
+import { type Stage, type Start, stagesOf, startOf } from '#deploy/image/containerfile';
+import { runProgram } from '#deploy/local/run-program';
+import { shippedFolders } from '#deploy/supply/locked-packages';
+
+/*
+ * The root file system of the image, made on this machine without a builder of containers from the same
+ * lines: what `COPY` names is copied, and what earlier stages make is made by the same script, or of the
+ * same lockfile.
+ */
+
+/** Copying some libraries takes less, in milliseconds. */
+const COLLECT_MS_MAX = 60_000;
+
+/** What one COPY of the image does. */
+type Copy = { readonly from: string; readonly sources: readonly string[]; readonly target: string };
+
+/**
+ * Makes the root file system of the image in an empty folder, with this process's own Node in it, and
+ * answers how a container would be started. Rejects for a line that it does not know.
+ */
+export async function makeRootFileSystem(root: string): Promise<Start> {
+  const stages = stagesOf(await readFile('deploy/Containerfile', 'utf8'));
+  const image = stages.at(-1);
+  if (image?.base !== 'scratch') throw new Error('the image begins with more than nothing');
+  const sent = sentToBuilder(await readFile('deploy/Containerfile.dockerignore', 'utf8'));
+  let folder = '/';
+  for (const { word, rest } of image.instructions) {
+    if (word === 'WORKDIR') folder = rest;
+    if (word !== 'COPY') continue;
+    const copy = copyOf(rest, folder);
+    const target = join(root, copy.target);
+    if (copy.from === '') await copyFiles(copy.sources, target, sent);
+    else await copyFromStage(stages, copy, target);
+  }
+  return startOf(image);
+}
+
+function copyOf(rest: string, folder: string): Copy {
+  const words = rest.split(/ +/);
+  const from = /^--from=(.*)$/.exec(words[0] ?? '')?.[1];
+  const paths = from === undefined ? words : words.slice(1);
+  const target = paths.at(-1) ?? '';
+  const isFolder = target.endsWith('/');
+  const sources = paths.slice(0, -1);
+  const path = resolve(folder, target);
+  // Into a folder a file goes under its own name; the contents of a folder go there as they are.
+  const isFile = from === undefined && isFolder;
+  return {
+    from: from ?? '',
+    sources,
+    target: isFile ? join(path, basename(sources[0] ?? '')) : path,
+  };
+}
+
+/** Only what an allow list names reaches a builder. */
+function sentToBuilder(ignored: string): (path: string) => boolean {
+  const lines = ignored.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+  if (lines[0] !== '*') throw new Error('the list of what is sent begins with everything');
+  const allowed = lines.slice(1).map((line) => line.replace(/^!/, ''));
+  return (path) => allowed.some((each) => path === each || path.startsWith(`${each}/`));
+}
+
+async function copyFiles(
+  sources: readonly string[],
+  target: string,
+  sent: (path: string) => boolean,
+): Promise<void> {
+  for (const source of sources) {
+    if (!sent(source)) throw new Error(`${source} is not sent to the builder`);
+    await cp(source, target, { recursive: true });
+  }
+}
+
+async function copyFromStage(
+  stages: readonly Stage[],
+  { from, sources }: Copy,
+  target: string,
+): Promise<void> {
+  const runs = stages
+    .find(({ name }) => name === from)
+    ?.instructions.filter(({ word }) => word === 'RUN')
+    .map(({ rest }) => rest);
+  const made = runs?.length === 1 ? (runs[0] ?? '') : '';
+  if (/^npm ci .*--omit=dev --omit=optional /.test(made)) return await copyPackages(target);
+  const [, script, folder] = /^sh (collect-runtime\.sh) (\S+)$/.exec(made) ?? [];
+  if (script === undefined || folder !== sources[0]) throw new Error(`stage ${from} does: ${made}`);
+  const args = [`deploy/image/${script}`, target, process.execPath];
+  const run = await runProgram({ program: 'sh', args, msMax: COLLECT_MS_MAX });
+  if (!run.isOk) throw new Error(`${script}: ${run.output}`);
+}
+
+/** What `npm ci` without tools would install, from what is installed here. */
+async function copyPackages(target: string): Promise<void> {
+  for (const folder of shippedFolders()) {
+    const own = join(folder, 'node_modules');
+    const copied = join(target, folder.slice('node_modules/'.length));
+    await mkdir(copied, { recursive: true });
+    // Packages inside of it have a line of the lockfile themselves.
+    await cp(folder, copied, { recursive: true, filter: (path) => path !== own });
+  }
+}

@@ -1,0 +1,75 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import type { Start } from '#deploy/image/containerfile';
+
+/** How long a process from the image may run in a test, in milliseconds. */
+const RUN_MS_MAX = 60_000;
+
+/** A process that has the root file system of the image and nothing else of this machine's files. */
+export type ImageRun = {
+  readonly child: ChildProcess;
+  /** What it has written on both streams. */
+  readonly output: () => string;
+  readonly ended: Promise<number | string>;
+  /** Fulfils when the output matches; rejects when the process ends before. */
+  readonly says: (pattern: RegExp) => Promise<void>;
+};
+
+/** Why no process can be given another root here; undefined when one can. */
+export function whyNoOtherRoot(): string | undefined {
+  try {
+    execFileSync('unshare', [...unshared({ user: '1000:1000' }), 'true'], { stdio: 'pipe' });
+    return undefined;
+  } catch (error) {
+    return (error as Error).message.trim().split('\n').at(-1) ?? 'unshare failed';
+  }
+}
+
+/** Starts the image's entry point, or `program` instead of it, as a container would. */
+export function runImage(
+  root: string,
+  { folder, user, variables, entrypoint }: Start,
+  args: readonly string[],
+  more: Readonly<Record<string, string>> = {},
+  program = entrypoint,
+): ImageRun {
+  const place = [`--root=${root}`, `--wd=${folder}`];
+  const command = [...unshared({ user }), ...place, ...program, ...args];
+  const env = { ...variables, ...more };
+  const child = spawn('/usr/bin/unshare', command, { env, stdio: ['ignore', 'pipe', 'pipe'] });
+  const texts: string[] = [];
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on('data', (chunk: Buffer) => texts.push(chunk.toString()));
+  }
+  const cut = () => void child.kill('SIGKILL');
+  const timer = setTimeout(cut, RUN_MS_MAX);
+  process.once('exit', cut);
+  const ended = once(child, 'close').then(([code, signal]) => {
+    clearTimeout(timer);
+    process.off('exit', cut);
+    return code ?? signal;
+  });
+  const output = () => texts.join('');
+  return {
+    child,
+    output,
+    ended,
+    async says(pattern) {
+      const over = ended.then(() => 'over' as const);
+      while (!pattern.test(output())) {
+        const more = [once(child.stdout, 'data'), once(child.stderr, 'data')];
+        const next = await Promise.race([...more, over]);
+        if (next === 'over' && !pattern.test(output())) {
+          throw new Error(`ended without saying ${pattern}: ${output()}`);
+        }
+      }
+    },
+  };
+}
+
+/** Root may take any user; others look like the image's user to themselves. */
+function unshared({ user }: { readonly user: string }): readonly string[] {
+  const [uid, gid] = user.split(':');
+  if (process.getuid?.() === 0) return [`--setuid=${uid}`, `--setgid=${gid}`];
+  return ['--user', `--map-user=${uid}`, `--map-group=${gid}`];
+}
