@@ -35,7 +35,10 @@ head('is kept until the first turn has gone on from it, stored or not', () => {
   const { meter, journal, now } = first.next();
   meter.forget(meter.head);
   assert.equal(meter.head, journal.head);
-  assert.ok((meter.usage(now())?.cyclesUsed ?? 0) >= 30, 'what an earlier owner granted is counted');
+  assert.ok(
+    (meter.usage(now())?.cyclesUsed ?? 0) >= 30,
+    'what an earlier owner granted is counted',
+  );
   meter.forget(meter.head);
   assert.is(meter.head, undefined);
 });
