@@ -4,12 +4,13 @@ import { announcementOf, type Directory } from '#engine/directory';
 import { eventOfRecord, recordOfEvent } from '#engine/event-record';
 import { type InstanceEvent, isListedChange } from '#engine/instance-event';
 import { recoveryOf } from '#engine/instance-recovery';
-import { bytesUnstored, headOf, type InstanceState } from '#engine/instance-state';
+import { bytesUnstored, headOf, type InstanceState, isLive } from '#engine/instance-state';
 import type { StepTimer } from '#engine/step-timer';
 import type { RowsCopy } from '#engine/unstored-rows';
-import type { Checkpoint, EventSourcing } from '#runtime/event-sourcing';
+import type { Checkpoint, EarlyRows, EventSourcing } from '#runtime/event-sourcing';
 import type { SideEffect } from '#runtime/turn';
 import type {
+  InstanceAnswers,
   InstanceCheckpoint,
   InstanceHead,
   InstanceStore,
@@ -21,7 +22,7 @@ import { DRIFT_EVENTS, OBSERVATIONS } from '#storage/packed-rows';
 const RECORD_BYTES = 200;
 
 type SourcingPorts = {
-  readonly store: Pick<InstanceStore, 'bucketOf' | 'checkpoint'>;
+  readonly store: Pick<InstanceStore, 'bucketOf' | 'checkpoint' | 'storeAnswers'>;
   /** When rows leave a head; undefined: as the service's bounds say. */
   readonly chunkBounds?: ChunkBounds | undefined;
   readonly directory: Directory;
@@ -32,10 +33,17 @@ type SourcingPorts = {
 export class InstanceSourcing
   implements EventSourcing<InstanceState, InstanceEvent, InstanceApplied, InstanceCheckpoint>
 {
+  /** Keyed answers, which are large. Those to a deleted instance wait for its checkpoint. */
+  readonly earlyRows: EarlyRows<InstanceState, InstanceAnswers>;
   readonly #ports: SourcingPorts;
 
   constructor(ports: SourcingPorts) {
     this.#ports = ports;
+    this.earlyRows = {
+      sizeOf: (state) => (isLive(state) ? (state.unstored?.answerBytes ?? 0) : 0),
+      copy: answersOf,
+      store: (copies) => ports.store.storeAnswers(copies),
+    };
   }
 
   apply(state: InstanceState, event: InstanceEvent, version: number, id: string): InstanceApplied {
@@ -132,4 +140,16 @@ export class InstanceSourcing
     const isListed = events.some(({ change }) => isListedChange(change.kind));
     return isListed ? announcementOf(id, headOf(state), this.#ports.directory) : undefined;
   }
+}
+
+function answersOf(id: string, state: InstanceState): Checkpoint<InstanceState, InstanceAnswers> {
+  const { unstored } = state;
+  const answers = unstored?.copyAnswers() ?? [];
+  return {
+    copy: { instanceId: id, version: headOf(state).version, answers },
+    forget: (later) => {
+      // After a deletion meanwhile there is nothing left of them.
+      if (later.unstored === unstored) unstored?.dropAnswers(answers);
+    },
+  };
 }

@@ -26,7 +26,7 @@ export function findAnswer(
 ): AnswerRow | undefined | Promise<AnswerRow | undefined> {
   // Its answers went with the instance, though the store may still hold them.
   if (!isLive(state)) return undefined;
-  const inMemory = state.unstored?.answers.findLast(({ key }) => key === rowKey);
+  const inMemory = state.unstored?.answerTo(rowKey);
   if (inMemory !== undefined) return isExpired(inMemory, wallMs) ? undefined : inMemory;
   if (earlierVersion === undefined && isSurelyNew(call, wallMs)) return undefined;
   return store.findAnswer(call.instanceId, rowKey, wallMs - ANSWER_AGE_MS);

@@ -1,8 +1,9 @@
 import { bytesOfText } from '#engine/held-bytes';
 import type { AnswerRow, DriftRow, HistoryRow } from '#storage/instance-store';
 
-/** Bytes of the lists. Measured, as all below: `test/engine/held-bytes`. */
-const LISTS_BYTES = 300;
+/** Bytes of the lists, and of the map of answers. Measured, as all below: `test/engine/held-bytes`. */
+const LISTS_BYTES = 240;
+const MAP_BYTES = 110;
 
 /** Bytes of rows in memory without their text. */
 const HISTORY_ROW_BYTES = 150;
@@ -14,7 +15,7 @@ export type RowsCopy = {
   readonly history: readonly HistoryRow[];
   readonly drift: readonly DriftRow[];
   readonly answers: readonly AnswerRow[];
-  /** Roughly the bytes of all of them. */
+  /** Roughly the bytes of the lists. */
   readonly bytes: number;
 };
 
@@ -22,8 +23,10 @@ export type RowsCopy = {
 export class UnstoredRows {
   readonly #history: HistoryRow[] = [];
   readonly #drift: DriftRow[] = [];
-  readonly #answers: AnswerRow[] = [];
+  /** By key; made on first use, because few instances have any. */
+  #answers: Map<string, AnswerRow> | undefined;
   #rowBytes = 0;
+  #answerBytes = 0;
 
   /** Processed observations. */
   get history(): readonly HistoryRow[] {
@@ -35,14 +38,20 @@ export class UnstoredRows {
     return this.#drift;
   }
 
-  /** Keyed answers. */
-  get answers(): readonly AnswerRow[] {
-    return this.#answers;
+  /** The answer to a key. */
+  answerTo(key: string): AnswerRow | undefined {
+    return this.#answers?.get(key);
+  }
+
+  /** Roughly the bytes of the answers alone. */
+  get answerBytes(): number {
+    return this.#answerBytes;
   }
 
   /** Roughly the bytes held. */
   get bytes(): number {
-    return LISTS_BYTES + this.#rowBytes;
+    const mapBytes = this.#answers === undefined ? 0 : MAP_BYTES;
+    return LISTS_BYTES + mapBytes + this.#rowBytes + this.#answerBytes;
   }
 
   /** Adds a processed observation. */
@@ -59,10 +68,26 @@ export class UnstoredRows {
 
   /** Adds a keyed answer. */
   addAnswer(row: AnswerRow): void {
-    this.#answers.push(row);
-    const { key, fingerprint, body, etag } = row;
-    const names = key.length + fingerprint.length + etag.length;
-    this.#rowBytes += ANSWER_ROW_BYTES + names + bytesOfText(body);
+    this.#remove(this.answerTo(row.key));
+    this.#answers ??= new Map();
+    this.#answers.set(row.key, row);
+    this.#answerBytes += bytesOfAnswer(row);
+  }
+
+  /** The answers as they are now. */
+  copyAnswers(): AnswerRow[] {
+    return [...(this.#answers?.values() ?? [])];
+  }
+
+  /** Drops answers that have been stored, unless a newer one is there. */
+  dropAnswers(stored: readonly AnswerRow[]): void {
+    for (const row of stored) if (this.answerTo(row.key) === row) this.#remove(row);
+  }
+
+  #remove(row: AnswerRow | undefined): void {
+    if (row === undefined) return;
+    this.#answers?.delete(row.key);
+    this.#answerBytes -= bytesOfAnswer(row);
   }
 
   /** What is here now, for a checkpoint. */
@@ -70,7 +95,7 @@ export class UnstoredRows {
     return {
       history: this.#history.slice(),
       drift: this.#drift.slice(),
-      answers: this.#answers.slice(),
+      answers: this.copyAnswers(),
       bytes: this.#rowBytes,
     };
   }
@@ -79,12 +104,17 @@ export class UnstoredRows {
   drop({ history, drift, answers, bytes }: RowsCopy): void {
     this.#history.splice(0, history.length);
     this.#drift.splice(0, drift.length);
-    this.#answers.splice(0, answers.length);
+    this.dropAnswers(answers);
     this.#rowBytes -= bytes;
   }
 
   /** Whether there is no row. */
   get isEmpty(): boolean {
-    return this.#history.length + this.#drift.length + this.#answers.length === 0;
+    return this.#history.length + this.#drift.length + (this.#answers?.size ?? 0) === 0;
   }
+}
+
+function bytesOfAnswer({ key, fingerprint, body, etag }: AnswerRow): number {
+  const names = key.length + fingerprint.length + etag.length;
+  return ANSWER_ROW_BYTES + names + bytesOfText(body);
 }

@@ -41,7 +41,7 @@ export class ActivationCatalog<State, Call extends ActorCall, Answer, Event> {
     this.#config = config;
     this.#ports = ports;
     const onStored = (stored: Activation<State, Call, Answer>) => this.#weigh(stored);
-    this.#checkpointer = new Checkpointer(kind, ports, onStored, config.checkpointAgeMs);
+    this.#checkpointer = new Checkpointer(kind, ports, onStored, config);
     ports.log.keep(() => this.#checkpointer.dirty.lowest);
     this.#sweeping = every(ports.clock, SWEEP_PERIOD_MS, () => this.#sweep());
   }
@@ -96,7 +96,7 @@ export class ActivationCatalog<State, Call extends ActorCall, Answer, Event> {
 
   /** Whether so much is waiting to be stored that nothing more may come (architecture 3.2). */
   get isTailFull(): boolean {
-    return this.#checkpointer.dirty.tail >= 1;
+    return this.#checkpointer.fill >= 1;
   }
 
   /** Every actor of a shard that is in memory or being loaded. */

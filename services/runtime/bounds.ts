@@ -39,6 +39,15 @@ export const UNFLUSHED_RECORDS_MAX = 200_000;
 /** Bytes of rows in the same state, estimated, per process (architecture 3.2). */
 export const UNFLUSHED_BYTES_MAX = 64 * 1_024 * 1_024;
 
+/**
+ * Bytes of early rows that wait to be stored, per process: from half of them on the bucket that has
+ * waited longest is written. Chosen: of 4,096 buckets each then writes 8 KiB at a time.
+ */
+export const EARLY_ROWS_BYTES_MAX = 64 * 1_024 * 1_024;
+
+/** Writes of early rows in flight per process, besides checkpoints. Chosen: half as many. */
+export const EARLY_WRITES_IN_FLIGHT_MAX = 4;
+
 /** How often idle and dirty actors are looked for. A tenth of the shortest age that matters. */
 export const SWEEP_PERIOD_MS = 1_000;
 

@@ -9,8 +9,9 @@ import {
 } from '#runtime/bounds';
 import { CheckpointWriter } from '#runtime/checkpoint-writer';
 import { DirtyActors, type DirtyState } from '#runtime/dirty-actors';
+import { EarlyWriter } from '#runtime/early-writer';
 import { EvenPace } from '#runtime/even-pace';
-import type { ActorHostPorts } from '#runtime/host-ports';
+import type { ActorHostConfig, ActorHostPorts } from '#runtime/host-ports';
 
 /**
  * Stores dirty actors late (architecture 3.2): when one has been dirty for two minutes, or for 10 s
@@ -23,6 +24,7 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Event> {
   readonly #ports: ActorHostPorts;
   readonly #ageMs: number;
   readonly #writer: CheckpointWriter<State, Call, Answer, Event>;
+  readonly #earlyWriter: EarlyWriter<State, Call, Answer, Event>;
   /** The account of what is not stored. */
   readonly dirty: DirtyActors<State, Call, Answer, Event>;
   /** Dirty actors that are about to leave memory, and so are due at any age. */
@@ -35,13 +37,20 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Event> {
     kind: ActorKind<State, Call, Answer, Event>,
     ports: ActorHostPorts,
     onStored: (activation: Activation<State, Call, Answer>) => void = () => undefined,
-    ageMs = CHECKPOINT_AGE_MS,
+    config: Pick<ActorHostConfig, 'checkpointAgeMs' | 'earlyRowsBytesMax'> = {},
   ) {
+    const { checkpointAgeMs: ageMs = CHECKPOINT_AGE_MS, earlyRowsBytesMax } = config;
     this.#ports = ports;
     this.#ageMs = ageMs;
     this.dirty = new DirtyActors(kind, ports.clock);
     this.#writer = new CheckpointWriter(kind, ports, this.dirty, onStored);
+    this.#earlyWriter = new EarlyWriter(kind, ports, this.dirty, onStored, earlyRowsBytesMax);
     this.#pace = new EvenPace(ageMs, ports.clock.monotonicMs());
+  }
+
+  /** How full the tail or the room for early rows is: at 1 nothing more may come. */
+  get fill(): number {
+    return Math.max(this.dirty.tail, this.#earlyWriter.fill);
   }
 
   /**
@@ -52,11 +61,12 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Event> {
     const { clock } = this.#ports;
     const begunMs = clock.monotonicMs();
     // Copies are made at once, up to 64 for a write: what is left waits until these are written.
-    const mayGoOn = () =>
-      this.#writer.hasRoom && clock.monotonicMs() - begunMs < CHECKPOINT_SLICE_MS;
+    const hasTime = () => clock.monotonicMs() - begunMs < CHECKPOINT_SLICE_MS;
+    const mayGoOn = () => this.#writer.hasRoom && hasTime();
     // Those that leave have their own way out, and must not speed up the others.
     this.#pace.earn(Math.max(0, this.dirty.size - this.#leaving.size), monotonicMs);
     this.#startUrgent(monotonicMs, mayGoOn);
+    this.#earlyWriter.startDue(hasTime, () => this.#continue());
     this.#startOldest(monotonicMs, mayGoOn);
     if (mayGoOn()) this.#startLeaving();
   }
@@ -183,7 +193,6 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Event> {
 
   /** Goes on with what is due; stores that answer at once must not keep the event loop for long. */
   #continue(): void {
-    if (!this.#writer.hasRoom) return;
     const { clock } = this.#ports;
     if (clock.monotonicMs() - this.#sliceStartMs < CHECKPOINT_SLICE_MS) {
       this.startDue(clock.monotonicMs());

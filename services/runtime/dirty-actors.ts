@@ -3,11 +3,12 @@ import type { Clock } from '#platform/clock';
 import type { Activation } from '#runtime/activation';
 import type { ActorCall, ActorKind } from '#runtime/actor-kind';
 import { UNFLUSHED_BYTES_MAX, UNFLUSHED_RECORDS_MAX } from '#runtime/bounds';
+import { EarlyBytes } from '#runtime/early-bytes';
 import type { SideEffect } from '#runtime/turn';
 
 /** What of an actor no checkpoint has stored. */
 export type DirtyState = {
-  /** Committed records that no checkpoint has stored, and roughly the bytes that they hold. */
+  /** Committed records that no checkpoint has stored, and roughly the bytes held but for early rows. */
   records: number;
   bytes: number;
   /** Log offset of the first of them. */
@@ -31,6 +32,8 @@ export class DirtyActors<State, Call extends ActorCall, Answer, Event> {
   readonly #buckets = new Map<number, Set<Activation<State, Call, Answer>>>();
   /** Those that a promise or a side effect waits for, and since when (monotonic), the oldest first. */
   readonly #urgent = new Map<Activation<State, Call, Answer>, number>();
+  /** The account of early rows. */
+  readonly early = new EarlyBytes<Activation<State, Call, Answer>>();
   #records = 0;
   #bytes = 0;
 
@@ -51,10 +54,10 @@ export class DirtyActors<State, Call extends ActorCall, Answer, Event> {
 
   /** Bytes that dirty actors hold until they are stored. */
   get bytes(): number {
-    return this.#bytes;
+    return this.#bytes + this.early.total;
   }
 
-  /** How full the tail is: 1 means that a bound, records or bytes, is reached. */
+  /** How full the tail is, but for early rows: 1 means that a bound, records or bytes, is reached. */
   get tail(): number {
     return Math.max(this.#records / UNFLUSHED_RECORDS_MAX, this.#bytes / UNFLUSHED_BYTES_MAX);
   }
@@ -135,7 +138,7 @@ export class DirtyActors<State, Call extends ActorCall, Answer, Event> {
   ): void {
     this.#records -= records;
     dirty.records -= records;
-    this.#weigh(activation, dirty);
+    this.weigh(activation);
     this.#remove(activation, dirty);
     if (dirty.records === 0) return;
     dirty.firstOffset = offset + 1;
@@ -161,6 +164,21 @@ export class DirtyActors<State, Call extends ActorCall, Answer, Event> {
     this.#remove(activation, dirty);
     this.#records -= dirty.records;
     this.#bytes -= dirty.bytes;
+    this.early.set(dirty.bucket, activation, 0);
+  }
+
+  /** Looks at what an actor holds now: a commit may also let go of what was held before. */
+  weigh(activation: Activation<State, Call, Answer>): void {
+    const dirty = this.#states.get(activation);
+    if (dirty === undefined) return;
+    const { state } = activation;
+    const { sourcing } = this.#kind;
+    const isHolding = state !== undefined && sourcing !== undefined && dirty.records > 0;
+    const early = isHolding ? (sourcing.earlyRows?.sizeOf(state) ?? 0) : 0;
+    const bytes = isHolding ? sourcing.sizeOfUnstored(state) - early : 0;
+    this.early.set(dirty.bucket, activation, early);
+    this.#bytes += bytes - dirty.bytes;
+    dirty.bytes = bytes;
   }
 
   #note(
@@ -172,7 +190,7 @@ export class DirtyActors<State, Call extends ActorCall, Answer, Event> {
     const dirty = this.#states.get(activation) ?? this.#begin(activation, offset, monotonicMs);
     dirty.records += records;
     this.#records += records;
-    this.#weigh(activation, dirty);
+    this.weigh(activation);
     dirty.firstOffset = Math.min(dirty.firstOffset, offset);
     this.#noteUrgent(activation, dirty, monotonicMs);
     return dirty;
@@ -224,13 +242,5 @@ export class DirtyActors<State, Call extends ActorCall, Answer, Event> {
   #isUrgent({ state }: Activation<State, Call, Answer>, { pendingEffect }: DirtyState): boolean {
     if (pendingEffect !== undefined) return true;
     return state !== undefined && this.#kind.sourcing?.isUrgent?.(state) === true;
-  }
-
-  /** Looks at what the actor holds now: a commit may also let go of what was held before. */
-  #weigh({ state }: Activation<State, Call, Answer>, dirty: DirtyState): void {
-    const isHolding = state !== undefined && dirty.records > 0;
-    const bytes = isHolding ? (this.#kind.sourcing?.sizeOfUnstored(state) ?? 0) : 0;
-    this.#bytes += bytes - dirty.bytes;
-    dirty.bytes = bytes;
   }
 }

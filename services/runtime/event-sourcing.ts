@@ -39,6 +39,9 @@ export interface EventSourcing<
   /** Stores copies of actors of one bucket. May be repeated and may come late without harm. */
   store(copies: readonly Copy[]): Promise<void>;
 
+  /** Rows that an actor need not hold until its checkpoint. Absent: it has none. */
+  readonly earlyRows?: EarlyRows<State>;
+
   /** Whether a promise depends on the state being stored soon. Absent: it never does. */
   isUrgent?(state: State): boolean;
 
@@ -61,6 +64,19 @@ export interface EventSourcing<
    */
   closing?(state: State, now: Instant): Event | undefined;
 }
+
+/**
+ * Rows of dirty actors that may be stored before the checkpoint that they belong to, because nothing
+ * reads them but by name: large ones then do not bring checkpoints forward.
+ */
+export type EarlyRows<State, Copy = unknown> = {
+  /** Their bytes, part of `sizeOfUnstored`. */
+  sizeOf(state: State): number;
+  /** A copy of them. A checkpoint that is taken before they are stored has them too. */
+  copy(id: string, state: State): Checkpoint<State, Copy>;
+  /** Stores copies of actors of one bucket. May be repeated and may come late without harm. */
+  store(copies: readonly Copy[]): Promise<void>;
+};
 
 /** A copy of one actor to be stored. */
 export type Checkpoint<State, Copy = unknown> = {

@@ -16,4 +16,6 @@ export type ActorHostConfig = {
   readonly memoryBytesMax: number;
   /** At what age dirty actors are stored; undefined: `CHECKPOINT_AGE_MS`. */
   readonly checkpointAgeMs?: number | undefined;
+  /** The room for early rows, in bytes; undefined: `EARLY_ROWS_BYTES_MAX`. */
+  readonly earlyRowsBytesMax?: number | undefined;
 };

@@ -118,6 +118,13 @@ export type InstanceCheckpoint = {
   readonly answers: readonly AnswerRow[];
 };
 
+/** Answers of an instance without a checkpoint, as of the version that the newest of them has. */
+export type InstanceAnswers = {
+  readonly instanceId: string;
+  readonly version: number;
+  readonly answers: readonly AnswerRow[];
+};
+
 /** Heads that one call reads or stores at most: 64 of 2 kB are half of what one batch may hold. */
 export const HEADS_MAX = 64;
 
@@ -143,6 +150,11 @@ export interface InstanceStore {
    * is stored, with other borders: every row stays readable.
    */
   checkpoint(checkpoints: readonly InstanceCheckpoint[]): Promise<void>;
+  /**
+   * Stores answers of instances of one bucket before the checkpoints that they belong to, however many.
+   * May be repeated and may come late; those of a deleted instance go with it.
+   */
+  storeAnswers(parts: readonly InstanceAnswers[]): Promise<void>;
   /**
    * Of the observations in chunks those with ordinals from `newest` downwards, at most `count`, newest
    * first. Throws `CorruptState` when a chunk is not what was written; `readDrift` does too.

@@ -43,6 +43,7 @@ const FORGETFUL: InstanceStore = {
   readHead: async () => undefined,
   readHeads: async () => new Map(),
   checkpoint: async () => undefined,
+  storeAnswers: async () => undefined,
   readHistory: async () => [],
   readDrift: async () => [],
   findAnswer: async () => undefined,

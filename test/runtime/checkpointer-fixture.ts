@@ -2,6 +2,7 @@ import { createMetrics } from '#platform/metrics';
 import { Activation } from '#runtime/activation';
 import { Checkpointer } from '#runtime/checkpointer';
 import { CommitLog } from '#runtime/commit-log';
+import type { ActorHostConfig } from '#runtime/host-ports';
 import { runtimeMetrics } from '#runtime/runtime-metrics';
 import { ONE_SHARD } from '#runtime/shard-gate';
 import type { Journal } from '#storage/journal';
@@ -31,13 +32,17 @@ class HeldTallyKind extends TallyKind {
 }
 
 /** A checkpointer, and actors that commit as a turn does. */
-export function newScene({ kind = new TallyKind(), journal = memoryJournal() as Journal } = {}) {
+export function newScene({
+  kind = new TallyKind(),
+  journal = memoryJournal() as Journal,
+  config = {} as Pick<ActorHostConfig, 'earlyRowsBytesMax'>,
+} = {}) {
   const clock = new ManualClock();
   const registry = createMetrics();
   const metrics = runtimeMetrics(registry, 'engine', 'instance');
   const log = new CommitLog(journal, clock);
   const ports = { clock, log, gate: ONE_SHARD, metrics, onBug: () => undefined };
-  const checkpointer = new Checkpointer(kind, ports);
+  const checkpointer = new Checkpointer(kind, ports, undefined, config);
   const actorOf = (id: string, shard = 0) => {
     const activation = new Activation<Tally, TallyCall, TallyAnswer>(id, shard, 0);
     activation.state = { sum: 0, unstored: [] };

@@ -18,6 +18,7 @@ async function open(): Promise<InstanceStore> {
     readHead: (...asked) => world.run(store.readHead(...asked)),
     readHeads: (...asked) => world.run(store.readHeads(...asked)),
     checkpoint: (...asked) => world.run(store.checkpoint(...asked)),
+    storeAnswers: (...asked) => world.run(store.storeAnswers(...asked)),
     readHistory: (...asked) => world.run(store.readHistory(...asked)),
     readDrift: (...asked) => world.run(store.readDrift(...asked)),
     findAnswer: (...asked) => world.run(store.findAnswer(...asked)),

@@ -1,6 +1,7 @@
 import type { BucketOf } from '#storage/bucket-of';
 import type {
   Chunk,
+  InstanceAnswers,
   InstanceCheckpoint,
   InstanceHead,
   InstanceStore,
@@ -95,6 +96,10 @@ export class SimulatedActorStores {
         if (this.#flaws.isUnconfirmed) written.catch(() => undefined);
         else await written;
       },
+      storeAnswers: async (parts) => {
+        const writes = parts.map((part) => this.#answerWrite(process, part));
+        await Promise.all(writes);
+      },
       readHistory: (id, newest, count) =>
         readRows(id, 'history', (tables) => tables.history(id, newest, count)),
       readDrift: (id, newest, count) =>
@@ -188,9 +193,16 @@ export class SimulatedActorStores {
       return [this.#write(process, `rows of ${id} deleted`, remove)];
     }
     if (answers.length === 0) return [];
+    return [this.#answerWrite(process, { instanceId: id, version, answers })];
+  }
+
+  #answerWrite(
+    process: SimulatedProcess,
+    { instanceId: id, version, answers }: InstanceAnswers,
+  ): Promise<void> {
     const put = (tables: ActorTables) =>
       tables.putRows(id, version, { history: [], drift: [], answers });
-    return [this.#write(process, `answers of ${id} v${version}`, put)];
+    return this.#write(process, `answers of ${id} v${version}`, put);
   }
 
   /** Chunks of either table one after the other. */

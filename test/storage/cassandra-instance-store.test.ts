@@ -22,6 +22,8 @@ async function open(): Promise<InstanceStore> {
     },
     checkpoint: (checkpoints) =>
       store.checkpoint(checkpoints.map((one) => ({ ...one, instanceId: prefix + one.instanceId }))),
+    storeAnswers: (parts) =>
+      store.storeAnswers(parts.map((one) => ({ ...one, instanceId: prefix + one.instanceId }))),
     readHistory: (id, newest, count) => store.readHistory(prefix + id, newest, count),
     readDrift: (id, newest, count) => store.readDrift(prefix + id, newest, count),
     findAnswer: (id, key, oldestMs) => store.findAnswer(prefix + id, key, oldestMs),

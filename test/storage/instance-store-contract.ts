@@ -173,7 +173,28 @@ function answersOf(name: string, open: Open, suite: typeof plainSuite): Test {
     assert.equal(await Promise.all(found), again);
   });
 
+  storedAhead(answers, open, start);
   return answers;
+}
+
+function storedAhead(answers: Test, open: Open, start: number): void {
+  answers('may be stored before the checkpoint that they belong to', async () => {
+    const store = await open();
+    const [a, b, c] = [1, 2, 3].map((n) => answerRow(`call:${n}`, start + n));
+    assert.ok(a !== undefined && b !== undefined && c !== undefined);
+    await store.storeAnswers([
+      { instanceId: 'inst_a', version: 2, answers: [a, b] },
+      { instanceId: 'inst_b', version: 1, answers: [c] },
+    ]);
+    await store.storeAnswers([]);
+    assert.is(await store.readHead('inst_a'), undefined);
+    assert.equal(await store.findAnswer('inst_a', 'call:1', start), a);
+    await storeOne(store, 'inst_a', checkpointAt(3, { answers: [c] }));
+    for (const row of [a, b, c]) {
+      assert.equal(await store.findAnswer('inst_a', row.key, start), row);
+    }
+    assert.equal(await store.findAnswer('inst_b', 'call:3', start), c);
+  });
 }
 
 function deletionOf(name: string, open: Open, suite: typeof plainSuite): Test {
@@ -204,6 +225,17 @@ function deletionOf(name: string, open: Open, suite: typeof plainSuite): Test {
       assert.equal(await store.readHead('inst_a'), markerAt(4));
       await assertEmpty(store);
     }
+  });
+
+  deletion('takes the answers that were stored ahead, also those that come late', async () => {
+    const store = await open();
+    const ahead = { instanceId: 'inst_a', version: 3, answers: [answerRow('call:a', 5)] };
+    await store.storeAnswers([ahead]);
+    await storeOne(store, 'inst_a', checkpointAt(4, { head: markerAt(4) }));
+    await assertEmpty(store);
+    await store.storeAnswers([ahead]);
+    assert.equal(await store.readHead('inst_a'), markerAt(4));
+    await assertEmpty(store);
   });
 
   deletion('takes a long history with it', async () => {

@@ -1,7 +1,7 @@
 import { type RowWrite, writeRows } from '#storage/cassandra/row-batches';
 import { decodeAnswerRow, encodeAnswerRow } from '#storage/cassandra/row-codec';
 import type { CassandraSession } from '#storage/cassandra/session';
-import type { AnswerRow, InstanceCheckpoint } from '#storage/instance-store';
+import type { AnswerRow, InstanceAnswers } from '#storage/instance-store';
 
 /** How long the server keeps an answer: 24 h, and an hour for the checkpoint to come late. */
 const ANSWER_SECONDS = 25 * 60 * 60;
@@ -28,11 +28,9 @@ export async function readAnswer(
 export async function writeAnswers(
   session: CassandraSession,
   bucket: number,
-  checkpoints: readonly InstanceCheckpoint[],
+  parts: readonly InstanceAnswers[],
 ): Promise<void> {
-  const writes = checkpoints
-    .filter(({ head }) => head.deletedAtMs === undefined)
-    .flatMap((checkpoint) => writesOf(bucket, checkpoint));
+  const writes = parts.flatMap((part) => writesOf(bucket, part));
   await writeRows(session, writes, { kind: 'write', operation: 'answers_write' });
 }
 
@@ -47,12 +45,12 @@ export async function deleteAnswers(
   await session.execute(DELETE, params, { kind: 'write', operation: 'answers_delete' });
 }
 
-function writesOf(bucket: number, { instanceId, head, answers }: InstanceCheckpoint): RowWrite[] {
-  // Of a key used twice in one checkpoint only the newer: both would have the same timestamp.
+function writesOf(bucket: number, { instanceId, version, answers }: InstanceAnswers): RowWrite[] {
+  // Of a key used twice in one write only the newer: both would have the same timestamp.
   const newest = new Map(answers.map((row) => [row.key, row]));
   return [...newest.values()].map((row) => {
     const value = encodeAnswerRow(row);
-    const params = [bucket, instanceId, row.key, value, BigInt(head.version)];
+    const params = [bucket, instanceId, row.key, value, BigInt(version)];
     const valueBytes = value.length + 3 * (row.key.length + instanceId.length);
     return { partition: bucket, statement: { query: WRITE, params }, valueBytes };
   });

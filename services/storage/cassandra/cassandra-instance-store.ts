@@ -16,6 +16,7 @@ import type { CassandraSession, StatementOptions } from '#storage/cassandra/sess
 import {
   HEADS_BYTES_MAX,
   HEADS_MAX,
+  type InstanceAnswers,
   type InstanceCheckpoint,
   type InstanceHead,
   type InstanceStore,
@@ -64,7 +65,7 @@ export function cassandraInstanceStore(
       // Taken before the first wait: the caller may change its lists.
       const parts = checkpoints.map((checkpoint) => partOf(session, bucket, checkpoint));
       const waiting = parts.values();
-      const answers = writeAnswers(session, bucket, checkpoints);
+      const answers = writeAnswers(session, bucket, checkpoints.flatMap(answersOf));
       const worker = async (): Promise<void> => {
         for (const part of waiting) await part.store();
       };
@@ -72,6 +73,11 @@ export function cassandraInstanceStore(
       const heads = parts.values().map(({ head }) => head());
       const options: StatementOptions = { kind: 'write', operation: 'head_write' };
       await writeRows(session, heads, options, HEADS_BYTES_MAX);
+    },
+    async storeAnswers(parts) {
+      const [bucket, other] = new Set(parts.map(({ instanceId }) => bucketOf(instanceId)));
+      assert(other === undefined, 'the instances of one call are of one bucket');
+      if (bucket !== undefined) await writeAnswers(session, bucket, parts);
     },
     readHistory: (instanceId, newest, count) =>
       readRows(session, HISTORY, instanceId, newest, count),
@@ -81,6 +87,11 @@ export function cassandraInstanceStore(
       return row === undefined || row.atMs < oldestMs ? undefined : row;
     },
   };
+}
+
+/** The answers of an instance that lives on. */
+function answersOf({ instanceId, head, answers }: InstanceCheckpoint): InstanceAnswers[] {
+  return head.deletedAtMs === undefined ? [{ instanceId, version: head.version, answers }] : [];
 }
 
 /** The bucket that all of the instances lie in; undefined for none. */

@@ -11,7 +11,8 @@ import {
 import { DRIFT_EVENTS, OBSERVATIONS, type RowReading } from '#storage/packed-rows';
 
 type Stored = {
-  head: InstanceHead;
+  /** Undefined: only answers have been stored so far. */
+  head: InstanceHead | undefined;
   /** By their last ordinals, ascending. */
   history: Chunk[] | undefined;
   drift: Chunk[] | undefined;
@@ -38,6 +39,14 @@ export function memoryInstanceStore(): InstanceStore {
     async checkpoint(checkpoints) {
       for (const checkpoint of checkpoints) store(instances, checkpoint);
     },
+    async storeAnswers(parts) {
+      for (const { instanceId, answers } of parts) {
+        const stored = instances.get(instanceId) ?? nothingStored();
+        if (stored.head?.deletedAtMs !== undefined) continue;
+        instances.set(instanceId, stored);
+        keep(stored, answers);
+      }
+    },
     async readHistory(instanceId, newest, count) {
       return rowsOf(OBSERVATIONS, instanceId, instances.get(instanceId)?.history, newest, count);
     },
@@ -55,13 +64,8 @@ function store(
   instances: Map<string, Stored>,
   { instanceId, head, history, drift, answers }: InstanceCheckpoint,
 ): void {
-  const stored = instances.get(instanceId) ?? {
-    head,
-    history: undefined,
-    drift: undefined,
-    answers: undefined,
-  };
-  if (stored.head.version > head.version) return;
+  const stored = instances.get(instanceId) ?? nothingStored();
+  if ((stored.head?.version ?? 0) > head.version) return;
   instances.set(instanceId, stored);
   if (head.deletedAtMs === undefined) {
     stored.history = placed(stored.history, history);
@@ -73,6 +77,10 @@ function store(
     stored.answers = undefined;
   }
   stored.head = head;
+}
+
+function nothingStored(): Stored {
+  return { head: undefined, history: undefined, drift: undefined, answers: undefined };
 }
 
 /** Chunks with others added at their places; most instances have none, and then no list either. */
