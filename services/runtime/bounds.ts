@@ -10,8 +10,9 @@ export const RECENT_CALLS_AGE_MS = 20_000;
 export const RECENT_CALLS_MAX = 4_096;
 
 /**
- * The age at which a dirty actor is checkpointed at the latest, while the tail is under half its
- * bound: several observations then share a write, and several actors of a bucket (decision 200).
+ * The age at which a dirty actor is checkpointed at the latest, while the tail is under three
+ * quarters of its bound: several observations then share a write, and several actors of a bucket
+ * (decision 200).
  */
 export const CHECKPOINT_AGE_MS = 120_000;
 
@@ -36,8 +37,14 @@ export const CHECKPOINT_SLICE_MS = 2;
 /** Records durable in the journal but not yet checkpointed, per process (architecture 3.2). */
 export const UNFLUSHED_RECORDS_MAX = 200_000;
 
-/** Bytes of rows in the same state, estimated, per process (architecture 3.2). */
-export const UNFLUSHED_BYTES_MAX = 64 * 1_024 * 1_024;
+/**
+ * How full the tail is when the oldest actors are stored before their age. The rest is room for five
+ * seconds without a checkpoint at 10,000 records a second; a fuller tail has more of each instance.
+ */
+export const TAIL_FILL_DUE = 0.75;
+
+/** Bytes of rows in the same state, estimated, per process: 600 for each of those records. */
+export const UNFLUSHED_BYTES_MAX = 128 * 1_024 * 1_024;
 
 /**
  * Bytes of early rows that wait to be stored, per process: from half of them on the bucket that has

@@ -4,6 +4,7 @@ import type { ActorCall, ActorKind } from '#runtime/actor-kind';
 import {
   CHECKPOINT_AGE_MS,
   CHECKPOINT_SLICE_MS,
+  TAIL_FILL_DUE,
   UNFLUSHED_RECORDS_MAX,
   URGENT_CHECKPOINT_AGE_MS,
 } from '#runtime/bounds';
@@ -15,7 +16,7 @@ import type { ActorHostConfig, ActorHostPorts } from '#runtime/host-ports';
 
 /**
  * Stores dirty actors late (architecture 3.2): when one has been dirty for two minutes, or for 10 s
- * if a promise depends on it, or is the oldest while the unflushed tail is over half its bound, or is
+ * if a promise depends on it, or is the oldest while the unflushed tail is nearly full, or is
  * about to leave memory; and with each those of its bucket, in one write. Of many the oldest begin
  * earlier, so that the store has about the same to do all the time (decision 127). A failed write
  * leaves its actors dirty and is tried again.
@@ -83,7 +84,7 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Event> {
     for (const [activation, dirty] of this.dirty.entries()) {
       if (!mayGoOn()) return;
       const isOverdue = this.#isOverdue(dirty, monotonicMs);
-      if (!isOverdue && this.dirty.tail <= 0.5 && !this.#pace.mayBegin) return;
+      if (!isOverdue && this.dirty.tail <= TAIL_FILL_DUE && !this.#pace.mayBegin) return;
       // One that always has a turn is stored all the same: a copy is taken between two tasks.
       const mayBegin = isOverdue || !activation.isBusy;
       if (mayBegin && this.#hasRoomFor(dirty)) this.#pace.began(this.#start(activation));

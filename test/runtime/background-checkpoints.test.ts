@@ -3,6 +3,7 @@ import * as assert from 'uvu/assert';
 import {
   CHECKPOINT_AGE_MS,
   CHECKPOINTS_IN_FLIGHT_MAX,
+  TAIL_FILL_DUE,
   UNFLUSHED_BYTES_MAX,
   UNFLUSHED_RECORDS_MAX,
 } from '#runtime/bounds';
@@ -222,10 +223,10 @@ due('share their bound with shards that close', async () => {
   await isDone;
 });
 
-due('begin at once, whatever the age, when the tail is over half its bound', async () => {
+due('begin at once, whatever the age, when the tail is nearly full', async () => {
   for (const [records, bytes] of [
-    [UNFLUSHED_RECORDS_MAX / 2 + 1, 0],
-    [1, UNFLUSHED_BYTES_MAX / 2 + 1],
+    [UNFLUSHED_RECORDS_MAX * TAIL_FILL_DUE + 1, 0],
+    [1, UNFLUSHED_BYTES_MAX * TAIL_FILL_DUE + 1],
   ] as const) {
     const { kind, checkpointer, actorOf } = newScene();
     checkpointer.dirty.recovered(actorOf('a'), records - 1, 1, undefined);
@@ -236,7 +237,7 @@ due('begin at once, whatever the age, when the tail is over half its bound', asy
     kind.unstoredBytes = bytes;
     b.state?.unstored.push(1);
     checkpointer.dirty.recovered(b, 1, 1, undefined);
-    assert.ok(checkpointer.dirty.tail > 0.5);
+    assert.ok(checkpointer.dirty.tail > TAIL_FILL_DUE);
     checkpointer.startDue(0);
     await turnOfEvents();
     assert.ok(kind.writes > 0);
