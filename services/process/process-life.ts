@@ -6,7 +6,7 @@ import type { Logger } from '#platform/logger';
  * How long closing may take before the process ends all the same, in milliseconds: an edge drains
  * for up to 10 s and then waits up to 10 s for a slow sender.
  */
-const CLOSING_MS_MAX = 25_000;
+export const CLOSING_MS_MAX = 25_000;
 
 /**
  * How long a process may linger once everything is closed, in milliseconds: after an outage the

@@ -2,20 +2,21 @@ import type { types } from 'cassandra-driver';
 import type { CassandraSession, StatementOptions } from '#storage/cassandra/session';
 
 /** What the servers must be set to, and what happens otherwise. Source: architecture 6. */
-const NEEDED: Record<string, { readonly value: string; readonly reason: string }> = {
-  paxos_variant: {
-    value: 'v2',
-    reason: 'owners and ends of journals change in twice the round trips with v1',
-  },
-  commitlog_sync: {
-    value: 'batch',
-    reason:
-      'periodic loses acknowledged writes when all replicas lose power, group makes every append wait',
-  },
-};
+export const NEEDED_SETTINGS: Record<string, { readonly value: string; readonly reason: string }> =
+  {
+    paxos_variant: {
+      value: 'v2',
+      reason: 'owners and ends of journals change in twice the round trips with v1',
+    },
+    commitlog_sync: {
+      value: 'batch',
+      reason:
+        'periodic loses acknowledged writes when all replicas lose power, group makes every append wait',
+    },
+  };
 
 /** Copies with which the loss of one server stops nothing. */
-const SAFE_REPLICATION = 3;
+export const SAFE_REPLICATION = 3;
 
 const READ_SETTINGS = 'SELECT name, value FROM system_views.settings WHERE name IN ?';
 const READ_TABLES = `
@@ -38,7 +39,7 @@ export async function serverProblems(
   dataCenter: string,
 ): Promise<string[]> {
   const settings: StatementOptions = { kind: 'read', operation: 'settings_read' };
-  const names = Object.keys(NEEDED);
+  const names = Object.keys(NEEDED_SETTINGS);
   const servers = await session.executeOnEach(READ_SETTINGS, [names], settings);
   const problems = servers.flatMap(({ server, outcome }) => {
     if (outcome.status === 'rejected') throw outcome.reason;
@@ -69,7 +70,7 @@ function tableProblems(keyspace: string, row: types.Row): string[] {
 
 function settingProblems(server: string, rows: readonly types.Row[]): string[] {
   const found = new Map(rows.map((row) => [String(row['name']), String(row['value'])]));
-  return Object.entries(NEEDED).flatMap(([name, { value, reason }]) => {
+  return Object.entries(NEEDED_SETTINGS).flatMap(([name, { value, reason }]) => {
     const actual = found.get(name);
     if (actual === value) return [];
     return [`Cassandra ${server}: ${name} is ${actual ?? 'unknown'}, not ${value} (${reason})`];

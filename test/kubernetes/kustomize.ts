@@ -1,0 +1,21 @@
+import { installedKustomize } from '#deploy/local/kustomize-install';
+import { MissingServer } from '#deploy/local/missing-server';
+import { printNothing } from '#deploy/local/progress';
+import { type Manifest, OVERLAYS, type Overlay, rendered } from '#test/kubernetes/manifest';
+import { suiteUnless } from '#test/support/real-servers';
+
+const { program, lack } = await installedKustomize(printNothing).then(
+  (file) => ({ program: file, lack: undefined }),
+  (error: Error) => {
+    if (!(error instanceof MissingServer)) throw error;
+    return { program: undefined, lack: error.message };
+  },
+);
+
+/** uvu's `suite`, or one that skips its tests where kustomize cannot be had. */
+export const suite = suiteUnless(lack);
+
+/** Every overlay as it would be applied; empty lists without kustomize. */
+export const OVERLAY_MANIFESTS: readonly (readonly [Overlay, readonly Manifest[]])[] = OVERLAYS.map(
+  (overlay) => [overlay, program === undefined ? [] : rendered(program, overlay)],
+);

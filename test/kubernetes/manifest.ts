@@ -1,0 +1,161 @@
+import { execFileSync } from 'node:child_process';
+import { parseAllDocuments } from 'yaml';
+
+/** The overlays of `deploy/kubernetes`. */
+export const OVERLAYS = ['local', 'staging', 'production'] as const;
+export type Overlay = (typeof OVERLAYS)[number];
+
+/** Labels by name. */
+export type Labels = Readonly<Record<string, string>>;
+
+export type Selector = {
+  readonly matchLabels?: Labels;
+  readonly matchExpressions?: readonly {
+    readonly key: string;
+    readonly values: readonly string[];
+  }[];
+};
+
+type Probe = { readonly httpGet?: { readonly path: string; readonly port: string } };
+
+type Variable = {
+  readonly name: string;
+  readonly value?: string;
+  readonly valueFrom?: { readonly fieldRef?: { readonly fieldPath: string } };
+};
+
+export type Container = {
+  readonly name: string;
+  readonly image: string;
+  readonly args?: readonly string[];
+  readonly command?: readonly string[];
+  readonly env?: readonly Variable[];
+  readonly envFrom?: readonly { readonly configMapRef: { readonly name: string } }[];
+  readonly ports?: readonly { readonly name: string; readonly containerPort: number }[];
+  readonly startupProbe?: Probe;
+  readonly livenessProbe?: Probe;
+  readonly readinessProbe?: Probe;
+  readonly lifecycle?: { readonly preStop: { readonly sleep: { readonly seconds: number } } };
+  readonly resources: { readonly limits: Labels; readonly requests: Labels };
+  readonly volumeMounts?: readonly { readonly name: string; readonly mountPath: string }[];
+  readonly securityContext: Readonly<Record<string, unknown>>;
+};
+
+type Volume = {
+  readonly name: string;
+  readonly secret?: {
+    readonly secretName: string;
+    readonly defaultMode?: number;
+    readonly items?: readonly { readonly key: string; readonly path: string }[];
+  };
+  readonly configMap?: { readonly name: string };
+  readonly emptyDir?: object;
+};
+
+export type PodTemplate = {
+  readonly metadata: { readonly labels: Labels };
+  readonly spec: {
+    readonly automountServiceAccountToken?: boolean;
+    readonly terminationGracePeriodSeconds?: number;
+    readonly containers: readonly Container[];
+    readonly volumes?: readonly Volume[];
+    readonly topologySpreadConstraints?: readonly { readonly labelSelector: Selector }[];
+  };
+};
+
+/** A manifest, as far as tests look at it; which fields it has, its kind says. */
+export type Manifest = {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: {
+    readonly name: string;
+    readonly namespace?: string;
+    readonly labels?: Labels;
+  };
+  readonly data?: Labels;
+  readonly spec: {
+    readonly replicas?: number;
+    readonly minReadySeconds?: number;
+    readonly podManagementPolicy?: string;
+    readonly serviceName?: string;
+    readonly selector?: Selector & Labels;
+    readonly template: PodTemplate;
+    readonly clusterIP?: string;
+    readonly publishNotReadyAddresses?: boolean;
+    readonly ports?: readonly { readonly port: number; readonly targetPort: string }[];
+    readonly maxUnavailable?: number;
+    readonly volumeClaimTemplates?: readonly { readonly metadata: { readonly name: string } }[];
+  };
+};
+
+/** What has a pod template. */
+export const WORKLOADS = ['Deployment', 'StatefulSet', 'Job'];
+
+/** An overlay as `kubectl apply -k` would apply it. */
+export function rendered(kustomize: string, overlay: Overlay): readonly Manifest[] {
+  const folder = `deploy/kubernetes/overlays/${overlay}`;
+  const options = { encoding: 'utf8', maxBuffer: 16 * 1_024 * 1_024 } as const;
+  const text = execFileSync(kustomize, ['build', folder], options);
+  return manifestsIn(text);
+}
+
+/** The manifests of a text with several documents. */
+export function manifestsIn(text: string): readonly Manifest[] {
+  return parseAllDocuments(text).map((document) => document.toJS() as Manifest);
+}
+
+/** Those of one kind. */
+export function ofKind(manifests: readonly Manifest[], ...kinds: readonly string[]): Manifest[] {
+  return manifests.filter(({ kind }) => kinds.includes(kind));
+}
+
+/** Whether a selector, or a Service's plain labels, choose something with these labels. */
+export function selects(selector: Selector, labels: Labels): boolean {
+  const { matchLabels = {}, matchExpressions = [] } = selector;
+  return (
+    Object.entries(matchLabels).every(([name, value]) => labels[name] === value) &&
+    matchExpressions.every(({ key, values }) => values.includes(labels[key] ?? ''))
+  );
+}
+
+/** The container of the service in a pod; throws for a pod of something else. */
+export function serviceContainer({ spec }: PodTemplate): Container {
+  const found = spec.containers.find(({ name }) => name === 'service');
+  if (found === undefined) throw new Error('the pod has no container of the service');
+  return found;
+}
+
+/** The workloads of the service itself: its stores have containers of another name. */
+export function ownWorkloads(manifests: readonly Manifest[]): readonly Manifest[] {
+  return ofKind(manifests, ...WORKLOADS).filter(({ spec }) =>
+    spec.template.spec.containers.some(({ name }) => name === 'service'),
+  );
+}
+
+/** What a workload is in the service: its component. */
+export function componentOf({ metadata }: Manifest): string {
+  return metadata.labels?.['app.kubernetes.io/component'] ?? '';
+}
+
+/** Every variable that Kubernetes sets for the container, as far as its value is known before it runs. */
+export function variablesOf(
+  { env = [], envFrom = [] }: Container,
+  manifests: readonly Manifest[],
+): Readonly<Record<string, string>> {
+  const maps = envFrom.map(({ configMapRef: { name } }) => {
+    const map = ofKind(manifests, 'ConfigMap').find(({ metadata }) => metadata.name === name);
+    if (map === undefined) throw new Error(`there is no ConfigMap ${name}`);
+    return map.data ?? {};
+  });
+  const own = env.map(({ name, value, valueFrom }) => {
+    const known = value?.replaceAll('$(POD_IP)', '10.0.0.1');
+    return [name, known ?? FIELDS[valueFrom?.fieldRef?.fieldPath ?? ''] ?? ''] as const;
+  });
+  return Object.assign({}, ...maps, Object.fromEntries(own));
+}
+
+/** What the fields of a pod look like. */
+const FIELDS: Readonly<Record<string, string>> = {
+  'metadata.name': 'engine-0',
+  'status.podIP': '10.0.0.1',
+};

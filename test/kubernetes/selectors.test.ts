@@ -1,0 +1,129 @@
+import * as assert from 'uvu/assert';
+import { METRICS } from '#platform/metrics';
+import { OVERLAY_MANIFESTS, suite } from '#test/kubernetes/kustomize';
+import {
+  componentOf,
+  type Manifest,
+  ofKind,
+  ownWorkloads,
+  selects,
+  serviceContainer,
+  WORKLOADS,
+} from '#test/kubernetes/manifest';
+
+for (const [overlay, manifests] of OVERLAY_MANIFESTS) {
+  const parts = suite(`the parts of the overlay ${overlay}`);
+  const workloads = ofKind(manifests, ...WORKLOADS);
+  const chosen = (selector: Parameters<typeof selects>[0]) =>
+    workloads.filter(({ spec }) => selects(selector, spec.template.metadata.labels));
+  const one = (kind: string, name: string): Manifest => {
+    const found = ofKind(manifests, kind).filter(({ metadata }) => metadata.name === name);
+    assert.is(found.length, 1, `${kind} ${name}`);
+    return found[0] as Manifest;
+  };
+
+  parts(
+    'are an edge, an engine, a limiter, ctl and a migration, in one namespace of their own',
+    () => {
+      const own = ownWorkloads(manifests).map((each) => `${each.kind} ${componentOf(each)}`);
+      const wanted = ['edge', 'engine', 'limiter'].map((name) =>
+        name === 'edge' ? `Deployment ${name}` : `StatefulSet ${name}`,
+      );
+      assert.equal(own.toSorted(), ['Deployment ctl', 'Job migrate', ...wanted].toSorted());
+      const [namespace] = ofKind(manifests, 'Namespace');
+      for (const each of manifests) {
+        if (each.kind === 'Namespace') continue;
+        assert.is(each.metadata.namespace, namespace?.metadata.name, `${each.kind}`);
+      }
+    },
+  );
+
+  parts('are chosen by their own selectors, and each by one workload only', () => {
+    for (const { kind, metadata, spec } of workloads) {
+      if (kind === 'Job') continue;
+      const names = chosen(spec.selector ?? {}).map((each) => each.metadata.name);
+      assert.equal(names, [metadata.name], `${kind} ${metadata.name}`);
+    }
+  });
+
+  parts('are each reached by the Service of their name, at a port that their container has', () => {
+    const services = ofKind(manifests, 'Service');
+    assert.ok(services.length >= 3);
+    for (const { metadata, spec } of services) {
+      const [workload, ...others] = chosen({ matchLabels: spec.selector ?? {} });
+      assert.equal(others, []);
+      assert.is(workload?.metadata.name, metadata.name);
+      const names = workload?.spec.template.spec.containers.flatMap(({ ports = [] }) => ports);
+      for (const { targetPort } of spec.ports ?? []) {
+        assert.ok(
+          names?.some(({ name }) => name === targetPort),
+          `${metadata.name}: ${targetPort}`,
+        );
+      }
+    }
+  });
+
+  for (const name of ['engine', 'limiter']) {
+    parts(`give every ${name} a name before it is ready`, () => {
+      const { spec } = one('StatefulSet', name);
+      assert.is(spec.serviceName, name);
+      assert.is(spec.podManagementPolicy, 'Parallel');
+      assert.is(spec.minReadySeconds, 30);
+      assert.is(spec.volumeClaimTemplates, undefined);
+      const service = one('Service', name).spec;
+      assert.is(service.clusterIP, 'None');
+      assert.is(service.publishNotReadyAddresses, true);
+      const env = serviceContainer(spec.template).env ?? [];
+      const named = env.find((each) => each.name === 'SERVICE_NODE_NAME');
+      assert.is(named?.valueFrom?.fieldRef?.fieldPath, 'metadata.name');
+    });
+  }
+
+  for (const name of ['edge', 'engine', 'limiter']) {
+    parts(`lose one ${name} at a time`, () => {
+      const { spec } = one('PodDisruptionBudget', name);
+      assert.is(spec.maxUnavailable, 1);
+      const names = chosen(spec.selector ?? {}).map(({ metadata }) => metadata.name);
+      assert.equal(names, [name]);
+    });
+
+    parts(`spread each ${name} over hosts and zones by its own labels`, () => {
+      const [workload] = chosen({ matchLabels: { 'app.kubernetes.io/component': name } });
+      const constraints = workload?.spec.template.spec.topologySpreadConstraints ?? [];
+      assert.is(constraints.length, 2);
+      for (const { labelSelector } of constraints) {
+        assert.equal(
+          chosen(labelSelector).map(({ metadata }) => metadata.name),
+          [name],
+        );
+      }
+    });
+  }
+
+  parts('scale edges by what the edge measures of itself', () => {
+    const scaler = one('HorizontalPodAutoscaler', 'edge').spec as unknown as {
+      scaleTargetRef: { kind: string; name: string };
+      metrics: { pods?: { metric: { name: string } } }[];
+    };
+    const target = one(scaler.scaleTargetRef.kind, scaler.scaleTargetRef.name);
+    assert.is(target.spec.replicas, undefined, 'applying it must not undo what was scaled');
+    const names = scaler.metrics.flatMap(({ pods }) =>
+      pods === undefined ? [] : pods.metric.name,
+    );
+    assert.is(names.length, 1);
+    for (const name of names) assert.ok(name in METRICS, name);
+  });
+
+  if (overlay !== 'local') {
+    parts('are scraped, those that serve, where they serve their metrics', () => {
+      const { spec } = one('PodMonitor', 'identity-engine');
+      const monitor = spec as unknown as { podMetricsEndpoints: { port: string; path: string }[] };
+      const names = chosen(spec.selector ?? {}).map(({ metadata }) => metadata.name);
+      assert.equal(names.toSorted(), ['edge', 'engine', 'limiter']);
+      const scraped = monitor.podMetricsEndpoints.map(({ port, path }) => `${port} ${path}`);
+      assert.equal(scraped, ['metrics /metrics']);
+    });
+  }
+
+  parts.run();
+}

@@ -1,0 +1,124 @@
+import { readFileSync } from 'node:fs';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { parse, parseAllDocuments } from 'yaml';
+import { readConfig } from '#config';
+import { NEEDED_SETTINGS, SAFE_REPLICATION } from '#storage/cassandra/server-settings';
+import { composeFile } from '#test/deploy/compose-file';
+
+const STORES = 'deploy/kubernetes/stores';
+const LOCAL = 'deploy/kubernetes/overlays/local';
+const read = (path: string) => readFileSync(path, 'utf8');
+
+/** What the component of operated stores gives every process. */
+const given = Object.fromEntries(
+  (
+    parse(read('deploy/kubernetes/components/operated-stores/kustomization.yaml')) as {
+      configMapGenerator: { literals: string[] }[];
+    }
+  ).configMapGenerator.flatMap(({ literals }) => literals.map((pair) => pair.split('='))),
+) as Record<string, string>;
+
+type User = {
+  readonly user: string;
+  readonly permissions: { readonly publish: unknown; readonly subscribe: readonly string[] };
+};
+
+/** Users and permissions of a configuration of NATS, as its own syntax has them. */
+function usersIn(conf: string): readonly User[] {
+  return [...conf.matchAll(/user: (\w+), password: \$\w+([\s\S]*?)\n {6}}/g)].map(
+    ([, user = '', text = '']) => {
+      const listOf = (name: string) => {
+        const list = new RegExp(`${name}: \\[([\\s\\S]*?)\\]`).exec(text)?.[1];
+        return list === undefined
+          ? undefined
+          : [...list.matchAll(/"(.*?)"/g)].map(([, each = '']) => each);
+      };
+      const publish = listOf('publish') ?? { deny: '>' };
+      return { user, permissions: { publish, subscribe: listOf('subscribe') ?? [] } };
+    },
+  );
+}
+
+/** The same server as the compose file has it. */
+function composed(name: string) {
+  const container = composeFile().services[name];
+  assert.ok(container, name);
+  return container;
+}
+
+const cassandra = suite('Cassandra of production');
+const { spec } = parse(read(`${STORES}/cassandra.yaml`), { merge: true });
+const [dataCenter] = spec.cassandra.datacenters;
+
+cassandra('has the settings without which no process starts there', () => {
+  for (const [name, { value }] of Object.entries(NEEDED_SETTINGS)) {
+    assert.is(dataCenter.config.cassandraYaml[name], value, name);
+  }
+  assert.ok(dataCenter.size >= SAFE_REPLICATION);
+  assert.is(dataCenter.racks.length, SAFE_REPLICATION);
+});
+
+cassandra('is where every process looks for it, under the name in its certificates', () => {
+  const config = readConfig(given);
+  assert.is(config.SERVICE_CASSANDRA_DATACENTER, dataCenter.metadata.name);
+  assert.is(config.SERVICE_CASSANDRA_REPLICATION_FACTOR, SAFE_REPLICATION);
+  const { name, namespace } = parse(read(`${STORES}/cassandra.yaml`)).metadata;
+  const service = `${name}-${dataCenter.metadata.name}-service.${namespace}.svc:9042`;
+  assert.equal(config.SERVICE_CASSANDRA_CONTACT_POINTS, [service]);
+  assert.ok(namesIn('cassandra').includes(config.SERVICE_CASSANDRA_TLS_NAME ?? ''));
+});
+
+cassandra('asks for passwords, and encrypts what leaves a node', () => {
+  const settings = dataCenter.config.cassandraYaml;
+  assert.is(spec.auth, true);
+  assert.is(settings.authenticator, 'PasswordAuthenticator');
+  assert.equal(settings.client_encryption_options, { enabled: true, optional: false });
+  assert.equal(settings.server_encryption_options, { internode_encryption: 'all' });
+});
+
+cassandra('of the local overlay is that of the compose file', () => {
+  const { image, environment } = composed('cassandra');
+  const [server] = parseAllDocuments(read(`${LOCAL}/cassandra.yaml`)).map((each) => each.toJS());
+  const [container] = server.spec.template.spec.containers;
+  assert.is(container.image, image);
+  const variables = container.env.map(({ name, value }: Record<string, string>) => [name, value]);
+  assert.equal(Object.fromEntries(variables), environment);
+});
+
+/** The names of a certificate of the stores. */
+function namesIn(certificate: string): readonly string[] {
+  const all = parseAllDocuments(read(`${STORES}/certificates.yaml`)).map((each) => each.toJS());
+  return all.find(({ kind, metadata }) => kind === 'Certificate' && metadata.name === certificate)
+    .spec.dnsNames;
+}
+
+const nats = suite('NATS of production');
+const values = parse(read(`${STORES}/nats-values.yaml`));
+
+nats('grants each role what the document of the cluster says, and no more', () => {
+  const documented = usersIn(read('docs/cluster.md'));
+  assert.equal(documented.map(({ user }) => user).toSorted(), ['ctl', 'edge', 'engine', 'limiter']);
+  const granted = values.config.merge.authorization.users.map(({ user, permissions }: User) => {
+    return { user, permissions };
+  });
+  assert.equal(granted, documented);
+  assert.equal(usersIn(read(`${LOCAL}/nats.conf`)), documented);
+});
+
+nats('is where every process looks for it, and speaks TLS from the first byte', () => {
+  const config = readConfig(given);
+  const [url = ''] = config.SERVICE_NATS_URL ?? [];
+  assert.ok(namesIn('nats').includes(new URL(url).hostname));
+  assert.is(values.config.nats.tls.enabled, true);
+  assert.is(values.config.nats.tls.merge.handshake_first, true);
+  assert.ok(values.config.cluster.replicas >= 3);
+});
+
+nats('of the local overlay is that of the compose file', () => {
+  const { image } = composed('nats');
+  const [server] = parseAllDocuments(read(`${LOCAL}/nats.yaml`)).map((each) => each.toJS());
+  assert.is(server.spec.template.spec.containers[0].image, image);
+});
+
+for (const each of [cassandra, nats]) each.run();
