@@ -11,7 +11,10 @@ import type { Evidence, Findings, ProbeAim } from '#cluster/failure-evidence';
 import { nodesAfter } from '#cluster/ring';
 
 /** Why a journal is sealed: the three reasons of architecture 3.3. */
-export type SealReason = 'dead' | 'stalled' | 'unreachable';
+export const SEAL_REASONS = ['dead', 'stalled', 'unreachable'] as const;
+
+/** One of them. */
+export type SealReason = (typeof SEAL_REASONS)[number];
 
 /** What the evidence demands to be done about an owner of shards. */
 export type Verdict =

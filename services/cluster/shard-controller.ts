@@ -13,7 +13,10 @@ import type { JournalStore } from '#storage/journal-store';
 import type { ShardRow, ShardStore } from '#storage/shard-store';
 
 /** Why a shard was opened here or given away. */
-export type MoveReason = 'first' | 'takeover' | 'given' | 'handed_off';
+export const MOVE_REASONS = ['first', 'takeover', 'given', 'handed_off'] as const;
+
+/** One of them. */
+export type MoveReason = (typeof MOVE_REASONS)[number];
 
 /** What the shards of a process are controlled with. */
 type ShardControllerPorts = {

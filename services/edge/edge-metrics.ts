@@ -3,6 +3,9 @@ import type { Metrics } from '#platform/metrics';
 /** Methods that a label may hold; what else Node knows is counted together. */
 const COUNTED_METHODS = new Set(['GET', 'POST', 'PATCH', 'DELETE']);
 
+/** Why the limiter gives no answer, as a rule. */
+const FAIL_CLOSED_REASONS = ['limiter_unavailable', 'deadline_exceeded', 'overloaded'] as const;
+
 /** What the edge reports, on a registry of the process; labels are bound on first use and kept. */
 export function edgeMetrics(metrics: Metrics) {
   const durations = metrics.histogram('http_server_request_duration_seconds');
@@ -11,6 +14,8 @@ export function edgeMetrics(metrics: Metrics) {
   const refusedUnasked = metrics.counter('edge_refused_unasked_total');
   const notLookedUp = metrics.counter('edge_unknown_keys_not_looked_up_total');
   const failures = metrics.counter('edge_fail_closed_total');
+  // Shown from the first scrape on, or Prometheus could not see the first of each.
+  for (const reason of FAIL_CLOSED_REASONS) failures.inc({ reason }, 0);
   const unsettled = metrics.counter('edge_unsettled_total');
   const bodiesGivenUp = metrics.counter('edge_bodies_given_up_total');
   const readersEnded = metrics.counter('edge_slow_readers_ended_total');

@@ -56,6 +56,7 @@ export class LimiterActors implements LimiterClient, AsyncDisposable {
     this.#metrics = limiterMetrics(ports.metrics);
     const events = {
       lost: this.#metrics.lost,
+      lostMuch: this.#metrics.lostMuch,
       raised: (watermark: 'month' | 'window', offset: number) => this.#timeRaise(watermark, offset),
       mayTurn: (step: MonthStep) => mayTurnMonth(step, ports.clocks?.verdict ?? 'agreed'),
     };

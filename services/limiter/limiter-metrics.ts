@@ -7,6 +7,7 @@ export type LimiterMetrics = {
   answered(verdict: Verdict): void;
   unavailable(): void;
   lost: MeterEvents['lost'];
+  lostMuch: MeterEvents['lostMuch'];
   raised(watermark: 'month' | 'window', isDurable: boolean, seconds: number): void;
 };
 
@@ -23,6 +24,7 @@ export function limiterMetrics(metrics: Metrics): LimiterMetrics {
   const lost = metrics.counter('limiter_lost_cycles_total');
   // Shown from the first scrape on.
   for (const cause of ['expired', 'crash']) lost.labels({ cause }).inc(0);
+  const heavyLosses = metrics.counter('limiter_heavy_losses_total');
   const allow = checks.labels({ decision: 'allow' });
   const rate = checks.labels({ decision: 'rate' });
   const quota = checks.labels({ decision: 'quota' });
@@ -48,6 +50,7 @@ export function limiterMetrics(metrics: Metrics): LimiterMetrics {
     unavailable: () => unavailable.inc(),
     raised: (watermark, isDurable, seconds) =>
       raises[watermark][isDurable ? 'ok' : 'failed'].observe(seconds),
+    lostMuch: () => heavyLosses.inc(),
     lost(cause, cycles) {
       lost.labels({ cause }).inc(cycles);
       if (cause === 'expired') expired.inc();

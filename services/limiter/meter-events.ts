@@ -7,6 +7,8 @@ export type MeterEvents = {
    * or of a crash.
    */
   readonly lost: (cause: 'expired' | 'crash', cycles: number) => void;
+  /** The cycles lost in crashes have passed a thousandth of the account's quota of the month. */
+  readonly lostMuch: () => void;
   /** The record at `offset` of the commit log raises a watermark. */
   readonly raised: (watermark: 'month' | 'window', offset: number) => void;
   /** Whether the wall clock is good enough for such a step; absent: there is no clock to compare with. */

@@ -23,6 +23,9 @@ export const UNKNOWN_KEY: LimiterAnswer = { verdict: 'unknown_key', allowance: u
 
 const NO_RESERVATIONS: readonly StoredReservation[] = [];
 
+/** Part of a month's quota that crashes may cost without a word. Source: operations, "alerts". */
+const LOST_SHARE_TOLERABLE = 0.001;
+
 /** Bytes of a meter without its keys and reservations; measured in `test/limiter/memory.test.ts`. */
 const METER_BYTES = 800;
 
@@ -260,7 +263,11 @@ export class Meter {
     this.#hasBegun = true;
     if (this.#head === undefined) return;
     this.#minute.restore(this.#head.windowEndsAtMs, this.#head.windowWatermark, now);
+    const before = this.#head.cyclesLost;
     this.#month.restore(this.#head, now);
+    const tolerable = this.account.limits.cyclesPerMonth * LOST_SHARE_TOLERABLE;
+    const isNew = before <= tolerable && this.#month.lost > tolerable;
+    if (isNew && this.#month.endsAtMs > now.wallMs) this.#month.events.lostMuch();
   }
 
   #cyclesRemaining(): number {

@@ -52,6 +52,7 @@ export function buildIncarnation<Served>(
     recovered,
     shardOf: (actorId) => shardOf(actorId, config.shardCount),
     ownerOf: (shard) => routes.ownerOf(shard),
+    onNotOwner: ports.metrics.notOwner,
   });
   const context: NodeContext = { address, log, gate, routes };
   const { served, hosts, end } = hostServices(context);

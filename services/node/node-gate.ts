@@ -9,6 +9,8 @@ type NodeGateParts = {
   readonly shardOf: (actorId: string) => number;
   /** The owner of a shard as far as this node knows, to be named in a refusal. */
   readonly ownerOf: (shard: number) => ShardOwner | undefined;
+  /** Hears of every call that is refused for it. */
+  readonly onNotOwner: () => void;
 };
 
 /** The gate of one incarnation: it serves the actors of its open shards. */
@@ -25,6 +27,7 @@ export class NodeGate implements ShardGate {
 
   assertOpen(shard: number): void {
     if (this.#parts.open.has(shard)) return;
+    this.#parts.onNotOwner();
     const owner = this.#parts.ownerOf(shard);
     throw faultFor('not_owner', 'another node owns this shard', { retryAfterS: 1, owner });
   }

@@ -1,5 +1,5 @@
-import type { SealReason } from '#cluster/failure-detector';
-import type { MoveReason } from '#cluster/shard-controller';
+import { SEAL_REASONS, type SealReason } from '#cluster/failure-detector';
+import { MOVE_REASONS, type MoveReason } from '#cluster/shard-controller';
 import type { Metrics } from '#platform/metrics';
 import type { ShardedService } from '#storage/shard-store';
 
@@ -12,6 +12,11 @@ export function nodeMetrics(metrics: Metrics, service: ShardedService) {
   const recoveries = metrics.histogram('recovery_seconds').labels({ service });
   const moves = metrics.counter('shard_moves_total');
   const seals = metrics.counter('shard_seals_total');
+  const refusals = metrics.counter('not_owner_total').labels({ service });
+  // Shown from the first scrape on, or Prometheus could not see the first of each.
+  for (const counted of [recovered, fenced, refusals]) counted.inc(0);
+  for (const reason of MOVE_REASONS) moves.labels({ service, reason }).inc(0);
+  for (const reason of SEAL_REASONS) seals.labels({ service, reason }).inc(0);
   return {
     appended(records: number, seconds: number): void {
       appends.observe(seconds);
@@ -22,6 +27,7 @@ export function nodeMetrics(metrics: Metrics, service: ShardedService) {
     sealed: (reason: SealReason) => seals.labels({ service, reason }).inc(),
     takenOver: (seconds: number) => recoveries.observe(seconds),
     fenced: () => fenced.inc(),
+    notOwner: () => refusals.inc(),
   };
 }
 

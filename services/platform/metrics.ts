@@ -92,6 +92,10 @@ export const METRICS = {
     'service',
   ),
   shards_owned: gauge('Shards that this process serves.', 'service'),
+  cluster_shards: gauge(
+    'Shards that the cluster has; each should be served by one process.',
+    'service',
+  ),
   shard_moves_total: counter(
     'Shards gained or given up, by reason: first, takeover, given or handed_off.',
     'service',
@@ -110,6 +114,10 @@ export const METRICS = {
     'Time from asking for a dead node’s records to serving its shard.',
     'service',
   ),
+  not_owner_total: counter(
+    'Calls refused because another node owns their shard; their callers ask that one.',
+    'service',
+  ),
   bus_connected: gauge('Whether NATS is connected: 1, or 0; always 1 where none is needed.'),
   bus_dropped_total: counter('Messages received from NATS and dropped, by reason.', 'reason'),
   clock_ahead_seconds: gauge(
@@ -123,6 +131,11 @@ export const METRICS = {
     'db_system_name',
     'db_operation_name',
     'error_type',
+  ),
+  db_client_second_server_total: counter(
+    'Statements answered after a second server had been asked, by why the first was not enough.',
+    'db_operation_name',
+    'reason',
   ),
   limiter_checks_total: counter(
     'Admissions decided: allow, rate, quota, key, unavailable.',
@@ -141,6 +154,9 @@ export const METRICS = {
   limiter_lost_cycles_total: counter(
     'Cycles charged although no call reported them as used, by cause.',
     'cause',
+  ),
+  limiter_heavy_losses_total: counter(
+    'Accounts whose cycles lost in crashes have passed 0.1 % of their quota of the month.',
   ),
   edge_refused_unasked_total: counter(
     'Calls refused as rate_limited without asking the limiter, which had refused the key in this window.',

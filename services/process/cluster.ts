@@ -10,7 +10,7 @@ import { clientObserver } from '#process/rpc-metrics';
 import type { Peer } from '#routing/peer';
 import { RoutedEngine } from '#routing/routed-engine';
 import { RoutedLimiter } from '#routing/routed-limiter';
-import type { RetryReason } from '#routing/routing-policy';
+import { RETRY_REASONS, type RetryReason } from '#routing/routing-policy';
 import type { ShardedService } from '#storage/shard-store';
 import { engineProtocol } from '#wire/engine-codec';
 import type { EngineAnswer, EngineCall } from '#wire/engine-messages';
@@ -51,6 +51,7 @@ export function watchedEngines(
   connect: (address: string) => Peer<EngineCall, EngineAnswer>,
 ): RoutedEngine {
   const { shardCount } = facts;
+  foundation.metrics.gauge('cluster_shards').labels({ service: 'engine' }).set(shardCount);
   return new RoutedEngine({
     routes: watchedOwners('engine', config, foundation, bus, facts),
     shardCount,
@@ -74,6 +75,7 @@ export function watchedLimiters(
   // longer.
   const timeoutMs = Math.min(LIMITER_TIMEOUT_MS, config.SERVICE_LIMITER_TIMEOUT_MS);
   const { shardCount } = facts;
+  foundation.metrics.gauge('cluster_shards').labels({ service: 'limiter' }).set(shardCount);
   return new RoutedLimiter({
     routes: watchedOwners('limiter', config, foundation, bus, facts),
     shardCount,
@@ -141,5 +143,7 @@ export function limiterConnector(
 /** Counts further tries, by what made them necessary. */
 export function retryCounter({ metrics }: Foundation): (reason: RetryReason) => void {
   const retries = metrics.counter('edge_retries_total');
+  // Shown from the first scrape on, or Prometheus could not see the first of each.
+  for (const reason of RETRY_REASONS) retries.labels({ reason }).inc(0);
   return (reason) => retries.labels({ reason }).inc();
 }

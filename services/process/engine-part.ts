@@ -51,7 +51,7 @@ export async function engineNodeOf(
       onRetry: retryCounter(foundation),
     },
   );
-  showShards('engine', metrics, node);
+  showShards(place, metrics, node);
   return node;
 }
 

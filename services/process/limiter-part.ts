@@ -61,7 +61,7 @@ export async function limiterNodeOf(
       adminAt: (address) => adminClient(address, call),
     },
   );
-  showShards('limiter', metrics, node);
+  showShards(place, metrics, node);
   return node;
 }
 

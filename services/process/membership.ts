@@ -124,12 +124,13 @@ export function nodePortsOf(
   };
 }
 
-/** Shows how many shards a node owns. */
+/** Shows how many shards a node owns, and how many there are. */
 export function showShards(
-  service: ShardedService,
+  { service, shardCount }: Pick<NodeConfig, 'service' | 'shardCount'>,
   metrics: Metrics,
   node: { readonly incarnation: { readonly shards: ReadonlyMap<number, number> } | undefined },
 ): void {
+  metrics.gauge('cluster_shards').labels({ service }).set(shardCount);
   const owned = metrics.gauge('shards_owned').labels({ service });
   metrics.beforeScrape(() => owned.set(node.incarnation?.shards.size ?? 0));
 }

@@ -215,8 +215,9 @@ function credentialsOf(config: Config, server: 'SERVICE_CASSANDRA' | 'SERVICE_NA
 /** Times every statement; labels are bound once each, because that costs more than the rest. */
 function statementObserver(metrics: Metrics): ObserveStatement {
   const durations = metrics.histogram('db_client_operation_duration_seconds');
+  const secondServers = metrics.counter('db_client_second_server_total');
   const bound = new Map<string, { observe(seconds: number): void }>();
-  return (operation, seconds, errorType) => {
+  return (operation, seconds, errorType, secondServer) => {
     const key = `${operation} ${errorType}`;
     const labels = {
       db_system_name: 'cassandra',
@@ -226,6 +227,8 @@ function statementObserver(metrics: Metrics): ObserveStatement {
     const child = bound.get(key) ?? durations.labels(labels);
     bound.set(key, child);
     child.observe(seconds);
+    if (secondServer === undefined) return;
+    secondServers.labels({ db_operation_name: operation, reason: secondServer }).inc();
   };
 }
 

@@ -4,7 +4,13 @@ import { Fault } from '#fault/fault';
 type Unavailable = 'engine_unavailable' | 'limiter_unavailable';
 
 /** Why a call is made again. `no_owner`: no node is known yet that it could be sent to. */
-export type RetryReason = 'not_owner' | Unavailable | 'shutting_down' | 'no_owner';
+export const RETRY_REASONS = [
+  ...(['not_owner', 'engine_unavailable', 'limiter_unavailable'] as const),
+  ...(['shutting_down', 'no_owner'] as const),
+] as const;
+
+/** One of them. */
+export type RetryReason = (typeof RETRY_REASONS)[number];
 
 /** What sets the calls of one service apart from those of another, as far as routing goes. */
 export type RoutingPolicy<Call, Answer> = {

@@ -62,12 +62,14 @@ export function meterUnderTest(choice: PlanChoice, earlier?: EarlierActivation) 
   const clock = earlier?.clock ?? new ManualClock();
   const journal = earlier?.journal ?? new MeterJournal();
   const losses: { cause: string; cycles: number }[] = [];
+  const heavyLosses: number[] = [];
   const raises: [watermark: 'month' | 'window', offset: number][] = [];
   let dependsOn = 0;
   /** What the clock is worth. */
   const standing: { verdict: ClockVerdict } = { verdict: 'agreed' };
   const events: MeterEvents = {
     lost: (cause, cycles) => losses.push({ cause, cycles }),
+    lostMuch: () => heavyLosses.push(instantOf(clock).wallMs),
     raised: (watermark, offset) => raises.push([watermark, offset]),
     mayTurn: (step) => mayTurnMonth(step, standing.verdict),
   };
@@ -99,6 +101,8 @@ export function meterUnderTest(choice: PlanChoice, earlier?: EarlierActivation) 
     now,
     turn,
     losses,
+    /** When losses passed a thousandth of the quota, in Unix milliseconds. */
+    heavyLosses,
     /** Watermarks that were raised, and the log offsets of the records that did it. */
     raises,
     /** Log offset of the record that the last answer depends on; 0 for none. */

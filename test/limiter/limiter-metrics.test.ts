@@ -47,10 +47,12 @@ reports('is what was lost, by cause, and how many reservations expired', async (
   reported.lost('expired', 7);
   reported.lost('expired', 2);
   reported.lost('crash', 20);
-  assert.equal(await scrapedOf(metrics, /^limiter_(lost|reservations)/), {
+  reported.lostMuch();
+  assert.equal(await scrapedOf(metrics, /^limiter_(lost|heavy|reservations)/), {
     'limiter_lost_cycles_total{cause="expired"}': 9,
     'limiter_lost_cycles_total{cause="crash"}': 20,
     limiter_reservations_expired_total: 2,
+    limiter_heavy_losses_total: 1,
   });
 });
 

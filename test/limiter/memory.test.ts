@@ -35,7 +35,7 @@ memory('holds at most a KiB with its place in the runtime, and about what it say
     },
     meters: memoryMeterStore(),
     clock,
-    events: { lost: () => undefined, raised: () => undefined },
+    events: { lost: () => undefined, lostMuch: () => undefined, raised: () => undefined },
   });
   const places = new Map<string, object>();
   const before = liveHeapBytes();

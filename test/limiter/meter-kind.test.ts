@@ -37,7 +37,7 @@ function kindUnderTest(isAbsent = false) {
         await store.checkpoint(checkpoints);
       },
     },
-    events: { lost: () => undefined, raised: () => undefined },
+    events: { lost: () => undefined, lostMuch: () => undefined, raised: () => undefined },
     clock,
   });
   const dependencies: number[] = [];

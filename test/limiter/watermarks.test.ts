@@ -147,6 +147,20 @@ crash('both watermarks are taken as used, and what that may have cost is reporte
   assert.is(meter.usage(now())?.cyclesLost, 18);
 });
 
+crash('losses above a thousandth of the month’s quota are reported once', () => {
+  const heavyOf = (quota: number) => {
+    const first = meterUnderTest(custom(100, quota));
+    first.admit(1);
+    const second = first.next();
+    second.admit(2);
+    const third = second.next();
+    third.admit(3);
+    return [second.heavyLosses.length, third.heavyLosses.length];
+  };
+  assert.equal(heavyOf(1_000), [1, 0]);
+  assert.equal(heavyOf(1_000_000), [0, 0]);
+});
+
 crash('a raise that was not durable was never granted on', () => {
   const first = meterUnderTest(custom(100, 100));
   for (let call = 1; call <= 6; call += 1) first.admit(call);

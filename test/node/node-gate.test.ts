@@ -7,7 +7,7 @@ import { refusalOf } from '#test/support/settled';
 const gates = suite('a shard that is not open here');
 
 gates('is refused with its owner, if that is known', async () => {
-  const { gate, shards, owner } = await newScene();
+  const { gate, shards, owner, counts } = await newScene();
   const refusal = (await refusalOf(() => gate.assertOpen(1))) as Fault;
   assert.equal(
     [refusal.code, refusal.reason, refusal.owner],
@@ -16,6 +16,7 @@ gates('is refused with its owner, if that is known', async () => {
   assert.is(((await refusalOf(() => gate.assertOpen(2))) as Fault).owner, undefined);
   shards.openShard({ shard: 1, epoch: 1 });
   gate.assertOpen(1);
+  assert.is(counts.notOwner, 2, 'refusals are counted');
 });
 
 gates.run();

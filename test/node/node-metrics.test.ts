@@ -6,7 +6,7 @@ import { runtimeMetrics } from '#runtime/runtime-metrics';
 import { scrapedOf } from '#test/support/scraped';
 
 const OURS =
-  /^(identity_(activation|mailbox|actor)|checkpoint_|journal_|recovered|recovery|shard_)/;
+  /^(identity_(activation|mailbox|actor)|checkpoint_|journal_|recovered|recovery|shard_|not_owner)/;
 
 const reports = suite('what the runtime reports');
 
@@ -52,6 +52,7 @@ reports(
     ofNode.sealed('stalled');
     ofNode.takenOver(2);
     ofNode.fenced();
+    ofNode.notOwner();
     assert.equal(await scrapedOf(metrics, OURS), {
       'journal_append_seconds_sum{service="engine"}': 0.125,
       'journal_append_seconds_count{service="engine"}': 1,
@@ -59,6 +60,7 @@ reports(
       'journal_group_records_count{service="engine"}': 1,
       'recovered_records_total{service="engine"}': 11,
       'journal_fenced_total{service="engine"}': 1,
+      'not_owner_total{service="engine"}': 1,
       'recovery_seconds_sum{service="engine"}': 2,
       'recovery_seconds_count{service="engine"}': 1,
       'shard_moves_total{service="engine",reason="takeover"}': 1,
@@ -66,5 +68,19 @@ reports(
     });
   },
 );
+
+reports('of a node begins at 0, so that the first of each is seen to happen', async () => {
+  const metrics = createMetrics();
+  nodeMetrics(metrics, 'limiter');
+  const { text } = await metrics.scrape();
+  assert.match(text, /^journal_fenced_total\{service="limiter"\} 0$/m);
+  assert.match(text, /^not_owner_total\{service="limiter"\} 0$/m);
+  for (const reason of ['first', 'takeover', 'given', 'handed_off']) {
+    assert.ok(text.includes(`shard_moves_total{service="limiter",reason="${reason}"} 0`), reason);
+  }
+  for (const reason of ['dead', 'stalled', 'unreachable']) {
+    assert.ok(text.includes(`shard_seals_total{service="limiter",reason="${reason}"} 0`), reason);
+  }
+});
 
 reports.run();

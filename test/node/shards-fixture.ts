@@ -109,7 +109,11 @@ export async function newScene(tail: readonly JournalRecord[] = []) {
   const open = new OpenShards();
   const records = new RecoveredRecords(() => 0);
   const ownerOf = (shard: number) => (shard === 1 ? owner : undefined);
-  const gate = new NodeGate({ open, recovered: records, shardOf, ownerOf });
+  const counts = { notOwner: 0 };
+  const onNotOwner = () => {
+    counts.notOwner += 1;
+  };
+  const gate = new NodeGate({ open, recovered: records, shardOf, ownerOf, onNotOwner });
   const recovery = new TailRecovery({
     log,
     journals: store,
@@ -130,6 +134,7 @@ export async function newScene(tail: readonly JournalRecord[] = []) {
     journals,
     log,
     gate,
+    counts,
     shards,
     host,
     hold,

@@ -1,5 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import type { MetricDefinition } from '#platform/make-metric';
 import { createMetrics, METRICS, type MetricName } from '#platform/metrics';
 import {
   CREATE,
@@ -32,6 +33,7 @@ const RARE: readonly MetricName[] = [
   'edge_unsettled_total', // likewise
   'limiter_reservations_expired_total', // after 60 s: test/limiter
   'limiter_lost_cycles_total', // likewise, or after a crash
+  'limiter_heavy_losses_total', // after a crash: test/limiter/watermarks.test.ts
   'identity_mailbox_wait_seconds', // calls that meet: below
   // Only engines of a cluster have these: test/process/cluster.test.ts, test/runtime, test/cluster.
   'journal_append_seconds',
@@ -42,6 +44,9 @@ const RARE: readonly MetricName[] = [
   'shard_seals_total',
   'recovered_records_total',
   'recovery_seconds',
+  'cluster_shards',
+  'not_owner_total',
+  'db_client_second_server_total', // with several servers only: test/storage/second-server.test.ts
   'db_client_operation_duration_seconds',
   'edge_retries_total',
 ];
@@ -67,6 +72,12 @@ function familiesIn(text: string) {
 function isObserved(samples: readonly string[]): boolean {
   const shown = samples.filter((line) => !/_(bucket|sum)\{?/.test(line.split(' ')[0] ?? ''));
   return shown.some((line) => Number(line.slice(line.lastIndexOf(' '))) > 0);
+}
+
+const isBucket = (line: string): boolean => /^\w+_bucket\{/.test(line);
+
+function labelsIn(line: string): string[] {
+  return [...line.matchAll(/(\w+)="([^"]*)"/g)].map(([, label = '']) => label).sort();
 }
 
 const catalog = suite('the catalog of metrics');
@@ -118,6 +129,22 @@ scraped('every process shows all of them, those it never uses too', () => {
   for (const text of texts) {
     const families = familiesIn(text);
     for (const name of names) assert.ok(families.has(name), name);
+  }
+});
+
+scraped('series have exactly the labels and buckets of the catalog', () => {
+  for (const text of texts) {
+    for (const name of names) {
+      const { labels, buckets = [] }: MetricDefinition = METRICS[name];
+      const samples = familiesIn(text).get(name)?.samples ?? [];
+      const [ofBuckets, others] = [samples.filter(isBucket), samples.filter((s) => !isBucket(s))];
+      for (const line of others) assert.equal(labelsIn(line), labels.toSorted(), line);
+      for (const line of ofBuckets) {
+        assert.equal(labelsIn(line), [...labels, 'le'].toSorted(), line);
+        const bound = /le="([^"]*)"/.exec(line)?.[1];
+        assert.ok(bound === '+Inf' || buckets.includes(Number(bound)), line);
+      }
+    }
   }
 });
 

@@ -109,6 +109,7 @@ function portsOf(process: SimulatedProcess, cluster: ClusterParts): ClusterNodeP
       sealed: (reason: string) => note(`sealed: ${reason}`),
       takenOver: () => undefined,
       fenced: () => note('fenced'),
+      notOwner: () => undefined,
     },
   };
 }

@@ -1,10 +1,14 @@
 import type { QueryOptions } from 'cassandra-driver';
-import { Client, type types } from 'cassandra-driver';
+import { Client, errors, type types } from 'cassandra-driver';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { systemClock } from '#platform/clock';
 import { driverPolicies } from '#storage/cassandra/driver-policies';
-import { CassandraSession, type StatementOptions } from '#storage/cassandra/session';
+import {
+  CassandraSession,
+  type ObserveStatement,
+  type StatementOptions,
+} from '#storage/cassandra/session';
 
 /** A session whose driver only notes how it would send statements. */
 function notingSession() {
@@ -44,6 +48,45 @@ for (const [kind, isRepeated] of [
     );
   });
 }
+
+/** What is heard of a statement that the driver answers with this account of its servers. */
+async function heardOf(info: Partial<types.ResultSet['info']>) {
+  const heard: unknown[] = [];
+  const client = Object.assign(
+    new Client({ contactPoints: ['127.0.0.1'], localDataCenter: 'datacenter1' }),
+    { execute: async () => ({ info }) },
+  );
+  const observe: ObserveStatement = (...[operation, , , secondServer]) =>
+    heard.push([operation, secondServer]);
+  const session = new CassandraSession(client, { clock: systemClock, observe });
+  await session.execute('', [], { kind: 'read', operation: 'test' });
+  return heard;
+}
+
+const timedOut = new errors.OperationTimedOutError('no answer');
+const busy = new errors.BusyConnectionError('127.0.0.1', 1, 1);
+
+slow('is counted, by why the first server was not enough', async () => {
+  const servers = { '127.0.0.1': null, '127.0.0.2': null };
+  assert.equal(await heardOf({ speculativeExecutions: 1, triedHosts: servers }), [
+    ['test', 'slow'],
+  ]);
+  const failed = { '127.0.0.1': timedOut, '127.0.0.2': null };
+  assert.equal(await heardOf({ speculativeExecutions: 0, triedHosts: failed }), [
+    ['test', 'error'],
+  ]);
+});
+
+slow('is not counted when the others were only skipped, or there is no other', async () => {
+  for (const triedHosts of [
+    { '127.0.0.1': null },
+    { '127.0.0.1': timedOut },
+    { '127.0.0.1': 'Host considered as DOWN', '127.0.0.2': null },
+    { '127.0.0.1': busy, '127.0.0.2': null },
+  ]) {
+    assert.equal(await heardOf({ speculativeExecutions: 0, triedHosts }), [['test', undefined]]);
+  }
+});
 
 slow('is sent once more and not a third time', () => {
   const plan = driverPolicies('datacenter1').speculativeExecution?.newPlan('', '');

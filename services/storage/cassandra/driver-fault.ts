@@ -64,6 +64,11 @@ function wasNeverSent(error: unknown): boolean {
   return isSocketError(error) && error.requestNotWritten === true;
 }
 
+/** Whether the driver sent a statement to a server in vain, by what it notes of that server. */
+export function hasFailed(inner: unknown): boolean {
+  return !wasNotTried(inner);
+}
+
 /** Hosts that were skipped bear a text, a busy connection or nothing at all. */
 function wasNotTried(inner: unknown): boolean {
   if (!(inner instanceof Error)) return true;

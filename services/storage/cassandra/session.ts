@@ -4,6 +4,7 @@ import { type ClientTls, tlsOptionsOf } from '#platform/client-tls';
 import type { Clock } from '#platform/clock';
 import {
   failureOf,
+  hasFailed,
   type StatementEffect,
   type StoreErrorType,
 } from '#storage/cassandra/driver-fault';
@@ -34,11 +35,18 @@ export type StatementOptions = {
   readonly pageState?: string;
 };
 
-/** Hears of every statement: how long it took and, if it failed, why. */
+/** Why a second server was asked: the first was slow (decision 220), or gave an error. */
+export type SecondServerReason = 'slow' | 'error';
+
+/**
+ * Hears of every statement: how long it took, why it failed, if it did, and why an answered one was
+ * sent to a second server, if it was.
+ */
 export type ObserveStatement = (
   operation: string,
   seconds: number,
   errorType: StoreErrorType | undefined,
+  secondServer?: SecondServerReason,
 ) => void;
 
 /** Encryption, and the DNS name in the certificates of all servers; their addresses without one. */
@@ -192,7 +200,7 @@ export class CassandraSession implements AsyncDisposable {
     const seconds = () => (this.#clock.monotonicMs() - startedMs) / 1_000;
     try {
       const result = await send();
-      this.#observe?.(operation, seconds(), undefined);
+      this.#observe?.(operation, seconds(), undefined, secondServerReasonOf(result));
       return result;
     } catch (error) {
       const { fault, errorType } = failureOf(error, EFFECT[kind]);
@@ -216,6 +224,14 @@ export async function openSession(options: SessionOptions): Promise<CassandraSes
     throw new Fault('service_unavailable', text, { cause: error });
   }
   return new CassandraSession(client, options);
+}
+
+/** Of the servers that the driver names, those that were skipped count for nothing. */
+function secondServerReasonOf({ info }: types.ResultSet): SecondServerReason | undefined {
+  const { speculativeExecutions = 0, triedHosts = {} } = info ?? {};
+  if (speculativeExecutions > 0) return 'slow';
+  const tried = Object.values(triedHosts);
+  return tried.length > 1 && tried.some(hasFailed) ? 'error' : undefined;
 }
 
 /** What the driver met, in one line: of several servers what the first said. */
