@@ -14,7 +14,12 @@ import type { Clock } from '#platform/clock';
 import { LogRateLimit } from '#platform/log-rate-limit';
 
 /** Why a message that was heard goes no further. */
-export type DropReason = 'unsigned' | 'signature' | 'forged' | 'repeated' | 'stale' | 'cluster';
+export const DROP_REASONS = [
+  ...(['unsigned', 'signature', 'forged', 'repeated', 'stale', 'cluster'] as const),
+] as const;
+
+/** One of them. */
+export type DropReason = (typeof DROP_REASONS)[number];
 
 /** What a signed bus takes. */
 export type SignedBusOptions = {

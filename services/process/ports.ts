@@ -3,7 +3,7 @@
  * never loads a driver (architecture 2).
  */
 import type { Bus } from '#bus/bus';
-import { type DropReason, signedBus } from '#bus/signed-bus';
+import { DROP_REASONS, type DropReason, signedBus } from '#bus/signed-bus';
 import { type Config, ConfigError } from '#config';
 import { Fault } from '#fault/fault';
 import type { Metrics } from '#platform/metrics';
@@ -87,6 +87,8 @@ async function busOf(config: Config, foundation: Foundation, cluster?: string): 
   const tls = clientTlsOf(config, 'SERVICE_NATS_TLS_FOLDER', clock);
   const bus = await openNatsBus({ servers, name, clock, onBug, onNotice, credentials, tls });
   const dropped = metrics.counter('bus_dropped_total');
+  // Shown from the first scrape on, or Prometheus could not see the first of each.
+  for (const reason of DROP_REASONS) dropped.labels({ reason }).inc(0);
   const onDropped = (reason: DropReason) => dropped.labels({ reason }).inc();
   return signedBus({ bus, clock, secrets, cluster, onDropped, onNotice, onBug });
 }

@@ -12,7 +12,8 @@ export function runtimeMetrics(metrics: Metrics, service: string, actor: string)
   const actors = metrics.gauge('identity_actors_active').labels({ actor });
   const bytes = metrics.gauge('identity_actor_bytes').labels({ actor });
   const unflushed = metrics.gauge('journal_unflushed_records').labels({ service, actor });
-  // Shown from the first scrape on, not only after the first sweep.
+  // Shown from the first scrape on, not only after the first sweep or the first failure.
+  failures.inc(0);
   for (const gauge of [actors, bytes, unflushed]) gauge.set(0);
   return {
     activated: (seconds: number) => activation.observe(seconds),
