@@ -1,6 +1,6 @@
 # Every target is one line of `make help`; the work itself is in package.json's scripts.
 .DEFAULT_GOAL := help
-.PHONY: help run cluster cluster-status cluster-down cluster-ctl test check bench against scale simulate coverage generate format ctl chaos mutation sbom licenses fuzz
+.PHONY: help run cluster cluster-status cluster-down cluster-ctl observe observe-down test check bench against scale simulate coverage generate format ctl chaos mutation sbom licenses fuzz
 
 NODE := node_modules/.bin/node
 INSTALLED := node_modules/.package-lock.json
@@ -22,6 +22,12 @@ cluster-down: $(INSTALLED) ## End that cluster in good order; its data is kept
 
 cluster-ctl: $(INSTALLED) ## Administer that cluster: make cluster-ctl ARGS="accounts list"
 	@$(NODE) deploy/local/cluster.ts ctl $(ARGS)
+
+observe: $(INSTALLED) ## Watch that cluster: Prometheus, alert rules and Alertmanager on loopback
+	@$(NODE) deploy/observe/observe.ts up
+
+observe-down: $(INSTALLED) ## End what observe has started; what it saw is kept
+	@$(NODE) deploy/observe/observe.ts down
 
 test: $(INSTALLED) ## Check everything and run all tests; ends with "N passed, N failed"
 	@npm run --silent test

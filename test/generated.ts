@@ -3,6 +3,7 @@ import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { GENERATED_BLOCKS } from '#deploy/documents/generated-blocks';
+import { observeFiles } from '#deploy/observe/observe-files';
 
 /*
  * Makes every generated file again and compares it with the committed one, so that source and
@@ -12,6 +13,7 @@ import { GENERATED_BLOCKS } from '#deploy/documents/generated-blocks';
 /** What `npm run generate` writes. */
 const GENERATED = [
   ...['services/wire/gen', 'docs/openapi.json'],
+  ...observeFiles().keys(),
   ...new Set(GENERATED_BLOCKS.map(({ document }) => document)),
 ];
 

@@ -1,6 +1,7 @@
 import { describeVariables } from '#config';
 import { COMMANDS, synopsis } from '#ctl/ctl';
 import { boundLines } from '#deploy/documents/bounds-document';
+import { dashboardLines } from '#deploy/documents/dashboard-lines';
 import { tableLines } from '#deploy/documents/markdown-table';
 import { METRICS } from '#platform/metrics';
 import { LAYERS } from '#test/architecture/map';
@@ -12,7 +13,7 @@ type GeneratedBlock = {
   readonly lines: () => readonly string[];
 };
 
-/** Every generated part of a document: the tables of variables, commands, bounds, layers and metrics. */
+/** Every generated part of a document: the tables of variables, commands, bounds, layers, metrics, dashboards. */
 export const GENERATED_BLOCKS: readonly GeneratedBlock[] = [
   { document: 'docs/configuration.md', name: 'variables', lines: variableLines },
   { document: 'docs/ctl.md', name: 'account commands', lines: () => commandLines('account') },
@@ -20,6 +21,7 @@ export const GENERATED_BLOCKS: readonly GeneratedBlock[] = [
   { document: 'docs/bounds.md', name: 'bounds', lines: boundLines },
   { document: 'docs/architecture.md', name: 'layers', lines: layerLines },
   { document: 'docs/metrics.md', name: 'metrics', lines: metricLines },
+  { document: 'docs/dashboards.md', name: 'dashboards', lines: dashboardLines },
 ];
 
 function variableLines(): string[] {

@@ -2,11 +2,13 @@ import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { installedAlertmanager } from '#deploy/local/alertmanager-install';
 import { installedCassandra } from '#deploy/local/cassandra-install';
 import { findJava } from '#deploy/local/java';
 import { MissingServer } from '#deploy/local/missing-server';
 import { installedNats } from '#deploy/local/nats-install';
 import { printNothing } from '#deploy/local/progress';
+import { installedPrometheus } from '#deploy/local/prometheus-install';
 import { installedToxiproxy } from '#deploy/local/toxiproxy-install';
 import { bareMachine } from '#test/deploy/machine-fixture';
 import { refusalOf } from '#test/support/settled';
@@ -109,3 +111,39 @@ toxiproxy('and there is neither it nor Go, one line says so', async () => {
 });
 
 toxiproxy.run();
+
+const prometheus = suite('when Prometheus is looked for');
+
+prometheus('both of its programs on PATH are used', async () => {
+  using machine = bareMachine();
+  machine.place('prometheus', 'exit 0');
+  machine.place('promtool', 'exit 0');
+  const found = await installedPrometheus(printNothing);
+  assert.is(found.promtool, join(machine.folder, 'promtool'));
+  assert.equal(found.args, []);
+});
+
+prometheus('and this is no Debian either, one line says how to get it', async () => {
+  using _machine = bareMachine();
+  const complaint = await complaintOf(installedPrometheus(printNothing));
+  assert.match(complaint, /^Prometheus is missing \(this is no Debian\): put .* on PATH$/);
+});
+
+prometheus('and apt does not know it, its reason is named and nothing is kept', async () => {
+  using machine = bareMachine();
+  machine.place('apt-get', "echo 'E: Unable to locate package prometheus' >&2; exit 100");
+  machine.place('dpkg', 'exit 1');
+  assert.match(await complaintOf(installedPrometheus(printNothing)), /Unable to locate package/);
+  const cache = join(machine.folder, 'cache/identity-engine');
+  assert.equal(existsSync(cache) ? readdirSync(cache) : [], []);
+});
+
+prometheus('and Alertmanager is neither there nor can be built, one line says so', async () => {
+  using _machine = bareMachine();
+  assert.match(
+    await complaintOf(installedAlertmanager(printNothing)),
+    /alertmanager v[\d.]+ needs Go/,
+  );
+});
+
+prometheus.run();

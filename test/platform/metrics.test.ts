@@ -9,8 +9,8 @@ import {
   seen,
 } from '#test/engine/instance-fixture';
 import { newCaller, send } from '#test/support/caller';
-import { addressIn, type ProcessRun, runMain } from '#test/support/process-run';
 import type { Service } from '#test/support/service';
+import { startThreeProcesses, type ThreeProcesses } from '#test/support/three-processes';
 
 /** What a minute of ordinary traffic does not show, and who shows it instead. */
 const RARE: readonly MetricName[] = [
@@ -104,11 +104,11 @@ catalog('is what a scrape shows, besides the process’s own', async () => {
 
 const scraped = suite('when three processes have had some traffic');
 
-let cluster: Awaited<ReturnType<typeof startCluster>>;
+let cluster: ThreeProcesses;
 let secrets: string[] = [];
 let texts: string[] = [];
 scraped.before(async () => {
-  cluster = await startCluster();
+  cluster = await startThreeProcesses();
   secrets = await makeTraffic(cluster.service);
   texts = await scrapes(cluster);
 });
@@ -221,38 +221,8 @@ async function makeTraffic(running: Service): Promise<string[]> {
   return [id, caller.key, caller.accountId, poor.key, poor.accountId];
 }
 
-/** Edge, engine and limiter, and where each shows its metrics, the edge's first. */
-async function startCluster() {
-  const [limiter, engine] = [runMain(['limiter']), runMain(['engine'])];
-  await Promise.all([limiter.says(/ready/), engine.says(/ready/)]);
-  const edge = runMain(['edge'], {
-    SERVICE_CLUSTER_SECRET: 'the secret of this test',
-    SERVICE_LIMITER_ADDRESS: addressIn(limiter, 'grpc'),
-    SERVICE_ENGINE_ADDRESS: addressIn(engine, 'grpc'),
-  });
-  await edge.says(/ready/);
-  const runs: readonly ProcessRun[] = [edge, engine, limiter];
-  const api = addressIn(edge, 'api');
-  const metricsUrls = runs.map((run) => addressIn(run, 'metrics'));
-  const service: Service = {
-    origin: new URL(api).origin,
-    api,
-    metricsUrl: metricsUrls[0] ?? '',
-    adminUrl: addressIn(limiter, 'admin'),
-    processes: new Map(),
-    log: () => runs.map((run) => run.stderr()).join(''),
-    async [Symbol.asyncDispose]() {
-      for (const { child, ended } of runs) {
-        child.kill('SIGTERM');
-        await ended;
-      }
-    },
-  };
-  return { service, metricsUrls };
-}
-
 /** The scrapes of all processes, the edge's taken while calls are under way. */
-async function scrapes({ service, metricsUrls }: typeof cluster): Promise<string[]> {
+async function scrapes({ service, metricsUrls }: ThreeProcesses): Promise<string[]> {
   const caller = await newCaller(service);
   const [edgeUrl = '', ...otherUrls] = metricsUrls;
   const found: string[] = [];

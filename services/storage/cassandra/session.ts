@@ -36,7 +36,7 @@ export type StatementOptions = {
 };
 
 /** Why a second server was asked: the first was slow (decision 220), or gave an error. */
-export type SecondServerReason = 'slow' | 'error';
+type SecondServerReason = 'slow' | 'error';
 
 /**
  * Hears of every statement: how long it took, why it failed, if it did, and why an answered one was

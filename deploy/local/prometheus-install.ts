@@ -1,0 +1,33 @@
+import { join } from 'node:path';
+import { debianInstall } from '#deploy/local/debian-install';
+import { MissingServer } from '#deploy/local/missing-server';
+import { programPath } from '#deploy/local/program-path';
+import type { Print } from '#deploy/local/progress';
+
+/** The programs of Prometheus by their files. */
+export type Prometheus = {
+  readonly prometheus: string;
+  readonly promtool: string;
+  /** Arguments with which `prometheus` finds its pages. */
+  readonly args: readonly string[];
+};
+
+/**
+ * Prometheus and promtool: both on `PATH`, or from Debian's package in the cache. Throws
+ * `MissingServer`.
+ */
+export async function installedPrometheus(print: Print): Promise<Prometheus> {
+  const [prometheus, promtool] = [programPath('prometheus'), programPath('promtool')];
+  if (prometheus !== undefined && promtool !== undefined) {
+    return { prometheus, promtool, args: [] };
+  }
+  const folder = await debianInstall('prometheus', print).catch((error: unknown) => {
+    if (!(error instanceof MissingServer)) throw error;
+    const help = 'put prometheus and promtool 2.42 or newer on PATH';
+    throw new MissingServer(`Prometheus is missing (${error.message}): ${help}`);
+  });
+  const bin = join(folder, 'usr/bin');
+  // Debian keeps the pages beside the program.
+  const args = [`--web.local-assets=${join(folder, 'usr/share/prometheus/web')}/`];
+  return { prometheus: join(bin, 'prometheus'), promtool: join(bin, 'promtool'), args };
+}

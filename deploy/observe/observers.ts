@@ -1,0 +1,108 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { installedAlertmanager } from '#deploy/local/alertmanager-install';
+import type { ClusterPlan } from '#deploy/local/cluster-plan';
+import { assertPortFree } from '#deploy/local/free-port';
+import { startServer } from '#deploy/local/local-server';
+import type { Print } from '#deploy/local/progress';
+import { installedPrometheus } from '#deploy/local/prometheus-install';
+import { runningServer, stopRecordedServer } from '#deploy/local/server-record';
+import {
+  ALERTMANAGER_SETTINGS,
+  type ObservePlan,
+  observePlan,
+  prometheusSettings,
+} from '#deploy/observe/observe-plan';
+
+/** Both answer after a second; the rest is a busy machine. Milliseconds. */
+const READY_MS_MAX = 60_000;
+
+/** How long Prometheus keeps what it has seen: as long as the longest window of a rule. */
+const KEPT = '3d';
+
+/**
+ * Starts Prometheus and Alertmanager beside the cluster, each unless it runs; they outlive this process
+ * and the cluster. Throws `MissingServer`, and an error of one line when a port is taken.
+ */
+export async function startObservers(cluster: ClusterPlan, print: Print): Promise<ObservePlan> {
+  const plan = observePlan(cluster);
+  await startPrometheus(cluster, plan, print);
+  await startAlertmanager(plan, print);
+  return plan;
+}
+
+/** Ends both in good order; what they have seen is kept. Answers whether any ran. */
+export async function stopObservers(cluster: ClusterPlan): Promise<boolean> {
+  const { prometheus, alertmanager } = observePlan(cluster);
+  const folders = [prometheus.folder, alertmanager.folder];
+  const isAny = folders.some((folder) => runningServer(folder) !== undefined);
+  for (const folder of folders) await stopRecordedServer(folder);
+  return isAny;
+}
+
+async function startAlertmanager(plan: ObservePlan, print: Print): Promise<void> {
+  const { logFolder, alertmanager } = plan;
+  const { folder, port, address } = alertmanager;
+  if (runningServer(folder) !== undefined) return print(`Alertmanager runs already at ${address}`);
+  await assertPortFree(port, 'Alertmanager');
+  const program = await installedAlertmanager(print);
+  const settings = join(folder, 'alertmanager.yml');
+  await mkdir(folder, { recursive: true });
+  await writeFile(settings, ALERTMANAGER_SETTINGS);
+  await startServer(
+    { folder, logFolder, lifetime: 'own' },
+    {
+      name: 'alertmanager',
+      program,
+      args: [
+        `--config.file=${settings}`,
+        `--storage.path=${join(folder, 'data')}`,
+        `--web.listen-address=127.0.0.1:${port}`,
+        // Alone: it would otherwise look for others on every address of the machine.
+        '--cluster.listen-address=',
+      ],
+      address,
+      readyMsMax: READY_MS_MAX,
+      ask: () => assertReady(address),
+    },
+  );
+}
+
+async function startPrometheus(
+  cluster: ClusterPlan,
+  plan: ObservePlan,
+  print: Print,
+): Promise<void> {
+  const { folder, port, address } = plan.prometheus;
+  const { logFolder } = plan;
+  if (runningServer(folder) !== undefined) return print(`Prometheus runs already at ${address}`);
+  await assertPortFree(port, 'Prometheus');
+  const { prometheus, args } = await installedPrometheus(print);
+  const settings = join(folder, 'prometheus.yml');
+  await mkdir(folder, { recursive: true });
+  await writeFile(settings, prometheusSettings(cluster, plan));
+  await startServer(
+    { folder, logFolder, lifetime: 'own' },
+    {
+      name: 'prometheus',
+      program: prometheus,
+      args: [
+        ...args,
+        `--config.file=${settings}`,
+        `--storage.tsdb.path=${join(folder, 'data')}`,
+        `--storage.tsdb.retention.time=${KEPT}`,
+        `--web.listen-address=127.0.0.1:${port}`,
+        // Load tests write their results into it.
+        '--web.enable-remote-write-receiver',
+      ],
+      address,
+      readyMsMax: READY_MS_MAX,
+      ask: () => assertReady(address),
+    },
+  );
+}
+
+async function assertReady(address: string): Promise<void> {
+  const { ok } = await fetch(`${address}/-/ready`, { signal: AbortSignal.timeout(1_000) });
+  if (!ok) throw new Error('not ready');
+}

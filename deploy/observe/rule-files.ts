@@ -1,0 +1,115 @@
+import { stringify } from 'yaml';
+import { type Alert, type AlertCase, type Recording, runbookOf } from '#deploy/observe/alert';
+import { CLUSTER_ALERTS } from '#deploy/observe/cluster-alerts';
+import { SERVICE_ALERTS } from '#deploy/observe/service-alerts';
+import { longSloRecordings, sloAlerts, sloRecordings } from '#deploy/observe/slo-rules';
+import { STORE_ALERTS } from '#deploy/observe/store-alerts';
+
+/** The rules that Prometheus loads; the tests beside them name this file. */
+export const RULES_FILE = 'deploy/observe/rules.yml';
+
+/** What `promtool test rules` runs: alerts about minutes, and alerts about hours and days. */
+export const RULE_TESTS_FILES = {
+  minutes: 'deploy/observe/rules.test.yml',
+  days: 'deploy/observe/rules-slo.test.yml',
+} as const;
+
+const GENERATED = '# Generated from deploy/observe/*.ts by `npm run generate`: change those.\n';
+
+/** Seconds between evaluations in the tests; days would take too long in steps of 15 s. */
+const TEST_STEP_S = { minutes: 15, days: 240 } as const;
+
+type Group = {
+  readonly name: string;
+  readonly interval?: string;
+  readonly recordings: readonly Recording[];
+  readonly alerts: readonly Alert[];
+};
+
+/** All groups of rules. An alert about certificates that expire belongs to `service`. */
+const GROUPS: readonly Group[] = [
+  { name: 'slo', recordings: sloRecordings(), alerts: [] },
+  { name: 'slo-long', interval: '1m', recordings: longSloRecordings(), alerts: [] },
+  { name: 'slo-alerts', recordings: [], alerts: sloAlerts() },
+  { name: 'service', recordings: [], alerts: SERVICE_ALERTS },
+  { name: 'cluster', recordings: [], alerts: CLUSTER_ALERTS },
+  { name: 'stores', recordings: [], alerts: STORE_ALERTS },
+];
+
+/** Every alert there is. */
+export const ALERTS: readonly Alert[] = GROUPS.flatMap(({ alerts }) => alerts);
+
+/** Every expression that is recorded. */
+export const RECORDINGS: readonly Recording[] = GROUPS.flatMap(({ recordings }) => recordings);
+
+/** The rules as Prometheus reads them; `groups` is also the `spec` of a PrometheusRule. */
+export function rulesText(): string {
+  const groups = GROUPS.map(({ name, interval, recordings, alerts }) => ({
+    name,
+    ...(interval === undefined ? {} : { interval }),
+    rules: [...recordings, ...alerts.map(ruleOf)],
+  }));
+  return yaml({ groups });
+}
+
+/** A firing and a quiet case for every alert of that kind, as promtool reads them. */
+export function ruleTestsText(kind: keyof typeof RULE_TESTS_FILES): string {
+  const alerts = ALERTS.filter(
+    ({ firing }) => (firing.everyS === undefined) === (kind === 'minutes'),
+  );
+  return yaml({
+    rule_files: ['rules.yml'],
+    evaluation_interval: `${TEST_STEP_S[kind]}s`,
+    group_eval_order: GROUPS.map(({ name }) => name),
+    tests: alerts.flatMap((alert) => [
+      testOf(alert, 'fires', alert.firing, [expectedOf(alert)]),
+      testOf(alert, 'is quiet', alert.quiet, []),
+    ]),
+  });
+}
+
+function ruleOf(alert: Alert) {
+  const { name, severity, expr, forS } = alert;
+  return {
+    alert: name,
+    expr,
+    for: `${forS}s`,
+    labels: { severity },
+    annotations: annotationsOf(alert),
+  };
+}
+
+function annotationsOf(alert: Alert) {
+  return { summary: alert.summary, runbook_url: runbookOf(alert) };
+}
+
+function testOf(
+  alert: Alert,
+  verb: string,
+  { series, everyS, atS }: AlertCase,
+  expected: object[],
+) {
+  return {
+    name: `${alert.name} ${verb}`,
+    interval: `${everyS ?? TEST_STEP_S.minutes}s`,
+    input_series: Object.entries(series).map(([name, values]) => ({ series: name, values })),
+    alert_rule_test: [{ eval_time: `${atS}s`, alertname: alert.name, exp_alerts: expected }],
+  };
+}
+
+/** What promtool must find: labels and annotations with the labels' values in them. */
+function expectedOf(alert: Alert) {
+  const { labels = {} } = alert.firing;
+  const filled = Object.entries(annotationsOf(alert)).map(([name, text]) => [
+    name,
+    text.replace(/\{\{ \$labels\.(\w+) \}\}/g, (_, label: string) => labels[label] ?? ''),
+  ]);
+  return {
+    exp_labels: { severity: alert.severity, ...labels },
+    exp_annotations: Object.fromEntries(filled),
+  };
+}
+
+function yaml(document: object): string {
+  return GENERATED + stringify(document, { lineWidth: 0, aliasDuplicateObjects: false });
+}

@@ -1,0 +1,119 @@
+import type { Alert } from '#deploy/observe/alert';
+
+/** The jobs under which Prometheus scrapes the service, one for each role. */
+const JOBS = 'edge|engine|limiter';
+
+/** What is wrong with processes and with what callers meet at once. */
+export const SERVICE_ALERTS: readonly Alert[] = [
+  {
+    name: 'FailsClosed',
+    severity: 'page',
+    expr: 'sum(rate(edge_fail_closed_total[1m])) > 0',
+    forS: 60,
+    summary: 'for a minute, calls have been refused because the limiter gives no answer',
+    firing: {
+      series: { 'edge_fail_closed_total{reason="limiter_unavailable"}': '0x8 1+5x12' },
+      atS: 270,
+    },
+    quiet: {
+      series: { 'edge_fail_closed_total{reason="limiter_unavailable"}': '0x8 1+5x2 11x12' },
+      atS: 270,
+    },
+  },
+  {
+    name: 'NoEdge',
+    severity: 'page',
+    expr: 'absent(up{job="edge"} == 1)',
+    forS: 30,
+    summary: 'no edge can be scraped: probably no call is answered',
+    firing: {
+      series: { 'up{job="edge",instance="a"}': '1x4 0x6', 'up{job="engine",instance="b"}': '1x10' },
+      atS: 150,
+    },
+    quiet: {
+      series: { 'up{job="edge",instance="a"}': '0x10', 'up{job="edge",instance="b"}': '1x10' },
+      atS: 150,
+    },
+  },
+  {
+    name: 'ProcessDown',
+    severity: 'ticket',
+    expr: `up{job=~"${JOBS}"} == 0`,
+    forS: 30,
+    summary: '{{ $labels.job }} {{ $labels.instance }} does not answer its operators’ port',
+    firing: {
+      series: { 'up{job="engine",instance="b"}': '1x4 0x6' },
+      atS: 150,
+      labels: { job: 'engine', instance: 'b' },
+    },
+    quiet: { series: { 'up{job="engine",instance="b"}': '1x4 0x1 1x6' }, atS: 150 },
+  },
+  {
+    name: 'ProcessRestarts',
+    severity: 'ticket',
+    expr: `changes(process_start_time_seconds{job=~"${JOBS}"}[15m]) >= 2`,
+    forS: 0,
+    summary: '{{ $labels.job }} {{ $labels.instance }} has started again twice within 15 minutes',
+    firing: {
+      series: { 'process_start_time_seconds{job="engine",instance="b"}': '100x8 200x8 300x8' },
+      atS: 330,
+      labels: { job: 'engine', instance: 'b' },
+    },
+    quiet: {
+      series: { 'process_start_time_seconds{job="engine",instance="b"}': '100x8 200x16' },
+      atS: 330,
+    },
+  },
+  {
+    name: 'EventLoopBusy',
+    severity: 'ticket',
+    expr: `avg_over_time(nodejs_eventloop_utilization{job=~"${JOBS}"}[1m]) > 0.85`,
+    forS: 30,
+    summary: '{{ $labels.job }} {{ $labels.instance }} is at the end of its core',
+    firing: {
+      series: { 'nodejs_eventloop_utilization{job="edge",instance="a"}': '0.2x4 0.95x10' },
+      atS: 210,
+      labels: { job: 'edge', instance: 'a' },
+    },
+    quiet: {
+      series: { 'nodejs_eventloop_utilization{job="edge",instance="a"}': '0.2x4 0.95x2 0.5x8' },
+      atS: 210,
+    },
+  },
+  {
+    name: 'MailboxWaits',
+    severity: 'ticket',
+    expr: [
+      'histogram_quantile(0.99, sum by (job, le) (rate(identity_mailbox_wait_seconds_bucket[1m]))) > 0.25',
+      'and sum by (job) (rate(identity_mailbox_wait_seconds_count[1m])) > 1',
+    ].join(' '),
+    forS: 30,
+    summary:
+      'calls to {{ $labels.job }}s wait more than 250 ms for their turn, at the 99th percentile',
+    firing: { series: waits(0.97), atS: 210, labels: { job: 'engine' } },
+    quiet: { series: waits(0.995), atS: 210 },
+  },
+  {
+    name: 'CyclesLostInCrash',
+    severity: 'ticket',
+    expr: 'sum(increase(limiter_heavy_losses_total[15m])) > 0',
+    forS: 0,
+    summary: 'a crash of a limiter has cost accounts more than 0.1 % of their quota of the month',
+    firing: { series: { limiter_heavy_losses_total: '0x8 2x8' }, atS: 210 },
+    quiet: { series: { limiter_heavy_losses_total: '2x16' }, atS: 210 },
+  },
+];
+
+/** Calls that waited: this part of them for at most 250 ms, all for at most a second. */
+function waits(quick: number): Record<string, string> {
+  const name = 'identity_mailbox_wait_seconds';
+  const perStep = 1_000;
+  const values = (count: number) => `0+${count}x20`;
+  return {
+    [`${name}_bucket{job="engine",le="0.1"}`]: values(0),
+    [`${name}_bucket{job="engine",le="0.25"}`]: values(quick * perStep),
+    [`${name}_bucket{job="engine",le="1"}`]: values(perStep),
+    [`${name}_bucket{job="engine",le="+Inf"}`]: values(perStep),
+    [`${name}_count{job="engine"}`]: values(perStep),
+  };
+}

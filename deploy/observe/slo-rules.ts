@@ -1,0 +1,147 @@
+import type { Alert, AlertCase, Recording } from '#deploy/observe/alert';
+
+/*
+ * What callers are promised, how fast the allowance for breaking it is being spent, and when that is
+ * worth a call at night. Source: operations, "alerts"; the windows are those of the SRE workbook.
+ */
+
+/** A promise: of all `counted` calls, at most a share of `allowed` may be `bad`. */
+type Objective = {
+  readonly name: 'availability' | 'latency';
+  readonly counted: string;
+  readonly bad: string;
+  readonly allowed: number;
+  readonly what: string;
+};
+
+const COUNT = 'http_server_request_duration_seconds_count';
+
+/** What was refused before it had a route (no HTTP, a barred address) is the caller's own doing. */
+const ROUTED = 'http_route!="refused"';
+const FAILED = `${ROUTED},http_response_status_code=~"500|502|503|504"`;
+
+/** Calls that advance an instance by one observation and went well. */
+const PROCESSED =
+  'http_route="/instances/:id/process",http_request_method="POST",http_response_status_code=~"2.."';
+
+/** 99.9 % of all calls get an answer that is not 5xx; a call refused fail-closed counts as bad. */
+const AVAILABILITY: Objective = {
+  name: 'availability',
+  counted: `sum(rate(${COUNT}{${ROUTED}}[W]))`,
+  // A caller that leaves too many bodies unfinished gets 503 for the oldest of its own.
+  bad: `clamp_min((sum(rate(${COUNT}{${FAILED}}[W])) or vector(0)) - sum(rate(edge_bodies_given_up_total[W])), 0)`,
+  allowed: 0.001,
+  what: 'calls that fail',
+};
+
+/** 99 % of process calls take less than 50 ms. */
+const LATENCY: Objective = {
+  name: 'latency',
+  counted: `sum(rate(${COUNT}{${PROCESSED}}[W]))`,
+  bad: `sum(rate(${COUNT}{${PROCESSED}}[W])) - sum(rate(http_server_request_duration_seconds_bucket{${PROCESSED},le="0.05"}[W]))`,
+  allowed: 0.01,
+  what: 'process calls that take more than 50 ms',
+};
+
+const OBJECTIVES = [AVAILABILITY, LATENCY] as const;
+
+/** How fast an allowance is spent, over two windows: the long one is sure, the short one ends soon. */
+const BURNS = [
+  { word: 'Fast', rate: 14.4, long: '1h', short: '5m', severity: 'page' },
+  { word: 'Steadily', rate: 6, long: '6h', short: '30m', severity: 'page' },
+  { word: 'Slowly', rate: 1, long: '3d', short: '6h', severity: 'ticket' },
+] as const;
+
+/** Windows short enough to be computed from the series themselves. */
+const SHORT_WINDOWS = ['5m', '30m', '1h'] as const;
+
+/** Windows that are summed up from what was recorded over five minutes, which is far cheaper. */
+const LONG_WINDOWS = ['6h', '3d'] as const;
+
+/** The ratio of what was bad over a window; no sample where there were no calls. */
+export function errorRatio(objective: Objective['name'], window: string): string {
+  return `slo:${objective}_errors:ratio_rate${window}`;
+}
+
+/** Part of the calls that may be bad. */
+export function allowedOf(objective: Objective['name']): number {
+  return objective === 'availability' ? AVAILABILITY.allowed : LATENCY.allowed;
+}
+
+/** What is recorded at every evaluation. */
+export function sloRecordings(): Recording[] {
+  return OBJECTIVES.flatMap((objective) => {
+    const { name } = objective;
+    const over = (text: string, window: string) => text.replaceAll('[W]', `[${window}]`);
+    const ratios = SHORT_WINDOWS.map((window) => ({
+      record: errorRatio(name, window),
+      expr: `(${over(objective.bad, window)}) / (${over(objective.counted, window)} > 0)`,
+    }));
+    return [
+      { record: `slo:${name}_calls:rate5m`, expr: over(objective.counted, '5m') },
+      { record: `slo:${name}_bad:rate5m`, expr: over(objective.bad, '5m') },
+      ...ratios,
+    ];
+  });
+}
+
+/** What is recorded once a minute. */
+export function longSloRecordings(): Recording[] {
+  return OBJECTIVES.flatMap(({ name }) =>
+    LONG_WINDOWS.map((window) => {
+      const sum = (what: string) => `sum_over_time(slo:${name}_${what}:rate5m[${window}])`;
+      return { record: errorRatio(name, window), expr: `${sum('bad')} / (${sum('calls')} > 0)` };
+    }),
+  );
+}
+
+/** One alert for each objective and each speed at which its allowance is spent. */
+export function sloAlerts(): Alert[] {
+  return OBJECTIVES.flatMap((objective) =>
+    BURNS.map(({ word, rate, long, short, severity }): Alert => {
+      const { name, allowed, what } = objective;
+      const threshold = `${rate} * ${allowed}`;
+      const worse = (window: string) => `${errorRatio(name, window)} > ${threshold}`;
+      return {
+        name: `${name === 'availability' ? 'Availability' : 'Latency'}Burns${word}`,
+        severity,
+        expr: `${worse(long)} and ${worse(short)}`,
+        forS: 0,
+        summary: `the month's allowance of ${what} is spent ${rate} times too fast over ${long} and ${short}`,
+        ...casesOf(name, rate * allowed, long),
+      };
+    }),
+  );
+}
+
+/** A little worse than the threshold for the whole long window, and a little better. */
+function casesOf(
+  name: Objective['name'],
+  threshold: number,
+  long: string,
+): Pick<Alert, 'firing' | 'quiet'> {
+  const minutes = { '1h': 60, '6h': 360, '3d': 4_320 }[long] ?? 60;
+  const calls = 60_000;
+  const at = (share: number): AlertCase => {
+    const bad = Math.round(calls * share);
+    const values = (perMinute: number) => `0+${perMinute}x${minutes + 10}`;
+    const labels = { http_request_method: 'POST', http_route: '/instances/:id/process' };
+    const series = (metric: string, more: Readonly<Record<string, string>>) =>
+      `${metric}{${Object.entries({ ...labels, ...more })
+        .map(([label, value]) => `${label}="${value}"`)
+        .join(',')}}`;
+    const good = series(COUNT, { http_response_status_code: '200' });
+    const given = { edge_bodies_given_up_total: values(0) };
+    const place = { everyS: 60, atS: (minutes + 5) * 60 };
+    if (name === 'latency') {
+      const quick = { http_response_status_code: '200', le: '0.05' };
+      const bucket = series('http_server_request_duration_seconds_bucket', quick);
+      const slow = { [good]: values(calls), [bucket]: values(calls - bad) };
+      return { series: { ...slow, ...given }, ...place };
+    }
+    const failed = series(COUNT, { http_response_status_code: '503' });
+    const both = { [good]: values(calls - bad), [failed]: values(bad) };
+    return { series: { ...both, ...given }, ...place };
+  };
+  return { firing: at(threshold * 1.1), quiet: at(threshold * 0.9) };
+}

@@ -1,0 +1,106 @@
+import type { Alert } from '#deploy/observe/alert';
+
+const DURATION = 'db_client_operation_duration_seconds';
+
+/** What is wrong between the service and Cassandra. */
+export const STORE_ALERTS: readonly Alert[] = [
+  {
+    name: 'StoreFails',
+    severity: 'page',
+    expr: [
+      `sum(rate(${DURATION}_count{error_type!=""}[1m]))`,
+      `/ sum(rate(${DURATION}_count[1m])) > 0.05`,
+    ].join(' '),
+    forS: 30,
+    summary: 'more than 5 % of the statements fail: Cassandra cannot be used',
+    firing: {
+      series: {
+        [`${DURATION}_count{error_type=""}`]: '0+90x16',
+        [`${DURATION}_count{error_type="timeout"}`]: '0+10x16',
+      },
+      atS: 210,
+    },
+    quiet: {
+      series: {
+        [`${DURATION}_count{error_type=""}`]: '0+98x16',
+        [`${DURATION}_count{error_type="timeout"}`]: '0+2x16',
+      },
+      atS: 210,
+    },
+  },
+  {
+    name: 'StoreSlow',
+    severity: 'ticket',
+    expr: 'histogram_quantile(0.5, sum by (service, le) (rate(journal_append_seconds_bucket[1m]))) > 0.1',
+    forS: 30,
+    summary: 'appends to journals of the {{ $labels.service }} take more than 100 ms at the median',
+    firing: { series: appends(0.3), atS: 210, labels: { service: 'engine' } },
+    quiet: { series: appends(0.7), atS: 210 },
+  },
+  {
+    name: 'StoreServerSlow',
+    severity: 'ticket',
+    expr: [
+      'sum(rate(db_client_second_server_total[5m]))',
+      `/ sum(rate(${DURATION}_count[5m])) > 0.02`,
+    ].join(' '),
+    forS: 30,
+    summary: 'one Cassandra server is slow or fails: statements are sent to a second one',
+    firing: {
+      series: {
+        'db_client_second_server_total{reason="slow"}': '0+30x24',
+        [`${DURATION}_count{error_type=""}`]: '0+1000x24',
+      },
+      atS: 330,
+    },
+    quiet: {
+      series: {
+        'db_client_second_server_total{reason="slow"}': '0+10x24',
+        [`${DURATION}_count{error_type=""}`]: '0+1000x24',
+      },
+      atS: 330,
+    },
+  },
+  {
+    name: 'CheckpointsFail',
+    severity: 'ticket',
+    expr: 'sum by (service) (rate(checkpoint_failures_total[1m])) > 0',
+    forS: 60,
+    summary: 'checkpoints of the {{ $labels.service }} fail: the journal’s tail grows',
+    firing: {
+      series: { 'checkpoint_failures_total{service="engine"}': '0x4 1+1x16' },
+      atS: 210,
+      labels: { service: 'engine' },
+    },
+    quiet: { series: { 'checkpoint_failures_total{service="engine"}': '0x4 1x16' }, atS: 210 },
+  },
+  {
+    name: 'UnflushedTailGrows',
+    severity: 'page',
+    // At half the bound the oldest are stored first; above, the store does not keep up.
+    expr: 'sum by (job, instance) (journal_unflushed_records) > 150000',
+    forS: 30,
+    summary:
+      '{{ $labels.job }} {{ $labels.instance }} has records for the store to take; at 200,000 it takes no more',
+    firing: {
+      series: { 'journal_unflushed_records{job="engine",instance="b"}': '140000+2000x16' },
+      atS: 210,
+      labels: { job: 'engine', instance: 'b' },
+    },
+    quiet: {
+      series: { 'journal_unflushed_records{job="engine",instance="b"}': '120000x16' },
+      atS: 210,
+    },
+  },
+];
+
+/** Appends: this part of them within 100 ms, all within a quarter of a second. */
+function appends(quick: number): Record<string, string> {
+  const series = (le: string) => `journal_append_seconds_bucket{service="engine",le="${le}"}`;
+  return {
+    [series('0.05')]: '0x20',
+    [series('0.1')]: `0+${quick * 100}x20`,
+    [series('0.25')]: '0+100x20',
+    [series('+Inf')]: '0+100x20',
+  };
+}

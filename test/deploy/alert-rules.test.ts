@@ -1,0 +1,101 @@
+import { cpSync, mkdtempDisposableSync, readFileSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, dirname, join } from 'node:path';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { parse, stringify } from 'yaml';
+import { runProgram } from '#deploy/local/run-program';
+import { runbookOf } from '#deploy/observe/alert';
+import { ALERTS, RULE_TESTS_FILES, RULES_FILE, rulesText } from '#deploy/observe/rule-files';
+import { METRICS } from '#platform/metrics';
+import { prometheusOrSkip } from '#test/support/prometheus';
+
+/** The cases of three days take 20 s here. Milliseconds. */
+const TEST_MS_MAX = 240_000;
+
+const tools = await prometheusOrSkip();
+
+const rules = tools.suite('the rules for Prometheus');
+
+rules('are what promtool accepts', async () => {
+  const { isOk, output } = await run(['check', 'rules', basename(RULES_FILE)]);
+  assert.ok(isOk, output);
+  assert.match(output, /SUCCESS: \d+ rules found/);
+});
+
+for (const file of Object.values(RULE_TESTS_FILES)) {
+  rules(`fire and are quiet as ${basename(file)} says`, async () => {
+    const { isOk, output } = await run(['test', 'rules', basename(file)]);
+    assert.ok(isOk, output);
+  });
+}
+
+for (const [how, expr, verb] of [
+  ['never fires', 'vector(0) > 1', 'fires'],
+  ['always fires', 'vector(1)', 'is quiet'],
+] as const) {
+  rules(`fail their tests for each alert that ${how}`, async () => {
+    using folder = mkdtempDisposableSync(join(tmpdir(), 'identity-engine-rules-'));
+    const broken: { groups: { rules: { alert?: string; expr: string }[] }[] } = parse(rulesText());
+    for (const rule of broken.groups.flatMap((group) => group.rules)) {
+      if (rule.alert !== undefined) rule.expr = expr;
+    }
+    writeFileSync(join(folder.path, basename(RULES_FILE)), stringify(broken));
+    const file = join(folder.path, 'rules.test.yml');
+    cpSync(RULE_TESTS_FILES.minutes, file);
+    const { isOk, output } = await run(['test', 'rules', file]);
+    assert.not.ok(isOk);
+    for (const { name, firing } of ALERTS) {
+      if (firing.everyS !== undefined) continue;
+      assert.ok(output.includes(`${name} ${verb}`), `${name} ${verb}: ${output}`);
+    }
+  });
+}
+
+const alerts = suite('every alert');
+
+alerts('has a section of its own in the runbook, to which it links', () => {
+  const runbook = readFileSync('docs/runbook.md', 'utf8');
+  const headings = [...runbook.matchAll(/^### (\w+)$/gm)].map(([, name = '']) => name);
+  assert.equal(headings.toSorted(), ALERTS.map(({ name }) => name).toSorted());
+  for (const alert of ALERTS) {
+    assert.is(runbookOf(alert), `docs/runbook.md#${alert.name.toLowerCase()}`);
+    const [, section = ''] = runbook.split(`### ${alert.name}\n`);
+    const text = section.split(/^##/m)[0] ?? '';
+    for (const part of ['**Means.**', '**Look at.**', '**Do.**']) {
+      assert.ok(text.includes(part), `${alert.name}: ${part}`);
+    }
+  }
+});
+
+alerts('reads metrics of the catalog, what Prometheus makes itself, or what is recorded', () => {
+  for (const { name, expr } of ALERTS) {
+    const read = [...expr.matchAll(/\b([a-z][a-z_]+_[a-z_]+)(?=[{[ )]|$)/g)];
+    for (const [, metric = ''] of read) assert.ok(isKnown(metric), `${name} reads ${metric}`);
+  }
+});
+
+alerts('has a case in which it fires and one in which it does not', () => {
+  for (const { name, firing, quiet } of ALERTS) {
+    assert.ok(Object.keys(firing.series).length > 0, name);
+    assert.ok(Object.keys(quiet.series).length > 0, name);
+    assert.not.equal(firing.series, quiet.series, name);
+  }
+});
+
+function isKnown(word: string): boolean {
+  const base = word.replace(/_(bucket|count|sum)$/, '');
+  return base in METRICS || word in METRICS || NOT_OURS.has(word);
+}
+
+/** Functions of PromQL, and metrics that come from prom-client. */
+const NOT_OURS = new Set([
+  ...['histogram_quantile', 'avg_over_time', 'process_start_time_seconds'],
+]);
+
+function run(args: readonly string[]) {
+  const { promtool: program } = tools.programs;
+  return runProgram({ program, args, folder: dirname(RULES_FILE), msMax: TEST_MS_MAX });
+}
+
+for (const group of [rules, alerts]) group.run();

@@ -1,0 +1,192 @@
+import { mkdtempDisposableSync, readFileSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { stringify } from 'yaml';
+import { freePort } from '#deploy/local/free-port';
+import { startServer } from '#deploy/local/local-server';
+import { DASHBOARDS } from '#deploy/observe/dashboards/all';
+import { observeFiles } from '#deploy/observe/observe-files';
+import { legendOf, rangeQuery } from '#deploy/observe/range-query';
+import { ALERTS, RECORDINGS, rulesText } from '#deploy/observe/rule-files';
+import { openMigratedKeyspace } from '#test/storage/migrated-keyspace';
+import { type Caller, newCaller } from '#test/support/caller';
+import { prometheusOrSkip } from '#test/support/prometheus';
+import { cassandraOrSkip } from '#test/support/real-servers';
+import { startStandalone } from '#test/support/service';
+import { startThreeProcesses } from '#test/support/three-processes';
+
+/** Rates need two scrapes, histograms a call between them. */
+const TRIES_MAX = 60;
+const TRY_EVERY_MS = 1_000;
+
+/** How long the processes of this test may live, in milliseconds: longer than it takes. */
+const RUN_MS_MAX = 300_000;
+
+const PANELS = DASHBOARDS.flatMap(({ title, panels }) =>
+  panels.map((panel) => ({ ...panel, name: `${title}: ${panel.title}` })),
+);
+
+const files = suite('the files of rules and dashboards');
+
+files('are what their sources make', () => {
+  for (const [file, text] of observeFiles()) assert.is(readFileSync(file, 'utf8'), text, file);
+});
+
+files('have every panel of every dashboard, with its expressions', () => {
+  for (const { id, panels } of DASHBOARDS) {
+    const read = JSON.parse(readFileSync(`deploy/observe/grafana/${id}.json`, 'utf8'));
+    const shown: { title: string; targets: { expr: string }[] }[] = read.panels;
+    assert.equal(
+      shown.map(({ title, targets }) => [title, targets.map(({ expr }) => expr)]),
+      panels.map(({ title, queries }) => [title, queries.map(({ expr }) => expr)]),
+    );
+    assert.ok(panels.length >= 6, id);
+  }
+});
+
+const tools = await prometheusOrSkip();
+const cassandra = cassandraOrSkip();
+const suiteOfBoth = cassandra.address === '' ? cassandra.suite : tools.suite;
+const asked = suiteOfBoth('a Prometheus that scrapes a service with some traffic');
+
+type Watched = AsyncDisposable & { readonly address: string; readonly call: () => Promise<void> };
+let watched: Watched;
+let steps = 0;
+asked.before(async () => {
+  watched = await watch();
+});
+asked.after(async () => watched?.[Symbol.asyncDispose]());
+
+for (const { name, queries, mayBeEmpty } of PANELS) {
+  asked(`gives series for ${name}`, async () => {
+    for (const { expr, legend } of queries) {
+      const curves = await seriesOf(expr, mayBeEmpty !== undefined);
+      for (const curve of curves) {
+        assert.is.not(legendOf(legend, curve), '', `${expr} has a curve without a name`);
+      }
+    }
+  });
+}
+
+asked('takes every rule, and evaluates it without an error', async () => {
+  const response = await fetch(`${watched.address}/api/v1/rules`);
+  const { data } = (await response.json()) as {
+    data: { groups: { rules: { name: string; health: string; lastError?: string }[] }[] };
+  };
+  const rules = data.groups.flatMap((group) => group.rules);
+  assert.is(rules.length, ALERTS.length + RECORDINGS.length);
+  // What is recorded once a minute may not have been evaluated yet.
+  for (const { name, health, lastError } of rules)
+    assert.is.not(health, 'err', `${name}: ${lastError}`);
+});
+
+asked('gives nothing for a metric that no process has', async () => {
+  const now = Math.floor(Date.now() / 1_000);
+  const range = { fromS: now - 60, toS: now, stepS: 5 };
+  assert.equal(await rangeQuery(watched.address, 'sum(rate(nothing_total[1m]))', range), []);
+});
+
+/** Asks until there are series; of what may be empty only that Prometheus understands it. */
+async function seriesOf(expr: string, mayBeEmpty: boolean) {
+  for (let tries = 1; ; tries += 1) {
+    const now = Math.floor(Date.now() / 1_000);
+    const range = { fromS: now - 120, toS: now, stepS: 5 };
+    const curves = await rangeQuery(watched.address, expr, range);
+    if (curves.some(({ points }) => points.length > 0) || mayBeEmpty) return curves;
+    assert.ok(tries < TRIES_MAX, `${expr} gives no series`);
+    await watched.call();
+    await sleep(TRY_EVERY_MS);
+  }
+}
+
+/** Processes of each role, one on Cassandra with everything in it, and the Prometheus of both. */
+async function watch(): Promise<Watched> {
+  await using opening = new AsyncDisposableStack();
+  const folder = opening.use(mkdtempDisposableSync(join(tmpdir(), 'identity-engine-observe-')));
+  const { service, metricsUrls } = await startThreeProcesses(RUN_MS_MAX);
+  opening.use(service);
+  const keyspace = opening.use(await openMigratedKeyspace(cassandra.address));
+  const stored = opening.use(
+    await startStandalone({
+      SERVICE_STORAGE: 'cassandra',
+      SERVICE_CASSANDRA_CONTACT_POINTS: cassandra.address,
+      SERVICE_CASSANDRA_KEYSPACE: keyspace.name,
+      SERVICE_SHARDS: '8',
+      SERVICE_LIMITER_TIMEOUT_MS: '5000',
+    }),
+  );
+  const [edge = '', engine = '', limiter = ''] = metricsUrls;
+  const jobs = { edge: [edge], engine: [engine, stored.metricsUrl], limiter: [limiter] };
+  writeFileSync(join(folder.path, 'rules.yml'), rulesText());
+  writeFileSync(join(folder.path, 'prometheus.yml'), settings(folder.path, jobs));
+  const address = `http://127.0.0.1:${await freePort()}`;
+  const { prometheus, args } = tools.programs;
+  const place = { folder: folder.path, logFolder: folder.path };
+  const server = await startServer(place, {
+    name: 'prometheus',
+    program: prometheus,
+    args: [
+      ...args,
+      `--config.file=${join(folder.path, 'prometheus.yml')}`,
+      `--storage.tsdb.path=${join(folder.path, 'data')}`,
+      `--web.listen-address=${new URL(address).host}`,
+    ],
+    address,
+    readyMsMax: 60_000,
+    ask: async () => assert.ok((await fetch(`${address}/-/ready`)).ok),
+  });
+  opening.use(server);
+  const callers = await Promise.all([service, stored].map(async (one) => newCaller(one)));
+  const ids = await Promise.all(
+    callers.map(async (caller) => {
+      const { body } = await caller.send('POST', '/instances', { json: { name: 'Ada' } });
+      return body.data.id as string;
+    }),
+  );
+  const call = async () => {
+    await Promise.all(callers.map((caller, place) => callsOf(caller, ids[place] ?? '')));
+  };
+  const opened = opening.move();
+  return { address, call, [Symbol.asyncDispose]: () => opened.disposeAsync() };
+}
+
+/** Calls that meet at their instance, enough of them for a model step that is timed. */
+async function callsOf({ send }: Caller, id: string): Promise<void> {
+  const observations = Array.from({ length: 70 }, (_, n) => ({
+    mode_target: n % 2 === 0 ? 'EXPLORATION' : 'ASSERTION',
+    signal_strength: 1,
+    timestamp: new Date(Date.UTC(2026, 0, 15) + (steps + n) * 2_000).toISOString(),
+  }));
+  steps += observations.length;
+  const observation = { mode_target: 'ORDER', signal_strength: 0.5 };
+  await send('POST', `/instances/${id}/process/batch`, { json: { observations } });
+  await send('POST', `/instances/${id}/process`, { json: observation });
+  await Promise.all(
+    Array.from({ length: 4 }, async () => {
+      const { body } = await send('POST', '/instances', { json: { name: 'Eve' } });
+      // A busy machine may refuse it.
+      const path = `/instances/${body.data?.id}`;
+      await Promise.all([
+        send('GET', path),
+        send('GET', `${path}/snapshot`),
+        send('POST', `${path}/process`, { json: observation }),
+      ]);
+    }),
+  );
+}
+
+function settings(folder: string, jobs: Readonly<Record<string, readonly string[]>>): string {
+  return stringify({
+    global: { scrape_interval: '1s', evaluation_interval: '1s' },
+    rule_files: [join(folder, 'rules.yml')],
+    scrape_configs: Object.entries(jobs).map(([job, urls]) => ({
+      job_name: job,
+      static_configs: [{ targets: urls.map((url) => new URL(url).host) }],
+    })),
+  });
+}
+
+for (const group of [files, asked]) group.run();
