@@ -3,7 +3,7 @@
  * functions by their own time and by all they call, in µs per request. The profiles themselves are
  * kept for a browser's developer tools.
  *
- *   node bench/durable-profile.ts [--connections 256] [--seconds 10] [--lead-in 22] [--folder profiles]
+ *   node bench/durable-profile.ts [--connections 256] [--seconds 10] [--lead-in 22] [--keyed] [--folder profiles]
  */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -27,6 +27,8 @@ const { values } = parseArgs({
     seconds: { type: 'string', default: '10' },
     // JIT compilers, and checkpoints, which are up to two minutes late.
     'lead-in': { type: 'string', default: '125' },
+    /** A fresh key on every call. */
+    keyed: { type: 'boolean', default: false },
     folder: { type: 'string' },
   },
 });
@@ -45,9 +47,10 @@ const [engineProcess] = service.engines;
 if (engineProcess === undefined) throw new Error('there is no engine');
 using engine = await Inspector.connect(engineProcess);
 using edge = await Inspector.connect(service.edge);
-const server = await prepareService('d', service, folder, {
+const prepared = await prepareService('d', service, folder, {
   instanceCount: DURABLE_INSTANCES,
 });
+const server = { ...prepared, isKeyed: values.keyed };
 const cassandra = service.processes.find(({ name }) => name === 'cassandra')?.pid ?? 0;
 print(`loading for ${values['lead-in']} s`);
 await runWrk(wrk, server, { ...run, seconds: Number(values['lead-in']) });

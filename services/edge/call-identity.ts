@@ -1,4 +1,4 @@
-import { createHash, createHmac, randomInt } from 'node:crypto';
+import { createHash, createHmac, createSecretKey, type KeyObject, randomInt } from 'node:crypto';
 import type { Caller } from '#edge/exchange';
 import { invalid } from '#fault/fault';
 import type { EngineCommand, IdempotencyKey } from '#wire/engine-messages';
@@ -48,11 +48,13 @@ function isIdempotencyKey(header: string): boolean {
  * calls of one, which are charged once.
  */
 export class CallIds {
-  readonly #nameKey: Buffer;
+  /** Not its bytes: a key object is made once, and bytes again for every name, at 12 µs. */
+  readonly #nameKey: KeyObject;
   #next = randomInt(2 ** 46) * 2 ** 5;
 
   constructor(secret: string) {
-    this.#nameKey = createHmac('sha256', secret).update(CALL_NAME_LABEL).digest();
+    const bytes = createHmac('sha256', secret).update(CALL_NAME_LABEL).digest();
+    this.#nameKey = createSecretKey(bytes);
   }
 
   /** A new id; unlike any of another edge's, because each starts at a number of its own. */
