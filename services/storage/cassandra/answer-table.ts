@@ -30,8 +30,12 @@ export async function writeAnswers(
   bucket: number,
   parts: readonly InstanceAnswers[],
 ): Promise<void> {
-  const writes = parts.flatMap((part) => writesOf(bucket, part));
-  await writeRows(session, writes, { kind: 'write', operation: 'answers_write' });
+  // Of a key used twice in one write only the newer: both would have the same timestamp.
+  const newest = parts.map(({ instanceId, version, answers }) => {
+    return { instanceId, version, rows: new Map(answers.map((row) => [row.key, row])).values() };
+  });
+  const options = { kind: 'write', operation: 'answers_write' } as const;
+  await writeRows(session, writesOf(bucket, newest), options);
 }
 
 /** Removes the answers of a deleted instance, as of the version of its deletion. */
@@ -45,13 +49,17 @@ export async function deleteAnswers(
   await session.execute(DELETE, params, { kind: 'write', operation: 'answers_delete' });
 }
 
-function writesOf(bucket: number, { instanceId, version, answers }: InstanceAnswers): RowWrite[] {
-  // Of a key used twice in one write only the newer: both would have the same timestamp.
-  const newest = new Map(answers.map((row) => [row.key, row]));
-  return [...newest.values()].map((row) => {
-    const value = encodeAnswerRow(row);
-    const params = [bucket, instanceId, row.key, value, BigInt(version)];
-    const valueBytes = value.length + 3 * (row.key.length + instanceId.length);
-    return { partition: bucket, statement: { query: WRITE, params }, valueBytes };
-  });
+/** One after the other: of a hot instance there are thousands. */
+function* writesOf(
+  bucket: number,
+  parts: readonly (Omit<InstanceAnswers, 'answers'> & { readonly rows: Iterable<AnswerRow> })[],
+): Generator<RowWrite> {
+  for (const { instanceId, version, rows } of parts) {
+    for (const row of rows) {
+      const value = encodeAnswerRow(row);
+      const params = [bucket, instanceId, row.key, value, BigInt(version)];
+      const valueBytes = value.length + 3 * (row.key.length + instanceId.length);
+      yield { partition: bucket, statement: { query: WRITE, params }, valueBytes };
+    }
+  }
 }
