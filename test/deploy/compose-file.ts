@@ -19,7 +19,9 @@ type Container = {
 /** What `deploy/compose.yaml` says, with its merges carried out. */
 export type ComposeFile = {
   readonly services: Readonly<Record<string, Container>>;
-  readonly configs: { readonly balancer: { readonly content: string } };
+  readonly configs: Readonly<
+    Record<'balancer' | 'prometheus' | 'grafana-source' | 'grafana-dashboards', { content: string }>
+  >;
 };
 
 /** Reads the compose file. */

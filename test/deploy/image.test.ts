@@ -9,6 +9,13 @@ const EXCEPTIONS: Readonly<Record<string, readonly string[]>> = {
   cassandra: ['writes below its root'],
 };
 
+/** What is published, on this machine alone: the API, and what one looks at. */
+const PUBLISHED: Readonly<Record<string, readonly string[]>> = {
+  balancer: ['127.0.0.1:8000:8000'],
+  prometheus: ['127.0.0.1:9090:9090'],
+  grafana: ['127.0.0.1:3000:3000'],
+};
+
 const { services } = composeFile();
 const containers = Object.entries(services);
 const ours = containers.filter(([, { image }]) => image === 'identity-engine');
@@ -16,7 +23,7 @@ const text = readFileSync('deploy/compose.yaml', 'utf8');
 const containerfile = readFileSync('deploy/Containerfile', 'utf8');
 const stages = containerfile.split(/^(?=FROM )/m).slice(1);
 
-const PINNED = /^[a-z]+:[\w.-]+@sha256:[0-9a-f]{64}$/;
+const PINNED = /^(?:[a-z]+\/)?[a-z]+:[\w.-]+@sha256:[0-9a-f]{64}$/;
 
 const image = suite('the image');
 
@@ -83,8 +90,8 @@ for (const [name, container] of containers) {
     if (container.image !== 'identity-engine') assert.match(container.image, PINNED);
   });
 
-  confined('publishes no port, but for the balancer on this machine', () => {
-    assert.equal(container.ports, name === 'balancer' ? ['127.0.0.1:8000:8000'] : undefined);
+  confined('publishes no port, but for what is looked at on this machine', () => {
+    assert.equal(container.ports, PUBLISHED[name]);
   });
 
   confined('is asked about its health in words only', () => {

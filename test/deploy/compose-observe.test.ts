@@ -1,0 +1,65 @@
+import { globSync, mkdtempDisposableSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { parse } from 'yaml';
+import { runProgram } from '#deploy/local/run-program';
+import { RULES_FILE } from '#deploy/observe/rule-files';
+import { composeFile } from '#test/deploy/compose-file';
+import { prometheusOrSkip } from '#test/support/prometheus';
+
+const CHECK_MS_MAX = 30_000;
+
+const { services, configs } = composeFile();
+
+type Scraped = { readonly job_name: string; readonly static_configs: { targets: string[] }[] };
+const scraped: readonly Scraped[] = parse(configs.prometheus.content).scrape_configs;
+
+const watched = suite('what watches the containers');
+
+watched('scrapes every process of the service, each as the job of its role', () => {
+  for (const { job_name: job, static_configs: targets } of scraped) {
+    const wanted = Object.keys(services).filter((name) => name.replace(/\d+$/, '') === job);
+    assert.ok(wanted.length >= 2, job);
+    assert.equal(
+      targets.flatMap((one) => one.targets),
+      wanted.map((name) => `${name}:9464`),
+    );
+    for (const name of wanted) {
+      assert.is(services[name]?.environment?.['SERVICE_METRICS_HOST'], '0.0.0.0', name);
+    }
+  }
+  assert.equal(
+    scraped.map(({ job_name: job }) => job),
+    ['edge', 'engine', 'limiter'],
+  );
+});
+
+watched('shows the dashboards with the source that they name', () => {
+  const [source] = parse(configs['grafana-source'].content).datasources;
+  assert.is(source.uid, 'prometheus');
+  assert.is(source.url, 'http://prometheus:9090');
+  const [provider] = parse(configs['grafana-dashboards'].content).providers;
+  assert.is(provider.options.path, '/etc/dashboards');
+  assert.is(globSync('deploy/observe/grafana/*.json').length, 5);
+});
+
+const tools = await prometheusOrSkip();
+const accepted = tools.suite('the settings of Prometheus in compose.yaml');
+
+accepted('are what promtool accepts, with the rules', async () => {
+  using folder = mkdtempDisposableSync(join(tmpdir(), 'identity-engine-compose-'));
+  const file = join(folder.path, 'prometheus.yml');
+  const rules = join(process.cwd(), RULES_FILE);
+  writeFileSync(file, configs.prometheus.content.replace('/etc/prometheus/rules.yml', rules));
+  const { promtool: program } = tools.programs;
+  const { isOk, output } = await runProgram({
+    program,
+    args: ['check', 'config', file],
+    msMax: CHECK_MS_MAX,
+  });
+  assert.ok(isOk, output);
+});
+
+for (const group of [watched, accepted]) group.run();
