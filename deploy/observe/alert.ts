@@ -23,6 +23,8 @@ export type Alert = {
   readonly summary: string;
   readonly firing: AlertCase;
   readonly quiet: AlertCase;
+  /** A second situation in which it must not fire. */
+  readonly alsoQuiet?: AlertCase;
 };
 
 /** Where an alert's section is, from the root of the repository. */

@@ -102,10 +102,12 @@ export function sloAlerts(): Alert[] {
       const { name, allowed, what } = objective;
       const threshold = `${rate} * ${allowed}`;
       const worse = (window: string) => `${errorRatio(name, window)} > ${threshold}`;
+      // A Prometheus that has just begun would take minutes for days.
+      const isOld = long === '1h' ? '' : ` and slo:${name}_calls:rate5m offset ${short}`;
       return {
         name: `${name === 'availability' ? 'Availability' : 'Latency'}Burns${word}`,
         severity,
-        expr: `${worse(long)} and ${worse(short)}`,
+        expr: `${worse(long)} and ${worse(short)}${isOld}`,
         forS: 0,
         summary: `the month's allowance of ${what} is spent ${rate} times too fast over ${long} and ${short}`,
         ...casesOf(name, rate * allowed, long),
@@ -119,7 +121,7 @@ function casesOf(
   name: Objective['name'],
   threshold: number,
   long: string,
-): Pick<Alert, 'firing' | 'quiet'> {
+): Pick<Alert, 'firing' | 'quiet' | 'alsoQuiet'> {
   const minutes = { '1h': 60, '6h': 360, '3d': 4_320 }[long] ?? 60;
   const calls = 60_000;
   const at = (share: number): AlertCase => {
@@ -143,5 +145,7 @@ function casesOf(
     const both = { [good]: values(calls - bad), [failed]: values(bad) };
     return { series: { ...both, ...given }, ...place };
   };
-  return { firing: at(threshold * 1.1), quiet: at(threshold * 0.9) };
+  const cases = { firing: at(threshold * 1.1), quiet: at(threshold * 0.9) };
+  // Ten minutes say nothing of six hours.
+  return long === '1h' ? cases : { ...cases, alsoQuiet: { ...at(threshold * 5), atS: 600 } };
 }
