@@ -11,8 +11,9 @@ import { measureMemory } from '#bench/memory';
 import { type Options, readOptions, USAGE } from '#bench/options';
 import { findPostgres } from '#bench/postgres-server';
 import { reportOf } from '#bench/report';
-import { findK6, findRedis, findWrk, MissingTool } from '#bench/tool-path';
+import { findRedis, findWrk, MissingTool } from '#bench/tool-path';
 import { installedCassandra } from '#deploy/local/cassandra-install';
+import { installedK6 } from '#deploy/local/k6-install';
 import { MissingServer } from '#deploy/local/missing-server';
 import { installedNats } from '#deploy/local/nats-install';
 
@@ -67,7 +68,7 @@ async function findTools(options: Options) {
   const isOnStores = hasServices || parts.has('limiter');
   if (isOnStores || parts.has('journal')) await installedCassandra(print);
   if (isOnStores) await installedNats(print);
-  const k6 = parts.has('open') ? await findK6(print) : undefined;
+  const k6 = parts.has('open') ? await installedK6(print) : undefined;
   const redis = parts.has('limiter') ? await findRedis() : undefined;
   return { wrk, k6, postgres, redis };
 }

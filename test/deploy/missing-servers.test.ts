@@ -5,6 +5,7 @@ import * as assert from 'uvu/assert';
 import { installedAlertmanager } from '#deploy/local/alertmanager-install';
 import { installedCassandra } from '#deploy/local/cassandra-install';
 import { findJava } from '#deploy/local/java';
+import { installedK6 } from '#deploy/local/k6-install';
 import { MissingServer } from '#deploy/local/missing-server';
 import { installedNats } from '#deploy/local/nats-install';
 import { printNothing } from '#deploy/local/progress';
@@ -147,3 +148,22 @@ prometheus('and Alertmanager is neither there nor can be built, one line says so
 });
 
 prometheus.run();
+
+const k6 = suite('when k6 is looked for');
+
+k6('one on PATH of series 1 is used', async () => {
+  using machine = bareMachine();
+  const file = machine.place('k6', 'echo "k6 v1.2.0 (go1.26.8, linux/amd64)"');
+  assert.is(await installedK6(), file);
+});
+
+k6('one of another series is reported, and without Go one line says what is missing', async () => {
+  using machine = bareMachine();
+  machine.place('k6', 'echo "k6 v0.57.0 (go1.22, linux/amd64)"');
+  const reported: string[] = [];
+  const line = await complaintOf(installedK6((text) => reported.push(text)));
+  assert.match(reported.join('\n'), /is not of series 1 \("k6 v0\.57\.0/);
+  assert.match(line, /k6 v1\.8\.1 needs Go/);
+});
+
+k6.run();
