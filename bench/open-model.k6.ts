@@ -21,16 +21,16 @@ const UNDER_WAY_MAX = 300;
 /** Seconds at the beginning that are not reported: connections are opened, code is warmed. */
 const WARM_UP_S = 2;
 
-const address = __ENV.ADDRESS ?? '';
-const rate = Number(__ENV.RATE);
-const seconds = Number(__ENV.SECONDS);
-const firstS = Number(__ENV.FIRST_S);
+const address = __ENV['ADDRESS'] ?? '';
+const rate = Number(__ENV['RATE']);
+const seconds = Number(__ENV['SECONDS']);
+const firstS = Number(__ENV['FIRST_S']);
 const headers = {
-  authorization: `Bearer ${__ENV.KEY}`,
+  authorization: `Bearer ${__ENV['KEY']}`,
   'content-type': 'application/json',
 };
-const stepS = Number(__ENV.STEP_S);
-const instances = open(__ENV.INSTANCES ?? '')
+const stepS = Number(__ENV['STEP_S']);
+const instances = open(__ENV['INSTANCES'] ?? '')
   .trim()
   .split('\n')
   .map((line) => line.split(' '));

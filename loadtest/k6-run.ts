@@ -1,0 +1,128 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createWriteStream } from 'node:fs';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { finished } from 'node:stream/promises';
+import { fileURLToPath } from 'node:url';
+import { readJson } from '#deploy/local/json-file';
+import { lastLine } from '#deploy/local/run-program';
+import { environmentOf } from '#deploy/local/service-process';
+import type { Metrics } from '#loadtest/verdict';
+
+const SCRIPT = fileURLToPath(import.meta.resolve('#loadtest/load.k6'));
+
+/** k6's exit codes of a run that has figures: all thresholds kept, or some crossed. */
+const HAS_FIGURES = new Set([0, 99]);
+
+/** Different complaints that are shown while the load runs; all are in the log. */
+const COMPLAINTS_MAX = 5;
+
+/** One run of k6. */
+export type K6Run = {
+  readonly program: string;
+  /** Gets the log, the page and the figures. */
+  readonly folder: string;
+  /** What load.k6.ts reads. */
+  readonly variables: Readonly<Record<string, string>>;
+  /** Where k6 tells how far it is: `127.0.0.1:port`. */
+  readonly address: string;
+  readonly print: (line: string) => void;
+  /** Hears when setup is over and the first phase begins. */
+  readonly onBegin: () => void;
+  /** Hears when the last phase is over. */
+  readonly onEnd: () => void;
+};
+
+/** What came of it: the figures, and why they are not to be trusted. */
+export type K6Result = { readonly metrics: Metrics; readonly faults: readonly string[] };
+
+/** The files of a run, in its folder. */
+export const FILES = { page: 'report.html', log: 'k6.log', figures: 'metrics.json' } as const;
+
+/** Runs k6 to its end. Rejects with its last line when it gives no figures. */
+export async function runK6(run: K6Run): Promise<K6Result> {
+  const figures = join(run.folder, FILES.figures);
+  const child = spawn(
+    run.program,
+    [
+      'run',
+      '--quiet',
+      '--no-usage-report',
+      '--log-format',
+      'raw',
+      '--address',
+      run.address,
+      SCRIPT,
+    ],
+    {
+      env: environmentOf({
+        ...run.variables,
+        METRICS_FILE: figures,
+        K6_WEB_DASHBOARD: 'true',
+        // Nothing listens: the page is written at the end.
+        K6_WEB_DASHBOARD_PORT: '-1',
+        K6_WEB_DASHBOARD_PERIOD: '1s',
+        K6_WEB_DASHBOARD_EXPORT: join(run.folder, FILES.page),
+      }),
+      stdio: ['ignore', 'pipe', 'pipe'],
+      // Ctrl-C reaches it through us, once, so that it ends in good order and clears up.
+      detached: true,
+    },
+  );
+  const faults: string[] = [];
+  using _ending = endingWithUs(child, faults);
+  const last = await readLines(child, run);
+  const { exitCode, signalCode } = child;
+  const metrics = readJson<Metrics>(figures);
+  if (metrics === undefined) throw new Error(`k6 gave no figures: ${last}`);
+  if (exitCode === null || !HAS_FIGURES.has(exitCode)) {
+    faults.push(`k6 ended with ${exitCode ?? signalCode} (${last})`);
+  }
+  return { metrics, faults };
+}
+
+/** The first Ctrl-C ends the load in good order, and the result is void; the second ends everything. */
+function endingWithUs(child: ChildProcess, faults: string[]): Disposable {
+  const cut = (): void => void child.kill('SIGKILL');
+  const stop = (): void => {
+    if (faults.length > 0) process.exit(130);
+    faults.push('it was ended before its time');
+    child.kill('SIGINT');
+  };
+  process.on('exit', cut).on('SIGINT', stop).on('SIGTERM', stop);
+  return {
+    [Symbol.dispose]: () => {
+      process.off('exit', cut).off('SIGINT', stop).off('SIGTERM', stop);
+    },
+  };
+}
+
+/** Writes the log, passes on what is for people, and answers the last line. */
+async function readLines(child: ChildProcess, run: K6Run): Promise<string> {
+  const log = createWriteStream(join(run.folder, FILES.log));
+  const complaints = new Set<string>();
+  let text = '';
+  const closed = once(child, 'close');
+  for (const stream of [child.stdout, child.stderr]) {
+    if (stream === null) continue;
+    createInterface({ input: stream }).on('line', (line) => {
+      log.write(`${line}\n`);
+      if (line.trim() !== '') text = line;
+      if (line === 'load: begins') run.onBegin();
+      else if (line === 'load: ends') run.onEnd();
+      else if (line.startsWith('load: ')) run.print(line.slice('load: '.length));
+      else if (line.startsWith('wrong: ')) complain(line);
+    });
+  }
+  function complain(line: string): void {
+    const kind = line.replace(/[0-9a-f]{16}|\d+/g, '');
+    if (complaints.has(kind) || complaints.size >= COMPLAINTS_MAX) return;
+    complaints.add(kind);
+    run.print(line);
+  }
+  await closed;
+  log.end();
+  await finished(log);
+  return lastLine(text);
+}

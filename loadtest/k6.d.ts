@@ -1,0 +1,94 @@
+// What the scripts of load tests and of the benchmark use of k6, which runs them; k6 strips these types
+// and checks nothing. Source: the reference of k6 1.8.
+
+declare module 'k6' {
+  export function sleep(seconds: number): void;
+}
+
+declare module 'k6/http' {
+  type Params = {
+    headers?: Record<string, string>;
+    tags?: Record<string, string>;
+    timeout?: string;
+  };
+  export type Response = {
+    /** 0 when there was no answer. */
+    status: number;
+    /** `null` when there was no answer. */
+    body: string | null;
+    /** By canonical name. */
+    headers: Record<string, string>;
+    /** Milliseconds. */
+    timings: { duration: number };
+    error: string;
+  };
+  export type BatchRequest = {
+    method: string;
+    url: string;
+    body?: string | undefined;
+    params?: Params;
+  };
+  export function batch(requests: BatchRequest[]): Response[];
+  export function post(url: string, body: string, params?: Params): Response;
+  export function request(
+    method: string,
+    url: string,
+    body: string | undefined,
+    params?: Params,
+  ): Response;
+}
+
+declare module 'k6/execution' {
+  export const scenario: { iterationInTest: number };
+}
+
+declare module 'k6/metrics' {
+  type Tags = Record<string, string>;
+  export class Counter {
+    constructor(name: string);
+    add(value: number, tags?: Tags): void;
+  }
+  export class Rate {
+    constructor(name: string);
+    add(value: boolean, tags?: Tags): void;
+  }
+  export class Trend {
+    constructor(name: string, isTime?: boolean);
+    add(value: number, tags?: Tags): void;
+  }
+}
+
+declare module 'k6/options' {
+  type Arrivals = {
+    exec: string;
+    timeUnit: string;
+    preAllocatedVUs: number;
+    maxVUs: number;
+    startTime?: string;
+    gracefulStop?: string;
+    env?: Record<string, string>;
+  };
+  export type Scenario = Arrivals &
+    (
+      | { executor: 'constant-arrival-rate'; rate: number; duration: string }
+      | {
+          executor: 'ramping-arrival-rate';
+          startRate: number;
+          stages: { target: number; duration: string }[];
+        }
+    );
+  type Threshold = string | { threshold: string; abortOnFail: boolean; delayAbortEval: string };
+  export type Options = {
+    discardResponseBodies?: boolean;
+    batch?: number;
+    batchPerHost?: number;
+    setupTimeout?: string;
+    teardownTimeout?: string;
+    summaryTrendStats: string[];
+    scenarios: Record<string, Scenario>;
+    thresholds: Record<string, Threshold[]>;
+  };
+}
+
+declare const __ENV: Readonly<Record<string, string | undefined>>;
+declare function open(path: string): string;

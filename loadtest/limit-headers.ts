@@ -1,0 +1,79 @@
+/*
+ * Whether an answer carries exactly the limit headers that are promised. Pure and without imports: k6
+ * looks at every answer with it. Source: interface 8.2, limiter-headers.
+ */
+
+/** An answer, as far as the promise is about it. */
+export type LimitedAnswer = {
+  readonly status: number;
+  /** By canonical name, as k6 gives them: `X-Ratelimit-Limit`. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+};
+
+/** What the account of the key may do. */
+export type KnownLimits = { readonly requestsPerMinute: number; readonly cyclesPerMonth: number };
+
+/** Seconds that two clocks of the path of an answer may differ by. */
+const CLOCK_S = 2;
+
+const WHOLE = /^\d+$/;
+
+/** The figure of a header; undefined when it is missing or no whole number. */
+export function wholeHeader(answer: LimitedAnswer, name: string): number | undefined {
+  const text = answer.headers[name] ?? '';
+  return WHOLE.test(text) ? Number(text) : undefined;
+}
+
+/** The end of the answer's window, in Unix seconds. */
+export function resetOf(answer: LimitedAnswer): number | undefined {
+  return wholeHeader(answer, 'X-Ratelimit-Reset');
+}
+
+/** What is wrong with the limit headers of an answer to a valid key; undefined when nothing is. */
+export function headersProblem(
+  answer: LimitedAnswer,
+  known: KnownLimits,
+  nowS: number,
+): string | undefined {
+  const limit = wholeHeader(answer, 'X-Ratelimit-Limit');
+  const remaining = wholeHeader(answer, 'X-Ratelimit-Remaining');
+  const reset = resetOf(answer);
+  const monthly = wholeHeader(answer, 'X-Monthly-Remaining');
+  if (limit === undefined) return 'X-RateLimit-Limit is no whole number';
+  if (remaining === undefined) return 'X-RateLimit-Remaining is no whole number';
+  if (reset === undefined) return 'X-RateLimit-Reset is no whole number';
+  if (monthly === undefined) return 'X-Monthly-Remaining is no whole number';
+  if (reset < nowS - CLOCK_S) return `X-RateLimit-Reset ${reset} is in the past`;
+  if (monthly > known.cyclesPerMonth) return `X-Monthly-Remaining ${monthly} is above the quota`;
+  if (answer.status === 503) return retryProblem(answer);
+  // A window of 60 s that began with this very request.
+  if (reset > nowS + 60 + CLOCK_S) return `X-RateLimit-Reset ${reset} is more than a minute away`;
+  if (limit !== known.requestsPerMinute) {
+    return `X-RateLimit-Limit ${limit} is not the plan's ${known.requestsPerMinute}`;
+  }
+  if (answer.status === 429) return refusalProblem(answer, remaining, reset - nowS);
+  return remaining < limit ? pairProblem(answer) : `X-RateLimit-Remaining ${remaining} of ${limit}`;
+}
+
+function refusalProblem(answer: LimitedAnswer, remaining: number, waitS: number) {
+  if (!answer.body.includes('"rate_limited"')) return retryProblem(answer);
+  if (remaining !== 0) return `429 with X-RateLimit-Remaining ${remaining}`;
+  const told = wholeHeader(answer, 'Retry-After') ?? 0;
+  if (told < waitS - CLOCK_S) return `Retry-After ${told} is earlier than X-RateLimit-Reset`;
+  return retryProblem(answer);
+}
+
+/** On 429 the body says the same as the header. */
+function retryProblem(answer: LimitedAnswer): string | undefined {
+  const told = wholeHeader(answer, 'Retry-After');
+  if (told === undefined || told < 1) return `${answer.status} without Retry-After`;
+  if (answer.status !== 429) return undefined;
+  const said = /"retry_after":(\d+)/.exec(answer.body)?.[1];
+  return said === `${told}` ? undefined : `Retry-After ${told}, but retry_after ${said}`;
+}
+
+function pairProblem({ headers }: LimitedAnswer): string | undefined {
+  const has = headers['Ratelimit-Policy'] !== undefined && headers['Ratelimit'] !== undefined;
+  return has ? undefined : 'RateLimit or RateLimit-Policy is missing';
+}

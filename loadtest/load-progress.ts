@@ -1,0 +1,99 @@
+import { z } from 'zod';
+import type { Demand } from '#loadtest/profile';
+import { type Phase, phasesOf } from '#loadtest/profile';
+import { PROCESS_ROUTE } from '#loadtest/slo';
+
+/** How often a line says how far the load is, in milliseconds. */
+const SAY_EVERY_MS = 5_000;
+
+/** k6 answers from memory. Milliseconds. */
+const ANSWER_MS_MAX = 2_000;
+
+const Status = z.object({
+  data: z.array(
+    z.object({
+      id: z.string(),
+      attributes: z.object({ sample: z.record(z.string(), z.number()) }),
+    }),
+  ),
+});
+
+/** The clock of a load: it says how far it is, until disposed. */
+export type LoadClock = Disposable & {
+  /** The load begins now: setup is over. */
+  begin(): void;
+  /** The load is over: what follows is clearing up. */
+  end(): void;
+};
+
+/** What is said and done while a load runs. */
+export type Watch = {
+  readonly demand: Demand;
+  /** Where k6 tells how far it is: `127.0.0.1:port`. */
+  readonly address: string;
+  readonly print: (line: string) => void;
+  /** Called once, at the beginning of the phase of this name. */
+  readonly at: { readonly phase: string; readonly act: () => void } | undefined;
+};
+
+/** Starts watching. */
+export function watchLoad(watch: Watch): LoadClock {
+  const phases = phasesOf(watch.demand);
+  const ending = new DisposableStack();
+  return {
+    begin() {
+      const startedMs = performance.now();
+      const say = setInterval(() => {
+        const second = (performance.now() - startedMs) / 1_000;
+        lineAt(watch, phases, second).then(watch.print, () => undefined);
+      }, SAY_EVERY_MS);
+      ending.defer(() => clearInterval(say));
+      if (watch.at === undefined) return;
+      const timer = setTimeout(watch.at.act, startOf(phases, watch.at.phase) * 1_000);
+      ending.defer(() => clearTimeout(timer));
+    },
+    end: () => ending.dispose(),
+    [Symbol.dispose]: () => ending.dispose(),
+  };
+}
+
+/** Seconds from the beginning of a load to that of one of its phases. */
+function startOf(phases: readonly Phase[], name: string): number {
+  const before = phases.slice(
+    0,
+    phases.findIndex((phase) => phase.name === name),
+  );
+  return before.reduce((sum, { seconds }) => sum + seconds, 0);
+}
+
+/** The phase that a second of the load belongs to; the last one afterwards. */
+function phaseAt(phases: readonly Phase[], second: number): Phase | undefined {
+  let end = 0;
+  return phases.find(({ seconds }) => {
+    end += seconds;
+    return second < end;
+  });
+}
+
+async function lineAt(watch: Watch, phases: readonly Phase[], second: number): Promise<string> {
+  const samples = await samplesAt(watch.address);
+  const count = (metric: string): number => samples.get(metric)?.['count'] ?? 0;
+  const requests = samples.get(`http_req_duration{name:${PROCESS_ROUTE},part:load}`);
+  const total = Math.round(watch.demand.seconds);
+  const phase = phaseAt(phases, second)?.name.replaceAll('_', ' ') ?? 'ending';
+  const answered = samples.get('available')?.['rate'] ?? 1;
+  return [
+    `${Math.round(second)} of ${total} s, ${phase}: ${count('iterations')} requests`,
+    `process p95 ${(requests?.['p(95)'] ?? 0).toFixed(0)} ms`,
+    `${((1 - answered) * 100).toFixed(2)} % not answered`,
+    `${count('dropped_iterations')} dropped`,
+  ].join(', ');
+}
+
+/** What k6 has measured so far. */
+async function samplesAt(address: string): Promise<Map<string, Record<string, number>>> {
+  const url = `http://${address}/v1/metrics`;
+  const response = await fetch(url, { signal: AbortSignal.timeout(ANSWER_MS_MAX) });
+  const { data } = Status.parse(await response.json());
+  return new Map(data.map(({ id, attributes }) => [id, attributes.sample]));
+}

@@ -1,0 +1,143 @@
+import { type Response, request } from 'k6/http';
+import { Counter, Rate, Trend } from 'k6/metrics';
+import { headersProblem, type KnownLimits, resetOf, wholeHeader } from './limit-headers.ts';
+import { answerProblem, cyclesOf, type Kind, MIX, requestOf, wantedCyclesOf } from './mix.ts';
+
+/*
+ * One call of the load, and everything that is counted about it. Run by k6. Each metric is fed by every
+ * call, also with nothing, so that one that is missing is one that was never measured.
+ */
+
+const available = new Rate('available');
+const wrongAnswers = new Counter('wrong_answers');
+const headersExact = new Rate('headers_exact');
+const cycles = new Counter('cycles');
+const cyclesUnknown = new Counter('cycles_unknown');
+const throttled = new Counter('throttled');
+const failClosed = new Counter('fail_closed');
+const refusalTold = new Rate('refusal_told');
+const refusalDuration = new Trend('refusal_duration', true);
+const limiterAdmitted = new Counter('limiter_admitted');
+const limiterRefused = new Counter('limiter_refused');
+const limiterRemaining = new Counter('limiter_remaining');
+const monthCycles = new Counter('month_cycles');
+const monthRefused = new Counter('month_refused');
+
+/** Longer than the service's own deadline of 10 s: what it does not answer counts as no answer. */
+const TIMEOUT = '15s';
+
+/** Of each kind of complaint a virtual user writes the first: the counters have the number. */
+const complained = new Set<string>();
+
+/** The account that a call is made with. */
+export type Account = { readonly key: string; readonly limits: KnownLimits };
+
+/** The headers of a call. */
+export function headersOf(key: string): Record<string, string> {
+  return { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
+}
+
+/** An answer with a body that is a text, empty where there was none. */
+export type Answer = Response & { readonly body: string };
+
+function sent(
+  wanted: { method: string; url: string; body?: string | undefined; route: string },
+  { key, limits }: Account,
+): Answer {
+  const { method, url, body, route } = wanted;
+  const params = { headers: headersOf(key), tags: { name: route, part: 'load' }, timeout: TIMEOUT };
+  const response = request(method, url, body, params);
+  const answer = { ...response, body: response.body ?? '' };
+  const { status } = answer;
+  available.add(status > 0 && status < 500);
+  if (status > 0) {
+    const problem = headersProblem(answer, limits, Date.now() / 1_000);
+    headersExact.add(problem === undefined);
+    if (problem !== undefined) complain(`limit headers: ${problem}`);
+  }
+  if (status >= 500) {
+    refusalTold.add(status === 503 && wholeHeader(answer, 'Retry-After') !== undefined);
+    refusalDuration.add(response.timings.duration);
+  }
+  failClosed.add(status === 503 && answer.body.includes('limiter_unavailable') ? 1 : 0);
+  return answer;
+}
+
+/** Says once what is wrong; `status` and message are enough to look it up in the service's log. */
+function complain(what: string): void {
+  if (complained.has(what.replace(/\d+/g, ''))) return;
+  complained.add(what.replace(/\d+/g, ''));
+  console.error(`wrong: ${what}`);
+}
+
+function countAnswer(kind: Kind, answer: Answer, problem: string | undefined): void {
+  const { status, body } = answer;
+  wrongAnswers.add(problem === undefined ? 0 : 1);
+  if (problem !== undefined) complain(`${problem}, ${status} ${body.slice(0, 200)}`);
+  const isThrottled = answer.headers['X-Throttled'] === 'true';
+  throttled.add(isThrottled ? 1 : 0);
+  cycles.add(status === 200 ? cyclesOf(kind, body, isThrottled) : 0);
+  cyclesUnknown.add(status === 0 || status >= 500 ? wantedCyclesOf(kind) : 0);
+}
+
+/** Which call of the mix, and about what. */
+export type Wanted = {
+  readonly kind: Kind;
+  readonly base: string;
+  readonly id: string;
+  readonly n: number;
+  readonly instance: number;
+  readonly second: number;
+};
+
+/** A call of the mix, to which nothing but a success and a 503 is right. */
+export function callOfMix({ kind, base, id, ...place }: Wanted, account: Account): void {
+  const { method, route } = MIX[kind];
+  const { path, body } = requestOf(kind, id, place);
+  const answer = sent({ method, url: base + path, body, route }, account);
+  countAnswer(kind, answer, problemOf(answer, kind, id));
+}
+
+function problemOf({ status, body }: Answer, kind: Kind, id: string): string | undefined {
+  if (status === 200) return answerProblem(kind, id, body);
+  return status === 0 || status === 503 ? undefined : `${kind}: unexpected status`;
+}
+
+/** A call of the minute account: admitted, or refused as its plan says. */
+export function callOfMinute(base: string, account: Account, firstResetS: number): void {
+  const route = '/v1/personas';
+  const answer = sent({ method: 'GET', url: base + route, route }, account);
+  const { status, body } = answer;
+  const isRight = status === 200 || status === 0 || status === 503 || isRefusal(answer);
+  countAnswer('list', answer, isRight ? undefined : `personas: ${status} ${body.slice(0, 60)}`);
+  noteWindow(answer, firstResetS);
+}
+
+function isRefusal({ status, body }: Answer): boolean {
+  return status === 429 && body.includes('"rate_limited"');
+}
+
+/** Counts an answer of the minute account in its window, by the distance of the window's end. */
+export function noteWindow(answer: Answer | Response, firstResetS: number): void {
+  const reset = resetOf({ ...answer, body: '' });
+  if (reset === undefined || answer.status === 503) return;
+  const tags = { window: String(Math.round((reset - firstResetS) / 60)) };
+  const isRefused = answer.status === 429;
+  limiterAdmitted.add(isRefused ? 0 : 1, tags);
+  limiterRefused.add(isRefused ? 1 : 0, tags);
+  const remaining = wholeHeader({ ...answer, body: '' }, 'X-Ratelimit-Remaining') ?? 0;
+  limiterRemaining.add(isRefused ? 0 : remaining, tags);
+}
+
+/** A process call of the account whose month is used up. */
+export function callOfMonth(wanted: Omit<Wanted, 'kind'>, account: Account): void {
+  const { base, id, ...place } = wanted;
+  const { method, route } = MIX.process;
+  const { path, body } = requestOf('process', id, place);
+  const answer = sent({ method, url: base + path, body, route }, account);
+  const isUsedUp = answer.status === 429 && answer.body.includes('"quota_exceeded"');
+  countAnswer('process', answer, isUsedUp ? undefined : problemOf(answer, 'process', id));
+  const isThrottled = answer.headers['X-Throttled'] === 'true';
+  monthCycles.add(answer.status === 200 && !isThrottled ? 1 : 0);
+  monthRefused.add(isUsedUp ? 1 : 0);
+}

@@ -1,0 +1,207 @@
+/*
+ * The load profiles as data: what is sent, how fast, in which phases. k6 and Node both read this file,
+ * so it imports neither.
+ */
+
+/** What a profile sends: the mix of an account, a plan's limits tried out, one instance alone. */
+export type Load = 'mixed' | 'limits' | 'hot';
+
+/** A stretch of time with one rate, or a ramp between two. Rates are requests started a second. */
+export type Phase = {
+  /** Unique in the profile; k6's name of the scenario, and so the tag of all that it measures. */
+  readonly name: string;
+  readonly fromPerS: number;
+  readonly toPerS: number;
+  readonly seconds: number;
+  /** Whether the latency objective holds in it. */
+  readonly isJudged: boolean;
+};
+
+/** A kind of load test. */
+export type Profile = {
+  readonly title: string;
+  readonly load: Load;
+  /** `RATE` and `DURATION` unless given: requests a second, and seconds. */
+  readonly perS: number;
+  readonly seconds: number;
+  /** Shorter, its phases would mean nothing. */
+  readonly secondsMin: number;
+  /**
+   * Requests under way are bounded by the rate times this: one more is a dropped iteration. Seconds.
+   */
+  readonly patienceS: number;
+  readonly phases: (perS: number, seconds: number) => Phase[];
+};
+
+/** How long after the end of a spike everything must be as before, in seconds. Source: the targets. */
+export const BACK_WITHIN_S = 5;
+
+/** How long after a kill calls may be slower: failure detection and takeover, in seconds. */
+export const TAKEOVER_S = 10;
+
+/** The spike's rate as a multiple of `RATE`. Source: the targets. */
+const SPIKE_FACTOR = 5;
+
+/** The stress rate as a multiple of `RATE`. Chosen. */
+const STRESS_FACTOR = 2;
+
+/** Steps from a tenth of `RATE` to `RATE`. */
+const BREAKPOINT_STEPS = 10;
+
+/** Longest warm-up, in seconds: connections are opened, instances activated, code compiled. Chosen. */
+const WARM_UP_S_MAX = 30;
+const WARM_UP_PART = 1 / 6;
+
+const held = (name: string, perS: number, seconds: number): Phase => {
+  return { name, fromPerS: perS, toPerS: perS, seconds, isJudged: true };
+};
+
+const ramp = (name: string, fromPerS: number, toPerS: number, seconds: number): Phase => {
+  return { name, fromPerS, toPerS, seconds, isJudged: false };
+};
+
+/** The same phases after a ramp from nothing, which takes a sixth of the time and at most 30 s. */
+function warmed(phases: (perS: number, seconds: number) => Phase[]): Profile['phases'] {
+  return (perS, seconds) => {
+    const warmUpS = Math.min(WARM_UP_S_MAX, seconds * WARM_UP_PART);
+    return [ramp('warm_up', 0, perS, warmUpS), ...phases(perS, seconds - warmUpS)];
+  };
+}
+
+function stressPhases(perS: number, seconds: number): Phase[] {
+  const high = perS * STRESS_FACTOR;
+  return [
+    held('base', perS, seconds * 0.2),
+    ramp('rise', perS, high, seconds * 0.1),
+    held('high', high, seconds * 0.4),
+    ramp('fall', high, perS, seconds * 0.1),
+    held('after', perS, seconds * 0.2),
+  ];
+}
+
+function spikePhases(perS: number, seconds: number): Phase[] {
+  const rest = seconds - BACK_WITHIN_S;
+  return [
+    held('before', perS, rest * 0.4),
+    { ...held('spike', perS * SPIKE_FACTOR, rest * 0.2), isJudged: false },
+    { ...held('settling', perS, BACK_WITHIN_S), isJudged: false },
+    held('after', perS, rest * 0.4),
+  ];
+}
+
+function soakPhases(perS: number, seconds: number): Phase[] {
+  return [
+    held('first', perS, seconds / 4),
+    held('middle', perS, seconds / 2),
+    held('last', perS, seconds / 4),
+  ];
+}
+
+function breakpointPhases(perS: number, seconds: number): Phase[] {
+  return Array.from({ length: BREAKPOINT_STEPS }, (_, index) => {
+    const number = String(index + 1).padStart(2, '0');
+    const rate = (perS * (index + 1)) / BREAKPOINT_STEPS;
+    return held(`step_${number}`, rate, seconds / BREAKPOINT_STEPS);
+  });
+}
+
+function failoverPhases(perS: number, seconds: number): Phase[] {
+  const rest = seconds - TAKEOVER_S;
+  return [
+    held('before', perS, rest * 0.4),
+    { ...held('takeover', perS, TAKEOVER_S), isJudged: false },
+    held('after', perS, rest * 0.6),
+  ];
+}
+
+/** At the beginning of this phase of `failover` the driver kills an engine. */
+export const KILL_PHASE = 'takeover';
+
+const steady = (perS: number, seconds: number): Phase[] => [held('steady', perS, seconds)];
+
+/** Every profile by its name, as `PROFILE` gives it. */
+export const PROFILES = {
+  smoke: {
+    title: 'does everything work at all: a little of every call',
+    ...{ load: 'mixed', perS: 10, seconds: 15, secondsMin: 1, patienceS: 3 },
+    phases: steady,
+  },
+  average: {
+    title: 'an ordinary day',
+    ...{ load: 'mixed', perS: 100, seconds: 300, secondsMin: 10, patienceS: 2 },
+    phases: warmed(steady),
+  },
+  stress: {
+    title: 'twice the ordinary day, and back',
+    ...{ load: 'mixed', perS: 100, seconds: 300, secondsMin: 20, patienceS: 2 },
+    phases: warmed(stressPhases),
+  },
+  spike: {
+    title: 'five times the load at once, and back',
+    ...{ load: 'mixed', perS: 50, seconds: 120, secondsMin: 20, patienceS: 3 },
+    phases: warmed(spikePhases),
+  },
+  soak: {
+    title: 'the same load for hours: does anything grow or slow down',
+    ...{ load: 'mixed', perS: 70, seconds: 7_200, secondsMin: 20, patienceS: 2 },
+    phases: warmed(soakPhases),
+  },
+  breakpoint: {
+    title: 'more and more until an objective breaks',
+    ...{ load: 'mixed', perS: 600, seconds: 300, secondsMin: 20, patienceS: 2 },
+    phases: breakpointPhases,
+  },
+  failover: {
+    title: 'an engine is killed under load',
+    ...{ load: 'mixed', perS: 50, seconds: 60, secondsMin: 25, patienceS: 11 },
+    phases: warmed(failoverPhases),
+  },
+  limiter: {
+    title: 'twice as much as the plan allows: never more is admitted',
+    ...{ load: 'limits', perS: 40, seconds: 130, secondsMin: 40, patienceS: 3 },
+    phases: steady,
+  },
+  'hot-instance': {
+    title: 'one instance observed many times a second, with timestamps of the caller',
+    ...{ load: 'hot', perS: 20, seconds: 60, secondsMin: 5, patienceS: 5 },
+    phases: warmed(steady),
+  },
+} as const satisfies Record<string, Profile>;
+
+/** The name of a profile. */
+export type ProfileName = keyof typeof PROFILES;
+
+/** One run of a profile, before anything is known of where it goes. */
+export type Demand = {
+  readonly name: ProfileName;
+  readonly perS: number;
+  readonly seconds: number;
+};
+
+/** Whether this is the name of a profile. */
+export function isProfileName(name: string): name is ProfileName {
+  return Object.hasOwn(PROFILES, name);
+}
+
+/** The phases of a run, one after the other. */
+export function phasesOf({ name, perS, seconds }: Demand): Phase[] {
+  return PROFILES[name].phases(perS, seconds);
+}
+
+/** The highest rate of a run, in requests a second. */
+export function peakOf(demand: Demand): number {
+  return Math.max(...phasesOf(demand).map(({ fromPerS, toPerS }) => Math.max(fromPerS, toPerS)));
+}
+
+/** How many requests a phase starts. */
+export function requestsOf({ fromPerS, toPerS, seconds }: Phase): number {
+  return Math.ceil(((fromPerS + toPerS) / 2) * seconds);
+}
+
+/** How many instances a run is spread over: two for each request of its fastest second. */
+export function instancesOf(demand: Demand): number {
+  // Tens, so that an instance does not get the same kind of call at every visit; see `visitOf`.
+  return PROFILES[demand.name].load === 'hot'
+    ? 1
+    : Math.max(10, Math.ceil(peakOf(demand) / 5) * 10);
+}

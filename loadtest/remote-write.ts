@@ -1,0 +1,37 @@
+import { BadRequest } from '#loadtest/options';
+
+/** How long Prometheus may take to say that it takes figures, in milliseconds. */
+const ANSWER_MS_MAX = 5_000;
+
+/** What a trend is in Prometheus: these as gauges. */
+const TREND_STATISTICS = 'p(50),p(95),p(99),max';
+
+/**
+ * The variables that let k6 write into this Prometheus while it runs. Throws `BadRequest` when nothing
+ * there takes remote write.
+ */
+export async function remoteWriteTo(url: string): Promise<Record<string, string>> {
+  const receiver = /\/api\/v1\/(?:write|push)$/.test(url) ? url : `${url}/api/v1/write`;
+  const status = await fetch(receiver, {
+    method: 'POST',
+    body: '',
+    signal: AbortSignal.timeout(ANSWER_MS_MAX),
+  }).then(
+    (response) => response.status,
+    (error: Error) => {
+      const { code, message } = (error.cause ?? error) as NodeJS.ErrnoException;
+      throw new BadRequest(`PROMETHEUS_URL: nothing answers at ${url}: ${code ?? message}`);
+    },
+  );
+  // An empty body is refused as such by whatever takes remote write.
+  if (status === 404 || status === 405) {
+    const hint = 'Prometheus takes it with --web.enable-remote-write-receiver';
+    throw new BadRequest(`PROMETHEUS_URL: ${receiver} answers ${status}: ${hint}`);
+  }
+  return {
+    K6_OUT: 'experimental-prometheus-rw',
+    K6_PROMETHEUS_RW_SERVER_URL: receiver,
+    K6_PROMETHEUS_RW_TREND_STATS: TREND_STATISTICS,
+    K6_PROMETHEUS_RW_STALE_MARKERS: 'true',
+  };
+}

@@ -1,0 +1,183 @@
+import { sleep } from 'k6';
+import { type BatchRequest, batch, type Response } from 'k6/http';
+import { Counter } from 'k6/metrics';
+import type { KnownLimits } from './limit-headers.ts';
+import { resetOf, wholeHeader } from './limit-headers.ts';
+import { headersOf, noteWindow } from './measured-call.ts';
+import { creationOf, PAST_S } from './mix.ts';
+
+/*
+ * Before the load: instances for the accounts that were given. After it: what is stored of them and
+ * what was charged for them is read, and they are deleted. Run by k6's setup and teardown, whose calls
+ * are in no figure of the load.
+ */
+
+const cyclesStored = new Counter('cycles_stored');
+const cyclesCharged = new Counter('cycles_charged');
+
+/** Requests that are under way at once. */
+const AT_ONCE = 20;
+
+/** How often one is sent again before the run is given up. */
+const TRIES_MAX = 40;
+
+/** A pause when an answer names none, and the longest that is waited for, in seconds. */
+const PAUSE_S = 1;
+const PAUSE_S_MAX = 61;
+
+/** Hexadecimal digits of an id after its prefix. */
+const ID_DIGITS = 16;
+
+/** What the load gets: one text of ids an account, because every virtual user holds a copy of it. */
+export type Seeded = {
+  /** The first second of the observations' own time. */
+  readonly firstS: number;
+  /** The end of the first window of the first account. */
+  readonly firstResetS: number;
+  readonly accounts: readonly {
+    readonly limits: KnownLimits;
+    readonly monthlyBefore: number;
+    readonly digits: string;
+  }[];
+};
+
+/** What is seeded. */
+export type Seeding = {
+  readonly base: string;
+  readonly keys: readonly string[];
+  readonly instances: number;
+  /** Which of the keys' accounts get the instances, in turns. */
+  readonly owners: readonly number[];
+  /** Whether every call to the first account is counted in its window. */
+  readonly countsWindows: boolean;
+};
+
+/** The account and the id of an instance by its number. */
+export function placeOf(
+  { accounts }: Seeded,
+  owners: readonly number[],
+  instance: number,
+): { account: number; id: string } {
+  const account = owners[instance % owners.length] ?? 0;
+  const start = Math.floor(instance / owners.length) * ID_DIGITS;
+  const digits = accounts[account]?.digits.slice(start, start + ID_DIGITS) ?? '';
+  return { account, id: `inst_${digits}` };
+}
+
+/** Looks at the accounts and creates the instances. Throws when an account or an instance is refused. */
+export function seed({ base, keys, instances, owners, countsWindows }: Seeding): Seeded {
+  const answers = keys.map((key) => ask([get(`${base}/v1/account`, key)])[0]);
+  const firstResetS = answers[0] === undefined ? 0 : (resetOf(textOf(answers[0])) ?? 0);
+  if (countsWindows && answers[0] !== undefined) noteWindow(answers[0], firstResetS);
+  const run = Date.now();
+  const requests = Array.from({ length: instances }, (_, instance): BatchRequest => {
+    const key = keys[owners[instance % owners.length] ?? 0] ?? '';
+    const headers = { ...headersOf(key), 'idempotency-key': `load-${run}-${instance}` };
+    const params = { headers, tags: { name: '/v1/instances', part: 'setup' } };
+    return { method: 'POST', url: `${base}/v1/instances`, body: creationOf(instance), params };
+  });
+  const digits = keys.map(() => '');
+  ask(requests, 'seeding').forEach((answer, instance) => {
+    const owner = owners[instance % owners.length] ?? 0;
+    const found = /"id":"inst_([0-9a-f]{16})"/.exec(answer.body ?? '')?.[1];
+    if (found === undefined) throw new Error(`seeding: ${told(answer)}`);
+    digits[owner] += found;
+  });
+  const accounts = answers.map((answer, index) => {
+    const limits = limitsIn(answer?.body ?? '');
+    const monthlyBefore = monthlyOf(answer);
+    return { limits, monthlyBefore, digits: digits[index] ?? '' };
+  });
+  console.log(`load: ${instances} instances of ${keys.length} accounts are there`);
+  return { firstS: Math.floor(run / 1_000) - PAST_S, firstResetS, accounts };
+}
+
+function limitsIn(body: string): KnownLimits {
+  const { requests_per_minute, cycles_per_month } = JSON.parse(body).data.plan;
+  return { requestsPerMinute: requests_per_minute, cyclesPerMonth: cycles_per_month };
+}
+
+/** Cycles that the account has left, as its answer says. */
+function monthlyOf(answer: Response | undefined): number {
+  return answer === undefined ? 0 : (wholeHeader(textOf(answer), 'X-Monthly-Remaining') ?? 0);
+}
+
+function textOf(answer: Response) {
+  return { ...answer, body: answer.body ?? '' };
+}
+
+/** Reads what was stored and charged, and deletes the instances. */
+export function clear(seeding: Seeding, seeded: Seeded): void {
+  const { base, keys, instances, owners, countsWindows } = seeding;
+  const all = Array.from({ length: instances }, (_, instance) => {
+    const { account, id } = placeOf(seeded, owners, instance);
+    return { key: keys[account] ?? '', url: `${base}/v1/instances/${id}` };
+  });
+  const stored = ask(
+    all.map(({ url, key }) => get(url, key)),
+    'reading back',
+  );
+  for (const { body } of stored) {
+    cyclesStored.add(Number(/"cycle_count":(\d+)/.exec(body ?? '')?.[1] ?? Number.NaN));
+  }
+  keys.forEach((key, index) => {
+    // The minute account's window may be used up: what is read there is not needed.
+    if (countsWindows && index === 0) return;
+    const before = seeded.accounts[index]?.monthlyBefore ?? 0;
+    cyclesCharged.add(before - monthlyOf(ask([get(`${base}/v1/account`, key)])[0]));
+  });
+  const deletions = all.map(({ url, key }) => ({ ...get(url, key), method: 'DELETE' }));
+  ask(deletions, 'deleting');
+}
+
+function get(url: string, key: string): BatchRequest {
+  const name = url.replace(/^[^/]*\/\/[^/]*/, '').replace(/inst_[0-9a-f]+/, ':id');
+  return { method: 'GET', url, params: { headers: headersOf(key), tags: { name, part: 'setup' } } };
+}
+
+/**
+ * Sends requests, some at once, and again what was refused for now: after the pause that the answer
+ * names. Throws at the first that is refused for good.
+ */
+function ask(requests: readonly BatchRequest[], what = ''): Response[] {
+  const answers: Response[] = [];
+  let saidMs = Date.now();
+  for (let start = 0; start < requests.length; start += AT_ONCE) {
+    answers.push(...askSome(requests.slice(start, start + AT_ONCE)));
+    if (what === '' || Date.now() - saidMs < 2_000) continue;
+    saidMs = Date.now();
+    console.log(`load: ${what}, ${answers.length} of ${requests.length} instances`);
+  }
+  return answers;
+}
+
+function askSome(requests: readonly BatchRequest[]): Response[] {
+  const answers: Response[] = [];
+  let left = requests.map((request, index) => ({ request, index }));
+  for (let tries = 1; left.length > 0; tries += 1) {
+    const some = batch(left.map(({ request }) => request));
+    const again: typeof left = [];
+    some.forEach((answer, index) => {
+      const asked = left[index];
+      if (asked === undefined) return;
+      if (answer.status === 0 || answer.status === 429 || answer.status === 503) again.push(asked);
+      else if (answer.status >= 400) throw new Error(`${asked.request.url}: ${told(answer)}`);
+      else answers[asked.index] = answer;
+    });
+    const [refused] = some.filter(({ status }) => status === 0 || status >= 400);
+    if (refused !== undefined && tries === TRIES_MAX) throw new Error(told(refused));
+    if (again.length > 0) sleep(pauseAfter(some));
+    left = again;
+  }
+  return answers;
+}
+
+/** The longest pause that an answer names. */
+function pauseAfter(answers: readonly Response[]): number {
+  const named = answers.map((answer) => wholeHeader(textOf(answer), 'Retry-After') ?? 0);
+  return Math.min(PAUSE_S_MAX, Math.max(PAUSE_S, ...named));
+}
+
+function told({ status, body, error }: Response): string {
+  return status === 0 ? `no answer (${error})` : `${status} ${(body ?? '').slice(0, 200)}`;
+}

@@ -1,0 +1,190 @@
+import type { Phase } from './profile.ts';
+import { PROFILES } from './profile.ts';
+import { type Slo, type SloScope, slosOf } from './slo.ts';
+
+/*
+ * What the figures of a run say about its objectives. Pure: `(evidence) -> verdict`.
+ */
+
+/** k6's summary of one metric, or of a part of one. */
+export type Measured = {
+  readonly type: string;
+  readonly values: Readonly<Record<string, number>>;
+};
+
+/** k6's summary by name of metric. */
+export type Metrics = Readonly<Record<string, Measured>>;
+
+/** What a run showed of one objective. */
+export type Judgement = {
+  readonly slo: Slo;
+  /** `unmeasured`: k6 has no figure for it, so it is not known to be kept. */
+  readonly outcome: 'kept' | 'broken' | 'unmeasured';
+  readonly seen: number | undefined;
+};
+
+/** Two counts that must agree, up to calls whose outcome no answer told. */
+export type Balance = {
+  readonly text: string;
+  readonly wanted: number;
+  readonly seen: number | undefined;
+  /** How far above `wanted` it may lie. */
+  readonly slack: number;
+  readonly outcome: Judgement['outcome'];
+};
+
+/** What a run proved. */
+export type Verdict = {
+  readonly outcome: 'kept' | 'broken' | 'void';
+  /** Why the run proves nothing; empty unless it is void. */
+  readonly voidBecause: readonly string[];
+  readonly judgements: readonly Judgement[];
+  readonly balances: readonly Balance[];
+  /** Of `breakpoint`: the phases that kept every objective, up to the first that did not. */
+  readonly held: readonly Phase[] | undefined;
+};
+
+/** What the driver knows of a run besides its figures. */
+export type Circumstances = {
+  /** Why the driver itself does not trust the run: k6 failed, or a person ended it. */
+  readonly faults?: readonly string[];
+  /** Whether the run's accounts are its own, so that what is charged to them is charged for it. */
+  readonly hasOwnAccounts: boolean;
+};
+
+/** The verdict on a run. */
+export function verdictOf(
+  scope: SloScope,
+  metrics: Metrics,
+  { faults = [], hasOwnAccounts }: Circumstances,
+): Verdict {
+  const judgements = slosOf(scope).map((slo) => judgementOf(slo, metrics));
+  const balances = balancesOf(scope, metrics, hasOwnAccounts);
+  const isStepped = scope.name === 'breakpoint';
+  const held = isStepped ? heldOf(scope.phases, judgements, metrics) : undefined;
+  const voidBecause = [...faults, ...voidReasons(metrics, held === undefined ? undefined : scope)];
+  const isKept = isStepped
+    ? (held?.length ?? 0) > 0 && overall(judgements).every(isGood) && balances.every(isGood)
+    : judgements.every(isGood) && balances.every(isGood);
+  const outcome = voidBecause.length > 0 ? 'void' : isKept ? 'kept' : 'broken';
+  return { outcome, voidBecause, judgements, balances, held };
+}
+
+function isGood({ outcome }: Pick<Judgement, 'outcome'>): boolean {
+  return outcome === 'kept';
+}
+
+/** The objectives that are about no phase in particular. */
+function overall(judgements: readonly Judgement[]): Judgement[] {
+  return judgements.filter(({ slo }) => !slo.metric.includes('scenario:'));
+}
+
+/** What one objective's figure says. */
+export function judgementOf(slo: Slo, metrics: Metrics): Judgement {
+  const measured = metrics[slo.metric];
+  const seen = measured?.values[slo.statistic];
+  if (seen === undefined || measured === undefined || samplesOf(measured) === 0) {
+    return { slo, outcome: slo.isKeptUnmeasured ? 'kept' : 'unmeasured', seen: undefined };
+  }
+  return { slo, outcome: isWithin(seen, slo) ? 'kept' : 'broken', seen };
+}
+
+function isWithin(seen: number, { comparison, bound }: Slo): boolean {
+  switch (comparison) {
+    case '<':
+      return seen < bound;
+    case '<=':
+      return seen <= bound;
+    case '==':
+      return seen === bound;
+    case '>=':
+      return seen >= bound;
+  }
+}
+
+/** How often something was measured; a counter that is there has counted, be it nothing. */
+function samplesOf({ type, values }: Measured): number {
+  if (type === 'rate') return (values['passes'] ?? 0) + (values['fails'] ?? 0);
+  return type === 'trend' ? (values['count'] ?? 0) : 1;
+}
+
+/** The sum of a counter; 0 when it never counted. */
+export function countOf(metrics: Metrics, metric: string): number {
+  return metrics[metric]?.values['count'] ?? 0;
+}
+
+/** `stepped`: of `breakpoint`, in which a step that cannot be sent is an end, and not a fault. */
+function voidReasons(metrics: Metrics, stepped: SloScope | undefined): string[] {
+  if (countOf(metrics, 'iterations') === 0) return ['no request was started'];
+  const first = stepped?.phases[0];
+  const counted = first === undefined ? 'dropped_iterations' : droppedIn(first);
+  const dropped = countOf(metrics, counted);
+  if (dropped === 0) return [];
+  const where = first === undefined ? '' : ' in the first step';
+  return [`${dropped} requests could not be started in time${where} (dropped iterations)`];
+}
+
+function droppedIn({ name }: Phase): string {
+  return `dropped_iterations{scenario:${name}}`;
+}
+
+/** A step that dropped iterations proves nothing, so it does not hold. */
+function heldOf(phases: readonly Phase[], judgements: readonly Judgement[], metrics: Metrics) {
+  const broken = phases.findIndex((phase) => {
+    const own = judgements.filter(({ slo }) => slo.metric.includes(`scenario:${phase.name}}`));
+    return countOf(metrics, droppedIn(phase)) > 0 || !own.every(isGood);
+  });
+  return broken === -1 ? phases : phases.slice(0, broken);
+}
+
+/** What was answered, stored and charged must be the same. */
+function balancesOf(scope: SloScope, metrics: Metrics, hasOwnAccounts: boolean): Balance[] {
+  if (PROFILES[scope.name].load === 'limits') return windowBalances(scope, metrics);
+  const answered = countOf(metrics, 'cycles');
+  // A call without an answer may have been carried out, once.
+  const slack = countOf(metrics, 'cycles_unknown');
+  const stored = { text: 'cycles answered are the cycles stored', metric: 'cycles_stored' };
+  const charged = { text: 'cycles answered are the cycles charged', metric: 'cycles_charged' };
+  return [stored, ...(hasOwnAccounts ? [charged] : [])].map(({ text, metric }) =>
+    balanceOf(text, { wanted: answered, seen: metrics[metric]?.values['count'], slack }),
+  );
+}
+
+function balanceOf(
+  text: string,
+  { wanted, seen, slack }: Pick<Balance, 'wanted' | 'seen' | 'slack'>,
+): Balance {
+  if (seen === undefined) return { text, wanted, seen, slack, outcome: 'unmeasured' };
+  const isEven = seen >= wanted && seen <= wanted + slack;
+  return { text, wanted, seen, slack, outcome: isEven ? 'kept' : 'broken' };
+}
+
+/**
+ * A minute that was asked for more than the plan admits exactly the plan, and tells each admitted
+ * request another number of remaining ones: all from the plan less one down to 0.
+ */
+function windowBalances({ limits }: SloScope, metrics: Metrics): Balance[] {
+  if (limits === undefined || !limits.isAlone) return [];
+  const { requestsPerMinute: plan, cyclesPerMonth, windows } = limits;
+  const spent = Array.from({ length: windows }, (_, window) => window).filter(
+    (window) => countOf(metrics, `limiter_refused{window:${window}}`) > 0,
+  );
+  const perWindow = spent.flatMap((window) => {
+    const minute = `minute ${window + 1}`;
+    const admitted = metrics[`limiter_admitted{window:${window}}`]?.values['count'];
+    const remaining = metrics[`limiter_remaining{window:${window}}`]?.values['count'];
+    const sum = (plan * (plan - 1)) / 2;
+    return [
+      balanceOf(`requests admitted in ${minute}, which was asked for more than the plan`, {
+        ...{ wanted: plan, seen: admitted, slack: 0 },
+      }),
+      balanceOf(`sum of X-RateLimit-Remaining in ${minute}: every number once`, {
+        ...{ wanted: sum, seen: remaining, slack: 0 },
+      }),
+    ];
+  });
+  if (cyclesPerMonth === undefined || countOf(metrics, 'month_refused') === 0) return perWindow;
+  const seen = metrics['month_cycles']?.values['count'];
+  const text = 'cycles admitted in the month, which was asked for more than the quota';
+  return [...perWindow, balanceOf(text, { wanted: cyclesPerMonth, seen, slack: 0 })];
+}
