@@ -32,9 +32,11 @@ export type Watch = {
   /** Where k6 tells how far it is: `127.0.0.1:port`. */
   readonly address: string;
   readonly print: (line: string) => void;
-  /** Called once, at the beginning of the phase of this name. */
-  readonly at: { readonly phase: string; readonly act: () => void } | undefined;
+  readonly acts: readonly PlannedAct[];
 };
+
+/** What is done once, at the beginning of a phase. */
+export type PlannedAct = { readonly phase: string; readonly act: () => void };
 
 /** Starts watching. */
 export function watchLoad(watch: Watch): LoadClock {
@@ -48,9 +50,10 @@ export function watchLoad(watch: Watch): LoadClock {
         lineAt(watch, phases, second).then(watch.print, () => undefined);
       }, SAY_EVERY_MS);
       ending.defer(() => clearInterval(say));
-      if (watch.at === undefined) return;
-      const timer = setTimeout(watch.at.act, startOf(phases, watch.at.phase) * 1_000);
-      ending.defer(() => clearTimeout(timer));
+      for (const { phase, act } of watch.acts) {
+        const timer = setTimeout(act, startOf(phases, phase) * 1_000);
+        ending.defer(() => clearTimeout(timer));
+      }
     },
     end: () => ending.dispose(),
     [Symbol.dispose]: () => ending.dispose(),

@@ -13,6 +13,15 @@ export type Summarized = {
   readonly verdict: Verdict;
   /** What the figures belong to: a name and a value a line. */
   readonly circumstances?: readonly (readonly [string, string])[];
+  /** What the processes of the target took; none where they cannot be looked at. */
+  readonly usage?: readonly ProcessUsage[];
+};
+
+/** What a process had at the beginning and at the end of the load. */
+export type ProcessUsage = {
+  readonly name: string;
+  readonly memoryMib: readonly [number, number];
+  readonly openFiles: readonly [number, number];
 };
 
 const HEADLINES = {
@@ -28,7 +37,13 @@ const WORDS = {
 } as const satisfies Record<Judgement['outcome'], string>;
 
 /** The summary of a run in Markdown. */
-export function textSummary({ scope, metrics, verdict, circumstances = [] }: Summarized): string {
+export function textSummary({
+  scope,
+  metrics,
+  verdict,
+  circumstances = [],
+  usage = [],
+}: Summarized): string {
   const parts = [
     `# Load test \`${scope.name}\`: ${HEADLINES[verdict.outcome]}`,
     sentence(scope.name),
@@ -40,6 +55,7 @@ export function textSummary({ scope, metrics, verdict, circumstances = [] }: Sum
     phaseTable(scope, metrics),
     routeTable(metrics),
     countsText(metrics),
+    usageTable(usage),
   ];
   return `${parts.filter((part) => part !== '').join('\n\n')}\n`;
 }
@@ -77,7 +93,9 @@ function judgementRow({ slo, outcome, seen }: Judgement): string[] {
 function balanceTable(balances: readonly Balance[]): string {
   if (balances.length === 0) return '';
   const rows = balances.map(({ text, wanted, seen, slack, outcome }) => {
-    const bound = slack === 0 ? `${wanted}` : `${wanted} to ${wanted + slack}`;
+    const least =
+      slack === Number.POSITIVE_INFINITY ? `>= ${wanted}` : `${wanted} to ${wanted + slack}`;
+    const bound = slack === 0 ? `${wanted}` : least;
     return [text, bound, `${seen ?? '-'}`, WORDS[outcome]];
   });
   return tableOf(['Count', 'Wanted', 'Seen', 'Verdict'], rows);
@@ -126,6 +144,14 @@ function countsText(metrics: Metrics): string {
   ] as const;
   const said = counts.map(([text, metric]) => `${text} ${countOf(metrics, metric)}`);
   return `Counted: ${said.join(', ')}.`;
+}
+
+function usageTable(usage: readonly ProcessUsage[]): string {
+  if (usage.length === 0) return '';
+  const rows = usage.map(({ name, memoryMib, openFiles }) => {
+    return [name, `${memoryMib[0]} → ${memoryMib[1]} MiB`, `${openFiles[0]} → ${openFiles[1]}`];
+  });
+  return tableOf(['Process', 'Memory', 'Open files'], rows);
 }
 
 /** Three nines are told from four. */

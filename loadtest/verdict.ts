@@ -28,7 +28,7 @@ export type Balance = {
   readonly text: string;
   readonly wanted: number;
   readonly seen: number | undefined;
-  /** How far above `wanted` it may lie. */
+  /** How far above `wanted` it may lie; `Infinity`: as far as it likes. */
   readonly slack: number;
   readonly outcome: Judgement['outcome'];
 };
@@ -145,9 +145,23 @@ function balancesOf(scope: SloScope, metrics: Metrics, hasOwnAccounts: boolean):
   const slack = countOf(metrics, 'cycles_unknown');
   const stored = { text: 'cycles answered are the cycles stored', metric: 'cycles_stored' };
   const charged = { text: 'cycles answered are the cycles charged', metric: 'cycles_charged' };
-  return [stored, ...(hasOwnAccounts ? [charged] : [])].map(({ text, metric }) =>
+  const cycles = [stored, ...(hasOwnAccounts ? [charged] : [])].map(({ text, metric }) =>
     balanceOf(text, { wanted: answered, seen: metrics[metric]?.values['count'], slack }),
   );
+  return scope.name === 'spike' ? [...cycles, collapseBalance(scope, metrics)] : cycles;
+}
+
+/** A service with too much to do refuses some calls; it does not answer fewer than before. */
+function collapseBalance({ phases }: SloScope, metrics: Metrics): Balance {
+  const perS = (name: string): number | undefined => {
+    const passes = metrics[`available{scenario:${name}}`]?.values['passes'];
+    const seconds = phases.find((phase) => phase.name === name)?.seconds;
+    return passes === undefined || seconds === undefined ? undefined : Math.round(passes / seconds);
+  };
+  const text = 'answers a second in the spike, which are not fewer than before it';
+  return balanceOf(text, {
+    ...{ wanted: perS('before') ?? 0, seen: perS('spike'), slack: Number.POSITIVE_INFINITY },
+  });
 }
 
 function balanceOf(

@@ -1,0 +1,57 @@
+import { availableParallelism, cpus, loadavg } from 'node:os';
+import { type Demand, instancesOf } from '#loadtest/profile';
+import type { SloScope } from '#loadtest/slo';
+import type { PlanLeft, Target } from '#loadtest/target';
+import type { Summarized } from '#loadtest/text-summary';
+
+/** Variables that say what was run; the key is none of them. */
+const SHOWN = ['PROFILE', 'RATE', 'DURATION', 'BASE_URL'] as const;
+
+/** What a run is, beside its demand. */
+export type RunParts = {
+  readonly target: Target;
+  readonly scope: SloScope;
+  readonly plan: PlanLeft;
+  readonly keys: readonly string[];
+  /** What was lowered, and why. */
+  readonly notes: readonly string[];
+};
+
+/** What the figures of a run belong to. To be read before the load begins. */
+export function circumstancesOf(
+  demand: Demand,
+  { target, scope, plan, keys, notes }: RunParts,
+): NonNullable<Summarized['circumstances']> {
+  const { baseUrl, cluster } = target;
+  const given = SHOWN.flatMap((name) => {
+    const value = process.env[name] ?? '';
+    return value === '' ? [] : [`${name}=${value}`];
+  });
+  const accounts =
+    cluster === undefined
+      ? `the key's own, plan ${plan.name}, ${plan.requestsPerMinute} requests a minute`
+      : `${keys.length} of the run's own`;
+  const [cpu] = cpus();
+  const load = loadavg().map((value) => value.toFixed(1));
+  return [
+    ['Command', `\`make load ${given.join(' ')}\``],
+    ['Began', new Date().toISOString().replace(/\.\d+Z$/, 'Z')],
+    ['Target', cluster === undefined ? baseUrl : `${baseUrl} (\`make cluster\`)`],
+    ['Load', `${loadText(demand)}, ${instancesOf(demand)} instances`],
+    ['Accounts', accounts],
+    ...(scope.limits === undefined ? [] : [['Plan', planText(scope.limits)] as const]),
+    ['Machine', `${availableParallelism()} of ${cpus().length} cores, ${cpu?.model.trim()}`],
+    ['Load average of the machine before', load.join(' ')],
+    ...notes.map((note) => ['Lowered', note] as const),
+  ];
+}
+
+function planText({ requestsPerMinute, cyclesPerMonth }: NonNullable<SloScope['limits']>): string {
+  const month = cyclesPerMonth === undefined ? '' : `; ${cyclesPerMonth} cycles a month`;
+  return `${requestsPerMinute} requests a minute${month}`;
+}
+
+/** How much and how long, for people. */
+export function loadText({ perS, seconds }: Demand): string {
+  return `RATE ${perS}/s for ${Math.round(seconds)} s`;
+}

@@ -1,0 +1,46 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { type ClusterPlan, processFolder } from '#deploy/local/cluster-plan';
+import { runningServer } from '#deploy/local/server-record';
+import type { ProcessUsage } from '#loadtest/text-summary';
+
+/** What a process takes now. */
+export type Usage = {
+  readonly pid: number;
+  readonly memoryMib: number;
+  readonly openFiles: number;
+};
+
+/** What every process of a local cluster takes now, by its name. Only Linux shows it. */
+export function usageOf({ folder, processes }: ClusterPlan): Map<string, Usage> {
+  const found = new Map<string, Usage>();
+  for (const { name } of processes) {
+    const pid = runningServer(processFolder(folder, name))?.pid;
+    const usage = pid === undefined ? undefined : usageOfProcess(pid);
+    if (usage !== undefined) found.set(name, usage);
+  }
+  return found;
+}
+
+function usageOfProcess(pid: number): Usage | undefined {
+  try {
+    const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+    const memoryKib = Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1] ?? 0);
+    const openFiles = readdirSync(`/proc/${pid}/fd`).length;
+    return { pid, memoryMib: Math.round(memoryKib / 1_024), openFiles };
+  } catch {
+    return undefined; // No such file: it has ended, or this is no Linux.
+  }
+}
+
+/** What the processes that ran all the time had before and have now. */
+export function usageBetween(
+  before: ReadonlyMap<string, Usage>,
+  after: ReadonlyMap<string, Usage>,
+): ProcessUsage[] {
+  return [...before].flatMap(([name, first]) => {
+    const last = after.get(name);
+    if (last?.pid !== first.pid) return [];
+    const memoryMib = [first.memoryMib, last.memoryMib] as const;
+    return [{ name, memoryMib, openFiles: [first.openFiles, last.openFiles] as const }];
+  });
+}

@@ -1,0 +1,68 @@
+import { freePort } from '#deploy/local/free-port';
+import { runK6 } from '#loadtest/k6-run';
+import { killAnEngine } from '#loadtest/kill-engine';
+import { type PlannedAct, watchLoad } from '#loadtest/load-progress';
+import { type Usage, usageBetween, usageOf } from '#loadtest/process-usage';
+import { type Demand, phasesOf } from '#loadtest/profile';
+import { killPhaseOf } from '#loadtest/slo';
+import type { Target } from '#loadtest/target';
+import type { ProcessUsage, Summarized } from '#loadtest/text-summary';
+import type { Metrics } from '#loadtest/verdict';
+
+/** How k6 is started. */
+export type K6Start = {
+  readonly program: string;
+  readonly folder: string;
+  readonly variables: Readonly<Record<string, string>>;
+};
+
+/** What came of a load, and what happened meanwhile. */
+export type SentLoad = {
+  readonly metrics: Metrics;
+  /** Why the figures are not to be trusted. */
+  readonly faults: readonly string[];
+  readonly events: NonNullable<Summarized['circumstances']>;
+  readonly usage: readonly ProcessUsage[];
+};
+
+/** Sends a load by k6, says how far it is, and does to the cluster what the profile does to it. */
+export async function sendLoad(
+  k6: K6Start,
+  { cluster }: Target,
+  { demand, print }: { readonly demand: Demand; readonly print: (line: string) => void },
+): Promise<SentLoad> {
+  const address = `127.0.0.1:${await freePort()}`;
+  const events: (readonly [string, string])[] = [];
+  let before = new Map<string, Usage>();
+  let usage: readonly ProcessUsage[] = [];
+  const acts: PlannedAct[] = [];
+  const killPhase = killPhaseOf(demand.name);
+  if (cluster !== undefined) {
+    const judged = phasesOf(demand).find(({ isJudged }) => isJudged)?.name ?? '';
+    const act = (): void => {
+      before = usageOf(cluster);
+    };
+    acts.push({ phase: judged, act });
+  }
+  if (cluster !== undefined && killPhase !== undefined) {
+    const act = (): void => {
+      const victim = killAnEngine(cluster);
+      events.push(['Killed', `${victim}, at the beginning of ${killPhase}`]);
+      print(`killed ${victim}`);
+    };
+    acts.push({ phase: killPhase, act });
+  }
+  using clock = watchLoad({ demand, address, print, acts });
+  const { metrics, faults } = await runK6({
+    ...k6,
+    ...{ address, print, onBegin: () => clock.begin() },
+    onEnd: () => {
+      clock.end();
+      if (cluster !== undefined) usage = usageBetween(before, usageOf(cluster));
+    },
+  });
+  // A run in which nothing was disturbed shows nothing about a disturbance.
+  const isUndisturbed = killPhase !== undefined && events.length === 0;
+  const all = isUndisturbed ? [...faults, 'no engine was killed'] : faults;
+  return { metrics, faults: all, events, usage };
+}

@@ -1,0 +1,40 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, request } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+/** What a proxy does to an answer before it passes it on. */
+export type Alter = (answer: {
+  readonly path: string;
+  /** The number of this answer, from 1. */
+  readonly number: number;
+  readonly headers: Record<string, string | string[] | undefined>;
+}) => { readonly status?: number; readonly delayMs?: number } | undefined;
+
+/** A proxy in front of a service, which alters its answers; disposing it ends it. */
+export async function alteringProxy(origin: string, alter: Alter) {
+  let number = 0;
+  const server = createServer((incoming, outgoing) => {
+    const { method, headers, url = '' } = incoming;
+    const passed = request(`${origin}${url}`, { method, headers }, (answer: IncomingMessage) => {
+      number += 1;
+      const own: Record<string, string | string[] | undefined> = { ...answer.headers };
+      const { status, delayMs = 0 } = alter({ path: url, number, headers: own }) ?? {};
+      setTimeout(() => {
+        outgoing.writeHead(status ?? answer.statusCode ?? 500, own);
+        answer.pipe(outgoing);
+      }, delayMs);
+    });
+    passed.on('error', () => outgoing.destroy());
+    incoming.pipe(passed);
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  return {
+    origin: `http://127.0.0.1:${port}`,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}

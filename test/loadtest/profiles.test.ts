@@ -1,0 +1,107 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { kindOf, MIX, observationOf, requestOf, STEP_S, visitOf } from '#loadtest/mix';
+import {
+  instancesOf,
+  PROFILES,
+  type ProfileName,
+  peakOf,
+  phasesOf,
+  requestsOf,
+} from '#loadtest/profile';
+import { thresholdsOf } from '#loadtest/slo';
+import { usualScope } from '#test/loadtest/run-figures';
+
+const NAMES = Object.keys(PROFILES) as ProfileName[];
+const usual = (name: ProfileName) => ({ name, ...PROFILES[name] });
+
+const profiles = suite('every profile');
+
+profiles('is one of the nine that are asked for', () => {
+  const wanted = 'smoke average stress spike soak breakpoint failover limiter hot-instance';
+  assert.equal(NAMES, wanted.split(' '));
+});
+
+for (const name of NAMES) {
+  profiles(`fills its time with phases of different names: ${name}`, () => {
+    for (const seconds of [PROFILES[name].secondsMin, PROFILES[name].seconds]) {
+      const phases = phasesOf({ ...usual(name), seconds });
+      const sum = phases.reduce((total, phase) => total + phase.seconds, 0);
+      assert.ok(Math.abs(sum - seconds) < 1e-9, `${sum} of ${seconds}`);
+      assert.is(new Set(phases.map((phase) => phase.name)).size, phases.length);
+      for (const phase of phases) assert.ok(phase.seconds > 0, phase.name);
+    }
+  });
+
+  profiles(`has an instance for each request of its fastest second: ${name}`, () => {
+    const demand = usual(name);
+    if (name === 'hot-instance') assert.is(instancesOf(demand), 1);
+    else assert.ok(instancesOf(demand) >= peakOf(demand), `${instancesOf(demand)}`);
+  });
+
+  profiles(`lets k6 hold dropped iterations against the run: ${name}`, () => {
+    const thresholds = thresholdsOf(usualScope(name));
+    if (name !== 'breakpoint') assert.equal(thresholds['dropped_iterations'], ['count==0']);
+    else
+      assert.match(JSON.stringify(thresholds), /dropped_iterations\{scenario:step_10\}":\["count/);
+  });
+}
+
+profiles('goes to five times its rate in a spike', () => {
+  assert.is(peakOf({ name: 'spike', perS: 10, seconds: 60 }), 50);
+});
+
+const mix = suite('the mix');
+
+mix('has of every hundred calls as many of each kind as it says', () => {
+  const counts = new Map<string, number>();
+  for (let n = 300; n < 400; n += 1) counts.set(kindOf(n), (counts.get(kindOf(n)) ?? 0) + 1);
+  assert.equal(
+    [...counts].toSorted(),
+    Object.entries(MIX)
+      .map(([kind, { of100 }]) => [kind, of100])
+      .toSorted(),
+  );
+});
+
+mix('visits every instance once a round', () => {
+  for (const count of [1, 10, 200]) {
+    for (const round of [0, 1, 7]) {
+      const visits = Array.from({ length: count }, (_, n) => visitOf(round * count + n, count));
+      assert.is(new Set(visits.map(({ instance }) => instance)).size, count);
+      assert.ok(visits.every(({ visit }) => visit === round));
+    }
+  }
+});
+
+mix('gives an instance different calls in turn', () => {
+  const count = 200;
+  const kinds = new Set<string>();
+  for (let n = 0; n < count * 100; n += 1) {
+    if (visitOf(n, count).instance === 17) kinds.add(kindOf(n));
+  }
+  assert.is(kinds.size, Object.keys(MIX).length);
+});
+
+mix('leaves a batch room between two visits of an instance', () => {
+  const { body } = requestOf('batch', 'inst_0', { n: 0, instance: 0, second: 1_000 });
+  const { observations } = JSON.parse(body ?? '');
+  const times = observations.map(({ timestamp }: { timestamp: string }) => Date.parse(timestamp));
+  for (let i = 1; i < times.length; i += 1) assert.is(times[i] - times[i - 1], 1_000);
+  assert.ok(times.at(-1) + 1_000 <= (1_000 + STEP_S) * 1_000);
+});
+
+mix('stays inside the bounds of an observation', () => {
+  for (let n = 0; n < 500; n += 1) {
+    const { signal_strength, confidence } = observationOf(n, n % 37, n);
+    assert.ok(signal_strength >= 0 && signal_strength <= 1 && confidence <= 1);
+  }
+});
+
+mix('counts the requests of a ramp by its mean rate', () => {
+  const ramp = { name: 'a', fromPerS: 0, toPerS: 10, seconds: 6, isJudged: false };
+  assert.is(requestsOf(ramp), 30);
+});
+
+profiles.run();
+mix.run();
