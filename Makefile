@@ -1,6 +1,6 @@
 # Every target is one line of `make help`; the work itself is in package.json's scripts.
 .DEFAULT_GOAL := help
-.PHONY: help run cluster cluster-status cluster-down cluster-ctl observe observe-down test check bench against scale simulate coverage generate format ctl chaos mutation sbom licenses fuzz load
+.PHONY: help run cluster cluster-status cluster-down cluster-ctl observe observe-down test check bench against scale simulate coverage generate format ctl chaos mutation sbom licenses fuzz load tools
 
 NODE := node_modules/.bin/node
 INSTALLED := node_modules/.package-lock.json
@@ -46,6 +46,9 @@ scale: $(INSTALLED) ## Measure many instances, long histories, tails, accounts (
 
 load: $(INSTALLED) ## Load make cluster, or BASE_URL with API_KEY, through k6: PROFILE=smoke; RATE=50 DURATION=2m
 	@exec $(NODE) loadtest/main.ts
+
+tools: $(INSTALLED) ## Build what tests need and takes minutes, once, into the cache: k6
+	@$(NODE) deploy/local/fetch-tools.ts
 
 simulate: $(INSTALLED) ## Run simulated clusters: SEED=n one of them with its trace, MINUTES=n as many as fit
 	@$(NODE) test/simulation/main.ts $(if $(SEED),--seed $(SEED) --trace,--minutes $(or $(MINUTES),1)) $(ARGS)

@@ -25,7 +25,7 @@ export type K6Run = {
   readonly folder: string;
   /** What load.k6.ts reads. */
   readonly variables: Readonly<Record<string, string>>;
-  /** Where k6 tells how far it is: `127.0.0.1:port`. */
+  /** Where k6 says how far it is: `127.0.0.1:port`. */
   readonly address: string;
   readonly print: (line: string) => void;
   /** Hears when setup is over and the first phase begins. */

@@ -59,18 +59,18 @@ export function headersProblem(
 function refusalProblem(answer: LimitedAnswer, remaining: number, waitS: number) {
   if (!answer.body.includes('"rate_limited"')) return retryProblem(answer);
   if (remaining !== 0) return `429 with X-RateLimit-Remaining ${remaining}`;
-  const told = wholeHeader(answer, 'Retry-After') ?? 0;
-  if (told < waitS - CLOCK_S) return `Retry-After ${told} is earlier than X-RateLimit-Reset`;
+  const retryS = wholeHeader(answer, 'Retry-After') ?? 0;
+  if (retryS < waitS - CLOCK_S) return `Retry-After ${retryS} is earlier than X-RateLimit-Reset`;
   return retryProblem(answer);
 }
 
 /** On 429 the body says the same as the header. */
 function retryProblem(answer: LimitedAnswer): string | undefined {
-  const told = wholeHeader(answer, 'Retry-After');
-  if (told === undefined || told < 1) return `${answer.status} without Retry-After`;
+  const retryS = wholeHeader(answer, 'Retry-After');
+  if (retryS === undefined || retryS < 1) return `${answer.status} without Retry-After`;
   if (answer.status !== 429) return undefined;
   const said = /"retry_after":(\d+)/.exec(answer.body)?.[1];
-  return said === `${told}` ? undefined : `Retry-After ${told}, but retry_after ${said}`;
+  return said === `${retryS}` ? undefined : `Retry-After ${retryS}, but retry_after ${said}`;
 }
 
 function pairProblem({ headers }: LimitedAnswer): string | undefined {

@@ -29,7 +29,7 @@ export type LoadClock = Disposable & {
 /** What is said and done while a load runs. */
 export type Watch = {
   readonly demand: Demand;
-  /** Where k6 tells how far it is: `127.0.0.1:port`. */
+  /** Where k6 says how far it is: `127.0.0.1:port`. */
   readonly address: string;
   readonly print: (line: string) => void;
   readonly acts: readonly PlannedAct[];

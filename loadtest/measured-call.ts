@@ -15,7 +15,7 @@ const cycles = new Counter('cycles');
 const cyclesUnknown = new Counter('cycles_unknown');
 const throttled = new Counter('throttled');
 const failClosed = new Counter('fail_closed');
-const refusalTold = new Rate('refusal_told');
+const refusalRetryable = new Rate('refusal_retryable');
 const refusalDuration = new Trend('refusal_duration', true);
 const limiterAdmitted = new Counter('limiter_admitted');
 const limiterRefused = new Counter('limiter_refused');
@@ -56,7 +56,7 @@ function sent(
     if (problem !== undefined) complain(`limit headers: ${problem}`);
   }
   if (status >= 500) {
-    refusalTold.add(status === 503 && wholeHeader(answer, 'Retry-After') !== undefined);
+    refusalRetryable.add(status === 503 && wholeHeader(answer, 'Retry-After') !== undefined);
     refusalDuration.add(response.timings.duration);
   }
   failClosed.add(status === 503 && answer.body.includes('limiter_unavailable') ? 1 : 0);

@@ -80,7 +80,7 @@ export function seed({ base, keys, instances, owners, countsWindows }: Seeding):
   ask(requests, 'seeding').forEach((answer, instance) => {
     const owner = owners[instance % owners.length] ?? 0;
     const found = /"id":"inst_([0-9a-f]{16})"/.exec(answer.body ?? '')?.[1];
-    if (found === undefined) throw new Error(`seeding: ${told(answer)}`);
+    if (found === undefined) throw new Error(`seeding: ${reasonOf(answer)}`);
     digits[owner] += found;
   });
   const accounts = answers.map((answer, index) => {
@@ -161,11 +161,11 @@ function askSome(requests: readonly BatchRequest[]): Response[] {
       const asked = left[index];
       if (asked === undefined) return;
       if (answer.status === 0 || answer.status === 429 || answer.status === 503) again.push(asked);
-      else if (answer.status >= 400) throw new Error(`${asked.request.url}: ${told(answer)}`);
+      else if (answer.status >= 400) throw new Error(`${asked.request.url}: ${reasonOf(answer)}`);
       else answers[asked.index] = answer;
     });
     const [refused] = some.filter(({ status }) => status === 0 || status >= 400);
-    if (refused !== undefined && tries === TRIES_MAX) throw new Error(told(refused));
+    if (refused !== undefined && tries === TRIES_MAX) throw new Error(reasonOf(refused));
     if (again.length > 0) sleep(pauseAfter(some));
     left = again;
   }
@@ -178,6 +178,6 @@ function pauseAfter(answers: readonly Response[]): number {
   return Math.min(PAUSE_S_MAX, Math.max(PAUSE_S, ...named));
 }
 
-function told({ status, body, error }: Response): string {
+function reasonOf({ status, body, error }: Response): string {
   return status === 0 ? `no answer (${error})` : `${status} ${(body ?? '').slice(0, 200)}`;
 }

@@ -126,7 +126,7 @@ function refusals(): Slo[] {
   return [
     {
       text: 'every refused call is a 503 with Retry-After',
-      metric: 'refusal_told',
+      metric: 'refusal_retryable',
       ...{ statistic: 'rate', comparison: '>=', bound: 1, unit: '%', isKeptUnmeasured: true },
     },
     {

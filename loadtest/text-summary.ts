@@ -45,7 +45,7 @@ export function textSummary({
   usage = [],
 }: Summarized): string {
   const parts = [
-    `# Load test \`${scope.name}\`: ${HEADLINES[verdict.outcome]}`,
+    `# Load test \`${scope.name}\`: ${headlineOf(verdict)}`,
     sentence(scope.name),
     verdict.voidBecause.map((reason) => `**Void:** ${reason}.`).join('\n'),
     heldText(scope, verdict),
@@ -58,6 +58,13 @@ export function textSummary({
     usageTable(usage),
   ];
   return `${parts.filter((part) => part !== '').join('\n\n')}\n`;
+}
+
+/** A breakpoint is there to break objectives: what counts is where. */
+function headlineOf({ outcome, held }: Verdict): string {
+  const last = held?.at(-1);
+  if (outcome !== 'kept' || last === undefined) return HEADLINES[outcome];
+  return `${rateText(last.toPerS)} held`;
 }
 
 function sentence(name: SloScope['name']): string {
@@ -154,7 +161,7 @@ function usageTable(usage: readonly ProcessUsage[]): string {
   return tableOf(['Process', 'Memory', 'Open files'], rows);
 }
 
-/** Three nines are told from four. */
+/** Three nines and four must look different. */
 function percentOf(rate: number): string {
   // Rounded down: what is not whole must not look so.
   return `${Math.floor(rate * 100_000) / 1_000} %`;

@@ -9,7 +9,7 @@ const VERSION = 'v1.8.1';
 /** What one on `PATH` must be: the first series that runs TypeScript as it is. */
 const SERIES = /^k6(?:\.exe)? v1\./;
 
-/** Telling its version takes some milliseconds; the rest is a busy machine. */
+/** Saying its version takes some milliseconds; the rest is a busy machine. */
 const ANSWER_MS_MAX = 10_000;
 
 /** The file of k6: one of series 1 on `PATH`, or built by Go into the cache. Throws `MissingServer`. */

@@ -27,7 +27,7 @@ sizes('has short functions only, as biome.json has it', () => {
   const { linter, overrides = [], files } = JSON.parse(sourceOf('biome.json'));
   const rule = linter.rules.complexity.noExcessiveLinesPerFunction;
   assert.equal(rule, { level: 'error', options: { maxLines: FUNCTION_LINES_MAX } });
-  for (const folder of ['services', 'test', 'bench', 'deploy']) {
+  for (const folder of ['services', 'test', 'bench', 'deploy', 'loadtest']) {
     assert.ok(files.includes.includes(`${folder}/**`), folder);
   }
   assert.equal(overrides, [], 'no file is left out');

@@ -4,7 +4,7 @@ import { globSync, readFileSync } from 'node:fs';
 export const SERVICES = globSync('services/**/*.ts', { exclude: ['services/wire/gen/**'] });
 
 /** All source of this repository, without generated code. */
-export const ALL = [...SERVICES, ...globSync(['test/**/*.ts', 'bench/**/*.ts', 'deploy/**/*.ts'])];
+export const ALL = [...SERVICES, ...globSync('{test,bench,deploy,loadtest}/**/*.ts')];
 
 /** The text of a file. */
 export const sourceOf = (file: string): string => readFileSync(file, 'utf8');

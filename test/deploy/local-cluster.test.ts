@@ -8,10 +8,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import * as assert from 'uvu/assert';
 import { clusterPlan, PORTS_PER_CLUSTER, processFolder } from '#deploy/local/cluster-plan';
 import { freeBlock } from '#deploy/local/free-port';
+import { installedK6 } from '#deploy/local/k6-install';
 import { openLocalCluster } from '#deploy/local/local-cluster';
 import { newAccount } from '#deploy/local/new-account';
 import { processStatuses } from '#deploy/local/process-status';
 import { runningServer, signalProcess } from '#deploy/local/server-record';
+import { runToEnd } from '#test/support/file-run';
 import { cassandraOrSkip } from '#test/support/real-servers';
 import { refusalOf } from '#test/support/settled';
 
@@ -178,6 +180,30 @@ started('shows all its processes', async () => {
   }
   assert.is(lines.length, plan.processes.length + 2);
 });
+
+started(
+  'bears a load test that kills an engine: everything answered is stored and charged',
+  async () => {
+    const hasK6 = await installedK6(console.log).catch((error: Error) => {
+      if (process.env['CI'] === 'true') throw error;
+      console.log(`left out: ${error.message}`);
+    });
+    if (hasK6 === undefined) return;
+    const { code, text } = await runToEnd(process.execPath, ['loadtest/main.ts'], {
+      ...{ CLUSTER_FOLDER: folder, RESULTS: join(folder, 'load') },
+      ...{ PROFILE: 'failover', RATE: '4', DURATION: '25' },
+    });
+    // On a busy machine latency may be anything: that is an objective, and here no matter.
+    assert.ok(code === 0 || code === 1, text);
+    assert.match(text, /^- Killed: engine1 \(process \d+\), at the beginning of takeover$/m);
+    for (const where of ['stored', 'charged']) {
+      const count = `cycles answered are the cycles ${where}`;
+      assert.match(text, new RegExp(`\\| ${count} \\| \\d+[^|]* \\| [1-9]\\d* \\| kept \\|`));
+    }
+    const { out } = await cluster('ctl', 'accounts', 'list');
+    assert.is(out.match(/ load-\d .* suspended /g)?.length, 4, out);
+  },
+);
 
 started('is gone after the request to end', async () => {
   const { code, out } = await cluster('down');

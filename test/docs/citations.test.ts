@@ -44,7 +44,13 @@ function unresolvedIn(path: string, text: string): string[] {
 }
 
 const files = globSync(
-  ['services/**/*.{ts,cql}', 'test/**/*.ts', 'bench/**/*.ts', 'deploy/**/*', 'proto/**/*.proto'],
+  [
+    'services/**/*.{ts,cql}',
+    'test/**/*.ts',
+    '{bench,loadtest}/**/*.ts',
+    'deploy/**/*',
+    'proto/**/*.proto',
+  ],
   { withFileTypes: true },
 )
   .filter((entry) => entry.isFile())

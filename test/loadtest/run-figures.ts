@@ -1,4 +1,11 @@
-import { type Demand, PROFILES, type ProfileName, phasesOf, requestsOf } from '#loadtest/profile';
+import {
+  type Demand,
+  type Phase,
+  PROFILES,
+  type ProfileName,
+  phasesOf,
+  requestsOf,
+} from '#loadtest/profile';
 import { figuresOf, type SloScope, slosOf } from '#loadtest/slo';
 import type { Measured, Metrics } from '#loadtest/verdict';
 
@@ -17,6 +24,7 @@ export function goodFigures(scope: SloScope): Record<string, Measured> {
   const count = scope.phases.reduce((sum, phase) => sum + requestsOf(phase), 0);
   return {
     ...figures,
+    ...Object.fromEntries(scope.phases.map(sent)),
     iterations: counter(count),
     cycles: counter(270),
     cycles_unknown: counter(0),
@@ -26,6 +34,10 @@ export function goodFigures(scope: SloScope): Record<string, Measured> {
     month_refused: counter(20),
     ...(scope.limits === undefined ? {} : minute(0)),
   };
+}
+
+function sent(phase: Phase): [string, Measured] {
+  return [`http_reqs{scenario:${phase.name}}`, counter(requestsOf(phase))];
 }
 
 /** A minute of ten requests that was used up: each number of remaining ones once. */
@@ -55,5 +67,5 @@ export function rate(passes: number, fails: number): Measured {
 
 function goodFigure(name: string): Measured {
   if (/^(http_req_duration|refusal_duration)/.test(name)) return trend(20);
-  return /^(available|headers_exact|refusal_told)/.test(name) ? rate(1_000, 0) : counter(0);
+  return /^(available|headers_exact|refusal_retryable)/.test(name) ? rate(1_000, 0) : counter(0);
 }

@@ -51,7 +51,7 @@ for (const [what, name, metrics, complaint] of [
     { refusal_duration: trend(100) },
     /refusals come within/,
   ],
-  ['a 503 without Retry-After', 'spike', { refusal_told: rate(9, 1) }, /503 with Retry-After/],
+  ['a 503 without Retry-After', 'spike', { refusal_retryable: rate(9, 1) }, /503 with Retry-After/],
   ['no refusal at all is none too late', 'spike', { refusal_duration: trend(0, 0) }, undefined],
   [
     'a request above the plan',
@@ -118,7 +118,7 @@ counts('are not compared with what is charged to an account that others use', ()
   assert.is(verdictOf(scope, figures, { hasOwnAccounts: false }).outcome, 'kept');
 });
 
-counts('show a minute that admitted fewer than the plan, and a number told twice', () => {
+counts('show a minute that admitted fewer than the plan, and a number given twice', () => {
   const fewer = judged('limiter', { 'limiter_admitted{window:0}': counter(9) });
   assert.match(complaints(fewer).join('\n'), /requests admitted in minute 1/);
   const twice = judged('limiter', { 'limiter_remaining{window:0}': counter(46) });
@@ -133,6 +133,14 @@ voided('is void when an iteration was dropped, however good its figures are', ()
     assert.is(verdict.outcome, 'void', name);
     assert.match(verdict.voidBecause.join('\n'), /^1 requests could not be started/);
   }
+});
+
+voided('is void when k6 sent fewer than it should have, and dropped none', () => {
+  const verdict = judged('average', { 'http_reqs{scenario:steady}': counter(26_000) });
+  assert.is(verdict.outcome, 'void');
+  assert.equal(verdict.voidBecause, ['26000 of 27000 requests of phase steady were sent']);
+  const some = judged('average', { 'http_reqs{scenario:steady}': counter(26_900) });
+  assert.is(some.outcome, 'kept');
 });
 
 voided('is void when nothing was sent, or k6 failed', () => {
@@ -155,6 +163,8 @@ for (const [what, metrics, held, outcome] of [
     3,
     'kept',
   ],
+  ['the fourth is not sent whole', { 'http_reqs{scenario:step_04}': counter(6_000) }, 3, 'kept'],
+  ['the first is not sent whole', { 'http_reqs{scenario:step_01}': counter(9) }, 0, 'void'],
   ['the first breaks', { 'available{scenario:step_01}': rate(9, 1) }, 0, 'broken'],
   ['the first drops iterations', dropped('step_01'), 0, 'void'],
   ['an answer is wrong', { wrong_answers: counter(1) }, 10, 'broken'],
@@ -191,6 +201,7 @@ summary('names the rate that held', () => {
   const scope = usualScope('breakpoint');
   const metrics = { ...goodFigures(scope), 'available{scenario:step_04}': rate(9, 1) };
   const text = textSummary({ scope, metrics, verdict: verdictOf(scope, metrics, OWN) });
+  assert.match(text, /^# Load test `breakpoint`: 180 requests\/s held$/m);
   assert.match(text, /up to \*\*180 requests\/s\*\* kept .* did not: 240 requests\/s/);
 });
 
