@@ -4,7 +4,7 @@
  */
 
 /** What a profile sends: the mix of an account, a plan's limits tried out, one instance alone. */
-export type Load = 'mixed' | 'limits' | 'hot';
+type Load = 'mixed' | 'limits' | 'hot';
 
 /** A stretch of time with one rate, or a ramp between two. Rates are requests started a second. */
 export type Phase = {
@@ -34,10 +34,10 @@ export type Profile = {
 };
 
 /** How long after the end of a spike everything must be as before, in seconds. Source: the targets. */
-export const BACK_WITHIN_S = 5;
+const BACK_WITHIN_S = 5;
 
 /** How long after a kill calls may be slower: failure detection and takeover, in seconds. */
-export const TAKEOVER_S = 10;
+const TAKEOVER_S = 10;
 
 /** The spike's rate as a multiple of `RATE`. Source: the targets. */
 const SPIKE_FACTOR = 5;

@@ -8,13 +8,13 @@ import { KILL_PHASE, type Phase, PROFILES, type ProfileName } from './profile.ts
 export const PROCESS_ROUTE = '/v1/instances/:id/process';
 
 /** 99.9 % of calls are answered, 503 and no answer being none. Source: operations "Alerts". */
-export const AVAILABILITY_MIN = 0.999;
+const AVAILABILITY_MIN = 0.999;
 
 /** 99 % of answered process calls take less, in milliseconds. Source: operations "Alerts". */
-export const PROCESS_MS_MAX = 50;
+const PROCESS_MS_MAX = 50;
 
 /** A refusal of a service that has too much to do takes at most this long, in ms. Source: the targets. */
-export const REFUSAL_MS_MAX = 100;
+const REFUSAL_MS_MAX = 100;
 
 /** How k6 compares; it spells equality so. */
 type Comparison = '<' | '<=' | '==' | '>=';
@@ -41,7 +41,7 @@ export type SloScope = {
 };
 
 /** The plan that `limiter` holds the service to. */
-export type LimitsScope = {
+type LimitsScope = {
   readonly requestsPerMinute: number;
   /** Undefined where no account with a quota of its own can be had. */
   readonly cyclesPerMonth: number | undefined;

@@ -83,7 +83,7 @@ function overall(judgements: readonly Judgement[]): Judgement[] {
 }
 
 /** What one objective's figure says. */
-export function judgementOf(slo: Slo, metrics: Metrics): Judgement {
+function judgementOf(slo: Slo, metrics: Metrics): Judgement {
   const measured = metrics[slo.metric];
   const seen = measured?.values[slo.statistic];
   if (seen === undefined || measured === undefined || samplesOf(measured) === 0) {
