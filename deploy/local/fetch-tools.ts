@@ -1,3 +1,4 @@
+import { installedJaeger } from '#deploy/local/jaeger-install';
 import { installedK6 } from '#deploy/local/k6-install';
 
 /*
@@ -5,9 +6,14 @@ import { installedK6 } from '#deploy/local/k6-install';
  * Usage: node deploy/local/fetch-tools.ts
  */
 
-try {
-  console.log(`k6: ${await installedK6(console.log)}`);
-} catch (error) {
-  console.error(`tools: ${(error as Error).message}`);
-  process.exitCode = 1;
+for (const [name, install] of [
+  ['k6', installedK6],
+  ['jaeger', installedJaeger],
+] as const) {
+  try {
+    console.log(`${name}: ${await install(console.log)}`);
+  } catch (error) {
+    console.error(`tools: ${(error as Error).message}`);
+    process.exitCode = 1;
+  }
 }

@@ -1,0 +1,62 @@
+import { existsSync } from 'node:fs';
+import { chmod, cp, glob, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { cacheFolder } from '#deploy/local/cache-folder';
+import { installOnce } from '#deploy/local/install-once';
+import { MissingServer } from '#deploy/local/missing-server';
+import { programPath } from '#deploy/local/program-path';
+import { type Print, withProgress } from '#deploy/local/progress';
+import { lastLine, runProgram } from '#deploy/local/run-program';
+
+/** The version that is built and tested: the last one that is a single program without settings. */
+const VERSION = 'v1.76.0';
+const MODULE = `github.com/jaegertracing/jaeger@${VERSION}`;
+
+const FOLDER = `jaeger-${VERSION}-go`;
+const PROGRAM = 'jaeger-all-in-one';
+
+/** A first build compiles a thousand packages: five minutes on two idle cores. Milliseconds. */
+const BUILD_MS_MAX = 1_800_000;
+
+/**
+ * The file of Jaeger's all-in-one, which takes spans by OTLP and gives traces by HTTP: on `PATH`, or
+ * from the cache. Nothing is fetched here, because that takes minutes. Throws `MissingServer`.
+ */
+export function foundJaeger(): string {
+  const onPath = programPath(PROGRAM);
+  if (onPath !== undefined) return onPath;
+  const cached = join(cacheFolder(), FOLDER, PROGRAM);
+  if (existsSync(cached)) return cached;
+  throw new MissingServer('Jaeger is not installed: make tools builds it');
+}
+
+/** The same; built by Go into the cache if it is not there. Throws `MissingServer`. */
+export async function installedJaeger(print: Print): Promise<string> {
+  const onPath = programPath(PROGRAM);
+  if (onPath !== undefined) return onPath;
+  const folder = await installOnce(FOLDER, async (target) => {
+    const go = programPath('go');
+    if (go === undefined) throw new MissingServer(`Jaeger ${VERSION} needs Go to build it`);
+    await withProgress(print, `jaeger: building ${VERSION}`, () => build(go, target));
+  });
+  return join(folder, PROGRAM);
+}
+
+/** Of a copy of the source, because Go builds no program inside its own cache of modules. */
+async function build(go: string, target: string): Promise<void> {
+  const source = join(target, 'source');
+  const downloaded = await runGo(go, target, ['mod', 'download', '-json', MODULE]);
+  const [, module] = /"Dir": "([^"]+)"/.exec(downloaded) ?? [];
+  if (module === undefined) throw new MissingServer(`Go brought no ${MODULE}`);
+  await cp(module, source, { recursive: true });
+  // Go keeps its modules read-only, and a copy is as it is.
+  for await (const folder of glob('**/', { cwd: source })) await chmod(join(source, folder), 0o755);
+  await runGo(go, source, ['build', '-o', join(target, PROGRAM), './cmd/all-in-one']);
+  await rm(source, { recursive: true });
+}
+
+async function runGo(go: string, folder: string, args: readonly string[]): Promise<string> {
+  const run = await runProgram({ program: go, args, folder, msMax: BUILD_MS_MAX });
+  if (!run.isOk) throw new MissingServer(`Jaeger could not be built: ${lastLine(run.output)}`);
+  return run.output;
+}
