@@ -27,14 +27,18 @@ export type Service = AsyncDisposable & {
   readonly processes: readonly Measured[];
 };
 
-/** One process that does everything; `nodeArgs` go to Node itself, `main` is another checkout's. */
+/**
+ * One process that does everything; `nodeArgs` go to Node itself, `main` is another checkout's, `more`
+ * are further variables.
+ */
 export async function startStandalone(
   nodeArgs: readonly string[] = [],
   main = MAIN,
+  more: Readonly<Record<string, string>> = {},
 ): Promise<Service & { readonly process: Child }> {
   await using opening = new AsyncDisposableStack();
   const [api = 0, metrics = 0, admin = 0] = await freePorts(3);
-  const variables = { SERVICE_PORT: `${api}`, SERVICE_ADMIN_PORT: `${admin}` };
+  const variables = { SERVICE_PORT: `${api}`, SERVICE_ADMIN_PORT: `${admin}`, ...more };
   const child = opening.use(startRole('standalone', metrics, variables, { nodeArgs, main }));
   await untilReady(child, `${metricsUrlOf(metrics)}/health/ready`);
   const key = await createKey(admin, main);
@@ -42,8 +46,14 @@ export async function startStandalone(
   return { ...service, process: child };
 }
 
-/** Edge, limiter and engine as three processes on this machine; `main` is another checkout's. */
-export async function startThreeProcesses(main = MAIN): Promise<Service> {
+/**
+ * Edge, limiter and engine as three processes on this machine; `main` is another checkout's, `more` are
+ * further variables of all of them.
+ */
+export async function startThreeProcesses(
+  main = MAIN,
+  more: Readonly<Record<string, string>> = {},
+): Promise<Service> {
   await using opening = new AsyncDisposableStack();
   const ports = await freePorts(7);
   const [api = 0, admin = 0, engineAt = 0, limiterAt = 0, ...metricsPorts] = ports;
@@ -51,7 +61,7 @@ export async function startThreeProcesses(main = MAIN): Promise<Service> {
   const engineAddress = `127.0.0.1:${engineAt}`;
   const limiterAddress = `127.0.0.1:${limiterAt}`;
   const start = (role: string, metricsPort: number, variables: Record<string, string>) =>
-    opening.use(startRole(role, metricsPort, variables, { main }));
+    opening.use(startRole(role, metricsPort, { ...variables, ...more }, { main }));
   const limiter = start('limiter', limiterMetrics, {
     SERVICE_LIMITER_LISTEN: limiterAddress,
     SERVICE_ADMIN_PORT: `${admin}`,
