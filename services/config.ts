@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
-import { isHostPort } from '#platform/host-port';
+import { isHostPort, isNetwork } from '#platform/host-port';
 import { readSecretFile } from '#platform/secret-file';
 
 /** Digits only: an empty variable must not mean 0. */
@@ -69,6 +69,21 @@ const VARIABLES = {
     .enum(['debug', 'info', 'warn', 'error', 'silent'])
     .default('info')
     .describe('Least severe level that is logged; `debug` adds a line for every request.'),
+  SERVICE_OTLP_ENDPOINT: z
+    .url({ protocol: /^https?$/, error: 'must be http://host:port or https://host:port' })
+    .refine(isNameless, 'must not name a user')
+    .optional()
+    .describe(
+      'Where a collector takes traces by OTLP over HTTP, as http://127.0.0.1:4318; `/v1/traces` is added. Left out: nothing is traced.',
+    ),
+  SERVICE_TRACE_RATIO: z
+    .string()
+    .regex(/^(?:0(?:\.\d{1,6})?|1)$/, 'must be a number from 0 to 1')
+    .default('0.01')
+    .transform(Number)
+    .describe(
+      'Share of the requests that are traced, unless their callers say in `traceparent` whether they are: 0.01 is one in a hundred.',
+    ),
   SERVICE_STORAGE: z
     .enum(['memory', 'cassandra'])
     .default('memory')
@@ -277,12 +292,4 @@ export function describeVariables(): Variable[] {
     const fallback = result.success && result.data !== undefined ? String(result.data) : '';
     return { name, fallback, meaning: schema.description ?? '' };
   });
-}
-
-function isNetwork(cidr: string): boolean {
-  const [address = '', prefix] = cidr.split('/');
-  const version = isIP(address);
-  const bits = version === 4 ? 32 : 128;
-  if (prefix === undefined) return version !== 0;
-  return version !== 0 && /^[1-9]\d{0,2}$/.test(prefix) && Number(prefix) <= bits;
 }

@@ -16,7 +16,9 @@ import { RefusedAddresses } from '#edge/refused-addresses';
 import { SuspectedProxies } from '#edge/suspected-proxies';
 import { Fault, faultFor, toFault } from '#fault/fault';
 import type { Clock } from '#platform/clock';
+import { traced } from '#platform/traceparent';
 import type {
+  AdmitCall,
   Allowance,
   CallerDescription,
   LimiterAnswer,
@@ -41,6 +43,8 @@ export type AdmissionCall = {
   readonly cycles: number;
   /** Whether the limiter describes the caller, if it admits the call. */
   readonly isCallerDescribed?: boolean;
+  /** The request's span, where it is traced. */
+  readonly traceparent?: string | undefined;
 };
 
 /** The limiter's word on a call: the headers its answer carries, and the refusal if it is one. */
@@ -108,7 +112,7 @@ export class Admission {
     const startedMs = this.#clock.monotonicMs();
     let answer: LimiterAnswer;
     try {
-      const asked = this.#limiter.ask({
+      const question: AdmitCall = {
         kind: 'admit',
         accountId,
         keyDigest,
@@ -117,14 +121,16 @@ export class Admission {
         scope,
         cycles,
         isCallerDescribed,
-      });
+      };
+      const asked = this.#limiter.ask(traced(question, call.traceparent));
       answer = asked instanceof Promise ? await asked : asked;
     } catch (error) {
       const fault = toFault(error);
       if (cycles > 0 && fault.isOutcomeUnknown) this.#giveBack(call);
       return this.#unsure(accountId, fault);
     }
-    this.#metrics.checked((this.#clock.monotonicMs() - startedMs) / 1_000);
+    const seconds = (this.#clock.monotonicMs() - startedMs) / 1_000;
+    this.#metrics.checked(seconds, call.traceparent);
     const { verdict, allowance } = answer;
     if (allowance === undefined) {
       this.#refused.count(address, keyDigest);
@@ -206,8 +212,11 @@ function refusedUnknown(headers: Headers, refusal: Fault): Admitted {
   return { headers, refusal, allowance: undefined, description: undefined };
 }
 
-function settlementOf({ caller, callId, callTag }: AdmissionCall, cyclesUsed: number): SettleCall {
-  return { kind: 'settle', accountId: caller.accountId, callId, callTag, cyclesUsed };
+function settlementOf(call: AdmissionCall, cyclesUsed: number): SettleCall {
+  const { caller, callId, callTag, traceparent } = call;
+  const { accountId } = caller;
+  const settle: SettleCall = { kind: 'settle', accountId, callId, callTag, cyclesUsed };
+  return traced(settle, traceparent);
 }
 
 function refusalOf(verdict: Verdict, allowance: Allowance, nowMs: number): Fault | undefined {

@@ -23,6 +23,8 @@ import type { Clock } from '#platform/clock';
 import type { Logger } from '#platform/logger';
 import type { Metrics } from '#platform/metrics';
 import type { Randomness } from '#platform/randomness';
+import { traceFields } from '#platform/traceparent';
+import type { Tracer } from '#platform/tracer';
 import type { EngineClient } from '#wire/engine-messages';
 import type { LimiterClient } from '#wire/limiter-messages';
 
@@ -36,6 +38,8 @@ export type EdgePorts = {
   readonly logger: Logger;
   /** Undefined where nothing announces changes: then no refusal is remembered. */
   readonly accountNews?: AccountNews | undefined;
+  /** Undefined: nothing is traced. */
+  readonly tracer?: Tracer | undefined;
 };
 
 /** What an operator decides about the REST application. */
@@ -85,7 +89,7 @@ export function buildApp(config: AppConfig, ports: EdgePorts): FastifyInstance {
   app.decorateRequest('exchange', undefined);
   app.addHook(
     'onRequest',
-    gate({ clock, reply, admission, pipelines, isClosing: () => isClosing }),
+    gate({ clock, reply, admission, pipelines, isClosing: () => isClosing, tracer: ports.tracer }),
   );
   ports.metrics.beforeScrape(() => {
     metrics.active(reply.activeRequests);
@@ -104,7 +108,7 @@ export function buildApp(config: AppConfig, ports: EdgePorts): FastifyInstance {
     callIds: served.callIds,
     clock,
     reply,
-    onBug: (error) => logger.error({ err: error }, 'bug'),
+    onBug: (err, traceparent) => logger.error({ err, ...traceFields(traceparent) }, 'bug'),
   });
   app.setErrorHandler(refuse.error);
   app.setNotFoundHandler(refuse.notFound);

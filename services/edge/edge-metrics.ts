@@ -1,3 +1,4 @@
+import type { HistogramSeries } from '#platform/histogram';
 import type { Metrics } from '#platform/metrics';
 
 /** Methods that a label may hold; what else Node knows is counted together. */
@@ -6,10 +7,13 @@ const COUNTED_METHODS = new Set(['GET', 'POST', 'PATCH', 'DELETE']);
 /** Why the limiter gives no answer, as a rule. */
 const FAIL_CLOSED_REASONS = ['limiter_unavailable', 'deadline_exceeded', 'overloaded'] as const;
 
+/** What an answer is counted under: `path` is a template. */
+export type Counted = { readonly method: string; readonly path: string };
+
 /** What the edge reports, on a registry of the process; labels are bound on first use and kept. */
 export function edgeMetrics(metrics: Metrics) {
   const durations = metrics.histogram('http_server_request_duration_seconds');
-  const bound = new Map<string, { observe(seconds: number): void }>();
+  const bound = new Map<string, HistogramSeries>();
   const checks = metrics.histogram('limiter_check_duration_seconds').labels({});
   const refusedUnasked = metrics.counter('edge_refused_unasked_total');
   const notLookedUp = metrics.counter('edge_unknown_keys_not_looked_up_total');
@@ -26,22 +30,27 @@ export function edgeMetrics(metrics: Metrics) {
   const active = metrics.gauge('http_server_active_requests');
   const inflight = metrics.gauge('edge_inflight');
   return {
-    /** An HTTP answer left. `route` is a template. */
-    answered(method: string, route: string, status: number, seconds: number): void {
+    /** An HTTP answer left; its span, if it is traced. */
+    answered(
+      { method, path: route }: Counted,
+      status: number,
+      seconds: number,
+      span?: string,
+    ): void {
       const key = `${method} ${route} ${status}`;
       let child = bound.get(key);
       if (child === undefined) {
         child = durations.labels({
-          http_request_method: COUNTED_METHODS.has(method) ? method : '_OTHER',
+          http_request_method: countedMethod(method),
           http_route: route,
           http_response_status_code: status,
         });
         bound.set(key, child);
       }
-      child.observe(seconds);
+      child.observe(seconds, span);
     },
     /** The limiter answered. */
-    checked: (seconds: number) => checks.observe(seconds),
+    checked: (seconds: number, span: string | undefined) => checks.observe(seconds, span),
     /** A call was refused as `rate_limited` from memory. */
     refusedUnasked: () => refusedUnasked.inc(),
     /** A call was refused because of too many refused keys from its address. */
@@ -68,6 +77,11 @@ export function edgeMetrics(metrics: Metrics) {
     /** How many calls are admitted and not answered. */
     inflight: (count: number) => inflight.set(count),
   };
+}
+
+/** A method as a label may hold it. */
+export function countedMethod(method: string): string {
+  return COUNTED_METHODS.has(method) ? method : '_OTHER';
 }
 
 /** What the edge reports. */

@@ -3,6 +3,7 @@ import type { Caller } from '#edge/exchange';
 import { Fault, faultFor, toFault } from '#fault/fault';
 import type { Clock } from '#platform/clock';
 import type { Randomness } from '#platform/randomness';
+import { traced } from '#platform/traceparent';
 import type { EngineAnswer, EngineCall, EngineClient, IdempotencyKey } from '#wire/engine-messages';
 import { CALL_TIMEOUT_MS_MAX } from '#wire/wire-bounds';
 
@@ -57,6 +58,7 @@ export class EngineCalls {
       ifMatch: question.ifMatch,
       command: question.command,
     };
+    traced(call, question.traceparent);
     if (question.command.kind === 'create') return this.#create(caller, call);
     if (question.command.kind !== 'list' && !INSTANCE_ID.test(question.instanceId)) {
       throw new Fault('not_found', 'no such instance');

@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify';
+import type { RequestTrace } from '#platform/tracer';
 
 /** Who calls, as far as the edge knows: the limiter decides whether the key is valid. */
 export type Caller = {
@@ -15,6 +16,8 @@ export type Exchange = {
   readonly startedMs: number;
   /** Undefined until authentication, and for ever where it failed. */
   caller: Caller | undefined;
+  /** Undefined where nothing is traced. */
+  readonly trace?: RequestTrace | undefined;
   /** Whether it has a slot: it is whole and not answered. */
   isActive: boolean;
 };

@@ -9,6 +9,7 @@ import type { Reply } from '#edge/reply';
 import { requestIdFrom } from '#edge/request-id';
 import { type Fault, faultFor, invalid, toFault } from '#fault/fault';
 import type { Clock } from '#platform/clock';
+import type { Tracer } from '#platform/tracer';
 
 type GatePorts = {
   readonly clock: Clock;
@@ -16,6 +17,7 @@ type GatePorts = {
   readonly admission: Admission;
   readonly pipelines: Pipelines;
   readonly isClosing: () => boolean;
+  readonly tracer: Tracer | undefined;
 };
 
 /**
@@ -24,7 +26,8 @@ type GatePorts = {
  * caller that fails here costs the limiter nothing and learns nothing (decisions 23, 35 and 159).
  * Returns a hook that answers what it refuses.
  */
-export function gate({ clock, reply, admission, pipelines, isClosing }: GatePorts) {
+export function gate(ports: GatePorts) {
+  const { clock, reply, admission, pipelines, isClosing, tracer } = ports;
   const callers = new CallerCache();
   const callerOf = (request: FastifyRequest): Caller => {
     if (isClosing()) throw closing();
@@ -36,7 +39,8 @@ export function gate({ clock, reply, admission, pipelines, isClosing }: GatePort
   const enter = (request: FastifyRequest, response: FastifyReply, done: () => void): void => {
     const requestId = requestIdFrom(request.headers['x-request-id']);
     const startedMs = clock.monotonicMs();
-    const exchange: Exchange = { requestId, startedMs, caller: undefined, isActive: false };
+    const trace = tracer?.request(traceHeader(request));
+    const exchange: Exchange = { requestId, startedMs, caller: undefined, trace, isActive: false };
     attachExchange(request, exchange);
     // The router decides as well, should it ever read a path more freely than `meansApi`.
     const isApi = meansApi(request.raw.url ?? '') || isApiPath(request.routeOptions.url ?? '');
@@ -57,6 +61,12 @@ export function gate({ clock, reply, admission, pipelines, isClosing }: GatePort
   return (request: FastifyRequest, response: FastifyReply, done: () => void): void => {
     pipelines.inTurn(request.raw, response.raw, () => enter(request, response, done));
   };
+}
+
+/** Node hands a header that came twice over as one text, which is no context then. */
+function traceHeader({ headers }: FastifyRequest): string | undefined {
+  const { traceparent } = headers;
+  return typeof traceparent === 'string' ? traceparent : undefined;
 }
 
 function assertProtocol({ raw }: FastifyRequest): void {

@@ -19,6 +19,9 @@ type RefusalPorts = ProcessPorts & {
 export function refusals(ports: RefusalPorts) {
   const { admission, callIds, clock, reply, onBug } = ports;
 
+  const bugOf = (request: FastifyRequest) => (error: unknown) =>
+    onBug(error, exchangeOf(request)?.trace?.traceparent);
+
   /** A refusal with a valid key costs a request like any other (decisions 25 and 35). */
   async function refuseAdmitted(
     request: FastifyRequest,
@@ -47,6 +50,7 @@ export function refusals(ports: RefusalPorts) {
       isKeyed: false,
       scope: 'read',
       cycles: 0,
+      traceparent: exchange?.trace?.traceparent,
     } as const;
     const { refusal, headers } = await admission.admit(call);
     reply.refuse(request, response, counted, refusal ?? fault, { ...headers, ...allow });
@@ -59,7 +63,7 @@ export function refusals(ports: RefusalPorts) {
     }
     const fault = new Fault('not_found', 'there is no such endpoint');
     const allowed = methodsOf(plainPathOf(request.url));
-    refuseAdmitted(request, response, 'unknown', fault, allowed).catch(onBug);
+    refuseAdmitted(request, response, 'unknown', fault, allowed).catch(bugOf(request));
   }
 
   return {
@@ -75,7 +79,7 @@ export function refusals(ports: RefusalPorts) {
         // In the middle of a flood no limiter is asked whose it is.
         const counted = { method: request.method, path };
         reply.refuse(request, response, counted, fault, unknownHeaders(clock.wallMs()));
-      } else refuseAdmitted(request, response, path, fault, []).catch(onBug);
+      } else refuseAdmitted(request, response, path, fault, []).catch(bugOf(request));
     },
     notFound,
   };

@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { EdgeMetrics } from '#edge/edge-metrics';
+import { type Counted, countedMethod, type EdgeMetrics } from '#edge/edge-metrics';
 import { type Exchange, exchangeOf } from '#edge/exchange';
 import { faultReply, SAFETY_HEADERS } from '#edge/fault-reply';
 import type { Headers } from '#edge/limit-headers';
@@ -9,12 +9,11 @@ import { type Fault, faultFor } from '#fault/fault';
 import type { Clock } from '#platform/clock';
 import { CHAINS_PER_SECOND, type Logger } from '#platform/logger';
 import { PerSecond } from '#platform/per-second';
+import { endRequestSpan } from '#platform/request-span';
+import { traceFields } from '#platform/traceparent';
 
 /** Requests that are whole and not answered; beyond, the process would only queue (architecture 3.7). */
 const ACTIVE_REQUESTS_MAX = 8_192;
-
-/** What an answer is counted under. */
-export type Counted = { readonly method: string; readonly path: string };
 
 /** The way every answer of the API leaves: headers common to all, then metric and log line. */
 export class Reply {
@@ -60,10 +59,10 @@ export class Reply {
     fault: Fault,
     limits: Headers,
   ): void {
-    const requestId = exchangeOf(request)?.requestId ?? '';
-    const { status, headers, body } = faultReply(fault, requestId);
+    const exchange = exchangeOf(request);
+    const { status, headers, body } = faultReply(fault, exchange?.requestId ?? '');
     if (FAULTS[fault.code].http >= 500 && !isFlood(fault)) {
-      this.#report(request, fault, requestId, status);
+      this.#report(request, fault, exchange, status);
     }
     this.send(request, reply, counted, status, { ...limits, ...headers }, body);
   }
@@ -89,6 +88,8 @@ export class Reply {
     }
     Object.assign(headers, SAFETY_HEADERS);
     headers['x-request-id'] = exchange?.requestId ?? '';
+    const trace = exchange?.trace;
+    if (trace !== undefined) headers['traceparent'] = trace.traceparent;
     if (body !== undefined) headers['content-type'] = 'application/json; charset=utf-8';
     if (body !== undefined) headers['content-length'] = Buffer.byteLength(body);
     // Straight to Node: of Fastify's own way nothing is used, and it costs a tenth of a request.
@@ -96,20 +97,30 @@ export class Reply {
     const { socket } = reply.raw;
     if (socket !== null && body !== undefined) this.#unread.note(socket, body.length);
     const seconds = (this.#clock.monotonicMs() - (exchange?.startedMs ?? 0)) / 1_000;
-    this.#metrics.answered(counted.method, counted.path, status, seconds);
+    this.#metrics.answered(counted, status, seconds, trace?.traceparent);
+    if (trace?.span !== undefined)
+      endRequestSpan(trace.span, countedMethod(counted.method), counted.path, status);
     if (this.#logger.isLevelEnabled('debug')) {
       const { requestId, caller } = exchange ?? {};
       const { method, path: route } = counted;
       const accountId = caller?.accountId;
-      this.#logger.debug({ requestId, accountId, method, route, status, seconds }, 'answered');
+      const line = { requestId, accountId, method, route, status, seconds };
+      this.#logger.debug({ ...line, ...traceFields(trace?.traceparent) }, 'answered');
     }
   }
 
   // The only place where the cause of a 5xx is reported, and only to the log.
-  #report(request: FastifyRequest, fault: Fault, requestId: string, status: number): void {
+  #report(
+    { method }: FastifyRequest,
+    fault: Fault,
+    exchange: Exchange | undefined,
+    status: number,
+  ): void {
     const { code, reason } = fault;
     const err = status === 500 || this.#chains.take() ? fault : undefined;
-    const line = { requestId, method: request.method, status, code, reason, err };
+    const { requestId = '', trace } = exchange ?? {};
+    const trail = traceFields(trace?.traceparent);
+    const line = { requestId, ...trail, method, status, code, reason, err };
     if (status === 500) this.#logger.error(line, fault.message);
     else this.#logger.warn(line, fault.message);
   }

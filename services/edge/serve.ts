@@ -11,6 +11,7 @@ import type { Reply } from '#edge/reply';
 import { planRequest, type RequestPlan } from '#edge/request-plan';
 import { type Fault, faultFor, toFault } from '#fault/fault';
 import type { Clock } from '#platform/clock';
+import { traced } from '#platform/traceparent';
 import type { CallName } from '#wire/limiter-messages';
 
 /** What serving a request takes. */
@@ -53,6 +54,7 @@ export async function serve(
     scope: endpoint.scope,
     cycles: plan.kind === 'command' ? plan.cycles : 0,
     isCallerDescribed: endpoint.handler.kind === 'account',
+    traceparent: exchange.trace?.traceparent,
   };
   const admitted = await ports.admission.admit(call);
   if (admitted.refusal !== undefined) {
@@ -138,7 +140,7 @@ function perform(
 
 function sendCommand(
   plan: Extract<RequestPlan, { kind: 'command' }>,
-  { caller, callId }: AdmissionCall,
+  { caller, callId, traceparent }: AdmissionCall,
   request: FastifyRequest,
   { engine }: ServePorts,
   options: { isReplayOnly?: boolean; instances?: number | undefined },
@@ -148,7 +150,8 @@ function sendCommand(
   const isCreate = plan.command.kind === 'create';
   const command = isCreate ? { ...plan.command, instancesMax: instances } : plan.command;
   const instanceId = idOf(request);
-  return engine.ask(caller, { command, instanceId, callId, idempotency, ifMatch, isReplayOnly });
+  const question = { command, instanceId, callId, idempotency, ifMatch, isReplayOnly };
+  return engine.ask(caller, traced(question, traceparent));
 }
 
 function answer(

@@ -28,6 +28,7 @@ export function composeEngine(
     instances,
     listings,
     onBug,
+    tracer,
     journal,
   }: EnginePorts & { readonly journal: Journal },
 ): EngineClient & AsyncDisposable {
@@ -41,5 +42,6 @@ export function composeEngine(
     engines: undefined,
     summariesOf: undefined,
     onBug,
+    tracer,
   });
 }

@@ -49,9 +49,10 @@ export class EngineActors implements EngineClient, AsyncDisposable {
 
   constructor(config: ActorHostConfig, ports: EngineActorsPorts) {
     this.#ports = ports;
-    const { clock, log, gate, onBug, metrics, engines = this } = ports;
+    const { clock, log, gate, onBug, tracer, metrics, engines = this } = ports;
     const hostPorts = (actor: 'instance' | 'directory') => {
-      return { clock, log, gate, onBug, metrics: runtimeMetrics(metrics, 'engine', actor) };
+      const reported = runtimeMetrics(metrics, 'engine', actor);
+      return { clock, log, gate, onBug, tracer, metrics: reported };
     };
     const directories = new DirectoryKind(ports.listings, clock);
     this.#directories = new ActorHost(directories, config, hostPorts('directory'));

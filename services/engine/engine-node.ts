@@ -85,7 +85,7 @@ export class EngineNode implements EngineClient, AdminTarget, AsyncDisposable {
   /** The actors of one incarnation, and the way from them to those of all engines. */
   #host({ address, log, gate, routes }: NodeContext): HostedServices<EngineActors> {
     const { engine, connect, random, onRetry } = this.#ports;
-    const { clock, metrics, listings, chunkBounds, onBug } = engine;
+    const { clock, metrics, listings, chunkBounds, onBug, tracer } = engine;
     const instances = gatheredHeads(engine.instances);
     const { shardCount } = this.#config.node;
     const engines = new RoutedEngine({
@@ -112,6 +112,7 @@ export class EngineNode implements EngineClient, AdminTarget, AsyncDisposable {
         clock,
       }),
       onBug,
+      tracer,
     });
     return {
       served: actors,

@@ -32,7 +32,7 @@ export function composeLimiter(
   config: LimiterConfig,
   ports: LimiterPorts & { readonly journal: Journal },
 ): Limiter {
-  const { accounts, meters, accountNews, clock, randomness, metrics, onBug } = ports;
+  const { accounts, meters, accountNews, clock, randomness, metrics, onBug, tracer } = ports;
   const actors = new LimiterActors(config, {
     accounts,
     meters,
@@ -41,6 +41,7 @@ export function composeLimiter(
     log: new CommitLog(ports.journal, clock),
     gate: ONE_SHARD,
     onBug,
+    tracer,
   });
   return {
     client: actors,

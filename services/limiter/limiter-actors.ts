@@ -10,6 +10,7 @@ import { type Clock, withinMs } from '#platform/clock';
 import type { ClockVerdict } from '#platform/clock-agreement';
 import type { Metrics } from '#platform/metrics';
 import type { ProcessPorts } from '#platform/process-ports';
+import { traced } from '#platform/traceparent';
 import { ActorHost } from '#runtime/actor-host';
 import type { CommitLog } from '#runtime/commit-log';
 import type { ActorHostConfig } from '#runtime/host-ports';
@@ -60,10 +61,10 @@ export class LimiterActors implements LimiterClient, AsyncDisposable {
       raised: (watermark: 'month' | 'window', offset: number) => this.#timeRaise(watermark, offset),
       mayTurn: (step: MonthStep) => mayTurnMonth(step, ports.clocks?.verdict ?? 'agreed'),
     };
-    const { accounts, meters, clock, log, gate, onBug } = ports;
+    const { accounts, meters, clock, log, gate, onBug, tracer } = ports;
     const kind = new MeterKind({ accounts, meters, clock, events });
     const metrics = runtimeMetrics(ports.metrics, 'limiter', kind.name);
-    this.#meters = new ActorHost(kind, config, { clock, log, gate, metrics, onBug });
+    this.#meters = new ActorHost(kind, config, { clock, log, gate, metrics, onBug, tracer });
   }
 
   /** The hosts, whose shards the node opens and closes. */
@@ -85,7 +86,8 @@ export class LimiterActors implements LimiterClient, AsyncDisposable {
     try {
       // What a meter commits are watermarks, which belong to no call: a retry finds its
       // reservation.
-      answer = this.#meters.ask(call.accountId, { kind: 'limit', callId: 0, deadlineAtMs, call });
+      const asked: MeterCall = { kind: 'limit', callId: 0, deadlineAtMs, call };
+      answer = this.#meters.ask(call.accountId, traced(asked, call.traceparent));
     } catch (refusal) {
       this.#metrics.unavailable();
       throw refusal;

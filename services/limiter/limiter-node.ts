@@ -142,6 +142,7 @@ function hostMeters(
     gate: context.gate,
     clocks: node.clocks,
     onBug: limiter.onBug,
+    tracer: limiter.tracer,
   });
   return { served: { actors, context }, hosts: actors.hosts, end: () => undefined };
 }

@@ -16,6 +16,7 @@ import { Presence } from '#node/presence';
 import { RecoveredRecords } from '#node/recovered-records';
 import { TailRecovery } from '#node/tail-recovery';
 import { every } from '#platform/clock';
+import { AppendSpans } from '#runtime/append-spans';
 import { CommitLog } from '#runtime/commit-log';
 import { bucketsOf } from '#storage/bucket-of';
 
@@ -33,14 +34,15 @@ export function buildIncarnation<Served>(
   hostServices: HostServices<Served>,
 ): Incarnation<Served> {
   using opening = new DisposableStack();
-  const { clock, journals, onBug } = ports;
+  const { clock, journals, onBug, tracer } = ports;
   const { incarnation: id, address } = config;
   const writer = new JournalWriter(id, {
     store: journals,
     clock,
     onAppended: ports.metrics.appended,
   });
-  const log = new CommitLog(writer, clock);
+  const spans = tracer === undefined ? undefined : new AppendSpans(tracer, config.service);
+  const log = new CommitLog(writer, clock, spans);
   writer.onFenced((why) => log.end(why));
   const open = new OpenShards();
   const presence = presenceOf(config, ports, open);
@@ -112,7 +114,7 @@ function membersOf(config: IncarnationConfig, ports: NodePorts, presence: Presen
 }
 
 function recoveryOf(
-  { journals, clock, metrics, onNotice }: NodePorts,
+  { journals, clock, metrics, onNotice, tracer }: NodePorts,
   { log, gate }: NodeContext,
   recovered: RecoveredRecords,
 ): TailRecovery {
@@ -121,6 +123,7 @@ function recoveryOf(
     journals,
     recovered,
     clock,
+    tracer,
     shardOf: (actorId) => gate.shardOf(actorId),
     onTailRecovered: (records, from) => {
       metrics.tailRecovered(records);

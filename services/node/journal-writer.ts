@@ -16,8 +16,8 @@ import { SLOTS_UNDER_WAY_MAX } from '#storage/seal-journal';
 export type JournalWriterPorts = {
   readonly store: Pick<JournalStore, 'append' | 'isSealed'>;
   readonly clock: Clock;
-  /** Notified of every append that the journal took: records and seconds. */
-  readonly onAppended: (records: number, seconds: number) => void;
+  /** Notified of every append that the journal took: records, seconds, and its span if it has one. */
+  readonly onAppended: (records: number, seconds: number, traceparent?: string) => void;
 };
 
 /** Why an incarnation ended: its journal is sealed, or cannot be written. */
@@ -82,7 +82,11 @@ export class JournalWriter implements Journal {
     return slowest;
   }
 
-  async append(lines: readonly string[], lowWaterMark: number): Promise<void> {
+  async append(
+    lines: readonly string[],
+    lowWaterMark: number,
+    traceparent?: string,
+  ): Promise<void> {
     assert(
       this.#beganMs.length < SLOTS_UNDER_WAY_MAX,
       'more slots under way than a sealer looks for',
@@ -98,7 +102,7 @@ export class JournalWriter implements Journal {
     this.#beganMs.shift();
     const tookMs = clock.monotonicMs() - startedMs;
     this.#slowestMs = Math.max(this.#slowestMs, tookMs);
-    this.#ports.onAppended(lines.length, tookMs / 1_000);
+    this.#ports.onAppended(lines.length, tookMs / 1_000, traceparent);
   }
 
   /** Writes a slot at once; fulfils with nothing, so that no list of all appends comes about. */

@@ -18,8 +18,8 @@ export function nodeMetrics(metrics: Metrics, service: ShardedService) {
   for (const reason of MOVE_REASONS) moves.labels({ service, reason }).inc(0);
   for (const reason of SEAL_REASONS) seals.labels({ service, reason }).inc(0);
   return {
-    appended(records: number, seconds: number): void {
-      appends.observe(seconds);
+    appended(records: number, seconds: number, traceparent?: string): void {
+      appends.observe(seconds, traceparent);
       groups.observe(records);
     },
     tailRecovered: (records: number) => recovered.inc(records),

@@ -1,7 +1,9 @@
 import type { ShardClaim } from '#cluster/shard-host';
+import { toFault } from '#fault/fault';
 import type { RecoveredRecords } from '#node/recovered-records';
 import { readTail } from '#node/tail-reader';
 import type { Clock } from '#platform/clock';
+import type { Span, Tracer } from '#platform/tracer';
 import type { CommitLog } from '#runtime/commit-log';
 import type { JournalStore } from '#storage/journal-store';
 
@@ -11,6 +13,7 @@ export type TailRecoveryParts = {
   readonly journals: JournalStore;
   readonly recovered: RecoveredRecords;
   readonly clock: Clock;
+  readonly tracer?: Tracer | undefined;
   readonly shardOf: (actorId: string) => number;
   /** Notified before n records of a failed incarnation are appended to this node's journal. */
   readonly onTailRecovered: (records: number, incarnation: string) => void;
@@ -34,6 +37,24 @@ export class TailRecovery {
 
   /** `ShardHost.recoverTail`; rejects also when this incarnation's own journal has ended. */
   async recover(incarnation: string, claims: readonly ShardClaim[]): Promise<void> {
+    const attributes = { 'identity.incarnation': incarnation, 'identity.shards': claims.length };
+    const start = { name: 'takeover', kind: 'internal', attributes } as const;
+    const span = this.#parts.tracer?.rare(start);
+    try {
+      const records = await this.#recover(incarnation, claims, span);
+      span?.end({ attributes: { 'identity.journal.records': records } });
+    } catch (error) {
+      span?.end({ error: toFault(error).code });
+      throw error;
+    }
+  }
+
+  /** Returns how many records there were. */
+  async #recover(
+    incarnation: string,
+    claims: readonly ShardClaim[],
+    span: Span | undefined,
+  ): Promise<number> {
     const { journals, shardOf, log, clock, recovered, onTailRecovered } = this.#parts;
     const beganMs = clock.monotonicMs();
     for (const { shard } of claims) this.#beganMs.set(shard, beganMs);
@@ -46,9 +67,10 @@ export class TailRecovery {
     for (const { shard, epoch } of claims) {
       recovered.hold(shard, epoch, byShard.get(shard) ?? [], offset);
     }
-    for (const { line } of tail) log.add(line);
+    for (const { line } of tail) log.add(line, span?.traceparent);
     onTailRecovered(tail.length, incarnation);
     await log.whenDurable(log.added);
+    return tail.length;
   }
 
   /** The claim is won: its records belong to the actors of the shard, which opens now. */

@@ -1,3 +1,6 @@
+import { systemClock } from '#platform/clock';
+import { isSampled, traceIdOf } from '#platform/traceparent';
+
 /** The values of a series' labels, by label. */
 type LabelValues<Label extends string> = Partial<Record<Label, string | number>>;
 
@@ -6,6 +9,15 @@ type ScrapedValue = {
   readonly metricName: string;
   readonly labels: LabelValues<string>;
   readonly value: number;
+  readonly exemplar?: Exemplar;
+};
+
+/** One observation of a bucket whose trace is recorded, in the form that a scrape shows. */
+export type Exemplar = {
+  readonly labelSet: { readonly trace_id: string };
+  readonly value: number;
+  /** Unix time in seconds. */
+  readonly timestamp: number;
 };
 
 /**
@@ -48,6 +60,8 @@ export class HistogramSeries {
   /** How many were at most each bound and above the one before; last, how many were above all. */
   readonly #counts: Float64Array;
   #sum = 0;
+  /** The newest of each bucket; none before the first, as where nothing is traced. */
+  #exemplars: (Exemplar | undefined)[] | undefined;
 
   constructor(labels: LabelValues<string>, bounds: Float64Array) {
     this.#labels = labels;
@@ -55,14 +69,22 @@ export class HistogramSeries {
     this.#counts = new Float64Array(bounds.length + 1);
   }
 
-  /** Counts one value. Throws `RangeError` for what is no number: it would spoil the sum for good. */
-  observe(value: number): void {
+  /**
+   * Counts one value, and keeps it as an example if the trace it is of is recorded. Throws `RangeError`
+   * for what is no number: it would spoil the sum for good.
+   */
+  observe(value: number, traceparent?: string | undefined): void {
     if (!Number.isFinite(value)) throw new RangeError(`a histogram cannot count ${value}`);
     const bounds = this.#bounds;
     let at = 0;
     while (at < bounds.length && value > (bounds[at] as number)) at += 1;
     this.#counts[at] = (this.#counts[at] as number) + 1;
     this.#sum += value;
+    if (traceparent !== undefined && isSampled(traceparent)) {
+      const labelSet = { trace_id: traceIdOf(traceparent) };
+      this.#exemplars ??= [];
+      this.#exemplars[at] = { labelSet, value, timestamp: systemClock.wallMs() / 1_000 };
+    }
   }
 
   /** The lines of a scrape; buckets are cumulative, as Prometheus wants them. */
@@ -72,7 +94,9 @@ export class HistogramSeries {
     const buckets = [...this.#counts].map((added, at) => {
       count += added;
       const le = this.#bounds[at] ?? '+Inf';
-      return { metricName: `${name}_bucket`, labels: { le, ...labels }, value: count };
+      const line = { metricName: `${name}_bucket`, labels: { le, ...labels }, value: count };
+      const exemplar = this.#exemplars?.[at];
+      return exemplar === undefined ? line : { ...line, exemplar };
     });
     return [
       ...buckets,

@@ -1,3 +1,5 @@
+import { isIP } from 'node:net';
+
 /** Characters of a host name (RFC 1035), and of an address with brackets or a port. */
 const HOST_LENGTH_MAX = 253;
 
@@ -23,4 +25,13 @@ export function readHostPort(address: string): HostPort | undefined {
 /** Whether a text is `host:port` and nothing else. */
 export function isHostPort(address: string): boolean {
   return readHostPort(address) !== undefined;
+}
+
+/** Whether a text is an IP address, or a network of them in CIDR notation. */
+export function isNetwork(cidr: string): boolean {
+  const [address = '', prefix] = cidr.split('/');
+  const version = isIP(address);
+  const bits = version === 4 ? 32 : 128;
+  if (prefix === undefined) return version !== 0;
+  return version !== 0 && /^[1-9]\d{0,2}$/.test(prefix) && Number(prefix) <= bits;
 }

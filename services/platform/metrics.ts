@@ -8,6 +8,7 @@ import {
   type MetricKind,
   makeMetric,
 } from '#platform/make-metric';
+import { acceptsOpenMetrics, OPEN_METRICS_TYPE, openMetricsText } from '#platform/open-metrics';
 
 /** Bounds of durations, in seconds. Source: operations, "buckets that fit us". */
 const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5];
@@ -188,6 +189,9 @@ export const METRICS = {
     'Connections ended because they did not take their answers, by cause.',
     'cause',
   ),
+  trace_spans_lost_total: counter(
+    'Spans that no collector shows, because it did not take them or too many waited for it.',
+  ),
   edge_inflight: gauge('Calls that the edge has admitted and not answered.'),
 } satisfies Record<string, MetricDefinition>;
 
@@ -210,8 +214,11 @@ export type Metrics = {
   histogram<Name extends NamesOf<'histogram'>>(name: Name): Histogram<LabelsOf<Name>>;
   /** Runs `refresh` before every scrape, for gauges whose truth is kept elsewhere. */
   beforeScrape(refresh: () => void): void;
-  /** The text that a scrape gets, and its content type. */
-  scrape(): Promise<{ contentType: string; text: string }>;
+  /**
+   * The text that a scrape gets, and its content type: OpenMetrics, with exemplars, for a scraper that
+   * accepts it.
+   */
+  scrape(accept?: string): Promise<{ contentType: string; text: string }>;
 };
 
 /** A registry of its own with every metric of the catalog and the process's standard ones. */
@@ -228,8 +235,12 @@ export function createMetrics(): Metrics {
     gauge: (name) => made.get(name) as Gauge<LabelsOf<typeof name>>,
     histogram: (name) => made.get(name) as Histogram<LabelsOf<typeof name>>,
     beforeScrape: (refresh) => void refreshers.push(refresh),
-    scrape: async () => {
+    scrape: async (accept) => {
       for (const refresh of refreshers) refresh();
+      if (acceptsOpenMetrics(accept)) {
+        const text = openMetricsText(await registry.getMetricsAsJSON());
+        return { contentType: OPEN_METRICS_TYPE, text };
+      }
       return { contentType: registry.contentType, text: await registry.metrics() };
     },
   };

@@ -22,7 +22,7 @@ export async function serveOps(options: OpsOptions): Promise<Running> {
   const server = createServer((request, response) => {
     const [path = ''] = (request.url ?? '').split('?');
     if (request.method !== 'GET') answer(response, 404, 'Not Found\n');
-    else if (path === '/metrics') scrape(options.metrics, response);
+    else if (path === '/metrics') scrape(options.metrics, request.headers.accept, response);
     else if (path === '/health/live') answer(response, 200, 'live\n');
     else if (path !== '/health/ready') answer(response, 404, 'Not Found\n');
     else if (options.isReady()) answer(response, 200, 'ready\n');
@@ -41,8 +41,8 @@ export async function serveOps(options: OpsOptions): Promise<Running> {
   };
 }
 
-function scrape(metrics: Metrics, response: ServerResponse): void {
-  metrics.scrape().then(
+function scrape(metrics: Metrics, accept: string | undefined, response: ServerResponse): void {
+  metrics.scrape(accept).then(
     ({ contentType, text }) => {
       response.setHeader('content-type', contentType);
       response.end(text);

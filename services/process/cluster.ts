@@ -122,22 +122,23 @@ const IMPOSTOR =
 export function engineConnector({
   metrics,
   tls,
+  tracer,
 }: Foundation): (address: string) => Peer<EngineCall, EngineAnswer> {
   const observeCall = clientObserver(metrics, 'engine');
   const shown = tls();
-  return (address) => new FrameClient(engineProtocol, { address, observeCall, tls: shown });
+  return (address) => new FrameClient(engineProtocol, { address, observeCall, tls: shown, tracer });
 }
 
 /** Connects to limiters at their addresses. */
 export function limiterConnector(
   config: Config,
-  { metrics, tls }: Foundation,
+  { metrics, tls, tracer }: Foundation,
 ): (address: string) => Peer<LimiterCall, LimiterAnswer> {
   const observeCall = clientObserver(metrics, 'limiter');
   const shown = tls();
   const timeoutMs = config.SERVICE_LIMITER_TIMEOUT_MS;
   return (address) =>
-    new FrameClient(limiterProtocol, { address, timeoutMs, observeCall, tls: shown });
+    new FrameClient(limiterProtocol, { address, timeoutMs, observeCall, tls: shown, tracer });
 }
 
 /** Counts further tries, by what made them necessary. */

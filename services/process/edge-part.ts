@@ -12,7 +12,7 @@ import {
   watchedLimiters,
 } from '#process/cluster';
 import { clusterSecretsOf } from '#process/cluster-secrets';
-import { type Foundation, foundationOf, serveOperators } from '#process/foundation';
+import { type Foundation, openFoundation, serveOperators } from '#process/foundation';
 import { connected, type Peer } from '#process/peers';
 import { openBus } from '#process/ports';
 import { type Opened, say } from '#process/process-life';
@@ -28,7 +28,7 @@ const SECRET_LENGTH = 32;
  */
 export async function openEdge(config: Config, signal: AbortSignal): Promise<Opened> {
   await using opening = new AsyncDisposableStack();
-  const foundation = foundationOf(config, 'edge');
+  const foundation = opening.use(await openFoundation(config, 'edge'));
   const operators = opening.use(await serveOperators(config, foundation));
   // Instances outlive this process: a keyed create that is retried after its end must find its own.
   clusterSecretsOf(config);
@@ -39,9 +39,9 @@ export async function openEdge(config: Config, signal: AbortSignal): Promise<Ope
   );
   await connected(backends.peers, { clock: foundation.clock, signal });
   // It listens last: a load balancer sends no caller to a port that refuses.
-  const { clock, randomness, metrics, logger } = foundation;
+  const { clock, randomness, metrics, logger, tracer } = foundation;
   const { engine, limiter, accountNews } = backends;
-  const ports = { engine, limiter, clock, randomness, metrics, logger, accountNews };
+  const ports = { engine, limiter, clock, randomness, metrics, logger, accountNews, tracer };
   const edge = opening.use(await composeEdge(edgeConfigOf(config), ports));
   opening.use(operators.ready());
   say('edge', { api: `${edge.address}/v1`, metrics: `${operators.address}/metrics` });

@@ -38,13 +38,13 @@ export async function engineNodeOf(
   foundation: Foundation,
   { stores, bus, clocks }: ClusterParts,
 ): Promise<EngineNode> {
-  const { clock, metrics, onBug, actors } = foundation;
+  const { clock, metrics, onBug, tracer, actors } = foundation;
   const { instances, listings } = stores;
   const place = await nodeConfigOf('engine', config, foundation, stores);
   const node = new EngineNode(
     { node: place, actors },
     {
-      engine: { clock, metrics, instances, listings, onBug },
+      engine: { clock, metrics, instances, listings, onBug, tracer },
       node: nodePortsOf('engine', foundation, { stores, bus, clocks }),
       connect: engineConnector(foundation),
       random: Math.random,
@@ -57,18 +57,19 @@ export async function engineNodeOf(
 
 /** An engine on memory, the only one. */
 export function engineAlone(
-  { clock, metrics, onBug, actors }: Foundation,
+  { clock, metrics, onBug, tracer, actors }: Foundation,
   { instances, listings, engineJournal: journal }: LocalStores,
 ): EngineClient & AsyncDisposable {
-  return composeEngine(actors, { clock, metrics, instances, listings, onBug, journal });
+  return composeEngine(actors, { clock, metrics, instances, listings, onBug, tracer, journal });
 }
 
 function wireServiceOf(
-  { metrics, onBug: reportBug }: Foundation,
+  { metrics, onBug: reportBug, tracer }: Foundation,
   engine: EngineClient,
 ): WireService {
   return frameService(engineProtocol, engine, {
     reportBug,
+    tracer,
     observer: serverObserver(metrics, 'engine'),
   });
 }

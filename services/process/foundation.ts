@@ -7,13 +7,19 @@ import { serveOps } from '#platform/ops-server';
 import { PerSecond } from '#platform/per-second';
 import { systemRandomness } from '#platform/randomness';
 import type { Running } from '#platform/run';
+import { traceFields } from '#platform/traceparent';
+import type { Tracer } from '#platform/tracer';
 import { wireTlsOf } from '#process/tls-files';
+import { openTracer } from '#process/tracing';
 import type { ActorHostConfig } from '#runtime/host-ports';
 import { WIRE_ROLES } from '#wire/wire-roles';
 import type { WireTls } from '#wire/wire-tls';
 
 /** What every process has, whatever it serves. */
-export type Foundation = ReturnType<typeof foundationOf>;
+export type Foundation = ReturnType<typeof foundationOf> & {
+  /** Undefined where nothing is traced. */
+  readonly tracer?: Tracer | undefined;
+};
 
 /**
  * Clock, randomness, logger and metrics of a process, the bounds of its actors, and its
@@ -44,17 +50,29 @@ export function foundationOf(config: Config, service: string) {
   return { service, logger, actors, onBug, metrics, clock, randomness: systemRandomness, tls };
 }
 
+/** The same for a process that serves, with its tracer; disposed last, it sends what is recorded. */
+export async function openFoundation(
+  config: Config,
+  service: string,
+): Promise<Foundation & AsyncDisposable> {
+  const foundation = foundationOf(config, service);
+  const tracer = await openTracer(config, service, foundation);
+  const close = async () => tracer?.[Symbol.asyncDispose]();
+  return { ...foundation, tracer, [Symbol.asyncDispose]: close };
+}
+
 /**
  * Logs what is reported nowhere else: bugs, and refusals whose causes do not leave this process. Of
  * these an outage makes thousands, so that beyond some a second they are logged without stacks.
  */
 function bugReporter(logger: Logger, clock: Clock) {
   const chains = new PerSecond(clock, CHAINS_PER_SECOND);
-  return (error: unknown): void => {
+  return (error: unknown, traceparent?: string): void => {
+    const trail = traceFields(traceparent);
     if (error instanceof Fault && error.code === 'service_unavailable') {
       const { code, reason, message } = error;
-      logger.warn({ code, reason, err: chains.take() ? error : undefined }, message);
-    } else logger.error({ err: error }, 'bug');
+      logger.warn({ ...trail, code, reason, err: chains.take() ? error : undefined }, message);
+    } else logger.error({ ...trail, err: error }, 'bug');
   };
 }
 

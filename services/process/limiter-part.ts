@@ -47,7 +47,7 @@ export async function limiterNodeOf(
   foundation: Foundation,
   { stores, bus, clocks }: ClusterParts,
 ): Promise<LimiterNode> {
-  const { clock, randomness, metrics, onBug } = foundation;
+  const { clock, randomness, metrics, onBug, tracer } = foundation;
   const { accounts, meters } = stores;
   const place = await nodeConfigOf('limiter', config, foundation, stores);
   const { prefix, cluster } = place;
@@ -56,7 +56,7 @@ export async function limiterNodeOf(
   const node = new LimiterNode(
     { node: place, limiter: limiterConfigOf(config, foundation) },
     {
-      limiter: { accounts, meters, accountNews, clock, randomness, metrics, onBug },
+      limiter: { accounts, meters, accountNews, clock, randomness, metrics, onBug, tracer },
       node: nodePortsOf('limiter', foundation, { stores, bus, clocks }),
       adminAt: (address) => adminClient(address, call),
     },
@@ -72,8 +72,9 @@ export function limiterAlone(
   { accounts, meters, meterJournal: journal }: LocalStores,
   accountNews: AccountNews | undefined,
 ): Limiter {
-  const { clock, randomness, metrics, onBug } = foundation;
-  const ports = { accounts, meters, accountNews, clock, randomness, metrics, onBug, journal };
+  const { clock, randomness, metrics, onBug, tracer } = foundation;
+  const process = { clock, randomness, metrics, onBug, tracer };
+  const ports = { accounts, meters, accountNews, ...process, journal };
   return composeLimiter(limiterConfigOf(config, foundation), ports);
 }
 
@@ -84,10 +85,10 @@ function limiterConfigOf(config: Config, { actors }: Foundation): LimiterConfig 
 }
 
 function wireServiceOf(
-  { metrics, onBug: reportBug }: Foundation,
+  { metrics, onBug: reportBug, tracer }: Foundation,
   limiter: LimiterClient,
 ): WireService {
   const frames = metrics.histogram('limiter_frame_messages').labels({});
   const observer = serverObserver(metrics, 'limiter', (count) => frames.observe(count));
-  return frameService(limiterProtocol, limiter, { reportBug, observer });
+  return frameService(limiterProtocol, limiter, { reportBug, observer, tracer });
 }

@@ -106,7 +106,7 @@ export function clockWatchOf(
 /** What every node needs of its process to be one of a cluster. */
 export function nodePortsOf(
   service: ShardedService,
-  { clock, randomness, metrics, logger, onBug, tls }: Foundation,
+  { clock, randomness, metrics, logger, onBug, tracer, tls }: Foundation,
   { stores, bus, clocks }: ClusterParts,
 ): ClusterNodePorts {
   const call = { timeoutMs: PROBE_MS_MAX, clock, tls: tls() };
@@ -120,6 +120,7 @@ export function nodePortsOf(
     metrics: nodeMetrics(metrics, service),
     probe: (address, aim) => probe(address, aim, call),
     onBug,
+    tracer,
     onNotice: (notice) => logger.warn(notice),
   };
 }

@@ -2,7 +2,7 @@ import type { Config } from '#config';
 import { Fault } from '#fault/fault';
 import type { AccountAdmin } from '#limiter/account-admin';
 import { openAdminPort } from '#process/admin-port';
-import { type Foundation, foundationOf, serveOperators } from '#process/foundation';
+import { type Foundation, openFoundation, serveOperators } from '#process/foundation';
 import { assertReachable, type ClusterParts, clockWatchOf, clusterOf } from '#process/membership';
 import { type LocalStores, openBus, openStores } from '#process/ports';
 import { type Opened, say } from '#process/process-life';
@@ -50,7 +50,7 @@ export async function openNodeProcess(
   { service, listen, advertise, alone, member }: NodeService,
 ): Promise<Opened> {
   await using opening = new AsyncDisposableStack();
-  const foundation = foundationOf(config, service);
+  const foundation = opening.use(await openFoundation(config, service));
   const tls = foundation.tls();
   const operators = opening.use(await serveOperators(config, foundation));
   const stores = opening.use(await openStores(config, foundation));

@@ -1,9 +1,10 @@
-import type { FaultCode } from '#fault/error-codes';
+import type { HistogramSeries } from '#platform/histogram';
 import { LogRateLimit } from '#platform/log-rate-limit';
 import type { MetricName, Metrics } from '#platform/metrics';
 import type { Foundation } from '#process/foundation';
-import type { CallObserver } from '#wire/frame-server';
+import type { CallObserver } from '#wire/call-target';
 import type { OnRefused } from '#wire/grpc-server';
+import type { CallEnded } from '#wire/peer-options';
 
 type CallDurations = Extract<MetricName, `rpc_${string}_duration_seconds`>;
 
@@ -41,15 +42,15 @@ export function refusalObserver({
   };
 }
 
-function durationsOf(metrics: Metrics, name: CallDurations, service: string) {
+function durationsOf(metrics: Metrics, name: CallDurations, service: string): CallEnded {
   const histogram = metrics.histogram(name);
-  const bound = new Map<string, { observe(seconds: number): void }>();
-  return (seconds: number, outcome: 'ok' | FaultCode): void => {
+  const bound = new Map<string, HistogramSeries>();
+  return (seconds, outcome, traceparent) => {
     let child = bound.get(outcome);
     if (child === undefined) {
       child = histogram.labels({ rpc_service: service, outcome });
       bound.set(outcome, child);
     }
-    child.observe(seconds);
+    child.observe(seconds, traceparent);
   };
 }

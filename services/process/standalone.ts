@@ -8,7 +8,7 @@ import { busAccountNews } from '#process/bus-account-news';
 import { watchedEngines, watchedLimiters } from '#process/cluster';
 import { edgeConfigOf } from '#process/edge-part';
 import { engineAlone, engineNodeOf } from '#process/engine-part';
-import { type Foundation, foundationOf, serveOperators } from '#process/foundation';
+import { type Foundation, openFoundation, serveOperators } from '#process/foundation';
 import { limiterAlone, limiterNodeOf } from '#process/limiter-part';
 import { localAccount } from '#process/local-account';
 import { clockWatchOf } from '#process/membership';
@@ -22,7 +22,7 @@ import type { LimiterClient } from '#wire/limiter-messages';
 /** Everything in one process with direct calls: the local deployment of interface 1.7. */
 export async function openStandalone(config: Config): Promise<Opened> {
   await using opening = new AsyncDisposableStack();
-  const foundation = foundationOf(config, 'standalone');
+  const foundation = opening.use(await openFoundation(config, 'standalone'));
   const operators = opening.use(await serveOperators(config, foundation));
   const stores = opening.use(await openStores(config, foundation));
   const bus = opening.use(await openBus({ ...config, SERVICE_NATS_URL: undefined }, foundation));
@@ -35,8 +35,8 @@ export async function openStandalone(config: Config): Promise<Opened> {
   const admin = opening.use(await openAdminPort(config, foundation, accounts));
   // Alone: no other edge could take its callers.
   const edgeConfig = { ...edgeConfigOf(config), drainMs: 0 };
-  const { clock, randomness, metrics, logger } = foundation;
-  const edgePorts = { engine, limiter, clock, randomness, metrics, logger, accountNews };
+  const { clock, randomness, metrics, logger, tracer } = foundation;
+  const edgePorts = { engine, limiter, clock, randomness, metrics, logger, accountNews, tracer };
   const edge = opening.use(await composeEdge(edgeConfig, edgePorts));
   opening.use(operators.ready());
   const account = config.SERVICE_LOCAL_ACCOUNT ? await localAccount(accounts) : undefined;

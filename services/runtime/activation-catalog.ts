@@ -11,6 +11,9 @@ import { HostedTurn } from '#runtime/hosted-turn';
 /** An actor moves to the young end of the order at most this often, so that a call rarely pays. */
 const REORDER_AGE_MS = 1_000;
 
+/** What a closing record is committed for. */
+const NO_CALL = { callId: 0 };
+
 /** What is in memory: actors and their bytes, and what of it no checkpoint has stored. */
 export type Residency = {
   readonly actors: number;
@@ -211,6 +214,6 @@ export class ActivationCatalog<State, Call extends ActorCall, Answer, Event> {
     const now = instantOf(clock);
     const event = this.#kind.sourcing?.closing?.(state, now);
     if (event === undefined) return;
-    new HostedTurn(this.#kind, activation, 0, clock, log, this.dirty).commit(event);
+    new HostedTurn(this.#kind, activation, NO_CALL, clock, log, this.dirty).commit(event);
   }
 }

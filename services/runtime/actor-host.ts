@@ -190,17 +190,19 @@ export class ActorHost<State, Call extends ActorCall, Answer, Event> {
   #turn(activation: Activation<State, Call, Answer>, call: Call): Answer | Promise<Answer> {
     const { clock, log } = this.#ports;
     const book = this.#catalog.dirty;
-    const turn = new HostedTurn(this.#kind, activation, call.callId, clock, log, book);
+    const turn = new HostedTurn(this.#kind, activation, call, clock, log, book);
     this.#catalog.use(activation, turn.monotonicMs);
     try {
       if (call.deadlineAtMs < turn.wallMs) {
         throw unavailable('deadline_exceeded', 'the deadline passed before the call had its turn');
       }
       const answer = this.#kind.receive(turn.state, call, turn);
-      if (answer instanceof Promise) return this.#finishLater(activation, turn, answer);
+      if (answer instanceof Promise) {
+        return this.#finishLater(activation, turn, answer, call.traceparent);
+      }
       return this.#held(activation, turn, answer);
     } catch (refusal) {
-      return this.#refused(activation, turn, refusal);
+      return this.#refused(activation, turn, refusal, call.traceparent);
     } finally {
       if (!activation.isBusy) this.#catalog.endTurn(activation);
     }
@@ -221,8 +223,9 @@ export class ActorHost<State, Call extends ActorCall, Answer, Event> {
     activation: Activation<State, Call, Answer>,
     turn: HostedTurn<State, Call, Answer, Event>,
     refusal: unknown,
+    traceparent: string | undefined,
   ): Promise<Answer> {
-    if (!(refusal instanceof Fault)) this.#ports.onBug(refusal);
+    if (!(refusal instanceof Fault)) this.#ports.onBug(refusal, traceparent);
     if (turn.isAnswerable) throw refusal;
     return this.#refusedLater(turn.whenAnswerable(activation.offset), refusal);
   }
@@ -237,6 +240,7 @@ export class ActorHost<State, Call extends ActorCall, Answer, Event> {
     activation: Activation<State, Call, Answer>,
     turn: HostedTurn<State, Call, Answer, Event>,
     pending: Promise<Answer>,
+    traceparent: string | undefined,
   ): Promise<Answer> {
     activation.isBusy = true;
     let outcome: { answer: Answer } | { refusal: unknown };
@@ -248,7 +252,7 @@ export class ActorHost<State, Call extends ActorCall, Answer, Event> {
     const offset = activation.offset;
     this.#release(activation);
     if ('refusal' in outcome) {
-      if (!(outcome.refusal instanceof Fault)) this.#ports.onBug(outcome.refusal);
+      if (!(outcome.refusal instanceof Fault)) this.#ports.onBug(outcome.refusal, traceparent);
       return this.#refusedLater(turn.whenAnswerable(offset), outcome.refusal);
     }
     await turn.whenAnswerable(offset);

@@ -1,9 +1,10 @@
+import type { Traced } from '#platform/traceparent';
 import type { Applied, EventSourcing } from '#runtime/event-sourcing';
 import type { Turn } from '#runtime/turn';
 import type { RecentCall } from '#storage/instance-store';
 
 /** What every call to an actor carries. */
-export type ActorCall = {
+export type ActorCall = Traced & {
   /** Names the call for good (architecture 3.5); 0 for calls that commit nothing. */
   readonly callId: number;
   /** Wall-clock time after which the call is dropped before its turn. */

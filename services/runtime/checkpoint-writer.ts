@@ -1,4 +1,4 @@
-import { Fault } from '#fault/fault';
+import { Fault, toFault } from '#fault/fault';
 import { instantOf } from '#platform/instant';
 import type { Activation } from '#runtime/activation';
 import type { ActorCall, ActorKind } from '#runtime/actor-kind';
@@ -94,10 +94,13 @@ export class CheckpointWriter<State, Call extends ActorCall, Answer, Event> {
     const parts: Part<State, Call, Answer>[] = [];
     this.#inFlight += 1;
     this.#loneInFlight += lone;
+    const span = this.#ports.tracer?.work({ name: 'checkpoint', kind: 'internal' });
     try {
       for (const activation of batch) parts.push(...this.#partsOf(activation));
       await this.#write(parts);
+      span?.end({ attributes: this.#attributesOf(parts) });
     } catch (fault) {
+      span?.end({ attributes: this.#attributesOf(parts), error: toFault(fault).code });
       this.#failed(batch, fault);
       throw fault;
     } finally {
@@ -106,6 +109,15 @@ export class CheckpointWriter<State, Call extends ActorCall, Answer, Event> {
       this.#loneInFlight -= lone;
     }
     for (const part of parts) this.#stored(part);
+  }
+
+  #attributesOf(parts: readonly Part<State, Call, Answer>[]) {
+    const records = parts.reduce((sum, part) => sum + part.records, 0);
+    return {
+      'identity.actor.kind': this.#kind.name,
+      'identity.actors': parts.length,
+      'identity.journal.records': records,
+    };
   }
 
   /** Frees the call ids of stored actors once they are too old to matter, so that idle ones are small. */

@@ -1,6 +1,8 @@
 import { Fault } from '#fault/fault';
 import type { Clock } from '#platform/clock';
 import { type Instant, instantOf } from '#platform/instant';
+import type { Span } from '#platform/tracer';
+import type { AppendSpans } from '#runtime/append-spans';
 import {
   APPEND_STALL_MS_MAX,
   APPENDS_IN_FLIGHT_MAX,
@@ -48,10 +50,13 @@ export class CommitLog {
   #isLingering = false;
   #failure: unknown;
   #waiters: Waiter[] = [];
+  readonly #spans: AppendSpans | undefined;
 
-  constructor(journal: Journal, clock: Clock) {
+  /** `spans`: undefined where nothing is traced. */
+  constructor(journal: Journal, clock: Clock, spans?: AppendSpans) {
     this.#journal = journal;
     this.#clock = clock;
+    this.#spans = spans;
   }
 
   /** Whether what is committed here outlives the process, so that others may take it over. */
@@ -87,11 +92,12 @@ export class CommitLog {
     if (this.#failure !== undefined) throw ended(this.#failure, false);
   }
 
-  /** Adds a record, as its line, to the open group and returns its offset. */
-  add(line: string): number {
+  /** Adds a record, as its line, to the open group and returns its offset; `traceparent`: for whom. */
+  add(line: string, traceparent?: string): number {
     this.#open.push(line);
     this.#added += 1;
     const offset = this.#added;
+    if (traceparent !== undefined) this.#spans?.committed(offset, traceparent);
     if (this.#journal.isLasting) this.#appendLater();
     else this.#append();
     return offset;
@@ -193,16 +199,22 @@ export class CommitLog {
     this.#isGroupWanted = this.#open.length > 0;
     const began = instantOf(this.#clock);
     this.#groupsBegun += 1;
-    const appended = this.#journal.append(group, this.#firstNeededGroup(began.monotonicMs));
+    const span = this.#spans?.begin(group.length, this.#added - this.#open.length);
+    const needed = this.#firstNeededGroup(began.monotonicMs);
+    const appended = this.#journal.append(group, needed, span?.traceparent);
     if (appended === undefined) {
       this.#durable += group.length;
       this.#groupsDone += 1;
+      span?.end();
       return;
     }
     this.#inFlightMs.push(began.monotonicMs);
     appended.then(
-      () => this.#appended(group.length, began),
-      (failure: unknown) => this.#fail(failure),
+      () => this.#appended(group.length, began, span),
+      (failure: unknown) => {
+        span?.end({ error: 'journal_ended' });
+        this.#fail(failure);
+      },
     );
   }
 
@@ -220,7 +232,8 @@ export class CommitLog {
     return group;
   }
 
-  #appended(recordCount: number, began: Instant): void {
+  #appended(recordCount: number, began: Instant, span: Span | undefined): void {
+    span?.end();
     if (this.#failure !== undefined) return;
     this.#inFlightMs.shift();
     this.#lease = began;
@@ -251,6 +264,7 @@ export class CommitLog {
   #fail(failure: unknown): void {
     this.#failure ??= failure ?? new Error('the journal has ended');
     this.#open = [];
+    this.#spans?.clear();
     for (const waiter of this.#waiters.splice(0)) waiter.reject(ended(this.#failure, true));
   }
 }

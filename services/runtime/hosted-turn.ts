@@ -25,7 +25,7 @@ export class HostedTurn<State, Call extends ActorCall, Answer, Event>
   readonly earlierVersion: number | undefined;
   readonly #kind: ActorKind<State, Call, Answer, Event>;
   readonly #activation: Activation<State, Call, Answer>;
-  readonly #callId: number;
+  readonly #call: Pick<ActorCall, 'callId' | 'traceparent'>;
   readonly #log: CommitLog;
   readonly #book: DirtyBook<State, Call, Answer>;
   /** The log offset of this turn's own commit; infinite for none. */
@@ -38,19 +38,19 @@ export class HostedTurn<State, Call extends ActorCall, Answer, Event>
   constructor(
     kind: ActorKind<State, Call, Answer, Event>,
     activation: Activation<State, Call, Answer>,
-    callId: number,
+    call: Pick<ActorCall, 'callId' | 'traceparent'>,
     clock: Clock,
     log: CommitLog,
     book: DirtyBook<State, Call, Answer>,
   ) {
     this.#kind = kind;
     this.#activation = activation;
-    this.#callId = callId;
+    this.#call = call;
     this.#log = log;
     this.#book = book;
     this.wallMs = clock.wallMs();
     this.monotonicMs = clock.monotonicMs();
-    this.earlierVersion = activation.versionOfCall(callId, this.monotonicMs);
+    this.earlierVersion = activation.versionOfCall(call.callId, this.monotonicMs);
   }
 
   /** The actor's state. A turn begins only when it is loaded. */
@@ -72,7 +72,8 @@ export class HostedTurn<State, Call extends ActorCall, Answer, Event>
     const activation = this.#activation;
     const { sourcing } = this.#kind;
     assert(sourcing !== undefined, 'only a kind with events commits one');
-    if (this.#callId !== 0) activation.recent.assertRoom();
+    const { callId, traceparent } = this.#call;
+    if (callId !== 0) activation.recent.assertRoom();
     this.#log.assertOpen();
     const bytes = sourcing.sizeOfRecord(event);
     assert(bytes <= RECORD_BYTES_MAX, 'the API takes no body that makes a larger record');
@@ -82,9 +83,9 @@ export class HostedTurn<State, Call extends ActorCall, Answer, Event>
     const applied = sourcing.apply(this.state, event, version, activation.id);
     activation.state = applied.state;
     activation.version = version;
-    activation.offset = this.#log.add(line);
+    activation.offset = this.#log.add(line, traceparent);
     this.#committedAt = activation.offset;
-    if (this.#callId !== 0) activation.recent.add(this.#callId, version, this.monotonicMs);
+    if (callId !== 0) activation.recent.add(callId, version, this.monotonicMs);
     this.#book.changed(activation, this.monotonicMs);
     return applied;
   }
@@ -134,7 +135,7 @@ export class HostedTurn<State, Call extends ActorCall, Answer, Event>
       actor: this.#kind.name,
       actorId: this.#activation.id,
       version,
-      callId: this.#callId,
+      callId: this.#call.callId,
       atMs: this.wallMs,
       event,
     });

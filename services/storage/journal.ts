@@ -22,7 +22,12 @@ export interface Journal {
    * it is durable at once, else a promise that fulfils when it is and no other writer could take its
    * actors over before this call; it rejects with `service_unavailable` when this writer must stop.
    * Groups may be under way side by side, and are durable in order. Groups before the one at the
-   * low-water mark (from 0, in the order of the calls) are not needed any more.
+   * low-water mark (from 0, in the order of the calls) are not needed any more. `traceparent` is of the
+   * append's own span, if it has one.
    */
-  append(lines: readonly string[], lowWaterMark: number): Promise<void> | undefined;
+  append(
+    lines: readonly string[],
+    lowWaterMark: number,
+    traceparent?: string,
+  ): Promise<void> | undefined;
 }

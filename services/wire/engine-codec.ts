@@ -1,3 +1,4 @@
+import { traced, traceparentIn } from '#platform/traceparent';
 import { commandFromWire, commandToWire } from '#wire/engine-command-codec';
 import type {
   EngineAnswer,
@@ -35,6 +36,7 @@ export const engineProtocol: FrameProtocol<EngineCall, EngineAnswer, EngineReque
   name: 'identity_engine.v1.Engine',
   role: 'engine',
   exchangePath: EngineService.exchange.path,
+  nameOf: ({ command }) => command.kind,
   ask: EngineService.ask,
   unavailable: 'engine_unavailable',
   timedOut: 'deadline_exceeded',
@@ -65,6 +67,7 @@ function requestOf(id: number, timeoutMs: number, call: EngineCall): EngineReque
     replayOnly: call.isReplayOnly,
     nameUnsure: call.idempotency?.isNameUnsure === true,
     ifMatch: call.ifMatch,
+    traceparent: call.traceparent ?? '',
     command: commandToWire(call.command),
   };
 }
@@ -77,7 +80,7 @@ function callOf(wire: EngineRequest, deadlineAtMs: number): EngineCall {
   trustText(key, 0, TOKEN_LENGTH_MAX, 'idempotency key');
   if (key !== '') trustText(fingerprint, 1, TOKEN_LENGTH_MAX, 'fingerprint');
   if (ifMatch !== undefined) trustText(ifMatch, 0, IF_MATCH_LENGTH_MAX, 'If-Match');
-  return {
+  const call: EngineCall = {
     accountId: trustText(wire.accountId, 1, TOKEN_LENGTH_MAX, 'account id'),
     instanceId: trustText(wire.instanceId, Math.min(1, idLengthMax), idLengthMax, 'instance id'),
     callId: trustInteger(wire.callId, 0, CALL_ID_MAX, 'call id'),
@@ -87,6 +90,7 @@ function callOf(wire: EngineRequest, deadlineAtMs: number): EngineCall {
     ifMatch,
     command,
   };
+  return wire.traceparent === '' ? call : traced(call, traceparentIn(wire.traceparent));
 }
 
 function idempotencyOf(wire: EngineRequest): IdempotencyKey {

@@ -3,6 +3,8 @@
  * over directly; between processes `engine-codec.ts` turns them into proto. Source: architecture 5.
  */
 
+import type { Traced } from '#platform/traceparent';
+
 /** A valid observation. `timestampMs` is Unix time; left out, the engine stamps it (decision 33). */
 export type ObservationInput = {
   /** Index of the mode in the fixed order of the model. */
@@ -95,7 +97,7 @@ export type EngineCommand =
     };
 
 /** One call: the command and everything that travels with it. */
-export type EngineCall = {
+export type EngineCall = Traced & {
   /** The account on whose behalf; another account's instance is `not_found` (decision 19). */
   readonly accountId: string;
   /** The instance, or empty for `list` and `readSummaries`. */

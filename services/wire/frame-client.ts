@@ -3,6 +3,9 @@ import type { FaultCode } from '#fault/error-codes';
 import type { FaultReason } from '#fault/error-reasons';
 import { Fault, faultFor, toFault } from '#fault/fault';
 import { NumberMap } from '#platform/number-map';
+import type { Traced } from '#platform/traceparent';
+import type { Span } from '#platform/tracer';
+import { clientSpan, endCallSpan } from '#wire/call-span';
 import { DeadlineSweep } from '#wire/deadline-sweep';
 import { FrameWriter, readFrame } from '#wire/frame';
 import { FrameConnection } from '#wire/frame-connection';
@@ -28,6 +31,7 @@ type PendingCall<Call, Answer> = {
   readonly resolve: (answer: Answer | Promise<Answer>) => void;
   readonly reject: (fault: Fault) => void;
   readonly recover: RecoverCall<Call, Answer> | undefined;
+  readonly span: Span | undefined;
   isSent: boolean;
   isSettled: boolean;
 };
@@ -42,7 +46,7 @@ const UINT32_RANGE = 2 ** 32;
  * a standstill of this process. `isOutcomeUnknown` is set exactly if the call had been handed to
  * the stream and no answer came.
  */
-export class FrameClient<Call, Answer, Request extends WireRequest, WireAnswer>
+export class FrameClient<Call extends Traced, Answer, Request extends WireRequest, WireAnswer>
   implements AsyncDisposable
 {
   readonly #protocol: FrameProtocol<Call, Answer, Request, WireAnswer>;
@@ -73,9 +77,11 @@ export class FrameClient<Call, Answer, Request extends WireRequest, WireAnswer>
       isWanted: ({ isSettled, deadlineMs }) => !isSettled && deadlineMs > this.#nowMs,
       sizeOf: ({ call }) => protocol.sizeOfCall(call),
       write: (writer, pending) => {
-        const { id, call, deadlineMs } = pending;
+        const { id, call, deadlineMs, span } = pending;
         const timeoutMs = Math.ceil(deadlineMs - this.#nowMs);
-        protocol.request.encode(protocol.requestOf(id, timeoutMs, call), writer);
+        const request = protocol.requestOf(id, timeoutMs, call);
+        if (span !== undefined) request.traceparent = span.traceparent;
+        protocol.request.encode(request, writer);
         pending.isSent = true;
       },
       refuse: (pending, cause) => {
@@ -146,6 +152,7 @@ export class FrameClient<Call, Answer, Request extends WireRequest, WireAnswer>
         resolve,
         reject,
         recover,
+        span: clientSpan(this.#options.tracer, this.#protocol, call, this.#options.address),
         isSent: false,
         isSettled: false,
       };
@@ -229,9 +236,10 @@ export class FrameClient<Call, Answer, Request extends WireRequest, WireAnswer>
   #finish(pending: PendingCall<Call, Answer>, outcome: 'ok' | FaultCode): void {
     this.#inFlight.delete(pending.id);
     pending.isSettled = true;
+    const { span, askedAtMs } = pending;
+    if (span !== undefined) endCallSpan(span, outcome);
     const { observeCall, clock } = this.#options;
-    if (observeCall === undefined) return;
-    observeCall((clock.monotonicMs() - pending.askedAtMs) / 1_000, outcome);
+    observeCall?.((clock.monotonicMs() - askedAtMs) / 1_000, outcome, span?.traceparent);
   }
 
   /** Fails the calls whose time is over. Returns whether any are left. */

@@ -1,6 +1,7 @@
 import type { BinaryReader, BinaryWriter } from '@bufbuild/protobuf/wire';
 import type { MethodDefinition } from '@grpc/grpc-js';
 import type { FaultReason } from '#fault/error-reasons';
+import type { Traced } from '#platform/traceparent';
 import { faultFromWire } from '#wire/fault-codec';
 import type { Fault as WireFault } from '#wire/gen/identity_engine/v1/stream';
 import type { WireRole } from '#wire/wire-roles';
@@ -11,6 +12,8 @@ export type WireRequest = {
   readonly id: number;
   /** What is left of the call's time, in milliseconds. */
   readonly timeoutMs: number;
+  /** The span that asks; empty where nothing is traced. */
+  traceparent: string;
 };
 
 /** What every reply carries. */
@@ -33,13 +36,20 @@ interface WireMessage<Message> {
  * A service whose calls travel in frames over a stream: everything that sets it apart from another
  * one, for its clients and its servers. The frames around the messages are not its business.
  */
-export interface FrameProtocol<Call, Answer, Request extends WireRequest, WireAnswer> {
+export interface FrameProtocol<
+  Call extends Traced,
+  Answer,
+  Request extends WireRequest,
+  WireAnswer,
+> {
   /** Full name, as the health protocol names it. */
   readonly name: string;
   /** With TLS, the role that a process must have to be asked. */
   readonly role: WireRole;
   /** Path of the stream method. */
   readonly exchangePath: string;
+  /** What a call asks for, of a closed set, for the name of its span. */
+  nameOf(call: Call): string;
   /** The unary method for tools. */
   readonly ask: MethodDefinition<Request, WireReply<WireAnswer>>;
   /** Why a call fails when the peer cannot be asked, or does not answer. */

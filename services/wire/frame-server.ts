@@ -5,6 +5,10 @@ import { Fault, faultFor, toFault } from '#fault/fault';
 import type { Clock } from '#platform/clock';
 import { type Instant, instantOf } from '#platform/instant';
 import { NumberMap } from '#platform/number-map';
+import { type Traced, traced } from '#platform/traceparent';
+import type { Span, Tracer } from '#platform/tracer';
+import { endCallSpan, serverSpan } from '#wire/call-span';
+import type { CallObserver, CallTarget } from '#wire/call-target';
 import { faultToWire, losesItsCause } from '#wire/fault-codec';
 import { FrameWriter, readFrame } from '#wire/frame';
 import type { FrameProtocol, WireRequest } from '#wire/frame-protocol';
@@ -15,20 +19,6 @@ import {
   REPLY_FRAME_BYTES_MAX,
 } from '#wire/wire-bounds';
 
-/** Hears what a server does, for its metrics. On the hot path: must be cheap. */
-export interface CallObserver {
-  /** A call ended here after this time, whether or not its caller still waits for it. */
-  ended(seconds: number, outcome: 'ok' | FaultCode): void;
-  /** A frame with `messages` messages came. */
-  received(messages: number): void;
-}
-
-/** What answers the calls. */
-export interface CallTarget<Call, Answer> {
-  /** A value is answered in this turn, without a promise; a throw is a fault. */
-  ask(call: Call): Answer | Promise<Answer>;
-}
-
 /** What a server stream takes from outside. */
 export type FrameServerPorts = {
   readonly clock: Clock;
@@ -38,13 +28,14 @@ export type FrameServerPorts = {
    * Hears of what is not a `Fault` and of faults with a cause, of calls that break the domain, and
    * of broken streams.
    */
-  readonly reportBug: (error: unknown) => void;
+  readonly reportBug: (error: unknown, traceparent?: string) => void;
   readonly observer?: CallObserver | undefined;
+  readonly tracer?: Tracer | undefined;
 };
 
 /** What a server stream is made of. */
 type FrameServerOptions<
-  Call,
+  Call extends Traced,
   Answer,
   Request extends WireRequest,
   WireAnswer,
@@ -57,18 +48,29 @@ type Outcome<Answer> =
   | { readonly kind: 'answer'; readonly answer: Answer }
   | { readonly kind: 'fault'; readonly fault: Fault };
 
+/** What came with a call, for whatever is said of it: its own span, or the one that asked. */
+type CallTrace = { readonly span: Span | undefined; readonly traceparent: string | undefined };
+
 /** A call whose answer is not there yet. Its times are monotonic milliseconds. */
 type InFlightCall = {
+  readonly trace: CallTrace;
   readonly id: number;
   readonly arrivedMs: number;
   readonly deadlineMs: number;
 };
 
+const UNTRACED: CallTrace = { span: undefined, traceparent: undefined };
+
 /** `size` is an upper bound of the encoded size, in bytes. */
 type QueuedReply<Answer> = { readonly id: number; outcome: Outcome<Answer>; size: number };
 
 /** One client's stream: reads frames, asks the target, writes the replies of a turn as one frame. */
-export class FrameServerStream<Call, Answer, Request extends WireRequest, WireAnswer> {
+export class FrameServerStream<
+  Call extends Traced,
+  Answer,
+  Request extends WireRequest,
+  WireAnswer,
+> {
   readonly #options: FrameServerOptions<Call, Answer, Request, WireAnswer>;
   readonly #stream: grpc.ServerDuplexStream<Buffer, Buffer>;
   readonly #inFlight = new NumberMap<InFlightCall>();
@@ -81,6 +83,8 @@ export class FrameServerStream<Call, Answer, Request extends WireRequest, WireAn
   };
   #heldBytes = 0;
   #arrived: Instant = { wallMs: 0, monotonicMs: 0 };
+  /** Of the call that is being started. */
+  #starting = UNTRACED;
   #isFlushScheduled = false;
   #isBlocked = false;
   #isDraining = false;
@@ -150,10 +154,12 @@ export class FrameServerStream<Call, Answer, Request extends WireRequest, WireAn
     const { id } = request;
     if (this.#inFlight.get(id) !== undefined)
       throw new RangeError('a second call with the id of one in flight');
+    this.#starting = UNTRACED;
     try {
       this.#start(request);
     } catch (error) {
-      this.#replyFault(id, error, this.#options.clock.monotonicMs() - this.#arrived.monotonicMs);
+      const tookMs = this.#options.clock.monotonicMs() - this.#arrived.monotonicMs;
+      this.#replyFault(id, error, tookMs, this.#starting);
     }
   }
 
@@ -167,11 +173,12 @@ export class FrameServerStream<Call, Answer, Request extends WireRequest, WireAn
     this.#refuseIfFull();
     const outcome = target.ask(this.#callOf(request, this.#arrived.wallMs + timeoutMs));
     if (!(outcome instanceof Promise)) {
-      this.#observe(clock.monotonicMs() - this.#arrived.monotonicMs, 'ok');
+      this.#observe(clock.monotonicMs() - this.#arrived.monotonicMs, 'ok', this.#starting);
       this.#reply(request.id, { kind: 'answer', answer: outcome });
       return;
     }
-    const call = { id: request.id, arrivedMs: this.#arrived.monotonicMs, deadlineMs };
+    const { id } = request;
+    const call = { id, arrivedMs: this.#arrived.monotonicMs, deadlineMs, trace: this.#starting };
     this.#inFlight.set(call.id, call);
     outcome.then(
       (answer) => this.#answer(call, answer),
@@ -188,23 +195,31 @@ export class FrameServerStream<Call, Answer, Request extends WireRequest, WireAn
   }
 
   #callOf(request: Request, deadlineAtMs: number): Call {
+    let call: Call;
     try {
-      return this.#options.protocol.callOf(request, deadlineAtMs);
+      call = this.#options.protocol.callOf(request, deadlineAtMs);
     } catch (error) {
       throw new Fault('internal', 'internal error', { cause: error });
     }
+    const { traceparent: asking } = call;
+    if (asking === undefined) return call;
+    const span = serverSpan(this.#options.tracer, this.#options.protocol, call);
+    const traceparent = span?.traceparent ?? asking;
+    this.#starting = { span, traceparent };
+    return traced(call, traceparent);
   }
 
   #answer(call: InFlightCall, answer: Answer): void {
     const nowMs = this.#options.clock.monotonicMs();
-    this.#observe(nowMs - call.arrivedMs, 'ok');
+    this.#observe(nowMs - call.arrivedMs, 'ok', call.trace);
     if (this.#isWanted(call, nowMs)) this.#reply(call.id, { kind: 'answer', answer });
   }
 
   #fail(call: InFlightCall, error: unknown): void {
     const nowMs = this.#options.clock.monotonicMs();
-    if (this.#isWanted(call, nowMs)) this.#replyFault(call.id, error, nowMs - call.arrivedMs);
-    else this.#observe(nowMs - call.arrivedMs, toFault(error).code);
+    const { id, arrivedMs, trace } = call;
+    if (this.#isWanted(call, nowMs)) this.#replyFault(id, error, nowMs - arrivedMs, trace);
+    else this.#observe(nowMs - arrivedMs, toFault(error).code, trace);
   }
 
   // Whether the caller still waits for the answer. The call is in flight until here, also when the
@@ -215,15 +230,16 @@ export class FrameServerStream<Call, Answer, Request extends WireRequest, WireAn
     return !this.#isOver && nowMs < call.deadlineMs;
   }
 
-  #replyFault(id: number, error: unknown, tookMs: number): void {
-    if (losesItsCause(error)) this.#options.reportBug(error);
+  #replyFault(id: number, error: unknown, tookMs: number, trace: CallTrace): void {
+    if (losesItsCause(error)) this.#options.reportBug(error, trace.traceparent);
     const fault = toFault(error);
-    this.#observe(tookMs, fault.code);
+    this.#observe(tookMs, fault.code, trace);
     this.#reply(id, { kind: 'fault', fault });
   }
 
-  #observe(tookMs: number, outcome: 'ok' | FaultCode): void {
-    this.#options.observer?.ended(tookMs / 1_000, outcome);
+  #observe(tookMs: number, outcome: 'ok' | FaultCode, { span }: CallTrace): void {
+    if (span !== undefined) endCallSpan(span, outcome);
+    this.#options.observer?.ended(tookMs / 1_000, outcome, span?.traceparent);
   }
 
   #reply(id: number, outcome: Outcome<Answer>): void {

@@ -1,8 +1,11 @@
 import * as grpc from '@grpc/grpc-js';
 import { Fault } from '#fault/fault';
 import { systemClock } from '#platform/clock';
+import { type Traced, traced, traceparentIn } from '#platform/traceparent';
+import { inServerSpan } from '#wire/call-span';
+import type { CallTarget } from '#wire/call-target';
 import type { FrameProtocol, WireReply, WireRequest } from '#wire/frame-protocol';
-import { type CallTarget, type FrameServerPorts, FrameServerStream } from '#wire/frame-server';
+import { type FrameServerPorts, FrameServerStream } from '#wire/frame-server';
 import { unaryHandler } from '#wire/unary-handler';
 import { CALL_TIMEOUT_MS_MAX, SERVER_CALLS_IN_FLIGHT_MAX } from '#wire/wire-bounds';
 import type { WireService } from '#wire/wire-service';
@@ -17,14 +20,14 @@ const asIs = (bytes: Buffer): Buffer => bytes;
  * `Exchange`, and `Ask` for tools, one call without a stream. `Ask` answers a fault as a gRPC
  * status with the code as its detail.
  */
-export function frameService<Call, Answer, Request extends WireRequest, WireAnswer>(
+export function frameService<Call extends Traced, Answer, Request extends WireRequest, WireAnswer>(
   protocol: FrameProtocol<Call, Answer, Request, WireAnswer>,
   target: CallTarget<Call, Answer>,
   options: FrameServiceOptions = {},
 ): WireService {
-  const { clock = systemClock, callsInFlightMax = SERVER_CALLS_IN_FLIGHT_MAX, observer } = options;
-  const { reportBug = () => undefined } = options;
-  const stream = { protocol, target, clock, callsInFlightMax, reportBug, observer };
+  const { clock = systemClock, callsInFlightMax = SERVER_CALLS_IN_FLIGHT_MAX } = options;
+  const { reportBug = () => undefined, observer, tracer } = options;
+  const stream = { protocol, target, clock, callsInFlightMax, reportBug, observer, tracer };
   const streams = new Set<FrameServerStream<Call, Answer, Request, WireAnswer>>();
   let isDraining = false;
 
@@ -36,13 +39,15 @@ export function frameService<Call, Answer, Request extends WireRequest, WireAnsw
     if (isDraining) served.drain();
   }
 
-  async function answer(request: Request): Promise<WireReply<WireAnswer>> {
+  async function answer(request: Request, metadata: grpc.Metadata): Promise<WireReply<WireAnswer>> {
     if (isDraining) {
       const reason = 'shutting_down';
       throw new Fault('service_unavailable', 'the service is shutting down', { reason });
     }
     const timeoutMs = Math.min(request.timeoutMs || CALL_TIMEOUT_MS_MAX, CALL_TIMEOUT_MS_MAX);
-    const reply = await target.ask(callOf(request, clock.wallMs() + timeoutMs));
+    const call = callOf(request, clock.wallMs() + timeoutMs);
+    const asked = traced(call, tracedBy(metadata));
+    const reply = await inServerSpan(tracer, protocol, asked, async (own) => target.ask(own));
     return { id: request.id, outcome: { $case: 'answer', value: protocol.answerToWire(reply) } };
   }
 
@@ -65,6 +70,12 @@ export function frameService<Call, Answer, Request extends WireRequest, WireAnsw
       for (const served of streams) served.drain();
     },
   };
+}
+
+/** The span that makes a call for tools, where gRPC's own tools put it. */
+function tracedBy(metadata: grpc.Metadata): string | undefined {
+  const [sent] = metadata.get('traceparent');
+  return typeof sent === 'string' ? traceparentIn(sent) : undefined;
 }
 
 // The stream decodes frames message by message; gRPC only carries them.

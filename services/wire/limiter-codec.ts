@@ -1,3 +1,4 @@
+import { traced, traceparentIn } from '#platform/traceparent';
 import type { FrameProtocol } from '#wire/frame-protocol';
 import {
   LimiterReply,
@@ -49,6 +50,7 @@ export const limiterProtocol: FrameProtocol<
   name: 'identity_engine.v1.Limiter',
   role: 'limiter',
   exchangePath: LimiterService.exchange.path,
+  nameOf: ({ kind }) => kind,
   ask: LimiterService.ask,
   unavailable: 'limiter_unavailable',
   timedOut: 'limiter_unavailable',
@@ -58,10 +60,14 @@ export const limiterProtocol: FrameProtocol<
   reply: LimiterReply,
   sizeOfCall: () => MESSAGE_BYTES,
   requestOf(id, timeoutMs, call) {
-    const { accountId, callId, callTag } = call;
-    return { id, timeoutMs, accountId, callId, callTag, call: callToWire(call) };
+    const { accountId, callId, callTag, traceparent = '' } = call;
+    return { id, timeoutMs, accountId, callId, callTag, call: callToWire(call), traceparent };
   },
-  callOf,
+  callOf(request) {
+    const call = callOf(request);
+    const { traceparent } = request;
+    return traceparent === '' ? call : traced(call, traceparentIn(traceparent));
+  },
   sizeOfAnswer: () => MESSAGE_BYTES,
   answerToWire,
   answerFromWire,

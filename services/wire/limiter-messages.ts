@@ -1,5 +1,7 @@
 /** What the edge and a limiter say to each other, as domain data. Source: architecture 4. */
 
+import type { Traced } from '#platform/traceparent';
+
 /**
  * What a call is called for good: two calls are one exactly if both numbers are the same. Only the
  * edge can compute those of a call with an `Idempotency-Key`. Source: architecture 3.5.
@@ -15,26 +17,28 @@ export type CallName = {
  * May this key make this call now? Decides key, account, minute and month at once. Admitting a call
  * twice reserves once.
  */
-export type AdmitCall = CallName & {
-  readonly kind: 'admit';
-  readonly accountId: string;
-  /** SHA-256 of the whole API key, base64url: the secret itself never leaves the edge. */
-  readonly keyDigest: string;
-  /** The scope that the call needs. Source: decision 20. */
-  readonly scope: 'read' | 'full';
-  /** Cycles to reserve; one request is always asked for. */
-  readonly cycles: number;
-  /** Whether the answer describes the caller, if the call is admitted. */
-  readonly isCallerDescribed?: boolean;
-};
+export type AdmitCall = Traced &
+  CallName & {
+    readonly kind: 'admit';
+    readonly accountId: string;
+    /** SHA-256 of the whole API key, base64url: the secret itself never leaves the edge. */
+    readonly keyDigest: string;
+    /** The scope that the call needs. Source: decision 20. */
+    readonly scope: 'read' | 'full';
+    /** Cycles to reserve; one request is always asked for. */
+    readonly cycles: number;
+    /** Whether the answer describes the caller, if the call is admitted. */
+    readonly isCallerDescribed?: boolean;
+  };
 
 /** Gives back what an admitted call did not use. An unknown reservation changes nothing. */
-export type SettleCall = CallName & {
-  readonly kind: 'settle';
-  readonly accountId: string;
-  /** Cycles that really advanced, at most what was reserved. */
-  readonly cyclesUsed: number;
-};
+export type SettleCall = Traced &
+  CallName & {
+    readonly kind: 'settle';
+    readonly accountId: string;
+    /** Cycles that really advanced, at most what was reserved. */
+    readonly cyclesUsed: number;
+  };
 
 /** Anything the limiter can be asked. */
 export type LimiterCall = AdmitCall | SettleCall;

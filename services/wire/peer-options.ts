@@ -1,5 +1,6 @@
 import type { FaultCode } from '#fault/error-codes';
 import { type Clock, systemClock } from '#platform/clock';
+import type { Tracer } from '#platform/tracer';
 import {
   CLIENT_CALLS_IN_FLIGHT_MAX,
   KEEPALIVE_TIME_MS,
@@ -23,9 +24,20 @@ export type PeerOptions = {
   readonly tls?: WireTls | undefined;
   /** Silence after which the peer is pinged, and how long it may take to answer, in milliseconds. */
   readonly keepalive?: { readonly timeMs: number; readonly timeoutMs: number };
-  /** Hears of every call's end, with its duration in seconds. On the hot path: must be cheap. */
-  readonly observeCall?: (seconds: number, outcome: 'ok' | FaultCode) => void;
+  /**
+   * Hears of every call's end, with its duration in seconds and its span. On the hot path: must be
+   * cheap.
+   */
+  readonly observeCall?: CallEnded;
+  readonly tracer?: Tracer | undefined;
 };
+
+/** Hears that a call has ended; `traceparent` is of its span, or absent. */
+export type CallEnded = (
+  seconds: number,
+  outcome: 'ok' | FaultCode,
+  traceparent?: string | undefined,
+) => void;
 
 /** The same with everything filled in, for a peer that speaks this protocol. */
 export function peerDefaults(
@@ -42,5 +54,6 @@ export function peerDefaults(
     newCredentials: () => clientCredentials(options.tls, [role]),
     keepalive: options.keepalive ?? { timeMs: KEEPALIVE_TIME_MS, timeoutMs: KEEPALIVE_TIMEOUT_MS },
     observeCall: options.observeCall,
+    tracer: options.tracer,
   };
 }

@@ -6,11 +6,11 @@ import { losesItsCause, statusOfError } from '#wire/fault-codec';
  * reported and answered as `internal`.
  */
 export function unaryHandler<Request, Reply>(
-  answer: (request: Request) => Promise<Reply>,
+  answer: (request: Request, metadata: grpc.Metadata) => Promise<Reply>,
   reportBug: (error: unknown) => void,
 ): grpc.handleUnaryCall<Request, Reply> {
-  return ({ request }, respond) => {
-    answer(request).then(
+  return ({ request, metadata }, respond) => {
+    answer(request, metadata).then(
       (reply) => respond(null, reply),
       (error: unknown) => {
         if (losesItsCause(error)) reportBug(error);

@@ -46,6 +46,7 @@ export const VENDORS: Record<string, RegExp> = {
   'cassandra-driver': /^services\/storage\/cassandra\//,
   fastify: /^services\/edge\//,
   'prom-client': /^services\/platform\/(make-metric|metrics)\.ts$/,
+  '@opentelemetry/': /^services\/platform\/otlp-tracer\.ts$/,
   pino: /^services\/platform\/logger\.ts$/,
 };
 

@@ -89,11 +89,12 @@ export const RETIRED: readonly RetiredWord[] = [
     word: 'operation',
     // `operationId` is OpenAPI's, and Schemathesis calls by that name what has one; the name of a
     // statement is OpenTelemetry's; `operations` is a document, and part of the ids in pages made
-    // from an OpenAPI document; *operation* is the word that a decision speaks of.
+    // from an OpenAPI document; *operation* is the word that a decision speaks of, and Jaeger's for the
+    // name of a span.
     pattern: /(?<!db |client |source: |#|\*|\/)\boperations?\b(?! id\b)(?!\.md|,? "| error type)/,
     use: 'endpoint, command, event',
     except:
-      /^test\/fuzz\/(fuzz\.test|schema-\w+)\.ts$|^(services|test)\/storage\/|^bench\/scale\/|process\/(ports|cluster-start)/,
+      /^test\/fuzz\/(fuzz\.test|schema-\w+)\.ts$|^(services|test)\/storage\/|^bench\/scale\/|process\/(ports|cluster-start)|support\/jaeger\.ts$/,
   },
   { word: 'peek', pattern: /\b(peek|glance)(s|d|ed|ing)?\b/, use: 'read, look' },
   {

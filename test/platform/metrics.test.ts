@@ -29,6 +29,7 @@ const RARE: readonly MetricName[] = [
   'edge_pipelined_requests', // while slow readers are there: test/edge/slow-readers
   'edge_unread_answer_bytes', // likewise
   'edge_slow_readers_ended_total', // likewise
+  'trace_spans_lost_total', // without a collector: test/platform/otlp-tracer.test.ts
   'edge_fail_closed_total', // without a limiter: test/process/outage.test.ts
   'edge_unsettled_total', // likewise
   'limiter_reservations_expired_total', // after 60 s: test/limiter

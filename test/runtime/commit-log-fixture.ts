@@ -8,7 +8,7 @@ import { ManualClock } from '#test/support/manual-clock';
 import { turnOfEvents } from '#test/support/settled';
 
 /** A journal whose appends end when the test says so, in their order. */
-class HeldJournal implements Journal {
+export class HeldJournal implements Journal {
   readonly isLasting = true;
   readonly groups: { readonly records: readonly JournalRecord[]; readonly lowWaterMark: number }[] =
     [];

@@ -1,9 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { CallIds } from '#edge/call-identity';
-import type { EdgeMetrics } from '#edge/edge-metrics';
+import type { Counted, EdgeMetrics } from '#edge/edge-metrics';
 import type { EdgeAnswer } from '#edge/engine-calls';
 import type { Headers } from '#edge/limit-headers';
-import { type Counted, Reply } from '#edge/reply';
+import { Reply } from '#edge/reply';
 import { UnreadAnswers } from '#edge/unread-answers';
 import type { Fault } from '#fault/fault';
 import type { Clock } from '#platform/clock';

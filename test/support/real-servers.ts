@@ -24,6 +24,11 @@ export function natsOrSkip(): RealServer {
   return serverOrSkip('NATS', 'TEST_NATS');
 }
 
+/** A Jaeger that all files share: look for a trace of your own by its id. The address of its query API. */
+export function jaegerOrSkip(): RealServer {
+  return serverOrSkip('Jaeger', 'TEST_JAEGER');
+}
+
 function serverOrSkip(name: string, variable: string): RealServer {
   const address = process.env[variable] ?? '';
   if (address !== '') return { address, suite: plainSuite };

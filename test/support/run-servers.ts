@@ -2,6 +2,7 @@ import { globSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir, userInfo } from 'node:os';
 import { dirname, join } from 'node:path';
 import { startCassandra } from '#deploy/local/cassandra-server';
+import { startJaeger } from '#deploy/local/jaeger-server';
 import type { LocalServer } from '#deploy/local/local-server';
 import { startNats } from '#deploy/local/nats-server';
 import { birthOf } from '#deploy/local/process-birth';
@@ -38,6 +39,7 @@ const ENCRYPTED = {
  */
 const SERVERS = [
   { name: 'nats', variable: 'TEST_NATS', need: /\bnatsOrSkip\(/, open: startNats },
+  { name: 'jaeger', variable: 'TEST_JAEGER', need: /\bjaegerOrSkip\(/, open: startJaeger },
   {
     name: 'cassandra',
     variable: 'TEST_CASSANDRA',

@@ -1,5 +1,6 @@
 import { BinaryReader, BinaryWriter } from '@bufbuild/protobuf/wire';
 import { Fault } from '#fault/fault';
+import type { Traced } from '#platform/traceparent';
 import { faultToWire } from '#wire/fault-codec';
 import type { FrameProtocol, WireReply, WireRequest } from '#wire/frame-protocol';
 
@@ -19,7 +20,7 @@ function through<Message>(
 }
 
 /** A call as a server of the protocol reads it. */
-export function sentCall<Call, Request extends WireRequest>(
+export function sentCall<Call extends Traced, Request extends WireRequest>(
   protocol: Pick<FrameProtocol<Call, never, Request, never>, 'request' | 'requestOf'>,
   call: Call,
 ): Crossed<Request> {

@@ -48,7 +48,11 @@ export interface EngineRequest {
   replayOnly: boolean;
   /** Another edge may have given another call_id to a call with this key. */
   nameUnsure: boolean;
-  ifMatch?: string | undefined;
+  ifMatch?:
+    | string
+    | undefined;
+  /** The span that asks, as W3C Trace Context writes it; empty where nothing is traced. */
+  traceparent: string;
   command:
     | { $case: "create"; value: CreateInstance }
     | { $case: "readInstance"; value: ReadInstance }
@@ -276,6 +280,7 @@ function createBaseEngineRequest(): EngineRequest {
     replayOnly: false,
     nameUnsure: false,
     ifMatch: undefined,
+    traceparent: "",
     command: undefined,
   };
 }
@@ -311,6 +316,9 @@ export const EngineRequest: MessageFns<EngineRequest> = {
     }
     if (message.ifMatch !== undefined) {
       writer.uint32(74).string(message.ifMatch);
+    }
+    if (message.traceparent !== "") {
+      writer.uint32(90).string(message.traceparent);
     }
     switch (message.command?.$case) {
       case "create":
@@ -453,6 +461,14 @@ export const EngineRequest: MessageFns<EngineRequest> = {
             }
 
             message.ifMatch = reader.string();
+            continue;
+          }
+          case 11: {
+            if (tag !== 90) {
+              break;
+            }
+
+            message.traceparent = reader.string();
             continue;
           }
           case 20: {

@@ -74,6 +74,8 @@ export interface LimiterRequest {
     | undefined;
   /** Names a keyed call together with call_id; else 0, which takes no bytes. */
   callTag: number;
+  /** The span that asks, as W3C Trace Context writes it; empty where nothing is traced. */
+  traceparent: string;
 }
 
 export interface Admit {
@@ -216,7 +218,7 @@ export const LimiterReplyFrame: MessageFns<LimiterReplyFrame> = {
 };
 
 function createBaseLimiterRequest(): LimiterRequest {
-  return { id: 0, timeoutMs: 0, accountId: "", callId: 0, call: undefined, callTag: 0 };
+  return { id: 0, timeoutMs: 0, accountId: "", callId: 0, call: undefined, callTag: 0, traceparent: "" };
 }
 
 export const LimiterRequest: MessageFns<LimiterRequest> = {
@@ -243,6 +245,9 @@ export const LimiterRequest: MessageFns<LimiterRequest> = {
     }
     if (message.callTag !== 0) {
       writer.uint32(57).double(message.callTag);
+    }
+    if (message.traceparent !== "") {
+      writer.uint32(66).string(message.traceparent);
     }
     return writer;
   },
@@ -314,6 +319,14 @@ export const LimiterRequest: MessageFns<LimiterRequest> = {
             }
 
             message.callTag = reader.double();
+            continue;
+          }
+          case 8: {
+            if (tag !== 66) {
+              break;
+            }
+
+            message.traceparent = reader.string();
             continue;
           }
         }

@@ -1,0 +1,71 @@
+/*
+ * The context of a trace as W3C Trace Context 1.0 writes it, one text from a caller's header to the
+ * journal: `00-<32 hex: trace>-<16 hex: span>-<2 hex: flags>`. Its parts are taken out where they are
+ * needed, because nearly all requests need none.
+ */
+
+/** Later versions may say more behind a fourth hyphen; `ff` is none. Zeros are no ids. */
+const TRACEPARENT =
+  /^(?!ff)(?:00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}|(?!00)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:-.*)?)$/;
+
+/** Where the ids and flags stand. Source: W3C Trace Context, 3.2.2. */
+const TRACE_AT = 3;
+const TRACE_END = 35;
+const SPAN_AT = 36;
+const SPAN_END = 52;
+const TRACEPARENT_LENGTH = 55;
+
+/** The flag that says that the trace is recorded. */
+const SAMPLED = 1;
+
+/** The `traceparent` of this version in a text from outside; undefined for anything else. */
+export function traceparentIn(text: string | undefined): string | undefined {
+  if (text === undefined || !TRACEPARENT.test(text)) return undefined;
+  return text.startsWith('00-') ? text : `00${text.slice(2, TRACEPARENT_LENGTH)}`;
+}
+
+/** A well-formed `traceparent` of these ids, lower-case hex. */
+export function traceparentOf(traceId: string, spanId: string, isSampled: boolean): string {
+  return `00-${traceId}-${spanId}-${isSampled ? '01' : '00'}`;
+}
+
+/** Whether the trace is recorded; of other flags nothing is used. */
+export function isSampled(traceparent: string): boolean {
+  return (Number.parseInt(traceparent.charAt(TRACEPARENT_LENGTH - 1), 16) & SAMPLED) !== 0;
+}
+
+/** The id of the trace. */
+export function traceIdOf(traceparent: string): string {
+  return traceparent.slice(TRACE_AT, TRACE_END);
+}
+
+/** The id of the span that the context names. */
+export function spanIdOf(traceparent: string): string {
+  return traceparent.slice(SPAN_AT, SPAN_END);
+}
+
+/**
+ * What a log line says of the trace it belongs to, by the names that OpenTelemetry gives the fields in
+ * logs of any form; nothing without one.
+ */
+export function traceFields(traceparent: string | undefined): {
+  readonly trace_id?: string;
+  readonly span_id?: string;
+} {
+  if (traceparent === undefined) return {};
+  return { trace_id: traceIdOf(traceparent), span_id: spanIdOf(traceparent) };
+}
+
+/** What may belong to a trace. Absent where tracing is off, so that nothing is carried about then. */
+export type Traced = {
+  /** The span that caused it, as W3C Trace Context writes it. */
+  readonly traceparent?: string;
+};
+
+/** The same object, which the caller has just made, as part of a trace; as it is without one. */
+export function traced<Message extends object>(
+  message: Message,
+  traceparent: string | undefined,
+): Message & Traced {
+  return traceparent === undefined ? message : Object.assign(message, { traceparent });
+}

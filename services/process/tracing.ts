@@ -1,0 +1,46 @@
+import { readFileSync } from 'node:fs';
+import { hostname } from 'node:os';
+import type { Config } from '#config';
+import type { Clock } from '#platform/clock';
+import type { Logger } from '#platform/logger';
+import type { Metrics } from '#platform/metrics';
+import type { Tracer } from '#platform/tracer';
+
+/** What tracing needs of its process. */
+type TracingPorts = {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+};
+
+/**
+ * The tracer of a process; undefined unless an operator has named a collector. The vendor's packages are
+ * loaded only then (decision 227).
+ */
+export async function openTracer(
+  config: Config,
+  service: string,
+  { clock, logger, metrics }: TracingPorts,
+): Promise<(Tracer & AsyncDisposable) | undefined> {
+  const { SERVICE_OTLP_ENDPOINT: endpoint, SERVICE_TRACE_RATIO: ratio } = config;
+  if (endpoint === undefined) return undefined;
+  const [{ openOtlpTracer }, { SpanDelivery }] = await Promise.all([
+    import('#platform/otlp-tracer'),
+    import('#platform/span-delivery'),
+  ]);
+  const lost = metrics.counter('trace_spans_lost_total');
+  const delivery = new SpanDelivery({ logger, endpoint, onLost: (spans) => lost.inc(spans) });
+  const resource = {
+    'service.namespace': 'identity-engine',
+    'service.name': `identity-${service}`,
+    'service.version': releaseOf(),
+    'service.instance.id': config.SERVICE_NODE_NAME ?? `${hostname()}:${process.pid}`,
+  };
+  return openOtlpTracer({ endpoint, ratio, resource, clock, delivery });
+}
+
+/** The version of this release. */
+function releaseOf(): string {
+  const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
+  return (JSON.parse(text) as { version: string }).version;
+}

@@ -1,0 +1,151 @@
+import { once } from 'node:events';
+import { createServer, type RequestListener } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { systemClock } from '#platform/clock';
+import { openOtlpTracer } from '#platform/otlp-tracer';
+import { SPANS_HELD_MAX, SpanDelivery } from '#platform/span-delivery';
+import { isSampled, traceIdOf } from '#platform/traceparent';
+import { recordedSpan } from '#test/support/recorded-spans';
+
+/** A collector of a test; `listener` undefined: nothing listens at its address. */
+async function openCollector(listener: RequestListener | undefined) {
+  const server = createServer(listener);
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const close = async () => {
+    server.closeAllConnections();
+    server.close();
+    await once(server, 'close');
+  };
+  if (listener === undefined) await close();
+  return {
+    endpoint: `http://127.0.0.1:${port}`,
+    [Symbol.asyncDispose]: async () => (listener === undefined ? undefined : close()),
+  };
+}
+
+/** A tracer before a collector, and what it reports. */
+async function openScene(listener?: RequestListener, ratio = 1) {
+  await using opening = new AsyncDisposableStack();
+  const { endpoint } = opening.use(await openCollector(listener));
+  const lines: string[] = [];
+  const reported = Promise.withResolvers<void>();
+  let lost = 0;
+  const write = (_fields: object | string, text?: string) => {
+    lines.push(text ?? '');
+    reported.resolve();
+  };
+  const logger = { info: write, warn: write };
+  const onLost = (spans: number) => {
+    lost += spans;
+  };
+  const delivery = new SpanDelivery({ logger, endpoint, onLost });
+  const resource = { 'service.name': 'test' };
+  const tracer = opening.use(
+    openOtlpTracer({ endpoint, ratio, resource, clock: systemClock, delivery }),
+  );
+  const opened = opening.move();
+  return {
+    tracer,
+    lines,
+    reported: reported.promise,
+    lost: () => lost,
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  };
+}
+
+const sampling = suite('of the requests that a tracer sees');
+
+sampling(
+  'the share that an operator names is recorded, and all have ids of their own',
+  async () => {
+    await using scene = await openScene((_, response) => void response.end(), 0.25);
+    const traces = Array.from({ length: 4_000 }, () => scene.tracer.request(undefined));
+    const recorded = traces.filter(({ span }) => span !== undefined);
+    // Six standard deviations.
+    assert.ok(Math.abs(recorded.length - 1_000) < 165, `${recorded.length}`);
+    for (const { traceparent, span } of traces) {
+      assert.match(traceparent, /^00-[0-9a-f]{32}-[0-9a-f]{16}-0[01]$/);
+      assert.is(isSampled(traceparent), span !== undefined);
+    }
+    assert.is(new Set(traces.map(({ traceparent }) => traceIdOf(traceparent))).size, 4_000);
+  },
+);
+
+sampling('those are recorded whose callers say so, up to a bound each second', async () => {
+  await using scene = await openScene((_, response) => void response.end(), 0);
+  const asking = recordedSpan(7);
+  const answered = Array.from({ length: 1_000 }, () => scene.tracer.request(asking));
+  for (const { traceparent } of answered) assert.is(traceIdOf(traceparent), traceIdOf(asking));
+  const count = answered.filter(({ span }) => span !== undefined).length;
+  // Two, should a second end meanwhile.
+  assert.ok(count === 100 || count === 200, `${count}`);
+});
+
+sampling('those are not whose callers say so, however many else are', async () => {
+  await using scene = await openScene((_, response) => void response.end(), 1);
+  const refusing = recordedSpan(7).replace(/01$/, '00');
+  assert.is(scene.tracer.request(refusing).span, undefined);
+  assert.is(scene.tracer.child(refusing, { name: 'part', kind: 'client' }), undefined);
+});
+
+const collector = suite('a tracer');
+
+collector('sends what it has when it is closed', async () => {
+  const bodies: number[] = [];
+  {
+    await using scene = await openScene((request, response) => {
+      request.on('data', (chunk: Buffer) => bodies.push(chunk.length));
+      request.on('end', () => response.end());
+    });
+    scene.tracer.request(undefined).span?.end({ name: 'GET /' });
+  }
+  assert.ok(bodies.length > 0);
+});
+
+collector('whose collector is away says so once, and loses what it cannot hold', async () => {
+  await using scene = await openScene();
+  for (let n = 0; n < SPANS_HELD_MAX + 100; n += 1) {
+    scene.tracer.request(undefined).span?.end();
+  }
+  assert.is(scene.lost(), 100);
+  await scene.reported;
+  assert.equal(scene.lines, ['spans cannot be delivered, and are lost until they can']);
+  assert.ok(scene.lost() > 100);
+});
+
+collector('whose collector never answers closes in time all the same', async () => {
+  const scene = await openScene(() => undefined);
+  scene.tracer.request(undefined).span?.end();
+  const startedMs = performance.now();
+  await scene[Symbol.asyncDispose]();
+  assert.ok(performance.now() - startedMs < 4_000);
+});
+
+const delivery = suite('a delivery of spans');
+
+delivery('says when it fails and when it works again, however often it fails between', () => {
+  const lines: [object | string, string | undefined][] = [];
+  const write = (fields: object | string, text?: string) => void lines.push([fields, text]);
+  let lost = 0;
+  const onLost = (spans: number) => {
+    lost += spans;
+  };
+  const endpoint = 'http://collector';
+  const account = new SpanDelivery({ logger: { info: write, warn: write }, endpoint, onLost });
+  for (let n = 0; n < 30; n += 1) assert.ok(account.hold());
+  const err = new Error('no route');
+  account.failed(10, err);
+  account.failed(10, err);
+  account.delivered(10);
+  assert.is(lost, 20);
+  assert.equal(lines, [
+    [{ endpoint, err }, 'spans cannot be delivered, and are lost until they can'],
+    [{ endpoint, lost: 20 }, 'spans are delivered again'],
+  ]);
+});
+
+for (const group of [sampling, collector, delivery]) group.run();

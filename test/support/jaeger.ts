@@ -1,0 +1,87 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/** A span as Jaeger's query API gives it, in the words of the service. */
+export type FoundSpan = {
+  readonly traceId: string;
+  readonly spanId: string;
+  /** `service.name` of the process that recorded it. */
+  readonly service: string;
+  readonly name: string;
+  readonly parentId: string | undefined;
+  /** Ids of the spans it is linked to. */
+  readonly linkedIds: readonly string[];
+  readonly tags: Readonly<Record<string, unknown>>;
+  /** Unix time and duration in microseconds. */
+  readonly startUs: number;
+  readonly tookUs: number;
+};
+
+type Reference = { refType: string; spanID: string };
+type JaegerSpan = {
+  traceID: string;
+  spanID: string;
+  operationName: string;
+  references: Reference[];
+  startTime: number;
+  duration: number;
+  tags: { key: string; value: unknown }[];
+  processID: string;
+};
+type JaegerTrace = { spans: JaegerSpan[]; processes: Record<string, { serviceName: string }> };
+
+/** Between two looks, in milliseconds. */
+const LOOK_MS = 100;
+
+/** What is not there by then is missing, in milliseconds: processes send their spans once a second. */
+const FOUND_MS_MAX = 20_000;
+
+/** The spans of a trace, once `isWhole` says that all are there, or those that are there after 20 s. */
+export async function traceOf(
+  jaeger: string,
+  traceId: string,
+  isWhole: (spans: readonly FoundSpan[]) => boolean,
+): Promise<readonly FoundSpan[]> {
+  return await untilFound(`${jaeger}/api/traces/${traceId}`, isWhole);
+}
+
+/** The spans of all traces in which a service has a span of this name; none if there is none in 20 s. */
+export async function tracesWith(
+  jaeger: string,
+  service: string,
+  operation: string,
+): Promise<readonly FoundSpan[]> {
+  const query = new URLSearchParams({ service, operation, limit: '100', lookback: '1h' });
+  return await untilFound(`${jaeger}/api/traces?${query}`, (spans) => spans.length > 0);
+}
+
+async function untilFound(
+  url: string,
+  isWhole: (spans: readonly FoundSpan[]) => boolean,
+): Promise<readonly FoundSpan[]> {
+  const endMs = performance.now() + FOUND_MS_MAX;
+  for (;;) {
+    const response = await fetch(url);
+    const { data } = (await response.json()) as { data: JaegerTrace[] | null };
+    const spans = (data ?? []).flatMap(spansIn);
+    if (isWhole(spans) || performance.now() > endMs) return spans;
+    await sleep(LOOK_MS);
+  }
+}
+
+function spansIn({ spans, processes }: JaegerTrace): FoundSpan[] {
+  return spans.map((span) => {
+    const ids = (kind: string) =>
+      span.references.filter(({ refType }) => refType === kind).map(({ spanID }) => spanID);
+    return {
+      traceId: span.traceID,
+      spanId: span.spanID,
+      service: processes[span.processID]?.serviceName ?? '',
+      name: span.operationName,
+      parentId: ids('CHILD_OF')[0],
+      linkedIds: ids('FOLLOWS_FROM'),
+      tags: Object.fromEntries(span.tags.map(({ key, value }) => [key, value])),
+      startUs: span.startTime,
+      tookUs: span.duration,
+    };
+  });
+}
