@@ -1,6 +1,6 @@
 # Every target is one line of `make help`; the work itself is in package.json's scripts.
 .DEFAULT_GOAL := help
-.PHONY: help run cluster cluster-status cluster-down cluster-ctl observe observe-down test check bench against scale simulate coverage generate format ctl chaos mutation sbom licenses fuzz load tools
+.PHONY: help run cluster cluster-status cluster-down cluster-ctl observe observe-down test check bench against scale simulate coverage generate format ctl chaos mutation sbom licenses fuzz load tools deploy-test
 
 NODE := node_modules/.bin/node
 INSTALLED := node_modules/.package-lock.json
@@ -58,6 +58,9 @@ chaos: $(INSTALLED) ## Break a real cluster under load and prove that nothing is
 
 fuzz: $(INSTALLED) ## Send mutated requests and broken bytes at a real service: MINUTES=n, SEED=n a round again
 	@$(NODE) test/fuzz/main.ts $(if $(SEED),--seed $(SEED),--minutes $(or $(MINUTES),10)) $(ARGS)
+
+deploy-test: $(INSTALLED) ## Apply the manifests to a real API server (5 min; the first time Go builds it, 8 min more)
+	@$(NODE) test/kubernetes/main.ts
 
 mutation: $(INSTALLED) ## Change code in one place at a time, list what no test notices: ARGS=services/identity/flow.ts
 	@$(NODE) test/mutation/main.ts $(ARGS)

@@ -5,8 +5,8 @@ import { programPath } from '#deploy/local/program-path';
 import { type Print, withProgress } from '#deploy/local/progress';
 import { lastLine, runProgram } from '#deploy/local/run-program';
 
-/** A first build fetches and compiles everything the program imports. Milliseconds. */
-const BUILD_MS_MAX = 600_000;
+/** A first build fetches and compiles everything the program imports, on a busy machine. Milliseconds. */
+const BUILD_MS_MAX = 1_200_000;
 
 /** Builds a Go program into the cache, once; answers its file. Throws `MissingServer`. */
 export async function goInstall(wanted: GoPackage, print: Print): Promise<string> {

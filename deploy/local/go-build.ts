@@ -1,0 +1,63 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { installOnce } from '#deploy/local/install-once';
+import { MissingServer } from '#deploy/local/missing-server';
+import { programPath } from '#deploy/local/program-path';
+import { type Print, withProgress } from '#deploy/local/progress';
+import { lastLine, runProgram } from '#deploy/local/run-program';
+
+/** The largest takes six minutes on two cores, and compiles again only what it had not. Milliseconds. */
+const BUILD_MS_MAX = 2_400_000;
+const FETCH_MS_MAX = 300_000;
+
+/** A module whose programs `go install` refuses, because its go.mod names folders beside itself. */
+export type GoModule = {
+  readonly path: string;
+  readonly version: string;
+  /** The version of the modules in those folders, which are published too; undefined: none. */
+  readonly besideVersion: string | undefined;
+  /** The language that its go.mod asks for. */
+  readonly go: string;
+  readonly ldflags: string;
+};
+
+/** Builds a program of a Go module into the cache, once; answers its file. Throws `MissingServer`. */
+export async function goBuild(
+  module: GoModule,
+  { name, path }: { readonly name: string; readonly path: string },
+  print: Print,
+): Promise<string> {
+  const folder = await installOnce(`${name}-${module.version}-go`, async (target) => {
+    const go = programPath('go');
+    if (go === undefined) throw new MissingServer(`${name} ${module.version} needs Go to build it`);
+    await writeFile(join(target, 'go.mod'), await moduleFile(go, module));
+    // The hashes of what is fetched are compared with those of the public checksum database.
+    const flags = ['-mod=mod', '-trimpath', '-ldflags', module.ldflags];
+    const args = ['build', ...flags, '-o', join(target, name), path];
+    const build = () => runProgram({ program: go, args, folder: target, msMax: BUILD_MS_MAX });
+    const what = `${name}: building ${module.version}`;
+    const { isOk, output } = await withProgress(print, what, build);
+    if (!isOk) throw new MissingServer(`${name} could not be built: ${lastLine(output)}`);
+  });
+  return join(folder, name);
+}
+
+/** A go.mod that needs the module alone, and takes published modules for the folders beside it. */
+async function moduleFile(go: string, module: GoModule): Promise<string> {
+  const { path, version, besideVersion } = module;
+  const args = ['mod', 'download', '-json', `${path}@${version}`];
+  const { isOk, output } = await runProgram({ program: go, args, msMax: FETCH_MS_MAX });
+  if (!isOk)
+    throw new MissingServer(`${path} ${version} could not be fetched: ${lastLine(output)}`);
+  const { GoMod: file } = JSON.parse(output.slice(output.indexOf('{'))) as { GoMod: string };
+  const theirs = await readFile(file, 'utf8');
+  const folders = [...theirs.matchAll(/^\t(\S+) => \.\/\S+$/gm)].map(([, name = '']) => name);
+  const replaced = folders.map((name) => `replace ${name} => ${name} ${besideVersion}`);
+  return [
+    'module built',
+    `go ${module.go}`,
+    `require ${path} ${version}`,
+    ...(besideVersion === undefined ? [] : replaced),
+    '',
+  ].join('\n');
+}

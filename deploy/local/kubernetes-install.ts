@@ -1,0 +1,77 @@
+import { type GoModule, goBuild } from '#deploy/local/go-build';
+import { goInstall } from '#deploy/local/go-install';
+import { installedKubernetesFiles, type KubernetesFiles } from '#deploy/local/kubernetes-files';
+import { installedKubernetesSchemas } from '#deploy/local/kubernetes-schemas';
+import type { Print } from '#deploy/local/progress';
+
+/** The release that manifests are tried on; its API is also the newest that schemas are compared with. */
+const KUBERNETES: GoModule = {
+  path: 'k8s.io/kubernetes',
+  version: 'v1.36.3',
+  besideVersion: 'v0.36.3',
+  go: '1.26.0',
+  // Without them an API server takes itself for 0.0, and refuses to serve any API that is newer.
+  ldflags: [
+    '-s -w',
+    '-X k8s.io/component-base/version.gitVersion=v1.36.3',
+    '-X k8s.io/component-base/version.gitMajor=1',
+    '-X k8s.io/component-base/version.gitMinor=36',
+  ].join(' '),
+};
+
+const ETCD: GoModule = {
+  path: 'go.etcd.io/etcd/server/v3',
+  version: 'v3.7.3',
+  besideVersion: undefined,
+  go: '1.26.0',
+  ldflags: '-s -w',
+};
+
+/** Plays the kubelet of nodes that do not exist: their pods run nothing and become ready. */
+const KWOK = {
+  name: 'kwok',
+  path: 'sigs.k8s.io/kwok/cmd/kwok',
+  version: 'v0.8.0',
+  binary: 'kwok',
+} as const;
+
+/** Compares manifests with the schemas of an API. */
+const KUBECONFORM = {
+  name: 'kubeconform',
+  path: 'github.com/yannh/kubeconform/cmd/kubeconform',
+  version: 'v0.8.0',
+  binary: 'kubeconform',
+} as const;
+
+/** The programs of a Kubernetes without containers, by file, and a folder of schemas. */
+export type KubernetesPrograms = KubernetesFiles & {
+  readonly etcd: string;
+  readonly apiserver: string;
+  readonly controllerManager: string;
+  readonly scheduler: string;
+  readonly kubectl: string;
+  readonly kwok: string;
+  readonly kubeconform: string;
+  readonly schemas: string;
+};
+
+/**
+ * The programs of a Kubernetes without containers, built by Go into the cache: about eight minutes the
+ * first time, after an interruption the rest of it. Throws `MissingServer`.
+ */
+export async function installedKubernetes(print: Print): Promise<KubernetesPrograms> {
+  const kubernetes = (name: string) =>
+    goBuild(KUBERNETES, { name, path: `${KUBERNETES.path}/cmd/${name}` }, print);
+  // One after the other: each keeps all cores busy, and finds compiled what it shares with the last.
+  return {
+    schemas: await installedKubernetesSchemas(print),
+    ...(await installedKubernetesFiles(print)),
+    kubeconform: await goInstall(KUBECONFORM, print),
+    kwok: await goInstall(KWOK, print),
+    etcd: await goBuild(ETCD, { name: 'etcd', path: ETCD.path }, print),
+    kubectl: await kubernetes('kubectl'),
+    apiserver: await kubernetes('kube-apiserver'),
+    controllerManager: await kubernetes('kube-controller-manager'),
+    scheduler: await kubernetes('kube-scheduler'),
+  };
+}

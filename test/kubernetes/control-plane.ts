@@ -1,0 +1,191 @@
+import { spawn } from 'node:child_process';
+import { generateKeyPairSync } from 'node:crypto';
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { request } from 'node:https';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { freePort } from '#deploy/local/free-port';
+import type { KubernetesPrograms } from '#deploy/local/kubernetes-install';
+import { type LocalServer, type ServerCommand, startServer } from '#deploy/local/local-server';
+
+/** Starting takes some three seconds; the rest is a busy machine. Milliseconds. */
+const READY_MS_MAX = 90_000;
+
+/** Who asks; it is known on this machine only, and the server ends with the test. */
+const TOKEN = 'administrator';
+
+/** How a command ended and what it wrote. */
+export type Answer = { readonly isOk: boolean; readonly out: string; readonly err: string };
+
+/** A Kubernetes without containers on loopback, until it is disposed. */
+export type ControlPlane = AsyncDisposable & {
+  readonly kubeconfig: string;
+  /** Runs kubectl against it. */
+  kubectl(args: readonly string[], input?: string): Promise<Answer>;
+};
+
+/**
+ * Starts etcd, an API server with its admission, controllers, scheduler and the kubelet of nodes that do
+ * not exist, on free ports of loopback, with everything in `folder`.
+ */
+export async function startControlPlane(
+  programs: KubernetesPrograms,
+  folder: string,
+): Promise<ControlPlane> {
+  await using opening = new AsyncDisposableStack();
+  const [clients, peers, api, controllers, scheduler] = await freePorts(5);
+  const start = async (command: Omit<ServerCommand, 'readyMsMax'>): Promise<LocalServer> => {
+    const place = { folder: join(folder, command.name), logFolder: folder };
+    return opening.use(await startServer(place, { ...command, readyMsMax: READY_MS_MAX }));
+  };
+  const { tokens, key, kubeconfig } = writeFiles(folder, api);
+  const etcd = `http://127.0.0.1:${clients}`;
+  await start({
+    name: 'etcd',
+    program: programs.etcd,
+    args: [
+      ...[`--data-dir=${join(folder, 'data')}`, '--unsafe-no-fsync'],
+      ...[`--listen-client-urls=${etcd}`, `--advertise-client-urls=${etcd}`],
+      ...[`--listen-peer-urls=http://127.0.0.1:${peers}`],
+      `--initial-advertise-peer-urls=http://127.0.0.1:${peers}`,
+      `--initial-cluster=default=http://127.0.0.1:${peers}`,
+    ],
+    address: etcd,
+    ask: () => reached(clients),
+  });
+  await start({
+    name: 'kube-apiserver',
+    program: programs.apiserver,
+    args: apiServerArguments({ etcd, api, folder, tokens, key }),
+    address: `https://127.0.0.1:${api}`,
+    ask: () => readyAt(api),
+  });
+  const common = [`--kubeconfig=${kubeconfig}`, '--leader-elect=false', '--bind-address=127.0.0.1'];
+  await start({
+    name: 'kube-controller-manager',
+    program: programs.controllerManager,
+    args: [
+      ...common,
+      `--secure-port=${controllers}`,
+      `--cert-dir=${folder}`,
+      `--service-account-private-key-file=${key}`,
+    ],
+    address: `https://127.0.0.1:${controllers}`,
+    ask: () => reached(controllers),
+  });
+  await start({
+    name: 'kube-scheduler',
+    program: programs.scheduler,
+    args: [...common, `--secure-port=${scheduler}`, `--cert-dir=${folder}`],
+    address: `https://127.0.0.1:${scheduler}`,
+    ask: () => reached(scheduler),
+  });
+  await start({
+    name: 'kwok',
+    program: programs.kwok,
+    args: [
+      ...[`--kubeconfig=${kubeconfig}`, '--manage-all-nodes', '--node-lease-duration-seconds=40'],
+      ...readdirSync(programs.stages).map((file) => `--config=${join(programs.stages, file)}`),
+    ],
+    address: kubeconfig,
+    ask: async () => undefined,
+  });
+  const opened = opening.move();
+  return {
+    kubeconfig,
+    kubectl: (args, input = '') =>
+      run(programs.kubectl, [`--kubeconfig=${kubeconfig}`, ...args], input),
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  };
+}
+
+/** Runs a program with this input to its end. */
+export async function run(
+  program: string,
+  args: readonly string[],
+  input = '',
+  env: Readonly<Record<string, string>> = {},
+): Promise<Answer> {
+  const child = spawn(program, [...args], { env: { ...process.env, ...env } });
+  const code = new Promise<number | null>((resolve, reject) => {
+    child.once('close', resolve).once('error', reject);
+  });
+  child.stdin.on('error', () => undefined).end(input);
+  const [out, err] = await Promise.all([text(child.stdout), text(child.stderr)]);
+  return { isOk: (await code) === 0, out, err };
+}
+
+async function freePorts(count: number): Promise<number[]> {
+  const ports: number[] = [];
+  while (ports.length < count) {
+    const port = await freePort();
+    if (!ports.includes(port)) ports.push(port);
+  }
+  return ports;
+}
+
+function writeFiles(folder: string, api = 0) {
+  mkdirSync(folder, { recursive: true });
+  const write = (name: string, content: string): string => {
+    writeFileSync(join(folder, name), content, { mode: 0o600 });
+    return join(folder, name);
+  };
+  const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2_048 });
+  const cluster = { server: `https://127.0.0.1:${api}`, 'insecure-skip-tls-verify': true };
+  const config = {
+    apiVersion: 'v1',
+    kind: 'Config',
+    'current-context': 'test',
+    clusters: [{ name: 'test', cluster }],
+    users: [{ name: 'test', user: { token: TOKEN } }],
+    contexts: [{ name: 'test', context: { cluster: 'test', user: 'test' } }],
+  };
+  return {
+    tokens: write('tokens.csv', `${TOKEN},administrator,1,"system:masters"\n`),
+    key: write('accounts.key', privateKey.export({ type: 'pkcs8', format: 'pem' }) as string),
+    kubeconfig: write('kubeconfig', JSON.stringify(config)),
+  };
+}
+
+function apiServerArguments(place: {
+  readonly etcd: string;
+  readonly api: number | undefined;
+  readonly folder: string;
+  readonly tokens: string;
+  readonly key: string;
+}): string[] {
+  const { etcd, api, folder, tokens, key } = place;
+  return [
+    ...[`--etcd-servers=${etcd}`, '--bind-address=127.0.0.1', `--secure-port=${api}`],
+    ...['--advertise-address=127.0.0.1', `--cert-dir=${folder}`, '--endpoint-reconciler-type=none'],
+    ...[`--token-auth-file=${tokens}`, '--authorization-mode=RBAC'],
+    ...['--service-account-issuer=https://127.0.0.1', '--service-cluster-ip-range=10.96.0.0/16'],
+    ...[`--service-account-key-file=${key}`, `--service-account-signing-key-file=${key}`],
+  ];
+}
+
+/** Rejects while no process listens at the port. */
+function reached(port = 0): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(port, '127.0.0.1');
+    socket.once('error', reject).once('connect', () => {
+      socket.destroy();
+      resolve();
+    });
+  });
+}
+
+/** Rejects while the API server says that it is not ready. Its certificate is of its own making. */
+function readyAt(port = 0): Promise<void> {
+  const headers = { authorization: `Bearer ${TOKEN}` };
+  const options = { host: '127.0.0.1', port, path: '/readyz', headers, rejectUnauthorized: false };
+  return new Promise((resolve, reject) => {
+    const asking = request(options, (response) => {
+      response.resume();
+      if (response.statusCode === 200) resolve();
+      else reject(new Error(`not ready: ${response.statusCode}`));
+    });
+    asking.once('error', reject).end();
+  });
+}

@@ -1,0 +1,102 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { ControlPlane } from '#test/kubernetes/control-plane';
+
+/** A pod that is there, as far as tests look at it. */
+type Pod = {
+  readonly metadata: {
+    readonly name: string;
+    readonly creationTimestamp: string;
+    readonly deletionTimestamp?: string;
+  };
+  readonly spec: {
+    readonly nodeName?: string;
+    readonly containers: readonly { readonly image: string }[];
+  };
+  readonly status: {
+    readonly conditions?: readonly { readonly type: string; readonly status: string }[];
+  };
+};
+
+/** How long controllers may take for what has no wait of its own, in milliseconds. */
+const WAIT_MS_MAX = 60_000;
+const LOOK_MS = 250;
+
+/** What a test does with the objects of a cluster. */
+export class KubernetesObjects {
+  readonly #plane: ControlPlane;
+
+  constructor(plane: ControlPlane) {
+    this.#plane = plane;
+  }
+
+  /** Runs kubectl and answers what it wrote; rejects with what it complained of. */
+  async kubectl(args: readonly string[], input?: string): Promise<string> {
+    const { isOk, out, err } = await this.#plane.kubectl(args, input);
+    if (!isOk) throw new Error(`kubectl ${args.join(' ')}: ${err}`);
+    return out;
+  }
+
+  /** Applies with these options; rejects with the refusal. */
+  async applied(args: readonly string[]): Promise<string> {
+    return await this.kubectl(['apply', ...args]);
+  }
+
+  /** Applies manifests, each of whose fields must be known, and answers the warnings. */
+  async apply(manifests: string): Promise<string> {
+    const args = ['apply', '--validate=strict', '--filename', '-'];
+    const { isOk, err } = await this.#plane.kubectl(args, manifests);
+    if (!isOk) throw new Error(err);
+    return err;
+  }
+
+  /** A node that does not exist. */
+  async addNode(number: number, zone: string): Promise<void> {
+    const name = `node-${number}`;
+    const size = { cpu: '64', memory: '512Gi', pods: '110' };
+    const labels = {
+      'kubernetes.io/hostname': name,
+      'topology.kubernetes.io/zone': `zone-${zone}`,
+    };
+    const metadata = { name, labels };
+    const status = { allocatable: size, capacity: size };
+    await this.kubectl(
+      ['create', '--filename', '-'],
+      JSON.stringify({ apiVersion: 'v1', kind: 'Node', metadata, status }),
+    );
+  }
+
+  /** A volume for the one claim of the local overlay. */
+  async addVolume(): Promise<void> {
+    const spec = {
+      capacity: { storage: '5Gi' },
+      accessModes: ['ReadWriteOnce'],
+      hostPath: { path: '/nowhere' },
+    };
+    const volume = { apiVersion: 'v1', kind: 'PersistentVolume', metadata: { name: 'one' }, spec };
+    await this.kubectl(['create', '--filename', '-'], JSON.stringify(volume));
+  }
+
+  /** The pods of a component that are not about to go, by name. */
+  async pods(namespace: string, component: string): Promise<readonly Pod[]> {
+    const selector = `app.kubernetes.io/component=${component}`;
+    const args = ['-n', namespace, 'get', 'pods', '--selector', selector, '--output', 'json'];
+    const { items } = JSON.parse(await this.kubectl(args)) as { items: readonly Pod[] };
+    return items.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+  }
+
+  /** Says of a pod that it is ready or not, as its kubelet would. */
+  async setReady(namespace: string, name: string, status: 'True' | 'False'): Promise<void> {
+    const patch = JSON.stringify({ status: { conditions: [{ type: 'Ready', status }] } });
+    const what = ['patch', 'pod', name, '--subresource=status', '--patch', patch];
+    await this.kubectl(['-n', namespace, ...what]);
+  }
+
+  /** Waits until something is so. */
+  async until(what: string, isSo: () => Promise<boolean>): Promise<void> {
+    const endMs = performance.now() + WAIT_MS_MAX;
+    while (!(await isSo())) {
+      if (performance.now() > endMs) throw new Error(`waited in vain for ${what}`);
+      await sleep(LOOK_MS);
+    }
+  }
+}

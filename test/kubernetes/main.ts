@@ -1,0 +1,256 @@
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { delimiter, dirname, join } from 'node:path';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { stringify } from 'yaml';
+import { installedKubernetes } from '#deploy/local/kubernetes-install';
+import { KUBERNETES_RELEASES } from '#deploy/local/kubernetes-schemas';
+import { installedKustomize } from '#deploy/local/kustomize-install';
+import { run, startControlPlane } from '#test/kubernetes/control-plane';
+import { KubernetesObjects } from '#test/kubernetes/kubernetes-objects';
+import {
+  type Manifest,
+  OVERLAYS,
+  ofKind,
+  type PodTemplate,
+  rendered,
+  WORKLOADS,
+} from '#test/kubernetes/manifest';
+
+/*
+ * Applies every overlay to a real API server with its controllers and its scheduler, on nodes that do
+ * not exist: pods are admitted, scheduled and replaced as anywhere, and run nothing.
+ * Usage: node test/kubernetes/main.ts
+ */
+
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
+
+/** Kinds whose schemas are not Kubernetes' own: the API server has their definitions. */
+const CUSTOM_KINDS = 'Certificate,Issuer,PodMonitor,PrometheusRule';
+
+/** How long a rolling update of three pods may take, 30 s between them. */
+const ROLLOUT = '--timeout=300s';
+
+const print = (line: string): void => console.log(line);
+const programs = await installedKubernetes(print);
+const kustomize = await installedKustomize(print);
+const folder = mkdtempSync(join(tmpdir(), 'identity-engine-kubernetes-'));
+process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
+const plane = await startControlPlane(programs, folder);
+const objects = new KubernetesObjects(plane);
+
+const overlays = OVERLAYS.map((overlay) => {
+  const manifests = rendered(kustomize, overlay);
+  const [namespace] = ofKind(manifests, 'Namespace');
+  assert.ok(namespace);
+  return { overlay, manifests, namespace: namespace.metadata.name };
+});
+const production = overlays.at(-1)?.namespace ?? '';
+
+/** As `kubectl apply` reads several. */
+const textOf = (...manifests: readonly object[]): string => {
+  return manifests.map((each) => stringify(each)).join('---\n');
+};
+
+const schemas = suite('the schemas of Kubernetes');
+
+for (const release of KUBERNETES_RELEASES) {
+  for (const { overlay, manifests } of overlays) {
+    schemas(`of ${release} have everything that the overlay ${overlay} says`, async () => {
+      const file = join(folder, `${overlay}.yaml`);
+      writeFileSync(file, textOf(...manifests));
+      const location = join(programs.schemas, '{{ .NormalizedKubernetesVersion }}');
+      const answer = await run(programs.kubeconform, [
+        ...['-strict', '-summary', '-kubernetes-version', `${release}.0`, '-skip', CUSTOM_KINDS],
+        ...['-schema-location', `${location}/{{ .ResourceKind }}{{ .KindSuffix }}.json`, file],
+      ]);
+      assert.ok(answer.isOk, answer.out + answer.err);
+      assert.match(answer.out, /Valid: [1-9]\d*, Invalid: 0, Errors: 0/);
+    });
+  }
+}
+
+const cluster = suite('a real API server');
+
+cluster('has the definitions of the operators, and nodes in three zones', async () => {
+  for (const file of readdirSync(programs.definitions)) {
+    // Larger than an annotation may be.
+    await objects.applied(['--server-side', '--filename', join(programs.definitions, file)]);
+  }
+  await objects.kubectl(['wait', '--for=condition=Established', 'crd', '--all', '--timeout=60s']);
+  for (const [node, zone] of ['a', 'b', 'c', 'a'].entries()) await objects.addNode(node, zone);
+  await objects.kubectl(['wait', '--for=condition=Ready', 'node', '--all', '--timeout=60s']);
+  await objects.addVolume();
+});
+
+for (const { overlay, manifests, namespace } of overlays) {
+  cluster(
+    `takes every manifest of the overlay ${overlay}, and knows each of its fields`,
+    async () => {
+      await objects.apply(textOf(...ofKind(manifests, 'Namespace')));
+      const secrets = () =>
+        run('sh', ['deploy/kubernetes/make-secrets.sh', namespace], '', {
+          KUBECONFIG: plane.kubeconfig,
+          PATH: `${dirname(programs.kubectl)}${delimiter}${process.env['PATH']}`,
+        });
+      const made = await secrets();
+      assert.ok(made.isOk, made.err);
+      const again = await secrets();
+      assert.match(again.out, /cluster-secret is there\n[\s\S]*nats-passwords is there\n/);
+      const warnings = await objects.apply(textOf(...manifests));
+      // Pod Security only warns about what makes pods.
+      assert.is(warnings, '');
+    },
+  );
+
+  cluster(
+    `admits every pod of the overlay ${overlay} under Pod Security "restricted"`,
+    async () => {
+      const workloads = ofKind(manifests, ...WORKLOADS);
+      assert.ok(workloads.length >= 5);
+      for (const { metadata, spec } of workloads) {
+        const pod = podOf(metadata.name, namespace, withClaims(spec));
+        const answer = await plane.kubectl(['create', '--dry-run=server', '-f', '-'], textOf(pod));
+        assert.ok(answer.isOk, answer.err);
+      }
+    },
+  );
+
+  cluster(`refuses a pod of the overlay ${overlay} that may do more`, async () => {
+    const [edge] = ofKind(manifests, 'Deployment').filter(
+      ({ metadata }) => metadata.name === 'edge',
+    );
+    assert.ok(edge);
+    const { spec } = edge.spec.template;
+    const container = { ...spec.containers[0], securityContext: {} };
+    const pod = podOf('edge', namespace, {
+      ...edge.spec.template,
+      spec: { ...spec, containers: [container] } as PodTemplate['spec'],
+    });
+    const answer = await plane.kubectl(['create', '--dry-run=server', '-f', '-'], textOf(pod));
+    assert.not.ok(answer.isOk);
+    assert.ok(/forbidden: violates PodSecurity "restricted:latest"/.test(answer.err), answer.err);
+  });
+}
+
+cluster('has the stores of production in its own words', async () => {
+  const options = ['--dry-run=server', '--validate=strict'];
+  await objects.applied(['-f', 'deploy/kubernetes/stores/namespace.yaml']);
+  await objects.applied([...options, '-f', 'deploy/kubernetes/stores/certificates.yaml']);
+});
+
+for (const { overlay, manifests, namespace } of overlays) {
+  cluster(`brings all parts of the overlay ${overlay} up`, async () => {
+    for (const { kind, metadata } of ofKind(manifests, 'Deployment', 'StatefulSet')) {
+      const name = `${kind.toLowerCase()}/${metadata.name}`;
+      await objects.kubectl(['-n', namespace, 'rollout', 'status', name, ROLLOUT]);
+    }
+    await objects.kubectl([
+      ...['-n', namespace, 'wait', '--for=condition=complete', 'job/migrate', '--timeout=60s'],
+    ]);
+    const [scaler] = ofKind(manifests, 'HorizontalPodAutoscaler');
+    assert.ok(scaler);
+    const { minReplicas } = scaler.spec as unknown as { minReplicas: number };
+    await objects.until('edges as many as the autoscaler wants at least', async () => {
+      return (await objects.pods(namespace, 'edge')).length === minReplicas;
+    });
+  });
+}
+
+cluster('puts the three engines of production onto three hosts', async () => {
+  const engines = await objects.pods(production, 'engine');
+  assert.is(new Set(engines.map(({ spec }) => spec.nodeName)).size, 3);
+});
+
+const drain = suite('a drain of production');
+
+drain('waits for an engine that is not ready, and then goes on', async () => {
+  const [first, second] = await objects.pods(production, 'engine');
+  assert.ok(first && second);
+  await objects.setReady(production, first.metadata.name, 'False');
+  const { nodeName: node } = second.spec;
+  assert.ok(node);
+  const draining = (timeout: string) =>
+    plane.kubectl([
+      ...['drain', node, '--ignore-daemonsets', '--delete-emptydir-data', '--force'],
+      ...['--pod-selector=app.kubernetes.io/component=engine', `--timeout=${timeout}`],
+    ]);
+  const held = await draining('8s');
+  assert.not.ok(held.isOk);
+  assert.match(held.err, /Cannot evict pod as it would violate the pod's disruption budget/);
+  await objects.setReady(production, first.metadata.name, 'True');
+  const done = await draining('60s');
+  assert.ok(done.isOk, done.err);
+  await objects.until('three engines again, none on the drained host', async () => {
+    const engines = await objects.pods(production, 'engine');
+    const nodes = engines.map(({ spec }) => spec.nodeName);
+    return engines.length === 3 && nodes.every((each) => each !== undefined && each !== node);
+  });
+  await objects.kubectl(['uncordon', node]);
+});
+
+const update = suite('an update of the image of production');
+
+for (const name of ['engine', 'limiter']) {
+  update(`replaces one ${name} after the other, 30 s apart`, async () => {
+    const set = `statefulset/${name}`;
+    await objects.kubectl(['-n', production, 'rollout', 'status', set, ROLLOUT]);
+    const image = 'service=registry.example/identity-engine:1.0.1';
+    await objects.kubectl(['-n', production, 'set', 'image', set, image]);
+    await objects.kubectl(['-n', production, 'rollout', 'status', set, ROLLOUT]);
+    const pods = await objects.pods(production, name);
+    for (const { spec } of pods) assert.match(spec.containers[0]?.image ?? '', /:1\.0\.1$/);
+    const times = ['2', '1', '0'].map((place) => {
+      const pod = pods.find(({ metadata }) => metadata.name === `${name}-${place}`);
+      return Date.parse(pod?.metadata.creationTimestamp ?? '');
+    });
+    for (const [place, time] of times.slice(1).entries()) {
+      assert.ok(time - (times[place] ?? 0) >= 29_000, times.join(' '));
+    }
+  });
+}
+
+update('replaces every edge, and never has fewer than before', async () => {
+  const before = (await objects.pods(production, 'edge')).length;
+  const image = 'service=registry.example/identity-engine:1.0.1';
+  await objects.kubectl(['-n', production, 'set', 'image', 'deployment/edge', image]);
+  let fewest = before;
+  const rollout = objects.kubectl([
+    '-n',
+    production,
+    'rollout',
+    'status',
+    'deployment/edge',
+    ROLLOUT,
+  ]);
+  let isOver = false;
+  void rollout.finally(() => {
+    isOver = true;
+  });
+  while (!isOver) {
+    const ready = (await objects.pods(production, 'edge')).filter(({ status }) => {
+      return status.conditions?.some(({ type, status: is }) => type === 'Ready' && is === 'True');
+    });
+    fewest = Math.min(fewest, ready.length);
+  }
+  await rollout;
+  assert.ok(fewest >= before, `${fewest} of ${before}`);
+});
+
+update.after(async () => await plane[Symbol.asyncDispose]());
+
+for (const each of [schemas, cluster, drain, update]) each.run();
+
+/** The pod template of a workload, with an empty folder for each volume that it claims. */
+function withClaims({ template, volumeClaimTemplates = [] }: Manifest['spec']): PodTemplate {
+  const claims = volumeClaimTemplates.map(({ metadata: { name } }) => ({ name, emptyDir: {} }));
+  const volumes = [...(template.spec.volumes ?? []), ...claims];
+  return { ...template, spec: { ...template.spec, volumes } };
+}
+
+/** A pod as a workload would make it. */
+function podOf(name: string, namespace: string, { metadata, spec }: PodTemplate): object {
+  const named = { ...metadata, name: `${name}-tried`, namespace };
+  return { apiVersion: 'v1', kind: 'Pod', metadata: named, spec };
+}
