@@ -1,5 +1,6 @@
 import { installedJaeger } from '#deploy/local/jaeger-install';
 import { installedK6 } from '#deploy/local/k6-install';
+import { installedKustomize } from '#deploy/local/kustomize-install';
 
 /*
  * Brings what tests need and takes longer than a test file has, once, into the cache.
@@ -9,6 +10,7 @@ import { installedK6 } from '#deploy/local/k6-install';
 for (const [name, install] of [
   ['k6', installedK6],
   ['jaeger', installedJaeger],
+  ['kustomize', installedKustomize],
 ] as const) {
   try {
     console.log(`${name}: ${await install(console.log)}`);

@@ -1,11 +1,19 @@
 import { DASHBOARDS } from '#deploy/observe/dashboards/all';
 import { grafanaJson } from '#deploy/observe/grafana-json';
-import { RULE_TESTS_FILES, RULES_FILE, rulesText, ruleTestsText } from '#deploy/observe/rule-files';
+import {
+  PROMETHEUS_RULE_FILE,
+  prometheusRuleText,
+  RULE_TESTS_FILES,
+  RULES_FILE,
+  rulesText,
+  ruleTestsText,
+} from '#deploy/observe/rule-files';
 
 /** Every file that is made from the typed rules and dashboards, and what belongs into it. */
 export function observeFiles(): ReadonlyMap<string, string> {
   return new Map([
     [RULES_FILE, rulesText()],
+    [PROMETHEUS_RULE_FILE, prometheusRuleText()],
     [RULE_TESTS_FILES.minutes, ruleTestsText('minutes')],
     [RULE_TESTS_FILES.days, ruleTestsText('days')],
     ...DASHBOARDS.map((dashboard): [string, string] => [

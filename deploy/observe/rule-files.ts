@@ -14,6 +14,9 @@ export const RULE_TESTS_FILES = {
   days: 'deploy/observe/rules-slo.test.yml',
 } as const;
 
+/** The same rules for the Prometheus operator. */
+export const PROMETHEUS_RULE_FILE = 'deploy/kubernetes/components/monitoring/prometheus-rules.yaml';
+
 const GENERATED = '# Generated from deploy/observe/*.ts by `npm run generate`: change those.\n';
 
 /** Seconds between evaluations in the tests; days would take too long in steps of 15 s. */
@@ -42,14 +45,27 @@ export const ALERTS: readonly Alert[] = GROUPS.flatMap(({ alerts }) => alerts);
 /** Every expression that is recorded. */
 export const RECORDINGS: readonly Recording[] = GROUPS.flatMap(({ recordings }) => recordings);
 
-/** The rules as Prometheus reads them; `groups` is also the `spec` of a PrometheusRule. */
+/** The rules as Prometheus reads them. */
 export function rulesText(): string {
-  const groups = GROUPS.map(({ name, interval, recordings, alerts }) => ({
+  return yaml({ groups: groups() });
+}
+
+/** The rules as a resource of the Prometheus operator. */
+export function prometheusRuleText(): string {
+  return yaml({
+    apiVersion: 'monitoring.coreos.com/v1',
+    kind: 'PrometheusRule',
+    metadata: { name: 'identity-engine' },
+    spec: { groups: groups() },
+  });
+}
+
+function groups(): readonly object[] {
+  return GROUPS.map(({ name, interval, recordings, alerts }) => ({
     name,
     ...(interval === undefined ? {} : { interval }),
     rules: [...recordings, ...alerts.map(ruleOf)],
   }));
-  return yaml({ groups });
 }
 
 /** A firing and a quiet case for every alert of that kind, as promtool reads them. */

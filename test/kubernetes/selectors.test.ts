@@ -117,11 +117,15 @@ for (const [overlay, manifests] of OVERLAY_MANIFESTS) {
   if (overlay !== 'local') {
     parts('are scraped, those that serve, where they serve their metrics', () => {
       const { spec } = one('PodMonitor', 'identity-engine');
-      const monitor = spec as unknown as { podMetricsEndpoints: { port: string; path: string }[] };
+      const monitor = spec as unknown as {
+        jobLabel: string;
+        podMetricsEndpoints: { port: string; path: string }[];
+      };
       const names = chosen(spec.selector ?? {}).map(({ metadata }) => metadata.name);
       assert.equal(names.toSorted(), ['edge', 'engine', 'limiter']);
       const scraped = monitor.podMetricsEndpoints.map(({ port, path }) => `${port} ${path}`);
       assert.equal(scraped, ['metrics /metrics']);
+      assert.is(monitor.jobLabel, 'app.kubernetes.io/component', 'as the rules name jobs');
     });
   }
 
