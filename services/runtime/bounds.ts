@@ -38,7 +38,8 @@ export const CHECKPOINT_SLICE_MS = 2;
 export const UNFLUSHED_RECORDS_MAX = 200_000;
 
 /**
- * How full the tail is when the oldest actors are stored before their age. The rest is room for five
+ * How full the tail is when the oldest actors are stored before their age, and the room for early
+ * rows when some are. The rest is room for five
  * seconds without a checkpoint at 10,000 records a second; a fuller tail has more of each instance.
  */
 export const TAIL_FILL_DUE = 0.75;
@@ -47,10 +48,11 @@ export const TAIL_FILL_DUE = 0.75;
 export const UNFLUSHED_BYTES_MAX = 128 * 1_024 * 1_024;
 
 /**
- * Bytes of early rows that wait to be stored, per process: from half of them on the bucket that has
- * waited longest is written. Chosen: of 4,096 buckets each then writes 8 KiB at a time.
+ * Bytes of early rows that wait to be stored, per process: from three quarters of them on the bucket
+ * that has waited longest is written. Chosen: of 4,096 buckets each then writes 24 KiB at a time, ten
+ * answers.
  */
-export const EARLY_ROWS_BYTES_MAX = 64 * 1_024 * 1_024;
+export const EARLY_ROWS_BYTES_MAX = 128 * 1_024 * 1_024;
 
 /** Writes of early rows in flight per process, besides checkpoints. Chosen: half as many. */
 export const EARLY_WRITES_IN_FLIGHT_MAX = 4;

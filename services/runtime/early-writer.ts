@@ -1,6 +1,6 @@
 import type { Activation } from '#runtime/activation';
 import type { ActorCall, ActorKind } from '#runtime/actor-kind';
-import { EARLY_ROWS_BYTES_MAX, EARLY_WRITES_IN_FLIGHT_MAX } from '#runtime/bounds';
+import { EARLY_ROWS_BYTES_MAX, EARLY_WRITES_IN_FLIGHT_MAX, TAIL_FILL_DUE } from '#runtime/bounds';
 import type { DirtyActors, DirtyState } from '#runtime/dirty-actors';
 import type { Checkpoint } from '#runtime/event-sourcing';
 import type { ActorHostPorts } from '#runtime/host-ports';
@@ -13,8 +13,8 @@ type Part<State, Call, Answer> = {
 };
 
 /**
- * Stores early rows, those of a bucket in one write, while they take more than half of the room that
- * is theirs: large rows must not bring the checkpoints of their actors forward (decision 203). Only
+ * Stores early rows, those of a bucket in one write, while they take more than three quarters of the
+ * room that is theirs: large rows must not bring the checkpoints of their actors forward (decision 203). Only
  * rows of durable records are stored; what a write that fails was to store is still held.
  */
 export class EarlyWriter<State, Call extends ActorCall, Answer, Event> {
@@ -57,10 +57,10 @@ export class EarlyWriter<State, Call extends ActorCall, Answer, Event> {
     }
   }
 
-  /** Whether what is not on its way takes more than half of the room. */
+  /** Whether what is not on its way takes too much of the room. */
   get #isDue(): boolean {
     const underWay = [...this.#storing.values()].reduce((sum, bytes) => sum + bytes, 0);
-    return this.#dirty.early.total - underWay > this.#bytesMax / 2;
+    return this.#dirty.early.total - underWay > this.#bytesMax * TAIL_FILL_DUE;
   }
 
   async #store(bucket: number): Promise<void> {
