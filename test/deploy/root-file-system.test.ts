@@ -49,7 +49,7 @@ function runModule(source: string): ImageRun {
 }
 
 function addressIn({ output }: ImageRun, name: RegExp): string {
-  const found = new RegExp(`${name.source} +([^,s]+)`).exec(output())?.[1];
+  const found = new RegExp(`${name.source} +([^,\\s]+)`).exec(output())?.[1];
   assert.ok(found, output());
   return found;
 }
