@@ -61,15 +61,21 @@ function requestsIn(demand: Demand): number {
 
 /** What is offered must be more than the plan, or nothing shows that it holds. */
 function aboveThePlan(demand: Demand, { requestsPerMinute }: PlanLeft): Demand {
-  const offered = Math.floor(demand.perS * 60);
+  const offered = Math.floor(demand.perS * secondsOfMinute(demand));
   if (offered > requestsPerMinute) return demand;
-  const wanted = `more than RATE=${demand.perS} offers`;
+  const wanted = `more than RATE=${demand.perS} offers in ${secondsOfMinute(demand)} s`;
   throw new BadRequest(`the key's plan admits ${requestsPerMinute} requests a minute, ${wanted}`);
 }
 
+/** A run may be over before its first minute is. */
+function secondsOfMinute({ seconds }: Demand): number {
+  return Math.min(60, seconds);
+}
+
 /** The plans of the two accounts that `limiter` gets: half of what is offered to each. */
-export function limiterPlans({ perS, seconds }: Demand) {
-  const perMinute = Math.floor((perS / 2) * 60 * 0.5);
+export function limiterPlans(demand: Demand) {
+  const { perS, seconds } = demand;
+  const perMinute = Math.floor((perS / 2) * secondsOfMinute(demand) * 0.5);
   const cycles = Math.floor((perS / 2) * seconds * 0.5);
   return { requestsPerMinute: Math.max(1, perMinute), cyclesPerMonth: Math.max(1, cycles) };
 }

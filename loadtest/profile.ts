@@ -153,12 +153,12 @@ export const PROFILES = {
   },
   failover: {
     title: 'an engine is killed under load',
-    ...{ load: 'mixed', perS: 50, seconds: 60, secondsMin: 25, patienceS: 11 },
+    ...{ load: 'mixed', perS: 50, seconds: 60, secondsMin: 16, patienceS: 11 },
     phases: warmed(failoverPhases),
   },
   limiter: {
     title: 'twice as much as the plan allows: never more is admitted',
-    ...{ load: 'limits', perS: 40, seconds: 130, secondsMin: 40, patienceS: 3 },
+    ...{ load: 'limits', perS: 40, seconds: 130, secondsMin: 10, patienceS: 3 },
     phases: steady,
   },
   'hot-instance': {

@@ -191,7 +191,7 @@ started(
     if (hasK6 === undefined) return;
     const { code, text } = await runToEnd(process.execPath, ['loadtest/main.ts'], {
       ...{ CLUSTER_FOLDER: folder, RESULTS: join(folder, 'load') },
-      ...{ PROFILE: 'failover', RATE: '4', DURATION: '25' },
+      ...{ PROFILE: 'failover', RATE: '4', DURATION: '16' },
     });
     // On a busy machine latency may be anything: that is an objective, and here no matter.
     assert.ok(code === 0 || code === 1, text);

@@ -101,6 +101,8 @@ fit('is refused to try a limit that it does not reach', () => {
 fit('has plans of its own for the limiter: half of what is offered', () => {
   const plans = limiterPlans({ name: 'limiter', perS: 40, seconds: 130 });
   assert.equal(plans, { requestsPerMinute: 600, cyclesPerMonth: 1_300 });
+  const short = limiterPlans({ name: 'limiter', perS: 40, seconds: 10 });
+  assert.equal(short, { requestsPerMinute: 100, cyclesPerMonth: 100 }, 'before the minute is over');
 });
 
 options.run();
