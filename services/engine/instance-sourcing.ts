@@ -142,9 +142,13 @@ export class InstanceSourcing
   }
 }
 
-function answersOf(id: string, state: InstanceState): Checkpoint<InstanceState, InstanceAnswers> {
+function answersOf(
+  id: string,
+  state: InstanceState,
+  bytesMax: number,
+): Checkpoint<InstanceState, InstanceAnswers> {
   const { unstored } = state;
-  const answers = unstored?.copyAnswers() ?? [];
+  const answers = unstored?.copyAnswers(bytesMax) ?? [];
   return {
     copy: { instanceId: id, version: headOf(state).version, answers },
     forget: (later) => {

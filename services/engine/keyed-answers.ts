@@ -4,7 +4,7 @@ import type { Turn } from '#runtime/turn';
 import { ANSWER_AGE_MS, type AnswerRow, type InstanceStore } from '#storage/instance-store';
 import { type EngineAnswer, type EngineCall, plainAnswer } from '#wire/engine-messages';
 
-/** A key made this recently cannot be in the store: the actor's memory covers it (architecture 3.5). */
+/** The answer to a key made this recently is not looked up: its call's id is remembered for 20 s. */
 const FRESH_KEY_AGE_MS = 10_000;
 
 /** How far a caller's clock may stand ahead for its key to count as fresh (architecture 3.5). */

@@ -74,9 +74,16 @@ export class UnstoredRows {
     this.#answerBytes += bytesOfAnswer(row);
   }
 
-  /** The answers as they are now. */
-  copyAnswers(): AnswerRow[] {
-    return [...(this.#answers?.values() ?? [])];
+  /** The oldest answers, up to `bytesMax` and at least one. */
+  copyAnswers(bytesMax: number): AnswerRow[] {
+    const answers: AnswerRow[] = [];
+    let bytes = 0;
+    for (const row of this.#answers?.values() ?? []) {
+      bytes += bytesOfAnswer(row);
+      if (answers.length > 0 && bytes > bytesMax) break;
+      answers.push(row);
+    }
+    return answers;
   }
 
   /** Drops answers that have been stored, unless a newer one is there. */
@@ -95,7 +102,7 @@ export class UnstoredRows {
     return {
       history: this.#history.slice(),
       drift: this.#drift.slice(),
-      answers: this.copyAnswers(),
+      answers: [...(this.#answers?.values() ?? [])],
       bytes: this.#rowBytes,
     };
   }

@@ -265,6 +265,8 @@ export class Meter {
     this.#minute.restore(this.#head.windowEndsAtMs, this.#head.windowWatermark, now);
     const before = this.#head.cyclesLost;
     this.#month.restore(this.#head, now);
+    // Else a meter that no call reaches would lose the same cycles in each of its lives.
+    if (this.#month.lost > before) this.#isRecorded = false;
     const tolerable = this.account.limits.cyclesPerMonth * LOST_SHARE_TOLERABLE;
     const isNew = before <= tolerable && this.#month.lost > tolerable;
     if (isNew && this.#month.endsAtMs > now.wallMs) this.#month.events.lostMuch();

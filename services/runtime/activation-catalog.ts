@@ -2,7 +2,7 @@ import { every } from '#platform/clock';
 import { instantOf } from '#platform/instant';
 import { Activation } from '#runtime/activation';
 import type { ActorCall, ActorKind } from '#runtime/actor-kind';
-import { SWEEP_ACTORS_MAX, SWEEP_PERIOD_MS } from '#runtime/bounds';
+import { REPLAY_FILL_MAX, SWEEP_ACTORS_MAX, SWEEP_PERIOD_MS } from '#runtime/bounds';
 import { Checkpointer } from '#runtime/checkpointer';
 import type { DirtyActors } from '#runtime/dirty-actors';
 import type { ActorHostConfig, ActorHostPorts } from '#runtime/host-ports';
@@ -98,8 +98,13 @@ export class ActivationCatalog<State, Call extends ActorCall, Answer, Event> {
   }
 
   /** Whether so much is waiting to be stored that nothing more may come (architecture 3.2). */
-  get isTailFull(): boolean {
+  get isFull(): boolean {
     return this.#checkpointer.fill >= 1;
+  }
+
+  /** Whether recovered records may be replayed. */
+  get hasRoomForReplay(): boolean {
+    return this.#checkpointer.fill < REPLAY_FILL_MAX;
   }
 
   /** Every actor of a shard that is in memory or being loaded. */

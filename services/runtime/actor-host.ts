@@ -1,9 +1,11 @@
 import type { FaultReason } from '#fault/error-reasons';
 import { Fault, faultFor } from '#fault/fault';
+import { sleep } from '#platform/clock';
 import { instantOf } from '#platform/instant';
 import type { Activation, Waiting } from '#runtime/activation';
 import { ActivationCatalog, type Residency } from '#runtime/activation-catalog';
 import type { ActorCall, ActorKind } from '#runtime/actor-kind';
+import { REPLAY_LOOK_MS } from '#runtime/bounds';
 import type { ActorHostConfig, ActorHostPorts } from '#runtime/host-ports';
 import { HostedTurn } from '#runtime/hosted-turn';
 import { replay } from '#runtime/replay';
@@ -72,8 +74,12 @@ export class ActorHost<State, Call extends ActorCall, Answer, Event> {
     return this.#kind.name;
   }
 
-  /** Brings an actor of an open shard to memory, if it is not there: recovered records wait for it. */
+  /**
+   * Brings an actor of an open shard to memory, if it is not there and there is room: recovered
+   * records wait for it.
+   */
   activateEagerly(id: string): void {
+    if (!this.#catalog.hasRoomForReplay) return;
     if (this.#catalog.find(id) === undefined) this.#activate(id, this.#ports.gate.shardOf(id));
   }
 
@@ -122,7 +128,7 @@ export class ActorHost<State, Call extends ActorCall, Answer, Event> {
 
   #assertOpen(): void {
     if (this.#isClosing) throw unavailable('shutting_down', 'the service is shutting down');
-    if (!this.#catalog.isTailFull) return;
+    if (!this.#catalog.isFull) return;
     throw unavailable('overloaded', 'too much is waiting to be stored');
   }
 
@@ -143,6 +149,7 @@ export class ActorHost<State, Call extends ActorCall, Answer, Event> {
     const { clock, gate, metrics } = this.#ports;
     const startedMs = clock.monotonicMs();
     const recovered = await this.#kind.activate(activation.id);
+    while (this.#waitsForRoom(activation)) await sleep(clock, REPLAY_LOOK_MS);
     // Meanwhile the shard may have gone, and with it the right to answer.
     if (!this.#catalog.has(activation))
       throw unavailable('engine_unavailable', 'the actor has moved');
@@ -157,6 +164,13 @@ export class ActorHost<State, Call extends ActorCall, Answer, Event> {
     }
     metrics.activated((clock.monotonicMs() - startedMs) / 1_000);
     this.#release(activation);
+  }
+
+  /** Whether recovered records of an actor wait that there is no room for yet. */
+  #waitsForRoom(activation: Activation<State, Call, Answer>): boolean {
+    if (this.#catalog.hasRoomForReplay || !this.#catalog.has(activation)) return false;
+    const { shard, id } = activation;
+    return this.#ports.gate.tailOf(shard, this.#kind.name, id) !== undefined;
   }
 
   #enqueue(activation: Activation<State, Call, Answer>, call: Call): Promise<Answer> {

@@ -44,7 +44,16 @@ export const UNFLUSHED_RECORDS_MAX = 200_000;
  */
 export const TAIL_FILL_DUE = 0.75;
 
-/** Bytes of rows in the same state, estimated, per process: 600 for each of those records. */
+/**
+ * How full the tail or the room for early rows may be for records to be replayed: a take-over makes
+ * again what the former owner had stored already, and must leave room for calls.
+ */
+export const REPLAY_FILL_MAX = 0.9;
+
+/** How often a replay looks whether there is room, in ms. Chosen: a checkpoint takes some. */
+export const REPLAY_LOOK_MS = 20;
+
+/** Bytes of rows in the same state, estimated, per process: 670 for each of those records. */
 export const UNFLUSHED_BYTES_MAX = 128 * 1_024 * 1_024;
 
 /**
@@ -53,6 +62,9 @@ export const UNFLUSHED_BYTES_MAX = 128 * 1_024 * 1_024;
  * answers.
  */
 export const EARLY_ROWS_BYTES_MAX = 128 * 1_024 * 1_024;
+
+/** Bytes of one write of early rows, and of at most `HEADS_MAX` actors; kept small for the event loop. */
+export const EARLY_WRITE_BYTES_MAX = 256 * 1_024;
 
 /** Writes of early rows in flight per process, besides checkpoints. Chosen: half as many. */
 export const EARLY_WRITES_IN_FLIGHT_MAX = 4;

@@ -62,14 +62,14 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Event> {
     const { clock } = this.#ports;
     const begunMs = clock.monotonicMs();
     // Copies are made at once, up to 64 for a write: what is left waits until these are written.
-    const hasTime = () => clock.monotonicMs() - begunMs < CHECKPOINT_SLICE_MS;
-    const mayGoOn = () => this.#writer.hasRoom && hasTime();
+    const mayGoOn = () =>
+      this.#writer.hasRoom && clock.monotonicMs() - begunMs < CHECKPOINT_SLICE_MS;
     // Those that leave have their own way out, and must not speed up the others.
     this.#pace.earn(Math.max(0, this.dirty.size - this.#leaving.size), monotonicMs);
     this.#startUrgent(monotonicMs, mayGoOn);
-    this.#earlyWriter.startDue(hasTime, () => this.#continue());
     this.#startOldest(monotonicMs, mayGoOn);
     if (mayGoOn()) this.#startLeaving();
+    this.#earlyWriter.startDue(() => this.#continue());
   }
 
   #startUrgent(monotonicMs: number, mayGoOn: () => boolean): void {

@@ -1,4 +1,5 @@
-type Bucket<Actor> = { bytes: number; readonly actors: Map<Actor, number> };
+/** The actors of a bucket and the bytes of each. */
+type Bucket<Actor> = Map<Actor, number>;
 
 /**
  * Keeps account of the bytes of early rows (`EarlyRows`), bucket by bucket, the one that has waited
@@ -18,15 +19,13 @@ export class EarlyBytes<Actor> {
     let bucket = this.#buckets.get(bucketId);
     if (bucket === undefined) {
       if (bytes === 0) return;
-      bucket = { bytes: 0, actors: new Map() };
+      bucket = new Map();
       this.#buckets.set(bucketId, bucket);
     }
-    const change = bytes - (bucket.actors.get(actor) ?? 0);
-    if (bytes === 0) bucket.actors.delete(actor);
-    else bucket.actors.set(actor, bytes);
-    bucket.bytes += change;
-    this.#total += change;
-    if (bucket.actors.size === 0) this.#buckets.delete(bucketId);
+    this.#total += bytes - (bucket.get(actor) ?? 0);
+    if (bytes === 0) bucket.delete(actor);
+    else bucket.set(actor, bytes);
+    if (bucket.size === 0) this.#buckets.delete(bucketId);
   }
 
   /** The buckets, the one that has waited longest first. */
@@ -34,17 +33,20 @@ export class EarlyBytes<Actor> {
     return this.#buckets.keys();
   }
 
-  /** Bytes of a bucket. */
-  bytesOf(bucketId: number): number {
-    return this.#buckets.get(bucketId)?.bytes ?? 0;
+  /** Actors of a bucket, at most `count` and of at most `bytesMax` together, unless it is one. */
+  oldestOf(bucketId: number, count: number, bytesMax: number): { actors: Actor[]; bytes: number } {
+    const actors: Actor[] = [];
+    let bytes = 0;
+    for (const [actor, held] of this.#buckets.get(bucketId) ?? []) {
+      const isTooMuch = actors.length === count || bytes + held > bytesMax;
+      if (actors.length > 0 && isTooMuch) break;
+      actors.push(actor);
+      bytes += held;
+    }
+    return { actors, bytes };
   }
 
-  /** The actors of a bucket. */
-  actorsOf(bucketId: number): Iterable<Actor> {
-    return this.#buckets.get(bucketId)?.actors.keys() ?? [];
-  }
-
-  /** Puts a bucket behind the others: a write of it begins. */
+  /** Puts a bucket behind the others: a write of it has ended. */
   postpone(bucketId: number): void {
     const bucket = this.#buckets.get(bucketId);
     if (bucket === undefined) return;

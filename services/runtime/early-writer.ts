@@ -1,9 +1,16 @@
 import type { Activation } from '#runtime/activation';
 import type { ActorCall, ActorKind } from '#runtime/actor-kind';
-import { EARLY_ROWS_BYTES_MAX, EARLY_WRITES_IN_FLIGHT_MAX, TAIL_FILL_DUE } from '#runtime/bounds';
+import {
+  CHECKPOINT_SLICE_MS,
+  EARLY_ROWS_BYTES_MAX,
+  EARLY_WRITE_BYTES_MAX,
+  EARLY_WRITES_IN_FLIGHT_MAX,
+  TAIL_FILL_DUE,
+} from '#runtime/bounds';
 import type { DirtyActors, DirtyState } from '#runtime/dirty-actors';
 import type { Checkpoint } from '#runtime/event-sourcing';
 import type { ActorHostPorts } from '#runtime/host-ports';
+import { HEADS_MAX } from '#storage/instance-store';
 
 /** The early rows of one actor on their way to the store. */
 type Part<State, Call, Answer> = {
@@ -13,7 +20,7 @@ type Part<State, Call, Answer> = {
 };
 
 /**
- * Stores early rows, those of a bucket in one write, while they take more than three quarters of the
+ * Stores early rows, many of a bucket in one write, while they take more than three quarters of the
  * room that is theirs: large rows must not bring the checkpoints of their actors forward (decision 203). Only
  * rows of durable records are stored; what a write that fails was to store is still held.
  */
@@ -46,11 +53,14 @@ export class EarlyWriter<State, Call extends ActorCall, Answer, Event> {
     return this.#dirty.early.total / this.#bytesMax;
   }
 
-  /** Starts the writes that are due, while `mayGoOn`; `onWritten` hears of each that has succeeded. */
-  startDue(mayGoOn: () => boolean, onWritten: () => void): void {
+  /** Starts the writes that are due; `onWritten` is notified of each that has succeeded. */
+  startDue(onWritten: () => void): void {
+    const { clock } = this.#ports;
+    const begunMs = clock.monotonicMs();
     for (const bucket of this.#dirty.early.buckets()) {
       const hasRoom = this.#storing.size < EARLY_WRITES_IN_FLIGHT_MAX;
-      if (!this.#isDue || !hasRoom || !mayGoOn()) return;
+      const hasTime = clock.monotonicMs() - begunMs < CHECKPOINT_SLICE_MS;
+      if (!this.#isDue || !hasRoom || !hasTime) return;
       if (this.#storing.has(bucket)) continue;
       // Tried again at the next sweep: a store that is down is not asked without pause.
       this.#store(bucket).then(onWritten, () => this.#ports.metrics.checkpointFailed());
@@ -65,9 +75,10 @@ export class EarlyWriter<State, Call extends ActorCall, Answer, Event> {
 
   async #store(bucket: number): Promise<void> {
     const { early } = this.#dirty;
-    this.#storing.set(bucket, early.bytesOf(bucket));
+    const { actors, bytes } = early.oldestOf(bucket, HEADS_MAX, EARLY_WRITE_BYTES_MAX);
+    this.#storing.set(bucket, Math.min(bytes, EARLY_WRITE_BYTES_MAX));
     try {
-      const parts = [...early.actorsOf(bucket)].flatMap((activation) => this.#partsOf(activation));
+      const parts = actors.flatMap((activation) => this.#partsOf(activation));
       await this.#write(parts);
       for (const part of parts) this.#stored(part);
     } finally {
@@ -81,7 +92,8 @@ export class EarlyWriter<State, Call extends ActorCall, Answer, Event> {
     const dirty = this.#dirty.stateOf(activation);
     const earlyRows = this.#kind.sourcing?.earlyRows;
     if (state === undefined || dirty === undefined || earlyRows === undefined) return [];
-    return [{ activation, dirty, rows: earlyRows.copy(id, state) }];
+    const rows = earlyRows.copy(id, state, EARLY_WRITE_BYTES_MAX);
+    return [{ activation, dirty, rows }];
   }
 
   async #write(parts: readonly Part<State, Call, Answer>[]): Promise<void> {

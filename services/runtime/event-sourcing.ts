@@ -72,8 +72,11 @@ export interface EventSourcing<
 export type EarlyRows<State, Copy = unknown> = {
   /** Their bytes, part of `sizeOfUnstored`. */
   sizeOf(state: State): number;
-  /** A copy of them. A checkpoint that is taken before they are stored has them too. */
-  copy(id: string, state: State): Checkpoint<State, Copy>;
+  /**
+   * A copy of the oldest of them, up to `bytesMax` and at least one. A checkpoint that is taken
+   * before they are stored has them too.
+   */
+  copy(id: string, state: State, bytesMax: number): Checkpoint<State, Copy>;
   /** Stores copies of actors of one bucket. May be repeated and may come late without harm. */
   store(copies: readonly Copy[]): Promise<void>;
 };

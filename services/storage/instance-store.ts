@@ -118,7 +118,7 @@ export type InstanceCheckpoint = {
   readonly answers: readonly AnswerRow[];
 };
 
-/** Answers of an instance without a checkpoint, as of the version that the newest of them has. */
+/** Answers of an instance without a checkpoint, and a version that none of them is newer than. */
 export type InstanceAnswers = {
   readonly instanceId: string;
   readonly version: number;

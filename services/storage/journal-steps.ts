@@ -1,7 +1,12 @@
 import { Fault } from '#fault/fault';
 import type { JournalHead, JournalStore } from '#storage/journal-store';
-import type { SealSteps } from '#storage/seal-journal';
-import { headFrom, type JournalEntry, type NewestSlot, sealJournal } from '#storage/seal-journal';
+import {
+  headFrom,
+  type JournalEntry,
+  type NewestSlot,
+  type SealSteps,
+  sealJournal,
+} from '#storage/seal-journal';
 
 /** How an entry is read: see `JournalStore.readHead`. */
 export type HeadRead = Parameters<JournalStore['readHead']>[1];

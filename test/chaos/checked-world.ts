@@ -113,7 +113,7 @@ function copyOf(state: InstanceState): InstanceState {
   const unstored = new UnstoredRows();
   for (const row of state.unstored?.history ?? []) unstored.addHistory(row);
   for (const row of state.unstored?.drift ?? []) unstored.addDrift(row);
-  for (const row of state.unstored?.copyAnswers() ?? []) unstored.addAnswer(row);
+  for (const row of state.unstored?.copy().answers ?? []) unstored.addAnswer(row);
   return { ...state, isModelShared: true, unstored };
 }
 

@@ -190,6 +190,8 @@ function storedAhead(answers: Test, open: Open, start: number): void {
     assert.is(await store.readHead('inst_a'), undefined);
     assert.equal(await store.findAnswer('inst_a', 'call:1', start), a);
     await storeOne(store, 'inst_a', checkpointAt(3, { answers: [c] }));
+    const late = answerRow('call:3', start - 9, { body: '{"data":0}' });
+    await store.storeAnswers([{ instanceId: 'inst_a', version: 2, answers: [late] }]);
     for (const row of [a, b, c]) {
       assert.equal(await store.findAnswer('inst_a', row.key, start), row);
     }

@@ -94,7 +94,7 @@ export async function readNewestSlots(
     operation: 'journal_read_newest_slots',
   });
   const [row] = rows;
-  if (row === undefined) return undefined;
+  assert(row !== undefined, `slot ${newest.slot} of ${incarnation} was there and is not`);
   const whole = rows.filter(hasRecords).map((present) => Number(present['slot']));
   return { ...newestSlotOf(row), whole };
 }

@@ -16,7 +16,8 @@ type Stored = {
   /** By their last ordinals, ascending. */
   history: Chunk[] | undefined;
   drift: Chunk[] | undefined;
-  answers: Map<string, AnswerRow> | undefined;
+  /** By key, each with the version that it was stored with. */
+  answers: Map<string, AnswerRow & { readonly version: number }> | undefined;
 };
 
 /** Instances that are forgotten when the process ends (interface 1.8). */
@@ -40,11 +41,11 @@ export function memoryInstanceStore(): InstanceStore {
       for (const checkpoint of checkpoints) store(instances, checkpoint);
     },
     async storeAnswers(parts) {
-      for (const { instanceId, answers } of parts) {
+      for (const { instanceId, version, answers } of parts) {
         const stored = instances.get(instanceId) ?? nothingStored();
         if (stored.head?.deletedAtMs !== undefined) continue;
         instances.set(instanceId, stored);
-        keep(stored, answers);
+        keep(stored, answers, version);
       }
     },
     async readHistory(instanceId, newest, count) {
@@ -54,8 +55,10 @@ export function memoryInstanceStore(): InstanceStore {
       return rowsOf(DRIFT_EVENTS, instanceId, instances.get(instanceId)?.drift, newest, count);
     },
     async findAnswer(instanceId, key, oldestMs) {
-      const row = instances.get(instanceId)?.answers?.get(key);
-      return row === undefined || row.atMs < oldestMs ? undefined : row;
+      const stored = instances.get(instanceId)?.answers?.get(key);
+      if (stored === undefined || stored.atMs < oldestMs) return undefined;
+      const { version: _, ...row } = stored;
+      return row;
     },
   };
 }
@@ -70,7 +73,7 @@ function store(
   if (head.deletedAtMs === undefined) {
     stored.history = placed(stored.history, history);
     stored.drift = placed(stored.drift, drift);
-    keep(stored, answers);
+    keep(stored, answers, head.version);
   } else {
     stored.history = undefined;
     stored.drift = undefined;
@@ -119,13 +122,14 @@ function rowsOf<Row extends { readonly ordinal: number }>(
 }
 
 /** Adds answers, oldest first, and drops those that have expired. */
-function keep(stored: Stored, added: readonly AnswerRow[]): void {
+function keep(stored: Stored, added: readonly AnswerRow[], version: number): void {
   if (added.length === 0) return;
   stored.answers ??= new Map();
   for (const row of added) {
+    if ((stored.answers.get(row.key)?.version ?? 0) > version) continue;
     // A key that is used again goes to the young end.
     stored.answers.delete(row.key);
-    stored.answers.set(row.key, row);
+    stored.answers.set(row.key, { ...row, version });
   }
   const newestMs = added.at(-1)?.atMs ?? 0;
   for (const [key, { atMs }] of stored.answers) {
