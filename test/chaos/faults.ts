@@ -4,6 +4,7 @@ import { BACK_MS, type Fault } from '#test/chaos/fault';
 import type { Toxic } from '#test/chaos/fault-proxy';
 import { fillStore, killStore } from '#test/chaos/kill-store';
 import { withoutEveryLimiter, withoutLimiter } from '#test/chaos/limiter-faults';
+import { MANIFEST_RESTART } from '#test/chaos/manifest-restart';
 import type { Scene } from '#test/chaos/scene';
 import { THREE_NODE_FAULTS } from '#test/chaos/three-node-faults';
 
@@ -152,6 +153,7 @@ export const FAULTS: readonly Fault[] = [
       await sleep(BACK_MS);
     },
   },
+  MANIFEST_RESTART,
   addAndDrain('engine', {
     name: 'add-and-drain',
     title: 'an engine added, another taken away',

@@ -1,4 +1,7 @@
+import { readFileSync } from 'node:fs';
 import * as assert from 'uvu/assert';
+import { parse } from 'yaml';
+import { readConfig } from '#config';
 import { ARROWS, arrowsOfRoles, textOf } from '#test/kubernetes/arrows';
 import { OVERLAY_MANIFESTS, suite } from '#test/kubernetes/kustomize';
 import {
@@ -24,6 +27,8 @@ type Policy = {
   readonly ingress?: readonly Rule[];
   readonly egress?: readonly Rule[];
 };
+
+const TRACES = 'deploy/kubernetes/components/traces';
 
 /** Pods of other namespaces that arrows name. */
 const ELSEWHERE: Readonly<Record<string, { readonly namespace: Labels; readonly pod: Labels }>> = {
@@ -81,6 +86,19 @@ roles('between processes are those that mutual TLS lets through', () => {
   const services = ['engine', 'limiter'];
   const between = ARROWS.filter(({ to, port }) => services.includes(to) && port !== 9_464);
   assert.equal(between.map(textOf).toSorted(), arrowsOfRoles().map(textOf).toSorted());
+});
+
+roles('lead to a collector where the component of traces is added', () => {
+  const read = (file: string) => parse(readFileSync(`${TRACES}/${file}`, 'utf8'));
+  const [{ literals }] = read('kustomization.yaml').configMapGenerator;
+  const settings = literals.map((pair: string) => pair.split('='));
+  const { SERVICE_OTLP_ENDPOINT: endpoint } = readConfig(Object.fromEntries(settings));
+  const { port, hostname } = new URL(endpoint ?? '');
+  const { podSelector, egress } = read('network-policy.yaml').spec as Policy;
+  assert.equal(podSelector.matchExpressions?.[0]?.values, ['edge', 'engine', 'limiter']);
+  const namespace = { 'kubernetes.io/metadata.name': hostname.split('.')[1] };
+  const to = [{ namespaceSelector: { matchLabels: namespace } }];
+  assert.equal(egress, [{ to, ports: [{ port: Number(port) }] }]);
 });
 
 roles.run();
