@@ -1,0 +1,119 @@
+import { Agent, request } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/** Instances that are observed in turn: each rarely enough for the minimum cycle interval. */
+const INSTANCES = 60;
+
+/** How long an answer is waited for, in milliseconds. */
+const ANSWER_MS_MAX = 15_000;
+
+/** Where a cluster answers, and the key of an ample account. */
+export type Target = { readonly address: string; readonly key: string };
+
+/** What a call came to: its status, 0 where there was none, and the body's `data`. */
+type Called = { readonly status: number; readonly data: { readonly id?: string } | undefined };
+
+/** Ordinary calls at a steady rate, each begun when it is due whatever became of the others. */
+export class LightLoad implements AsyncDisposable {
+  readonly #target: Target;
+  readonly #agent = new Agent({ keepAlive: true, maxSockets: 64 });
+  readonly #stopping = new AbortController();
+  readonly #statuses = new Map<number, number>();
+  #ids: string[] = [];
+  #running: Promise<void> = Promise.resolve();
+
+  constructor(target: Target) {
+    this.#target = target;
+  }
+
+  /** Makes instances and begins to call them, `perSecond` times a second. */
+  async begin(perSecond: number): Promise<void> {
+    while (this.#ids.length < INSTANCES) {
+      const { data } = await this.call('POST', '/instances', { name: `calm${this.#ids.length}` });
+      if (data?.id !== undefined) this.#ids.push(data.id);
+    }
+    this.#running = this.#run(1_000 / perSecond);
+  }
+
+  /** How many calls ended with each status. */
+  get statuses(): Readonly<Record<string, number>> {
+    return Object.fromEntries(this.#statuses);
+  }
+
+  /** One call; an answer that does not come has the status 0. */
+  call(method: string, path: string, body?: object, headers = {}): Promise<Called> {
+    const { promise, resolve } = Promise.withResolvers<Called>();
+    const text = body === undefined ? undefined : JSON.stringify(body);
+    const { address, key } = this.#target;
+    const sent = request(`${address}/v1${path}`, {
+      method,
+      agent: this.#agent,
+      headers: {
+        authorization: `Bearer ${key}`,
+        ...(text === undefined ? {} : { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      signal: AbortSignal.timeout(ANSWER_MS_MAX),
+    });
+    sent.on('error', () => resolve(this.#counted({ status: 0, data: undefined })));
+    sent.on('response', (answer) => {
+      const parts: Buffer[] = [];
+      answer.on('data', (part: Buffer) => parts.push(part));
+      answer.on('error', () => resolve(this.#counted({ status: 0, data: undefined })));
+      answer.on('end', () => {
+        const status = answer.statusCode ?? 0;
+        resolve(this.#counted({ status, data: dataIn(Buffer.concat(parts).toString()) }));
+      });
+    });
+    sent.end(text);
+    return promise;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#stopping.abort();
+    await this.#running;
+    this.#agent.destroy();
+  }
+
+  async #run(everyMs: number): Promise<void> {
+    const startedMs = performance.now();
+    for (let number = 0; !this.#stopping.signal.aborted; number += 1) {
+      void this.#one(number);
+      const dueMs = startedMs + (number + 1) * everyMs;
+      await sleep(Math.max(0, dueMs - performance.now()));
+    }
+  }
+
+  /** The mix of an agent's day: mostly observations. */
+  #one(number: number): Promise<Called> {
+    const id = this.#ids[number % INSTANCES] ?? '';
+    switch (number % 20) {
+      case 3:
+        return this.call('GET', `/instances/${id}/snapshot`);
+      case 7:
+        return this.call('GET', `/instances/${id}/contract`);
+      case 11:
+        return this.call('GET', '/instances?limit=20');
+      case 15:
+        return this.call('GET', `/instances/${id}/history?limit=10`);
+      default: {
+        const observation = { mode_target: 'ORDER', signal_strength: (number % 10) / 10 };
+        return this.call('POST', `/instances/${id}/process`, observation);
+      }
+    }
+  }
+
+  #counted(called: Called): Called {
+    const { status } = called;
+    this.#statuses.set(status, (this.#statuses.get(status) ?? 0) + 1);
+    return called;
+  }
+}
+
+function dataIn(text: string): Called['data'] {
+  try {
+    return JSON.parse(text).data;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,32 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import { LightLoad } from '#test/observe/light-load';
+import { watchedCluster } from '#test/observe/watched-cluster';
+
+/*
+ * Light load on the local cluster for some minutes, in which no alert may fire.
+ * Usage: node test/observe/quiet.ts [--minutes 15]  (after make cluster and make observe)
+ */
+
+/** How often Alertmanager is asked, in milliseconds. */
+const ASK_EVERY_MS = 5_000;
+
+/** Calls a second: about what a laptop bears beside everything else. */
+const CALLS_PER_SECOND = 40;
+
+const { values } = parseArgs({ options: { minutes: { type: 'string', default: '15' } } });
+const watched = watchedCluster();
+await using load = new LightLoad(watched.target);
+await load.begin(CALLS_PER_SECOND);
+const endMs = performance.now() + Number(values.minutes) * 60_000;
+const seen = new Set<string>();
+while (performance.now() < endMs) {
+  for (const name of await watched.firing()) {
+    if (!seen.has(name)) console.log(`${new Date().toISOString()} fires: ${name}`);
+    seen.add(name);
+  }
+  await sleep(ASK_EVERY_MS);
+}
+console.log(`${values.minutes} min, calls by status: ${JSON.stringify(load.statuses)}`);
+console.log(seen.size === 0 ? 'no alert fired' : `fired: ${[...seen].join(', ')}`);
+process.exitCode = seen.size === 0 ? 0 : 1;

@@ -1,0 +1,255 @@
+import { randomUUID } from 'node:crypto';
+import { connect, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { openNatsBus } from '#bus/nats-bus';
+import { heartbeatSubject } from '#cluster/heartbeat';
+import { newAccount } from '#deploy/local/new-account';
+import { addressOf } from '#deploy/local/readiness';
+import { systemClock } from '#platform/clock';
+import type { LightLoad } from '#test/observe/light-load';
+import type { WatchedCluster } from '#test/observe/watched-cluster';
+
+/** A fault, and the alerts that it must raise. */
+export type Rehearsal = {
+  readonly alerts: readonly string[];
+  /** What is done, in a few words. */
+  readonly fault: string;
+  /** Does it, and fulfils with what undoes it. */
+  readonly provoke: (cluster: WatchedCluster, load: LightLoad) => Promise<() => Promise<void>>;
+};
+
+/** How long a node must pause to be fenced: 5 s without progress, and some. Milliseconds. */
+const FENCING_PAUSE_MS = 15_000;
+
+/** A process killed is started again after 2 s, and must be scraped before it is killed again. Ms. */
+const BETWEEN_KILLS_MS = 15_000;
+
+/** Cassandra alternates between pausing and working, in milliseconds. */
+const PULSE_MS = { pause: 700, work: 30 } as const;
+
+/** Where engines and limiters listen for heartbeats. */
+const STRANGE_SUBJECTS = (['engine', 'limiter'] as const).map((service) =>
+  heartbeatSubject('identity-engine', service),
+);
+
+/** Every alert that can be provoked on a local cluster, the ones that leave the least behind first. */
+export const REHEARSALS: readonly Rehearsal[] = [
+  {
+    alerts: ['BusDisconnected'],
+    fault: 'NATS is paused',
+    provoke: async (cluster) => paused(cluster, ['nats']),
+  },
+  {
+    alerts: ['ForgedMessages'],
+    fault: 'a stranger publishes under the cluster’s subjects',
+    provoke: publishAsStranger,
+  },
+  {
+    alerts: ['CyclesLostInCrash'],
+    fault: 'a limiter is killed after small accounts have made a call each',
+    provoke: killLimiter,
+  },
+  {
+    alerts: ['ProcessRestarts'],
+    fault: 'an engine is killed, and once more when it is back',
+    provoke: async (cluster) => {
+      cluster.signal('engine2', 'SIGKILL');
+      await sleep(BETWEEN_KILLS_MS);
+      cluster.signal('engine2', 'SIGKILL');
+      return nothing;
+    },
+  },
+  {
+    alerts: ['JournalFenced'],
+    fault: 'an engine is paused for 15 s',
+    provoke: async (cluster) => {
+      const resume = paused(cluster, ['engine1']);
+      await sleep(FENCING_PAUSE_MS);
+      await resume();
+      return nothing;
+    },
+  },
+  {
+    alerts: ['ProcessDown'],
+    fault: 'an edge is paused',
+    provoke: async (cluster) => paused(cluster, ['edge2']),
+  },
+  {
+    alerts: ['NoEdge'],
+    fault: 'all edges are paused',
+    provoke: async (cluster) => paused(cluster, cluster.namesOf('edge')),
+  },
+  {
+    alerts: ['FailsClosed', 'ShardWithoutOwner', 'AvailabilityBurnsFast'],
+    fault: 'all limiters are paused',
+    provoke: async (cluster) => paused(cluster, cluster.namesOf('limiter')),
+  },
+  {
+    alerts: ['StoreSlow', 'MailboxWaits'],
+    fault: 'Cassandra works in short pulses, while keyed calls meet at one instance',
+    provoke: pulseCassandra,
+  },
+  {
+    alerts: ['StoreFails', 'CheckpointsFail'],
+    fault: 'Cassandra is paused',
+    provoke: async (cluster) => paused(cluster, ['cassandra']),
+  },
+  // Last: its requests, all of which go well, would hide for an hour those that fail.
+  {
+    alerts: ['EventLoopBusy'],
+    fault: 'an edge gets as many requests as it can answer',
+    provoke: floodEdge,
+  },
+];
+
+/** The alerts that no fault on this machine raises within minutes, and why: promtool proves those. */
+export const NOT_REHEARSED: Readonly<Record<string, string>> = {
+  AvailabilityBurnsSteadily: 'its windows are six hours and half an hour',
+  AvailabilityBurnsSlowly: 'its windows are three days and six hours',
+  LatencyBurnsFast: 'a seventh of an hour’s process calls must be slow, which takes nine minutes',
+  LatencyBurnsSteadily: 'its windows are six hours and half an hour',
+  LatencyBurnsSlowly: 'its windows are three days and six hours',
+  ClockDeviates: 'all processes share the clock of this machine',
+  StoreServerSlow: 'there is one Cassandra server, hence no second one to ask',
+  UnflushedTailGrows: '150,000 records take longer than that to make here',
+};
+
+const nothing = async (): Promise<void> => undefined;
+
+function paused(cluster: WatchedCluster, names: readonly string[]): () => Promise<void> {
+  for (const name of names) cluster.signal(name, 'SIGSTOP');
+  return async () => {
+    for (const name of names) cluster.signal(name, 'SIGCONT');
+  };
+}
+
+async function publishAsStranger({ plan }: WatchedCluster): Promise<() => Promise<void>> {
+  const nats = plan.processes.find(({ kind }) => kind === 'nats');
+  if (nats === undefined) throw new Error('this cluster has no NATS of its own');
+  const bus = await openNatsBus({
+    servers: [addressOf(nats)],
+    name: 'stranger',
+    clock: systemClock,
+    onBug: () => undefined,
+  });
+  for (let sent = 0; sent < 20; sent += 1) {
+    for (const subject of STRANGE_SUBJECTS) bus.publish(subject, Buffer.from('{}'));
+    await sleep(100);
+  }
+  return async () => await bus[Symbol.asyncDispose]();
+}
+
+/** Kills the first limiter; what its accounts have lost shows when the next one counts them. */
+async function killLimiter(cluster: WatchedCluster, load: LightLoad): Promise<() => Promise<void>> {
+  const limits = { requests_per_minute: 1_000, cycles_per_month: 10_000 };
+  const names = Array.from({ length: 8 }, (_, number) => `small${number}`);
+  const accounts = await Promise.all(
+    names.map((name) => newAccount(cluster.plan.adminUrl, name, limits)),
+  );
+  const callAll = () =>
+    Promise.all(
+      accounts.map(({ apiKey }) => load.call('GET', '/instances', undefined, keyed(apiKey))),
+    );
+  const made = await Promise.all(
+    accounts.map(({ apiKey }) => load.call('POST', '/instances', { name: 'small' }, keyed(apiKey))),
+  );
+  const observation = { mode_target: 'ORDER', signal_strength: 0.5 };
+  await Promise.all(
+    made.map(({ data }, place) =>
+      load.call(
+        'POST',
+        `/instances/${data?.id}/process`,
+        observation,
+        keyed(accounts[place]?.apiKey),
+      ),
+    ),
+  );
+  cluster.signal('limiter1', 'SIGKILL');
+  const timer = setInterval(() => void callAll(), 1_000);
+  return async () => clearInterval(timer);
+}
+
+function keyed(apiKey: string | undefined) {
+  return { authorization: `Bearer ${apiKey}` };
+}
+
+/** How many requests are sent at once on each connection of a flood. */
+const PIPELINED = 10;
+
+/** Connections of a flood. */
+const FLOODING = 24;
+
+/** Large batches whose last observation is wrong: much to read and to check, and no cycle. */
+async function floodEdge({ plan, target }: WatchedCluster): Promise<() => Promise<void>> {
+  const port = plan.processes.find(({ name }) => name === 'edge1')?.port ?? 0;
+  const observation = { mode_target: 'ORDER', signal_strength: 0.5 };
+  const observations = [...Array.from({ length: 99 }, () => observation), { mode_target: 'NONE' }];
+  const body = JSON.stringify({ observations });
+  const head = [
+    'POST /v1/instances/inst_00000000000000ff/process/batch HTTP/1.1',
+    'Host: localhost',
+    `Authorization: Bearer ${target.key}`,
+    'Content-Type: application/json',
+    `Content-Length: ${body.length}`,
+  ];
+  const batch = `${head.join('\r\n')}\r\n\r\n${body}`.repeat(PIPELINED);
+  const sockets = new Set<Socket>();
+  let isOver = false;
+  const open = (): void => {
+    if (isOver) return;
+    const socket = connect(port, '127.0.0.1');
+    sockets.add(socket);
+    // The edge ends a connection now and then; another takes its place.
+    socket.on('error', () => undefined);
+    socket.on('close', () => {
+      sockets.delete(socket);
+      open();
+    });
+    let left = PIPELINED;
+    // What might be the beginning of a status line, one character short of it.
+    let tail = '';
+    socket.on('data', (bytes: Buffer) => {
+      const text = tail + bytes.toString('latin1');
+      left -= text.split('HTTP/1.1 ').length - 1;
+      tail = text.slice(-8);
+      if (left > 0) return;
+      left += PIPELINED;
+      socket.write(batch);
+    });
+    socket.write(batch);
+  };
+  for (let count = 0; count < FLOODING; count += 1) open();
+  return async () => {
+    isOver = true;
+    for (const socket of sockets) socket.destroy();
+  };
+}
+
+/** A keyed call looks its key up during its turn, so those behind it wait as long as Cassandra does. */
+async function pulseCassandra(
+  cluster: WatchedCluster,
+  load: LightLoad,
+): Promise<() => Promise<void>> {
+  const { data } = await load.call('POST', '/instances', { name: 'hot' });
+  const observation = { mode_target: 'ORDER', signal_strength: 0.5 };
+  let isOver = false;
+  const pulses = async (): Promise<void> => {
+    while (!isOver) {
+      cluster.signal('cassandra', 'SIGSTOP');
+      await sleep(PULSE_MS.pause);
+      cluster.signal('cassandra', 'SIGCONT');
+      await sleep(PULSE_MS.work);
+    }
+  };
+  const caller = async (): Promise<void> => {
+    while (!isOver) {
+      const key = { 'idempotency-key': randomUUID() };
+      await load.call('POST', `/instances/${data?.id}/process`, observation, key);
+    }
+  };
+  const running = Promise.all([pulses(), ...Array.from({ length: 24 }, caller)]);
+  return async () => {
+    isOver = true;
+    await running;
+  };
+}

@@ -1,0 +1,75 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import { LightLoad } from '#test/observe/light-load';
+import { REHEARSALS, type Rehearsal } from '#test/observe/rehearsals';
+import { type WatchedCluster, watchedCluster } from '#test/observe/watched-cluster';
+
+/*
+ * Provokes one fault after the other on the local cluster and shows how soon Alertmanager has the alerts
+ * that belong to it. Ends with 1 when one took longer than two minutes.
+ * Usage: node test/observe/rehearse.ts [--only FailsClosed]  (after make cluster and make observe)
+ */
+
+/** How long an alert may take from the fault to Alertmanager. Source: the issue of this service. Ms. */
+const SEEN_MS_MAX = 120_000;
+const ASK_EVERY_MS = 500;
+
+/** How long the cluster may need until calls go well again. Milliseconds. */
+const SERVED_MS_MAX = 90_000;
+
+const CALLS_PER_SECOND = 40;
+
+type Seen = { readonly alert: string; readonly fault: string; readonly seenMs: number | undefined };
+
+const { values } = parseArgs({ options: { only: { type: 'string' } } });
+const cluster = watchedCluster();
+const seen: Seen[] = [];
+{
+  await using load = new LightLoad(cluster.target);
+  await load.begin(CALLS_PER_SECOND);
+  const wanted = REHEARSALS.filter(
+    ({ alerts }) => values.only === undefined || alerts.includes(values.only),
+  );
+  for (const rehearsal of wanted) seen.push(...(await rehearse(rehearsal, load)));
+}
+for (const { alert, fault, seenMs } of seen) {
+  const when = seenMs === undefined ? 'NOT SEEN' : `${(seenMs / 1_000).toFixed(0)} s`;
+  console.log(`| ${alert} | ${fault} | ${when} |`);
+}
+process.exitCode = seen.every(({ seenMs }) => seenMs !== undefined) ? 0 : 1;
+
+async function rehearse({ alerts, fault, provoke }: Rehearsal, load: LightLoad): Promise<Seen[]> {
+  const before = await cluster.firing();
+  const late = alerts.filter((alert) => before.includes(alert));
+  if (late.length > 0) throw new Error(`${late} fires before anything has been done`);
+  console.log(`${new Date().toISOString()} ${fault}`);
+  const startedMs = performance.now();
+  const undoing = provoke(cluster, load);
+  const found = new Map<string, number>();
+  while (performance.now() - startedMs < SEEN_MS_MAX && found.size < alerts.length) {
+    const now = await cluster.firing().catch((): string[] => []);
+    for (const alert of alerts.filter((name) => now.includes(name) && !found.has(name))) {
+      found.set(alert, performance.now() - startedMs);
+      console.log(`  ${alert} after ${((found.get(alert) ?? 0) / 1_000).toFixed(0)} s`);
+    }
+    await sleep(ASK_EVERY_MS);
+  }
+  const others = (await cluster.firing()).filter((name) => !alerts.includes(name));
+  if (others.length > 0) console.log(`  besides: ${others.join(', ')}`);
+  const undo = await undoing;
+  await undo();
+  await untilServed(cluster, load);
+  return alerts.map((alert) => ({ alert, fault, seenMs: found.get(alert) }));
+}
+
+/** Until ten calls in a row have gone well and every shard has an owner. */
+async function untilServed({ query }: WatchedCluster, load: LightLoad): Promise<void> {
+  const endMs = performance.now() + SERVED_MS_MAX;
+  for (let good = 0; good < 10; ) {
+    if (performance.now() > endMs) throw new Error('the cluster does not serve again');
+    const { status } = await load.call('GET', '/instances?limit=1');
+    const [missing] = await query('sum(max by (service) (cluster_shards)) - sum(shards_owned)');
+    good = status === 200 && missing?.value[1] === '0' ? good + 1 : 0;
+    await sleep(ASK_EVERY_MS);
+  }
+}
