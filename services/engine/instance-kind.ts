@@ -91,9 +91,8 @@ export class InstanceKind
     row: AnswerRow | undefined,
   ) {
     if (row === undefined) {
-      // What this actor has committed is never done twice, whatever has become of its answer.
-      const isRepeated = turn.earlierVersion !== undefined;
-      return isRepeated ? this.#repeat(state, call, turn) : this.#perform(state, call, turn);
+      const isRepeatedRemoval = call.command.kind === 'remove' && turn.earlierVersion !== undefined;
+      return isRepeatedRemoval ? this.#repeat(state, call, turn) : this.#perform(state, call, turn);
     }
     this.#announce(call, state, turn);
     return replayOf(row, call.idempotency?.fingerprint ?? '');

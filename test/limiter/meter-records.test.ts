@@ -43,6 +43,17 @@ head('is kept until the first turn has gone on from it, stored or not', () => {
   assert.is(meter.head, undefined);
 });
 
+head('counts once what a crash has cost, whether or not a call comes', () => {
+  const first = meterUnderTest(custom(1_000, 1_000));
+  first.admit(1, 30);
+  const second = first.next();
+  second.close();
+  assert.ok(second.losses.length > 0, 'cycles that were granted and are not known to be used');
+  const third = second.next();
+  third.close();
+  assert.equal(third.losses, []);
+});
+
 const bytes = suite('the bytes of a meter');
 
 bytes('are its own, those of its keys and those of its open reservations', () => {

@@ -2,6 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { CHECKPOINT_AGE_MS, EARLY_WRITES_IN_FLIGHT_MAX } from '#runtime/bounds';
 import type { EarlyRows } from '#runtime/event-sourcing';
+import { HEADS_MAX } from '#storage/instance-store';
 import { byLetter, newScene } from '#test/runtime/checkpointer-fixture';
 import { turnOfEvents } from '#test/support/settled';
 import { SlowJournal, type Tally, TallyKind } from '#test/support/tally-actor';
@@ -137,6 +138,13 @@ early('have a few writes in flight, and fill their room when the store takes non
   await due();
   assert.is(written().length, EARLY_WRITES_IN_FLIGHT_MAX);
   assert.ok(checkpointer.fill > 1);
+});
+
+early('of many actors of a bucket go in writes of a bounded size', async () => {
+  const { actorOf, commit, due, kind } = noted();
+  for (let i = 0; i < HEADS_MAX + 1; i += 1) commit(actorOf(`a${i}`));
+  await due();
+  assert.is(kind.held[0]?.copies.length, HEADS_MAX);
 });
 
 early('bring no checkpoint forward, and go with it when its time comes', async () => {
