@@ -77,19 +77,19 @@ export const STORE_ALERTS: readonly Alert[] = [
   {
     name: 'UnflushedTailGrows',
     severity: 'page',
-    // From three quarters of the bound on the oldest are stored first, and a busy node stays there;
-    // well above, the store does not keep up.
-    expr: 'sum by (job, instance) (journal_unflushed_records) > 185000',
+    // From half the bound on the oldest are stored first, and a busy node stays there; well above, the
+    // store does not keep up.
+    expr: 'sum by (job, instance) (journal_unflushed_records) > 150000',
     forS: 30,
     summary:
       '{{ $labels.job }} {{ $labels.instance }} has records for the store to take; at 200,000 it takes no more',
     firing: {
-      series: { 'journal_unflushed_records{job="engine",instance="b"}': '175000+3000x16' },
+      series: { 'journal_unflushed_records{job="engine",instance="b"}': '140000+2000x16' },
       atS: 210,
       labels: { job: 'engine', instance: 'b' },
     },
     quiet: {
-      series: { 'journal_unflushed_records{job="engine",instance="b"}': '160000x16' },
+      series: { 'journal_unflushed_records{job="engine",instance="b"}': '120000x16' },
       atS: 210,
     },
   },

@@ -10,9 +10,8 @@ export const RECENT_CALLS_AGE_MS = 20_000;
 export const RECENT_CALLS_MAX = 4_096;
 
 /**
- * The age at which a dirty actor is checkpointed at the latest, while the tail is under three
- * quarters of its bound: several observations then share a write, and several actors of a bucket
- * (decision 200).
+ * The age at which a dirty actor is checkpointed at the latest, while the tail is under half its
+ * bound: several observations then share a write, and several actors of a bucket (decision 200).
  */
 export const CHECKPOINT_AGE_MS = 120_000;
 
@@ -39,10 +38,10 @@ export const UNFLUSHED_RECORDS_MAX = 200_000;
 
 /**
  * How full the tail is when the oldest actors are stored before their age, and the room for early
- * rows when some are. The rest is room for five
- * seconds without a checkpoint at 10,000 records a second; a fuller tail has more of each instance.
+ * rows when some are. The other half is room for the records of a node that has failed, and for
+ * five seconds without a checkpoint at 20,000 records a second.
  */
-export const TAIL_FILL_DUE = 0.75;
+export const TAIL_FILL_DUE = 0.5;
 
 /**
  * How full the tail or the room for early rows may be for records to be replayed: a take-over makes
@@ -53,12 +52,12 @@ export const REPLAY_FILL_MAX = 0.9;
 /** How often a replay looks whether there is room, in ms. Chosen: a checkpoint takes some. */
 export const REPLAY_LOOK_MS = 20;
 
-/** Bytes of rows in the same state, estimated, per process: 670 for each of those records. */
-export const UNFLUSHED_BYTES_MAX = 128 * 1_024 * 1_024;
+/** Bytes of rows in the same state, estimated, per process: 335 for each of those records. */
+export const UNFLUSHED_BYTES_MAX = 64 * 1_024 * 1_024;
 
 /**
- * Bytes of early rows that wait to be stored, per process: from three quarters of them on the bucket
- * that has waited longest is written. Chosen: of 4,096 buckets each then writes 24 KiB at a time, ten
+ * Bytes of early rows that wait to be stored, per process: from half of them on the bucket that has
+ * waited longest is written. Chosen: of 4,096 buckets each then writes 16 KiB at a time, seven
  * answers.
  */
 export const EARLY_ROWS_BYTES_MAX = 128 * 1_024 * 1_024;
