@@ -39,11 +39,12 @@ export function gate(ports: GatePorts) {
   const enter = (request: FastifyRequest, response: FastifyReply, done: () => void): void => {
     const requestId = requestIdFrom(request.headers['x-request-id']);
     const startedMs = clock.monotonicMs();
-    const trace = tracer?.request(traceHeader(request));
-    const exchange: Exchange = { requestId, startedMs, caller: undefined, trace, isActive: false };
-    attachExchange(request, exchange);
     // The router decides as well, should it ever read a path more freely than `meansApi`.
     const isApi = meansApi(request.raw.url ?? '') || isApiPath(request.routeOptions.url ?? '');
+    // What stands beside the API is answered by Fastify, which would not end a span.
+    const trace = isApi ? tracer?.request(traceHeader(request)) : undefined;
+    const exchange: Exchange = { requestId, startedMs, caller: undefined, trace, isActive: false };
+    attachExchange(request, exchange);
     // Answers of the API get theirs from `reply`; what stands beside it goes Fastify's own way.
     if (!isApi) response.header('x-request-id', requestId);
     try {

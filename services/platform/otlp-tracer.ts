@@ -185,7 +185,8 @@ class OtlpTracer implements Tracer {
 
   #isRecorded(parent: string | undefined): boolean {
     if (parent === undefined) return this.#ids.isChosen(this.#ratio);
-    return isSampled(parent) && this.#asked.take();
+    // A caller that asks too often is not traced less than one that does not ask.
+    return isSampled(parent) && (this.#asked.take() || this.#ids.isChosen(this.#ratio));
   }
 
   #begin(

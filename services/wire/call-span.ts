@@ -39,7 +39,8 @@ export function serverSpan<Call extends Traced>(
   call: Call,
 ): Span | undefined {
   const { traceparent } = call;
-  if (tracer === undefined || traceparent === undefined) return undefined;
+  if (tracer === undefined || traceparent === undefined || !isSampled(traceparent))
+    return undefined;
   const name = `${protocol.name}/${protocol.nameOf(call)}`;
   return tracer.child(traceparent, { name, kind: 'server', attributes: callAttributes(protocol) });
 }
