@@ -225,9 +225,10 @@ update('replaces every edge, and never has fewer than before', async () => {
     ROLLOUT,
   ]);
   let isOver = false;
-  void rollout.finally(() => {
+  const end = (): void => {
     isOver = true;
-  });
+  };
+  rollout.then(end, end);
   while (!isOver) {
     const ready = (await objects.pods(production, 'edge')).filter(({ status }) => {
       return status.conditions?.some(({ type, status: is }) => type === 'Ready' && is === 'True');

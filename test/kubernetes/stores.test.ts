@@ -55,6 +55,7 @@ cassandra('has the settings without which no process starts there', () => {
   for (const [name, { value }] of Object.entries(NEEDED_SETTINGS)) {
     assert.is(dataCenter.config.cassandraYaml[name], value, name);
   }
+  assert.is(dataCenter.config.cassandraYaml.commitlog_sync_period, '0ms', 'beside batch');
   assert.ok(dataCenter.size >= SAFE_REPLICATION);
   assert.is(dataCenter.racks.length, SAFE_REPLICATION);
 });
