@@ -114,12 +114,13 @@ changed.run();
 const compose = suite('deploy/compose.yaml');
 const text = readFileSync('deploy/compose.yaml', 'utf8');
 
-compose('has the processes of the plan', () => {
+compose('has the processes of the plan, and what watches them', () => {
   const services = text.slice(text.indexOf('\nservices:'), text.indexOf('\nvolumes:'));
   const names = [...services.matchAll(/^ {2}(\w+):/gm)].map(([, name = '']) => name);
   const { processes } = clusterPlan({ folder: '/nowhere', ports: 8_400 });
   const planned = processes.map(({ name }) => name);
-  assert.equal(names.sort(), [...planned, 'migrate'].sort());
+  const besides = ['migrate', 'prometheus', 'grafana'];
+  assert.equal(names.sort(), [...planned, ...besides].sort());
 });
 
 compose('sets nothing that the service does not know', () => {

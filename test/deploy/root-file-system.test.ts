@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import {
   chmodSync,
   globSync,
@@ -26,7 +27,7 @@ process.once('exit', () => rmSync(root, { recursive: true }));
 const start = await makeRootFileSystem(root);
 
 /** The secret that parts share: 32 random characters, as production wants them. */
-const SECRET = { SERVICE_CLUSTER_SECRET: '0f1e2d3c4b5a69788796a5b4c3d2e1f0' };
+const SECRET = { SERVICE_CLUSTER_SECRET: randomBytes(16).toString('hex') };
 
 /** Free ports on loopback, whatever the image says. */
 const HERE = {
