@@ -158,10 +158,10 @@ async function withoutMajority(scene: Scene, nodes: readonly string[]): Promise<
   while (await isAnyThere()) await sleep(LOOK_EVERY_MS);
   const fromMs = performance.now();
   let toMs = fromMs;
-  for (let isBack = false; !isBack; isBack = await isAnyThere()) {
+  for (let lookMs = fromMs; !(await isAnyThere()); lookMs = performance.now()) {
+    // What this look has not seen may have come since it began.
+    toMs = lookMs;
     await sleep(LOOK_EVERY_MS);
-    // Before the look: what it does not see may be there when it ends.
-    toMs = performance.now();
   }
   scene.storeOutages.push({ nodes, fromMs, toMs });
 }
