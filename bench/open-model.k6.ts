@@ -1,19 +1,10 @@
 import { scenario } from 'k6/execution';
 import { post } from 'k6/http';
 import type { Options } from 'k6/options';
+import { MODES } from '../loadtest/mix.ts';
 
 // The open model: requests start at a fixed rate whatever the answers do, as independent agents
 // would. Run by open-model.ts, which gives address, key, instances, times and rate.
-
-const MODES = [
-  'PERCEPTION',
-  'EXPLORATION',
-  'ORDER',
-  'ASSERTION',
-  'CONNECTION',
-  'IDENTITY',
-  'STRESS_RESPONSE',
-] as const;
 
 /** Requests that may be under way at once; more wanted means dropped iterations and a void row. */
 const UNDER_WAY_MAX = 300;

@@ -28,7 +28,8 @@ export const PAST_S = 200 * 86_400;
 /** Rows of a page of history and of the list. */
 const PAGE = 20;
 
-const MODES = [
+/** The seven modes, as observations name them. */
+export const MODES = [
   'PERCEPTION',
   'EXPLORATION',
   'ORDER',

@@ -20,8 +20,8 @@ type Part<State, Call, Answer> = {
 };
 
 /**
- * Stores early rows, many of a bucket in one write, while they take more than half of the
- * room that is theirs: large rows must not bring the checkpoints of their actors forward (decision 203). Only
+ * Stores early rows, many of a bucket in one write, while they take more than half of the room that
+ * is theirs: large rows must not bring the checkpoints of their actors forward (decision 203). Only
  * rows of durable records are stored; what a write that fails was to store is still held.
  */
 export class EarlyWriter<State, Call extends ActorCall, Answer, Event> {
