@@ -15,7 +15,7 @@ import { sessionIn } from '#test/storage/migrated-keyspace';
 /** MiB that the engine may take: what its actors of one kind may (`SERVICE_ACTOR_MEMORY_MIB`). */
 const ENGINE_MIB_MAX = 1_024;
 
-/** MiB that the load may leave behind: the bound of what is not stored yet (`UNFLUSHED_BYTES_MAX`). */
+/** MiB that the load may leave behind: half of what may wait to be stored (`UNFLUSHED_BYTES_MAX`). */
 const LEFT_MIB_MAX = 64;
 
 /** What others may see. Source: the project's targets for callers beside a hostile one. */
