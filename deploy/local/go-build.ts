@@ -1,8 +1,8 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { goProgram } from '#deploy/local/go-program';
 import { installOnce } from '#deploy/local/install-once';
 import { MissingServer } from '#deploy/local/missing-server';
-import { programPath } from '#deploy/local/program-path';
 import { type Print, withProgress } from '#deploy/local/progress';
 import { lastLine, runProgram } from '#deploy/local/run-program';
 
@@ -28,8 +28,7 @@ export async function goBuild(
   print: Print,
 ): Promise<string> {
   const folder = await installOnce(`${name}-${module.version}-go`, async (target) => {
-    const go = programPath('go');
-    if (go === undefined) throw new MissingServer(`${name} ${module.version} needs Go to build it`);
+    const go = await goProgram(`${name} ${module.version}`, print);
     await writeFile(join(target, 'go.mod'), await moduleFile(go, module));
     // The hashes of what is fetched are compared with those of the public checksum database.
     const flags = ['-mod=mod', '-trimpath', '-ldflags', module.ldflags];

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
+import { goProgram } from '#deploy/local/go-program';
 import { installOnce } from '#deploy/local/install-once';
 import { MissingServer } from '#deploy/local/missing-server';
-import { programPath } from '#deploy/local/program-path';
 import { type Print, withProgress } from '#deploy/local/progress';
 import { lastLine, runProgram } from '#deploy/local/run-program';
 
@@ -12,8 +12,7 @@ const BUILD_MS_MAX = 1_200_000;
 export async function goInstall(wanted: GoPackage, print: Print): Promise<string> {
   const { name, path, version, binary } = wanted;
   const folder = await installOnce(`${name}-${version}-go`, async (target) => {
-    const go = programPath('go');
-    if (go === undefined) throw new MissingServer(`${name} ${version} needs Go to build it`);
+    const go = await goProgram(`${name} ${version}`, print);
     const build = () =>
       runProgram({
         program: go,

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { chmod, cp, glob, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { cacheFolder } from '#deploy/local/cache-folder';
+import { goProgram } from '#deploy/local/go-program';
 import { installOnce } from '#deploy/local/install-once';
 import { MissingServer } from '#deploy/local/missing-server';
 import { programPath } from '#deploy/local/program-path';
@@ -35,8 +36,7 @@ export async function installedJaeger(print: Print): Promise<string> {
   const onPath = programPath(PROGRAM);
   if (onPath !== undefined) return onPath;
   const folder = await installOnce(FOLDER, async (target) => {
-    const go = programPath('go');
-    if (go === undefined) throw new MissingServer(`Jaeger ${VERSION} needs Go to build it`);
+    const go = await goProgram(`Jaeger ${VERSION}`, print);
     await withProgress(print, `jaeger: building ${VERSION}`, () => build(go, target));
   });
   return join(folder, PROGRAM);

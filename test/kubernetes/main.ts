@@ -7,7 +7,7 @@ import { stringify } from 'yaml';
 import { installedKubernetes } from '#deploy/local/kubernetes-install';
 import { KUBERNETES_RELEASES } from '#deploy/local/kubernetes-schemas';
 import { installedKustomize } from '#deploy/local/kustomize-install';
-import { run, startControlPlane } from '#test/kubernetes/control-plane';
+import { startControlPlane } from '#test/kubernetes/control-plane';
 import { KubernetesObjects } from '#test/kubernetes/kubernetes-objects';
 import {
   type Manifest,
@@ -17,6 +17,7 @@ import {
   rendered,
   WORKLOADS,
 } from '#test/kubernetes/manifest';
+import { runCommand } from '#test/kubernetes/run-command';
 
 /*
  * Applies every overlay to a real API server with its controllers and its scheduler, on nodes that do
@@ -61,7 +62,7 @@ for (const release of KUBERNETES_RELEASES) {
       const file = join(folder, `${overlay}.yaml`);
       writeFileSync(file, textOf(...manifests));
       const location = join(programs.schemas, '{{ .NormalizedKubernetesVersion }}');
-      const answer = await run(programs.kubeconform, [
+      const answer = await runCommand(programs.kubeconform, [
         ...['-strict', '-summary', '-kubernetes-version', `${release}.0`, '-skip', CUSTOM_KINDS],
         ...['-schema-location', `${location}/{{ .ResourceKind }}{{ .KindSuffix }}.json`, file],
       ]);
@@ -90,9 +91,11 @@ for (const { overlay, manifests, namespace } of overlays) {
     async () => {
       await objects.apply(textOf(...ofKind(manifests, 'Namespace')));
       const secrets = () =>
-        run('sh', ['deploy/kubernetes/make-secrets.sh', namespace], '', {
-          KUBECONFIG: plane.kubeconfig,
-          PATH: `${dirname(programs.kubectl)}${delimiter}${process.env['PATH']}`,
+        runCommand('sh', ['deploy/kubernetes/make-secrets.sh', namespace], {
+          env: {
+            KUBECONFIG: plane.kubeconfig,
+            PATH: `${dirname(programs.kubectl)}${delimiter}${process.env['PATH']}`,
+          },
         });
       const made = await secrets();
       assert.ok(made.isOk, made.err);
