@@ -13,12 +13,14 @@ type Container = {
   readonly ports?: readonly string[];
   readonly networks?: readonly string[] | Readonly<Record<string, { ipv4_address: string }>>;
   readonly environment?: Readonly<Record<string, string>>;
+  readonly secrets?: readonly string[];
   readonly healthcheck?: { readonly test?: readonly unknown[] };
 };
 
 /** What `deploy/compose.yaml` says, with its merges carried out. */
 export type ComposeFile = {
   readonly services: Readonly<Record<string, Container>>;
+  readonly secrets: Readonly<Record<string, { readonly file: string }>>;
   readonly configs: Readonly<
     Record<'balancer' | 'prometheus' | 'grafana-source' | 'grafana-dashboards', { content: string }>
   >;

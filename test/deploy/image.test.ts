@@ -16,7 +16,7 @@ const PUBLISHED: Readonly<Record<string, readonly string[]>> = {
   grafana: ['127.0.0.1:3000:3000'],
 };
 
-const { services } = composeFile();
+const { services, secrets } = composeFile();
 const containers = Object.entries(services);
 const ours = containers.filter(([, { image }]) => image === 'identity-engine');
 const text = readFileSync('deploy/compose.yaml', 'utf8');
@@ -57,16 +57,26 @@ image('holds no documentation pages and no secret', () => {
 
 const secret = suite('the secret of the containers');
 
-secret('has no default: without one nothing starts, and the message says what to do', () => {
-  const uses = text.match(/\$\{[^}]*\}/g) ?? [];
-  assert.ok(uses.length > 0);
-  for (const use of uses) assert.match(use, /^\$\{SERVICE_CLUSTER_SECRET:\?put one into .+\}$/);
-  assert.not.match(text, /^ *\w*(SECRET|PASSWORD|TOKEN)\w*: +(?!\$\{)\S/m);
+secret('has no default: it is a file that is made first, which no repository keeps', () => {
+  assert.equal(secrets, { 'cluster-secret': { file: 'secrets/cluster' } });
+  assert.match(
+    text,
+    /^# .*mkdir -m 700 deploy\/secrets && openssl rand -hex 32 >deploy\/secrets\/cluster/m,
+  );
+  assert.match(readFileSync('.gitignore', 'utf8'), /^deploy\/secrets\/$/m);
 });
 
-secret('is the same for every process', () => {
-  for (const [name, { environment }] of ours) {
-    assert.match(environment?.['SERVICE_CLUSTER_SECRET'] ?? '', /^\$\{/, name);
+secret('stands in no environment, which others can look at', () => {
+  assert.not.match(text, /\$\{/);
+  assert.not.match(text, /^ *\w*(SECRET|PASSWORD|TOKEN|HEADERS)\w*(?<!_FILE): /m);
+});
+
+secret('is the same for every process, and migrate has none', () => {
+  for (const [name, { environment, secrets: mounted }] of ours) {
+    const needed = name === 'migrate' ? [] : ['cluster-secret'];
+    assert.equal(mounted, needed, name);
+    const files = needed.map((each) => `/run/secrets/${each}`);
+    assert.equal([environment?.['SERVICE_CLUSTER_SECRET_FILE'] ?? []].flat(), files, name);
   }
 });
 
