@@ -1,30 +1,19 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
-import { isHostPort, isNetwork } from '#platform/host-port';
+import { isNetwork } from '#platform/host-port';
 import { readSecretFile } from '#platform/secret-file';
+import {
+  address,
+  endsWithPath,
+  filled,
+  flag,
+  headers,
+  isNameless,
+  list,
+  port,
+  whole,
+} from '#platform/variable-values';
 
-/** Digits only: an empty variable must not mean 0. */
-const whole = z
-  .string()
-  .regex(/^\d{1,9}$/, 'must be a whole number')
-  .transform(Number);
-const port = whole.pipe(z.number().max(65_535));
-const address = z.string().refine(isHostPort, 'must be host:port');
-/** Several values, separated by commas. */
-const list = (item: z.ZodType<string, string>) =>
-  z
-    .string()
-    .transform((text) => text.split(','))
-    .pipe(z.array(item).min(1));
-/** A text that is not empty. */
-const filled = z.string().min(1);
-const flag = z.enum(['true', 'false']).transform((text) => text === 'true');
-
-/** The driver reads no user out of a URL, and URLs are logged. */
-const isNameless = (url: string) => {
-  const parsed = URL.parse(url);
-  return parsed === null || (parsed.username === '' && parsed.password === '');
-};
 const NAMELESS = 'user and password go into SERVICE_NATS_USERNAME and SERVICE_NATS_PASSWORD';
 
 /** The variables that are secrets: each may be the content of a file instead (decision 221). */
@@ -32,6 +21,7 @@ const SECRETS = [
   'SERVICE_CASSANDRA_PASSWORD',
   'SERVICE_NATS_PASSWORD',
   'SERVICE_CLUSTER_SECRET',
+  'SERVICE_OTLP_HEADERS',
 ] as const;
 
 const secretFile = (secret: (typeof SECRETS)[number]) =>
@@ -72,10 +62,17 @@ const VARIABLES = {
   SERVICE_OTLP_ENDPOINT: z
     .url({ protocol: /^https?$/, error: 'must be http://host:port or https://host:port' })
     .refine(isNameless, 'must not name a user')
+    .refine(endsWithPath, 'must have no query and no fragment')
     .optional()
     .describe(
       'Where a collector takes traces by OTLP over HTTP, as http://127.0.0.1:4318; `/v1/traces` is added. Left out: nothing is traced.',
     ),
+  SERVICE_OTLP_HEADERS: headers
+    .optional()
+    .describe(
+      'Headers that the collector asks for, as `authorization=Bearer …`; several with commas between.',
+    ),
+  SERVICE_OTLP_HEADERS_FILE: secretFile('SERVICE_OTLP_HEADERS'),
   SERVICE_TRACE_RATIO: z
     .string()
     .regex(/^(?:0(?:\.\d{1,6})?|1)$/, 'must be a number from 0 to 1')

@@ -43,6 +43,8 @@ import type {
 export type OtlpTracerOptions = {
   /** Where the collector takes OTLP by HTTP, without a path of its own. */
   readonly endpoint: string;
+  /** What the collector is asked with besides, by name. */
+  readonly headers: Readonly<Record<string, string>>;
   /** Share of the requests that are recorded, 0 to 1. */
   readonly ratio: number;
   /** What the spans are of: `service.name` and the like. */
@@ -80,10 +82,14 @@ const KINDS = {
 
 /** A tracer that sends what it records to a collector; disposing it sends the rest. */
 export function openOtlpTracer(options: OtlpTracerOptions): Tracer & AsyncDisposable {
-  const { endpoint, clock, delivery, resource } = options;
+  const { endpoint, headers, clock, delivery, resource } = options;
   const ids = new TraceIds();
   const url = `${endpoint.replace(/\/$/, '')}/v1/traces`;
-  const exporter = new OTLPTraceExporter({ url, timeoutMillis: DELIVERY_MS_MAX });
+  const exporter = new OTLPTraceExporter({
+    url,
+    headers: { ...headers },
+    timeoutMillis: DELIVERY_MS_MAX,
+  });
   const provider = new TracerProvider({
     resource: resourceFromAttributes({ ...resource }),
     // What is started is recorded: that is decided before, so that the rest costs nothing here.

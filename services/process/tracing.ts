@@ -36,7 +36,18 @@ export async function openTracer(
     'service.version': releaseOf(),
     'service.instance.id': config.SERVICE_NODE_NAME ?? `${hostname()}:${process.pid}`,
   };
-  return openOtlpTracer({ endpoint, ratio, resource, clock, delivery });
+  const headers = headersOf(config);
+  return openOtlpTracer({ endpoint, headers, ratio, resource, clock, delivery });
+}
+
+/** `name=value` as an operator writes it. */
+function headersOf({ SERVICE_OTLP_HEADERS: pairs = [] }: Config): Record<string, string> {
+  return Object.fromEntries(
+    pairs.map((pair) => {
+      const at = pair.indexOf('=');
+      return [pair.slice(0, at), pair.slice(at + 1)];
+    }),
+  );
 }
 
 /** The version of this release. */

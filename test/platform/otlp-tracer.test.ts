@@ -9,6 +9,9 @@ import { SPANS_HELD_MAX, SpanDelivery } from '#platform/span-delivery';
 import { isSampled, traceIdOf } from '#platform/traceparent';
 import { recordedSpan } from '#test/support/recorded-spans';
 
+/** What the collector asks for. */
+const HEADERS = { authorization: 'Bearer of=the test' };
+
 /** A collector of a test; `listener` undefined: nothing listens at its address. */
 async function openCollector(listener: RequestListener | undefined) {
   const server = createServer(listener);
@@ -45,7 +48,7 @@ async function openScene(listener?: RequestListener, ratio = 1) {
   const delivery = new SpanDelivery({ logger, endpoint, onLost });
   const resource = { 'service.name': 'test' };
   const tracer = opening.use(
-    openOtlpTracer({ endpoint, ratio, resource, clock: systemClock, delivery }),
+    openOtlpTracer({ endpoint, headers: HEADERS, ratio, resource, clock: systemClock, delivery }),
   );
   const opened = opening.move();
   return {
@@ -104,6 +107,18 @@ collector('sends what it has when it is closed', async () => {
     scene.tracer.request(undefined).span?.end({ name: 'GET /' });
   }
   assert.ok(bodies.length > 0);
+});
+
+collector('names itself to the collector by the headers that it is given', async () => {
+  const names: (string | undefined)[] = [];
+  {
+    await using scene = await openScene((request, response) => {
+      names.push(request.headers.authorization);
+      response.end();
+    });
+    scene.tracer.request(undefined).span?.end();
+  }
+  assert.equal(names, [HEADERS.authorization]);
 });
 
 collector('whose collector is away says so once, and loses what it cannot hold', async () => {

@@ -11,8 +11,9 @@ const VARIABLES = [
   'SERVICE_CASSANDRA_PASSWORD',
   'SERVICE_NATS_PASSWORD',
   'SERVICE_CLUSTER_SECRET',
+  'SERVICE_OTLP_HEADERS',
 ] as const;
-const SECRET = 'a secret of a test in a file';
+const SECRET = 'a=secret of a test in a file';
 
 /** A file with this content, or that which `make` puts at its path. */
 function fileOf(content: string | Uint8Array | ((path: string) => void)): string {
@@ -37,7 +38,7 @@ const file = suite('when a secret is in a file');
 file('every password and secret may be', () => {
   const secrets = describeVariables()
     .map(({ name }) => name)
-    .filter((name) => /(SECRET|PASSWORD)$/.test(name));
+    .filter((name) => /(SECRET|PASSWORD|HEADERS)$/.test(name));
   assert.equal(secrets.sort(), [...VARIABLES].sort());
   for (const { name } of describeVariables()) assert.not.match(name, /_TOKEN$/);
 });

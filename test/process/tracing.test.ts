@@ -1,3 +1,9 @@
+import { once } from 'node:events';
+import { mkdtempDisposableSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newCaller } from '#test/support/caller';
@@ -58,12 +64,41 @@ away('requests are answered as usual, their trace is named, and the process ends
   assert.match(log, /loaded \S*@opentelemetry/);
 });
 
+const asked = suite('with a collector that asks who calls');
+
+asked('it hears what the file of headers says', async () => {
+  const heard = Promise.withResolvers<readonly unknown[]>();
+  const collector = createServer(({ headers, url }, response) => {
+    heard.resolve([url, headers.authorization, headers['x-tenant']]);
+    response.end();
+  });
+  collector.listen(0, '127.0.0.1');
+  await once(collector, 'listening');
+  const { port } = collector.address() as AddressInfo;
+  using folder = mkdtempDisposableSync(join(tmpdir(), 'identity-engine-headers-'));
+  const file = join(folder.path, 'headers');
+  writeFileSync(file, 'authorization=Basic dXNlcjp3b3Jk==,x-tenant=acme\n');
+  await observedWith({
+    SERVICE_OTLP_ENDPOINT: `http://127.0.0.1:${port}/`,
+    SERVICE_OTLP_HEADERS_FILE: file,
+    SERVICE_TRACE_RATIO: '1',
+  });
+  assert.equal(await heard.promise, ['/v1/traces', 'Basic dXNlcjp3b3Jk==', 'acme']);
+  collector.closeAllConnections();
+  collector.close();
+});
+
 const wrong = suite('when tracing is configured wrongly');
 
 for (const [name, value] of [
   ['SERVICE_OTLP_ENDPOINT', ''],
   ['SERVICE_OTLP_ENDPOINT', 'collector:4317'],
   ['SERVICE_OTLP_ENDPOINT', 'http://user:word@127.0.0.1:4318'],
+  ['SERVICE_OTLP_ENDPOINT', 'http://127.0.0.1:4318/?tenant=word@'],
+  ['SERVICE_OTLP_ENDPOINT', 'http://127.0.0.1:4318#traces'],
+  ['SERVICE_OTLP_HEADERS', ''],
+  ['SERVICE_OTLP_HEADERS', 'authorization: Bearer word@'],
+  ['SERVICE_OTLP_HEADERS', 'a=b,word@'],
   ['SERVICE_TRACE_RATIO', ''],
   ['SERVICE_TRACE_RATIO', '1.5'],
   ['SERVICE_TRACE_RATIO', '1%'],
@@ -76,4 +111,4 @@ for (const [name, value] of [
   });
 }
 
-for (const group of [off, away, wrong]) group.run();
+for (const group of [off, away, asked, wrong]) group.run();

@@ -1,0 +1,46 @@
+import { z } from 'zod';
+import { isHostPort } from '#platform/host-port';
+
+/** A whole number of at most nine digits. Digits only: an empty variable must not mean 0. */
+export const whole = z
+  .string()
+  .regex(/^\d{1,9}$/, 'must be a whole number')
+  .transform(Number);
+
+/** A port; 0 takes a free one. */
+export const port = whole.pipe(z.number().max(65_535));
+
+/** Where something listens. */
+export const address = z.string().refine(isHostPort, 'must be host:port');
+
+/** A text that is not empty. */
+export const filled = z.string().min(1);
+
+/** Yes or no, in the words of YAML and shells. */
+export const flag = z.enum(['true', 'false']).transform((text) => text === 'true');
+
+/** Several values, separated by commas; one at least. */
+export function list(item: z.ZodType<string, string>) {
+  return z
+    .string()
+    .transform((text) => text.split(','))
+    .pipe(z.array(item).min(1));
+}
+
+/** Whether a URL names no user: the drivers read none out of one, and URLs are logged. */
+export function isNameless(url: string): boolean {
+  const parsed = URL.parse(url);
+  return parsed === null || (parsed.username === '' && parsed.password === '');
+}
+
+/** Whether a URL ends with its path, so that a path can be added to it. */
+export function endsWithPath(url: string): boolean {
+  return !/[?#]/.test(url);
+}
+
+/** Headers of HTTP as `name=value`; a value has no commas. */
+export const headers = list(
+  z
+    .string()
+    .regex(/^[\w!#$%&'*+.^`|~-]+=[\t\x20-\x7e]+$/, 'must be name=value, with commas between'),
+);
