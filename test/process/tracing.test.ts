@@ -69,7 +69,7 @@ const asked = suite('with a collector that asks who calls');
 asked('it hears what the file of headers says', async () => {
   const heard = Promise.withResolvers<readonly unknown[]>();
   const collector = createServer(({ headers, url }, response) => {
-    heard.resolve([url, headers.authorization, headers['x-tenant']]);
+    heard.resolve([url, headers.authorization, headers['x-scope']]);
     response.end();
   });
   collector.listen(0, '127.0.0.1');
@@ -77,7 +77,7 @@ asked('it hears what the file of headers says', async () => {
   const { port } = collector.address() as AddressInfo;
   using folder = mkdtempDisposableSync(join(tmpdir(), 'identity-engine-headers-'));
   const file = join(folder.path, 'headers');
-  writeFileSync(file, 'authorization=Basic dXNlcjp3b3Jk==,x-tenant=acme\n');
+  writeFileSync(file, 'authorization=Basic dXNlcjp3b3Jk==,x-scope=acme\n');
   await observedWith({
     SERVICE_OTLP_ENDPOINT: `http://127.0.0.1:${port}/`,
     SERVICE_OTLP_HEADERS_FILE: file,
@@ -94,7 +94,7 @@ for (const [name, value] of [
   ['SERVICE_OTLP_ENDPOINT', ''],
   ['SERVICE_OTLP_ENDPOINT', 'collector:4317'],
   ['SERVICE_OTLP_ENDPOINT', 'http://user:word@127.0.0.1:4318'],
-  ['SERVICE_OTLP_ENDPOINT', 'http://127.0.0.1:4318/?tenant=word@'],
+  ['SERVICE_OTLP_ENDPOINT', 'http://127.0.0.1:4318/?key=word@'],
   ['SERVICE_OTLP_ENDPOINT', 'http://127.0.0.1:4318#traces'],
   ['SERVICE_OTLP_HEADERS', ''],
   ['SERVICE_OTLP_HEADERS', 'authorization: Bearer word@'],
