@@ -1,6 +1,8 @@
 import { describeVariables } from '#config';
+import type { Command } from '#ctl/command';
 import { COMMANDS, synopsis } from '#ctl/ctl';
 import { boundLines } from '#deploy/documents/bounds-document';
+import { plannedClusterLines, unitCostLines } from '#deploy/documents/capacity-lines';
 import { dashboardLines } from '#deploy/documents/dashboard-lines';
 import { tableLines } from '#deploy/documents/markdown-table';
 import { METRICS } from '#platform/metrics';
@@ -18,6 +20,9 @@ export const GENERATED_BLOCKS: readonly GeneratedBlock[] = [
   { document: 'docs/configuration.md', name: 'variables', lines: variableLines },
   { document: 'docs/ctl.md', name: 'account commands', lines: () => commandLines('account') },
   { document: 'docs/ctl.md', name: 'cluster commands', lines: () => commandLines('cluster') },
+  { document: 'docs/ctl.md', name: 'planning commands', lines: () => commandLines('planning') },
+  { document: 'docs/scale.md', name: 'unit costs', lines: unitCostLines },
+  { document: 'docs/scale.md', name: 'planned clusters', lines: plannedClusterLines },
   { document: 'docs/bounds.md', name: 'bounds', lines: boundLines },
   { document: 'docs/architecture.md', name: 'layers', lines: layerLines },
   { document: 'docs/metrics.md', name: 'metrics', lines: metricLines },
@@ -33,7 +38,7 @@ function variableLines(): string[] {
   return tableLines(['Variable', 'Default', 'Meaning'], rows);
 }
 
-function commandLines(kind: 'account' | 'cluster'): string[] {
+function commandLines(kind: Command['kind']): string[] {
   const rows = COMMANDS.filter((command) => command.kind === kind).map((command) => [
     `\`ctl ${synopsis(command)}\``,
     command.summary,

@@ -24,6 +24,9 @@ export type Values = {
   readonly 'requests-per-minute'?: string | undefined;
   readonly 'cycles-per-month'?: string | undefined;
   readonly instances?: string | undefined;
+  readonly observations?: string | undefined;
+  readonly 'keyed-share'?: string | undefined;
+  readonly headroom?: string | undefined;
 };
 
 /** What a command prints, for machines and for people; `isBad` makes the program end with 1. */
@@ -82,5 +85,11 @@ export type ClusterCommand = Named & {
   ) => Promise<Printout>;
 };
 
+/** A command that computes, and looks at nothing. */
+export type PlanningCommand = Named & {
+  readonly kind: 'planning';
+  readonly run: (values: Values) => Printout;
+};
+
 /** One command: its words, its arguments in order, its options, and what it does. */
-export type Command = AccountCommand | ClusterCommand;
+export type Command = AccountCommand | ClusterCommand | PlanningCommand;

@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util';
 import { ACCOUNT_COMMANDS } from '#ctl/account-commands';
 import { adminClient } from '#ctl/admin-client';
+import { CAPACITY } from '#ctl/capacity-command';
 import {
   type ClusterPorts,
   type Command,
@@ -27,10 +28,11 @@ type CtlIo = {
   readonly openCluster: () => Promise<ClusterPorts & AsyncDisposable>;
 };
 
-/** Every command: those of accounts, then those of a cluster. */
+/** Every command: those of accounts, those of a cluster, those that only compute. */
 export const COMMANDS: readonly Command[] = [
   ...ACCOUNT_COMMANDS,
   ...[RING, SHARDS, NODES, INSTANCE, DRAIN, VERIFY, JOURNAL],
+  CAPACITY,
 ];
 
 /** What is typed after `ctl`: words, arguments and options. */
@@ -51,6 +53,9 @@ const OPTIONS = {
   'cycles-per-month': { type: 'string' },
   last: { type: 'string' },
   service: { type: 'string' },
+  observations: { type: 'string' },
+  'keyed-share': { type: 'string' },
+  headroom: { type: 'string' },
 } as const;
 
 /** Runs one command (`argv` without program and script). Fulfils with the exit code, never rejects. */
@@ -90,6 +95,7 @@ async function ran(
     const admin = adminClient(values.admin ?? io.adminUrl, io.adminTokenFile);
     return await command.run(admin, args, values);
   }
+  if (command.kind === 'planning') return command.run(values);
   await using cluster = await io.openCluster();
   return await command.run(cluster, args, values, values.json ? () => undefined : io.out);
 }
@@ -106,6 +112,9 @@ function usageText(): string {
     '',
     'Looks after a cluster, with the SERVICE_ variables that its nodes have:',
     ...lines('cluster'),
+    '',
+    'Computes, without a service:',
+    ...lines('planning'),
     '',
     'Every command: --json for machines.',
   ].join('\n');

@@ -1,0 +1,46 @@
+import { CAPACITY } from '#ctl/capacity-command';
+import type { Values } from '#ctl/command';
+import { UNIT_COSTS } from '#ctl/unit-costs';
+import { tableLines } from '#deploy/documents/markdown-table';
+
+/** What the parts spend on one unit of each kind of work, as `ctl capacity` computes with it. */
+export function unitCostLines(): string[] {
+  const { edge, limiter, engine, cassandra } = UNIT_COSTS;
+  const rows = [
+    ['an observation', edge.observation, limiter.observation, engine.observation],
+    ['an append, whatever is in it', undefined, undefined, engine.append],
+    ['a head that is written', undefined, undefined, engine.head],
+    ['an instance brought to memory', undefined, undefined, engine.activation],
+    ['a key', edge.keyed, limiter.keyed, engine.keyed],
+  ] as const;
+  const { observation, append, head, activation, keyed } = cassandra;
+  const stored = [observation, append, head, activation, keyed];
+  const cell = (us: number | undefined) => (us === undefined ? '-' : us.toFixed(us < 100 ? 1 : 0));
+  return tableLines(
+    ['µs of CPU for', 'edge', 'limiter', 'engine', 'Cassandra, a copy'],
+    rows.map(([work, ...us], place) => [work, ...[...us, stored[place]].map(cell)]),
+  );
+}
+
+/** Loads that the page about size explains: a usual one, a busy fleet, and one that is spread thin. */
+const EXAMPLES: readonly Values[] = [
+  { observations: '5000', instances: '1000000', 'keyed-share': '0.2' },
+  { observations: '2400000', instances: '1000000', headroom: '0.3' },
+  { observations: '167000', instances: '10000000' },
+];
+
+/** Commands with what they print. */
+export function plannedClusterLines(): string[] {
+  return EXAMPLES.flatMap((values, place) => {
+    const args = Object.entries(values).map(([name, value]) => `--${name} ${value}`);
+    return [
+      ...(place === 0 ? [] : ['']),
+      '```sh',
+      `node services/main.ts ctl capacity ${args.join(' ')}`,
+      '```',
+      '```',
+      CAPACITY.run(values).text,
+      '```',
+    ];
+  });
+}

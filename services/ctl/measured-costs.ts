@@ -1,0 +1,86 @@
+/** A figure as a report of the repository states it: `text` stands in the row of the chapter. */
+export type Measured = {
+  readonly value: number;
+  readonly source: string;
+  /** What the heading above it says; undefined: the figure stands in a sentence of the page. */
+  readonly chapter?: string;
+  /** How its row begins. */
+  readonly row?: string;
+  /** The words around the figure, as they stand there. */
+  readonly text: string;
+};
+
+const BUSY_64 = {
+  source: 'bench/DURABLE.md',
+  chapter: 'Durable, 1,000 instances, 64 connections',
+  row: '(d)',
+} as const;
+const BUSY_256 = { ...BUSY_64, chapter: 'Durable, 1,000 instances, 256 connections' } as const;
+const SPREAD_256 = {
+  source: 'bench/DURABLE.md',
+  chapter: 'Durable, 50,000 instances, 256 connections',
+  row: '(d50)',
+} as const;
+const KEYED_256 = { ...SPREAD_256, row: '(k50)' } as const;
+const BYTES_1000 = {
+  source: 'bench/DURABLE.md',
+  chapter: "Bytes on Cassandra's disk per observation, 1,000 instances",
+  row: '(d) and (k)',
+} as const;
+const BYTES_50000 = {
+  source: 'bench/DURABLE.md',
+  chapter: "Bytes on Cassandra's disk per observation, 50,000 instances",
+  row: '(d50) and (k50)',
+} as const;
+const GROWTH = {
+  source: 'bench/SCALE.md',
+  chapter: 'Cost of an observation: 1 to 3 engines, 100 to 1,000,000 instances',
+} as const;
+const HUNDRED = { ...GROWTH, row: '1 × 100' } as const;
+const MILLION = { ...GROWTH, row: '1 × 1,000,000' } as const;
+const MILLION_COLD = { ...GROWTH, row: '1 × 1,000,000, none of them in memory' } as const;
+const MEMORY = { source: 'bench/RESULTS.md', chapter: 'Memory' } as const;
+
+/**
+ * What the calculator of `ctl capacity` knows: the only table of figures that it computes with. CPU
+ * in µs an observation, sizes in bytes. A test compares each with its report, so that a new report
+ * and this table change together.
+ */
+export const MEASURED = {
+  edgeUs: { ...SPREAD_256, value: 71.8, text: 'edge 71.8' },
+  edgeKeyedUs: { ...KEYED_256, value: 103.1, text: 'edge 103.1' },
+  limiterUs: { ...BUSY_64, value: 15.4, text: 'limiter 15.4' },
+  limiterPlainUs: { ...SPREAD_256, value: 8.6, text: 'limiter 8.6' },
+  limiterKeyedUs: { ...KEYED_256, value: 11.3, text: 'limiter 11.3' },
+  engineUs64: { ...BUSY_64, value: 42.3, text: 'engine 42.3' },
+  engineUs256: { ...BUSY_256, value: 29.1, text: 'engine 29.1' },
+  enginePlainUs: { ...SPREAD_256, value: 58.3, text: 'engine 58.3' },
+  engineKeyedUs: { ...KEYED_256, value: 105.7, text: 'engine 105.7' },
+  engineFewUs: { ...HUNDRED, value: 46, text: 'engines 46' },
+  engineManyUs: { ...MILLION, value: 101, text: 'engines 101' },
+  engineColdUs: { ...MILLION_COLD, value: 216, text: 'engines 216' },
+  cassandraUs64: { ...BUSY_64, value: 34.6, text: 'cassandra 34.6' },
+  cassandraUs256: { ...BUSY_256, value: 18.7, text: 'cassandra 18.7' },
+  cassandraPlainUs: { ...SPREAD_256, value: 20.1, text: 'cassandra 20.1' },
+  cassandraKeyedUs: { ...KEYED_256, value: 85.1, text: 'cassandra 85.1' },
+  cassandraFewUs: { ...HUNDRED, value: 30, text: 'Cassandra 30' },
+  cassandraManyUs: { ...MILLION, value: 55, text: 'Cassandra 55' },
+  cassandraColdUs: { ...MILLION_COLD, value: 297, text: 'Cassandra 297' },
+  /** Observations a second and records a group, of an engine that appends as fast as it may. */
+  observationsPerSecond: { ...HUNDRED, value: 7_423, text: '7423/s' },
+  groupRecords64: { ...HUNDRED, value: 29.8, text: '29.8 records a group' },
+  groupRecords256: {
+    source: 'docs/scale.md',
+    value: 80,
+    text: '80 records share it at 256 connections',
+  },
+  /** Resident, of a process that has served some calls. */
+  engineMiB: { ...MEMORY, value: 176, text: '| 176 | 141 |' },
+  /** The same with 100,000 more instances, each observed just now. */
+  engineFullMiB: { ...MEMORY, row: 'each processed once', value: 647, text: '647' },
+  liveBytesPerInstance: { ...MEMORY, value: 1_818, text: 'takes 1,818 live bytes' },
+  rowBytes: { ...BYTES_1000, value: 18.3, text: '| 18.3 |' },
+  headBytesPerObservation: { ...BYTES_50000, value: 10.2, text: '| 10.2 |' },
+  headObservations: { ...BYTES_50000, value: 6_003_535, text: '| 6,003,535 |' },
+  answerBytes: { ...BYTES_50000, value: 537.5, text: '537.5' },
+} as const satisfies Record<string, Measured>;

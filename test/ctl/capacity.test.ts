@@ -1,0 +1,185 @@
+import { readFileSync } from 'node:fs';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { parse } from 'yaml';
+import { describeVariables } from '#config';
+import { ASSUMED, capacityFor, type Load } from '#ctl/capacity';
+import { MEASURED, type Measured } from '#ctl/measured-costs';
+import { PEERS_MAX } from '#routing/routing-bounds';
+import { UNFLUSHED_BYTES_MAX } from '#runtime/bounds';
+import { ctl } from '#test/ctl/ctl-run';
+
+const SMALL: Load = { observations: 1_000, instances: 1_000, keyedShare: 0, headroom: 0.4 };
+
+function planned(load: Partial<Load>) {
+  const capacity = capacityFor({ ...SMALL, ...load });
+  if (capacity === undefined) throw new Error('one cluster is too small');
+  return capacity;
+}
+
+/** Whether two figures are the same to the fourth digit, as a person computes them. */
+function near(actual: number, expected: number, what: string): void {
+  assert.ok(Math.abs(actual / expected - 1) < 1e-3, `${what}: ${actual}, not ${expected}`);
+}
+
+const plan = suite('the plan for a load');
+
+plan('of a thousand observations a second is what a hand computes', () => {
+  const { edges, limiters, engines, cassandra, nats, shards } = planned({});
+  assert.equal([edges.count, limiters.count, engines.count], [2, 2, 2]);
+  near(edges.busy, 0.0718, 'edges');
+  near(limiters.busy, 0.0154, 'limiters');
+  // 500 a second each in 249.1 groups; 60,000 in two minutes for 500 instances.
+  near(engines.groupRecords, 2.00727, 'records a group');
+  near(engines.perCheckpoint, 120, 'a checkpoint');
+  // 21.264 + 626.87 / 2.00727 + 55 / 120 µs.
+  near(engines.busy, 0.33402, 'engines');
+  // 176 MiB, and 500 instances of 471 MiB / 100,000, beside the tail.
+  near(engines.bytesEach - UNFLUSHED_BYTES_MAX, 187_018_772, 'memory');
+  // 3 copies of 9.2614 + 755.09 / 2.00727 + 25 / 120 µs.
+  near(cassandra.busy, 1.15695, 'Cassandra');
+  assert.is(cassandra.count, 3);
+  near(cassandra.appendsPerSecond, 498.19, 'appends');
+  near(cassandra.diskPerDayEach, 1.58112e9, 'disk a day');
+  near(cassandra.diskAtOnceEach, 1.22472e6, 'disk at once');
+  assert.equal(nats, { count: 3, bytesPerSecond: 24_000 });
+  assert.is(shards, 256);
+});
+
+plan('adds what keys cost, and their answers of 25 hours', () => {
+  const { edges, engines, cassandra } = planned({ keyedShare: 0.5 });
+  near(edges.busy, 0.0718 + 0.5 * 0.0313, 'edges');
+  near(engines.busy, 0.33402 + 0.5 * 0.0474, 'engines');
+  near(cassandra.busy, 1.15695 + 3 * 0.5 * 0.065, 'Cassandra');
+  near(cassandra.diskAtOnceEach, 1.22472e6 + 1_000 * 0.5 * 90_000 * 537.5, 'disk at once');
+});
+
+plan('brings an instance back that is seen less often than every 15 minutes', () => {
+  const { engines, cassandra } = planned({ observations: 100, instances: 200_000 });
+  assert.equal([engines.active, engines.areCold, engines.perCheckpoint], [90_000, true, 1]);
+  // 21.264 + 626.87 + 55 + 115 µs, and 3 × (9.2614 + 755.09 + 25) + 2 × 242 µs.
+  near(engines.busy, 100 * 818.134e-6, 'engines');
+  near(cassandra.busy, 100 * 2_852.05e-6, 'Cassandra');
+});
+
+plan('serves all with one away, however little is to be kept free', () => {
+  assert.is(planned({ observations: 13_900, headroom: 0 }).edges.count, 2);
+  assert.is(planned({ observations: 27_000, headroom: 0 }).edges.count, 3);
+});
+
+plan('has engines enough for the memory of the instances', () => {
+  // 50,000,000 × 1,818 bytes in 0.6 GiB each.
+  const { engines } = planned({ observations: 100_000, instances: 50_000_000 });
+  assert.is(engines.count, 142);
+});
+
+plan('has as many Cassandra servers in each of three zones, and shards to move', () => {
+  const { cassandra, engines, shards } = planned({ observations: 400_000, instances: 100_000 });
+  assert.is(cassandra.count % 3, 0);
+  assert.ok(cassandra.busy <= cassandra.count * 4 * 0.6, `${cassandra.busy}`);
+  assert.is(shards, engines.count * 25);
+});
+
+plan('never needs less for more', () => {
+  let before = planned({});
+  for (const observations of [2_000, 10_000, 50_000, 200_000, 1_000_000]) {
+    const now = planned({ observations });
+    for (const part of ['edges', 'limiters', 'engines', 'cassandra'] as const) {
+      assert.ok(now[part].count >= before[part].count, `${observations}: ${part}`);
+      assert.ok(now[part].busy > before[part].busy, `${observations}: ${part}`);
+    }
+    before = now;
+  }
+});
+
+const figures = suite('the figures that it computes with');
+
+/** The lines in which a figure must stand. */
+function linesFor({ source, chapter, row }: Measured): string[] {
+  const text = readFileSync(source, 'utf8');
+  if (chapter === undefined) return text.split('\n');
+  const chapters = text.split(/^## /m).filter((one) => one.startsWith(`${chapter}\n`));
+  const lines = chapters.flatMap((one) => one.split('\n'));
+  return row === undefined
+    ? lines
+    : lines.filter((line) => line.startsWith(`| ${row}`) && !line.startsWith(`| ${row},0`));
+}
+
+for (const [name, figure] of Object.entries(MEASURED) as [string, Measured][]) {
+  figures(`stand in their reports: ${name}`, () => {
+    const { value, source, row = '', text } = figure;
+    assert.ok(text.replaceAll(',', '').includes(String(value)), `${text} does not say ${value}`);
+    const found = linesFor(figure).filter((line) => line.includes(text));
+    assert.ok(found.length > 0, `${source} does not say "${text}" ${row}: use its newer figure`);
+  });
+}
+
+figures('are of the service as it is set up', () => {
+  const fallback = (name: string) =>
+    Number(describeVariables().find((one) => one.name === name)?.fallback);
+  assert.is(ASSUMED.idleSeconds, fallback('SERVICE_ACTOR_IDLE_S'));
+  assert.is(ASSUMED.actorMiB, fallback('SERVICE_ACTOR_MEMORY_MIB'));
+  assert.is(ASSUMED.shardsUsual, fallback('SERVICE_SHARDS'));
+  assert.is(ASSUMED.enginesMost, PEERS_MAX);
+  const schema = readFileSync('services/storage/cassandra/schema.cql', 'utf8');
+  assert.ok(schema.includes(`TTL ${ASSUMED.answerSeconds},`));
+  const manifest = parse(readFileSync('deploy/kubernetes/stores/cassandra.yaml', 'utf8'));
+  const [datacenter] = manifest.spec.cassandra.datacenters;
+  assert.is(datacenter.resources.requests.cpu, String(ASSUMED.cassandraCores));
+  assert.is(datacenter.size, ASSUMED.copies);
+});
+
+const command = suite('ctl capacity');
+const LOAD = ['--observations', '5000', '--instances', '1000000'];
+
+command('says of each part how many and why, without a service', async () => {
+  const { code, out } = await ctl(['capacity', ...LOAD, '--keyed-share', '0.2'], {});
+  assert.is(code, 0);
+  assert.match(out, /^5,000 observations a second over 1,000,000 instances, 20 % with a key;/);
+  for (const line of [
+    /^edges +2 +1 core +0\.39 cores busy: 71\.8 µs a call and 31\.3 more with a key$/m,
+    /^engines +3 +1 core, 2\.\d+ GB +0\.897 cores busy; 1,000,000 instances in memory;/m,
+    /^Cassandra +3 +4 cores +2\.4 cores busy/m,
+    /^disk +3 +7\.91 GB a day +after 49\.6 GB/m,
+  ]) {
+    assert.match(out, line);
+  }
+});
+
+command('says the same to machines', async () => {
+  const { out } = await ctl(['capacity', ...LOAD, '--headroom', '0.5', '--json'], {});
+  const { load, ...capacity } = JSON.parse(out);
+  const said = { observations: 5_000, instances: 1_000_000, keyedShare: 0, headroom: 0.5 };
+  assert.equal(load, said);
+  assert.equal(capacity, planned(said));
+});
+
+for (const [args, line] of [
+  [[], '--observations is missing: see "ctl --help"'],
+  [['--observations', '5'], '--instances is missing: see "ctl --help"'],
+  [
+    ['--observations', 'many', '--instances', '1'],
+    '--observations takes a number from 1 on, not "many"',
+  ],
+  [['--observations', '0', '--instances', '1'], '--observations takes a number from 1 on, not "0"'],
+  [
+    ['--observations', '1', '--instances', '1e3'],
+    '--instances takes a number from 1 on, not "1e3"',
+  ],
+  [[...LOAD, '--keyed-share', '20'], '--keyed-share takes a part from 0 to 1, not "20"'],
+  [[...LOAD, '--headroom', '1'], '--headroom takes a part from 0 to 0.9, not "1"'],
+  [[...LOAD, '--headroom', ''], '--headroom takes a part from 0 to 0.9, not ""'],
+  [
+    ['--observations', '900000000', '--instances', '1'],
+    'that takes more than the 256 engines that an edge connects to: divide it among clusters',
+  ],
+] as const) {
+  command(`refuses ${args.join(' ') || 'to guess'} in one line`, async () => {
+    const { code, out, err } = await ctl(['capacity', ...args], {});
+    assert.equal([code, out, err], [1, '', `ctl: ${line}`]);
+  });
+}
+
+plan.run();
+figures.run();
+command.run();
