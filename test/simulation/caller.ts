@@ -19,6 +19,8 @@ export type CallerPorts = {
   readonly world: World;
   readonly history: History;
   readonly edges: () => readonly SimulatedEdge[];
+  /** Share of the changes that have an `Idempotency-Key`. */
+  readonly keyed: number;
   /** Hears of every end of a call. */
   readonly onEnded: (call: Call) => void;
 };
@@ -29,12 +31,15 @@ const PATIENCE_MS = 12_000;
 /** Tries of a call with a key; one without a key is never sent again by its caller. */
 const KEYED_TRIES = 4;
 
-/** Share of calls with an `Idempotency-Key`, and of changes that are bound by `If-Match`. */
-const KEYED = 0.2;
+/** Share of changes that are bound by `If-Match`. */
 const BOUND = 0.15;
 
 /** Share of the calls with a key that are sent twice at once, as by an impatient caller. */
 const DOUBLED = 0.3;
+
+/** Share of the calls with a key that are sent again when others have followed, and when, in ms. */
+const REPEATED = 0.3;
+const REPEATED_AFTER_MS = { from: 1_000, to: 12_000 } as const;
 
 /** A client of one account: asks edges, keeps keys for retries, and notes the answers. */
 export class Caller {
@@ -76,13 +81,27 @@ export class Caller {
     const call = history.begin({ requested, account, instance, ifMatch, invokedMs: world.nowMs });
     const isRead =
       requested.kind === 'read' || requested.kind === 'readHistory' || requested.kind === 'list';
-    const key = !isRead && this.#random.happens(KEYED) ? this.#key(call) : undefined;
+    const key = !isRead && this.#random.happens(this.#ports.keyed) ? this.#key(call) : undefined;
     world.note(`op ${call.id} ${requested.kind} ${instance || account} ${key ?? ''}`);
     call.outcome = await this.#tries(call, key);
     call.endedMs = world.nowMs;
     world.note(`op ${call.id} ${instance} ends: ${JSON.stringify(call.outcome, shown)}`);
     onEnded(call);
+    if (key !== undefined && this.#random.happens(REPEATED)) await this.#repeat(call, key);
     return call;
+  }
+
+  /** Sends a call again whose answer the caller has lost: it must not be done twice. */
+  async #repeat(call: Call, key: string): Promise<void> {
+    const { outcome } = call;
+    if (outcome.kind !== 'answered' || outcome.seen.isThrottled) return;
+    const { from, to } = REPEATED_AFTER_MS;
+    await this.#ports.world.sleep(this.#random.between(from, to));
+    const again = await this.#try(call, key);
+    if (again.kind !== 'answered' || again.seen.etag === outcome.seen.etag) return;
+    throw new Violation(
+      `call ${call.id} was done twice: ${outcome.seen.etag} and ${again.seen.etag}`,
+    );
   }
 
   async #tries(call: Call, key: string | undefined): Promise<Outcome> {

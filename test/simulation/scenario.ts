@@ -25,6 +25,8 @@ export type Scenario = {
   /** Callers per instance. */
   readonly callersMax: number;
   readonly thinkMsMax: number;
+  /** Share of the changes that have an `Idempotency-Key`. */
+  readonly keyed: number;
   readonly loadMs: number;
   /** Unix time at which it all begins, in milliseconds: in some runs a month ends under load. */
   readonly startMs: number;
@@ -49,6 +51,7 @@ export type ScenarioRequest = {
   /** How many limiters there are. */
   readonly limiters?: number;
   readonly checkpointAgeMs?: number;
+  readonly keyed?: number;
   readonly isDeletionTimed?: boolean;
   /** Only these sorts of disturbance, and as many of them. */
   readonly only?: readonly DisturbanceKind[];
@@ -103,6 +106,7 @@ export function drawScenario(random: SeededRandom, requested: ScenarioRequest = 
     disturbances,
     checkpointAgeMs: requested.checkpointAgeMs ?? random.pick([5_000, 20_000, 120_000]),
     isDeletionTimed: requested.isDeletionTimed ?? random.happens(0.15),
+    keyed: requested.keyed ?? random.pick([0.2, 0.2, 0.8]),
   };
   return limiters === 0 ? scenario : { ...scenario, ...drawLimits(random, scenario) };
 }

@@ -168,9 +168,10 @@ class Ear {
 
   /** What callers need so that this hears of all their answers. */
   portsOfCallers(): CallerPorts {
-    const { world } = this.#cluster;
+    const { world, scenario } = this.#cluster;
     const edges = () => this.#cluster.edges;
-    return { world, history: this.#history, edges, onEnded: (call) => this.hear(call) };
+    const onEnded = (call: Call) => this.hear(call);
+    return { world, history: this.#history, edges, keyed: scenario.keyed, onEnded };
   }
 
   /** Notifies the oracle which version a caller was answered with. */

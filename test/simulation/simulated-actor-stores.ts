@@ -25,6 +25,8 @@ export type CheckpointFlaws = TableFlaws & {
   readonly isBatchStamped?: boolean;
   /** A checkpoint counts as stored as soon as it is sent. */
   readonly isUnconfirmed?: boolean;
+  /** Early answers count as stored as soon as they are sent. */
+  readonly isAnswerUnconfirmed?: boolean;
   /** A head forgets the calls that it was stored with. */
   readonly isCallsForgotten?: boolean;
 };
@@ -97,8 +99,9 @@ export class SimulatedActorStores {
         else await written;
       },
       storeAnswers: async (parts) => {
-        const writes = parts.map((part) => this.#answerWrite(process, part));
-        await Promise.all(writes);
+        const written = Promise.all(parts.map((part) => this.#answerWrite(process, part)));
+        if (this.#flaws.isAnswerUnconfirmed) written.catch(() => undefined);
+        else await written;
       },
       readHistory: (id, newest, count) =>
         readRows(id, 'history', (tables) => tables.history(id, newest, count)),

@@ -15,7 +15,7 @@ const PROBE_MS_MAX = 1_000;
 const STARTUP_GRACE_MS = 1_500;
 
 /** Bytes that idle actors may hold: enough for all of them here. */
-const ROOM = { memoryBytesMax: 64 * 1_024 * 1_024, earlyRowsBytesMax: 12 * 1_024 };
+const ROOM = { memoryBytesMax: 64 * 1_024 * 1_024, earlyRowsBytesMax: 5 * 1_024 };
 
 /** What the processes of both services have in common. */
 export type NodeProcess = {

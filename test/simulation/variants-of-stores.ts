@@ -1,7 +1,7 @@
 import { NO_REPLICA_FAULTS } from '#test/simulation/replicas';
 import type { ScenarioRequest } from '#test/simulation/scenario';
 import { NO_STORE_FAULTS } from '#test/simulation/simulated-store';
-import { LONG, MOVES, type Variant } from '#test/simulation/variant';
+import { LONG, MOVES, ROUGH, type Variant } from '#test/simulation/variant';
 
 /** Shards that come back to an owner while a change of that time is on its way, and little else. */
 const RESTLESS: ScenarioRequest = {
@@ -54,6 +54,11 @@ export const STORE_VARIANTS: readonly Variant[] = [
     name: 'low-water mark moved before the checkpoint',
     flaws: { checkpoints: { isUnconfirmed: true } },
     requested: LONG,
+  },
+  {
+    name: 'early answer dropped before it is stored',
+    flaws: { checkpoints: { isAnswerUnconfirmed: true } },
+    requested: { ...ROUGH, keyed: 0.8, loadMs: 45_000 },
   },
   {
     name: 'delete that removes the head',

@@ -2,6 +2,7 @@ import { InstanceKind } from '#engine/instance-kind';
 import { InstanceSourcing } from '#engine/instance-sourcing';
 import { Checkpointer } from '#runtime/checkpointer';
 import { CommitLog } from '#runtime/commit-log';
+import { EarlyWriter } from '#runtime/early-writer';
 import { HostedTurn } from '#runtime/hosted-turn';
 import { RecentCalls } from '#runtime/recent-calls';
 import { handOffEarly } from '#test/simulation/early-handoff';
@@ -23,6 +24,17 @@ function hasty(stack: DisposableStack, isOfCommit: boolean): void {
   replaceMethod(stack, HostedTurn, 'whenAnswerable', async (when, turn, offset) => {
     if (committed.has(turn) !== isOfCommit) await when(offset);
   });
+}
+
+/** Lets early answers be written before their records are durable. */
+function storeAnswersEarly(stack: DisposableStack): void {
+  let isStarting = false;
+  replaceMethod(stack, EarlyWriter, 'startDue', (start, _writer, onWritten) => {
+    isStarting = true;
+    start(onWritten);
+    isStarting = false;
+  });
+  skipWaits(stack, () => isStarting);
 }
 
 /** Lets flushes begin before the records are durable. */
@@ -60,6 +72,11 @@ export const TURN_VARIANTS: readonly Variant[] = [
     name: 'flush before durable',
     requested: { ...ROUGH, only: ['kill', 'pause', 'storeCut'], count: 14, loadMs: 45_000 },
     spoil: (stack) => flushEarly(stack),
+  },
+  {
+    name: 'early answer stored before its record is durable',
+    requested: { ...ROUGH, only: ['kill', 'pause', 'storeCut'], count: 14, keyed: 0.8 },
+    spoil: (stack) => storeAnswersEarly(stack),
   },
   {
     name: 'handoff that does not wait for appends in flight',
