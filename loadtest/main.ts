@@ -57,8 +57,9 @@ async function run(options: Options): Promise<number> {
   print(`${options.name}: ${loadText(demand)} to ${target.baseUrl}`);
   const variables = { ...variablesOf(target, demand, scope, keys), ...remoteWrite };
   const sent = await sendLoad({ program, folder, variables }, target, { demand, print });
-  const { metrics, faults, events, usage } = sent;
-  const verdict = verdictOf(scope, metrics, { faults, hasOwnAccounts: accounts !== undefined });
+  const { metrics, faults, events, usage, readings } = sent;
+  const hasOwnAccounts = accounts !== undefined;
+  const verdict = verdictOf(scope, metrics, { faults, hasOwnAccounts, readings });
   const known = { circumstances: [...circumstances, ...events], usage };
   const text = textSummary({ scope, metrics, verdict, ...known });
   await writeFile(join(folder, 'summary.md'), text);

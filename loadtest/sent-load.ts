@@ -4,7 +4,9 @@ import { killAnEngine } from '#loadtest/kill-engine';
 import { type PlannedAct, watchLoad } from '#loadtest/load-progress';
 import { type Usage, usageBetween, usageOf } from '#loadtest/process-usage';
 import { type Demand, phasesOf } from '#loadtest/profile';
+import { type Readings, readRepeatedly } from '#loadtest/readings';
 import { killPhaseOf } from '#loadtest/slo';
+import type { Reading } from '#loadtest/slopes';
 import type { Target } from '#loadtest/target';
 import type { ProcessUsage, Summarized } from '#loadtest/text-summary';
 import type { Metrics } from '#loadtest/verdict';
@@ -23,6 +25,8 @@ export type SentLoad = {
   readonly faults: readonly string[];
   readonly events: NonNullable<Summarized['circumstances']>;
   readonly usage: readonly ProcessUsage[];
+  /** Of what must not grow under a load that stays the same; none of other loads. */
+  readonly readings: readonly Reading[];
 };
 
 /** Sends a load by k6, says how far it is, and does to the cluster what the profile does to it. */
@@ -35,6 +39,7 @@ export async function sendLoad(
   const events: (readonly [string, string])[] = [];
   let before = new Map<string, Usage>();
   let usage: readonly ProcessUsage[] = [];
+  let readings: Readings | undefined;
   const acts: PlannedAct[] = [];
   const killPhase = killPhaseOf(demand.name);
   if (cluster !== undefined) {
@@ -55,14 +60,20 @@ export async function sendLoad(
   using clock = watchLoad({ demand, address, print, acts });
   const { metrics, faults } = await runK6({
     ...k6,
-    ...{ address, print, onBegin: () => clock.begin() },
+    ...{ address, print },
+    onBegin: () => {
+      clock.begin();
+      const isSteady = demand.name === 'soak' && cluster !== undefined;
+      if (isSteady) readings = readRepeatedly(cluster);
+    },
     onEnd: () => {
       clock.end();
+      readings?.[Symbol.dispose]();
       if (cluster !== undefined) usage = usageBetween(before, usageOf(cluster));
     },
   });
   // A run in which nothing was disturbed shows nothing about a disturbance.
   const isUndisturbed = killPhase !== undefined && events.length === 0;
   const all = isUndisturbed ? [...faults, 'no engine was killed'] : faults;
-  return { metrics, faults: all, events, usage };
+  return { metrics, faults: all, events, usage, readings: readings?.all ?? [] };
 }

@@ -1,5 +1,6 @@
 import { PROFILES } from './profile.ts';
 import { phaseText, processLatency, ROUTES, routeLatency, type SloScope } from './slo.ts';
+import type { Slope } from './slopes.ts';
 import { type Balance, countOf, type Judgement, type Metrics, type Verdict } from './verdict.ts';
 
 /*
@@ -52,6 +53,7 @@ export function textSummary({
     circumstances.map(([name, value]) => `- ${name}: ${value}`).join('\n'),
     tableOf(['Objective', 'Wanted', 'Seen', 'Verdict'], verdict.judgements.map(judgementRow)),
     balanceTable(verdict.balances),
+    slopeTable(verdict.slopes),
     phaseTable(scope, metrics),
     routeTable(metrics),
     countsText(metrics),
@@ -106,6 +108,15 @@ function balanceTable(balances: readonly Balance[]): string {
     return [text, bound, `${seen ?? '-'}`, WORDS[outcome]];
   });
   return tableOf(['Count', 'Wanted', 'Seen', 'Verdict'], rows);
+}
+
+function slopeTable(slopes: readonly Slope[]): string {
+  if (slopes.length === 0) return '';
+  const rows = slopes.map(({ name, mean, perHour, perHourMax, outcome }) => {
+    const grown = `${perHour < 0 ? '' : '+'}${perHour.toFixed(1)}`;
+    return [name, mean.toFixed(1), `<= +${perHourMax.toFixed(1)}`, grown, WORDS[outcome]];
+  });
+  return tableOf(['What must not grow', 'Mean', 'Wanted an hour', 'Seen an hour', 'Verdict'], rows);
 }
 
 function phaseTable({ phases }: SloScope, metrics: Metrics): string {

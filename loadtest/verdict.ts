@@ -1,5 +1,6 @@
 import { type Phase, PROFILES, requestsOf } from './profile.ts';
 import { type Slo, type SloScope, slosOf } from './slo.ts';
+import { type Reading, type Slope, slopesOf } from './slopes.ts';
 
 /*
  * What the figures of a run say about its objectives. Pure: `(evidence) -> verdict`.
@@ -39,6 +40,8 @@ export type Verdict = {
   readonly voidBecause: readonly string[];
   readonly judgements: readonly Judgement[];
   readonly balances: readonly Balance[];
+  /** Of a long load that stays the same: what must not grow. */
+  readonly slopes: readonly Slope[];
   /** Of `breakpoint`: the phases that kept every objective, up to the first that did not. */
   readonly held: readonly Phase[] | undefined;
 };
@@ -49,6 +52,8 @@ export type Circumstances = {
   readonly faults?: readonly string[];
   /** Whether the run's accounts are its own, so that what is charged to them is charged for it. */
   readonly hasOwnAccounts: boolean;
+  /** What the driver has read during a load that stays the same. */
+  readonly readings?: readonly Reading[];
 };
 
 /** The part of a phase's requests that must have been sent, and how many less it may be besides. */
@@ -59,18 +64,20 @@ const SENT_SLACK = 2;
 export function verdictOf(
   scope: SloScope,
   metrics: Metrics,
-  { faults = [], hasOwnAccounts }: Circumstances,
+  { faults = [], hasOwnAccounts, readings = [] }: Circumstances,
 ): Verdict {
   const judgements = slosOf(scope).map((slo) => judgementOf(slo, metrics));
   const balances = balancesOf(scope, metrics, hasOwnAccounts);
+  const slopes = slopesOf(readings);
   const isStepped = scope.name === 'breakpoint';
   const held = isStepped ? heldOf(scope.phases, judgements, metrics) : undefined;
   const voidBecause = [...faults, ...voidReasons(scope, metrics, isStepped)];
+  const isEven = balances.every(isGood) && slopes.every(isGood);
   const isKept = isStepped
-    ? (held?.length ?? 0) > 0 && overall(judgements).every(isGood) && balances.every(isGood)
-    : judgements.every(isGood) && balances.every(isGood);
+    ? (held?.length ?? 0) > 0 && overall(judgements).every(isGood) && isEven
+    : judgements.every(isGood) && isEven;
   const outcome = voidBecause.length > 0 ? 'void' : isKept ? 'kept' : 'broken';
-  return { outcome, voidBecause, judgements, balances, held };
+  return { outcome, voidBecause, judgements, balances, slopes, held };
 }
 
 function isGood({ outcome }: Pick<Judgement, 'outcome'>): boolean {

@@ -1,0 +1,70 @@
+import { type Dirent, readdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { type ClusterPlan, processFolder } from '#deploy/local/cluster-plan';
+import { usageOf } from '#loadtest/process-usage';
+import type { Reading } from '#loadtest/slopes';
+
+/** How often what must not grow is read, in ms: hundreds of times in an hour, and little work. */
+const READ_EVERY_MS = 10_000;
+
+/** What Cassandra keeps on disk of the journal, which is truncated, by the beginning of the folder. */
+const JOURNAL_TABLE = /^(journal|journals|seals)-/;
+
+const BYTES_PER_MIB = 1_024 * 1_024;
+
+/** Reads what must not grow until it is disposed. */
+export type Readings = Disposable & { readonly all: readonly Reading[] };
+
+/** Starts to read what a cluster of this machine takes: memory and open files, and the journal's disk. */
+export function readRepeatedly(cluster: ClusterPlan): Readings {
+  const startedMs = performance.now();
+  const all: Reading[] = [];
+  const read = (): void => {
+    all.push({ second: (performance.now() - startedMs) / 1_000, values: valuesOf(cluster) });
+  };
+  read();
+  const timer = setInterval(read, READ_EVERY_MS);
+  return { all, [Symbol.dispose]: () => clearInterval(timer) };
+}
+
+function valuesOf(cluster: ClusterPlan): Map<string, number> {
+  const values = new Map<string, number>();
+  for (const [name, { memoryMib, openFiles }] of usageOf(cluster)) {
+    values.set(`memory of ${name}, MiB`, memoryMib);
+    values.set(`open files of ${name}`, openFiles);
+  }
+  values.set('journal on disk, MiB', journalBytes(cluster) / BYTES_PER_MIB);
+  return values;
+}
+
+function journalBytes({ folder, processes }: ClusterPlan): number {
+  const nodes = processes.filter(({ kind }) => kind === 'cassandra');
+  const roots = nodes.map(({ name }) => join(processFolder(folder, name), 'state', 'data'));
+  const keyspaces = roots.flatMap((root) => foldersIn(root).map(({ name }) => join(root, name)));
+  const tables = keyspaces.flatMap((keyspace) =>
+    foldersIn(keyspace)
+      .filter(({ name }) => JOURNAL_TABLE.test(name))
+      .map(({ name }) => join(keyspace, name)),
+  );
+  return tables.reduce((sum, table) => sum + bytesIn(table), 0);
+}
+
+function foldersIn(folder: string): Dirent[] {
+  return entriesIn(folder).filter((entry) => entry.isDirectory());
+}
+
+/** A compaction takes files away while they are looked at. */
+function entriesIn(folder: string): Dirent[] {
+  try {
+    return readdirSync(folder, { withFileTypes: true });
+  } catch {
+    return [];
+  }
+}
+
+function bytesIn(folder: string): number {
+  const sizes = entriesIn(folder)
+    .filter((entry) => entry.isFile())
+    .map(({ name }) => statSync(join(folder, name), { throwIfNoEntry: false })?.size ?? 0);
+  return sizes.reduce((sum, size) => sum + size, 0);
+}

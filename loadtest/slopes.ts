@@ -1,0 +1,59 @@
+/*
+ * Does anything grow under a load that stays the same? Pure: `(readings) -> slopes`.
+ */
+
+/** What was read at a second of the load: a value by name. */
+export type Reading = {
+  readonly second: number;
+  readonly values: ReadonlyMap<string, number>;
+};
+
+/** The line through the readings of one value. */
+export type Slope = {
+  readonly name: string;
+  readonly mean: number;
+  /** How much it grows in an hour; negative: it falls. */
+  readonly perHour: number;
+  /** How much it may. */
+  readonly perHourMax: number;
+  readonly outcome: 'kept' | 'broken';
+};
+
+/** The first part of a load is left out: caches and heaps fill. */
+const WARM_PART = 1 / 3;
+
+/** Below this many seconds a line says nothing about an hour. Chosen. */
+const SECONDS_MIN = 1_200;
+
+/** What may be growth by chance: a part of the mean an hour, and at least so much. Chosen. */
+const PART_MAX = 0.1;
+const LEAST = 4;
+
+/** The slope of every value that was there all the time; none of a load that was too short. */
+export function slopesOf(readings: readonly Reading[]): Slope[] {
+  const [first, last] = [readings[0]?.second ?? 0, readings.at(-1)?.second ?? 0];
+  const from = first + (last - first) * WARM_PART;
+  const judged = readings.filter(({ second }) => second >= from);
+  if (last - from < SECONDS_MIN) return [];
+  const names = [...(judged[0]?.values.keys() ?? [])];
+  return names.flatMap((name) => {
+    const points = judged.flatMap(({ second, values }) => {
+      const value = values.get(name);
+      return value === undefined ? [] : [[second, value] as const];
+    });
+    return points.length < judged.length ? [] : [slopeOf(name, points)];
+  });
+}
+
+/** By least squares. */
+function slopeOf(name: string, points: readonly (readonly [number, number])[]): Slope {
+  const meanOf = (pick: (point: readonly [number, number]) => number): number =>
+    points.reduce((sum, point) => sum + pick(point), 0) / points.length;
+  const middle = meanOf(([second]) => second);
+  const mean = meanOf(([, value]) => value);
+  const spread = meanOf(([second]) => (second - middle) ** 2);
+  const together = meanOf(([second, value]) => (second - middle) * (value - mean));
+  const perHour = (together / spread) * 3_600;
+  const perHourMax = Math.max(LEAST, mean * PART_MAX);
+  return { name, mean, perHour, perHourMax, outcome: perHour <= perHourMax ? 'kept' : 'broken' };
+}

@@ -1,0 +1,62 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { type Reading, slopesOf } from '#loadtest/slopes';
+import { textSummary } from '#loadtest/text-summary';
+import { verdictOf } from '#loadtest/verdict';
+import { goodFigures, usualScope } from '#test/loadtest/run-figures';
+
+const HOUR_S = 3_600;
+
+/** Readings every 10 s; the value is a function of the part of the load that is over. */
+function readings(valueAt: (part: number) => number | undefined, seconds = HOUR_S): Reading[] {
+  return Array.from({ length: seconds / 10 + 1 }, (_, i) => {
+    const value = valueAt((i * 10) / seconds);
+    const values = new Map(value === undefined ? [] : [['memory of engine1, MiB', value]]);
+    return { second: i * 10, values };
+  });
+}
+
+const slopes = suite('what must not grow under a load that stays the same');
+
+for (const [what, valueAt, outcome] of [
+  ['stays', () => 100, 'kept'],
+  ['falls', (part: number) => 200 - 100 * part, 'kept'],
+  ['goes up and down', (part: number) => 100 + 20 * Math.sin(200 * part), 'kept'],
+  ['grows by a twentieth', (part: number) => 100 + 5 * part, 'kept'],
+  ['grows by a fifth', (part: number) => 100 + 20 * part, 'broken'],
+  ['grows by little of next to nothing', (part: number) => 2 + 2 * part, 'kept'],
+  ['grows at the beginning alone', (part: number) => 100 + 300 * Math.min(part, 0.3), 'kept'],
+] as const) {
+  slopes(`is ${outcome} where it ${what}`, () => {
+    assert.equal(
+      slopesOf(readings(valueAt)).map((slope) => slope.outcome),
+      [outcome],
+    );
+  });
+}
+
+slopes('says how much it is in an hour', () => {
+  const [slope] = slopesOf(readings((part) => 100 + 30 * part, 2 * HOUR_S));
+  assert.ok(Math.abs((slope?.perHour ?? 0) - 15) < 0.01, `${slope?.perHour}`);
+});
+
+slopes('is not judged after some minutes, nor of what was not there all the time', () => {
+  assert.equal(slopesOf(readings((part) => 100 * part, 600)), []);
+  assert.equal(slopesOf(readings((part) => (part > 0.5 && part < 0.6 ? undefined : 100))), []);
+  assert.equal(slopesOf([]), []);
+});
+
+slopes('breaks the verdict of a soak, and its page says which', () => {
+  const scope = usualScope('soak');
+  const metrics = goodFigures(scope);
+  const growing = readings((part) => 100 + 50 * part);
+  const verdict = verdictOf(scope, metrics, { hasOwnAccounts: true, readings: growing });
+  assert.is(verdict.outcome, 'broken');
+  const text = textSummary({ scope, metrics, verdict });
+  assert.match(
+    text,
+    /\| memory of engine1, MiB \| 133\.3 \| <= \+13\.3 \| \+50\.0 \| \*\*BROKEN\*\* \|/,
+  );
+});
+
+slopes.run();

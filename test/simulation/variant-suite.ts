@@ -1,0 +1,23 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { catchVariant } from '#test/simulation/catch-variant';
+import type { Variant } from '#test/simulation/variant';
+
+/** Seeds within which every variant must show. */
+const SEEDS_MAX = 120;
+
+/** Tests that every variant is found out, and says by how many seeds and by what. */
+export function testVariants(of: string, variants: readonly Variant[]): void {
+  const tests = suite(`${of} that are broken on purpose`);
+  for (const variant of variants) {
+    tests(`is found out: ${variant.name}`, async () => {
+      const startedMs = performance.now();
+      const caught = await catchVariant(variant, SEEDS_MAX);
+      const seconds = ((performance.now() - startedMs) / 1_000).toFixed(1);
+      assert.ok(caught, `${variant.name} passes ${SEEDS_MAX} seeds`);
+      const left = caught.unsound.length === 0 ? '' : ` (left out: ${caught.unsound.join(', ')})`;
+      console.log(`${variant.name}: ${caught.seeds} seeds${left}, ${seconds} s: ${caught.found}`);
+    });
+  }
+  tests.run();
+}
