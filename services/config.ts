@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
 import { isNetwork } from '#platform/host-port';
-import { readSecretFile } from '#platform/secret-file';
+import { secretsInFiles } from '#platform/secret-file';
 import {
   address,
   endsWithPath,
@@ -16,15 +16,21 @@ import {
 
 const NAMELESS = 'user and password go into SERVICE_NATS_USERNAME and SERVICE_NATS_PASSWORD';
 
-/** The variables that are secrets: each may be the content of a file instead (decision 221). */
-const SECRETS = [
-  'SERVICE_CASSANDRA_PASSWORD',
-  'SERVICE_NATS_PASSWORD',
-  'SERVICE_CLUSTER_SECRET',
-  'SERVICE_OTLP_HEADERS',
-] as const;
+/**
+ * The variables that are secrets, each of which may be the content of a file instead, and of how many
+ * lines: a line of the file is a part of a list (decisions 221, 231).
+ */
+export const SECRET_LINES_MAX = {
+  SERVICE_CASSANDRA_PASSWORD: 1,
+  SERVICE_NATS_PASSWORD: 1,
+  SERVICE_CLUSTER_SECRET: 2,
+  SERVICE_OTLP_HEADERS: 1,
+} as const;
 
-const secretFile = (secret: (typeof SECRETS)[number]) =>
+/** A variable that is a secret. */
+export type SecretVariable = keyof typeof SECRET_LINES_MAX;
+
+const secretFile = (secret: SecretVariable) =>
   filled.optional().describe(`File that holds \`${secret}\`, instead of that variable.`);
 
 /**
@@ -198,7 +204,7 @@ const VARIABLES = {
     .refine((secrets) => secrets.length <= 2, 'must be one secret, or two with a comma between')
     .optional()
     .describe(
-      'Signs what processes say over NATS and names the instances of keyed creates: the same for every edge, engine, limiter and `ctl` of a cluster. Two with a comma between while it is changed: the first signs, both are believed.',
+      'Signs what processes say over NATS and names the instances of keyed creates: the same for every edge, engine, limiter and `ctl` of a cluster. Two with a comma between while it is changed, or on two lines of its file: the first signs, both are believed.',
     ),
   SERVICE_CLUSTER_SECRET_FILE: secretFile('SERVICE_CLUSTER_SECRET'),
   SERVICE_TRUSTED_PROXIES: z
@@ -252,7 +258,7 @@ export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config
     (name) => name.startsWith('SERVICE_') && !(name in VARIABLES),
   );
   if (unknown !== undefined) throw new ConfigError(`${unknown}: no such variable`);
-  const secrets = secretsInFiles(environment);
+  const secrets = givenSecrets(environment);
   const parsed = Environment.safeParse({ ...environment, ...secrets });
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;
@@ -263,23 +269,22 @@ export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config
   throw new ConfigError(`${where}: ${issue?.message}`);
 }
 
-/** The secrets whose files the environment names. */
-function secretsInFiles(environment: NodeJS.ProcessEnv): Record<string, string> {
-  const secrets: Record<string, string> = {};
-  for (const secret of SECRETS) {
-    const variable = `${secret}_FILE` as const;
-    const path = environment[variable] ?? '';
-    if (path === '') continue;
-    if (environment[secret] !== undefined) {
-      throw new ConfigError(`${variable}: ${secret} is set too, and one of them must go`);
-    }
-    try {
-      secrets[secret] = readSecretFile(path);
-    } catch (error) {
-      throw new ConfigError(`${variable}: ${(error as Error).message}`);
-    }
+function givenSecrets(environment: NodeJS.ProcessEnv): Record<string, string> {
+  try {
+    return secretsInFiles(environment, SECRET_LINES_MAX);
+  } catch (error) {
+    throw new ConfigError((error as Error).message);
   }
-  return secrets;
+}
+
+/** The value of a secret with this text. Throws an error that quotes nothing of it. */
+export function secretOfText<Name extends SecretVariable>(
+  variable: Name,
+  text: string,
+): NonNullable<Config[Name]> {
+  const parsed = VARIABLES[variable].safeParse(text);
+  if (parsed.success && parsed.data !== undefined) return parsed.data as never;
+  throw new Error(parsed.error?.issues[0]?.message);
 }
 
 /** The table of variables, in the order of their declaration. */

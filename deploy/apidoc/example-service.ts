@@ -6,6 +6,7 @@ import { type Clock, systemClock } from '#platform/clock';
 import { createLogger } from '#platform/logger';
 import { createMetrics } from '#platform/metrics';
 import { type Randomness, randomnessFrom } from '#platform/randomness';
+import { unchanging } from '#platform/reloadable';
 import { foundationOf } from '#process/foundation';
 import { openStores } from '#process/ports';
 
@@ -89,7 +90,7 @@ export async function openExampleService(): Promise<ExampleService> {
 
 function askerOf(ports: EdgePorts) {
   const app = buildApp(
-    { clusterSecrets: ['only for examples'], trustedProxies: [], drainMs: 0 },
+    { clusterSecrets: unchanging(['only for examples']), trustedProxies: [], drainMs: 0 },
     ports,
   );
   return async ({ method, url, headers, body }: ExampleRequest): Promise<ExampleReply> => {

@@ -1,10 +1,18 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { connect, type NatsConnection, type NodeConnectionOptions } from '@nats-io/transport-node';
+import {
+  connect,
+  type NatsConnection,
+  type NodeConnectionOptions,
+  type TlsOptions,
+} from '@nats-io/transport-node';
 import type { Bus } from '#bus/bus';
 import { Fault } from '#fault/fault';
 import { type ClientTls, tlsOptionsOf } from '#platform/client-tls';
 import { type Clock, withinMs } from '#platform/clock';
 import { LogRateLimit } from '#platform/log-rate-limit';
+import type { Reloadable } from '#platform/reloadable';
+
+type UserAndPassword = { readonly username: string; readonly password: string };
 
 /** Where the servers are, and what the bus takes from outside. */
 export type NatsBusOptions = {
@@ -13,9 +21,10 @@ export type NatsBusOptions = {
   /** How the server's own pages call this client. */
   readonly name: string;
   readonly clock: Clock;
-  readonly credentials?: { readonly username: string; readonly password: string } | undefined;
+  /** Shown whenever it connects; the connection there is lasts until the server ends it. */
+  readonly credentials?: Reloadable<UserAndPassword> | undefined;
   /** With it nothing is said in plain text, and everything without. */
-  readonly tls?: ClientTls | undefined;
+  readonly tls?: Reloadable<ClientTls> | undefined;
   /** How long the first connection may take, tries included. Default: `CONNECT_TIMEOUT_MS`. */
   readonly connectTimeoutMs?: number;
   /** Receives what a listener threw, a bug. The other listeners hear the message all the same. */
@@ -200,12 +209,10 @@ async function firstConnection(options: NatsBusOptions): Promise<NatsConnection>
 function driverOptions(options: NatsBusOptions, dialTimeoutMs: number): NodeConnectionOptions {
   const { credentials, tls } = options;
   return {
-    ...(credentials === undefined
-      ? {}
-      : { user: credentials.username, pass: credentials.password }),
+    ...(credentials === undefined ? {} : { authenticator: () => shownOf(credentials.current) }),
     // Encrypted from the first byte: what a server says of itself in plain text, any server can
     // say. Null: nor is a server asked that only offers it, by an authority that is not configured.
-    tls: tls === undefined ? null : { ...tlsOptionsOf(tls), handshakeFirst: true },
+    tls: tls === undefined ? null : tlsFromTheFirstByte(tls),
     // Nor are servers used that are not configured.
     ignoreClusterUpdates: true,
     servers: [...options.servers],
@@ -219,6 +226,15 @@ function driverOptions(options: NatsBusOptions, dialTimeoutMs: number): NodeConn
     pingInterval: PING_INTERVAL_MS,
     maxPingOut: PINGS_UNANSWERED_MAX,
   };
+}
+
+function shownOf({ username, password }: UserAndPassword) {
+  return { user: username, pass: password };
+}
+
+/** Not a copy: the driver must find later what counts then. */
+function tlsFromTheFirstByte(tls: Reloadable<ClientTls>): TlsOptions {
+  return Object.assign(tlsOptionsOf(tls), { handshakeFirst: true }) as TlsOptions;
 }
 
 /** Whether the server was there and said no: trying again within seconds changes nothing. */

@@ -12,6 +12,7 @@ import { judgeReplay } from '#bus/replay-guard';
 import { newSenderKey } from '#bus/sender-key';
 import type { Clock } from '#platform/clock';
 import { LogRateLimit } from '#platform/log-rate-limit';
+import { derivedFrom, type Reloadable } from '#platform/reloadable';
 
 /** Why a message that was heard goes no further. */
 export const DROP_REASONS = [
@@ -27,7 +28,7 @@ export type SignedBusOptions = {
   readonly bus: Bus;
   readonly clock: Clock;
   /** The first signs, all are believed. */
-  readonly secrets: readonly string[];
+  readonly secrets: Reloadable<readonly string[]>;
   /** Id of this process's cluster; undefined where it is learned over the bus, or not at all. */
   readonly cluster?: string | undefined;
   readonly onDropped: (reason: DropReason) => void;
@@ -50,9 +51,7 @@ const SENDERS_MAX = 8_192;
  */
 export function signedBus(options: SignedBusOptions): Bus {
   const { bus, clock, secrets, cluster } = options;
-  const [macKey, ...otherKeys] = secrets.map(busKeyOf);
-  assert(macKey !== undefined, 'a signed bus needs a secret');
-  const keys = [macKey, ...otherKeys];
+  const keys = derivedFrom(secrets, keysOf);
   const sender = newSenderKey();
   const senders = new KnownSenders();
   const strangers = new KnownSenders();
@@ -61,7 +60,7 @@ export function signedBus(options: SignedBusOptions): Bus {
   let sequence = 0;
 
   function receive(subject: string, message: Uint8Array): void {
-    const opened = openMessage(keys, subject, message);
+    const opened = openMessage(keys.current.all, subject, message);
     const reason = dropReasonOf(subject, opened);
     const envelope = opened.kind === 'signed' ? opened.envelope : undefined;
     if (reason !== undefined) drops.add(reason, subject, envelope);
@@ -98,6 +97,7 @@ export function signedBus(options: SignedBusOptions): Bus {
     publish(subject, content) {
       sequence += 1;
       const sentAtMs = Math.round(clock.wallMs());
+      const macKey = keys.current.first;
       const said = { cluster: cluster ?? NO_CLUSTER, sequence, sentAtMs };
       bus.publish(subject, sealMessage({ macKey, sender }, subject, said, content));
     },
@@ -107,6 +107,14 @@ export function signedBus(options: SignedBusOptions): Bus {
       await bus[Symbol.asyncDispose]();
     },
   };
+}
+
+/** Of secrets, those that sign, and that verify. */
+function keysOf(secrets: readonly string[]) {
+  const all = secrets.map(busKeyOf);
+  const [first] = all;
+  assert(first !== undefined, 'a signed bus needs a secret');
+  return { first, all };
 }
 
 /** What one subscription asked for. */

@@ -23,6 +23,7 @@ import type { Clock } from '#platform/clock';
 import type { Logger } from '#platform/logger';
 import type { Metrics } from '#platform/metrics';
 import type { Randomness } from '#platform/randomness';
+import type { Reloadable } from '#platform/reloadable';
 import { traceFields } from '#platform/traceparent';
 import type { Tracer } from '#platform/tracer';
 import type { EngineClient } from '#wire/engine-messages';
@@ -48,7 +49,7 @@ export type AppConfig = {
    * The same on every edge: the first names the instances of keyed creates, a second one is looked
    * up as well while the secret is changed (decision 134).
    */
-  readonly clusterSecrets: readonly string[];
+  readonly clusterSecrets: Reloadable<readonly string[]>;
   /** CIDRs whose `X-Forwarded-For` is believed. */
   readonly trustedProxies: readonly string[];
   /** How long a closing edge goes on serving those whose connections it closes, in milliseconds. */
@@ -69,7 +70,7 @@ export function buildApp(config: AppConfig, ports: EdgePorts): FastifyInstance {
   const served: ServePorts = {
     admission,
     engine,
-    callIds: new CallIds(config.clusterSecrets[0] ?? ''),
+    callIds: new CallIds(config.clusterSecrets),
     clock,
     reply,
     account: { clock },

@@ -1,6 +1,7 @@
 import { createHash, createHmac, createSecretKey, type KeyObject, randomInt } from 'node:crypto';
 import type { Caller } from '#edge/exchange';
 import { invalid } from '#fault/fault';
+import { derivedFrom, type Reloadable } from '#platform/reloadable';
 import type { EngineCommand, IdempotencyKey } from '#wire/engine-messages';
 import type { CallName } from '#wire/limiter-messages';
 
@@ -43,18 +44,17 @@ function isIdempotencyKey(header: string): boolean {
 }
 
 /**
- * Gives every call of this process an id of its own, or the name that its key stands for. `secret`
- * is the same on every edge, and no caller has it: one that could compute names could make two
- * calls of one, which are charged once.
+ * Gives every call of this process an id of its own, or the name that its key stands for under the
+ * first of `secrets`, which are the same on every edge, and which no caller has: one that could
+ * compute names could make two calls of one, which are charged once.
  */
 export class CallIds {
   /** Not its bytes: a key object is made once, and bytes again for every name, at 12 µs. */
-  readonly #nameKey: KeyObject;
+  readonly #nameKey: Reloadable<KeyObject>;
   #next = randomInt(2 ** 46) * 2 ** 5;
 
-  constructor(secret: string) {
-    const bytes = createHmac('sha256', secret).update(CALL_NAME_LABEL).digest();
-    this.#nameKey = createSecretKey(bytes);
+  constructor(secrets: Reloadable<readonly string[]>) {
+    this.#nameKey = derivedFrom(secrets, nameKeyOf);
   }
 
   /** A new id; unlike any of another edge's, because each starts at a number of its own. */
@@ -76,10 +76,14 @@ export class CallIds {
   ): CallName {
     const scope = kind === 'create' ? 'create' : `on ${instanceId}`;
     const named = [caller.accountId, scope, key].join('\n');
-    const digest = createHmac('sha256', this.#nameKey).update(named).digest();
+    const digest = createHmac('sha256', this.#nameKey.current).update(named).digest();
     const callId = KEYED_ID_START + bitsOf(digest, 0, 51);
     return { callId, callTag: Math.max(1, bitsOf(digest, 8, 52)) };
   }
+}
+
+function nameKeyOf([secret = '']: readonly string[]): KeyObject {
+  return createSecretKey(createHmac('sha256', secret).update(CALL_NAME_LABEL).digest());
 }
 
 /** The first 49 to 56 bits of a digest from a byte on, as a whole number below 2^`bits`. */

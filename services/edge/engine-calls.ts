@@ -3,6 +3,7 @@ import type { Caller } from '#edge/exchange';
 import { Fault, faultFor, toFault } from '#fault/fault';
 import type { Clock } from '#platform/clock';
 import type { Randomness } from '#platform/randomness';
+import type { Reloadable } from '#platform/reloadable';
 import { traced } from '#platform/traceparent';
 import type { EngineAnswer, EngineCall, EngineClient, IdempotencyKey } from '#wire/engine-messages';
 import { CALL_TIMEOUT_MS_MAX } from '#wire/wire-bounds';
@@ -26,7 +27,7 @@ export class EngineCalls {
   readonly #engine: EngineClient;
   readonly #clock: Clock;
   readonly #randomness: Randomness;
-  readonly #secrets: readonly string[];
+  readonly #secrets: Reloadable<readonly string[]>;
 
   /**
    * The first of `secrets` names the instances of keyed creates; every edge of a cluster has the
@@ -36,7 +37,7 @@ export class EngineCalls {
     engine: EngineClient,
     clock: Clock,
     randomness: Randomness,
-    secrets: readonly string[],
+    secrets: Reloadable<readonly string[]>,
   ) {
     this.#engine = engine;
     this.#clock = clock;
@@ -68,7 +69,7 @@ export class EngineCalls {
 
   /** With two secrets other edges may list them the other way round, and name the call otherwise. */
   #idempotencyOf({ idempotency }: EngineQuestion): IdempotencyKey | undefined {
-    if (idempotency === undefined || this.#secrets.length < 2) return idempotency;
+    if (idempotency === undefined || this.#secrets.current.length < 2) return idempotency;
     return { ...idempotency, isNameUnsure: true };
   }
 
@@ -77,7 +78,7 @@ export class EngineCalls {
     const key = call.idempotency?.key;
     const random = () => `inst_${this.#randomness.hex(16)}`;
     if (key === undefined) return await this.#createAt(call, RANDOM_ATTEMPTS_MAX, random);
-    const [secret = '', ...earlier] = this.#secrets;
+    const [secret = '', ...earlier] = this.#secrets.current;
     for (const other of earlier) {
       const idOf = (attempt: number) => instanceIdOfKey(other, caller, key, attempt);
       const replayed = this.#createAt({ ...call, isReplayOnly: true }, KEYED_ATTEMPTS_MAX, idOf);

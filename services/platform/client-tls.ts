@@ -1,3 +1,5 @@
+import type { Reloadable } from '#platform/reloadable';
+
 /** Whom a client of a store or of the bus trusts, and what it shows of itself, as PEM. */
 export type ClientTls = {
   /** What signs the servers. */
@@ -6,8 +8,21 @@ export type ClientTls = {
   readonly own: { readonly certificate: string; readonly key: string } | undefined;
 };
 
-/** The same under the names of Node's TLS, with which both drivers take it. */
-export function tlsOptionsOf({ authority, own }: ClientTls) {
-  const shown = own === undefined ? {} : { cert: own.certificate, key: own.key };
-  return { ca: authority, rejectUnauthorized: true, ...shown };
+/**
+ * The same under the names of Node's TLS, with which both drivers take it. Both copy the object's
+ * fields whenever they connect, so each connection is made with what counts at that moment.
+ */
+export function tlsOptionsOf(tls: Reloadable<ClientTls>) {
+  return {
+    rejectUnauthorized: true,
+    get ca() {
+      return tls.current.authority;
+    },
+    get cert() {
+      return tls.current.own?.certificate;
+    },
+    get key() {
+      return tls.current.own?.key;
+    },
+  };
 }

@@ -192,6 +192,18 @@ export const METRICS = {
   trace_spans_lost_total: counter(
     'Spans that no collector shows, because it did not take them or too many waited for it.',
   ),
+  tls_certificate_expiry_timestamp_seconds: gauge(
+    'When the first certificate of a chain, or of a list of authorities, expires, in Unix seconds.',
+    'use',
+  ),
+  credential_loaded_timestamp_seconds: gauge(
+    'When the certificates or the secret now in use were read from their files, in Unix seconds.',
+    'use',
+  ),
+  credential_reload_failures_total: counter(
+    'Looks at changed files of certificates or of a secret that found them of no use.',
+    'use',
+  ),
   edge_inflight: gauge('Calls that the edge has admitted and not answered.'),
 } satisfies Record<string, MetricDefinition>;
 

@@ -3,6 +3,7 @@ import type { Bus } from '#bus/bus';
 import type { Config } from '#config';
 import { composeEdge, type EdgeConfig } from '#edge/compose';
 import { systemRandomness } from '#platform/randomness';
+import { unchanging } from '#platform/reloadable';
 import { busAccountNews } from '#process/bus-account-news';
 import {
   engineConnector,
@@ -11,11 +12,11 @@ import {
   watchedEngines,
   watchedLimiters,
 } from '#process/cluster';
-import { clusterSecretsOf } from '#process/cluster-secrets';
 import { type Foundation, openFoundation, serveOperators } from '#process/foundation';
 import { connected, type Peer } from '#process/peers';
 import { openBus } from '#process/ports';
 import { type Opened, say } from '#process/process-life';
+import { assertClusterSecret, clusterSecretsOf } from '#process/secret-files';
 import type { EngineClient } from '#wire/engine-messages';
 import type { LimiterClient } from '#wire/limiter-messages';
 
@@ -31,7 +32,7 @@ export async function openEdge(config: Config, signal: AbortSignal): Promise<Ope
   const foundation = opening.use(await openFoundation(config, 'edge'));
   const operators = opening.use(await serveOperators(config, foundation));
   // Instances outlive this process: a keyed create that is retried after its end must find its own.
-  clusterSecretsOf(config);
+  assertClusterSecret(config);
   const backends = opening.use(
     config.SERVICE_NATS_URL === undefined
       ? atFixedAddresses(config, foundation)
@@ -42,7 +43,7 @@ export async function openEdge(config: Config, signal: AbortSignal): Promise<Ope
   const { clock, randomness, metrics, logger, tracer } = foundation;
   const { engine, limiter, accountNews } = backends;
   const ports = { engine, limiter, clock, randomness, metrics, logger, accountNews, tracer };
-  const edge = opening.use(await composeEdge(edgeConfigOf(config), ports));
+  const edge = opening.use(await composeEdge(edgeConfigOf(config, foundation), ports));
   opening.use(operators.ready());
   say('edge', { api: `${edge.address}/v1`, metrics: `${operators.address}/metrics` });
   return opening.move();
@@ -52,12 +53,15 @@ export async function openEdge(config: Config, signal: AbortSignal): Promise<Ope
  * The edge's part of the configuration. A secret that is not set holds for this process's life,
  * which is enough where the instances do not live longer either.
  */
-export function edgeConfigOf(config: Config): EdgeConfig {
+export function edgeConfigOf(config: Config, foundation: Foundation): EdgeConfig {
+  const hasSecret = config.SERVICE_CLUSTER_SECRET !== undefined;
   return {
     host: config.SERVICE_HOST,
     port: config.SERVICE_PORT,
     isDocumented: config.SERVICE_DOCS_ENABLED,
-    clusterSecrets: config.SERVICE_CLUSTER_SECRET ?? [systemRandomness.base62(SECRET_LENGTH)],
+    clusterSecrets: hasSecret
+      ? clusterSecretsOf(config, foundation)
+      : unchanging([systemRandomness.base62(SECRET_LENGTH)]),
     trustedProxies: config.SERVICE_TRUSTED_PROXIES,
     drainMs: config.SERVICE_DRAIN_SECONDS * 1_000,
   };

@@ -9,11 +9,11 @@ import { systemRandomness } from '#platform/randomness';
 import type { Running } from '#platform/run';
 import { traceFields } from '#platform/traceparent';
 import type { Tracer } from '#platform/tracer';
+import { CredentialFiles } from '#process/credential-files';
 import { wireTlsOf } from '#process/tls-files';
 import { openTracer } from '#process/tracing';
 import type { ActorHostConfig } from '#runtime/host-ports';
 import { WIRE_ROLES } from '#wire/wire-roles';
-import type { WireTls } from '#wire/wire-tls';
 
 /** What every process has, whatever it serves. */
 export type Foundation = ReturnType<typeof foundationOf> & {
@@ -22,9 +22,9 @@ export type Foundation = ReturnType<typeof foundationOf> & {
 };
 
 /**
- * Clock, randomness, logger and metrics of a process, the bounds of its actors, and its
- * certificates for a process that speaks to others: reading them throws `ConfigError` when they are
- * unusable.
+ * Clock, randomness, logger and metrics of a process, the bounds of its actors, the files of
+ * certificates and secrets that it watches, and its certificates for a process that speaks to
+ * others: reading them throws `ConfigError` when they are unusable.
  */
 export function foundationOf(config: Config, service: string) {
   const clock = systemClock;
@@ -35,19 +35,11 @@ export function foundationOf(config: Config, service: string) {
   };
   const onBug = bugReporter(logger, clock);
   const metrics = createMetrics();
-  let read: { readonly tls: WireTls | undefined } | undefined;
-  const tls = () => {
-    // Read once: later callers must not find other files than the first.
-    read ??= {
-      tls: wireTlsOf(
-        config,
-        clock,
-        WIRE_ROLES.find((role) => role === service),
-      ),
-    };
-    return read.tls;
-  };
-  return { service, logger, actors, onBug, metrics, clock, randomness: systemRandomness, tls };
+  const credentials = new CredentialFiles({ clock, logger, metrics });
+  const role = WIRE_ROLES.find((name) => name === service);
+  const tls = () => wireTlsOf(config, { credentials, clock }, role);
+  const common = { service, logger, actors, onBug, metrics, clock, credentials };
+  return { ...common, randomness: systemRandomness, tls };
 }
 
 /** The same for a process that serves, with its tracer; disposed last, it sends what is recorded. */
@@ -57,7 +49,10 @@ export async function openFoundation(
 ): Promise<Foundation & AsyncDisposable> {
   const foundation = foundationOf(config, service);
   const tracer = await openTracer(config, service, foundation);
-  const close = async () => tracer?.[Symbol.asyncDispose]();
+  const close = async () => {
+    foundation.credentials[Symbol.dispose]();
+    await tracer?.[Symbol.asyncDispose]();
+  };
   return { ...foundation, tracer, [Symbol.asyncDispose]: close };
 }
 

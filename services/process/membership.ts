@@ -5,9 +5,9 @@ import type { ClusterNodePorts } from '#node/cluster-node';
 import type { NodeConfig } from '#node/node-context';
 import { nodeMetrics } from '#node/node-metrics';
 import type { Metrics } from '#platform/metrics';
-import { clusterSecretsOf } from '#process/cluster-secrets';
 import type { Foundation } from '#process/foundation';
 import type { LocalStores, SharedStores } from '#process/ports';
+import { assertClusterSecret } from '#process/secret-files';
 import { probe } from '#routing/probe';
 import type { ShardedService } from '#storage/shard-store';
 
@@ -41,7 +41,7 @@ export function assertReachable(
     const text = `needed when ${listen} is every address, which names no process in particular`;
     throw new ConfigError(`${advertise}: ${text}`);
   }
-  clusterSecretsOf(config);
+  assertClusterSecret(config);
 }
 
 /**

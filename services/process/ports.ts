@@ -7,8 +7,8 @@ import { DROP_REASONS, type DropReason, signedBus } from '#bus/signed-bus';
 import { type Config, ConfigError } from '#config';
 import { Fault } from '#fault/fault';
 import type { Metrics } from '#platform/metrics';
-import { clusterSecretsOf } from '#process/cluster-secrets';
 import type { Foundation } from '#process/foundation';
+import { clusterSecretsOf, credentialsOf } from '#process/secret-files';
 import { clientTlsOf } from '#process/tls-files';
 import type { AccountStore } from '#storage/account-store';
 import { type BucketOf, bucketsOf } from '#storage/bucket-of';
@@ -79,12 +79,12 @@ async function busOf(config: Config, foundation: Foundation, cluster?: string): 
     const { inProcessBus } = await import('#bus/in-process-bus');
     return inProcessBus({ clock, onBug });
   }
-  const secrets = clusterSecretsOf(config);
+  const secrets = clusterSecretsOf(config, foundation);
   const { openNatsBus } = await import('#bus/nats-bus');
   const onNotice = (notice: string) => logger.warn(`NATS: ${notice}`);
   const name = config.SERVICE_NODE_NAME ?? 'identity-engine';
-  const credentials = credentialsOf(config, 'SERVICE_NATS');
-  const tls = clientTlsOf(config, 'SERVICE_NATS_TLS_FOLDER', clock);
+  const credentials = credentialsOf(config, 'SERVICE_NATS', foundation);
+  const tls = clientTlsOf(config, 'SERVICE_NATS_TLS_FOLDER', foundation);
   const bus = await openNatsBus({ servers, name, clock, onBug, onNotice, credentials, tls });
   const dropped = metrics.counter('bus_dropped_total');
   // Shown from the first scrape on, or Prometheus could not see the first of each.
@@ -183,17 +183,18 @@ async function warm({ accounts, instances, listings, meters }: SharedStores): Pr
 
 async function sessionOf(
   config: Config,
-  { clock, metrics }: Foundation,
+  foundation: Foundation,
   keyspace: string | undefined,
 ): Promise<CassandraSession> {
   const { openSession } = await import('#storage/cassandra/session');
-  const credentials = credentialsOf(config, 'SERVICE_CASSANDRA');
-  const client = clientTlsOf(config, 'SERVICE_CASSANDRA_TLS_FOLDER', clock);
+  const { clock, metrics } = foundation;
+  const credentials = credentialsOf(config, 'SERVICE_CASSANDRA', foundation);
+  const client = clientTlsOf(config, 'SERVICE_CASSANDRA_TLS_FOLDER', foundation);
   const serverName = config.SERVICE_CASSANDRA_TLS_NAME;
   if (client === undefined && serverName !== undefined) {
     throw new ConfigError('SERVICE_CASSANDRA_TLS_NAME is of no use without a TLS folder');
   }
-  const tls = client === undefined ? undefined : { ...client, serverName };
+  const tls = client === undefined ? undefined : { client, serverName };
   return await openSession({
     contactPoints: config.SERVICE_CASSANDRA_CONTACT_POINTS,
     localDataCenter: config.SERVICE_CASSANDRA_DATACENTER,
@@ -203,15 +204,6 @@ async function sessionOf(
     credentials,
     tls,
   });
-}
-
-/** User and password of a server. Throws `ConfigError` for one without the other. */
-function credentialsOf(config: Config, server: 'SERVICE_CASSANDRA' | 'SERVICE_NATS') {
-  const username = config[`${server}_USERNAME`];
-  const password = config[`${server}_PASSWORD`];
-  if (username !== undefined && password !== undefined) return { username, password };
-  if (username === undefined && password === undefined) return undefined;
-  throw new ConfigError(`${server}_USERNAME and ${server}_PASSWORD go together`);
 }
 
 /** Times every statement; labels are bound once each, because that costs more than the rest. */

@@ -34,7 +34,7 @@ export async function openStandalone(config: Config): Promise<Opened> {
   const { engine, limiter, accounts, accountNews } = backends;
   const admin = opening.use(await openAdminPort(config, foundation, accounts));
   // Alone: no other edge could take its callers.
-  const edgeConfig = { ...edgeConfigOf(config), drainMs: 0 };
+  const edgeConfig = { ...edgeConfigOf(config, foundation), drainMs: 0 };
   const { clock, randomness, metrics, logger, tracer } = foundation;
   const edgePorts = { engine, limiter, clock, randomness, metrics, logger, accountNews, tracer };
   const edge = opening.use(await composeEdge(edgeConfig, edgePorts));

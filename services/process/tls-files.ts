@@ -1,25 +1,35 @@
-import { createPrivateKey, X509Certificate } from 'node:crypto';
-import { readdirSync, readFileSync } from 'node:fs';
+import type { X509Certificate } from 'node:crypto';
 import { join } from 'node:path';
-import { type Config, ConfigError } from '#config';
+import type { Config } from '#config';
+import { isChainOf } from '#platform/certificates';
 import type { ClientTls } from '#platform/client-tls';
 import type { Clock } from '#platform/clock';
+import { derivedFrom, type Reloadable } from '#platform/reloadable';
+import type { CredentialFiles } from '#process/credential-files';
+import { TlsFolder } from '#process/tls-folder';
 import { roleName, rolesOf, type WireRole } from '#wire/wire-roles';
 import type { WireTls } from '#wire/wire-tls';
 
-/*
- * Certificates as cert-manager writes them: a folder with ca.crt, tls.crt and tls.key. What could
- * never be talked with is refused at start: a file that is not there or no PEM, a key of another
- * certificate, a certificate for another name or another time.
- */
+const FILES = ['ca.crt', 'tls.crt', 'tls.key'] as const;
 
-const PEM_START = '-----BEGIN ';
+/** The variables that name such a folder, and what it is used for in metrics. */
+const FOLDERS = {
+  SERVICE_TLS_FOLDER: 'wire',
+  SERVICE_CASSANDRA_TLS_FOLDER: 'cassandra',
+  SERVICE_NATS_TLS_FOLDER: 'nats',
+} as const;
+type FolderVariable = keyof typeof FOLDERS;
 
-/** The variables that name such a folder. */
-type FolderVariable =
-  | 'SERVICE_TLS_FOLDER'
-  | 'SERVICE_CASSANDRA_TLS_FOLDER'
-  | 'SERVICE_NATS_TLS_FOLDER';
+/** What became of a folder's files: as they are given to others, and as they can be read. */
+type Parsed<Tls> = {
+  readonly tls: Tls;
+  readonly authorities: readonly X509Certificate[];
+  /** What the process shows of itself, the signers behind it; empty: nothing. */
+  readonly chain: readonly X509Certificate[];
+};
+
+/** What reading a folder takes from outside. */
+type Reading = { readonly credentials: CredentialFiles; readonly clock: Clock };
 
 /**
  * What a process of this role shows to the others of its cluster and whom it trusts; undefined
@@ -28,17 +38,23 @@ type FolderVariable =
  */
 export function wireTlsOf(
   config: Config,
-  clock: Clock,
+  { credentials, clock }: Reading,
   role: WireRole | undefined,
-): WireTls | undefined {
-  const files = filesOf(config, 'SERVICE_TLS_FOLDER');
-  if (files === undefined) return undefined;
-  const authority = files.certificate('ca.crt');
-  const { certificate, key } = files.own(clock);
-  if (role !== undefined && !rolesOf(certificate.parsed).includes(role)) {
-    throw files.unusable(`tls.crt is not for the DNS name ${roleName(role)}`);
-  }
-  return { authority: authority.pem, certificate: certificate.pem, key: key.pem };
+): Reloadable<WireTls> | undefined {
+  return watched(config, 'SERVICE_TLS_FOLDER', credentials, (folder) => {
+    const authorities = folder.certificates('ca.crt');
+    const { chain, key } = folder.own(clock);
+    const [leaf] = chain.parsed;
+    if (role !== undefined && leaf !== undefined && !rolesOf(leaf).includes(role)) {
+      throw folder.unusable('tls.crt', `is not for the DNS name ${roleName(role)}`);
+    }
+    // Every process is signed by what all trust: with another ca.crt none would let this one in.
+    if (!isChainOf(chain.parsed, authorities.parsed)) {
+      throw folder.unusable('tls.crt', 'is not signed by an authority in ca.crt');
+    }
+    const tls = { authority: authorities.pem, certificate: chain.pem, key: key.pem };
+    return { tls, authorities: authorities.parsed, chain: chain.parsed };
+  });
 }
 
 /**
@@ -48,57 +64,42 @@ export function wireTlsOf(
 export function clientTlsOf(
   config: Config,
   variable: Exclude<FolderVariable, 'SERVICE_TLS_FOLDER'>,
-  clock: Clock,
-): ClientTls | undefined {
-  const files = filesOf(config, variable);
-  if (files === undefined) return undefined;
-  const authority = files.certificate('ca.crt').pem.toString();
-  if (!files.has('tls.crt') && !files.has('tls.key')) return { authority, own: undefined };
-  const { certificate, key } = files.own(clock);
-  const own = { certificate: certificate.pem.toString(), key: key.pem.toString() };
-  return { authority, own };
+  { credentials, clock }: Reading,
+): Reloadable<ClientTls> | undefined {
+  let hasShown = false;
+  return watched(config, variable, credentials, (folder): Parsed<ClientTls> => {
+    const authorities = folder.certificates('ca.crt');
+    const authority = authorities.pem.toString();
+    // What was shown once is missing if it is not there later.
+    if (!hasShown && !folder.has('tls.crt') && !folder.has('tls.key')) {
+      return { tls: { authority, own: undefined }, authorities: authorities.parsed, chain: [] };
+    }
+    const { chain, key } = folder.own(clock);
+    const own = { certificate: chain.pem.toString(), key: key.pem.toString() };
+    hasShown = true;
+    return { tls: { authority, own }, authorities: authorities.parsed, chain: chain.parsed };
+  });
 }
 
-function filesOf(config: Config, variable: FolderVariable) {
+/** What `parse` makes of the folder that a variable names, now and after each change. */
+function watched<Tls>(
+  config: Config,
+  variable: FolderVariable,
+  credentials: CredentialFiles,
+  parse: (folder: TlsFolder) => Parsed<Tls>,
+): Reloadable<Tls> | undefined {
   const folder = config[variable];
   if (folder === undefined) return undefined;
-  const unusable = (why: string) => new ConfigError(`${variable}: ${why}`);
-
-  const read = <Parsed>(file: string, parse: (pem: Buffer) => Parsed) => {
-    const path = join(folder, file);
-    let pem: Buffer;
-    try {
-      pem = readFileSync(path);
-    } catch (error) {
-      throw unusable(`${path} cannot be read (${(error as NodeJS.ErrnoException).code})`);
-    }
-    try {
-      // Both parsers would take other forms too, which nothing after them does.
-      if (!pem.includes(PEM_START)) throw new Error('no PEM');
-      return { pem, parsed: parse(pem) };
-    } catch {
-      throw unusable(`${path} is not what its name says, as PEM`);
-    }
+  const use = FOLDERS[variable];
+  const paths = FILES.map((file) => join(folder, file));
+  const parsed = credentials.watch(use, paths, (contents) =>
+    parse(new TlsFolder(variable, folder, contents)),
+  );
+  const show = ({ authorities, chain }: Parsed<Tls>): void => {
+    credentials.showEnd(use, chain);
+    credentials.showEnd(`${use}_authority`, authorities);
   };
-
-  const certificate = (file: string) => read(file, (pem) => new X509Certificate(pem));
-  return {
-    unusable,
-    certificate,
-    /** Also for a link that leads nowhere: reading it then says so. */
-    has: (file: string) => readdirSync(folder).includes(file),
-    /** What the process shows of itself: valid now, and with its own key. */
-    own(clock: Clock) {
-      const shown = certificate('tls.crt');
-      const key = read('tls.key', createPrivateKey);
-      const { validFrom, validTo } = shown.parsed;
-      if (!shown.parsed.checkPrivateKey(key.parsed)) {
-        throw unusable('tls.key is not the key of tls.crt');
-      }
-      const nowMs = clock.wallMs();
-      if (nowMs < Date.parse(validFrom)) throw unusable(`tls.crt is valid from ${validFrom} on`);
-      if (nowMs >= Date.parse(validTo)) throw unusable(`tls.crt has expired on ${validTo}`);
-      return { certificate: shown, key };
-    },
-  };
+  show(parsed.current);
+  parsed.onChange(show);
+  return derivedFrom(parsed, ({ tls }) => tls);
 }

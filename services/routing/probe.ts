@@ -2,6 +2,7 @@ import { connect } from 'node:net';
 import type { ProbeAim, Probed } from '#cluster/failure-evidence';
 import { type Clock, systemClock } from '#platform/clock';
 import { readHostPort } from '#platform/host-port';
+import type { Reloadable } from '#platform/reloadable';
 import { adminClient } from '#wire/admin-client';
 import type { WireTls } from '#wire/wire-tls';
 
@@ -11,7 +12,7 @@ type ProbeOptions = {
   readonly timeoutMs: number;
   readonly clock?: Clock;
   /** Absent: plain text. */
-  readonly tls?: WireTls | undefined;
+  readonly tls?: Reloadable<WireTls> | undefined;
 };
 
 const SILENT: Probed = { kind: 'silent' };

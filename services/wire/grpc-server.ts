@@ -1,4 +1,5 @@
 import * as grpc from '@grpc/grpc-js';
+import type { Reloadable } from '#platform/reloadable';
 import type { Running } from '#platform/run';
 import { healthService } from '#wire/health-service';
 import {
@@ -22,7 +23,7 @@ type ServeGrpcOptions = {
   readonly listen: string;
   readonly services: readonly WireService[];
   /** Absent: plain text. */
-  readonly tls?: WireTls | undefined;
+  readonly tls?: Reloadable<WireTls> | undefined;
   /** Hears of calls by a role that may not make them; only with `tls` have callers one. */
   readonly onRefused?: OnRefused;
   /** How long stopping waits for calls in flight, in milliseconds. */
@@ -57,13 +58,14 @@ export async function serveGrpc(options: ServeGrpcOptions): Promise<Running> {
     const served = tls === undefined ? service : guardedService(service, onRefused);
     server.addService(served.definition, served.implementation);
   }
-  const port = await bind(server, listen, serverCredentials(tls));
+  const credentials = serverCredentials(tls);
+  const port = await bind(server, listen, credentials);
   let stopping: Promise<void> | undefined;
   return {
     address: `${listen.slice(0, listen.lastIndexOf(':'))}:${port}`,
     [Symbol.asyncDispose]() {
       for (const service of [...services, health]) service.drain();
-      stopping ??= stop(server, stopGraceMs);
+      stopping ??= stop(server, stopGraceMs).finally(() => credentials[Symbol.dispose]?.());
       return stopping;
     },
   };

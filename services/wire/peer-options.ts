@@ -1,5 +1,6 @@
 import type { FaultCode } from '#fault/error-codes';
 import { type Clock, systemClock } from '#platform/clock';
+import type { Reloadable } from '#platform/reloadable';
 import type { Tracer } from '#platform/tracer';
 import {
   CLIENT_CALLS_IN_FLIGHT_MAX,
@@ -21,7 +22,7 @@ export type PeerOptions = {
   /** Calls without an answer; beyond it they are refused as `overloaded`. */
   readonly callsInFlightMax?: number;
   /** Absent: plain text. */
-  readonly tls?: WireTls | undefined;
+  readonly tls?: Reloadable<WireTls> | undefined;
   /** Silence after which the peer is pinged, and how long it may take to answer, in milliseconds. */
   readonly keepalive?: { readonly timeMs: number; readonly timeoutMs: number };
   /**

@@ -1,5 +1,6 @@
 import type * as grpc from '@grpc/grpc-js';
 import type { Clock } from '#platform/clock';
+import type { Reloadable } from '#platform/reloadable';
 import { ownChannel } from '#wire/own-channel';
 import type { WireRole } from '#wire/wire-roles';
 import { clientCredentials, type WireTls } from '#wire/wire-tls';
@@ -10,7 +11,7 @@ export type UnaryCallOptions = {
   readonly timeoutMs: number;
   readonly clock: Clock;
   /** Absent: plain text. */
-  readonly tls?: WireTls | undefined;
+  readonly tls?: Reloadable<WireTls> | undefined;
 };
 
 /** Whom a call is for. */

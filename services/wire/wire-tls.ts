@@ -1,4 +1,6 @@
+import type { SecureContextOptions } from 'node:tls';
 import * as grpc from '@grpc/grpc-js';
+import type { Reloadable } from '#platform/reloadable';
 import { rolesOfPeer, type WireRole } from '#wire/wire-roles';
 
 /**
@@ -17,11 +19,11 @@ export type WireTls = {
 };
 
 /**
- * Credentials of a client: TLS with its own certificate, and only with a server of one of the
- * `wanted` roles; none at all without `tls`.
+ * Credentials of a client that connects now: TLS with its own certificate, and only with a server of
+ * one of the `wanted` roles; none at all without `tls`.
  */
 export function clientCredentials(
-  tls: WireTls | undefined,
+  tls: Reloadable<WireTls> | undefined,
   wanted: readonly WireRole[],
 ): grpc.ChannelCredentials {
   if (tls === undefined) return grpc.credentials.createInsecure();
@@ -31,14 +33,41 @@ export function clientCredentials(
     const shown = roles.join(', ') || 'no process of a cluster';
     return new Error(`its certificate is of ${shown}, not of ${wanted.join(' or ')}`);
   };
-  return grpc.credentials.createSsl(tls.authority, tls.key, tls.certificate, {
-    checkServerIdentity,
-  });
+  const { authority, key, certificate } = tls.current;
+  return grpc.credentials.createSsl(authority, key, certificate, { checkServerIdentity });
 }
 
-/** Credentials of a server: with `tls`, only clients that the same authority has signed get in. */
-export function serverCredentials(tls: WireTls | undefined): grpc.ServerCredentials {
-  if (tls === undefined) return grpc.ServerCredentials.createInsecure();
-  const pair = { private_key: tls.key, cert_chain: tls.certificate };
-  return grpc.ServerCredentials.createSsl(tls.authority, [pair], true);
+/**
+ * Credentials of a server: with `tls`, only clients that the same authority has signed get in. Each
+ * connection is judged by what counts when it is made; those that are open stay.
+ */
+export function serverCredentials(
+  tls: Reloadable<WireTls> | undefined,
+): grpc.ServerCredentials & Partial<Disposable> {
+  return tls === undefined ? grpc.ServerCredentials.createInsecure() : new ReloadedCredentials(tls);
+}
+
+/**
+ * gRPC's own certificate provider (1.14.7) takes authority and certificate one after the other, and
+ * lets none in that comes before; this gives all at once.
+ */
+class ReloadedCredentials extends grpc.ServerCredentials implements Disposable {
+  readonly #changes: Disposable;
+
+  constructor(tls: Reloadable<WireTls>) {
+    super({ requestCert: true, rejectUnauthorized: true }, contextOf(tls.current));
+    this.#changes = tls.onChange((changed) => this.updateSecureContextOptions(contextOf(changed)));
+  }
+
+  override _equals(other: grpc.ServerCredentials): boolean {
+    return this === other;
+  }
+
+  [Symbol.dispose](): void {
+    this.#changes[Symbol.dispose]();
+  }
+}
+
+function contextOf({ authority, certificate, key }: WireTls): SecureContextOptions {
+  return { ca: authority, cert: certificate, key };
 }

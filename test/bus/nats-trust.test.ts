@@ -3,6 +3,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import * as assert from 'uvu/assert';
 import { type NatsBusOptions, openNatsBus } from '#bus/nats-bus';
 import { systemClock } from '#platform/clock';
+import { unchanging } from '#platform/reloadable';
 import { delivered } from '#test/bus/bus-contract';
 import { AGENT, ENCRYPTED, NAMED, ownNats } from '#test/support/own-nats';
 import { natsOrSkip } from '#test/support/real-servers';
@@ -34,22 +35,22 @@ const trust = suite('NATS with certificates');
 
 trust('is spoken to if both are of one authority', async () => {
   await using server = await ownNats(ENCRYPTED);
-  await speak(server.address, { tls: member });
+  await speak(server.address, { tls: unchanging(member) });
 });
 
 trust('is not if one of them is not, or if the client shows none', async () => {
   await using own = await ownNats(ENCRYPTED);
   const server = own.address;
   const other = { ...stranger, own: member.own };
-  assert.match(await silenceAt(server, { tls: other }), /unable to verify/);
+  assert.match(await silenceAt(server, { tls: unchanging(other) }), /unable to verify/);
   const strange = { ...member, own: stranger.own };
-  assert.match(await silenceAt(server, { tls: strange }), /alert|bad certificate/);
+  assert.match(await silenceAt(server, { tls: unchanging(strange) }), /alert|bad certificate/);
   const silent = { ...member, own: undefined };
-  assert.match(await silenceAt(server, { tls: silent }), /certificate required|alert/);
+  assert.match(await silenceAt(server, { tls: unchanging(silent) }), /certificate required|alert/);
 });
 
 trust('hears nothing if it has none', async () => {
-  await silenceAt(plain, { tls: member });
+  await silenceAt(plain, { tls: unchanging(member) });
   let heard = '';
   const sham = createServer((socket) => {
     socket.on('data', (bytes) => (heard += bytes.toString('latin1'))).on('error', () => undefined);
@@ -57,7 +58,7 @@ trust('hears nothing if it has none', async () => {
   }).listen(0, '127.0.0.1');
   await once(sham, 'listening');
   const server = `nats://127.0.0.1:${(sham.address() as AddressInfo).port}`;
-  await silenceAt(server, { tls: member, credentials: AGENT });
+  await silenceAt(server, { tls: unchanging(member), credentials: unchanging(AGENT) });
   sham.close();
   assert.ok(heard.length > 0, 'no client came');
   assert.not.match(heard, /CONNECT|right one/);
@@ -73,8 +74,8 @@ const users = suite('NATS that asks for user and password');
 users('is spoken to with the right ones, and with no others', async () => {
   await using own = await ownNats(NAMED);
   const server = own.address;
-  await speak(server, { credentials: AGENT });
-  const credentials = { ...AGENT, password: 'wrong one' };
+  await speak(server, { credentials: unchanging(AGENT) });
+  const credentials = unchanging({ ...AGENT, password: 'wrong one' });
   assert.match(await silenceAt(server, { credentials }), /authorization/i);
 });
 

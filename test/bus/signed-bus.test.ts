@@ -4,6 +4,7 @@ import type { Bus, Sender } from '#bus/bus';
 import { inProcessBus } from '#bus/in-process-bus';
 import { type SignedBusOptions, signedBus } from '#bus/signed-bus';
 import { systemClock } from '#platform/clock';
+import { unchanging } from '#platform/reloadable';
 import { busContract, keptAlive } from '#test/bus/bus-contract';
 import { ManualClock } from '#test/support/manual-clock';
 
@@ -19,7 +20,7 @@ const contract = busContract({
     const onBug = (error: unknown) => bugs.push(error);
     const bus = signedBus({
       ...{ bus: inProcessBus({ clock: systemClock, onBug }), clock: systemClock, onBug },
-      ...{ secrets: [SECRET], cluster: 'c' },
+      ...{ secrets: unchanging([SECRET]), cluster: 'c' },
       ...{ onDropped: noBug, onNotice: noBug },
     });
     return { bus: keptAlive(bus), bugs };
@@ -40,7 +41,7 @@ function newScene() {
     const dropped: string[] = [];
     const notices: string[] = [];
     const bus = signedBus({
-      ...{ bus: sharing(wire), clock, secrets: [SECRET], cluster: 'c', onBug: noBug },
+      ...{ bus: sharing(wire), clock, secrets: unchanging([SECRET]), cluster: 'c', onBug: noBug },
       onDropped: (reason) => dropped.push(reason),
       onNotice: (notice) => notices.push(notice),
       ...options,
@@ -100,8 +101,8 @@ signed('is believed with either of two secrets, so that they can be changed', ()
   const { open, say } = newScene();
   const [before, during, after] = [
     open(),
-    open({ secrets: [SECRET, OTHER] }),
-    open({ secrets: [OTHER, SECRET] }),
+    open({ secrets: unchanging([SECRET, OTHER]) }),
+    open({ secrets: unchanging([OTHER, SECRET]) }),
   ];
   say(before, '1');
   say(during, '2');
@@ -115,7 +116,7 @@ const dropped = suite('what a signed bus drops');
 
 dropped('is what is not signed, or by another', () => {
   const { open, say, forge } = newScene();
-  const [a, stranger] = [open(), open({ secrets: [OTHER] })];
+  const [a, stranger] = [open(), open({ secrets: unchanging([OTHER]) })];
   forge(bytes('{"epoch":9007199254740991}'));
   say(stranger, 'x');
   assert.equal([a.heard, a.dropped], [[], ['unsigned', 'signature']]);
@@ -207,7 +208,7 @@ dropped('makes no known sender a stranger, however much of it comes', () => {
   const { open, say, forge } = newScene();
   const [a, b] = [open(), open()];
   say(a, '1');
-  const stranger = open({ secrets: [OTHER] });
+  const stranger = open({ secrets: unchanging([OTHER]) });
   for (let count = 0; count < 9_000; count += 1) forge(bytes(`junk ${count}`));
   for (let count = 0; count < 100; count += 1) say(stranger, 'x');
   a.clock.stepWall(3_600_000);
@@ -217,7 +218,7 @@ dropped('makes no known sender a stranger, however much of it comes', () => {
 
 dropped('is reported once in 30 s for each reason, and counted each time', () => {
   const { open, say, forge } = newScene();
-  const [a, stranger] = [open(), open({ secrets: [OTHER] })];
+  const [a, stranger] = [open(), open({ secrets: unchanging([OTHER]) })];
   for (let count = 0; count < 5; count += 1) {
     forge(bytes('junk'));
     say(stranger, 'x');

@@ -4,6 +4,7 @@ import { inProcessBus } from '#bus/in-process-bus';
 import { signedBus } from '#bus/signed-bus';
 import { agreedFacts, type ClusterFacts } from '#cluster/cluster-facts';
 import { encodeHeartbeat, heartbeatSubject } from '#cluster/heartbeat';
+import { unchanging } from '#platform/reloadable';
 import { ManualClock } from '#test/support/manual-clock';
 import { pass } from '#test/support/passing';
 
@@ -18,7 +19,13 @@ function newScene() {
   const wire = inProcessBus({ clock, onBug: noBug });
   const open = (incarnation: string) =>
     signedBus({
-      ...{ bus: wire, clock, secrets: ['the secret of this test'], incarnation, onBug: noBug },
+      ...{
+        bus: wire,
+        clock,
+        secrets: unchanging(['the secret of this test']),
+        incarnation,
+        onBug: noBug,
+      },
       ...{ onDropped: noBug, onNotice: noBug },
     });
   const notices: string[] = [];

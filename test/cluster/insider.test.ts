@@ -7,6 +7,7 @@ import { newSenderKey } from '#bus/sender-key';
 import { signedBus } from '#bus/signed-bus';
 import { encodeHeartbeat, type Heartbeat, heartbeatSubject } from '#cluster/heartbeat';
 import { Membership } from '#cluster/membership';
+import { unchanging } from '#platform/reloadable';
 import type { JournalStore } from '#storage/journal-store';
 import { memoryJournalStore } from '#test/storage/memory-journal-store';
 import { ManualClock } from '#test/support/manual-clock';
@@ -25,7 +26,8 @@ function newScene() {
   const impostors: string[] = [];
   const dropped: string[] = [];
   let isStoreThere = true;
-  const secrets = ['the secret of this test'];
+  const SECRET = 'the secret of this test';
+  const secrets = unchanging([SECRET]);
   /** A bus of a process that knows the secret. */
   const open = () => {
     const onDropped = (reason: string) => void dropped.push(reason);
@@ -68,7 +70,7 @@ function newScene() {
   };
   /** A message with the name of another process's bus and the largest number that there is. */
   const mute = ({ bus: { incarnation: name = '' } }: Speaker, subject: string) => {
-    const seal = { macKey: busKeyOf(secrets[0] ?? ''), sender: { ...newSenderKey(), name } };
+    const seal = { macKey: busKeyOf(SECRET), sender: { ...newSenderKey(), name } };
     const said = { cluster: 'c', sequence: Number.MAX_SAFE_INTEGER, sentAtMs: clock.wallMs() };
     wire.publish(subject, sealMessage(seal, subject, said, new Uint8Array()));
     clock.advance(0);

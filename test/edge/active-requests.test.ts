@@ -6,6 +6,7 @@ import { systemClock } from '#platform/clock';
 import { createLogger } from '#platform/logger';
 import { createMetrics } from '#platform/metrics';
 import { systemRandomness } from '#platform/randomness';
+import { unchanging } from '#platform/reloadable';
 import type { LimiterAnswer } from '#wire/limiter-messages';
 
 /** Requests that may be whole and not answered. */
@@ -16,7 +17,7 @@ function scene() {
   const answers = Promise.withResolvers<LimiterAnswer>();
   let asked = 0;
   const app = buildApp(
-    { clusterSecrets: ['x'.repeat(16)], trustedProxies: [], drainMs: 0 },
+    { clusterSecrets: unchanging(['x'.repeat(16)]), trustedProxies: [], drainMs: 0 },
     {
       engine: { ask: () => Promise.reject(new Error('no request gets so far')) },
       limiter: {

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { CallIds } from '#edge/call-identity';
+import { unchanging } from '#platform/reloadable';
 import type { EngineCommand } from '#wire/engine-messages';
 
 const SECRET = 'a secret of the cluster';
@@ -19,7 +20,7 @@ function nameOf({
   instanceId = INSTANCE_ID,
   key = 'a key',
 } = {}) {
-  return new CallIds(secret).ofKey(caller, of, instanceId, key);
+  return new CallIds(unchanging([secret])).ofKey(caller, of, instanceId, key);
 }
 
 const keyed = suite('the name of a keyed call');
@@ -83,14 +84,14 @@ keyed('has 51 bits of an id and 52 of a tag that are independent of each other',
 const plain = suite('the id of a call without a key');
 
 plain('is one more each time, and never that of a keyed one', () => {
-  const ids = new CallIds(SECRET);
+  const ids = new CallIds(unchanging([SECRET]));
   const first = ids.next();
   assert.ok(first >= 1 && first < 2 ** 51);
   assert.equal([ids.next(), ids.next()], [first + 1, first + 2]);
 });
 
 plain('is another one at each edge', () => {
-  const firsts = Array.from({ length: 100 }, () => new CallIds(SECRET).next());
+  const firsts = Array.from({ length: 100 }, () => new CallIds(unchanging([SECRET])).next());
   assert.is(new Set(firsts).size, 100);
 });
 

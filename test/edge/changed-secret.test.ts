@@ -4,6 +4,7 @@ import { EngineCalls, type EngineQuestion } from '#edge/engine-calls';
 import { composeEngine } from '#engine/compose';
 import { createMetrics } from '#platform/metrics';
 import { systemRandomness } from '#platform/randomness';
+import { unchanging } from '#platform/reloadable';
 import { memoryInstanceStore } from '#storage/memory/memory-instance-store';
 import { memoryJournal } from '#storage/memory/memory-journal';
 import { memoryListingStore } from '#storage/memory/memory-listing-store';
@@ -28,7 +29,7 @@ async function newScene() {
   let callId = 0;
   const ask = async (secrets: readonly string[], question: Partial<EngineQuestion>) => {
     callId += 1;
-    const calls = new EngineCalls(engine, clock, systemRandomness, secrets);
+    const calls = new EngineCalls(engine, clock, systemRandomness, unchanging(secrets));
     const common = { instanceId: '', callId, ifMatch: undefined, isReplayOnly: false };
     const whole = { ...common, idempotency: undefined, command: CREATE, ...question };
     return await calls.ask(caller, whole);
@@ -89,7 +90,7 @@ for (const [secrets, isUnsure] of [
         return { body: '', etag: '', cycles: 0, throttledRetryAfterS: 0, isReplayed: false };
       },
     };
-    const edge = new EngineCalls(engine, new ManualClock(), systemRandomness, secrets);
+    const edge = new EngineCalls(engine, new ManualClock(), systemRandomness, unchanging(secrets));
     const common = { callId: 1, ifMatch: undefined, isReplayOnly: false, instanceId: INSTANCE_ID };
     const command = { kind: 'reset', mode: 'initial' } as const;
     const idempotency = { key: 'k', fingerprint: 'f' };

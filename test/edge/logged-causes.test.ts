@@ -7,6 +7,7 @@ import { systemClock } from '#platform/clock';
 import { createLogger } from '#platform/logger';
 import { createMetrics } from '#platform/metrics';
 import { systemRandomness } from '#platform/randomness';
+import { unchanging } from '#platform/reloadable';
 import { LASTING_ALLOWANCE } from '#test/edge/lasting-allowance';
 
 const KEY = formatApiKey('Acc0unt00001', 's'.repeat(32));
@@ -29,7 +30,10 @@ async function failing(calls: number, fail: () => Error) {
     metrics: createMetrics(),
     logger: createLogger('info', 'test', { write }),
   };
-  const app = buildApp({ clusterSecrets: ['x'.repeat(16)], trustedProxies: [], drainMs: 0 }, ports);
+  const app = buildApp(
+    { clusterSecrets: unchanging(['x'.repeat(16)]), trustedProxies: [], drainMs: 0 },
+    ports,
+  );
   const headers = { authorization: `Bearer ${KEY}`, 'x-request-id': 'find-me-again' };
   let text = '';
   for (let call = 0; call < calls; call += 1) {

@@ -6,6 +6,7 @@ import { systemClock } from '#platform/clock';
 import { createLogger } from '#platform/logger';
 import { createMetrics } from '#platform/metrics';
 import { systemRandomness } from '#platform/randomness';
+import { unchanging } from '#platform/reloadable';
 
 const unasked = {
   ask: () => Promise.reject(new Error('not to be asked')),
@@ -15,7 +16,7 @@ const router = suite('the router');
 
 router('knows the 17 documented endpoints and no other', async () => {
   const app = buildApp(
-    { clusterSecrets: ['x'.repeat(16)], trustedProxies: [], drainMs: 0 },
+    { clusterSecrets: unchanging(['x'.repeat(16)]), trustedProxies: [], drainMs: 0 },
     {
       engine: unasked,
       limiter: unasked,

@@ -7,6 +7,7 @@ import { systemClock } from '#platform/clock';
 import { createLogger } from '#platform/logger';
 import { createMetrics } from '#platform/metrics';
 import { systemRandomness } from '#platform/randomness';
+import { unchanging } from '#platform/reloadable';
 import { LASTING_ALLOWANCE } from '#test/edge/lasting-allowance';
 import type { EngineAnswer } from '#wire/engine-messages';
 import type { LimiterAnswer, LimiterCall } from '#wire/limiter-messages';
@@ -32,7 +33,7 @@ async function limiterCallsOf(
 ): Promise<LimiterCall[]> {
   const calls: LimiterCall[] = [];
   const app = buildApp(
-    { clusterSecrets: ['x'.repeat(16)], trustedProxies: [], drainMs: 0 },
+    { clusterSecrets: unchanging(['x'.repeat(16)]), trustedProxies: [], drainMs: 0 },
     {
       engine: { ask: async () => engineAnswer() },
       limiter: {

@@ -14,6 +14,7 @@ import { nodeMetrics } from '#node/node-metrics';
 import type { Clock } from '#platform/clock';
 import { createMetrics } from '#platform/metrics';
 import { systemRandomness } from '#platform/randomness';
+import { unchanging } from '#platform/reloadable';
 import { busAccountNews } from '#process/bus-account-news';
 import { memoryAccountStore } from '#storage/memory/memory-account-store';
 import { memoryMeterStore } from '#storage/memory/memory-meter-store';
@@ -229,7 +230,12 @@ export class LimiterCluster {
   /** One more bus of a process that knows the secret. */
   #signedBus(clock: Clock, onNotice: (notice: string) => void): Bus {
     return signedBus({
-      ...{ bus: sharing(this.#bus), clock, cluster: 'c', secrets: ['the secret of all limiters'] },
+      ...{
+        bus: sharing(this.#bus),
+        clock,
+        cluster: 'c',
+        secrets: unchanging(['the secret of all limiters']),
+      },
       ...{ onDropped: () => undefined, onNotice },
       onBug: (error) => this.bugs.push(error),
     });

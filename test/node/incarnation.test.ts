@@ -6,6 +6,7 @@ import { encodeHeartbeat, heartbeatSubject } from '#cluster/heartbeat';
 import { shardOf } from '#cluster/shard-of';
 import { Fault } from '#fault/fault';
 import type { Clock } from '#platform/clock';
+import { unchanging } from '#platform/reloadable';
 import { TallyCluster, type TallyNode } from '#test/node/node-fixture';
 import { pass } from '#test/support/passing';
 import { refusalOf, stateOf } from '#test/support/settled';
@@ -139,7 +140,12 @@ come(
     const cluster = new TallyCluster();
     const open = (incarnation: string) =>
       signedBus({
-        ...{ bus: cluster.bus, clock: cluster.clock, cluster: 'c', secrets: ['a secret'] },
+        ...{
+          bus: cluster.bus,
+          clock: cluster.clock,
+          cluster: 'c',
+          secrets: unchanging(['a secret']),
+        },
         ...{ onDropped: () => undefined, onNotice: () => undefined },
         ...{ incarnation: incarnation.repeat(32), onBug: (bug) => cluster.bugs.push(bug) },
       });

@@ -30,6 +30,9 @@ const RARE: readonly MetricName[] = [
   'edge_unread_answer_bytes', // likewise
   'edge_slow_readers_ended_total', // likewise
   'trace_spans_lost_total', // without a collector: test/platform/otlp-tracer.test.ts
+  'tls_certificate_expiry_timestamp_seconds', // with certificates: test/process/watched-certificates
+  'credential_loaded_timestamp_seconds', // with files of secrets: likewise
+  'credential_reload_failures_total', // likewise
   'edge_fail_closed_total', // without a limiter: test/process/outage.test.ts
   'edge_unsettled_total', // likewise
   'limiter_reservations_expired_total', // after 60 s: test/limiter

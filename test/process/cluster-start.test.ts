@@ -5,6 +5,7 @@ import { openNatsBus } from '#bus/nats-bus';
 import { signedBus } from '#bus/signed-bus';
 import { encodeHeartbeat, type Heartbeat, heartbeatSubject } from '#cluster/heartbeat';
 import { every, systemClock } from '#platform/clock';
+import { unchanging } from '#platform/reloadable';
 import { openEmptyKeyspace, openMigratedKeyspace } from '#test/storage/migrated-keyspace';
 import { AGENT, ENCRYPTED, NAMED, ownNats } from '#test/support/own-nats';
 import { runMain } from '#test/support/process-run';
@@ -206,7 +207,7 @@ strangers('it is ignored, and the log says what to do', async () => {
   const common = { clock: systemClock, onBug };
   const plain = await openNatsBus({ servers: [nats.address], name: 'stranger', ...common });
   const bus = signedBus({
-    ...{ ...common, bus: plain, secrets: [SECRET], cluster: 'other' },
+    ...{ ...common, bus: plain, secrets: unchanging([SECRET]), cluster: 'other' },
     ...{ incarnation: 'f'.repeat(32), onDropped: () => undefined, onNotice: () => undefined },
   });
   await using _ = bus;

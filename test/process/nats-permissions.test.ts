@@ -4,6 +4,7 @@ import * as assert from 'uvu/assert';
 import { openNatsBus } from '#bus/nats-bus';
 import { announcementSubject, heartbeatSubject } from '#cluster/heartbeat';
 import { systemClock } from '#platform/clock';
+import { unchanging } from '#platform/reloadable';
 import { accountSubject } from '#process/bus-account-news';
 import { type MigratedKeyspace, openMigratedKeyspace } from '#test/storage/migrated-keyspace';
 import { newCaller } from '#test/support/caller';
@@ -97,7 +98,7 @@ permitted('no role publishes what is another’s to say', async () => {
     const notices: string[] = [];
     await using bus = await openNatsBus({
       ...{ servers: [nats.address], name: role, clock: systemClock },
-      credentials: { username: role, password: role },
+      credentials: unchanging({ username: role, password: role }),
       onBug: (error) => assert.unreachable(String(error)),
       onNotice: (notice) => notices.push(notice),
     });

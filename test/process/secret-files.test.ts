@@ -68,6 +68,14 @@ file('two cluster secrets may be in it, with a comma between', () => {
   assert.equal(secrets, ['the old one of two secrets', 'the new one of two secrets']);
 });
 
+file('two cluster secrets may be in it, on two lines', () => {
+  for (const end of ['\n', '\r\n']) {
+    const path = fileOf(`the new one of two secrets${end}the old one of two secrets${end}`);
+    const { SERVICE_CLUSTER_SECRET: secrets } = readConfig({ SERVICE_CLUSTER_SECRET_FILE: path });
+    assert.equal(secrets, ['the new one of two secrets', 'the old one of two secrets']);
+  }
+});
+
 const useless = suite('when the file of a secret is of no use');
 
 const USELESS = [
@@ -77,7 +85,7 @@ const USELESS = [
   ['a device', (path: string) => symlinkSync('/dev/zero', path), 'is no file'],
   ['empty', '', 'is empty'],
   ['empty but for a line break', '\n', 'is empty'],
-  ['of two lines', 'first line of it\nsecond line\n', 'must hold one line of text'],
+  ['of three lines', 'first line of it\nsecond line of it\nthird line of it\n', ' of text'],
   ['with a NUL', 'sixteen letters\0\0', 'must hold one line of text'],
   ['no text', Uint8Array.of(0xff, 0xfe, 0x00, 0x01), 'is no UTF-8 text'],
   ['too large', 'x'.repeat(4_097), 'has more than 4096 bytes'],
@@ -93,6 +101,26 @@ for (const [what, content, why] of USELESS) {
       assert.not.match(message, /\n|first line|letters/);
     });
   }
+}
+
+for (const variable of VARIABLES.filter((name) => name !== 'SERVICE_CLUSTER_SECRET')) {
+  useless(`${variable} from one of two lines is refused by name in one line`, () => {
+    const path = fileOf('first line of it\nsecond line\n');
+    const message = complaintAbout({ [`${variable}_FILE`]: path });
+    assert.is(message, `${variable}_FILE: ${path} must hold one line of text`);
+  });
+}
+
+for (const [what, content, why] of [
+  ['of three lines', `${SECRET}\n${SECRET}\n${SECRET}\n`, ' must hold at most 2 lines of text'],
+  ['of two lines, one empty', `${SECRET}\n\n`, ': must have at least 16 characters'],
+  ['of two lines, one too short', `${SECRET}\nhush\n`, ': must have at least 16 characters'],
+] as const) {
+  useless(`a cluster secret from one ${what} is refused by name in one line`, () => {
+    const path = fileOf(content);
+    const message = complaintAbout({ SERVICE_CLUSTER_SECRET_FILE: path });
+    assert.is(message, `SERVICE_CLUSTER_SECRET_FILE: ${path}${why}`);
+  });
 }
 
 useless('one that this user may not read is refused by name', () => {

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { systemClock as clock } from '#platform/clock';
+import { unchanging } from '#platform/reloadable';
 import { newCaller } from '#test/support/caller';
 import { addressIn, runMain } from '#test/support/process-run';
 import { createInstance, observationAt, process } from '#test/support/scene';
@@ -123,7 +124,8 @@ served('refuse, count and log what a role may not ask', async () => {
   const engine = runMain(['engine'], { SERVICE_TLS_FOLDER: join(CERTIFICATES, 'engine') });
   await engine.says(/ready/);
   const file = (name: string) => readFileSync(join(CERTIFICATES, 'edge', name));
-  const tls = { authority: file('ca.crt'), certificate: file('tls.crt'), key: file('tls.key') };
+  const shown = { authority: file('ca.crt'), certificate: file('tls.crt'), key: file('tls.key') };
+  const tls = unchanging(shown);
   for (let tries = 0; tries < 2; tries += 1) {
     const node = adminClient(addressIn(engine, 'grpc'), { timeoutMs: 5_000, clock, tls });
     assert.match((await refusalOf(() => node.drain())).message, /Admin\/Drain is not for edge/);

@@ -7,6 +7,7 @@ import { type EdgeAnswer, EngineCalls } from '#edge/engine-calls';
 import type { Caller } from '#edge/exchange';
 import { LimitedKeys } from '#edge/limited-keys';
 import { type ServePorts, serve } from '#edge/serve';
+import { unchanging } from '#platform/reloadable';
 import { busAccountNews } from '#process/bus-account-news';
 import { RoutedEngine } from '#routing/routed-engine';
 import { RoutedLimiter } from '#routing/routed-limiter';
@@ -59,7 +60,7 @@ export class SimulatedEdge implements NodeProcess {
     const connectLimiter = (address: string) =>
       new SimulatedConnection(network, process, address, LIMITER_CALLS);
     const engine = new RoutedEngine({ ...this.#routing('engine', ports), connect: connectEngine });
-    this.calls = new EngineCalls(engine, clock, randomness, [SECRET]);
+    this.calls = new EngineCalls(engine, clock, randomness, unchanging([SECRET]));
     this.limiter =
       ledger === undefined
         ? UNLIMITED

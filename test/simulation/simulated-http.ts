@@ -8,6 +8,7 @@ import { UnreadAnswers } from '#edge/unread-answers';
 import type { Fault } from '#fault/fault';
 import type { Clock } from '#platform/clock';
 import type { Logger } from '#platform/logger';
+import { unchanging } from '#platform/reloadable';
 import type { SeededRandom } from '#test/simulation/seeded-random';
 
 /** Ids of calls without a key stay below 2^51, as the edge's do. */
@@ -18,7 +19,7 @@ export class SimulatedCallIds extends CallIds {
   #last: number;
 
   constructor(random: SeededRandom) {
-    super('a simulated secret');
+    super(unchanging(['a simulated secret']));
     this.#last = random.whole(0, CALL_ID_PARTS - 1) * 2 ** 5;
   }
 

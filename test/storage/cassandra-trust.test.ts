@@ -1,6 +1,8 @@
 import * as assert from 'uvu/assert';
 import { systemClock } from '#platform/clock';
-import { openSession, type SessionTls } from '#storage/cassandra/session';
+import { unchanging } from '#platform/reloadable';
+import { openSession } from '#storage/cassandra/session';
+import type { SessionTls } from '#storage/cassandra/session-credentials';
 import { DATA_CENTER } from '#test/storage/migrated-keyspace';
 import { cassandraOrSkip } from '#test/support/real-servers';
 import { clientOf } from '#test/support/server-certificates';
@@ -25,8 +27,11 @@ async function versionWith(tls: SessionTls): Promise<string> {
 const trusted = suite('a Cassandra whose certificate is of our authority');
 
 trusted('answers, by its address or by the name that was given', async () => {
-  assert.match(await versionWith({ ...member, serverName: undefined }), /^5\.0/);
-  assert.match(await versionWith({ ...member, serverName: 'store.internal' }), /^5\.0/);
+  assert.match(await versionWith({ client: unchanging(member), serverName: undefined }), /^5\.0/);
+  assert.match(
+    await versionWith({ client: unchanging(member), serverName: 'store.internal' }),
+    /^5\.0/,
+  );
 });
 
 const refused = suite('there is no session');
@@ -34,19 +39,29 @@ const refused = suite('there is no session');
 for (const [circumstance, tls, why] of [
   [
     'with a server of another authority',
-    { ...clientOf('stranger'), own: member.own },
+    { client: { ...clientOf('stranger'), own: member.own } },
     /unable to verify/,
   ],
   [
     'with a server of another name',
-    { ...member, serverName: 'other.internal' },
+    { client: member, serverName: 'other.internal' },
     /does not match certificate/,
   ],
-  ['for a client that shows nothing', { ...member, own: undefined }, /certificate required/],
-  ['for a client of another authority', { ...member, own: clientOf('stranger').own }, /SSL alert/],
+  [
+    'for a client that shows nothing',
+    { client: { ...member, own: undefined } },
+    /certificate required/,
+  ],
+  [
+    'for a client of another authority',
+    { client: { ...member, own: clientOf('stranger').own } },
+    /SSL alert/,
+  ],
 ] as const) {
   refused(circumstance, async () => {
-    const { message } = await refusalOf(() => versionWith({ serverName: undefined, ...tls }));
+    const { message } = await refusalOf(() =>
+      versionWith({ serverName: undefined, ...tls, client: unchanging(tls.client) }),
+    );
     assert.match(message, /^no Cassandra can be used at /);
     assert.match(message, why);
   });

@@ -5,6 +5,7 @@ import { composeLimiter } from '#limiter/compose';
 import { createLogger } from '#platform/logger';
 import { createMetrics } from '#platform/metrics';
 import { systemRandomness } from '#platform/randomness';
+import { unchanging } from '#platform/reloadable';
 import { memoryAccountStore } from '#storage/memory/memory-account-store';
 import { memoryInstanceStore } from '#storage/memory/memory-instance-store';
 import { memoryJournal } from '#storage/memory/memory-journal';
@@ -61,7 +62,7 @@ export async function startClocked(nowMs: number, drainMs = 0): Promise<ClockedS
   const config = {
     ...listen,
     isDocumented: false,
-    clusterSecrets: ['a test'],
+    clusterSecrets: unchanging(['a test']),
     trustedProxies: [],
     drainMs,
   };

@@ -37,6 +37,8 @@ export const NAMED = `
 /** A server of one test alone, which has its port again after a restart. */
 export type OwnNats = AsyncDisposable & {
   readonly address: string;
+  /** Gives it other settings, which it takes without ending. */
+  readonly reload: (settings: string) => void;
   readonly restart: Pick<LocalServer, 'stop' | 'signal'> & { start(): Promise<void> };
 };
 
@@ -57,6 +59,10 @@ export async function ownNats(settings = ''): Promise<OwnNats> {
   };
   return {
     address: server.address,
+    reload(changed) {
+      writeFileSync(configFile, changed);
+      server.signal('SIGHUP');
+    },
     restart,
     async [Symbol.asyncDispose]() {
       await server.stop();

@@ -2,6 +2,7 @@ import * as grpc from '@grpc/grpc-js';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { systemClock as clock } from '#platform/clock';
+import { unchanging } from '#platform/reloadable';
 import { type Holder, pemOf } from '#test/support/server-certificates';
 import { refusalOf } from '#test/support/settled';
 import * as peers from '#test/wire/wire-peers';
@@ -48,7 +49,7 @@ async function serverOf(holder: Holder) {
   const onRefused = (path: string, roles: readonly string[]) => {
     refused.push(`${path} ${roles.join('+')}`);
   };
-  const tls = tlsOf(holder);
+  const tls = unchanging(tlsOf(holder));
   const stopGraceMs = 100;
   const server = await serveGrpc({
     ...{ listen: '127.0.0.1:0', services, tls, onRefused, stopGraceMs },
@@ -133,7 +134,10 @@ const CALLS: readonly [string, readonly WireRole[], (address: string) => Promise
     'an edge that looks for an engine',
     ['engine'],
     async (address) => {
-      await using engine = new FrameClient(engineProtocol, { address, tls: tlsOf('edge') });
+      await using engine = new FrameClient(engineProtocol, {
+        address,
+        tls: unchanging(tlsOf('edge')),
+      });
       return await opened(engine);
     },
   ],
@@ -141,14 +145,22 @@ const CALLS: readonly [string, readonly WireRole[], (address: string) => Promise
     'an edge that looks for a limiter',
     ['limiter'],
     async (address) => {
-      await using limiter = new FrameClient(limiterProtocol, { address, tls: tlsOf('edge') });
+      await using limiter = new FrameClient(limiterProtocol, {
+        address,
+        tls: unchanging(tlsOf('edge')),
+      });
       return await opened(limiter);
     },
   ],
   [
     'a node that looks who another is',
     ['engine', 'limiter'],
-    (address) => adminClient(address, { timeoutMs: 5_000, clock, tls: tlsOf('engine') }).identify(),
+    (address) =>
+      adminClient(address, {
+        timeoutMs: 5_000,
+        clock,
+        tls: unchanging(tlsOf('engine')),
+      }).identify(),
   ],
 ];
 
@@ -174,7 +186,7 @@ wanted('gets no call, though the edge would send one at once', async () => {
   await using server = await serverOf('limiter');
   await using engine = new FrameClient(engineProtocol, {
     address: server.address,
-    tls: tlsOf('edge'),
+    tls: unchanging(tlsOf('edge')),
   });
   const fault = await peers.faultOf(engine.ask(peers.engineCall()));
   assert.is(peers.verdictOf(fault), 'service_unavailable engine_unavailable known');

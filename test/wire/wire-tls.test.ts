@@ -2,6 +2,7 @@ import * as grpc from '@grpc/grpc-js';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { systemClock as clock } from '#platform/clock';
+import { type Reloadable, unchanging } from '#platform/reloadable';
 import { type Holder, pemOf } from '#test/support/server-certificates';
 import { refusalOf } from '#test/support/settled';
 import * as peers from '#test/wire/wire-peers';
@@ -17,11 +18,13 @@ import { TLS_NAME, type WireTls } from '#wire/wire-tls';
 type Who = 'member' | 'stranger' | 'misnamed' | 'impostor' | 'plain';
 
 /** What a process shows; one in plain text shows nothing. */
-function tlsOf(who: Who): WireTls | undefined {
+function tlsOf(who: Who): Reloadable<WireTls> | undefined {
   if (who === 'plain') return undefined;
   // It trusts our authority, which has not signed what it shows.
-  if (who === 'impostor') return { ...filesOf('stranger'), authority: filesOf('member').authority };
-  return filesOf(who);
+  if (who === 'impostor') {
+    return unchanging({ ...filesOf('stranger'), authority: filesOf('member').authority });
+  }
+  return unchanging(filesOf(who));
 }
 
 function filesOf(holder: Holder): WireTls {

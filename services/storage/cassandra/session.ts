@@ -1,7 +1,7 @@
-import { auth, Client, type Host, type QueryOptions, types } from 'cassandra-driver';
+import { Client, type Host, type QueryOptions, types } from 'cassandra-driver';
 import { Fault } from '#fault/fault';
-import { type ClientTls, tlsOptionsOf } from '#platform/client-tls';
 import type { Clock } from '#platform/clock';
+import type { Reloadable } from '#platform/reloadable';
 import {
   failureOf,
   hasFailed,
@@ -9,6 +9,12 @@ import {
   type StoreErrorType,
 } from '#storage/cassandra/driver-fault';
 import { driverPolicies, ONE_MORE_TRY, ONE_TRY } from '#storage/cassandra/driver-policies';
+import {
+  currentPassword,
+  type SessionTls,
+  sslOptions,
+  type UserAndPassword,
+} from '#storage/cassandra/session-credentials';
 import { searchOnceAtATime } from '#storage/cassandra/single-search';
 
 /** A statement with its parameters: `bigint` for `bigint` columns; undefined leaves a column unset. */
@@ -49,9 +55,6 @@ export type ObserveStatement = (
   secondServer?: SecondServerReason,
 ) => void;
 
-/** Encryption, and the DNS name in the certificates of all servers; their addresses without one. */
-export type SessionTls = ClientTls & { readonly serverName: string | undefined };
-
 /** Where the servers are and how this process speaks to them. */
 export type SessionOptions = {
   /** `host:port` of some servers; the rest is found through them. All listen on the same port. */
@@ -59,7 +62,8 @@ export type SessionOptions = {
   readonly localDataCenter: string;
   /** Undefined: none yet, for the caller that creates it. */
   readonly keyspace: string | undefined;
-  readonly credentials?: { readonly username: string; readonly password: string } | undefined;
+  /** Shown by each new connection; those there are last. */
+  readonly credentials?: Reloadable<UserAndPassword> | undefined;
   /** Plain text without it. */
   readonly tls?: SessionTls | undefined;
   readonly clock: Clock;
@@ -262,13 +266,10 @@ function driverOptions({ kind, timeoutMs, pageRows, pageState }: StatementOption
 function clientOptions(options: SessionOptions): ConstructorParameters<typeof Client>[0] {
   const { contactPoints, localDataCenter, keyspace, credentials, tls } = options;
   const port = Number(/:(\d+)$/.exec(contactPoints[0] ?? '')?.[1] ?? PORT);
-  const { username = '', password = '' } = credentials ?? {};
   return {
     contactPoints: [...contactPoints],
     ...(keyspace === undefined ? {} : { keyspace }),
-    ...(credentials === undefined
-      ? {}
-      : { authProvider: new auth.PlainTextAuthProvider(username, password) }),
+    ...(credentials === undefined ? {} : { authProvider: currentPassword(credentials) }),
     ...(tls === undefined ? {} : { sslOptions: sslOptions(tls) }),
     // Other servers are known by address alone, and taken to listen on this port.
     protocolOptions: { port },
@@ -282,9 +283,4 @@ function clientOptions(options: SessionOptions): ConstructorParameters<typeof Cl
     encoding: { useBigIntAsLong: true },
     queryOptions: { prepare: true, consistency: localQuorum, serialConsistency: localSerial },
   };
-}
-
-function sslOptions(tls: SessionTls) {
-  const { serverName } = tls;
-  return { ...tlsOptionsOf(tls), ...(serverName === undefined ? {} : { servername: serverName }) };
 }

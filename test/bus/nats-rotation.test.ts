@@ -1,0 +1,94 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import * as assert from 'uvu/assert';
+import { type NatsBusOptions, openNatsBus } from '#bus/nats-bus';
+import { systemClock } from '#platform/clock';
+import { delivered } from '#test/bus/bus-contract';
+import { AGENT, ENCRYPTED, NAMED, ownNats } from '#test/support/own-nats';
+import { natsOrSkip } from '#test/support/real-servers';
+import { clientOf } from '#test/support/server-certificates';
+import { settable } from '#test/support/settable';
+
+const { suite } = natsOrSkip();
+
+/** Longer than any reconnect here, in milliseconds. */
+const PATIENCE_MS = 20_000;
+
+/** Several tries to connect, half a second apart. */
+const SOME_TRIES_MS = 1_500;
+
+const NEXT_PASSWORD = 'the next one';
+const RENAMED = NAMED.replace(AGENT.password, NEXT_PASSWORD);
+
+async function open(server: string, options: Partial<NatsBusOptions>) {
+  const notices: string[] = [];
+  const onBug = (bug: unknown) => assert.unreachable(String(bug));
+  const onNotice = (notice: string) => notices.push(notice);
+  const common = { name: 'test', clock: systemClock, onBug, onNotice };
+  const bus = await openNatsBus({ servers: [server], ...common, ...options });
+  return { bus, notices };
+}
+
+async function eventually(what: string, isSo: () => boolean): Promise<void> {
+  const endMs = performance.now() + PATIENCE_MS;
+  while (!isSo()) {
+    if (performance.now() > endMs) assert.unreachable(`not in time: ${what}`);
+    await sleep(10);
+  }
+}
+
+const isBack = (notices: readonly string[]) =>
+  notices.some((notice) => notice.startsWith('connected to NATS at '));
+
+const password = suite('when the password of NATS changes');
+
+password('the new one is shown when the server ends the connection', async () => {
+  await using server = await ownNats(NAMED);
+  const credentials = settable(AGENT);
+  const { bus, notices } = await open(server.address, { credentials });
+  await using _ = bus;
+  credentials.set({ ...AGENT, password: NEXT_PASSWORD });
+  await delivered(bus);
+  assert.equal(notices, []);
+  server.reload(RENAMED);
+  await eventually('the connection is back', () => isBack(notices));
+  await delivered(bus);
+});
+
+password('at the server first, the bus is back as soon as the new one is known', async () => {
+  await using server = await ownNats(NAMED);
+  const credentials = settable(AGENT);
+  const { bus, notices } = await open(server.address, { credentials });
+  await using _ = bus;
+  server.reload(RENAMED);
+  await eventually('the connection is lost', () => !bus.isConnected);
+  await sleep(SOME_TRIES_MS);
+  assert.not(isBack(notices));
+  credentials.set({ ...AGENT, password: NEXT_PASSWORD });
+  await eventually('the connection is back', () => isBack(notices));
+  await delivered(bus);
+});
+
+const certificates = suite('when the certificates for NATS change');
+
+for (const [what, useless] of [
+  ['shows', { ...clientOf('member'), own: clientOf('stranger').own }],
+  ['trusts', { ...clientOf('stranger'), own: clientOf('member').own }],
+] as const) {
+  certificates(`what the bus ${what} is taken by its next connection`, async () => {
+    await using server = await ownNats(ENCRYPTED);
+    const tls = settable(clientOf('member'));
+    const { bus, notices } = await open(server.address, { tls });
+    await using _ = bus;
+    tls.set(useless);
+    await delivered(bus);
+    await server.restart.stop();
+    await server.restart.start();
+    await sleep(SOME_TRIES_MS);
+    assert.not(isBack(notices));
+    tls.set(clientOf('edge'));
+    await eventually('the connection is back', () => isBack(notices));
+    await delivered(bus);
+  });
+}
+
+for (const each of [password, certificates]) each.run();

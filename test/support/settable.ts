@@ -1,0 +1,23 @@
+import type { Reloadable } from '#platform/reloadable';
+
+/** A value that a test changes, as a file does that is read again. */
+export type Settable<Value> = Reloadable<Value> & { set(value: Value): void };
+
+/** One that is `value` until it is set. */
+export function settable<Value>(value: Value): Settable<Value> {
+  const tasks = new Set<(value: Value) => void>();
+  let current = value;
+  return {
+    get current() {
+      return current;
+    },
+    onChange(task) {
+      tasks.add(task);
+      return { [Symbol.dispose]: () => void tasks.delete(task) };
+    },
+    set(changed) {
+      current = changed;
+      for (const task of tasks) task(changed);
+    },
+  };
+}
