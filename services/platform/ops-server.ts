@@ -12,6 +12,8 @@ type OpsOptions = {
   readonly metrics: Metrics;
   /** Whether the process can serve: joined once, configuration valid, not draining. */
   readonly isReady: () => boolean;
+  /** What an operator should know of a process that is ready, one line each. */
+  readonly notes: () => readonly string[];
 };
 
 /**
@@ -25,7 +27,8 @@ export async function serveOps(options: OpsOptions): Promise<Running> {
     else if (path === '/metrics') scrape(options.metrics, request.headers.accept, response);
     else if (path === '/health/live') answer(response, 200, 'live\n');
     else if (path !== '/health/ready') answer(response, 404, 'Not Found\n');
-    else if (options.isReady()) answer(response, 200, 'ready\n');
+    else if (options.isReady())
+      answer(response, 200, `${['ready', ...options.notes()].join('\n')}\n`);
     else answer(response, 503, 'not ready\n');
   });
   server.listen(options.port, options.host);

@@ -37,8 +37,8 @@ export class WatchedFiles<Value> implements Reloadable<Value>, Disposable {
   #usedDigest: string;
   /** Of the contents that the last look has found; undefined: those that are in use. */
   #seenDigest: string | undefined;
-  /** Of the contents that were refused last. */
-  #refusedDigest: string | undefined;
+  /** The contents that are there and of no use, and why. */
+  #refused: { readonly digest: string; readonly error: Error } | undefined;
   #pending: Disposable;
   #isDisposed = false;
 
@@ -53,6 +53,11 @@ export class WatchedFiles<Value> implements Reloadable<Value>, Disposable {
 
   get current(): Value {
     return this.#current;
+  }
+
+  /** Why what the files hold now is not used; undefined when it is. */
+  get refusal(): string | undefined {
+    return this.#refused?.error.message;
   }
 
   onChange(task: (value: Value) => void): Disposable {
@@ -82,20 +87,23 @@ export class WatchedFiles<Value> implements Reloadable<Value>, Disposable {
   #judge(contents: FileContents): void {
     const digest = digestOf(contents);
     const wasSeen = digest === this.#seenDigest;
-    this.#seenDigest = digest === this.#usedDigest ? undefined : digest;
-    if (!wasSeen || this.#seenDigest === undefined) return;
+    const isUsed = digest === this.#usedDigest;
+    this.#seenDigest = isUsed ? undefined : digest;
+    if (isUsed) this.#refused = undefined;
+    if (isUsed || !wasSeen) return;
     let value: Value;
     try {
       value = this.#options.parse(contents);
-    } catch (error) {
-      const isNews = digest !== this.#refusedDigest;
-      this.#refusedDigest = digest;
-      this.#options.onRefused(error as Error, isNews);
+    } catch (reason) {
+      const error = reason as Error;
+      const isNews = digest !== this.#refused?.digest;
+      this.#refused = { digest, error };
+      this.#options.onRefused(error, isNews);
       return;
     }
     this.#usedDigest = digest;
     this.#seenDigest = undefined;
-    this.#refusedDigest = undefined;
+    this.#refused = undefined;
     this.#current = value;
     for (const task of this.#tasks) task(value);
   }

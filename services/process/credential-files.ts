@@ -19,13 +19,15 @@ type CredentialPorts = {
   readonly metrics: Metrics;
 };
 
+const KEPT = ': what was read before stays in use';
+
 /**
  * The files with certificates and secrets that a process watches: each use once, so that all its
  * parts have the same. A change is logged, one that is of no use as a warning and counted as well.
  */
 export class CredentialFiles implements Disposable {
   readonly #ports: CredentialPorts;
-  readonly #watched = new Map<CredentialUse, Disposable>();
+  readonly #watched = new Map<CredentialUse, Pick<WatchedFiles<unknown>, 'refusal'> & Disposable>();
 
   constructor(ports: CredentialPorts) {
     this.#ports = ports;
@@ -44,7 +46,7 @@ export class CredentialFiles implements Disposable {
     const loaded = metrics.gauge('credential_loaded_timestamp_seconds').labels({ use });
     const onRefused = ({ message }: Error, isNews: boolean): void => {
       failures.inc();
-      if (isNews) logger.warn(`${message}: what was read before stays in use`);
+      if (isNews) logger.warn(`${message}${KEPT}`);
     };
     const files = new WatchedFiles({ paths, parse, clock, onRefused });
     this.#watched.set(use, files);
@@ -63,6 +65,12 @@ export class CredentialFiles implements Disposable {
     const end = this.#ports.metrics.gauge('tls_certificate_expiry_timestamp_seconds');
     if (certificates.length === 0) end.remove({ use });
     else end.labels({ use }).set(earliestEndS(certificates));
+  }
+
+  /** Which files hold what is of no use now, one line each. */
+  get refusals(): readonly string[] {
+    const refusals = [...this.#watched.values()].map(({ refusal }) => refusal);
+    return refusals.filter((refusal) => refusal !== undefined).map((line) => `${line}${KEPT}`);
   }
 
   [Symbol.dispose](): void {

@@ -83,11 +83,12 @@ type OperatorsPort = Running & {
  */
 export async function serveOperators(
   config: Config,
-  { metrics }: Foundation,
+  { metrics, credentials }: Foundation,
 ): Promise<OperatorsPort> {
   let isReady = false;
   const { SERVICE_METRICS_HOST: host, SERVICE_METRICS_PORT: port } = config;
-  const server = await serveOps({ host, port, metrics, isReady: () => isReady });
+  const notes = () => credentials.refusals;
+  const server = await serveOps({ host, port, metrics, isReady: () => isReady, notes });
   return {
     ...server,
     ready() {

@@ -138,6 +138,7 @@ refusing('the value stays, every look is counted, and the first of them is news'
   await clock.looks();
   const why = `${key} is not of ${lock}`;
   assert.equal(refused, [`news: ${why}`, why]);
+  assert.is(files.refusal, why);
   assert.is(files.current, 'first');
 });
 
@@ -159,6 +160,7 @@ refusing('mended ones are used', async () => {
   await clock.looks();
   assert.is(files.current, 'second');
   assert.is(refused.length, 1);
+  assert.is(files.refusal, undefined);
 });
 
 refusing('those that were used before end it, without a change', async () => {
@@ -167,7 +169,9 @@ refusing('those that were used before end it, without a change', async () => {
   write('lock', 'second');
   await clock.looks();
   write('lock', 'first');
-  await clock.looks();
+  await clock.look();
+  assert.is(files.refusal, undefined);
+  await clock.look();
   write('lock', 'second');
   await clock.looks();
   assert.is(files.current, 'first');

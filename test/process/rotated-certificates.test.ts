@@ -153,7 +153,13 @@ rotated('keep what they have when the pair is broken, and say so once', async ()
   const { level, msg } = JSON.parse(lines[0] ?? '');
   const why = `SERVICE_TLS_FOLDER: ${folder}/tls.key is not the key of tls.crt`;
   assert.equal([level, msg], [40, `${why}: what was read before stays in use`]);
+  const probe = async () => {
+    const answer = await fetch(new URL('/health/ready', addressIn(engine, 'metrics')));
+    return `${answer.status} ${await answer.text()}`;
+  };
+  assert.is(await probe(), `200 ready\n${msg}\n`);
   await taken([engine], 'wire', () => files.show('engine', 'engine'));
+  assert.is(await probe(), '200 ready\n');
   assert.ok(await ask(engine, 'member'));
   await endAll([engine]);
 });
