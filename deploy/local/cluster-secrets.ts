@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { mkdir, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -9,7 +10,7 @@ import { newAccount } from '#deploy/local/new-account';
 
 /** What a cluster keeps to itself between runs. */
 export type ClusterSecrets = {
-  /** Shared by all processes. */
+  /** Shared by all processes, as it was at first: what counts is in `clusterSecretFile`. */
   readonly clusterSecret: string;
   /** Of an enterprise account that the first start makes; undefined until then. */
   readonly apiKey?: string;
@@ -22,13 +23,19 @@ const ANSWER_MS_MAX = 10_000;
 const FIRST_CALL_MS_MAX = 30_000;
 const RETRY_MS = 200;
 
-/** The secrets of this folder; the shared one is made if it is not there yet. */
+/** The secrets of this folder; the shared one, and its file, are made if they are not there yet. */
 export async function openSecrets(folder: string): Promise<ClusterSecrets> {
   const known = readSecrets(folder);
-  if (known !== undefined) return known;
-  const made = { clusterSecret: randomBytes(24).toString('hex') };
-  await writeSecrets(folder, made);
-  return made;
+  const secrets = known ?? { clusterSecret: randomBytes(24).toString('hex') };
+  if (known === undefined) await writeSecrets(folder, secrets);
+  const file = clusterSecretFile(folder);
+  if (!existsSync(file)) await writeWhole(file, `${secrets.clusterSecret}\n`);
+  return secrets;
+}
+
+/** The file of the secret that all processes share; they read it again when it changes. */
+export function clusterSecretFile(folder: string): string {
+  return join(folder, 'cluster-secret');
 }
 
 /** The secrets of this folder, if a cluster has ever been started on it. */
@@ -69,12 +76,15 @@ async function isKnown({ address }: ClusterPlan, key: string): Promise<boolean> 
   }
 }
 
-/** For this user's eyes only, and never half written. */
 async function writeSecrets(folder: string, secrets: ClusterSecrets): Promise<void> {
   await mkdir(folder, { recursive: true });
-  const text = `${JSON.stringify(secrets, undefined, 2)}\n`;
-  await writeFile(`${fileIn(folder)}.new`, text, { mode: 0o600 });
-  await rename(`${fileIn(folder)}.new`, fileIn(folder));
+  await writeWhole(fileIn(folder), `${JSON.stringify(secrets, undefined, 2)}\n`);
+}
+
+/** For this user's eyes only, and never half written. */
+async function writeWhole(path: string, text: string): Promise<void> {
+  await writeFile(`${path}.new`, text, { mode: 0o600 });
+  await rename(`${path}.new`, path);
 }
 
 function fileIn(folder: string): string {

@@ -1,11 +1,12 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { table } from '#ctl/table';
 import { cassandraNodesOf } from '#deploy/local/cassandra-ring';
 import { type ClusterPlan, clusterPlan } from '#deploy/local/cluster-plan';
 import { readCluster, supervisorFolder } from '#deploy/local/cluster-record';
-import { readSecrets } from '#deploy/local/cluster-secrets';
+import { clusterSecretFile, readSecrets } from '#deploy/local/cluster-secrets';
 import { startCluster, stopCluster } from '#deploy/local/cluster-start';
 import { type ProcessStatus, processStatuses } from '#deploy/local/process-status';
 import { runningServer } from '#deploy/local/server-record';
@@ -85,8 +86,8 @@ async function status(folder: string, isJson: boolean): Promise<number> {
 /** Runs `main.ts ctl` with the variables of this cluster. */
 async function ctl(folder: string, args: readonly string[]): Promise<number> {
   const { shared, adminUrl } = planOf(folder);
-  const secret = readSecrets(folder)?.clusterSecret;
-  const own = secret === undefined ? {} : { SERVICE_CLUSTER_SECRET: secret };
+  const file = clusterSecretFile(folder);
+  const own = existsSync(file) ? { SERVICE_CLUSTER_SECRET_FILE: file } : undefined;
   const env = environmentOf({ ...shared, ...own, SERVICE_ADMIN_URL: adminUrl });
   const child = spawn(process.execPath, [MAIN, 'ctl', ...args], { env, stdio: 'inherit' });
   const [code] = await once(child, 'exit');

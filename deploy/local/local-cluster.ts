@@ -16,7 +16,12 @@ import {
   processFolder,
   STOP_ORDER,
 } from '#deploy/local/cluster-plan';
-import { type ClusterSecrets, openSecrets, readyKey } from '#deploy/local/cluster-secrets';
+import {
+  type ClusterSecrets,
+  clusterSecretFile,
+  openSecrets,
+  readyKey,
+} from '#deploy/local/cluster-secrets';
 import { assertPortFree } from '#deploy/local/free-port';
 import { KeptProcess } from '#deploy/local/kept-process';
 import { endLeftovers } from '#deploy/local/leftovers';
@@ -245,7 +250,7 @@ export class LocalCluster implements AsyncDisposable {
   }
 
   #variablesOf(planned: PlannedProcess): Variables {
-    const secret = { SERVICE_CLUSTER_SECRET: this.#secrets.clusterSecret };
+    const secret = { SERVICE_CLUSTER_SECRET_FILE: clusterSecretFile(this.#plan.folder) };
     const usual = { ...this.#plan.shared, ...secret, ...planned.variables };
     return { ...usual, ...this.#options.variablesOf?.(planned) };
   }
