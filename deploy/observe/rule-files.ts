@@ -1,6 +1,7 @@
 import { stringify } from 'yaml';
 import { type Alert, type AlertCase, type Recording, runbookOf } from '#deploy/observe/alert';
 import { CLUSTER_ALERTS } from '#deploy/observe/cluster-alerts';
+import { CREDENTIAL_ALERTS } from '#deploy/observe/credential-alerts';
 import { SERVICE_ALERTS } from '#deploy/observe/service-alerts';
 import { longSloRecordings, sloAlerts, sloRecordings } from '#deploy/observe/slo-rules';
 import { STORE_ALERTS } from '#deploy/observe/store-alerts';
@@ -29,7 +30,7 @@ type Group = {
   readonly alerts: readonly Alert[];
 };
 
-/** All groups of rules. An alert about certificates that expire belongs to `service`. */
+/** All groups of rules. */
 const GROUPS: readonly Group[] = [
   { name: 'slo', recordings: sloRecordings(), alerts: [] },
   { name: 'slo-long', interval: '1m', recordings: longSloRecordings(), alerts: [] },
@@ -37,6 +38,7 @@ const GROUPS: readonly Group[] = [
   { name: 'service', recordings: [], alerts: SERVICE_ALERTS },
   { name: 'cluster', recordings: [], alerts: CLUSTER_ALERTS },
   { name: 'stores', recordings: [], alerts: STORE_ALERTS },
+  { name: 'credentials', recordings: [], alerts: CREDENTIAL_ALERTS },
 ];
 
 /** Every alert there is. */

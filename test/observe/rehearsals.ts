@@ -1,8 +1,10 @@
 import { randomUUID } from 'node:crypto';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openNatsBus } from '#bus/nats-bus';
 import { heartbeatSubject } from '#cluster/heartbeat';
+import { clusterSecretFile } from '#deploy/local/cluster-secrets';
 import { newAccount } from '#deploy/local/new-account';
 import { addressOf } from '#deploy/local/readiness';
 import { systemClock } from '#platform/clock';
@@ -43,6 +45,11 @@ export const REHEARSALS: readonly Rehearsal[] = [
     alerts: ['ForgedMessages'],
     fault: 'a stranger publishes under the cluster’s subjects',
     provoke: publishAsStranger,
+  },
+  {
+    alerts: ['CredentialReloadFails'],
+    fault: 'the file of the cluster secret is emptied',
+    provoke: emptySecretFile,
   },
   {
     alerts: ['CyclesLostInCrash'],
@@ -109,6 +116,8 @@ export const NOT_REHEARSED: Readonly<Record<string, string>> = {
   LatencyBurnsFast: 'a seventh of an hour’s process calls must be slow, which takes nine minutes',
   LatencyBurnsSteadily: 'its windows are six hours and half an hour',
   LatencyBurnsSlowly: 'its windows are three days and six hours',
+  CertificateExpiresSoon: 'a cluster on this machine speaks in plain text',
+  CertificateExpires: 'likewise',
   ClockDeviates: 'all processes share the clock of this machine',
   StoreServerSlow: 'there is one Cassandra server, hence no second one to ask',
   UnflushedTailGrows: '150,000 records take longer than that to make here',
@@ -121,6 +130,13 @@ function paused(cluster: WatchedCluster, names: readonly string[]): () => Promis
   return async () => {
     for (const name of names) cluster.signal(name, 'SIGCONT');
   };
+}
+
+async function emptySecretFile({ plan }: WatchedCluster): Promise<() => Promise<void>> {
+  const file = clusterSecretFile(plan.folder);
+  const secret = readFileSync(file);
+  writeFileSync(file, '');
+  return async () => writeFileSync(file, secret);
 }
 
 async function publishAsStranger({ plan }: WatchedCluster): Promise<() => Promise<void>> {

@@ -1,0 +1,72 @@
+import type { Alert } from '#deploy/observe/alert';
+
+const DAY_S = 86_400;
+const END = 'tls_certificate_expiry_timestamp_seconds';
+const FAILURES = 'credential_reload_failures_total';
+
+/** What is wrong with the files of certificates and secrets that processes watch. */
+export const CREDENTIAL_ALERTS: readonly Alert[] = [
+  {
+    name: 'CertificateExpiresSoon',
+    severity: 'ticket',
+    expr: `min by (job, use) (${END}) - time() < ${14 * DAY_S}`,
+    forS: 30,
+    summary:
+      'a certificate ({{ $labels.use }}) in use by {{ $labels.job }} expires within 14 days and was not renewed',
+    firing: {
+      series: {
+        [`${END}{job="engine",instance="a",use="wire"}`]: `${90 * DAY_S}x16`,
+        [`${END}{job="engine",instance="b",use="wire"}`]: `${14 * DAY_S}x16`,
+      },
+      atS: 210,
+      labels: { job: 'engine', use: 'wire' },
+    },
+    quiet: {
+      series: { [`${END}{job="engine",instance="b",use="wire"}`]: `${14 * DAY_S + 600}x16` },
+      atS: 210,
+    },
+    alsoQuiet: {
+      // It was renewed at the last moment.
+      series: {
+        [`${END}{job="engine",instance="b",use="wire"}`]: `${14 * DAY_S}x8 ${90 * DAY_S}x8`,
+      },
+      atS: 210,
+    },
+  },
+  {
+    name: 'CertificateExpires',
+    severity: 'page',
+    expr: `min by (job, use) (${END}) - time() < ${2 * DAY_S}`,
+    forS: 30,
+    summary:
+      'a certificate ({{ $labels.use }}) in use by {{ $labels.job }} expires within 2 days: then no new connection is made',
+    firing: {
+      series: { [`${END}{job="edge",instance="a",use="nats_authority"}`]: `${2 * DAY_S}x16` },
+      atS: 210,
+      labels: { job: 'edge', use: 'nats_authority' },
+    },
+    quiet: {
+      series: { [`${END}{job="edge",instance="a",use="nats_authority"}`]: `${3 * DAY_S}x16` },
+      atS: 210,
+    },
+  },
+  {
+    name: 'CredentialReloadFails',
+    severity: 'ticket',
+    // Counted every two seconds for as long as the files are of no use.
+    expr: `sum by (job, instance, use) (increase(${FAILURES}[2m])) > 0`,
+    forS: 0,
+    summary:
+      '{{ $labels.job }} {{ $labels.instance }} cannot use what its files now hold ({{ $labels.use }}), and keeps what it has',
+    firing: {
+      series: { [`${FAILURES}{job="edge",instance="a",use="cluster_secret"}`]: '0x8 1+7x8' },
+      atS: 210,
+      labels: { job: 'edge', instance: 'a', use: 'cluster_secret' },
+    },
+    quiet: {
+      // Mended three minutes ago.
+      series: { [`${FAILURES}{job="edge",instance="a",use="cluster_secret"}`]: '0x2 7x1 14x16' },
+      atS: 270,
+    },
+  },
+];
