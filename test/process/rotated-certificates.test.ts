@@ -18,6 +18,9 @@ import { adminClient } from '#wire/admin-client';
 /** Longer than a change takes to count on a busy machine, in milliseconds. */
 const PATIENCE_MS = 30_000;
 
+/** How long a process may live: a change takes seconds each, more on a busy machine. Milliseconds. */
+const RUN_MS_MAX = 180_000;
+
 const SECRET = 'the secret of this test';
 
 /** A folder of certificates that processes watch, each file put there at once. */
@@ -42,16 +45,16 @@ function newFolder() {
 
 async function startAll(folder: string, secretFile: string) {
   const variables = { SERVICE_TLS_FOLDER: folder };
-  const engine = runMain(['engine'], variables);
-  const limiter = runMain(['limiter'], variables);
+  const engine = runMain(['engine'], variables, RUN_MS_MAX);
+  const limiter = runMain(['limiter'], variables, RUN_MS_MAX);
   await Promise.all([engine.says(/ready/), limiter.says(/ready/)]);
-  const edge = runMain(['edge'], {
-    ...variables,
+  const around = {
     SERVICE_CLUSTER_SECRET_FILE: secretFile,
     SERVICE_ENGINE_ADDRESS: addressIn(engine, 'grpc'),
     SERVICE_LIMITER_ADDRESS: addressIn(limiter, 'grpc'),
     SERVICE_LIMITER_TIMEOUT_MS: '5000',
-  });
+  };
+  const edge = runMain(['edge'], { ...variables, ...around }, RUN_MS_MAX);
   await edge.says(/ready/);
   const service = { api: addressIn(edge, 'api'), adminUrl: addressIn(limiter, 'admin') };
   return { engine, limiter, edge, service: service as Service };
