@@ -1,7 +1,13 @@
 import { CALLERS } from '#wire/wire-roles';
 
 /** Who may open connections to whom: all that the network between pods lets through. */
-export type Arrow = { readonly from: string; readonly to: string; readonly port: number };
+export type Arrow = {
+  readonly from: string;
+  readonly to: string;
+  readonly port: number;
+  /** TCP unless given. */
+  readonly protocol?: 'TCP' | 'UDP';
+};
 
 const GRPC = { engine: 8_100, limiter: 8_200 } as const;
 const METRICS = 9_464;
@@ -24,6 +30,14 @@ export const ARROWS: readonly Arrow[] = [
   })),
   ...['edge', 'engine', 'limiter'].map((to) => ({ from: 'prometheus', to, port: METRICS })),
 ];
+
+/** Who answers for names in a cluster: CoreDNS, a cache on each host, or OpenShift's own. */
+export const NAMES: readonly Omit<Arrow, 'from'>[] = [
+  { to: 'names', port: 53 },
+  { to: 'names of the host', port: 53 },
+  // Behind the Service's port 53: policies see where a connection really goes.
+  { to: 'names of OpenShift', port: 5_353 },
+].flatMap((arrow) => [arrow, { ...arrow, protocol: 'UDP' as const }]);
 
 /** Between processes of the service: what mutual TLS lets a role call, as arrows. */
 export function arrowsOfRoles(): readonly Arrow[] {
@@ -52,6 +66,6 @@ export function arrowsOfRoles(): readonly Arrow[] {
 }
 
 /** An arrow as one reads it. */
-export function textOf({ from, to, port }: Arrow): string {
-  return `${from} -> ${to}:${port}`;
+export function textOf({ from, to, port, protocol = 'TCP' }: Arrow): string {
+  return `${from} -> ${to}:${port}/${protocol}`;
 }

@@ -10,10 +10,14 @@ export type Labels = Readonly<Record<string, string>>;
 
 export type Selector = {
   readonly matchLabels?: Labels;
-  readonly matchExpressions?: readonly {
-    readonly key: string;
-    readonly values: readonly string[];
-  }[];
+  readonly matchExpressions?: readonly MatchExpression[];
+};
+
+/** A demand on one label. */
+type MatchExpression = {
+  readonly key: string;
+  readonly operator: 'In' | 'NotIn' | 'Exists' | 'DoesNotExist';
+  readonly values?: readonly string[];
 };
 
 type Probe = { readonly httpGet?: { readonly path: string; readonly port: string } };
@@ -114,8 +118,21 @@ export function selects(selector: Selector, labels: Labels): boolean {
   const { matchLabels = {}, matchExpressions = [] } = selector;
   return (
     Object.entries(matchLabels).every(([name, value]) => labels[name] === value) &&
-    matchExpressions.every(({ key, values }) => values.includes(labels[key] ?? ''))
+    matchExpressions.every((expression) => holds(expression, labels[expression.key]))
   );
+}
+
+function holds({ operator, values = [] }: MatchExpression, label: string | undefined): boolean {
+  switch (operator) {
+    case 'In':
+      return label !== undefined && values.includes(label);
+    case 'NotIn':
+      return label === undefined || !values.includes(label);
+    case 'Exists':
+      return label !== undefined;
+    case 'DoesNotExist':
+      return label === undefined;
+  }
 }
 
 /** The container of the service in a pod; throws for a pod of something else. */

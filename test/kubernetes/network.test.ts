@@ -2,83 +2,18 @@ import { readFileSync } from 'node:fs';
 import * as assert from 'uvu/assert';
 import { parse } from 'yaml';
 import { readConfig } from '#config';
-import { ARROWS, arrowsOfRoles, textOf } from '#test/kubernetes/arrows';
+import { allowedArrows, type Policy } from '#test/kubernetes/allowed-arrows';
+import { ARROWS, arrowsOfRoles, NAMES, textOf } from '#test/kubernetes/arrows';
 import { OVERLAY_MANIFESTS, suite } from '#test/kubernetes/kustomize';
 import {
   componentOf,
-  type Labels,
   type Manifest,
   ofKind,
   ownWorkloads,
-  type Selector,
-  selects,
   WORKLOADS,
 } from '#test/kubernetes/manifest';
 
-type Peer = { readonly podSelector?: Selector; readonly namespaceSelector?: Selector };
-type Rule = {
-  readonly from?: readonly Peer[];
-  readonly to?: readonly Peer[];
-  readonly ports: readonly { readonly port: number }[];
-};
-type Policy = {
-  readonly podSelector: Selector;
-  readonly policyTypes: readonly string[];
-  readonly ingress?: readonly Rule[];
-  readonly egress?: readonly Rule[];
-};
-
 const TRACES = 'deploy/kubernetes/components/traces';
-
-/** Pods of other namespaces that arrows name. */
-const ELSEWHERE: Readonly<Record<string, { readonly namespace: Labels; readonly pod: Labels }>> = {
-  balancer: { namespace: { 'identity-engine/balances': 'true' }, pod: {} },
-  prometheus: { namespace: { 'identity-engine/watches': 'true' }, pod: {} },
-  names: {
-    namespace: { 'kubernetes.io/metadata.name': 'kube-system' },
-    pod: { 'k8s-app': 'kube-dns' },
-  },
-  nats: {
-    namespace: { 'kubernetes.io/metadata.name': 'identity-engine-stores' },
-    pod: { 'app.kubernetes.io/name': 'nats' },
-  },
-  cassandra: {
-    namespace: { 'kubernetes.io/metadata.name': 'identity-engine-stores' },
-    pod: { 'cassandra.datastax.com/cluster': 'cassandra' },
-  },
-};
-
-/** All that the policies of an overlay let pods do, as `a -> b:port`, in one direction. */
-function allowed(manifests: readonly Manifest[], direction: 'ingress' | 'egress'): string[] {
-  const pods = ofKind(manifests, ...WORKLOADS).map((each) => {
-    return { name: componentOf(each), labels: each.spec.template.metadata.labels };
-  });
-  const policies = ofKind(manifests, 'NetworkPolicy').map(({ spec }) => spec as unknown as Policy);
-  const peersOf = ({ podSelector = {}, namespaceSelector }: Peer): string[] => {
-    if (namespaceSelector === undefined) {
-      return pods.filter(({ labels }) => selects(podSelector, labels)).map(({ name }) => name);
-    }
-    const found = Object.entries(ELSEWHERE).filter(
-      ([, { namespace, pod }]) =>
-        selects(namespaceSelector, namespace) && selects(podSelector, pod),
-    );
-    assert.is(found.length, 1, JSON.stringify(namespaceSelector));
-    return found.map(([name]) => name);
-  };
-  const arrows = policies.flatMap((policy) =>
-    pods
-      .filter(({ labels }) => selects(policy.podSelector, labels))
-      .flatMap(({ name: own }) =>
-        (policy[direction] ?? []).flatMap((rule) =>
-          (rule.from ?? rule.to ?? []).flatMap(peersOf).flatMap((other) => {
-            const [from, to] = direction === 'ingress' ? [other, own] : [own, other];
-            return rule.ports.map(({ port }) => textOf({ from, to, port }));
-          }),
-        ),
-      ),
-  );
-  return [...new Set(arrows)].toSorted();
-}
 
 const roles = suite('the arrows of the architecture');
 
@@ -95,13 +30,68 @@ roles('lead to a collector where the component of traces is added', () => {
   const { SERVICE_OTLP_ENDPOINT: endpoint } = readConfig(Object.fromEntries(settings));
   const { port, hostname } = new URL(endpoint ?? '');
   const { podSelector, egress } = read('network-policy.yaml').spec as Policy;
-  assert.equal(podSelector.matchExpressions?.[0]?.values, ['edge', 'engine', 'limiter']);
+  assert.equal(podSelector.matchExpressions, [
+    { key: 'app.kubernetes.io/component', operator: 'In', values: ['edge', 'engine', 'limiter'] },
+  ]);
   const namespace = { 'kubernetes.io/metadata.name': hostname.split('.')[1] };
   const to = [{ namespaceSelector: { matchLabels: namespace } }];
   assert.equal(egress, [{ to, ports: [{ port: Number(port) }] }]);
 });
 
 roles.run();
+
+const reading = suite('what a policy lets through');
+
+/** Of one pod `edge`, the arrows in that a rule of its policy means. */
+function arrowsIn(rule: object, more: object = {}): string[] {
+  const labels = { 'app.kubernetes.io/component': 'edge' };
+  const template = { metadata: { labels }, spec: { containers: [] } };
+  const spec = { podSelector: {}, policyTypes: ['Ingress'], ingress: [rule], ...more };
+  const named = (kind: string, content: object) =>
+    ({ apiVersion: '', kind, metadata: { name: 'edge', labels }, spec: content }) as Manifest;
+  const manifests = [named('Deployment', { template }), named('NetworkPolicy', spec)];
+  return allowedArrows(manifests, 'ingress');
+}
+
+const from = [{ podSelector: {} }];
+
+reading('is of the protocol that it names, and TCP if it names none', () => {
+  const ports = [{ port: 1 }, { port: 2, protocol: 'UDP' }];
+  assert.equal(arrowsIn({ from, ports }), ['edge -> edge:1/TCP', 'edge -> edge:2/UDP']);
+});
+
+reading('is nothing in a direction that it does not rule', () => {
+  assert.equal(arrowsIn({ from, ports: [{ port: 1 }] }, { policyTypes: ['Egress'] }), []);
+});
+
+for (const [operator, values, count] of [
+  ['In', ['edge'], 1],
+  ['In', ['engine'], 0],
+  ['NotIn', ['edge'], 0],
+  ['NotIn', ['engine'], 1],
+  ['Exists', undefined, 1],
+  ['DoesNotExist', undefined, 0],
+] as const) {
+  reading(`depends on the operator: ${operator} ${values ?? ''}`, () => {
+    const expression = { key: 'app.kubernetes.io/component', operator, values };
+    const peer = { podSelector: { matchExpressions: [expression] } };
+    assert.is(arrowsIn({ from: [peer], ports: [{ port: 1 }] }).length, count);
+  });
+}
+
+for (const [what, rule] of [
+  ['every peer', { ports: [{ port: 1 }] }],
+  ['no peer in particular', { from: [], ports: [{ port: 1 }] }],
+  ['every port', { from }],
+  ['a range of ports', { from, ports: [{ port: 1, endPort: 9 }] }],
+  ['addresses that no arrow has', { from: [{ ipBlock: { cidr: '10.0.0.0/8' } }], ports: [] }],
+] as const) {
+  reading(`is refused where it is open for ${what}`, () => {
+    assert.throws(() => arrowsIn(rule));
+  });
+}
+
+reading.run();
 
 for (const [overlay, manifests] of OVERLAY_MANIFESTS) {
   const policies = suite(`the network of the overlay ${overlay}`);
@@ -123,15 +113,15 @@ for (const [overlay, manifests] of OVERLAY_MANIFESTS) {
 
   policies('lets exactly the arrows of the architecture in', () => {
     assert.equal(
-      allowed(manifests, 'ingress'),
+      allowedArrows(manifests, 'ingress'),
       wanted((name) => here.includes(name), 'to').toSorted(),
     );
   });
 
   policies('lets exactly the arrows of the architecture out, and questions for names', () => {
-    const names = here.map((from) => textOf({ from, to: 'names', port: 53 }));
+    const names = here.flatMap((from) => NAMES.map((arrow) => textOf({ from, ...arrow })));
     const arrows = wanted((name) => here.includes(name), 'from');
-    assert.equal(allowed(manifests, 'egress'), [...arrows, ...names].toSorted());
+    assert.equal(allowedArrows(manifests, 'egress'), [...arrows, ...names].toSorted());
     assert.equal(ownWorkloads(manifests).map(componentOf).toSorted(), own.toSorted());
   });
 
