@@ -59,7 +59,7 @@ export const CLUSTER_ALERTS: readonly Alert[] = [
   {
     name: 'ForgedMessages',
     severity: 'ticket',
-    expr: 'sum by (reason) (increase(bus_dropped_total{reason=~"unsigned|signature|forged|cluster"}[5m])) > 0',
+    expr: 'sum by (reason) (increase(bus_dropped_total{reason=~"unsigned|version|signature|forged|cluster"}[5m])) > 0',
     forS: 0,
     summary: 'messages on NATS are not what the cluster sends: {{ $labels.reason }}',
     firing: {

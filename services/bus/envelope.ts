@@ -22,11 +22,11 @@ type Seal = {
 };
 
 /**
- * What became of reading a message: `unsigned` has no envelope, `signature` one of another secret,
- * `forged` one of a process that gives the name of another.
+ * What became of reading a message: `unsigned` has no envelope, `version` one of another release's
+ * form, `signature` one of another secret, `forged` one of a process that gives the name of another.
  */
 export type Opened =
-  | { readonly kind: 'unsigned' | 'signature' | 'forged' }
+  | { readonly kind: 'unsigned' | 'version' | 'signature' | 'forged' }
   | { readonly kind: 'signed'; readonly envelope: Envelope; readonly content: Uint8Array };
 
 /** Stands for the cluster of a process that does not know it. */
@@ -45,6 +45,9 @@ const KEY_BYTES = 32;
 const VERSION = 'signed2';
 const HEADER =
   /^signed2 (?<incarnation>[0-9a-f]{64}) (?<cluster>[\w.-]{1,100}) (?<sequence>\d{1,16}) (?<sentAtMs>\d{1,16}) (?<signature>[A-Za-z0-9_-]{86}) (?<mac>[A-Za-z0-9_-]{43})$/;
+
+/** How a message begins whose form is a later, or an earlier one. */
+const OTHER_VERSION = /^signed\d{1,4} /;
 
 const NEWLINE = 10;
 
@@ -79,7 +82,8 @@ export function openMessage(keys: readonly Buffer[], subject: string, message: U
   const { incarnation = '', cluster = '', signature = '', mac = '', ...numbers } = groups;
   const [sequence, sentAtMs] = [Number(numbers['sequence']), Number(numbers['sentAtMs'])];
   if (!Number.isSafeInteger(sequence) || !Number.isSafeInteger(sentAtMs)) {
-    return { kind: 'unsigned' };
+    const isOther = OTHER_VERSION.test(line) && !line.startsWith(`${VERSION} `);
+    return { kind: isOther ? 'version' : 'unsigned' };
   }
   const content = message.subarray(end + 1);
   // The secret first: a sender that does not know it costs no more than that.

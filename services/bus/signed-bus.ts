@@ -16,7 +16,7 @@ import { derivedFrom, type Reloadable } from '#platform/reloadable';
 
 /** Why a message that was heard goes no further. */
 export const DROP_REASONS = [
-  ...(['unsigned', 'signature', 'forged', 'repeated', 'stale', 'cluster'] as const),
+  ...(['unsigned', 'version', 'signature', 'forged', 'repeated', 'stale', 'cluster'] as const),
 ] as const;
 
 /** One of them. */
@@ -228,6 +228,8 @@ function noticeOf(reason: DropReason, envelope: Envelope | undefined): string {
   switch (reason) {
     case 'unsigned':
       return 'dropped a message without a signature: its sender is no process of this cluster, or an older one';
+    case 'version':
+      return 'dropped a message in the form of another release: its sender is too new or too old to be in one cluster with this process';
     case 'signature':
       return 'dropped a message signed with another secret: SERVICE_CLUSTER_SECRET differs, another cluster has our SERVICE_NATS_PREFIX, or it is forged';
     case 'forged':

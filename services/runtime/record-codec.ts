@@ -64,8 +64,12 @@ export function linesOf(bytes: Uint8Array): string[] {
     return lines === '' ? [] : lines.split(BETWEEN);
   }
   const group = parse(text);
-  if (!Array.isArray(group) || group[0] !== FORMAT || !Array.isArray(group[1])) {
+  if (!Array.isArray(group) || !Array.isArray(group[1])) {
     throw new CorruptJournal('not a group of a known format');
+  }
+  if (group[0] !== FORMAT) {
+    const found = String(group[0]);
+    throw new CorruptJournal(`a group of format ${found}; this program reads format ${FORMAT}`);
   }
   return group[1].map((row) => JSON.stringify(row));
 }

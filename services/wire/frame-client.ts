@@ -10,6 +10,7 @@ import { DeadlineSweep } from '#wire/deadline-sweep';
 import { FrameWriter, readFrame } from '#wire/frame';
 import { FrameConnection } from '#wire/frame-connection';
 import { answerOf, type FrameProtocol, type WireRequest } from '#wire/frame-protocol';
+import { otherGeneration } from '#wire/other-generation';
 import { type PeerOptions, peerDefaults } from '#wire/peer-options';
 import { REQUEST_FRAME_BYTES_MAX } from '#wire/wire-bounds';
 
@@ -63,6 +64,7 @@ export class FrameClient<Call extends Traced, Answer, Request extends WireReques
     this.#isBlocked = !this.#connection.write(frame);
   };
   #isFlushScheduled = false;
+  #otherGeneration: Error | undefined;
   #isBlocked = false;
   #lastId = 0;
   #nowMs = 0;
@@ -92,13 +94,17 @@ export class FrameClient<Call extends Traced, Answer, Request extends WireReques
     this.#connection = new FrameConnection(options, {
       onOpen: () => {
         this.#isBlocked = false;
+        this.#otherGeneration = undefined;
       },
       onFrame: (frame) => readFrame(frame, this.#readReply),
       onDrain: () => {
         this.#isBlocked = false;
         this.#flush();
       },
-      onLost: (cause) => this.#failAll(cause),
+      onLost: (cause) => {
+        this.#otherGeneration = otherGeneration(cause, protocol.name, options.address);
+        this.#failAll(cause);
+      },
     });
   }
 
@@ -171,8 +177,10 @@ export class FrameClient<Call extends Traced, Answer, Request extends WireReques
   #refusalOf(timeoutMs: number): Fault | undefined {
     const { unavailable, timedOut } = this.#protocol;
     const { callsInFlightMax } = this.#options;
-    if (!this.#connection.isOpen)
-      return this.#unavailable('the service cannot be reached', unavailable);
+    if (!this.#connection.isOpen) {
+      const cause = this.#otherGeneration;
+      return this.#unavailable('the service cannot be reached', unavailable, cause);
+    }
     if (!(timeoutMs > 0)) return this.#unavailable('the deadline has passed', timedOut);
     // What is unsent is nearly always in flight too, but what ran out of time stays until a sweep.
     if (this.#inFlight.size >= callsInFlightMax || this.#unsent.length >= 2 * callsInFlightMax) {

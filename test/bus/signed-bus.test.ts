@@ -122,6 +122,15 @@ dropped('is what is not signed, or by another', () => {
   assert.equal([a.heard, a.dropped], [[], ['unsigned', 'signature']]);
 });
 
+dropped('is what another release says in a form of its own, and the reason is named', () => {
+  const { open, forge } = newScene();
+  const a = open();
+  const header = `${'0'.repeat(64)} c 1 1 ${'A'.repeat(86)} ${'A'.repeat(43)}`;
+  for (const form of ['signed3', 'signed1']) forge(bytes(`${form} ${header}\nx`));
+  assert.equal([a.heard, a.dropped], [[], ['version', 'version']]);
+  assert.match(a.notices[0] ?? '', /in the form of another release/);
+});
+
 dropped('is what was heard before, on any subject', () => {
   const { open, say, forge, taped } = newScene();
   const [a, b] = [open(), open()];

@@ -56,6 +56,11 @@ group('may hold what looks like the end of a line, or like another record', () =
   }
 });
 
+group('of a later format is refused by its number', () => {
+  const later = Buffer.from(`${Buffer.from(groupOf(recordsOf('a', [1])))}`.replace('[1,', '[2,'));
+  assert.throws(() => linesOf(later), /a group of format 2; this program reads format 1/);
+});
+
 group('is read however its JSON is spelled', () => {
   const records = recordsOf('a', [1, 2]);
   const spelled = Buffer.from(JSON.stringify(JSON.parse(Buffer.from(groupOf(records)).toString())));

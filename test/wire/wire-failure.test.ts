@@ -1,6 +1,7 @@
 import { connect, createServer } from 'node:net';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { turnOfEvents } from '#test/support/settled';
 import * as peers from '#test/wire/wire-peers';
 import { engineProtocol } from '#wire/engine-codec';
 import { FrameClient } from '#wire/frame-client';
@@ -42,6 +43,25 @@ dying('calls under way end as unknown, later ones at once, and a new peer is fou
   assert.equal(waits().slice(0, 3), [25, 50, 100]);
   await using _server = await serveGrpc({ listen: silent.address, services: [answering()] });
   await peers.isAnsweredInTheEnd(edge);
+});
+
+dying('one that speaks another generation of the wire is named as the cause', async () => {
+  await using server = await serveGrpc({
+    listen: '127.0.0.1:0',
+    services: [frameService(limiterProtocol, { ask: () => assert.unreachable() as never })],
+  });
+  await using edge = new FrameClient(engineProtocol, { address: server.address, random: () => 0 });
+  const refused = async () => peers.faultOf(edge.ask(peers.engineCall()));
+  let cause: unknown;
+  while (cause === undefined) {
+    await turnOfEvents();
+    ({ cause } = await refused());
+  }
+  assert.match(
+    String(cause),
+    /127\.0\.0\.1:\d+ does not serve identity_engine\.v1\.Engine: it is of/,
+  );
+  assert.is(peers.verdictOf(await refused()), UNREACHABLE);
 });
 
 dying('the waits are a random part of a ceiling that doubles up to two seconds', () => {
