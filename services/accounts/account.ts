@@ -11,8 +11,18 @@ export type Account = {
   readonly plan: Plan;
   readonly status: AccountStatus;
   readonly limits: Limits;
+  /** The model that it has chosen for its instances; absent: none (decision 238). */
+  readonly modelVersion?: string;
   readonly createdAtMs: number;
 };
+
+/** An account that has chosen a model; undefined: none any more. */
+export function withModel(
+  { modelVersion: _, ...account }: Account,
+  chosen: string | undefined,
+): Account {
+  return chosen === undefined ? account : { ...account, modelVersion: chosen };
+}
 
 /** What a key may do: `read` is every GET and `POST /test/submit`. Source: decision 41. */
 export type KeyScope = 'full' | 'read';

@@ -49,6 +49,21 @@ export const ACCOUNT_COMMANDS: readonly AccountCommand[] = [
       return oneAccount(await admin.ask(AccountView, 'PUT', pathOf(account, 'plan'), body));
     },
   },
+  {
+    kind: 'account',
+    words: ['accounts', 'model'],
+    summary:
+      'Chooses the model of the account: of new instances, and of others from their next ' +
+      'observation on, where the model takes over from theirs. `none` leaves all as they are.',
+    args: ['account', 'version'],
+    options: {},
+    async run(admin, [account = '', version = '']) {
+      const body = { model_version: version === 'none' ? null : version };
+      const data = await admin.ask(AccountView, 'PUT', pathOf(account, 'model'), body);
+      const { id, name, model_version = 'none' } = data;
+      return { data, text: table(['ACCOUNT', 'NAME', 'MODEL'], [[id, name, model_version]]) };
+    },
+  },
   oneCall(AccountView, (account) => accountTable([account]), {
     words: ['accounts', 'suspend'],
     summary: 'Refuses every call of an account with 403.',

@@ -3,8 +3,9 @@ import { readShardTable } from '#ctl/cluster-snapshot';
 import { type ClusterCommand, type ClusterPorts, CtlError } from '#ctl/command';
 import { table } from '#ctl/table';
 import { Fault } from '#fault/fault';
+import { MODELS } from '#identity/models';
 import { MODE_KEYS } from '#identity/modes';
-import { OFFSET } from '#identity/state';
+import { newReport } from '#identity/report';
 import type { InstanceHead } from '#storage/instance-store';
 import { storedHistory } from '#storage/stored-rows';
 import type { InstanceReport, UnstoredCycle } from '#wire/admin';
@@ -76,7 +77,7 @@ function storedOf(head: InstanceHead | undefined) {
     name: head.name,
     version: head.version,
     generation: head.generation,
-    cycle: head.model[OFFSET.cycle] ?? 0,
+    cycle: cycleOf(head),
     observations: head.historyCount,
     drift_events: head.driftCount,
     created_at: isoTime(head.createdAtMs),
@@ -84,6 +85,15 @@ function storedOf(head: InstanceHead | undefined) {
     deleted_at: head.deletedAtMs === undefined ? undefined : isoTime(head.deletedAtMs),
     model_version: head.modelVersion,
   };
+}
+
+/** Undefined when only a newer program can read the state; 0 of one that is deleted. */
+function cycleOf({ modelVersion, model, deletedAtMs }: InstanceHead): number | undefined {
+  if (deletedAtMs !== undefined) return 0;
+  const report = newReport();
+  const found = MODELS.find(modelVersion);
+  found?.readReport(model, report);
+  return found && report.snapshot.cycle;
 }
 
 /** What only the engine's memory holds, before what is stored. */
@@ -135,6 +145,7 @@ function textOf(data: InstanceData): string {
     ['active', data.is_active],
     ['in memory', memory === undefined ? undefined : placeText(memory)],
     ['stored', stored === undefined ? 'not yet' : placeText(stored)],
+    ['model', stored?.model_version],
     ['observations', stored?.observations],
     ['drift events', stored?.drift_events],
     ['created', stored?.created_at],
@@ -153,8 +164,10 @@ function textOf(data: InstanceData): string {
   return `${table(['WHAT', 'VALUE'], rows)}\n\n${table(headings, cycles)}`;
 }
 
-function placeText({ version, generation, cycle }: NonNullable<ReturnType<typeof memoryOf>>) {
-  return `version ${version}, generation ${generation}, cycle ${cycle}`;
+type Place = Pick<InstanceHead, 'version' | 'generation'> & { readonly cycle: number | undefined };
+
+function placeText({ version, generation, cycle }: Place): string {
+  return `version ${version}, generation ${generation}, cycle ${cycle ?? 'of another model'}`;
 }
 
 function isoTime(timeMs: number): string {

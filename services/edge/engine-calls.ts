@@ -59,6 +59,8 @@ export class EngineCalls {
       ifMatch: question.ifMatch,
       command: question.command,
     };
+    const { modelVersion } = question;
+    if (modelVersion !== undefined) Object.assign(call, { modelVersion });
     traced(call, question.traceparent);
     if (question.command.kind === 'create') return this.#create(caller, call);
     if (question.command.kind !== 'list' && !INSTANCE_ID.test(question.instanceId)) {

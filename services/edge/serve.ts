@@ -12,7 +12,7 @@ import { planRequest, type RequestPlan } from '#edge/request-plan';
 import { type Fault, faultFor, toFault } from '#fault/fault';
 import type { Clock } from '#platform/clock';
 import { traced } from '#platform/traceparent';
-import type { CallName } from '#wire/limiter-messages';
+import type { Allowance, CallName } from '#wire/limiter-messages';
 
 /** What serving a request takes. */
 export type ServePorts = {
@@ -132,7 +132,8 @@ function perform(
   ports: ServePorts,
 ): EdgeAnswer | Promise<EdgeAnswer> {
   if (plan.kind === 'command') {
-    return sendCommand(plan, call, request, ports, { instances: admitted.allowance?.instances });
+    const { allowance } = admitted;
+    return sendCommand(plan, call, request, ports, { allowance });
   }
   const { accountId } = call.caller;
   return localAnswer(plan.handler, plan.request, accountId, admitted, ports.account);
@@ -143,14 +144,17 @@ function sendCommand(
   { caller, callId, traceparent }: AdmissionCall,
   request: FastifyRequest,
   { engine }: ServePorts,
-  options: { isReplayOnly?: boolean; instances?: number | undefined },
+  options: { isReplayOnly?: boolean; allowance?: Allowance | undefined },
 ): EdgeAnswer | Promise<EdgeAnswer> {
-  const { isReplayOnly = false, instances = 0 } = options;
+  const { isReplayOnly = false, allowance } = options;
   const { idempotency, ifMatch } = plan;
   const isCreate = plan.command.kind === 'create';
-  const command = isCreate ? { ...plan.command, instancesMax: instances } : plan.command;
+  const instancesMax = allowance?.instances ?? 0;
+  const command = isCreate ? { ...plan.command, instancesMax } : plan.command;
   const instanceId = idOf(request);
   const question = { command, instanceId, callId, idempotency, ifMatch, isReplayOnly };
+  const modelVersion = allowance?.modelVersion;
+  if (modelVersion !== undefined) Object.assign(question, { modelVersion });
   return engine.ask(caller, traced(question, traceparent));
 }
 

@@ -13,14 +13,14 @@ import type {
   InstanceEvent,
   TimedObservation,
 } from '#engine/instance-event';
+import { type ModelPorts, modelOf, takenOver } from '#engine/instance-model';
 import { afterText } from '#engine/instance-recovery';
 import { headOf, type InstanceState } from '#engine/instance-state';
 import { affectedModesJson, deviationJson, reportJson } from '#engine/report-json';
-import type { StepTimer } from '#engine/step-timer';
 import { UnstoredRows } from '#engine/unstored-rows';
-import { advance } from '#identity/advance';
-import { newReport, readReport } from '#identity/report';
-import { createState, MODEL_VERSION, resetToDefault, resetToInitial } from '#identity/state';
+import type { Model } from '#identity/model';
+import { newReport } from '#identity/report';
+import type { State } from '#identity/state';
 import type { Applied } from '#runtime/event-sourcing';
 import {
   type DriftRow,
@@ -50,9 +50,9 @@ export function applyEvent(
   state: InstanceState,
   event: InstanceEvent,
   version: number,
-  steps: StepTimer,
+  ports: ModelPorts,
 ): InstanceApplied {
-  const applied = applyChange(instanceId, state, event, version, steps);
+  const applied = applyChange(instanceId, state, event, version, ports);
   const { answerKey, atMs } = event;
   return answerKey === undefined ? applied : withKeyedAnswer(applied, answerKey, atMs);
 }
@@ -60,13 +60,14 @@ export function applyEvent(
 function applyChange(
   instanceId: string,
   state: InstanceState,
-  { change, atMs }: InstanceEvent,
+  { change, atMs, modelVersion }: InstanceEvent,
   version: number,
-  steps: StepTimer,
+  ports: ModelPorts,
 ): InstanceApplied {
   switch (change.kind) {
     case 'created': {
-      const head = created(change, atMs, version);
+      const model = modelOf(ports.models, modelVersion, instanceId);
+      const head = created(change, model, atMs, version);
       return {
         state: { ...state, head, textBytes: bytesOfHeadText(head), isModelShared: false },
         answer: createdAnswer(instanceId, head),
@@ -77,12 +78,14 @@ function applyChange(
     case 'removed':
       return { state: removed(state, atMs, version), answer: removedAnswer(instanceId) };
     case 'observed':
-      return observe(instanceId, state, change, atMs, version, steps);
+      return observe(instanceId, state, change, { modelVersion, atMs, version }, ports);
     case 'reset': {
-      const head = reset(headOf(state), change, atMs, version);
+      const { modelVersion: present } = headOf(state);
+      const model = modelOf(ports.models, present, instanceId);
+      const head = reset(headOf(state), change, model, atMs, version);
       return {
         state: { ...state, head, isModelShared: false },
-        answer: resetAnswer(instanceId, head, change.mode),
+        answer: resetAnswer(instanceId, head, change.mode, ports.models),
       };
     }
   }
@@ -99,7 +102,7 @@ function withKeyedAnswer(
   return { state: { ...state, unstored }, answer };
 }
 
-function created(change: Of<'created'>, atMs: number, version: number): InstanceHead {
+function created(change: Of<'created'>, model: Model, atMs: number, version: number): InstanceHead {
   const { accountId, name, description, modeStrengths, energyLevel } = change;
   return {
     version,
@@ -118,8 +121,8 @@ function created(change: Of<'created'>, atMs: number, version: number): Instance
     driftStart: 0,
     newestHistory: NO_ROWS,
     newestDrift: NO_ROWS,
-    modelVersion: MODEL_VERSION,
-    model: createState({ modeStrengths, energyLevel }),
+    modelVersion: model.version,
+    model: model.create({ modeStrengths, energyLevel }),
     recentCalls: [],
   };
 }
@@ -163,6 +166,7 @@ function removed(state: InstanceState, atMs: number, version: number): InstanceS
 function reset(
   head: InstanceHead,
   { mode }: Of<'reset'>,
+  model: Model,
   atMs: number,
   version: number,
 ): InstanceHead {
@@ -175,7 +179,7 @@ function reset(
     generation: head.generation + 1,
     historyStart: head.historyCount,
     driftStart: head.driftCount,
-    model: mode === 'initial' ? resetToInitial(head.model) : resetToDefault(head.model),
+    model: mode === 'initial' ? model.resetToInitial(head.model) : model.resetToDefault(head.model),
   };
 }
 
@@ -183,13 +187,16 @@ function observe(
   instanceId: string,
   state: InstanceState,
   { observations, isBatch, isEveryStateWanted }: Of<'observed'>,
-  atMs: number,
-  version: number,
-  steps: StepTimer,
+  { modelVersion, atMs, version }: { modelVersion: string; atMs: number; version: number },
+  { models, steps }: ModelPorts,
 ): InstanceApplied {
   const head = headOf(state);
   const { unstored = new UnstoredRows() } = state;
-  const model = state.isModelShared ? head.model.slice() : head.model;
+  const { advance, readReport } = modelOf(models, modelVersion, instanceId);
+  const model =
+    head.modelVersion === modelVersion
+      ? ownModel(head, state.isModelShared)
+      : takenOver(models, modelVersion, head, instanceId);
   const states: string[] = [];
   let { observedAtMs, historyCount, driftCount } = head;
   for (const observation of observations) {
@@ -208,7 +215,15 @@ function observe(
     if (isEveryStateWanted) states.push(reportJson(instanceId, report));
   }
   const counts = { observedAtMs, historyCount, driftCount };
-  const next = { ...head, ...counts, version, updatedAtMs: atMs, model, recentCalls: [] };
+  const next = {
+    ...head,
+    ...counts,
+    version,
+    updatedAtMs: atMs,
+    modelVersion,
+    model,
+    recentCalls: [],
+  };
   return {
     state: { ...state, head: next, isModelShared: false, unstored },
     answer: isBatch
@@ -220,6 +235,11 @@ function observe(
         )
       : singleAnswer(instanceId, report, version),
   };
+}
+
+/** The vector that a cycle may write to. */
+function ownModel({ model }: InstanceHead, isShared: boolean): State {
+  return isShared ? model.slice() : model;
 }
 
 function historyRow(

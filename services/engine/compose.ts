@@ -1,5 +1,6 @@
 import type { ChunkBounds } from '#engine/cut-chunks';
 import { EngineActors } from '#engine/engine-actors';
+import type { Models } from '#identity/model';
 import type { Metrics } from '#platform/metrics';
 import type { ProcessPorts } from '#platform/process-ports';
 import { CommitLog } from '#runtime/commit-log';
@@ -15,6 +16,8 @@ export type EnginePorts = ProcessPorts & {
   readonly metrics: Metrics;
   readonly instances: InstanceStore;
   readonly listings: ListingStore;
+  /** Undefined: those of this program. */
+  readonly models?: Models | undefined;
   /** When rows leave a head; undefined: as the service's bounds say. */
   readonly chunkBounds?: ChunkBounds | undefined;
 };
@@ -27,6 +30,7 @@ export function composeEngine(
     metrics,
     instances,
     listings,
+    models,
     onBug,
     tracer,
     journal,
@@ -39,6 +43,7 @@ export function composeEngine(
     gate: ONE_SHARD,
     instances,
     listings,
+    models,
     engines: undefined,
     summariesOf: undefined,
     onBug,

@@ -8,6 +8,8 @@ import { summariesAnswer } from '#engine/owners-summaries';
 import { directoryCall, NOTIFIED, remoteDirectory } from '#engine/remote-directory';
 import { storedHeadOf } from '#engine/stored-head';
 import { readSummaries, type SummariesOf } from '#engine/summary';
+import type { Models } from '#identity/model';
+import { MODELS } from '#identity/models';
 import type { Metrics } from '#platform/metrics';
 import type { ProcessPorts } from '#platform/process-ports';
 import { ActorHost } from '#runtime/actor-host';
@@ -26,6 +28,8 @@ type EngineActorsPorts = ProcessPorts & {
   readonly gate: ShardGate;
   readonly instances: InstanceStore;
   readonly listings: ListingStore;
+  /** Undefined: those of this program. */
+  readonly models?: Models | undefined;
   /** When rows leave a head; undefined: as the service's bounds say. */
   readonly chunkBounds?: ChunkBounds | undefined;
   /** All engines, this one included; undefined if there is no other. */
@@ -44,11 +48,14 @@ export class EngineActors implements EngineClient, AsyncDisposable {
   readonly #instances;
   readonly #directories;
   readonly #ports: EngineActorsPorts;
+  readonly #models: Models;
   readonly #headOf: HeadOf;
   readonly #summariesOf: SummariesOf;
 
   constructor(config: ActorHostConfig, ports: EngineActorsPorts) {
     this.#ports = ports;
+    const { models = MODELS } = ports;
+    this.#models = models;
     const { clock, log, gate, onBug, tracer, metrics, engines = this } = ports;
     const hostPorts = (actor: 'instance' | 'directory') => {
       const reported = runtimeMetrics(metrics, 'engine', actor);
@@ -59,14 +66,15 @@ export class EngineActors implements EngineClient, AsyncDisposable {
     const instances = new InstanceKind({
       store: ports.instances,
       chunkBounds: ports.chunkBounds,
+      models,
       directory: remoteDirectory(ports.listings, engines, clock),
       metrics: engineMetrics(metrics, clock),
     });
     this.#instances = new ActorHost(instances, config, hostPorts('instance'));
-    const storedHead = storedHeadOf(ports.instances, onBug);
+    const storedHead = storedHeadOf(ports.instances, models, onBug);
     this.#headOf = async (id) =>
       (await this.#instances.read(id, ({ head }) => head)) ?? (await storedHead(id));
-    this.#summariesOf = ports.summariesOf ?? ((_, ids) => readSummaries(ids, this.#headOf));
+    this.#summariesOf = ports.summariesOf ?? ((_, ids) => readSummaries(ids, this.#headOf, models));
   }
 
   /** The hosts, for the node that opens and closes shards. */
@@ -76,7 +84,9 @@ export class EngineActors implements EngineClient, AsyncDisposable {
 
   /** Reads an instance that is in memory, for operators; undefined if it is not. */
   async readActive(instanceId: string): Promise<ActiveInstance | undefined> {
-    return await this.#instances.read(instanceId, activeInstanceOf);
+    return await this.#instances.read(instanceId, (state) =>
+      activeInstanceOf(instanceId, state, this.#models),
+    );
   }
 
   ask(call: EngineCall): EngineAnswer | Promise<EngineAnswer> {
@@ -90,7 +100,7 @@ export class EngineActors implements EngineClient, AsyncDisposable {
       case 'removeListingRow':
         return this.#notify(call, command);
       case 'readSummaries':
-        return summariesAnswer(command.instanceIds, this.#headOf);
+        return summariesAnswer(command.instanceIds, this.#headOf, this.#models);
       default:
         return this.#instances.ask(call.instanceId, call);
     }

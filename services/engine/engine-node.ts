@@ -3,6 +3,7 @@ import type { EnginePorts } from '#engine/compose';
 import { EngineActors } from '#engine/engine-actors';
 import { summariesOfOwners } from '#engine/owners-summaries';
 import { storedHeadOf } from '#engine/stored-head';
+import { MODELS } from '#identity/models';
 import { ClusterNode, type ClusterNodePorts } from '#node/cluster-node';
 import type { HostedServices, NodeConfig, NodeContext } from '#node/node-context';
 import { inProcessPeer, type Peer } from '#routing/peer';
@@ -85,7 +86,7 @@ export class EngineNode implements EngineClient, AdminTarget, AsyncDisposable {
   /** The actors of one incarnation, and the way from them to those of all engines. */
   #host({ address, log, gate, routes }: NodeContext): HostedServices<EngineActors> {
     const { engine, connect, random, onRetry } = this.#ports;
-    const { clock, metrics, listings, chunkBounds, onBug, tracer } = engine;
+    const { clock, metrics, listings, models = MODELS, chunkBounds, onBug, tracer } = engine;
     const instances = gatheredHeads(engine.instances);
     const { shardCount } = this.#config.node;
     const engines = new RoutedEngine({
@@ -104,11 +105,13 @@ export class EngineNode implements EngineClient, AdminTarget, AsyncDisposable {
       gate,
       instances,
       listings,
+      models,
       chunkBounds,
       engines,
       summariesOf: summariesOfOwners({
         owners: engines,
-        storedHeadOf: storedHeadOf(instances, onBug),
+        storedHeadOf: storedHeadOf(instances, models, onBug),
+        models,
         clock,
       }),
       onBug,

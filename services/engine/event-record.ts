@@ -4,7 +4,8 @@ import type {
   InstanceEvent,
   TimedObservation,
 } from '#engine/instance-event';
-import { MODEL_VERSION } from '#identity/state';
+import type { Models } from '#identity/model';
+import { MODELS } from '#identity/models';
 
 /*
  * How the journal keeps an event: lists, because the names of the fields would be more than half
@@ -44,13 +45,14 @@ function rowOf({ mode, signal, confidence, timestampMs, contextJson }: TimedObse
   return contextJson === NO_CONTEXT ? row : [...row, contextJson];
 }
 
-/** an event as the journal gives it back. Throws an Error when this process cannot run it again. */
-export function eventOfRecord(record: unknown): InstanceEvent {
+/** An event as the journal gives it back. Throws an Error when `models` cannot run it again. */
+export function eventOfRecord(record: unknown, models: Models = MODELS): InstanceEvent {
   const [modelVersion, atMs, key, kind, ...fields] = listOf(record);
   if (typeof modelVersion !== 'string' || typeof atMs !== 'number') throw unreadable();
   // Before the rest is looked at: another model may have other fields.
-  if (modelVersion !== MODEL_VERSION) {
-    throw new Error(`the journal needs model ${modelVersion}; this is ${MODEL_VERSION}`);
+  if (models.find(modelVersion) === undefined) {
+    const known = models.versions.join(', ');
+    throw new Error(`the journal needs model ${modelVersion}; this program has ${known}`);
   }
   const change = changeOf(kind, fields);
   return { modelVersion, atMs, answerKey: keyOf(key), change };

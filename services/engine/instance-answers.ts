@@ -1,17 +1,25 @@
 import { etagOf } from '#engine/etag';
+import { modelOf } from '#engine/instance-model';
 import { contractJson, reportJson, snapshotJson } from '#engine/report-json';
 import { STRESS_STATES } from '#identity/ladder';
-import { newReport, type Report, readReport } from '#identity/report';
-import type { State } from '#identity/state';
+import type { Models } from '#identity/model';
+import { newReport, type Report } from '#identity/report';
 import type { InstanceHead } from '#storage/instance-store';
 import type { EngineAnswer, EngineCommand } from '#wire/engine-messages';
 
 /** Reused by every answer that describes the present state; never kept across a turn. */
 const present = newReport();
 
-/** What the caller sees of a model state and its last cycle. Valid until the next call. */
-export function reportOf(model: State): Report {
-  readReport(model, present);
+/**
+ * What the caller sees of an instance's model and its last cycle. Valid until the next call. Throws
+ * `CorruptState` when this program does not have the model.
+ */
+export function reportOf(
+  instanceId: string,
+  { modelVersion, model }: Pick<InstanceHead, 'modelVersion' | 'model'>,
+  models: Models,
+): Report {
+  modelOf(models, modelVersion, instanceId).readReport(model, present);
   return present;
 }
 
@@ -50,9 +58,10 @@ export function throttledAnswer(
   head: InstanceHead,
   shape: { isBatch: boolean; isEveryStateWanted: boolean },
   retryAfterS: number,
+  models: Models,
 ): EngineAnswer {
   const etag = etagOf(instanceId, head.version);
-  const report = reportOf(head.model);
+  const report = reportOf(instanceId, head, models);
   if (!shape.isBatch) {
     return {
       ...answerOf(reportJson(instanceId, report), etag, 0),
@@ -84,16 +93,21 @@ export function removedAnswer(id: string): EngineAnswer {
 }
 
 /** Answer of `POST /instances/{id}/reset`. */
-export function resetAnswer(id: string, head: InstanceHead, mode: string): EngineAnswer {
-  const { cycle, energy, stressLevel } = reportOf(head.model).snapshot;
+export function resetAnswer(
+  id: string,
+  head: InstanceHead,
+  mode: string,
+  models: Models,
+): EngineAnswer {
+  const { cycle, energy, stressLevel } = reportOf(id, head, models).snapshot;
   const stress_state = STRESS_STATES[stressLevel];
   const vitals = { cycle, energy_level: rounded(energy), stress_state };
   return objectAnswer({ id, reset_to: mode, ...vitals }, etagOf(id, head.version));
 }
 
 /** Answer of `GET /instances/{id}`. */
-export function instanceAnswer(id: string, head: InstanceHead): EngineAnswer {
-  const { cycle, energy, stressLevel, stability } = reportOf(head.model).snapshot;
+export function instanceAnswer(id: string, head: InstanceHead, models: Models): EngineAnswer {
+  const { cycle, energy, stressLevel, stability } = reportOf(id, head, models).snapshot;
   const { name, description } = head;
   const body = {
     id,
@@ -110,16 +124,16 @@ export function instanceAnswer(id: string, head: InstanceHead): EngineAnswer {
 }
 
 /** Answer of `GET /instances/{id}/snapshot`: the snapshot and three fields more (interface 2.5). */
-export function snapshotAnswer(id: string, head: InstanceHead): EngineAnswer {
-  const report = reportOf(head.model);
+export function snapshotAnswer(id: string, head: InstanceHead, models: Models): EngineAnswer {
+  const report = reportOf(id, head, models);
   const times = `"created_at":"${isoTime(head.createdAtMs)}","updated_at":"${isoTime(head.updatedAtMs)}"`;
   const more = `"cycle_count":${report.snapshot.cycle},${times}`;
   return answerOf(`${snapshotJson(id, report).slice(0, -1)},${more}}`, etagOf(id, head.version), 0);
 }
 
 /** Answer of `GET /instances/{id}/contract`. */
-export function contractAnswer(id: string, head: InstanceHead): EngineAnswer {
-  return answerOf(contractJson(reportOf(head.model)), etagOf(id, head.version), 0);
+export function contractAnswer(id: string, head: InstanceHead, models: Models): EngineAnswer {
+  return answerOf(contractJson(reportOf(id, head, models)), etagOf(id, head.version), 0);
 }
 
 /**
@@ -130,6 +144,7 @@ export function answerAgain(
   id: string,
   head: InstanceHead,
   command: EngineCommand,
+  models: Models,
 ): EngineAnswer | undefined {
   switch (command.kind) {
     case 'create':
@@ -139,10 +154,10 @@ export function answerAgain(
     case 'remove':
       return removedAnswer(id);
     case 'reset':
-      return resetAnswer(id, head, command.mode);
+      return resetAnswer(id, head, command.mode, models);
     case 'process': {
       const { observations, isBatch, isEveryStateWanted } = command;
-      const report = reportOf(head.model);
+      const report = reportOf(id, head, models);
       if (!isBatch) return singleAnswer(id, report, head.version);
       if (isEveryStateWanted && observations.length > 1) return undefined;
       const last = reportJson(id, report);

@@ -5,6 +5,7 @@ import type { EngineMetrics } from '#engine/engine-metrics';
 import { assertMatch } from '#engine/etag';
 import * as answers from '#engine/instance-answers';
 import type { InstanceChange, InstanceEvent } from '#engine/instance-event';
+import { assertKnownModel, type ModelPorts, modelOf } from '#engine/instance-model';
 import { InstanceSourcing } from '#engine/instance-sourcing';
 import { bytesOf, headOf, type InstanceState, instanceFrom, isLive } from '#engine/instance-state';
 import { findAnswer, nothingToReplay, replayOf } from '#engine/keyed-answers';
@@ -12,7 +13,8 @@ import { observedEvent } from '#engine/observe';
 import { driftPage, historyPage } from '#engine/record-pages';
 import { answerToRepeated } from '#engine/repeated-call';
 import { Fault, faultFor } from '#fault/fault';
-import { MODEL_VERSION } from '#identity/state';
+import { type Models, nextVersion } from '#identity/model';
+import { MODELS } from '#identity/models';
 import type { ActorKind } from '#runtime/actor-kind';
 import type { Turn } from '#runtime/turn';
 import { ANSWER_AGE_MS, type AnswerRow, type InstanceStore } from '#storage/instance-store';
@@ -22,6 +24,8 @@ type InstancePorts = {
   readonly store: InstanceStore;
   /** When rows leave a head; undefined: as the service's bounds say. */
   readonly chunkBounds?: ChunkBounds | undefined;
+  /** Undefined: those of this program. */
+  readonly models?: Models | undefined;
   readonly directory: Directory;
   readonly metrics: EngineMetrics;
 };
@@ -36,14 +40,18 @@ export class InstanceKind
   readonly name = 'instance';
   readonly sourcing: InstanceSourcing;
   readonly #ports: InstancePorts;
+  readonly #model: ModelPorts;
 
   constructor(ports: InstancePorts) {
-    this.sourcing = new InstanceSourcing(ports);
+    const { models = MODELS, metrics } = ports;
     this.#ports = ports;
+    this.#model = { models, steps: metrics.steps };
+    this.sourcing = new InstanceSourcing({ ...ports, model: this.#model });
   }
 
   async activate(id: string) {
     const head = await this.#ports.store.readHead(id);
+    if (head !== undefined) assertKnownModel(this.#model.models, head, id);
     const recentCalls = head?.recentCalls ?? [];
     return { state: instanceFrom(head), version: head?.version ?? 0, recentCalls };
   }
@@ -104,31 +112,32 @@ export class InstanceKind
     turn: InstanceTurn,
   ): EngineAnswer | Promise<EngineAnswer> {
     const { command, instanceId } = call;
+    const { models } = this.#model;
     if (call.isReplayOnly && command.kind !== 'create') throw nothingToReplay();
     switch (command.kind) {
       case 'create':
         return this.#create(state, call, command, turn);
       case 'readInstance':
-        return answers.instanceAnswer(instanceId, headOf(state));
+        return answers.instanceAnswer(instanceId, headOf(state), models);
       case 'rename':
         assertMatch(call, turn.version);
-        return this.#commit(call, turn, {
+        return this.#commitSame(call, state, turn, {
           kind: 'renamed',
           name: command.name,
           description: command.description,
-        }).answer;
+        });
       case 'remove':
         assertMatch(call, turn.version);
-        return this.#commit(call, turn, { kind: 'removed' }).answer;
+        return this.#commitSame(call, state, turn, { kind: 'removed' });
       case 'process':
         return this.#process(state, call, command, turn);
       case 'readSnapshot':
-        return answers.snapshotAnswer(instanceId, headOf(state));
+        return answers.snapshotAnswer(instanceId, headOf(state), models);
       case 'readContract':
-        return answers.contractAnswer(instanceId, headOf(state));
+        return answers.contractAnswer(instanceId, headOf(state), models);
       case 'reset':
         assertMatch(call, turn.version);
-        return this.#commit(call, turn, { kind: 'reset', mode: command.mode }).answer;
+        return this.#commitSame(call, state, turn, { kind: 'reset', mode: command.mode });
       case 'readHistory':
         return historyPage(instanceId, state, command, this.#ports.store);
       case 'readDrift':
@@ -158,7 +167,10 @@ export class InstanceKind
     if (call.isReplayOnly) throw nothingToReplay();
     const { kind: _, instancesMax, ...config } = command;
     const { accountId, instanceId } = call;
-    const create = () => this.#commit(call, turn, { kind: 'created', accountId, ...config }).answer;
+    const { models } = this.#model;
+    const { version } = modelOf(models, call.modelVersion ?? models.newest.version, instanceId);
+    const change: InstanceChange = { kind: 'created', accountId, ...config };
+    const create = () => this.#commit(call, turn, change, version).answer;
     if (instancesMax === undefined) return create();
     return this.#ports.directory.reserve(accountId, instanceId, instancesMax).then(create);
   }
@@ -173,22 +185,38 @@ export class InstanceKind
     if (observed.kind === 'throttled') {
       this.#ports.metrics.throttled();
       const { retryAfterS } = observed;
-      return answers.throttledAnswer(call.instanceId, headOf(state), command, retryAfterS);
+      const { models } = this.#model;
+      return answers.throttledAnswer(call.instanceId, headOf(state), command, retryAfterS, models);
     }
-    const driftBefore = headOf(state).driftCount;
-    const { state: next, answer } = this.#commit(call, turn, observed);
+    const { driftCount: driftBefore, modelVersion: present } = headOf(state);
+    const version = nextVersion(this.#model.models, present, call.modelVersion);
+    const { state: next, answer } = this.#commit(call, turn, observed, version);
     const driftEvents = headOf(next).driftCount - driftBefore;
     this.#ports.metrics.cycled(answer.cycles, next.unstored?.drift ?? [], driftEvents);
     return answer;
   }
 
-  #commit(call: EngineCall, turn: InstanceTurn, change: InstanceChange): InstanceApplied {
+  /** Commits what moves no state on: the instance goes on with the model that it has. */
+  #commitSame(
+    call: EngineCall,
+    state: InstanceState,
+    turn: InstanceTurn,
+    change: InstanceChange,
+  ): EngineAnswer {
+    return this.#commit(call, turn, change, headOf(state).modelVersion).answer;
+  }
+
+  #commit(
+    call: EngineCall,
+    turn: InstanceTurn,
+    change: InstanceChange,
+    modelVersion: string,
+  ): InstanceApplied {
     const { idempotency } = call;
     const answerKey =
       idempotency === undefined
         ? undefined
         : { key: rowKeyOf(call), fingerprint: idempotency.fingerprint };
-    const modelVersion = MODEL_VERSION;
     const applied = turn.commit({ modelVersion, change, atMs: turn.wallMs, answerKey });
     this.#announce(call, applied.state, turn);
     return applied;
@@ -206,7 +234,7 @@ export class InstanceKind
 
   #repeat(state: InstanceState, call: EngineCall, turn: InstanceTurn): EngineAnswer {
     this.#announce(call, state, turn);
-    return answerToRepeated(call, state, turn, this.#ports.metrics.steps);
+    return answerToRepeated(call, state, turn, this.#model);
   }
 }
 

@@ -3,9 +3,9 @@ import { CHUNK_BOUNDS, type ChunkBounds, cutChunks } from '#engine/cut-chunks';
 import { announcementOf, type Directory } from '#engine/directory';
 import { eventOfRecord, recordOfEvent } from '#engine/event-record';
 import { type InstanceEvent, isListedChange } from '#engine/instance-event';
+import type { ModelPorts } from '#engine/instance-model';
 import { recoveryOf } from '#engine/instance-recovery';
 import { bytesUnstored, headOf, type InstanceState, isLive } from '#engine/instance-state';
-import type { StepTimer } from '#engine/step-timer';
 import type { RowsCopy } from '#engine/unstored-rows';
 import type { Checkpoint, EarlyRows, EventSourcing } from '#runtime/event-sourcing';
 import type { SideEffect } from '#runtime/turn';
@@ -26,7 +26,7 @@ type SourcingPorts = {
   /** When rows leave a head; undefined: as the service's bounds say. */
   readonly chunkBounds?: ChunkBounds | undefined;
   readonly directory: Directory;
-  readonly metrics: { readonly steps: StepTimer };
+  readonly model: ModelPorts;
 };
 
 /** How instances apply, record and store their events. */
@@ -47,7 +47,7 @@ export class InstanceSourcing
   }
 
   apply(state: InstanceState, event: InstanceEvent, version: number, id: string): InstanceApplied {
-    return applyEvent(id, state, event, version, this.#ports.metrics.steps);
+    return applyEvent(id, state, event, version, this.#ports.model);
   }
 
   recordOf(event: InstanceEvent): unknown {
@@ -55,7 +55,7 @@ export class InstanceSourcing
   }
 
   read(record: unknown): InstanceEvent {
-    return eventOfRecord(record);
+    return eventOfRecord(record, this.#ports.model.models);
   }
 
   sizeOfRecord({ change }: InstanceEvent): number {

@@ -1,5 +1,6 @@
 import type { HeadOf } from '#engine/listing';
 import { readSummaries, type SummariesOf, type Summary } from '#engine/summary';
+import type { Models } from '#identity/model';
 import type { Clock } from '#platform/clock';
 import {
   type EngineAnswer,
@@ -23,6 +24,7 @@ type SummaryPorts = {
   readonly owners: InstanceOwners;
   /** The stored head, without regard to any owner. Throws `service_unavailable`. */
   readonly storedHeadOf: HeadOf;
+  readonly models: Models;
   readonly clock: Clock;
 };
 
@@ -30,8 +32,9 @@ type SummaryPorts = {
 export async function summariesAnswer(
   instanceIds: readonly string[],
   headOf: HeadOf,
+  models: Models,
 ): Promise<EngineAnswer> {
-  const summaries = await readSummaries(instanceIds, headOf);
+  const summaries = await readSummaries(instanceIds, headOf, models);
   const rows = [...summaries].map(([id, { cycle, energy, description }]) => [
     id,
     cycle,
@@ -45,7 +48,12 @@ export async function summariesAnswer(
  * Asks all owners at once, each for all of its instances. What an owner does not answer within
  * 300 ms is read from the store, where it may be a checkpoint old. Source: architecture 3.6.
  */
-export function summariesOfOwners({ owners, storedHeadOf, clock }: SummaryPorts): SummariesOf {
+export function summariesOfOwners({
+  owners,
+  storedHeadOf,
+  models,
+  clock,
+}: SummaryPorts): SummariesOf {
   async function ask(accountId: string, address: string, ids: readonly string[]) {
     const call: EngineCall = {
       accountId,
@@ -63,13 +71,15 @@ export function summariesOfOwners({ owners, storedHeadOf, clock }: SummaryPorts)
       .askAt(address, call)
       .then(parseSummaries)
       .catch(() => undefined);
-    return (await Promise.race([answered, late.promise])) ?? readSummaries(ids, storedHeadOf);
+    return (
+      (await Promise.race([answered, late.promise])) ?? readSummaries(ids, storedHeadOf, models)
+    );
   }
 
   return async (accountId, instanceIds) => {
     const byOwner = Map.groupBy(instanceIds, (id) => owners.addressOf(id));
     const parts = [...byOwner].flatMap(([address, ids]) => {
-      if (address === undefined) return [readSummaries(ids, storedHeadOf)];
+      if (address === undefined) return [readSummaries(ids, storedHeadOf, models)];
       return chunksOf(ids).map((chunk) => ask(accountId, address, chunk));
     });
     return new Map((await Promise.all(parts)).flatMap((part) => [...part]));

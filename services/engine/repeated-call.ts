@@ -1,7 +1,7 @@
 import { applyEvent } from '#engine/apply-event';
 import { answerAgain } from '#engine/instance-answers';
+import type { ModelPorts } from '#engine/instance-model';
 import { headOf, type InstanceState, instanceFrom } from '#engine/instance-state';
-import type { StepTimer } from '#engine/step-timer';
 import { faultFor } from '#fault/fault';
 import type { Turn } from '#runtime/turn';
 import type { EngineAnswer, EngineCall } from '#wire/engine-messages';
@@ -15,11 +15,12 @@ export function answerToRepeated(
   { command, instanceId }: EngineCall,
   state: InstanceState,
   { version, earlierVersion = 0 }: Pick<Turn<unknown>, 'version' | 'earlierVersion'>,
-  steps: StepTimer,
+  ports: ModelPorts,
 ): EngineAnswer {
   const answer =
-    (earlierVersion === version ? answerAgain(instanceId, headOf(state), command) : undefined) ??
-    answerOfRecords(instanceId, state, earlierVersion, steps);
+    (earlierVersion === version
+      ? answerAgain(instanceId, headOf(state), command, ports.models)
+      : undefined) ?? answerOfRecords(instanceId, state, earlierVersion, ports);
   if (answer !== undefined) return answer;
   throw faultFor(
     'outcome_unknown',
@@ -32,7 +33,7 @@ function answerOfRecords(
   instanceId: string,
   { recovery }: InstanceState,
   version: number,
-  steps: StepTimer,
+  ports: ModelPorts,
 ): EngineAnswer | undefined {
   if (recovery === undefined) return undefined;
   const { head, events } = recovery;
@@ -41,7 +42,7 @@ function answerOfRecords(
   let scratch = instanceFrom(head);
   let answer: EngineAnswer | undefined;
   for (const [index, event] of events.slice(0, version - first + 1).entries()) {
-    ({ state: scratch, answer } = applyEvent(instanceId, scratch, event, first + index, steps));
+    ({ state: scratch, answer } = applyEvent(instanceId, scratch, event, first + index, ports));
   }
   return answer;
 }

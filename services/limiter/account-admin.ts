@@ -31,6 +31,8 @@ export interface AccountAdmin {
   listAccounts(page: { afterId: string | undefined; limit: number }): Promise<Account[]>;
   setPlan(accountId: string, choice: PlanChoice): Promise<Account>;
   setStatus(accountId: string, status: AccountStatus): Promise<Account>;
+  /** Chooses the model of the account's instances; undefined: none. */
+  setModel(accountId: string, modelVersion: string | undefined): Promise<Account>;
   /**
    * Makes a key and answers it this once: it cannot be derived from what is kept.
    * Rejects with `conflict` if the account has as many usable keys as it may have.
@@ -92,6 +94,8 @@ export function accountAdmin(ports: AccountAdminPorts): AccountAdmin {
       announced(accountId, accounts.setPlan(accountId, choice.plan, limitsOf(choice))),
 
     setStatus: (accountId, status) => announced(accountId, accounts.setStatus(accountId, status)),
+
+    setModel: (accountId, version) => announced(accountId, accounts.setModel(accountId, version)),
 
     async createKey(accountId, { scope, expiresAtMs }) {
       const createdAtMs = clock.wallMs();

@@ -2,7 +2,14 @@ import type { z } from 'zod';
 import { Fault, invalid, toFault } from '#fault/fault';
 import type { AccountAdmin } from '#limiter/account-admin';
 import type { AdminChange } from '#limiter/admin-audit';
-import { AccountBody, AccountsQuery, KeyBody, PlanBody, StatusBody } from '#limiter/admin-schema';
+import {
+  AccountBody,
+  AccountsQuery,
+  KeyBody,
+  ModelBody,
+  PlanBody,
+  StatusBody,
+} from '#limiter/admin-schema';
 import { choiceOf, viewOfAccount, viewOfKey, viewOfUsage } from '#limiter/admin-views';
 
 /** A request to the admin port, read whole. */
@@ -64,6 +71,15 @@ const ROUTES: readonly Route[] = [
     change: 'account.status',
     answer: async (admin, { body }, { account }) =>
       viewOfAccount(await admin.setStatus(account, read(StatusBody, body).status)),
+  },
+  {
+    method: 'PUT',
+    path: /^\/accounts\/(?<account>\w+)\/model$/,
+    change: 'account.model',
+    async answer(admin, { body }, { account }) {
+      const { model_version } = read(ModelBody, body);
+      return viewOfAccount(await admin.setModel(account, model_version ?? undefined));
+    },
   },
   {
     method: 'GET',

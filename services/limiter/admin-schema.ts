@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { CUSTOM_LIMITS_MAX } from '#accounts/plan';
+import { MODELS } from '#identity/models';
 import { ACCOUNTS_PAGE_MAX } from '#storage/account-store';
 
 /**
@@ -36,6 +37,9 @@ export const AccountBody = z.discriminatedUnion('plan', [
 /** Body of `PUT /accounts/{id}/status`. */
 export const StatusBody = z.strictObject({ status: z.enum(['active', 'suspended']) });
 
+/** Body of `PUT /accounts/{id}/model`: a version that this limiter's release has, null: none. */
+export const ModelBody = z.strictObject({ model_version: z.enum(MODELS.versions).nullable() });
+
 /** Body of `POST /accounts/{id}/keys`. */
 export const KeyBody = z.strictObject({
   scope: z.enum(['full', 'read']),
@@ -55,6 +59,8 @@ export const AccountView = z.object({
   plan: z.enum(['free', 'indie', 'pro', 'enterprise']),
   status: z.enum(['active', 'suspended']),
   limits: LimitsWire,
+  /** Absent: the account has chosen none. */
+  model_version: z.string().optional(),
   created_at: z.string(),
 });
 

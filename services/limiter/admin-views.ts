@@ -6,7 +6,7 @@ import type { MeterUsage } from '#wire/admin';
 
 /** An account for the admin port. */
 export function viewOfAccount(account: Account): z.infer<typeof AccountView> {
-  const { id, name, plan, status, limits, createdAtMs } = account;
+  const { id, name, plan, status, limits, modelVersion, createdAtMs } = account;
   return {
     id,
     name,
@@ -17,6 +17,7 @@ export function viewOfAccount(account: Account): z.infer<typeof AccountView> {
       cycles_per_month: limits.cyclesPerMonth,
       instances: limits.instances,
     },
+    ...(modelVersion === undefined ? {} : { model_version: modelVersion }),
     created_at: isoOf(createdAtMs),
   };
 }

@@ -13,6 +13,8 @@ const KEY_BYTES = 160;
 export class CachedAccount {
   isSuspended = false;
   limits = NOTHING;
+  /** The model that the account has chosen for its instances. */
+  modelVersion: string | undefined;
   /** Grows with every refresh and invalidation: what was read before one of them is recognised. */
   edition = 0;
   #keys: readonly HeldKey[] = [];
@@ -36,6 +38,7 @@ export class CachedAccount {
     this.#readAtMs = Math.floor(readAt.monotonicMs);
     this.isSuspended = account?.account.status === 'suspended';
     this.limits = account?.account.limits ?? NOTHING;
+    this.modelVersion = account?.account.modelVersion;
     this.#hold(keyRing(account?.keys ?? [], readAt.wallMs));
   }
 

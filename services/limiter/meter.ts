@@ -278,8 +278,9 @@ export class Meter {
   }
 
   #allowance(now: Instant): Allowance {
-    const { requestsPerMinute, cyclesPerMonth, instances } = this.account.limits;
-    return {
+    const { limits, modelVersion } = this.account;
+    const { requestsPerMinute, cyclesPerMonth, instances } = limits;
+    const allowance: Allowance = {
       requestsPerMinute,
       requestsRemaining: Math.max(0, requestsPerMinute - this.#minute.requests(now)),
       windowResetAtS: this.#minute.resetAtS(now),
@@ -288,5 +289,6 @@ export class Meter {
       monthResetAtS: this.#month.endsAtMs / 1_000,
       instances,
     };
+    return modelVersion === undefined ? allowance : { ...allowance, modelVersion };
   }
 }

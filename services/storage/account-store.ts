@@ -28,6 +28,12 @@ export interface AccountStore {
   /** Gives an account another plan with its limits. Rejects with `not_found`. */
   setPlan(accountId: string, plan: Plan, limits: Limits): Promise<Account>;
 
+  /**
+   * Chooses the model of an account's instances, undefined: none; the same again changes nothing.
+   * Rejects with `not_found`.
+   */
+  setModel(accountId: string, modelVersion: string | undefined): Promise<Account>;
+
   /** Suspends or resumes an account; the same again changes nothing. Rejects with `not_found`. */
   setStatus(accountId: string, status: AccountStatus): Promise<Account>;
 

@@ -68,17 +68,19 @@ function requestOf(id: number, timeoutMs: number, call: EngineCall): EngineReque
     nameUnsure: call.idempotency?.isNameUnsure === true,
     ifMatch: call.ifMatch,
     traceparent: call.traceparent ?? '',
+    modelVersion: call.modelVersion,
     command: commandToWire(call.command),
   };
 }
 
 function callOf(wire: EngineRequest, deadlineAtMs: number): EngineCall {
   const command = commandFromWire(wire.command);
-  const { idempotencyKey: key, idempotencyFingerprint: fingerprint, ifMatch } = wire;
+  const { idempotencyKey: key, idempotencyFingerprint: fingerprint, ifMatch, modelVersion } = wire;
   const isOfNoInstance = command.kind === 'list' || command.kind === 'readSummaries';
   const idLengthMax = isOfNoInstance ? 0 : TOKEN_LENGTH_MAX;
   trustText(key, 0, TOKEN_LENGTH_MAX, 'idempotency key');
   if (key !== '') trustText(fingerprint, 1, TOKEN_LENGTH_MAX, 'fingerprint');
+  if (modelVersion !== undefined) trustText(modelVersion, 1, TOKEN_LENGTH_MAX, 'model version');
   if (ifMatch !== undefined) trustText(ifMatch, 0, IF_MATCH_LENGTH_MAX, 'If-Match');
   const call: EngineCall = {
     accountId: trustText(wire.accountId, 1, TOKEN_LENGTH_MAX, 'account id'),
@@ -90,6 +92,7 @@ function callOf(wire: EngineRequest, deadlineAtMs: number): EngineCall {
     ifMatch,
     command,
   };
+  if (modelVersion !== undefined) Object.assign(call, { modelVersion });
   return wire.traceparent === '' ? call : traced(call, traceparentIn(wire.traceparent));
 }
 

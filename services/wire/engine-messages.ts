@@ -114,6 +114,8 @@ export type EngineCall = Traced & {
   readonly isReplayOnly: boolean;
   /** The ETag that `If-Match` names, `*`, or undefined. Source: decision 21. */
   readonly ifMatch: string | undefined;
+  /** The model that the account has chosen for its instances; undefined: none (decision 238). */
+  readonly modelVersion?: string | undefined;
   readonly command: EngineCommand;
 };
 

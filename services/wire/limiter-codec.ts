@@ -143,6 +143,8 @@ function callerFromWire({ plan, keyId, mayWrite, keyExpiresAtMs }: WireCaller): 
 }
 
 function trustAllowance(allowance: Allowance): void {
+  const { modelVersion } = allowance;
+  if (modelVersion !== undefined) trustText(modelVersion, 1, TOKEN_LENGTH_MAX, 'model version');
   trustInteger(allowance.windowResetAtS, 0, Number.MAX_SAFE_INTEGER, 'end of the window');
   trustInteger(allowance.cyclesPerMonth, 0, Number.MAX_SAFE_INTEGER, 'cycles per month');
   trustInteger(allowance.cyclesRemaining, 0, Number.MAX_SAFE_INTEGER, 'remaining cycles');

@@ -55,6 +55,8 @@ export type Allowance = {
   readonly monthResetAtS: number;
   /** Instances that the account may have at the same time (decision 154). */
   readonly instances: number;
+  /** The model that the account has chosen for its instances; undefined: none (decision 238). */
+  readonly modelVersion?: string | undefined;
 };
 
 /** The verdict on an `AdmitCall`, or the plain numbers after a `SettleCall` (`settled`). */

@@ -12,7 +12,7 @@ export const LAYERS: Record<string, readonly string[]> = {
   runtime: ['storage'],
   node: ['runtime', 'cluster', 'bus', 'storage'],
   engine: ['wire', 'routing', 'cluster', 'node', 'runtime', 'identity', 'storage'],
-  limiter: ['wire', 'node', 'runtime', 'accounts', 'storage'],
+  limiter: ['wire', 'node', 'runtime', 'accounts', 'identity', 'storage'],
   edge: ['wire', 'accounts', 'identity'],
   ctl: ['limiter', 'engine', 'node', 'runtime', 'wire', 'cluster', 'bus', 'identity', 'storage'],
   process: [

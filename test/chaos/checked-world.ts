@@ -4,6 +4,7 @@ import { InstanceSourcing } from '#engine/instance-sourcing';
 import { headOf, type InstanceState, instanceFrom } from '#engine/instance-state';
 import { StepTimer } from '#engine/step-timer';
 import { UnstoredRows } from '#engine/unstored-rows';
+import { MODELS } from '#identity/models';
 import { MODEL_VERSION } from '#identity/state';
 import { memoryInstanceStore } from '#storage/memory/memory-instance-store';
 import { memoryListingStore } from '#storage/memory/memory-listing-store';
@@ -30,7 +31,7 @@ type Course = {
   readonly happens?: boolean;
 };
 
-const STEPS = new StepTimer(new ManualClock(), () => undefined);
+const MODEL = { models: MODELS, steps: new StepTimer(new ManualClock(), () => undefined) };
 
 const none = async (): Promise<void> => undefined;
 
@@ -42,7 +43,7 @@ export class CheckedWorld {
   readonly #sourcing = new InstanceSourcing({
     store: this.instances,
     directory: { put: none, remove: none, reserve: none },
-    metrics: { steps: STEPS },
+    model: MODEL,
   });
   readonly #states = new Map<string, InstanceState>();
   #nowMs = 1_000;
@@ -100,7 +101,7 @@ export class CheckedWorld {
       atMs: 1_790_000_000_000 + this.#nowMs,
       answerKey,
     };
-    const { state, answer } = applyEvent(id, before, event, version, STEPS);
+    const { state, answer } = applyEvent(id, before, event, version, MODEL);
     const { body, etag } = answer;
     const bodyHash = bodyHashOf(body);
     const outcome: Outcome = { kind: 'acknowledged', etag, bodyHash, cycle: undefined };

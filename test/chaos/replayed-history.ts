@@ -1,6 +1,7 @@
 import { resetAnswer } from '#engine/instance-answers';
 import { reportJson } from '#engine/report-json';
 import { advance } from '#identity/advance';
+import { MODELS } from '#identity/models';
 import { MODE_COUNT } from '#identity/modes';
 import { newReport, readReport } from '#identity/report';
 import { createState, OFFSET, resetToDefault, resetToInitial, type State } from '#identity/state';
@@ -105,7 +106,7 @@ class Replay {
     if (call.requested.kind !== 'reset' || stored.head === undefined) return false;
     if (call.outcome.kind !== 'acknowledged') return true;
     const head = { ...stored.head, model: resetBy(call, state) };
-    const { body } = resetAnswer(stored.id, head, call.requested.mode);
+    const { body } = resetAnswer(stored.id, head, call.requested.mode, MODELS);
     return bodyHashOf(body) === call.outcome.bodyHash;
   }
 

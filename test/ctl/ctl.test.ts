@@ -51,6 +51,18 @@ work('revokes a key at once', async () => {
   assert.is((await admitKey(service.limiter, service.key)).verdict, 'unknown_key');
 });
 
+work('chooses a model that the service has, and none again', async () => {
+  await using service = await serviceUnderTest();
+  const chosen = await service.ctl('accounts', 'model', service.id, '1.0');
+  assert.match(chosen.out, /^ACCOUNT +NAME +MODEL\n\w{12} +.* {2}1\.0$/m);
+  assert.is((await admitKey(service.limiter, service.key)).allowance?.modelVersion, '1.0');
+  const unknown = await service.ctl('accounts', 'model', service.id, '9.0');
+  assert.is(unknown.code, 1);
+  assert.match(unknown.err, /model_version/);
+  assert.match((await service.ctl('accounts', 'model', service.id, 'none')).out, / {2}none$/m);
+  assert.is((await admitKey(service.limiter, service.key)).allowance?.modelVersion, undefined);
+});
+
 work('suspends and resumes an account', async () => {
   await using service = await serviceUnderTest();
   assert.match((await service.ctl('accounts', 'suspend', service.id)).out, /suspended/);

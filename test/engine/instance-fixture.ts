@@ -4,6 +4,7 @@ import { engineMetrics } from '#engine/engine-metrics';
 import { InstanceKind } from '#engine/instance-kind';
 import { directoryCall, NOTIFIED, remoteDirectory } from '#engine/remote-directory';
 import type { Fault } from '#fault/fault';
+import type { Models } from '#identity/model';
 import { createMetrics } from '#platform/metrics';
 import { ActorHost } from '#runtime/actor-host';
 import { CommitLog } from '#runtime/commit-log';
@@ -50,6 +51,7 @@ export type Replaced = {
   readonly journal?: Journal;
   readonly gate?: ShardGate;
   readonly chunkBounds?: ChunkBounds;
+  readonly models?: Models;
 };
 
 /** A call with everything but the command filled in. */
@@ -154,8 +156,9 @@ function hostsOf(
   );
   const engines = directoryOwner(directories);
   const directory = remoteDirectory(listings, engines, clock);
-  const { chunkBounds } = replaced;
-  const ports = { store, chunkBounds, directory, metrics: engineMetrics(metrics, clock) };
+  const { chunkBounds, models } = replaced;
+  const measured = engineMetrics(metrics, clock);
+  const ports = { store, chunkBounds, models, directory, metrics: measured };
   const kind = new InstanceKind(ports);
   const host = new ActorHost(kind, config, portsOf('instance'));
   return { metrics, bugs, directories, host };

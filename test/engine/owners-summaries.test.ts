@@ -3,7 +3,8 @@ import * as assert from 'uvu/assert';
 import { summariesAnswer, summariesOfOwners } from '#engine/owners-summaries';
 import type { SummarizedHead } from '#engine/summary';
 import { Fault } from '#fault/fault';
-import { createState, ENERGY_DEFAULT, OFFSET } from '#identity/state';
+import { MODELS } from '#identity/models';
+import { createState, ENERGY_DEFAULT, MODEL_VERSION, OFFSET } from '#identity/state';
 import { ManualClock } from '#test/support/manual-clock';
 import { refusalOf, turnOfEvents } from '#test/support/settled';
 import type { EngineAnswer, EngineCall } from '#wire/engine-messages';
@@ -12,10 +13,14 @@ import type { EngineAnswer, EngineCall } from '#wire/engine-messages';
 function headAt(cycle: number, energy = ENERGY_DEFAULT): SummarizedHead {
   const model = createState({ modeStrengths: Array<number>(7).fill(0.5), energyLevel: energy });
   model[OFFSET.cycle] = cycle;
-  return { model, description: 'as described' };
+  return { modelVersion: MODEL_VERSION, model, description: 'as described' };
 }
 
-const MARKER: SummarizedHead = { model: new Float64Array(0), description: '' };
+const MARKER: SummarizedHead = {
+  modelVersion: MODEL_VERSION,
+  model: new Float64Array(0),
+  description: '',
+};
 
 type Engine = (call: EngineCall) => EngineAnswer | Promise<EngineAnswer>;
 
@@ -29,6 +34,7 @@ function ownersUnderTest(engines: Record<string, Engine>, owned: Record<string, 
   const stored: string[] = [];
   const summariesOf = summariesOfOwners({
     clock,
+    models: MODELS,
     owners: {
       addressOf: (id) => owned[id],
       async askAt(address, call) {
@@ -54,7 +60,7 @@ function ownersUnderTest(engines: Record<string, Engine>, owned: Record<string, 
 function ownerAt(cycle: number): Engine {
   return async ({ command }) => {
     const ids = command.kind === 'readSummaries' ? command.instanceIds : [];
-    const answer = await summariesAnswer(ids, async () => headAt(cycle));
+    const answer = await summariesAnswer(ids, async () => headAt(cycle), MODELS);
     return { ...answer, body: Buffer.from(answer.body) };
   };
 }
@@ -77,7 +83,7 @@ asking('every owner is asked once, for all of its own', async () => {
 
 asking('the numbers arrive unrounded', async () => {
   const energy = 0.1 + 0.2;
-  const engine = () => summariesAnswer(['i1'], async () => headAt(3, energy));
+  const engine = () => summariesAnswer(['i1'], async () => headAt(3, energy), MODELS);
   const { summariesOf } = ownersUnderTest({ a: engine }, { i1: 'a' });
   const [summary] = (await summariesOf('acct_1', ['i1'])).values();
   assert.equal(summary, { cycle: 3, energy, description: 'as described' });
@@ -151,6 +157,7 @@ silent('nor does the store, the page is refused', async () => {
   const refusal = new Fault('service_unavailable', 'the store is away');
   const summariesOf = summariesOfOwners({
     clock: new ManualClock(),
+    models: MODELS,
     owners: { addressOf: () => undefined, askAt: () => Promise.reject(refusal) },
     storedHeadOf: () => Promise.reject(refusal),
   });
@@ -164,6 +171,7 @@ owner('those that were deleted or never were are left out', async () => {
   const { body, etag, cycles } = await summariesAnswer(
     ['i1', 'deleted', 'never'],
     async (id) => heads[id],
+    MODELS,
   );
   assert.equal(JSON.parse(String(body)), [['i1', 4, ENERGY_DEFAULT, 'as described']]);
   assert.equal([etag, cycles], ['', 0]);
@@ -171,7 +179,8 @@ owner('those that were deleted or never were are left out', async () => {
 
 owner('what its store refuses is refused, so that the asker may read for itself', async () => {
   const refusal = new Fault('service_unavailable', 'the store is away');
-  assert.is(await refusalOf(() => summariesAnswer(['i1'], () => Promise.reject(refusal))), refusal);
+  const asked = () => summariesAnswer(['i1'], () => Promise.reject(refusal), MODELS);
+  assert.is(await refusalOf(asked), refusal);
 });
 
 for (const group of [asking, silent, owner]) group.run();

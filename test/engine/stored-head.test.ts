@@ -2,6 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { storedHeadOf } from '#engine/stored-head';
 import { readSummaries } from '#engine/summary';
+import { MODELS } from '#identity/models';
 import { CorruptState } from '#storage/byte-reader';
 import { headAt } from '#test/storage/instance-rows';
 
@@ -13,8 +14,8 @@ damaged('the others are shown, and the reason is reported', async () => {
     if (id === 'b') throw new CorruptState('the head of b does not match its checksum');
     return headAt(1);
   };
-  const headOf = storedHeadOf({ readHead }, (error) => bugs.push(error));
-  const summaries = await readSummaries(['a', 'b', 'c'], headOf);
+  const headOf = storedHeadOf({ readHead }, MODELS, (error) => bugs.push(error));
+  const summaries = await readSummaries(['a', 'b', 'c'], headOf, MODELS);
   assert.equal([...summaries.keys()], ['a', 'c']);
   assert.is(bugs.length, 1);
   assert.match(String(bugs[0]), /the head of b does not match/);
@@ -22,7 +23,7 @@ damaged('the others are shown, and the reason is reported', async () => {
 
 damaged('a store that does not answer is no damage', async () => {
   const failure = new Error('no answer');
-  const headOf = storedHeadOf({ readHead: () => Promise.reject(failure) }, () =>
+  const headOf = storedHeadOf({ readHead: () => Promise.reject(failure) }, MODELS, () =>
     assert.unreachable(),
   );
   assert.is(await headOf('a').catch((error: unknown) => error), failure);

@@ -15,6 +15,7 @@ watched('is reported with user, change and outcome, without any key', async () =
   const path = `/accounts/${account.id}`;
   await change('PUT', `${path}/plan`, { plan: 'pro' });
   await change('PUT', `${path}/status`, { status: 'suspended' });
+  await change('PUT', `${path}/model`, { model_version: '1.0' });
   const { data: made } = await change('POST', `${path}/keys`, { scope: 'read' });
   await change('DELETE', `${path}/keys/${made.id}`);
   await change('GET', `${path}/keys`);
@@ -27,6 +28,7 @@ watched('is reported with user, change and outcome, without any key', async () =
     ['account.create', account.id, undefined, 'done'],
     ['account.plan', account.id, undefined, 'done'],
     ['account.status', account.id, undefined, 'done'],
+    ['account.model', account.id, undefined, 'done'],
     ['key.create', account.id, made.id, 'done'],
     ['key.revoke', account.id, made.id, 'done'],
     ['account.plan', 'Nobody000001', undefined, 'invalid_request'],

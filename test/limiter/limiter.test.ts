@@ -94,6 +94,16 @@ change('suspension and another plan hold for the next call', async () => {
   assert.equal([allowance?.cyclesPerMonth, allowance?.cyclesRemaining], [10_000, 9_998]);
 });
 
+change('the model that it chooses is in the next answer', async () => {
+  await using fixture = await limiterUnderTestDisposable(custom(60, 100));
+  const { admin } = fixture.limiter;
+  assert.not('modelVersion' in ((await fixture.admit(1)).allowance ?? {}));
+  await admin.setModel(fixture.id, '1.0');
+  assert.is((await fixture.admit(2)).allowance?.modelVersion, '1.0');
+  await admin.setModel(fixture.id, undefined);
+  assert.not('modelVersion' in ((await fixture.settle(2, 1)).allowance ?? {}));
+});
+
 change('calls that come while the account is read wait for it', async () => {
   const accounts = faltering();
   await using fixture = await limiterUnderTestDisposable(custom(60, 100), { accounts });

@@ -79,6 +79,21 @@ function changingAccounts(accounts: Test, open: Open): void {
     assert.equal((await store.find('a'))?.account, expected);
   });
 
+  accounts('choose a model and none again, and all the rest stays', async () => {
+    const store = await open(new ManualClock(NOW_MS));
+    await store.create(account('a'));
+    for (const modelVersion of ['1.0', '1.0', '2.0']) {
+      const expected = { ...account('a'), modelVersion };
+      assert.equal(await store.setModel('a', modelVersion), expected);
+      assert.equal((await store.find('a'))?.account, expected);
+    }
+    await store.setStatus('a', 'suspended');
+    await store.addKey('a', key('1'));
+    assert.is((await store.find('a'))?.account.modelVersion, '2.0');
+    assert.equal(await store.setModel('a', undefined), { ...account('a'), status: 'suspended' });
+    assert.is((await store.find('a'))?.account.modelVersion, undefined);
+  });
+
   accounts('are suspended and resumed, as often as one likes', async () => {
     const store = await open(new ManualClock(NOW_MS));
     await store.create(account('a'));
@@ -91,6 +106,7 @@ function changingAccounts(accounts: Test, open: Open): void {
   accounts('that do not exist cannot be changed', async () => {
     const store = await open(new ManualClock(NOW_MS));
     await refused('not_found', store.setPlan('a', 'free', account('a').limits));
+    await refused('not_found', store.setModel('a', '1.0'));
     await refused('not_found', store.setStatus('a', 'suspended'));
     await refused('not_found', store.addKey('a', key('1')));
     await refused('not_found', store.revokeKey('a', 'key_1', 5));

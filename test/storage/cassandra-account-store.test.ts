@@ -31,6 +31,7 @@ async function open(clock: Pick<Clock, 'wallMs'>): Promise<AccountStore> {
       return page.filter(({ id }) => id.startsWith(prefix)).map(stripped);
     },
     setPlan: async (id, plan, limits) => stripped(await store.setPlan(prefix + id, plan, limits)),
+    setModel: async (id, chosen) => stripped(await store.setModel(prefix + id, chosen)),
     setStatus: async (id, status) => stripped(await store.setStatus(prefix + id, status)),
     addKey: (id, key) => store.addKey(prefix + id, key),
     revokeKey: (id, keyId, atMs) => store.revokeKey(prefix + id, keyId, atMs),

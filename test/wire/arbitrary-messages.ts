@@ -98,8 +98,8 @@ const idempotencyKey = fc.oneof(
   record({ key: token, fingerprint: token, isNameUnsure: fc.constant(true as const) }),
 );
 
-/** Any call that an edge or another engine may make of an engine. */
-export const engineCall: fc.Arbitrary<EngineCall> = record({
+/** Any call of an account that has chosen no model. */
+const plainCall: fc.Arbitrary<EngineCall> = record({
   accountId: token,
   instanceId: token,
   callId,
@@ -109,6 +109,12 @@ export const engineCall: fc.Arbitrary<EngineCall> = record({
   ifMatch: fc.option(fc.string({ maxLength: 60 }), { nil: undefined }),
   command,
 }).map((call) => (ofNoInstance.includes(call.command.kind) ? { ...call, instanceId: '' } : call));
+
+/** Any call that an edge or another engine may make of an engine. */
+export const engineCall: fc.Arbitrary<EngineCall> = fc.oneof(
+  plainCall,
+  fc.tuple(plainCall, token).map(([call, modelVersion]) => ({ ...call, modelVersion })),
+);
 
 /** Any answer of an engine, its body as text or as bytes. */
 export const engineAnswer: fc.Arbitrary<EngineAnswer> = record({
@@ -148,6 +154,7 @@ const allowance = record({
   cyclesRemaining: offset,
   monthResetAtS: offset,
   instances: fc.integer({ min: 0, max: 1_000_000 }),
+  modelVersion: fc.option(token, { nil: undefined }),
 });
 const caller = record({
   plan: token,

@@ -248,6 +248,7 @@ talking('the limiter is asked and answers in the same way', async () => {
     cyclesRemaining: 4_999_999_999,
     monthResetAtS: 1_800_000_000,
     instances: 1_000,
+    modelVersion: undefined,
   };
   const target: LimiterClient = {
     ask: ({ kind }) => ({ verdict: kind === 'admit' ? 'admitted' : 'settled', allowance }),

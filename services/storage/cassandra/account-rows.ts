@@ -4,18 +4,20 @@ import { INSTANCES_OF, type Plan } from '#accounts/plan';
 
 /** The columns that `accountFrom` and `keyFrom` read, and the revision. */
 export const SELECTED_COLUMNS = `account_id, revision, name, plan, status, requests_per_minute,
-  cycles_per_month, instances, created_at_ms, key_position, key_id, digest, scope, key_created_at_ms, revoked_at_ms,
+  cycles_per_month, instances, model_version, created_at_ms, key_position, key_id, digest, scope, key_created_at_ms, revoked_at_ms,
   expires_at_ms`;
 
-/** Name, plan, status, the three limits and the time of creation, as statements take them. */
-export function accountColumns({ name, plan, status, limits, createdAtMs }: Account): unknown[] {
+/** Name, plan, status, the three limits, the model and the time of creation, as statements take them. */
+export function accountColumns(account: Account): unknown[] {
+  const { name, plan, status, limits, modelVersion = null, createdAtMs } = account;
   const { requestsPerMinute, cyclesPerMonth, instances } = limits;
-  const numbers = [requestsPerMinute, cyclesPerMonth, instances, createdAtMs];
-  return [name, plan, status, ...numbers.map(BigInt)];
+  const numbers = [requestsPerMinute, cyclesPerMonth, instances];
+  return [name, plan, status, ...numbers.map(BigInt), modelVersion, BigInt(createdAtMs)];
 }
 
 /** The account that a row of its partition bears. */
 export function accountFrom(row: types.Row): Account {
+  const modelVersion: string | null = row['model_version'];
   return {
     id: row['account_id'],
     name: row['name'],
@@ -26,6 +28,7 @@ export function accountFrom(row: types.Row): Account {
       cyclesPerMonth: Number(row['cycles_per_month']),
       instances: instancesOf(row),
     },
+    ...(modelVersion === null ? {} : { modelVersion }),
     createdAtMs: Number(row['created_at_ms']),
   };
 }

@@ -4,6 +4,7 @@ import {
   type ApiKeyRecord,
   EXPIRED_KEY_KEPT_MS,
   isKept,
+  withModel,
 } from '#accounts/account';
 import { Fault } from '#fault/fault';
 import type { Clock } from '#platform/clock';
@@ -32,10 +33,11 @@ const CHANGE_MS_MAX = 5_000;
 
 const FIND = `SELECT ${SELECTED_COLUMNS} FROM accounts WHERE account_id = ?`;
 const CREATE = `INSERT INTO accounts (account_id, revision, name, plan, status,
-  requests_per_minute, cycles_per_month, instances, created_at_ms)
-  VALUES (?, 0, ?, ?, ?, ?, ?, ?, ?) IF NOT EXISTS`;
+  requests_per_minute, cycles_per_month, instances, model_version, created_at_ms)
+  VALUES (?, 0, ?, ?, ?, ?, ?, ?, ?, ?) IF NOT EXISTS`;
 const CHANGE = `UPDATE accounts SET revision = ?, name = ?, plan = ?, status = ?,
-  requests_per_minute = ?, cycles_per_month = ?, instances = ?, created_at_ms = ?
+  requests_per_minute = ?, cycles_per_month = ?, instances = ?, model_version = ?,
+  created_at_ms = ?
   WHERE account_id = ? IF revision = ?`;
 const PUT_KEY = `INSERT INTO accounts (account_id, key_position, key_id, digest, scope,
   key_created_at_ms, revoked_at_ms, expires_at_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?) USING TTL ?`;
@@ -94,6 +96,10 @@ export function cassandraAccountStore(
     list: ({ afterId, limit }) => list(ports, afterId ?? '', Math.min(limit, ACCOUNTS_PAGE_MAX)),
     setPlan: (accountId, plan, limits) =>
       changed(ports, accountId, ({ account }) => ({ ...account, plan, limits })),
+    setModel: (accountId, chosen) =>
+      changed(ports, accountId, ({ account }) =>
+        account.modelVersion === chosen ? account : withModel(account, chosen),
+      ),
     setStatus: (accountId, status) =>
       changed(ports, accountId, ({ account }) =>
         account.status === status ? account : { ...account, status },

@@ -1,4 +1,10 @@
-import { type Account, type AccountWithKeys, type ApiKeyRecord, isKept } from '#accounts/account';
+import {
+  type Account,
+  type AccountWithKeys,
+  type ApiKeyRecord,
+  isKept,
+  withModel,
+} from '#accounts/account';
 import { Fault } from '#fault/fault';
 import type { Clock } from '#platform/clock';
 import type { AccountStore } from '#storage/account-store';
@@ -18,9 +24,9 @@ export function memoryAccountStore(clock: Pick<Clock, 'wallMs'>): AccountStore {
     return row;
   }
 
-  function changed(accountId: string, change: Partial<Account>): Account {
+  function changed(accountId: string, change: (account: Account) => Account): Account {
     const row = rowOf(accountId);
-    row.account = structuredClone({ ...row.account, ...change });
+    row.account = structuredClone(change(row.account));
     return structuredClone(row.account);
   }
 
@@ -40,8 +46,12 @@ export function memoryAccountStore(clock: Pick<Clock, 'wallMs'>): AccountStore {
         .slice(0, limit)
         .map((id) => structuredClone(rowOf(id).account));
     },
-    setPlan: async (accountId, plan, limits) => changed(accountId, { plan, limits }),
-    setStatus: async (accountId, status) => changed(accountId, { status }),
+    setPlan: async (accountId, plan, limits) =>
+      changed(accountId, (account) => ({ ...account, plan, limits })),
+    setModel: async (accountId, chosen) =>
+      changed(accountId, (account) => withModel(account, chosen)),
+    setStatus: async (accountId, status) =>
+      changed(accountId, (account) => ({ ...account, status })),
     async addKey(accountId, key) {
       const row = rowOf(accountId);
       const keys = keptOf(row);

@@ -53,6 +53,8 @@ export interface EngineRequest {
     | undefined;
   /** The span that asks, as W3C Trace Context writes it; empty where nothing is traced. */
   traceparent: string;
+  /** The model that the account has chosen for its instances; absent: none. */
+  modelVersion?: string | undefined;
   command:
     | { $case: "create"; value: CreateInstance }
     | { $case: "readInstance"; value: ReadInstance }
@@ -281,6 +283,7 @@ function createBaseEngineRequest(): EngineRequest {
     nameUnsure: false,
     ifMatch: undefined,
     traceparent: "",
+    modelVersion: undefined,
     command: undefined,
   };
 }
@@ -319,6 +322,9 @@ export const EngineRequest: MessageFns<EngineRequest> = {
     }
     if (message.traceparent !== "") {
       writer.uint32(90).string(message.traceparent);
+    }
+    if (message.modelVersion !== undefined) {
+      writer.uint32(98).string(message.modelVersion);
     }
     switch (message.command?.$case) {
       case "create":
@@ -469,6 +475,14 @@ export const EngineRequest: MessageFns<EngineRequest> = {
             }
 
             message.traceparent = reader.string();
+            continue;
+          }
+          case 12: {
+            if (tag !== 98) {
+              break;
+            }
+
+            message.modelVersion = reader.string();
             continue;
           }
           case 20: {

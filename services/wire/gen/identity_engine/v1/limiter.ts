@@ -123,6 +123,8 @@ export interface Allowance {
   monthResetAtS: number;
   /** Instances that the account may have at the same time. */
   instances: number;
+  /** The model that the account has chosen for its instances; absent: none. */
+  modelVersion?: string | undefined;
 }
 
 function createBaseLimiterRequestFrame(): LimiterRequestFrame {
@@ -693,6 +695,7 @@ function createBaseAllowance(): Allowance {
     cyclesRemaining: 0,
     monthResetAtS: 0,
     instances: 0,
+    modelVersion: undefined,
   };
 }
 
@@ -718,6 +721,9 @@ export const Allowance: MessageFns<Allowance> = {
     }
     if (message.instances !== 0) {
       writer.uint32(56).uint32(message.instances);
+    }
+    if (message.modelVersion !== undefined) {
+      writer.uint32(66).string(message.modelVersion);
     }
     return writer;
   },
@@ -789,6 +795,14 @@ export const Allowance: MessageFns<Allowance> = {
             }
 
             message.instances = reader.uint32();
+            continue;
+          }
+          case 8: {
+            if (tag !== 66) {
+              break;
+            }
+
+            message.modelVersion = reader.string();
             continue;
           }
         }

@@ -1,0 +1,36 @@
+import { type Model, modelsOf } from '#identity/model';
+import { MODEL_1_0 } from '#identity/models';
+import { STATE_LENGTH, type State } from '#identity/state';
+
+/** What stands first in a state of the later model, and makes every other place another one. */
+const MARK = 47;
+
+const ofFirst = (state: State): State => state.subarray(1);
+
+function marked(first: State): State {
+  const state = new Float64Array(STATE_LENGTH + 1);
+  state[0] = MARK;
+  state.set(first, 1);
+  return state;
+}
+
+/** A model that no program has: another layout, and what it reads of a signal is the opposite. */
+export const LATER_MODEL: Model = {
+  version: '2.0',
+  create: (config) => marked(MODEL_1_0.create(config)),
+  advance(from, observation, dtSeconds, into) {
+    const opposite = { ...observation, signal: 1 - observation.signal };
+    MODEL_1_0.advance(ofFirst(from), opposite, dtSeconds, ofFirst(into));
+    into[0] = MARK;
+  },
+  readReport: (state, into) => MODEL_1_0.readReport(ofFirst(state), into),
+  resetToInitial: (state) => marked(MODEL_1_0.resetToInitial(ofFirst(state))),
+  resetToDefault: (state) => marked(MODEL_1_0.resetToDefault(ofFirst(state))),
+  takesOver: new Map([[MODEL_1_0.version, marked]]),
+};
+
+/** A program that has both, and still begins with the first. */
+export const BOTH_MODELS = modelsOf([MODEL_1_0, LATER_MODEL], MODEL_1_0);
+
+/** A program of a release later, which begins with the later one. */
+export const LATER_FIRST = modelsOf([MODEL_1_0, LATER_MODEL], LATER_MODEL);
