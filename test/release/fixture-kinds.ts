@@ -1,0 +1,132 @@
+import type { BinaryReader, BinaryWriter } from '@bufbuild/protobuf/wire';
+import { busKeyOf, openMessage } from '#bus/envelope';
+import { decodeAnnouncement, decodeHeartbeat } from '#cluster/heartbeat';
+import { decodeRecord, linesOf } from '#runtime/record-codec';
+import { decodeHead } from '#storage/cassandra/head-codec';
+import { decodeMeter } from '#storage/cassandra/meter-codec';
+import { decodeAnswerRow, decodeChunk } from '#storage/cassandra/row-codec';
+import { newestRows } from '#storage/chunk-rows';
+import type { Chunk, DriftRow, HistoryRow } from '#storage/instance-store';
+import { meterOfRow } from '#storage/meter-row';
+import { DRIFT_EVENTS, OBSERVATIONS, type RowReading, unpacked } from '#storage/packed-rows';
+import { SOURCING } from '#test/release/sample-instances';
+import { thrownBy } from '#test/wire/codec-crossing';
+import { engineProtocol } from '#wire/engine-codec';
+import { readFrame } from '#wire/frame';
+import {
+  answerOf,
+  type FrameProtocol,
+  type WireReply,
+  type WireRequest,
+} from '#wire/frame-protocol';
+import * as admin from '#wire/gen/identity_engine/v1/admin';
+import { limiterProtocol } from '#wire/limiter-codec';
+
+/** What identifies stored bytes besides themselves, as the store has it in their key. */
+export type FixtureKey = Readonly<Record<string, string | number>>;
+
+/** The secret that the messages of a fixture are signed with. */
+export const FIXTURE_SECRET = 'the secret of a fixture of a release';
+
+type Read = (bytes: Buffer, key: FixtureKey) => unknown;
+
+/** How this program reads what a release wrote, by kind; `key` is what stands beside the bytes. */
+export const FIXTURE_KINDS: Readonly<Record<string, Read>> = {
+  journal: (bytes) => linesOf(bytes).map(decodeRecord).map(readEvent),
+  heads(bytes, key) {
+    const id = text(key, 'instance');
+    const { newestHistory, newestDrift, ...head } = decodeHead(id, bytes);
+    const history = newestRows(OBSERVATIONS, id, newestHistory, head.historyCount);
+    return { ...head, history, drift: newestRows(DRIFT_EVENTS, id, newestDrift, head.driftCount) };
+  },
+  history: (bytes, key) => chunkRows<HistoryRow>(OBSERVATIONS, bytes, key),
+  drift: (bytes, key) => chunkRows<DriftRow>(DRIFT_EVENTS, bytes, key),
+  answers: (bytes, key) => decodeAnswerRow(text(key, 'instance'), text(key, 'key'), bytes),
+  meters: (bytes, key) => decodeMeter(text(key, 'account'), bytes),
+  bus(bytes, key) {
+    const opened = openMessage([busKeyOf(FIXTURE_SECRET)], text(key, 'subject'), bytes);
+    if (opened.kind !== 'signed') return opened.kind;
+    const { envelope, content } = opened;
+    return { envelope, said: heard(text(key, 'subject'), content) };
+  },
+  'engine-requests': (bytes) => requests(engineProtocol, bytes),
+  'engine-replies': (bytes) => replies(engineProtocol, bytes),
+  'limiter-requests': (bytes) => requests(limiterProtocol, bytes),
+  'limiter-replies': (bytes) => replies(limiterProtocol, bytes),
+  admin: (bytes, key) => ADMIN[text(key, 'message')]?.decode(bytes),
+};
+
+/** The messages of the admin service by name. */
+const ADMIN: Readonly<
+  Record<string, { decode(bytes: Uint8Array): unknown; encode(message: never): BinaryWriter }>
+> = {
+  IdentifyReply: admin.IdentifyReply,
+  DrainReply: admin.DrainReply,
+  ReadInstanceRequest: admin.ReadInstanceRequest,
+  ReadInstanceReply: admin.ReadInstanceReply,
+  UsageRequest: admin.UsageRequest,
+  UsageReply: admin.UsageReply,
+};
+
+/** A value as JSON has it: bytes in base64, vectors as lists, nothing that is undefined. */
+export function plainJson(value: unknown): unknown {
+  const json = JSON.stringify(value, function plain(this: Record<string, unknown>, name, one) {
+    const original = this[name];
+    if (original instanceof Float64Array) return [...original];
+    if (original instanceof Uint8Array) return Buffer.from(original).toString('base64');
+    return one;
+  });
+  return json === undefined ? undefined : JSON.parse(json);
+}
+
+function readEvent({ event, ...record }: ReturnType<typeof decodeRecord>) {
+  const read = record.actor === 'meter' ? meterOfRow(event) : SOURCING.read(event);
+  return { ...record, event: read };
+}
+
+function chunkRows<Row>(reading: RowReading<Row>, bytes: Buffer, key: FixtureKey): Row[] {
+  const id = text(key, 'instance');
+  const { first, last, rows }: Chunk = decodeChunk(reading.name, id, Number(key['last']), bytes);
+  return unpacked(reading, id, rows, first, last);
+}
+
+function heard(subject: string, content: Uint8Array): unknown {
+  if (subject.endsWith('.heartbeat')) return decodeHeartbeat(content);
+  if (subject.endsWith('.shard')) return decodeAnnouncement(content);
+  return Buffer.from(content).toString('latin1');
+}
+
+function requests<Call extends object, Request extends WireRequest>(
+  protocol: Pick<FrameProtocol<Call, never, Request, never>, 'request' | 'callOf'>,
+  frame: Uint8Array,
+): unknown[] {
+  const read: unknown[] = [];
+  readFrame(frame, (reader, length) => {
+    const request = protocol.request.decode(reader, length);
+    const { id, timeoutMs } = request;
+    read.push({ id, timeoutMs, call: protocol.callOf(request, 0) });
+  });
+  return read;
+}
+
+function replies<Answer, WireAnswer>(
+  protocol: {
+    readonly reply: { decode(reader: BinaryReader, length: number): WireReply<WireAnswer> };
+    answerFromWire(answer: WireAnswer): Answer;
+  },
+  frame: Uint8Array,
+): unknown[] {
+  const read: unknown[] = [];
+  readFrame(frame, (reader, length) => {
+    const reply = protocol.reply.decode(reader, length);
+    const { id, outcome } = reply;
+    const isFault = outcome?.$case === 'fault';
+    if (isFault) read.push({ id, fault: thrownBy(() => answerOf(protocol, reply)) });
+    else read.push({ id, answer: answerOf(protocol, reply) });
+  });
+  return read;
+}
+
+function text(key: FixtureKey, name: string): string {
+  return String(key[name]);
+}

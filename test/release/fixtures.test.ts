@@ -1,0 +1,125 @@
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { headOf } from '#engine/instance-state';
+import { decodeRecord, linesOf } from '#runtime/record-codec';
+import { decodeHead } from '#storage/cassandra/head-codec';
+import { knownVersions, versionsIn } from '#storage/cassandra/schema-versions';
+import { FIXTURES, fixturesOf, fixtureVersions } from '#test/release/fixture-folders';
+import { FIXTURE_KINDS, plainJson } from '#test/release/fixture-kinds';
+import { presentFixtures } from '#test/release/present-fixtures';
+import { sampleEngineCalls, sampleLimiterCalls } from '#test/release/sample-calls';
+import { replayed, sampleInstances } from '#test/release/sample-instances';
+import { sampleMeters } from '#test/release/sample-meters';
+
+/**
+ * Where what is read now lacks something that was read then, or has it otherwise; undefined: nowhere.
+ * More than was read then is no loss: a later version may know more.
+ */
+function lossIn(then: unknown, now: unknown, path = ''): string | undefined {
+  if (typeof then !== 'object' || then === null) {
+    return Object.is(then, now) ? undefined : `${path} is ${String(now)}, and was ${String(then)}`;
+  }
+  if (typeof now !== 'object' || now === null) return `${path} is ${String(now)}`;
+  if (Array.isArray(then) && Array.isArray(now) && then.length !== now.length) {
+    return `${path} has ${now.length} entries, and had ${then.length}`;
+  }
+  const present = new Map(Object.entries(now));
+  for (const [name, value] of Object.entries(then)) {
+    const loss = lossIn(value, present.get(name), `${path}.${name}`);
+    if (loss !== undefined) return loss;
+  }
+  return undefined;
+}
+
+/** The bytes of a kind, written now. */
+const bytesOf = (kind: string) =>
+  presentFixtures()[kind]?.map(({ bytes }) => Buffer.from(bytes)) ?? [];
+
+const writing = suite('what this program writes for a release');
+
+writing('has entries of every kind, in less than 200 kB', () => {
+  const written = presentFixtures();
+  assert.equal(Object.keys(written).sort(), Object.keys(FIXTURE_KINDS).sort());
+  for (const [kind, entries] of Object.entries(written)) assert.ok(entries.length > 0, kind);
+  const read = Object.entries(written).map(([kind, entries]) =>
+    entries.map(({ key, bytes }) => FIXTURE_KINDS[kind]?.(Buffer.from(bytes), key)),
+  );
+  assert.ok(JSON.stringify(plainJson([written, read]), undefined, 1).length < 200_000);
+});
+
+writing('is the same each time', () => {
+  assert.equal(plainJson(presentFixtures()), plainJson(presentFixtures()));
+});
+
+writing('is read as what it was made of', () => {
+  const read = (kind: string) =>
+    bytesOf(kind).flatMap((bytes) => FIXTURE_KINDS[kind]?.(bytes, {}) as object[]);
+  const callsIn = (kind: string) => read(kind).map((one) => Reflect.get(one, 'call'));
+  assert.equal(plainJson(callsIn('engine-requests')), plainJson(sampleEngineCalls()));
+  assert.equal(plainJson(callsIn('limiter-requests')), plainJson(sampleLimiterCalls()));
+  const meters = sampleMeters().map(({ head }) => head);
+  assert.equal(read('meters'), meters);
+  const lives = sampleInstances();
+  const heads = bytesOf('heads').map((bytes, at) => decodeHead(lives[at]?.instanceId ?? '', bytes));
+  assert.equal(
+    heads,
+    lives.map(({ checkpoint }) => checkpoint.head),
+  );
+});
+
+for (const version of fixtureVersions()) {
+  const reading = suite(`what release ${version} wrote`);
+
+  for (const [kind, fixtures] of fixturesOf(version)) {
+    reading(`as ${kind} is read as it was then`, () => {
+      for (const { key, bytes, read } of fixtures) {
+        const now = plainJson(FIXTURE_KINDS[kind]?.(Buffer.from(bytes, 'base64'), key));
+        assert.is(lossIn(read, now, JSON.stringify(key)), undefined);
+      }
+    });
+  }
+
+  reading('as a journal leads to the same heads, to the last bit', () => {
+    const all = fixturesOf(version);
+    const lines = (all.get('journal') ?? []).flatMap(({ bytes }) =>
+      linesOf(Buffer.from(bytes, 'base64')),
+    );
+    const records = lines.map(decodeRecord);
+    for (const { key, bytes } of all.get('heads') ?? []) {
+      const id = String(key['instance']);
+      const own = records.filter(({ actorId }) => actorId === id);
+      const { model, modelVersion, ...head } = headOf(replayed(id, own));
+      const stored = decodeHead(id, Buffer.from(bytes, 'base64'));
+      assert.equal([...model], [...stored.model]);
+      assert.equal(
+        [modelVersion, head.version, head.generation, head.historyCount, head.driftCount],
+        [
+          stored.modelVersion,
+          stored.version,
+          stored.generation,
+          stored.historyCount,
+          stored.driftCount,
+        ],
+      );
+    }
+  });
+
+  reading('on the wire has only been added to since', () => {
+    const args = ['breaking', 'proto', '--against', `${FIXTURES}/${version}/proto`];
+    const { status, stdout, stderr } = spawnSync('node_modules/.bin/buf', args, {
+      encoding: 'utf8',
+    });
+    assert.is(status, 0, `${stdout}${stderr}`);
+  });
+
+  reading('as a schema is the beginning of the present one', () => {
+    const released = versionsIn(readFileSync(`${FIXTURES}/${version}/schema.cql`, 'utf8'));
+    assert.equal(knownVersions().slice(0, released.length), released);
+  });
+
+  reading.run();
+}
+
+writing.run();
