@@ -1,0 +1,60 @@
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { promisify } from 'node:util';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { freePort } from '#deploy/local/free-port';
+
+const run = promisify(execFile);
+
+/** Ports that the page names, and the variables that say so. */
+const PORTS: Record<string, (port: number) => Record<string, string>> = {
+  8000: (port) => ({ SERVICE_PORT: `${port}` }),
+  8001: (port) => ({
+    SERVICE_ADMIN_PORT: `${port}`,
+    SERVICE_ADMIN_URL: `http://127.0.0.1:${port}`,
+  }),
+  8100: (port) => ({
+    SERVICE_ENGINE_LISTEN: `127.0.0.1:${port}`,
+    SERVICE_ENGINE_ADDRESS: `127.0.0.1:${port}`,
+  }),
+  8200: (port) => ({
+    SERVICE_LIMITER_LISTEN: `127.0.0.1:${port}`,
+    SERVICE_LIMITER_ADDRESS: `127.0.0.1:${port}`,
+  }),
+  9464: (port) => ({ SERVICE_METRICS_PORT: `${port}` }),
+  9465: () => ({}),
+  9466: () => ({}),
+};
+
+const RUN_MS_MAX = 60_000;
+
+/** What runs at the end whatever happened before, so that no process stays. */
+const AT_END = 'set -em; trap "kill %1 %2 %3 2>/dev/null; wait" EXIT';
+
+const install = suite('the commands of docs/install.md');
+
+install('start three processes and make a key that works', async () => {
+  const text = readFileSync('docs/install.md', 'utf8');
+  const [, chapter = ''] = /^## Three processes\n([\s\S]*?)^## /m.exec(text) ?? [];
+  const blocks = [...chapter.matchAll(/^```(sh)?\n([\s\S]*?)^```$/gm)];
+  let script = blocks.flatMap(([, language, code]) => (language === 'sh' ? [code] : [])).join('\n');
+  let answers = blocks.flatMap(([, language, code]) => (language === 'sh' ? [] : [code])).join('');
+  const env: Record<string, string | undefined> = { ...process.env };
+  for (const [named, variables] of Object.entries(PORTS)) {
+    const port = await freePort();
+    script = script.replaceAll(named, `${port}`);
+    answers = answers.replaceAll(named, `${port}`);
+    Object.assign(env, variables(port));
+  }
+  const { stdout } = await run('bash', ['-c', `${AT_END}\n${script}`], {
+    env,
+    timeout: RUN_MS_MAX,
+  });
+  const lines = answers.trim().split('\n');
+  assert.is(lines.length, 4);
+  for (const line of lines)
+    assert.ok(stdout.includes(line.split('…')[0] ?? ''), `${line}\n${stdout}`);
+});
+
+install.run();
