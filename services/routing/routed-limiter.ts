@@ -1,6 +1,7 @@
 import { RoutedService, type RoutedServiceOptions } from '#routing/routed-service';
 import {
   LIMITER_MOVING_MS_MAX,
+  LIMITER_MOVING_STEPS,
   LIMITER_PAUSE_MS_MAX,
   LIMITER_PAUSE_MS_MIN,
   SETTLE_MS_MAX,
@@ -30,7 +31,7 @@ export class RoutedLimiter
     const policy: RoutingPolicy<LimiterCall, LimiterAnswer> = {
       routingIdOf: ({ accountId }) => accountId,
       timeoutMsOf: ({ kind }) => (kind === 'settle' ? SETTLE_MS_MAX : timeoutMs),
-      movingMs: LIMITER_MOVING_MS_MAX,
+      movingMs: Math.max(LIMITER_MOVING_MS_MAX, LIMITER_MOVING_STEPS * timeoutMs),
       deadlineAtMsOf: () => Number.POSITIVE_INFINITY,
       unavailable: 'limiter_unavailable',
       isRepeatable: false,

@@ -19,6 +19,12 @@ export const LIMITER_PAUSE_MS_MAX = 20;
 export const LIMITER_MOVING_MS_MAX = 1_000;
 
 /**
+ * The same as a multiple of an admission's time, where an operator grants that more than 100 ms: a
+ * machine on which one step takes that long needs it for each of the three. Source: decision 118.
+ */
+export const LIMITER_MOVING_STEPS = 3;
+
+/**
  * How long a settlement may look for its meter, in milliseconds: cycles that cannot be given back
  * are lost to their account.
  */

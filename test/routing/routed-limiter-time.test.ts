@@ -51,6 +51,19 @@ late(
   },
 );
 
+late('one whose shard moves has three times what an operator grants a slow machine', async () => {
+  const cluster = limitersUnderTest({ timeoutMs: 1_000 });
+  cluster.owners.learn(0, ownerAt('a'));
+  cluster.limiters.set('a', () => {
+    throw passing('not_owner');
+  });
+  const call = ask(cluster, ADMIT);
+  await cluster.pass(2_999, 1);
+  assert.is(await stateOf(call), 'pending');
+  await cluster.pass(1, 1);
+  assert.equal(readingOf(await faultOf(call)), GIVEN_UP);
+});
+
 late('the wall clock does not matter', async () => {
   const cluster = limitersUnderTest();
   const call = ask(cluster, ADMIT);
