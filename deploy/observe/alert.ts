@@ -23,8 +23,8 @@ export type Alert = {
   readonly summary: string;
   readonly firing: AlertCase;
   readonly quiet: AlertCase;
-  /** A second situation in which it must not fire. */
-  readonly alsoQuiet?: AlertCase;
+  /** Further situations in which it must not fire. */
+  readonly alsoQuiet?: readonly AlertCase[];
 };
 
 /** Where an alert's section is, from the root of the repository. */

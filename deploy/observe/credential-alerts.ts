@@ -25,13 +25,15 @@ export const CREDENTIAL_ALERTS: readonly Alert[] = [
       series: { [`${END}{job="engine",instance="b",use="wire"}`]: `${14 * DAY_S + 600}x16` },
       atS: 210,
     },
-    alsoQuiet: {
-      // It was renewed at the last moment.
-      series: {
-        [`${END}{job="engine",instance="b",use="wire"}`]: `${14 * DAY_S}x8 ${90 * DAY_S}x8`,
+    alsoQuiet: [
+      {
+        // It was renewed at the last moment.
+        series: {
+          [`${END}{job="engine",instance="b",use="wire"}`]: `${14 * DAY_S}x8 ${90 * DAY_S}x8`,
+        },
+        atS: 210,
       },
-      atS: 210,
-    },
+    ],
   },
   {
     name: 'CertificateExpires',

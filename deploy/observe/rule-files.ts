@@ -82,9 +82,7 @@ export function ruleTestsText(kind: keyof typeof RULE_TESTS_FILES): string {
     tests: alerts.flatMap((alert) => [
       testOf(alert, 'fires', alert.firing, [expectedOf(alert)]),
       testOf(alert, 'is quiet', alert.quiet, []),
-      ...(alert.alsoQuiet === undefined
-        ? []
-        : [testOf(alert, 'is quiet too', alert.alsoQuiet, [])]),
+      ...(alert.alsoQuiet ?? []).map((each) => testOf(alert, 'is quiet too', each, [])),
     ]),
   });
 }

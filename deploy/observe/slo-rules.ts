@@ -47,10 +47,13 @@ const OBJECTIVES = [AVAILABILITY, LATENCY] as const;
 
 /** How fast an allowance is spent, over two windows: the long one is sure, the short one ends soon. */
 const BURNS = [
-  { word: 'Fast', rate: 14.4, long: '1h', short: '5m', severity: 'page' },
-  { word: 'Steadily', rate: 6, long: '6h', short: '30m', severity: 'page' },
-  { word: 'Slowly', rate: 1, long: '3d', short: '6h', severity: 'ticket' },
+  { word: 'Fast', rate: 14.4, long: '1h', short: '5m', shortS: 300, severity: 'page' },
+  { word: 'Steadily', rate: 6, long: '6h', short: '30m', shortS: 1_800, severity: 'page' },
+  { word: 'Slowly', rate: 1, long: '3d', short: '6h', shortS: 21_600, severity: 'ticket' },
 ] as const;
+
+/** Bad calls of the short window, at least: of the few of a night, one is a large share. Chosen. */
+const BAD_CALLS_MIN = 10;
 
 /** Windows short enough to be computed from the series themselves. */
 const SHORT_WINDOWS = ['5m', '30m', '1h'] as const;
@@ -98,16 +101,19 @@ export function longSloRecordings(): Recording[] {
 /** One alert for each objective and each speed at which its allowance is spent. */
 export function sloAlerts(): Alert[] {
   return OBJECTIVES.flatMap((objective) =>
-    BURNS.map(({ word, rate, long, short, severity }): Alert => {
+    BURNS.map(({ word, rate, long, short, shortS, severity }): Alert => {
       const { name, allowed, what } = objective;
       const threshold = `${rate} * ${allowed}`;
       const worse = (window: string) => `${errorRatio(name, window)} > ${threshold}`;
+      const bad = `slo:${name}_bad:rate5m`;
+      const recent = short === '5m' ? bad : `avg_over_time(${bad}[${short}])`;
+      const isMany = `${recent} * ${shortS} > ${BAD_CALLS_MIN}`;
       // A Prometheus that has just begun would take minutes for days.
       const isOld = long === '1h' ? '' : ` and slo:${name}_calls:rate5m offset ${short}`;
       return {
         name: `${name === 'availability' ? 'Availability' : 'Latency'}Burns${word}`,
         severity,
-        expr: `${worse(long)} and ${worse(short)}${isOld}`,
+        expr: `${worse(long)} and ${worse(short)} and ${isMany}${isOld}`,
         forS: 0,
         summary: `the month's allowance of ${what} is spent ${rate} times too fast over ${long} and ${short}`,
         ...casesOf(name, rate * allowed, long),
@@ -147,5 +153,23 @@ function casesOf(
   };
   const cases = { firing: at(threshold * 1.1), quiet: at(threshold * 0.9) };
   // Ten minutes say nothing of six hours.
-  return long === '1h' ? cases : { ...cases, alsoQuiet: { ...at(threshold * 5), atS: 600 } };
+  const young = long === '1h' ? [] : [{ ...at(threshold * 5), atS: 600 }];
+  return { ...cases, alsoQuiet: [...young, nightOf(name, minutes)] };
+}
+
+/** One bad call, two minutes ago, where there is a call every five minutes. */
+function nightOf(name: Objective['name'], minutes: number): AlertCase {
+  const route = 'http_request_method="POST",http_route="/instances/:id/process"';
+  const series = (metric: string, status: string, more = '') =>
+    `${metric}{${route},http_response_status_code="${status}"${more}}`;
+  const before = minutes + 2;
+  const few = `0+0.2x${minutes + 10}`;
+  const failed = { [series(COUNT, '200')]: few, [series(COUNT, '503')]: `0x${before} 1x8` };
+  const slow = {
+    [series(COUNT, '200')]: `0+0.2x${before} ${((before + 1) * 0.2 + 1).toFixed(1)}+0.2x7`,
+    [series('http_server_request_duration_seconds_bucket', '200', ',le="0.05"')]: few,
+  };
+  const given = { edge_bodies_given_up_total: `0x${minutes + 10}` };
+  const calls = name === 'latency' ? slow : failed;
+  return { series: { ...calls, ...given }, everyS: 60, atS: (minutes + 5) * 60 };
 }
