@@ -170,7 +170,7 @@ const VARIABLES = {
   SERVICE_NODE_DIRECT: flag
     .default(true)
     .describe(
-      'Whether engines, and limiters, reach each other without proxy or NAT: then a refused connection proves one dead.',
+      'Whether engines, and limiters, reach each other without proxy, NAT or a firewall that refuses instead of dropping: then a refused connection proves one dead.',
     ),
   SERVICE_TLS_FOLDER: filled
     .optional()

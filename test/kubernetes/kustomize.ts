@@ -1,7 +1,13 @@
 import { installedKustomize } from '#deploy/local/kustomize-install';
 import { MissingServer } from '#deploy/local/missing-server';
 import { printNothing } from '#deploy/local/progress';
-import { type Manifest, OVERLAYS, type Overlay, rendered } from '#test/kubernetes/manifest';
+import {
+  type Manifest,
+  OVERLAYS,
+  type Overlay,
+  rendered,
+  renderedWithEveryComponent,
+} from '#test/kubernetes/manifest';
 import { suiteUnless } from '#test/support/real-servers';
 
 const { program, lack } = await installedKustomize(printNothing).then(
@@ -19,3 +25,7 @@ export const suite = suiteUnless(lack);
 export const OVERLAY_MANIFESTS: readonly (readonly [Overlay, readonly Manifest[]])[] = OVERLAYS.map(
   (overlay) => [overlay, program === undefined ? [] : rendered(program, overlay)],
 );
+
+/** Production with every component that no overlay has; empty without kustomize. */
+export const WITH_EVERY_COMPONENT: readonly Manifest[] =
+  program === undefined ? [] : renderedWithEveryComponent(program);

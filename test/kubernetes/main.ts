@@ -15,6 +15,7 @@ import {
   ofKind,
   type PodTemplate,
   rendered,
+  renderedWithEveryComponent,
   WORKLOADS,
 } from '#test/kubernetes/manifest';
 import { runCommand } from '#test/kubernetes/run-command';
@@ -56,8 +57,13 @@ const textOf = (...manifests: readonly object[]): string => {
 
 const schemas = suite('the schemas of Kubernetes');
 
+const tried = [
+  ...overlays,
+  { overlay: 'every-component', manifests: renderedWithEveryComponent(kustomize) },
+];
+
 for (const release of KUBERNETES_RELEASES) {
-  for (const { overlay, manifests } of overlays) {
+  for (const { overlay, manifests } of tried) {
     schemas(`of ${release} have everything that the overlay ${overlay} says`, async () => {
       const file = join(folder, `${overlay}.yaml`);
       writeFileSync(file, textOf(...manifests));
@@ -136,6 +142,13 @@ for (const { overlay, manifests, namespace } of overlays) {
     assert.ok(/forbidden: violates PodSecurity "restricted:latest"/.test(answer.err), answer.err);
   });
 }
+
+cluster('takes production with every component that no overlay has', async () => {
+  const manifests = textOf(...renderedWithEveryComponent(kustomize));
+  const args = ['apply', '--dry-run=server', '--validate=strict', '--filename', '-'];
+  const { isOk, err } = await plane.kubectl(args, manifests);
+  assert.ok(isOk, err);
+});
 
 cluster('has the stores of production in its own words', async () => {
   const options = ['--dry-run=server', '--validate=strict'];

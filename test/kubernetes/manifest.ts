@@ -97,7 +97,15 @@ export const WORKLOADS = ['Deployment', 'StatefulSet', 'Job'];
 
 /** An overlay as `kubectl apply -k` would apply it. */
 export function rendered(kustomize: string, overlay: Overlay): readonly Manifest[] {
-  const folder = `deploy/kubernetes/overlays/${overlay}`;
+  return renderedFolder(kustomize, `deploy/kubernetes/overlays/${overlay}`);
+}
+
+/** Production with every component that no overlay has. */
+export function renderedWithEveryComponent(kustomize: string): readonly Manifest[] {
+  return renderedFolder(kustomize, 'test/kubernetes/every-component');
+}
+
+function renderedFolder(kustomize: string, folder: string): readonly Manifest[] {
   const options = { encoding: 'utf8', maxBuffer: 16 * 1_024 * 1_024 } as const;
   const text = execFileSync(kustomize, ['build', folder], options);
   return manifestsIn(text);

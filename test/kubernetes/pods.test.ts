@@ -167,6 +167,10 @@ for (const [overlay, manifests] of OVERLAY_MANIFESTS) {
       );
     });
 
+    pod('takes no refused connection for the end of another one', () => {
+      assert.is(readConfig(environmentOf(workload, manifests)).SERVICE_NODE_DIRECT, false);
+    });
+
     if (serves) {
       pod('is asked at paths that are served, and no probe asks another process', async () => {
         const unready = { isReady: () => false, notes: () => [] };

@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert';
 import { METRICS } from '#platform/metrics';
-import { OVERLAY_MANIFESTS, suite } from '#test/kubernetes/kustomize';
+import { OVERLAY_MANIFESTS, suite, WITH_EVERY_COMPONENT } from '#test/kubernetes/kustomize';
 import {
   componentOf,
   type Manifest,
@@ -10,6 +10,43 @@ import {
   serviceContainer,
   WORKLOADS,
 } from '#test/kubernetes/manifest';
+
+type Scaler = {
+  readonly scaleTargetRef: { readonly kind: string; readonly name: string };
+  readonly metrics: readonly {
+    readonly type: string;
+    readonly resource?: { readonly name: string };
+    readonly pods?: { readonly metric: { readonly name: string } };
+  }[];
+};
+
+const components = suite('the components that no overlay has');
+
+components('scale edges by what the edge measures of itself, besides the processor', () => {
+  const [scaler] = ofKind(WITH_EVERY_COMPONENT, 'HorizontalPodAutoscaler');
+  assert.ok(scaler);
+  const { metrics } = scaler.spec as unknown as Scaler;
+  assert.equal(
+    metrics.map(({ resource, pods }) => resource?.name ?? pods?.metric.name),
+    ['cpu', 'edge_inflight'],
+  );
+  assert.ok('edge_inflight' in METRICS);
+});
+
+components('label what the chart of Prometheus selects by the name of its release', () => {
+  const watched = ofKind(WITH_EVERY_COMPONENT, 'PodMonitor', 'PrometheusRule');
+  assert.equal(
+    watched.map(({ kind, metadata }) => [kind, metadata.labels?.['release']]),
+    ['PodMonitor', 'PrometheusRule'].map((kind) => [kind, 'kube-prometheus-stack']),
+  );
+});
+
+components('let processes reach a collector', () => {
+  const policies = ofKind(WITH_EVERY_COMPONENT, 'NetworkPolicy').map((each) => each.metadata.name);
+  assert.ok(policies.includes('to-collector'));
+});
+
+components.run();
 
 for (const [overlay, manifests] of OVERLAY_MANIFESTS) {
   const parts = suite(`the parts of the overlay ${overlay}`);
@@ -100,18 +137,15 @@ for (const [overlay, manifests] of OVERLAY_MANIFESTS) {
     });
   }
 
-  parts('scale edges by what the edge measures of itself', () => {
-    const scaler = one('HorizontalPodAutoscaler', 'edge').spec as unknown as {
-      scaleTargetRef: { kind: string; name: string };
-      metrics: { pods?: { metric: { name: string } } }[];
-    };
+  parts('scale edges by what every cluster measures', () => {
+    const scaler = one('HorizontalPodAutoscaler', 'edge').spec as unknown as Scaler;
     const target = one(scaler.scaleTargetRef.kind, scaler.scaleTargetRef.name);
     assert.is(target.spec.replicas, undefined, 'applying it must not undo what was scaled');
-    const names = scaler.metrics.flatMap(({ pods }) =>
-      pods === undefined ? [] : pods.metric.name,
+    // A metric that cannot be had keeps the autoscaler from scaling down.
+    assert.equal(
+      scaler.metrics.map(({ type, resource }) => [type, resource?.name]),
+      [['Resource', 'cpu']],
     );
-    assert.is(names.length, 1);
-    for (const name of names) assert.ok(name in METRICS, name);
   });
 
   if (overlay !== 'local') {
