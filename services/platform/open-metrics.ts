@@ -28,9 +28,21 @@ export function openMetricsText(families: readonly MetricFamily[]): string {
   return `${families.map(familyText).join('')}# EOF\n`;
 }
 
-/** Whether a scraper's `Accept` takes OpenMetrics. */
+/** Whether a scraper's `Accept` names OpenMetrics, and does not like Prometheus' own text better. */
 export function acceptsOpenMetrics(accept: string | undefined): boolean {
-  return accept?.includes('application/openmetrics-text') === true;
+  const open = weightOf('application/openmetrics-text', accept);
+  return open > 0 && open >= weightOf('text/plain', accept);
+}
+
+/** How much an `Accept` likes a type that it names, 0 to 1. Source: RFC 9110, 12.4.2. */
+function weightOf(type: string, accept = ''): number {
+  const weights = accept.split(',').flatMap((range) => {
+    const [name = '', ...parameters] = range.split(';').map((part) => part.trim().toLowerCase());
+    if (name !== type) return [];
+    const weight = parameters.find((parameter) => parameter.startsWith('q='));
+    return [weight === undefined ? 1 : Number(weight.slice(2)) || 0];
+  });
+  return Math.max(0, ...weights);
 }
 
 function familyText({ name, help, type, values }: MetricFamily): string {

@@ -27,6 +27,21 @@ scrape('of one who accepts OpenMetrics has exemplars of recorded traces only', a
   assert.ok(examples[0]?.startsWith(shown), examples[0]);
 });
 
+for (const [accept, isOpen] of [
+  ['application/openmetrics-text', true],
+  ['text/plain;q=0.5, Application/OpenMetrics-Text; version=1.0.0; Q=0.6', true],
+  ['application/openmetrics-text;q=0.4,text/plain;q=0.5', false],
+  ['application/openmetrics-text;q=0,*/*', false],
+  ['application/openmetrics-text;q=x', false],
+  ['application/openmetrics-text-like', false],
+  ['*/*', false],
+] as const) {
+  scrape(`with "${accept}" is ${isOpen ? '' : 'not '}OpenMetrics`, async () => {
+    const { contentType } = await createMetrics().scrape(accept);
+    assert.is(contentType.startsWith('application/openmetrics-text'), isOpen);
+  });
+}
+
 scrape('of any other is Prometheus’ own text, before and after', async () => {
   const metrics = createMetrics();
   metrics.counter('identity_throttled_total').inc();
