@@ -6,13 +6,12 @@ import type { Bus } from '#bus/bus';
 import { DROP_REASONS, type DropReason, signedBus } from '#bus/signed-bus';
 import { type Config, ConfigError } from '#config';
 import { Fault } from '#fault/fault';
-import type { Metrics } from '#platform/metrics';
 import type { Foundation } from '#process/foundation';
 import { clusterSecretsOf, credentialsOf } from '#process/secret-files';
 import { clientTlsOf } from '#process/tls-files';
 import type { AccountStore } from '#storage/account-store';
 import { type BucketOf, bucketsOf } from '#storage/bucket-of';
-import type { CassandraSession, ObserveStatement } from '#storage/cassandra/session';
+import type { CassandraSession } from '#storage/cassandra/session';
 import type { InstanceStore } from '#storage/instance-store';
 import type { Journal } from '#storage/journal';
 import type { JournalStore } from '#storage/journal-store';
@@ -187,6 +186,7 @@ async function sessionOf(
   keyspace: string | undefined,
 ): Promise<CassandraSession> {
   const { openSession } = await import('#storage/cassandra/session');
+  const { statementObserver } = await import('#storage/cassandra/statement-observer');
   const { clock, metrics } = foundation;
   const credentials = credentialsOf(config, 'SERVICE_CASSANDRA', foundation);
   const client = clientTlsOf(config, 'SERVICE_CASSANDRA_TLS_FOLDER', foundation);
@@ -204,26 +204,6 @@ async function sessionOf(
     credentials,
     tls,
   });
-}
-
-/** Times every statement; labels are bound once each, because that costs more than the rest. */
-function statementObserver(metrics: Metrics): ObserveStatement {
-  const durations = metrics.histogram('db_client_operation_duration_seconds');
-  const secondServers = metrics.counter('db_client_second_server_total');
-  const bound = new Map<string, { observe(seconds: number): void }>();
-  return (operation, seconds, errorType, secondServer) => {
-    const key = `${operation} ${errorType}`;
-    const labels = {
-      db_system_name: 'cassandra',
-      db_operation_name: operation,
-      error_type: errorType ?? '',
-    };
-    const child = bound.get(key) ?? durations.labels(labels);
-    bound.set(key, child);
-    child.observe(seconds);
-    if (secondServer === undefined) return;
-    secondServers.labels({ db_operation_name: operation, reason: secondServer }).inc();
-  };
 }
 
 /** The tables are there, and the servers lose nothing: refused in production, else a warning. */

@@ -1,0 +1,26 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { createMetrics } from '#platform/metrics';
+import { statementObserver } from '#storage/cassandra/statement-observer';
+
+/** The lines of a scrape that say how often a second server answered. */
+async function secondServers(metrics: ReturnType<typeof createMetrics>): Promise<string[]> {
+  const { text } = await metrics.scrape();
+  return text.split('\n').filter((line) => line.startsWith('db_client_second_server_total{'));
+}
+
+const observed = suite('when statements are observed');
+
+observed('second servers are counted from 0 on, so that the first of them is a rise', async () => {
+  const metrics = createMetrics();
+  const observe = statementObserver(metrics);
+  const line = (reason: string, count: number) =>
+    `db_client_second_server_total{db_operation_name="SELECT",reason="${reason}"} ${count}`;
+  observe('SELECT', 0.01, undefined);
+  assert.equal(await secondServers(metrics), [line('slow', 0), line('error', 0)]);
+  observe('SELECT', 0.01, undefined, 'slow');
+  observe('SELECT', 0.01, 'timeout');
+  assert.equal(await secondServers(metrics), [line('slow', 1), line('error', 0)]);
+});
+
+observed.run();
