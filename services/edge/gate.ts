@@ -36,25 +36,31 @@ export function gate(ports: GatePorts) {
     if (barred !== undefined) throw barred;
     return caller;
   };
+  const admitted = (request: FastifyRequest, isApi: boolean): Admitted => {
+    try {
+      assertProtocol(request);
+      return { caller: isApi ? callerOf(request) : undefined, refusal: undefined };
+    } catch (error) {
+      return { caller: undefined, refusal: toFault(error) };
+    }
+  };
   const enter = (request: FastifyRequest, response: FastifyReply, done: () => void): void => {
     const requestId = requestIdFrom(request.headers['x-request-id']);
     const startedMs = clock.monotonicMs();
     // The router decides as well, should it ever read a path more freely than `meansApi`.
     const isApi = meansApi(request.raw.url ?? '') || isApiPath(request.routeOptions.url ?? '');
+    const { caller, refusal } = admitted(request, isApi);
     // What stands beside the API is answered by Fastify, which would not end a span.
-    const trace = isApi ? tracer?.request(traceHeader(request)) : undefined;
-    const exchange: Exchange = { requestId, startedMs, caller: undefined, trace, isActive: false };
+    const trace = isApi ? tracer?.request(traceHeader(request), refusal !== undefined) : undefined;
+    const exchange: Exchange = { requestId, startedMs, caller, trace, isActive: false };
     attachExchange(request, exchange);
     // Answers of the API get theirs from `reply`; what stands beside it goes Fastify's own way.
     if (!isApi) response.header('x-request-id', requestId);
-    try {
-      assertProtocol(request);
-      if (isApi) exchange.caller = callerOf(request);
-    } catch (error) {
+    if (refusal !== undefined) {
       const counted = { method: request.method, path: 'refused' };
       // In the envelope, hence with its headers, whatever path it was: no limiter was asked.
       const limits = unknownHeaders(clock.wallMs());
-      reply.refuse(request, response, counted, toFault(error), limits);
+      reply.refuse(request, response, counted, refusal, limits);
       return;
     }
     done();
@@ -63,6 +69,9 @@ export function gate(ports: GatePorts) {
     pipelines.inTurn(request.raw, response.raw, () => enter(request, response, done));
   };
 }
+
+/** Who calls, or why a request is refused before anything else is looked at. */
+type Admitted = { readonly caller: Caller | undefined; readonly refusal: Fault | undefined };
 
 /** Node hands a header that came twice over as one text, which is no context then. */
 function traceHeader({ headers }: FastifyRequest): string | undefined {

@@ -161,9 +161,9 @@ class OtlpTracer implements Tracer {
     this.#asked = new PerSecond(clock, ASKED_PER_SECOND_MAX);
   }
 
-  request(header: string | undefined): RequestTrace {
+  request(header: string | undefined, isRefused = false): RequestTrace {
     const parent = traceparentIn(header);
-    if (!this.#isRecorded(parent)) {
+    if (!this.#isRecorded(parent, isRefused)) {
       const traceId = parent === undefined ? this.#ids.traceId() : traceIdOf(parent);
       return { traceparent: traceparentOf(traceId, this.#ids.spanId(), false), span: undefined };
     }
@@ -189,10 +189,11 @@ class OtlpTracer implements Tracer {
     return this.#begin(start, ROOT_CONTEXT);
   }
 
-  #isRecorded(parent: string | undefined): boolean {
+  #isRecorded(parent: string | undefined, isRefused: boolean): boolean {
     if (parent === undefined) return this.#ids.isChosen(this.#ratio);
     // A caller that asks too often is not traced less than one that does not ask.
-    return isSampled(parent) && (this.#asked.take() || this.#ids.isChosen(this.#ratio));
+    const isBelieved = isSampled(parent) && !isRefused && this.#asked.take();
+    return isSampled(parent) && (isBelieved || this.#ids.isChosen(this.#ratio));
   }
 
   #begin(

@@ -41,8 +41,11 @@ export type RequestTrace = {
  * ports of a process whose operator has named no collector.
  */
 export interface Tracer {
-  /** A request from outside; `header` is its `traceparent`, whatever that holds. */
-  request(header: string | undefined): RequestTrace;
+  /**
+   * A request from outside; `header` is its `traceparent`, whatever that holds. Its flag is believed of
+   * a caller who is not refused already.
+   */
+  request(header: string | undefined, isRefused?: boolean): RequestTrace;
   /** Work on behalf of a span; undefined where its trace is not recorded. */
   child(traceparent: string, start: SpanStart): Span | undefined;
   /**

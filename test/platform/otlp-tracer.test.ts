@@ -88,6 +88,18 @@ sampling('those are recorded whose callers say so, up to a bound each second', a
   assert.ok(count === 100 || count === 200, `${count}`);
 });
 
+sampling(
+  'those are not whose callers are refused, and they use nothing of the bound up',
+  async () => {
+    await using scene = await openScene((_, response) => void response.end(), 0);
+    const asking = recordedSpan(7);
+    for (let n = 0; n < 1_000; n += 1)
+      assert.is(scene.tracer.request(asking, true).span, undefined);
+    const known = Array.from({ length: 50 }, () => scene.tracer.request(asking, false));
+    assert.is(known.filter(({ span }) => span !== undefined).length, 50);
+  },
+);
+
 sampling('those are not whose callers say so, however many else are', async () => {
   await using scene = await openScene((_, response) => void response.end(), 1);
   const refusing = recordedSpan(7).replace(/01$/, '00');

@@ -1,0 +1,56 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { formatApiKey } from '#accounts/api-key';
+import { buildApp } from '#edge/app';
+import { systemClock } from '#platform/clock';
+import { createLogger } from '#platform/logger';
+import { createMetrics } from '#platform/metrics';
+import { systemRandomness } from '#platform/randomness';
+import { unchanging } from '#platform/reloadable';
+import { LASTING_ALLOWANCE } from '#test/edge/lasting-allowance';
+import { RecordedSpans, recordedSpan } from '#test/support/recorded-spans';
+
+/** Hears of whom an edge says that it is refused already. */
+class HeardRequests extends RecordedSpans {
+  readonly heard: unknown[] = [];
+
+  override request(header?: string, isRefused?: boolean) {
+    this.heard.push([header, isRefused]);
+    return super.request();
+  }
+}
+
+const KEY = `Bearer ${formatApiKey('Acc0unt00001', 's'.repeat(32))}`;
+const asking = recordedSpan(7);
+
+const refused = suite('a caller that asks for a trace');
+
+for (const [who, authorization, isRefused] of [
+  ['without a key is', undefined, true],
+  ['with a key of the wrong form is', 'Bearer something', true],
+  ['with a key is not', KEY, false],
+] as const) {
+  refused(`${who} known to be refused when that is decided`, async () => {
+    const tracer = new HeardRequests();
+    const app = buildApp(
+      { clusterSecrets: unchanging(['x'.repeat(16)]), trustedProxies: [], drainMs: 0 },
+      {
+        engine: { ask: async () => assert.unreachable() as never },
+        limiter: { ask: async () => ({ verdict: 'unknown_key', allowance: LASTING_ALLOWANCE }) },
+        clock: systemClock,
+        randomness: systemRandomness,
+        metrics: createMetrics(),
+        logger: createLogger('silent', 'test'),
+        tracer,
+      },
+    );
+    const headers = { traceparent: asking, ...(authorization && { authorization }) };
+    const { statusCode } = await app.inject({ url: '/v1/instances', headers });
+    assert.is(statusCode, 401);
+    assert.equal(tracer.heard, [[asking, isRefused]]);
+    assert.is(tracer.ended.length, 1, 'its span is ended all the same');
+    await app.close();
+  });
+}
+
+refused.run();
