@@ -1,5 +1,8 @@
-import { systemClock } from '#platform/clock';
+import { type Clock, systemClock } from '#platform/clock';
 import { isSampled, traceIdOf } from '#platform/traceparent';
+
+/** What says when an example was counted. */
+export type WallClock = Pick<Clock, 'wallMs'>;
 
 /** The values of a series' labels, by label. */
 type LabelValues<Label extends string> = Partial<Record<Label, string | number>>;
@@ -30,10 +33,17 @@ export class Histogram<Label extends string> {
   readonly name: string;
   readonly #help: string;
   readonly #bounds: Float64Array;
+  readonly #clock: WallClock;
   readonly #series = new Map<string, HistogramSeries>();
 
-  constructor(name: string, help: string, bounds: readonly number[]) {
+  constructor(
+    name: string,
+    help: string,
+    bounds: readonly number[],
+    clock: WallClock = systemClock,
+  ) {
     this.name = name;
+    this.#clock = clock;
     this.#help = help;
     this.#bounds = Float64Array.from(bounds);
   }
@@ -41,7 +51,7 @@ export class Histogram<Label extends string> {
   /** The series of these label values, shown from the next scrape on. Ask once and keep it. */
   labels(labels: LabelValues<Label>): HistogramSeries {
     const key = JSON.stringify(labels);
-    const series = this.#series.get(key) ?? new HistogramSeries(labels, this.#bounds);
+    const series = this.#series.get(key) ?? new HistogramSeries(labels, this.#bounds, this.#clock);
     this.#series.set(key, series);
     return series;
   }
@@ -57,14 +67,16 @@ export class Histogram<Label extends string> {
 export class HistogramSeries {
   readonly #labels: LabelValues<string>;
   readonly #bounds: Float64Array;
+  readonly #clock: WallClock;
   /** How many were at most each bound and above the one before; last, how many were above all. */
   readonly #counts: Float64Array;
   #sum = 0;
   /** The newest of each bucket; none before the first, as where nothing is traced. */
   #exemplars: (Exemplar | undefined)[] | undefined;
 
-  constructor(labels: LabelValues<string>, bounds: Float64Array) {
+  constructor(labels: LabelValues<string>, bounds: Float64Array, clock: WallClock) {
     this.#labels = labels;
+    this.#clock = clock;
     this.#bounds = bounds;
     this.#counts = new Float64Array(bounds.length + 1);
   }
@@ -83,7 +95,7 @@ export class HistogramSeries {
     if (traceparent !== undefined && isSampled(traceparent)) {
       const labelSet = { trace_id: traceIdOf(traceparent) };
       this.#exemplars ??= [];
-      this.#exemplars[at] = { labelSet, value, timestamp: systemClock.wallMs() / 1_000 };
+      this.#exemplars[at] = { labelSet, value, timestamp: this.#clock.wallMs() / 1_000 };
     }
   }
 

@@ -1,5 +1,5 @@
 import { Counter, Gauge, type Metric, type Registry } from 'prom-client';
-import { Histogram } from '#platform/histogram';
+import { Histogram, type WallClock } from '#platform/histogram';
 
 /** How a metric counts. */
 export type MetricKind = 'counter' | 'gauge' | 'histogram';
@@ -33,7 +33,12 @@ export function histogram<Label extends string = never>(
 }
 
 /** A metric of the catalog, registered. */
-export function makeMetric(name: string, definition: MetricDefinition, registry: Registry) {
+export function makeMetric(
+  name: string,
+  definition: MetricDefinition,
+  registry: Registry,
+  clock: WallClock,
+) {
   const { help, buckets } = definition;
   const common = { name, help, labelNames: [...definition.labels], registers: [registry] };
   switch (definition.kind) {
@@ -42,7 +47,7 @@ export function makeMetric(name: string, definition: MetricDefinition, registry:
     case 'gauge':
       return new Gauge(common);
     case 'histogram': {
-      const histogram = new Histogram(name, help, buckets ?? []);
+      const histogram = new Histogram(name, help, buckets ?? [], clock);
       registry.registerMetric(histogram as unknown as Metric);
       // Without labels it is shown from the first scrape on, as the library would.
       if (definition.labels.length === 0) histogram.labels({});

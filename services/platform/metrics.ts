@@ -1,5 +1,6 @@
 import { type Counter, collectDefaultMetrics, type Gauge, Registry } from 'prom-client';
-import type { Histogram } from '#platform/histogram';
+import { systemClock } from '#platform/clock';
+import type { Histogram, WallClock } from '#platform/histogram';
 import {
   counter,
   gauge,
@@ -234,12 +235,12 @@ export type Metrics = {
 };
 
 /** A registry of its own with every metric of the catalog and the process's standard ones. */
-export function createMetrics(): Metrics {
+export function createMetrics(clock: WallClock = systemClock): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const made = new Map<string, Counter | Gauge | Histogram<string>>();
   for (const [name, definition] of Object.entries<MetricDefinition>(METRICS)) {
-    made.set(name, makeMetric(name, definition, registry));
+    made.set(name, makeMetric(name, definition, registry, clock));
   }
   const refreshers = [utilizationInto(made.get('nodejs_eventloop_utilization') as Gauge)];
   return {

@@ -27,6 +27,13 @@ scrape('of one who accepts OpenMetrics has exemplars of recorded traces only', a
   assert.ok(examples[0]?.startsWith(shown), examples[0]);
 });
 
+scrape('says of an exemplar when it was, by the clock of the process', async () => {
+  const metrics = createMetrics({ wallMs: () => 1_234_567 });
+  metrics.histogram('limiter_check_duration_seconds').labels({}).observe(0.004, sampled);
+  const { text } = await metrics.scrape(ACCEPT);
+  assert.match(text, /trace_id="\w+"\} 0\.004 1234\.567$/m);
+});
+
 for (const [accept, isOpen] of [
   ['application/openmetrics-text', true],
   ['text/plain;q=0.5, Application/OpenMetrics-Text; version=1.0.0; Q=0.6', true],
