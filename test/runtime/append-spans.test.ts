@@ -50,6 +50,23 @@ appends('is linked to none whose records go with another one', async () => {
   );
 });
 
+appends(
+  'is linked to a call beside a takeover of any length, whose records go with several',
+  () => {
+    const tracer = new RecordedSpans();
+    const spans = new AppendSpans(tracer, 'engine');
+    for (let offset = 1; offset <= 5_000; offset += 1) spans.committed(offset, first);
+    spans.committed(5_001, second);
+    spans.committed(5_003, second);
+    for (const offset of [4_000, 5_001, 5_002, 5_003]) spans.begin(1, offset)?.end();
+    assert.is(spans.begin(1, 6_000), undefined);
+    assert.equal(
+      tracer.ended.map(({ links }) => links),
+      [[first], [first, second], [second]],
+    );
+  },
+);
+
 appends('is not recorded when none of its records is', async () => {
   const { journal, tracer, add } = newScene();
   await add(undefined, unsampled);
