@@ -1,0 +1,90 @@
+import { once } from 'node:events';
+import { createRequire } from 'node:module';
+import type { AddressInfo } from 'node:net';
+import { createServer, type TLSSocket } from 'node:tls';
+import { type auth, Client, type ClientOptions, types } from 'cassandra-driver';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { currentPassword, sslOptions } from '#storage/cassandra/session-credentials';
+import { clientOf, pemOf } from '#test/support/server-certificates';
+import { settable } from '#test/support/settable';
+
+/** One connection of the driver, as its pools make them. */
+type Connection = { open(callback: (error: unknown) => void): void; close(): void };
+type ConnectionClass = new (endpoint: string, version: number, options: object) => Connection;
+const Connection: ConnectionClass = createRequire(import.meta.url)(
+  'cassandra-driver/lib/connection.js',
+);
+
+/** What the driver makes of the options it was given, and hands to each of its connections. */
+function optionsOf(given: Partial<ClientOptions>): object {
+  const place = { contactPoints: ['127.0.0.1'], localDataCenter: 'd' };
+  // A server that has ended the connection answers nothing; nor is it asked again later.
+  const brief = { socketOptions: { readTimeout: 100 }, pooling: { heartBeatInterval: 0 } };
+  const client = new Client({ ...place, ...brief, ...given });
+  return (client as unknown as { options: object }).options;
+}
+
+/** A server that ends each connection after its handshake, and says who called. */
+async function listening() {
+  const callers: string[] = [];
+  const pem = { cert: pemOf('store', 'tls.crt'), key: pemOf('store', 'tls.key') };
+  const server = createServer({ ...pem, requestCert: true, rejectUnauthorized: false });
+  server.on('secureConnection', (socket: TLSSocket) => {
+    callers.push(String(socket.getPeerCertificate().subject?.CN ?? 'none'));
+    socket.on('error', () => undefined).destroy();
+  });
+  server.on('tlsClientError', () => undefined);
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  return { address: `127.0.0.1:${port}`, callers, server };
+}
+
+/** Why a connection could not be opened: always, because the server is no Cassandra. */
+async function failureAt(address: string, options: object): Promise<string> {
+  const connection = new Connection(address, types.protocolVersion.v4, options);
+  const { promise, resolve } = Promise.withResolvers<unknown>();
+  connection.open(resolve);
+  const error = await promise;
+  connection.close();
+  return String(error);
+}
+
+const connecting = suite('a connection of the driver of Cassandra');
+
+connecting('shows and trusts what counts when it is made', async () => {
+  const { address, callers, server } = await listening();
+  const client = settable(clientOf('member'));
+  const options = optionsOf({ sslOptions: sslOptions({ client, serverName: undefined }) });
+  await failureAt(address, options);
+  client.set(clientOf('edge'));
+  await failureAt(address, options);
+  assert.equal(callers, ['member', 'edge']);
+  client.set(clientOf('stranger'));
+  assert.match(await failureAt(address, options), /unable to (verify|get)/);
+  client.set(clientOf('member'));
+  await failureAt(address, options);
+  assert.is(callers.at(-1), 'member');
+  server.close();
+});
+
+connecting('shows the password that counts when it is made', () => {
+  const credentials = settable({ username: 'engine', password: 'first' });
+  const { authProvider } = optionsOf({ authProvider: currentPassword(credentials) }) as {
+    authProvider: auth.AuthProvider;
+  };
+  const shown = (): string => {
+    let token = '';
+    const authenticator = authProvider.newAuthenticator('127.0.0.1:9042', 'any');
+    authenticator.initialResponse((_: unknown, bytes: Buffer) => {
+      token = bytes.toString().replaceAll('\0', '/');
+    });
+    return token;
+  };
+  assert.is(shown(), '/engine/first');
+  credentials.set({ username: 'engine', password: 'next' });
+  assert.is(shown(), '/engine/next');
+});
+
+connecting.run();
