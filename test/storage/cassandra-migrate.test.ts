@@ -1,7 +1,7 @@
 import * as assert from 'uvu/assert';
 import { Fault } from '#fault/fault';
 import { assertSchema, createKeyspace, migrate } from '#storage/cassandra/migrate';
-import { knownVersions, versionsIn } from '#storage/cassandra/schema-versions';
+import { knownVersions, type SchemaVersion, versionsIn } from '#storage/cassandra/schema-versions';
 import { serverProblems } from '#storage/cassandra/server-settings';
 import type { CassandraSession, StatementOptions } from '#storage/cassandra/session';
 import {
@@ -47,11 +47,13 @@ const text = suite('the text of a schema');
 
 text('is read into versions and statements, without what is said about them', () => {
   const versions = versionsIn(
-    '-- all\n\n-- version 1\nCREATE A (\n  x int -- so\n);\nCREATE B;\n-- version 2\nALTER A;\n',
+    '-- all\n\n-- version 1\nCREATE A (\n  x int -- so\n);\nCREATE B;\n-- version 2\nALTER A;\n' +
+      '-- version 3, for programs from 2\nALTER B;\n',
   );
   assert.equal(versions, [
     { version: 1, statements: ['CREATE A (\n  x int\n)', 'CREATE B'] },
     { version: 2, statements: ['ALTER A'] },
+    { version: 3, statements: ['ALTER B'], programsFrom: 2 },
   ]);
 });
 
@@ -140,6 +142,44 @@ migration('refuses tables of a newer version, as does a process that starts', as
   const expected = /the tables are of version 99, this program knows up to \d+: run a newer one/;
   assert.match(await messageOf(assertSchema(session)), expected);
   assert.match(await messageOf(migrate(session, MIGRATION)), expected);
+});
+
+/** An empty keyspace after the migrations of several programs, the oldest first. */
+async function migratedBy(...programs: (readonly SchemaVersion[])[]) {
+  const keyspace = await openEmptyKeyspace(address);
+  for (const versions of programs) await migrate(keyspace.session, { ...MIGRATION, versions });
+  return keyspace;
+}
+
+const ONE = { version: 1, statements: ['CREATE TABLE one (a int PRIMARY KEY)'] };
+const ADDED = { version: 2, statements: ['ALTER TABLE one ADD b int'], programsFrom: 1 };
+const CHANGED = { version: 3, statements: ['DROP TABLE one'] };
+
+migration('that older programs bear lets them start, and their own changes nothing', async () => {
+  await using keyspace = await migratedBy([ONE], [ONE, ADDED]);
+  const { session } = keyspace;
+  await assertSchema(session, [ONE]);
+  const lines: string[] = [];
+  const print = (line: string) => void lines.push(line);
+  await migrate(session, { ...MIGRATION, versions: [ONE], print });
+  assert.equal(lines, ['schema version 2 is there already']);
+});
+
+migration('that older programs do not bear keeps them out, whatever came before it', async () => {
+  await using keyspace = await migratedBy([ONE, ADDED, CHANGED]);
+  const expected = /the tables are of version 3, this program knows up to 2: run a newer one/;
+  assert.match(await messageOf(assertSchema(keyspace.session, [ONE, ADDED])), expected);
+  await assertSchema(keyspace.session, [ONE, ADDED, CHANGED]);
+});
+
+migration('goes on from tables that did not say which programs bear them', async () => {
+  await using keyspace = await migratedBy([ONE]);
+  const { session } = keyspace;
+  await changeSchema(session, 'ALTER TABLE schema_versions DROP programs_from');
+  const expected = /the tables are of version 1, version 2 is needed: run main\.ts migrate/;
+  assert.match(await messageOf(assertSchema(session, [ONE, ADDED])), expected);
+  await migrate(session, { ...MIGRATION, versions: [ONE, ADDED] });
+  await assertSchema(session, [ONE]);
 });
 
 migration(

@@ -35,13 +35,17 @@ const LOCK_WAIT_MS_MAX = 120_000;
 const NAME = /^[a-z][a-z0-9_]{0,47}$/;
 
 const CREATE_VERSIONS = `CREATE TABLE IF NOT EXISTS schema_versions (
-  component text, version int, lock_holder text STATIC,
+  component text, version int, programs_from int, lock_holder text STATIC,
   PRIMARY KEY (component, version)
 ) WITH id = `;
+// For tables from before there was the column.
+const ADD_PROGRAMS = 'ALTER TABLE schema_versions ADD IF NOT EXISTS programs_from int';
 const FIND_VERSIONS = `SELECT table_name FROM system_schema.tables
   WHERE keyspace_name = ? AND table_name = 'schema_versions'`;
-const READ_VERSIONS = 'SELECT version FROM schema_versions WHERE component = ?';
-const ADD_VERSION = 'INSERT INTO schema_versions (component, version) VALUES (?, ?) IF NOT EXISTS';
+// All columns, because older tables lack one.
+const READ_VERSIONS = 'SELECT * FROM schema_versions WHERE component = ?';
+const ADD_VERSION = `INSERT INTO schema_versions (component, version, programs_from)
+  VALUES (?, ?, ?) IF NOT EXISTS`;
 
 /** What counts the versions of today's tables, and what counted those before the first release. */
 const COMPONENT = 'tables';
@@ -64,38 +68,46 @@ export async function createKeyspace(
 
 /**
  * Brings the tables of the session's keyspace to the newest version that this program knows. May be
- * repeated, and be ended at any point; of two at once, one waits for the other. Rejects with
- * `conflict` when the tables are of a newer version, or when another process is at it for too long.
+ * repeated, and be ended at any point; of two at once, one waits for the other. Tables of a newer
+ * version that this program bears stay as they are. Rejects with `conflict` when it does not bear
+ * them, or when another process is at it for too long.
  */
 export async function migrate(session: CassandraSession, ports: MigrationPorts): Promise<void> {
   const known = ports.versions ?? knownVersions();
   const { clock, randomness, print } = ports;
   await applied(session, CREATE_VERSIONS + tableIdOf(session.keyspace));
   await using lock = await takeSchemaLock(session, clock, randomness.hex(16), LOCK_WAIT_MS_MAX);
-  const present = await presentVersion(session, SCHEMA_MS_MAX);
-  assertNotNewer(present, known.length);
-  for (const { version, statements } of known.slice(present)) {
+  const present = await presentTables(session, SCHEMA_MS_MAX);
+  assertBorne(present, known.length);
+  await applied(session, ADD_PROGRAMS);
+  for (const { version, statements, programsFrom = version } of known.slice(present.version)) {
     await applyVersion(session, lock, statements);
-    await session.execute(ADD_VERSION, [COMPONENT, version], {
+    await session.execute(ADD_VERSION, [COMPONENT, version, programsFrom], {
       kind: 'conditional',
       operation: 'schema_versions_write',
       timeoutMs: SCHEMA_MS_MAX,
     });
     print(`schema version ${version} applied`);
   }
-  if (present === known.length) print(`schema version ${present} is there already`);
+  if (present.version < known.length) return;
+  print(`schema version ${present.version} is there already`);
 }
 
 /**
  * Makes sure that the session's keyspace has the tables that this program needs, for a process that
- * starts. Rejects with `conflict` and one line that says what to do.
+ * starts. Tables of a newer version are fine if they say that this program bears them (decision
+ * 237). Rejects with `conflict` and one line that says what to do. `known`: for tests.
  */
-export async function assertSchema(session: CassandraSession): Promise<void> {
-  const needed = knownVersions().length;
-  const present = await presentVersion(session);
-  assertNotNewer(present, needed);
-  if (present === needed) return;
-  const what = present === 0 ? 'there are no tables yet' : `the tables are of version ${present}`;
+export async function assertSchema(
+  session: CassandraSession,
+  known: readonly SchemaVersion[] = knownVersions(),
+): Promise<void> {
+  const needed = known.length;
+  const present = await presentTables(session);
+  assertBorne(present, needed);
+  if (present.version >= needed) return;
+  const { version } = present;
+  const what = version === 0 ? 'there are no tables yet' : `the tables are of version ${version}`;
   throw new Fault('conflict', `${what}, version ${needed} is needed: run main.ts migrate`);
 }
 
@@ -110,23 +122,29 @@ async function applyVersion(
   }
 }
 
-/** The newest version of the tables, 0 when there are none. */
-async function presentVersion(
+/** The newest version of the tables, 0 when there are none, and which programs bear it. */
+type Tables = { readonly version: number; readonly programsFrom: number };
+
+async function presentTables(
   session: CassandraSession,
   timeoutMs = STATEMENT_MS_MAX,
-): Promise<number> {
+): Promise<Tables> {
   const operation = 'schema_versions_read';
   const options: StatementOptions = { kind: 'serial_read', operation, timeoutMs };
   const found = await session.execute(FIND_VERSIONS, [session.keyspace], {
     ...options,
     kind: 'read',
   });
-  if (found.rows.length === 0) return 0;
+  if (found.rows.length === 0) return { version: 0, programsFrom: 0 };
   const [now, before] = await Promise.all(
     [COMPONENT, COMPONENT_BEFORE].map((name) => session.execute(READ_VERSIONS, [name], options)),
   );
   assertNotBefore(session.keyspace, before?.rows ?? []);
-  return Math.max(0, ...(now?.rows ?? []).map((row) => Number(row['version'])));
+  const rows = now?.rows ?? [];
+  const versions = rows.map((row) => Number(row['version']));
+  // Versions from before the column were borne by none that did not know them.
+  const bounds = rows.map((row) => Number(row['programs_from'] ?? row['version']));
+  return { version: Math.max(0, ...versions), programsFrom: Math.max(0, ...bounds) };
 }
 
 /**
@@ -147,9 +165,9 @@ function assertNotBefore(keyspace: string, rows: readonly types.Row[]): void {
   throw new Fault('conflict', `${what}, which this program cannot read: ${remedy}`);
 }
 
-function assertNotNewer(present: number, known: number): void {
-  if (present <= known) return;
-  const text = `the tables are of version ${present}, this program knows up to ${known}`;
+function assertBorne({ version, programsFrom }: Tables, known: number): void {
+  if (programsFrom <= known) return;
+  const text = `the tables are of version ${version}, this program knows up to ${known}`;
   throw new Fault('conflict', `${text}: run a newer one`);
 }
 
