@@ -29,11 +29,15 @@ export function testVariables(): Record<string, string | undefined> {
   };
 }
 
-/** Runs `main.ts` with these arguments, on free ports unless the variables say otherwise. */
+/**
+ * Runs `main.ts` with these arguments, on free ports unless the variables say otherwise; that of another
+ * checkout if its folder is named.
+ */
 export function runMain(
   argv: readonly string[],
   variables: Record<string, string | undefined> = {},
   msMax = RUN_MS_MAX,
+  folder = '.',
 ): ProcessRun {
   const env = {
     ...testVariables(),
@@ -41,7 +45,7 @@ export function runMain(
     SERVICE_LIMITER_LISTEN: '127.0.0.1:0',
     ...variables,
   };
-  const child = spawn(process.execPath, ['services/main.ts', ...argv], { env });
+  const child = spawn(process.execPath, ['services/main.ts', ...argv], { env, cwd: folder });
   const out: string[] = [];
   const err: string[] = [];
   child.stdout.on('data', (chunk: Buffer) => out.push(chunk.toString()));

@@ -1,0 +1,45 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+
+/** A row of RELEASES.md: version and commit. */
+const ROW = /^\| (?<version>\d+\.\d+\.\d+) \| `?(?<commit>[0-9a-f]{40})`? \|/m;
+
+/** Longest that a checkout and its packages may take, in milliseconds. */
+const INSTALL_MS_MAX = 120_000;
+
+/** The commit to upgrade from, or why there is none. */
+export type EarlierRelease =
+  | { readonly kind: 'commit'; readonly version: string; readonly commit: string }
+  /** Nothing was released yet, which is no lack of this machine. */
+  | { readonly kind: 'none' }
+  | { readonly kind: 'lacking'; readonly why: string };
+
+/** The newest release of RELEASES.md, or what `UPGRADE_FROM` names. */
+export function earlierRelease(releases = readFileSync('RELEASES.md', 'utf8')): EarlierRelease {
+  const chosen = process.env['UPGRADE_FROM'];
+  const { version = '', commit } =
+    chosen === undefined ? (ROW.exec(releases)?.groups ?? {}) : { version: chosen, commit: chosen };
+  if (commit === undefined) return { kind: 'none' };
+  const { status } = spawnSync('git', ['cat-file', '-e', `${commit}^{commit}`]);
+  if (status === 0) return { kind: 'commit', version, commit };
+  return { kind: 'lacking', why: `the commit of release ${version} is not in this history` };
+}
+
+/**
+ * The files of a commit in a folder of their own, with their packages: those of this checkout where
+ * the lockfile is the same.
+ */
+export function checkedOut(commit: string): string {
+  const folder = mkdtempSync(join(tmpdir(), 'release-'));
+  const archive = ['archive', '--format=tar', commit, '--', 'services', 'proto'];
+  const packages = ['package.json', 'package-lock.json', '.npmrc'];
+  const files = execFileSync('git', [...archive, ...packages], { maxBuffer: 64 * 1_024 * 1_024 });
+  execFileSync('tar', ['-x', '-C', folder], { input: files });
+  const lockOf = (root: string) => readFileSync(join(root, 'package-lock.json'), 'utf8');
+  if (lockOf(folder) === lockOf('.'))
+    symlinkSync(resolve('node_modules'), `${folder}/node_modules`);
+  else execFileSync('npm', ['ci', '--omit=dev'], { cwd: folder, timeout: INSTALL_MS_MAX });
+  return folder;
+}

@@ -1,0 +1,77 @@
+import type { Caller } from '#test/support/caller';
+import { createInstance, observationAt } from '#test/support/scene';
+
+/** Instances that are observed all the time, each by a caller of its own. */
+const INSTANCES = 12;
+
+/** Of a caller's calls every fifth is a batch, and every third reads. */
+const BATCH_EVERY = 5;
+const READ_EVERY = 3;
+const BATCH_LENGTH = 3;
+
+/** What has been acknowledged, and everything that went wrong. */
+export type SteadyLoad = {
+  /** Cycles by instance. */
+  readonly acknowledged: Map<string, number>;
+  /** Calls that were answered as they should. */
+  calls: number;
+  readonly wrong: string[];
+  /** Ends it when the calls under way are answered. */
+  stop(): Promise<void>;
+};
+
+/** Calls without a pause, one at a time for each instance: observations, batches and reads. */
+export async function startLoad(caller: Caller): Promise<SteadyLoad> {
+  const ids = await Promise.all(Array.from({ length: INSTANCES }, () => createInstance(caller)));
+  const acknowledged = new Map(ids.map((id) => [id, 0]));
+  const state = { isOver: false };
+  let second = 0;
+  const load: SteadyLoad = {
+    acknowledged,
+    calls: 0,
+    wrong: [],
+    async stop() {
+      state.isOver = true;
+      await Promise.all(callers);
+    },
+  };
+
+  /** One read of an instance; returns what is wrong with its answer. */
+  async function read(id: string): Promise<string | undefined> {
+    const cycle = acknowledged.get(id) ?? 0;
+    const { status, text, body } = await caller.send('GET', `/instances/${id}/snapshot`);
+    if (status !== 200) return `${status} ${text}`;
+    return body.data.cycle === cycle ? undefined : `${body.data.cycle} is read after ${cycle}`;
+  }
+
+  /** One observation or batch; returns what is wrong with its answer. */
+  async function observe(id: string, count: number): Promise<string | undefined> {
+    const cycle = acknowledged.get(id) ?? 0;
+    const start = second + 1;
+    second += count + 1;
+    const seen = Array.from({ length: count }, (_, place) => observationAt(start + place));
+    const [path, json] =
+      count > 1 ? ['process/batch', { observations: seen }] : ['process', seen[0]];
+    const { status, text, body } = await caller.send('POST', `/instances/${id}/${path}`, { json });
+    if (status !== 200) return `${status} ${text}`;
+    acknowledged.set(id, cycle + count);
+    const now = body.data.snapshot.cycle;
+    return now === cycle + count ? undefined : `${now} follows ${cycle} in ${path}`;
+  }
+
+  const call = (id: string, turn: number) => {
+    if (turn % READ_EVERY === 0) return read(id);
+    return observe(id, turn % BATCH_EVERY === 0 ? BATCH_LENGTH : 1);
+  };
+
+  const callers = ids.map(async (id) => {
+    for (let turn = 1; !state.isOver; turn += 1) {
+      const wrong = await call(id, turn).catch(
+        (error: Error) => `${error.message}: ${error.cause}`,
+      );
+      if (wrong === undefined) load.calls += 1;
+      else load.wrong.push(`${id}: ${wrong}`);
+    }
+  });
+  return load;
+}

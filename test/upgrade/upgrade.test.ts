@@ -1,0 +1,122 @@
+import { rmSync } from 'node:fs';
+import { suite as plainSuite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { openEmptyKeyspace } from '#test/storage/migrated-keyspace';
+import { admin, type Caller, newCaller } from '#test/support/caller';
+import { runMain } from '#test/support/process-run';
+import { cassandraOrSkip, natsOrSkip, suiteUnless } from '#test/support/real-servers';
+import { checkedOut, earlierRelease } from '#test/upgrade/earlier-release';
+import {
+  type MixedCluster,
+  sharedVariables,
+  startMixedCluster,
+  UPGRADE_ORDER,
+} from '#test/upgrade/mixed-cluster';
+import { type SteadyLoad, startLoad } from '#test/upgrade/steady-load';
+
+/** This checkout: the release that comes. */
+const PRESENT = '.';
+
+/** How long the load goes on in the same mixture before anything else is done, in milliseconds. */
+const PAUSE_MS = 1_000;
+
+/** How long a migration may take, in milliseconds. */
+const MIGRATION_MS_MAX = 60_000;
+
+const from = earlierRelease();
+
+const naming = plainSuite('the release to upgrade from');
+
+naming('is the first row of RELEASES.md, and none where there is none', () => {
+  const table = '| Version | Commit | Date |\n|---|---|---|\n';
+  if (process.env['UPGRADE_FROM'] === undefined) assert.is(earlierRelease(table).kind, 'none');
+  const gone = `${table}| 1.1.0 | \`${'ab'.repeat(20)}\` | 2026-12-24 |\n`;
+  const found = process.env['UPGRADE_FROM'] === undefined ? earlierRelease(gone) : undefined;
+  if (found?.kind === 'lacking') assert.match(found.why, /release 1\.1\.0 is not in this history/);
+  else assert.is(found, undefined);
+});
+
+const { address: cassandra } = cassandraOrSkip();
+const { address: nats, suite } = natsOrSkip();
+
+const servedSuite = from.kind === 'lacking' ? suiteUnless(from.why) : suite;
+const upgrading = servedSuite('when a cluster is upgraded from the last release under load');
+const opened = new AsyncDisposableStack();
+let earlier = '';
+let cluster: MixedCluster;
+let caller: Caller;
+let load: SteadyLoad;
+let variables: Record<string, string>;
+
+upgrading.before(async () => {
+  if (from.kind !== 'commit') return;
+  earlier = checkedOut(from.commit);
+  opened.defer(() => rmSync(earlier, { recursive: true, force: true }));
+  const { name: keyspace } = opened.use(await openEmptyKeyspace(cassandra));
+  const place = { cassandra, keyspace, nats };
+  variables = sharedVariables(place);
+  await migrated(earlier);
+  cluster = opened.use(await startMixedCluster({ ...place, folder: earlier }));
+  caller = await newCaller(cluster.service());
+  load = await startLoad(caller);
+  await pause();
+});
+upgrading.after(async () => {
+  await load.stop();
+  await opened.disposeAsync();
+});
+
+async function migrated(folder: string): Promise<string> {
+  const run = runMain(['migrate'], variables, MIGRATION_MS_MAX, folder);
+  assert.is(await run.ended, 0, run.stderr());
+  return run.stdout();
+}
+
+/** Replaces every process of these parts, one after the other. */
+async function replaced(parts: readonly (typeof UPGRADE_ORDER)[number][], folder: string) {
+  for (const name of parts.flatMap((part) => cluster.named(part))) {
+    await cluster.replace(name, folder);
+    await pause();
+    assert.equal(load.wrong, [], `after ${name}`);
+  }
+}
+
+upgrading('the tables of the new one are made beside the nodes of the old one', async () => {
+  await migrated(PRESENT);
+  await pause();
+  assert.equal(load.wrong, []);
+});
+
+upgrading('limiters, engines and edges are replaced, and no call fails', async () => {
+  await replaced(UPGRADE_ORDER, PRESENT);
+});
+
+upgrading('it is taken back in the other order, and no call fails', async () => {
+  assert.match(await migrated(earlier), /is there already/);
+  await replaced(UPGRADE_ORDER.toReversed(), earlier);
+});
+
+upgrading('every acknowledged cycle is there, and charged once', async () => {
+  await load.stop();
+  assert.equal(load.wrong, []);
+  assert.ok(load.calls > 1_000, `${load.calls} calls`);
+  let cycles = 0;
+  for (const [id, acknowledged] of load.acknowledged) {
+    const { body } = await caller.send('GET', `/instances/${id}/history?limit=1`);
+    assert.is(body.pagination.total, acknowledged, id);
+    cycles += acknowledged;
+  }
+  const path = `/accounts/${caller.accountId}/usage`;
+  const usage = await admin(cluster.service(), 'GET', path);
+  const { cycles_used, cycles_reserved, cycles_expired, cycles_lost } = usage;
+  assert.equal([cycles_used, cycles_reserved, cycles_expired, cycles_lost], [cycles, 0, 0, 0]);
+  console.log(`${load.calls} calls, ${cycles} cycles, none refused`);
+});
+
+naming.run();
+if (from.kind === 'none') console.log('skipped because nothing was released yet: RELEASES.md');
+else upgrading.run();
+
+function pause(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+}
