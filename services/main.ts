@@ -30,7 +30,9 @@ async function run(part: string, rest: readonly string[]): Promise<number> {
         return await openCtlCluster(config);
       };
       const { SERVICE_ADMIN_URL: adminUrl, SERVICE_ADMIN_TOKEN_FILE: adminTokenFile } = config;
-      return await runCtl(rest, { out, err, adminUrl, adminTokenFile, openCluster });
+      const { terminalQuestion } = await import('#process/terminal-question');
+      const ask = terminalQuestion();
+      return await runCtl(rest, { out, err, ask, adminUrl, adminTokenFile, openCluster });
     }
     if (part === 'migrate' && rest.length === 0) {
       assertProduction(config, part);

@@ -1,7 +1,13 @@
 import type { Limits, Plan } from '#accounts/plan';
 
-/** Whether an account's keys may do anything. A suspended one is answered 403 (decision 20). */
-export type AccountStatus = 'active' | 'suspended';
+/** What an operator may make of an account. A suspended one is answered 403 (decision 20). */
+export type SetStatus = 'active' | 'suspended';
+
+/**
+ * Whether an account's keys may do anything: those of an active one alone. One that is being imported
+ * is not there yet for its callers; one that is being deleted has no usable key (decisions 232, 233).
+ */
+export type AccountStatus = SetStatus | 'importing' | 'deleting';
 
 /** Whom instances belong to and who is billed. Source: interface 5, 8.1. */
 export type Account = {

@@ -1,17 +1,21 @@
 import type { z } from 'zod';
 import type { Bus } from '#bus/bus';
 import type { Clock } from '#platform/clock';
+import type { ManagedAccounts } from '#storage/account-store';
 import type { InstanceStore } from '#storage/instance-store';
 import type { JournalStore } from '#storage/journal-store';
+import type { PagedListings } from '#storage/listing-store';
+import type { ErasableMeters } from '#storage/meter-store';
 import type { ShardStore } from '#storage/shard-store';
 import type { AdminClient as NodeClient } from '#wire/admin-client';
+import type { EngineClient } from '#wire/engine-messages';
 
 /** Why a command failed, in one line for its user. */
 export class CtlError extends Error {
   override readonly name = 'CtlError';
 }
 
-/** The options a command takes, by name, with what stands for their values in the help. */
+/** The options a command takes, by name, with what stands for their values in the help; empty: none. */
 type Options = Readonly<Record<string, string>>;
 
 /** What the command line said, by option. */
@@ -27,6 +31,7 @@ export type Values = {
   readonly observations?: string | undefined;
   readonly 'keyed-share'?: string | undefined;
   readonly headroom?: string | undefined;
+  readonly yes?: boolean | undefined;
 };
 
 /** What a command prints, for machines and for people; `isBad` makes the program end with 1. */
@@ -60,28 +65,49 @@ export type AccountCommand = Named & {
   readonly run: (admin: AdminClient, args: readonly string[], values: Values) => Promise<Printout>;
 };
 
-/** What a cluster is looked at through. `ctl` writes nothing to any of it. */
+/** The nodes of a cluster, for a command that changes something. */
+export type ActingCluster = AsyncDisposable & {
+  /** All engines as one, as an edge has them. */
+  readonly engine: EngineClient;
+  /** Notifies every process that an account has changed; may be lost. */
+  readonly announce: (accountId: string) => void;
+};
+
+/** What a cluster is looked at through, and acted on by the few commands that do. */
 export type ClusterPorts = {
   readonly clock: Clock;
   readonly shards: ShardStore;
   readonly journals: JournalStore;
   readonly instances: InstanceStore;
+  readonly accounts: ManagedAccounts;
+  readonly listings: PagedListings;
+  readonly meters: ErasableMeters;
   /** Opened only by commands that listen, so that the others work without a bus. */
   readonly openBus: () => Promise<Bus>;
+  /** Opened only by commands that act. */
+  readonly openActing: () => Promise<ActingCluster>;
   /** First part of all subjects on the bus. */
   readonly prefix: string;
   /** The admin calls of the node at an address (`host:port`). */
   readonly adminAt: (address: string) => Pick<NodeClient, 'drain' | 'readInstance'>;
 };
 
-/** A command that looks at a cluster. `report` takes lines about work under way. */
+/** What a command has of its terminal besides what it prints at its end. */
+export type CommandTerminal = {
+  /** Takes lines about work under way. */
+  readonly report: (line: string) => void;
+  /** Asks its user; undefined where there is nobody to ask. */
+  readonly ask: ((question: string) => Promise<string>) | undefined;
+};
+
+/** A command that looks at a cluster, or acts on it. */
 export type ClusterCommand = Named & {
   readonly kind: 'cluster';
   readonly run: (
     cluster: ClusterPorts,
     args: readonly string[],
     values: Values,
-    report: (line: string) => void,
+    terminal: CommandTerminal,
   ) => Promise<Printout>;
 };
 

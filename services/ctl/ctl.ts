@@ -9,6 +9,7 @@ import {
   type Printout,
   type Values,
 } from '#ctl/command';
+import { DELETE_ACCOUNT } from '#ctl/delete-command';
 import { DRAIN } from '#ctl/drain-command';
 import { INSTANCE } from '#ctl/instance-command';
 import { JOURNAL } from '#ctl/journal-command';
@@ -21,6 +22,8 @@ import { VERIFY } from '#ctl/verify-command';
 type CtlIo = {
   readonly out: (text: string) => void;
   readonly err: (text: string) => void;
+  /** Asks whoever typed the command; undefined: nobody did. */
+  readonly ask?: ((question: string) => Promise<string>) | undefined;
   readonly adminUrl: string;
   /** The file of its token; undefined: where a process of this user publishes it. */
   readonly adminTokenFile?: string | undefined;
@@ -31,13 +34,15 @@ type CtlIo = {
 /** Every command: those of accounts, those of a cluster, those that only compute. */
 export const COMMANDS: readonly Command[] = [
   ...ACCOUNT_COMMANDS,
-  ...[RING, SHARDS, NODES, INSTANCE, DRAIN, VERIFY, JOURNAL],
+  ...[RING, SHARDS, NODES, INSTANCE, DRAIN, VERIFY, JOURNAL, DELETE_ACCOUNT],
   CAPACITY,
 ];
 
 /** What is typed after `ctl`: words, arguments and options. */
 export function synopsis(command: Command): string {
-  const options = Object.entries(command.options).map(([name, value]) => `[--${name} ${value}]`);
+  const options = Object.entries(command.options).map(
+    ([name, value]) => `[${`--${name} ${value}`.trim()}]`,
+  );
   return [...command.words, ...command.args.map((arg) => `<${arg}>`), ...options].join(' ');
 }
 
@@ -56,6 +61,7 @@ const OPTIONS = {
   observations: { type: 'string' },
   'keyed-share': { type: 'string' },
   headroom: { type: 'string' },
+  yes: { type: 'boolean' },
 } as const;
 
 /** Runs one command (`argv` without program and script). Fulfils with the exit code, never rejects. */
@@ -97,7 +103,8 @@ async function ran(
   }
   if (command.kind === 'planning') return command.run(values);
   await using cluster = await io.openCluster();
-  return await command.run(cluster, args, values, values.json ? () => undefined : io.out);
+  const report = values.json ? () => undefined : io.out;
+  return await command.run(cluster, args, values, { report, ask: io.ask });
 }
 
 /** All commands with what they take, one a line. */

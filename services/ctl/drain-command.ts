@@ -17,7 +17,7 @@ export const DRAIN: ClusterCommand = {
   summary: 'Moves all shards of a node to the others; ends when the table names it for none.',
   args: ['node'],
   options: SERVICE_OPTION,
-  async run(ports, [name = ''], values, report) {
+  async run(ports, [name = ''], values, { report }) {
     const member = memberIn(await readCluster(ports, values), name);
     const { service, node, address } = member;
     const { incarnation } = await ports.adminAt(address).drain();

@@ -1,9 +1,9 @@
 import type {
   Account,
-  AccountStatus,
   AccountWithKeys,
   ApiKeyRecord,
   KeyScope,
+  SetStatus,
 } from '#accounts/account';
 import { keyEndsAtMs } from '#accounts/account';
 import { digestOf, formatApiKey, SECRET_LENGTH } from '#accounts/api-key';
@@ -30,7 +30,7 @@ export interface AccountAdmin {
   createAccount(request: { id?: string; name: string; choice: PlanChoice }): Promise<Account>;
   listAccounts(page: { afterId: string | undefined; limit: number }): Promise<Account[]>;
   setPlan(accountId: string, choice: PlanChoice): Promise<Account>;
-  setStatus(accountId: string, status: AccountStatus): Promise<Account>;
+  setStatus(accountId: string, status: SetStatus): Promise<Account>;
   /** Chooses the model of the account's instances; undefined: none. */
   setModel(accountId: string, modelVersion: string | undefined): Promise<Account>;
   /**

@@ -57,7 +57,7 @@ export const AccountView = z.object({
   id: z.string(),
   name: z.string(),
   plan: z.enum(['free', 'indie', 'pro', 'enterprise']),
-  status: z.enum(['active', 'suspended']),
+  status: z.enum(['active', 'suspended', 'importing', 'deleting']),
   limits: LimitsWire,
   /** Absent: the account has chosen none. */
   model_version: z.string().optional(),

@@ -36,7 +36,7 @@ export class CachedAccount {
     this.edition += 1;
     this.#isInvalid = false;
     this.#readAtMs = Math.floor(readAt.monotonicMs);
-    this.isSuspended = account?.account.status === 'suspended';
+    this.isSuspended = account !== undefined && account.account.status !== 'active';
     this.limits = account?.account.limits ?? NOTHING;
     this.modelVersion = account?.account.modelVersion;
     this.#hold(keyRing(account?.keys ?? [], readAt.wallMs));

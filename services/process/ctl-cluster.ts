@@ -1,7 +1,10 @@
 import { type Config, ConfigError } from '#config';
-import type { ClusterPorts } from '#ctl/command';
-import { foundationOf } from '#process/foundation';
-import { openBus, openStores } from '#process/ports';
+import { readShardTable } from '#ctl/cluster-snapshot';
+import type { ActingCluster, ClusterPorts } from '#ctl/command';
+import { busAccountNews } from '#process/bus-account-news';
+import { engineConnector, watchedEngines } from '#process/cluster';
+import { type Foundation, foundationOf } from '#process/foundation';
+import { openBus, openStores, type SharedStores } from '#process/ports';
 import { assertProduction } from '#process/production';
 import { adminClient } from '#wire/admin-client';
 
@@ -30,11 +33,40 @@ export async function openCtlCluster(config: Config): Promise<ClusterPorts & Asy
     shards: stores.shards,
     journals: stores.journals,
     instances: stores.instances,
+    accounts: stores.accounts,
+    listings: stores.listings,
+    meters: stores.meters,
     clock,
     prefix: config.SERVICE_NATS_PREFIX,
     openBus: () => openBus(lenient, foundation),
+    openActing: () => openActing(lenient, foundation, stores),
     // TLS is read only for a command that speaks to a node: the others must not fail for it.
     adminAt: (address) => adminClient(address, { timeoutMs: ADMIN_MS_MAX, clock, tls: tls() }),
     [Symbol.asyncDispose]: () => stores[Symbol.asyncDispose](),
+  };
+}
+
+/** The engines as an edge has them; the cluster's facts stand in its tables. */
+async function openActing(
+  config: Config,
+  foundation: Foundation,
+  { shards }: SharedStores,
+): Promise<ActingCluster> {
+  if (config.SERVICE_NATS_URL === undefined) {
+    throw new ConfigError('SERVICE_NATS_URL: without it no engine is heard that could do this');
+  }
+  const { cluster, shardCount } = await readShardTable({ shards }, 'engine');
+  await using opening = new AsyncDisposableStack();
+  const facts = { cluster, shardCount };
+  const bus = opening.use(await openBus(config, foundation, cluster));
+  const connect = engineConnector(foundation);
+  const engine = opening.use(watchedEngines(config, foundation, bus, facts, connect));
+  const news = busAccountNews({ bus, prefix: config.SERVICE_NATS_PREFIX, cluster });
+  await engine.ready();
+  const opened = opening.move();
+  return {
+    engine,
+    announce: (accountId) => news.announce(accountId),
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };
 }

@@ -9,23 +9,23 @@ import { Fault } from '#fault/fault';
 import type { Foundation } from '#process/foundation';
 import { clusterSecretsOf, credentialsOf } from '#process/secret-files';
 import { clientTlsOf } from '#process/tls-files';
-import type { AccountStore } from '#storage/account-store';
+import type { ManagedAccounts } from '#storage/account-store';
 import { type BucketOf, bucketsOf } from '#storage/bucket-of';
 import type { CassandraSession } from '#storage/cassandra/session';
 import type { InstanceStore } from '#storage/instance-store';
 import type { Journal } from '#storage/journal';
 import type { JournalStore } from '#storage/journal-store';
-import type { ListingStore } from '#storage/listing-store';
-import type { MeterStore } from '#storage/meter-store';
+import type { PagedListings } from '#storage/listing-store';
+import type { ErasableMeters } from '#storage/meter-store';
 import type { ServerClocks } from '#storage/server-clocks';
 import type { ShardedService, ShardStore } from '#storage/shard-store';
 
 /** What every process with stores has, wherever they are. */
 type CommonStores = {
-  readonly accounts: AccountStore;
+  readonly accounts: ManagedAccounts;
   readonly instances: InstanceStore;
-  readonly listings: ListingStore;
-  readonly meters: MeterStore;
+  readonly listings: PagedListings;
+  readonly meters: ErasableMeters;
 };
 
 /** The stores of a process that keeps its data to itself and forgets it at its end. */

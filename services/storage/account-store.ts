@@ -1,4 +1,4 @@
-import type { Account, AccountStatus, AccountWithKeys, ApiKeyRecord } from '#accounts/account';
+import type { Account, AccountWithKeys, ApiKeyRecord, SetStatus } from '#accounts/account';
 import type { Limits, Plan } from '#accounts/plan';
 
 /** The most accounts that one page of a listing may hold: about 200 KiB. */
@@ -8,6 +8,7 @@ export const ACCOUNTS_PAGE_MAX = 1_000;
  * Accounts and their keys. Every write is durable when its promise fulfils and is seen by every
  * later read. What goes in and comes out is a copy. Every method rejects with
  * `service_unavailable` when the store cannot be reached; then a write may have happened.
+ * An account that was deleted is one that does not exist, except that its id stays taken.
  */
 export interface AccountStore {
   /** Adds an account without keys. Rejects with `conflict` if its id is taken: nothing changes. */
@@ -25,21 +26,24 @@ export interface AccountStore {
    */
   list(page: { afterId: string | undefined; limit: number }): Promise<Account[]>;
 
-  /** Gives an account another plan with its limits. Rejects with `not_found`. */
+  /**
+   * Gives an account another plan with its limits. Rejects with `not_found`, and with `conflict`
+   * while the account is imported or deleted.
+   */
   setPlan(accountId: string, plan: Plan, limits: Limits): Promise<Account>;
 
   /**
    * Chooses the model of an account's instances, undefined: none; the same again changes nothing.
-   * Rejects with `not_found`.
+   * Rejects as `setPlan`.
    */
   setModel(accountId: string, modelVersion: string | undefined): Promise<Account>;
 
-  /** Suspends or resumes an account; the same again changes nothing. Rejects with `not_found`. */
-  setStatus(accountId: string, status: AccountStatus): Promise<Account>;
+  /** Suspends or resumes an account; the same again changes nothing. Rejects as `setPlan`. */
+  setStatus(accountId: string, status: SetStatus): Promise<Account>;
 
   /**
    * Adds a key. Rejects with `not_found` if there is no such account and with `conflict` if the
-   * account already has a key with this id or digest.
+   * account already has a key with this id or digest, or is being deleted.
    */
   addKey(accountId: string, key: ApiKeyRecord): Promise<void>;
 
@@ -49,4 +53,22 @@ export interface AccountStore {
    * Rejects with `not_found` if the account or the key does not exist.
    */
   revokeKey(accountId: string, keyId: string, revokedAtMs: number): Promise<ApiKeyRecord>;
+}
+
+/** Accounts with what only tools do to them. */
+export interface ManagedAccounts extends AccountStore {
+  /**
+   * Revokes every key of an account for good and refuses every change of it from then on. May be
+   * repeated: answers what has become of it. Rejects with `not_found` if it never was.
+   */
+  beginDeletion(accountId: string, revokedAtMs: number): Promise<'deleting' | 'deleted'>;
+
+  /**
+   * Forgets an account whose deletion has begun: all but its id goes.
+   * May be repeated. Rejects with `not_found` if it never was and with `conflict` if it lives.
+   */
+  endDeletion(accountId: string): Promise<void>;
+
+  /** Opens an imported account to its callers. Rejects with `conflict` if it is not being imported. */
+  endImport(accountId: string, status: SetStatus): Promise<Account>;
 }

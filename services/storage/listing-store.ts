@@ -39,6 +39,15 @@ export interface ListingStore {
   load(accountId: string): Promise<ListingRow[]>;
 }
 
+/** Listings as tools go through them. */
+export interface PagedListings extends ListingStore {
+  /**
+   * All rows of an account, a page at a time, in an order that is always the same. What is put or
+   * removed meanwhile may be missing.
+   */
+  pages(accountId: string): AsyncIterable<readonly ListingRow[]>;
+}
+
 /** What a directory keeps of a row. */
 export function listedOf({ description: _, ...listed }: ListingRow): ListedInstance {
   return listed;

@@ -62,3 +62,9 @@ export interface MeterStore {
    */
   checkpoint(checkpoints: readonly MeterCheckpoint[]): Promise<void>;
 }
+
+/** Meters as tools end them. */
+export interface ErasableMeters extends MeterStore {
+  /** Removes an account's meter for good: what is stored of it later is dropped. May be repeated. */
+  erase(accountId: string): Promise<void>;
+}

@@ -11,8 +11,9 @@ export type WireRole = (typeof WIRE_ROLES)[number];
  * that is not here may be called by no role.
  */
 export const CALLERS: Readonly<Record<string, readonly WireRole[]>> = {
-  // Edges process observations; engines keep the listings of each other's instances.
-  '/identity_engine.v1.Engine/Exchange': ['edge', 'engine'],
+  // Edges process observations; engines keep the listings of each other's instances; ctl deletes those
+  // of an account.
+  '/identity_engine.v1.Engine/Exchange': ['edge', 'engine', 'ctl'],
   '/identity_engine.v1.Engine/Ask': ['ctl'],
   '/identity_engine.v1.Limiter/Exchange': ['edge'],
   '/identity_engine.v1.Limiter/Ask': ['ctl'],

@@ -48,6 +48,8 @@ export async function clusterInMemory(
 /** A cluster that nodes join. */
 class ClusterInMemory implements AsyncDisposable {
   readonly bugs: unknown[] = [];
+  /** Accounts whose change `ctl` has announced. */
+  readonly announced: string[] = [];
   readonly stores: MemoryStores = memoryStores();
   readonly bus: Bus;
   readonly #opened = new AsyncDisposableStack();
@@ -72,6 +74,11 @@ class ClusterInMemory implements AsyncDisposable {
         isConnected: true,
         publish: (subject, message) => this.bus.publish(subject, message),
         subscribe: (subject, listener) => this.bus.subscribe(subject, listener),
+        [Symbol.asyncDispose]: async () => undefined,
+      }),
+      openActing: async () => ({
+        engine: { ask: async (call) => await (await this.#ownerOf(call.instanceId)).ask(call) },
+        announce: (accountId) => void this.announced.push(accountId),
         [Symbol.asyncDispose]: async () => undefined,
       }),
       adminAt: (address) => ({
@@ -119,10 +126,14 @@ class ClusterInMemory implements AsyncDisposable {
   async ask(instanceId: string, command: EngineCommand) {
     this.#lastCallId += 1;
     const call = callOf(command, { instanceId, callId: this.#lastCallId });
+    return await (await this.#ownerOf(instanceId)).ask(call);
+  }
+
+  async #ownerOf(instanceId: string): Promise<EngineNode> {
     for (const node of this.#engines.values()) {
-      if ((await node.readInstance(instanceId)).isServed) return await node.ask(call);
+      if ((await node.readInstance(instanceId)).isServed) return node;
     }
-    throw new Error(`no engine serves ${instanceId}`);
+    throw new Fault('service_unavailable', `no engine serves ${instanceId}`);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

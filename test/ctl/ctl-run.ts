@@ -6,13 +6,17 @@ export type CtlTarget = {
   readonly adminUrl?: string;
   readonly adminTokenFile?: string;
   readonly cluster?: ClusterPorts;
+  /** What is typed when the command asks; undefined: there is no terminal. */
+  readonly typed?: string;
 };
 
 /** Runs `ctl` in this process, to its end. */
 export async function ctl(argv: readonly string[], target: CtlTarget) {
   const out: string[] = [];
   const err: string[] = [];
+  const { typed } = target;
   const code = await runCtl(argv, {
+    ask: typed === undefined ? undefined : async () => typed,
     out: (text) => void out.push(text),
     err: (text) => void err.push(text),
     adminUrl: target.adminUrl ?? 'http://127.0.0.1:1',

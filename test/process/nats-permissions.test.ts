@@ -92,7 +92,7 @@ permitted('no role publishes what is another’s to say', async () => {
     engine: [heartbeat(prefix, 'limiter'), accountSubject(prefix)],
     limiter: [heartbeat(prefix, 'engine'), shard(prefix, 'engine')],
     edge: [heartbeat(prefix, 'engine'), heartbeat(prefix, 'limiter'), accountSubject(prefix)],
-    ctl: [heartbeat(prefix, 'engine'), heartbeat(prefix, 'limiter'), accountSubject(prefix)],
+    ctl: [heartbeat(prefix, 'engine'), heartbeat(prefix, 'limiter'), shard(prefix, 'engine')],
   };
   for (const role of ROLES) {
     const notices: string[] = [];

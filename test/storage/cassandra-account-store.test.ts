@@ -1,10 +1,11 @@
 import * as assert from 'uvu/assert';
 import type { Account, ApiKeyRecord } from '#accounts/account';
 import type { Clock } from '#platform/clock';
-import type { AccountStore } from '#storage/account-store';
+import type { ManagedAccounts } from '#storage/account-store';
 import { cassandraAccountStore } from '#storage/cassandra/cassandra-account-store';
 import { accountStoreContract } from '#test/storage/account-store-contract';
 import { keyspaceOfFile } from '#test/storage/keyspace-of-file';
+import { managedAccountsContract } from '#test/storage/managed-accounts-contract';
 import { newPrefix } from '#test/storage/migrated-keyspace';
 import { ManualClock } from '#test/support/manual-clock';
 import { cassandraOrSkip } from '#test/support/real-servers';
@@ -15,7 +16,7 @@ const { address, suite } = cassandraOrSkip();
 const keyspace = keyspaceOfFile(address);
 
 /** A store of accounts that no test has created before; their ids begin with a text of its own. */
-async function open(clock: Pick<Clock, 'wallMs'>): Promise<AccountStore> {
+async function open(clock: Pick<Clock, 'wallMs'>): Promise<ManagedAccounts> {
   const { store, prefix } = await keyspace.emptyStore((session) =>
     cassandraAccountStore(session, clock),
   );
@@ -35,6 +36,9 @@ async function open(clock: Pick<Clock, 'wallMs'>): Promise<AccountStore> {
     setStatus: async (id, status) => stripped(await store.setStatus(prefix + id, status)),
     addKey: (id, key) => store.addKey(prefix + id, key),
     revokeKey: (id, keyId, atMs) => store.revokeKey(prefix + id, keyId, atMs),
+    beginDeletion: (id, atMs) => store.beginDeletion(prefix + id, atMs),
+    endDeletion: (id) => store.endDeletion(prefix + id),
+    endImport: async (id, status) => stripped(await store.endImport(prefix + id, status)),
   };
 }
 
@@ -124,5 +128,6 @@ rows('outlast every change by a process whose clock is years ahead', async () =>
 });
 
 for (const part of accountStoreContract('Cassandra', open, suite)) part.run();
+for (const part of managedAccountsContract('Cassandra', open, suite)) part.run();
 rows.run();
 keyspace.closing(suite).run();

@@ -1,5 +1,5 @@
 import { cassandraListingStore } from '#storage/cassandra/cassandra-listing-store';
-import type { ListingStore } from '#storage/listing-store';
+import type { PagedListings } from '#storage/listing-store';
 import { keyspaceOfFile } from '#test/storage/keyspace-of-file';
 import { listingStoreContract } from '#test/storage/listing-store-contract';
 import { cassandraOrSkip } from '#test/support/real-servers';
@@ -11,13 +11,14 @@ const keyspace = keyspaceOfFile(address);
 const RUNS = 25;
 
 /** A store of accounts that no test has listed before. */
-async function open(): Promise<ListingStore> {
+async function open(): Promise<PagedListings> {
   const { store, prefix } = await keyspace.emptyStore(cassandraListingStore);
   return {
     put: (accountId, row) => store.put(prefix + accountId, row),
     remove: (accountId, id, version) => store.remove(prefix + accountId, id, version),
     listed: (accountId, bytesMax) => store.listed(prefix + accountId, bytesMax),
     find: (accountId, instanceId) => store.find(prefix + accountId, instanceId),
+    pages: (accountId) => store.pages(prefix + accountId),
     load: (accountId) => store.load(prefix + accountId),
   };
 }

@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert';
 import { cassandraMeterStore } from '#storage/cassandra/cassandra-meter-store';
-import type { MeterStore } from '#storage/meter-store';
+import type { ErasableMeters } from '#storage/meter-store';
 import { openFaultyLink } from '#test/storage/faulty-link';
 import { keyspaceOfFile } from '#test/storage/keyspace-of-file';
 import { meterAt } from '#test/storage/meter-records';
@@ -16,11 +16,12 @@ const keyspace = keyspaceOfFile(address);
 const RUNS = 25;
 
 /** A store of meters that no test has stored before. */
-async function open(): Promise<MeterStore> {
+async function open(): Promise<ErasableMeters> {
   const { store, prefix } = await keyspace.emptyStore((session) =>
     cassandraMeterStore(session, ONE_BUCKET),
   );
   return {
+    erase: (accountId) => store.erase(prefix + accountId),
     readHead: (accountId) => store.readHead(prefix + accountId),
     bucketOf: (accountId) => store.bucketOf(prefix + accountId),
     checkpoint: (checkpoints) =>

@@ -2,10 +2,10 @@ import fc from 'fast-check';
 import { suite as plainSuite, type Test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Fault } from '#fault/fault';
-import { type ListingRow, type ListingStore, listedBytes } from '#storage/listing-store';
+import { type ListingRow, listedBytes, type PagedListings } from '#storage/listing-store';
 import { refusalOf } from '#test/support/settled';
 
-type Open = () => Promise<ListingStore>;
+type Open = () => Promise<PagedListings>;
 type Change = { readonly kind: 'put' | 'remove'; readonly id: string; readonly version: number };
 
 /** Orders tried for each set of changes; an adapter with a network between may ask for fewer. */
@@ -42,6 +42,18 @@ function loading(listing: Test, open: Open): void {
     const rows = [rowOf('inst_1', 1), rowOf('inst_2', 4)];
     for (const row of rows) await store.put('a', row);
     assert.equal(sorted(await store.load('a')), rows);
+  });
+
+  listing('comes page by page with every row, each time in the same order', async () => {
+    const store = await open();
+    const rows = Array.from({ length: 100 }, (_, index) => rowOf(`inst_${index}`, 1));
+    for (const row of rows) await store.put('a', row);
+    await store.remove('a', 'inst_7', 2);
+    const first = (await Array.fromAsync(store.pages('a'))).flat();
+    const second = (await Array.fromAsync(store.pages('a'))).flat();
+    assert.equal(sorted(first), sorted(rows.filter(({ instanceId }) => instanceId !== 'inst_7')));
+    assert.equal(first, second);
+    assert.equal(await Array.fromAsync(store.pages('b')), []);
   });
 
   listing('for a directory has every row without its description', async () => {

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { suite as plainSuite, type Test } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { MeterHead, MeterStore } from '#storage/meter-store';
+import type { ErasableMeters, MeterHead } from '#storage/meter-store';
 import { meterAt, reservations, storeMeter } from '#test/storage/meter-records';
 
-type Open = () => Promise<MeterStore>;
+type Open = () => Promise<ErasableMeters>;
 
 /** Orders tried; an adapter with a network between may ask for fewer. */
 const RUNS = 200;
@@ -71,6 +71,16 @@ function comingBack(heads: Test, open: Open, numRuns: number): void {
 }
 
 function standingApart(heads: Test, open: Open): void {
+  heads('that were erased do not come back, whatever is stored late', async () => {
+    const store = await open();
+    for (const id of ['a', 'b']) await storeMeter(store, id, meterAt(4));
+    for (let times = 0; times < 2; times += 1) await store.erase('a');
+    for (const version of [4, 5, 1_000]) await storeMeter(store, 'a', meterAt(version));
+    assert.is(await store.readHead('a'), undefined);
+    assert.equal(await store.readHead('b'), meterAt(4));
+    await store.erase('never stored');
+  });
+
   heads('of a closing have no reservations any more once there is a newer one', async () => {
     const store = await open();
     const closing = meterAt(4, { reservations: reservations(3) });

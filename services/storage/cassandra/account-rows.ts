@@ -15,6 +15,16 @@ export function accountColumns(account: Account): unknown[] {
   return [name, plan, status, ...numbers.map(BigInt), modelVersion, BigInt(createdAtMs)];
 }
 
+/** The status of an account of which nothing but its id is left. */
+export const TOMBSTONE_STATUS = 'deleted';
+
+/** What stands in the columns of such an account, in the order of `accountColumns`. */
+export const TOMBSTONE_COLUMNS: readonly unknown[] = [
+  ...['', 'free', TOMBSTONE_STATUS],
+  ...[0n, 0n, 0n],
+  ...[null, 0n],
+];
+
 /** The account that a row of its partition bears. */
 export function accountFrom(row: types.Row): Account {
   const modelVersion: string | null = row['model_version'];

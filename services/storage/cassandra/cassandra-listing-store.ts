@@ -4,8 +4,8 @@ import type { CassandraSession, StatementOptions } from '#storage/cassandra/sess
 import {
   type ListedInstance,
   type ListingRow,
-  type ListingStore,
   listingBudget,
+  type PagedListings,
 } from '#storage/listing-store';
 
 /** Partitions of one account's listing. Fixed: it says where stored rows lie. Architecture 3.6. */
@@ -20,6 +20,12 @@ const PAGE_ROWS = 2_000;
 /** How long a removal wins over what comes late: as long as a deleted head. Architecture 3.2. */
 const REMOVED_SECONDS = 40 * 24 * 60 * 60;
 
+const READ_OPTIONS: StatementOptions = {
+  kind: 'read',
+  operation: 'listing_read',
+  pageRows: PAGE_ROWS,
+};
+
 const COLUMNS = 'instance_id, version, name, description, created_at_ms, is_removed';
 const LOAD = `SELECT ${COLUMNS} FROM listings WHERE account_id = ? AND bucket = ?`;
 const LISTED = `SELECT instance_id, version, name, created_at_ms, is_removed FROM listings
@@ -33,7 +39,7 @@ const WRITE_REMOVED = `${WRITE} AND TTL ${REMOVED_SECONDS}`;
  * Listings in Cassandra. Every write carries the instance's version as its timestamp, so that the
  * higher version wins whatever comes late or twice (architecture 3.2).
  */
-export function cassandraListingStore(session: CassandraSession): ListingStore {
+export function cassandraListingStore(session: CassandraSession): PagedListings {
   return {
     put: (accountId, row) => write(session, accountId, row, false),
     remove: (accountId, instanceId, version) => {
@@ -57,6 +63,7 @@ export function cassandraListingStore(session: CassandraSession): ListingStore {
       const [row] = rows;
       return row === undefined || row['is_removed'] === true ? undefined : rowFrom(row);
     },
+    pages: (accountId) => pagesOf(session, accountId),
     load: (accountId) => load(session, accountId, LOAD, rowFrom),
   };
 }
@@ -75,6 +82,19 @@ async function write(
   await session.execute(query, [...key, timestamp, ...values, timestamp], options);
 }
 
+/** Bucket after bucket, in each by id. */
+async function* pagesOf(
+  session: CassandraSession,
+  accountId: string,
+): AsyncGenerator<readonly ListingRow[]> {
+  for (let bucket = 0; bucket < BUCKETS; bucket += 1) {
+    for await (const page of session.pages(LOAD, [accountId, bucket], READ_OPTIONS)) {
+      const rows = page.filter((row) => row['is_removed'] !== true).map(rowFrom);
+      if (rows.length > 0) yield rows;
+    }
+  }
+}
+
 async function load<Row>(
   session: CassandraSession,
   accountId: string,
@@ -83,14 +103,9 @@ async function load<Row>(
 ): Promise<Row[]> {
   const found: Row[] = [];
   const buckets = Array.from({ length: BUCKETS }, (_, bucket) => bucket).values();
-  const options: StatementOptions = {
-    kind: 'read',
-    operation: 'listing_read',
-    pageRows: PAGE_ROWS,
-  };
   const worker = async (): Promise<void> => {
     for (const bucket of buckets) {
-      for await (const page of session.pages(query, [accountId, bucket], options)) {
+      for await (const page of session.pages(query, [accountId, bucket], READ_OPTIONS)) {
         for (const row of page) if (row['is_removed'] !== true) found.push(read(row));
       }
     }

@@ -7,32 +7,35 @@ import {
 } from '#accounts/account';
 import { Fault } from '#fault/fault';
 import type { Clock } from '#platform/clock';
-import type { AccountStore } from '#storage/account-store';
+import {
+  assertChangeable,
+  assertDeleting,
+  assertImporting,
+  assertNotDeleting,
+} from '#storage/account-changes';
+import type { ManagedAccounts } from '#storage/account-store';
 
 type Row = { account: Account; keys: ApiKeyRecord[] };
 
 /** Accounts of a process that forgets them when it ends (interface 1.8). */
-export function memoryAccountStore(clock: Pick<Clock, 'wallMs'>): AccountStore {
+export function memoryAccountStore(clock: Pick<Clock, 'wallMs'>): ManagedAccounts {
   const rows = new Map<string, Row>();
+  const deleted = new Set<string>();
 
   const keptOf = ({ keys }: Row): ApiKeyRecord[] =>
     keys.filter((key) => isKept(key, clock.wallMs()));
 
-  function rowOf(accountId: string): Row {
-    const row = rows.get(accountId);
-    if (row === undefined) throw new Fault('not_found', 'there is no such account');
-    return row;
-  }
-
-  function changed(accountId: string, change: (account: Account) => Account): Account {
-    const row = rowOf(accountId);
-    row.account = structuredClone(change(row.account));
-    return structuredClone(row.account);
-  }
+  const rowOf = (accountId: string): Row => rowIn(rows, accountId);
+  const changed = (accountId: string, change: (account: Account) => Account): Account =>
+    changedIn(rows, accountId, (account) => {
+      assertChangeable(account);
+      return change(account);
+    });
 
   return {
     async create(account) {
-      if (rows.has(account.id)) throw new Fault('conflict', 'there is an account with this id');
+      const isTaken = rows.has(account.id) || deleted.has(account.id);
+      if (isTaken) throw new Fault('conflict', 'there is an account with this id');
       rows.set(account.id, { account: structuredClone(account), keys: [] });
     },
     async find(accountId): Promise<AccountWithKeys | undefined> {
@@ -54,6 +57,7 @@ export function memoryAccountStore(clock: Pick<Clock, 'wallMs'>): AccountStore {
       changed(accountId, (account) => ({ ...account, status })),
     async addKey(accountId, key) {
       const row = rowOf(accountId);
+      assertNotDeleting(row.account);
       const keys = keptOf(row);
       if (keys.some(({ id, digest }) => id === key.id || digest === key.digest)) {
         throw new Fault('conflict', 'the account has this key already');
@@ -69,5 +73,46 @@ export function memoryAccountStore(clock: Pick<Clock, 'wallMs'>): AccountStore {
       keys[at] = revoked;
       return { ...revoked };
     },
+    ...lifeOf(rows, deleted),
   };
+}
+
+type Rows = Map<string, Row>;
+
+/** How accounts come by import and go for good. */
+function lifeOf(
+  rows: Rows,
+  deleted: Set<string>,
+): Pick<ManagedAccounts, 'beginDeletion' | 'endDeletion' | 'endImport'> {
+  return {
+    async beginDeletion(accountId, revokedAtMs) {
+      if (deleted.has(accountId)) return 'deleted';
+      const row = rowIn(rows, accountId);
+      row.keys = row.keys.map((key) => ({ revokedAtMs, ...key }));
+      changedIn(rows, accountId, (account) => ({ ...account, status: 'deleting' }));
+      return 'deleting';
+    },
+    async endDeletion(accountId) {
+      if (deleted.has(accountId)) return;
+      assertDeleting(rowIn(rows, accountId).account);
+      rows.delete(accountId);
+      deleted.add(accountId);
+    },
+    async endImport(accountId, status) {
+      assertImporting(rowIn(rows, accountId).account);
+      return changedIn(rows, accountId, (account) => ({ ...account, status }));
+    },
+  };
+}
+
+function rowIn(rows: Rows, accountId: string): Row {
+  const row = rows.get(accountId);
+  if (row === undefined) throw new Fault('not_found', 'there is no such account');
+  return row;
+}
+
+function changedIn(rows: Rows, accountId: string, change: (was: Account) => Account): Account {
+  const row = rowIn(rows, accountId);
+  row.account = structuredClone(change(row.account));
+  return structuredClone(row.account);
 }

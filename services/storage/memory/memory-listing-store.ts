@@ -1,14 +1,14 @@
 import {
   type ListingRow,
-  type ListingStore,
   listedOf,
   listingBudget,
+  type PagedListings,
 } from '#storage/listing-store';
 
 type Account = { readonly rows: Map<string, ListingRow>; readonly removed: Map<string, number> };
 
 /** Listings that are forgotten when the process ends (interface 1.8). Rows are shared: they never change. */
-export function memoryListingStore(): ListingStore {
+export function memoryListingStore(): PagedListings {
   const accounts = new Map<string, Account>();
   const accountOf = (accountId: string): Account => {
     const known = accounts.get(accountId);
@@ -41,6 +41,10 @@ export function memoryListingStore(): ListingStore {
     },
     async find(accountId, instanceId) {
       return accounts.get(accountId)?.rows.get(instanceId);
+    },
+    async *pages(accountId) {
+      const rows = [...(accounts.get(accountId)?.rows.values() ?? [])];
+      if (rows.length > 0) yield rows.sort((a, b) => (a.instanceId < b.instanceId ? -1 : 1));
     },
     async load(accountId) {
       return [...(accounts.get(accountId)?.rows.values() ?? [])];

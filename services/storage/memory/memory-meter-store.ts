@@ -1,11 +1,12 @@
 import { meterOfRow, rowOfMeter } from '#storage/meter-row';
-import type { MeterStore } from '#storage/meter-store';
+import type { ErasableMeters } from '#storage/meter-store';
 
 type Stored = { readonly version: number; readonly row: readonly number[] };
 
 /** Meters that are forgotten when the process ends (interface 1.8). Kept as rows, which are small copies. */
-export function memoryMeterStore(): MeterStore {
+export function memoryMeterStore(): ErasableMeters {
   const meters = new Map<string, Stored>();
+  const erased = new Set<string>();
 
   return {
     bucketOf: () => 0,
@@ -17,9 +18,14 @@ export function memoryMeterStore(): MeterStore {
     async checkpoint(checkpoints) {
       for (const { accountId, head } of checkpoints) {
         const { version } = head;
+        if (erased.has(accountId)) continue;
         if (version < (meters.get(accountId)?.version ?? 0)) continue;
         meters.set(accountId, { version, row: rowOfMeter(head) });
       }
+    },
+    async erase(accountId) {
+      meters.delete(accountId);
+      erased.add(accountId);
     },
   };
 }

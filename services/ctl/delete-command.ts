@@ -1,0 +1,151 @@
+import { isAccountId } from '#accounts/api-key';
+import {
+  type ActingCluster,
+  type ClusterCommand,
+  type ClusterPorts,
+  type CommandTerminal,
+  CtlError,
+} from '#ctl/command';
+import { toFault } from '#fault/fault';
+import { sleep } from '#platform/clock';
+import type { ListingRow } from '#storage/listing-store';
+import { CALL_TIMEOUT_MS_MAX } from '#wire/wire-bounds';
+
+/**
+ * How long after its keys were revoked an account may still get an instance, in milliseconds: 30 s
+ * until the last limiter knows, 10 s for a call that was let in, and what an engine that fails in that
+ * moment leaves: another one takes over in 30 s and lists what it finds in 20 s. Source: decision 232.
+ */
+const SETTLED_MS = 120_000;
+
+/** Deletions under way at once: a page of the listing in some seconds. Chosen. */
+const IN_FLIGHT_MAX = 32;
+
+/** How often the listing is gone through although nothing of it goes; a shard moves in less. */
+const IDLE_PASSES_MAX = 5;
+
+/** Between two of those, in milliseconds. */
+const PAUSE_MS = 1_000;
+
+/** `ctl accounts delete`: the account and everything of it. */
+export const DELETE_ACCOUNT: ClusterCommand = {
+  kind: 'cluster',
+  words: ['accounts', 'delete'],
+  summary:
+    'Revokes all keys of an account at once, deletes its instances and then the account, for good; takes two minutes or more, and goes on where it was stopped when it is run again.',
+  args: ['account'],
+  options: { yes: '' },
+  async run(ports, [id = ''], { yes = false }, terminal) {
+    if (!isAccountId(id)) throw new CtlError(`"${id}" is not the id of an account`);
+    if (!yes) await confirm(id, terminal.ask);
+    await using acting = await ports.openActing();
+    const found = await ports.accounts.beginDeletion(id, ports.clock.wallMs());
+    const instances = found === 'deleted' ? 0 : await deleted(ports, acting, id, terminal.report);
+    // Both may be what an earlier run did not come to.
+    await ports.meters.erase(id);
+    await ports.accounts.endDeletion(id);
+    acting.announce(id);
+    const data = { id, status: 'deleted', instances_deleted: instances };
+    const text =
+      found === 'deleted'
+        ? `Account ${id} was deleted before.`
+        : `Account ${id} is deleted, and ${instances} instances with it.`;
+    return { data, text };
+  },
+};
+
+async function confirm(id: string, ask: CommandTerminal['ask']): Promise<void> {
+  if (ask === undefined) {
+    throw new CtlError('there is no terminal to ask at: --yes deletes without a question');
+  }
+  const answer = await ask(`This cannot be undone. The id of the account again, to delete it: `);
+  if (answer.trim() !== id) throw new CtlError('that is another id: nothing has been deleted');
+}
+
+/** Deletes every instance of an account whose callers are shut out now; answers how many. */
+async function deleted(
+  ports: ClusterPorts,
+  acting: ActingCluster,
+  accountId: string,
+  report: (line: string) => void,
+): Promise<number> {
+  const { clock } = ports;
+  acting.announce(accountId);
+  const shutOutMs = clock.monotonicMs();
+  report('every key is revoked');
+  const first = await emptied(ports, acting, accountId, report);
+  const leftMs = shutOutMs + SETTLED_MS - clock.monotonicMs();
+  if (leftMs > 0) {
+    report(`waiting ${Math.ceil(leftMs / 1_000)} s for calls that were under way`);
+    await sleep(clock, leftMs);
+  }
+  return first + (await emptied(ports, acting, accountId, report));
+}
+
+/** Goes through the listing until it is empty. */
+async function emptied(
+  ports: ClusterPorts,
+  acting: ActingCluster,
+  accountId: string,
+  report: (line: string) => void,
+): Promise<number> {
+  let total = 0;
+  for (let idle = 0; idle < IDLE_PASSES_MAX; ) {
+    let seen = 0;
+    let gone = 0;
+    let refusal: unknown;
+    for await (const page of ports.listings.pages(accountId)) {
+      const pass = await removeAll(ports, acting, accountId, page);
+      seen += page.length;
+      gone += pass.removed;
+      refusal = pass.refusal ?? refusal;
+      report(`${total + gone} instances deleted`);
+    }
+    total += gone;
+    if (seen === 0) return total;
+    if (gone > 0) continue;
+    idle += 1;
+    if (idle === IDLE_PASSES_MAX) throw notEmptied(seen, refusal);
+    await sleep(ports.clock, PAUSE_MS);
+  }
+  return total;
+}
+
+function notEmptied(left: number, refusal: unknown): CtlError {
+  const why = refusal instanceof Error ? refusal.message : 'no engine knows them';
+  return new CtlError(`${left} instances are left (${why}): run it again`, { cause: refusal });
+}
+
+/** Has the owners of instances delete them; one that is gone already is none of them. */
+async function removeAll(
+  { clock }: ClusterPorts,
+  { engine }: ActingCluster,
+  accountId: string,
+  page: readonly ListingRow[],
+): Promise<{ removed: number; refusal: unknown }> {
+  const waiting = page.values();
+  let removed = 0;
+  let refusal: unknown;
+  const worker = async (): Promise<void> => {
+    for (const { instanceId } of waiting) {
+      const asked = { accountId, instanceId, deadlineAtMs: clock.wallMs() + CALL_TIMEOUT_MS_MAX };
+      try {
+        await engine.ask({ ...REMOVAL, ...asked });
+        removed += 1;
+      } catch (error) {
+        if (toFault(error).code !== 'not_found') refusal = error;
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: IN_FLIGHT_MAX }, worker));
+  return { removed, refusal };
+}
+
+/** A deletion that comes twice is none the second time, so that the call needs no name. */
+const REMOVAL = {
+  callId: 0,
+  idempotency: undefined,
+  isReplayOnly: false,
+  ifMatch: undefined,
+  command: { kind: 'remove' },
+} as const;

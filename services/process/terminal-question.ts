@@ -1,0 +1,10 @@
+import { createInterface } from 'node:readline/promises';
+
+/** Asks whoever sits at the terminal of this process; undefined where none does. */
+export function terminalQuestion(): ((question: string) => Promise<string>) | undefined {
+  if (process.stdin.isTTY !== true) return undefined;
+  return async (question) => {
+    using lines = createInterface({ input: process.stdin, output: process.stderr });
+    return await lines.question(question);
+  };
+}

@@ -1,0 +1,174 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { Account } from '#accounts/account';
+import type { ClusterPorts } from '#ctl/command';
+import { Fault } from '#fault/fault';
+import { type Clock, systemClock } from '#platform/clock';
+import { clusterInMemory } from '#test/ctl/cluster-fixture';
+import { type Cluster, serving } from '#test/ctl/ctl-on-cluster';
+import { ctl } from '#test/ctl/ctl-run';
+import { ACCOUNT_ID, CREATE, observed } from '#test/engine/instance-fixture';
+import { meterAt } from '#test/storage/meter-records';
+import { faultIn } from '#test/support/settled';
+
+const ACCOUNT: Account = {
+  id: ACCOUNT_ID,
+  name: 'Ada & Co',
+  plan: 'free',
+  status: 'active',
+  limits: { requestsPerMinute: 10, cyclesPerMonth: 10_000, instances: 1_000 },
+  createdAtMs: 1,
+};
+
+const IDS = Array.from({ length: 70 }, (_, index) => `inst_${String(index).padStart(16, '0')}`);
+
+/** Two minutes in half a second. */
+const HASTE = 240;
+const HASTY: Clock = {
+  ...systemClock,
+  monotonicMs: () => systemClock.monotonicMs() * HASTE,
+  after: (delayMs, task) => systemClock.after(delayMs / HASTE, task),
+};
+
+const deletion = suite('ctl accounts delete');
+
+/** A cluster that holds an account with a key, a meter and instances. */
+async function withAccount(): Promise<Cluster> {
+  const cluster = await clusterInMemory(['a', 'b']);
+  await serving(cluster, { a: 4, b: 4 });
+  const { accounts, meters } = cluster.stores;
+  await accounts.create(ACCOUNT);
+  const key = { id: 'key_1', digest: 'd', scope: 'full', createdAtMs: 2 } as const;
+  await accounts.addKey(ACCOUNT_ID, key);
+  await meters.checkpoint([{ accountId: ACCOUNT_ID, head: meterAt(3) }]);
+  for (const id of IDS) await cluster.ask(id, CREATE);
+  await cluster.ask(IDS[0] ?? '', observed({ mode: 2, signal: 0.7 }));
+  return cluster;
+}
+
+function deleting({ ports }: Cluster, changed: Partial<ClusterPorts> = {}) {
+  const cluster = { ...ports, clock: HASTY, ...changed };
+  return ctl(['accounts', 'delete', ACCOUNT_ID, '--yes'], { cluster });
+}
+
+async function assertDeleted(cluster: Cluster, ids = IDS): Promise<void> {
+  const { accounts, meters, listings } = cluster.stores;
+  assert.is(await accounts.find(ACCOUNT_ID), undefined);
+  assert.is(await meters.readHead(ACCOUNT_ID), undefined);
+  assert.equal(await listings.load(ACCOUNT_ID), []);
+  for (const id of ids) {
+    const fault = await faultIn(cluster.ask(id, { kind: 'readInstance' }));
+    assert.is(fault.code, 'not_found');
+  }
+}
+
+deletion('leaves nothing of the account and its instances, and says so', async () => {
+  await using cluster = await withAccount();
+  const { code, out, err } = await deleting(cluster);
+  assert.equal([code, err], [0, '']);
+  assert.match(out, /^every key is revoked\n/);
+  assert.match(out, new RegExp(`^Account ${ACCOUNT_ID} is deleted, and 70 instances with it`, 'm'));
+  await assertDeleted(cluster);
+  assert.equal([...new Set(cluster.announced)], [ACCOUNT_ID]);
+});
+
+deletion('done again says that it was done', async () => {
+  await using cluster = await withAccount();
+  await deleting(cluster);
+  const { code, out } = await deleting(cluster);
+  assert.equal([code, out], [0, `Account ${ACCOUNT_ID} was deleted before.`]);
+});
+
+deletion('revokes the keys before it deletes the first instance', async () => {
+  await using cluster = await withAccount();
+  const openActing = async () => {
+    const acting = await cluster.ports.openActing();
+    const ask = () => Promise.reject(new Fault('service_unavailable', 'stopped here'));
+    return { ...acting, engine: { ask } };
+  };
+  const { code, err } = await deleting(cluster, { openActing });
+  assert.is(code, 1);
+  assert.match(err, /^ctl: 70 instances are left \(stopped here\): run it again$/);
+  const found = await cluster.stores.accounts.find(ACCOUNT_ID);
+  assert.is(found?.account.status, 'deleting');
+  assert.ok(found?.keys[0]?.revokedAtMs);
+  assert.is((await cluster.stores.listings.load(ACCOUNT_ID)).length, 70);
+});
+
+deletion('that was stopped half-way goes on when it is run again', async () => {
+  await using cluster = await withAccount();
+  let asked = 0;
+  const openActing = async () => {
+    const acting = await cluster.ports.openActing();
+    const ask: typeof acting.engine.ask = (call) => {
+      asked += 1;
+      if (asked > 30) throw new Error('killed');
+      return acting.engine.ask(call);
+    };
+    return { ...acting, engine: { ask } };
+  };
+  assert.is((await deleting(cluster, { openActing })).code, 1);
+  assert.is((await cluster.stores.listings.load(ACCOUNT_ID)).length, 40);
+  assert.match((await deleting(cluster)).out, /and 40 instances with it/);
+  await assertDeleted(cluster);
+});
+
+deletion('finds what a call that was under way has still created', async () => {
+  await using cluster = await withAccount();
+  const late = 'inst_00000000000000ff';
+  let waits = 0;
+  const clock: Clock = {
+    ...HASTY,
+    after(delayMs, task) {
+      waits += 1;
+      const create = async () => void (await cluster.ask(late, CREATE));
+      if (waits === 1) create().then(task, assert.unreachable);
+      else HASTY.after(delayMs, task);
+      return { [Symbol.dispose]: () => undefined };
+    },
+  };
+  assert.match((await deleting(cluster, { clock })).out, /and 71 instances with it/);
+  await assertDeleted(cluster, [late]);
+});
+
+deletion('waits two minutes for such calls', async () => {
+  await using cluster = await withAccount();
+  const startedMs = HASTY.monotonicMs();
+  assert.is((await deleting(cluster)).code, 0);
+  const tookMs = HASTY.monotonicMs() - startedMs;
+  assert.ok(tookMs > 120_000, `${tookMs} ms`);
+});
+
+const asking = suite('ctl accounts delete asks');
+
+asking('for the id, and deletes nothing when another one is typed', async () => {
+  await using cluster = await withAccount();
+  const target = { cluster: { ...cluster.ports, clock: HASTY }, typed: 'Acc0unt00002' };
+  const { code, err } = await ctl(['accounts', 'delete', ACCOUNT_ID], target);
+  assert.equal([code, err], [1, 'ctl: that is another id: nothing has been deleted']);
+  assert.is((await cluster.stores.accounts.find(ACCOUNT_ID))?.account.status, 'active');
+  const again = await ctl(['accounts', 'delete', ACCOUNT_ID], { ...target, typed: ACCOUNT_ID });
+  assert.is(again.code, 0, again.err);
+  await assertDeleted(cluster);
+});
+
+asking('nobody where there is no terminal, and deletes nothing', async () => {
+  await using cluster = await withAccount();
+  const { code, err } = await ctl(['accounts', 'delete', ACCOUNT_ID], { cluster: cluster.ports });
+  assert.is(code, 1);
+  assert.match(err, /no terminal to ask at: --yes/);
+  assert.is((await cluster.stores.accounts.find(ACCOUNT_ID))?.account.status, 'active');
+});
+
+asking('for an account that there is', async () => {
+  await using cluster = await clusterInMemory(['a']);
+  const unknown = await ctl(['accounts', 'delete', ACCOUNT_ID, '--yes'], {
+    cluster: cluster.ports,
+  });
+  assert.equal([unknown.code, unknown.err], [1, 'ctl: there is no such account']);
+  const wrong = await ctl(['accounts', 'delete', 'a b', '--yes'], { cluster: cluster.ports });
+  assert.equal([wrong.code, wrong.err], [1, 'ctl: "a b" is not the id of an account']);
+});
+
+deletion.run();
+asking.run();

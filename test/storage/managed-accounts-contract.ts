@@ -1,0 +1,142 @@
+import { suite as plainSuite, type Test } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { Account, ApiKeyRecord } from '#accounts/account';
+import type { FaultCode } from '#fault/error-codes';
+import type { Clock } from '#platform/clock';
+import type { ManagedAccounts } from '#storage/account-store';
+import { ManualClock } from '#test/support/manual-clock';
+import { faultIn } from '#test/support/settled';
+
+type Open = (clock: Pick<Clock, 'wallMs'>) => Promise<ManagedAccounts>;
+
+const LIMITS = { requestsPerMinute: 10, cyclesPerMonth: 10_000, instances: 1_000 };
+
+const ACCOUNT: Account = {
+  id: 'a',
+  name: 'account a',
+  plan: 'pro',
+  status: 'active',
+  limits: LIMITS,
+  createdAtMs: 1,
+};
+
+/** The promises of the ManagedAccounts port; for the arguments see `accountStoreContract`. */
+export function managedAccountsContract(name: string, open: Open, suite = plainSuite): Test[] {
+  const deletion = suite(`the deletion of an account in ${name}`);
+  beginning(deletion, open);
+  ending(deletion, open);
+  const imported = suite(`an imported account in ${name}`);
+  importing(imported, open);
+  return [deletion, imported];
+}
+
+function beginning(deletion: Test, open: Open): void {
+  deletion('revokes every key when it begins, those first revoked keep their time', async () => {
+    const store = await opened(open, ACCOUNT);
+    for (const id of ['1', '2', '3']) await store.addKey('a', key(id));
+    await store.revokeKey('a', 'key_2', 4);
+    assert.is(await store.beginDeletion('a', 9), 'deleting');
+    assert.is(await store.beginDeletion('a', 11), 'deleting');
+    const found = await store.find('a');
+    assert.is(found?.account.status, 'deleting');
+    assert.equal(
+      found?.keys.map(({ id, revokedAtMs }) => [id, revokedAtMs]),
+      [
+        ['key_1', 9],
+        ['key_2', 4],
+        ['key_3', 9],
+      ],
+    );
+  });
+
+  deletion('revokes a key that this clock takes for gone', async () => {
+    const clock = new ManualClock();
+    const store = await open(clock);
+    await store.create(ACCOUNT);
+    await store.addKey('a', { ...key('1'), expiresAtMs: clock.wallMs() + 1_000 });
+    clock.stepWall(365 * 86_400_000);
+    await store.beginDeletion('a', 9);
+    clock.stepWall(-365 * 86_400_000);
+    assert.is((await store.find('a'))?.keys[0]?.revokedAtMs, 9);
+  });
+
+  deletion('lets nothing be changed once it has begun', async () => {
+    const store = await opened(open, ACCOUNT);
+    await store.beginDeletion('a', 9);
+    await refused('conflict', store.setStatus('a', 'active'));
+    await refused('conflict', store.setPlan('a', 'free', LIMITS));
+    await refused('conflict', store.addKey('a', key('1')));
+    await refused('conflict', store.endImport('a', 'active'));
+    assert.equal(await store.find('a'), { account: { ...ACCOUNT, status: 'deleting' }, keys: [] });
+  });
+
+  deletion('of what never was is refused', async () => {
+    const store = await opened(open, ACCOUNT);
+    await refused('not_found', store.beginDeletion('b', 9));
+    await refused('not_found', store.endDeletion('b'));
+  });
+}
+
+function ending(deletion: Test, open: Open): void {
+  deletion('does not end before it has begun', async () => {
+    const store = await opened(open, ACCOUNT);
+    await refused('conflict', store.endDeletion('a'));
+    assert.equal((await store.find('a'))?.account, ACCOUNT);
+  });
+
+  deletion('leaves no account, and its id is taken for good', async () => {
+    const store = await opened(open, ACCOUNT);
+    await store.addKey('a', key('1'));
+    await store.addKey('a', { ...key('2'), expiresAtMs: new ManualClock().wallMs() + 1_000 });
+    await store.beginDeletion('a', 9);
+    for (let times = 0; times < 2; times += 1) await store.endDeletion('a');
+    assert.is(await store.find('a'), undefined);
+    assert.equal(await store.list({ afterId: undefined, limit: 5 }), []);
+    assert.is(await store.beginDeletion('a', 10), 'deleted');
+    await refused('conflict', store.create(ACCOUNT));
+    await refused('not_found', store.setStatus('a', 'active'));
+    await refused('not_found', store.setPlan('a', 'free', LIMITS));
+    await refused('not_found', store.addKey('a', key('3')));
+    await refused('not_found', store.revokeKey('a', 'key_1', 5));
+    await refused('not_found', store.endImport('a', 'active'));
+  });
+}
+
+function importing(imported: Test, open: Open): void {
+  imported('takes keys, and neither a plan nor a status, until it is opened', async () => {
+    const store = await opened(open, { ...ACCOUNT, status: 'importing' });
+    await store.addKey('a', key('1'));
+    await refused('conflict', store.setStatus('a', 'active'));
+    await refused('conflict', store.setPlan('a', 'free', LIMITS));
+    assert.equal(await store.endImport('a', 'suspended'), { ...ACCOUNT, status: 'suspended' });
+    assert.is((await store.setStatus('a', 'active')).status, 'active');
+  });
+
+  imported('is opened once', async () => {
+    const store = await opened(open, { ...ACCOUNT, status: 'importing' });
+    await store.endImport('a', 'active');
+    await refused('conflict', store.endImport('a', 'suspended'));
+    assert.is((await store.find('a'))?.account.status, 'active');
+  });
+
+  imported('can be deleted before it is opened', async () => {
+    const store = await opened(open, { ...ACCOUNT, status: 'importing' });
+    assert.is(await store.beginDeletion('a', 9), 'deleting');
+    await store.endDeletion('a');
+    assert.is(await store.find('a'), undefined);
+  });
+}
+
+async function opened(open: Open, account: Account): Promise<ManagedAccounts> {
+  const store = await open(new ManualClock());
+  await store.create(account);
+  return store;
+}
+
+function key(number: string): ApiKeyRecord {
+  return { id: `key_${number}`, digest: `digest ${number}`, scope: 'full', createdAtMs: 2 };
+}
+
+async function refused(code: FaultCode, pending: Promise<unknown>): Promise<void> {
+  assert.is((await faultIn(pending)).code, code);
+}
