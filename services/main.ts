@@ -30,9 +30,9 @@ async function run(part: string, rest: readonly string[]): Promise<number> {
         return await openCtlCluster(config);
       };
       const { SERVICE_ADMIN_URL: adminUrl, SERVICE_ADMIN_TOKEN_FILE: adminTokenFile } = config;
-      const { terminalQuestion } = await import('#process/terminal-question');
+      const { terminalQuestion, writeOut: write } = await import('#process/terminal');
       const ask = terminalQuestion();
-      return await runCtl(rest, { out, err, ask, adminUrl, adminTokenFile, openCluster });
+      return await runCtl(rest, { out, err, write, ask, adminUrl, adminTokenFile, openCluster });
     }
     if (part === 'migrate' && rest.length === 0) {
       assertProduction(config, part);

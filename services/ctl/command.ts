@@ -32,9 +32,14 @@ export type Values = {
   readonly 'keyed-share'?: string | undefined;
   readonly headroom?: string | undefined;
   readonly yes?: boolean | undefined;
+  readonly file?: string | undefined;
+  readonly json?: boolean | undefined;
 };
 
-/** What a command prints, for machines and for people; `isBad` makes the program end with 1. */
+/**
+ * What a command prints, for machines and for people, nothing where the text is empty; `isBad` makes
+ * the program end with 1.
+ */
 export type Printout = { readonly data: unknown; readonly text: string; readonly isBad?: boolean };
 
 type Named = {
@@ -86,6 +91,8 @@ export type ClusterPorts = {
   readonly openBus: () => Promise<Bus>;
   /** Opened only by commands that act. */
   readonly openActing: () => Promise<ActingCluster>;
+  /** The version of this program. */
+  readonly release: string;
   /** First part of all subjects on the bus. */
   readonly prefix: string;
   /** The admin calls of the node at an address (`host:port`). */
@@ -96,6 +103,8 @@ export type ClusterPorts = {
 export type CommandTerminal = {
   /** Takes lines about work under way. */
   readonly report: (line: string) => void;
+  /** Writes to standard output as it is; fulfils when there is room for more. */
+  readonly write: (text: string) => Promise<void>;
   /** Asks its user; undefined where there is nobody to ask. */
   readonly ask: ((question: string) => Promise<string>) | undefined;
 };

@@ -11,6 +11,8 @@ import {
 } from '#ctl/command';
 import { DELETE_ACCOUNT } from '#ctl/delete-command';
 import { DRAIN } from '#ctl/drain-command';
+import { EXPORT } from '#ctl/export-command';
+import { IMPORT } from '#ctl/import-command';
 import { INSTANCE } from '#ctl/instance-command';
 import { JOURNAL } from '#ctl/journal-command';
 import { NODES } from '#ctl/nodes-command';
@@ -22,6 +24,8 @@ import { VERIFY } from '#ctl/verify-command';
 type CtlIo = {
   readonly out: (text: string) => void;
   readonly err: (text: string) => void;
+  /** Writes as it is; fulfils when there is room for more. */
+  readonly write: (text: string) => Promise<void>;
   /** Asks whoever typed the command; undefined: nobody did. */
   readonly ask?: ((question: string) => Promise<string>) | undefined;
   readonly adminUrl: string;
@@ -34,7 +38,7 @@ type CtlIo = {
 /** Every command: those of accounts, those of a cluster, those that only compute. */
 export const COMMANDS: readonly Command[] = [
   ...ACCOUNT_COMMANDS,
-  ...[RING, SHARDS, NODES, INSTANCE, DRAIN, VERIFY, JOURNAL, DELETE_ACCOUNT],
+  ...[RING, SHARDS, NODES, INSTANCE, DRAIN, VERIFY, JOURNAL, EXPORT, IMPORT, DELETE_ACCOUNT],
   CAPACITY,
 ];
 
@@ -62,6 +66,7 @@ const OPTIONS = {
   'keyed-share': { type: 'string' },
   headroom: { type: 'string' },
   yes: { type: 'boolean' },
+  file: { type: 'string' },
 } as const;
 
 /** Runs one command (`argv` without program and script). Fulfils with the exit code, never rejects. */
@@ -82,7 +87,8 @@ export async function runCtl(argv: readonly string[], io: CtlIo): Promise<number
     }
     assertTaken(command, values);
     const { data, text, isBad = false } = await ran(command, args, values, io);
-    io.out(values.json ? JSON.stringify(data, undefined, 2) : text);
+    const printed = values.json ? JSON.stringify(data, undefined, 2) : text;
+    if (printed !== '') io.out(printed);
     return isBad ? 1 : 0;
   } catch (error) {
     const text = error instanceof Error ? error.message : String(error);
@@ -94,7 +100,7 @@ export async function runCtl(argv: readonly string[], io: CtlIo): Promise<number
 async function ran(
   command: Command,
   args: readonly string[],
-  values: Values & { readonly admin?: string | undefined; readonly json?: boolean | undefined },
+  values: Values & { readonly admin?: string | undefined },
   io: CtlIo,
 ): Promise<Printout> {
   if (command.kind === 'account') {
@@ -104,7 +110,7 @@ async function ran(
   if (command.kind === 'planning') return command.run(values);
   await using cluster = await io.openCluster();
   const report = values.json ? () => undefined : io.out;
-  return await command.run(cluster, args, values, { report, ask: io.ask });
+  return await command.run(cluster, args, values, { report, write: io.write, ask: io.ask });
 }
 
 /** All commands with what they take, one a line. */

@@ -118,7 +118,7 @@ function notEmptied(left: number, refusal: unknown): CtlError {
 
 /** Has the owners of instances delete them; one that is gone already is none of them. */
 async function removeAll(
-  { clock }: ClusterPorts,
+  ports: ClusterPorts,
   { engine }: ActingCluster,
   accountId: string,
   page: readonly ListingRow[],
@@ -127,18 +127,32 @@ async function removeAll(
   let removed = 0;
   let refusal: unknown;
   const worker = async (): Promise<void> => {
-    for (const { instanceId } of waiting) {
-      const asked = { accountId, instanceId, deadlineAtMs: clock.wallMs() + CALL_TIMEOUT_MS_MAX };
+    for (const row of waiting) {
+      const { instanceId } = row;
+      const deadlineAtMs = ports.clock.wallMs() + CALL_TIMEOUT_MS_MAX;
+      const asked = { accountId, instanceId, deadlineAtMs };
       try {
         await engine.ask({ ...REMOVAL, ...asked });
         removed += 1;
       } catch (error) {
         if (toFault(error).code !== 'not_found') refusal = error;
+        else if (await hasUnlisted(ports, accountId, row)) removed += 1;
       }
     }
   };
   await Promise.all(Array.from({ length: IN_FLIGHT_MAX }, worker));
   return { removed, refusal };
+}
+
+/** Takes away a line of the listing that an import was cut behind: of its instance nothing is there. */
+async function hasUnlisted(
+  { instances, listings }: ClusterPorts,
+  accountId: string,
+  { instanceId, version }: ListingRow,
+): Promise<boolean> {
+  if ((await instances.readHead(instanceId)) !== undefined) return false;
+  await listings.remove(accountId, instanceId, version + 1);
+  return true;
 }
 
 /** A deletion that comes twice is none the second time, so that the call needs no name. */

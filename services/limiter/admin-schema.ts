@@ -8,12 +8,15 @@ import { ACCOUNTS_PAGE_MAX } from '#storage/account-store';
  * schemas, so that neither side can change alone.
  */
 
-// Names are printed by `ctl`, so nothing in them may steer a terminal. Length: decision 37.
-const Name = z.string().regex(/^\P{C}{1,100}$/u, '1 to 100 characters, none of them invisible');
+/** Names are printed by `ctl`, so nothing in them may steer a terminal. Length: decision 37. */
+export const AccountName = z
+  .string()
+  .regex(/^\P{C}{1,100}$/u, '1 to 100 characters, none of them invisible');
 
 const whole = (max: number) => z.int().min(1).max(max);
 
-const LimitsWire = z.strictObject({
+/** What an account may do. */
+export const LimitsWire = z.strictObject({
   requests_per_minute: whole(CUSTOM_LIMITS_MAX.requestsPerMinute),
   cycles_per_month: whole(CUSTOM_LIMITS_MAX.cyclesPerMonth),
   instances: whole(CUSTOM_LIMITS_MAX.instances),
@@ -30,8 +33,8 @@ export const PlanBody = z.discriminatedUnion('plan', [Bought, Agreed]);
 
 /** Body of `POST /accounts`. */
 export const AccountBody = z.discriminatedUnion('plan', [
-  Bought.extend({ name: Name }),
-  Agreed.extend({ name: Name }),
+  Bought.extend({ name: AccountName }),
+  Agreed.extend({ name: AccountName }),
 ]);
 
 /** Body of `PUT /accounts/{id}/status`. */

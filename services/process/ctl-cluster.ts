@@ -6,6 +6,7 @@ import { engineConnector, watchedEngines } from '#process/cluster';
 import { type Foundation, foundationOf } from '#process/foundation';
 import { openBus, openStores, type SharedStores } from '#process/ports';
 import { assertProduction } from '#process/production';
+import { releaseOf } from '#process/release';
 import { adminClient } from '#wire/admin-client';
 
 /** How long a node may take to answer an operator, in milliseconds. A live one takes a few. */
@@ -37,6 +38,7 @@ export async function openCtlCluster(config: Config): Promise<ClusterPorts & Asy
     listings: stores.listings,
     meters: stores.meters,
     clock,
+    release: releaseOf(),
     prefix: config.SERVICE_NATS_PREFIX,
     openBus: () => openBus(lenient, foundation),
     openActing: () => openActing(lenient, foundation, stores),

@@ -1,10 +1,10 @@
-import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import type { Config } from '#config';
 import type { Clock } from '#platform/clock';
 import type { Logger } from '#platform/logger';
 import type { Metrics } from '#platform/metrics';
 import type { Tracer } from '#platform/tracer';
+import { releaseOf } from '#process/release';
 
 /** What tracing needs of its process. */
 type TracingPorts = {
@@ -48,10 +48,4 @@ function headersOf({ SERVICE_OTLP_HEADERS: pairs = [] }: Config): Record<string,
       return [pair.slice(0, at), pair.slice(at + 1)];
     }),
   );
-}
-
-/** The version of this release. */
-function releaseOf(): string {
-  const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
-  return (JSON.parse(text) as { version: string }).version;
 }

@@ -69,6 +69,7 @@ class ClusterInMemory implements AsyncDisposable {
     return {
       ...this.stores,
       clock: systemClock,
+      release: '0.0.0',
       prefix: 'test',
       openBus: async () => ({
         isConnected: true,

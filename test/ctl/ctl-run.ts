@@ -14,11 +14,13 @@ export type CtlTarget = {
 export async function ctl(argv: readonly string[], target: CtlTarget) {
   const out: string[] = [];
   const err: string[] = [];
+  const written: string[] = [];
   const { typed } = target;
   const code = await runCtl(argv, {
     ask: typed === undefined ? undefined : async () => typed,
     out: (text) => void out.push(text),
     err: (text) => void err.push(text),
+    write: async (text) => void written.push(text),
     adminUrl: target.adminUrl ?? 'http://127.0.0.1:1',
     adminTokenFile: target.adminTokenFile,
     async openCluster() {
@@ -26,5 +28,5 @@ export async function ctl(argv: readonly string[], target: CtlTarget) {
       return { ...target.cluster, [Symbol.asyncDispose]: async () => undefined };
     },
   });
-  return { code, out: out.join('\n'), err: err.join('\n') };
+  return { code, out: out.join('\n'), err: err.join('\n'), written: written.join('') };
 }

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { createInterface } from 'node:readline/promises';
 
 /** Asks whoever sits at the terminal of this process; undefined where none does. */
@@ -7,4 +8,9 @@ export function terminalQuestion(): ((question: string) => Promise<string>) | un
     using lines = createInterface({ input: process.stdin, output: process.stderr });
     return await lines.question(question);
   };
+}
+
+/** Writes to standard output; fulfils when its reader has taken enough for more to come. */
+export async function writeOut(text: string): Promise<void> {
+  if (!process.stdout.write(text)) await once(process.stdout, 'drain');
 }

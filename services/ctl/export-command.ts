@@ -1,0 +1,57 @@
+import { createHash } from 'node:crypto';
+import { type ClusterCommand, type ClusterPorts, CtlError } from '#ctl/command';
+import { accountLine, type ExportCounts, endLine, headerLine, keyLine } from '#ctl/export-lines';
+import { ExportedInstances } from '#ctl/exported-instances';
+import { outputTo } from '#ctl/output';
+
+/** `ctl export`: an account with all it has, as lines of JSON. */
+export const EXPORT: ClusterCommand = {
+  kind: 'cluster',
+  words: ['export'],
+  summary:
+    'Writes an account with its keys (as digests), instances, observations and drift events as lines of JSON, to standard output or a new file; what was acknowledged two minutes before is in it.',
+  args: ['account'],
+  options: { file: 'path' },
+  async run(ports, [id = ''], { file, json }, { write }) {
+    if (file === undefined && json) {
+      throw new CtlError('--json needs --file: standard output is the export');
+    }
+    await using output = await outputTo(file, write);
+    const counts = await exported(ports, id, (text) => output.write(text));
+    await output.keep();
+    if (file === undefined) return { data: undefined, text: '' };
+    const { instances, observations, drift_events } = counts;
+    const rows = `${observations} observations, ${drift_events} drift events`;
+    return {
+      data: { account: id, file, ...counts },
+      text: `${file}: ${instances} instances, ${rows}.`,
+    };
+  },
+};
+
+/** Writes line after line; what is held in memory does not depend on how much there is. */
+async function exported(
+  ports: ClusterPorts,
+  accountId: string,
+  write: (text: string) => Promise<void>,
+): Promise<ExportCounts> {
+  const found = await ports.accounts.find(accountId);
+  if (found === undefined) throw new CtlError(`there is no account ${accountId}`);
+  const { account, keys } = found;
+  if (account.status === 'importing' || account.status === 'deleting') {
+    throw new CtlError(`account ${accountId} is ${account.status}`);
+  }
+  const hash = createHash('sha256');
+  const put = async (text: string): Promise<void> => {
+    hash.update(text);
+    await write(text);
+  };
+  const exportedAt = new Date(ports.clock.wallMs()).toISOString();
+  await put(headerLine(accountId, ports.release, exportedAt));
+  await put(accountLine(account) + keys.map(keyLine).join(''));
+  const instances = new ExportedInstances(ports, accountId);
+  for await (const text of instances.lines()) await put(text);
+  const counts = { keys: keys.length, ...instances.counts };
+  await write(endLine(counts, hash.digest('hex')));
+  return counts;
+}

@@ -1,0 +1,142 @@
+import { type ClusterPorts, CtlError } from '#ctl/command';
+import { driftLine, type ExportCounts, instanceLine, observationLine } from '#ctl/export-lines';
+import { type Clock, sleep } from '#platform/clock';
+import type { InstanceHead } from '#storage/instance-store';
+import { storedDrift, storedHistory } from '#storage/stored-rows';
+
+/** Rows of one read: 8 MiB when every context has the largest size. */
+const ROWS_PER_READ = 1_000;
+
+/** Heads that are read at once: the heads of one read have up to 6 KiB of rows each. Chosen. */
+const HEADS_AT_ONCE = 32;
+
+/** In which time everything acknowledged before is stored, in milliseconds: 120 s and 20. */
+const STORED_MS = 140_000;
+
+/** Between two looks for what is not stored yet, in milliseconds. */
+const PAUSE_MS = 2_000;
+
+type Counts = Omit<ExportCounts, 'keys'>;
+
+/**
+ * The instances of an account as lines of an export. Each is consistent in itself, whatever happens to it
+ * meanwhile: the version of its head says which rows belong to it, and they never change.
+ */
+export class ExportedInstances {
+  readonly #ports: Pick<ClusterPorts, 'instances' | 'listings'> & { readonly clock: Clock };
+  readonly #accountId: string;
+  #instances = 0;
+  #observations = 0;
+  #driftEvents = 0;
+
+  constructor(ports: ClusterPorts, accountId: string) {
+    this.#ports = ports;
+    this.#accountId = accountId;
+  }
+
+  /** How much has been written. */
+  get counts(): Counts {
+    return {
+      instances: this.#instances,
+      observations: this.#observations,
+      drift_events: this.#driftEvents,
+    };
+  }
+
+  /** All lines, in portions; what is listed and not stored yet comes last. */
+  async *lines(): AsyncGenerator<string> {
+    const { listings, clock } = this.#ports;
+    const begunMs = clock.monotonicMs();
+    let missing: string[] = [];
+    for await (const page of listings.pages(this.#accountId)) {
+      const ids = page.map(({ instanceId }) => instanceId);
+      missing.push(...(yield* this.#ofAll(ids)));
+    }
+    while (missing.length > 0) {
+      if (clock.monotonicMs() - begunMs > STORED_MS) {
+        throw new CtlError(`${missing.length} instances are listed and not stored: ${missing[0]}`);
+      }
+      await sleep(clock, PAUSE_MS);
+      missing = yield* this.#ofAll(missing);
+    }
+  }
+
+  /** Answers the instances of which nothing is stored. */
+  async *#ofAll(ids: readonly string[]): AsyncGenerator<string, string[]> {
+    const missing: string[] = [];
+    for (let start = 0; start < ids.length; start += HEADS_AT_ONCE) {
+      const some = ids.slice(start, start + HEADS_AT_ONCE);
+      const heads = await Promise.all(some.map((id) => this.#ports.instances.readHead(id)));
+      for (const [index, id] of some.entries()) {
+        const head = heads[index];
+        if (head === undefined) missing.push(id);
+        else if (head.deletedAtMs === undefined) yield* this.#ofOne(id, head);
+      }
+    }
+    return missing;
+  }
+
+  async *#ofOne(id: string, head: InstanceHead): AsyncGenerator<string> {
+    const history = this.#historyOf(id, head);
+    const drift = this.#driftOf(id, head);
+    // Before its first line: one that has been deleted meanwhile has no line.
+    const firstRows = await this.#firstOf(id, history);
+    if (firstRows === undefined) return;
+    const firstDrift = await this.#firstOf(id, drift);
+    if (firstDrift === undefined) return;
+    yield instanceLine(id, head) + firstRows;
+    yield* history;
+    yield firstDrift;
+    yield* drift;
+    this.#instances += 1;
+    this.#observations += head.historyCount;
+    this.#driftEvents += head.driftCount;
+  }
+
+  /** The first portion of rows; undefined when they are not there because the instance is gone. */
+  async #firstOf(id: string, rows: AsyncGenerator<string>): Promise<string | undefined> {
+    try {
+      const { value, done } = await rows.next();
+      return done ? '' : value;
+    } catch (error) {
+      if (error instanceof CtlError && (await this.#isDeleted(id))) return undefined;
+      throw error;
+    }
+  }
+
+  async #isDeleted(id: string): Promise<boolean> {
+    const head = await this.#ports.instances.readHead(id);
+    return head?.deletedAtMs !== undefined;
+  }
+
+  #historyOf(id: string, head: InstanceHead): AsyncGenerator<string> {
+    const read = (newest: number, count: number) =>
+      storedHistory(this.#ports.instances, id, head, { newest, count });
+    return portions(id, head.historyCount, read, observationLine);
+  }
+
+  #driftOf(id: string, head: InstanceHead): AsyncGenerator<string> {
+    const read = (newest: number, count: number) =>
+      storedDrift(this.#ports.instances, id, head, { newest, count });
+    return portions(id, head.driftCount, read, driftLine);
+  }
+}
+
+/** Rows as lines, oldest first. */
+async function* portions<Row>(
+  id: string,
+  total: number,
+  read: (newest: number, count: number) => Promise<Row[]>,
+  lineOf: (row: Row) => string,
+): AsyncGenerator<string> {
+  for (let done = 0; done < total; done += ROWS_PER_READ) {
+    const newest = Math.min(total, done + ROWS_PER_READ);
+    const rows = await read(newest, newest - done);
+    if (rows.length !== newest - done) {
+      throw new CtlError(
+        `rows of ${id} are missing: it was deleted meanwhile, or see "ctl verify"`,
+      );
+    }
+    yield rows.reverse().map(lineOf).join('');
+  }
+}

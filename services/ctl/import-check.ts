@@ -1,0 +1,200 @@
+import type { Account, ApiKeyRecord } from '#accounts/account';
+import { type ClusterPorts, CtlError } from '#ctl/command';
+import { ExportFile } from '#ctl/export-file';
+import type { ExportCounts } from '#ctl/export-lines';
+import type { LineOf } from '#ctl/export-schema';
+import { verifyHead } from '#ctl/head-verification';
+import { MODE_KEYS } from '#identity/modes';
+import {
+  type DriftRow,
+  type HistoryRow,
+  type InstanceHead,
+  NO_ROWS,
+} from '#storage/instance-store';
+
+/** Keys of one export: years of a key a day. */
+const KEYS_MAX = 10_000;
+
+/** An instance of an export without its rows; those are read from the file one after the other. */
+export type ImportedInstance = { readonly id: string; readonly head: InstanceHead };
+
+/** What an export has to be: right in every line, proved in every head, and new to this cluster. */
+export type CheckedExport = {
+  readonly path: string;
+  readonly account: Omit<Account, 'status'>;
+  readonly status: 'active' | 'suspended';
+  readonly keys: readonly ApiKeyRecord[];
+  readonly counts: ExportCounts;
+  readonly sha256: string;
+  /** Instances whose rows are in order but do not say how a generation began (decision 86). */
+  readonly unproven: number;
+};
+
+/**
+ * Reads an export to its end and writes nothing. Rejects with a `CtlError` for the first thing that is
+ * wrong with it, and where an instance of it is here already, but not by an import of this account.
+ */
+export async function checkExport(
+  path: string,
+  { instances }: Pick<ClusterPorts, 'instances'>,
+): Promise<CheckedExport> {
+  const file = await ExportFile.open(path);
+  const { account, status, keys } = await readAccount(file);
+  let unproven = 0;
+  for (;;) {
+    const line = file.lineNumber;
+    const instance = await readInstance(file, account.id);
+    if (instance === undefined) break;
+    const refusal = refusalOf(instance, await instances.readHead(instance.id));
+    if (refusal !== undefined) file.fail(refusal, line);
+    if (!(await isProved(file, instance, line))) unproven += 1;
+    await checkDrift(file, instance.head, line);
+  }
+  file.end();
+  const { counts, sha256 } = file;
+  return { path, account, status, keys, counts, sha256, unproven };
+}
+
+/** What stands before the instances. */
+export async function readAccount(
+  file: ExportFile,
+): Promise<Pick<CheckedExport, 'account' | 'status' | 'keys'>> {
+  const line = await file.expect('account');
+  const { id, name, plan, status, created_at_ms: createdAtMs } = line;
+  if (id !== file.header.account) file.fail(`id: the first line names ${file.header.account}`);
+  const limits = {
+    requestsPerMinute: line.requests_per_minute,
+    cyclesPerMonth: line.cycles_per_month,
+    instances: line.instances,
+  };
+  const keys: ApiKeyRecord[] = [];
+  for (let key = await file.take('key'); key !== undefined; key = await file.take('key')) {
+    if (keys.length === KEYS_MAX) file.fail(`there are more than ${KEYS_MAX} keys`);
+    keys.push(keyOf(key));
+  }
+  return { account: { id, name, plan, limits, createdAtMs }, status, keys };
+}
+
+/** The next instance; undefined: there is none. */
+export async function readInstance(
+  file: ExportFile,
+  accountId: string,
+): Promise<ImportedInstance | undefined> {
+  const line = await file.take('instance');
+  return line && { id: line.id, head: headOf(line, accountId) };
+}
+
+/** The observations that come next in a file. */
+export async function* readHistory(file: ExportFile): AsyncGenerator<HistoryRow> {
+  for (;;) {
+    const line = await file.take('observation');
+    if (line === undefined) return;
+    const { kind: _, mode, context: contextJson, timestamp_ms: timestampMs, ...rest } = line;
+    yield { ...rest, mode: MODE_KEYS.indexOf(mode), contextJson, timestampMs };
+  }
+}
+
+/** The drift events that come next in a file. */
+export async function* readDrift(file: ExportFile): AsyncGenerator<DriftRow> {
+  for (;;) {
+    const line = await file.take('drift');
+    if (line === undefined) return;
+    yield {
+      ordinal: line.ordinal,
+      generation: line.generation,
+      cycle: line.cycle,
+      level: line.level,
+      deviationJson: line.deviation,
+      affectedModesJson: line.affected_modes,
+      isRolledBack: line.rolled_back,
+      timestampMs: line.timestamp_ms,
+    };
+  }
+}
+
+/** Why an instance may not be stored where `stored` is; undefined: it may. */
+export function refusalOf(
+  { id, head }: ImportedInstance,
+  stored: InstanceHead | undefined,
+): string | undefined {
+  if (stored === undefined) return undefined;
+  if (stored.deletedAtMs !== undefined) return `${id} was deleted here less than 40 days ago`;
+  if (stored.accountId !== head.accountId) return `${id} is here already, of another account`;
+  if (stored.version <= head.version) return undefined;
+  return `${id} is here already, at version ${stored.version}, above ${head.version}`;
+}
+
+async function isProved(
+  file: ExportFile,
+  { id, head }: ImportedInstance,
+  line: number,
+): Promise<boolean> {
+  const replay = await verifyHead(head, readHistory(file));
+  switch (replay.kind) {
+    case 'same':
+      return true;
+    case 'unknown_start':
+      return false;
+    case 'different':
+      return file.fail(`${id} does not follow from its rows: ${replay.differences[0]}`, line);
+    case 'other_model':
+      return file.fail(`${id} is of model ${replay.modelVersion}, which is not known here`, line);
+    case 'deleted':
+      throw new CtlError(`${id} is deleted`);
+  }
+}
+
+/** What a replay does not say: whether the rows are all there, in order and of their generations. */
+async function checkDrift(file: ExportFile, head: InstanceHead, line: number): Promise<void> {
+  let last = { ordinal: 0, generation: 1, cycle: 0 };
+  let before = 0;
+  for await (const row of readDrift(file)) {
+    const { ordinal, generation, cycle } = row;
+    const isNext =
+      generation === last.generation ? cycle > last.cycle : generation > last.generation;
+    if (ordinal !== last.ordinal + 1 || !isNext) {
+      file.fail(`drift event ${ordinal} does not come after ${last.ordinal}`, file.lineNumber - 1);
+    }
+    if (generation < head.generation) before = ordinal;
+    last = row;
+  }
+  const { driftCount, driftStart } = head;
+  if (last.ordinal !== driftCount)
+    file.fail(`drift_count is ${driftCount} of ${last.ordinal}`, line);
+  if (before !== driftStart) file.fail(`drift_start is ${driftStart}, not ${before}`, line);
+}
+
+function keyOf(line: LineOf<'key'>): ApiKeyRecord {
+  const { id, digest, scope, created_at_ms: createdAtMs } = line;
+  const { revoked_at_ms: revokedAtMs, expires_at_ms: expiresAtMs } = line;
+  return {
+    ...{ id, digest, scope, createdAtMs },
+    ...(revokedAtMs === undefined ? {} : { revokedAtMs }),
+    ...(expiresAtMs === undefined ? {} : { expiresAtMs }),
+  };
+}
+
+/** Without its newest rows: those follow from the others. */
+function headOf(line: LineOf<'instance'>, accountId: string): InstanceHead {
+  return {
+    version: line.version,
+    accountId,
+    name: line.name,
+    description: line.description,
+    createdAtMs: line.created_at_ms,
+    updatedAtMs: line.updated_at_ms,
+    deletedAtMs: undefined,
+    originMs: line.origin_ms,
+    observedAtMs: line.observed_at_ms,
+    generation: line.generation,
+    historyCount: line.history_count,
+    historyStart: line.history_start,
+    driftCount: line.drift_count,
+    driftStart: line.drift_start,
+    newestHistory: NO_ROWS,
+    newestDrift: NO_ROWS,
+    modelVersion: line.model_version,
+    model: line.model,
+    recentCalls: [],
+  };
+}

@@ -1,0 +1,87 @@
+import type { AccountWithKeys } from '#accounts/account';
+import { readShardTable } from '#ctl/cluster-snapshot';
+import { type ClusterCommand, type ClusterPorts, CtlError } from '#ctl/command';
+import { type CheckedExport, checkExport } from '#ctl/import-check';
+import { storeExport } from '#ctl/import-store';
+import { Fault } from '#fault/fault';
+
+/** `ctl import`: an account from a file of `ctl export`, whole or not at all. */
+export const IMPORT: ClusterCommand = {
+  kind: 'cluster',
+  words: ['import'],
+  summary:
+    'Reads an account from a file of `ctl export`, proves every head from its rows, writes it, and opens it when all is there; goes on where it was cut when it is run again.',
+  args: ['file'],
+  options: {},
+  async run(ports, [path = ''], _values, { report }) {
+    // Where instances lie follows from the number of shards, which a first node fixes.
+    await readShardTable(ports, 'engine');
+    const checked = await checkExport(path, ports);
+    const { counts, account, unproven } = checked;
+    report(`${path} is whole, and ${counts.instances - unproven} heads follow from their rows`);
+    await claim(ports, checked);
+    const { written, found } = await storeExport(checked, ports, report);
+    await assertComplete(ports, checked);
+    await open(ports, checked);
+    const { status } = checked;
+    const data = { account: account.id, status, ...counts, written, found, unproven };
+    return { data, text: `${textOf(checked, found)}` };
+  },
+};
+
+function textOf({ account, counts, unproven }: CheckedExport, found: number): string {
+  const { instances, observations, drift_events } = counts;
+  const rows = `${observations} observations, ${drift_events} drift events`;
+  const lines = [`Account ${account.id} is here: ${instances} instances, ${rows}.`];
+  if (found > 0) lines.push(`${found} of the instances were there from an earlier try.`);
+  if (unproven > 0) {
+    lines.push(
+      `Of ${unproven} the rows are in order, but the head does not follow from them alone.`,
+    );
+  }
+  return lines.join('\n');
+}
+
+/** Makes the account, which nobody can use yet, or finds it as an earlier try has made it. */
+async function claim({ accounts }: ClusterPorts, { account }: CheckedExport): Promise<void> {
+  const { id } = account;
+  const found = await accounts.find(id);
+  if (found !== undefined) return assertSame(found, account);
+  await accounts.create({ ...account, status: 'importing' }).catch((error: unknown) => {
+    if (!(error instanceof Fault) || error.code !== 'conflict') throw error;
+    throw new CtlError(`account ${id} was deleted here, and an id is never used twice`);
+  });
+}
+
+function assertSame({ account: found }: AccountWithKeys, account: CheckedExport['account']): void {
+  const { id, status } = found;
+  if (status !== 'importing') {
+    throw new CtlError(`account ${id} is here already (${status}): nothing has been imported`);
+  }
+  if (found.createdAtMs !== account.createdAtMs || found.name !== account.name) {
+    throw new CtlError(`account ${id} is being imported from another file`);
+  }
+}
+
+/** What an import of another file has left would be seen with the rest. */
+async function assertComplete(
+  { listings }: ClusterPorts,
+  { account, counts }: CheckedExport,
+): Promise<void> {
+  let listed = 0;
+  for await (const page of listings.pages(account.id)) listed += page.length;
+  if (listed === counts.instances) return;
+  throw new CtlError(
+    `account ${account.id} has ${listed} instances instead of ${counts.instances}: another file was imported, or one names an instance twice; it stays closed`,
+  );
+}
+
+/** The keys, and then the account: from here on it is served. */
+async function open(
+  { accounts }: ClusterPorts,
+  { account, status, keys }: CheckedExport,
+): Promise<void> {
+  const there = new Set((await accounts.find(account.id))?.keys.map(({ id }) => id));
+  for (const key of keys) if (!there.has(key.id)) await accounts.addKey(account.id, key);
+  await accounts.endImport(account.id, status);
+}

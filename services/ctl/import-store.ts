@@ -1,0 +1,193 @@
+import type { ClusterPorts } from '#ctl/command';
+import { ExportFile } from '#ctl/export-file';
+import {
+  type CheckedExport,
+  type ImportedInstance,
+  readAccount,
+  readDrift,
+  readHistory,
+  readInstance,
+  refusalOf,
+} from '#ctl/import-check';
+import { CHUNK_BOUNDS, cutChunks, type HeadBounds } from '#engine/cut-chunks';
+import {
+  type Chunk,
+  type InstanceHead,
+  type NewestRows,
+  NO_ROWS,
+  type PackedRows,
+} from '#storage/instance-store';
+import { DRIFT_EVENTS, OBSERVATIONS } from '#storage/packed-rows';
+
+/** Rows that are cut into chunks at once. Chosen. */
+const ROWS_AT_ONCE = 512;
+
+/** Bytes of chunks that gather before they are written. Chosen. */
+const CHUNK_BYTES_MAX = 1_048_576;
+
+/** Instances that are being written while the next one is read. Chosen. */
+const IN_FLIGHT_MAX = 8;
+
+/** A checkpoint that stores no rows. */
+const NOTHING = { history: [], drift: [], answers: [] };
+
+/** How many instances have been written, and how many an earlier try had left to do no more for. */
+export type Written = { readonly written: number; readonly found: number };
+
+/**
+ * Writes the instances of a checked export, none of which anybody sees before its account is opened.
+ * Repeated after a cut it leaves those alone that are there. Rejects with a `CtlError` if the file is
+ * another one by now.
+ */
+export async function storeExport(
+  checked: CheckedExport,
+  ports: ClusterPorts,
+  report: (line: string) => void,
+): Promise<Written> {
+  const file = await ExportFile.open(checked.path);
+  const { account } = await readAccount(file);
+  const window = new WriteWindow();
+  let written = 0;
+  let found = 0;
+  for (;;) {
+    const line = file.lineNumber;
+    const instance = await readInstance(file, account.id);
+    if (instance === undefined) break;
+    const stored = await ports.instances.readHead(instance.id);
+    const refusal = refusalOf(instance, stored);
+    if (refusal !== undefined) file.fail(refusal, line);
+    if (stored?.version === instance.head.version) {
+      await passOver(file);
+      found += 1;
+      continue;
+    }
+    await window.add(await gather(file, instance, ports));
+    written += 1;
+    if (written % 1_000 === 0) report(`${written} instances written`);
+  }
+  file.end();
+  await window.end();
+  if (file.sha256 !== checked.sha256) file.fail('the file has changed since it was checked');
+  return { written, found };
+}
+
+async function passOver(file: ExportFile): Promise<void> {
+  for await (const _ of readHistory(file));
+  for await (const _ of readDrift(file));
+}
+
+/**
+ * Reads the rows of an instance; answers what writes the last of them with its head. Before the first
+ * chunk there is its line in the listing, and a head of the version before, that counts all rows: so a
+ * deletion of the account finds what a cut import has left.
+ */
+async function gather(
+  file: ExportFile,
+  { id, head }: ImportedInstance,
+  { instances, listings }: ClusterPorts,
+): Promise<() => Promise<void>> {
+  const { accountId, name, description, createdAtMs } = head;
+  const unfinished = unfinishedOf(head);
+  let isBegun = false;
+  const begin = async (hasChunks: boolean): Promise<void> => {
+    if (isBegun) return;
+    // Not above the head that is stored first, or its deletion would not take the line away.
+    const { version } = hasChunks ? unfinished : head;
+    await listings.put(accountId, { instanceId: id, version, name, description, createdAtMs });
+    if (hasChunks) await instances.checkpoint([{ ...NOTHING, instanceId: id, head: unfinished }]);
+    isBegun = true;
+  };
+  const ahead = async (history: readonly Chunk[], drift: readonly Chunk[]): Promise<void> => {
+    await begin(true);
+    const checkpoint = { ...NOTHING, instanceId: id, head: unfinished, history, drift };
+    await instances.checkpoint([checkpoint]);
+  };
+  const history = new Cutting(CHUNK_BOUNDS.history, (chunks) => ahead(chunks, []));
+  for await (const row of readHistory(file)) await history.add(OBSERVATIONS.pack(row));
+  const ofHistory = history.end();
+  const drift = new Cutting(CHUNK_BOUNDS.drift, (chunks) => ahead([], chunks));
+  for await (const row of readDrift(file)) await drift.add(DRIFT_EVENTS.pack(row));
+  const ofDrift = drift.end();
+  const whole = { ...head, newestHistory: ofHistory.newest, newestDrift: ofDrift.newest };
+  const chunks = { history: ofHistory.chunks, drift: ofDrift.chunks };
+  return async () => {
+    await begin(chunks.history.length + chunks.drift.length > 0);
+    await instances.checkpoint([{ ...NOTHING, instanceId: id, head: whole, ...chunks }]);
+  };
+}
+
+function unfinishedOf(head: InstanceHead): InstanceHead {
+  return {
+    ...head,
+    version: head.version - 1,
+    newestHistory: { after: head.historyCount, rows: '' },
+    newestDrift: { after: head.driftCount, rows: '' },
+  };
+}
+
+/** Rows that become chunks as an engine would have cut them. */
+class Cutting {
+  readonly #bounds: HeadBounds;
+  readonly #write: (chunks: readonly Chunk[]) => Promise<void>;
+  #added: PackedRows[] = [];
+  #chunks: Chunk[] = [];
+  #bytes = 0;
+  #newest: NewestRows = NO_ROWS;
+  #count = 0;
+
+  constructor(bounds: HeadBounds, write: (chunks: readonly Chunk[]) => Promise<void>) {
+    this.#bounds = bounds;
+    this.#write = write;
+  }
+
+  async add(row: PackedRows): Promise<void> {
+    this.#added.push(row);
+    this.#bytes += row.length;
+    this.#count += 1;
+    if (this.#added.length < ROWS_AT_ONCE && this.#bytes <= CHUNK_BYTES_MAX) return;
+    this.#cut();
+    if (this.#bytes <= CHUNK_BYTES_MAX) return;
+    await this.#write(this.#chunks);
+    this.#chunks = [];
+    this.#bytes = 0;
+  }
+
+  /** What has not been written yet. */
+  end(): { readonly chunks: readonly Chunk[]; readonly newest: NewestRows } {
+    this.#cut();
+    return { chunks: this.#chunks, newest: this.#newest };
+  }
+
+  #cut(): void {
+    const cut = cutChunks(this.#newest, this.#added, this.#count, this.#bounds);
+    this.#newest = cut.newest;
+    this.#chunks.push(...cut.chunks);
+    this.#added = [];
+  }
+}
+
+/** Writes a few at once; the first that fails is what the next call or the end rejects with. */
+class WriteWindow {
+  readonly #running = new Set<Promise<void>>();
+  #failure: { readonly error: unknown } | undefined;
+
+  async add(write: () => Promise<void>): Promise<void> {
+    while (this.#running.size >= IN_FLIGHT_MAX) await Promise.race(this.#running);
+    this.#assertWhole();
+    const running: Promise<void> = write()
+      .catch((error: unknown) => {
+        this.#failure ??= { error };
+      })
+      .finally(() => this.#running.delete(running));
+    this.#running.add(running);
+  }
+
+  async end(): Promise<void> {
+    await Promise.all(this.#running);
+    this.#assertWhole();
+  }
+
+  #assertWhole(): void {
+    if (this.#failure !== undefined) throw this.#failure.error;
+  }
+}

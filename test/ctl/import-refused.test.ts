@@ -1,0 +1,215 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { OFFSET } from '#identity/state';
+import { type Cluster, ctlOn } from '#test/ctl/ctl-on-cluster';
+import { ctl } from '#test/ctl/ctl-run';
+import {
+  ACCOUNT,
+  changed,
+  closed,
+  exportOf,
+  IDS,
+  importOf,
+  source,
+  target,
+} from '#test/ctl/export-fixture';
+import { ACCOUNT_ID, CREATE } from '#test/engine/instance-fixture';
+import { headAt, storeOne } from '#test/storage/instance-rows';
+import { memoryShardStore } from '#test/storage/memory-shard-store';
+
+/** Places of the file in which one byte is changed, and at which it is cut. */
+const PLACES = 40;
+
+let from: Cluster;
+let to: Cluster;
+let written = '';
+
+/** One source and one target serve all: nothing of what is refused may be in the target. */
+const refused = suite('an import is refused, and nothing of it is there,');
+
+refused.before(async () => {
+  from = await source();
+  to = await target();
+  written = await exportOf(from);
+});
+refused.after(async () => {
+  await from?.[Symbol.asyncDispose]();
+  await to?.[Symbol.asyncDispose]();
+});
+
+/** The one line that refuses it. */
+async function refusal(text: string | Buffer): Promise<string> {
+  const { code, out, err } = await importOf(to, text);
+  assert.equal([code, out], [1, '']);
+  assert.match(err, /^ctl: [^\n]+$/);
+  await assertNothing();
+  return err;
+}
+
+async function assertNothing(): Promise<void> {
+  const { accounts, listings, instances } = to.stores;
+  assert.is(await accounts.find(ACCOUNT_ID), undefined);
+  assert.equal(await listings.load(ACCOUNT_ID), []);
+  for (const id of Object.values(IDS)) {
+    assert.is(await instances.readHead(id), undefined);
+    assert.equal(await instances.readHistory(id, 1_000, 1_000), []);
+  }
+}
+
+const linesOf = (text: string) => text.trimEnd().split('\n');
+
+refused('when the file is cut off, wherever', async () => {
+  const lines = linesOf(written);
+  const cuts = Array.from({ length: 12 }, (_, index) => 1 + index * 3);
+  for (const count of [...cuts, lines.length - 2, lines.length - 1]) {
+    const text = lines.slice(0, count).map((line) => `${line}\n`);
+    assert.match(
+      await refusal(text.join('')),
+      /: the file is cut off: the last line is not there$/,
+    );
+  }
+  for (let place = 1; place < PLACES; place += 1) {
+    const cut = written.slice(0, Math.floor((written.length * place) / PLACES));
+    if (!cut.endsWith('\n')) assert.match(await refusal(cut), /cut off/);
+  }
+  assert.match(await refusal(written.slice(0, -1)), /line \d+: the file is cut off in this line$/);
+  assert.match(await refusal(''), /FILE is empty$/);
+});
+
+refused('when one byte of it is another', async () => {
+  const bytes = Buffer.from(written);
+  for (let place = 0; place < PLACES; place += 1) {
+    const spoilt = Buffer.from(bytes);
+    const at = Math.floor((bytes.length * place) / PLACES);
+    spoilt.writeUInt8(spoilt.readUInt8(at) ^ 1, at);
+    assert.match(await refusal(spoilt), /FILE, line \d+: /);
+  }
+});
+
+refused('when it comes twice in one file, or another one behind it', async () => {
+  const lines = linesOf(written).length;
+  const behind = `ctl: FILE, line ${lines}: the file goes on behind its end`;
+  assert.is(await refusal(written + written), behind);
+  assert.is(await refusal(`${written}\n`), behind);
+});
+
+refused('when it is of another version, or no export', async () => {
+  const newer = changed(written, 'export', (line) => ({ ...line, version: 2 }));
+  assert.is(await refusal(newer), 'ctl: FILE, line 1: version: this program reads version 1 only');
+  assert.match(await refusal('{"a":1}\n'), /^ctl: FILE, line 1: kind: /);
+  assert.match(await refusal('hello\n'), /^ctl: FILE, line 1: this is not JSON$/);
+  assert.match(await refusal('{"kind":"drift"}\n'), /^ctl: FILE, line 1: /);
+  assert.match(await refusal('x'.repeat(2_000_000)), /line 1: this line is too long$/);
+  const { err } = await ctl(['import', '/nowhere/at/all'], { cluster: to.ports });
+  assert.is(err, 'ctl: /nowhere/at/all cannot be read: ENOENT');
+});
+
+refused('when a field of it is wrong, with the line and the field', async () => {
+  const wrong = (kind: string, fields: object) =>
+    refusal(changed(written, kind, (line) => ({ ...line, ...fields })));
+  assert.match(await wrong('account', { plan: 'gold' }), /^ctl: FILE, line 2: plan: /);
+  assert.match(await wrong('account', { status: 'deleting' }), /line 2: status: /);
+  assert.match(await wrong('account', { id: 'Acc0unt00002' }), /line \d: id: the first line names/);
+  assert.match(await wrong('key', { digest: 'x' }), /line 3: digest: /);
+  assert.match(await wrong('instance', { id: 'inst_1' }), /line 6: id: /);
+  assert.match(await wrong('instance', { model: 'AAAA' }), /line 6: model: 3 bytes, not 94/);
+  assert.match(await wrong('instance', { more: 1 }), /line 6: .*more/);
+  assert.match(await wrong('observation', { mode: 'ORDER' }), /line \d+: mode: /);
+  assert.match(await wrong('observation', { signal: 2 }), /line \d+: signal: /);
+  assert.match(await wrong('observation', { context: '[]' }), /line \d+: context: not the JSON/);
+  assert.match(await wrong('drift', { deviation: '{' }), /line \d+: deviation: not the JSON/);
+  assert.match(await wrong('drift', { level: 'D0' }), /line \d+: level: /);
+});
+
+refused('when a head does not follow from its rows', async () => {
+  const wrong = (kind: string, change: (line: Record<string, unknown>) => object) =>
+    refusal(changed(written, kind, change));
+  const vector = (text: unknown) => Buffer.from(String(text), 'base64');
+  const spoilt = await wrong('instance', (line) => {
+    const model = vector(line['model']);
+    model.writeDoubleLE(0.5, OFFSET.cycle * Float64Array.BYTES_PER_ELEMENT);
+    return { ...line, model: model.toString('base64') };
+  });
+  assert.match(spoilt, /line 6: inst_\w+ does not follow from its rows: cycle is 0\.5; the replay/);
+  const stronger = await wrong('observation', (line) => ({ ...line, signal: 0.25 }));
+  assert.match(stronger, /line \d+: inst_\w+ does not follow from its rows: /);
+  const other = await wrong('instance', (line) => ({ ...line, model_version: '0.1' }));
+  assert.match(other, /line 6: inst_\w+ is of model 0\.1, which is not known here/);
+});
+
+refused('when rows are missing, doubled or in another order', async () => {
+  const lines = linesOf(written);
+  const end = JSON.parse(lines.at(-1) ?? '');
+  const body = lines.slice(0, -1);
+  const without = (place: number) => body.toSpliced(place, 1);
+  const row = body.findIndex((line) => line.startsWith('{"kind":"observation"'));
+  const fewer = { ...end, observations: end.observations - 1 };
+  const counted = { ...end, observations: 1 };
+  assert.match(await refusal(closed(body, counted)), /observations: 1 are counted, 764 are there/);
+  assert.match(await refusal(closed(without(row), fewer)), /row 1 is not there; row 2 stands/);
+  const swapped = [...body];
+  [swapped[row], swapped[row + 1]] = [body[row + 1] ?? '', body[row] ?? ''];
+  assert.match(await refusal(closed(swapped, end)), /row 1 is not there/);
+  const drift = body.findIndex((line) => line.startsWith('{"kind":"drift"'));
+  const less = { ...end, drift_events: end.drift_events - 1 };
+  assert.match(await refusal(closed(without(drift), less)), /drift event 2 does not come after 0/);
+  const orphan = [...body, body[row] ?? ''];
+  const more = { ...end, observations: end.observations + 1 };
+  assert.match(await refusal(closed(orphan, more)), /a line of kind observation stands here/);
+});
+
+const taken = suite('an import is refused');
+
+taken('when the account is here already: a second time, or as another', async () => {
+  await using fresh = await target();
+  assert.is((await importOf(fresh, written)).code, 0);
+  const { code, err } = await importOf(fresh, written);
+  const text = 'is here already (suspended): nothing has been imported';
+  assert.equal([code, err], [1, `ctl: account ${ACCOUNT_ID} ${text}`]);
+});
+
+taken('when an instance of it is here, of another account', async () => {
+  await using fresh = await target();
+  const head = { ...headAt(3), accountId: 'Acc0unt00002' };
+  const rows = { history: [], drift: [], answers: [] };
+  await storeOne(fresh.stores.instances, IDS.long, { head, ...rows });
+  const { code, err } = await importOf(fresh, written);
+  assert.is(code, 1);
+  assert.match(err, /line \d+: inst_00000000000000a4 is here already, of another account$/);
+  assert.is(await fresh.stores.accounts.find(ACCOUNT_ID), undefined);
+  assert.equal(await fresh.stores.listings.load(ACCOUNT_ID), []);
+});
+
+taken('when the account was deleted here', async () => {
+  await using fresh = await target();
+  const { accounts } = fresh.stores;
+  await accounts.create(ACCOUNT);
+  await accounts.beginDeletion(ACCOUNT_ID, 1);
+  await accounts.endDeletion(ACCOUNT_ID);
+  const { code, err } = await importOf(fresh, written);
+  assert.equal(
+    [code, err],
+    [1, `ctl: account ${ACCOUNT_ID} was deleted here, and an id is never used twice`],
+  );
+});
+
+taken('when no engine has ever been started', async () => {
+  const cluster = { ...to.ports, shards: memoryShardStore() };
+  const { code, err } = await ctl(['import', 'x'], { cluster });
+  assert.is(code, 1);
+  assert.match(err, /no engine has ever owned a shard/);
+});
+
+taken('when something else is in the account that it goes on with', async () => {
+  await using fresh = await target();
+  await fresh.stores.accounts.create({ ...ACCOUNT, status: 'importing' });
+  await fresh.ask('inst_00000000000000ff', CREATE);
+  const { code, err } = await importOf(fresh, written);
+  assert.is(code, 1);
+  assert.match(err, /has 5 instances instead of 4: /);
+  assert.is((await fresh.stores.accounts.find(ACCOUNT_ID))?.account.status, 'importing');
+  assert.match(await ctlOn(fresh).text('verify', IDS.long), /bit for bit/);
+});
+
+refused.run();
+taken.run();
