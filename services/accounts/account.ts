@@ -7,7 +7,7 @@ export type SetStatus = 'active' | 'suspended';
  * Whether an account's keys may do anything: those of an active one alone. One that is being imported
  * is not there yet for its callers; one that is being deleted has no usable key (decisions 232, 233).
  */
-export type AccountStatus = SetStatus | 'importing' | 'deleting';
+type AccountStatus = SetStatus | 'importing' | 'deleting';
 
 /** Whom instances belong to and who is billed. Source: interface 5, 8.1. */
 export type Account = {

@@ -105,7 +105,7 @@ export type CommandTerminal = {
   readonly report: (line: string) => void;
   /** Writes to standard output as it is; fulfils when there is room for more. */
   readonly write: (text: string) => Promise<void>;
-  /** Asks its user; undefined where there is nobody to ask. */
+  /** Asks its user; undefined where there is no terminal. */
   readonly ask: ((question: string) => Promise<string>) | undefined;
 };
 

@@ -26,7 +26,7 @@ type CtlIo = {
   readonly err: (text: string) => void;
   /** Writes as it is; fulfils when there is room for more. */
   readonly write: (text: string) => Promise<void>;
-  /** Asks whoever typed the command; undefined: nobody did. */
+  /** Asks the user; undefined: there is no terminal. */
   readonly ask?: ((question: string) => Promise<string>) | undefined;
   readonly adminUrl: string;
   /** The file of its token; undefined: where a process of this user publishes it. */

@@ -118,7 +118,7 @@ function line(kind: string, fields: Readonly<Record<string, Field>>): string {
   return `${text}}\n`;
 }
 
-/** As `JSON.stringify`, which makes 0 of -0: the model can tell the two apart. */
+/** As `JSON.stringify`, which makes 0 of -0: to the model they are two numbers. */
 function jsonOf(value: string | number | boolean): string {
   return Object.is(value, -0) ? '-0' : JSON.stringify(value);
 }

@@ -36,10 +36,11 @@ export type CheckedExport = {
  */
 export async function checkExport(
   path: string,
-  { instances }: Pick<ClusterPorts, 'instances'>,
+  { instances, accounts }: Pick<ClusterPorts, 'instances' | 'accounts'>,
 ): Promise<CheckedExport> {
   const file = await ExportFile.open(path);
   const { account, status, keys } = await readAccount(file);
+  await isBegun(accounts, account);
   let unproven = 0;
   for (;;) {
     const line = file.lineNumber;
@@ -53,6 +54,25 @@ export async function checkExport(
   file.end();
   const { counts, sha256 } = file;
   return { path, account, status, keys, counts, sha256, unproven };
+}
+
+/**
+ * Whether an earlier try has begun to import the account. Rejects with a `CtlError` where the account is
+ * here otherwise.
+ */
+export async function isBegun(
+  accounts: ClusterPorts['accounts'],
+  { id, name, createdAtMs }: CheckedExport['account'],
+): Promise<boolean> {
+  const found = (await accounts.find(id))?.account;
+  if (found === undefined) return false;
+  if (found.status !== 'importing') {
+    throw new CtlError(
+      `account ${id} is here already (${found.status}): nothing has been imported`,
+    );
+  }
+  if (found.createdAtMs === createdAtMs && found.name === name) return true;
+  throw new CtlError(`account ${id} is being imported from another file`);
 }
 
 /** What stands before the instances. */

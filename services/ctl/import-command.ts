@@ -1,7 +1,6 @@
-import type { AccountWithKeys } from '#accounts/account';
 import { readShardTable } from '#ctl/cluster-snapshot';
 import { type ClusterCommand, type ClusterPorts, CtlError } from '#ctl/command';
-import { type CheckedExport, checkExport } from '#ctl/import-check';
+import { type CheckedExport, checkExport, isBegun } from '#ctl/import-check';
 import { storeExport } from '#ctl/import-store';
 import { Fault } from '#fault/fault';
 
@@ -42,25 +41,14 @@ function textOf({ account, counts, unproven }: CheckedExport, found: number): st
   return lines.join('\n');
 }
 
-/** Makes the account, which nobody can use yet, or finds it as an earlier try has made it. */
+/** Makes the account, which no caller can use yet, or finds it as an earlier try has made it. */
 async function claim({ accounts }: ClusterPorts, { account }: CheckedExport): Promise<void> {
   const { id } = account;
-  const found = await accounts.find(id);
-  if (found !== undefined) return assertSame(found, account);
+  if (await isBegun(accounts, account)) return;
   await accounts.create({ ...account, status: 'importing' }).catch((error: unknown) => {
     if (!(error instanceof Fault) || error.code !== 'conflict') throw error;
     throw new CtlError(`account ${id} was deleted here, and an id is never used twice`);
   });
-}
-
-function assertSame({ account: found }: AccountWithKeys, account: CheckedExport['account']): void {
-  const { id, status } = found;
-  if (status !== 'importing') {
-    throw new CtlError(`account ${id} is here already (${status}): nothing has been imported`);
-  }
-  if (found.createdAtMs !== account.createdAtMs || found.name !== account.name) {
-    throw new CtlError(`account ${id} is being imported from another file`);
-  }
 }
 
 /** What an import of another file has left would be seen with the rest. */

@@ -35,7 +35,7 @@ const NOTHING = { history: [], drift: [], answers: [] };
 export type Written = { readonly written: number; readonly found: number };
 
 /**
- * Writes the instances of a checked export, none of which anybody sees before its account is opened.
+ * Writes the instances of a checked export, none of which is seen before its account is opened.
  * Repeated after a cut it leaves those alone that are there. Rejects with a `CtlError` if the file is
  * another one by now.
  */

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createInterface } from 'node:readline/promises';
 
-/** Asks whoever sits at the terminal of this process; undefined where none does. */
+/** Asks the user at the terminal of this process; undefined where it has none. */
 export function terminalQuestion(): ((question: string) => Promise<string>) | undefined {
   if (process.stdin.isTTY !== true) return undefined;
   return async (question) => {

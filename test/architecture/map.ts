@@ -14,7 +14,10 @@ export const LAYERS: Record<string, readonly string[]> = {
   engine: ['wire', 'routing', 'cluster', 'node', 'runtime', 'identity', 'storage'],
   limiter: ['wire', 'node', 'runtime', 'accounts', 'identity', 'storage'],
   edge: ['wire', 'accounts', 'identity'],
-  ctl: ['limiter', 'engine', 'node', 'runtime', 'wire', 'cluster', 'bus', 'identity', 'storage'],
+  ctl: [
+    ...['limiter', 'engine', 'node', 'runtime', 'wire', 'cluster', 'bus', 'identity', 'storage'],
+    'accounts',
+  ],
   process: [
     ...['edge', 'engine', 'limiter', 'wire', 'routing', 'cluster', 'bus'],
     ...['node', 'runtime', 'accounts', 'storage', 'ctl'],

@@ -152,7 +152,7 @@ asking('for the id, and deletes nothing when another one is typed', async () => 
   await assertDeleted(cluster);
 });
 
-asking('nobody where there is no terminal, and deletes nothing', async () => {
+asking('not at all where there is no terminal, and deletes nothing', async () => {
   await using cluster = await withAccount();
   const { code, err } = await ctl(['accounts', 'delete', ACCOUNT_ID], { cluster: cluster.ports });
   assert.is(code, 1);
