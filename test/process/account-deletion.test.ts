@@ -6,18 +6,20 @@ import { type Trace, tracesOf } from '#test/storage/keyspace-scan';
 import { sessionIn } from '#test/storage/migrated-keyspace';
 import { type Caller, newCaller } from '#test/support/caller';
 import { type OwnCluster, startOwnCluster } from '#test/support/own-cluster';
-import { runMain } from '#test/support/process-run';
+import { runMain, runScript } from '#test/support/process-run';
 import { cassandraOrSkip, natsOrSkip } from '#test/support/real-servers';
 import { createInstance, observationAt, process } from '#test/support/scene';
 
 const { address: cassandra, suite } = cassandraOrSkip();
 const { address: nats } = natsOrSkip();
 
-/** Within which no table has anything of the account: most was deleted two minutes before. Seconds. */
+/**
+ * Within which no table has anything of the account, in seconds: in a cluster as configured here.
+ */
 const GONE_S = 80;
 
-/** The command waits two minutes for calls that are under way. */
-const COMMAND_MS_MAX = 180_000;
+/** After how many idle seconds actors are stored and leave journals. The least there is. */
+const IDLE_S = '30';
 
 /** Within which every limiter knows that a key is revoked, by the announcement. */
 const ANNOUNCED_MS = 3_000;
@@ -34,7 +36,10 @@ const ids: string[] = [];
 const deletion = suite('an account that is deleted in a cluster of processes');
 
 deletion.before(async () => {
-  const variables = { SERVICE_TLS_FOLDER: 'test/wire/certificates/member' };
+  const variables = {
+    SERVICE_TLS_FOLDER: 'test/wire/certificates/member',
+    SERVICE_ACTOR_IDLE_S: IDLE_S,
+  };
   cluster = await startOwnCluster({ cassandra, nats }, ['a', 'b'], {
     limiters: ['l1', 'l2'],
     variables,
@@ -72,8 +77,9 @@ function isAllowed({ table, found }: Trace): boolean {
 deletion('is shut out at once, and nothing but ids is left of it in time', async () => {
   const before = new Set((await traces()).map(({ table }) => table));
   for (const table of ['accounts', 'listings', 'journal']) assert.ok(before.has(table), table);
-  const argv = ['ctl', 'accounts', 'delete', leaving.accountId, '--yes'];
-  const run = runMain(argv, cluster.variables, COMMAND_MS_MAX);
+  const argv = ['accounts', 'delete', leaving.accountId, '--yes'];
+  // The two minutes that it waits for calls under way, and why, are test/ctl/delete-command.
+  const run = runScript('test/support/hasty-ctl.ts', argv, cluster.variables);
   await run.says(/every key is revoked/);
   const untilMs = performance.now() + ANNOUNCED_MS;
   for (let status = 0; status !== 401; ) {

@@ -30,10 +30,21 @@ export function testVariables(): Record<string, string | undefined> {
 }
 
 /**
- * Runs `main.ts` with these arguments, on free ports unless the variables say otherwise; that of another
- * checkout if its folder is named.
+ * Runs `main.ts` with these arguments, on free ports unless the variables say otherwise; that of
+ * another checkout if its folder is named.
  */
 export function runMain(
+  argv: readonly string[],
+  variables: Record<string, string | undefined> = {},
+  msMax = RUN_MS_MAX,
+  folder = '.',
+): ProcessRun {
+  return runScript('services/main.ts', argv, variables, msMax, folder);
+}
+
+/** Runs a program as `runMain` runs that one. */
+export function runScript(
+  path: string,
   argv: readonly string[],
   variables: Record<string, string | undefined> = {},
   msMax = RUN_MS_MAX,
@@ -45,7 +56,7 @@ export function runMain(
     SERVICE_LIMITER_LISTEN: '127.0.0.1:0',
     ...variables,
   };
-  const child = spawn(process.execPath, ['services/main.ts', ...argv], { env, cwd: folder });
+  const child = spawn(process.execPath, [path, ...argv], { env, cwd: folder });
   const out: string[] = [];
   const err: string[] = [];
   child.stdout.on('data', (chunk: Buffer) => out.push(chunk.toString()));
@@ -76,7 +87,9 @@ export function runMain(
   };
 }
 
-/** An address in the line that says that a process is ready: `grpc`, `metrics`, `admin` or `api`. */
+/**
+ * An address in the line that says that a process is ready: `grpc`, `metrics`, `admin` or `api`.
+ */
 export function addressIn(run: ProcessRun, name: string): string {
   const found = new RegExp(`\\b${name} ([^,\\s]+)`).exec(run.stdout())?.[1];
   if (found === undefined) throw new Error(`no ${name} address in ${run.stdout()}`);

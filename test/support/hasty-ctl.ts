@@ -1,0 +1,29 @@
+import { readConfig } from '#config';
+import { runCtl } from '#ctl/ctl';
+import { systemClock } from '#platform/clock';
+import { openCtlCluster } from '#process/ctl-cluster';
+import { writeOut } from '#process/terminal';
+
+/* Runs as `main.ts ctl` does, but that no command waits for longer than `WAIT_MS_MAX`. */
+
+/** The longest wait, in milliseconds: an announcement has come by then. */
+const WAIT_MS_MAX = 3_000;
+
+const config = readConfig();
+process.exitCode = await runCtl(process.argv.slice(2), {
+  out: (text) => void process.stdout.write(`${text}\n`),
+  err: (text) => void process.stderr.write(`${text}\n`),
+  write: writeOut,
+  ask: undefined,
+  adminUrl: config.SERVICE_ADMIN_URL,
+  adminTokenFile: config.SERVICE_ADMIN_TOKEN_FILE,
+  async openCluster() {
+    const cluster = await openCtlCluster(config);
+    const { after } = systemClock;
+    const clock: typeof systemClock = {
+      ...systemClock,
+      after: (delayMs, task) => after(Math.min(delayMs, WAIT_MS_MAX), task),
+    };
+    return { ...cluster, clock };
+  },
+});
