@@ -4,8 +4,9 @@ import type { Limits, Plan } from '#accounts/plan';
 export type SetStatus = 'active' | 'suspended';
 
 /**
- * Whether an account's keys may do anything: those of an active one alone. One that is being imported
- * is not there yet for its callers; one that is being deleted has no usable key (decisions 232, 233).
+ * Whether an account's keys may do anything: those of an active one alone. One that is being
+ * imported is not there yet for its callers; one that is being deleted has no usable key (decisions
+ * 232, 233).
  */
 type AccountStatus = SetStatus | 'importing' | 'deleting';
 

@@ -15,7 +15,9 @@ export class CtlError extends Error {
   override readonly name = 'CtlError';
 }
 
-/** The options a command takes, by name, with what stands for their values in the help; empty: none. */
+/**
+ * The options a command takes, by name, with what stands for their values in the help; empty: none.
+ */
 type Options = Readonly<Record<string, string>>;
 
 /** What the command line said, by option. */
@@ -37,8 +39,8 @@ export type Values = {
 };
 
 /**
- * What a command prints, for machines and for people, nothing where the text is empty; `isBad` makes
- * the program end with 1.
+ * What a command prints, for machines and for people, nothing where the text is empty; `isBad`
+ * makes the program end with 1.
  */
 export type Printout = { readonly data: unknown; readonly text: string; readonly isBad?: boolean };
 
@@ -103,6 +105,8 @@ export type ClusterPorts = {
 export type CommandTerminal = {
   /** Takes lines about work under way. */
   readonly report: (line: string) => void;
+  /** Takes such lines while standard output is taken by `write`. */
+  readonly warn: (line: string) => void;
   /** Writes to standard output as it is; fulfils when there is room for more. */
   readonly write: (text: string) => Promise<void>;
   /** Asks its user; undefined where there is no terminal. */

@@ -69,7 +69,9 @@ const OPTIONS = {
   file: { type: 'string' },
 } as const;
 
-/** Runs one command (`argv` without program and script). Fulfils with the exit code, never rejects. */
+/**
+ * Runs one command (`argv` without program and script). Fulfils with the exit code, never rejects.
+ */
 export async function runCtl(argv: readonly string[], io: CtlIo): Promise<number> {
   try {
     const { values, positionals } = parsed(argv);
@@ -110,7 +112,12 @@ async function ran(
   if (command.kind === 'planning') return command.run(values);
   await using cluster = await io.openCluster();
   const report = values.json ? () => undefined : io.out;
-  return await command.run(cluster, args, values, { report, write: io.write, ask: io.ask });
+  return await command.run(cluster, args, values, {
+    report,
+    warn: io.err,
+    write: io.write,
+    ask: io.ask,
+  });
 }
 
 /** All commands with what they take, one a line. */

@@ -6,6 +6,7 @@ import {
   type CommandTerminal,
   CtlError,
 } from '#ctl/command';
+import { Progress } from '#ctl/progress';
 import { toFault } from '#fault/fault';
 import { sleep } from '#platform/clock';
 import type { ListingRow } from '#storage/listing-store';
@@ -13,8 +14,9 @@ import { CALL_TIMEOUT_MS_MAX } from '#wire/wire-bounds';
 
 /**
  * How long after its keys were revoked an account may still get an instance, in milliseconds: 30 s
- * until the last limiter knows, 10 s for a call that was let in, and what an engine that fails in that
- * moment leaves: another one takes over in 30 s and lists what it finds in 20 s. Source: decision 232.
+ * until the last limiter knows, 10 s for a call that was let in, and what an engine that fails in
+ * that moment leaves: another one takes over in 30 s and lists what it finds in 20 s. Source:
+ * decision 232.
  */
 const SETTLED_MS = 120_000;
 
@@ -26,6 +28,9 @@ const IDLE_PASSES_MAX = 5;
 
 /** Between two of those, in milliseconds. */
 const PAUSE_MS = 1_000;
+
+/** What an operator need not do. Source: decision 232. */
+const LEFT_TEXT = 'Nothing is left to do: the last of it leaves the journals within 155 s.';
 
 /** `ctl accounts delete`: the account and everything of it. */
 export const DELETE_ACCOUNT: ClusterCommand = {
@@ -49,7 +54,7 @@ export const DELETE_ACCOUNT: ClusterCommand = {
     const text =
       found === 'deleted'
         ? `Account ${id} was deleted before.`
-        : `Account ${id} is deleted, and ${instances} instances with it.`;
+        : `Account ${id} is deleted, and ${instances} instances with it.\n${LEFT_TEXT}`;
     return { data, text };
   },
 };
@@ -89,17 +94,19 @@ async function emptied(
   accountId: string,
   report: (line: string) => void,
 ): Promise<number> {
+  const progress = new Progress(ports.clock, report);
   let total = 0;
   for (let idle = 0; idle < IDLE_PASSES_MAX; ) {
     let seen = 0;
     let gone = 0;
     let refusal: unknown;
     for await (const page of ports.listings.pages(accountId)) {
-      const pass = await removeAll(ports, acting, accountId, page);
+      const removed = () => {
+        gone += 1;
+        progress.at(() => `${total + gone} instances deleted`);
+      };
       seen += page.length;
-      gone += pass.removed;
-      refusal = pass.refusal ?? refusal;
-      report(`${total + gone} instances deleted`);
+      refusal = (await removeAll(ports, acting, { accountId, page, removed })) ?? refusal;
     }
     total += gone;
     if (seen === 0) return total;
@@ -116,15 +123,22 @@ function notEmptied(left: number, refusal: unknown): CtlError {
   return new CtlError(`${left} instances are left (${why}): run it again`, { cause: refusal });
 }
 
-/** Has the owners of instances delete them; one that is gone already is none of them. */
+/**
+ * Instances to be deleted; `removed` hears of each that was, which is none that was gone already.
+ */
+type Removal = {
+  readonly accountId: string;
+  readonly page: readonly ListingRow[];
+  readonly removed: () => void;
+};
+
+/** Has the owners of instances delete them; answers why one of them was not, if so. */
 async function removeAll(
   ports: ClusterPorts,
   { engine }: ActingCluster,
-  accountId: string,
-  page: readonly ListingRow[],
-): Promise<{ removed: number; refusal: unknown }> {
+  { accountId, page, removed }: Removal,
+): Promise<unknown> {
   const waiting = page.values();
-  let removed = 0;
   let refusal: unknown;
   const worker = async (): Promise<void> => {
     for (const row of waiting) {
@@ -133,18 +147,20 @@ async function removeAll(
       const asked = { accountId, instanceId, deadlineAtMs };
       try {
         await engine.ask({ ...REMOVAL, ...asked });
-        removed += 1;
+        removed();
       } catch (error) {
         if (toFault(error).code !== 'not_found') refusal = error;
-        else if (await hasUnlisted(ports, accountId, row)) removed += 1;
+        else if (await hasUnlisted(ports, accountId, row)) removed();
       }
     }
   };
   await Promise.all(Array.from({ length: IN_FLIGHT_MAX }, worker));
-  return { removed, refusal };
+  return refusal;
 }
 
-/** Takes away a line of the listing that an import was cut behind: of its instance nothing is there. */
+/**
+ * Takes away a line of the listing that an import was cut behind: of its instance nothing is there.
+ */
 async function hasUnlisted(
   { instances, listings }: ClusterPorts,
   accountId: string,

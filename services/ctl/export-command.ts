@@ -3,6 +3,7 @@ import { type ClusterCommand, type ClusterPorts, CtlError } from '#ctl/command';
 import { accountLine, type ExportCounts, endLine, headerLine, keyLine } from '#ctl/export-lines';
 import { ExportedInstances } from '#ctl/exported-instances';
 import { outputTo } from '#ctl/output';
+import { Progress } from '#ctl/progress';
 
 /** `ctl export`: an account with all it has, as lines of JSON. */
 export const EXPORT: ClusterCommand = {
@@ -12,19 +13,20 @@ export const EXPORT: ClusterCommand = {
     'Writes an account with its keys (as digests), instances, observations and drift events as lines of JSON, to standard output or a new file; what was acknowledged two minutes before is in it.',
   args: ['account'],
   options: { file: 'path' },
-  async run(ports, [id = ''], { file, json }, { write }) {
+  async run(ports, [id = ''], { file, json }, { write, report, warn }) {
     if (file === undefined && json) {
       throw new CtlError('--json needs --file: standard output is the export');
     }
     await using output = await outputTo(file, write);
-    const counts = await exported(ports, id, (text) => output.write(text));
+    const progress = new Progress(ports.clock, file === undefined ? warn : report);
+    const counts = await exported(ports, id, (text) => output.write(text), progress);
     await output.keep();
     if (file === undefined) return { data: undefined, text: '' };
     const { instances, observations, drift_events } = counts;
     const rows = `${observations} observations, ${drift_events} drift events`;
     return {
       data: { account: id, file, ...counts },
-      text: `${file}: ${instances} instances, ${rows}.`,
+      text: `${file}: ${instances} instances, ${rows}.\nWhere it goes: ctl import ${file}`,
     };
   },
 };
@@ -34,6 +36,7 @@ async function exported(
   ports: ClusterPorts,
   accountId: string,
   write: (text: string) => Promise<void>,
+  progress: Progress,
 ): Promise<ExportCounts> {
   const found = await ports.accounts.find(accountId);
   if (found === undefined) throw new CtlError(`there is no account ${accountId}`);
@@ -50,7 +53,11 @@ async function exported(
   await put(headerLine(accountId, ports.release, exportedAt));
   await put(accountLine(account) + keys.map(keyLine).join(''));
   const instances = new ExportedInstances(ports, accountId);
-  for await (const text of instances.lines()) await put(text);
+  for await (const text of instances.lines()) {
+    await put(text);
+    const { instances: written, observations } = instances.counts;
+    progress.at(() => `${written} instances, ${observations} observations written`);
+  }
   const counts = { keys: keys.length, ...instances.counts };
   await write(endLine(counts, hash.digest('hex')));
   return counts;

@@ -1,5 +1,6 @@
 import { createHash, type Hash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
+import { stat } from 'node:fs/promises';
 import { TextDecoder } from 'node:util';
 import { CtlError } from '#ctl/command';
 import type { ExportCounts } from '#ctl/export-lines';
@@ -10,13 +11,17 @@ const LINE_BYTES_MAX = 1_048_576;
 
 const LINE_FEED = 10;
 
+/** How much of a file has been read, of how much. */
+type OnRead = (bytes: number, bytesTotal: number) => void;
+
 /** What every line but the last and the first is. */
 type ContentLine = Exclude<ExportLine, { kind: 'export' | 'end' }>;
 
 /**
- * An export as it is read from a file, line after line, in memory that does not depend on its length.
- * Everything that is not as an export must be is a `CtlError` with the line: a wrong field, another
- * version, a file that was cut off or goes on behind its end, counts or a digest that do not fit.
+ * An export as it is read from a file, line after line, in memory that does not depend on its
+ * length. Everything that is not as an export must be is a `CtlError` with the line: a wrong field,
+ * another version, a file that was cut off or goes on behind its end, counts or a digest that do
+ * not fit.
  */
 export class ExportFile {
   readonly header: LineOf<'export'>;
@@ -33,9 +38,12 @@ export class ExportFile {
     this.#lines = lines;
   }
 
-  /** Opens a file and reads its first line and the one behind it. */
-  static async open(path: string): Promise<ExportFile> {
-    const lines = linesOf(path);
+  /**
+   * Opens a file and reads its first line and the one behind it. `onRead` hears now and then how
+   * much of the file has been read, in bytes.
+   */
+  static async open(path: string, onRead: OnRead = () => undefined): Promise<ExportFile> {
+    const lines = linesOf(path, onRead);
     const first = await lines.next();
     if (first.done) throw new CtlError(`${path} is empty`);
     const header = parsed(path, first.value);
@@ -135,12 +143,12 @@ function wrong(path: string, line: number, reason: string): CtlError {
   return new CtlError(`${path}, line ${line}: ${reason}`);
 }
 
-async function* linesOf(path: string): AsyncGenerator<ReadLine> {
+async function* linesOf(path: string, onRead: OnRead): AsyncGenerator<ReadLine> {
   const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
   const hash = createHash('sha256');
   let rest: Buffer = Buffer.alloc(0);
   let number = 0;
-  for await (const bytes of bytesOf(path)) {
+  for await (const bytes of bytesOf(path, onRead)) {
     let open = rest.length === 0 ? bytes : Buffer.concat([rest, bytes]);
     for (let end = open.indexOf(LINE_FEED); end !== -1; end = open.indexOf(LINE_FEED)) {
       number += 1;
@@ -172,9 +180,15 @@ function readLine(
   }
 }
 
-async function* bytesOf(path: string): AsyncGenerator<Buffer> {
+async function* bytesOf(path: string, onRead: OnRead): AsyncGenerator<Buffer> {
   try {
-    yield* createReadStream(path) as AsyncIterable<Buffer>;
+    const { size } = await stat(path);
+    let read = 0;
+    for await (const bytes of createReadStream(path) as AsyncIterable<Buffer>) {
+      read += bytes.length;
+      onRead(read, size);
+      yield bytes;
+    }
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : String(error);
     throw new CtlError(`${path} cannot be read: ${code}`, { cause: error });

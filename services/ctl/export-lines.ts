@@ -30,7 +30,8 @@ export function headerLine(account: string, serviceVersion: string, exportedAt: 
 }
 
 /** The account without its keys and what it has used. */
-export function accountLine({ id, name, plan, status, limits, createdAtMs }: Account): string {
+export function accountLine(account: Account): string {
+  const { id, name, plan, status, limits, modelVersion, createdAtMs } = account;
   return line('account', {
     id,
     name,
@@ -39,6 +40,7 @@ export function accountLine({ id, name, plan, status, limits, createdAtMs }: Acc
     requests_per_minute: limits.requestsPerMinute,
     cycles_per_month: limits.cyclesPerMonth,
     instances: limits.instances,
+    model_version: modelVersion,
     created_at_ms: createdAtMs,
   });
 }

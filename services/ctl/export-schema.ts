@@ -2,7 +2,6 @@ import { z } from 'zod';
 import { isAccountId } from '#accounts/api-key';
 import { EXPORT_FORMAT, EXPORT_VERSION } from '#ctl/export-lines';
 import { MODE_KEYS } from '#identity/modes';
-import { STATE_LENGTH } from '#identity/state';
 import { AccountName, LimitsWire } from '#limiter/admin-schema';
 
 /* The lines of an export as they are read, by their kind; strict, so that nothing is dropped. */
@@ -21,15 +20,10 @@ const JsonObject = jsonText(
 );
 const JsonList = jsonText(Array.isArray);
 
-/** The doubles of a state, little-endian, in base64. */
-const Model = z.base64().transform((text, context) => {
-  const bytes = Buffer.from(text, 'base64');
-  if (bytes.length === STATE_LENGTH * Float64Array.BYTES_PER_ELEMENT) {
-    return new Float64Array(new Uint8Array(bytes).buffer);
-  }
-  context.addIssue(`${bytes.length} bytes, not ${STATE_LENGTH} doubles`);
-  return z.NEVER;
-});
+/** The doubles of a state, little-endian, in base64; how many they must be its model says. */
+const Model = z.base64().transform((text) => Buffer.from(text, 'base64'));
+
+const ModelVersion = z.string().min(1).max(100);
 
 const HeaderLine = z.strictObject({
   kind: z.literal('export'),
@@ -46,6 +40,7 @@ const AccountLine = LimitsWire.extend({
   name: AccountName,
   plan: z.enum(['free', 'indie', 'pro', 'enterprise']),
   status: z.enum(['active', 'suspended']),
+  model_version: ModelVersion.optional(),
   created_at_ms: Time,
 });
 
@@ -74,7 +69,7 @@ const InstanceLine = z.strictObject({
   history_start: Count,
   drift_count: Count,
   drift_start: Count,
-  model_version: z.string().max(100),
+  model_version: ModelVersion,
   model: Model,
 });
 

@@ -19,8 +19,8 @@ const PAUSE_MS = 2_000;
 type Counts = Omit<ExportCounts, 'keys'>;
 
 /**
- * The instances of an account as lines of an export. Each is consistent in itself, whatever happens to it
- * meanwhile: the version of its head says which rows belong to it, and they never change.
+ * The instances of an account as lines of an export. Each is consistent in itself, whatever happens
+ * to it meanwhile: the version of its head says which rows belong to it, and they never change.
  */
 export class ExportedInstances {
   readonly #ports: Pick<ClusterPorts, 'instances' | 'listings'> & { readonly clock: Clock };

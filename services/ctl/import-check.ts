@@ -4,7 +4,10 @@ import { ExportFile } from '#ctl/export-file';
 import type { ExportCounts } from '#ctl/export-lines';
 import type { LineOf } from '#ctl/export-schema';
 import { verifyHead } from '#ctl/head-verification';
+import { Progress, percentOf } from '#ctl/progress';
+import { MODELS } from '#identity/models';
 import { MODE_KEYS } from '#identity/modes';
+import { STATE_LENGTH, type State } from '#identity/state';
 import {
   type DriftRow,
   type HistoryRow,
@@ -31,14 +34,19 @@ export type CheckedExport = {
 };
 
 /**
- * Reads an export to its end and writes nothing. Rejects with a `CtlError` for the first thing that is
- * wrong with it, and where an instance of it is here already, but not by an import of this account.
+ * Reads an export to its end and writes nothing. Rejects with a `CtlError` for the first thing that
+ * is wrong with it, and where an instance of it is here already, but not by an import of this
+ * account.
  */
 export async function checkExport(
   path: string,
-  { instances, accounts }: Pick<ClusterPorts, 'instances' | 'accounts'>,
+  { instances, accounts, clock }: Pick<ClusterPorts, 'instances' | 'accounts' | 'clock'>,
+  report: (line: string) => void,
 ): Promise<CheckedExport> {
-  const file = await ExportFile.open(path);
+  const progress = new Progress(clock, report);
+  const file = await ExportFile.open(path, (bytes, total) =>
+    progress.at(() => `checked ${percentOf(bytes, total)} % of ${path}`),
+  );
   const { account, status, keys } = await readAccount(file);
   await isBegun(accounts, account);
   let unproven = 0;
@@ -57,8 +65,8 @@ export async function checkExport(
 }
 
 /**
- * Whether an earlier try has begun to import the account. Rejects with a `CtlError` where the account is
- * here otherwise.
+ * Whether an earlier try has begun to import the account. Rejects with a `CtlError` where the
+ * account is here otherwise.
  */
 export async function isBegun(
   accounts: ClusterPorts['accounts'],
@@ -79,9 +87,12 @@ export async function isBegun(
 export async function readAccount(
   file: ExportFile,
 ): Promise<Pick<CheckedExport, 'account' | 'status' | 'keys'>> {
+  const at = file.lineNumber;
   const line = await file.expect('account');
   const { id, name, plan, status, created_at_ms: createdAtMs } = line;
-  if (id !== file.header.account) file.fail(`id: the first line names ${file.header.account}`);
+  if (id !== file.header.account) file.fail(`id: the first line names ${file.header.account}`, at);
+  const { model_version: modelVersion } = line;
+  if (modelVersion !== undefined) assertKnownModel(file, modelVersion, 'the account', at);
   const limits = {
     requestsPerMinute: line.requests_per_minute,
     cyclesPerMonth: line.cycles_per_month,
@@ -92,7 +103,12 @@ export async function readAccount(
     if (keys.length === KEYS_MAX) file.fail(`there are more than ${KEYS_MAX} keys`);
     keys.push(keyOf(key));
   }
-  return { account: { id, name, plan, limits, createdAtMs }, status, keys };
+  const account = { id, name, plan, limits, createdAtMs };
+  return {
+    account: modelVersion === undefined ? account : { ...account, modelVersion },
+    status,
+    keys,
+  };
 }
 
 /** The next instance; undefined: there is none. */
@@ -100,8 +116,28 @@ export async function readInstance(
   file: ExportFile,
   accountId: string,
 ): Promise<ImportedInstance | undefined> {
+  const at = file.lineNumber;
   const line = await file.take('instance');
-  return line && { id: line.id, head: headOf(line, accountId) };
+  if (line === undefined) return undefined;
+  assertKnownModel(file, line.model_version, line.id, at);
+  return { id: line.id, head: headOf(line, accountId, stateOf(file, line.model, at)) };
+}
+
+/**
+ * Refuses the file for what this program could not run: a newer one, or another one, has written
+ * it.
+ */
+function assertKnownModel(file: ExportFile, version: string, what: string, line: number): void {
+  if (MODELS.find(version) !== undefined) return;
+  const known = MODELS.versions.join(', ');
+  file.fail(`${what} needs model ${version}; this program has ${known}`, line);
+}
+
+function stateOf(file: ExportFile, bytes: Buffer, line: number): State {
+  if (bytes.length === STATE_LENGTH * Float64Array.BYTES_PER_ELEMENT) {
+    return new Float64Array(new Uint8Array(bytes).buffer);
+  }
+  return file.fail(`model: ${bytes.length} bytes, not ${STATE_LENGTH} doubles`, line);
 }
 
 /** The observations that come next in a file. */
@@ -158,13 +194,15 @@ async function isProved(
     case 'different':
       return file.fail(`${id} does not follow from its rows: ${replay.differences[0]}`, line);
     case 'other_model':
-      return file.fail(`${id} is of model ${replay.modelVersion}, which is not known here`, line);
+      return file.fail(`${id}: no replay of model ${replay.modelVersion} is possible here`, line);
     case 'deleted':
       throw new CtlError(`${id} is deleted`);
   }
 }
 
-/** What a replay does not say: whether the rows are all there, in order and of their generations. */
+/**
+ * What a replay does not say: whether the rows are all there, in order and of their generations.
+ */
 async function checkDrift(file: ExportFile, head: InstanceHead, line: number): Promise<void> {
   let last = { ordinal: 0, generation: 1, cycle: 0 };
   let before = 0;
@@ -195,7 +233,7 @@ function keyOf(line: LineOf<'key'>): ApiKeyRecord {
 }
 
 /** Without its newest rows: those follow from the others. */
-function headOf(line: LineOf<'instance'>, accountId: string): InstanceHead {
+function headOf(line: LineOf<'instance'>, accountId: string, model: State): InstanceHead {
   return {
     version: line.version,
     accountId,
@@ -214,7 +252,7 @@ function headOf(line: LineOf<'instance'>, accountId: string): InstanceHead {
     newestHistory: NO_ROWS,
     newestDrift: NO_ROWS,
     modelVersion: line.model_version,
-    model: line.model,
+    model,
     recentCalls: [],
   };
 }

@@ -15,7 +15,7 @@ export const IMPORT: ClusterCommand = {
   async run(ports, [path = ''], _values, { report }) {
     // Where instances lie follows from the number of shards, which a first node fixes.
     await readShardTable(ports, 'engine');
-    const checked = await checkExport(path, ports);
+    const checked = await checkExport(path, ports, report);
     const { counts, account, unproven } = checked;
     report(`${path} is whole, and ${counts.instances - unproven} heads follow from their rows`);
     await claim(ports, checked);
@@ -24,11 +24,11 @@ export const IMPORT: ClusterCommand = {
     await open(ports, checked);
     const { status } = checked;
     const data = { account: account.id, status, ...counts, written, found, unproven };
-    return { data, text: `${textOf(checked, found)}` };
+    return { data, text: textOf(checked, found) };
   },
 };
 
-function textOf({ account, counts, unproven }: CheckedExport, found: number): string {
+function textOf({ account, status, counts, unproven }: CheckedExport, found: number): string {
   const { instances, observations, drift_events } = counts;
   const rows = `${observations} observations, ${drift_events} drift events`;
   const lines = [`Account ${account.id} is here: ${instances} instances, ${rows}.`];
@@ -38,7 +38,14 @@ function textOf({ account, counts, unproven }: CheckedExport, found: number): st
       `Of ${unproven} the rows are in order, but the head does not follow from them alone.`,
     );
   }
+  lines.push(nextOf(status, account.id));
   return lines.join('\n');
+}
+
+function nextOf(status: CheckedExport['status'], id: string): string {
+  return status === 'suspended'
+    ? `It is suspended as it was: ctl accounts resume ${id}`
+    : 'Its keys are let in within 30 s.';
 }
 
 /** Makes the account, which no caller can use yet, or finds it as an earlier try has made it. */
@@ -60,7 +67,7 @@ async function assertComplete(
   for await (const page of listings.pages(account.id)) listed += page.length;
   if (listed === counts.instances) return;
   throw new CtlError(
-    `account ${account.id} has ${listed} instances instead of ${counts.instances}: another file was imported, or one names an instance twice; it stays closed`,
+    `account ${account.id} has ${listed} instances instead of ${counts.instances}: another file was imported, or one names an instance twice; it stays closed: import the first file, or give it up with "ctl accounts delete"`,
   );
 }
 
@@ -69,7 +76,12 @@ async function open(
   { accounts }: ClusterPorts,
   { account, status, keys }: CheckedExport,
 ): Promise<void> {
-  const there = new Set((await accounts.find(account.id))?.keys.map(({ id }) => id));
-  for (const key of keys) if (!there.has(key.id)) await accounts.addKey(account.id, key);
-  await accounts.endImport(account.id, status);
+  const { id } = account;
+  const there = new Set((await accounts.find(id))?.keys.map((key) => key.id));
+  for (const key of keys) {
+    if (!there.has(key.id)) await accounts.addKey(id, key);
+    // An earlier try with an older file may have brought it while it could be used.
+    else if (key.revokedAtMs !== undefined) await accounts.revokeKey(id, key.id, key.revokedAtMs);
+  }
+  await accounts.endImport({ ...account, status });
 }

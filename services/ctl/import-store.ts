@@ -9,6 +9,7 @@ import {
   readInstance,
   refusalOf,
 } from '#ctl/import-check';
+import { Progress, percentOf } from '#ctl/progress';
 import { CHUNK_BOUNDS, cutChunks, type HeadBounds } from '#engine/cut-chunks';
 import {
   type Chunk,
@@ -36,15 +37,18 @@ export type Written = { readonly written: number; readonly found: number };
 
 /**
  * Writes the instances of a checked export, none of which is seen before its account is opened.
- * Repeated after a cut it leaves those alone that are there. Rejects with a `CtlError` if the file is
- * another one by now.
+ * Repeated after a cut it leaves those alone that are there. Rejects with a `CtlError` if the file
+ * is another one by now.
  */
 export async function storeExport(
   checked: CheckedExport,
   ports: ClusterPorts,
   report: (line: string) => void,
 ): Promise<Written> {
-  const file = await ExportFile.open(checked.path);
+  const progress = new Progress(ports.clock, report);
+  const file = await ExportFile.open(checked.path, (bytes, total) =>
+    progress.at(() => `written ${percentOf(bytes, total)} % of ${checked.path}`),
+  );
   const { account } = await readAccount(file);
   const window = new WriteWindow();
   let written = 0;
@@ -63,7 +67,6 @@ export async function storeExport(
     }
     await window.add(await gather(file, instance, ports));
     written += 1;
-    if (written % 1_000 === 0) report(`${written} instances written`);
   }
   file.end();
   await window.end();
@@ -77,9 +80,9 @@ async function passOver(file: ExportFile): Promise<void> {
 }
 
 /**
- * Reads the rows of an instance; answers what writes the last of them with its head. Before the first
- * chunk there is its line in the listing, and a head of the version before, that counts all rows: so a
- * deletion of the account finds what a cut import has left.
+ * Reads the rows of an instance; answers what writes the last of them with its head. Before the
+ * first chunk there is its line in the listing, and a head of the version before, that counts all
+ * rows: so a deletion of the account finds what a cut import has left.
  */
 async function gather(
   file: ExportFile,

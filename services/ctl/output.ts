@@ -24,8 +24,10 @@ export async function outputTo(
   }
   await assertFree(path);
   const unfinished = `${path}.part`;
-  const file = await open(unfinished, 'wx', FILE_MODE).catch((error: Error) => {
-    throw new CtlError(`${unfinished} cannot be written: ${error.message}`);
+  const file = await open(unfinished, 'wx', FILE_MODE).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EEXIST') throw new CtlError(`${unfinished}: ${error.message}`);
+    const text = 'another command is writing it, or one was cut off: then remove it';
+    throw new CtlError(`${unfinished} is there already: ${text}`);
   });
   return {
     write: async (text) => void (await file.writeFile(text)),

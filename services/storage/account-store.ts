@@ -69,6 +69,9 @@ export interface ManagedAccounts extends AccountStore {
    */
   endDeletion(accountId: string): Promise<void>;
 
-  /** Opens an imported account to its callers. Rejects with `conflict` if it is not being imported. */
-  endImport(accountId: string, status: SetStatus): Promise<Account>;
+  /**
+   * Opens an imported account to its callers, as it is given: an earlier try may have begun it
+   * otherwise. Rejects with `conflict` if it is not being imported.
+   */
+  endImport(account: Account): Promise<Account>;
 }

@@ -13,7 +13,9 @@ export type ListingRow = {
 /** What a directory keeps of a row: descriptions would fill its node (decision 155). */
 export type ListedInstance = Omit<ListingRow, 'description'>;
 
-/** Bytes of an account's rows that are loaded for its directory: a million with names of 200 bytes. */
+/**
+ * Bytes of an account's rows that are loaded for its directory: a million with names of 200 bytes.
+ */
 const LISTING_BYTES_MAX = 384 * 1_024 * 1_024;
 
 /** Bytes of a listed instance in memory, its places in the orders included, without its name. */
@@ -29,8 +31,8 @@ export interface ListingStore {
   /** Removes a row for good; a late `put` of a lower version does not bring it back. */
   remove(accountId: string, instanceId: string, version: number): Promise<void>;
   /**
-   * All rows of an account without descriptions, in no particular order. Rejects as `overloaded` when
-   * they take more than `bytesMax`, before more of them are read.
+   * All rows of an account without descriptions, in no particular order. Rejects as `overloaded`
+   * when they take more than `bytesMax`, before more of them are read.
    */
   listed(accountId: string, bytesMax?: number): Promise<ListedInstance[]>;
   /** The row of one instance; undefined if none was put, or it was removed. */

@@ -21,7 +21,9 @@ export type StoredReservation = {
 export type MeterRecord = {
   /** Unix ms at which the month that is counted ends; 0: none has been counted. */
   readonly monthEndsAtMs: number;
-  /** The month's durable watermark: cycles that may be granted; the next owner takes them as used. */
+  /**
+   * The month's durable watermark: cycles that may be granted; the next owner takes them as used.
+   */
   readonly monthWatermark: number;
   /** Of those, used for certain at the time of the record. */
   readonly cyclesUsed: number;
@@ -47,8 +49,8 @@ export type MeterHead = MeterRecord & {
 export type MeterCheckpoint = { readonly accountId: string; readonly head: MeterHead };
 
 /**
- * The meters' states while they are not in memory. Versioned like `InstanceStore` (architecture 3.2):
- * of two heads the higher version wins, whatever comes late or twice. Methods throw
+ * The meters' states while they are not in memory. Versioned like `InstanceStore` (architecture
+ * 3.2): of two heads the higher version wins, whatever comes late or twice. Methods throw
  * `service_unavailable`.
  */
 export interface MeterStore {
@@ -65,6 +67,8 @@ export interface MeterStore {
 
 /** Meters as tools end them. */
 export interface ErasableMeters extends MeterStore {
-  /** Removes an account's meter for good: what is stored of it later is dropped. May be repeated. */
+  /**
+   * Removes an account's meter for good: what is stored of it later is dropped. May be repeated.
+   */
   erase(accountId: string): Promise<void>;
 }

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import * as assert from 'uvu/assert';
 import type { Account, ApiKeyRecord } from '#accounts/account';
 import { composeEngine } from '#engine/compose';
+import { MODEL_VERSION } from '#identity/state';
 import { createMetrics } from '#platform/metrics';
 import { memoryJournal } from '#storage/memory/memory-journal';
 import { clusterInMemory } from '#test/ctl/cluster-fixture';
@@ -29,6 +30,7 @@ export const ACCOUNT: Account = {
   plan: 'enterprise',
   status: 'suspended',
   limits: { requestsPerMinute: 7, cyclesPerMonth: 8, instances: 9 },
+  modelVersion: MODEL_VERSION,
   createdAtMs: 1,
 };
 

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -66,12 +67,24 @@ lines('to a file is readable by its owner alone, and never written over another'
   const path = join(folder.path, 'a.ndjson');
   const { code, out } = await ctl(['export', ACCOUNT_ID, '--file', path], { cluster: from.ports });
   assert.is(code, 0);
-  assert.match(out, /a\.ndjson: 4 instances, 764 observations, \d+ drift events\.$/);
+  assert.match(out, /a\.ndjson: 4 instances, 764 observations, \d+ drift events\.$/m);
+  assert.match(out, /^Where it goes: ctl import .*a\.ndjson$/m);
   const end = (await textOf(path)).trimEnd().split('\n').at(-1);
   assert.match(end ?? '', /^{"kind":"end"/);
   const again = await ctl(['export', ACCOUNT_ID, '--file', path], { cluster: from.ports });
   assert.is(again.code, 1);
   assert.match(again.err, /a\.ndjson is there already/);
+});
+
+lines('to a file that another command writes is refused, and leaves it as it is', async () => {
+  await using from = await source();
+  await using folder = await folderOfTest();
+  const path = join(folder.path, 'a.ndjson');
+  await writeFile(`${path}.part`, 'begun');
+  const { code, err } = await ctl(['export', ACCOUNT_ID, '--file', path], { cluster: from.ports });
+  assert.is(code, 1);
+  assert.match(err, /a\.ndjson\.part is there already: .* then remove it$/);
+  assert.is(await textOf(`${path}.part`), 'begun');
 });
 
 lines('of an account that is not there is refused, and leaves no file', async () => {

@@ -96,6 +96,8 @@ refused('when it comes twice in one file, or another one behind it', async () =>
 refused('when it is of another version, or no export', async () => {
   const newer = changed(written, 'export', (line) => ({ ...line, version: 2 }));
   assert.is(await refusal(newer), 'ctl: FILE, line 1: version: this program reads version 1 only');
+  const grown = changed(written, 'export', (line) => ({ ...line, version: 2, more: 1 }));
+  assert.match(await refusal(grown), /line 1: version: this program reads version 1 only$/);
   assert.match(await refusal('{"a":1}\n'), /^ctl: FILE, line 1: kind: /);
   assert.match(await refusal('hello\n'), /^ctl: FILE, line 1: this is not JSON$/);
   assert.match(await refusal('{"kind":"drift"}\n'), /^ctl: FILE, line 1: /);
@@ -134,8 +136,23 @@ refused('when a head does not follow from its rows', async () => {
   const stronger = await wrong('observation', (line) => ({ ...line, signal: 0.25 }));
   assert.match(stronger, /line \d+: inst_\w+ does not follow from its rows: /);
   const other = await wrong('instance', (line) => ({ ...line, model_version: '0.1' }));
-  assert.match(other, /line 6: inst_\w+ is of model 0\.1, which is not known here/);
+  assert.match(other, /line 6: inst_\w+ needs model 0\.1; this program has 1\.0$/);
 });
+
+refused(
+  'when it needs a model that this program does not have, however long its states',
+  async () => {
+    const newer = { model_version: '9.9', model: 'AAAA' };
+    for (const kind of ['account', 'instance']) {
+      const fields = kind === 'account' ? { model_version: '9.9' } : newer;
+      const text = await refusal(changed(written, kind, (line) => ({ ...line, ...fields })));
+      assert.match(
+        text,
+        /line [26]: (the account|inst_\w+) needs model 9\.9; this program has 1\.0$/,
+      );
+    }
+  },
+);
 
 refused('when rows are missing, doubled or in another order', async () => {
   const lines = linesOf(written);

@@ -84,6 +84,16 @@ resumed('between two keys adds the others', async () => {
   assert.equal(await accounts.find(ACCOUNT_ID), { account: ACCOUNT, keys: KEYS });
 });
 
+resumed('opens the account as the file says that it went on with', async () => {
+  await using cut = await target();
+  const { accounts } = cut.stores;
+  const limits = { ...ACCOUNT.limits, instances: 99 };
+  await accounts.create({ ...ACCOUNT, limits, plan: 'pro', status: 'importing' });
+  for (const { revokedAtMs: _, ...usable } of KEYS) await accounts.addKey(ACCOUNT_ID, usable);
+  assert.is((await importOf(cut, written)).code, 0);
+  assert.equal(await accounts.find(ACCOUNT_ID), { account: ACCOUNT, keys: KEYS });
+});
+
 resumed('goes on with no other file', async () => {
   await using cut = await target();
   await cut.stores.accounts.create({ ...ACCOUNT, name: 'another', status: 'importing' });

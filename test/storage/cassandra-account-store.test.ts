@@ -38,7 +38,8 @@ async function open(clock: Pick<Clock, 'wallMs'>): Promise<ManagedAccounts> {
     revokeKey: (id, keyId, atMs) => store.revokeKey(prefix + id, keyId, atMs),
     beginDeletion: (id, atMs) => store.beginDeletion(prefix + id, atMs),
     endDeletion: (id) => store.endDeletion(prefix + id),
-    endImport: async (id, status) => stripped(await store.endImport(prefix + id, status)),
+    endImport: async (account) =>
+      stripped(await store.endImport({ ...account, id: prefix + account.id })),
   };
 }
 

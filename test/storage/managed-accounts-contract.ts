@@ -66,7 +66,8 @@ function beginning(deletion: Test, open: Open): void {
     await refused('conflict', store.setStatus('a', 'active'));
     await refused('conflict', store.setPlan('a', 'free', LIMITS));
     await refused('conflict', store.addKey('a', key('1')));
-    await refused('conflict', store.endImport('a', 'active'));
+    await refused('conflict', store.setModel('a', '1.0'));
+    await refused('conflict', store.endImport(ACCOUNT));
     assert.equal(await store.find('a'), { account: { ...ACCOUNT, status: 'deleting' }, keys: [] });
   });
 
@@ -98,7 +99,8 @@ function ending(deletion: Test, open: Open): void {
     await refused('not_found', store.setPlan('a', 'free', LIMITS));
     await refused('not_found', store.addKey('a', key('3')));
     await refused('not_found', store.revokeKey('a', 'key_1', 5));
-    await refused('not_found', store.endImport('a', 'active'));
+    await refused('not_found', store.setModel('a', '1.0'));
+    await refused('not_found', store.endImport(ACCOUNT));
   });
 }
 
@@ -108,14 +110,23 @@ function importing(imported: Test, open: Open): void {
     await store.addKey('a', key('1'));
     await refused('conflict', store.setStatus('a', 'active'));
     await refused('conflict', store.setPlan('a', 'free', LIMITS));
-    assert.equal(await store.endImport('a', 'suspended'), { ...ACCOUNT, status: 'suspended' });
+    await refused('conflict', store.setModel('a', '1.0'));
+    const suspended: Account = { ...ACCOUNT, status: 'suspended' };
+    assert.equal(await store.endImport(suspended), suspended);
     assert.is((await store.setStatus('a', 'active')).status, 'active');
+  });
+
+  imported('is opened as the last of its tries has it', async () => {
+    const store = await opened(open, { ...ACCOUNT, status: 'importing' });
+    const last: Account = { ...ACCOUNT, plan: 'free', modelVersion: '1.0' };
+    await store.endImport(last);
+    assert.equal((await store.find('a'))?.account, last);
   });
 
   imported('is opened once', async () => {
     const store = await opened(open, { ...ACCOUNT, status: 'importing' });
-    await store.endImport('a', 'active');
-    await refused('conflict', store.endImport('a', 'suspended'));
+    await store.endImport(ACCOUNT);
+    await refused('conflict', store.endImport({ ...ACCOUNT, status: 'suspended' }));
     assert.is((await store.find('a'))?.account.status, 'active');
   });
 

@@ -7,7 +7,10 @@ export const SELECTED_COLUMNS = `account_id, revision, name, plan, status, reque
   cycles_per_month, instances, model_version, created_at_ms, key_position, key_id, digest, scope, key_created_at_ms, revoked_at_ms,
   expires_at_ms`;
 
-/** Name, plan, status, the three limits, the model and the time of creation, as statements take them. */
+/**
+ * Name, plan, status, the three limits, the model and the time of creation, as statements take
+ * them.
+ */
 export function accountColumns(account: Account): unknown[] {
   const { name, plan, status, limits, modelVersion = null, createdAtMs } = account;
   const { requestsPerMinute, cyclesPerMonth, instances } = limits;

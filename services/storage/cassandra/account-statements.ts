@@ -29,15 +29,18 @@ export type StoredAccount = {
   readonly nextPosition: number;
 };
 
-/** What a change makes of an account: its new fields, keys at their positions, or nothing but its id. */
+/**
+ * What a change makes of an account: its new fields, keys at their positions, or nothing but its
+ * id.
+ */
 export type AccountChange =
   | { readonly account: Account; readonly keys?: readonly PlacedKey[] }
   | PlacedKey
   | 'tombstone';
 
 /**
- * What the deletion of an account begins with: its keys are revoked. Undefined where it has begun: then
- * they are, and none was added since.
+ * What the deletion of an account begins with: its keys are revoked. Undefined where it has begun:
+ * then they are, and none was added since.
  */
 export function deletionOf(
   { account, kept, passedOver }: StoredAccount,
@@ -72,8 +75,9 @@ export function statementsOf(stored: StoredAccount, decided: AccountChange): Sta
 }
 
 /**
- * Seconds after which the server drops a key's row by itself; 0: never. By the whole life of the key,
- * also when its row is written again: what is left of it only a clock could say, which may be wrong.
+ * Seconds after which the server drops a key's row by itself; 0: never. By the whole life of the
+ * key, also when its row is written again: what is left of it only a clock could say, which may be
+ * wrong.
  */
 function ttlOf({ createdAtMs, expiresAtMs }: ApiKeyRecord): number {
   if (expiresAtMs === undefined) return 0;

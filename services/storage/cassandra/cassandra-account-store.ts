@@ -54,10 +54,10 @@ type AccountPorts = {
 };
 
 /**
- * Accounts in Cassandra, one partition each, changed only under the condition that no other writer did.
- * A key's row lives at least as long as the key is kept, and a read passes over it from then on. Only
- * the servers drop a row, by a span that was fixed when its key was made: a process whose clock is
- * years ahead must not take keys away.
+ * Accounts in Cassandra, one partition each, changed only under the condition that no other writer
+ * did. A key's row lives at least as long as the key is kept, and a read passes over it from then
+ * on. Only the servers drop a row, by a span that was fixed when its key was made: a process whose
+ * clock is years ahead must not take keys away.
  */
 export function cassandraAccountStore(
   session: CassandraSession,
@@ -129,10 +129,10 @@ export function cassandraAccountStore(
         return 'tombstone';
       });
     },
-    endImport: (accountId, status) =>
-      changed(ports, accountId, ({ account }) => {
+    endImport: (opened) =>
+      changed(ports, opened.id, ({ account }) => {
         assertImporting(account);
-        return { ...account, status };
+        return opened;
       }),
   };
 }

@@ -98,9 +98,9 @@ function lifeOf(
       rows.delete(accountId);
       deleted.add(accountId);
     },
-    async endImport(accountId, status) {
-      assertImporting(rowIn(rows, accountId).account);
-      return changedIn(rows, accountId, (account) => ({ ...account, status }));
+    async endImport(opened) {
+      assertImporting(rowIn(rows, opened.id).account);
+      return changedIn(rows, opened.id, () => opened);
     },
   };
 }
