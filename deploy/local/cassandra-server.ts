@@ -55,6 +55,8 @@ export type CassandraOptions = ServerPlace & {
   readonly heapMb?: number;
   /** Replaces settings by name: for a test that wants a server which is set up wrongly. */
   readonly settings?: CassandraSettings;
+  /** Fulfils when the server at this address answers; for one that asks who calls. */
+  readonly ask?: (address: string) => Promise<unknown>;
   readonly print?: Print;
 };
 
@@ -64,6 +66,7 @@ export type CassandraOptions = ServerPlace & {
  */
 export async function startCassandra(options: CassandraOptions): Promise<LocalServer> {
   const { name = 'cassandra', ring, print = printNothing, jmxPort, logFolder } = options;
+  const { ask = cassandraVersionAt } = options;
   const { heapMb = ring === undefined ? HEAP_MB : RING_HEAP_MB } = options;
   const folder = resolve(options.folder);
   const host = ring?.host ?? '127.0.0.1';
@@ -99,7 +102,7 @@ export async function startCassandra(options: CassandraOptions): Promise<LocalSe
         ...commandOf(java, args),
         address,
         readyMsMax: READY_MS_MAX,
-        ask: () => cassandraVersionAt(address),
+        ask: () => ask(address),
       },
     );
   return withProgress(print, `${name}: starting ${version} (usually 10 to 20 s)`, start);

@@ -53,7 +53,7 @@ export async function startCluster(
   engineNames: readonly string[],
   {
     limiters: limiterNames,
-    variables: given,
+    variables: given = {},
     limiterVariables,
     variablesOf,
     runMsMax = RUN_MS_MAX,
@@ -71,7 +71,7 @@ export async function startCluster(
     SERVICE_NATS_URL: nats,
     SERVICE_NATS_PREFIX: keyspace,
     SERVICE_SHARDS: SHARDS,
-    SERVICE_CLUSTER_SECRET: SHARED_KEY,
+    ...('SERVICE_CLUSTER_SECRET_FILE' in given ? {} : { SERVICE_CLUSTER_SECRET: SHARED_KEY }),
     SERVICE_LIMITER_TIMEOUT_MS: '5000',
     ...given,
   };
