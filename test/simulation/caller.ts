@@ -47,6 +47,7 @@ export class Caller {
   readonly requests: CallerRequests;
   readonly #ports: CallerPorts;
   readonly #random: SeededRandom;
+  readonly #repeats: Promise<void>[] = [];
 
   constructor(account: string, ports: CallerPorts) {
     this.account = account;
@@ -87,8 +88,18 @@ export class Caller {
     call.endedMs = world.nowMs;
     world.note(`op ${call.id} ${instance} ends: ${JSON.stringify(call.outcome, shown)}`);
     onEnded(call);
-    if (key !== undefined && this.#random.happens(REPEATED)) await this.#repeat(call, key);
+    if (key !== undefined && this.#random.happens(REPEATED)) {
+      const repeat = this.#repeat(call, key);
+      this.#repeats.push(repeat);
+      // Others go on meanwhile; what it finds is thrown by `repeated`.
+      repeat.catch(() => undefined);
+    }
     return call;
+  }
+
+  /** Fulfils when calls that are sent again later have been; throws what they found. */
+  async repeated(): Promise<void> {
+    await Promise.all(this.#repeats);
   }
 
   /** Sends a call again whose answer the caller has lost: it must not be done twice. */

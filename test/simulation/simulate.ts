@@ -132,6 +132,7 @@ async function load(history: History, cluster: SimulatedCluster): Promise<void> 
       const users = random.whole(1, scenario.callersMax);
       await Promise.all(Array.from({ length: users }, () => use(caller, instance, life)));
     }
+    await caller.repeated();
 
     async function use(user: Caller, instance: string, life: { isOver: boolean }): Promise<void> {
       while (world.nowMs < scenario.loadMs && !life.isOver) {
