@@ -1,4 +1,4 @@
-import { UNIT_COSTS } from '#ctl/unit-costs';
+import { MIB, UNIT_COSTS } from '#ctl/unit-costs';
 import {
   CHECKPOINT_AGE_MS,
   EARLY_ROWS_BYTES_MAX,
@@ -72,7 +72,6 @@ export const ASSUMED = {
   shardsMost: 4_096,
 } as const;
 
-const MIB = 1_048_576;
 const DAY_SECONDS = 86_400;
 
 /** What a load needs; undefined where one cluster cannot serve it. Pure. */

@@ -1,6 +1,7 @@
 import { MEASURED } from '#ctl/measured-costs';
 
-const MIB = 1_048_576;
+/** Bytes of a MiB. */
+export const MIB = 1_048_576;
 
 /** The figure in a group of 1 record less that in a large one, by how many more appends it makes. */
 const APPENDS_APART = 1 / MEASURED.groupRecords64.value - 1 / MEASURED.groupRecords256.value;

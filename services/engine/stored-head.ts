@@ -5,8 +5,9 @@ import { CorruptState } from '#storage/byte-reader';
 import type { InstanceStore } from '#storage/instance-store';
 
 /**
- * Reads stored heads for pages of several instances: one that is damaged, or of a model that
- * this program does not have, is reported and counts as not found, so that the others of its page are shown. The instance itself answers 500.
+ * Reads stored heads for pages of several instances: one that is damaged, or of a model that this
+ * program does not have, is reported and counts as not found, so that the others of its page are
+ * shown. The instance itself answers 500.
  */
 export function storedHeadOf(
   instances: Pick<InstanceStore, 'readHead'>,

@@ -190,10 +190,10 @@ class OtlpTracer implements Tracer {
   }
 
   #isRecorded(parent: string | undefined, isRefused: boolean): boolean {
-    if (parent === undefined) return this.#ids.isChosen(this.#ratio);
+    if (parent !== undefined && !isSampled(parent)) return false;
+    const isBelieved = parent !== undefined && !isRefused && this.#asked.take();
     // A caller that asks too often is not traced less than one that does not ask.
-    const isBelieved = isSampled(parent) && !isRefused && this.#asked.take();
-    return isSampled(parent) && (isBelieved || this.#ids.isChosen(this.#ratio));
+    return isBelieved || this.#ids.isChosen(this.#ratio);
   }
 
   #begin(

@@ -19,9 +19,9 @@ export function statementObserver(metrics: Metrics): ObserveStatement {
     let child = bound.get(key);
     if (child === undefined) {
       child = durations.labels(labels);
+      bound.set(key, child);
       for (const reason of REASONS) secondServers.inc({ db_operation_name: operation, reason }, 0);
     }
-    bound.set(key, child);
     child.observe(seconds);
     if (secondServer === undefined) return;
     secondServers.labels({ db_operation_name: operation, reason: secondServer }).inc();
