@@ -52,6 +52,8 @@ export type ScenarioRequest = {
   readonly limiters?: number;
   readonly checkpointAgeMs?: number;
   readonly keyed?: number;
+  /** How many accounts there are. */
+  readonly accounts?: number;
   readonly isDeletionTimed?: boolean;
   /** Only these sorts of disturbance, and as many of them. */
   readonly only?: readonly DisturbanceKind[];
@@ -94,7 +96,7 @@ export function drawScenario(random: SeededRandom, requested: ScenarioRequest = 
     limiters,
     edges,
     shardCount: random.pick([4, 8, 16]),
-    accounts: new Array<Limits>(random.whole(1, 3)).fill(AMPLE),
+    accounts: new Array<Limits>(requested.accounts ?? random.whole(1, 3)).fill(AMPLE),
     instances: random.whole(6, 24),
     callersMax: random.whole(1, 3),
     thinkMsMax: random.pick([100, 400, 1_500]),

@@ -38,7 +38,15 @@ export const METER_VARIANTS: readonly Variant[] = [
   },
   {
     name: 'meter that grants above its durable watermark',
-    requested: { ...LIMITERS, only: ['kill'], count: 12, loadMs: 16_000, store: { slow: 0.3 } },
+    requested: {
+      ...LIMITERS,
+      accounts: 12,
+      keyed: 0.2,
+      only: ['kill'],
+      count: 20,
+      loadMs: 24_000,
+      store: { slow: 0.1 },
+    },
     spoil: (stack) => replaceMethod(stack, DurableWatermark, 'offsetOf', () => 0),
   },
   {

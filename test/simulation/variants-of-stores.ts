@@ -1,7 +1,7 @@
 import { NO_REPLICA_FAULTS } from '#test/simulation/replicas';
 import type { ScenarioRequest } from '#test/simulation/scenario';
 import { NO_STORE_FAULTS } from '#test/simulation/simulated-store';
-import { LONG, MOVES, ROUGH, type Variant } from '#test/simulation/variant';
+import { LONG, MOVES, RETURNS, ROUGH, type Variant } from '#test/simulation/variant';
 
 /** Shards that come back to an owner while a change of that time is on its way, and little else. */
 const RESTLESS: ScenarioRequest = {
@@ -27,7 +27,7 @@ export const STORE_VARIANTS: readonly Variant[] = [
   {
     name: 'shard change not applied taken as lost',
     flaws: { shards: { isRefusalLost: true } },
-    requested: { ...MOVES, store: { answerLost: 0.15 } },
+    requested: { ...RETURNS, store: { answerLost: 0.15 } },
   },
   {
     name: 'head before rows',
