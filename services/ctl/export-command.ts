@@ -52,12 +52,8 @@ async function exported(
   const exportedAt = new Date(ports.clock.wallMs()).toISOString();
   await put(headerLine(accountId, ports.release, exportedAt));
   await put(accountLine(account) + keys.map(keyLine).join(''));
-  const instances = new ExportedInstances(ports, accountId);
-  for await (const text of instances.lines()) {
-    await put(text);
-    const { instances: written, observations } = instances.counts;
-    progress.at(() => `${written} instances, ${observations} observations written`);
-  }
+  const instances = new ExportedInstances(ports, accountId, progress);
+  for await (const text of instances.lines()) await put(text);
   const counts = { keys: keys.length, ...instances.counts };
   await write(endLine(counts, hash.digest('hex')));
   return counts;

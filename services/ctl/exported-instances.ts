@@ -1,5 +1,6 @@
 import { type ClusterPorts, CtlError } from '#ctl/command';
 import { driftLine, type ExportCounts, instanceLine, observationLine } from '#ctl/export-lines';
+import type { Progress } from '#ctl/progress';
 import { type Clock, sleep } from '#platform/clock';
 import type { InstanceHead } from '#storage/instance-store';
 import { storedDrift, storedHistory } from '#storage/stored-rows';
@@ -25,13 +26,15 @@ type Counts = Omit<ExportCounts, 'keys'>;
 export class ExportedInstances {
   readonly #ports: Pick<ClusterPorts, 'instances' | 'listings'> & { readonly clock: Clock };
   readonly #accountId: string;
+  readonly #progress: Progress;
   #instances = 0;
   #observations = 0;
   #driftEvents = 0;
 
-  constructor(ports: ClusterPorts, accountId: string) {
+  constructor(ports: ClusterPorts, accountId: string, progress: Progress) {
     this.#ports = ports;
     this.#accountId = accountId;
+    this.#progress = progress;
   }
 
   /** How much has been written. */
@@ -45,6 +48,15 @@ export class ExportedInstances {
 
   /** All lines, in portions; what is listed and not stored yet comes last. */
   async *lines(): AsyncGenerator<string> {
+    for await (const text of this.#all()) {
+      yield text;
+      this.#progress.at(() => {
+        return `${this.#instances} instances, ${this.#observations} observations written`;
+      });
+    }
+  }
+
+  async *#all(): AsyncGenerator<string> {
     const { listings, clock } = this.#ports;
     const begunMs = clock.monotonicMs();
     let missing: string[] = [];
@@ -56,6 +68,8 @@ export class ExportedInstances {
       if (clock.monotonicMs() - begunMs > STORED_MS) {
         throw new CtlError(`${missing.length} instances are listed and not stored: ${missing[0]}`);
       }
+      const count = missing.length;
+      this.#progress.at(() => `waiting for instances that are not stored yet: ${count}`);
       await sleep(clock, PAUSE_MS);
       missing = yield* this.#ofAll(missing);
     }

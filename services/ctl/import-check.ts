@@ -5,6 +5,7 @@ import type { ExportCounts } from '#ctl/export-lines';
 import type { LineOf } from '#ctl/export-schema';
 import { verifyHead } from '#ctl/head-verification';
 import { Progress, percentOf } from '#ctl/progress';
+import { WorkWindow } from '#ctl/work-window';
 import { MODELS } from '#identity/models';
 import { MODE_KEYS } from '#identity/modes';
 import { STATE_LENGTH, type State } from '#identity/state';
@@ -17,6 +18,9 @@ import {
 
 /** Keys of one export: years of a key a day. */
 const KEYS_MAX = 10_000;
+
+/** Heads that are looked for while the next lines are read. Chosen. */
+const READS_IN_FLIGHT_MAX = 8;
 
 /** An instance of an export without its rows; those are read from the file one after the other. */
 export type ImportedInstance = { readonly id: string; readonly head: InstanceHead };
@@ -49,16 +53,20 @@ export async function checkExport(
   );
   const { account, status, keys } = await readAccount(file);
   await isBegun(accounts, account);
+  const reads = new WorkWindow(READS_IN_FLIGHT_MAX);
   let unproven = 0;
   for (;;) {
     const line = file.lineNumber;
     const instance = await readInstance(file, account.id);
     if (instance === undefined) break;
-    const refusal = refusalOf(instance, await instances.readHead(instance.id));
-    if (refusal !== undefined) file.fail(refusal, line);
+    await reads.add(async () => {
+      const refusal = refusalOf(instance, await instances.readHead(instance.id));
+      if (refusal !== undefined) file.fail(refusal, line);
+    });
     if (!(await isProved(file, instance, line))) unproven += 1;
     await checkDrift(file, instance.head, line);
   }
+  await reads.end();
   file.end();
   const { counts, sha256 } = file;
   return { path, account, status, keys, counts, sha256, unproven };

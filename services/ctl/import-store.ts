@@ -10,6 +10,7 @@ import {
   refusalOf,
 } from '#ctl/import-check';
 import { Progress, percentOf } from '#ctl/progress';
+import { WorkWindow } from '#ctl/work-window';
 import { CHUNK_BOUNDS, cutChunks, type HeadBounds } from '#engine/cut-chunks';
 import {
   type Chunk,
@@ -50,23 +51,17 @@ export async function storeExport(
     progress.at(() => `written ${percentOf(bytes, total)} % of ${checked.path}`),
   );
   const { account } = await readAccount(file);
-  const window = new WriteWindow();
+  const window = new WorkWindow(IN_FLIGHT_MAX);
   let written = 0;
   let found = 0;
   for (;;) {
-    const line = file.lineNumber;
     const instance = await readInstance(file, account.id);
     if (instance === undefined) break;
-    const stored = await ports.instances.readHead(instance.id);
-    const refusal = refusalOf(instance, stored);
-    if (refusal !== undefined) file.fail(refusal, line);
-    if (stored?.version === instance.head.version) {
-      await passOver(file);
-      found += 1;
-      continue;
-    }
-    await window.add(await gather(file, instance, ports));
-    written += 1;
+    const write = await gather(file, instance, ports);
+    await window.add(async () => {
+      if (await write()) written += 1;
+      else found += 1;
+    });
   }
   file.end();
   await window.end();
@@ -74,34 +69,34 @@ export async function storeExport(
   return { written, found };
 }
 
-async function passOver(file: ExportFile): Promise<void> {
-  for await (const _ of readHistory(file));
-  for await (const _ of readDrift(file));
-}
-
 /**
- * Reads the rows of an instance; answers what writes the last of them with its head. Before the
- * first chunk there is its line in the listing, and a head of the version before, that counts all
- * rows: so a deletion of the account finds what a cut import has left.
+ * Reads the rows of an instance; answers what writes the last of them with its head, and whether there
+ * was anything to write. Before the first chunk there is its line in the listing, and a head of the
+ * version before, that counts all rows: so a deletion of the account finds what a cut import has left.
  */
 async function gather(
   file: ExportFile,
   { id, head }: ImportedInstance,
   { instances, listings }: ClusterPorts,
-): Promise<() => Promise<void>> {
+): Promise<() => Promise<boolean>> {
   const { accountId, name, description, createdAtMs } = head;
+  const line = file.lineNumber - 1;
   const unfinished = unfinishedOf(head);
-  let isBegun = false;
-  const begin = async (hasChunks: boolean): Promise<void> => {
-    if (isBegun) return;
+  let isWanted: boolean | undefined;
+  const begin = async (hasChunks: boolean): Promise<boolean> => {
+    const stored = await instances.readHead(id);
+    const refusal = refusalOf({ id, head }, stored);
+    if (refusal !== undefined) file.fail(refusal, line);
+    if (stored?.version === head.version) return false;
     // Not above the head that is stored first, or its deletion would not take the line away.
     const { version } = hasChunks ? unfinished : head;
     await listings.put(accountId, { instanceId: id, version, name, description, createdAtMs });
     if (hasChunks) await instances.checkpoint([{ ...NOTHING, instanceId: id, head: unfinished }]);
-    isBegun = true;
+    return true;
   };
   const ahead = async (history: readonly Chunk[], drift: readonly Chunk[]): Promise<void> => {
-    await begin(true);
+    isWanted ??= await begin(true);
+    if (!isWanted) return;
     const checkpoint = { ...NOTHING, instanceId: id, head: unfinished, history, drift };
     await instances.checkpoint([checkpoint]);
   };
@@ -114,8 +109,10 @@ async function gather(
   const whole = { ...head, newestHistory: ofHistory.newest, newestDrift: ofDrift.newest };
   const chunks = { history: ofHistory.chunks, drift: ofDrift.chunks };
   return async () => {
-    await begin(chunks.history.length + chunks.drift.length > 0);
+    isWanted ??= await begin(chunks.history.length + chunks.drift.length > 0);
+    if (!isWanted) return false;
     await instances.checkpoint([{ ...NOTHING, instanceId: id, head: whole, ...chunks }]);
+    return true;
   };
 }
 
@@ -166,31 +163,5 @@ class Cutting {
     this.#newest = cut.newest;
     this.#chunks.push(...cut.chunks);
     this.#added = [];
-  }
-}
-
-/** Writes a few at once; the first that fails is what the next call or the end rejects with. */
-class WriteWindow {
-  readonly #running = new Set<Promise<void>>();
-  #failure: { readonly error: unknown } | undefined;
-
-  async add(write: () => Promise<void>): Promise<void> {
-    while (this.#running.size >= IN_FLIGHT_MAX) await Promise.race(this.#running);
-    this.#assertWhole();
-    const running: Promise<void> = write()
-      .catch((error: unknown) => {
-        this.#failure ??= { error };
-      })
-      .finally(() => this.#running.delete(running));
-    this.#running.add(running);
-  }
-
-  async end(): Promise<void> {
-    await Promise.all(this.#running);
-    this.#assertWhole();
-  }
-
-  #assertWhole(): void {
-    if (this.#failure !== undefined) throw this.#failure.error;
   }
 }

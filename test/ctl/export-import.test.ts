@@ -110,8 +110,9 @@ lines('waits for what is listed and not stored yet', async () => {
     },
   };
   const cluster = { ...from.ports, instances: late };
-  const { code, written } = await ctl(['export', ACCOUNT_ID], { cluster });
+  const { code, written, err } = await ctl(['export', ACCOUNT_ID], { cluster });
   assert.equal([code, reads], [0, 3]);
+  assert.match(err, /^waiting for instances that are not stored yet: 1$/m);
   assert.ok(written.includes(IDS.reset));
 });
 

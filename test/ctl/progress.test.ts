@@ -1,0 +1,26 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { Progress, percentOf } from '#ctl/progress';
+import { ManualClock } from '#test/support/manual-clock';
+
+const progress = suite('the progress of long work');
+
+progress('is said every two seconds, and of short work nothing', () => {
+  const clock = new ManualClock();
+  const lines: string[] = [];
+  const work = new Progress(clock, (line) => void lines.push(line));
+  for (let step = 0; step < 25; step += 1) {
+    work.at(() => `step ${step}`);
+    clock.advance(200);
+  }
+  assert.equal(lines, ['step 10', 'step 20']);
+});
+
+progress('is in whole per cent, and 100 only at the end', () => {
+  assert.is(percentOf(0, 7), 0);
+  assert.is(percentOf(199, 200), 99);
+  assert.is(percentOf(200, 200), 100);
+  assert.is(percentOf(0, 0), 100);
+});
+
+progress.run();
