@@ -9,6 +9,15 @@ const BATCH_EVERY = 5;
 const READ_EVERY = 3;
 const BATCH_LENGTH = 3;
 
+/**
+ * How long a caller waits between two calls, in milliseconds: the load is there at every moment, and
+ * leaves the processor to what is tried. About 400 calls a second.
+ */
+const PAUSE_MS = 25;
+
+/** How often a wait for the load looks at it, in milliseconds. */
+const LOOK_MS = 20;
+
 /** What has been acknowledged, and everything that went wrong. */
 export type SteadyLoad = {
   /** Cycles by instance. */
@@ -16,11 +25,13 @@ export type SteadyLoad = {
   /** Calls that were answered as they should. */
   calls: number;
   readonly wrong: string[];
+  /** Fulfils when every instance has been observed once more, or a call has gone wrong. */
+  servedOn(): Promise<void>;
   /** Ends it when the calls under way are answered. */
   stop(): Promise<void>;
 };
 
-/** Calls without a pause, one at a time for each instance: observations, batches and reads. */
+/** Calls without an end, one at a time for each instance: observations, batches and reads. */
 export async function startLoad(caller: Caller): Promise<SteadyLoad> {
   const ids = await Promise.all(Array.from({ length: INSTANCES }, () => createInstance(caller)));
   const acknowledged = new Map(ids.map((id) => [id, 0]));
@@ -30,6 +41,11 @@ export async function startLoad(caller: Caller): Promise<SteadyLoad> {
     acknowledged,
     calls: 0,
     wrong: [],
+    async servedOn() {
+      const before = new Map(acknowledged);
+      const isServed = (id: string) => acknowledged.get(id) !== before.get(id);
+      while (load.wrong.length === 0 && !ids.every(isServed)) await passed(LOOK_MS);
+    },
     async stop() {
       state.isOver = true;
       await Promise.all(callers);
@@ -71,7 +87,12 @@ export async function startLoad(caller: Caller): Promise<SteadyLoad> {
       );
       if (wrong === undefined) load.calls += 1;
       else load.wrong.push(`${id}: ${wrong}`);
+      await passed(PAUSE_MS);
     }
   });
   return load;
+}
+
+function passed(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
 }

@@ -6,19 +6,12 @@ import { admin, type Caller, newCaller } from '#test/support/caller';
 import { runMain } from '#test/support/process-run';
 import { cassandraOrSkip, natsOrSkip, suiteUnless } from '#test/support/real-servers';
 import { checkedOut, earlierRelease } from '#test/upgrade/earlier-release';
-import {
-  type MixedCluster,
-  sharedVariables,
-  startMixedCluster,
-  UPGRADE_ORDER,
-} from '#test/upgrade/mixed-cluster';
+import { type MixedCluster, sharedVariables, startMixedCluster } from '#test/upgrade/mixed-cluster';
+import { type Part, UPGRADE_ORDER } from '#test/upgrade/release-processes';
 import { type SteadyLoad, startLoad } from '#test/upgrade/steady-load';
 
 /** This checkout: the release that comes. */
 const PRESENT = '.';
-
-/** How long the load goes on in the same mixture before anything else is done, in milliseconds. */
-const PAUSE_MS = 1_000;
 
 /** How long a migration may take, in milliseconds. */
 const MIGRATION_MS_MAX = 60_000;
@@ -59,7 +52,7 @@ upgrading.before(async () => {
   cluster = opened.use(await startMixedCluster({ ...place, folder: earlier }));
   caller = await newCaller(cluster.service());
   load = await startLoad(caller);
-  await pause();
+  await load.servedOn();
 });
 upgrading.after(async () => {
   await load.stop();
@@ -72,26 +65,37 @@ async function migrated(folder: string): Promise<string> {
   return run.stdout();
 }
 
-/** Replaces every process of these parts, one after the other. */
-async function replaced(parts: readonly (typeof UPGRADE_ORDER)[number][], folder: string) {
-  for (const name of parts.flatMap((part) => cluster.named(part))) {
-    await cluster.replace(name, folder);
-    await pause();
-    assert.equal(load.wrong, [], `after ${name}`);
+/**
+ * Replaces every process of these parts, one after the other. The last engine crashes, so that the
+ * release that comes reads a journal that the one that goes has left.
+ */
+async function replaced(parts: readonly Part[], folder: string) {
+  const { processes } = cluster;
+  const crashing = processes.named('engine').at(-1);
+  for (const name of parts.flatMap((part) => processes.named(part))) {
+    const before = await processes.recoveredRecords(name);
+    await (name === crashing ? processes.crash(name, folder) : processes.replace(name, folder));
+    await load.servedOn();
+    assert.equal(load.wrong, [], `after ${name}: ${processes.loggedOf(load.wrong)}`);
+    const recovered = (await processes.recoveredRecords()) - before;
+    assert.is(recovered > 0, name === crashing, `${recovered} records recovered from ${name}`);
   }
 }
 
 upgrading('the tables of the new one are made beside the nodes of the old one', async () => {
   await migrated(PRESENT);
-  await pause();
+  await load.servedOn();
   assert.equal(load.wrong, []);
 });
 
-upgrading('limiters, engines and edges are replaced, and no call fails', async () => {
-  await replaced(UPGRADE_ORDER, PRESENT);
-});
+upgrading(
+  'limiters, engines and edges are replaced, one engine crashes, and no call fails',
+  async () => {
+    await replaced(UPGRADE_ORDER, PRESENT);
+  },
+);
 
-upgrading('it is taken back in the other order, and no call fails', async () => {
+upgrading('it is taken back in the other order, with a crash, and no call fails', async () => {
   assert.match(await migrated(earlier), /is there already/);
   await replaced(UPGRADE_ORDER.toReversed(), earlier);
 });
@@ -116,7 +120,3 @@ upgrading('every acknowledged cycle is there, and charged once', async () => {
 naming.run();
 if (from.kind === 'none') console.log('skipped because nothing was released yet: RELEASES.md');
 else upgrading.run();
-
-function pause(): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
-}

@@ -1,0 +1,118 @@
+import { metricValues } from '#test/support/metric-values';
+import { addressIn, type ProcessRun, runMain } from '#test/support/process-run';
+
+/** The parts in the order in which an upgrade replaces them. */
+export const UPGRADE_ORDER = ['limiter', 'engine', 'edge'] as const;
+
+/** What a process is. */
+export type Part = (typeof UPGRADE_ORDER)[number];
+
+/** What stays when another process takes the place of one. */
+export type Place = {
+  readonly part: Part;
+  readonly name: string;
+  /** Of an edge: fixed ports, by which the balancer knows it. */
+  readonly ports: Readonly<Record<string, string>>;
+};
+
+/** How long a process may live, in milliseconds: a whole test file. */
+const RUN_MS_MAX = 220_000;
+
+/** Processes of two releases, each under the name of its place. */
+export class ReleaseProcesses implements AsyncDisposable {
+  readonly #variables: Readonly<Record<string, string>>;
+  readonly #places: readonly Place[];
+  readonly #runs = new Map<string, ProcessRun>();
+  readonly #past: ProcessRun[] = [];
+
+  constructor(places: readonly Place[], variables: Readonly<Record<string, string>>) {
+    this.#places = places;
+    this.#variables = variables;
+  }
+
+  /** The names of a part's processes. */
+  named(part: Part): readonly string[] {
+    return this.#places.filter((place) => place.part === part).map(({ name }) => name);
+  }
+
+  /** Starts all processes of these parts from a release's folder; fulfils when they are ready. */
+  async startAll(parts: readonly Part[], folder: string): Promise<void> {
+    const names = parts.flatMap((part) => this.named(part));
+    await Promise.all(names.map((name) => this.#start(name, folder)));
+  }
+
+  /** Ends a process by SIGTERM and starts it from the folder; fulfils when it is ready. */
+  async replace(name: string, folder: string): Promise<void> {
+    await this.#end(name);
+    await this.#start(name, folder);
+  }
+
+  /** The same by SIGKILL: what the process had in memory only is in its journal, for the others. */
+  async crash(name: string, folder: string): Promise<void> {
+    const run = this.#runs.get(name);
+    run?.child.kill('SIGKILL');
+    await run?.ended;
+    await this.#start(name, folder);
+  }
+
+  /** An address of a process of this part that runs now. */
+  addressOf(part: Part, port: string): string {
+    const [run] = this.#live(part);
+    if (run === undefined) throw new Error(`no ${part} runs`);
+    return addressIn(run, port);
+  }
+
+  /** How many records the engines that run now, but for one, have read from journals of others. */
+  async recoveredRecords(excepted?: string): Promise<number> {
+    const runs = this.#live('engine').filter((run) => run !== this.#runs.get(excepted ?? ''));
+    const counts = runs.map(async (run) => {
+      const values = await metricValues({ metricsUrl: addressIn(run, 'metrics') });
+      return values.get('recovered_records_total{service="engine"}') ?? 0;
+    });
+    return (await Promise.all(counts)).reduce((sum, count) => sum + count, 0);
+  }
+
+  /** What all processes that ever ran have logged of the requests that these texts name. */
+  loggedOf(texts: readonly string[]): string {
+    const ids = texts.flatMap((text) => text.match(/req_[0-9a-f]+/g) ?? []);
+    const lines = this.#past.flatMap(({ stderr }) => stderr().split('\n'));
+    return lines.filter((line) => ids.some((id) => line.includes(id))).join('\n');
+  }
+
+  /** Ends all, edges first. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const part of UPGRADE_ORDER.toReversed()) {
+      await Promise.all(this.named(part).map((name) => this.#end(name)));
+    }
+  }
+
+  async #start(name: string, folder: string): Promise<void> {
+    const place = this.#places.find((one) => one.name === name);
+    if (place === undefined) throw new Error(`there is no ${name}`);
+    const { part, ports } = place;
+    // The balancer asks every half second who is ready.
+    const own = { SERVICE_NODE_NAME: name, SERVICE_DRAIN_SECONDS: '2', ...ports };
+    const run = runMain([part], { ...this.#variables, ...own }, RUN_MS_MAX, folder);
+    this.#runs.set(name, run);
+    this.#past.push(run);
+    await run.says(new RegExp(`${part} is ready`));
+  }
+
+  /** Ends a process as an operator does. Throws when it did not end well. */
+  async #end(name: string): Promise<void> {
+    const run = this.#runs.get(name);
+    if (run === undefined || !isLive(run)) return;
+    run.child.kill('SIGTERM');
+    const code = await run.ended;
+    if (code !== 0) throw new Error(`${name} ended with ${code}: ${run.stderr()}`);
+  }
+
+  #live(part: Part): ProcessRun[] {
+    const runs = this.named(part).map((name) => this.#runs.get(name));
+    return runs.filter((run) => run !== undefined).filter(isLive);
+  }
+}
+
+function isLive({ child }: ProcessRun): boolean {
+  return child.exitCode === null && child.signalCode === null;
+}
