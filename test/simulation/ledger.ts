@@ -28,6 +28,9 @@ type Metered = {
   readonly months: Set<number>;
 };
 
+/** What one version of an instance committed, and the slots of journals that hold a copy of it. */
+type Committed = { readonly callId: number; readonly cycles: number; readonly places: Set<string> };
+
 /**
  * What a world's callers, edges and engines know of cycles and requests, to be held against what its
  * meters say. Fails at once when cycles are committed for a call that was not admitted.
@@ -39,7 +42,7 @@ export class Ledger {
   readonly #calls = new Map<number, Metered>();
   readonly #windows = new Map<string, Map<number, number>>();
   /** Cycles of every version of every instance; copies of a record count once. */
-  readonly #committed = new Map<string, { readonly callId: number; readonly cycles: number }>();
+  readonly #committed = new Map<string, Committed>();
 
   constructor(fail: (violation: Violation) => void) {
     this.#fail = fail;
@@ -64,23 +67,32 @@ export class Ledger {
     };
   }
 
-  /** These records of engines and limiters can be recovered from a journal. */
-  appended(records: readonly JournalRecord[]): void {
+  /** These records of engines and limiters can be recovered from a slot of a journal. */
+  appended(incarnation: string, slot: number, records: readonly JournalRecord[]): void {
     for (const { actor, actorId, version, callId, event } of records) {
       if (actor !== 'instance') continue;
       const cycles = cyclesOf(event);
       if (cycles === 0) continue;
-      this.#committed.set(`${actorId} ${version}`, { callId, cycles });
+      const key = `${actorId} ${version}`;
+      const known = this.#committed.get(key);
+      const committed =
+        known?.callId === callId ? known : { callId, cycles, places: new Set<string>() };
+      committed.places.add(`${incarnation} ${slot}`);
+      this.#committed.set(key, committed);
       if ((this.#calls.get(callId)?.months.size ?? 0) > 0) continue;
       this.#fail(new Violation(`${actorId} v${version}: call ${callId} was not admitted`));
     }
   }
 
-  /** These records were in a journal and will not be recovered: it has ended before them. */
-  withdrawn(records: readonly JournalRecord[]): void {
+  /** These records will not be recovered from this slot: their journal has ended before it. */
+  withdrawn(incarnation: string, slot: number, records: readonly JournalRecord[]): void {
     for (const { actorId, version, callId } of records) {
       const key = `${actorId} ${version}`;
-      if (this.#committed.get(key)?.callId === callId) this.#committed.delete(key);
+      const committed = this.#committed.get(key);
+      if (committed?.callId !== callId) continue;
+      committed.places.delete(`${incarnation} ${slot}`);
+      // Another node may have taken them over before.
+      if (committed.places.size === 0) this.#committed.delete(key);
     }
   }
 

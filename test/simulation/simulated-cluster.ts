@@ -187,12 +187,12 @@ export class SimulatedCluster {
       appended: (incarnation, slot, lines) => {
         const records = lines.map(decodeRecord);
         this.oracle.appended(incarnation, slot, records);
-        this.ledger?.appended(records);
+        this.ledger?.appended(incarnation, slot, records);
       },
       withdrawn: (incarnation, slot, lines) => {
         const records = lines.map(decodeRecord);
         this.oracle.withdrawn(incarnation, slot, records);
-        this.ledger?.withdrawn(records);
+        this.ledger?.withdrawn(incarnation, slot, records);
       },
       truncated: (incarnation, below) => this.oracle.truncated(incarnation, below),
       ended: (incarnation, by) => this.#sealed(incarnation, by),
