@@ -38,6 +38,8 @@ function changeText(change: InstanceChange): string {
       return 'removed';
     case 'reset':
       return `reset to ${change.mode}`;
+    case 'trimmed':
+      return `trimmed up to observation ${change.floor.history}`;
     case 'observed': {
       const { observations } = change;
       if (observations.length !== 1) return `observed ${observations.length}`;

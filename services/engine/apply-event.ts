@@ -6,6 +6,7 @@ import {
   renamedAnswer,
   resetAnswer,
   singleAnswer,
+  trimmedAnswer,
 } from '#engine/instance-answers';
 import type {
   AnswerKey,
@@ -22,6 +23,7 @@ import type { Model } from '#identity/model';
 import { newReport } from '#identity/report';
 import type { State } from '#identity/state';
 import type { Applied } from '#runtime/event-sourcing';
+import { trimmedOf } from '#storage/floor';
 import {
   type DriftRow,
   type HistoryRow,
@@ -88,6 +90,8 @@ function applyChange(
         answer: resetAnswer(instanceId, head, change.mode, ports.models),
       };
     }
+    case 'trimmed':
+      return { state: trimmed(state, change, version), answer: trimmedAnswer(change.floor) };
   }
 }
 
@@ -147,7 +151,7 @@ function rename(
 
 /** What stays is the marker: whose it was, and since when it is deleted (architecture 3.2). */
 function removed(state: InstanceState, atMs: number, version: number): InstanceState {
-  const head = headOf(state);
+  const { floor: _, ...head } = headOf(state);
   const text = { name: '', description: '', model: NO_MODEL };
   const rows = {
     newestHistory: { after: head.historyCount, rows: '' },
@@ -181,6 +185,14 @@ function reset(
     driftStart: head.driftCount,
     model: mode === 'initial' ? model.resetToInitial(head.model) : model.resetToDefault(head.model),
   };
+}
+
+/** The rows themselves go with the next checkpoint; from now on nobody is shown them. */
+function trimmed(state: InstanceState, { floor }: Of<'trimmed'>, version: number): InstanceState {
+  const { unstored = new UnstoredRows() } = state;
+  const head = headOf(state);
+  unstored.trim(trimmedOf(head), floor);
+  return { ...state, head: { ...head, version, floor }, unstored };
 }
 
 function observe(

@@ -6,6 +6,7 @@ import type {
 } from '#engine/instance-event';
 import type { Models } from '#identity/model';
 import { MODELS } from '#identity/models';
+import type { Floor } from '#storage/floor';
 
 /*
  * How the journal keeps an event: lists, because the names of the fields would be more than half
@@ -37,6 +38,11 @@ function fieldsOf(change: InstanceChange): readonly unknown[] {
     }
     case 'reset':
       return [change.mode];
+    case 'trimmed': {
+      const { history, drift, generation, cycle, timestampMs, state } = change.floor;
+      const bytes = state === undefined ? null : Buffer.from(state, 'latin1').toString('base64');
+      return [history, drift, generation, cycle, timestampMs, bytes];
+    }
   }
 }
 
@@ -84,9 +90,21 @@ function changeOf(kind: unknown, fields: readonly unknown[]): InstanceChange {
     }
     case 'reset':
       return { kind, mode: fields[0] as 'initial' | 'default' };
+    case 'trimmed':
+      return { kind, floor: floorOf(fields) };
     default:
       throw unreadable();
   }
+}
+
+function floorOf(fields: readonly unknown[]): Floor {
+  const [bytes] = fields.slice(5) as [string | null];
+  const [history, drift, generation, cycle, timestampMs] = fields as [
+    ...[number, number, number, number, number],
+    unknown,
+  ];
+  const state = bytes === null ? undefined : Buffer.from(bytes, 'base64').toString('latin1');
+  return { history, drift, generation, cycle, timestampMs, state };
 }
 
 function observationOf(row: unknown): TimedObservation {

@@ -4,6 +4,7 @@ import { contractJson, reportJson, snapshotJson } from '#engine/report-json';
 import { STRESS_STATES } from '#identity/ladder';
 import type { Models } from '#identity/model';
 import { newReport, type Report } from '#identity/report';
+import { type RowCounts, trimmedOf } from '#storage/floor';
 import type { InstanceHead } from '#storage/instance-store';
 import type { EngineAnswer, EngineCommand } from '#wire/engine-messages';
 
@@ -105,6 +106,11 @@ export function resetAnswer(
   return objectAnswer({ id, reset_to: mode, ...vitals }, etagOf(id, head.version));
 }
 
+/** Answer of a trim, which only tools see: what of an instance is gone. */
+export function trimmedAnswer({ history, drift }: RowCounts): EngineAnswer {
+  return objectAnswer({ history, drift }, '');
+}
+
 /** Answer of `GET /instances/{id}`. */
 export function instanceAnswer(id: string, head: InstanceHead, models: Models): EngineAnswer {
   const { cycle, energy, stressLevel, stability } = reportOf(id, head, models).snapshot;
@@ -155,6 +161,8 @@ export function answerAgain(
       return removedAnswer(id);
     case 'reset':
       return resetAnswer(id, head, command.mode, models);
+    case 'trim':
+      return trimmedAnswer(trimmedOf(head));
     case 'process': {
       const { observations, isBatch, isEveryStateWanted } = command;
       const report = reportOf(id, head, models);

@@ -1,3 +1,4 @@
+import type { Floor } from '#storage/floor';
 import type { ObservationInput } from '#wire/engine-messages';
 
 /** An observation with its time. */
@@ -28,7 +29,9 @@ export type InstanceChange =
       readonly isBatch: boolean;
       readonly isEveryStateWanted: boolean;
     }
-  | { readonly kind: 'reset'; readonly mode: 'initial' | 'default' };
+  | { readonly kind: 'reset'; readonly mode: 'initial' | 'default' }
+  /** The rows up to a floor are gone, above the one before (decision 234). */
+  | { readonly kind: 'trimmed'; readonly floor: Floor };
 
 /** One committed event: the change, when, and under which key. Applying it is deterministic. */
 export type InstanceEvent = {

@@ -17,8 +17,9 @@ import { type Models, nextVersion } from '#identity/model';
 import { MODELS } from '#identity/models';
 import type { ActorKind } from '#runtime/actor-kind';
 import type { Turn } from '#runtime/turn';
+import { trimmedOf } from '#storage/floor';
 import { ANSWER_AGE_MS, type AnswerRow, type InstanceStore } from '#storage/instance-store';
-import type { EngineAnswer, EngineCall, EngineCommand } from '#wire/engine-messages';
+import type { EngineAnswer, EngineCall, EngineCommand, TrimCommand } from '#wire/engine-messages';
 
 type InstancePorts = {
   readonly store: InstanceStore;
@@ -138,6 +139,8 @@ export class InstanceKind
       case 'reset':
         assertMatch(call, turn.version);
         return this.#commitSame(call, state, turn, { kind: 'reset', mode: command.mode });
+      case 'trim':
+        return this.#trim(call, state, command, turn);
       case 'readHistory':
         return historyPage(instanceId, state, command, this.#ports.store);
       case 'readDrift':
@@ -194,6 +197,23 @@ export class InstanceKind
     const driftEvents = headOf(next).driftCount - driftBefore;
     this.#ports.metrics.cycled(answer.cycles, next.unstored?.drift ?? [], driftEvents);
     return answer;
+  }
+
+  /** Idempotent: the floor only ever rises. */
+  #trim(
+    call: EngineCall,
+    state: InstanceState,
+    { kind: _, ...floor }: TrimCommand,
+    turn: InstanceTurn,
+  ): EngineAnswer {
+    const head = headOf(state);
+    const present = trimmedOf(head);
+    if (floor.history <= present.history) return answers.trimmedAnswer(present);
+    const isThere = floor.history <= head.historyCount && floor.drift <= head.driftCount;
+    if (!isThere || floor.drift < present.drift) {
+      throw new Fault('conflict', 'the instance has other rows than these');
+    }
+    return this.#commitSame(call, state, turn, { kind: 'trimmed', floor });
   }
 
   /** Commits what moves no state on: the instance goes on with the model that it has. */

@@ -56,6 +56,7 @@ function bytesOfTexts({ change }: InstanceEvent): number {
       return change.observations.reduce((sum, one) => sum + bytesOfText(one.contextJson), 0);
     case 'removed':
     case 'reset':
+    case 'trimmed':
       return 0;
   }
 }

@@ -1,5 +1,11 @@
 import { applyEvent, type InstanceApplied } from '#engine/apply-event';
-import { CHUNK_BOUNDS, type ChunkBounds, cutChunks } from '#engine/cut-chunks';
+import {
+  CHUNK_BOUNDS,
+  type ChunkBounds,
+  type Cut,
+  cutChunks,
+  type HeadBounds,
+} from '#engine/cut-chunks';
 import { announcementOf, type Directory } from '#engine/directory';
 import { eventOfRecord, recordOfEvent } from '#engine/event-record';
 import { type InstanceEvent, isListedChange } from '#engine/instance-event';
@@ -9,14 +15,17 @@ import { bytesUnstored, headOf, type InstanceState, isLive } from '#engine/insta
 import type { RowsCopy } from '#engine/unstored-rows';
 import type { Checkpoint, EarlyRows, EventSourcing } from '#runtime/event-sourcing';
 import type { SideEffect } from '#runtime/turn';
+import { newestAbove } from '#storage/chunk-rows';
+import { trimmedOf } from '#storage/floor';
 import type {
   InstanceAnswers,
   InstanceCheckpoint,
   InstanceHead,
   InstanceStore,
+  NewestRows,
   RecentCall,
 } from '#storage/instance-store';
-import { DRIFT_EVENTS, OBSERVATIONS } from '#storage/packed-rows';
+import { DRIFT_EVENTS, OBSERVATIONS, type Packing } from '#storage/packed-rows';
 
 /** Bytes of a record without its text, by estimate. */
 const RECORD_BYTES = 200;
@@ -59,6 +68,7 @@ export class InstanceSourcing
   }
 
   sizeOfRecord({ change }: InstanceEvent): number {
+    if (change.kind === 'trimmed') return RECORD_BYTES + 2 * (change.floor.state?.length ?? 0);
     if (change.kind !== 'observed') return RECORD_BYTES;
     return change.observations.reduce(
       (sum, { contextJson }) => sum + RECORD_BYTES + contextJson.length,
@@ -78,13 +88,13 @@ export class InstanceSourcing
     const { unstored } = state;
     const present = headOf(state);
     const rows = unstored?.copy();
-    const { head: cut, history, drift } = this.#cut(present, rows);
+    const { head: cut, history, drift } = this.#cut(id, present, rows);
     state.isModelShared = true;
     // Shared with the store if it can be: most instances are idle.
     const head = recentCalls.length === 0 ? cut : { ...cut, recentCalls };
     const answers = rows?.answers ?? [];
     return {
-      copy: { instanceId: id, head, history, drift, answers },
+      copy: { instanceId: id, head, history, drift, answers, trimmedFrom: rows?.trim?.from },
       forget: (later) => {
         later.recovery = undefined;
         // After a deletion meanwhile there is nothing left of these rows.
@@ -99,14 +109,15 @@ export class InstanceSourcing
   }
 
   /** The head with the newest rows of all that are in no chunk, and chunks of the others. */
-  #cut(present: InstanceHead, rows: RowsCopy | undefined) {
+  #cut(id: string, present: InstanceHead, rows: RowsCopy | undefined) {
     if (rows === undefined) return { head: present, history: [], drift: [] };
     const { historyCount, driftCount, newestHistory, newestDrift } = present;
     const { chunkBounds: bounds = CHUNK_BOUNDS } = this.#ports;
-    const history = rows.history.map(OBSERVATIONS.pack);
-    const drift = rows.drift.map(DRIFT_EVENTS.pack);
-    const ofHistory = cutChunks(newestHistory, history, historyCount, bounds.history);
-    const ofDrift = cutChunks(newestDrift, drift, driftCount, bounds.drift);
+    const floor = trimmedOf(present);
+    const history = { newest: newestHistory, added: rows.history, last: historyCount };
+    const drift = { newest: newestDrift, added: rows.drift, last: driftCount };
+    const ofHistory = cutAbove(OBSERVATIONS, id, history, floor.history, bounds.history);
+    const ofDrift = cutAbove(DRIFT_EVENTS, id, drift, floor.drift, bounds.drift);
     return {
       head: { ...present, newestHistory: ofHistory.newest, newestDrift: ofDrift.newest },
       history: ofHistory.chunks,
@@ -118,9 +129,9 @@ export class InstanceSourcing
     await this.#ports.store.checkpoint(copies);
   }
 
-  /** A deletion takes stored rows with it, and its caller has been promised when (decision 201). */
-  isUrgent({ head }: InstanceState): boolean {
-    return head?.deletedAtMs !== undefined;
+  /** A deletion or a trim takes stored rows, and its caller was promised when (decisions 201, 234). */
+  isUrgent({ head, unstored }: InstanceState): boolean {
+    return head?.deletedAtMs !== undefined || unstored?.isTrimming === true;
   }
 
   sizeOfUnstored(state: InstanceState): number {
@@ -140,6 +151,26 @@ export class InstanceSourcing
     const isListed = events.some(({ change }) => isListedChange(change.kind));
     return isListed ? announcementOf(id, headOf(state), this.#ports.directory) : undefined;
   }
+}
+
+/** Rows of one table: those of the head, and others up to the ordinal `last` that came since. */
+type TableRows<Row> = {
+  readonly newest: NewestRows;
+  readonly added: readonly Row[];
+  readonly last: number;
+};
+
+/** Such rows in a head and in chunks, without those up to a floor. */
+function cutAbove<Row extends { readonly ordinal: number }>(
+  packing: Packing<Row>,
+  id: string,
+  { newest, added, last }: TableRows<Row>,
+  floor: number,
+  bounds: HeadBounds,
+): Cut {
+  const left = newestAbove(packing, id, newest, last - added.length, floor);
+  const first = Math.max(0, floor - (last - added.length));
+  return cutChunks(left, added.slice(first).map(packing.pack), last, bounds);
 }
 
 function answersOf(

@@ -3,6 +3,7 @@ import { headOf, type InstanceState } from '#engine/instance-state';
 import { MODE_TARGETS } from '#identity/modes';
 import { CorruptState } from '#storage/byte-reader';
 import { newestRows } from '#storage/chunk-rows';
+import { trimmedOf } from '#storage/floor';
 import type { DriftRow, HistoryRow, InstanceStore } from '#storage/instance-store';
 import { DRIFT_EVENTS, OBSERVATIONS } from '#storage/packed-rows';
 import { type EngineAnswer, plainAnswer, type RecordPage } from '#wire/engine-messages';
@@ -26,8 +27,9 @@ export async function historyPage(
   page: RecordPage,
   store: InstanceStore,
 ): Promise<EngineAnswer> {
-  const { historyCount, historyStart, newestHistory } = headOf(state);
-  const start = page.isEveryGeneration ? 0 : historyStart;
+  const head = headOf(state);
+  const { historyCount, historyStart, newestHistory } = head;
+  const start = startOf(page, historyStart, trimmedOf(head).history);
   const total = historyCount - start;
   const unstored = state.unstored?.history ?? [];
   const stored = historyCount - unstored.length;
@@ -47,8 +49,9 @@ export async function driftPage(
   page: RecordPage & { readonly isPaged: boolean },
   store: InstanceStore,
 ): Promise<EngineAnswer> {
-  const { driftCount, driftStart, newestDrift } = headOf(state);
-  const start = page.isEveryGeneration ? 0 : driftStart;
+  const head = headOf(state);
+  const { driftCount, driftStart, newestDrift } = head;
+  const start = startOf(page, driftStart, trimmedOf(head).drift);
   const total = driftCount - start;
   const range = page.isPaged ? page : { ...page, limit: DRIFT_EVENTS_MAX, offset: 0 };
   const unstored = state.unstored?.drift ?? [];
@@ -60,6 +63,11 @@ export async function driftPage(
     jsonOf: (row) => driftEventJson(row, page.isEveryGeneration),
   });
   return pageAnswer(rows, page.isPaged ? pagination(range, rows.length, total) : { total });
+}
+
+/** The ordinal before the first row that may be shown. */
+function startOf({ isEveryGeneration }: RecordPage, generation: number, floor: number): number {
+  return isEveryGeneration ? floor : Math.max(generation, floor);
 }
 
 /** Where rows come from and what is made of them. */

@@ -1,4 +1,5 @@
 import { bytesOfText } from '#engine/held-bytes';
+import type { Floor, RowCounts } from '#storage/floor';
 import type { AnswerRow, DriftRow, HistoryRow } from '#storage/instance-store';
 
 /** Bytes of the lists, and of the map of answers. Measured, as all below: `test/engine/held-bytes`. */
@@ -10,11 +11,15 @@ const HISTORY_ROW_BYTES = 150;
 const DRIFT_ROW_BYTES = 180;
 const ANSWER_ROW_BYTES = 300;
 
+/** A floor that no checkpoint has stored, and what was gone before. */
+type Trim = { readonly from: RowCounts; readonly to: Floor };
+
 /** A copy of the rows, as a checkpoint stores them. */
 export type RowsCopy = {
   readonly history: readonly HistoryRow[];
   readonly drift: readonly DriftRow[];
   readonly answers: readonly AnswerRow[];
+  readonly trim: Trim | undefined;
   /** Roughly the bytes of the lists. */
   readonly bytes: number;
 };
@@ -25,6 +30,7 @@ export class UnstoredRows {
   readonly #drift: DriftRow[] = [];
   /** By key; made on first use, because few instances have any. */
   #answers: Map<string, AnswerRow> | undefined;
+  #trim: Trim | undefined;
   #rowBytes = 0;
   #answerBytes = 0;
 
@@ -36,6 +42,16 @@ export class UnstoredRows {
   /** Drift events. */
   get drift(): readonly DriftRow[] {
     return this.#drift;
+  }
+
+  /** Whether rows of the store are to go. */
+  get isTrimming(): boolean {
+    return this.#trim !== undefined;
+  }
+
+  /** Notes that the rows up to a floor are to go; those up to `from` are gone or noted. */
+  trim(from: RowCounts, to: Floor): void {
+    this.#trim = { from: this.#trim?.from ?? from, to };
   }
 
   /** The answer to a key. */
@@ -103,20 +119,29 @@ export class UnstoredRows {
       history: this.#history.slice(),
       drift: this.#drift.slice(),
       answers: [...(this.#answers?.values() ?? [])],
+      trim: this.#trim,
       bytes: this.#rowBytes,
     };
   }
 
   /** Drops rows that have been stored; those that came after the copy stay. */
-  drop({ history, drift, answers, bytes }: RowsCopy): void {
+  drop({ history, drift, answers, trim, bytes }: RowsCopy): void {
     this.#history.splice(0, history.length);
     this.#drift.splice(0, drift.length);
     this.dropAnswers(answers);
     this.#rowBytes -= bytes;
+    if (trim !== undefined) this.#trimmed(trim.to);
   }
 
-  /** Whether there is no row. */
+  /** What is stored by now needs no other write; a later floor does. */
+  #trimmed(stored: Floor): void {
+    const to = this.#trim?.to;
+    this.#trim = to === undefined || to === stored ? undefined : { from: stored, to };
+  }
+
+  /** Whether there is nothing to store. */
   get isEmpty(): boolean {
+    if (this.isTrimming) return false;
     return this.#history.length + this.#drift.length + (this.#answers?.size ?? 0) === 0;
   }
 }

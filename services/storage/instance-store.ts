@@ -1,3 +1,5 @@
+import type { Floor, RowCounts } from '#storage/floor';
+
 /** One processed observation. Source: interface 2.7, decision 39. */
 export type HistoryRow = {
   /** Counts the instance's observations for life, from 1: the place of the row in the whole history. */
@@ -100,6 +102,8 @@ export type InstanceHead = {
   /** The observations from the last chunk up to `historyCount`, and the drift events likewise. */
   readonly newestHistory: NewestRows;
   readonly newestDrift: NewestRows;
+  /** Absent: every row is still there. */
+  readonly floor?: Floor;
   /** The model that the vector belongs to (model 9): a replay needs the same one. */
   readonly modelVersion: string;
   /** The model's state vector (model 9: doubles, never rounded). */
@@ -116,6 +120,8 @@ export type InstanceCheckpoint = {
   readonly history: readonly Chunk[];
   readonly drift: readonly Chunk[];
   readonly answers: readonly AnswerRow[];
+  /** What had been trimmed by the checkpoint before, where the head's floor has moved since. */
+  readonly trimmedFrom?: RowCounts | undefined;
 };
 
 /** Answers of an instance without a checkpoint, and a version that none of them is newer than. */
@@ -147,7 +153,8 @@ export interface InstanceStore {
    * answers, each confirmed, then the heads, all of them or none while they have no more than
    * `HEADS_BYTES_MAX` together. May be repeated and may come late, in any order: a version below the
    * stored one changes nothing. A head that is deleted takes all rows with it. Chunks may overlap what
-   * is stored, with other borders: every row stays readable.
+   * is stored, with other borders: every row above the floor stays readable. Where the floor has moved,
+   * the rows up to it go, those in a chunk with later ones too; the head is stored after that.
    */
   checkpoint(checkpoints: readonly InstanceCheckpoint[]): Promise<void>;
   /**

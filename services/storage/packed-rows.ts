@@ -13,7 +13,7 @@ export type RowReading<Row> = {
 };
 
 /** How the rows of one table are packed. */
-type Packing<Row> = RowReading<Row> & {
+export type Packing<Row> = RowReading<Row> & {
   /** A row as bytes, without its ordinal: that follows from its place. */
   readonly pack: (row: Row) => PackedRows;
 };

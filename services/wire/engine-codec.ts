@@ -149,6 +149,8 @@ function commandTextLength(command: EngineCommand): number {
       for (const id of command.instanceIds) length += id.length + ID_BYTES;
       return length;
     }
+    case 'trim':
+      return command.state?.length ?? 0;
     case 'readInstance':
     case 'remove':
     case 'removeListingRow':

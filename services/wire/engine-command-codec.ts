@@ -3,6 +3,7 @@ import {
   type ObservationInput,
   type RecordPage,
   SUMMARIES_MAX,
+  type TrimCommand,
 } from '#wire/engine-messages';
 import type {
   EngineRequest,
@@ -11,6 +12,7 @@ import type {
   Observation as WireObservation,
   PutListingRow as WirePutRow,
   ReadRecords as WireRecords,
+  TrimRows as WireTrim,
 } from '#wire/gen/identity_engine/v1/engine';
 import { brokenMessage, trustInteger, trustText, trustUnit } from '#wire/wire-trust';
 
@@ -33,6 +35,9 @@ const RECORDS_MAX = 1_000;
 const INSTANCES_MAX = 100;
 /** The last millisecond that a date can name (ECMA-262). */
 const TIME_MS_MAX = 8.64e15;
+
+/** Bytes of a model's state: several times those of the present one. */
+const STATE_BYTES_MAX = 8_192;
 
 /** A command as `proto/` writes it. */
 export function commandToWire(command: EngineCommand): WireCommand {
@@ -95,6 +100,10 @@ export function commandToWire(command: EngineCommand): WireCommand {
       return { $case: 'reservePlace', value: { instancesMax: command.instancesMax } };
     case 'readSummaries':
       return { $case: 'readSummaries', value: { instanceIds: [...command.instanceIds] } };
+    case 'trim': {
+      const { kind: _, state = '', ...floor } = command;
+      return { $case: 'trim', value: { ...floor, state: Buffer.from(state, 'latin1') } };
+    }
   }
 }
 
@@ -145,6 +154,8 @@ export function commandFromWire(wire: EngineRequest['command']): EngineCommand {
       for (const id of instanceIds) trustText(id, 1, ID_LENGTH_MAX, 'instance id');
       return { kind: 'readSummaries', instanceIds };
     }
+    case 'trim':
+      return trimFromWire(wire.value);
   }
 }
 
@@ -191,6 +202,22 @@ function putRowFromWire(wire: WirePutRow): EngineCommand {
     name: trustText(wire.name, 1, NAME_LENGTH_MAX, 'name'),
     description: trustText(wire.description, 0, DESCRIPTION_LENGTH_MAX, 'description'),
     createdAtMs: trustInteger(wire.createdAtMs, 0, TIME_MS_MAX, 'time of creation'),
+  };
+}
+
+function trimFromWire(wire: WireTrim): TrimCommand {
+  const ordinal = (value: number, least: number, what: string) =>
+    trustInteger(value, least, Number.MAX_SAFE_INTEGER, what);
+  const { state, timestampMs } = wire;
+  trustInteger(state.length, 0, STATE_BYTES_MAX, 'length of a state');
+  return {
+    kind: 'trim',
+    history: ordinal(wire.history, 1, 'observation'),
+    drift: ordinal(wire.drift, 0, 'drift event'),
+    generation: ordinal(wire.generation, 1, 'generation'),
+    cycle: ordinal(wire.cycle, 1, 'cycle'),
+    timestampMs: trustInteger(timestampMs, 0, TIME_MS_MAX, 'timestamp'),
+    state: state.length === 0 ? undefined : Buffer.from(state).toString('latin1'),
   };
 }
 

@@ -55,12 +55,27 @@ export type PeerCommand =
   /** Cycle and energy of instances of the account, active or not, without activating them. */
   | { readonly kind: 'readSummaries'; readonly instanceIds: readonly string[] };
 
+/** What only tools ask: an instance's oldest rows are deleted (decision 234). */
+export type TrimCommand = {
+  readonly kind: 'trim';
+  /** Ordinals of the last observation and the last drift event that go. */
+  readonly history: number;
+  readonly drift: number;
+  /** Of that observation: its generation, cycle and time. */
+  readonly generation: number;
+  readonly cycle: number;
+  readonly timestampMs: number;
+  /** The model's state after it, a character for each byte; undefined where it is not known. */
+  readonly state: string | undefined;
+};
+
 /** Most instances of one `readSummaries`: those of the largest page. Source: interface 8.4. */
 export const SUMMARIES_MAX = 100;
 
 /** The command an engine is asked for; instance commands in the order of interface 4. */
 export type EngineCommand =
   | PeerCommand
+  | TrimCommand
   | {
       readonly kind: 'create';
       readonly name: string;

@@ -4,6 +4,7 @@ import * as assert from 'uvu/assert';
 import { eventOfRecord, recordOfEvent } from '#engine/event-record';
 import type { InstanceChange, InstanceEvent } from '#engine/instance-event';
 import { MODEL_VERSION } from '#identity/state';
+import { packedState } from '#storage/floor';
 
 const text = fc.string({ unit: 'grapheme' });
 const share = fc.double({ min: 0, max: 1, noNaN: true });
@@ -40,6 +41,20 @@ const change: fc.Arbitrary<InstanceChange> = fc.oneof(
   fc.record({
     kind: fc.constant('reset' as const),
     mode: fc.constantFrom('initial' as const, 'default' as const),
+  }),
+  fc.record({
+    kind: fc.constant('trimmed' as const),
+    floor: fc.record({
+      history: fc.integer({ min: 1, max: 1e9 }),
+      drift: fc.nat({ max: 1e9 }),
+      generation: fc.integer({ min: 1, max: 99 }),
+      cycle: fc.integer({ min: 1, max: 1e9 }),
+      timestampMs,
+      state: fc.option(
+        fc.float64Array({ minLength: 94, maxLength: 94 }).map((state) => packedState(state)),
+        { nil: undefined },
+      ),
+    }),
   }),
 );
 const event: fc.Arbitrary<InstanceEvent> = fc.record({

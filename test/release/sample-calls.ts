@@ -56,6 +56,15 @@ const COMMANDS: readonly EngineCommand[] = [
     createdAtMs: 1_768_478_400_000,
   },
   { kind: 'removeListingRow', version: 5 },
+  {
+    kind: 'trim',
+    history: 40,
+    drift: 3,
+    generation: 2,
+    cycle: 7,
+    timestampMs: 1_768_435_200_000,
+    state: '\u0000\u00ffstate',
+  },
   { kind: 'readSummaries', instanceIds: [INSTANCE_ID, 'inst_00000000000000bb'] },
   { kind: 'reservePlace', instancesMax: 1_000 },
 ];

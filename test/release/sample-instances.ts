@@ -3,6 +3,7 @@ import { InstanceSourcing } from '#engine/instance-sourcing';
 import { type InstanceState, instanceFrom } from '#engine/instance-state';
 import { StepTimer } from '#engine/step-timer';
 import { MODELS } from '#identity/models';
+import { packedState } from '#storage/floor';
 import type { InstanceCheckpoint } from '#storage/instance-store';
 import type { JournalRecord } from '#storage/journal';
 import { memoryInstanceStore } from '#storage/memory/memory-instance-store';
@@ -15,6 +16,16 @@ const START_MS = Date.UTC(2026, 0, 15, 12);
 const PUSHES = 60;
 
 const ACCOUNT_ID = 'Acc0unt00001';
+
+/** Below which the eventful one has no rows: its first ones. */
+const FLOOR = {
+  history: 10,
+  drift: 0,
+  generation: 1,
+  cycle: 10,
+  timestampMs: START_MS + 22_000,
+  state: packedState(Float64Array.from({ length: 94 }, (_, place) => place / 3)),
+};
 
 const none = async (): Promise<void> => undefined;
 
@@ -72,6 +83,7 @@ function eventfulLife(): readonly (readonly [InstanceChange, AnswerKey?])[] {
     [observed([300], '{"seen":"\u{1f441}"}'), { key: 'call:keyed', fingerprint: 'cd34' }],
     [{ kind: 'reset', mode: 'initial' }],
     [observed([400])],
+    [{ kind: 'trimmed', floor: FLOOR }],
   ];
 }
 

@@ -1,4 +1,5 @@
-import { rowsOfChunks } from '#storage/chunk-rows';
+import { chunksAbove, rowsOfChunks } from '#storage/chunk-rows';
+import { NO_ROWS_TRIMMED, type RowCounts } from '#storage/floor';
 import type {
   AnswerRow,
   Chunk,
@@ -16,6 +17,9 @@ type Partition = {
   headStamp: number;
   /** Rows written at this version or below are deleted. */
   deletedVersion: number;
+  /** Chunks up to these ordinals that were written at this version or below are deleted. */
+  trimmed: RowCounts;
+  trimmedVersion: number;
   /** By their last ordinals. */
   readonly history: Map<number, Stamped<Chunk>>;
   readonly drift: Map<number, Stamped<Chunk>>;
@@ -23,6 +27,7 @@ type Partition = {
 };
 /** The tables of rows. */
 const ROW_SORTS = ['history', 'drift', 'answers'] as const;
+const CHUNK_SORTS = ['history', 'drift'] as const;
 
 /** One of them. */
 export type RowSort = (typeof ROW_SORTS)[number];
@@ -58,8 +63,13 @@ export class ActorTables {
   ): void {
     const partition = this.#partition(id);
     if (version <= partition.deletedVersion && !this.#flaws.isUnstamped) return;
-    for (const row of rows.history) this.#put(partition.history, row.last, { row, version });
-    for (const row of rows.drift) this.#put(partition.drift, row.last, { row, version });
+    for (const sort of CHUNK_SORTS) {
+      const isTrimmed = trimmedIn(partition, sort);
+      for (const row of rows[sort]) {
+        if (isTrimmed({ row, version }) && !this.#flaws.isUnstamped) continue;
+        this.#put(partition[sort], row.last, { row, version });
+      }
+    }
     for (const row of rows.answers) this.#put(partition.answers, row.key, { row, version });
   }
 
@@ -81,6 +91,29 @@ export class ActorTables {
     }
   }
 
+  /** Deletes the chunks up to a floor that were written at a version or below. */
+  trimRows(id: string, version: number, floor: RowCounts): void {
+    const partition = this.#partition(id);
+    if (version <= partition.trimmedVersion) return;
+    partition.trimmedVersion = version;
+    partition.trimmed = floor;
+    for (const sort of CHUNK_SORTS) {
+      const isTrimmed = trimmedIn(partition, sort);
+      const rows = partition[sort];
+      for (const [last, stamped] of rows) if (isTrimmed(stamped)) rows.delete(last);
+    }
+  }
+
+  /** What of chunks on both sides of a floor lies above it. */
+  chunksAbove(id: string, floor: RowCounts): { history: Chunk[]; drift: Chunk[] } {
+    const partition = this.#partitions.get(id);
+    const [history, drift] = [chunksFrom(partition?.history), chunksFrom(partition?.drift)];
+    return {
+      history: chunksAbove(OBSERVATIONS, id, history, floor.history),
+      drift: chunksAbove(DRIFT_EVENTS, id, drift, floor.drift),
+    };
+  }
+
   /** Takes heads from other tables where they are newer; whether any were. */
   mergeHeads(from: ActorTables, ids: readonly string[] = from.instances): boolean {
     let hasChanged = false;
@@ -100,10 +133,16 @@ export class ActorTables {
     const partition = this.#partition(id);
     let hasChanged = theirs.deletedVersion > partition.deletedVersion;
     if (hasChanged) this.deleteRows(id, theirs.deletedVersion);
+    if (theirs.trimmedVersion > partition.trimmedVersion) {
+      this.trimRows(id, theirs.trimmedVersion, theirs.trimmed);
+      hasChanged = true;
+    }
+    const isTrimmed = sort === 'answers' ? () => false : trimmedIn(partition, sort);
     const rows: Map<unknown, Stamped<unknown>> = partition[sort];
     for (const [key, stamped] of theirs[sort]) {
       const standing = rows.get(key)?.version ?? 0;
       if (stamped.version <= Math.max(standing, partition.deletedVersion)) continue;
+      if (isTrimmed(stamped as Stamped<Chunk>)) continue;
       rows.set(key, stamped);
       hasChanged = true;
     }
@@ -195,6 +234,8 @@ export class ActorTables {
       head: undefined,
       headStamp: 0,
       deletedVersion: 0,
+      trimmed: NO_ROWS_TRIMMED,
+      trimmedVersion: 0,
       history: new Map(),
       drift: new Map(),
       answers: new Map(),
@@ -202,6 +243,15 @@ export class ActorTables {
     this.#partitions.set(id, fresh);
     return fresh;
   }
+}
+
+/** Whether a chunk of a table is deleted by what was trimmed of its partition. */
+function trimmedIn(
+  { trimmed, trimmedVersion }: Partition,
+  sort: (typeof CHUNK_SORTS)[number],
+): (chunk: Stamped<Chunk>) => boolean {
+  const floor = trimmed[sort];
+  return ({ row, version }) => row.last <= floor && version <= trimmedVersion;
 }
 
 /** Chunks as a table has them in order: the highest last ordinal first. */

@@ -173,6 +173,7 @@ export class SimulatedActorStores {
       Promise.all(checkpoints.flatMap(write));
     if (isHeadFirst) await putHeads();
     await all((checkpoint) => this.#answerWrites(process, checkpoint));
+    await all((checkpoint) => [this.#trim(process, checkpoint)]);
     if (!isChunkLast) await all((checkpoint) => this.#chunkWrites(process, checkpoint));
     if (!isHeadFirst) await putHeads();
     if (isChunkLast) await all((checkpoint) => this.#chunkWrites(process, checkpoint));
@@ -206,6 +207,24 @@ export class SimulatedActorStores {
     const put = (tables: ActorTables) =>
       tables.putRows(id, version, { history: [], drift: [], answers });
     return this.#write(process, `answers of ${id} v${version}`, put);
+  }
+
+  /** Chunks below the floor go, and those on both sides of it lose what lies below. */
+  async #trim(
+    process: SimulatedProcess,
+    { instanceId: id, head, trimmedFrom }: InstanceCheckpoint,
+  ): Promise<void> {
+    const { version, deletedAtMs, floor } = head;
+    if (trimmedFrom === undefined || floor === undefined || deletedAtMs !== undefined) return;
+    const trim = (tables: ActorTables) => tables.trimRows(id, version, floor);
+    await this.#write(process, `rows of ${id} trimmed`, trim);
+    const merge: Merge<ActorTables> = (into, from) => {
+      const merged = [into.mergeRows(from, id, 'history'), into.mergeRows(from, id, 'drift')];
+      return merged.includes(true);
+    };
+    const read = (tables: ActorTables) => tables.chunksAbove(id, floor);
+    const cut = await this.#read(process, `chunks of ${id}`, merge, read);
+    await Promise.all(this.#chunkWrites(process, { instanceId: id, head, ...cut, answers: [] }));
   }
 
   /** Chunks of either table one after the other. */

@@ -13,6 +13,7 @@ import {
   storeOne,
 } from '#test/storage/instance-rows';
 import { type Open, rowsOf } from '#test/storage/instance-rows-contract';
+import { trimmingOf } from '#test/storage/instance-trim-contract';
 
 /** How long an answer is kept, in milliseconds. Source: decision 22. */
 const ANSWER_AGE_MS = 24 * 60 * 60 * 1_000;
@@ -22,7 +23,7 @@ const ANSWER_AGE_MS = 24 * 60 * 60 * 1_000;
  * empty store, `suite` makes the suites: uvu's own, or one that skips.
  */
 export function instanceStoreContract(name: string, open: Open, suite = plainSuite): Test[] {
-  const parts = [headsOf, togetherOf, rowsOf, answersOf, deletionOf];
+  const parts = [headsOf, togetherOf, rowsOf, trimmingOf, answersOf, deletionOf];
   return parts.map((part) => part(name, open, suite));
 }
 

@@ -86,6 +86,20 @@ const command: fc.Arbitrary<EngineCommand> = fc.oneof(
   }),
   record({ kind: fc.constant('removeListingRow' as const), version }),
   record({
+    kind: fc.constant('trim' as const),
+    history: version,
+    drift: offset,
+    generation: version,
+    cycle: version,
+    timestampMs: fc.nat({ max: 8.64e15 }),
+    state: fc.option(
+      fc
+        .uint8Array({ minLength: 1, maxLength: 800 })
+        .map((bytes) => Buffer.from(bytes).toString('latin1')),
+      { nil: undefined },
+    ),
+  }),
+  record({
     kind: fc.constant('readSummaries' as const),
     instanceIds: fc.array(token, { minLength: 1, maxLength: 100 }),
   }),

@@ -70,6 +70,17 @@ lying('a call that no engine could be asked is refused', () => {
   const row = { version: 1, name: 'a', description: '', createdAtMs: 0 };
   refusesCommand('no version', { $case: 'putListingRow', value: { ...row, version: 0 } });
   refusesCommand('no name', { $case: 'putListingRow', value: { ...row, name: '' } });
+  const trim = {
+    history: 1,
+    drift: 0,
+    generation: 1,
+    cycle: 1,
+    timestampMs: 0,
+    state: Buffer.of(),
+  };
+  refusesCommand('trim of nothing', { $case: 'trim', value: { ...trim, history: 0 } });
+  refusesCommand('trim', { $case: 'trim', value: { ...trim, timestampMs: -1 } });
+  refusesCommand('state', { $case: 'trim', value: { ...trim, state: Buffer.alloc(8_193) } });
   refusesCommand('removal', { $case: 'removeListingRow', value: { version: 0 } });
 });
 

@@ -8,6 +8,7 @@ import {
   deleteChunks,
   HISTORY,
   readRows,
+  trimChunks,
   writeChunks,
 } from '#storage/cassandra/chunk-tables';
 import { decodeHead, encodeHead } from '#storage/cassandra/head-codec';
@@ -112,14 +113,17 @@ function decoded(row: types.Row): InstanceHead | CorruptState {
   }
 }
 
-/** What is written of one instance: its chunks, or that it has none any more, and then its head. */
+/** What is written of one instance: its chunks, or that some or all are gone, and then its head. */
 function partOf(session: CassandraSession, bucket: number, checkpoint: InstanceCheckpoint) {
-  const { instanceId, head } = checkpoint;
+  const { instanceId, head, trimmedFrom } = checkpoint;
   const history = [...checkpoint.history];
   const drift = [...checkpoint.drift];
   const isLive = head.deletedAtMs === undefined;
   return {
     store: async (): Promise<void> => {
+      if (isLive && trimmedFrom !== undefined) {
+        await trimChunks(session, instanceId, head, trimmedFrom);
+      }
       if (isLive) return writeChunks(session, instanceId, head, history, drift);
       const answers = deleteAnswers(session, bucket, instanceId, head.version);
       await allDone([answers, deleteChunks(session, instanceId, head)]);

@@ -2,7 +2,8 @@ import { allDone, type RowWrite, writeRows } from '#storage/cassandra/row-batche
 import { bucketOf, rangesOf } from '#storage/cassandra/row-buckets';
 import { decodeChunk, encodeChunk } from '#storage/cassandra/row-codec';
 import type { CassandraSession, StatementOptions } from '#storage/cassandra/session';
-import { rowsOfChunks } from '#storage/chunk-rows';
+import { chunksAbove, rowsOfChunks } from '#storage/chunk-rows';
+import { type RowCounts, trimmedOf } from '#storage/floor';
 import {
   CHUNK_ROWS_MAX,
   type Chunk,
@@ -10,10 +11,13 @@ import {
   type HistoryRow,
   type InstanceHead,
 } from '#storage/instance-store';
-import { DRIFT_EVENTS, OBSERVATIONS, type RowReading } from '#storage/packed-rows';
+import { DRIFT_EVENTS, OBSERVATIONS, type Packing } from '#storage/packed-rows';
 
 /** Chunks of one page of a read: 4 MiB when every context has the largest size. */
 const PAGE_CHUNKS = 512;
+
+/** How far above a row its chunk may end. */
+const BEYOND = CHUNK_ROWS_MAX - 1;
 
 /** Deletions of buckets under way at once, of which an old instance may have hundreds. */
 const DELETIONS_IN_FLIGHT_MAX = 8;
@@ -24,15 +28,17 @@ export const HISTORY = chunkTable<HistoryRow>('history', OBSERVATIONS);
 /** The table of drift events: the same but for its name and what its rows are. */
 export const DRIFT = chunkTable<DriftRow>('drift', DRIFT_EVENTS);
 
-type ChunkTable<Row> = {
+type ChunkTable<Row> = Statements & { readonly packing: Packing<Row> };
+
+type Statements = {
   readonly table: string;
-  readonly packing: RowReading<Row>;
   readonly read: string;
   readonly write: string;
   readonly remove: string;
+  readonly trim: string;
 };
 
-function chunkTable<Row>(table: string, packing: RowReading<Row>): ChunkTable<Row> {
+function chunkTable<Row>(table: string, packing: Packing<Row>): ChunkTable<Row> {
   return {
     table,
     packing,
@@ -41,22 +47,35 @@ function chunkTable<Row>(table: string, packing: RowReading<Row>): ChunkTable<Ro
     write: `INSERT INTO ${table} (instance_id, bucket, last_ordinal, chunk) VALUES (?, ?, ?, ?)
       USING TIMESTAMP ?`,
     remove: `DELETE FROM ${table} USING TIMESTAMP ? WHERE instance_id = ? AND bucket = ?`,
+    trim: `DELETE FROM ${table} USING TIMESTAMP ?
+      WHERE instance_id = ? AND bucket = ? AND last_ordinal <= ?`,
   };
 }
 
 /** Rows of one table with ordinals from `newest` downwards, at most `count`, newest first. */
 export async function readRows<Row extends { readonly ordinal: number }>(
   session: CassandraSession,
-  { read, table, packing }: ChunkTable<Row>,
+  table: ChunkTable<Row>,
   instanceId: string,
   newest: number,
   count: number,
 ): Promise<Row[]> {
   if (newest <= 0 || count <= 0) return [];
-  const chunks: Chunk[] = [];
   // The chunk with the newest row may end as far above it as chunks are long.
-  const beyond = CHUNK_ROWS_MAX - 1;
-  for (const range of rangesOf(newest + beyond, count + beyond)) {
+  const chunks = await readChunks(session, table, instanceId, newest + BEYOND, count + BEYOND);
+  return rowsOfChunks(table.packing, instanceId, chunks, newest, count);
+}
+
+/** The chunks that end with the ordinals from `newest` downwards, at most `count`, newest first. */
+async function readChunks<Row>(
+  session: CassandraSession,
+  { read, table, packing }: ChunkTable<Row>,
+  instanceId: string,
+  newest: number,
+  count: number,
+): Promise<Chunk[]> {
+  const chunks: Chunk[] = [];
+  for (const range of rangesOf(newest, count)) {
     const params = [instanceId, range.bucket, BigInt(range.newest), BigInt(range.after)];
     const options: StatementOptions = { kind: 'read', operation: `${table}_read` };
     for await (const page of session.pages(read, params, { ...options, pageRows: PAGE_CHUNKS })) {
@@ -66,7 +85,7 @@ export async function readRows<Row extends { readonly ordinal: number }>(
       }
     }
   }
-  return rowsOfChunks(packing, instanceId, chunks, newest, count);
+  return chunks;
 }
 
 /** Writes chunks of both tables, each in their order: `rowsOfChunks` depends on it. */
@@ -77,16 +96,25 @@ export async function writeChunks(
   history: readonly Chunk[],
   drift: readonly Chunk[],
 ): Promise<void> {
-  const writesTo = ({ write, table }: ChunkTable<unknown>, chunks: readonly Chunk[]) => {
-    const writes = chunks.values().map((chunk): RowWrite => {
-      const partition = bucketOf(chunk.last);
-      const value = encodeChunk(chunk);
-      const params = [instanceId, partition, BigInt(chunk.last), value, BigInt(version)];
-      return { partition, statement: { query: write, params }, valueBytes: value.length };
-    });
-    return writeRows(session, writes, { kind: 'write', operation: `${table}_write` });
-  };
+  const writesTo = (table: Statements, chunks: readonly Chunk[]) =>
+    writeTo(session, table, instanceId, version, chunks);
   await allDone([writesTo(HISTORY, history), writesTo(DRIFT, drift)]);
+}
+
+async function writeTo(
+  session: CassandraSession,
+  { write, table }: Statements,
+  instanceId: string,
+  version: number,
+  chunks: readonly Chunk[],
+): Promise<void> {
+  const writes = chunks.values().map((chunk): RowWrite => {
+    const partition = bucketOf(chunk.last);
+    const value = encodeChunk(chunk);
+    const params = [instanceId, partition, BigInt(chunk.last), value, BigInt(version)];
+    return { partition, statement: { query: write, params }, valueBytes: value.length };
+  });
+  await writeRows(session, writes, { kind: 'write', operation: `${table}_write` });
 }
 
 /** Removes every chunk of a deleted instance, as of the version of its deletion. */
@@ -95,16 +123,63 @@ export async function deleteChunks(
   instanceId: string,
   { version, historyCount, driftCount }: InstanceHead,
 ): Promise<void> {
-  const deletionsFrom = ({ table, remove }: ChunkTable<unknown>, count: number) =>
+  const deletionsFrom = ({ table, remove }: Statements, count: number) =>
     Array.from({ length: bucketOf(count) + 1 }, (_, bucket) => ({
       query: remove,
       params: [BigInt(version), instanceId, bucket],
       operation: `${table}_delete`,
     }));
-  const history = deletionsFrom(HISTORY, historyCount);
-  const deletions = [...history, ...deletionsFrom(DRIFT, driftCount)].values();
+  await deleteAll(session, [
+    ...deletionsFrom(HISTORY, historyCount),
+    ...deletionsFrom(DRIFT, driftCount),
+  ]);
+}
+
+/** Removes the rows up to the floor of a head, as of its version; those up to `from` are gone. */
+export async function trimChunks(
+  session: CassandraSession,
+  instanceId: string,
+  head: InstanceHead,
+  from: RowCounts,
+): Promise<void> {
+  const floor = trimmedOf(head);
+  const { version } = head;
+  await allDone([
+    trim(session, HISTORY, instanceId, version, from.history, floor.history),
+    trim(session, DRIFT, instanceId, version, from.drift, floor.drift),
+  ]);
+}
+
+async function trim<Row extends { readonly ordinal: number }>(
+  session: CassandraSession,
+  table: ChunkTable<Row>,
+  instanceId: string,
+  version: number,
+  from: number,
+  floor: number,
+): Promise<void> {
+  if (floor <= from) return;
+  const first = bucketOf(from + 1);
+  const last = bucketOf(floor);
+  const operation = `${table.table}_delete`;
+  const whole = Array.from({ length: last - first }, (_, index) => ({
+    query: table.remove,
+    params: [BigInt(version), instanceId, first + index],
+    operation,
+  }));
+  const part = { query: table.trim, params: [BigInt(version), instanceId, last, BigInt(floor)] };
+  await deleteAll(session, [...whole, { ...part, operation }]);
+  const around = await readChunks(session, table, instanceId, floor + BEYOND, BEYOND);
+  const cut = chunksAbove(table.packing, instanceId, around, floor);
+  await writeTo(session, table, instanceId, version, cut);
+}
+
+type Deletion = { readonly query: string; readonly params: unknown[]; readonly operation: string };
+
+async function deleteAll(session: CassandraSession, all: readonly Deletion[]): Promise<void> {
+  const waiting = all.values();
   const worker = async (): Promise<void> => {
-    for (const { query, params, operation } of deletions) {
+    for (const { query, params, operation } of waiting) {
       await session.execute(query, params, { kind: 'write', operation });
     }
   };

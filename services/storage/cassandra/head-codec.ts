@@ -1,5 +1,6 @@
 import { type ByteReader, readerOf } from '#storage/byte-reader';
 import { ByteWriter } from '#storage/byte-writer';
+import type { Floor } from '#storage/floor';
 import {
   type InstanceHead,
   type NewestRows,
@@ -10,20 +11,25 @@ import {
 /** What the first byte of a stored head says. A change of the layout below is another format. */
 const FORMAT = 2;
 
-/** Which of the optional times follow. */
+/** Which of the optional fields follow. */
 const HAS_DELETED_AT = 1;
 const HAS_OBSERVED_AT = 2;
+const HAS_FLOOR = 4;
 
 const writer = new ByteWriter();
 
-/** A head as it is stored: 752 bytes of doubles, about 170 others, and at most 6 KiB of rows. */
+/**
+ * A head as it is stored: 752 bytes of doubles, about 170 others, and at most 6 KiB of rows; with a floor
+ * 796 more.
+ */
 export function encodeHead(head: InstanceHead): Buffer {
-  const { deletedAtMs, observedAtMs } = head;
+  const { deletedAtMs, observedAtMs, floor } = head;
   writer
     .begin(FORMAT)
     .byte(
       (deletedAtMs === undefined ? 0 : HAS_DELETED_AT) |
-        (observedAtMs === undefined ? 0 : HAS_OBSERVED_AT),
+        (observedAtMs === undefined ? 0 : HAS_OBSERVED_AT) |
+        (floor === undefined ? 0 : HAS_FLOOR),
     )
     .number(head.version)
     .text(head.accountId)
@@ -43,10 +49,9 @@ export function encodeHead(head: InstanceHead): Buffer {
     .number(head.newestHistory.after)
     .part(head.newestHistory.rows)
     .number(head.newestDrift.after)
-    .part(head.newestDrift.rows)
-    .text(head.modelVersion)
-    .numbers(head.model)
-    .count(head.recentCalls.length);
+    .part(head.newestDrift.rows);
+  if (floor !== undefined) writeFloor(floor);
+  writer.text(head.modelVersion).numbers(head.model).count(head.recentCalls.length);
   for (const { callId, version, atMs } of head.recentCalls) {
     writer.number(callId).number(version).number(atMs);
   }
@@ -74,6 +79,7 @@ export function decodeHead(instanceId: string, bytes: unknown): InstanceHead {
     driftStart: reader.number(),
     newestHistory: rowsFrom(reader),
     newestDrift: rowsFrom(reader),
+    ...((has & HAS_FLOOR) === 0 ? {} : { floor: floorFrom(reader) }),
     modelVersion: reader.text(),
     model: reader.numbers(),
     recentCalls: recentCallsFrom(reader),
@@ -86,6 +92,21 @@ function rowsFrom(reader: ByteReader): NewestRows {
   const after = reader.number();
   const rows = reader.part();
   return after === 0 && rows === '' ? NO_ROWS : { after, rows };
+}
+
+function writeFloor({ history, drift, generation, cycle, timestampMs, state }: Floor): void {
+  writer.number(history).number(drift).number(generation).number(cycle).number(timestampMs);
+  writer.part(state ?? '');
+}
+
+function floorFrom(reader: ByteReader): Floor {
+  const history = reader.number();
+  const drift = reader.number();
+  const generation = reader.number();
+  const cycle = reader.number();
+  const timestampMs = reader.number();
+  const state = reader.part();
+  return { history, drift, generation, cycle, timestampMs, state: state || undefined };
 }
 
 function recentCallsFrom(reader: ByteReader): RecentCall[] {

@@ -1,4 +1,5 @@
-import { rowsOfChunks } from '#storage/chunk-rows';
+import { chunksAbove, rowsOfChunks } from '#storage/chunk-rows';
+import { trimmedOf } from '#storage/floor';
 import {
   ANSWER_AGE_MS,
   type AnswerRow,
@@ -8,7 +9,7 @@ import {
   type InstanceHead,
   type InstanceStore,
 } from '#storage/instance-store';
-import { DRIFT_EVENTS, OBSERVATIONS, type RowReading } from '#storage/packed-rows';
+import { DRIFT_EVENTS, OBSERVATIONS, type Packing, type RowReading } from '#storage/packed-rows';
 
 type Stored = {
   /** Undefined: only answers have been stored so far. */
@@ -65,7 +66,7 @@ export function memoryInstanceStore(): InstanceStore {
 
 function store(
   instances: Map<string, Stored>,
-  { instanceId, head, history, drift, answers }: InstanceCheckpoint,
+  { instanceId, head, history, drift, answers, trimmedFrom }: InstanceCheckpoint,
 ): void {
   const stored = instances.get(instanceId) ?? nothingStored();
   if ((stored.head?.version ?? 0) > head.version) return;
@@ -73,6 +74,11 @@ function store(
   if (head.deletedAtMs === undefined) {
     stored.history = placed(stored.history, history);
     stored.drift = placed(stored.drift, drift);
+    if (trimmedFrom !== undefined) {
+      const floor = trimmedOf(head);
+      stored.history = above(OBSERVATIONS, instanceId, stored.history, floor.history);
+      stored.drift = above(DRIFT_EVENTS, instanceId, stored.drift, floor.drift);
+    }
     keep(stored, answers, head.version);
   } else {
     stored.history = undefined;
@@ -95,6 +101,19 @@ function placed(chunks: Chunk[] | undefined, added: readonly Chunk[]): Chunk[] |
     all.splice(place, all[place]?.last === chunk.last ? 1 : 0, chunk);
   }
   return all;
+}
+
+/** What is left of chunks above a floor; nothing where none is. */
+function above<Row extends { readonly ordinal: number }>(
+  packing: Packing<Row>,
+  instanceId: string,
+  chunks: readonly Chunk[] = [],
+  floor: number,
+): Chunk[] | undefined {
+  const left = chunks.slice(placeOf(chunks, floor + 1));
+  return left.length === 0
+    ? undefined
+    : placed(left, chunksAbove(packing, instanceId, left, floor));
 }
 
 /** Where the first chunk stands that ends at an ordinal or above. */

@@ -73,6 +73,9 @@ export interface EngineRequest {
     | { $case: "removeListingRow"; value: RemoveListingRow }
     | { $case: "readSummaries"; value: ReadSummaries }
     | { $case: "reservePlace"; value: ReservePlace }
+    | //
+    /** Only ctl asks. */
+    { $case: "trim"; value: TrimRows }
     | undefined;
 }
 
@@ -162,6 +165,21 @@ export interface ReservePlace {
 /** Asks for cycle and energy of instances of the account, active or not, without activating them. */
 export interface ReadSummaries {
   instanceIds: string[];
+}
+
+/** Deletes the oldest observations of an instance, and the drift events that they brought. */
+export interface TrimRows {
+  /** Ordinals of the last ones that go. */
+  history: number;
+  drift: number;
+  /**
+   * Of the last observation that goes: generation, cycle, time in Unix milliseconds, and the model's
+   * state after it, empty if that is not known.
+   */
+  generation: number;
+  cycle: number;
+  timestampMs: number;
+  state: Uint8Array;
 }
 
 export interface EngineReply {
@@ -371,6 +389,9 @@ export const EngineRequest: MessageFns<EngineRequest> = {
         break;
       case "reservePlace":
         ReservePlace.encode(message.command.value, writer.uint32(346).fork()).join();
+        break;
+      case "trim":
+        TrimRows.encode(message.command.value, writer.uint32(402).fork()).join();
         break;
     }
     return writer;
@@ -603,6 +624,14 @@ export const EngineRequest: MessageFns<EngineRequest> = {
             }
 
             message.command = { $case: "reservePlace", value: ReservePlace.decode(reader, reader.uint32()) };
+            continue;
+          }
+          case 50: {
+            if (tag !== 402) {
+              break;
+            }
+
+            message.command = { $case: "trim", value: TrimRows.decode(reader, reader.uint32()) };
             continue;
           }
         }
@@ -1483,6 +1512,107 @@ export const ReadSummaries: MessageFns<ReadSummaries> = {
             }
 
             message.instanceIds.push(reader.string());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseTrimRows(): TrimRows {
+  return { history: 0, drift: 0, generation: 0, cycle: 0, timestampMs: 0, state: new Uint8Array(0) };
+}
+
+export const TrimRows: MessageFns<TrimRows> = {
+  encode(message: TrimRows, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.history !== 0) {
+      writer.uint32(8).uint64(message.history);
+    }
+    if (message.drift !== 0) {
+      writer.uint32(16).uint64(message.drift);
+    }
+    if (message.generation !== 0) {
+      writer.uint32(24).uint64(message.generation);
+    }
+    if (message.cycle !== 0) {
+      writer.uint32(32).uint64(message.cycle);
+    }
+    if (message.timestampMs !== 0) {
+      writer.uint32(41).double(message.timestampMs);
+    }
+    if (message.state.length !== 0) {
+      writer.uint32(50).bytes(message.state);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): TrimRows {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseTrimRows();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.history = longToNumber(reader.uint64());
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.drift = longToNumber(reader.uint64());
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.generation = longToNumber(reader.uint64());
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.cycle = longToNumber(reader.uint64());
+            continue;
+          }
+          case 5: {
+            if (tag !== 41) {
+              break;
+            }
+
+            message.timestampMs = reader.double();
+            continue;
+          }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.state = reader.bytes();
             continue;
           }
         }

@@ -1,0 +1,30 @@
+import { Fault } from '#fault/fault';
+import type { InstanceCheckpoint, InstanceStore } from '#storage/instance-store';
+import { memoryInstanceStore } from '#storage/memory/memory-instance-store';
+
+/** A store in memory whose checkpoints fail or wait while a test says so. */
+export function storeThatFails() {
+  const memory = memoryInstanceStore();
+  const failures = { before: false };
+  const stored: InstanceCheckpoint[] = [];
+  let held: Promise<void> | undefined;
+  const store: InstanceStore = {
+    ...memory,
+    async checkpoint(checkpoints) {
+      if (failures.before) throw new Fault('service_unavailable', 'the store is down');
+      await held;
+      stored.push(...checkpoints);
+      await memory.checkpoint(checkpoints);
+    },
+  };
+  /** Has checkpoints wait until what is answered is called. */
+  const hold = (): (() => void) => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    held = promise;
+    return () => {
+      held = undefined;
+      resolve();
+    };
+  };
+  return { store, failures, stored, hold };
+}

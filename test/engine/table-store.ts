@@ -1,0 +1,90 @@
+import { newestRows } from '#storage/chunk-rows';
+import { trimmedOf } from '#storage/floor';
+import type { InstanceCheckpoint, InstanceStore } from '#storage/instance-store';
+import { OBSERVATIONS } from '#storage/packed-rows';
+import { ActorTables } from '#test/simulation/actor-tables';
+
+/** More than any instance of a test has. */
+const ROWS_MAX = 10_000;
+
+/** Tables as Cassandra keeps them, to which a checkpoint's writes come one by one, late or never. */
+export class TableStore implements InstanceStore {
+  readonly #tables = new ActorTables();
+  readonly #late: (() => void)[] = [];
+
+  /** Carries out so many writes of a checkpoint; the next comes late. Whether all were done. */
+  begin(checkpoint: InstanceCheckpoint, writes: number): boolean {
+    const all = this.#writesOf(checkpoint);
+    for (const write of all.slice(0, writes)) write();
+    const unanswered = all.at(writes);
+    // Whatever comes behind it was never sent.
+    if (unanswered !== undefined) this.#late.push(unanswered);
+    return unanswered === undefined;
+  }
+
+  /** Carries out a write that was sent long ago. */
+  arrive(place: number): void {
+    this.#late.splice(place, 1)[0]?.();
+  }
+
+  /** The ordinals of all observations in head and chunks, ascending. */
+  ordinals(id: string): number[] {
+    const head = this.#tables.head(id);
+    if (head === undefined) return [];
+    const { newestHistory, historyCount } = head;
+    const inHead = newestRows(OBSERVATIONS, id, newestHistory, historyCount);
+    const inChunks = this.#tables.history(id, ROWS_MAX, ROWS_MAX).reverse();
+    const below = inChunks.filter(({ ordinal }) => ordinal <= newestHistory.after);
+    return [...below, ...inHead].map(({ ordinal }) => ordinal);
+  }
+
+  bucketOf(): number {
+    return 0;
+  }
+
+  async readHead(id: string) {
+    return this.#tables.head(id);
+  }
+
+  async readHeads() {
+    return new Map();
+  }
+
+  async checkpoint() {
+    throw new Error('a test says when a checkpoint is written');
+  }
+
+  async storeAnswers() {
+    return undefined;
+  }
+
+  async readHistory(id: string, newest: number, count: number) {
+    return this.#tables.history(id, newest, count);
+  }
+
+  async readDrift(id: string, newest: number, count: number) {
+    return this.#tables.drift(id, newest, count);
+  }
+
+  async findAnswer() {
+    return undefined;
+  }
+
+  /** In the order of the real adapter, each of them atomic. */
+  #writesOf({ instanceId: id, head, history, drift, trimmedFrom }: InstanceCheckpoint) {
+    const tables = this.#tables;
+    const { version } = head;
+    const none = { history: [], drift: [], answers: [] };
+    const floor = trimmedOf(head);
+    const trims = [
+      () => tables.trimRows(id, version, floor),
+      () => tables.putRows(id, version, { ...tables.chunksAbove(id, floor), answers: [] }),
+    ];
+    return [
+      ...(trimmedFrom === undefined ? [] : trims),
+      ...history.map((chunk) => () => tables.putRows(id, version, { ...none, history: [chunk] })),
+      ...drift.map((chunk) => () => tables.putRows(id, version, { ...none, drift: [chunk] })),
+      () => tables.putHead(id, head),
+    ];
+  }
+}

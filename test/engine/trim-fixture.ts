@@ -1,0 +1,44 @@
+import type { HistoryRow } from '#storage/instance-store';
+import type { TrimCommand } from '#wire/engine-messages';
+
+/** Rows as a page shows them, of which a floor is told. */
+export type ShownRow = {
+  readonly generation: number;
+  readonly cycle: number;
+  readonly timestamp: string;
+};
+
+/** Whether a row is of the same observation as another, or of one before it. */
+export function isUpTo(row: ShownRow, last: ShownRow): boolean {
+  return row.generation < last.generation
+    ? true
+    : row.generation === last.generation && row.cycle <= last.cycle;
+}
+
+/**
+ * The command that deletes an instance's oldest `count` observations; `rows` and `drift` are all that it
+ * ever had, oldest first. Its state is not known.
+ */
+export function trimOf(
+  rows: readonly ShownRow[],
+  drift: readonly ShownRow[],
+  count: number,
+): TrimCommand {
+  const last = rows[count - 1];
+  if (last === undefined) throw new Error(`there are no ${count} rows`);
+  const { generation, cycle, timestamp } = last;
+  return {
+    kind: 'trim',
+    history: count,
+    drift: drift.filter((row) => isUpTo(row, last)).length,
+    generation,
+    cycle,
+    timestampMs: Date.parse(timestamp),
+    state: undefined,
+  };
+}
+
+/** A row as a page of every generation shows it, as far as a trim needs it. */
+export function shownOf({ generation, cycle, timestampMs }: Omit<HistoryRow, 'ordinal'>): ShownRow {
+  return { generation, cycle, timestamp: new Date(timestampMs).toISOString() };
+}
