@@ -1,5 +1,6 @@
 import type { Account, ApiKeyRecord } from '#accounts/account';
 import { MODE_KEYS } from '#identity/modes';
+import type { Floor } from '#storage/floor';
 import type { DriftRow, HistoryRow, InstanceHead } from '#storage/instance-store';
 
 /** What the first line of an export says it is. */
@@ -59,7 +60,7 @@ export function keyLine(key: ApiKeyRecord): string {
 
 /** An instance without its rows. */
 export function instanceLine(id: string, head: InstanceHead): string {
-  const { model } = head;
+  const { model, floor } = head;
   return line('instance', {
     id,
     version: head.version,
@@ -76,7 +77,22 @@ export function instanceLine(id: string, head: InstanceHead): string {
     drift_start: head.driftStart,
     model_version: head.modelVersion,
     model: Buffer.from(model.buffer, model.byteOffset, model.byteLength).toString('base64'),
+    ...(floor === undefined ? {} : floorFields(floor)),
   });
+}
+
+/** What is left of the rows that are gone. */
+function floorFields(floor: Floor): Readonly<Record<string, Field>> {
+  const { state } = floor;
+  return {
+    trimmed_history: floor.history,
+    trimmed_drift: floor.drift,
+    trimmed_generation: floor.generation,
+    trimmed_cycle: floor.cycle,
+    trimmed_timestamp_ms: floor.timestampMs,
+    trimmed_model:
+      state === undefined ? undefined : Buffer.from(state, 'latin1').toString('base64'),
+  };
 }
 
 /** One observation. */

@@ -71,6 +71,12 @@ const InstanceLine = z.strictObject({
   drift_start: Count,
   model_version: ModelVersion,
   model: Model,
+  trimmed_history: Ordinal.optional(),
+  trimmed_drift: Count.optional(),
+  trimmed_generation: Ordinal.optional(),
+  trimmed_cycle: Ordinal.optional(),
+  trimmed_timestamp_ms: Time.optional(),
+  trimmed_model: Model.optional(),
 });
 
 const ObservationLine = z.strictObject({

@@ -2,6 +2,7 @@ import { type ClusterPorts, CtlError } from '#ctl/command';
 import { driftLine, type ExportCounts, instanceLine, observationLine } from '#ctl/export-lines';
 import type { Progress } from '#ctl/progress';
 import { type Clock, sleep } from '#platform/clock';
+import { trimmedOf } from '#storage/floor';
 import type { InstanceHead } from '#storage/instance-store';
 import { storedDrift, storedHistory } from '#storage/stored-rows';
 
@@ -13,6 +14,9 @@ const HEADS_AT_ONCE = 32;
 
 /** In which time everything acknowledged before is stored, in milliseconds: 120 s and 20. */
 const STORED_MS = 140_000;
+
+/** How long rows may be trimmed before the head that says so is stored, in milliseconds. */
+const TRIM_MS_MAX = 45_000;
 
 /** Between two looks for what is not stored yet, in milliseconds. */
 const PAUSE_MS = 2_000;
@@ -90,65 +94,75 @@ export class ExportedInstances {
     return missing;
   }
 
-  async *#ofOne(id: string, head: InstanceHead): AsyncGenerator<string> {
-    const history = this.#historyOf(id, head);
-    const drift = this.#driftOf(id, head);
-    // Before its first line: one that has been deleted meanwhile has no line.
-    const firstRows = await this.#firstOf(id, history);
-    if (firstRows === undefined) return;
-    const firstDrift = await this.#firstOf(id, drift);
-    if (firstDrift === undefined) return;
-    yield instanceLine(id, head) + firstRows;
-    yield* history;
-    yield firstDrift;
-    yield* drift;
-    this.#instances += 1;
-    this.#observations += head.historyCount;
-    this.#driftEvents += head.driftCount;
-  }
-
-  /** The first portion of rows; undefined when they are not there because the instance is gone. */
-  async #firstOf(id: string, rows: AsyncGenerator<string>): Promise<string | undefined> {
-    try {
-      const { value, done } = await rows.next();
-      return done ? '' : value;
-    } catch (error) {
-      if (error instanceof CtlError && (await this.#isDeleted(id))) return undefined;
-      throw error;
+  async *#ofOne(id: string, first: InstanceHead): AsyncGenerator<string> {
+    const { clock, instances } = this.#ports;
+    const untilMs = clock.monotonicMs() + TRIM_MS_MAX;
+    let head = first;
+    for (;;) {
+      const history = this.#historyOf(id, head);
+      const drift = this.#driftOf(id, head);
+      // Before its first line: one that has been deleted or trimmed meanwhile has no line yet.
+      const begun = await firstOf(history, drift);
+      if (!('missing' in begun)) {
+        yield instanceLine(id, head) + begun.rows;
+        yield* history;
+        yield begun.drift;
+        yield* drift;
+        break;
+      }
+      const now = await instances.readHead(id);
+      if (now === undefined || now.deletedAtMs !== undefined) return;
+      if (clock.monotonicMs() >= untilMs) throw begun.missing;
+      if (trimmedOf(now).history === trimmedOf(head).history) await sleep(clock, PAUSE_MS);
+      head = now;
     }
-  }
-
-  async #isDeleted(id: string): Promise<boolean> {
-    const head = await this.#ports.instances.readHead(id);
-    return head?.deletedAtMs !== undefined;
+    const below = trimmedOf(head);
+    this.#instances += 1;
+    this.#observations += head.historyCount - below.history;
+    this.#driftEvents += head.driftCount - below.drift;
   }
 
   #historyOf(id: string, head: InstanceHead): AsyncGenerator<string> {
     const read = (newest: number, count: number) =>
       storedHistory(this.#ports.instances, id, head, { newest, count });
-    return portions(id, head.historyCount, read, observationLine);
+    return portions(id, trimmedOf(head).history, head.historyCount, read, observationLine);
   }
 
   #driftOf(id: string, head: InstanceHead): AsyncGenerator<string> {
     const read = (newest: number, count: number) =>
       storedDrift(this.#ports.instances, id, head, { newest, count });
-    return portions(id, head.driftCount, read, driftLine);
+    return portions(id, trimmedOf(head).drift, head.driftCount, read, driftLine);
+  }
+}
+
+/** The first portions of rows; or what says that they are missing. */
+async function firstOf(
+  history: AsyncGenerator<string>,
+  drift: AsyncGenerator<string>,
+): Promise<{ rows: string; drift: string } | { missing: CtlError }> {
+  try {
+    const [rows, events] = [await history.next(), await drift.next()];
+    return { rows: rows.value ?? '', drift: events.value ?? '' };
+  } catch (error) {
+    if (error instanceof CtlError) return { missing: error };
+    throw error;
   }
 }
 
 /** Rows as lines, oldest first. */
 async function* portions<Row>(
   id: string,
+  below: number,
   total: number,
   read: (newest: number, count: number) => Promise<Row[]>,
   lineOf: (row: Row) => string,
 ): AsyncGenerator<string> {
-  for (let done = 0; done < total; done += ROWS_PER_READ) {
+  for (let done = below; done < total; done += ROWS_PER_READ) {
     const newest = Math.min(total, done + ROWS_PER_READ);
     const rows = await read(newest, newest - done);
     if (rows.length !== newest - done) {
       throw new CtlError(
-        `rows of ${id} are missing: it was deleted meanwhile, or see "ctl verify"`,
+        `rows of ${id} are missing: it was deleted or trimmed meanwhile, or see "ctl verify"`,
       );
     }
     yield rows.reverse().map(lineOf).join('');

@@ -5,6 +5,7 @@ import {
   type ReplayStart,
 } from '#ctl/replay-branches';
 import { MODEL_VERSION, OFFSET, STATE_LENGTH, type State } from '#identity/state';
+import { trimmedOf } from '#storage/floor';
 import type { HistoryRow, InstanceHead, InstanceStore } from '#storage/instance-store';
 import { storedHistory } from '#storage/stored-rows';
 
@@ -46,7 +47,7 @@ const DIFFERENCES_MAX = 20;
 
 /**
  * Runs a stored history through the model again and compares what comes out with the head, to the
- * last bit. `rows` are all rows up to `head.historyCount`, oldest first. Pure but for `rows`.
+ * last bit. `rows` are all rows from the head's floor up to `head.historyCount`, oldest first. Pure but for `rows`.
  * What it can and cannot show is decision 86.
  */
 export async function verifyHead(
@@ -114,13 +115,18 @@ function nameOf(place: number): string {
 /** Whether rows stand where they must: without gaps, each cycle after the one before. */
 class RowOrder {
   readonly #head: InstanceHead;
-  #last: HistoryRow | undefined;
-  #ordinal = 0;
-  #startOfGeneration = 0;
+  #last: Pick<HistoryRow, 'generation' | 'cycle' | 'timestampMs'> | undefined;
+  #ordinal: number;
+  #startOfGeneration: number;
   #problem: string | undefined;
 
   constructor(head: InstanceHead) {
+    const { floor, historyStart } = head;
     this.#head = head;
+    this.#last = floor;
+    this.#ordinal = trimmedOf(head).history;
+    // Where the floor's generation began nothing says any more.
+    this.#startOfGeneration = Math.min(historyStart, this.#ordinal);
   }
 
   /** False when nothing that follows makes sense any more. */
@@ -138,7 +144,9 @@ class RowOrder {
     if (this.#problem !== undefined) return [this.#problem];
     const { historyCount, historyStart, generation, observedAtMs } = this.#head;
     if (this.#ordinal !== historyCount) {
-      return [`${this.#ordinal} rows are stored; the head counts ${historyCount}`];
+      const below = trimmedOf(this.#head).history;
+      const stored = `${this.#ordinal - below} rows are stored`;
+      return [`${stored}; the head counts ${historyCount - below}`];
     }
     const differences: string[] = [];
     const isLive = this.#last?.generation === generation;
@@ -173,14 +181,14 @@ async function countOf(rows: AsyncIterable<unknown> | Iterable<unknown>): Promis
   return count;
 }
 
-/** The rows that a head counts as they are stored, oldest first. Rejects as the store does. */
+/** The rows that a head counts above its floor, as they are stored, oldest first. Rejects as the store does. */
 export async function* storedRows(
   store: InstanceStore,
   instanceId: string,
   head: InstanceHead,
 ): AsyncGenerator<HistoryRow> {
   const { historyCount } = head;
-  for (let read = 0; read < historyCount; read += ROWS_PER_READ) {
+  for (let read = trimmedOf(head).history; read < historyCount; read += ROWS_PER_READ) {
     const newest = Math.min(historyCount, read + ROWS_PER_READ);
     const rows = await storedHistory(store, instanceId, head, { newest, count: newest - read });
     yield* rows.reverse();

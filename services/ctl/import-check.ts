@@ -9,6 +9,7 @@ import { WorkWindow } from '#ctl/work-window';
 import { MODELS } from '#identity/models';
 import { MODE_KEYS } from '#identity/modes';
 import { STATE_LENGTH, type State } from '#identity/state';
+import { type Floor, packedState, trimmedOf } from '#storage/floor';
 import {
   type DriftRow,
   type HistoryRow,
@@ -128,7 +129,9 @@ export async function readInstance(
   const line = await file.take('instance');
   if (line === undefined) return undefined;
   assertKnownModel(file, line.model_version, line.id, at);
-  return { id: line.id, head: headOf(line, accountId, stateOf(file, line.model, at)) };
+  const head = headOf(line, accountId, stateOf(file, line.model, at));
+  const floor = floorOf(file, line, at);
+  return { id: line.id, head: floor === undefined ? head : { ...head, floor } };
 }
 
 /**
@@ -146,6 +149,26 @@ function stateOf(file: ExportFile, bytes: Buffer, line: number): State {
     return new Float64Array(new Uint8Array(bytes).buffer);
   }
   return file.fail(`model: ${bytes.length} bytes, not ${STATE_LENGTH} doubles`, line);
+}
+
+/** Below which an instance has no rows; undefined where it has them all. */
+function floorOf(file: ExportFile, line: LineOf<'instance'>, at: number): Floor | undefined {
+  const { trimmed_history: history, trimmed_drift: drift, trimmed_model: bytes } = line;
+  const { trimmed_generation: generation, trimmed_cycle: cycle } = line;
+  const { trimmed_timestamp_ms: timestampMs } = line;
+  const fields = [history, drift, generation, cycle, timestampMs];
+  if (fields.every((field) => field === undefined) && bytes === undefined) return undefined;
+  const isWhole =
+    history !== undefined &&
+    drift !== undefined &&
+    generation !== undefined &&
+    cycle !== undefined &&
+    timestampMs !== undefined;
+  if (!isWhole || history > line.history_count || drift > line.drift_count) {
+    return file.fail(`trimmed_history: ${line.id} does not say where its rows begin`, at);
+  }
+  const state = bytes === undefined ? undefined : packedState(stateOf(file, bytes, at));
+  return { history, drift, generation, cycle, timestampMs, state };
 }
 
 /** The observations that come next in a file. */
@@ -212,8 +235,11 @@ async function isProved(
  * What a replay does not say: whether the rows are all there, in order and of their generations.
  */
 async function checkDrift(file: ExportFile, head: InstanceHead, line: number): Promise<void> {
-  let last = { ordinal: 0, generation: 1, cycle: 0 };
-  let before = 0;
+  const { driftCount, driftStart, floor } = head;
+  let last = { ordinal: 0, generation: 1, cycle: 0, ...floor };
+  last.ordinal = trimmedOf(head).drift;
+  // Where the floor's generation began nothing says any more.
+  let before = Math.min(driftStart, last.ordinal);
   for await (const row of readDrift(file)) {
     const { ordinal, generation, cycle } = row;
     const isNext =
@@ -222,9 +248,8 @@ async function checkDrift(file: ExportFile, head: InstanceHead, line: number): P
       file.fail(`drift event ${ordinal} does not come after ${last.ordinal}`, file.lineNumber - 1);
     }
     if (generation < head.generation) before = ordinal;
-    last = row;
+    last = { ordinal, generation, cycle };
   }
-  const { driftCount, driftStart } = head;
   if (last.ordinal !== driftCount)
     file.fail(`drift_count is ${driftCount} of ${last.ordinal}`, line);
   if (before !== driftStart) file.fail(`drift_start is ${driftStart}, not ${before}`, line);

@@ -12,6 +12,7 @@ import {
 import { Progress, percentOf } from '#ctl/progress';
 import { WorkWindow } from '#ctl/work-window';
 import { CHUNK_BOUNDS, cutChunks, type HeadBounds } from '#engine/cut-chunks';
+import { trimmedOf } from '#storage/floor';
 import {
   type Chunk,
   type InstanceHead,
@@ -100,10 +101,11 @@ async function gather(
     const checkpoint = { ...NOTHING, instanceId: id, head: unfinished, history, drift };
     await instances.checkpoint([checkpoint]);
   };
-  const history = new Cutting(CHUNK_BOUNDS.history, (chunks) => ahead(chunks, []));
+  const below = trimmedOf(head);
+  const history = new Cutting(CHUNK_BOUNDS.history, below.history, (chunks) => ahead(chunks, []));
   for await (const row of readHistory(file)) await history.add(OBSERVATIONS.pack(row));
   const ofHistory = history.end();
-  const drift = new Cutting(CHUNK_BOUNDS.drift, (chunks) => ahead([], chunks));
+  const drift = new Cutting(CHUNK_BOUNDS.drift, below.drift, (chunks) => ahead([], chunks));
   for await (const row of readDrift(file)) await drift.add(DRIFT_EVENTS.pack(row));
   const ofDrift = drift.end();
   const whole = { ...head, newestHistory: ofHistory.newest, newestDrift: ofDrift.newest };
@@ -132,11 +134,18 @@ class Cutting {
   #added: PackedRows[] = [];
   #chunks: Chunk[] = [];
   #bytes = 0;
-  #newest: NewestRows = NO_ROWS;
-  #count = 0;
+  #newest: NewestRows;
+  #count: number;
 
-  constructor(bounds: HeadBounds, write: (chunks: readonly Chunk[]) => Promise<void>) {
+  /** The rows up to `below` were trimmed. */
+  constructor(
+    bounds: HeadBounds,
+    below: number,
+    write: (chunks: readonly Chunk[]) => Promise<void>,
+  ) {
     this.#bounds = bounds;
+    this.#newest = below === 0 ? NO_ROWS : { after: below, rows: '' };
+    this.#count = below;
     this.#write = write;
   }
 

@@ -1,6 +1,7 @@
 import { advance } from '#identity/advance';
 import { at } from '#identity/at';
 import { OFFSET, resetToDefault, resetToInitial, type State } from '#identity/state';
+import { unpackedState } from '#storage/floor';
 import type { HistoryRow, InstanceHead } from '#storage/instance-store';
 
 /** A reset that the caller of a replay knows of. */
@@ -19,7 +20,9 @@ export type ReplayStart =
   /** With a reset to a checkpoint that was itself run again, in generation `since` and after. */
   | 'default'
   /** With a reset to a checkpoint that the head still holds, and that was taken on trust. */
-  | 'kept';
+  | 'kept'
+  /** Before older rows were trimmed: the head has the state that they came to (decision 234). */
+  | 'floor';
 
 /** A state that the instance may be in, and where it comes from. */
 export type ReplayedState = {
@@ -47,17 +50,27 @@ export class ReplayBranches {
   readonly #resets: ReadonlyMap<number, KnownReset>;
   readonly #initial: State;
   #branches: ReplayedState[];
-  #generation = 1;
-  #rows = 0;
+  #generation: number;
+  #rows: number;
   /** Time of the last row of the generation. */
   #observedAtMs: number | undefined;
-  #isIncomplete = false;
+  #isIncomplete: boolean;
 
   constructor(head: InstanceHead, resets: ReadonlyMap<number, KnownReset>) {
     this.#head = head;
     this.#resets = resets;
     this.#initial = resetToInitial(head.model);
-    this.#branches = [this.#fresh('created')];
+    const { floor } = head;
+    this.#generation = floor?.generation ?? 1;
+    this.#rows = floor?.history ?? 0;
+    this.#observedAtMs = floor?.timestampMs;
+    this.#isIncomplete = floor !== undefined && floor.state === undefined;
+    this.#branches = this.#isIncomplete ? [] : [this.#first()];
+  }
+
+  /** What the instance may be in after the rows so far. Changed by the next. */
+  get states(): readonly State[] {
+    return this.#branches.map(({ state }) => state);
   }
 
   /** Whether the instance may have had a past that is not among the branches. */
@@ -77,7 +90,7 @@ export class ReplayBranches {
     }
     this.#observedAtMs = row.timestampMs;
     this.#rows += 1;
-    return this.#branches.map(({ state }) => state);
+    return this.states;
   }
 
   /** The states after the last row and the last reset, those that need least trust first. */
@@ -109,6 +122,14 @@ export class ReplayBranches {
     const { model, generation } = this.#head;
     if (this.#generation !== generation || at(model, OFFSET.savedCycle) !== 0) return;
     this.#add({ ...this.#fresh('kept'), state: resetToDefault(model) });
+  }
+
+  /** Where the rows begin. */
+  #first(): ReplayedState {
+    const { floor, generation, driftStart } = this.#head;
+    if (floor?.state === undefined) return this.#fresh('created');
+    const driftEvents = floor.generation === generation ? floor.drift - driftStart : 0;
+    return { ...this.#fresh('floor'), state: unpackedState(floor.state), driftEvents };
   }
 
   #fresh(start: ReplayStart): ReplayedState {

@@ -1,7 +1,20 @@
 import { type ClusterCommand, type ClusterPorts, CtlError } from '#ctl/command';
 import { type Replay, storedRows, verifyHead } from '#ctl/head-verification';
+import type { ReplayStart } from '#ctl/replay-branches';
 import { table } from '#ctl/table';
-import type { InstanceHead } from '#storage/instance-store';
+import { sleep } from '#platform/clock';
+import { trimmedOf } from '#storage/floor';
+import type { InstanceHead, InstanceStore } from '#storage/instance-store';
+import { storedHistory } from '#storage/stored-rows';
+
+/**
+ * How long rows may be gone before the head that says so is stored, in milliseconds: a node that fails
+ * between the two is taken over, and stores it then.
+ */
+const TRIM_MS_MAX = 45_000;
+
+/** Between two looks, in milliseconds. */
+const PAUSE_MS = 500;
 
 /** `ctl verify`: whether a stored history, run again, comes to its head. Ends with 1 if not. */
 export const VERIFY: ClusterCommand = {
@@ -11,13 +24,14 @@ export const VERIFY: ClusterCommand = {
     'Runs the stored history again and compares the head bit for bit; ends with 1 if they differ.',
   args: ['instance'],
   options: {},
-  async run({ instances }, [id = '']) {
-    const { head, replay } = await verified(instances, id);
+  async run(ports, [id = '']) {
+    const { head, replay } = await verified(ports, id);
     const data = {
       id,
       version: head.version,
       generation: head.generation,
       observations: head.historyCount,
+      trimmed: trimmedOf(head).history,
       result: replay,
     };
     const headings = ['INSTANCE', 'VERSION', 'GENERATION', 'OBSERVATIONS', 'RESULT'];
@@ -33,21 +47,40 @@ export const VERIFY: ClusterCommand = {
   },
 };
 
-/** A deletion between the two reads takes the rows away; then the marker is what is looked at. */
+/** A deletion or a trim between the two reads takes rows away; then another head says so. */
 async function verified(
-  instances: ClusterPorts['instances'],
+  { instances, clock }: Pick<ClusterPorts, 'instances' | 'clock'>,
   id: string,
 ): Promise<{ head: InstanceHead; replay: Replay }> {
-  const head = await instances.readHead(id);
-  if (head === undefined) {
-    throw new CtlError(`nothing is stored of ${id}: what is new is stored within two minutes`);
+  const untilMs = clock.monotonicMs() + TRIM_MS_MAX;
+  for (;;) {
+    const head = await instances.readHead(id);
+    if (head === undefined) {
+      throw new CtlError(`nothing is stored of ${id}: what is new is stored within two minutes`);
+    }
+    const replay = await verifyHead(head, storedRows(instances, id, head));
+    if (replay.kind !== 'different') return { head, replay };
+    if (hasFewerRows(head, await instances.readHead(id))) continue;
+    const isAtStart = await lacksFirst(instances, id, head);
+    if (!isAtStart || clock.monotonicMs() >= untilMs) return { head, replay };
+    await sleep(clock, PAUSE_MS);
   }
-  const replay = await verifyHead(head, storedRows(instances, id, head));
-  if (replay.kind !== 'different') return { head, replay };
-  const now = await instances.readHead(id);
-  if (now?.deletedAtMs === undefined) return { head, replay };
-  const rows = storedRows(instances, id, now);
-  return { head: now, replay: await verifyHead(now, rows) };
+}
+
+function hasFewerRows(before: InstanceHead, now: InstanceHead | undefined): boolean {
+  if (now === undefined || before.deletedAtMs !== undefined) return false;
+  return now.deletedAtMs !== undefined || trimmedOf(now).history > trimmedOf(before).history;
+}
+
+/** Whether rows may have been trimmed whose head is about to be stored. */
+async function lacksFirst(
+  instances: InstanceStore,
+  id: string,
+  head: InstanceHead,
+): Promise<boolean> {
+  const first = trimmedOf(head).history + 1;
+  const found = await storedHistory(instances, id, head, { newest: first, count: 1 });
+  return found.length === 0;
 }
 
 function isBad(replay: Replay): boolean {
@@ -63,7 +96,7 @@ function explained(replay: Replay, { generation }: InstanceHead): string {
     case 'unknown_start':
       return (
         `The rows are in order. Whether the head follows from them is unknown: generation ` +
-        `${generation} began with a checkpoint of an older one that nothing stored leads to.`
+        `${generation} began with a state of an older one that nothing stored leads to.`
       );
     case 'deleted':
       return replay.rows === 0
@@ -80,7 +113,18 @@ function sameText({ start, since, cycles }: Extract<Replay, { kind: 'same' }>, g
     since === generation
       ? `${cyclesText} of generation ${generation}`
       : `${cyclesText} of generations ${since} to ${generation}`;
-  const trust =
-    start === 'kept' ? '; its beginning is the checkpoint that the head itself still holds' : '';
-  return `Run again, ${covered} come to the head, bit for bit${trust}.`;
+  return `Run again, ${covered} come to the head, bit for bit${trustIn(start)}.`;
+}
+
+function trustIn(start: ReplayStart): string {
+  switch (start) {
+    case 'kept':
+      return '; its beginning is the checkpoint that the head itself still holds';
+    case 'floor':
+      return '; older ones were trimmed, and their state is the one that the head has kept';
+    case 'created':
+    case 'initial':
+    case 'default':
+      return '';
+  }
 }

@@ -1,4 +1,3 @@
-import type { HistoryRow } from '#storage/instance-store';
 import type { TrimCommand } from '#wire/engine-messages';
 
 /** Rows as a page shows them, of which a floor is told. */
@@ -36,9 +35,4 @@ export function trimOf(
     timestampMs: Date.parse(timestamp),
     state: undefined,
   };
-}
-
-/** A row as a page of every generation shows it, as far as a trim needs it. */
-export function shownOf({ generation, cycle, timestampMs }: Omit<HistoryRow, 'ordinal'>): ShownRow {
-  return { generation, cycle, timestamp: new Date(timestampMs).toISOString() };
 }

@@ -1,0 +1,170 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { trimPlan } from '#ctl/trim-plan';
+import { trimmedOf } from '#storage/floor';
+import type { HistoryRow, InstanceStore } from '#storage/instance-store';
+import { type Cluster, ctlOn } from '#test/ctl/ctl-on-cluster';
+import { ctl } from '#test/ctl/ctl-run';
+import {
+  askerOf,
+  changed,
+  engineOn,
+  exportOf,
+  IDS,
+  importOf,
+  source,
+  target,
+} from '#test/ctl/export-fixture';
+import { ACCOUNT_ID, START_MS } from '#test/engine/instance-fixture';
+import type { EngineAnswer, EngineCommand } from '#wire/engine-messages';
+
+const PAGE = { limit: 1_000, offset: 0, isEveryGeneration: true } as const;
+
+const QUESTIONS: readonly EngineCommand[] = [
+  { kind: 'readSnapshot' },
+  { kind: 'readHistory', ...PAGE },
+  { kind: 'readDrift', ...PAGE, isPaged: true },
+];
+
+/** What is trimmed of each: a part, all of the drift events of one, everything, nothing. */
+const CUTOFFS: Readonly<Record<string, number>> = {
+  [IDS.long]: START_MS + 1_200_001,
+  [IDS.drifting]: START_MS + 60_000,
+  [IDS.reset]: START_MS + 1_000_000,
+};
+
+/** Trims an instance of stores that no engine has opened. */
+async function trim(cluster: Cluster, id: string, cutoffMs: number): Promise<void> {
+  const { instances } = cluster.stores;
+  const head = await instances.readHead(id);
+  assert.ok(head);
+  const floor = await trimPlan(instances, id, head, cutoffMs);
+  assert.ok(floor);
+  await using engine = engineOn(cluster);
+  await askerOf(engine)(id, { kind: 'trim', ...floor });
+}
+
+/** The account of which much was trimmed. */
+async function trimmedSource(): Promise<Cluster> {
+  const from = await source();
+  for (const [id, cutoffMs] of Object.entries(CUTOFFS)) await trim(from, id, cutoffMs);
+  return from;
+}
+
+const text = ({ body }: EngineAnswer) => Buffer.from(body).toString();
+
+const moved = suite('an account of which much was trimmed');
+
+moved('is exported and imported with what is left, and is verified from there', async () => {
+  await using from = await trimmedSource();
+  await using to = await target();
+  const written = await exportOf(from);
+  const { code, out, err } = await importOf(to, written);
+  assert.is(code, 0, err);
+  assert.match(out, /4 instances, 130 observations, \d+ drift/);
+  await using engine = engineOn(from);
+  const ask = askerOf(engine);
+  for (const id of Object.values(IDS)) {
+    for (const question of QUESTIONS) {
+      assert.is(text(await to.ask(id, question)), text(await ask(id, question)), question.kind);
+    }
+    const { floor } = (await to.stores.instances.readHead(id)) ?? {};
+    assert.equal(floor, (await from.stores.instances.readHead(id))?.floor);
+  }
+  assert.match(
+    await ctlOn(to).text('verify', IDS.long),
+    /99 observations of generation 1 come to the head, bit for bit; older ones were trimmed/,
+  );
+  assert.match(await ctlOn(to).text('verify', IDS.drifting), /bit for bit; older ones/);
+  const { trimmed } = await ctlOn(to).data('verify', IDS.long);
+  assert.is(trimmed, 601);
+});
+
+moved('is refused where its file says otherwise where the rows begin', async () => {
+  await using from = await trimmedSource();
+  const written = await exportOf(from);
+  const changes: readonly [Record<string, unknown>, RegExp][] = [
+    [{ trimmed_history: 4 }, /does not follow from its rows: row 5 is not there/],
+    [{ trimmed_history: undefined }, /trimmed_history: inst_\w+ does not say where its rows begin/],
+    [{ trimmed_history: 9_999 }, /does not say where its rows begin/],
+    [{ trimmed_drift: 1 }, /does not/],
+    [{ trimmed_model: 'AAAA' }, /model: 3 bytes, not 94 doubles/],
+    [{ trimmed_cycle: 0 }, /trimmed_cycle/],
+  ];
+  for (const [change, expected] of changes) {
+    await using to = await target();
+    const { code, err } = await importOf(to, changedOf(written, IDS.drifting, change));
+    assert.is(code, 1);
+    assert.match(err, expected);
+    assert.is(await to.stores.instances.readHead(IDS.drifting), undefined);
+  }
+});
+
+/** An export with the line of one instance changed. */
+function changedOf(written: string, id: string, change: object): string {
+  return changed(written, `instance","id":"${id}`, (line) => ({ ...line, ...change }));
+}
+
+const meanwhile = suite('while an instance is trimmed');
+
+/** Stores that show the old head for some reads although the rows are gone, as in a checkpoint. */
+async function inBetween(from: Cluster, staleReads: number) {
+  const { instances } = from.stores;
+  const old = await instances.readHead(IDS.long);
+  await trim(from, IDS.long, CUTOFFS[IDS.long] ?? 0);
+  let reads = 0;
+  const behind: InstanceStore = {
+    ...instances,
+    async readHead(id) {
+      if (id !== IDS.long) return await instances.readHead(id);
+      reads += 1;
+      return reads <= staleReads ? old : await instances.readHead(id);
+    },
+  };
+  return { ...from.ports, instances: behind };
+}
+
+meanwhile('it is verified by the head that is stored next', async () => {
+  await using from = await source();
+  const cluster = await inBetween(from, 3);
+  const { code, out } = await ctl(['verify', IDS.long], { cluster });
+  assert.is(code, 0, out);
+  assert.match(out, /99 observations .*; older ones were trimmed/);
+});
+
+meanwhile('it is exported from where its rows begin then', async () => {
+  await using from = await source();
+  const cluster = await inBetween(from, 3);
+  const { code, written, err } = await ctl(['export', ACCOUNT_ID], { cluster });
+  assert.is(code, 0, err);
+  // The first line says when it was made, and the last is a digest of all.
+  const rowsOf = (of: string) => of.split('\n').slice(1, -2).join('\n');
+  assert.ok(rowsOf(written) === rowsOf(await exportOf(from)), 'the rows are the same');
+  assert.ok(written.includes('"trimmed_history":601'));
+});
+
+meanwhile('rows that are missing and stay so are found all the same', async () => {
+  await using from = await source();
+  const { instances } = from.stores;
+  const lost = (rows: HistoryRow[]) => rows.filter(({ ordinal }) => ordinal > 5);
+  const store: InstanceStore = {
+    ...instances,
+    readHistory: async (...asked) => lost(await instances.readHistory(...asked)),
+  };
+  // Time passes as fast as it is waited for.
+  let nowMs = 0;
+  const after = (delayMs: number, run: () => void) => {
+    nowMs += delayMs;
+    setImmediate(run);
+    return { [Symbol.dispose]: () => undefined };
+  };
+  const clock = { ...from.ports.clock, monotonicMs: () => nowMs, after };
+  const cluster = { ...from.ports, instances: store, clock };
+  const { code, out } = await ctl(['verify', IDS.long], { cluster });
+  assert.is(code, 1);
+  assert.match(out, /row 1 is not there; row 6 stands in its place/);
+  assert.ok(nowMs >= 45_000 && nowMs < 60_000, 'a trim that is under way is waited for');
+  assert.is(trimmedOf((await store.readHead(IDS.long)) ?? {}).history, 0);
+});
+
+for (const group of [moved, meanwhile]) group.run();
