@@ -187,7 +187,7 @@ function reset(
   };
 }
 
-/** The rows themselves go with the next checkpoint; from now on nobody is shown them. */
+/** The rows themselves go with the next checkpoint; from now on no caller is shown them. */
 function trimmed(state: InstanceState, { floor }: Of<'trimmed'>, version: number): InstanceState {
   const { unstored = new UnstoredRows() } = state;
   const head = headOf(state);

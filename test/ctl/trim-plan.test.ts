@@ -22,7 +22,7 @@ type Deed =
   | { readonly kind: 'wait'; readonly seconds: number }
   | { readonly kind: 'observe'; readonly mode: number; readonly signal: number }
   | { readonly kind: 'reset'; readonly mode: 'initial' | 'default' }
-  /** What is older than so many of the last seconds is trimmed. */
+  /** What is older than this number of seconds is trimmed. */
   | { readonly kind: 'trim'; readonly keptS: number };
 
 /** Not at rest, so that every second counts. */

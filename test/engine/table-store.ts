@@ -12,7 +12,7 @@ export class TableStore implements InstanceStore {
   readonly #tables = new ActorTables();
   readonly #late: (() => void)[] = [];
 
-  /** Carries out so many writes of a checkpoint; the next comes late. Whether all were done. */
+  /** Carries out this number of writes of a checkpoint; the next comes late. Whether all were done. */
   begin(checkpoint: InstanceCheckpoint, writes: number): boolean {
     const all = this.#writesOf(checkpoint);
     for (const write of all.slice(0, writes)) write();

@@ -23,7 +23,7 @@ type Step =
   | { readonly kind: 'reset'; readonly mode: 'initial' | 'default' }
   /** This share of the observations that are there is trimmed, in thousandths. */
   | { readonly kind: 'trim'; readonly thousandths: number }
-  /** A copy is taken, and of its writes so many are done before the rest is late or lost. */
+  /** A copy is taken, and of its writes this number is done before the rest is late or lost. */
   | { readonly kind: 'checkpoint'; readonly writes: number }
   /** What was written of the last copy is known, after what has happened since. */
   | { readonly kind: 'stored' }

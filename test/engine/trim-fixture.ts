@@ -1,6 +1,6 @@
 import type { TrimCommand } from '#wire/engine-messages';
 
-/** Rows as a page shows them, of which a floor is told. */
+/** Rows as a page shows them, by which a floor is named. */
 export type ShownRow = {
   readonly generation: number;
   readonly cycle: number;

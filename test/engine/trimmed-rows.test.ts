@@ -54,8 +54,8 @@ trimming('pages of any size and depth show what is left, and count that', async 
   assert.ok(command.drift > 0 && command.drift < before.drift.data.length, 'some drift events go');
   await scene.ask(command);
   const left = before.history.data.slice(0, 7);
-  for (const settle of [async () => undefined, scene.flush, scene.evict]) {
-    await settle();
+  for (const afterwards of [async () => undefined, scene.flush, scene.evict]) {
+    await afterwards();
     for (let limit = 1; limit <= 9; limit += 2) {
       for (let offset = 0; offset <= 9; offset += 1) {
         const page = { limit, offset, isEveryGeneration: true };

@@ -29,7 +29,7 @@ export function trimmingOf(name: string, open: Open, suite: typeof plainSuite): 
   return trimming;
 }
 
-/** A floor below which so many rows were, of instances as `headAt` has them. */
+/** A floor with this number of rows below it, of instances as `headAt` has them. */
 function floorAt(history: number, drift: number, fields: Partial<Floor> = {}): Floor {
   const state = packedState(headAt(history).model);
   return { history, drift, generation: 2, cycle: history, timestampMs: 5.5, state, ...fields };
