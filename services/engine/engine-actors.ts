@@ -12,6 +12,7 @@ import type { Models } from '#identity/model';
 import { MODELS } from '#identity/models';
 import type { Metrics } from '#platform/metrics';
 import type { ProcessPorts } from '#platform/process-ports';
+import { traced } from '#platform/traceparent';
 import { ActorHost } from '#runtime/actor-host';
 import type { CommitLog } from '#runtime/commit-log';
 import type { ActorHostConfig } from '#runtime/host-ports';
@@ -113,11 +114,11 @@ export class EngineActors implements EngineClient, AsyncDisposable {
   }
 
   async #list(call: EngineCall, page: Command<'list'>): Promise<EngineAnswer> {
-    const { callId, deadlineAtMs, accountId } = call;
+    const { callId, deadlineAtMs, accountId, traceparent } = call;
     const question = { kind: 'page', page, callId, deadlineAtMs } as const;
-    const answer = await this.#directories.ask(accountId, question);
+    const answer = await this.#directories.ask(accountId, traced(question, traceparent));
     const ids = answer.rows.map(({ instanceId }) => instanceId);
-    const summaries = await this.#summariesOf(accountId, ids);
+    const summaries = await this.#summariesOf(accountId, ids, traceparent);
     const unseen = ids.filter((id) => !summaries.has(id));
     return pageAnswer(answer, page, summaries, await this.#descriptionsOf(accountId, unseen));
   }

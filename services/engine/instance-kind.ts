@@ -175,7 +175,9 @@ export class InstanceKind
     const change: InstanceChange = { kind: 'created', accountId, ...config };
     const create = () => this.#commit(call, turn, change, version).answer;
     if (instancesMax === undefined) return create();
-    return this.#ports.directory.reserve(accountId, instanceId, instancesMax).then(create);
+    const { directory } = this.#ports;
+    const reserved = directory.reserve(accountId, instanceId, instancesMax, call.traceparent);
+    return reserved.then(create);
   }
 
   #process(
@@ -246,10 +248,12 @@ export class InstanceKind
    * A create, rename or delete is answered, first time or again, only when the listing knows of it
    * (architecture 3.6).
    */
-  #announce({ instanceId, command }: EngineCall, state: InstanceState, turn: InstanceTurn): void {
+  #announce(call: EngineCall, state: InstanceState, turn: InstanceTurn): void {
+    const { instanceId, command, traceparent } = call;
     const { kind } = command;
     if (kind !== 'create' && kind !== 'rename' && kind !== 'remove') return;
-    turn.beforeAnswer(announcementOf(instanceId, headOf(state), this.#ports.directory));
+    const { directory } = this.#ports;
+    turn.beforeAnswer(announcementOf(instanceId, headOf(state), directory, traceparent));
   }
 
   #repeat(state: InstanceState, call: EngineCall, turn: InstanceTurn): EngineAnswer {

@@ -2,6 +2,7 @@ import type { HeadOf } from '#engine/listing';
 import { readSummaries, type SummariesOf, type Summary } from '#engine/summary';
 import type { Models } from '#identity/model';
 import type { Clock } from '#platform/clock';
+import { traced } from '#platform/traceparent';
 import {
   type EngineAnswer,
   type EngineCall,
@@ -54,7 +55,11 @@ export function summariesOfOwners({
   models,
   clock,
 }: SummaryPorts): SummariesOf {
-  async function ask(accountId: string, address: string, ids: readonly string[]) {
+  async function ask(
+    { accountId, traceparent }: Pick<EngineCall, 'accountId' | 'traceparent'>,
+    address: string,
+    ids: readonly string[],
+  ) {
     const call: EngineCall = {
       accountId,
       instanceId: '',
@@ -68,7 +73,7 @@ export function summariesOfOwners({
     const late = Promise.withResolvers<undefined>();
     using _ = clock.after(SUMMARIES_TIMEOUT_MS, () => late.resolve(undefined));
     const answered = owners
-      .askAt(address, call)
+      .askAt(address, traced(call, traceparent))
       .then(parseSummaries)
       .catch(() => undefined);
     return (
@@ -76,11 +81,12 @@ export function summariesOfOwners({
     );
   }
 
-  return async (accountId, instanceIds) => {
+  return async (accountId, instanceIds, traceparent) => {
+    const asking = traced({ accountId }, traceparent);
     const byOwner = Map.groupBy(instanceIds, (id) => owners.addressOf(id));
     const parts = [...byOwner].flatMap(([address, ids]) => {
       if (address === undefined) return [readSummaries(ids, storedHeadOf, models)];
-      return chunksOf(ids).map((chunk) => ask(accountId, address, chunk));
+      return chunksOf(ids).map((chunk) => ask(asking, address, chunk));
     });
     return new Map((await Promise.all(parts)).flatMap((part) => [...part]));
   };

@@ -2,6 +2,7 @@ import type { Directory } from '#engine/directory';
 import type { DirectoryCall } from '#engine/directory-kind';
 import { type Fault, faultFor, toFault } from '#fault/fault';
 import type { Clock } from '#platform/clock';
+import { traced } from '#platform/traceparent';
 import type { ListingStore } from '#storage/listing-store';
 import {
   type EngineAnswer,
@@ -35,8 +36,9 @@ export function remoteDirectory(
     accountId: string,
     instanceId: string,
     command: ToDirectory,
+    traceparent: string | undefined,
   ): Promise<void> {
-    await engine.ask({
+    const call: EngineCall = {
       accountId,
       instanceId,
       callId: 0,
@@ -45,28 +47,36 @@ export function remoteDirectory(
       isReplayOnly: false,
       ifMatch: undefined,
       command,
-    });
+    };
+    await engine.ask(traced(call, traceparent));
   }
   return {
-    async put(accountId, row) {
+    async put(accountId, row, traceparent) {
       const { instanceId, version, name, description, createdAtMs } = row;
       await store.put(accountId, row);
       const change = { kind: 'putListingRow', version, name, description, createdAtMs } as const;
-      await notify(accountId, instanceId, change);
+      await notify(accountId, instanceId, change, traceparent);
     },
-    reserve: (accountId, instanceId, instancesMax) =>
-      notify(accountId, instanceId, { kind: 'reservePlace', instancesMax }).catch((error) => {
+    async reserve(accountId, instanceId, instancesMax, traceparent) {
+      const place = { kind: 'reservePlace', instancesMax } as const;
+      await notify(accountId, instanceId, place, traceparent).catch((error) => {
         throw notReserved(toFault(error));
-      }),
-    async remove(accountId, instanceId, version) {
+      });
+    },
+    async remove(accountId, instanceId, version, traceparent) {
       await store.remove(accountId, instanceId, version);
-      await notify(accountId, instanceId, { kind: 'removeListingRow', version });
+      const gone = { kind: 'removeListingRow', version } as const;
+      await notify(accountId, instanceId, gone, traceparent);
     },
   };
 }
 
 /** The call to the account's directory, on the engine that owns it. */
-export function directoryCall(
+export function directoryCall(call: EngineCall, command: ToDirectory): DirectoryCall {
+  return traced(untraced(call, command), call.traceparent);
+}
+
+function untraced(
   { accountId, instanceId, callId, deadlineAtMs }: EngineCall,
   command: ToDirectory,
 ): DirectoryCall {

@@ -12,10 +12,14 @@ export type Summary = {
 /** What of an instance's head that takes. */
 export type SummarizedHead = Pick<InstanceHead, 'modelVersion' | 'model' | 'description'>;
 
-/** Cycle, energy and description of an account's instances by id; one that is gone is left out. */
+/**
+ * Cycle, energy and description of an account's instances by id, for the call of a trace; one that is
+ * gone is left out.
+ */
 export type SummariesOf = (
   accountId: string,
   instanceIds: readonly string[],
+  traceparent?: string,
 ) => Promise<ReadonlyMap<string, Summary>>;
 
 /** Reads instances one by one with `headOf`. Throws what it throws. */

@@ -89,6 +89,17 @@ asking('the numbers arrive unrounded', async () => {
   assert.equal(summary, { cycle: 3, energy, description: 'as described' });
 });
 
+asking('calls are of the trace of the page that they are for', async () => {
+  const { asked, summariesOf } = ownersUnderTest({ a: ownerAt(2) }, { i1: 'a' });
+  const traceparent = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`;
+  await summariesOf('acct_1', ['i1'], traceparent);
+  await summariesOf('acct_1', ['i1']);
+  assert.equal(
+    asked.map(({ call }) => call.traceparent),
+    [traceparent, undefined],
+  );
+});
+
 asking('no call names more instances than an engine takes', async () => {
   const ids = Array.from({ length: 250 }, (_, n) => `i${n}`);
   const owned = Object.fromEntries(ids.map((id) => [id, 'a']));

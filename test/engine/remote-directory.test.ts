@@ -18,6 +18,8 @@ const ROW: ListingRow = {
   createdAtMs: 5,
 };
 
+const TRACEPARENT = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`;
+
 /** A directory whose owner takes commands as an engine would, and everything that happened. */
 function directoryUnderTest({ refusal }: { refusal?: Fault } = {}) {
   const clock = new ManualClock();
@@ -54,6 +56,20 @@ notifying('the row is stored first, and then the owner has it', async () => {
   const [call] = calls;
   assert.equal([call?.accountId, call?.instanceId, call?.callId], ['acct_1', 'inst_1', 0]);
   assert.is(call?.deadlineAtMs, clock.wallMs() + 10_000);
+});
+
+notifying('it is of the trace of the call that changes something', async () => {
+  const { calls, directory } = directoryUnderTest();
+  await directory.put('acct_1', ROW, TRACEPARENT);
+  await directory.remove('acct_1', 'inst_1', 4, TRACEPARENT);
+  await directory.put('acct_1', ROW);
+  assert.equal(
+    calls.map(({ traceparent }) => traceparent),
+    [TRACEPARENT, TRACEPARENT, undefined],
+  );
+  const [call] = calls;
+  assert.ok(call?.command.kind === 'putListingRow');
+  assert.is(directoryCall(call, call.command).traceparent, TRACEPARENT);
 });
 
 notifying('a removal is for good on both sides', async () => {
