@@ -1,10 +1,8 @@
-import { execFileSync, spawnSync } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-
-/** A row of RELEASES.md: version and commit. */
-const ROW = /^\| (?<version>\d+\.\d+\.\d+) \| `?(?<commit>[0-9a-f]{40})`? \|/m;
+import { historyLack, isKnown, releases } from '#test/release/release-table';
 
 /** Longest that a checkout and its packages may take, in milliseconds. */
 const INSTALL_MS_MAX = 120_000;
@@ -16,15 +14,19 @@ export type EarlierRelease =
   | { readonly kind: 'none' }
   | { readonly kind: 'lacking'; readonly why: string };
 
-/** The newest release of RELEASES.md, or what `UPGRADE_FROM` names. */
-export function earlierRelease(releases = readFileSync('RELEASES.md', 'utf8')): EarlierRelease {
+/**
+ * The newest release of RELEASES.md, or what `UPGRADE_FROM` names. Throws where the whole history is
+ * there and has no such commit.
+ */
+export function earlierRelease(table?: string, folder = '.'): EarlierRelease {
   const chosen = process.env['UPGRADE_FROM'];
-  const { version = '', commit } =
-    chosen === undefined ? (ROW.exec(releases)?.groups ?? {}) : { version: chosen, commit: chosen };
-  if (commit === undefined) return { kind: 'none' };
-  const { status } = spawnSync('git', ['cat-file', '-e', `${commit}^{commit}`]);
-  if (status === 0) return { kind: 'commit', version, commit };
-  return { kind: 'lacking', why: `the commit of release ${version} is not in this history` };
+  const [release] = chosen === undefined ? releases(table) : [{ version: chosen, commit: chosen }];
+  if (release === undefined) return { kind: 'none' };
+  const { version, commit } = release;
+  if (isKnown(commit, folder)) return { kind: 'commit', version, commit };
+  const lack = historyLack(folder);
+  if (lack === undefined) throw new Error(`release ${version}: there is no commit ${commit}`);
+  return { kind: 'lacking', why: `release ${version} cannot be had: ${lack}` };
 }
 
 /**

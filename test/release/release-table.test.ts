@@ -1,0 +1,36 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { fixtureVersions } from '#test/release/fixture-folders';
+import { historyLack, isInHistory, releases, versionOf } from '#test/release/release-table';
+import { suiteUnless } from '#test/support/real-servers';
+
+const rows = releases();
+
+const table = suite('the releases in RELEASES.md');
+
+table('are read with version and commit, the newest first', () => {
+  const commits = ['ab', 'cd'].map((digits) => digits.repeat(20));
+  const text = `| 1.1.0 | \`${commits[0]}\` | 2026-12-24 |\n| 1.0.0 | ${commits[1]} | 2026-11-24 |\n`;
+  assert.equal(releases(`| Version | Commit | Date |\n|---|---|---|\n${text}`), [
+    { version: '1.1.0', commit: commits[0] },
+    { version: '1.0.0', commit: commits[1] },
+  ]);
+});
+
+table('have left fixtures, each of them', () => {
+  const versions = fixtureVersions();
+  const without = rows.filter(({ version }) => !versions.includes(version));
+  assert.equal(without, []);
+});
+
+const history = suiteUnless(rows.length === 0 ? undefined : historyLack());
+const commits = history('the commits in RELEASES.md');
+
+commits('are those that the present one comes from, and have that version', () => {
+  for (const { version, commit } of rows) {
+    assert.ok(isInHistory(commit), `${commit} of ${version} is in no history of this commit`);
+    assert.is(versionOf(commit), version);
+  }
+});
+
+for (const each of [table, commits]) each.run();
