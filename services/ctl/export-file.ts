@@ -182,14 +182,17 @@ function readLine(
 
 async function* bytesOf(path: string, onRead: OnRead): AsyncGenerator<Buffer> {
   try {
-    const { size } = await stat(path);
+    const found = await stat(path);
+    // Anything else would have nothing left when it is read a second time.
+    if (!found.isFile()) throw new CtlError(`${path} is not a file, and is read twice`);
     let read = 0;
     for await (const bytes of createReadStream(path) as AsyncIterable<Buffer>) {
       read += bytes.length;
-      onRead(read, size);
+      onRead(read, found.size);
       yield bytes;
     }
   } catch (error) {
+    if (error instanceof CtlError) throw error;
     const code = error instanceof Error && 'code' in error ? String(error.code) : String(error);
     throw new CtlError(`${path} cannot be read: ${code}`, { cause: error });
   }

@@ -104,6 +104,8 @@ refused('when it is of another version, or no export', async () => {
   assert.match(await refusal('x'.repeat(2_000_000)), /line 1: this line is too long$/);
   const { err } = await ctl(['import', '/nowhere/at/all'], { cluster: to.ports });
   assert.is(err, 'ctl: /nowhere/at/all cannot be read: ENOENT');
+  const nothing = await ctl(['import', '/dev/null'], { cluster: to.ports });
+  assert.is(nothing.err, 'ctl: /dev/null is not a file, and is read twice');
 });
 
 refused('when a field of it is wrong, with the line and the field', async () => {
