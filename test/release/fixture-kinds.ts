@@ -1,6 +1,7 @@
 import type { BinaryReader, BinaryWriter } from '@bufbuild/protobuf/wire';
 import { busKeyOf, openMessage } from '#bus/envelope';
 import { decodeAnnouncement, decodeHeartbeat } from '#cluster/heartbeat';
+import { ExportLine } from '#ctl/export-schema';
 import { decodeRecord, linesOf } from '#runtime/record-codec';
 import { decodeHead } from '#storage/cassandra/head-codec';
 import { decodeMeter } from '#storage/cassandra/meter-codec';
@@ -53,6 +54,7 @@ export const FIXTURE_KINDS: Readonly<Record<string, Read>> = {
   'engine-replies': (bytes) => replies(engineProtocol, bytes),
   'limiter-requests': (bytes) => requests(limiterProtocol, bytes),
   'limiter-replies': (bytes) => replies(limiterProtocol, bytes),
+  'export-lines': (bytes) => ExportLine.parse(JSON.parse(bytes.toString())),
   admin: (bytes, key) => ADMIN[text(key, 'message')]?.decode(bytes),
 };
 

@@ -15,6 +15,7 @@ import {
   sampleLimiterAnswers,
   sampleLimiterCalls,
 } from '#test/release/sample-calls';
+import { sampleExportLines } from '#test/release/sample-export';
 import { sampleInstances } from '#test/release/sample-instances';
 import { recordOfMeter, sampleMeters } from '#test/release/sample-meters';
 import { engineProtocol } from '#wire/engine-codec';
@@ -75,6 +76,10 @@ function stored(): Record<string, readonly Written[]> {
     meters: meters.map(({ accountId, head }) => ({
       key: { account: accountId },
       bytes: encodeMeter(head),
+    })),
+    'export-lines': sampleExportLines().map((text, line) => ({
+      key: { line },
+      bytes: Buffer.from(text),
     })),
   };
 }

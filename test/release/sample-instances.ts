@@ -13,7 +13,7 @@ import { ManualClock } from '#test/support/manual-clock';
 const START_MS = Date.UTC(2026, 0, 15, 12);
 
 /** Pushes away from home: enough for drift events, and for more rows than a head has in it. */
-const PUSHES = 60;
+const PUSHES = 54;
 
 const ACCOUNT_ID = 'Acc0unt00001';
 
