@@ -1,6 +1,6 @@
 # Every target is one line of `make help`; the work itself is in package.json's scripts.
 .DEFAULT_GOAL := help
-.PHONY: help run cluster cluster-status cluster-down cluster-ctl observe observe-down test check bench against scale simulate coverage generate format ctl chaos mutation sbom licenses fuzz load tools deploy-test
+.PHONY: help run cluster cluster-status cluster-down cluster-ctl observe observe-down test check bench against scale simulate coverage generate format ctl chaos mutation sbom licenses fuzz load tools deploy-test restore-rehearsal
 
 NODE := node_modules/.bin/node
 INSTALLED := node_modules/.package-lock.json
@@ -58,6 +58,9 @@ chaos: $(INSTALLED) ## Break a real cluster under load and prove that nothing is
 
 fuzz: $(INSTALLED) ## Send mutated requests and broken bytes at a real service: MINUTES=n, SEED=n a round again
 	@$(NODE) test/fuzz/main.ts $(if $(SEED),--seed $(SEED),--minutes $(or $(MINUTES),10)) $(ARGS)
+
+restore-rehearsal: $(INSTALLED) ## Back up a real cluster, kill it all, restore it to a moment and check it (2 min)
+	@$(NODE) test/restore/main.ts
 
 deploy-test: $(INSTALLED) ## Apply the manifests to a real API server (5 min; the first time Go builds it, 8 min more)
 	@$(NODE) test/kubernetes/main.ts

@@ -39,6 +39,12 @@ const OPENED = [
   'java.base/java.util',
 ];
 
+/** What gives Cassandra's programs the access to Java that they ask for. */
+export const JAVA_ACCESS: readonly string[] = [
+  ...EXPORTED.map((name) => `--add-exports=${name}=ALL-UNNAMED`),
+  ...OPENED.map((name) => `--add-opens=${name}=ALL-UNNAMED`),
+];
+
 /** There is no other server to hear from: a single one need not wait for gossip. */
 const FAST_START = [
   '-Dcassandra.skip_wait_for_gossip_to_settle=0',
@@ -69,8 +75,7 @@ export function javaOptions(options: JavaOptions): string[] {
     '-XX:+ExitOnOutOfMemoryError',
     '-Xlog:disable',
     '-Djdk.attach.allowAttachSelf=true',
-    ...EXPORTED.map((name) => `--add-exports=${name}=ALL-UNNAMED`),
-    ...OPENED.map((name) => `--add-opens=${name}=ALL-UNNAMED`),
+    ...JAVA_ACCESS,
     '-Dio.netty.tryReflectionSetAccessible=true',
     `-Dcassandra.config=${pathToFileURL(yaml)}`,
     `-Dlogback.configurationFile=${pathToFileURL(logback)}`,

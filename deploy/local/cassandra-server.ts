@@ -1,6 +1,11 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { cassandraVersionAt } from '#deploy/local/cassandra-answer';
+import {
+  ARCHIVING_FILE,
+  archivingProperties,
+  type CassandraArchiving,
+} from '#deploy/local/cassandra-archiving';
 import { installedCassandra } from '#deploy/local/cassandra-install';
 import { javaOptions } from '#deploy/local/cassandra-options';
 import {
@@ -53,6 +58,8 @@ export type CassandraOptions = ServerPlace & {
   /** Of `nodetool`; without it there is none. */
   readonly jmxPort?: number;
   readonly heapMb?: number;
+  /** Keeps its commit log, for a restore; without it nothing is kept. */
+  readonly archiving?: CassandraArchiving;
   /** Replaces settings by name: for a test that wants a server which is set up wrongly. */
   readonly settings?: CassandraSettings;
   /** Fulfils when the server at this address answers; for one that asks who calls. */
@@ -85,12 +92,21 @@ export async function startCassandra(options: CassandraOptions): Promise<LocalSe
     }),
   );
   await writeFile(files.logback, LOGBACK);
+  const { archiving } = options;
+  if (archiving !== undefined) {
+    await mkdir(archiving.archive, { recursive: true });
+    await writeFile(join(folder, ARCHIVING_FILE), archivingProperties(archiving));
+  }
   const jmx = jmxPort === undefined ? {} : { jmxPort };
   const isOneOfSeveral = ring !== undefined;
   const args = [
     ...javaOptions({ ...files, state: join(folder, 'state'), heapMb, isOneOfSeveral, ...jmx }),
     '-cp',
-    libraries.map((path) => join(path, '*')).join(':'),
+    // The file about archiving is looked for in the class path.
+    [
+      ...(archiving === undefined ? [] : [folder]),
+      ...libraries.map((path) => join(path, '*')),
+    ].join(':'),
     MAIN_CLASS,
   ];
   const address = `${host}:${cql}`;

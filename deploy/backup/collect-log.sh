@@ -1,0 +1,19 @@
+#!/bin/sh
+# Collects what Cassandra is to replay: sh collect-log.sh ARCHIVE MARK FOLDER. The folder is made.
+# Segments may be missing from the beginning of the archive (forget-log.sh), but not from its middle.
+set -eu
+archive=$1 mark=$1/marks/$2 folder=$3
+test -f "$mark/archived"
+mkdir -p "$(dirname "$folder")"
+mkdir "$folder"
+is_begun=false
+while read -r name; do
+  if test -f "$archive/$name"; then
+    is_begun=true
+    cp "$archive/$name" "$folder/"
+  elif $is_begun; then
+    echo "$archive: $name is missing" >&2
+    exit 1
+  fi
+done <"$mark/archived"
+cp "$mark"/CommitLog-*.log "$folder/"

@@ -1,0 +1,59 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { freeBlock } from '#deploy/local/free-port';
+import { sumOf } from '#test/restore/recorded-load';
+import { type Rehearsal, rehearse } from '#test/restore/rehearsal';
+
+/*
+ * `make restore-rehearsal`: backup and restore to a moment, with the scripts of `deploy/backup`, a real
+ * Cassandra and a real service. Ends with status 1 when something is not as docs/backup.md says.
+ */
+
+const SIZE = {
+  instances: 200,
+  workers: 16,
+  seconds: { first: 15, second: 15, third: 10 },
+  quota: 2_000,
+};
+
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
+
+const folder = await mkdtemp(join(tmpdir(), 'identity-engine-restore-'));
+const ports = await freeBlock(100);
+const print = (line: string) => console.log(line);
+const result = await rehearse({ folder, ports, print }, SIZE);
+console.log(reportOf(result));
+const isClean = result.findings.count === 0;
+if (isClean) await rm(folder, { recursive: true });
+else console.log(`state and logs: ${folder}`);
+process.exitCode = isClean ? 0 : 1;
+
+function reportOf({
+  written,
+  seconds,
+  observations,
+  verified,
+  segments,
+  ...quota
+}: Rehearsal): string {
+  const { mark, atSnapshot, before, after, acknowledged, chargedBefore } = written;
+  const rows = [
+    ['moment', mark],
+    ['acknowledged when the snapshot began', atSnapshot],
+    [
+      'segments replayed: archived, and copied by the mark',
+      `${segments.archived}, ${segments.marked}`,
+    ],
+    ['acknowledged before the mark began', sumOf(before).acknowledged],
+    ['sent when it was made', sumOf(after).sent],
+    ['there after the restore', observations],
+    ['acknowledged when everything was killed', acknowledged],
+    ['instances run again, bit for bit', verified],
+    ['quota: charged before the mark, and after the restore', `${chargedBefore}, ${quota.charged}`],
+    ['quota: stored when it is used up, of at most', `${quota.stored}, ${written.quota}`],
+    ['from the start of Cassandra to the first answer', `${seconds.toFixed(1)} s`],
+    ['findings', quota.findings.count],
+  ];
+  return [...rows.map(([what, is]) => `${what}: ${is}`), ...quota.findings.lines].join('\n');
+}

@@ -1,0 +1,122 @@
+import { cp, mkdir, readdir } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { newAccount } from '#deploy/local/new-account';
+import { callerOf } from '#test/chaos/edge-caller';
+import {
+  type BackedCluster,
+  foldersOf,
+  openBackedCluster,
+  type Place,
+  runScript,
+} from '#test/restore/backed-cluster';
+import { type Recorded, RecordedLoad, sumOf } from '#test/restore/recorded-load';
+import { type Looked, lookAt } from '#test/restore/restored-cluster';
+import type { Written } from '#test/restore/written';
+
+/** How much a rehearsal does. */
+export type Size = {
+  readonly instances: number;
+  readonly workers: number;
+  /** Seconds of load before the snapshot, from there to the moment, and from there to the crash. */
+  readonly seconds: { readonly first: number; readonly second: number; readonly third: number };
+  /** Cycles a month of the account whose quota is used up after the restore. */
+  readonly quota: number;
+};
+
+/** What a rehearsal came to. */
+export type Rehearsal = Looked & {
+  readonly written: Written;
+  /** From the start of Cassandra to the first answer. */
+  readonly seconds: number;
+  /** Segments that were replayed: from the archive, and copied by the mark. */
+  readonly segments: { readonly archived: number; readonly marked: number };
+};
+
+const SNAPSHOT = 'rehearsal';
+
+/** How long the load may need to fill a segment of the log, on a busy machine. Milliseconds. */
+const SEGMENT_MS_MAX = 60_000;
+
+/**
+ * Writes, takes a snapshot, writes on, marks a moment under load, writes on, kills every process, restores
+ * to the moment, and uses up a quota. Rejects when a part of it cannot be done.
+ */
+export async function rehearse(place: Place, size: Size): Promise<Rehearsal> {
+  const first = await openBackedCluster(place, 1, false);
+  const written = await writeAndMark(first, size, place).finally(() => first.killAll());
+  await written.busy.stop();
+  place.print(`killed everything; restoring to ${written.mark}`);
+  const segments = await putBack(place, written.mark);
+  const startedMs = performance.now();
+  await using second = await openBackedCluster(place, 2, true);
+  const seconds = (performance.now() - startedMs) / 1_000;
+  return { written, seconds, segments, ...(await lookAt(second, written, place.print)) };
+}
+
+async function writeAndMark(backed: BackedCluster, size: Size, place: Place): Promise<Written> {
+  const { print } = place;
+  const { instances, workers, seconds, quota } = size;
+  const { adminUrl } = backed.cluster.plan;
+  const caller = callerOf(backed.cluster.plan);
+  const limits = { requests_per_minute: 1_000_000, cycles_per_month: 1_000_000_000 };
+  const busyAccount = await newAccount(adminUrl, 'busy', limits);
+  const account = await newAccount(adminUrl, 'bound', { ...limits, cycles_per_month: quota });
+  const busy = new RecordedLoad(caller, busyAccount.apiKey);
+  const bound = new RecordedLoad(caller, account.apiKey);
+  for (let made = 0; made < instances; made += 1) await busy.create();
+  const [counted, spare] = [await bound.create(), await bound.create()];
+  busy.start(workers);
+  await sleep(seconds.first * 1_000);
+  const atSnapshot = sumOf(busy.counts()).acknowledged;
+  print(`taking a snapshot after ${atSnapshot} observations, under load`);
+  await backed.snapshot(SNAPSHOT);
+  await sleep(seconds.second * 1_000);
+  await untilArchived(foldersOf(place, 1).archive);
+  await observeTimes(bound, counted, quota / 2);
+  const early = { at: spare.sent, ...(await bound.observe(spare, 'early')) };
+  const chargedBefore = sumOf(bound.counts()).acknowledged;
+  const before = busy.counts();
+  const mark = await backed.mark();
+  const after = busy.counts();
+  print(`marked ${mark}; ${sumOf(before).acknowledged} were acknowledged before it began`);
+  await observeTimes(bound, counted, quota / 4);
+  const late = { at: spare.sent, ...(await bound.observe(spare, 'late')) };
+  await sleep(seconds.third * 1_000);
+  const { acknowledged } = sumOf(busy.counts());
+  const keyed = { early, late };
+  const accounts = { busy, bound, boundAccount: account.accountId, quota, chargedBefore };
+  return { mark, atSnapshot, before, after, acknowledged, ...accounts, keyed, spare };
+}
+
+/** Until a restore needs the archive too. */
+async function untilArchived(archive: string): Promise<void> {
+  const endMs = performance.now() + SEGMENT_MS_MAX;
+  while ((await segmentsIn(archive)) === 0) {
+    if (performance.now() > endMs) throw new Error(`${archive}: no segment was archived`);
+    await sleep(500);
+  }
+}
+
+async function segmentsIn(folder: string): Promise<number> {
+  const names = await readdir(folder);
+  return names.filter((name) => name.startsWith('CommitLog-')).length;
+}
+
+async function observeTimes(load: RecordedLoad, instance: Recorded, times: number): Promise<void> {
+  for (let done = 0; done < times; done += 1) {
+    const { status } = await load.observe(instance);
+    if (status !== 200) throw new Error(`an observation was answered ${status}`);
+  }
+}
+
+/** Puts the snapshot where the data of the next life is, and the segments to replay beside it. */
+async function putBack(place: Place, mark: string): Promise<Rehearsal['segments']> {
+  const { archive, snapshots } = foldersOf(place, 1);
+  const { data, replay } = foldersOf(place, 2);
+  await mkdir(dirname(data), { recursive: true });
+  await cp(join(snapshots, SNAPSHOT), data, { recursive: true });
+  await runScript('collect-log.sh', archive, mark, replay);
+  const marked = await segmentsIn(join(archive, 'marks', mark));
+  return { archived: (await segmentsIn(replay)) - marked, marked };
+}

@@ -1,0 +1,125 @@
+import { forEachConcurrently } from '#cluster/for-each-concurrently';
+import { storedRows, verifyHead } from '#ctl/head-verification';
+import type { Print } from '#deploy/local/progress';
+import { lastLine, runProgram } from '#deploy/local/run-program';
+import { finalUsagesOf } from '#test/chaos/account-usage';
+import { openClusterStores } from '#test/chaos/cluster-stores';
+import { callerOf } from '#test/chaos/edge-caller';
+import { Findings } from '#test/chaos/findings';
+import type { BackedCluster } from '#test/restore/backed-cluster';
+import { errorLines } from '#test/restore/error-lines';
+import type { Written } from '#test/restore/written';
+
+/** What a restored cluster has. */
+export type Looked = {
+  readonly findings: Findings;
+  /** Observations that are there, and instances that were run again and came to their heads. */
+  readonly observations: number;
+  readonly verified: number;
+  /** Of the account with a quota: charged after the restore, granted after it, and stored in all. */
+  readonly charged: number;
+  readonly granted: number;
+  readonly stored: number;
+};
+
+/** Instances that `ctl verify` itself is run on; the others are verified as it does. */
+const SAMPLE = 5;
+
+const CTL_MS_MAX = 60_000;
+const READS_IN_FLIGHT = 8;
+
+/** Compares a restored cluster with what its callers know, and uses up the quota that is left. */
+export async function lookAt(
+  backed: BackedCluster,
+  written: Written,
+  print: Print,
+): Promise<Looked> {
+  const { cluster } = backed;
+  const findings = new Findings();
+  using caller = callerOf(cluster.plan);
+  for (const load of [written.busy, written.bound]) load.moveTo(caller);
+  const observations = await lookAtCounts(written, findings);
+  await lookAtKeys(written, findings);
+  const [usage] = await finalUsagesOf(cluster.plan.adminUrl, [written.boundAccount]);
+  const charged = usage?.cycles_used ?? 0;
+  const quota = await useUp(written, charged, findings);
+  print('stopping the service, which stores everything');
+  await cluster[Symbol.asyncDispose]();
+  for (const line of errorLines(cluster.plan.logFolder, backed.beganMs)) findings.add(line);
+  const verified = await verifyAll(backed, written, findings);
+  return { findings, observations, verified, charged, ...quota };
+}
+
+/** What was acknowledged before the mark began is there, and nothing that was sent after it was made. */
+async function lookAtCounts(written: Written, findings: Findings): Promise<number> {
+  const { busy, before, after } = written;
+  let sum = 0;
+  for (const instance of busy.instances) {
+    const cycles = await busy.cyclesOf(instance);
+    const least = before.get(instance.id)?.acknowledged ?? 0;
+    const most = after.get(instance.id)?.sent ?? 0;
+    if (cycles < least) findings.add(`${instance.id}: ${cycles} cycles, ${least} acknowledged`);
+    if (cycles > most) findings.add(`${instance.id}: ${cycles} cycles, ${most} sent`);
+    sum += cycles;
+  }
+  return sum;
+}
+
+/** A key from before the moment is known, one from after it is not. */
+async function lookAtKeys({ bound, spare, keyed }: Written, findings: Findings): Promise<void> {
+  const early = await bound.observeAt(spare.id, keyed.early.at, 'early');
+  if (early.cycle !== keyed.early.cycle || (await bound.cyclesOf(spare)) !== 1) {
+    findings.add(`a call from before the moment was done again: cycle ${early.cycle}`);
+  }
+  const late = await bound.observeAt(spare.id, keyed.late.at, 'late');
+  if (late.status !== 200 || (await bound.cyclesOf(spare)) !== 2) {
+    findings.add(`a call from after the moment was answered ${late.status}`);
+  }
+}
+
+/** Observes until the quota is used up: what is stored in both lives must not exceed it. */
+async function useUp(written: Written, charged: number, findings: Findings) {
+  const { bound, quota, chargedBefore } = written;
+  const [counted] = bound.instances;
+  if (counted === undefined) throw new Error('there is no instance');
+  if (charged < chargedBefore) findings.add(`${charged} cycles are charged, not ${chargedBefore}`);
+  let granted = 1;
+  for (;;) {
+    const { status } = await bound.observe(counted);
+    if (status === 429) break;
+    if (status !== 200) throw new Error(`an observation was answered ${status}`);
+    granted += 1;
+    if (granted > quota) break;
+  }
+  const all = await Promise.all(bound.instances.map((instance) => bound.cyclesOf(instance)));
+  const stored = all.reduce((sum, cycles) => sum + cycles, 0);
+  if (stored > quota) findings.add(`${stored} observations are stored of a quota of ${quota}`);
+  return { granted, stored };
+}
+
+async function verifyAll(
+  { cluster }: BackedCluster,
+  { busy, bound }: Written,
+  findings: Findings,
+): Promise<number> {
+  await using stores = await openClusterStores(cluster);
+  let verified = 0;
+  const all = [...bound.instances, ...busy.instances];
+  await forEachConcurrently(all, READS_IN_FLIGHT, async ({ id }) => {
+    const head = await stores.instances.readHead(id);
+    if (head === undefined) return void findings.add(`${id}: it is not stored`);
+    const { kind } = await verifyHead(head, storedRows(stores.instances, id, head));
+    if (kind === 'same') verified += 1;
+    else findings.add(`${id}: run again it is ${kind}`);
+  });
+  for (const { id } of all.slice(0, SAMPLE)) {
+    const { isOk, output } = await runProgram({
+      program: process.execPath,
+      args: ['services/main.ts', 'ctl', 'verify', id],
+      env: cluster.plan.shared,
+      msMax: CTL_MS_MAX,
+    });
+    if (!isOk) findings.add(`ctl verify ${id}: ${lastLine(output)}`);
+  }
+  return verified;
+}
