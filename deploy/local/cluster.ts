@@ -85,10 +85,11 @@ async function status(folder: string, isJson: boolean): Promise<number> {
 
 /** Runs `main.ts ctl` with the variables of this cluster. */
 async function ctl(folder: string, args: readonly string[]): Promise<number> {
-  const { shared, adminUrl } = planOf(folder);
   const file = clusterSecretFile(folder);
-  const own = existsSync(file) ? { SERVICE_CLUSTER_SECRET_FILE: file } : undefined;
-  const env = environmentOf({ ...shared, ...own, SERVICE_ADMIN_URL: adminUrl });
+  if (!existsSync(file)) throw new Error(`none was started yet in ${folder}: make cluster`);
+  const { shared, adminUrl } = planOf(folder);
+  const own = { SERVICE_CLUSTER_SECRET_FILE: file, SERVICE_ADMIN_URL: adminUrl };
+  const env = environmentOf({ ...shared, ...own });
   const child = spawn(process.execPath, [MAIN, 'ctl', ...args], { env, stdio: 'inherit' });
   const [code] = await once(child, 'exit');
   return code ?? 1;

@@ -106,6 +106,12 @@ let ada = '';
 
 const started = suite('a cluster that make has started');
 
+started('is not administered before, which one line says', async () => {
+  const { code, err } = await cluster('ctl', 'nodes');
+  assert.is(code, 1);
+  assert.is(err, `cluster: none was started yet in ${folder}: make cluster\n`);
+});
+
 started('does not start on a port that is taken, and says which in one line', async () => {
   const { port = 0 } = plan.processes.find(({ name }) => name === 'engine2') ?? {};
   const other = createServer().listen(port, '127.0.0.1');
