@@ -1,4 +1,5 @@
 import type { Limits, Plan } from '#accounts/plan';
+import type { Retention } from '#accounts/retention';
 
 /** What an operator may make of an account. A suspended one is answered 403 (decision 20). */
 export type SetStatus = 'active' | 'suspended';
@@ -20,6 +21,8 @@ export type Account = {
   readonly limits: Limits;
   /** The model that it has chosen for its instances; absent: none (decision 238). */
   readonly modelVersion?: string;
+  /** Its own, whatever its plan says; absent: that of the plan (decision 234). */
+  readonly retention?: Retention;
   readonly createdAtMs: number;
 };
 

@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import { RETENTION_DAYS_MAX, type Retention } from '#accounts/retention';
 import { type AccountCommand, type AdminClient, CtlError, type Values } from '#ctl/command';
 import { table } from '#ctl/table';
 import {
@@ -62,6 +63,22 @@ export const ACCOUNT_COMMANDS: readonly AccountCommand[] = [
       const data = await admin.ask(AccountView, 'PUT', pathOf(account, 'model'), body);
       const { id, name, model_version = 'none' } = data;
       return { data, text: table(['ACCOUNT', 'NAME', 'MODEL'], [[id, name, model_version]]) };
+    },
+  },
+  {
+    kind: 'account',
+    words: ['accounts', 'retention'],
+    summary:
+      'Says how many days the account keeps history and drift, whatever its plan says; `none` keeps ' +
+      'them for ever, `plan` goes by the plan again. `ctl retention apply` deletes what is older.',
+    args: ['account', 'days|plan|none'],
+    options: {},
+    async run(admin, [account = '', choice = '']) {
+      const body = { retention_days: retentionOf(choice) };
+      const data = await admin.ask(AccountView, 'PUT', pathOf(account, 'retention'), body);
+      const { id, name, plan, retention_days = 'plan' } = data;
+      const headings = ['ACCOUNT', 'NAME', 'PLAN', 'RETENTION'];
+      return { data, text: table(headings, [[id, name, plan, retention_days]]) };
     },
   },
   oneCall(AccountView, (account) => accountTable([account]), {
@@ -164,6 +181,15 @@ function planOf(plan: string, values: Values): object {
   }
   if (requests === undefined && cycles === undefined && instances === undefined) return { plan };
   throw new CtlError('only enterprise has numbers of its own');
+}
+
+function retentionOf(choice: string): Retention | null {
+  if (choice === 'plan') return null;
+  if (choice === 'none') return choice;
+  const days = /^\d{1,9}$/.test(choice) ? Number(choice) : 0;
+  if (days >= 1 && days <= RETENTION_DAYS_MAX) return days;
+  const words = `days from 1 to ${RETENTION_DAYS_MAX}, plan, or none`;
+  throw new CtlError(`a retention is ${words}, not ${JSON.stringify(choice)}`);
 }
 
 async function everyAccount(admin: AdminClient): Promise<z.infer<typeof AccountsView>> {

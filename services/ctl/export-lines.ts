@@ -32,7 +32,7 @@ export function headerLine(account: string, serviceVersion: string, exportedAt: 
 
 /** The account without its keys and what it has used. */
 export function accountLine(account: Account): string {
-  const { id, name, plan, status, limits, modelVersion, createdAtMs } = account;
+  const { id, name, plan, status, limits, modelVersion, retention, createdAtMs } = account;
   return line('account', {
     id,
     name,
@@ -42,6 +42,7 @@ export function accountLine(account: Account): string {
     cycles_per_month: limits.cyclesPerMonth,
     instances: limits.instances,
     model_version: modelVersion,
+    retention_days: retention,
     created_at_ms: createdAtMs,
   });
 }

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { isAccountId } from '#accounts/api-key';
 import { EXPORT_FORMAT, EXPORT_VERSION } from '#ctl/export-lines';
 import { MODE_KEYS } from '#identity/modes';
-import { AccountName, LimitsWire } from '#limiter/admin-schema';
+import { AccountName, LimitsWire, RetentionWire } from '#limiter/admin-schema';
 
 /* The lines of an export as they are read, by their kind; strict, so that nothing is dropped. */
 
@@ -41,6 +41,7 @@ const AccountLine = LimitsWire.extend({
   plan: z.enum(['free', 'indie', 'pro', 'enterprise']),
   status: z.enum(['active', 'suspended']),
   model_version: ModelVersion.optional(),
+  retention_days: RetentionWire.optional(),
   created_at_ms: Time,
 });
 

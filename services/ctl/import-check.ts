@@ -112,9 +112,13 @@ export async function readAccount(
     if (keys.length === KEYS_MAX) file.fail(`there are more than ${KEYS_MAX} keys`);
     keys.push(keyOf(key));
   }
-  const account = { id, name, plan, limits, createdAtMs };
+  const { retention_days: retention } = line;
   return {
-    account: modelVersion === undefined ? account : { ...account, modelVersion },
+    account: {
+      ...{ id, name, plan, limits, createdAtMs },
+      ...(modelVersion === undefined ? {} : { modelVersion }),
+      ...(retention === undefined ? {} : { retention }),
+    },
     status,
     keys,
   };

@@ -8,6 +8,7 @@ import type {
 import { keyEndsAtMs } from '#accounts/account';
 import { digestOf, formatApiKey, SECRET_LENGTH } from '#accounts/api-key';
 import { limitsOf, type PlanChoice } from '#accounts/plan';
+import type { Retention } from '#accounts/retention';
 import { Fault } from '#fault/fault';
 import { USABLE_KEYS_MAX } from '#limiter/bounds';
 import type { Clock } from '#platform/clock';
@@ -33,6 +34,8 @@ export interface AccountAdmin {
   setStatus(accountId: string, status: SetStatus): Promise<Account>;
   /** Chooses the model of the account's instances; undefined: none. */
   setModel(accountId: string, modelVersion: string | undefined): Promise<Account>;
+  /** Gives the account a retention of its own; undefined: that of its plan. */
+  setRetention(accountId: string, own: Retention | undefined): Promise<Account>;
   /**
    * Makes a key and answers it this once: it cannot be derived from what is kept.
    * Rejects with `conflict` if the account has as many usable keys as it may have.
@@ -94,6 +97,8 @@ export function accountAdmin(ports: AccountAdminPorts): AccountAdmin {
       announced(accountId, accounts.setPlan(accountId, choice.plan, limitsOf(choice))),
 
     setStatus: (accountId, status) => announced(accountId, accounts.setStatus(accountId, status)),
+
+    setRetention: (accountId, own) => announced(accountId, accounts.setRetention(accountId, own)),
 
     setModel: (accountId, version) => announced(accountId, accounts.setModel(accountId, version)),
 

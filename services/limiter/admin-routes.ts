@@ -8,6 +8,7 @@ import {
   KeyBody,
   ModelBody,
   PlanBody,
+  RetentionBody,
   StatusBody,
 } from '#limiter/admin-schema';
 import { choiceOf, viewOfAccount, viewOfKey, viewOfUsage } from '#limiter/admin-views';
@@ -79,6 +80,15 @@ const ROUTES: readonly Route[] = [
     async answer(admin, { body }, { account }) {
       const { model_version } = read(ModelBody, body);
       return viewOfAccount(await admin.setModel(account, model_version ?? undefined));
+    },
+  },
+  {
+    method: 'PUT',
+    path: /^\/accounts\/(?<account>\w+)\/retention$/,
+    change: 'account.retention',
+    async answer(admin, { body }, { account }) {
+      const { retention_days } = read(RetentionBody, body);
+      return viewOfAccount(await admin.setRetention(account, retention_days ?? undefined));
     },
   },
   {

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { CUSTOM_LIMITS_MAX } from '#accounts/plan';
+import { RETENTION_DAYS_MAX } from '#accounts/retention';
 import { MODELS } from '#identity/models';
 import { ACCOUNTS_PAGE_MAX } from '#storage/account-store';
 
@@ -43,6 +44,14 @@ export const StatusBody = z.strictObject({ status: z.enum(['active', 'suspended'
 /** Body of `PUT /accounts/{id}/model`: a version that this limiter's release has, null: none. */
 export const ModelBody = z.strictObject({ model_version: z.enum(MODELS.versions).nullable() });
 
+/** Days that rows are kept, or for ever. */
+export const RetentionWire = z.union([whole(RETENTION_DAYS_MAX), z.literal('none')], {
+  error: `must be days from 1 to ${RETENTION_DAYS_MAX}, or none`,
+});
+
+/** Body of `PUT /accounts/{id}/retention`; null: what the plan says. */
+export const RetentionBody = z.strictObject({ retention_days: RetentionWire.nullable() });
+
 /** Body of `POST /accounts/{id}/keys`. */
 export const KeyBody = z.strictObject({
   scope: z.enum(['full', 'read']),
@@ -64,6 +73,8 @@ export const AccountView = z.object({
   limits: LimitsWire,
   /** Absent: the account has chosen none. */
   model_version: z.string().optional(),
+  /** Absent: what its plan says. */
+  retention_days: RetentionWire.optional(),
   created_at: z.string(),
 });
 

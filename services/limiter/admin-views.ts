@@ -6,7 +6,7 @@ import type { MeterUsage } from '#wire/admin';
 
 /** An account for the admin port. */
 export function viewOfAccount(account: Account): z.infer<typeof AccountView> {
-  const { id, name, plan, status, limits, modelVersion, createdAtMs } = account;
+  const { id, name, plan, status, limits, modelVersion, retention, createdAtMs } = account;
   return {
     id,
     name,
@@ -18,6 +18,7 @@ export function viewOfAccount(account: Account): z.infer<typeof AccountView> {
       instances: limits.instances,
     },
     ...(modelVersion === undefined ? {} : { model_version: modelVersion }),
+    ...(retention === undefined ? {} : { retention_days: retention }),
     created_at: isoOf(createdAtMs),
   };
 }

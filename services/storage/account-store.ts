@@ -1,5 +1,6 @@
 import type { Account, AccountWithKeys, ApiKeyRecord, SetStatus } from '#accounts/account';
 import type { Limits, Plan } from '#accounts/plan';
+import type { Retention } from '#accounts/retention';
 
 /** The most accounts that one page of a listing may hold: about 200 KiB. */
 export const ACCOUNTS_PAGE_MAX = 1_000;
@@ -37,6 +38,12 @@ export interface AccountStore {
    * Rejects as `setPlan`.
    */
   setModel(accountId: string, modelVersion: string | undefined): Promise<Account>;
+
+  /**
+   * Gives an account a retention of its own, undefined: that of its plan again; the same again
+   * changes nothing. Rejects as `setPlan`.
+   */
+  setRetention(accountId: string, own: Retention | undefined): Promise<Account>;
 
   /** Suspends or resumes an account; the same again changes nothing. Rejects as `setPlan`. */
   setStatus(accountId: string, status: SetStatus): Promise<Account>;

@@ -63,6 +63,30 @@ work('chooses a model that the service has, and none again', async () => {
   assert.is((await admitKey(service.limiter, service.key)).allowance?.modelVersion, undefined);
 });
 
+work('gives an account a retention of its own, and that of its plan again', async () => {
+  await using service = await serviceUnderTest();
+  const retention = (...args: string[]) =>
+    service.ctl('accounts', 'retention', service.id, ...args);
+  for (const choice of ['30', 'none', 'plan', '36500', '1']) {
+    const { code, out } = await retention(choice);
+    assert.is(code, 0);
+    assert.match(
+      out,
+      new RegExp(`^ACCOUNT +NAME +PLAN +RETENTION\\n\\w{12} +.* {2}${choice}$`, 'm'),
+    );
+  }
+  const shown = JSON.parse((await retention('30', '--json')).out);
+  assert.is(shown.retention_days, 30);
+  assert.not('retention_days' in JSON.parse((await retention('plan', '--json')).out));
+  for (const wrong of ['0', '1.5', '36501', '999999999999', '1e3', 'never', '', '30d']) {
+    const { code, out, err } = await retention(wrong);
+    assert.equal([code, out], [1, '']);
+    const expected = `a retention is days from 1 to 36500, plan, or none, not "${wrong}"`;
+    assert.is(err, `ctl: ${expected}`);
+  }
+  assert.is((await retention('-5')).code, 1);
+});
+
 work('suspends and resumes an account', async () => {
   await using service = await serviceUnderTest();
   assert.match((await service.ctl('accounts', 'suspend', service.id)).out, /suspended/);

@@ -31,6 +31,7 @@ export const ACCOUNT: Account = {
   status: 'suspended',
   limits: { requestsPerMinute: 7, cyclesPerMonth: 8, instances: 9 },
   modelVersion: MODEL_VERSION,
+  retention: 'none',
   createdAtMs: 1,
 };
 

@@ -16,6 +16,7 @@ watched('is reported with user, change and outcome, without any key', async () =
   await change('PUT', `${path}/plan`, { plan: 'pro' });
   await change('PUT', `${path}/status`, { status: 'suspended' });
   await change('PUT', `${path}/model`, { model_version: '1.0' });
+  await change('PUT', `${path}/retention`, { retention_days: 30 });
   const { data: made } = await change('POST', `${path}/keys`, { scope: 'read' });
   await change('DELETE', `${path}/keys/${made.id}`);
   await change('GET', `${path}/keys`);
@@ -29,6 +30,7 @@ watched('is reported with user, change and outcome, without any key', async () =
     ['account.plan', account.id, undefined, 'done'],
     ['account.status', account.id, undefined, 'done'],
     ['account.model', account.id, undefined, 'done'],
+    ['account.retention', account.id, undefined, 'done'],
     ['key.create', account.id, made.id, 'done'],
     ['key.revoke', account.id, made.id, 'done'],
     ['account.plan', 'Nobody000001', undefined, 'invalid_request'],

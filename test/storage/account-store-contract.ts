@@ -29,6 +29,7 @@ function accountsOf(name: string, open: Open, suite: typeof plainSuite): Test {
 
   creatingAccounts(accounts, open);
   changingAccounts(accounts, open);
+  choosing(accounts, open);
   return accounts;
 }
 
@@ -79,21 +80,6 @@ function changingAccounts(accounts: Test, open: Open): void {
     assert.equal((await store.find('a'))?.account, expected);
   });
 
-  accounts('choose a model and none again, and all the rest stays', async () => {
-    const store = await open(new ManualClock(NOW_MS));
-    await store.create(account('a'));
-    for (const modelVersion of ['1.0', '1.0', '2.0']) {
-      const expected = { ...account('a'), modelVersion };
-      assert.equal(await store.setModel('a', modelVersion), expected);
-      assert.equal((await store.find('a'))?.account, expected);
-    }
-    await store.setStatus('a', 'suspended');
-    await store.addKey('a', key('1'));
-    assert.is((await store.find('a'))?.account.modelVersion, '2.0');
-    assert.equal(await store.setModel('a', undefined), { ...account('a'), status: 'suspended' });
-    assert.is((await store.find('a'))?.account.modelVersion, undefined);
-  });
-
   accounts('are suspended and resumed, as often as one likes', async () => {
     const store = await open(new ManualClock(NOW_MS));
     await store.create(account('a'));
@@ -107,6 +93,7 @@ function changingAccounts(accounts: Test, open: Open): void {
     const store = await open(new ManualClock(NOW_MS));
     await refused('not_found', store.setPlan('a', 'free', account('a').limits));
     await refused('not_found', store.setModel('a', '1.0'));
+    await refused('not_found', store.setRetention('a', 30));
     await refused('not_found', store.setStatus('a', 'suspended'));
     await refused('not_found', store.addKey('a', key('1')));
     await refused('not_found', store.revokeKey('a', 'key_1', 5));
@@ -123,6 +110,41 @@ function changingAccounts(accounts: Test, open: Open): void {
     const [listed] = await store.list({ afterId: undefined, limit: 1 });
     Object.assign(listed ?? {}, { name: 'another' });
     assert.equal(await store.find('a'), { account: account('a'), keys: [] });
+  });
+}
+
+function choosing(accounts: Test, open: Open): void {
+  accounts('choose a model and none again, and all the rest stays', async () => {
+    const store = await open(new ManualClock(NOW_MS));
+    await store.create(account('a'));
+    for (const modelVersion of ['1.0', '1.0', '2.0']) {
+      const expected = { ...account('a'), modelVersion };
+      assert.equal(await store.setModel('a', modelVersion), expected);
+      assert.equal((await store.find('a'))?.account, expected);
+    }
+    await store.setStatus('a', 'suspended');
+    await store.addKey('a', key('1'));
+    assert.is((await store.find('a'))?.account.modelVersion, '2.0');
+    assert.equal(await store.setModel('a', undefined), { ...account('a'), status: 'suspended' });
+    assert.is((await store.find('a'))?.account.modelVersion, undefined);
+  });
+
+  accounts('have a retention of their own and none again, and all the rest stays', async () => {
+    const store = await open(new ManualClock(NOW_MS));
+    await store.create(account('a'));
+    for (const retention of [30, 30, 'none', 36_500] as const) {
+      const expected = { ...account('a'), retention };
+      assert.equal(await store.setRetention('a', retention), expected);
+      assert.equal((await store.find('a'))?.account, expected);
+    }
+    await store.setModel('a', '1.0');
+    assert.equal(await store.setRetention('a', undefined), {
+      ...account('a'),
+      modelVersion: '1.0',
+    });
+    assert.is((await store.find('a'))?.account.retention, undefined);
+    await store.create({ ...account('b'), retention: 7 });
+    assert.is((await store.find('b'))?.account.retention, 7);
   });
 }
 

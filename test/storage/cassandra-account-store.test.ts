@@ -33,6 +33,7 @@ async function open(clock: Pick<Clock, 'wallMs'>): Promise<ManagedAccounts> {
     },
     setPlan: async (id, plan, limits) => stripped(await store.setPlan(prefix + id, plan, limits)),
     setModel: async (id, chosen) => stripped(await store.setModel(prefix + id, chosen)),
+    setRetention: async (id, own) => stripped(await store.setRetention(prefix + id, own)),
     setStatus: async (id, status) => stripped(await store.setStatus(prefix + id, status)),
     addKey: (id, key) => store.addKey(prefix + id, key),
     revokeKey: (id, keyId, atMs) => store.revokeKey(prefix + id, keyId, atMs),

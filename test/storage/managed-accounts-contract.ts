@@ -67,6 +67,7 @@ function beginning(deletion: Test, open: Open): void {
     await refused('conflict', store.setPlan('a', 'free', LIMITS));
     await refused('conflict', store.addKey('a', key('1')));
     await refused('conflict', store.setModel('a', '1.0'));
+    await refused('conflict', store.setRetention('a', 30));
     await refused('conflict', store.endImport(ACCOUNT));
     assert.equal(await store.find('a'), { account: { ...ACCOUNT, status: 'deleting' }, keys: [] });
   });
@@ -100,6 +101,7 @@ function ending(deletion: Test, open: Open): void {
     await refused('not_found', store.addKey('a', key('3')));
     await refused('not_found', store.revokeKey('a', 'key_1', 5));
     await refused('not_found', store.setModel('a', '1.0'));
+    await refused('not_found', store.setRetention('a', 30));
     await refused('not_found', store.endImport(ACCOUNT));
   });
 }
@@ -111,6 +113,7 @@ function importing(imported: Test, open: Open): void {
     await refused('conflict', store.setStatus('a', 'active'));
     await refused('conflict', store.setPlan('a', 'free', LIMITS));
     await refused('conflict', store.setModel('a', '1.0'));
+    await refused('conflict', store.setRetention('a', 30));
     const suspended: Account = { ...ACCOUNT, status: 'suspended' };
     assert.equal(await store.endImport(suspended), suspended);
     assert.is((await store.setStatus('a', 'active')).status, 'active');

@@ -2,9 +2,12 @@ import type { types } from 'cassandra-driver';
 import type { Account, ApiKeyRecord } from '#accounts/account';
 import { INSTANCES_OF, type Plan } from '#accounts/plan';
 
+/** What stands for `none` in the column of days, which are at least 1. */
+const FOR_EVER_DAYS = 0;
+
 /** The columns that `accountFrom` and `keyFrom` read, and the revision. */
 export const SELECTED_COLUMNS = `account_id, revision, name, plan, status, requests_per_minute,
-  cycles_per_month, instances, model_version, created_at_ms, key_position, key_id, digest, scope, key_created_at_ms, revoked_at_ms,
+  cycles_per_month, instances, model_version, retention_days, created_at_ms, key_position, key_id, digest, scope, key_created_at_ms, revoked_at_ms,
   expires_at_ms`;
 
 /**
@@ -12,10 +15,11 @@ export const SELECTED_COLUMNS = `account_id, revision, name, plan, status, reque
  * them.
  */
 export function accountColumns(account: Account): unknown[] {
-  const { name, plan, status, limits, modelVersion = null, createdAtMs } = account;
+  const { name, plan, status, limits, modelVersion = null, retention, createdAtMs } = account;
   const { requestsPerMinute, cyclesPerMonth, instances } = limits;
   const numbers = [requestsPerMinute, cyclesPerMonth, instances];
-  return [name, plan, status, ...numbers.map(BigInt), modelVersion, BigInt(createdAtMs)];
+  const days = retention === 'none' ? FOR_EVER_DAYS : (retention ?? null);
+  return [name, plan, status, ...numbers.map(BigInt), modelVersion, days, BigInt(createdAtMs)];
 }
 
 /** The status of an account of which nothing but its id is left. */
@@ -25,12 +29,13 @@ export const TOMBSTONE_STATUS = 'deleted';
 export const TOMBSTONE_COLUMNS: readonly unknown[] = [
   ...['', 'free', TOMBSTONE_STATUS],
   ...[0n, 0n, 0n],
-  ...[null, 0n],
+  ...[null, null, 0n],
 ];
 
 /** The account that a row of its partition bears. */
 export function accountFrom(row: types.Row): Account {
   const modelVersion: string | null = row['model_version'];
+  const days: number | null = row['retention_days'];
   return {
     id: row['account_id'],
     name: row['name'],
@@ -42,6 +47,7 @@ export function accountFrom(row: types.Row): Account {
       instances: instancesOf(row),
     },
     ...(modelVersion === null ? {} : { modelVersion }),
+    ...(days === null ? {} : { retention: days === FOR_EVER_DAYS ? 'none' : days }),
     createdAtMs: Number(row['created_at_ms']),
   };
 }

@@ -5,6 +5,7 @@ import {
   isKept,
   withModel,
 } from '#accounts/account';
+import { withRetention } from '#accounts/retention';
 import { Fault } from '#fault/fault';
 import type { Clock } from '#platform/clock';
 import {
@@ -42,8 +43,8 @@ const CHANGE_MS_MAX = 5_000;
 
 const FIND = `SELECT ${SELECTED_COLUMNS} FROM accounts WHERE account_id = ?`;
 const CREATE = `INSERT INTO accounts (account_id, revision, name, plan, status,
-  requests_per_minute, cycles_per_month, instances, model_version, created_at_ms)
-  VALUES (?, 0, ?, ?, ?, ?, ?, ?, ?, ?) IF NOT EXISTS`;
+  requests_per_minute, cycles_per_month, instances, model_version, retention_days, created_at_ms)
+  VALUES (?, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?) IF NOT EXISTS`;
 // All ids lie in one bucket, in order.
 const ADD_ID = 'INSERT INTO account_ids (bucket, account_id) VALUES (0, ?)';
 const LIST_IDS = 'SELECT account_id FROM account_ids WHERE bucket = 0 AND account_id > ? LIMIT ?';
@@ -90,6 +91,11 @@ export function cassandraAccountStore(
       changed(ports, accountId, ({ account }) => {
         assertChangeable(account);
         return account.modelVersion === chosen ? account : withModel(account, chosen);
+      }),
+    setRetention: (accountId, own) =>
+      changed(ports, accountId, ({ account }) => {
+        assertChangeable(account);
+        return account.retention === own ? account : withRetention(account, own);
       }),
     setStatus: (accountId, status) =>
       changed(ports, accountId, ({ account }) => {

@@ -5,6 +5,7 @@ import {
   isKept,
   withModel,
 } from '#accounts/account';
+import { withRetention } from '#accounts/retention';
 import { Fault } from '#fault/fault';
 import type { Clock } from '#platform/clock';
 import {
@@ -53,6 +54,8 @@ export function memoryAccountStore(clock: Pick<Clock, 'wallMs'>): ManagedAccount
       changed(accountId, (account) => ({ ...account, plan, limits })),
     setModel: async (accountId, chosen) =>
       changed(accountId, (account) => withModel(account, chosen)),
+    setRetention: async (accountId, own) =>
+      changed(accountId, (account) => withRetention(account, own)),
     setStatus: async (accountId, status) =>
       changed(accountId, (account) => ({ ...account, status })),
     async addKey(accountId, key) {
