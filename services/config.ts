@@ -11,6 +11,7 @@ import {
   isNameless,
   list,
   port,
+  retentionDays,
   whole,
 } from '#platform/variable-values';
 
@@ -221,6 +222,9 @@ const VARIABLES = {
     .describe(
       'Most seconds a stopping edge still serves, closing each connection behind its answer. Standalone: 0.',
     ),
+  SERVICE_RETENTION_DAYS: retentionDays.describe(
+    'Days that plans keep history and drift, as `free=30,pro=365`, for `ctl retention apply`; for ever, where a plan is left out.',
+  ),
   SERVICE_ACTOR_IDLE_S: whole
     .pipe(z.number().min(30))
     .default(900)
@@ -290,8 +294,7 @@ export function secretOfText<Name extends SecretVariable>(
 /** The table of variables, in the order of their declaration. */
 export function describeVariables(): Variable[] {
   return Object.entries(VARIABLES).map(([name, schema]) => {
-    const result = schema.safeParse(undefined);
-    const fallback = result.success && result.data !== undefined ? String(result.data) : '';
-    return { name, fallback, meaning: schema.description ?? '' };
+    const { data = '' } = schema.safeParse(undefined);
+    return { name, fallback: String(data), meaning: schema.description ?? '' };
   });
 }

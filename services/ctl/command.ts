@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import type { RetentionOfPlans } from '#accounts/retention';
 import type { Bus } from '#bus/bus';
 import type { Clock } from '#platform/clock';
 import type { ManagedAccounts } from '#storage/account-store';
@@ -6,6 +7,7 @@ import type { InstanceStore } from '#storage/instance-store';
 import type { JournalStore } from '#storage/journal-store';
 import type { PagedListings } from '#storage/listing-store';
 import type { ErasableMeters } from '#storage/meter-store';
+import type { ServerClocks } from '#storage/server-clocks';
 import type { ShardStore } from '#storage/shard-store';
 import type { AdminClient as NodeClient } from '#wire/admin-client';
 import type { EngineClient } from '#wire/engine-messages';
@@ -89,6 +91,9 @@ export type ClusterPorts = {
   readonly accounts: ManagedAccounts;
   readonly listings: PagedListings;
   readonly meters: ErasableMeters;
+  readonly serverClocks: ServerClocks;
+  /** As `SERVICE_RETENTION_DAYS` says. */
+  readonly retentionOfPlans: RetentionOfPlans;
   /** Opened only by commands that listen, so that the others work without a bus. */
   readonly openBus: () => Promise<Bus>;
   /** Opened only by commands that act. */

@@ -16,6 +16,7 @@ import { IMPORT } from '#ctl/import-command';
 import { INSTANCE } from '#ctl/instance-command';
 import { JOURNAL } from '#ctl/journal-command';
 import { NODES } from '#ctl/nodes-command';
+import { APPLY_RETENTION } from '#ctl/retention-command';
 import { RING } from '#ctl/ring-command';
 import { SHARDS } from '#ctl/shards-command';
 import { VERIFY } from '#ctl/verify-command';
@@ -38,7 +39,19 @@ type CtlIo = {
 /** Every command: those of accounts, those of a cluster, those that only compute. */
 export const COMMANDS: readonly Command[] = [
   ...ACCOUNT_COMMANDS,
-  ...[RING, SHARDS, NODES, INSTANCE, DRAIN, VERIFY, JOURNAL, EXPORT, IMPORT, DELETE_ACCOUNT],
+  ...[
+    RING,
+    SHARDS,
+    NODES,
+    INSTANCE,
+    DRAIN,
+    VERIFY,
+    JOURNAL,
+    EXPORT,
+    IMPORT,
+    DELETE_ACCOUNT,
+    APPLY_RETENTION,
+  ],
   CAPACITY,
 ];
 

@@ -106,9 +106,9 @@ export function resetAnswer(
   return objectAnswer({ id, reset_to: mode, ...vitals }, etagOf(id, head.version));
 }
 
-/** Answer of a trim, which only tools see: what of an instance is gone. */
-export function trimmedAnswer({ history, drift }: RowCounts): EngineAnswer {
-  return objectAnswer({ history, drift }, '');
+/** Answer of a trim, which only tools see: what of an instance is gone, and whether by this call. */
+export function trimmedAnswer({ history, drift }: RowCounts, is_new = true): EngineAnswer {
+  return objectAnswer({ history, drift, is_new }, '');
 }
 
 /** Answer of `GET /instances/{id}`. */

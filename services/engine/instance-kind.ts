@@ -210,7 +210,7 @@ export class InstanceKind
   ): EngineAnswer {
     const head = headOf(state);
     const present = trimmedOf(head);
-    if (floor.history <= present.history) return answers.trimmedAnswer(present);
+    if (floor.history <= present.history) return answers.trimmedAnswer(present, false);
     const isThere = floor.history <= head.historyCount && floor.drift <= head.driftCount;
     if (!isThere || floor.drift < present.drift) {
       throw new Fault('conflict', 'the instance has other rows than these');

@@ -27,6 +27,25 @@ export function list(item: z.ZodType<string, string>) {
     .pipe(z.array(item).min(1));
 }
 
+/** One plan's days; plans and the most days are those of `accounts/retention`, a test compares. */
+const PLAN_DAYS = /^(free|indie|pro|enterprise)=([1-9]\d{0,4})$/;
+const DAYS_MAX = 36_500;
+
+type PlanDays = Partial<Record<'free' | 'indie' | 'pro' | 'enterprise', number>>;
+
+/** Days by plan, as `free=30,pro=365`; a plan that is left out has none. */
+export const retentionDays = z
+  .string()
+  .transform((text, context): PlanDays => {
+    const found = text.split(',').map((part) => PLAN_DAYS.exec(part));
+    const days = new Map(found.map((match) => [match?.[1] ?? '', Number(match?.[2])]));
+    const isRight = [...days.values()].every((count) => count <= DAYS_MAX);
+    if (isRight && days.size === found.length) return Object.fromEntries(days);
+    context.addIssue(`must be plan=days, of 1 to ${DAYS_MAX} days, with commas between`);
+    return z.NEVER;
+  })
+  .optional();
+
 /** Whether a URL names no user: the drivers read none out of one, and URLs are logged. */
 export function isNameless(url: string): boolean {
   const parsed = URL.parse(url);

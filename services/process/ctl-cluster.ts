@@ -37,6 +37,8 @@ export async function openCtlCluster(config: Config): Promise<ClusterPorts & Asy
     accounts: stores.accounts,
     listings: stores.listings,
     meters: stores.meters,
+    serverClocks: stores.serverClocks,
+    retentionOfPlans: config.SERVICE_RETENTION_DAYS ?? {},
     clock,
     release: releaseOf(),
     prefix: config.SERVICE_NATS_PREFIX,

@@ -69,6 +69,8 @@ class ClusterInMemory implements AsyncDisposable {
     return {
       ...this.stores,
       clock: systemClock,
+      serverClocks: { read: async () => [systemClock.wallMs()] },
+      retentionOfPlans: {},
       release: '0.0.0',
       prefix: 'test',
       openBus: async () => ({
@@ -124,9 +126,9 @@ class ClusterInMemory implements AsyncDisposable {
   }
 
   /** Asks the engine that serves the instance. */
-  async ask(instanceId: string, command: EngineCommand) {
+  async ask(instanceId: string, command: EngineCommand, fields: { accountId?: string } = {}) {
     this.#lastCallId += 1;
-    const call = callOf(command, { instanceId, callId: this.#lastCallId });
+    const call = callOf(command, { ...fields, instanceId, callId: this.#lastCallId });
     return await (await this.#ownerOf(instanceId)).ask(call);
   }
 

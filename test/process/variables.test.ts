@@ -1,5 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { INSTANCES_OF } from '#accounts/plan';
+import { RETENTION_DAYS_MAX } from '#accounts/retention';
 import { ConfigError, describeVariables, readConfig } from '#config';
 
 const variables = suite('the variables');
@@ -33,6 +35,17 @@ variables('that are set are taken as typed', () => {
   assert.is(config.SERVICE_ENGINE_ADDRESS, '[::1]:8100');
 });
 
+variables('of retention take every plan that there is, and as many days as an account', () => {
+  for (const plan of Object.keys(INSTANCES_OF)) {
+    for (const days of [1, RETENTION_DAYS_MAX]) {
+      const config = readConfig({ SERVICE_RETENTION_DAYS: `${plan}=${days}` });
+      assert.equal(config.SERVICE_RETENTION_DAYS, { [plan]: days });
+    }
+  }
+  const two = readConfig({ SERVICE_RETENTION_DAYS: 'pro=365,free=30' });
+  assert.equal(two.SERVICE_RETENTION_DAYS, { pro: 365, free: 30 });
+});
+
 for (const [name, value] of [
   ['SERVICE_PORT', '65536'],
   ['SERVICE_PORT', '0x50'],
@@ -43,6 +56,11 @@ for (const [name, value] of [
   ['SERVICE_TRUSTED_PROXIES', '10.0.0.0/8, anyone'],
   ['SERVICE_ACTOR_MEMORY_MIB', '0'],
   ['SERVICE_LOG_LEVEL', 'loud'],
+  ...['', 'free', 'free=0', 'free=-1', 'free=1.5', 'free=36501', 'free=99999', 'gold=3'].map(
+    (value) => ['SERVICE_RETENTION_DAYS', value] as const,
+  ),
+  ['SERVICE_RETENTION_DAYS', 'free=30,free=31'],
+  ['SERVICE_RETENTION_DAYS', 'free=30, pro=31'],
   ['SERVICE_prot', '1'],
 ] as const) {
   variables(`such as ${name}=${value} are refused by name in one line`, () => {

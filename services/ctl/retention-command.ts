@@ -1,0 +1,99 @@
+import { type RetentionOfPlans, retentionDaysOf } from '#accounts/retention';
+import { type ClusterCommand, type ClusterPorts, CtlError } from '#ctl/command';
+import { InstanceTrims } from '#ctl/instance-trims';
+import { Progress } from '#ctl/progress';
+import { isNear } from '#platform/clock-agreement';
+
+/** Accounts of one read. */
+const ACCOUNTS_PER_READ = 500;
+
+/** Instances that could not be trimmed and are named at the end. */
+const NAMED_MAX = 10;
+
+const DAY_MS = 24 * 60 * 60 * 1_000;
+
+/** `ctl retention apply`: what is older than its account keeps it goes. */
+export const APPLY_RETENTION: ClusterCommand = {
+  kind: 'cluster',
+  words: ['retention', 'apply'],
+  summary:
+    'Deletes history and drift that is older than its account, or the plan by `SERVICE_RETENTION_DAYS`, keeps it. To be run once a day; may be stopped and run again at any time.',
+  args: [],
+  options: {},
+  async run(ports, _args, _values, { report }) {
+    await assertClock(ports);
+    const total = { accounts: 0, looked_at: 0, trimmed: 0, observations: 0, drift_events: 0 };
+    const failures: string[] = [];
+    const progress = new Progress(ports.clock, report);
+    const progressed = () =>
+      progress.at(() => `${total.looked_at} instances looked at, ${total.trimmed} trimmed`);
+    // Opened for the first account that has a retention: most installations have none.
+    await using opened = new AsyncDisposableStack();
+    let trims: InstanceTrims | undefined;
+    for await (const { id, days } of keepingAccounts(ports)) {
+      trims ??= new InstanceTrims(ports, opened.use(await ports.openActing()).engine);
+      total.accounts += 1;
+      const cutoffMs = ports.clock.wallMs() - days * DAY_MS;
+      for await (const one of trims.ofAccount(id, cutoffMs)) {
+        total.looked_at += one.lookedAt;
+        total.trimmed += one.trimmed;
+        total.observations += one.observations;
+        total.drift_events += one.driftEvents;
+        failures.push(...one.failures);
+        progressed();
+      }
+    }
+    const data = { ...total, failed: failures.length, failures: failures.slice(0, NAMED_MAX) };
+    return { data, text: textOf(data), isBad: failures.length > 0 };
+  },
+};
+
+/** What is deleted is deleted by this machine's clock, so it has to be right. */
+async function assertClock({ clock, serverClocks }: ClusterPorts): Promise<void> {
+  const shown = await serverClocks.read();
+  const own = clock.wallMs();
+  if (shown.filter((other) => isNear(own, other)).length * 2 > shown.length) return;
+  throw new CtlError(
+    `the clock of this machine shows ${new Date(own).toISOString()}, and those of Cassandra's servers another time: nothing has been deleted`,
+  );
+}
+
+/** The accounts that do not keep their rows for ever. */
+async function* keepingAccounts({
+  accounts,
+  retentionOfPlans,
+}: Pick<ClusterPorts, 'accounts'> & { readonly retentionOfPlans: RetentionOfPlans }) {
+  let afterId: string | undefined;
+  for (;;) {
+    const page = await accounts.list({ afterId, limit: ACCOUNTS_PER_READ });
+    for (const account of page) {
+      const days = retentionDaysOf(account, retentionOfPlans);
+      // One that is imported is not there yet; of one that is deleted everything goes.
+      const isThere = account.status === 'active' || account.status === 'suspended';
+      if (days !== undefined && isThere) yield { id: account.id, days };
+    }
+    afterId = page.at(-1)?.id;
+    if (page.length < ACCOUNTS_PER_READ) return;
+  }
+}
+
+type Totals = {
+  readonly accounts: number;
+  readonly looked_at: number;
+  readonly trimmed: number;
+  readonly observations: number;
+  readonly drift_events: number;
+  readonly failed: number;
+  readonly failures: readonly string[];
+};
+
+function textOf(total: Totals): string {
+  if (total.accounts === 0) return 'Every account keeps its history for ever: nothing to do.';
+  const { accounts, looked_at, trimmed, observations, drift_events, failed, failures } = total;
+  const lines = [
+    `${accounts} accounts, ${looked_at} instances: ${trimmed} trimmed, by ${observations} observations and ${drift_events} drift events.`,
+  ];
+  if (trimmed > 0) lines.push('They are gone from the tables within 20 s.');
+  if (failed > 0) lines.push(`${failed} could not be trimmed; the next run tries them again:`);
+  return [...lines, ...failures.map((failure) => `  ${failure}`)].join('\n');
+}
