@@ -34,6 +34,14 @@ export function withModel(
   return chosen === undefined ? account : { ...account, modelVersion: chosen };
 }
 
+/** An account that has a retention of its own; undefined: that of its plan again. */
+export function withRetention(
+  { retention: _, ...account }: Account,
+  own: Retention | undefined,
+): Account {
+  return own === undefined ? account : { ...account, retention: own };
+}
+
 /** What a key may do: `read` is every GET and `POST /test/submit`. Source: decision 41. */
 export type KeyScope = 'full' | 'read';
 

@@ -1,4 +1,3 @@
-import type { Account } from '#accounts/account';
 import type { Plan } from '#accounts/plan';
 
 /** Days that rows of history and drift are kept; `none`: for ever (decision 234). */
@@ -10,17 +9,9 @@ export const RETENTION_DAYS_MAX = 36_500;
 /** The days that plans keep rows; a plan that is not named keeps them for ever. */
 export type RetentionOfPlans = Readonly<Partial<Record<Plan, number>>>;
 
-/** An account that has a retention of its own; undefined: that of its plan again. */
-export function withRetention(
-  { retention: _, ...account }: Account,
-  own: Retention | undefined,
-): Account {
-  return own === undefined ? account : { ...account, retention: own };
-}
-
 /** The days that an account keeps rows; undefined: for ever. */
 export function retentionDaysOf(
-  { plan, retention }: Pick<Account, 'plan' | 'retention'>,
+  { plan, retention }: { readonly plan: Plan; readonly retention?: Retention },
   plans: RetentionOfPlans,
 ): number | undefined {
   if (retention === 'none') return undefined;

@@ -4,8 +4,8 @@ import {
   type ApiKeyRecord,
   isKept,
   withModel,
+  withRetention,
 } from '#accounts/account';
-import { withRetention } from '#accounts/retention';
 import { Fault } from '#fault/fault';
 import type { Clock } from '#platform/clock';
 import {
