@@ -1,5 +1,7 @@
 import {
   type Context,
+  DiagLogLevel,
+  diag,
   type Span as OtelSpan,
   type Tracer as OtelTracer,
   ROOT_CONTEXT,
@@ -80,9 +82,13 @@ const KINDS = {
   internal: SpanKind.INTERNAL,
 } as const;
 
+/** How the exporter begins when a collector takes a message in part; what it says follows as JSON. */
+const PARTIAL_SUCCESS = /^Received Partial Success response/;
+
 /** A tracer that sends what it records to a collector; disposing it sends the rest. */
 export function openOtlpTracer(options: OtlpTracerOptions): Tracer & AsyncDisposable {
   const { endpoint, headers, clock, delivery, resource } = options;
+  hearRefusals(delivery);
   const ids = new TraceIds();
   const url = `${endpoint.replace(/\/$/, '')}/v1/traces`;
   const exporter = new OTLPTraceExporter({
@@ -103,6 +109,21 @@ export function openOtlpTracer(options: OtlpTracerOptions): Tracer & AsyncDispos
   };
   const tracer = new OtlpTracer(provider.getTracer('identity-engine'), ids, options);
   return Object.assign(tracer, { [Symbol.asyncDispose]: close });
+}
+
+/**
+ * The exporter reports refused spans by the vendor's own log, of which there is one in a process, and
+ * takes the message for delivered.
+ */
+function hearRefusals(delivery: SpanDelivery): void {
+  const quiet = () => undefined;
+  const warn = (text: string, said?: unknown) => {
+    if (!PARTIAL_SUCCESS.test(text) || typeof said !== 'string') return;
+    const { rejectedSpans = 0, errorMessage = '' } = JSON.parse(said);
+    delivery.refused(Number(rejectedSpans), String(errorMessage));
+  };
+  const log = { error: quiet, warn, info: quiet, debug: quiet, verbose: quiet };
+  diag.setLogger(log, { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true });
 }
 
 /** Says of every message what became of it, and ends the wait for one that takes too long. */

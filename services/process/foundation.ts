@@ -34,7 +34,7 @@ export function foundationOf(config: Config, service: string) {
     memoryBytesMax: config.SERVICE_ACTOR_MEMORY_MIB * 1_024 * 1_024,
   };
   const onBug = bugReporter(logger, clock);
-  const metrics = createMetrics();
+  const metrics = createMetrics(clock);
   const credentials = new CredentialFiles({ clock, logger, metrics });
   const role = WIRE_ROLES.find((name) => name === service);
   const tls = () => wireTlsOf(config, { credentials, clock }, role);

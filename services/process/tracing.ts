@@ -29,7 +29,12 @@ export async function openTracer(
     import('#platform/span-delivery'),
   ]);
   const lost = metrics.counter('trace_spans_lost_total');
-  const delivery = new SpanDelivery({ logger, endpoint, onLost: (spans) => lost.inc(spans) });
+  const delivery = new SpanDelivery({
+    clock,
+    logger,
+    endpoint,
+    onLost: (spans) => lost.inc(spans),
+  });
   const resource = {
     'service.namespace': 'identity-engine',
     'service.name': `identity-${service}`,

@@ -7,6 +7,7 @@ import { systemClock } from '#platform/clock';
 import { openOtlpTracer } from '#platform/otlp-tracer';
 import { SPANS_HELD_MAX, SpanDelivery } from '#platform/span-delivery';
 import { isSampled, traceIdOf } from '#platform/traceparent';
+import { ManualClock } from '#test/support/manual-clock';
 import { recordedSpan } from '#test/support/recorded-spans';
 
 /** What the collector asks for. */
@@ -45,7 +46,7 @@ async function openScene(listener?: RequestListener, ratio = 1) {
   const onLost = (spans: number) => {
     lost += spans;
   };
-  const delivery = new SpanDelivery({ logger, endpoint, onLost });
+  const delivery = new SpanDelivery({ clock: systemClock, logger, endpoint, onLost });
   const resource = { 'service.name': 'test' };
   const tracer = opening.use(
     openOtlpTracer({ endpoint, headers: HEADERS, ratio, resource, clock: systemClock, delivery }),
@@ -152,7 +153,54 @@ collector('whose collector never answers closes in time all the same', async () 
   assert.ok(performance.now() - startedMs < 4_000);
 });
 
+/** A collector's answer that it takes all but 3 spans, and why, as OTLP writes it. */
+const REFUSED_IN_PART = Buffer.concat([
+  Buffer.from([0x0a, 10, 0x08, 3, 0x12, 6]),
+  Buffer.from('no key'),
+]);
+
+collector(
+  'whose collector takes messages but for some spans counts these, and says so once',
+  async () => {
+    const scene = await openScene((request, response) => {
+      request.resume().on('end', () => {
+        response.setHeader('content-type', 'application/x-protobuf').end(REFUSED_IN_PART);
+      });
+    });
+    const spans = 600;
+    for (let n = 0; n < spans; n += 1) scene.tracer.request(undefined).span?.end();
+    await scene[Symbol.asyncDispose]();
+    assert.is(scene.lost(), 9, 'of three messages');
+    assert.equal(scene.lines, ['the collector refuses spans']);
+  },
+);
+
 const delivery = suite('a delivery of spans');
+
+delivery('names what was refused once a minute', () => {
+  const lines: unknown[] = [];
+  const clock = new ManualClock();
+  const write = (fields: object | string) => void lines.push(fields);
+  const lost: number[] = [];
+  const onLost = (spans: number) => void lost.push(spans);
+  const endpoint = 'http://collector';
+  const account = new SpanDelivery({
+    clock,
+    logger: { info: write, warn: write },
+    endpoint,
+    onLost,
+  });
+  for (let second = 0; second <= 60; second += 30) {
+    account.refused(2, 'x'.repeat(1_000));
+    clock.advance(30_000);
+  }
+  assert.equal(lost, [2, 2, 2]);
+  const line = { endpoint, refused: 2, why: 'x'.repeat(200) };
+  assert.equal(lines, [
+    { ...line, suppressed: 0 },
+    { ...line, suppressed: 1 },
+  ]);
+});
 
 delivery('says when it fails and when it works again, however often it fails between', () => {
   const lines: [object | string, string | undefined][] = [];
@@ -162,7 +210,8 @@ delivery('says when it fails and when it works again, however often it fails bet
     lost += spans;
   };
   const endpoint = 'http://collector';
-  const account = new SpanDelivery({ logger: { info: write, warn: write }, endpoint, onLost });
+  const logger = { info: write, warn: write };
+  const account = new SpanDelivery({ clock: systemClock, logger, endpoint, onLost });
   for (let n = 0; n < 30; n += 1) assert.ok(account.hold());
   const err = new Error('no route');
   account.failed(10, err);
