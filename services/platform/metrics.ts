@@ -193,6 +193,7 @@ export const METRICS = {
   trace_spans_lost_total: counter(
     'Spans that no collector shows, because it did not take them or too many waited for it.',
   ),
+  trace_spans_open: gauge('Recorded spans that have begun and not ended.'),
   tls_certificate_expiry_timestamp_seconds: gauge(
     'When the first certificate of a chain, or of a list of authorities, expires, in Unix seconds.',
     'use',

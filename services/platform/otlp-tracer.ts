@@ -160,9 +160,9 @@ function boundedProcessor(exporter: SpanExporter, delivery: SpanDelivery): SpanP
     exportTimeoutMillis: 2 * DELIVERY_MS_MAX,
   });
   return {
-    onStart: () => undefined,
+    onStart: () => delivery.begin(),
     onEnd(span: ReadableSpan) {
-      if (delivery.hold()) batches.onEnd(span);
+      if (delivery.end()) batches.onEnd(span);
     },
     forceFlush: () => batches.forceFlush(),
     shutdown: () => batches.shutdown(),

@@ -28,6 +28,7 @@ const REASON_LENGTH_MAX = 200;
 export class SpanDelivery {
   readonly #ports: SpanDeliveryPorts;
   readonly #refusals: LogRateLimit;
+  #open = 0;
   #held = 0;
   #lost = 0;
   #isFailing = false;
@@ -37,8 +38,19 @@ export class SpanDelivery {
     this.#refusals = new LogRateLimit(ports.clock, REFUSALS_PERIOD_MS);
   }
 
-  /** Whether one more span may be held; one that may not is lost. */
-  hold(): boolean {
+  /** How many spans have begun and not ended. */
+  get open(): number {
+    return this.#open;
+  }
+
+  /** A span begins. */
+  begin(): void {
+    this.#open += 1;
+  }
+
+  /** A span has ended. Returns whether it may be held; one that may not is lost. */
+  end(): boolean {
+    this.#open -= 1;
     if (this.#held >= SPANS_HELD_MAX) {
       this.#lose(1);
       return false;

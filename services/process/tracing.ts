@@ -35,6 +35,8 @@ export async function openTracer(
     endpoint,
     onLost: (spans) => lost.inc(spans),
   });
+  const open = metrics.gauge('trace_spans_open');
+  metrics.beforeScrape(() => open.set(delivery.open));
   const resource = {
     'service.namespace': 'identity-engine',
     'service.name': `identity-${service}`,

@@ -30,6 +30,7 @@ const RARE: readonly MetricName[] = [
   'edge_unread_answer_bytes', // likewise
   'edge_slow_readers_ended_total', // likewise
   'trace_spans_lost_total', // without a collector: test/platform/otlp-tracer.test.ts
+  'trace_spans_open', // without a collector: test/process/open-spans.test.ts
   'tls_certificate_expiry_timestamp_seconds', // with certificates: test/process/watched-certificates
   'credential_loaded_timestamp_seconds', // with files of secrets: likewise
   'credential_reload_failures_total', // likewise
