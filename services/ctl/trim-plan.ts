@@ -33,11 +33,14 @@ export async function trimPlan(
   const { ordinal: history, generation, cycle, timestampMs } = last;
   const drift = await driftUpTo(store, instanceId, head, last);
   const floor = { history, drift, generation, cycle, timestampMs, state: undefined };
-  const [first, second] = branches?.states ?? [];
+  const states = (branches?.states ?? []).map((state) => state.slice());
+  const [first, second] = states;
   if (first === undefined) return floor;
   if (second === undefined && !branches?.isIncomplete) return withState(floor, first);
-  const states = (branches?.states ?? []).map((state) => state.slice());
-  return (await leadingToHead(store, instanceId, head, floor, states)) ?? floor;
+  // Behind a later reset a state that was never there would come to the head too.
+  if (branches?.isIncomplete && generation !== head.generation) return floor;
+  const [only, other] = await leadingToHead(store, instanceId, head, floor, states);
+  return other === undefined ? (only ?? floor) : floor;
 }
 
 /** The last of the rows that go; `onRow` hears each. */
@@ -61,21 +64,22 @@ async function lastBefore(
   return last;
 }
 
-/** The floor with the one of some states from which the rows above it lead to the head. */
+/** The floor with each of the states from which the rows above it lead to the head. */
 async function leadingToHead(
   store: InstanceStore,
   instanceId: string,
   head: InstanceHead,
   floor: Floor,
   states: readonly State[],
-): Promise<Floor | undefined> {
+): Promise<Floor[]> {
+  const found: Floor[] = [];
   for (const state of states) {
     const candidate = withState(floor, state);
     const trimmed = { ...head, floor: candidate };
     const { kind } = await verifyHead(trimmed, storedRows(store, instanceId, trimmed));
-    if (kind === 'same') return candidate;
+    if (kind === 'same') found.push(candidate);
   }
-  return undefined;
+  return found;
 }
 
 function withState(floor: Floor, state: State): Floor {

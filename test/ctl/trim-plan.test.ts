@@ -185,6 +185,17 @@ after('the way that leads to the head is found where resets leave several', asyn
   }
 });
 
+after('no state is taken where several ways lead to the head', async () => {
+  const calm = [wait(60), observe(2, 0.6), wait(60), observe(2, 0.61)];
+  const scene = await lived(...calm, ...upset, reset('default'), wait(3), ...upset);
+  const middleMs = scene.clock.wallMs() - 100_000;
+  await live(scene, [reset('initial'), wait(3), observe(1, 0.9)]);
+  const floor = await plan(scene, middleMs);
+  assert.equal([floor?.generation, floor?.state], [2, undefined]);
+  await scene.ask({ kind: 'trim', ...(floor as Floor) });
+  assert.equal(await verdict(scene), { kind: 'same', start: 'initial', since: 3, cycles: 1 });
+});
+
 after('a state that is not known stays so, until a reset needs none', async () => {
   const scene = await lived(...upset);
   const head = await stored(scene);

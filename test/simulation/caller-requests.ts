@@ -100,6 +100,8 @@ export function commandOf(requested: Requested, id: number, random: SeededRandom
       return { kind: random.happens(0.7) ? 'readSnapshot' : 'readContract' };
     case 'readHistory':
       return { kind: 'readHistory', limit: HISTORY_MAX, offset: 0, isEveryGeneration: true };
+    case 'trim':
+      throw new Error('an operator trims, no caller');
     case 'list':
       return { kind: 'list', limit: LISTED_MAX, offset: 0, sort: 'created_at', order: 'asc' };
   }

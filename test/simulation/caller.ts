@@ -1,4 +1,3 @@
-import { Fault } from '#fault/fault';
 import { keyDigestOf } from '#test/simulation/accounts';
 import { CallerRequests, commandOf } from '#test/simulation/caller-requests';
 import {
@@ -9,6 +8,7 @@ import {
   outcomeOfError,
   type Requested,
 } from '#test/simulation/history';
+import { patiently } from '#test/simulation/patiently';
 import type { SeededRandom } from '#test/simulation/seeded-random';
 import type { SimulatedEdge } from '#test/simulation/simulated-edge';
 import { Violation } from '#test/simulation/version-index';
@@ -24,9 +24,6 @@ export type CallerPorts = {
   /** Hears of every end of a call. */
   readonly onEnded: (call: Call) => void;
 };
-
-/** How long a caller waits for its edge, in milliseconds: longer than any call may take. */
-const PATIENCE_MS = 12_000;
 
 /** Tries of a call with a key; one without a key is never sent again by its caller. */
 const KEYED_TRIES = 4;
@@ -164,31 +161,12 @@ export class Caller {
     try {
       const { account: accountId } = this;
       const caller = { accountId, keyDigest: keyDigestOf(accountId) };
-      const answer = await this.#patiently(edge, () => edge.answer(caller, request));
+      const answer = await patiently(world, edge, () => edge.answer(caller, request));
       if (answer.location !== undefined) call.instance = answer.location.slice(-21);
       return outcomeOfAnswer(answer);
     } catch (error) {
       return outcomeOfError(error);
     }
-  }
-
-  /** Waits for an edge that may die, or never answer. */
-  #patiently<Answer>(edge: SimulatedEdge, ask: () => Answer | Promise<Answer>): Promise<Answer> {
-    return new Promise((resolve, reject) => {
-      const gone = () =>
-        reject(new Fault('service_unavailable', 'the edge is gone', { isOutcomeUnknown: true }));
-      const death = edge.process.onDeath(gone);
-      const timer = this.#ports.world.after(PATIENCE_MS, gone);
-      const asked = async () => ask();
-      edge.process.deliver(() => {
-        asked()
-          .then(resolve, reject)
-          .finally(() => {
-            timer[Symbol.dispose]();
-            death[Symbol.dispose]();
-          });
-      });
-    });
   }
 
   /** A UUIDv7 of now, as our clients send, or anything else. */

@@ -1,4 +1,5 @@
-import type { Call, History } from '#test/simulation/history';
+import { type Call, type History, markOf } from '#test/simulation/history';
+import { TrimmedMarks } from '#test/simulation/trimmed-marks';
 import {
   isAcknowledged,
   isWrite,
@@ -120,26 +121,27 @@ function checkPresence(calls: readonly Call[]): void {
   }
 }
 
-/** A history holds every observation that had been acknowledged, once. */
+/** A history holds every observation that had been acknowledged, once, and none that was trimmed. */
 function checkHistoryReads(calls: readonly Call[]): void {
+  const trimmed = new TrimmedMarks(calls);
   const processed = calls.filter(
     (call) => call.requested.kind === 'process' && isAcknowledged(call),
   );
-  for (const { requested, outcome, invokedMs, id, instance } of calls) {
+  for (const call of calls) {
+    const { requested, outcome, invokedMs, endedMs, id, instance } = call;
     if (requested.kind !== 'readHistory' || outcome.kind !== 'answered') continue;
+    const what = `${instance}: the history of call ${id}`;
     const marks = outcome.seen.marks ?? [];
     const seen = new Set(marks);
-    if (seen.size < marks.length) {
-      throw new Violation(`${instance}: the history of call ${id} holds something twice`);
-    }
+    if (seen.size < marks.length) throw new Violation(`${what} holds something twice`);
     if (outcome.seen.total !== marks.length) {
-      throw new Violation(
-        `${instance}: the history of call ${id} holds ${marks.length} of ${outcome.seen.total}`,
-      );
+      throw new Violation(`${what} holds ${marks.length} of ${outcome.seen.total}`);
     }
-    for (const before of processed) {
-      if (before.endedMs >= invokedMs || seen.has(`${before.id}.0`)) continue;
-      throw new Violation(`${instance}: the history of call ${id} lacks call ${before.id}`);
-    }
+    trimmed.assertGone(what, seen, invokedMs);
+    const lacking = processed.find((before) => {
+      const mark = markOf(before.id, 0);
+      return before.endedMs < invokedMs && !seen.has(mark) && !trimmed.mayLack(mark, endedMs);
+    });
+    if (lacking !== undefined) throw new Violation(`${what} lacks call ${lacking.id}`);
   }
 }

@@ -1,9 +1,11 @@
 import { newestRows } from '#storage/chunk-rows';
+import { trimmedOf } from '#storage/floor';
 import type { HistoryRow, InstanceHead } from '#storage/instance-store';
 import { OBSERVATIONS } from '#storage/packed-rows';
 import type { ActorTables } from '#test/simulation/actor-tables';
 import { type Call, type History, markOf, nameOf } from '#test/simulation/history';
 import { isReplayed, type ResetMode } from '#test/simulation/replay';
+import { TrimmedMarks } from '#test/simulation/trimmed-marks';
 import { isAcknowledged, isWrite, VersionIndex, Violation } from '#test/simulation/version-index';
 
 /**
@@ -109,9 +111,11 @@ function checkLive(
   const { historyCount, newestHistory } = head;
   const { after } = newestHistory;
   const inHead = newestRows(OBSERVATIONS, instance, newestHistory, historyCount);
-  const rows = [...tables.history(instance, after, after).reverse(), ...inHead];
-  if (rows.length !== head.historyCount) {
-    throw new Violation(`${instance}: ${rows.length} of ${head.historyCount} rows are stored`);
+  const below = trimmedOf(head).history;
+  const rows = [...tables.history(instance, after, after - below).reverse(), ...inHead];
+  const count = head.historyCount - below;
+  if (rows.length !== count || rows.some(({ ordinal }, place) => ordinal !== below + place + 1)) {
+    throw new Violation(`${instance}: ${rows.length} of ${count} rows are stored, from ${below}`);
   }
   checkName(instance, calls, index, head);
   checkRows(instance, calls, rows);
@@ -153,7 +157,9 @@ function checkRows(instance: string, calls: readonly Call[], rows: readonly Hist
     if (places.has(mark)) throw new Violation(`${instance}: observation ${mark} is there twice`);
     places.set(mark, ordinal);
   }
-  for (const call of calls) checkObservations(instance, call, places);
+  const trimmed = new TrimmedMarks(calls);
+  trimmed.assertGone(instance, new Set(places.keys()));
+  for (const call of calls) checkObservations(instance, call, places, trimmed);
 }
 
 /** All of an acknowledged call's observations are there, and none of a refused or throttled one. */
@@ -161,16 +167,19 @@ function checkObservations(
   instance: string,
   call: Call,
   places: ReadonlyMap<string, number>,
+  trimmed: TrimmedMarks,
 ): void {
   const { requested, id, outcome } = call;
   if (requested.kind !== 'process') return;
-  const found = requested.observations.filter((_, place) => places.has(markOf(id, place))).length;
-  if (found > 0 && found < requested.observations.length) {
+  const marks = requested.observations.map((_, place) => markOf(id, place));
+  const found = marks.filter((mark) => places.has(mark)).length;
+  const lost = marks.filter((mark) => !places.has(mark) && !trimmed.mayLack(mark)).length;
+  if (found > 0 && lost > 0) {
     throw new Violation(`${instance}: only a part of call ${id} is there`);
   }
   const isThere = found > 0;
   if (isAcknowledged(call)) {
-    if (!isThere) throw new Violation(`${instance}: acknowledged call ${id} is lost`);
+    if (lost > 0) throw new Violation(`${instance}: acknowledged call ${id} is lost`);
   } else if (isThere && outcome.kind !== 'unknown') {
     throw new Violation(`${instance}: call ${id} was refused, and it is there`);
   }

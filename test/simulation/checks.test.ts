@@ -144,6 +144,29 @@ checks('find a history that lacks something, holds it twice, or counts wrongly',
   assert.match(wrong.store().violation(), /of 99/);
 });
 
+checks(
+  'find nothing in one that was trimmed, and what is shown or stored of it all the same',
+  () => {
+    const honest = lived();
+    honest.trim(2);
+    honest.readHistory();
+    assert.is(honest.store().violation(), 'nothing');
+    const shown = lived();
+    const { outcome } = shown.readHistory();
+    shown.trim(2);
+    Object.assign(shown.readHistory(), { outcome });
+    assert.match(shown.store().violation(), /holds \d+\.0, which call \d+ trimmed/);
+    const unknown = lived();
+    unknown.trim(2).outcome = { kind: 'unknown' };
+    Object.assign(unknown.readHistory(), { outcome });
+    assert.is(unknown.store().violation(), 'nothing');
+    const more = lived();
+    more.trim(2);
+    more.rows.splice(2, 1);
+    assert.match(more.store().violation(), /rows are stored|is lost|come to its state/);
+  },
+);
+
 checks('find an instance that lives on after its delete, in any way', () => {
   const answered = lived();
   answered.remove();

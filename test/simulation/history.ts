@@ -14,7 +14,9 @@ export type Requested =
   | { readonly kind: 'reset'; readonly mode: 'initial' | 'default' }
   | { readonly kind: 'read' }
   | { readonly kind: 'readHistory' }
-  | { readonly kind: 'list' };
+  | { readonly kind: 'list' }
+  /** By an operator: the observations with these marks, and all before them, are to go. */
+  | { readonly kind: 'trim'; readonly marks: readonly string[] };
 
 /** What an answer said, as far as the checks care. */
 export type Seen = {

@@ -3,6 +3,7 @@ import { advance } from '#identity/advance';
 import { STRESS_STATES } from '#identity/ladder';
 import { newReport, readReport } from '#identity/report';
 import { createState, MODEL_VERSION, resetToInitial, type State } from '#identity/state';
+import type { Floor } from '#storage/floor';
 import { type HistoryRow, type InstanceHead, NO_ROWS } from '#storage/instance-store';
 import { OBSERVATIONS } from '#storage/packed-rows';
 import { ActorTables } from '#test/simulation/actor-tables';
@@ -41,6 +42,7 @@ export class HonestScene {
   rows: HistoryRow[] = [];
   head: InstanceHead;
   #nowMs = 0;
+  #floor: Floor | undefined;
   #version = 0;
   #generation = 1;
   #state: State;
@@ -97,9 +99,25 @@ export class HonestScene {
   }
 
   readHistory(): Call {
-    const marks = this.rows.map(({ contextJson }) => JSON.parse(contextJson).mark).reverse();
+    const left = this.rows.slice(this.#floor?.history ?? 0);
+    const marks = left.map(({ contextJson }) => JSON.parse(contextJson).mark).reverse();
     const call = this.#begin({ kind: 'readHistory' });
     return this.#answer(call, { ...NOTHING, marks, total: marks.length });
+  }
+
+  /** The oldest `count` observations are trimmed. */
+  trim(count: number): Call {
+    const trimmed = this.rows.slice(0, count);
+    const marks = trimmed.map(({ contextJson }) => JSON.parse(contextJson).mark);
+    const { generation, cycle, timestampMs } = trimmed.at(-1) ?? {
+      generation: 1,
+      cycle: 0,
+      timestampMs: 0,
+    };
+    this.#floor = { history: count, drift: 0, generation, cycle, timestampMs, state: undefined };
+    const call = this.#begin({ kind: 'trim', marks });
+    this.#version += 1;
+    return this.#answer(call, NOTHING);
   }
 
   list(): Call {
@@ -131,7 +149,7 @@ export class HonestScene {
     const row = { instanceId: INSTANCE, version, name, description: '', createdAtMs: 0 };
     if (deletedAtMs !== undefined) this.tables.putLine(ACCOUNT, INSTANCE, version, undefined);
     else {
-      const history = chunksOf(OBSERVATIONS, this.rows);
+      const history = chunksOf(OBSERVATIONS, this.rows.slice(this.#floor?.history ?? 0));
       this.tables.putRows(INSTANCE, version, { history, drift: [], answers: [] });
       this.tables.putLine(ACCOUNT, INSTANCE, version, row);
     }
@@ -203,6 +221,7 @@ export class HonestScene {
       driftStart: 0,
       newestHistory: { after: this.rows.length, rows: '' },
       newestDrift: NO_ROWS,
+      ...(this.#floor === undefined ? {} : { floor: this.#floor }),
       modelVersion: MODEL_VERSION,
       model: this.#state.slice(),
       recentCalls: [],

@@ -2,6 +2,7 @@ import { advance } from '#identity/advance';
 import { STRESS_STATES } from '#identity/ladder';
 import { newReport, readReport } from '#identity/report';
 import { createState, resetToDefault, resetToInitial, type State } from '#identity/state';
+import { unpackedState } from '#storage/floor';
 import type { HistoryRow, InstanceHead } from '#storage/instance-store';
 import { type Requested, vitalsText } from '#test/simulation/history';
 
@@ -29,20 +30,30 @@ export function isReplayed(
   const generations = Array.from({ length: head.generation }, (_, index) =>
     rows.filter(({ generation }) => generation === index + 1),
   );
+  const { floor } = head;
+  const first = (floor?.generation ?? 1) - 1;
   const replay = (from: State, generation: number): boolean => {
     const state = from.slice();
-    if (!runs(state, generations[generation] ?? [], answered)) return false;
+    const beforeMs = generation === first ? floor?.timestampMs : undefined;
+    if (!runs(state, generations[generation] ?? [], answered, beforeMs)) return false;
     if (generation + 1 === head.generation) return isSame(state, head.model);
     const mode = resets[generation] ?? 'either';
     if (mode !== 'default' && replay(resetToInitial(state), generation + 1)) return true;
     return mode !== 'initial' && replay(resetToDefault(state), generation + 1);
   };
-  return replay(createState(create), 0);
+  if (floor === undefined) return replay(createState(create), 0);
+  // Where resets of unknown mode lie before the floor it may have no state to start from.
+  return floor.state === undefined || replay(unpackedState(floor.state), first);
 }
 
 /** Runs rows; false when a state on the way is not the one that was answered. */
-function runs(state: State, rows: readonly HistoryRow[], answered: AnsweredVitals): boolean {
-  let beforeMs: number | undefined;
+function runs(
+  state: State,
+  rows: readonly HistoryRow[],
+  answered: AnsweredVitals,
+  startMs: number | undefined,
+): boolean {
+  let beforeMs = startMs;
   for (const { mode, signal, confidence, timestampMs, contextJson } of rows) {
     const dtSeconds = (timestampMs - (beforeMs ?? timestampMs)) / 1_000;
     advance(state, { mode, signal, confidence }, dtSeconds, state);

@@ -34,6 +34,8 @@ export type Scenario = {
   readonly idleAgeMs: number;
   /** Dirty actors are stored at this age. */
   readonly checkpointAgeMs: number;
+  /** Whether an operator trims what is there. */
+  readonly isTrimming: boolean;
   /** Whether it is looked at when deletions are stored once all is calm, which takes as long. */
   readonly isDeletionTimed: boolean;
   /** How far wall clocks are from true time. */
@@ -55,6 +57,7 @@ export type ScenarioRequest = {
   /** How many accounts there are. */
   readonly accounts?: number;
   readonly isDeletionTimed?: boolean;
+  readonly isTrimming?: boolean;
   /** Only these sorts of disturbance, and as many of them. */
   readonly only?: readonly DisturbanceKind[];
   readonly count?: number;
@@ -110,11 +113,16 @@ export function drawScenario(random: SeededRandom, requested: ScenarioRequest = 
     isDeletionTimed: requested.isDeletionTimed ?? random.happens(0.15),
     keyed: requested.keyed ?? random.pick([0.2, 0.2, 0.8]),
   };
-  return limiters === 0 ? scenario : { ...scenario, ...drawLimits(random, scenario) };
+  const limited = limiters === 0 ? scenario : { ...scenario, ...drawLimits(random, scenario) };
+  // The last draw: it changes no other.
+  return { ...limited, isTrimming: requested.isTrimming ?? random.happens(0.3) };
 }
 
 /** In some runs a month ends under load, and all accounts but the first may have little. */
-function drawLimits(random: SeededRandom, { accounts, loadMs }: Scenario) {
+function drawLimits(
+  random: SeededRandom,
+  { accounts, loadMs }: Pick<Scenario, 'accounts' | 'loadMs'>,
+) {
   const beforeMs = random.whole(2_000, Math.ceil(loadMs));
   return {
     startMs: random.happens(0.3) ? MONTH_ENDS_MS - beforeMs : WORLD_START_MS,

@@ -8,6 +8,7 @@ import { checkDeleted, checkStored } from '#test/simulation/check-stored';
 import { disturb } from '#test/simulation/disturb';
 import { FLAWLESS, type Flaws } from '#test/simulation/flaws';
 import { type Call, History } from '#test/simulation/history';
+import { operate } from '#test/simulation/operator';
 import { drawScenario, type Scenario, type ScenarioRequest } from '#test/simulation/scenario';
 import { SimulatedCluster } from '#test/simulation/simulated-cluster';
 import { Trace } from '#test/simulation/trace';
@@ -91,10 +92,12 @@ async function runScenario(world: World, options: SimulationOptions): Promise<Si
     world.after(atMs, () => disturb(cluster, what));
   }
   const callers = load(history, cluster);
+  const operator = scenario.isTrimming ? operate(cluster, history) : undefined;
   await world.sleep(scenario.loadMs);
   cluster.heal();
   const servedAfterMs = await allServed(world, cluster);
   await callers;
+  await operator;
   checkSeals(scenario, cluster);
   if (scenario.isDeletionTimed) {
     await world.sleep(DELETED_MS_MAX);

@@ -21,6 +21,8 @@ export type CheckpointFlaws = TableFlaws & {
   readonly isChunkLast?: boolean;
   /** A head is written without the rows that no chunk holds. */
   readonly isRowsForgotten?: boolean;
+  /** A head is written without what says below which rows there are none. */
+  readonly isFloorForgotten?: boolean;
   /** All heads of a batch bear the highest of their versions as the stamp. */
   readonly isBatchStamped?: boolean;
   /** A checkpoint counts as stored as soon as it is sent. */
@@ -180,6 +182,10 @@ export class SimulatedActorStores {
   }
 
   #headAsWritten(head: InstanceHead): InstanceHead {
+    if (this.#flaws.isFloorForgotten) {
+      const { floor: _, ...rest } = head;
+      return rest;
+    }
     if (!this.#flaws.isRowsForgotten) return head;
     const { historyCount, driftCount } = head;
     const none = (after: number) => ({ after, rows: '' });

@@ -27,6 +27,7 @@ import {
   httpRequestOf,
   type SimulatedRequest,
 } from '#test/simulation/simulated-requests';
+import type { EngineClient } from '#wire/engine-messages';
 import type { LimiterClient } from '#wire/limiter-messages';
 
 /** Names the instances of keyed creates; the same on every edge. */
@@ -46,6 +47,8 @@ export class SimulatedEdge implements NodeProcess {
   readonly process: SimulatedProcess;
   /** Its way to the engines, past all limits. */
   readonly calls: EngineCalls;
+  /** The same, for what no caller asks. */
+  readonly engine: EngineClient;
   /** Its way to the limiters. */
   readonly limiter: LimiterClient;
   readonly #ports: ServePorts;
@@ -60,6 +63,7 @@ export class SimulatedEdge implements NodeProcess {
     const connectLimiter = (address: string) =>
       new SimulatedConnection(network, process, address, LIMITER_CALLS);
     const engine = new RoutedEngine({ ...this.#routing('engine', ports), connect: connectEngine });
+    this.engine = engine;
     this.calls = new EngineCalls(engine, clock, randomness, unchanging([SECRET]));
     this.limiter =
       ledger === undefined

@@ -12,7 +12,12 @@ export type Variant = {
 };
 
 /** What is wrong with engines shows without limiters, and with checkpoints within a run, sooner. */
-const ENGINES = { limiters: 0, checkpointAgeMs: 20_000, isDeletionTimed: false } as const;
+const ENGINES = {
+  limiters: 0,
+  checkpointAgeMs: 20_000,
+  isDeletionTimed: false,
+  isTrimming: false,
+} as const;
 
 /** Processes end or stall, or cannot reach the store. */
 export const CRASHES: ScenarioRequest = {

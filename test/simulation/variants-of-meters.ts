@@ -27,7 +27,12 @@ function refundUnknown(stack: DisposableStack): void {
 }
 
 /** Two limiters, whose meters are stored within a run. */
-const LIMITERS = { limiters: 2, checkpointAgeMs: 20_000, isDeletionTimed: false } as const;
+const LIMITERS = {
+  limiters: 2,
+  checkpointAgeMs: 20_000,
+  isDeletionTimed: false,
+  isTrimming: false,
+} as const;
 
 /** What can be wrong with meters, and with what edges ask of them. */
 export const METER_VARIANTS: readonly Variant[] = [

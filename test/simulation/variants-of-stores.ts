@@ -45,6 +45,11 @@ export const STORE_VARIANTS: readonly Variant[] = [
     requested: MOVES,
   },
   {
+    name: 'head that forgets its floor',
+    flaws: { checkpoints: { isFloorForgotten: true } },
+    requested: { ...MOVES, isTrimming: true, checkpointAgeMs: 5_000 },
+  },
+  {
     name: 'batch of heads with one version stamp',
     flaws: { checkpoints: { isBatchStamped: true } },
     requested: LONG,

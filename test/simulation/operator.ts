@@ -1,0 +1,115 @@
+import { CtlError } from '#ctl/command';
+import { trimPlan } from '#ctl/trim-plan';
+import { Fault } from '#fault/fault';
+import { type Floor, trimmedOf } from '#storage/floor';
+import type { InstanceStore } from '#storage/instance-store';
+import { storedHistory } from '#storage/stored-rows';
+import { type Call, type History, type Outcome, outcomeOfError } from '#test/simulation/history';
+import { patiently } from '#test/simulation/patiently';
+import type { SimulatedCluster } from '#test/simulation/simulated-cluster';
+import type { SimulatedEdge } from '#test/simulation/simulated-edge';
+import { CALL_TIMEOUT_MS_MAX } from '#wire/wire-bounds';
+
+/** Between two instances that are looked at, in milliseconds; a real run comes once a day. */
+const PAUSE_MS = [100, 1_500] as const;
+
+/** What a trim answers beside what it is answered itself. */
+const NOTHING_SEEN = {
+  etag: '',
+  isThrottled: false,
+  vitals: undefined,
+  marks: undefined,
+  listed: undefined,
+  total: undefined,
+};
+
+/** What is to go of an instance. */
+type Plan = { readonly floor: Floor; readonly marks: readonly string[] };
+
+/**
+ * Has engines trim instances while callers use them, as `ctl retention apply` does, up to a row that is
+ * drawn; until the load ends.
+ */
+export async function operate(cluster: SimulatedCluster, history: History): Promise<void> {
+  const { world, scenario } = cluster;
+  const random = world.random.fork();
+  while (world.nowMs < scenario.loadMs) {
+    await world.sleep(random.between(...PAUSE_MS));
+    const { edges } = cluster;
+    const known = history.calls.filter(({ instance }) => instance !== '');
+    if (edges.length === 0 || known.length === 0) continue;
+    const edge = random.pick(edges);
+    const { instance, account } = random.pick(known);
+    const store = cluster.actors.instancesOf(edge.process);
+    const share = random.unit();
+    const plan = await planned(cluster, edge, () => planOf(store, instance, share));
+    if (plan !== undefined) await trim(cluster, history, edge, { instance, account }, plan);
+  }
+}
+
+/** What is to go; undefined: nothing, or the tables do not say it just now. */
+async function planned(
+  { world }: SimulatedCluster,
+  edge: SimulatedEdge,
+  plan: () => Promise<Plan | undefined>,
+): Promise<Plan | undefined> {
+  try {
+    return await patiently(world, edge, plan);
+  } catch (error) {
+    if (error instanceof Fault || error instanceof CtlError) return undefined;
+    throw error;
+  }
+}
+
+async function planOf(
+  store: InstanceStore,
+  instance: string,
+  share: number,
+): Promise<Plan | undefined> {
+  const head = await store.readHead(instance);
+  if (head === undefined || head.deletedAtMs !== undefined) return undefined;
+  const { history: below } = trimmedOf(head);
+  const newest = below + Math.ceil((head.historyCount - below) * share);
+  const count = newest - below;
+  const rows = await storedHistory(store, instance, head, { newest, count });
+  const cutoffMs = (rows[0]?.timestampMs ?? 0) + 1;
+  const floor = await trimPlan(store, instance, head, cutoffMs);
+  if (floor === undefined) return undefined;
+  const gone = { newest: floor.history, count: floor.history - below };
+  const marks = (await storedHistory(store, instance, head, gone)).map(({ contextJson }) =>
+    String(JSON.parse(contextJson).mark),
+  );
+  return marks.length === gone.count ? { floor, marks } : undefined;
+}
+
+async function trim(
+  { world }: SimulatedCluster,
+  history: History,
+  edge: SimulatedEdge,
+  { instance, account }: Pick<Call, 'instance' | 'account'>,
+  { floor, marks }: Plan,
+): Promise<void> {
+  const requested = { kind: 'trim', marks } as const;
+  const fields = { requested, account, instance, ifMatch: undefined, invokedMs: world.nowMs };
+  const call = history.begin(fields);
+  world.note(`op ${call.id} trim ${instance} up to ${floor.history}`);
+  call.outcome = await patiently(world, edge, () => asked(edge, call, floor)).catch(outcomeOfError);
+  call.endedMs = world.nowMs;
+  world.note(`op ${call.id} ${instance} ends: ${call.outcome.kind}`);
+}
+
+async function asked(edge: SimulatedEdge, call: Call, floor: Floor): Promise<Outcome> {
+  const { body } = await edge.engine.ask({
+    accountId: call.account,
+    instanceId: call.instance,
+    callId: 0,
+    deadlineAtMs: edge.process.clock.wallMs() + CALL_TIMEOUT_MS_MAX,
+    idempotency: undefined,
+    isReplayOnly: false,
+    ifMatch: undefined,
+    command: { kind: 'trim', ...floor },
+  });
+  const { data } = JSON.parse(Buffer.from(body).toString());
+  // Where it was not new it may have been another try of this call that did it.
+  return data.is_new === true ? { kind: 'answered', seen: NOTHING_SEEN } : { kind: 'unknown' };
+}
