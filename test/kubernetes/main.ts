@@ -10,6 +10,7 @@ import { installedKustomize } from '#deploy/local/kustomize-install';
 import { startControlPlane } from '#test/kubernetes/control-plane';
 import { KubernetesObjects } from '#test/kubernetes/kubernetes-objects';
 import {
+  jobOf,
   type Manifest,
   OVERLAYS,
   ofKind,
@@ -118,7 +119,9 @@ for (const { overlay, manifests, namespace } of overlays) {
     async () => {
       const workloads = ofKind(manifests, ...WORKLOADS);
       assert.ok(workloads.length >= 5);
-      for (const { metadata, spec } of workloads) {
+      const daily = ofKind(manifests, 'CronJob').map(jobOf);
+      assert.is(daily.length, 1);
+      for (const { metadata, spec } of [...workloads, ...daily]) {
         const pod = podOf(metadata.name, namespace, withClaims(spec));
         const answer = await plane.kubectl(['create', '--dry-run=server', '-f', '-'], textOf(pod));
         assert.ok(answer.isOk, answer.err);

@@ -121,6 +121,12 @@ export function ofKind(manifests: readonly Manifest[], ...kinds: readonly string
   return manifests.filter(({ kind }) => kinds.includes(kind));
 }
 
+/** What a CronJob makes when it is time. */
+export function jobOf({ metadata, spec }: Manifest): Manifest {
+  const { jobTemplate } = spec as unknown as { readonly jobTemplate: Pick<Manifest, 'spec'> };
+  return { apiVersion: 'batch/v1', kind: 'Job', metadata, spec: jobTemplate.spec };
+}
+
 /** Whether a selector, or a Service's plain labels, choose something with these labels. */
 export function selects(selector: Selector, labels: Labels): boolean {
   const { matchLabels = {}, matchExpressions = [] } = selector;

@@ -1,0 +1,51 @@
+import * as assert from 'uvu/assert';
+import { COMMANDS } from '#ctl/ctl';
+import { OVERLAY_MANIFESTS, suite } from '#test/kubernetes/kustomize';
+import { jobOf, ofKind, type PodTemplate } from '#test/kubernetes/manifest';
+
+/** A CronJob, as far as tests look at it. */
+type CronJob = { readonly schedule: string; readonly concurrencyPolicy: string };
+
+/** What it makes. */
+type Job = { readonly activeDeadlineSeconds: number; readonly template: PodTemplate };
+
+const DAY_S = 86_400;
+
+for (const [overlay, manifests] of OVERLAY_MANIFESTS) {
+  const daily = suite(`the retention of the overlay ${overlay}`);
+  const [found, ...others] = ofKind(manifests, 'CronJob');
+  const job = () => {
+    assert.ok(found);
+    return jobOf(found).spec as unknown as Job;
+  };
+
+  daily('is applied once a day, one run at a time, by a command that there is', () => {
+    assert.is(others.length, 0);
+    const { activeDeadlineSeconds, template } = job();
+    assert.ok(found);
+    const { schedule, concurrencyPolicy } = found.spec as unknown as CronJob;
+    assert.match(schedule, /^\d{1,2} \d{1,2} \* \* \*$/);
+    assert.is(concurrencyPolicy, 'Forbid');
+    assert.ok(activeDeadlineSeconds < DAY_S);
+    const [container] = template.spec.containers;
+    const [ctl, ...words] = container?.args ?? [];
+    assert.is(ctl, 'ctl');
+    const command = COMMANDS.find((one) => one.words.join(' ') === words.join(' '));
+    assert.equal(command?.args, []);
+  });
+
+  daily('runs in a pod as that of ctl, with its files, variables, confinement and size', () => {
+    const { metadata, spec } = job().template;
+    const [ctl] = ofKind(manifests, 'Deployment').filter(({ metadata }) => metadata.name === 'ctl');
+    assert.ok(ctl);
+    assert.equal(metadata.labels, ctl.spec.template.metadata.labels);
+    const { containers, ...pod } = spec;
+    const { containers: ofCtl, ...podOfCtl } = ctl.spec.template.spec;
+    assert.equal(pod, { ...podOfCtl, restartPolicy: 'Never' });
+    const [{ args: _, ...container } = { args: [] }] = containers;
+    const [{ command: __, ...containerOfCtl } = { command: [] }] = ofCtl;
+    assert.equal([container, containers.length], [containerOfCtl, ofCtl.length]);
+  });
+
+  daily.run();
+}
