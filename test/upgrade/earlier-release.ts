@@ -31,7 +31,7 @@ export function earlierRelease(table?: string, folder = '.'): EarlierRelease {
 
 /**
  * The files of a commit in a folder of their own, with their packages: those of this checkout where
- * the lockfile is the same.
+ * the lockfile names the same.
  */
 export function checkedOut(commit: string): string {
   const folder = mkdtempSync(join(tmpdir(), 'release-'));
@@ -39,9 +39,15 @@ export function checkedOut(commit: string): string {
   const packages = ['package.json', 'package-lock.json', '.npmrc'];
   const files = execFileSync('git', [...archive, ...packages], { maxBuffer: 64 * 1_024 * 1_024 });
   execFileSync('tar', ['-x', '-C', folder], { input: files });
-  const lockOf = (root: string) => readFileSync(join(root, 'package-lock.json'), 'utf8');
-  if (lockOf(folder) === lockOf('.'))
+  if (packagesOf(folder) === packagesOf('.'))
     symlinkSync(resolve('node_modules'), `${folder}/node_modules`);
   else execFileSync('npm', ['ci', '--omit=dev'], { cwd: folder, timeout: INSTALL_MS_MAX });
   return folder;
+}
+
+/** What a lockfile installs: all of it but the project's own version, which each release changes. */
+function packagesOf(root: string): string {
+  const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'));
+  const { '': own, ...packages } = lock.packages;
+  return JSON.stringify([packages, { ...own, version: undefined }]);
 }
