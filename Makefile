@@ -59,8 +59,8 @@ chaos: $(INSTALLED) ## Break a real cluster under load and prove that nothing is
 fuzz: $(INSTALLED) ## Send mutated requests and broken bytes at a real service: MINUTES=n, SEED=n a round again
 	@$(NODE) test/fuzz/main.ts $(if $(SEED),--seed $(SEED),--minutes $(or $(MINUTES),10)) $(ARGS)
 
-restore-rehearsal: $(INSTALLED) ## Back up a real cluster, kill it all, restore it to a moment and check it (2 min)
-	@$(NODE) test/restore/main.ts
+restore-rehearsal: $(INSTALLED) ## Back up a real cluster, kill it all, restore it to a moment and check it (2 min): ARGS="--cassandra 3"
+	@$(NODE) test/restore/main.ts $(ARGS)
 
 deploy-test: $(INSTALLED) ## Apply the manifests to a real API server (5 min; the first time Go builds it, 8 min more)
 	@$(NODE) test/kubernetes/main.ts

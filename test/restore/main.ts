@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { parseArgs } from 'node:util';
 import { freeBlock } from '#deploy/local/free-port';
 import { sumOf } from '#test/restore/recorded-load';
 import { type Rehearsal, rehearse } from '#test/restore/rehearsal';
@@ -8,6 +9,7 @@ import { type Rehearsal, rehearse } from '#test/restore/rehearsal';
 /*
  * `make restore-rehearsal`: backup and restore to a moment, with the scripts of `deploy/backup`, a real
  * Cassandra and a real service. Ends with status 1 when something is not as docs/backup.md says.
+ * Usage: node test/restore/main.ts [--cassandra 3]
  */
 
 const SIZE = {
@@ -19,10 +21,12 @@ const SIZE = {
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
 
+const { values } = parseArgs({ options: { cassandra: { type: 'string', default: '1' } } });
+const nodes = values.cassandra === '3' ? 3 : 1;
 const folder = await mkdtemp(join(tmpdir(), 'identity-engine-restore-'));
 const ports = await freeBlock(100);
 const print = (line: string) => console.log(line);
-const result = await rehearse({ folder, ports, print }, SIZE);
+const result = await rehearse({ folder, ports, nodes, print }, SIZE);
 console.log(reportOf(result));
 const isClean = result.findings.count === 0;
 if (isClean) await rm(folder, { recursive: true });
@@ -37,9 +41,9 @@ function reportOf({
   segments,
   ...quota
 }: Rehearsal): string {
-  const { mark, atSnapshot, before, after, acknowledged, chargedBefore } = written;
+  const { marks, atSnapshot, before, after, acknowledged, chargedBefore } = written;
   const rows = [
-    ['moment', mark],
+    ['moment', marks.join(', ')],
     ['acknowledged when the snapshot began', atSnapshot],
     [
       'segments replayed: archived, and copied by the mark',

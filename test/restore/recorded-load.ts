@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { EdgeCaller } from '#test/chaos/edge-caller';
 
 /** An instance that one caller observes, one call after the other. */
@@ -10,6 +11,9 @@ export type Recorded = {
 
 /** The counts of all instances at one time. */
 export type Counts = ReadonlyMap<string, Omit<Recorded, 'id'>>;
+
+/** How long a caller waits that was refused, in milliseconds. */
+const REFUSED_MS = 200;
 
 /** When the first observation of each instance was made; the next are a second apart. */
 const FIRST_MS = Date.parse('2026-06-01T00:00:00Z');
@@ -96,8 +100,11 @@ export class RecordedLoad {
   async #work(share: readonly Recorded[]): Promise<void> {
     while (this.#isRunning) {
       for (const instance of share) {
-        // What becomes of a call without answer is not known: nothing of it may come later.
-        if (!this.#isRunning || (await this.observe(instance)).status !== 200) return;
+        if (!this.#isRunning) return;
+        const { status } = await this.observe(instance);
+        // Cassandra is away while several nodes make their marks.
+        if (status === 503) await sleep(REFUSED_MS);
+        else if (status !== 200) return;
       }
     }
   }

@@ -32,7 +32,7 @@ restored.after(() => rmSync(folder, { recursive: true, force: true }));
 
 restored('serves again', async () => {
   const ports = await freeBlock(PORTS_PER_CLUSTER, 20_000, 21_000);
-  run = await rehearse({ folder, ports, print: printNothing }, SIZE);
+  run = await rehearse({ folder, ports, nodes: 1, print: printNothing }, SIZE);
 });
 
 restored('has what was acknowledged before it, nothing of later, and logs no error', () => {

@@ -3,13 +3,8 @@ import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { newAccount } from '#deploy/local/new-account';
 import { callerOf } from '#test/chaos/edge-caller';
-import {
-  type BackedCluster,
-  foldersOf,
-  openBackedCluster,
-  type Place,
-  runScript,
-} from '#test/restore/backed-cluster';
+import { type BackedCluster, openBackedCluster } from '#test/restore/backed-cluster';
+import { foldersOf, numbersOf, type Place, runScript } from '#test/restore/backed-nodes';
 import { type Recorded, RecordedLoad, sumOf } from '#test/restore/recorded-load';
 import { type Looked, lookAt } from '#test/restore/restored-cluster';
 import type { Written } from '#test/restore/written';
@@ -29,11 +24,14 @@ export type Rehearsal = Looked & {
   readonly written: Written;
   /** From the start of Cassandra to the first answer. */
   readonly seconds: number;
-  /** Segments that were replayed: from the archive, and copied by the mark. */
+  /** Segments that the first node replayed: from the archive, and copied by the mark. */
   readonly segments: { readonly archived: number; readonly marked: number };
 };
 
 const SNAPSHOT = 'rehearsal';
+
+/** How long calls may be refused once a mark is made. Milliseconds. */
+const SERVED_MS_MAX = 60_000;
 
 /** How long the load may need to fill a segment of the log, on a busy machine. Milliseconds. */
 const SEGMENT_MS_MAX = 60_000;
@@ -46,8 +44,8 @@ export async function rehearse(place: Place, size: Size): Promise<Rehearsal> {
   const first = await openBackedCluster(place, 1, false);
   const written = await writeAndMark(first, size, place).finally(() => first.killAll());
   await written.busy.stop();
-  place.print(`killed everything; restoring to ${written.mark}`);
-  const segments = await putBack(place, written.mark);
+  place.print(`killed everything; restoring to ${written.marks}`);
+  const segments = await putBack(place, written.marks);
   const startedMs = performance.now();
   await using second = await openBackedCluster(place, 2, true);
   const seconds = (performance.now() - startedMs) / 1_000;
@@ -70,23 +68,23 @@ async function writeAndMark(backed: BackedCluster, size: Size, place: Place): Pr
   await sleep(seconds.first * 1_000);
   const atSnapshot = sumOf(busy.counts()).acknowledged;
   print(`taking a snapshot after ${atSnapshot} observations, under load`);
-  await backed.snapshot(SNAPSHOT);
+  await backed.nodes.snapshot(SNAPSHOT);
   await sleep(seconds.second * 1_000);
-  await untilArchived(foldersOf(place, 1).archive);
+  await untilArchived(foldersOf(place, 1, 1).archive);
   await observeTimes(bound, counted, quota / 2);
   const early = { at: spare.sent, ...(await bound.observe(spare, 'early')) };
   const chargedBefore = sumOf(bound.counts()).acknowledged;
   const before = busy.counts();
-  const mark = await backed.mark();
+  const marks = await backed.nodes.mark();
   const after = busy.counts();
-  print(`marked ${mark}; ${sumOf(before).acknowledged} were acknowledged before it began`);
+  print(`marked ${marks}; ${sumOf(before).acknowledged} were acknowledged before it began`);
   await observeTimes(bound, counted, quota / 4);
   const late = { at: spare.sent, ...(await bound.observe(spare, 'late')) };
   await sleep(seconds.third * 1_000);
   const { acknowledged } = sumOf(busy.counts());
   const keyed = { early, late };
   const accounts = { busy, bound, boundAccount: account.accountId, quota, chargedBefore };
-  return { mark, atSnapshot, before, after, acknowledged, ...accounts, keyed, spare };
+  return { marks, atSnapshot, before, after, acknowledged, ...accounts, keyed, spare };
 }
 
 /** Until a restore needs the archive too. */
@@ -103,20 +101,27 @@ async function segmentsIn(folder: string): Promise<number> {
   return names.filter((name) => name.startsWith('CommitLog-')).length;
 }
 
+/** Observes it that often; what is refused while a mark is made is tried again. */
 async function observeTimes(load: RecordedLoad, instance: Recorded, times: number): Promise<void> {
-  for (let done = 0; done < times; done += 1) {
+  const endMs = performance.now() + SERVED_MS_MAX;
+  for (let done = 0; done < times; ) {
     const { status } = await load.observe(instance);
-    if (status !== 200) throw new Error(`an observation was answered ${status}`);
+    if (status === 200) done += 1;
+    else if (status !== 503 || performance.now() > endMs) {
+      throw new Error(`an observation was answered ${status}`);
+    }
   }
 }
 
-/** Puts the snapshot where the data of the next life is, and the segments to replay beside it. */
-async function putBack(place: Place, mark: string): Promise<Rehearsal['segments']> {
-  const { archive, snapshots } = foldersOf(place, 1);
-  const { data, replay } = foldersOf(place, 2);
-  await mkdir(dirname(data), { recursive: true });
-  await cp(join(snapshots, SNAPSHOT), data, { recursive: true });
-  await runScript('collect-log.sh', archive, mark, replay);
-  const marked = await segmentsIn(join(archive, 'marks', mark));
-  return { archived: (await segmentsIn(replay)) - marked, marked };
+/** Puts the snapshots where the data of the next life is, and the segments to replay beside them. */
+async function putBack(place: Place, marks: readonly string[]): Promise<Rehearsal['segments']> {
+  for (const node of numbersOf(place)) {
+    const { archive, snapshots } = foldersOf(place, 1, node);
+    const { data, replay } = foldersOf(place, 2, node);
+    await mkdir(dirname(data), { recursive: true });
+    await cp(join(snapshots, SNAPSHOT), data, { recursive: true });
+    await runScript('collect-log.sh', archive, marks[node - 1] ?? '', replay);
+  }
+  const marked = await segmentsIn(join(foldersOf(place, 1, 1).archive, 'marks', marks[0] ?? ''));
+  return { archived: (await segmentsIn(foldersOf(place, 2, 1).replay)) - marked, marked };
 }

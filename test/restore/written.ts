@@ -2,7 +2,8 @@ import type { Counts, Recorded, RecordedLoad } from '#test/restore/recorded-load
 
 /** What was known when everything was killed. */
 export type Written = {
-  readonly mark: string;
+  /** Of each Cassandra node. */
+  readonly marks: readonly string[];
   /** Observations that were acknowledged when the snapshot began. */
   readonly atSnapshot: number;
   /** What was known when the mark began, and when it was made. */
