@@ -147,10 +147,14 @@ export class ActivationCatalog<State, Call extends ActorCall, Answer, Event> {
     return activation.isIdle && !this.#checkpointer.dirty.isStoring(activation);
   }
 
-  /** After a turn: takes account of the actor's size, and lets go of one that turned out not to exist. */
+  /**
+   * After a turn: takes account of the actor's size, and lets go of one that turned out not to exist.
+   * One that has ceased to exist is stored first, like any other.
+   */
   endTurn(activation: Activation<State, Call, Answer>): void {
     const { state } = activation;
-    if (state !== undefined && this.#kind.isAbsent(state) && this.#isQuiet(activation)) {
+    const isClean = this.#checkpointer.dirty.stateOf(activation) === undefined;
+    if (isClean && activation.isIdle && state !== undefined && this.#kind.isAbsent(state)) {
       this.remove(activation);
       return;
     }
