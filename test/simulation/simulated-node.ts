@@ -14,8 +14,11 @@ const PROBE_MS_MAX = 1_000;
 /** How long a node listens who else is there before it claims anything, in milliseconds. */
 const STARTUP_GRACE_MS = 1_500;
 
-/** Bytes that idle actors may hold: enough for all of them here. */
-const ROOM = { memoryBytesMax: 64 * 1_024 * 1_024, earlyRowsBytesMax: 5 * 1_024 };
+/**
+ * Bytes that idle actors may hold, enough for all of them here, and those of early rows: above what one
+ * instance has of them, which the service's own bound is ten thousand times.
+ */
+const ROOM = { memoryBytesMax: 64 * 1_024 * 1_024, earlyRowsBytesMax: 16 * 1_024 };
 
 /** What the processes of both services have in common. */
 export type NodeProcess = {

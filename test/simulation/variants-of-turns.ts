@@ -75,7 +75,7 @@ export const TURN_VARIANTS: readonly Variant[] = [
   },
   {
     name: 'early answer stored before its record is durable',
-    requested: { ...ROUGH, only: ['kill', 'pause', 'storeCut'], count: 14, keyed: 0.8 },
+    requested: { ...ROUGH, count: 20, loadMs: 30_000, keyed: 1, store: { answerLost: 0.1 } },
     spoil: (stack) => storeAnswersEarly(stack),
   },
   {
