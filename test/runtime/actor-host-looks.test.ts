@@ -8,7 +8,6 @@ import type { RuntimeMetrics } from '#runtime/runtime-metrics';
 import { ONE_SHARD } from '#runtime/shard-gate';
 import { memoryJournal } from '#storage/memory/memory-journal';
 import { ManualClock } from '#test/support/manual-clock';
-import { pass } from '#test/support/passing';
 import { refusalOf, stateOf, turnOfEvents } from '#test/support/settled';
 import {
   hostOf,
@@ -206,30 +205,6 @@ late('has its turn up to its very deadline', async () => {
   assert.is(refusal.reason, 'deadline_exceeded');
 });
 
-const gone = suite('an actor that its last turn makes nothing of');
-
-gone('stays until that is stored, and leaves memory then', async () => {
-  const clock = new ManualClock();
-  const kind = new TallyKind();
-  const { host } = hostOf(kind, clock, memoryJournal());
-  await host.ask('a', tallyCall({ add: 1 }));
-  await host.ask('a', tallyCall({ add: -1 }));
-  assert.is(host.residency.actors, 1);
-  await pass(clock, 90_000, 1_000);
-  assert.is(kind.stored.get('a')?.version, 2);
-  assert.equal([host.residency.actors, host.residency.bytes], [0, 0]);
-});
-
-gone('goes on from there when it is asked before', async () => {
-  const kind = new TallyKind();
-  const { host } = hostOf(kind, new ManualClock(), memoryJournal());
-  await host.ask('a', tallyCall({ add: 1 }));
-  await host.ask('a', tallyCall({ add: -1 }));
-  const answer = await host.ask('a', tallyCall({ add: 2 }));
-  assert.equal(answer, { sum: 2, version: 3, again: false });
-  assert.is(kind.activations, 1);
-});
-
 const ahead = suite('the actors of a shard that are stored ahead');
 
 ahead('are stored while they go on', async () => {
@@ -304,4 +279,4 @@ times('is reported in seconds: the load of the actor, and the turns before', asy
 });
 
 for (const group of [elsewhere, read, eager, kept, unnamed]) group.run();
-for (const group of [late, gone, ahead, bugs, times]) group.run();
+for (const group of [late, ahead, bugs, times]) group.run();

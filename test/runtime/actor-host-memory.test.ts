@@ -136,4 +136,28 @@ closing('everything durable is stored and new calls are refused', async () => {
   assert.is(refusal.reason, 'shutting_down');
 });
 
-for (const group of [memory, closing]) group.run();
+const gone = suite('an actor that its last turn makes nothing of');
+
+gone('stays until that is stored, and leaves memory then', async () => {
+  const clock = new ManualClock();
+  const kind = new TallyKind();
+  const { host } = hostOf(kind, clock, memoryJournal());
+  await host.ask('a', tallyCall({ add: 1 }));
+  await host.ask('a', tallyCall({ add: -1 }));
+  assert.is(host.residency.actors, 1);
+  await pass(clock, 90_000, 1_000);
+  assert.is(kind.stored.get('a')?.version, 2);
+  assert.equal([host.residency.actors, host.residency.bytes], [0, 0]);
+});
+
+gone('goes on from there when it is asked before', async () => {
+  const kind = new TallyKind();
+  const { host } = hostOf(kind, new ManualClock(), memoryJournal());
+  await host.ask('a', tallyCall({ add: 1 }));
+  await host.ask('a', tallyCall({ add: -1 }));
+  const answer = await host.ask('a', tallyCall({ add: 2 }));
+  assert.equal(answer, { sum: 2, version: 3, again: false });
+  assert.is(kind.activations, 1);
+});
+
+for (const group of [memory, closing, gone]) group.run();
