@@ -36,8 +36,8 @@ naming.after(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-naming('is none where the table has no row', () => {
-  assert.equal(earlierRelease(TABLE), { kind: 'none' });
+naming('is what is committed where the table has no row', () => {
+  assert.equal(earlierRelease(TABLE), { kind: 'commit', version: 'HEAD', commit: 'HEAD' });
 });
 
 naming('is the first row of the table', () => {

@@ -10,9 +10,10 @@ const INSTALL_MS_MAX = 120_000;
 /** The commit to upgrade from, or why there is none. */
 export type EarlierRelease =
   | { readonly kind: 'commit'; readonly version: string; readonly commit: string }
-  /** Nothing was released yet, which is no lack of this machine. */
-  | { readonly kind: 'none' }
   | { readonly kind: 'lacking'; readonly why: string };
+
+/** Before the first release: what is committed, so that the way of an upgrade is tried. */
+const UNRELEASED = { version: 'HEAD', commit: 'HEAD' };
 
 /**
  * The newest release of RELEASES.md, or what `UPGRADE_FROM` names. Throws where the whole history is
@@ -21,8 +22,7 @@ export type EarlierRelease =
 export function earlierRelease(table?: string, folder = '.'): EarlierRelease {
   const chosen = process.env['UPGRADE_FROM'];
   const [release] = chosen === undefined ? releases(table) : [{ version: chosen, commit: chosen }];
-  if (release === undefined) return { kind: 'none' };
-  const { version, commit } = release;
+  const { version, commit } = release ?? UNRELEASED;
   if (isKnown(commit, folder)) return { kind: 'commit', version, commit };
   const lack = historyLack(folder);
   if (lack === undefined) throw new Error(`release ${version}: there is no commit ${commit}`);
