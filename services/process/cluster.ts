@@ -10,6 +10,7 @@ import { clientObserver } from '#process/rpc-metrics';
 import type { Peer } from '#routing/peer';
 import { RoutedEngine } from '#routing/routed-engine';
 import { RoutedLimiter } from '#routing/routed-limiter';
+import type { RoutedServiceOptions } from '#routing/routed-service';
 import { RETRY_REASONS, type RetryReason } from '#routing/routing-policy';
 import type { ShardedService } from '#storage/shard-store';
 import { engineProtocol } from '#wire/engine-codec';
@@ -50,17 +51,7 @@ export function watchedEngines(
   facts: ClusterFacts,
   connect: (address: string) => Peer<EngineCall, EngineAnswer>,
 ): RoutedEngine {
-  const { shardCount } = facts;
-  foundation.metrics.gauge('cluster_shards').labels({ service: 'engine' }).set(shardCount);
-  return new RoutedEngine({
-    routes: watchedOwners('engine', config, foundation, bus, facts),
-    shardCount,
-    shardOf: (id) => shardOf(id, shardCount),
-    connect,
-    clock: foundation.clock,
-    random: Math.random,
-    onRetry: retryCounter(foundation),
-  });
+  return new RoutedEngine(watched('engine', config, foundation, bus, facts, connect));
 }
 
 /** All limiters of a cluster as one. */
@@ -74,18 +65,30 @@ export function watchedLimiters(
   // A limiter that is there may be slow on a busy machine; for one that is not no caller waits
   // longer.
   const timeoutMs = Math.min(LIMITER_TIMEOUT_MS, config.SERVICE_LIMITER_TIMEOUT_MS);
+  const options = watched('limiter', config, foundation, bus, facts, connect);
+  return new RoutedLimiter({ ...options, timeoutMs });
+}
+
+/** What routing to a service needs in a process that only hears of it. */
+function watched<Call, Answer>(
+  service: ShardedService,
+  config: Config,
+  foundation: Foundation,
+  bus: Bus,
+  facts: ClusterFacts,
+  connect: (address: string) => Peer<Call, Answer>,
+): RoutedServiceOptions<Call, Answer> {
   const { shardCount } = facts;
-  foundation.metrics.gauge('cluster_shards').labels({ service: 'limiter' }).set(shardCount);
-  return new RoutedLimiter({
-    routes: watchedOwners('limiter', config, foundation, bus, facts),
+  foundation.metrics.gauge('cluster_shards').labels({ service }).set(shardCount);
+  return {
+    routes: watchedOwners(service, config, foundation, bus, facts),
     shardCount,
     shardOf: (id) => shardOf(id, shardCount),
     connect,
     clock: foundation.clock,
     random: Math.random,
     onRetry: retryCounter(foundation),
-    timeoutMs,
-  });
+  };
 }
 
 /** Who owns the shards of a service, as far as this process hears. */
