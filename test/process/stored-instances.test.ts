@@ -49,8 +49,9 @@ stored.before(async () => {
     ids[which] = await createInstance(cluster.caller);
   }
   await Promise.all(Object.values(ids).map(observe));
-  assert.ok((await cluster.metric(engine(), ACTIVE)) >= 4);
-  await leftMemory();
+  const all = Object.keys(ids).length;
+  await active((count) => count >= all, 'instances are not in memory', 5);
+  await active((count) => count === 0, 'instances stay in memory', 3 * IDLE_S);
 });
 stored.after(async () => {
   await session?.[Symbol.asyncDispose]();
@@ -76,12 +77,17 @@ async function observe(id: string): Promise<void> {
 }
 
 /** Waits until no instance is in memory, and so everything is stored. */
-async function leftMemory(): Promise<void> {
-  for (let waitedS = 0; waitedS < 3 * IDLE_S; waitedS += 1) {
-    if ((await cluster.metric(engine(), ACTIVE)) === 0) return;
+/** Waits until as many are in memory, which an engine counts once a second. */
+async function active(
+  isEnough: (count: number) => boolean,
+  otherwise: string,
+  secondsMax: number,
+): Promise<void> {
+  for (let waitedS = 0; waitedS < secondsMax; waitedS += 1) {
+    if (isEnough(await cluster.metric(engine(), ACTIVE))) return;
     await new Promise((resolve) => setTimeout(resolve, 1_000));
   }
-  throw new Error('instances stay in memory');
+  throw new Error(otherwise);
 }
 
 function traces(): Promise<Trace[]> {

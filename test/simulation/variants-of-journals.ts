@@ -41,7 +41,7 @@ export const JOURNAL_VARIANTS: readonly Variant[] = [
   {
     name: 'bytes composed again',
     flaws: { journals: flaws.composedAgain },
-    requested: ALARMS,
+    requested: { ...ALARMS, keyed: 0.2, store: { ...ALARMS.store, answerLost: 0.1 } },
   },
   { name: 'end not decided', flaws: { journals: flaws.endNotDecided }, requested: ALARMS },
   { name: 'read before the seal', flaws: { journals: flaws.readFirst }, requested: ALARMS },
