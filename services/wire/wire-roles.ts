@@ -12,7 +12,7 @@ export type WireRole = (typeof WIRE_ROLES)[number];
  */
 export const CALLERS: Readonly<Record<string, readonly WireRole[]>> = {
   // Edges process observations; engines keep the listings of each other's instances; ctl deletes those
-  // of an account.
+  // of an account, and trims.
   '/identity_engine.v1.Engine/Exchange': ['edge', 'engine', 'ctl'],
   '/identity_engine.v1.Engine/Ask': ['ctl'],
   '/identity_engine.v1.Limiter/Exchange': ['edge'],
