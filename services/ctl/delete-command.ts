@@ -6,6 +6,7 @@ import {
   type CommandTerminal,
   CtlError,
 } from '#ctl/command';
+import { counted } from '#ctl/counted';
 import { Progress } from '#ctl/progress';
 import { toFault } from '#fault/fault';
 import { sleep } from '#platform/clock';
@@ -54,7 +55,7 @@ export const DELETE_ACCOUNT: ClusterCommand = {
     const text =
       found === 'deleted'
         ? `Account ${id} was deleted before.`
-        : `Account ${id} is deleted, and ${instances} instances with it.\n${LEFT_TEXT}`;
+        : `Account ${id} is deleted, and ${counted(instances, 'instance')} with it.\n${LEFT_TEXT}`;
     return { data, text };
   },
 };
@@ -103,7 +104,7 @@ async function emptied(
     for await (const page of ports.listings.pages(accountId)) {
       const removed = () => {
         gone += 1;
-        progress.at(() => `${total + gone} instances deleted`);
+        progress.at(() => `${counted(total + gone, 'instance')} deleted`);
       };
       seen += page.length;
       refusal = (await removeAll(ports, acting, { accountId, page, removed })) ?? refusal;

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { type ClusterCommand, type ClusterPorts, CtlError } from '#ctl/command';
+import { countedRows } from '#ctl/counted';
 import { accountLine, type ExportCounts, endLine, headerLine, keyLine } from '#ctl/export-lines';
 import { ExportedInstances } from '#ctl/exported-instances';
 import { outputTo } from '#ctl/output';
@@ -22,11 +23,9 @@ export const EXPORT: ClusterCommand = {
     const counts = await exported(ports, id, (text) => output.write(text), progress);
     await output.keep();
     if (file === undefined) return { data: undefined, text: '' };
-    const { instances, observations, drift_events } = counts;
-    const rows = `${observations} observations, ${drift_events} drift events`;
     return {
       data: { account: id, file, ...counts },
-      text: `${file}: ${instances} instances, ${rows}.\nWhere it goes: ctl import ${file}`,
+      text: `${file}: ${countedRows(counts)}.\nWhere it goes: ctl import ${file}`,
     };
   },
 };

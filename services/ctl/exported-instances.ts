@@ -1,4 +1,5 @@
 import { type ClusterPorts, CtlError } from '#ctl/command';
+import { counted } from '#ctl/counted';
 import { driftLine, type ExportCounts, instanceLine, observationLine } from '#ctl/export-lines';
 import type { Progress } from '#ctl/progress';
 import { type Clock, sleep } from '#platform/clock';
@@ -55,7 +56,8 @@ export class ExportedInstances {
     for await (const text of this.#all()) {
       yield text;
       this.#progress.at(() => {
-        return `${this.#instances} instances, ${this.#observations} observations written`;
+        const observations = counted(this.#observations, 'observation');
+        return `${counted(this.#instances, 'instance')}, ${observations} written`;
       });
     }
   }

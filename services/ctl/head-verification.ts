@@ -47,8 +47,8 @@ const DIFFERENCES_MAX = 20;
 
 /**
  * Runs a stored history through the model again and compares what comes out with the head, to the
- * last bit. `rows` are all rows from the head's floor up to `head.historyCount`, oldest first. Pure but for `rows`.
- * What it can and cannot show is decision 86.
+ * last bit. `rows` are all rows from the head's floor up to `head.historyCount`, oldest first. Pure
+ * but for `rows`. What it can and cannot show is decision 86.
  */
 export async function verifyHead(
   head: InstanceHead,
@@ -181,7 +181,10 @@ async function countOf(rows: AsyncIterable<unknown> | Iterable<unknown>): Promis
   return count;
 }
 
-/** The rows that a head counts above its floor, as they are stored, oldest first. Rejects as the store does. */
+/**
+ * The rows that a head counts above its floor, as they are stored, oldest first. Rejects as the store
+ * does.
+ */
 export async function* storedRows(
   store: InstanceStore,
   instanceId: string,

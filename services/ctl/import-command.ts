@@ -1,5 +1,6 @@
 import { readShardTable } from '#ctl/cluster-snapshot';
 import { type ClusterCommand, type ClusterPorts, CtlError } from '#ctl/command';
+import { counted, countedRows } from '#ctl/counted';
 import { type CheckedExport, checkExport, isBegun } from '#ctl/import-check';
 import { storeExport } from '#ctl/import-store';
 import { Fault } from '#fault/fault';
@@ -17,7 +18,8 @@ export const IMPORT: ClusterCommand = {
     await readShardTable(ports, 'engine');
     const checked = await checkExport(path, ports, report);
     const { counts, account, unproven } = checked;
-    report(`${path} is whole, and ${counts.instances - unproven} heads follow from their rows`);
+    const proven = counted(counts.instances - unproven, 'instance');
+    report(`${path} is whole; proved by their rows: ${proven}`);
     await claim(ports, checked);
     const { written, found } = await storeExport(checked, ports, report);
     await assertComplete(ports, checked);
@@ -29,9 +31,7 @@ export const IMPORT: ClusterCommand = {
 };
 
 function textOf({ account, status, counts, unproven }: CheckedExport, found: number): string {
-  const { instances, observations, drift_events } = counts;
-  const rows = `${observations} observations, ${drift_events} drift events`;
-  const lines = [`Account ${account.id} is here: ${instances} instances, ${rows}.`];
+  const lines = [`Account ${account.id} is here: ${countedRows(counts)}.`];
   if (found > 0) lines.push(`${found} of the instances were there from an earlier try.`);
   if (unproven > 0) {
     lines.push(

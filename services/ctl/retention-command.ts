@@ -1,5 +1,6 @@
 import { type RetentionOfPlans, retentionDaysOf } from '#accounts/retention';
 import { type ClusterCommand, type ClusterPorts, CtlError } from '#ctl/command';
+import { counted } from '#ctl/counted';
 import { InstanceTrims } from '#ctl/instance-trims';
 import { Progress } from '#ctl/progress';
 import { isNear } from '#platform/clock-agreement';
@@ -26,7 +27,9 @@ export const APPLY_RETENTION: ClusterCommand = {
     const failures: string[] = [];
     const progress = new Progress(ports.clock, report);
     const progressed = () =>
-      progress.at(() => `${total.looked_at} instances looked at, ${total.trimmed} trimmed`);
+      progress.at(
+        () => `${counted(total.looked_at, 'instance')} looked at, ${total.trimmed} trimmed`,
+      );
     // Opened for the first account that has a retention: most installations have none.
     await using opened = new AsyncDisposableStack();
     let trims: InstanceTrims | undefined;
@@ -91,7 +94,7 @@ function textOf(total: Totals): string {
   if (total.accounts === 0) return 'Every account keeps its history for ever: nothing to do.';
   const { accounts, looked_at, trimmed, observations, drift_events, failed, failures } = total;
   const lines = [
-    `${accounts} accounts, ${looked_at} instances: ${trimmed} trimmed, by ${observations} observations and ${drift_events} drift events.`,
+    `${counted(accounts, 'account')}, ${counted(looked_at, 'instance')}: ${trimmed} trimmed, by ${counted(observations, 'observation')} and ${counted(drift_events, 'drift event')}.`,
   ];
   if (trimmed > 0) lines.push('They are gone from the tables within 20 s.');
   if (failed > 0) lines.push(`${failed} could not be trimmed; the next run tries them again:`);

@@ -1,4 +1,5 @@
 import { type ClusterCommand, type ClusterPorts, CtlError } from '#ctl/command';
+import { counted } from '#ctl/counted';
 import { type Replay, storedRows, verifyHead } from '#ctl/head-verification';
 import type { ReplayStart } from '#ctl/replay-branches';
 import { table } from '#ctl/table';
@@ -108,7 +109,7 @@ function explained(replay: Replay, { generation }: InstanceHead): string {
 }
 
 function sameText({ start, since, cycles }: Extract<Replay, { kind: 'same' }>, generation: number) {
-  const cyclesText = cycles === 1 ? '1 observation' : `${cycles} observations`;
+  const cyclesText = counted(cycles, 'observation');
   const covered =
     since === generation
       ? `${cyclesText} of generation ${generation}`
