@@ -1,8 +1,8 @@
 import { CLAIMS_IN_FLIGHT_MAX, REFUSAL_GAP_MS } from '#cluster/bounds';
 import type { FailureWatch } from '#cluster/failure-watch';
-import { forEachConcurrently } from '#cluster/for-each-concurrently';
 import type { OwnerConfig, ShardHost } from '#cluster/shard-host';
 import { type Clock, sleep } from '#platform/clock';
+import { forEachConcurrently } from '#platform/for-each-concurrently';
 import type { ShardRow, ShardStore } from '#storage/shard-store';
 
 /** What claiming shards takes. */

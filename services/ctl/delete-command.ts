@@ -10,7 +10,9 @@ import { counted } from '#ctl/counted';
 import { Progress } from '#ctl/progress';
 import { toFault } from '#fault/fault';
 import { sleep } from '#platform/clock';
+import { forEachConcurrently } from '#platform/for-each-concurrently';
 import type { ListingRow } from '#storage/listing-store';
+import { unnamedCall } from '#wire/engine-messages';
 import { CALL_TIMEOUT_MS_MAX } from '#wire/wire-bounds';
 
 /**
@@ -139,23 +141,20 @@ async function removeAll(
   { engine }: ActingCluster,
   { accountId, page, removed }: Removal,
 ): Promise<unknown> {
-  const waiting = page.values();
   let refusal: unknown;
-  const worker = async (): Promise<void> => {
-    for (const row of waiting) {
-      const { instanceId } = row;
-      const deadlineAtMs = ports.clock.wallMs() + CALL_TIMEOUT_MS_MAX;
-      const asked = { accountId, instanceId, deadlineAtMs };
-      try {
-        await engine.ask({ ...REMOVAL, ...asked });
-        removed();
-      } catch (error) {
-        if (toFault(error).code !== 'not_found') refusal = error;
-        else if (await hasUnlisted(ports, accountId, row)) removed();
-      }
+  await forEachConcurrently(page, IN_FLIGHT_MAX, async (row) => {
+    const { instanceId } = row;
+    const deadlineAtMs = ports.clock.wallMs() + CALL_TIMEOUT_MS_MAX;
+    // A deletion that comes twice is none the second time, so that the call needs no name.
+    const command = { kind: 'remove' } as const;
+    try {
+      await engine.ask(unnamedCall({ accountId, instanceId, deadlineAtMs, command }));
+      removed();
+    } catch (error) {
+      if (toFault(error).code !== 'not_found') refusal = error;
+      else if (await hasUnlisted(ports, accountId, row)) removed();
     }
-  };
-  await Promise.all(Array.from({ length: IN_FLIGHT_MAX }, worker));
+  });
   return refusal;
 }
 
@@ -171,12 +170,3 @@ async function hasUnlisted(
   await listings.remove(accountId, instanceId, version + 1);
   return true;
 }
-
-/** A deletion that comes twice is none the second time, so that the call needs no name. */
-const REMOVAL = {
-  callId: 0,
-  idempotency: undefined,
-  isReplayOnly: false,
-  ifMatch: undefined,
-  command: { kind: 'remove' },
-} as const;

@@ -2,6 +2,7 @@ import { type ClusterPorts, CtlError } from '#ctl/command';
 import { counted } from '#ctl/counted';
 import { driftLine, type ExportCounts, instanceLine, observationLine } from '#ctl/export-lines';
 import type { Progress } from '#ctl/progress';
+import { TRIM_MS_MAX } from '#ctl/trim-plan';
 import { type Clock, sleep } from '#platform/clock';
 import { trimmedOf } from '#storage/floor';
 import type { InstanceHead } from '#storage/instance-store';
@@ -15,9 +16,6 @@ const HEADS_AT_ONCE = 32;
 
 /** In which time everything acknowledged before is stored, in milliseconds: 120 s and 20. */
 const STORED_MS = 140_000;
-
-/** How long rows may be trimmed before the head that says so is stored, in milliseconds. */
-const TRIM_MS_MAX = 45_000;
 
 /** Between two looks for what is not stored yet, in milliseconds. */
 const PAUSE_MS = 2_000;

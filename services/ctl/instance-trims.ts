@@ -2,10 +2,11 @@ import { type ClusterPorts, CtlError } from '#ctl/command';
 import { trimPlan } from '#ctl/trim-plan';
 import { toFault } from '#fault/fault';
 import { type Clock, sleep } from '#platform/clock';
+import { forEachConcurrently } from '#platform/for-each-concurrently';
 import { type Floor, trimmedOf } from '#storage/floor';
 import { gatheredHeads } from '#storage/gathered-heads';
 import type { InstanceHead, InstanceStore } from '#storage/instance-store';
-import type { EngineClient } from '#wire/engine-messages';
+import { type EngineClient, unnamedCall } from '#wire/engine-messages';
 import { CALL_TIMEOUT_MS_MAX } from '#wire/wire-bounds';
 
 /** Instances whose heads are read at once: those of one bucket in one read. Chosen. */
@@ -67,23 +68,19 @@ export class InstanceTrims {
 
   async #ofAll(accountId: string, ids: readonly string[], cutoffMs: number): Promise<Trimmed> {
     const heads = await Promise.allSettled(ids.map((id) => this.#store.readHead(id)));
-    const waiting = ids.entries();
     const failures: string[] = [];
     const done: NonNullable<Outcome>[] = [];
-    const worker = async (): Promise<void> => {
-      for (const [index, id] of waiting) {
-        await this.#paced();
-        try {
-          const head = heads[index];
-          if (head?.status === 'rejected') throw head.reason;
-          const outcome = await this.#ofOne(accountId, id, head?.value, cutoffMs);
-          if (outcome !== undefined) done.push(outcome);
-        } catch (error) {
-          failures.push(`${id}: ${error instanceof Error ? error.message : String(error)}`);
-        }
+    await forEachConcurrently([...ids.entries()], IN_FLIGHT_MAX, async ([index, id]) => {
+      await this.#paced();
+      try {
+        const head = heads[index];
+        if (head?.status === 'rejected') throw head.reason;
+        const outcome = await this.#ofOne(accountId, id, head?.value, cutoffMs);
+        if (outcome !== undefined) done.push(outcome);
+      } catch (error) {
+        failures.push(`${id}: ${error instanceof Error ? error.message : String(error)}`);
       }
-    };
-    await Promise.all(Array.from({ length: IN_FLIGHT_MAX }, worker));
+    });
     const sum = (of: (outcome: NonNullable<Outcome>) => number) =>
       done.reduce((total, outcome) => total + of(outcome), 0);
     return {
@@ -123,7 +120,7 @@ export class InstanceTrims {
     const deadlineAtMs = this.#clock.wallMs() + CALL_TIMEOUT_MS_MAX;
     const command = { kind: 'trim', ...floor } as const;
     try {
-      const call = { ...TRIM, accountId, instanceId, deadlineAtMs, command };
+      const call = unnamedCall({ accountId, instanceId, deadlineAtMs, command });
       const { body } = await this.#engine.ask(call);
       const { data } = JSON.parse(Buffer.from(body).toString());
       return data.is_new === true;
@@ -141,10 +138,3 @@ export class InstanceTrims {
     if (this.#nextMs - nowMs >= 1) await sleep(this.#clock, this.#nextMs - nowMs);
   }
 }
-
-const TRIM = {
-  callId: 0,
-  idempotency: undefined,
-  isReplayOnly: false,
-  ifMatch: undefined,
-} as const;

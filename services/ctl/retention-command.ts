@@ -23,7 +23,10 @@ export const APPLY_RETENTION: ClusterCommand = {
   options: {},
   async run(ports, _args, _values, { report }) {
     await assertClock(ports);
-    const total = { accounts: 0, looked_at: 0, trimmed: 0, observations: 0, drift_events: 0 };
+    const total = {
+      ...{ accounts: 0, looked_at: 0, trimmed: 0 },
+      ...{ observations: 0, drift_events: 0, failed: 0 },
+    };
     const failures: string[] = [];
     const progress = new Progress(ports.clock, report);
     const progressed = () =>
@@ -42,12 +45,13 @@ export const APPLY_RETENTION: ClusterCommand = {
         total.trimmed += one.trimmed;
         total.observations += one.observations;
         total.drift_events += one.driftEvents;
-        failures.push(...one.failures);
+        total.failed += one.failures.length;
+        failures.push(...one.failures.slice(0, NAMED_MAX - failures.length));
         progressed();
       }
     }
-    const data = { ...total, failed: failures.length, failures: failures.slice(0, NAMED_MAX) };
-    return { data, text: textOf(data), isBad: failures.length > 0 };
+    const data = { ...total, failures };
+    return { data, text: textOf(data), isBad: total.failed > 0 };
   },
 };
 

@@ -6,6 +6,12 @@ import { type Floor, packedState, trimmedOf } from '#storage/floor';
 import type { DriftRow, HistoryRow, InstanceHead, InstanceStore } from '#storage/instance-store';
 import { storedDrift, storedHistory } from '#storage/stored-rows';
 
+/**
+ * How long rows may be gone before the head that says so is stored, in milliseconds: a node that fails
+ * between the two is taken over, and stores it then.
+ */
+export const TRIM_MS_MAX = 45_000;
+
 /** Drift events of one read. */
 const EVENTS_PER_READ = 256;
 

@@ -3,16 +3,11 @@ import { counted } from '#ctl/counted';
 import { type Replay, storedRows, verifyHead } from '#ctl/head-verification';
 import type { ReplayStart } from '#ctl/replay-branches';
 import { table } from '#ctl/table';
+import { TRIM_MS_MAX } from '#ctl/trim-plan';
 import { sleep } from '#platform/clock';
 import { trimmedOf } from '#storage/floor';
 import type { InstanceHead, InstanceStore } from '#storage/instance-store';
 import { storedHistory } from '#storage/stored-rows';
-
-/**
- * How long rows may be gone before the head that says so is stored, in milliseconds: a node that fails
- * between the two is taken over, and stores it then.
- */
-const TRIM_MS_MAX = 45_000;
 
 /** Between two looks, in milliseconds. */
 const PAUSE_MS = 500;

@@ -8,6 +8,7 @@ import {
   type EngineCall,
   plainAnswer,
   SUMMARIES_MAX,
+  unnamedCall,
 } from '#wire/engine-messages';
 
 /** How long an owner may take before the store is read instead, in milliseconds: less than a page. */
@@ -60,16 +61,12 @@ export function summariesOfOwners({
     address: string,
     ids: readonly string[],
   ) {
-    const call: EngineCall = {
+    const call = unnamedCall({
       accountId,
       instanceId: '',
-      callId: 0,
       deadlineAtMs: clock.wallMs() + SUMMARIES_TIMEOUT_MS,
-      idempotency: undefined,
-      isReplayOnly: false,
-      ifMatch: undefined,
       command: { kind: 'readSummaries', instanceIds: ids },
-    };
+    });
     const late = Promise.withResolvers<undefined>();
     using _ = clock.after(SUMMARIES_TIMEOUT_MS, () => late.resolve(undefined));
     const answered = owners

@@ -10,6 +10,7 @@ import {
   type EngineClient,
   type PeerCommand,
   plainAnswer,
+  unnamedCall,
 } from '#wire/engine-messages';
 import { CALL_TIMEOUT_MS_MAX } from '#wire/wire-bounds';
 
@@ -38,16 +39,8 @@ export function remoteDirectory(
     command: ToDirectory,
     traceparent: string | undefined,
   ): Promise<void> {
-    const call: EngineCall = {
-      accountId,
-      instanceId,
-      callId: 0,
-      deadlineAtMs: clock.wallMs() + CALL_TIMEOUT_MS_MAX,
-      idempotency: undefined,
-      isReplayOnly: false,
-      ifMatch: undefined,
-      command,
-    };
+    const deadlineAtMs = clock.wallMs() + CALL_TIMEOUT_MS_MAX;
+    const call = unnamedCall({ accountId, instanceId, deadlineAtMs, command });
     await engine.ask(traced(call, traceparent));
   }
   return {

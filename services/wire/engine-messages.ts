@@ -134,6 +134,17 @@ export type EngineCall = Traced & {
   readonly command: EngineCommand;
 };
 
+/**
+ * A call that the cluster or its operator makes and no caller: without a name, a key or a condition,
+ * because doing what it asks for twice is doing it once.
+ */
+export function unnamedCall(
+  asked: Pick<EngineCall, 'accountId' | 'instanceId' | 'deadlineAtMs' | 'command'>,
+): EngineCall {
+  const unnamed = { callId: 0, idempotency: undefined, isReplayOnly: false, ifMatch: undefined };
+  return { ...asked, ...unnamed };
+}
+
 /** What an engine answers when it does not refuse (a refusal is a thrown `Fault`). */
 export type EngineAnswer = {
   /** The whole response body as JSON, rendered once by the engine: text, or UTF-8 bytes off the wire. */

@@ -1,4 +1,4 @@
-import { forEachConcurrently } from '#cluster/for-each-concurrently';
+import { forEachConcurrently } from '#platform/for-each-concurrently';
 import type { InstanceStore } from '#storage/instance-store';
 import type { JournalStore } from '#storage/journal-store';
 import type { ListingStore } from '#storage/listing-store';

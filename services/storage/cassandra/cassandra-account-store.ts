@@ -8,6 +8,7 @@ import {
 } from '#accounts/account';
 import { Fault } from '#fault/fault';
 import type { Clock } from '#platform/clock';
+import { forEachConcurrently } from '#platform/for-each-concurrently';
 import {
   assertChangeable,
   assertDeleting,
@@ -189,14 +190,10 @@ async function list(ports: AccountPorts, afterId: string, limit: number): Promis
 /** The accounts with these ids, in their order, without those that are not there (any more). */
 async function findAll(ports: AccountPorts, ids: readonly string[]): Promise<Account[]> {
   const found: (Account | undefined)[] = [];
-  const entries = ids.entries();
-  const worker = async (): Promise<void> => {
-    for (const [index, id] of entries) {
-      const stored = await find(ports, id);
-      found[index] = stored?.isDeleted ? undefined : stored?.account;
-    }
-  };
-  await Promise.all(Array.from({ length: READS_IN_FLIGHT_MAX }, worker));
+  await forEachConcurrently([...ids.entries()], READS_IN_FLIGHT_MAX, async ([index, id]) => {
+    const stored = await find(ports, id);
+    found[index] = stored?.isDeleted ? undefined : stored?.account;
+  });
   return found.filter((account) => account !== undefined);
 }
 

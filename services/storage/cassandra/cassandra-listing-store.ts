@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import type { types } from 'cassandra-driver';
+import { forEachConcurrently } from '#platform/for-each-concurrently';
 import type { CassandraSession, StatementOptions } from '#storage/cassandra/session';
 import {
   type ListedInstance,
@@ -102,15 +103,12 @@ async function load<Row>(
   read: (row: types.Row) => Row,
 ): Promise<Row[]> {
   const found: Row[] = [];
-  const buckets = Array.from({ length: BUCKETS }, (_, bucket) => bucket).values();
-  const worker = async (): Promise<void> => {
-    for (const bucket of buckets) {
-      for await (const page of session.pages(query, [accountId, bucket], READ_OPTIONS)) {
-        for (const row of page) if (row['is_removed'] !== true) found.push(read(row));
-      }
+  const buckets = Array.from({ length: BUCKETS }, (_, bucket) => bucket);
+  await forEachConcurrently(buckets, READS_IN_FLIGHT_MAX, async (bucket) => {
+    for await (const page of session.pages(query, [accountId, bucket], READ_OPTIONS)) {
+      for (const row of page) if (row['is_removed'] !== true) found.push(read(row));
     }
-  };
-  await Promise.all(Array.from({ length: READS_IN_FLIGHT_MAX }, worker));
+  });
   return found;
 }
 

@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { forEachConcurrently } from '#cluster/for-each-concurrently';
+import { forEachConcurrently } from '#platform/for-each-concurrently';
 import { refusalOf, turnOfEvents } from '#test/support/settled';
 
 const many = suite('something done with many items');
