@@ -43,7 +43,10 @@ export function withRetention(
 }
 
 /** What a key may do: `read` is every GET and `POST /test/submit`. Source: decision 41. */
-export type KeyScope = 'full' | 'read';
+export const KEY_SCOPES = ['full', 'read'] as const;
+
+/** One of them. */
+export type KeyScope = (typeof KEY_SCOPES)[number];
 
 /** A key as it is stored: a reader of this cannot use it. Source: interface 5.3. */
 export type ApiKeyRecord = {

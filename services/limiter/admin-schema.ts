@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { KEY_SCOPES } from '#accounts/account';
 import { CUSTOM_LIMITS_MAX } from '#accounts/plan';
 import { RETENTION_DAYS_MAX } from '#accounts/retention';
 import { MODELS } from '#identity/models';
@@ -54,7 +55,7 @@ export const RetentionBody = z.strictObject({ retention_days: RetentionWire.null
 
 /** Body of `POST /accounts/{id}/keys`. */
 export const KeyBody = z.strictObject({
-  scope: z.enum(['full', 'read']),
+  scope: z.enum(KEY_SCOPES),
   expires_at: z.iso.datetime({ offset: true }).optional(),
 });
 
@@ -84,7 +85,7 @@ export const AccountsView = z.array(AccountView);
 /** A key as the admin port shows it: never its secret. */
 export const KeyView = z.object({
   id: z.string(),
-  scope: z.enum(['full', 'read']),
+  scope: z.enum(KEY_SCOPES),
   status: z.enum(['active', 'revoked', 'expired']),
   created_at: z.string(),
   revoked_at: z.string().optional(),

@@ -1,5 +1,5 @@
 import { timingSafeEqual } from 'node:crypto';
-import { type ApiKeyRecord, type KeyScope, keyEndsAtMs } from '#accounts/account';
+import { type ApiKeyRecord, KEY_SCOPES, type KeyScope, keyEndsAtMs } from '#accounts/account';
 
 /** What a meter keeps of a key that may still be used. */
 export type HeldKey = {
@@ -17,10 +17,13 @@ const DIGEST_LENGTH = 43;
 const presented = Buffer.alloc(DIGEST_LENGTH);
 const known = Buffer.alloc(DIGEST_LENGTH);
 
-/** The keys that may be used at `nowMs`: neither revoked nor expired. */
+/**
+ * The keys that may be used at `nowMs`: neither revoked nor expired, and of a scope that this release
+ * knows. A later one may store keys that may do less, and must not find them let in by this one.
+ */
 export function keyRing(keys: readonly ApiKeyRecord[], nowMs: number): readonly HeldKey[] {
   return keys
-    .filter((key) => keyEndsAtMs(key) > nowMs)
+    .filter((key) => keyEndsAtMs(key) > nowMs && KEY_SCOPES.includes(key.scope))
     .map(({ digest, scope, expiresAtMs }) => ({ digest, scope, expiresAtMs }));
 }
 

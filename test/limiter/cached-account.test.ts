@@ -92,6 +92,15 @@ ring('holds those that are neither revoked nor expired, with what a check needs'
   assert.equal(keyRing([key('a', 0), key('b', -1)], NOW_MS), []);
 });
 
+ring('has no key of a scope that a later release has stored', () => {
+  const later = { ...key('a'), scope: 'events' } as unknown as ApiKeyRecord;
+  const held = keyRing([later, key('b')], NOW_MS);
+  assert.equal(
+    [digestOf('a'), digestOf('b')].map((one) => scopeInRing(held, one)),
+    [undefined, 'full'],
+  );
+});
+
 ring('loses at a moment what expires then', () => {
   const held = keyRing([key('a', 1), key('b', 2), key('c')], NOW_MS);
   const digests = (ms: number) => usableOf(held, NOW_MS + ms).map(({ digest }) => digest);

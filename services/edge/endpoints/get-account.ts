@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { KEY_SCOPES } from '#accounts/account';
 import { INSTANCES_OF, type Plan } from '#accounts/plan';
 import { type AccountCaller, endpoint } from '#edge/endpoint';
 import { windowResetS } from '#edge/limit-headers';
@@ -26,7 +27,7 @@ const Account = z
     key: z
       .strictObject({
         id: z.string().regex(/^key_[0-9a-f]{16}$/),
-        scope: z.enum(['full', 'read']),
+        scope: z.enum(KEY_SCOPES),
         expires_at: Time.nullable().describe('`null`: never.'),
       })
       .describe('The key that this request was made with.'),
