@@ -50,6 +50,13 @@ export class ByteReader {
     return this.#bytes.readUInt8(this.#advance(1));
   }
 
+  /** A byte of flags, of which no other bits than `known` may be set. */
+  flags(known: number): number {
+    const flags = this.byte();
+    if ((flags & ~known) === 0) return flags;
+    throw new CorruptState(`${this.#what} has flags that this program does not know: ${flags}`);
+  }
+
   /** A whole number of four bytes. */
   count(): number {
     return this.#bytes.readUInt32LE(this.#advance(4));

@@ -42,9 +42,12 @@ export function rowOfMeter(record: MeterRecord): number[] {
   return row;
 }
 
-/** The record that a row is. Throws an Error, which names what is wrong, when it makes no sense. */
+/**
+ * The record that a row is. An object at its end is what a later release adds, and passed over. Throws
+ * an Error, which names what is wrong, when the row makes no sense.
+ */
 export function meterOfRow(row: unknown): MeterRecord {
-  const numbers = numbersOf(row);
+  const numbers = numbersOf(withoutAddition(row));
   const counts = COUNTS.map((field, index) => [field, numbers[index]]);
   const { monthEndsAtMs, ...others }: Omit<MeterRecord, 'reservations'> =
     Object.fromEntries(counts);
@@ -52,6 +55,13 @@ export function meterOfRow(row: unknown): MeterRecord {
   const record = { monthEndsAtMs, ...others, reservations };
   assertSensible(record);
   return record;
+}
+
+function withoutAddition(row: unknown): unknown {
+  if (!Array.isArray(row)) return row;
+  const last: unknown = row.at(-1);
+  const isAdded = typeof last === 'object' && last !== null && !Array.isArray(last);
+  return isAdded ? row.slice(0, -1) : row;
 }
 
 function numbersOf(row: unknown): readonly number[] {

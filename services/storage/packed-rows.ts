@@ -26,9 +26,12 @@ const IS_SIGNAL_SHORT = 1 << 3;
 const IS_CONFIDENCE_SHORT = 1 << 4;
 const IS_TIME_WHOLE = 1 << 5;
 const HAS_CONTEXT = 1 << 6;
+const OBSERVATION_FLAGS =
+  MODE_BITS | IS_SIGNAL_SHORT | IS_CONFIDENCE_SHORT | IS_TIME_WHOLE | HAS_CONTEXT;
 
 const IS_ROLLED_BACK = 1 << 0;
 const IS_SHORTENED = 1 << 1;
+const DRIFT_FLAGS = IS_ROLLED_BACK | IS_SHORTENED | IS_TIME_WHOLE;
 
 /** What most contexts are. */
 const NO_CONTEXT = '{}';
@@ -54,7 +57,7 @@ export const OBSERVATIONS: Packing<HistoryRow> = {
     return writer.endPart();
   },
   read(reader, ordinal) {
-    const flags = reader.byte();
+    const flags = reader.flags(OBSERVATION_FLAGS);
     return {
       ordinal,
       generation: reader.whole(),
@@ -86,7 +89,7 @@ export const DRIFT_EVENTS: Packing<DriftRow> = {
     return writer.endPart();
   },
   read(reader, ordinal) {
-    const flags = reader.byte();
+    const flags = reader.flags(DRIFT_FLAGS);
     const generation = reader.whole();
     const cycle = reader.whole();
     const timestampMs = timeFrom(reader, (flags & IS_TIME_WHOLE) !== 0);

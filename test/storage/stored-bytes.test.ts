@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import { crc32 } from 'node:zlib';
 import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -125,6 +126,21 @@ bytes('of packed drift events are too, whatever their texts are', () => {
       assert.ok(sameRows(unpacked(DRIFT_EVENTS, 'i', packed, 1, rows.length), expected));
     }),
   );
+});
+
+bytes('with a flag that only a later release knows is refused by name', () => {
+  const unknown = /flags that this program does not know: /;
+  const head = encodeHead(headAt(3)).subarray(0, -4);
+  head[1] = (head[1] ?? 0) | 8;
+  const sum = Buffer.alloc(4);
+  sum.writeUInt32LE(crc32(head));
+  assert.throws(() => decodeHead('inst_1', Buffer.concat([head, sum])), unknown);
+  const [history] = historyChunks(1, 1);
+  const [drift] = driftChunks(1, 1);
+  const flagged = (rows = '', flag = 0) =>
+    String.fromCharCode(rows.charCodeAt(0) | flag) + rows.slice(1);
+  assert.throws(() => unpacked(OBSERVATIONS, 'i', flagged(history?.rows, 128), 1, 1), unknown);
+  assert.throws(() => unpacked(DRIFT_EVENTS, 'i', flagged(drift?.rows, 4), 1, 1), unknown);
 });
 
 bytes('of packed rows that are not as many as they should be are refused by name', () => {

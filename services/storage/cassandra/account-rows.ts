@@ -52,7 +52,7 @@ export function accountFrom(row: types.Row): Account {
   };
 }
 
-/** Accounts from before version 3 have what their plan says. */
+/** An account without a number of its own has what its plan says. */
 function instancesOf(row: types.Row): number {
   const instances: bigint | null = row['instances'];
   return instances === null ? INSTANCES_OF[row['plan'] as Plan] : Number(instances);

@@ -15,6 +15,7 @@ const FORMAT = 2;
 const HAS_DELETED_AT = 1;
 const HAS_OBSERVED_AT = 2;
 const HAS_FLOOR = 4;
+const FLAGS = HAS_DELETED_AT | HAS_OBSERVED_AT | HAS_FLOOR;
 
 const writer = new ByteWriter();
 
@@ -61,7 +62,7 @@ export function encodeHead(head: InstanceHead): Buffer {
 /** The head of an instance from its stored bytes. Throws `CorruptState`. */
 export function decodeHead(instanceId: string, bytes: unknown): InstanceHead {
   const reader = readerOf(bytes, FORMAT, `the head of ${instanceId}`);
-  const has = reader.byte();
+  const has = reader.flags(FLAGS);
   const head: InstanceHead = {
     version: reader.number(),
     accountId: reader.text(),
