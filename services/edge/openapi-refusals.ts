@@ -89,7 +89,7 @@ function reasonsOf(endpoint: Endpoint): FaultReason[] {
   if (handler.kind !== 'engine') return reasons;
   // A call that is made again after a fail-over may find that its answer is gone.
   if (method !== 'GET') reasons.push('outcome_unknown');
-  return [...reasons, 'engine_unavailable', 'deadline_exceeded'];
+  return [...reasons, 'engine_unavailable', 'deadline_exceeded', 'upgrade_in_progress'];
 }
 
 /** The query parameters of an endpoint, by name. */

@@ -63,6 +63,8 @@ export const REASONS = {
   // a call made again whose answer is gone, decision 90
   outcome_unknown: { code: 'service_unavailable' },
   shutting_down: { code: 'service_unavailable' },
+  // what a node of an older release does not know yet, decision 240
+  upgrade_in_progress: { code: 'service_unavailable' },
 } as const satisfies Record<string, ReasonRow>;
 
 /** A stable token that says why a request was refused. */

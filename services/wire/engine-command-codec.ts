@@ -14,7 +14,7 @@ import type {
   ReadRecords as WireRecords,
   TrimRows as WireTrim,
 } from '#wire/gen/identity_engine/v1/engine';
-import { brokenMessage, trustInteger, trustText, trustUnit } from '#wire/wire-trust';
+import { trustInteger, trustText, trustUnit, unknownCall } from '#wire/wire-trust';
 
 type WireCommand = NonNullable<EngineRequest['command']>;
 
@@ -107,9 +107,12 @@ export function commandToWire(command: EngineCommand): WireCommand {
   }
 }
 
-/** A command of the domain. Throws `internal` when there is none or it breaks a bound. */
+/**
+ * A command of the domain. Throws `upgrade_in_progress` when it is none that this release knows, and
+ * `internal` when it breaks a bound.
+ */
 export function commandFromWire(wire: EngineRequest['command']): EngineCommand {
-  if (wire === undefined) throw brokenMessage('command');
+  if (wire === undefined) throw unknownCall();
   switch (wire.$case) {
     case 'create':
       return createFromWire(wire.value);

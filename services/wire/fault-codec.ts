@@ -35,14 +35,16 @@ export function faultToWire(fault: Fault): WireFault {
   };
 }
 
-/** A peer's fault, unchanged. Throws `internal` when code or reason is not one of `FAULTS`. */
+/**
+ * A peer's fault, unchanged but for a reason that only a later release knows: its code says enough.
+ * Throws `internal` when the code is not one of `FAULTS`.
+ */
 export function faultFromWire(wire: WireFault): Fault {
   const { code, message, reason, field, retryAfterS, outcomeUnknown, owner } = wire;
   if (!isCode(code)) throw brokenMessage('fault code');
-  if (reason !== '' && !isReason(reason)) throw brokenMessage('fault reason');
   if (field !== undefined) trustText(field, 0, FAULT_TEXT_LENGTH_MAX, 'fault field');
   return new Fault(code, trustText(message, 0, FAULT_TEXT_LENGTH_MAX, 'fault message'), {
-    reason: reason === '' ? undefined : reason,
+    reason: isReason(reason) ? reason : undefined,
     field,
     retryAfterS,
     isOutcomeUnknown: outcomeUnknown,

@@ -18,6 +18,7 @@ import {
   REPLIES_HELD_BYTES_MAX,
   REPLY_FRAME_BYTES_MAX,
 } from '#wire/wire-bounds';
+import { refusalOf } from '#wire/wire-trust';
 
 /** What a server stream takes from outside. */
 export type FrameServerPorts = {
@@ -199,7 +200,7 @@ export class FrameServerStream<
     try {
       call = this.#options.protocol.callOf(request, deadlineAtMs);
     } catch (error) {
-      throw new Fault('internal', 'internal error', { cause: error });
+      throw refusalOf(error);
     }
     const { traceparent: asking } = call;
     if (asking === undefined) return call;

@@ -9,6 +9,7 @@ import { type FrameServerPorts, FrameServerStream } from '#wire/frame-server';
 import { unaryHandler } from '#wire/unary-handler';
 import { CALL_TIMEOUT_MS_MAX, SERVER_CALLS_IN_FLIGHT_MAX } from '#wire/wire-bounds';
 import type { WireService } from '#wire/wire-service';
+import { isUnknownCall } from '#wire/wire-trust';
 
 /** What a served engine or limiter takes from outside. */
 export type FrameServiceOptions = Partial<FrameServerPorts>;
@@ -56,6 +57,7 @@ export function frameService<Call extends Traced, Answer, Request extends WireRe
     try {
       return protocol.callOf(request, deadlineAtMs);
     } catch (error) {
+      if (isUnknownCall(error)) throw error;
       const cause = error instanceof Fault ? error.cause : error;
       throw new Fault('invalid_request', `not understood: ${String(cause)}`, { cause });
     }

@@ -4,10 +4,15 @@ import { FRAME_BYTES_TARGET, FRAME_MESSAGES_MAX } from '#wire/wire-bounds';
 /** Field 1 of every frame of `proto/`, length-delimited: one message. */
 const MESSAGE_TAG = 10;
 
+/** The lower bits of a tag, and what they say of a field that has a length in front. */
+const WIRE_TYPE_BITS = 0b111;
+const LENGTH_DELIMITED = 2;
+
 /**
  * Reads a frame message by message, so that no list of them is built. `read` must consume exactly
- * `length` bytes. Returns how many there were. Throws when the bytes are not such a frame: then
- * nothing after it can be trusted.
+ * `length` bytes. Other fields that have a length are of a later release, and passed over. Returns how
+ * many fields there were. Throws when the bytes are not such a frame: then nothing after it can be
+ * trusted.
  */
 export function readFrame(
   bytes: Uint8Array,
@@ -18,7 +23,13 @@ export function readFrame(
   while (reader.pos < reader.len) {
     count += 1;
     if (count > FRAME_MESSAGES_MAX) throw new RangeError('too many messages in one frame');
-    if (reader.uint32() !== MESSAGE_TAG) throw new RangeError('not a frame of messages');
+    const tag = reader.uint32();
+    if ((tag & WIRE_TYPE_BITS) !== LENGTH_DELIMITED)
+      throw new RangeError('not a frame of messages');
+    if (tag !== MESSAGE_TAG) {
+      reader.skip(LENGTH_DELIMITED);
+      continue;
+    }
     const length = reader.uint32();
     const end = reader.pos + length;
     read(reader, length);

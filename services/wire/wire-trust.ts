@@ -1,4 +1,4 @@
-import { Fault } from '#fault/fault';
+import { Fault, faultFor } from '#fault/fault';
 import { isHostPort } from '#platform/host-port';
 
 /**
@@ -8,6 +8,28 @@ import { isHostPort } from '#platform/host-port';
 export function brokenMessage(what: string): Fault {
   const cause = new RangeError(`${what} off the wire`);
   return new Fault('internal', 'internal error', { cause, isOutcomeUnknown: true });
+}
+
+/** How long the caller of what no node knows yet should wait, in seconds: an upgrade takes minutes. */
+const UPGRADE_RETRY_AFTER_S = 5;
+
+/**
+ * A peer asks for what only a later release knows, as happens while a cluster is being upgraded.
+ * Nothing has happened, and no other node is asked: it would not know either.
+ */
+export function unknownCall(): Fault {
+  const text = 'this needs a release that has not reached every node yet';
+  return faultFor('upgrade_in_progress', text, { retryAfterS: UPGRADE_RETRY_AFTER_S });
+}
+
+/** Whether it is such a refusal. */
+export function isUnknownCall(error: unknown): error is Fault {
+  return error instanceof Fault && error.reason === 'upgrade_in_progress';
+}
+
+/** What a call is refused with that could not be read: nothing has happened, whatever is wrong with it. */
+export function refusalOf(error: unknown): Fault {
+  return isUnknownCall(error) ? error : new Fault('internal', 'internal error', { cause: error });
 }
 
 /** `value` if it is a whole number in [min, max], else refused. */

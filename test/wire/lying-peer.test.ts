@@ -45,7 +45,6 @@ lying('a call that no engine could be asked is refused', () => {
   const create = { name: 'a', description: '', modeStrengths: Array(7).fill(0.5), energyLevel: 1 };
   const records = { limit: 1, offset: 0, everyGeneration: false, paged: false };
   const list = { limit: 1, offset: 0, byName: false, ascending: false };
-  refusesCommand('none', undefined);
   refusesCommand('mode', process([{ ...honest, mode: 7 }]));
   refusesCommand('signal', process([{ ...honest, signal: Number.NaN }]));
   refusesCommand('confidence', process([{ ...honest, confidence: 1.01 }]));
@@ -167,7 +166,6 @@ lying('an answer that no engine or limiter gives is refused, and its outcome is 
     () =>
       engine({ id: 1, outcome: { $case: 'answer', value: { ...answer, etag: 'x'.repeat(300) } } }),
     () => engine({ id: 1, outcome: { $case: 'fault', value: { ...wireFault, code: 'toString' } } }),
-    () => engine({ id: 1, outcome: { $case: 'fault', value: { ...wireFault, reason: 'no' } } }),
     () => engine({ id: 1, outcome: { $case: 'fault', value: { ...wireFault, owner: nameless } } }),
     () =>
       engine({
@@ -191,6 +189,14 @@ lying('an answer that no engine or limiter gives is refused, and its outcome is 
     const { code, isOutcomeUnknown } = thrownBy(lie);
     assert.equal({ code, isOutcomeUnknown }, { code: 'internal', isOutcomeUnknown: true });
   }
+});
+
+lying('a reason that only a later release knows leaves the code, which says enough', () => {
+  const value = { code: 'not_found', message: 'm', reason: 'no', outcomeUnknown: false };
+  const { code, reason, message } = thrownBy(() =>
+    answerOf(engineProtocol, { id: 1, outcome: { $case: 'fault', value } }),
+  );
+  assert.equal([code, reason, message], ['not_found', undefined, 'm']);
 });
 
 lying('random bytes are refused or read as a message, never anything else', async () => {

@@ -107,7 +107,7 @@ strange('a call that breaks the domain is refused alone and reported', async () 
   const services = [frameService(engineProtocol, obliging, { reportBug: (bug) => bugs.push(bug) })];
   await using server = await serveGrpc({ listen: LISTEN, services, stopGraceMs: 100 });
   using edge = peers.rawEdge(server.address);
-  const wrong = peers.wireRequest({ id: 1, command: undefined });
+  const wrong = peers.wireRequest({ id: 1, instanceId: '' });
   edge.stream.write(peers.requestFrame(wrong, peers.wireRequest({ id: 2 })));
   const [frame] = await once(edge.stream, 'data');
   const { messages } = EngineReplyFrame.decode(frame);
@@ -216,7 +216,7 @@ tool('a fault is a gRPC status, and a wrong call says what is wrong', async () =
   const statusOf = (request: EngineRequest) =>
     askOnce(server.address, request).catch(({ code, details }) => `${code} ${details}`);
   assert.is(await statusOf(peers.wireRequest({})), '5 not_found: no such instance');
-  assert.match(`${await statusOf(peers.wireRequest({ command: undefined }))}`, /^3 .*command/);
+  assert.match(`${await statusOf(peers.wireRequest({ callId: -1 }))}`, /^3 .*call id/);
 });
 
 const stopping = suite('when a server stops');
