@@ -31,6 +31,8 @@ const heartbeatSchema = z.object({
   address,
   /** Unix time; of two incarnations of one node the later one counts. */
   startedAtMs: z.int(),
+  /** The release that it runs, for people; none before 1.0.0. */
+  release: z.string().max(TEXT_LENGTH_MAX).optional(),
   /** It is giving its shards away and takes none. */
   isLeaving: z.boolean(),
   /** Its clock is wrong: it gives its shards away and takes none until that is mended. */

@@ -10,10 +10,10 @@ export const NODES = snapshotCommand({
   items: nodesOf,
   headings: [
     ...['SERVICE', 'NODE', 'INCARNATION', 'ADDRESS', 'STATE', 'SERVES', 'OWNS'],
-    ...['VIEW', 'AGREES', 'SINCE'],
+    ...['VIEW', 'AGREES', 'SINCE', 'RELEASE'],
   ],
-  row({ service, node, incarnation, address, state, serves, owns, view, agrees, since }) {
-    const sees = [view, agreementText(agrees), since];
+  row({ service, node, incarnation, address, state, serves, owns, ...said }) {
+    const sees = [said.view, agreementText(said.agrees), said.since, said.release];
     return [service, node, incarnation, address, state, serves, owns, ...sees];
   },
 });
@@ -31,6 +31,8 @@ type Node = {
   /** Whether it sees whom we see. */
   readonly agrees: boolean | undefined;
   readonly since: string | undefined;
+  /** The release that it runs. */
+  readonly release: string | undefined;
 };
 
 async function nodesOf(snapshot: ClusterSnapshot, ports: ClusterPorts): Promise<Node[]> {
@@ -49,6 +51,7 @@ function heardNodes(snapshot: ClusterSnapshot): Node[] {
     view: member.viewHash,
     agrees: member.viewHash === snapshot.viewHash,
     since: new Date(member.startedAtMs).toISOString(),
+    release: member.release,
   }));
 }
 
@@ -76,6 +79,7 @@ async function unheardOwners(
         owns: ownedBy(snapshot, incarnation),
         agrees: undefined,
         since: undefined,
+        release: undefined,
       };
     }),
   );

@@ -91,9 +91,16 @@ export function buildIncarnation<Served>(
 }
 
 function presenceOf(config: IncarnationConfig, ports: NodePorts, open: OpenShards): Presence {
-  const { node, incarnation, address, shardCount } = config;
-  const startedAtMs = ports.clock.wallMs();
-  return new Presence({ node, incarnation, address, startedAtMs, shardCount }, open, ports.clocks);
+  const { node, incarnation, address, shardCount, release } = config;
+  const facts = {
+    node,
+    incarnation,
+    address,
+    startedAtMs: ports.clock.wallMs(),
+    shardCount,
+    release,
+  };
+  return new Presence(facts, open, ports.clocks);
 }
 
 function membersOf(config: IncarnationConfig, ports: NodePorts, presence: Presence): Membership {

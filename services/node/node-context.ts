@@ -16,6 +16,8 @@ export type NodeConfig = {
   /** Stable name, by which the ring hashes the node; undefined: its address is its name. */
   readonly name: string | undefined;
   readonly shardCount: number;
+  /** The release that the process runs, for people who look at the cluster. */
+  readonly release?: string | undefined;
   /** First part of all subjects on the bus, and the id of the cluster that may speak there. */
   readonly prefix: string;
   readonly cluster: string;

@@ -9,6 +9,7 @@ type PresenceFacts = {
   readonly address: string;
   readonly startedAtMs: number;
   readonly shardCount: number;
+  readonly release?: string | undefined;
 };
 
 /** What an incarnation publishes of itself in its heartbeats. */

@@ -7,6 +7,7 @@ import { nodeMetrics } from '#node/node-metrics';
 import type { Metrics } from '#platform/metrics';
 import type { Foundation } from '#process/foundation';
 import type { LocalStores, SharedStores } from '#process/ports';
+import { releaseOf } from '#process/release';
 import { assertClusterSecret } from '#process/secret-files';
 import { probe } from '#routing/probe';
 import type { ShardedService } from '#storage/shard-store';
@@ -77,6 +78,7 @@ export async function nodeConfigOf(
     service,
     name: config.SERVICE_NODE_NAME,
     shardCount,
+    release: releaseOf(),
     prefix: config.SERVICE_NATS_PREFIX,
     cluster: await shards.fixCluster(randomness.hex(16)),
     startupGraceMs: config.SERVICE_NATS_URL === undefined ? 0 : STARTUP_GRACE_MS,
