@@ -62,14 +62,15 @@ export class ExportedInstances {
 
   async *#all(): AsyncGenerator<string> {
     const { listings, clock } = this.#ports;
-    const begunMs = clock.monotonicMs();
     let missing: string[] = [];
     for await (const page of listings.pages(this.#accountId)) {
       const ids = page.map(({ instanceId }) => instanceId);
       missing.push(...(yield* this.#ofAll(ids)));
     }
+    // All of them were listed before this moment, the last of them perhaps just now.
+    const listedMs = clock.monotonicMs();
     while (missing.length > 0) {
-      if (clock.monotonicMs() - begunMs > STORED_MS) {
+      if (clock.monotonicMs() - listedMs > STORED_MS) {
         throw new CtlError(`${missing.length} instances are listed and not stored: ${missing[0]}`);
       }
       const count = missing.length;

@@ -1,4 +1,4 @@
-import type { ClusterPorts } from '#ctl/command';
+import { type ClusterPorts, CtlError } from '#ctl/command';
 import { ExportFile } from '#ctl/export-file';
 import {
   type CheckedExport,
@@ -31,6 +31,12 @@ const CHUNK_BYTES_MAX = 1_048_576;
 /** Instances that are being written while the next one is read. Chosen. */
 const IN_FLIGHT_MAX = 8;
 
+/**
+ * How often it is looked whether the account is still being imported, in milliseconds: a deletion that
+ * began meanwhile looks for the last time after 120 s.
+ */
+const LOOK_EVERY_MS = 30_000;
+
 /** A checkpoint that stores no rows. */
 const NOTHING = { history: [], drift: [], answers: [] };
 
@@ -40,7 +46,7 @@ export type Written = { readonly written: number; readonly found: number };
 /**
  * Writes the instances of a checked export, none of which is seen before its account is opened.
  * Repeated after a cut it leaves those alone that are there. Rejects with a `CtlError` if the file
- * is another one by now.
+ * is another one by now, and soon after the account has begun to be deleted.
  */
 export async function storeExport(
   checked: CheckedExport,
@@ -55,7 +61,12 @@ export async function storeExport(
   const window = new WorkWindow(IN_FLIGHT_MAX);
   let written = 0;
   let found = 0;
+  let lookedMs = ports.clock.monotonicMs();
   for (;;) {
+    if (ports.clock.monotonicMs() - lookedMs >= LOOK_EVERY_MS) {
+      await assertImporting(account.id, ports);
+      lookedMs = ports.clock.monotonicMs();
+    }
     const instance = await readInstance(file, account.id);
     if (instance === undefined) break;
     const write = await gather(file, instance, ports);
@@ -68,6 +79,12 @@ export async function storeExport(
   await window.end();
   if (file.sha256 !== checked.sha256) file.fail('the file has changed since it was checked');
   return { written, found };
+}
+
+async function assertImporting(id: string, { accounts }: ClusterPorts): Promise<void> {
+  const status = (await accounts.find(id))?.account.status;
+  if (status === 'importing') return;
+  throw new CtlError(`account ${id} is no longer being imported: it is ${status ?? 'deleted'}`);
 }
 
 /**

@@ -132,6 +132,12 @@ export async function importOf(cluster: Cluster, text: string | Buffer) {
   return { code, out, err: err.replaceAll(path, 'FILE') };
 }
 
+/** Does a task of a clock as soon as everything else has had its turn. */
+export function soon(task: () => void): Disposable {
+  const immediate = setImmediate(task);
+  return { [Symbol.dispose]: () => clearImmediate(immediate) };
+}
+
 /** A folder for the files of a test. */
 export async function folderOfTest() {
   const path = await mkdtemp(join(tmpdir(), 'ctl-export-'));

@@ -3,6 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import type { Clock } from '#platform/clock';
 import { ctlOn } from '#test/ctl/ctl-on-cluster';
 import { ctl } from '#test/ctl/ctl-run';
 import {
@@ -14,11 +15,13 @@ import {
   IDS,
   importOf,
   KEYS,
+  soon,
   source,
   target,
   textOf,
 } from '#test/ctl/export-fixture';
-import { ACCOUNT_ID } from '#test/engine/instance-fixture';
+import { ACCOUNT_ID, START_MS } from '#test/engine/instance-fixture';
+import { ManualClock } from '#test/support/manual-clock';
 import type { EngineAnswer, EngineCommand } from '#wire/engine-messages';
 
 const PAGE = { limit: 1_000, offset: 0, isEveryGeneration: true } as const;
@@ -113,6 +116,31 @@ lines('waits for what is listed and not stored yet', async () => {
   const { code, written, err } = await ctl(['export', ACCOUNT_ID], { cluster });
   assert.equal([code, reads], [0, 3]);
   assert.match(err, /^waiting for instances that are not stored yet: 1$/m);
+  assert.ok(written.includes(IDS.reset));
+});
+
+lines('waits as long for what was created while a large account was read', async () => {
+  await using from = await source();
+  const time = new ManualClock(START_MS);
+  const clock: Clock = {
+    wallMs: () => time.wallMs(),
+    monotonicMs: () => time.monotonicMs(),
+    after: (_, task) => soon(task),
+  };
+  const { instances } = from.stores;
+  let reads = 0;
+  const slow: typeof instances = {
+    ...instances,
+    async readHead(id) {
+      // The others are read for longer than anything takes to be stored.
+      if (id !== IDS.reset) time.advance(200_000);
+      else reads += 1;
+      return id === IDS.reset && reads === 1 ? undefined : await instances.readHead(id);
+    },
+  };
+  const cluster = { ...from.ports, clock, instances: slow };
+  const { code, err, written } = await ctl(['export', ACCOUNT_ID], { cluster });
+  assert.is(code, 0, err);
   assert.ok(written.includes(IDS.reset));
 });
 

@@ -1,11 +1,24 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { Fault } from '#fault/fault';
 import type { InstanceStore } from '#storage/instance-store';
 import type { Cluster } from '#test/ctl/ctl-on-cluster';
 import { ctl } from '#test/ctl/ctl-run';
-import { ACCOUNT, exportOf, IDS, importOf, KEYS, source, target } from '#test/ctl/export-fixture';
-import { ACCOUNT_ID } from '#test/engine/instance-fixture';
+import {
+  ACCOUNT,
+  exportOf,
+  folderOfTest,
+  IDS,
+  importOf,
+  KEYS,
+  soon,
+  source,
+  target,
+} from '#test/ctl/export-fixture';
+import { ACCOUNT_ID, START_MS } from '#test/engine/instance-fixture';
+import { ManualClock } from '#test/support/manual-clock';
 import { faultIn } from '#test/support/settled';
 
 let from: Cluster;
@@ -102,6 +115,31 @@ resumed('goes on with no other file', async () => {
   assert.equal([code, err], [1, text]);
 });
 
+resumed('and went on while its account was being deleted writes nothing more', async () => {
+  await using cut = await target();
+  const clock = new ManualClock(START_MS);
+  const { instances } = cut.stores;
+  let writes = 0;
+  const slow: InstanceStore = {
+    ...instances,
+    async checkpoint(checkpoints) {
+      writes += 1;
+      await instances.checkpoint(checkpoints);
+      if (writes > 1) return;
+      await cut.stores.accounts.beginDeletion(ACCOUNT_ID, START_MS);
+      clock.advance(30_000);
+    },
+  };
+  await using folder = await folderOfTest();
+  const path = join(folder.path, 'export.ndjson');
+  await writeFile(path, written);
+  const cluster = { ...cut.ports, clock, instances: slow };
+  const { code, err } = await ctl(['import', path], { cluster });
+  assert.is(code, 1);
+  assert.match(err, /account \w+ is no longer being imported: it is deleting$/m);
+  assert.ok(writes < 6, `${writes} writes`);
+});
+
 resumed('in a long history can be deleted, and then no row is left', async () => {
   for (const last of [1, 2, 3, 4, 5, 6, 7, 8]) {
     await using cut = await target();
@@ -119,10 +157,5 @@ resumed('in a long history can be deleted, and then no row is left', async () =>
     }
   }
 });
-
-function soon(task: () => void): Disposable {
-  const immediate = setImmediate(task);
-  return { [Symbol.dispose]: () => clearImmediate(immediate) };
-}
 
 resumed.run();
