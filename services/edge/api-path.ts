@@ -34,6 +34,11 @@ export function meansApi(target: string): boolean {
   return first.trim().toLowerCase() === FIRST_PART;
 }
 
+/** What calls of a route are counted under: its path below the prefix, with `:id` in it. */
+export function countedRoute(route: string): string {
+  return route.slice(API_PREFIX.length);
+}
+
 /** The path of a URL as the router reads it: without origin, query and escapes. */
 export function plainPathOf(url: string): string {
   const full = url.startsWith('/') ? url : (URL.parse(url)?.pathname ?? url);

@@ -1,3 +1,4 @@
+import { ENDPOINTS } from '#edge/endpoints/all';
 import type { HistogramSeries } from '#platform/histogram';
 import type { Metrics } from '#platform/metrics';
 
@@ -7,13 +8,34 @@ const COUNTED_METHODS = new Set(['GET', 'POST', 'PATCH', 'DELETE']);
 /** Why the limiter gives no answer, as a rule. */
 const FAIL_CLOSED_REASONS = ['limiter_unavailable', 'deadline_exceeded', 'overloaded'] as const;
 
+/** Statuses that must be shown before there is one, beside the endpoint's own success. */
+const SHOWN_FAILURES = [500, 503] as const;
+
 /** What an answer is counted under: `path` is a template. */
 export type Counted = { readonly method: string; readonly path: string };
 
-/** What the edge reports, on a registry of the process; labels are bound on first use and kept. */
+/**
+ * What the edge reports, on a registry of the process. Labels are bound once and kept: an endpoint's
+ * success and failures at the start, or Prometheus would not count the first of each; others on first use.
+ */
 export function edgeMetrics(metrics: Metrics) {
   const durations = metrics.histogram('http_server_request_duration_seconds');
   const bound = new Map<string, HistogramSeries>();
+  const seriesOf = ({ method, path: route }: Counted, status: number): HistogramSeries => {
+    const key = `${method} ${route} ${status}`;
+    const kept = bound.get(key);
+    if (kept !== undefined) return kept;
+    const series = durations.labels({
+      http_request_method: countedMethod(method),
+      http_route: route,
+      http_response_status_code: status,
+    });
+    bound.set(key, series);
+    return series;
+  };
+  for (const endpoint of ENDPOINTS) {
+    for (const status of [endpoint.success, ...SHOWN_FAILURES]) seriesOf(endpoint, status);
+  }
   const checks = metrics.histogram('limiter_check_duration_seconds').labels({});
   const refusedUnasked = metrics.counter('edge_refused_unasked_total');
   const notLookedUp = metrics.counter('edge_unknown_keys_not_looked_up_total');
@@ -31,23 +53,8 @@ export function edgeMetrics(metrics: Metrics) {
   const inflight = metrics.gauge('edge_inflight');
   return {
     /** An HTTP answer left; its span, if it is traced. */
-    answered(
-      { method, path: route }: Counted,
-      status: number,
-      seconds: number,
-      span?: string,
-    ): void {
-      const key = `${method} ${route} ${status}`;
-      let child = bound.get(key);
-      if (child === undefined) {
-        child = durations.labels({
-          http_request_method: countedMethod(method),
-          http_route: route,
-          http_response_status_code: status,
-        });
-        bound.set(key, child);
-      }
-      child.observe(seconds, span);
+    answered(counted: Counted, status: number, seconds: number, span?: string): void {
+      seriesOf(counted, status).observe(seconds, span);
     },
     /** The limiter answered. */
     checked: (seconds: number, span: string | undefined) => checks.observe(seconds, span),

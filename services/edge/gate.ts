@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Admission } from '#edge/admission';
-import { isApiPath, meansApi } from '#edge/api-path';
+import { countedRoute, isApiPath, meansApi } from '#edge/api-path';
 import { CallerCache, countOf } from '#edge/credentials';
 import { attachExchange, type Caller, type Exchange } from '#edge/exchange';
 import { unknownHeaders } from '#edge/limit-headers';
@@ -57,7 +57,7 @@ export function gate(ports: GatePorts) {
     // Answers of the API get theirs from `reply`; what stands beside it goes Fastify's own way.
     if (!isApi) response.header('x-request-id', requestId);
     if (refusal !== undefined) {
-      const counted = { method: request.method, path: 'refused' };
+      const counted = { method: request.method, path: routeOfRefused(request, refusal) };
       // In the envelope, hence with its headers, whatever path it was: no limiter was asked.
       const limits = unknownHeaders(clock.wallMs());
       reply.refuse(request, response, counted, refusal, limits);
@@ -72,6 +72,14 @@ export function gate(ports: GatePorts) {
 
 /** Who calls, or why a request is refused before anything else is looked at. */
 type Admitted = { readonly caller: Caller | undefined; readonly refusal: Fault | undefined };
+
+/**
+ * An edge that refuses because it ends has failed its callers on their route; everything else that is
+ * refused here is a caller's own doing, and no route's.
+ */
+function routeOfRefused({ routeOptions: { url } }: FastifyRequest, { reason }: Fault): string {
+  return reason === 'shutting_down' && url !== undefined ? countedRoute(url) : 'refused';
+}
 
 /** Node hands a header that came twice over as one text, which is no context then. */
 function traceHeader({ headers }: FastifyRequest): string | undefined {

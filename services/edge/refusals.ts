@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Admission } from '#edge/admission';
-import { API_PREFIX, meansApi, plainPathOf } from '#edge/api-path';
+import { API_PREFIX, countedRoute, meansApi, plainPathOf } from '#edge/api-path';
 import type { CallIds } from '#edge/call-identity';
 import { ENDPOINTS } from '#edge/endpoints/all';
 import { exchangeOf } from '#edge/exchange';
@@ -73,7 +73,8 @@ export function refusals(ports: RefusalPorts) {
         notFound(request, response);
         return;
       }
-      const path = request.routeOptions.url?.replace('/v1', '') ?? 'refused';
+      const { url } = request.routeOptions;
+      const path = url === undefined ? 'refused' : countedRoute(url);
       const fault = faultOf(error);
       if (fault.reason === 'too_many_unfinished_bodies') {
         // In the middle of a flood no limiter is asked whose it is.
