@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { freePort } from '#deploy/local/free-port';
 import { type LocalServer, startServer } from '#deploy/local/local-server';
 import { programPath } from '#deploy/local/program-path';
-import { composeFile } from '#test/deploy/compose-file';
+import { configText } from '#test/deploy/compose-file';
 
 /** Where an edge listens: for callers, and for probes. */
 export type EdgePorts = { readonly port: number; readonly operatorsPort: number };
@@ -51,7 +51,7 @@ function configuration(port: number, edges: readonly [EdgePorts, EdgePorts]): st
     if (!text.includes(from)) throw new Error(`the balancer's configuration has no "${from}"`);
     return text.replace(from, to);
   };
-  let text = composeFile().configs.balancer.content;
+  let text = configText('balancer');
   text = replace(text, 'bind :8000', `bind 127.0.0.1:${port}`);
   text = replace(text, ' resolvers docker init-addr last,libc,none', '');
   for (const [index, edge] of edges.entries()) {

@@ -6,15 +6,15 @@ import * as assert from 'uvu/assert';
 import { parse } from 'yaml';
 import { runProgram } from '#deploy/local/run-program';
 import { RULES_FILE } from '#deploy/observe/rule-files';
-import { composeFile } from '#test/deploy/compose-file';
+import { composeFile, configText } from '#test/deploy/compose-file';
 import { prometheusOrSkip } from '#test/support/prometheus';
 
 const CHECK_MS_MAX = 30_000;
 
-const { services, configs } = composeFile();
+const { services } = composeFile();
 
 type Scraped = { readonly job_name: string; readonly static_configs: { targets: string[] }[] };
-const scraped: readonly Scraped[] = parse(configs.prometheus.content).scrape_configs;
+const scraped: readonly Scraped[] = parse(configText('prometheus')).scrape_configs;
 
 const watched = suite('what watches the containers');
 
@@ -36,11 +36,17 @@ watched('scrapes every process of the service, each as the job of its role', () 
   );
 });
 
+watched('takes the figures of k6, and keeps the trace of a measured request', () => {
+  const command = services['prometheus']?.command ?? [];
+  assert.ok(command.includes('--web.enable-remote-write-receiver'));
+  assert.ok(command.includes('--enable-feature=exemplar-storage'));
+});
+
 watched('shows the dashboards with the source that they name', () => {
-  const [source] = parse(configs['grafana-source'].content).datasources;
+  const [source] = parse(configText('grafana-source')).datasources;
   assert.is(source.uid, 'prometheus');
   assert.is(source.url, 'http://prometheus:9090');
-  const [provider] = parse(configs['grafana-dashboards'].content).providers;
+  const [provider] = parse(configText('grafana-dashboards')).providers;
   assert.is(provider.options.path, '/etc/dashboards');
   assert.is(globSync('deploy/observe/grafana/*.json').length, 5);
 });
@@ -52,7 +58,7 @@ accepted('are what promtool accepts, with the rules', async () => {
   using folder = mkdtempDisposableSync(join(tmpdir(), 'identity-engine-compose-'));
   const file = join(folder.path, 'prometheus.yml');
   const rules = join(process.cwd(), RULES_FILE);
-  writeFileSync(file, configs.prometheus.content.replace('/etc/prometheus/rules.yml', rules));
+  writeFileSync(file, configText('prometheus').replace('/etc/prometheus/rules.yml', rules));
   const { promtool: program } = tools.programs;
   const { isOk, output } = await runProgram({
     program,

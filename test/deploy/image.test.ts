@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { composeFile } from '#test/deploy/compose-file';
+import { composeFile, configText, mountedIn } from '#test/deploy/compose-file';
 
 /** What a container of compose.yaml may do although the others may not, and why. */
 const EXCEPTIONS: Readonly<Record<string, readonly string[]>> = {
@@ -16,7 +16,7 @@ const PUBLISHED: Readonly<Record<string, readonly string[]>> = {
   grafana: ['127.0.0.1:3000:3000'],
 };
 
-const { services, secrets } = composeFile();
+const { services, secrets, configs } = composeFile();
 const containers = Object.entries(services);
 const ours = containers.filter(([, { image }]) => image === 'identity-engine');
 const text = readFileSync('deploy/compose.yaml', 'utf8');
@@ -80,6 +80,16 @@ secret('is the same for every process, and migrate has none', () => {
   }
 });
 
+const settings = suite('the settings of the containers');
+
+settings('are files of this repository, and each is mounted', () => {
+  const mounted = containers.flatMap(([, container]) => mountedIn(container));
+  for (const name of Object.keys(configs)) {
+    assert.ok(mounted.includes(name), name);
+    assert.ok(configText(name).length > 0, name);
+  }
+});
+
 for (const [name, container] of containers) {
   const confined = suite(`the container ${name}`);
   const may = (what: string): boolean => EXCEPTIONS[name]?.includes(what) ?? false;
@@ -94,6 +104,13 @@ for (const [name, container] of containers) {
 
   confined('writes to no place but its volumes and /tmp', () => {
     assert.is(container.read_only, !may('writes below its root'));
+  });
+
+  confined('is given files: nothing else can be brought into what is read-only', () => {
+    for (const mounted of mountedIn(container)) {
+      const source = configs[mounted] ?? secrets[mounted];
+      assert.equal(Object.keys(source ?? {}), ['file'], mounted);
+    }
   });
 
   confined('is made from an image that is named by digest, or built here', () => {
@@ -115,4 +132,4 @@ for (const [name, container] of containers) {
   confined.run();
 }
 
-for (const each of [image, secret]) each.run();
+for (const each of [image, secret, settings]) each.run();
