@@ -6,6 +6,10 @@ namespace=$1
 
 random() { openssl rand -hex 32; }
 
+# NATS reads the value of a variable as it reads its settings. Hexadecimal that begins as a number does, such
+# as 3e5…, many versions take for one, and do not start. With this letter in front it is always a string.
+nats_password() { echo "n$(random)"; }
+
 # secret NAME KEY=VALUE...
 secret() {
   name=$1
@@ -19,11 +23,11 @@ secret() {
     echo 'kind: Secret'
     echo "metadata: { name: $name }"
     echo 'stringData:'
-    for pair in "$@"; do echo "  ${pair%%=*}: ${pair#*=}"; done
+    for pair in "$@"; do echo "  ${pair%%=*}: \"${pair#*=}\""; done
   } | kubectl --namespace "$namespace" create --filename -
 }
 
 # By standard input: what is on a command line, every user of this machine can read.
 secret cluster-secret "secret=$(random)"
-secret nats-passwords "edge=$(random)" "engine=$(random)" "limiter=$(random)" "ctl=$(random)"
+secret nats-passwords "edge=$(nats_password)" "engine=$(nats_password)" "limiter=$(nats_password)" "ctl=$(nats_password)"
 secret cassandra-password "password=$(random)"

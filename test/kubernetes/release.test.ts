@@ -1,0 +1,68 @@
+import { readFileSync } from 'node:fs';
+import * as assert from 'uvu/assert';
+import { OVERLAY_MANIFESTS, suite } from '#test/kubernetes/kustomize';
+import { type Manifest, type Selector, selects } from '#test/kubernetes/manifest';
+
+const LABEL = 'app.kubernetes.io/component';
+
+/** The section of the document that says how a release is brought to a cluster. */
+const [, section = ''] =
+  /\n## A new release\n([\s\S]*?)\n## /.exec(readFileSync('docs/kubernetes.md', 'utf8')) ?? [];
+
+/** The selectors of that section, in their order, with what is waited for after each. */
+const steps = [
+  ...section.matchAll(/^apply (?:'(.+?)'|(\S+))(?: && kubectl rollout status (\S+))?$/gm),
+];
+
+/** The selector that kubectl makes of this text. */
+function selectorOf(text: string): Selector {
+  const [, key = '', list = ''] = /^(\S+) notin \((.*)\)$/.exec(text) ?? [];
+  if (key !== '') {
+    return { matchExpressions: [{ key, operator: 'NotIn', values: list.split(', ') }] };
+  }
+  const [name = '', value = ''] = text.split('=');
+  return { matchLabels: { [name]: value } };
+}
+
+const nameOf = ({ kind, metadata }: Manifest) => `${kind} ${metadata.name}`;
+
+for (const [overlay, manifests] of OVERLAY_MANIFESTS) {
+  const release = suite(`a release to the overlay ${overlay}, by the commands of the document`);
+  const chosen = steps.map(([, quoted, plain = '']) => {
+    const selector = selectorOf(quoted ?? plain);
+    return manifests.filter(({ metadata }) => selects(selector, metadata.labels ?? {}));
+  });
+
+  release('applies every object, each in one step', () => {
+    const applied = chosen.flat().map(nameOf);
+    assert.equal(applied.toSorted(), manifests.map(nameOf).toSorted());
+  });
+
+  release('begins with the settings and the tables, before all that serves', () => {
+    const [first = []] = chosen;
+    assert.ok(first.some(({ kind }) => kind === 'ConfigMap'));
+    assert.ok(first.map(nameOf).includes('Job migrate'));
+    assert.not.ok(first.some(({ metadata }) => metadata.labels?.['identity-engine/serves']));
+  });
+
+  release('goes on with limiters, engines and edges, and waits for each', () => {
+    const wanted = ['StatefulSet limiter', 'StatefulSet engine', 'Deployment edge'];
+    const [, ...serving] = chosen;
+    assert.equal(
+      serving.map((each) =>
+        each.filter(({ metadata }) => metadata.labels?.['identity-engine/serves']).map(nameOf),
+      ),
+      wanted.map((name) => [name]),
+    );
+    assert.equal(
+      steps.slice(1).map(([, , , waited]) => waited),
+      wanted.map((name) => name.toLowerCase().replace(' ', '/')),
+    );
+    for (const [index, each] of serving.entries()) {
+      const [component] = new Set(each.map(({ metadata }) => metadata.labels?.[LABEL]));
+      assert.is(component, wanted[index]?.split(' ')[1]);
+    }
+  });
+
+  release.run();
+}

@@ -1,0 +1,125 @@
+import { once } from 'node:events';
+import { chmodSync, mkdtempDisposableSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { delimiter, join, resolve } from 'node:path';
+import { suite as plainSuite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { freePort } from '#deploy/local/free-port';
+import { startServer } from '#deploy/local/local-server';
+import { installedNats } from '#deploy/local/nats-install';
+import { printNothing } from '#deploy/local/progress';
+import { type Manifest, manifestsIn, ofKind } from '#test/kubernetes/manifest';
+import { runCommand } from '#test/kubernetes/run-command';
+import { natsOrSkip } from '#test/support/real-servers';
+
+const SCRIPT = 'deploy/kubernetes/make-secrets.sh';
+const NATS_SETTINGS = 'deploy/kubernetes/overlays/local/nats.conf';
+
+const READY_MS_MAX = 20_000;
+const ANSWER_MS_MAX = 2_000;
+
+/** A cluster that has no secrets, and shows what is created in it. */
+const KUBECTL = '#!/bin/sh\ncase "$*" in *" get "*) exit 1 ;; *) echo ---; cat ;; esac\n';
+
+/** Hexadecimal as it may come by chance, that NATS would take for a number. */
+const NUMBERS = ['3e55', '12345678', '0'];
+
+/** What the script makes in a cluster without secrets; random numbers are `random` where it is given. */
+async function madeSecrets(random?: string): Promise<Readonly<Record<string, Secret>>> {
+  using folder = mkdtempDisposableSync(join(tmpdir(), 'identity-engine-secrets-'));
+  const program = (name: string, text: string): void => {
+    const file = join(folder.path, name);
+    writeFileSync(file, text);
+    chmodSync(file, 0o755);
+  };
+  program('kubectl', KUBECTL);
+  if (random !== undefined) program('openssl', `#!/bin/sh\necho ${random}\n`);
+  const PATH = `${folder.path}${delimiter}${process.env['PATH']}`;
+  const { isOk, out, err } = await runCommand('sh', [SCRIPT, 'anywhere'], { env: { PATH } });
+  assert.ok(isOk, err);
+  const made = ofKind(manifestsIn(out), 'Secret') as (Manifest & { stringData: Secret })[];
+  return Object.fromEntries(made.map(({ metadata, stringData }) => [metadata.name, stringData]));
+}
+
+type Secret = Readonly<Record<string, unknown>>;
+
+const secrets = plainSuite('the secrets that the script makes');
+
+secrets('are random, each another one, and strings for YAML', async () => {
+  const made = await madeSecrets();
+  assert.equal(Object.keys(made), ['cluster-secret', 'nats-passwords', 'cassandra-password']);
+  const values = Object.values(made).flatMap((secret) => Object.values(secret));
+  assert.is(new Set(values).size, 6);
+  for (const value of values) assert.match(String(value), /^n?[0-9a-f]{64}$/);
+});
+
+secrets('have passwords of NATS that begin as no number does', async () => {
+  for (const random of [undefined, ...NUMBERS]) {
+    const { 'nats-passwords': passwords = {} } = await madeSecrets(random);
+    assert.equal(Object.keys(passwords), ['edge', 'engine', 'limiter', 'ctl']);
+    for (const password of Object.values(passwords)) assert.match(String(password), /^n[0-9a-f]+$/);
+  }
+});
+
+secrets('are strings in the manifest, whatever they look like', async () => {
+  for (const random of NUMBERS) {
+    const values = Object.values(await madeSecrets(random)).flatMap((each) => Object.values(each));
+    for (const value of values) assert.type(value, 'string');
+  }
+});
+
+secrets.run();
+
+const { suite } = natsOrSkip();
+const nats = suite('NATS of the local overlay, with passwords from its environment');
+
+for (const random of NUMBERS) {
+  nats(`starts and knows each role when chance has made ${random}`, async () => {
+    const { 'nats-passwords': passwords = {} } = await madeSecrets(random);
+    const env = Object.fromEntries(
+      Object.entries(passwords).map(([role, password]) => [
+        `${role.toUpperCase()}_PASSWORD`,
+        String(password),
+      ]),
+    );
+    using folder = mkdtempDisposableSync(join(tmpdir(), 'identity-engine-nats-'));
+    const port = await freePort();
+    await using _server = await startServer(
+      { folder: join(folder.path, 'state'), logFolder: folder.path },
+      {
+        name: 'nats',
+        program: await installedNats(printNothing),
+        args: ['--addr', '127.0.0.1', '--port', `${port}`, '--config', resolve(NATS_SETTINGS)],
+        env,
+        address: `nats://127.0.0.1:${port}`,
+        readyMsMax: READY_MS_MAX,
+        ask: () => answerTo(port, 'engine', passwords['engine']),
+      },
+    );
+    for (const [role, password] of Object.entries(passwords)) {
+      assert.is(await answerTo(port, role, password), 'PONG', role);
+      assert.match(await answerTo(port, role, `${password}0`), 'Authorization Violation');
+    }
+  });
+}
+
+/** What the server answers to a ping of this user. */
+async function answerTo(port: number, user: string, pass: unknown): Promise<string> {
+  const socket = connect({ host: '127.0.0.1', port });
+  const signal = AbortSignal.timeout(ANSWER_MS_MAX);
+  try {
+    let text = '';
+    socket.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
+    socket.write(`CONNECT ${JSON.stringify({ verbose: false, user, pass })}\r\nPING\r\n`);
+    for (;;) {
+      const answer = /^(?:PONG|-ERR .*)(?=\r\n)/m.exec(text)?.[0];
+      if (answer !== undefined) return answer;
+      await once(socket, 'data', { signal });
+    }
+  } finally {
+    socket.destroy();
+  }
+}
+
+nats.run();
