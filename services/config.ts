@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
+import { assertExporterFiles } from '#platform/exporter-files';
 import { isNetwork } from '#platform/host-port';
 import { secretsInFiles } from '#platform/secret-file';
 import {
@@ -253,28 +254,27 @@ export class ConfigError extends Error {
 }
 
 /**
- * Reads the environment, and the files of secrets that it names. Throws `ConfigError` for a value out
- * of bounds, for a secret file that is of no use, and for a `SERVICE_` variable that does not exist,
- * because a typing error must not silently mean the default.
+ * Reads the environment and the files that it names. Throws `ConfigError` for a value out of bounds,
+ * a file that is of no use, and a `SERVICE_` variable that does not exist (decision 76).
  */
 export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config {
   const unknown = Object.keys(environment).find(
     (name) => name.startsWith('SERVICE_') && !(name in VARIABLES),
   );
   if (unknown !== undefined) throw new ConfigError(`${unknown}: no such variable`);
-  const secrets = givenSecrets(environment);
+  const secrets = checkedFiles(environment);
   const parsed = Environment.safeParse({ ...environment, ...secrets });
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;
   // Of a list too the variable alone, by which it is looked up.
   const variable = String(issue?.path[0]);
-  const where =
-    variable in secrets ? `${variable}_FILE: ${environment[`${variable}_FILE`]}` : variable;
-  throw new ConfigError(`${where}: ${issue?.message}`);
+  const file = variable in secrets ? `_FILE: ${environment[`${variable}_FILE`]}` : '';
+  throw new ConfigError(`${variable}${file}: ${issue?.message}`);
 }
 
-function givenSecrets(environment: NodeJS.ProcessEnv): Record<string, string> {
+function checkedFiles(environment: NodeJS.ProcessEnv): Record<string, string> {
   try {
+    assertExporterFiles(environment);
     return secretsInFiles(environment, SECRET_LINES_MAX);
   } catch (error) {
     throw new ConfigError((error as Error).message);

@@ -12,7 +12,7 @@ type OpsOptions = {
   readonly metrics: Metrics;
   /** Whether the process can serve: joined once, configuration valid, not draining. */
   readonly isReady: () => boolean;
-  /** What an operator should know of a process that is ready, one line each. */
+  /** What an operator should know of the process, one line each: if it is not ready, why. */
   readonly notes: () => readonly string[];
 };
 
@@ -27,9 +27,7 @@ export async function serveOps(options: OpsOptions): Promise<Running> {
     else if (path === '/metrics') scrape(options.metrics, request.headers.accept, response);
     else if (path === '/health/live') answer(response, 200, 'live\n');
     else if (path !== '/health/ready') answer(response, 404, 'Not Found\n');
-    else if (options.isReady())
-      answer(response, 200, `${['ready', ...options.notes()].join('\n')}\n`);
-    else answer(response, 503, 'not ready\n');
+    else readiness(options, response);
   });
   server.listen(options.port, options.host);
   await once(server, 'listening');
@@ -42,6 +40,11 @@ export async function serveOps(options: OpsOptions): Promise<Running> {
       await once(server, 'close');
     },
   };
+}
+
+function readiness({ isReady, notes }: OpsOptions, response: ServerResponse): void {
+  const [status, word] = isReady() ? [200, 'ready'] : [503, 'not ready'];
+  answer(response, status, `${[word, ...notes()].join('\n')}\n`);
 }
 
 function scrape(metrics: Metrics, accept: string | undefined, response: ServerResponse): void {

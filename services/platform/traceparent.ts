@@ -15,6 +15,9 @@ const SPAN_AT = 36;
 const SPAN_END = 52;
 const TRACEPARENT_LENGTH = 55;
 
+/** The character codes of letters begin here, those of digits lie below. */
+const A = 97;
+
 /** The flag that says that the trace is recorded. */
 const SAMPLED = 1;
 
@@ -31,7 +34,9 @@ export function traceparentOf(traceId: string, spanId: string, isSampled: boolea
 
 /** Whether the trace is recorded; of other flags nothing is used. */
 export function isSampled(traceparent: string): boolean {
-  return (Number.parseInt(traceparent.charAt(TRACEPARENT_LENGTH - 1), 16) & SAMPLED) !== 0;
+  const code = traceparent.charCodeAt(TRACEPARENT_LENGTH - 1);
+  // The codes of digits are odd where the digits are, those of letters where they are even.
+  return ((code >= A ? code + 1 : code) & SAMPLED) !== 0;
 }
 
 /** The id of the trace. */

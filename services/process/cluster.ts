@@ -27,14 +27,14 @@ import { LIMITER_TIMEOUT_MS } from '#wire/wire-bounds';
 export async function heardFacts(
   service: ShardedService,
   config: Config,
-  { clock, logger }: Foundation,
+  { clock, logger, waits }: Foundation,
   bus: Bus,
   signal: AbortSignal,
 ): Promise<ClusterFacts> {
   const prefix = config.SERVICE_NATS_PREFIX;
   const onDisagreed = (notice: string) => logger.error(notice);
   using agreed = agreedFacts({ bus, clock, prefix, service, onDisagreed });
-  return await patiently(agreed.facts, { clock, signal }, () => {
+  return await patiently(agreed.facts, { clock, signal, waits }, () => {
     const where = config.SERVICE_NATS_URL?.join(',') ?? 'this process';
     return `${service === 'engine' ? 'an engine' : 'a limiter'} to be heard on ${where}`;
   });

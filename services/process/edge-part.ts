@@ -38,9 +38,9 @@ export async function openEdge(config: Config, signal: AbortSignal): Promise<Ope
       ? atFixedAddresses(config, foundation)
       : await ofCluster(config, foundation, config.SERVICE_NATS_URL, signal),
   );
-  await connected(backends.peers, { clock: foundation.clock, signal });
+  const { clock, randomness, metrics, logger, tracer, waits } = foundation;
+  await connected(backends.peers, { clock, signal, waits });
   // It listens last: a load balancer sends no caller to a port that refuses.
-  const { clock, randomness, metrics, logger, tracer } = foundation;
   const { engine, limiter, accountNews } = backends;
   const ports = { engine, limiter, clock, randomness, metrics, logger, accountNews, tracer };
   const edge = opening.use(await composeEdge(edgeConfigOf(config, foundation), ports));

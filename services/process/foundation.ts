@@ -12,6 +12,7 @@ import type { Tracer } from '#platform/tracer';
 import { CredentialFiles } from '#process/credential-files';
 import { wireTlsOf } from '#process/tls-files';
 import { openTracer } from '#process/tracing';
+import { Waits } from '#process/waits';
 import type { ActorHostConfig } from '#runtime/host-ports';
 import { WIRE_ROLES } from '#wire/wire-roles';
 
@@ -23,8 +24,8 @@ export type Foundation = ReturnType<typeof foundationOf> & {
 
 /**
  * Clock, randomness, logger and metrics of a process, the bounds of its actors, the files of
- * certificates and secrets that it watches, and its certificates for a process that speaks to
- * others: reading them throws `ConfigError` when they are unusable.
+ * certificates and secrets that it watches, what it waits for, and its certificates for a process that
+ * speaks to others: reading them throws `ConfigError` when they are unusable.
  */
 export function foundationOf(config: Config, service: string) {
   const clock = systemClock;
@@ -39,7 +40,8 @@ export function foundationOf(config: Config, service: string) {
   const role = WIRE_ROLES.find((name) => name === service);
   const tls = () => wireTlsOf(config, { credentials, clock }, role);
   const common = { service, logger, actors, onBug, metrics, clock, credentials };
-  return { ...common, randomness: systemRandomness, tls };
+  const waits = new Waits();
+  return { ...common, randomness: systemRandomness, waits, tls };
 }
 
 /** The same for a process that serves, with its tracer; disposed last, it sends what is recorded. */
@@ -79,15 +81,18 @@ type OperatorsPort = Running & {
 
 /**
  * Opens the operators' port, which is opened first and closed last: while the process starts and
- * while it closes, probes and scrapes are answered, and the answer is "not ready".
+ * while it closes, probes and scrapes are answered, and the answer is "not ready", with what it waits
+ * for or that it closes.
  */
 export async function serveOperators(
   config: Config,
-  { metrics, credentials }: Foundation,
+  { metrics, credentials, waits }: Foundation,
 ): Promise<OperatorsPort> {
   let isReady = false;
+  let isClosing = false;
   const { SERVICE_METRICS_HOST: host, SERVICE_METRICS_PORT: port } = config;
-  const notes = () => credentials.refusals;
+  const whyNot = () => (isClosing ? ['closing'] : waits.lines);
+  const notes = () => [...(isReady ? [] : whyNot()), ...credentials.refusals];
   const server = await serveOps({ host, port, metrics, isReady: () => isReady, notes });
   return {
     ...server,
@@ -96,6 +101,7 @@ export async function serveOperators(
       return {
         [Symbol.dispose]: () => {
           isReady = false;
+          isClosing = true;
         },
       };
     },

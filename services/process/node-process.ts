@@ -70,7 +70,8 @@ export async function openNodeProcess(
   opening.use(server);
   // Ends before the server, which answers while the node's shards go to other nodes.
   opening.use(actors);
-  await node?.join(config[advertise] ?? server.address);
+  const joined = node?.join(config[advertise] ?? server.address);
+  await foundation.waits.during(() => 'the cluster to be joined', joined ?? Promise.resolve());
   const addresses: Record<string, string> = { grpc: server.address };
   if (admin !== undefined) {
     addresses['admin'] = opening.use(await openAdminPort(config, foundation, admin)).address;

@@ -1,26 +1,27 @@
 import { once } from 'node:events';
 import type { Clock } from '#platform/clock';
+import type { Waits } from '#process/waits';
 
 /** How long a process waits without saying so, in milliseconds: a start takes less. */
 const PATIENCE_MS = 2_000;
 
-/** By what a wait is measured, and what ends it. */
-type Waiting = { readonly clock: Clock; readonly signal: AbortSignal };
+/** By what a wait is measured, what ends it, and where it is known of. */
+type Waiting = { readonly clock: Clock; readonly signal: AbortSignal; readonly waits: Waits };
 
 /**
- * What `pending` becomes. Rejects when `signal` aborts; after 2 s says on standard error what it
- * waits for.
+ * What `pending` becomes. Rejects when `signal` aborts; says what it waits for, to probes at once and
+ * on standard error after 2 s.
  */
 export async function patiently<Value>(
   pending: Promise<Value>,
-  { clock, signal }: Waiting,
+  { clock, signal, waits }: Waiting,
   missing: () => string,
 ): Promise<Value> {
   using _ = clock.after(PATIENCE_MS, () => {
     process.stderr.write(`waiting for ${missing()}\n`);
   });
   const given = signal.aborted ? Promise.resolve() : once(signal, 'abort');
-  const first = await Promise.race([pending, given]);
+  const first = await waits.during(missing, Promise.race([pending, given]));
   signal.throwIfAborted();
   return first as Value;
 }

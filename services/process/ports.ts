@@ -52,7 +52,10 @@ export async function openStores(config: Config, foundation: Foundation): Promis
     case 'memory':
       return { ...(await memoryStores(foundation)), [Symbol.asyncDispose]: async () => undefined };
     case 'cassandra':
-      return await cassandraStores(config, foundation);
+      return await foundation.waits.during(
+        () => `Cassandra at ${config.SERVICE_CASSANDRA_CONTACT_POINTS.join(',')}`,
+        cassandraStores(config, foundation),
+      );
   }
 }
 
@@ -84,7 +87,10 @@ async function busOf(config: Config, foundation: Foundation, cluster?: string): 
   const name = config.SERVICE_NODE_NAME ?? 'identity-engine';
   const credentials = credentialsOf(config, 'SERVICE_NATS', foundation);
   const tls = clientTlsOf(config, 'SERVICE_NATS_TLS_FOLDER', foundation);
-  const bus = await openNatsBus({ servers, name, clock, onBug, onNotice, credentials, tls });
+  const bus = await foundation.waits.during(
+    () => `NATS at ${servers.join(',')}`,
+    openNatsBus({ servers, name, clock, onBug, onNotice, credentials, tls }),
+  );
   const dropped = metrics.counter('bus_dropped_total');
   // Shown from the first scrape on, or Prometheus could not see the first of each.
   for (const reason of DROP_REASONS) dropped.labels({ reason }).inc(0);

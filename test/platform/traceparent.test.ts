@@ -43,6 +43,20 @@ for (const [what, text] of [
   header(`is none when it is ${what}`, () => assert.is(traceparentIn(text), undefined));
 }
 
+header('is none when any of its characters is no hex digit or hyphen in its place', () => {
+  for (let at = 0; at < CONTEXT.length; at += 1) {
+    for (const wrong of ['/', ':', '`', 'g', 'A', ' ', CONTEXT[at] === '-' ? '0' : '-']) {
+      const text = CONTEXT.slice(0, at) + wrong + CONTEXT.slice(at + 1);
+      assert.is(traceparentIn(text), undefined, text);
+    }
+  }
+  for (const digit of '0123456789abcdef') {
+    const text = `00-${digit.repeat(31)}1-${digit.repeat(15)}1-${digit.repeat(2)}`;
+    assert.is(traceparentIn(text), text);
+    assert.is(isSampled(text), Number.parseInt(digit, 16) % 2 === 1, text);
+  }
+});
+
 header('says by its last bit whether it is recorded, whatever the other flags', () => {
   for (const [flags, expected] of [
     ['00', false],

@@ -1,0 +1,63 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { readConfig } from '#config';
+import { freePort } from '#deploy/local/free-port';
+import { openFoundation, serveOperators } from '#process/foundation';
+import { Waits } from '#process/waits';
+import { runMain } from '#test/support/process-run';
+
+/** What the readiness probe at this address answers. */
+async function asked(address: string): Promise<readonly [number, string]> {
+  const response = await fetch(`${address}/health/ready`);
+  return [response.status, await response.text()];
+}
+
+const unready = suite('a process that is not ready');
+
+unready('says in its probe what it waits for, and that it closes', async () => {
+  const config = readConfig({ SERVICE_METRICS_PORT: '0' });
+  await using foundation = await openFoundation(config, 'edge');
+  await using operators = await serveOperators(config, foundation);
+  const { address } = operators;
+  assert.equal(await asked(address), [503, 'not ready\n']);
+  const { promise, resolve } = Promise.withResolvers<string>();
+  const both = [
+    foundation.waits.during(() => 'one', promise),
+    foundation.waits.during(() => 'another', promise),
+  ];
+  assert.equal(await asked(address), [503, 'not ready\nwaiting for one\nwaiting for another\n']);
+  resolve('there');
+  assert.equal(await Promise.all(both), ['there', 'there']);
+  assert.equal(await asked(address), [503, 'not ready\n']);
+  const ready = operators.ready();
+  assert.equal(await asked(address), [200, 'ready\n']);
+  ready[Symbol.dispose]();
+  assert.equal(await asked(address), [503, 'not ready\nclosing\n']);
+});
+
+unready('no longer waits for what has failed', async () => {
+  const waits = new Waits();
+  const failed = waits.during(() => 'one', Promise.reject(new Error('refused'))).catch(() => 'no');
+  assert.equal(waits.lines, ['waiting for one']);
+  assert.is(await failed, 'no');
+  assert.equal(waits.lines, []);
+});
+
+unready('is an edge without its engine and limiter, which it names', async () => {
+  const [metrics, engine, limiter] = [await freePort(), await freePort(), await freePort()];
+  const run = runMain(['edge'], {
+    SERVICE_METRICS_PORT: `${metrics}`,
+    SERVICE_ENGINE_ADDRESS: `127.0.0.1:${engine}`,
+    SERVICE_LIMITER_ADDRESS: `127.0.0.1:${limiter}`,
+    SERVICE_CLUSTER_SECRET: 'the secret of this test',
+  });
+  await run.says(/waiting for/);
+  const [status, text] = await asked(`http://127.0.0.1:${metrics}`);
+  assert.is(status, 503);
+  const missing = `the engine at 127.0.0.1:${engine} and the limiter at 127.0.0.1:${limiter}`;
+  assert.is(text, `not ready\nwaiting for ${missing}\n`);
+  run.child.kill('SIGTERM');
+  assert.is(await run.ended, 0);
+});
+
+unready.run();
