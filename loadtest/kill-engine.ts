@@ -1,13 +1,13 @@
 import { type ClusterPlan, processFolder } from '#deploy/local/cluster-plan';
 import { runningServer, type ServerRecord, signalProcess } from '#deploy/local/server-record';
 
-/** Kills an engine of a local cluster, the first that runs; answers its name. Its supervisor starts it again. */
-export function killAnEngine({ folder, processes }: ClusterPlan): string {
+/** Kills an engine of a local cluster, the first that runs; its supervisor starts it again. */
+export function killAnEngine({ folder, processes }: ClusterPlan): ServerRecord {
   const [victim] = processes
     .filter(({ kind }) => kind === 'engine')
     .map(({ name }) => runningServer(processFolder(folder, name)))
     .filter((record): record is ServerRecord => record !== undefined);
   if (victim === undefined) throw new Error(`no engine runs on ${folder}`);
   signalProcess(victim, 'SIGKILL');
-  return `${victim.name} (process ${victim.pid})`;
+  return victim;
 }

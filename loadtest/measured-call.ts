@@ -55,9 +55,10 @@ function sent(
     headersExact.add(problem === undefined);
     if (problem !== undefined) complain(`limit headers: ${problem}`);
   }
-  if (status >= 500) {
+  if (status === 0 || status >= 500) {
+    // No answer at all is the worst refusal: its caller does not know when to come again.
     refusalRetryable.add(status === 503 && wholeHeader(answer, 'Retry-After') !== undefined);
-    refusalDuration.add(response.timings.duration);
+    if (status > 0) refusalDuration.add(response.timings.duration);
   }
   failClosed.add(status === 503 && answer.body.includes('limiter_unavailable') ? 1 : 0);
   return answer;

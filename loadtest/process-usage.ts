@@ -11,12 +11,21 @@ export type Usage = {
 };
 
 /** What every process of a local cluster takes now, by its name. Only Linux shows it. */
-export function usageOf({ folder, processes }: ClusterPlan): Map<string, Usage> {
+export function usageOf(cluster: ClusterPlan): Map<string, Usage> {
   const found = new Map<string, Usage>();
+  for (const [name, pid] of pidsOf(cluster)) {
+    const usage = usageOfProcess(pid);
+    if (usage !== undefined) found.set(name, usage);
+  }
+  return found;
+}
+
+/** The ids of the processes of a local cluster that run now, by name. */
+export function pidsOf({ folder, processes }: ClusterPlan): Map<string, number> {
+  const found = new Map<string, number>();
   for (const { name } of processes) {
     const pid = runningServer(processFolder(folder, name))?.pid;
-    const usage = pid === undefined ? undefined : usageOfProcess(pid);
-    if (usage !== undefined) found.set(name, usage);
+    if (pid !== undefined) found.set(name, pid);
   }
   return found;
 }

@@ -3,8 +3,8 @@ import { BadRequest } from '#loadtest/options';
 /** How long Prometheus may take to say that it takes figures, in milliseconds. */
 const ANSWER_MS_MAX = 5_000;
 
-/** What a trend is in Prometheus: these as gauges. */
-const TREND_STATISTICS = 'p(50),p(95),p(99),max';
+/** What a trend is in Prometheus: these as gauges, `p(99)` of `a` as `k6_a_p99`. */
+export const TREND_STATISTICS = ['p(50)', 'p(95)', 'p(99)', 'max'] as const;
 
 /**
  * The variables that let k6 write into this Prometheus while it runs. Throws `BadRequest` when nothing
@@ -31,7 +31,7 @@ export async function remoteWriteTo(url: string): Promise<Record<string, string>
   return {
     K6_OUT: 'experimental-prometheus-rw',
     K6_PROMETHEUS_RW_SERVER_URL: receiver,
-    K6_PROMETHEUS_RW_TREND_STATS: TREND_STATISTICS,
+    K6_PROMETHEUS_RW_TREND_STATS: TREND_STATISTICS.join(),
     K6_PROMETHEUS_RW_STALE_MARKERS: 'true',
   };
 }

@@ -1,8 +1,10 @@
+import type { ClusterPlan } from '#deploy/local/cluster-plan';
 import { freePort } from '#deploy/local/free-port';
 import { runK6 } from '#loadtest/k6-run';
 import { killAnEngine } from '#loadtest/kill-engine';
 import { type PlannedAct, watchLoad } from '#loadtest/load-progress';
-import { type Usage, usageBetween, usageOf } from '#loadtest/process-usage';
+import { pidsOf, type Usage, usageBetween, usageOf } from '#loadtest/process-usage';
+import { ProcessWatch } from '#loadtest/process-watch';
 import { type Demand, phasesOf } from '#loadtest/profile';
 import { type Readings, readRepeatedly } from '#loadtest/readings';
 import { killPhaseOf } from '#loadtest/slo';
@@ -29,6 +31,9 @@ export type SentLoad = {
   readonly readings: readonly Reading[];
 };
 
+/** How often the processes of the cluster are looked at, in ms: one started again has another id. */
+const LOOK_EVERY_MS = 10_000;
+
 /** Sends a load by k6, says how far it is, and does to the cluster what the profile does to it. */
 export async function sendLoad(
   k6: K6Start,
@@ -42,6 +47,7 @@ export async function sendLoad(
   let readings: Readings | undefined;
   const acts: PlannedAct[] = [];
   const killPhase = killPhaseOf(demand.name);
+  using watch = watchProcesses(cluster);
   if (cluster !== undefined) {
     const judged = phasesOf(demand).find(({ isJudged }) => isJudged)?.name ?? '';
     const act = (): void => {
@@ -51,9 +57,10 @@ export async function sendLoad(
   }
   if (cluster !== undefined && killPhase !== undefined) {
     const act = (): void => {
-      const victim = killAnEngine(cluster);
-      events.push(['Killed', `${victim}, at the beginning of ${killPhase}`]);
-      print(`killed ${victim}`);
+      const { name, pid } = killAnEngine(cluster);
+      watch.killed(pid);
+      events.push(['Killed', `${name} (process ${pid}), at the beginning of ${killPhase}`]);
+      print(`killed ${name} (process ${pid})`);
     };
     acts.push({ phase: killPhase, act });
   }
@@ -69,11 +76,32 @@ export async function sendLoad(
     onEnd: () => {
       clock.end();
       readings?.[Symbol.dispose]();
+      watch[Symbol.dispose]();
       if (cluster !== undefined) usage = usageBetween(before, usageOf(cluster));
     },
   });
   // A run in which nothing was disturbed shows nothing about a disturbance.
   const isUndisturbed = killPhase !== undefined && events.length === 0;
-  const all = isUndisturbed ? [...faults, 'no engine was killed'] : faults;
+  const all = [
+    ...faults,
+    ...(isUndisturbed ? ['no engine was killed'] : []),
+    ...watch.ended.map((name) => `${name} ended during the run`),
+  ];
   return { metrics, faults: all, events, usage, readings: readings?.all ?? [] };
+}
+
+/** Looks at the processes of a cluster until disposed, and once more then. */
+function watchProcesses(cluster: ClusterPlan | undefined) {
+  const look = () => (cluster === undefined ? new Map<string, number>() : pidsOf(cluster));
+  const watch = new ProcessWatch(look());
+  const timer = setInterval(() => watch.look(look()), LOOK_EVERY_MS);
+  let isOver = false;
+  return Object.assign(watch, {
+    [Symbol.dispose]() {
+      if (isOver) return;
+      isOver = true;
+      clearInterval(timer);
+      watch.look(look());
+    },
+  });
 }

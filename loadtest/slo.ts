@@ -125,7 +125,7 @@ function exactHeaders(): Slo {
 function refusals(): Slo[] {
   return [
     {
-      text: 'every refused call is a 503 with Retry-After',
+      text: 'every call that is not carried out is answered by 503 with Retry-After',
       metric: 'refusal_retryable',
       ...{ statistic: 'rate', comparison: '>=', bound: 1, unit: '%', isKeptUnmeasured: true },
     },

@@ -16,7 +16,8 @@ export type Slope = {
   readonly perHour: number;
   /** How much it may. */
   readonly perHourMax: number;
-  readonly outcome: 'kept' | 'broken';
+  /** `unmeasured`: it was not there all the time, so the line is not about one thing. */
+  readonly outcome: 'kept' | 'broken' | 'unmeasured';
 };
 
 /** The first part of a load is left out: caches and heaps fill. */
@@ -29,19 +30,21 @@ const SECONDS_MIN = 1_200;
 const PART_MAX = 0.1;
 const LEAST = 4;
 
-/** The slope of every value that was there all the time; none of a load that was too short. */
+/** The slope of every value that was ever there; none of a load that was too short. */
 export function slopesOf(readings: readonly Reading[]): Slope[] {
   const [first, last] = [readings[0]?.second ?? 0, readings.at(-1)?.second ?? 0];
   const from = first + (last - first) * WARM_PART;
   const judged = readings.filter(({ second }) => second >= from);
   if (last - from < SECONDS_MIN) return [];
-  const names = [...(judged[0]?.values.keys() ?? [])];
-  return names.flatMap((name) => {
+  const names = new Set(readings.flatMap(({ values }) => [...values.keys()]));
+  return [...names].map((name) => {
     const points = judged.flatMap(({ second, values }) => {
       const value = values.get(name);
       return value === undefined ? [] : [[second, value] as const];
     });
-    return points.length < judged.length ? [] : [slopeOf(name, points)];
+    const slope = slopeOf(name, points);
+    const isWhole = readings.every(({ values }) => values.has(name));
+    return isWhole ? slope : { ...slope, outcome: 'unmeasured' };
   });
 }
 

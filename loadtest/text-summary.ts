@@ -113,6 +113,7 @@ function balanceTable(balances: readonly Balance[]): string {
 function slopeTable(slopes: readonly Slope[]): string {
   if (slopes.length === 0) return '';
   const rows = slopes.map(({ name, mean, perHour, perHourMax, outcome }) => {
+    if (outcome === 'unmeasured') return [name, '-', '-', '-', WORDS[outcome]];
     const grown = `${perHour < 0 ? '' : '+'}${perHour.toFixed(1)}`;
     return [name, mean.toFixed(1), `<= +${perHourMax.toFixed(1)}`, grown, WORDS[outcome]];
   });

@@ -8,7 +8,10 @@ export type Alter = (answer: {
   /** The number of this answer, from 1. */
   readonly number: number;
   readonly headers: Record<string, string | string[] | undefined>;
-}) => { readonly status?: number; readonly delayMs?: number } | undefined;
+}) => Altered | undefined;
+
+/** What becomes of it; `isCut`: its connection ends instead. */
+type Altered = { readonly status?: number; readonly delayMs?: number; readonly isCut?: boolean };
 
 /** A proxy in front of a service, which alters its answers; disposing it ends it. */
 export async function alteringProxy(origin: string, alter: Alter) {
@@ -18,7 +21,8 @@ export async function alteringProxy(origin: string, alter: Alter) {
     const passed = request(`${origin}${url}`, { method, headers }, (answer: IncomingMessage) => {
       number += 1;
       const own: Record<string, string | string[] | undefined> = { ...answer.headers };
-      const { status, delayMs = 0 } = alter({ path: url, number, headers: own }) ?? {};
+      const { status, delayMs = 0, isCut } = alter({ path: url, number, headers: own }) ?? {};
+      if (isCut) return void outgoing.destroy();
       setTimeout(() => {
         outgoing.writeHead(status ?? answer.statusCode ?? 500, own);
         answer.pipe(outgoing);

@@ -40,11 +40,30 @@ slopes('says how much it is in an hour', () => {
   assert.ok(Math.abs((slope?.perHour ?? 0) - 15) < 0.01, `${slope?.perHour}`);
 });
 
-slopes('is not judged after some minutes, nor of what was not there all the time', () => {
+slopes('is not judged after some minutes', () => {
   assert.equal(slopesOf(readings((part) => 100 * part, 600)), []);
-  assert.equal(slopesOf(readings((part) => (part > 0.5 && part < 0.6 ? undefined : 100))), []);
   assert.equal(slopesOf([]), []);
 });
+
+for (const [what, isThere] of [
+  ['for a while', (part: number) => part < 0.5 || part > 0.6],
+  ['at the beginning', (part: number) => part > 0.1],
+  ['from early on', (part: number) => part < 0.1],
+] as const) {
+  slopes(`is not known of what was not there ${what}, which breaks the verdict`, () => {
+    const scope = usualScope('soak');
+    const metrics = goodFigures(scope);
+    const gaps = readings((part) => (isThere(part) ? 100 : undefined));
+    const verdict = verdictOf(scope, metrics, { hasOwnAccounts: true, readings: gaps });
+    assert.equal(
+      verdict.slopes.map(({ outcome }) => outcome),
+      ['unmeasured'],
+    );
+    assert.is(verdict.outcome, 'broken');
+    const row = /\| memory of engine1, MiB \| - \| - \| - \| \*\*NOT MEASURED\*\* \|/;
+    assert.match(textSummary({ scope, metrics, verdict }), row);
+  });
+}
 
 slopes('breaks the verdict of a soak, and its page says which', () => {
   const scope = usualScope('soak');

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as assert from 'uvu/assert';
 import { freePort } from '#deploy/local/free-port';
+import { installedK6 } from '#deploy/local/k6-install';
 import { type Alter, alteringProxy } from '#test/loadtest/altered-answers';
 import { k6OrSkip } from '#test/loadtest/k6-or-skip';
 import { newCaller } from '#test/support/caller';
@@ -116,6 +117,23 @@ for (const [what, alter, complaint] of [
     assert.match(complaintsIn(ran).join('\n'), complaint);
   });
 }
+
+smoke('of a spike, by k6 alone, does not bear that a call has no answer at all', async () => {
+  await using service = await startStandalone();
+  const { BASE_URL: _, ...variables } = await remote(service);
+  const alter: Alter = ({ path, number }) =>
+    isProcess(path) && number % 10 === 0 ? { isCut: true } : undefined;
+  await using proxy = await alteringProxy(service.origin, alter);
+  const spike = { PROFILE: 'spike', RATE: '10', SECONDS: '12', INSTANCES: '100' };
+  const { text } = await runToEnd(
+    await installedK6(),
+    ['run', '--quiet', '--no-usage-report', '--address', '', 'loadtest/load.k6.ts'],
+    { ...variables, ...spike, BASE_URL: proxy.origin },
+  );
+  const broken =
+    /^\| every call that is not carried out .* \| >= 100 % \| \S+ % \| \*\*BROKEN\*\* \|$/m;
+  assert.ok(broken.test(text), text);
+});
 
 smoke('is void when requests could not be started in time', async () => {
   await using service = await startStandalone();

@@ -1,0 +1,118 @@
+import { spawn } from 'node:child_process';
+import { chmodSync, mkdirSync, mkdtempDisposableSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { clusterPlan, processFolder } from '#deploy/local/cluster-plan';
+import { birthOf } from '#deploy/local/process-birth';
+import { recordServer } from '#deploy/local/server-record';
+import { ProcessWatch } from '#loadtest/process-watch';
+import type { ProfileName } from '#loadtest/profile';
+import { sendLoad } from '#loadtest/sent-load';
+import { textSummary } from '#loadtest/text-summary';
+import { verdictOf } from '#loadtest/verdict';
+import { goodFigures, usualScope } from '#test/loadtest/run-figures';
+
+/** What runs: `a=1 b=2`. */
+function pids(text: string): Map<string, number> {
+  const pairs = text.split(' ').map((pair) => pair.split('='));
+  return new Map(pairs.map(([name = '', pid]) => [name, Number(pid)]));
+}
+
+const watched = suite('a watch over processes');
+
+for (const [what, looks, killed, ended] of [
+  ['all that run on', ['a=1 b=2', 'a=1 b=2'], undefined, []],
+  ['one that is gone', ['a=1 b=2', 'a=1', 'a=1'], undefined, ['b (process 2)']],
+  ['one that was started again', ['a=1 b=2', 'a=1 b=3'], undefined, ['b (process 2)']],
+  ['one that was started again late', ['a=1', 'b=2', 'a=3 b=2'], undefined, ['a (process 1)']],
+  ['one that joins', ['a=1', 'a=1 b=2'], undefined, []],
+  ['one that joins and ends', ['a=1', 'a=1 b=2', 'a=1'], undefined, ['b (process 2)']],
+  ['one that is killed on purpose', ['a=1 b=2', 'a=1', 'a=1 b=3'], 2, []],
+  ['what is there instead, and ends', ['b=2', 'b=3', 'a=1'], 2, ['b (process 3)']],
+  ['another than is killed', ['a=1 b=2', 'c=3'], 2, ['a (process 1)']],
+] as const) {
+  watched(`sees ${what}`, () => {
+    const [first, ...others] = looks.map(pids);
+    const watch = new ProcessWatch(first ?? new Map());
+    if (killed !== undefined) watch.killed(killed);
+    for (const look of others) watch.look(look);
+    assert.equal(watch.ended, ended);
+  });
+}
+
+/** Stands for k6: kills the process KILLED, if any, and ends when AWAITED has ended too. */
+const K6 = `#!/bin/sh
+echo 'load: begins'
+if [ -n "$KILLED" ]; then kill -9 "$KILLED"; fi
+for pid in $KILLED $AWAITED; do
+  while grep -q '^State:.[RSD]' "/proc/$pid/status" 2>/dev/null; do sleep 0.02; done
+done
+echo '{}' > "$METRICS_FILE"
+echo 'load: ends'
+`;
+
+type Ends = { readonly killed?: string; readonly awaited?: string };
+
+/** A load of this profile on three processes that stand for engines, of which some end meanwhile. */
+async function sentLoad(name: ProfileName, { killed = '', awaited = '' }: Ends) {
+  using folder = mkdtempDisposableSync(join(tmpdir(), 'identity-engine-ended-'));
+  const cluster = clusterPlan({ folder: folder.path, ports: 26_000 });
+  using running = new DisposableStack();
+  const found = new Map<string, number>();
+  for (const engine of ['engine1', 'engine2', 'engine3']) {
+    const child = spawn('sleep', ['60']);
+    running.defer(() => void child.kill('SIGKILL'));
+    const { pid = 0 } = child;
+    const place = processFolder(folder.path, engine);
+    mkdirSync(place, { recursive: true });
+    const birth = birthOf(pid) ?? '';
+    const rest = { startedAt: '', address: '', logFile: '' };
+    await recordServer(place, { name: engine, pid, birth, ...rest });
+    found.set(engine, pid);
+  }
+  const program = join(folder.path, 'k6');
+  writeFileSync(program, K6);
+  chmodSync(program, 0o755);
+  const pidOf = (engine: string) => `${found.get(engine) ?? ''}`;
+  const variables = { KILLED: pidOf(killed), AWAITED: pidOf(awaited) };
+  const sent = await sendLoad(
+    { program, folder: folder.path, variables },
+    { baseUrl: cluster.address, apiKey: '', cluster },
+    { demand: { name, perS: 10, seconds: 0.3 }, print: () => undefined },
+  );
+  return { ...sent, pidOf };
+}
+
+const ended = suite('a process of the cluster that ends during a load');
+
+ended('makes a soak void, however good its figures are, and its page names it', async () => {
+  const { faults, pidOf } = await sentLoad('soak', { killed: 'engine2' });
+  const named = `engine2 (process ${pidOf('engine2')})`;
+  assert.equal(faults, [`${named} ended during the run`]);
+  const scope = usualScope('soak');
+  const metrics = goodFigures(scope);
+  const verdict = verdictOf(scope, metrics, { faults, hasOwnAccounts: true });
+  assert.is(verdict.outcome, 'void');
+  const text = textSummary({ scope, metrics, verdict });
+  assert.ok(text.includes(`**Void:** ${named} ended during the run.`), text);
+});
+
+ended('is no fault where none does', async () => {
+  assert.equal((await sentLoad('soak', {})).faults, []);
+});
+
+ended(
+  'is none where it is the engine that `failover` kills, and one where another does',
+  async () => {
+    const alone = await sentLoad('failover', { awaited: 'engine1' });
+    assert.equal(alone.faults, []);
+    const pid = alone.pidOf('engine1');
+    assert.match(alone.events.join(), new RegExp(`^Killed,engine1 \\(process ${pid}\\), `));
+    const both = await sentLoad('failover', { killed: 'engine3', awaited: 'engine1' });
+    assert.equal(both.faults, [`engine3 (process ${both.pidOf('engine3')}) ended during the run`]);
+  },
+);
+
+for (const group of [watched, ended]) group.run();
