@@ -94,6 +94,8 @@ async function startPrometheus(
         `--web.listen-address=127.0.0.1:${port}`,
         // Load tests write their results into it.
         '--web.enable-remote-write-receiver',
+        // From a slow bucket to a trace that was in it.
+        '--enable-feature=exemplar-storage',
       ],
       address,
       readyMsMax: READY_MS_MAX,

@@ -1,13 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
+import { chosenRehearsals } from '#test/observe/chosen-rehearsals';
 import { LightLoad } from '#test/observe/light-load';
 import { REHEARSALS, type Rehearsal } from '#test/observe/rehearsals';
 import { type WatchedCluster, watchedCluster } from '#test/observe/watched-cluster';
 
 /*
  * Provokes one fault after the other on the local cluster and shows how soon Alertmanager has the alerts
- * that belong to it. Ends with 1 when one took longer than two minutes.
- * Usage: node test/observe/rehearse.ts [--only FailsClosed]  (after make cluster and make observe)
+ * that belong to it. Ends with 1 when one took longer than two minutes, or none was provoked.
+ * Usage: node test/observe/rehearse.ts [--only FailsClosed,StoreFails]
+ * after make cluster and make observe; what takes make cluster CASSANDRA=3 is left out on one node.
  */
 
 /** How long an alert may take from the fault to Alertmanager. Source: the issue of this service. Ms. */
@@ -23,20 +25,19 @@ type Seen = { readonly alert: string; readonly fault: string; readonly seenMs: n
 
 const { values } = parseArgs({ options: { only: { type: 'string' } } });
 const cluster = watchedCluster();
+const { chosen, left } = chosenRehearsals(REHEARSALS, values.only, cluster.plan);
 const seen: Seen[] = [];
 {
   await using load = new LightLoad(cluster.target);
   await load.begin(CALLS_PER_SECOND);
-  const wanted = REHEARSALS.filter(
-    ({ alerts }) => values.only === undefined || alerts.includes(values.only),
-  );
-  for (const rehearsal of wanted) seen.push(...(await rehearse(rehearsal, load)));
+  for (const rehearsal of chosen) seen.push(...(await rehearse(rehearsal, load)));
 }
 for (const { alert, fault, seenMs } of seen) {
   const when = seenMs === undefined ? 'NOT SEEN' : `${(seenMs / 1_000).toFixed(0)} s`;
   console.log(`| ${alert} | ${fault} | ${when} |`);
 }
-process.exitCode = seen.every(({ seenMs }) => seenMs !== undefined) ? 0 : 1;
+for (const line of left) console.log(`not rehearsed: ${line}`);
+process.exitCode = seen.length > 0 && seen.every(({ seenMs }) => seenMs !== undefined) ? 0 : 1;
 
 async function rehearse({ alerts, fault, provoke }: Rehearsal, load: LightLoad): Promise<Seen[]> {
   const before = await cluster.firing();

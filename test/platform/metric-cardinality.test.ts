@@ -3,6 +3,8 @@ import { Agent, METHODS, request } from 'node:http';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { ENDPOINTS } from '#edge/endpoints/all';
+import { METRICS } from '#platform/metrics';
+import { isDocumented } from '#test/platform/documented-labels';
 import { SeededRandom } from '#test/simulation/seeded-random';
 import { newCaller } from '#test/support/caller';
 import { metricValues } from '#test/support/metric-values';
@@ -17,14 +19,6 @@ const SERIES_MAX = 4_000;
 /** Requests of each half, and how many are under way at once. */
 const REQUESTS = 3_000;
 const AT_ONCE = 32;
-
-/** What a label may hold; every other label is one of docs/metrics.md, "What the labels can say". */
-const LABELS: Readonly<Record<string, ReadonlySet<string>>> = {
-  http_request_method: new Set(['GET', 'POST', 'PATCH', 'DELETE', '_OTHER']),
-  http_route: new Set([...ENDPOINTS.map(({ path }) => path), 'unknown', 'refused']),
-};
-
-const STATUSES = /^(20[014]|4\d\d|50[035])$/;
 
 /** CONNECT is no request to a server that is no proxy. */
 const SENT_METHODS = METHODS.filter((method) => method !== 'CONNECT');
@@ -69,12 +63,14 @@ flooded('the second half of them makes few series more', () => {
   assert.ok(added.length <= 0.1 * first.size, added.join('\n'));
 });
 
-flooded('labels hold members of closed sets only', () => {
-  for (const name of second.keys()) {
-    for (const [, label = '', value = ''] of name.matchAll(/(\w+)="([^"]*)"/g)) {
-      const allowed = LABELS[label];
-      if (allowed !== undefined) assert.ok(allowed.has(value), name);
-      if (label === 'http_response_status_code') assert.match(value, STATUSES, name);
+flooded('labels hold what docs/metrics.md says that they can, and nothing else', () => {
+  for (const series of second.keys()) {
+    const [family = ''] = series.split('{');
+    const metric = family.replace(/_(?:bucket|sum|count)$/, '');
+    // Of the process's own metrics the library says what they hold.
+    if (!Object.hasOwn(METRICS, metric)) continue;
+    for (const [, label = '', value = ''] of series.matchAll(/(\w+)="([^"]*)"/g)) {
+      if (label !== 'le') assert.ok(isDocumented(metric, label, value), series);
     }
   }
 });

@@ -1,0 +1,93 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { DASHBOARDS } from '#deploy/observe/dashboards/all';
+import { perSecond, quantiles } from '#deploy/observe/dashboards/dashboard';
+import { METRICS, type MetricName } from '#platform/metrics';
+import { declaredMetrics, K6_LABELS, k6Series } from '#test/deploy/k6-series';
+
+/*
+ * Panels that may be empty: no scrape proves that their metrics are there, so their names are compared
+ * with what the service and k6 have.
+ */
+
+/** Labels that Prometheus adds, and that of a histogram's buckets. */
+const ADDED = ['job', 'instance', 'le'];
+
+/** Words of expressions that are neither functions nor names. */
+const KEYWORDS = new Set(['and', 'or', 'unless', 'bool', 'offset']);
+
+const GROUPING = /\b(?:by|without|on|ignoring|group_left|group_right) ?\(([^)]*)\)/g;
+const MATCHERS = /\{([^}]*)\}/g;
+
+/** The labels of the series of this name; undefined where there is none. */
+function labelsOf(name: string): ReadonlySet<string> | undefined {
+  if (k6Series().has(name)) return K6_LABELS;
+  const family = name.replace(/_(?:bucket|sum|count)$/, '');
+  const { kind, labels } = METRICS[family as MetricName] ?? {};
+  if (kind === undefined || (kind === 'histogram') === (family === name)) return undefined;
+  return new Set([...labels, ...ADDED]);
+}
+
+/** The names in an expression that nothing has: of metrics, and of labels of its metrics. */
+function strangersIn(expr: string): string[] {
+  const grouped = [...expr.matchAll(GROUPING)].flatMap(([, names = '']) => names.split(', '));
+  const matched = [...expr.matchAll(MATCHERS)].flatMap(([, text = '']) =>
+    [...text.matchAll(/(\w+) ?[!=]/g)].map(([, label = '']) => label),
+  );
+  const rest = expr
+    .replace(GROUPING, ' ')
+    .replace(MATCHERS, ' ')
+    .replace(/\[\w+\]/g, ' ');
+  const names = [...rest.matchAll(/\b[a-z_:][\w:]*\b(?!\s*\()/gi)].map(([name]) => name);
+  const metrics = names.filter((name) => !KEYWORDS.has(name));
+  const unknown = metrics.filter((name) => labelsOf(name) === undefined);
+  const known = metrics.flatMap((name) => [...(labelsOf(name) ?? [])]);
+  const foreign = [...grouped, ...matched].filter((label) => !known.includes(label));
+  if (metrics.length === 0) return [expr];
+  return unknown.length > 0 ? unknown : foreign;
+}
+
+const panels = suite('a panel that may be empty');
+
+for (const { title, panels: shown } of DASHBOARDS) {
+  for (const { title: panel, queries, mayBeEmpty } of shown) {
+    if (mayBeEmpty === undefined) continue;
+    panels(`asks for metrics that there are: ${title}: ${panel}`, () => {
+      assert.equal(
+        queries.flatMap(({ expr }) => strangersIn(expr)),
+        [],
+      );
+    });
+  }
+}
+
+const misspelt = suite('a misspelt name');
+
+for (const [expr, strangers] of [
+  ['max by (name) (k6_http_req_duration_p99)', []],
+  ['max by (name) (k6_http_req_duration_p98)', ['k6_http_req_duration_p98']],
+  ['max by (nam) (k6_http_req_duration_p99)', ['nam']],
+  ['sum(rate(k6_http_reqs[1m]))', ['k6_http_reqs']],
+  ['sum(k6_vus) / sum(vus)', ['vus']],
+  ['k6_available_rate < 0.999', []],
+  ['k6_availble_rate < 0.999', ['k6_availble_rate']],
+  ['sum(rate(k6_refusal_duration_total[1m]))', ['k6_refusal_duration_total']],
+  [quantiles('journal_append_seconds')[0]?.expr ?? '', []],
+  [quantiles('journal_apend_seconds')[0]?.expr ?? '', ['journal_apend_seconds_bucket']],
+  ['rate(journal_append_seconds[1m])', ['journal_append_seconds']],
+  [perSecond('bus_dropped_total', ['reason', 'instance']).expr, []],
+  [perSecond('bus_dropped_total', ['reasons']).expr, ['reasons']],
+  [perSecond('bus_dropped_count', ['reason']).expr, ['bus_dropped_count']],
+  [perSecond('bus_dropped_total', [], '{why!=""}').expr, ['why']],
+] as const) {
+  misspelt(`is ${strangers.length === 0 ? 'none' : 'found'} in ${expr}`, () => {
+    assert.equal(strangersIn(expr), strangers);
+  });
+}
+
+misspelt('is none where a script of the load test declares a metric', () => {
+  const { available, wrong_answers, refusal_duration } = declaredMetrics();
+  assert.equal([available, wrong_answers, refusal_duration], ['rate', 'counter', 'trend']);
+});
+
+for (const group of [panels, misspelt]) group.run();

@@ -1,0 +1,62 @@
+import { globSync, readFileSync } from 'node:fs';
+import { TREND_STATISTICS } from '#loadtest/remote-write';
+
+type Kind = 'counter' | 'gauge' | 'rate' | 'trend';
+
+/** What k6 measures by itself of what our scripts do. Source: k6 1.8, metrics/builtin.go. */
+const BUILT_IN: Readonly<Record<string, Kind>> = {
+  vus: 'gauge',
+  vus_max: 'gauge',
+  iterations: 'counter',
+  iteration_duration: 'trend',
+  dropped_iterations: 'counter',
+  http_reqs: 'counter',
+  http_req_failed: 'rate',
+  http_req_duration: 'trend',
+  http_req_blocked: 'trend',
+  http_req_connecting: 'trend',
+  http_req_tls_handshaking: 'trend',
+  http_req_sending: 'trend',
+  http_req_waiting: 'trend',
+  http_req_receiving: 'trend',
+  data_sent: 'counter',
+  data_received: 'counter',
+};
+
+/** Labels of what k6 writes: tags of its own, and those of our calls. */
+export const K6_LABELS: ReadonlySet<string> = new Set([
+  ...['scenario', 'name', 'part', 'window', 'method', 'status', 'expected_response', 'error_code'],
+]);
+
+const DECLARED = /new (Counter|Gauge|Rate|Trend)\('(\w+)'/g;
+
+/** The metrics that our scripts declare, by what stands in them. */
+export function declaredMetrics(): Record<string, Kind> {
+  const text = globSync('loadtest/*.ts').map((file) => readFileSync(file, 'utf8'));
+  const found = [...text.join('\n').matchAll(DECLARED)];
+  return Object.fromEntries(
+    found.map(([, kind = '', name = '']) => [name, kind.toLowerCase() as Kind]),
+  );
+}
+
+/** The names of all series that a load test may write to Prometheus. */
+export function k6Series(): ReadonlySet<string> {
+  const metrics = Object.entries({ ...BUILT_IN, ...declaredMetrics() });
+  return new Set(
+    metrics.flatMap(([name, kind]) => suffixesOf(kind).map((end) => `k6_${name}${end}`)),
+  );
+}
+
+/** How k6 names a metric of a kind. Source: k6 1.8, internal/output/prometheusrw/remotewrite. */
+function suffixesOf(kind: Kind): string[] {
+  switch (kind) {
+    case 'counter':
+      return ['_total'];
+    case 'gauge':
+      return [''];
+    case 'rate':
+      return ['_rate'];
+    case 'trend':
+      return TREND_STATISTICS.map((statistic) => `_${statistic.replace(/[().]/g, '')}`);
+  }
+}
