@@ -152,7 +152,7 @@ alone('shows owners that are not heard, and whose journal is sealed', async () =
   }
   await store.seal('dead');
   const nodes = await ctlOn(cluster).text('nodes');
-  assert.match(nodes, /^engine +- +dead +dead:8100 +sealed +- +1 +- +- +-$/m);
+  assert.match(nodes, /^engine +- +dead +dead:8100 +sealed +- +1 +- +- +- +-$/m);
   assert.match(nodes, /^engine +- +mute +mute:8100 +not heard +- +1 /m);
   assert.match(
     nodes,
