@@ -8,6 +8,7 @@ import { getHistory } from '#edge/endpoints/get-history';
 import { processBatch } from '#edge/endpoints/process-batch';
 import { processObservation } from '#edge/endpoints/process-observation';
 import { resetInstance } from '#edge/endpoints/reset-instance';
+import { simulateObservations } from '#edge/endpoints/simulate-observations';
 import { updateInstance } from '#edge/endpoints/update-instance';
 import { type ExampleAnswer, exampleBodiesOf } from '#edge/openapi';
 
@@ -81,6 +82,7 @@ export class ExampleDay {
     await this.#show(processBatch, 200, 'the last state', { id });
     const body = { observations: [CALM, CALM], include_intermediate: true };
     await this.#show(processBatch, 200, 'every state', { id, body });
+    await this.#show(simulateObservations, 200, 'what two of them would do', { id });
   }
 
   /** The examples that endpoints declare themselves. */

@@ -171,6 +171,7 @@ export function answerAgain(
       const last = reportJson(id, report);
       return batchAnswer(id, isEveryStateWanted ? [last] : last, observations.length, head.version);
     }
+    case 'simulate':
     case 'readInstance':
     case 'readSnapshot':
     case 'readContract':

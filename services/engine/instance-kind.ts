@@ -12,6 +12,7 @@ import { findAnswer, nothingToReplay, replayOf } from '#engine/keyed-answers';
 import { observedEvent } from '#engine/observe';
 import { driftPage, historyPage } from '#engine/record-pages';
 import { answerToRepeated } from '#engine/repeated-call';
+import { simulatedAnswer } from '#engine/simulate';
 import { Fault, faultFor } from '#fault/fault';
 import { type Models, nextVersion } from '#identity/model';
 import { MODELS } from '#identity/models';
@@ -132,6 +133,8 @@ export class InstanceKind
         return this.#commitSame(call, state, turn, { kind: 'removed' });
       case 'process':
         return this.#process(state, call, command, turn);
+      case 'simulate':
+        return simulatedAnswer(state, { call, command, nowMs: turn.wallMs }, this.#model);
       case 'readSnapshot':
         return answers.snapshotAnswer(instanceId, headOf(state), models);
       case 'readContract':

@@ -132,7 +132,8 @@ function textLengthOf(call: EngineCall): number {
 
 function commandTextLength(command: EngineCommand): number {
   switch (command.kind) {
-    case 'process': {
+    case 'process':
+    case 'simulate': {
       let length = 0;
       for (const { contextJson } of command.observations) {
         length += contextJson.length + OBSERVATION_BYTES;

@@ -69,6 +69,10 @@ export function commandToWire(command: EngineCommand): WireCommand {
           everyStateWanted: command.isEveryStateWanted,
         },
       };
+    case 'simulate': {
+      const observations = command.observations as WireObservation[];
+      return { $case: 'simulate', value: { observations } };
+    }
     case 'readInstance':
     case 'remove':
     case 'readSnapshot':
@@ -131,6 +135,11 @@ export function commandFromWire(wire: EngineRequest['command']): EngineCommand {
         isBatch: batch,
         isEveryStateWanted: everyStateWanted,
       };
+    }
+    case 'simulate': {
+      const { observations } = wire.value;
+      trustInteger(observations.length, 1, OBSERVATIONS_MAX, 'number of observations');
+      return { kind: 'simulate', observations: observations.map(observationFromWire) };
     }
     case 'readInstance':
     case 'remove':

@@ -98,6 +98,8 @@ export type EngineCommand =
       readonly isBatch: boolean;
       readonly isEveryStateWanted: boolean;
     }
+  /** What observations would do; they are applied to a copy (decision 241). */
+  | { readonly kind: 'simulate'; readonly observations: readonly ObservationInput[] }
   | { readonly kind: 'readSnapshot' }
   | { readonly kind: 'readContract' }
   | { readonly kind: 'reset'; readonly mode: 'initial' | 'default' }

@@ -16,6 +16,7 @@ const BODIES: Record<string, unknown> = {
   updateInstance: { name: 'stolen' },
   processObservation: observationAt(10),
   processBatch: { observations: [observationAt(10)] },
+  simulateObservations: { observations: [observationAt(10)] },
   resetInstance: { mode: 'initial' },
 };
 

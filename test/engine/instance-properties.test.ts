@@ -64,6 +64,15 @@ const command: fc.Arbitrary<EngineCommand> = fc.oneof(
       { kind: 'reset', mode: 'default' },
     ),
   },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      kind: fc.constant('simulate' as const),
+      observations: fc
+        .array(observation, { minLength: 1, maxLength: 20 })
+        .map((all) => all.map((one) => seen(one))),
+    }),
+  },
   { weight: 3, arbitrary: fc.record({ kind: fc.constant('readHistory' as const), ...page }) },
   {
     weight: 2,

@@ -68,6 +68,10 @@ const command: fc.Arbitrary<EngineCommand> = fc.oneof(
     isBatch: fc.constant(true),
     isEveryStateWanted: fc.boolean(),
   }),
+  record({
+    kind: fc.constant('simulate' as const),
+    observations: fc.array(observation, { minLength: 1, maxLength: 20 }),
+  }),
   record({ kind: fc.constant('readHistory' as const), ...page }),
   record({ kind: fc.constant('readDrift' as const), ...page, isPaged: fc.boolean() }),
   record({

@@ -14,6 +14,7 @@ import { listPersonas } from '#edge/endpoints/list-personas';
 import { processBatch } from '#edge/endpoints/process-batch';
 import { processObservation } from '#edge/endpoints/process-observation';
 import { resetInstance } from '#edge/endpoints/reset-instance';
+import { simulateObservations } from '#edge/endpoints/simulate-observations';
 import { submitTest } from '#edge/endpoints/submit-test';
 import { updateInstance } from '#edge/endpoints/update-instance';
 
@@ -36,4 +37,5 @@ export const ENDPOINTS: readonly Endpoint[] = [
   listPersonas,
   getPersona,
   getAccount,
+  simulateObservations,
 ];

@@ -164,6 +164,9 @@ export const ProcessedBatch = z.union([
   z.strictObject({ states: z.array(Processed), processed_count: Count }),
 ]);
 
+/** Source: decision 241: the state after each observation. */
+export const Simulated = z.strictObject({ states: z.array(Processed), processed_count: Count });
+
 /** Source: interface 4.2. */
 export const ResetDone = z.strictObject({
   id: InstanceId,

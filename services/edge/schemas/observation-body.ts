@@ -33,6 +33,16 @@ export const Batch = z
   })
   .meta({ id: 'Batch', examples: [{ observations: [EXAMPLE], include_intermediate: false }] });
 
+/** Observations of one simulation. Source: decision 241. */
+const SIMULATED_OBSERVATIONS_MAX = 20;
+
+/** The body of simulate. Source: decision 241. */
+export const Simulation = z
+  .strictObject({
+    observations: z.array(Observation).min(1).max(SIMULATED_OBSERVATIONS_MAX),
+  })
+  .meta({ id: 'Simulation', examples: [{ observations: [EXAMPLE] }] });
+
 /** A validated observation as the engine takes it, with its defaults filled in. */
 export function observationInput(body: z.output<typeof Observation>): ObservationInput {
   return {

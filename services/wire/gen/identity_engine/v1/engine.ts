@@ -67,6 +67,7 @@ export interface EngineRequest {
     | { $case: "readHistory"; value: ReadRecords }
     | { $case: "readDrift"; value: ReadRecords }
     | { $case: "list"; value: ListInstances }
+    | { $case: "simulate"; value: SimulateObservations }
     | //
     /** From here on only engines ask each other. */
     { $case: "putListingRow"; value: PutListingRow }
@@ -104,6 +105,11 @@ export interface ProcessObservations {
   observations: Observation[];
   batch: boolean;
   everyStateWanted: boolean;
+}
+
+/** Applied to a copy of the instance; nothing of it changes. */
+export interface SimulateObservations {
+  observations: Observation[];
 }
 
 export interface Observation {
@@ -378,6 +384,9 @@ export const EngineRequest: MessageFns<EngineRequest> = {
       case "list":
         ListInstances.encode(message.command.value, writer.uint32(242).fork()).join();
         break;
+      case "simulate":
+        SimulateObservations.encode(message.command.value, writer.uint32(250).fork()).join();
+        break;
       case "putListingRow":
         PutListingRow.encode(message.command.value, writer.uint32(322).fork()).join();
         break;
@@ -592,6 +601,14 @@ export const EngineRequest: MessageFns<EngineRequest> = {
             }
 
             message.command = { $case: "list", value: ListInstances.decode(reader, reader.uint32()) };
+            continue;
+          }
+          case 31: {
+            if (tag !== 250) {
+              break;
+            }
+
+            message.command = { $case: "simulate", value: SimulateObservations.decode(reader, reader.uint32()) };
             continue;
           }
           case 40: {
@@ -931,6 +948,52 @@ export const ProcessObservations: MessageFns<ProcessObservations> = {
             }
 
             message.everyStateWanted = reader.bool();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseSimulateObservations(): SimulateObservations {
+  return { observations: [] };
+}
+
+export const SimulateObservations: MessageFns<SimulateObservations> = {
+  encode(message: SimulateObservations, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.observations) {
+      Observation.encode(v!, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): SimulateObservations {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseSimulateObservations();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.observations.push(Observation.decode(reader, reader.uint32()));
             continue;
           }
         }
