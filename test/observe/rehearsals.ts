@@ -123,7 +123,8 @@ export const REHEARSALS: readonly Rehearsal[] = [
 export const NOT_REHEARSED: Readonly<Record<string, string>> = {
   AvailabilityBurnsSteadily: 'its windows are six hours and half an hour',
   AvailabilityBurnsSlowly: 'its windows are three days and six hours',
-  LatencyBurnsFast: 'in a steady hour a seventh of all process calls must be slow, which takes nine minutes',
+  LatencyBurnsFast:
+    'in a steady hour a seventh of all process calls must be slow, which takes nine minutes',
   LatencyBurnsSteadily: 'its windows are six hours and half an hour',
   LatencyBurnsSlowly: 'its windows are three days and six hours',
   CertificateExpiresSoon: 'a cluster on this machine speaks in plain text',
