@@ -62,14 +62,16 @@ export async function storeExport(
   let written = 0;
   let found = 0;
   let lookedMs = ports.clock.monotonicMs();
+  const look = async (): Promise<void> => {
+    if (ports.clock.monotonicMs() - lookedMs < LOOK_EVERY_MS) return;
+    await assertImporting(account.id, ports);
+    lookedMs = ports.clock.monotonicMs();
+  };
   for (;;) {
-    if (ports.clock.monotonicMs() - lookedMs >= LOOK_EVERY_MS) {
-      await assertImporting(account.id, ports);
-      lookedMs = ports.clock.monotonicMs();
-    }
+    await look();
     const instance = await readInstance(file, account.id);
     if (instance === undefined) break;
-    const write = await gather(file, instance, ports);
+    const write = await gather(file, instance, ports, look);
     await window.add(async () => {
       if (await write()) written += 1;
       else found += 1;
@@ -96,6 +98,7 @@ async function gather(
   file: ExportFile,
   { id, head }: ImportedInstance,
   { instances, listings }: ClusterPorts,
+  look: () => Promise<void>,
 ): Promise<() => Promise<boolean>> {
   const { accountId, name, description, createdAtMs } = head;
   const line = file.lineNumber - 1;
@@ -113,6 +116,7 @@ async function gather(
     return true;
   };
   const ahead = async (history: readonly Chunk[], drift: readonly Chunk[]): Promise<void> => {
+    await look();
     isWanted ??= await begin(true);
     if (!isWanted) return;
     const checkpoint = { ...NOTHING, instanceId: id, head: unfinished, history, drift };
@@ -128,6 +132,7 @@ async function gather(
   const whole = { ...head, newestHistory: ofHistory.newest, newestDrift: ofDrift.newest };
   const chunks = { history: ofHistory.chunks, drift: ofDrift.chunks };
   return async () => {
+    await look();
     isWanted ??= await begin(chunks.history.length + chunks.drift.length > 0);
     if (!isWanted) return false;
     await instances.checkpoint([{ ...NOTHING, instanceId: id, head: whole, ...chunks }]);

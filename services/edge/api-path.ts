@@ -34,9 +34,9 @@ export function meansApi(target: string): boolean {
   return first.trim().toLowerCase() === FIRST_PART;
 }
 
-/** What calls of a route are counted under: its path below the prefix, with `:id` in it. */
+/** What calls of a route are counted under: its path, of the API without the prefix, with `:id` in it. */
 export function countedRoute(route: string): string {
-  return route.slice(API_PREFIX.length);
+  return isApiPath(route) ? route.slice(API_PREFIX.length) : route;
 }
 
 /** The path of a URL as the router reads it: without origin, query and escapes. */

@@ -10,12 +10,12 @@ export function brokenMessage(what: string): Fault {
   return new Fault('internal', 'internal error', { cause, isOutcomeUnknown: true });
 }
 
-/** How long the caller of what no node knows yet should wait, in seconds: an upgrade takes minutes. */
+/** How long the caller of what not every node knows yet should wait, in seconds: an upgrade takes minutes. */
 const UPGRADE_RETRY_AFTER_S = 5;
 
 /**
  * A peer asks for what only a later release knows, as happens while a cluster is being upgraded.
- * Nothing has happened, and no other node is asked: it would not know either.
+ * Nothing has happened, and no other node is asked: only the owner may answer.
  */
 export function unknownCall(): Fault {
   const text = 'this needs a release that has not reached every node yet';

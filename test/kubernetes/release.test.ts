@@ -11,7 +11,7 @@ const [, section = ''] =
 
 /** The selectors of that section, in their order, with what is waited for after each. */
 const steps = [
-  ...section.matchAll(/^apply (?:'(.+?)'|(\S+))(?: && kubectl rollout status (\S+))?$/gm),
+  ...section.matchAll(/^apply (?:'(.+?)'|(\S+))(?: && kubectl rollout status (\S+))?(?: &&)?$/gm),
 ];
 
 /** The selector that kubectl makes of this text. */

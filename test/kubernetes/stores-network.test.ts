@@ -30,6 +30,7 @@ const OF_THEIR_OWN: readonly Arrow[] = [
   { from: 'cassandra', to: 'cassandra', port: 7_001 },
   ...[9_042, 8_080, 7_199].map((port) => ({ from: 'reaper', to: 'cassandra', port })),
   { from: 'operator', to: 'cassandra', port: 8_080 },
+  { from: 'operator', to: 'cassandra', port: 50_051 },
   { from: 'operator', to: 'reaper', port: 8_080 },
   { from: 'prometheus', to: 'nats', port: 7_777 },
   { from: 'prometheus', to: 'cassandra', port: 9_000 },

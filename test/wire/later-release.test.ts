@@ -1,6 +1,7 @@
 import { BinaryWriter } from '@bufbuild/protobuf/wire';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { isOwnerInDoubt, retryReasonOf } from '#routing/routing-policy';
 import * as peers from '#test/wire/wire-peers';
 import { engineProtocol } from '#wire/engine-codec';
 import { FrameClient } from '#wire/frame-client';
@@ -98,6 +99,8 @@ later('is not asked again for it at once, as what passes soon is', async () => {
   const fault = await peers.faultOf(edge.ask(peers.engineCall()));
   assert.is(peers.verdictOf(fault), 'service_unavailable upgrade_in_progress known');
   assert.is(asked, 1);
+  assert.is(retryReasonOf({ isRepeatable: true }, fault), undefined);
+  assert.is(isOwnerInDoubt(fault), false);
 });
 
 later.run();
