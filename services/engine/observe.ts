@@ -3,7 +3,7 @@ import { headOf, type InstanceState } from '#engine/instance-state';
 import { presentOf, type Timing, timingOf } from '#engine/minimum-interval';
 import { CYCLE_INTERVAL_MS_MIN } from '#identity/advance';
 import type { Instant } from '#platform/instant';
-import type { EngineCommand } from '#wire/engine-messages';
+import type { EngineCommand, ObservationInput } from '#wire/engine-messages';
 
 type Process = Extract<EngineCommand, { kind: 'process' }>;
 
@@ -26,11 +26,19 @@ export function observedEvent(state: InstanceState, command: Process, now: Insta
     presentMs: anchoredPresent(state, now),
   });
   if (timing.kind === 'throttled') return timing;
-  const timed = observations.map((observation, index) => ({
-    ...observation,
-    timestampMs: observation.timestampMs ?? timing.firstMs + index * CYCLE_INTERVAL_MS_MIN,
-  }));
+  const timed = timedFrom(timing.firstMs, observations);
   return { kind: 'observed', observations: timed, isBatch, isEveryStateWanted };
+}
+
+/** Observations with their own times, or else one second apart from `firstMs` on (decision 9). */
+export function timedFrom(
+  firstMs: number,
+  observations: readonly ObservationInput[],
+): TimedObservation[] {
+  return observations.map((observation, index) => ({
+    ...observation,
+    timestampMs: observation.timestampMs ?? firstMs + index * CYCLE_INTERVAL_MS_MIN,
+  }));
 }
 
 /**

@@ -4,6 +4,7 @@ import type { InstanceEvent } from '#engine/instance-event';
 import type { ModelPorts } from '#engine/instance-model';
 import { headOf, type InstanceState, instanceFrom } from '#engine/instance-state';
 import { timingOf } from '#engine/minimum-interval';
+import { timedFrom } from '#engine/observe';
 import { invalid } from '#fault/fault';
 import { CYCLE_INTERVAL_MS_MIN } from '#identity/advance';
 import { nextVersion } from '#identity/model';
@@ -41,10 +42,7 @@ export function simulatedAnswer(
     const text = 'less than 1.0 s after the previous observation';
     throw invalid('timestamp_order', 'observations[0].timestamp', text);
   }
-  const timed = observations.map((observation, index) => ({
-    ...observation,
-    timestampMs: observation.timestampMs ?? timing.firstMs + index * CYCLE_INTERVAL_MS_MIN,
-  }));
+  const timed = timedFrom(timing.firstMs, observations);
   const event: InstanceEvent = {
     modelVersion: nextVersion(ports.models, head.modelVersion, modelVersion),
     change: { kind: 'observed', observations: timed, isBatch: true, isEveryStateWanted: true },
