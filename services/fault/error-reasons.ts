@@ -56,6 +56,8 @@ export const REASONS = {
   // fail closed and bounds, decisions 24, 159, 160 and architecture 3.7
   limiter_unavailable: { code: 'service_unavailable' },
   engine_unavailable: { code: 'service_unavailable' },
+  // no action without its line in the audit trail, decision 249
+  audit_unavailable: { code: 'service_unavailable' },
   too_many_refused_keys: { code: 'service_unavailable' },
   too_many_unfinished_bodies: { code: 'service_unavailable' },
   overloaded: { code: 'service_unavailable' },

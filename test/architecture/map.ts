@@ -6,21 +6,22 @@ export const LAYERS: Record<string, readonly string[]> = {
   platform: [],
   storage: ['identity', 'accounts'],
   bus: [],
+  audit: ['storage'],
   wire: [],
   routing: ['wire', 'cluster'],
   cluster: ['bus', 'storage'],
   runtime: ['storage'],
   node: ['runtime', 'cluster', 'bus', 'storage'],
   engine: ['wire', 'routing', 'cluster', 'node', 'runtime', 'identity', 'storage'],
-  limiter: ['wire', 'node', 'runtime', 'accounts', 'identity', 'storage'],
+  limiter: ['wire', 'node', 'runtime', 'accounts', 'audit', 'identity', 'storage'],
   edge: ['wire', 'accounts', 'identity'],
   ctl: [
     ...['limiter', 'engine', 'node', 'runtime', 'wire', 'cluster', 'bus', 'identity', 'storage'],
-    'accounts',
+    ...['accounts', 'audit'],
   ],
   process: [
     ...['edge', 'engine', 'limiter', 'wire', 'routing', 'cluster', 'bus'],
-    ...['node', 'runtime', 'accounts', 'storage', 'ctl'],
+    ...['node', 'runtime', 'accounts', 'audit', 'storage', 'ctl'],
   ],
 };
 /** Layers of pure functions: they import nothing but one another's own files. */

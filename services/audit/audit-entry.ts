@@ -1,0 +1,74 @@
+import { z } from 'zod';
+import { FAULTS, type FaultCode } from '#fault/error-codes';
+
+/**
+ * Who does something: the holder of an API key, a signed-in user, an operator (`ctl`, admin port), the
+ * payment provider, the service itself, or a caller that has not shown who it is.
+ */
+const ACTOR_KINDS = ['key', 'user', 'operator', 'provider', 'service', 'anonymous'] as const;
+
+const OUTCOMES = ['begun', 'done', ...(Object.keys(FAULTS) as FaultCode[])] as const;
+
+/**
+ * What a line says of its action. It is `begun` in the line that is durable before it happens; how it
+ * ended, `done` or the code of its refusal, says a second line. Of writes to instances only a refusal
+ * has one (decision 249).
+ */
+export type AuditOutcome = (typeof OUTCOMES)[number];
+
+const Details = z.record(z.string(), z.json());
+
+/** One action of an account's audit trail, as whoever performs it describes it. */
+export const AuditEntry = z.strictObject({
+  actor: z.strictObject({
+    kind: z.enum(ACTOR_KINDS),
+    /** Id of the key, user or token; what it is for an operator says decision 142. */
+    id: z.string().min(1).max(128).optional(),
+    /** The user's session, or the user that an operator claims to be. */
+    session: z.string().min(1).max(128).optional(),
+  }),
+  /** Where it came from. */
+  address: z.string().max(64).optional(),
+  requestId: z.string().max(128).optional(),
+  /** What is done to what, `key.revoke`: the filter of a page matches it from its start. */
+  action: z
+    .string()
+    .regex(/^[a-z]+(?:[._][a-z]+)*$/)
+    .max(48),
+  /** Id of what it is done to. */
+  target: z.string().min(1).max(128).optional(),
+  outcome: z.enum(OUTCOMES),
+  /** The line whose action this one ends: its month and its number there. */
+  of: z.string().max(24).optional(),
+  before: Details.optional(),
+  after: Details.optional(),
+});
+
+/** The same as a type. */
+export type AuditEntry = z.infer<typeof AuditEntry>;
+
+/** Where the month before ended when a month's first line was written. */
+const PreviousMonth = z.strictObject({ month: z.string(), lines: z.int(), hash: z.string() });
+
+/** A line as it is stored and shown: the entry, its place and its time. */
+export const AuditLine = z.strictObject({
+  account_id: z.string(),
+  month: z.string(),
+  /** Counts the lines of the account's month from 1. */
+  seq: z.int().min(1),
+  at: z.iso.datetime(),
+  actor: AuditEntry.shape.actor,
+  address: z.string().optional(),
+  request_id: z.string().optional(),
+  action: z.string(),
+  target: z.string().optional(),
+  outcome: z.string(),
+  of: z.string().optional(),
+  before: Details.optional(),
+  after: Details.optional(),
+  /** Only in the first line of a month that is not the account's first. */
+  previous: PreviousMonth.optional(),
+});
+
+/** The same as a type. */
+export type AuditLine = z.infer<typeof AuditLine>;

@@ -1,0 +1,93 @@
+import { AuditLine } from '#audit/audit-entry';
+import { PAGE_LINES_MAX } from '#audit/bounds';
+import { AUDIT_LINES_MAX, type AuditStore, type StoredAuditLine } from '#storage/audit-store';
+
+/** Which lines are wanted; a filter that is absent lets all through. */
+export type AuditFilter = {
+  /** The action or its first words: `key` is every action on keys. */
+  readonly action?: string | undefined;
+  /** Id of whoever did it. */
+  readonly actor?: string | undefined;
+  /** Id of what it was done to. */
+  readonly target?: string | undefined;
+  readonly outcome?: string | undefined;
+  /** Unix milliseconds; the first is in it, the second is not. */
+  readonly fromMs?: number | undefined;
+  readonly untilMs?: number | undefined;
+};
+
+/** Some lines, newest first. */
+export type AuditPage = {
+  readonly lines: readonly AuditLine[];
+  /** Where the next page begins, also of one that found nothing yet; undefined: there is no more. */
+  readonly next: string | undefined;
+};
+
+/** A place in a trail, before which a page goes on. */
+export const AUDIT_CURSOR = /^(\d{4}-\d{2})\.(\d{1,15})$/;
+
+/**
+ * The newest lines of an account that a filter lets through, before the place `before` if there is one.
+ * Looks at a bounded number of lines. Rejects as the store does.
+ */
+export async function auditPage(
+  store: AuditStore,
+  accountId: string,
+  filter: AuditFilter,
+  { before, limit }: { readonly before: string | undefined; readonly limit: number },
+): Promise<AuditPage> {
+  const found: AuditLine[] = [];
+  let looked = 0;
+  for await (const { text } of linesBefore(store, accountId, filter, before)) {
+    const line = AuditLine.parse(JSON.parse(text));
+    if (isWanted(line, filter)) found.push(line);
+    looked += 1;
+    if (found.length < limit && looked < PAGE_LINES_MAX) continue;
+    return { lines: found, next: `${line.month}.${line.seq}` };
+  }
+  return { lines: found, next: undefined };
+}
+
+/** The lines of all months that can hold some that are wanted, newest first. */
+async function* linesBefore(
+  store: AuditStore,
+  accountId: string,
+  filter: AuditFilter,
+  before: string | undefined,
+): AsyncGenerator<StoredAuditLine> {
+  const [, last = '9999-12', number] = AUDIT_CURSOR.exec(before ?? '') ?? [];
+  for (const month of (await store.months(accountId)).toReversed()) {
+    if (month > last || !mayHold(month, filter)) continue;
+    const isCut = month === last && number !== undefined;
+    let newest = isCut ? Number(number) - 1 : await linesOf(store, accountId, month);
+    while (newest > 0) {
+      const lines = await store.read(accountId, month, newest, AUDIT_LINES_MAX);
+      yield* lines;
+      newest = (lines.at(-1)?.seq ?? 1) - 1;
+    }
+  }
+}
+
+async function linesOf(store: AuditStore, accountId: string, month: string): Promise<number> {
+  return (await store.head(accountId, month))?.lines ?? 0;
+}
+
+/** Whether a line of the month can be in the time that is wanted. */
+function mayHold(month: string, { fromMs, untilMs }: AuditFilter): boolean {
+  const from = fromMs === undefined ? '' : new Date(fromMs).toISOString().slice(0, 7);
+  const until = untilMs === undefined ? '9999-12' : new Date(untilMs).toISOString().slice(0, 7);
+  return month >= from && month <= until;
+}
+
+function isWanted(line: AuditLine, filter: AuditFilter): boolean {
+  const { action, actor, target, outcome, fromMs, untilMs } = filter;
+  const atMs = Date.parse(line.at);
+  return (
+    (action === undefined || line.action === action || line.action.startsWith(`${action}.`)) &&
+    (actor === undefined || line.actor.id === actor) &&
+    (target === undefined || line.target === target) &&
+    (outcome === undefined || line.outcome === outcome) &&
+    (fromMs === undefined || atMs >= fromMs) &&
+    (untilMs === undefined || atMs < untilMs)
+  );
+}

@@ -1,0 +1,74 @@
+import { type Append, AppendQueue } from '#audit/append-queue';
+import type { AuditEntry } from '#audit/audit-entry';
+import { APPEND_MS_MAX, LINE_LENGTH_MAX } from '#audit/bounds';
+import { type Fault, faultFor, toFault } from '#fault/fault';
+import { type Clock, withinMs } from '#platform/clock';
+import type { AuditStore } from '#storage/audit-store';
+
+/** What keeps the audit trails needs. */
+export type AuditTrailPorts = {
+  readonly store: AuditStore;
+  readonly clock: Clock;
+};
+
+/**
+ * The audit trails of all accounts, as one process appends to them. Several processes may, in any
+ * account: the store orders them. Source: decision 249.
+ */
+export class AuditTrail {
+  readonly #ports: AuditTrailPorts;
+  readonly #queue: AppendQueue;
+
+  constructor(ports: AuditTrailPorts) {
+    this.#ports = ports;
+    this.#queue = new AppendQueue(ports);
+  }
+
+  /**
+   * Appends a line and fulfils with its place, `2026-11.17`, once it is durable. Rejects with
+   * `audit_unavailable` when that cannot be, or not in time: then the action must not happen. The line
+   * may come to stand there all the same.
+   */
+  async append(accountId: string, entry: AuditEntry): Promise<string> {
+    if (JSON.stringify(entry).length > LINE_LENGTH_MAX) {
+      throw new RangeError(`a line of the audit trail has up to ${LINE_LENGTH_MAX} characters`);
+    }
+    const append: Append = { entry, ...Promise.withResolvers<string>() };
+    this.#queue.add(accountId, append);
+    return await withinMs(this.#ports.clock, APPEND_MS_MAX, append.promise, unavailable);
+  }
+
+  /**
+   * Does something between two lines: `entry` as begun before it, its outcome behind it, with what
+   * `after` makes of the result. Rejects as `append` before anything has happened, and as `act`. What
+   * has happened is answered also where its second line cannot be written.
+   */
+  async around<Result>(
+    accountId: string,
+    entry: Omit<AuditEntry, 'outcome' | 'of'>,
+    act: () => Promise<Result>,
+    after: (result: Result) => AuditEntry['after'],
+  ): Promise<Result> {
+    const place = await this.append(accountId, { ...entry, outcome: 'begun' });
+    const { before: _, ...named } = entry;
+    const end = async (outcome: AuditEntry['outcome'], made?: AuditEntry['after']) => {
+      const ended: AuditEntry = { ...named, outcome, of: place };
+      if (made === undefined) delete ended.after;
+      else ended.after = made;
+      await this.append(accountId, ended).catch(() => undefined);
+    };
+    try {
+      const result = await act();
+      await end('done', after(result));
+      return result;
+    } catch (error) {
+      await end(toFault(error).code);
+      throw error;
+    }
+  }
+}
+
+function unavailable(): Fault {
+  const text = 'the audit trail cannot be written, and nothing is done without it';
+  return faultFor('audit_unavailable', text, { retryAfterS: 1 });
+}

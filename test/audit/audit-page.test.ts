@@ -1,0 +1,69 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { type AuditFilter, auditPage } from '#audit/audit-page';
+import { PAGE_LINES_MAX } from '#audit/bounds';
+import { ACCOUNT, entryOf, openTrail } from '#test/audit/entries';
+
+const DAY_MS = 24 * 60 * 60 * 1_000;
+
+const pages = suite('a page of an audit trail');
+
+async function openLines() {
+  const opened = openTrail();
+  const { trail, clock } = opened;
+  await trail.append(ACCOUNT, entryOf({ target: 'a', action: 'key.create' }));
+  await trail.append(ACCOUNT, entryOf({ target: 'b', action: 'keyring.make' }));
+  clock.advance(20 * DAY_MS);
+  await trail.append(ACCOUNT, entryOf({ target: 'c', outcome: 'done' }));
+  await trail.append(ACCOUNT, entryOf({ target: 'd', actor: { kind: 'key', id: 'key_1' } }));
+  return opened;
+}
+
+pages('is newest first, across months, and goes on at its cursor', async () => {
+  const { store } = await openLines();
+  const targets: (string | undefined)[] = [];
+  let before: string | undefined;
+  for (let reads = 0; reads < 10; reads += 1) {
+    const page = await auditPage(store, ACCOUNT, {}, { before, limit: 1 });
+    targets.push(...page.lines.map(({ target }) => target));
+    before = page.next;
+    if (before === undefined) break;
+  }
+  assert.equal(targets, ['d', 'c', 'b', 'a']);
+});
+
+pages('has what its filter lets through', async () => {
+  const { store, clock } = await openLines();
+  const found = async (filter: AuditFilter) =>
+    (await auditPage(store, ACCOUNT, filter, { before: undefined, limit: 10 })).lines.map(
+      ({ target }) => target,
+    );
+  assert.equal(await found({}), ['d', 'c', 'b', 'a']);
+  assert.equal(await found({ action: 'key' }), ['d', 'c', 'a']);
+  assert.equal(await found({ action: 'key.create' }), ['a']);
+  assert.equal(await found({ actor: 'key_1' }), ['d']);
+  assert.equal(await found({ target: 'b' }), ['b']);
+  assert.equal(await found({ outcome: 'done' }), ['c']);
+  assert.equal(await found({ fromMs: clock.wallMs() }), ['d', 'c']);
+  assert.equal(await found({ untilMs: clock.wallMs() }), ['b', 'a']);
+  assert.equal(await found({ fromMs: clock.wallMs() + 1 }), []);
+});
+
+pages('looks at a bounded number of lines, and says where to go on', async () => {
+  const { store, trail } = openTrail();
+  const count = PAGE_LINES_MAX + 10;
+  await Promise.all(
+    Array.from({ length: count }, (_, index) =>
+      trail.append(ACCOUNT, entryOf({ target: index === 0 ? 'oldest' : 'other' })),
+    ),
+  );
+  const filter = { target: 'oldest' };
+  const first = await auditPage(store, ACCOUNT, filter, { before: undefined, limit: 5 });
+  assert.equal(first.lines, []);
+  assert.ok(first.next !== undefined);
+  const second = await auditPage(store, ACCOUNT, filter, { before: first.next, limit: 5 });
+  assert.is(second.lines.length, 1);
+  assert.is(second.next, undefined);
+});
+
+pages.run();

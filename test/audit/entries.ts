@@ -1,0 +1,43 @@
+import type { AuditEntry } from '#audit/audit-entry';
+import { AuditTrail } from '#audit/audit-trail';
+import { type AuditFinding, ChainCheck } from '#audit/verification';
+import type { AuditStore, StoredAuditLine } from '#storage/audit-store';
+import { memoryAuditStore } from '#storage/memory/memory-audit-store';
+import { ManualClock } from '#test/support/manual-clock';
+
+/** The account of these tests. */
+export const ACCOUNT = 'testAccount1';
+
+/** An entry with what a test says about it. */
+export function entryOf(options: Partial<AuditEntry> = {}): AuditEntry {
+  return {
+    actor: { kind: 'operator', id: 'abc' },
+    action: 'key.revoke',
+    outcome: 'begun',
+    ...options,
+  };
+}
+
+/** A trail in memory at a time that moves on demand. */
+export function openTrail(store: AuditStore = memoryAuditStore()) {
+  const clock = new ManualClock();
+  return { store, clock, trail: new AuditTrail({ store, clock }) };
+}
+
+/** All lines of a month, oldest first. */
+export async function linesOf(store: AuditStore, month: string): Promise<StoredAuditLine[]> {
+  const head = await store.head(ACCOUNT, month);
+  return (await store.read(ACCOUNT, month, head?.lines ?? 0, 100_000)).toReversed();
+}
+
+/** What is wrong with a month, as its lines say and as they were changed by a test. */
+export async function findingsOf(
+  store: AuditStore,
+  month: string,
+  change = (lines: StoredAuditLine[]) => lines,
+): Promise<AuditFinding[]> {
+  const check = new ChainCheck(ACCOUNT, month);
+  for (const line of change(await linesOf(store, month))) check.take(line);
+  check.end(await store.head(ACCOUNT, month));
+  return check.findings;
+}

@@ -1,0 +1,35 @@
+import * as assert from 'uvu/assert';
+import { chained, chainStart } from '#audit/hash-chain';
+import { cassandraAuditStore } from '#storage/cassandra/cassandra-audit-store';
+import { auditStoreContract } from '#test/storage/audit-store-contract';
+import { openFaultyLink } from '#test/storage/faulty-link';
+import { keyspaceOfFile } from '#test/storage/keyspace-of-file';
+import { sessionIn } from '#test/storage/migrated-keyspace';
+import { cassandraOrSkip } from '#test/support/real-servers';
+import { faultIn } from '#test/support/settled';
+
+const { address, suite } = cassandraOrSkip();
+const keyspace = keyspaceOfFile(address);
+
+async function open() {
+  const { store, prefix } = await keyspace.emptyStore(cassandraAuditStore);
+  return { store, account: prefix };
+}
+
+const cut = suite('audit trails in Cassandra when it cannot be reached');
+
+cut('take nothing: the service is unavailable', async () => {
+  await using link = await openFaultyLink(address);
+  await using session = await sessionIn(link.address, (await keyspace.opened()).name);
+  const store = cassandraAuditStore(session);
+  const start = chainStart('cut', '2026-11');
+  assert.is(await store.append('cut', start, chained(start, ['one'])), true);
+  link.setOpen(false);
+  link.cut();
+  const fault = await faultIn(store.append('cut', start, chained(start, ['two'])));
+  assert.is(fault.code, 'service_unavailable');
+  assert.is((await faultIn(store.head('cut', '2026-11'))).code, 'service_unavailable');
+});
+
+for (const part of [auditStoreContract('Cassandra', open, suite), cut]) part.run();
+keyspace.closing(suite).run();
