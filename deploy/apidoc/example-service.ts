@@ -1,3 +1,4 @@
+import { AuditTrail } from '#audit/audit-trail';
 import { readConfig } from '#config';
 import { buildApp, type EdgePorts } from '#edge/app';
 import { composeEngine } from '#engine/compose';
@@ -68,6 +69,7 @@ export async function openExampleService(): Promise<ExampleService> {
   const limiterPorts = {
     ...stores,
     ...ports,
+    audit: new AuditTrail({ store: stores.audit, clock }),
     accountNews: undefined,
     journal: stores.meterJournal,
   };

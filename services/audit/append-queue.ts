@@ -3,6 +3,7 @@ import { APPEND_TRIES_MAX, HEADS_HELD_MAX, WAITING_LINES_MAX } from '#audit/boun
 import { chained, chainStart, headBehind } from '#audit/hash-chain';
 import { Fault, faultFor } from '#fault/fault';
 import type { Clock } from '#platform/clock';
+import { putNewest } from '#platform/put-newest';
 import {
   AUDIT_LINES_MAX,
   type AuditHead,
@@ -71,7 +72,7 @@ export class AppendQueue {
       const lines = chained(head, texts);
       const next = headBehind(head, lines);
       if (!(await this.#isAppended(accountId, head, lines, next))) continue;
-      this.#remember(accountId, next);
+      putNewest(this.#heads, accountId, next, HEADS_HELD_MAX);
       waiting.splice(0, batch.length);
       for (const [index, { resolve }] of batch.entries()) {
         resolve(`${head.month}.${head.lines + 1 + index}`);
@@ -110,12 +111,6 @@ export class AppendQueue {
     if (stored !== undefined && stored.month >= present)
       return { head: stored, previous: undefined };
     return { head: chainStart(accountId, present), previous: stored };
-  }
-
-  #remember(accountId: string, head: AuditHead): void {
-    const [oldest] = this.#heads.keys();
-    if (this.#heads.size >= HEADS_HELD_MAX && oldest !== undefined) this.#heads.delete(oldest);
-    this.#heads.set(accountId, head);
   }
 }
 

@@ -7,12 +7,12 @@ import { FAULTS, type FaultCode } from '#fault/error-codes';
  */
 const ACTOR_KINDS = ['key', 'user', 'operator', 'provider', 'service', 'anonymous'] as const;
 
-const OUTCOMES = ['begun', 'done', ...(Object.keys(FAULTS) as FaultCode[])] as const;
+const OUTCOMES = ['begun', 'done', 'repeated', ...(Object.keys(FAULTS) as FaultCode[])] as const;
 
 /**
  * What a line says of its action. It is `begun` in the line that is durable before it happens; how it
  * ended, `done` or the code of its refusal, says a second line. Of writes to instances only a refusal
- * has one (decision 249).
+ * has one, or that it had been done before and was answered again (decision 249).
  */
 export type AuditOutcome = (typeof OUTCOMES)[number];
 
@@ -22,10 +22,12 @@ const Details = z.record(z.string(), z.json());
 export const AuditEntry = z.strictObject({
   actor: z.strictObject({
     kind: z.enum(ACTOR_KINDS),
-    /** Id of the key, user or token; what it is for an operator says decision 142. */
+    /** Id of the key, the user, or the token that an operator has shown (decision 142). */
     id: z.string().min(1).max(128).optional(),
-    /** The user's session, or the user that an operator claims to be. */
+    /** Of a user. */
     session: z.string().min(1).max(128).optional(),
+    /** The user that `ctl` says it runs for. Not proven. */
+    name: z.string().min(1).max(128).optional(),
   }),
   /** Where it came from. */
   address: z.string().max(64).optional(),

@@ -1,5 +1,7 @@
 import { type Append, AppendQueue } from '#audit/append-queue';
 import type { AuditEntry } from '#audit/audit-entry';
+import { type AuditPage, auditPage } from '#audit/audit-page';
+import type { PageQuestion } from '#audit/audit-questions';
 import { APPEND_MS_MAX, LINE_LENGTH_MAX } from '#audit/bounds';
 import { type Fault, faultFor, toFault } from '#fault/fault';
 import { type Clock, withinMs } from '#platform/clock';
@@ -38,31 +40,33 @@ export class AuditTrail {
     return await withinMs(this.#ports.clock, APPEND_MS_MAX, append.promise, unavailable);
   }
 
+  /** Some lines of an account, newest first: see `auditPage`. */
+  async page(accountId: string, { before, limit, ...filter }: PageQuestion): Promise<AuditPage> {
+    return await auditPage(this.#ports.store, accountId, filter, { before, limit });
+  }
+
   /**
    * Does something between two lines: `entry` as begun before it, its outcome behind it, with what
-   * `after` makes of the result. Rejects as `append` before anything has happened, and as `act`. What
+   * `shown` makes of the result. Rejects as `append` before anything has happened, and as `act`. What
    * has happened is answered also where its second line cannot be written.
    */
   async around<Result>(
     accountId: string,
     entry: Omit<AuditEntry, 'outcome' | 'of'>,
     act: () => Promise<Result>,
-    after: (result: Result) => AuditEntry['after'],
+    shown: (result: Result) => Pick<AuditEntry, 'target' | 'after'>,
   ): Promise<Result> {
-    const place = await this.append(accountId, { ...entry, outcome: 'begun' });
+    const of = await this.append(accountId, { ...entry, outcome: 'begun' });
     const { before: _, ...named } = entry;
-    const end = async (outcome: AuditEntry['outcome'], made?: AuditEntry['after']) => {
-      const ended: AuditEntry = { ...named, outcome, of: place };
-      if (made === undefined) delete ended.after;
-      else ended.after = made;
-      await this.append(accountId, ended).catch(() => undefined);
+    const end = async (ended: Pick<AuditEntry, 'outcome' | 'target' | 'after'>) => {
+      await this.append(accountId, { ...named, ...ended, of }).catch(() => undefined);
     };
     try {
       const result = await act();
-      await end('done', after(result));
+      await end({ ...shown(result), outcome: 'done' });
       return result;
     } catch (error) {
-      await end(toFault(error).code);
+      await end({ outcome: toFault(error).code });
       throw error;
     }
   }

@@ -11,11 +11,11 @@ import {
   unsureHeaders,
 } from '#edge/limit-headers';
 import type { LimitedKeys } from '#edge/limited-keys';
-import { putNewest } from '#edge/put-newest';
 import { RefusedAddresses } from '#edge/refused-addresses';
 import { SuspectedProxies } from '#edge/suspected-proxies';
 import { Fault, faultFor, toFault } from '#fault/fault';
 import type { Clock } from '#platform/clock';
+import { putNewest } from '#platform/put-newest';
 import { traced } from '#platform/traceparent';
 import type {
   AdmitCall,
@@ -223,6 +223,7 @@ function refusalOf(verdict: Verdict, allowance: Allowance, nowMs: number): Fault
   switch (verdict) {
     case 'admitted':
     case 'settled':
+    case 'answered':
       return undefined;
     case 'unknown_key':
       return unauthorized('the API key is not valid');

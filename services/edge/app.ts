@@ -1,5 +1,6 @@
 import Fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
 import type { AccountNews } from '#accounts/account-news';
+import { AccountAudit } from '#edge/account-audit';
 import { Admission } from '#edge/admission';
 import { API_PREFIX } from '#edge/api-path';
 import { brokenHttp } from '#edge/broken-http';
@@ -73,7 +74,7 @@ export function buildApp(config: AppConfig, ports: EdgePorts): FastifyInstance {
     callIds: new CallIds(config.clusterSecrets),
     clock,
     reply,
-    account: { clock },
+    account: { clock, audit: new AccountAudit(ports.limiter) },
     inFlight,
   };
   const broken = brokenHttp(clock, pipelines);

@@ -1,4 +1,4 @@
-import { putNewest } from '#edge/put-newest';
+import { putNewest } from '#platform/put-newest';
 
 /** Entries of each of a table's two maps; the oldest is forgotten first. */
 const ENTRIES_MAX = 10_000;

@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import { digestOf, parseApiKey } from '#accounts/api-key';
 import type { Caller } from '#edge/exchange';
-import { putNewest } from '#edge/put-newest';
 import { Fault } from '#fault/fault';
+import { putNewest } from '#platform/put-newest';
 
 const SCHEME = 'bearer ';
 

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { z } from 'zod';
+import type { AccountAudit } from '#edge/account-audit';
 import { BODY_BYTES_MAX } from '#edge/http-limits';
 import type { Json } from '#edge/openapi-schemas';
 import { NoQuery } from '#edge/schemas/query-parameters';
@@ -52,7 +53,7 @@ export type AccountCaller = {
 };
 
 /** What endpoints of an account may use beside the request and its caller. */
-export type AccountPorts = { readonly clock: Clock };
+export type AccountPorts = { readonly clock: Clock; readonly audit: AccountAudit };
 
 /**
  * Who answers the calls of an endpoint once they are admitted. All of them throw `invalid_request`
@@ -129,6 +130,8 @@ export type Endpoint = {
   readonly isGuarded: boolean;
   /** Whether the answer carries an ETag. Source: decision 21. */
   readonly isTagged: boolean;
+  /** The action that the account's audit trail has of each call; undefined: it has none (decision 249). */
+  readonly auditedAs: string | undefined;
   readonly handler: Handler<unknown, unknown>;
 };
 
@@ -149,6 +152,7 @@ type Options<Body extends z.ZodType, Query extends z.ZodType> = Pick<
   readonly isKeyed?: true;
   readonly isGuarded?: true;
   readonly isTagged?: true;
+  readonly auditedAs?: string;
   readonly handler: Handler<z.output<Body>, z.output<Query>>;
 };
 
@@ -160,6 +164,10 @@ export function endpoint<Body extends z.ZodType, Query extends z.ZodType = typeo
   assert(path.includes(':id') === (pathId !== undefined), `${name}: what does its path name?`);
   // Keys, conditions and cycles are the engine's: nothing else would honour them.
   const isPlain = !options.isKeyed && !options.isGuarded && cycles === undefined;
+  assert(
+    options.auditedAs === undefined || options.scope === 'full',
+    `${name}: what does it write?`,
+  );
   assert(handler.kind === 'engine' || isPlain, `${name}: only an engine can do that`);
   return {
     ...options,
@@ -175,6 +183,7 @@ export function endpoint<Body extends z.ZodType, Query extends z.ZodType = typeo
     isKeyed: options.isKeyed ?? false,
     isGuarded: options.isGuarded ?? false,
     isTagged: options.isTagged ?? false,
+    auditedAs: options.auditedAs,
     // The pipeline runs exactly these two schemas before it calls either of them.
     cyclesOf: (cycles ?? noCycles) as Endpoint['cyclesOf'],
     handler: handler as Endpoint['handler'],

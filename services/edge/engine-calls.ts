@@ -1,3 +1,4 @@
+import type { AuditedCall } from '#edge/audited-call';
 import { instanceIdOfKey } from '#edge/call-identity';
 import type { Caller } from '#edge/exchange';
 import { Fault, faultFor, toFault } from '#fault/fault';
@@ -45,8 +46,15 @@ export class EngineCalls {
     this.#secrets = secrets;
   }
 
-  /** Throws the engine's faults; an id that cannot exist is `not_found` unasked (decision 3). */
-  ask(caller: Caller, question: EngineQuestion): EdgeAnswer | Promise<EdgeAnswer> {
+  /**
+   * Throws the engine's faults; an id that cannot exist is `not_found` unasked (decision 3). What is
+   * `audited` begins before the engine is asked, with the id of the instance.
+   */
+  ask(
+    caller: Caller,
+    question: EngineQuestion,
+    audited?: AuditedCall,
+  ): EdgeAnswer | Promise<EdgeAnswer> {
     const deadlineAtMs = this.#clock.wallMs() + CALL_TIMEOUT_MS_MAX;
     // Written out: on this path a spread costs more than the whole call.
     const call: EngineCall = {
@@ -62,11 +70,16 @@ export class EngineCalls {
     const { modelVersion } = question;
     if (modelVersion !== undefined) Object.assign(call, { modelVersion });
     traced(call, question.traceparent);
-    if (question.command.kind === 'create') return this.#create(caller, call);
+    if (question.command.kind === 'create') return this.#create(caller, call, audited);
     if (question.command.kind !== 'list' && !INSTANCE_ID.test(question.instanceId)) {
       throw new Fault('not_found', 'no such instance');
     }
-    return this.#engine.ask(call);
+    return this.#asked(call, audited);
+  }
+
+  #asked(call: EngineCall, audited: AuditedCall | undefined): EngineAnswer | Promise<EngineAnswer> {
+    if (audited === undefined) return this.#engine.ask(call);
+    return audited.begin(call.instanceId).then(() => this.#engine.ask(call));
   }
 
   /** With two secrets other edges may list them the other way round, and name the call otherwise. */
@@ -76,10 +89,14 @@ export class EngineCalls {
   }
 
   /** A retry of a create that was made before the secret changed must find its instance. */
-  async #create(caller: Caller, call: EngineCall): Promise<EdgeAnswer> {
+  async #create(
+    caller: Caller,
+    call: EngineCall,
+    audited: AuditedCall | undefined,
+  ): Promise<EdgeAnswer> {
     const key = call.idempotency?.key;
     const random = () => `inst_${this.#randomness.hex(16)}`;
-    if (key === undefined) return await this.#createAt(call, RANDOM_ATTEMPTS_MAX, random);
+    if (key === undefined) return await this.#createAt(call, RANDOM_ATTEMPTS_MAX, random, audited);
     const [secret = '', ...earlier] = this.#secrets.current;
     for (const other of earlier) {
       const idOf = (attempt: number) => instanceIdOfKey(other, caller, key, attempt);
@@ -88,7 +105,7 @@ export class EngineCalls {
       if (answer !== undefined) return answer;
     }
     const idOf = (attempt: number) => instanceIdOfKey(secret, caller, key, attempt);
-    return await this.#createAt(call, KEYED_ATTEMPTS_MAX, idOf);
+    return await this.#createAt(call, KEYED_ATTEMPTS_MAX, idOf, audited);
   }
 
   /**
@@ -99,14 +116,16 @@ export class EngineCalls {
     call: EngineCall,
     attempts: number,
     idOf: (attempt: number) => string,
+    audited?: AuditedCall,
   ): Promise<EdgeAnswer> {
     for (let attempt = 0; attempt < attempts; attempt += 1) {
       const instanceId = idOf(attempt);
       try {
-        const answer = await this.#engine.ask({ ...call, instanceId });
+        const answer = await this.#asked({ ...call, instanceId }, audited);
         return { ...answer, location: `/v1/instances/${instanceId}` };
       } catch (error) {
         if (toFault(error).reason !== 'already_exists') throw error;
+        await audited?.ended('conflict');
       }
     }
     throw faultFor('already_exists', 'no free instance id was found; try again');

@@ -1,6 +1,6 @@
 import type { AccountNews } from '#accounts/account-news';
-import { putNewest } from '#edge/put-newest';
 import type { Clock } from '#platform/clock';
+import { putNewest } from '#platform/put-newest';
 import type { Allowance } from '#wire/limiter-messages';
 
 /** Refusals and changes remembered; the oldest is forgotten first. */

@@ -1,7 +1,7 @@
 import { BarTable } from '#edge/bar-table';
 import { type Network, networkOf } from '#edge/network-of';
-import { putNewest } from '#edge/put-newest';
 import type { Clock } from '#platform/clock';
+import { putNewest } from '#platform/put-newest';
 
 /** Refused keys an address may send in a minute before unknown keys are looked up less often. */
 const REFUSALS_PER_MINUTE_MAX = 30;

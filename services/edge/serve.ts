@@ -1,5 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { AccountAudit } from '#edge/account-audit';
 import type { Admission, AdmissionCall, Admitted } from '#edge/admission';
+import { AuditedCall } from '#edge/audited-call';
 import type { CallIds } from '#edge/call-identity';
 import { isKnownToCaller, isPreferred } from '#edge/conditions';
 import type { AccountPorts, Endpoint } from '#edge/endpoint';
@@ -53,7 +55,7 @@ export async function serve(
     isKeyed: plan.kind === 'command' && plan.idempotency !== undefined,
     scope: endpoint.scope,
     cycles: plan.kind === 'command' ? plan.cycles : 0,
-    isCallerDescribed: endpoint.handler.kind === 'account',
+    isCallerDescribed: endpoint.handler.kind === 'account' || endpoint.auditedAs !== undefined,
     traceparent: exchange.trace?.traceparent,
   };
   const admitted = await ports.admission.admit(call);
@@ -68,14 +70,15 @@ export async function serve(
     return;
   }
   ports.inFlight.calls += 1;
+  const audited = auditedCall(endpoint, exchange, call, admitted, ports.account.audit);
   try {
-    const answered = await perform(plan, call, admitted, request, ports);
-    const headers = isSettled(call, answered)
-      ? await ports.admission.settle(call, answered.cycles, admitted.headers)
-      : admitted.headers;
+    const answered = await perform(plan, call, admitted, request, ports, audited);
+    if (answered.isReplayed) await audited?.ended('repeated');
+    const headers = await headersAfter(call, answered, admitted, ports);
     answer(endpoint, request, reply, answered, headers, ports);
   } catch (error) {
     const fault = toFault(error);
+    await audited?.ended(fault.code);
     const isGivenBack = call.cycles > 0 && !fault.isOutcomeUnknown && fault.code !== 'internal';
     const headers = isGivenBack
       ? await ports.admission.settle(call, 0, admitted.headers)
@@ -84,6 +87,30 @@ export async function serve(
   } finally {
     ports.inFlight.calls -= 1;
   }
+}
+
+/** What the audit trail has of a call; undefined: nothing. */
+function auditedCall(
+  { auditedAs: action }: Endpoint,
+  { requestId }: Exchange,
+  { caller, address }: AdmissionCall,
+  { description }: Admitted,
+  audit: AccountAudit,
+): AuditedCall | undefined {
+  if (action === undefined) return undefined;
+  const actor = { kind: 'key', id: description?.keyId } as const;
+  return new AuditedCall(audit, caller.accountId, { actor, address, requestId, action });
+}
+
+/** The headers of an answer, when what its call did not use is given back. */
+async function headersAfter(
+  call: AdmissionCall,
+  answered: EdgeAnswer,
+  { headers }: Admitted,
+  { admission }: ServePorts,
+): Promise<Headers> {
+  if (!isSettled(call, answered)) return headers;
+  return await admission.settle(call, answered.cycles, headers);
 }
 
 /** Whether it is known how many cycles the call used; else they stay reserved and expire as used. */
@@ -130,10 +157,11 @@ function perform(
   admitted: Admitted,
   request: FastifyRequest,
   ports: ServePorts,
+  audited: AuditedCall | undefined,
 ): EdgeAnswer | Promise<EdgeAnswer> {
   if (plan.kind === 'command') {
     const { allowance } = admitted;
-    return sendCommand(plan, call, request, ports, { allowance });
+    return sendCommand(plan, call, request, ports, { allowance, audited });
   }
   const { accountId } = call.caller;
   return localAnswer(plan.handler, plan.request, accountId, admitted, ports.account);
@@ -144,9 +172,13 @@ function sendCommand(
   { caller, callId, traceparent }: AdmissionCall,
   request: FastifyRequest,
   { engine }: ServePorts,
-  options: { isReplayOnly?: boolean; allowance?: Allowance | undefined },
+  options: {
+    isReplayOnly?: boolean;
+    allowance?: Allowance | undefined;
+    audited?: AuditedCall | undefined;
+  },
 ): EdgeAnswer | Promise<EdgeAnswer> {
-  const { isReplayOnly = false, allowance } = options;
+  const { isReplayOnly = false, allowance, audited } = options;
   const { idempotency, ifMatch } = plan;
   const isCreate = plan.command.kind === 'create';
   const instancesMax = allowance?.instances ?? 0;
@@ -155,7 +187,7 @@ function sendCommand(
   const question = { command, instanceId, callId, idempotency, ifMatch, isReplayOnly };
   const modelVersion = allowance?.modelVersion;
   if (modelVersion !== undefined) Object.assign(question, { modelVersion });
-  return engine.ask(caller, traced(question, traceparent));
+  return engine.ask(caller, traced(question, traceparent), audited);
 }
 
 function answer(

@@ -1,6 +1,6 @@
 import { networkOf } from '#edge/network-of';
-import { putNewest } from '#edge/put-newest';
 import type { Clock } from '#platform/clock';
+import { putNewest } from '#platform/put-newest';
 
 /** Accounts that call from one address before it looks like a balancer's. */
 const ACCOUNTS_SUSPECT = 32;

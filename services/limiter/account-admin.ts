@@ -27,6 +27,10 @@ const KEY_ID_LENGTH = 16;
  * except for `createAccount` and `createKey`.
  */
 export interface AccountAdmin {
+  /** An id that no account has. */
+  newAccountId(): string;
+  /** An account with its keys; undefined: there is none. */
+  find(accountId: string): Promise<AccountWithKeys | undefined>;
   /** `id`: instead of a random one; rejects with `conflict` if there is an account with it. */
   createAccount(request: { id?: string; name: string; choice: PlanChoice }): Promise<Account>;
   listAccounts(page: { afterId: string | undefined; limit: number }): Promise<Account[]>;
@@ -81,8 +85,13 @@ export function accountAdmin(ports: AccountAdminPorts): AccountAdmin {
     return result;
   }
 
+  const newAccountId = () => randomness.base62(ACCOUNT_ID_LENGTH);
+
   return {
-    async createAccount({ id = randomness.base62(ACCOUNT_ID_LENGTH), name, choice }) {
+    newAccountId,
+    find: (accountId) => accounts.find(accountId),
+
+    async createAccount({ id = newAccountId(), name, choice }) {
       const { plan } = choice;
       const createdAtMs = clock.wallMs();
       const limits = limitsOf(choice);

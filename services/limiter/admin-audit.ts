@@ -1,4 +1,7 @@
+import { AuditEntry } from '#audit/audit-entry';
+import type { AuditTrail } from '#audit/audit-trail';
 import type { FaultCode } from '#fault/error-codes';
+import { toFault } from '#fault/fault';
 
 /** Header in which `ctl` says for which user it runs. */
 export const ADMIN_USER_HEADER = 'x-admin-user';
@@ -30,3 +33,58 @@ export type AdminChange = {
 
 /** Called for every change when it is done or refused. */
 export type AdminAudit = (change: AdminChange, by: Administrator) => void;
+
+/** What is about to be changed. */
+export type IntendedChange = Pick<AdminChange, 'change' | 'accountId' | 'keyId' | 'requested'> & {
+  /** As the admin port shows it; undefined: it is not there, or is a list. */
+  readonly before: Shown | undefined;
+};
+
+/** A view of the admin port: JSON data. */
+type Shown = Readonly<Record<string, unknown>>;
+
+/** Makes a change between its two lines, and answers what it answers. */
+export type MakeChange = <Made>(
+  intended: IntendedChange,
+  act: () => Promise<Made>,
+) => Promise<Made>;
+
+/**
+ * Makes changes with their lines in the audit trail of their account (decision 249) and hears of their
+ * outcomes. One whose account does not exist has no trail: it is refused, and only heard of.
+ */
+export function makerOf(trail: AuditTrail, heard: AdminAudit, by: Administrator): MakeChange {
+  return async (intended, act) => {
+    const { before, ...named } = intended;
+    const { change: action, accountId, keyId } = named;
+    const { tokenId: id, claimedUser: name, address } = by;
+    const entry = { actor: { kind: 'operator' as const, id, name }, address, action };
+    const target = keyId ?? accountId;
+    const isThere = accountId !== undefined && before !== undefined;
+    try {
+      const made = isThere
+        ? await trail.around(accountId, { ...entry, target, before: data(before) }, act, (made) => {
+            return { target: keyId ?? newKeyIn(action, made) ?? accountId, after: data(made) };
+          })
+        : await act();
+      heard({ ...named, keyId: keyId ?? newKeyIn(action, made), outcome: 'done' }, by);
+      return made;
+    } catch (error) {
+      // What was requested is logged only where it was understood.
+      heard({ ...named, requested: undefined, outcome: toFault(error).code }, by);
+      throw error;
+    }
+  };
+}
+
+/** A key stands in the answer that made it, and nowhere else. */
+function data(shown: unknown): AuditEntry['after'] {
+  const text = JSON.stringify(shown, (name, value) => (name === 'key' ? undefined : value));
+  return text === undefined ? undefined : AuditEntry.shape.after.parse(JSON.parse(text));
+}
+
+function newKeyIn(action: string, made: unknown): string | undefined {
+  if (!action.startsWith('key.')) return undefined;
+  const shown: { readonly id?: unknown } = typeof made === 'object' && made ? made : {};
+  return typeof shown.id === 'string' ? shown.id : undefined;
+}

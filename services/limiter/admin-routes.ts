@@ -1,7 +1,7 @@
 import type { z } from 'zod';
-import { Fault, invalid, toFault } from '#fault/fault';
+import { Fault, invalid } from '#fault/fault';
 import type { AccountAdmin } from '#limiter/account-admin';
-import type { AdminChange } from '#limiter/admin-audit';
+import type { MakeChange } from '#limiter/admin-audit';
 import {
   AccountBody,
   AccountsQuery,
@@ -42,9 +42,9 @@ const ROUTES: readonly Route[] = [
     method: 'POST',
     path: /^\/accounts$/,
     change: 'account.create',
-    async answer(admin, { body }) {
+    async answer(admin, { body }, { account: id }) {
       const { name, ...plan } = read(AccountBody, body);
-      return viewOfAccount(await admin.createAccount({ name, choice: choiceOf(plan) }));
+      return viewOfAccount(await admin.createAccount({ id, name, choice: choiceOf(plan) }));
     },
   },
   {
@@ -131,54 +131,45 @@ const ROUTES: readonly Route[] = [
 ];
 
 /**
- * Answers one request of an administrator. Rejects with the fault that refuses it. `audit` is
- * called for a change before its answer is given, also for one that is refused.
+ * Answers one request of an administrator. Rejects with the fault that refuses it. What changes
+ * something is done by `make`.
  */
 export async function answerAdmin(
   admin: AccountAdmin,
   request: AdminRequest,
   nowMs: number,
-  audit: (change: AdminChange) => void,
+  make: MakeChange,
 ): Promise<unknown> {
   for (const route of ROUTES) {
     const match = route.method === request.method && route.path.exec(request.url.pathname);
     if (!match) continue;
-    const { account = '', key = '' } = match.groups ?? {};
+    const { account = admin.newAccountId(), key = '' } = match.groups ?? {};
     const answer = async () => await route.answer(admin, request, { account, key }, nowMs);
     const { change } = route;
     if (change === undefined) return await answer();
-    return await audited(change, match.groups ?? {}, request.body, answer, audit);
+    const before = await presentState(admin, change, { account, key }, nowMs);
+    const keyId = key === '' ? undefined : key;
+    return await make(
+      { change, accountId: account, keyId, requested: request.body, before },
+      answer,
+    );
   }
   throw new Fault('not_found', `there is no ${request.method} ${request.url.pathname}`);
 }
 
-/** Answers a change and reports its outcome to `audit`. */
-async function audited(
+/** What a change will change, as it stands; undefined where it is not there. */
+async function presentState(
+  admin: AccountAdmin,
   change: string,
-  named: { readonly account?: string; readonly key?: string },
-  requested: unknown,
-  answer: () => Promise<unknown>,
-  audit: (change: AdminChange) => void,
-): Promise<unknown> {
-  const { account: accountId, key: keyId } = named;
-  try {
-    const made = await answer();
-    const id = idOf(made);
-    const [newAccount, newKey] = change.startsWith('key.') ? [undefined, id] : [id, undefined];
-    const ids = { accountId: accountId ?? newAccount, keyId: keyId ?? newKey };
-    audit({ change, ...ids, requested, outcome: 'done' });
-    return made;
-  } catch (error) {
-    // What was requested is logged only where it was understood.
-    audit({ change, accountId, keyId, requested: undefined, outcome: toFault(error).code });
-    throw error;
-  }
-}
-
-/** The id of the account or key that an answer shows. */
-function idOf(answer: unknown): string | undefined {
-  const shown: { readonly id?: unknown } = typeof answer === 'object' && answer ? answer : {};
-  return typeof shown.id === 'string' ? shown.id : undefined;
+  { account: accountId, key: keyId }: { account: string; key: string },
+  nowMs: number,
+): Promise<Readonly<Record<string, unknown>> | undefined> {
+  if (change === 'account.create') return {};
+  const found = await admin.find(accountId);
+  if (found === undefined || !change.startsWith('key.'))
+    return found && viewOfAccount(found.account);
+  const key = found.keys.find(({ id }) => id === keyId);
+  return key === undefined ? {} : viewOfKey(key, nowMs);
 }
 
 /** `value` as the schema reads it; throws `invalid_request` that names the first wrong field. */

@@ -2,13 +2,14 @@ import { hash, timingSafeEqual } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
+import type { AuditTrail } from '#audit/audit-trail';
 import { Fault, invalid, toFault } from '#fault/fault';
 import type { AccountAdmin } from '#limiter/account-admin';
 import {
   ADMIN_USER_HEADER,
   type AdminAudit,
-  type AdminChange,
   type Administrator,
+  makerOf,
   USER_NAME,
 } from '#limiter/admin-audit';
 import {
@@ -34,7 +35,9 @@ type AdminServerPorts = ProcessPorts & {
   readonly admin: AccountAdmin;
   /** What every request must show; see `limiter/admin-token`. */
   readonly token: string;
-  readonly audit: AdminAudit;
+  readonly trail: AuditTrail;
+  /** Hears of every change. */
+  readonly heard: AdminAudit;
 };
 
 /**
@@ -73,7 +76,7 @@ type Nonces = WeakMap<Socket, string>;
 async function answer(
   request: IncomingMessage,
   response: ServerResponse,
-  { admin, token, audit, clock, onBug }: AdminServerPorts,
+  { admin, token, trail, heard, clock, onBug }: AdminServerPorts,
   nonces: Nonces,
 ): Promise<void> {
   let sign: Sign | undefined;
@@ -86,8 +89,8 @@ async function answer(
     const text = await textOf(request);
     sign = assertProven?.(text);
     const asked = { method: request.method ?? '', url, body: bodyOf(request, text) };
-    const heard = (change: AdminChange) => audit(change, by);
-    send(response, { data: await answerAdmin(admin, asked, clock.wallMs(), heard) }, sign);
+    const make = makerOf(trail, heard, by);
+    send(response, { data: await answerAdmin(admin, asked, clock.wallMs(), make) }, sign);
   } catch (error) {
     // A client that hung up waits for no answer, and that its body ended early is no fault.
     if (request.destroyed && !request.complete) return;

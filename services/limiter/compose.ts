@@ -1,5 +1,7 @@
 import type { AccountNews } from '#accounts/account-news';
+import type { AuditTrail } from '#audit/audit-trail';
 import { type AccountAdmin, accountAdmin } from '#limiter/account-admin';
+import { AccountCalls } from '#limiter/account-calls';
 import { LimiterActors, type LimiterConfig } from '#limiter/limiter-actors';
 import type { Metrics } from '#platform/metrics';
 import type { ProcessPorts } from '#platform/process-ports';
@@ -15,6 +17,7 @@ import type { LimiterClient } from '#wire/limiter-messages';
 export type LimiterPorts = ProcessPorts & {
   readonly accounts: AccountStore;
   readonly meters: MeterStore;
+  readonly audit: AuditTrail;
   /** News of accounts for the other processes; undefined: there is none. */
   readonly accountNews: AccountNews | undefined;
   readonly randomness: Randomness;
@@ -25,6 +28,7 @@ export type LimiterPorts = ProcessPorts & {
 export type Limiter = AsyncDisposable & {
   readonly client: LimiterClient;
   readonly admin: AccountAdmin;
+  readonly audit: AuditTrail;
 };
 
 /** A limiter that is the only one: on memory, where a crash leaves nothing to take over. */
@@ -36,6 +40,7 @@ export function composeLimiter(
   const actors = new LimiterActors(config, {
     accounts,
     meters,
+    accountCalls: new AccountCalls(ports.audit),
     clock,
     metrics,
     log: new CommitLog(ports.journal, clock),
@@ -45,6 +50,7 @@ export function composeLimiter(
   });
   return {
     client: actors,
+    audit: ports.audit,
     admin: accountAdmin({
       accounts,
       clock,

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { Fault } from '#fault/fault';
+import type { AccountCalls } from '#limiter/account-calls';
 import { ADMIT_AGE_MS_MAX, RESET_MS_MAX } from '#limiter/bounds';
 import { describeCaller } from '#limiter/caller-description';
 import { type LimiterMetrics, limiterMetrics } from '#limiter/limiter-metrics';
@@ -19,7 +20,13 @@ import type { ShardGate } from '#runtime/shard-gate';
 import type { AccountStore } from '#storage/account-store';
 import type { MeterRecord, MeterStore } from '#storage/meter-store';
 import type { MeterUsage } from '#wire/admin';
-import type { AdmitCall, LimiterAnswer, LimiterCall, LimiterClient } from '#wire/limiter-messages';
+import type {
+  AdmitCall,
+  LimiterAnswer,
+  LimiterCall,
+  LimiterClient,
+  MeteredCall,
+} from '#wire/limiter-messages';
 
 /** How long and how much idle meters may stay in memory, and how long callers wait. */
 export type LimiterConfig = ActorHostConfig & {
@@ -30,6 +37,7 @@ export type LimiterConfig = ActorHostConfig & {
 type LimiterActorsPorts = ProcessPorts & {
   readonly accounts: AccountStore;
   readonly meters: MeterStore;
+  readonly accountCalls: AccountCalls;
   readonly metrics: Metrics;
   readonly log: CommitLog;
   readonly gate: ShardGate;
@@ -45,6 +53,7 @@ export class LimiterActors implements LimiterClient, AsyncDisposable {
   readonly #meters: ActorHost<Meter, MeterCall, MeterAnswer, MeterRecord>;
   readonly #admitAgeMs: number;
   readonly #accounts: AccountStore;
+  readonly #accountCalls: AccountCalls;
   readonly #clock: Clock;
   readonly #log: CommitLog;
   readonly #metrics: LimiterMetrics;
@@ -52,6 +61,7 @@ export class LimiterActors implements LimiterClient, AsyncDisposable {
   constructor(config: LimiterConfig, ports: LimiterActorsPorts) {
     this.#admitAgeMs = config.admitAgeMs ?? ADMIT_AGE_MS_MAX;
     this.#accounts = ports.accounts;
+    this.#accountCalls = ports.accountCalls;
     this.#clock = ports.clock;
     this.#log = ports.log;
     this.#metrics = limiterMetrics(ports.metrics);
@@ -73,12 +83,13 @@ export class LimiterActors implements LimiterClient, AsyncDisposable {
   }
 
   ask(call: LimiterCall): LimiterAnswer | Promise<LimiterAnswer> {
+    if (call.kind === 'account') return this.#accountCalls.answer(call);
     const answer = this.#decide(call);
     if (call.kind !== 'admit' || call.isCallerDescribed !== true) return answer;
     return this.#described(call, answer);
   }
 
-  #decide(call: LimiterCall): LimiterAnswer | Promise<LimiterAnswer> {
+  #decide(call: MeteredCall): LimiterAnswer | Promise<LimiterAnswer> {
     // A settlement is taken however late it comes; an admission only while its caller waits.
     const deadlineAtMs =
       call.kind === 'admit' ? this.#clock.wallMs() + this.#admitAgeMs : Number.POSITIVE_INFINITY;

@@ -44,6 +44,7 @@ export function limiterMetrics(metrics: Metrics): LimiterMetrics {
         case 'account_suspended':
           return key.inc();
         case 'settled':
+        case 'answered':
           return undefined;
       }
     },

@@ -1,6 +1,8 @@
 import type { AccountNews } from '#accounts/account-news';
+import type { AuditTrail } from '#audit/audit-trail';
 import { Fault, toFault } from '#fault/fault';
 import { type AccountAdmin, accountAdmin } from '#limiter/account-admin';
+import { AccountCalls } from '#limiter/account-calls';
 import type { LimiterPorts } from '#limiter/compose';
 import { LimiterActors, type LimiterConfig } from '#limiter/limiter-actors';
 import { ClusterNode, type ClusterNodePorts } from '#node/cluster-node';
@@ -36,6 +38,7 @@ export class LimiterNode implements LimiterClient, AdminTarget, AsyncDisposable 
   readonly cluster: string;
   /** Administration of all accounts, whichever limiter owns them. */
   readonly admin: AccountAdmin;
+  readonly audit: AuditTrail;
   readonly #node: ClusterNode<Served>;
   readonly #ports: LimiterNodePorts;
   readonly #listening: Disposable;
@@ -43,6 +46,7 @@ export class LimiterNode implements LimiterClient, AdminTarget, AsyncDisposable 
   constructor(config: LimiterNodeConfig, ports: LimiterNodePorts) {
     this.cluster = config.node.cluster;
     this.#ports = ports;
+    this.audit = ports.limiter.audit;
     this.#node = new ClusterNode(config.node, ports.node, (context) =>
       hostMeters(config.limiter, ports, context),
     );
@@ -136,6 +140,7 @@ function hostMeters(
   const actors = new LimiterActors(config, {
     accounts: limiter.accounts,
     meters: limiter.meters,
+    accountCalls: new AccountCalls(limiter.audit),
     clock: limiter.clock,
     metrics: limiter.metrics,
     log: context.log,

@@ -10,12 +10,12 @@ import type { AccountStore } from '#storage/account-store';
 import { meterOfRow, rowOfMeter } from '#storage/meter-row';
 import type { MeterCheckpoint, MeterRecord, MeterStore } from '#storage/meter-store';
 import type { MeterUsage } from '#wire/admin';
-import type { LimiterAnswer, LimiterCall } from '#wire/limiter-messages';
+import type { LimiterAnswer, MeteredCall } from '#wire/limiter-messages';
 
 /** What goes into a meter. */
 export type MeterCall = ActorCall &
   (
-    | { readonly kind: 'limit'; readonly call: LimiterCall }
+    | { readonly kind: 'limit'; readonly call: MeteredCall }
     /** The account or one of its keys has changed: nothing is decided before it is read again. */
     | { readonly kind: 'invalidate' }
     | { readonly kind: 'usage' }

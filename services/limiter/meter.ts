@@ -13,7 +13,7 @@ import type {
   AdmitCall,
   Allowance,
   LimiterAnswer,
-  LimiterCall,
+  MeteredCall,
   SettleCall,
   Verdict,
 } from '#wire/limiter-messages';
@@ -107,7 +107,7 @@ export class Meter {
    * Decides an admission or takes a settlement. Throws `service_unavailable` at a bound and when
    * the journal takes no record that is needed; then nothing has been counted.
    */
-  answer(call: LimiterCall, turn: Turn<MeterRecord>): LimiterAnswer {
+  answer(call: MeteredCall, turn: Turn<MeterRecord>): LimiterAnswer {
     switch (call.kind) {
       case 'admit':
         return this.#admit(call, turn);

@@ -1,3 +1,4 @@
+import type { AuditTrail } from '#audit/audit-trail';
 import { type Config, ConfigError } from '#config';
 import type { AccountAdmin } from '#limiter/account-admin';
 import type { AdminAudit } from '#limiter/admin-audit';
@@ -7,6 +8,9 @@ import { createLogger } from '#platform/logger';
 import type { Running } from '#platform/run';
 import type { Foundation } from '#process/foundation';
 
+/** The accounts, and what keeps who changed them. */
+export type Administration = { readonly admin: AccountAdmin; readonly audit: AuditTrail };
+
 /**
  * Opens the admin port with the token that the configuration names, or with one of its own that it
  * publishes for `ctl`. Every change leaves a line in the log. Rejects when no token can be had.
@@ -14,15 +18,17 @@ import type { Foundation } from '#process/foundation';
 export async function openAdminPort(
   config: Config,
   foundation: Foundation,
-  admin: AccountAdmin,
+  { admin, audit: trail }: Administration,
 ): Promise<Running> {
   await using opening = new AsyncDisposableStack();
   const given = await givenToken(config);
   const token = given ?? newAdminToken();
   const listen = { host: '127.0.0.1', port: config.SERVICE_ADMIN_PORT };
-  const audit = auditOf(config, foundation);
+  const heard = logOf(config, foundation);
   const { clock, onBug } = foundation;
-  const running = opening.use(await serveAdmin(listen, { admin, token, audit, clock, onBug }));
+  const running = opening.use(
+    await serveAdmin(listen, { admin, token, trail, heard, clock, onBug }),
+  );
   if (given === undefined) {
     const { port } = new URL(running.address);
     opening.use(await publishAdminToken(Number(port), token));
@@ -39,7 +45,7 @@ async function givenToken({ SERVICE_ADMIN_TOKEN_FILE: path }: Config): Promise<s
 }
 
 /** Writes at any level but `silent`: who changed what is no detail that one may not want to know. */
-function auditOf(config: Config, { service }: Foundation): AdminAudit {
+function logOf(config: Config, { service }: Foundation): AdminAudit {
   const isSilent = config.SERVICE_LOG_LEVEL === 'silent';
   const logger = createLogger(isSilent ? 'silent' : 'info', service);
   return (change, by) => logger.info({ ...change, by }, 'account administration');

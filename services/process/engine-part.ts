@@ -22,12 +22,12 @@ export async function openEngine(config: Config): Promise<Opened> {
     alone(foundation, stores) {
       const engine = engineAlone(foundation, stores);
       const service = wireServiceOf(foundation, engine);
-      return { service, actors: engine, node: undefined, admin: undefined };
+      return { service, actors: engine, node: undefined, administration: undefined };
     },
     async member(foundation, parts) {
       const node = await engineNodeOf(config, foundation, parts);
       const service = wireServiceOf(foundation, node);
-      return { service, actors: node, node, admin: undefined };
+      return { service, actors: node, node, administration: undefined };
     },
   });
 }

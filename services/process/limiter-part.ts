@@ -1,4 +1,5 @@
 import type { AccountNews } from '#accounts/account-news';
+import { AuditTrail } from '#audit/audit-trail';
 import type { Config } from '#config';
 import { composeLimiter, type Limiter } from '#limiter/compose';
 import type { LimiterConfig } from '#limiter/limiter-actors';
@@ -31,12 +32,12 @@ export async function openLimiter(config: Config): Promise<Opened> {
     alone(foundation, stores) {
       const limiter = limiterAlone(config, foundation, stores, undefined);
       const service = wireServiceOf(foundation, limiter.client);
-      return { service, actors: limiter, node: undefined, admin: limiter.admin };
+      return { service, actors: limiter, node: undefined, administration: limiter };
     },
     async member(foundation, parts) {
       const node = await limiterNodeOf(config, foundation, parts);
       const service = wireServiceOf(foundation, node);
-      return { service, actors: node, node, admin: node.admin };
+      return { service, actors: node, node, administration: node };
     },
   });
 }
@@ -49,6 +50,7 @@ export async function limiterNodeOf(
 ): Promise<LimiterNode> {
   const { clock, randomness, metrics, onBug, tracer } = foundation;
   const { accounts, meters } = stores;
+  const audit = new AuditTrail({ store: stores.audit, clock });
   const place = await nodeConfigOf('limiter', config, foundation, stores);
   const { prefix, cluster } = place;
   const accountNews = busAccountNews({ bus, prefix, cluster });
@@ -56,7 +58,7 @@ export async function limiterNodeOf(
   const node = new LimiterNode(
     { node: place, limiter: limiterConfigOf(config, foundation) },
     {
-      limiter: { accounts, meters, accountNews, clock, randomness, metrics, onBug, tracer },
+      limiter: { accounts, meters, audit, accountNews, clock, randomness, metrics, onBug, tracer },
       node: nodePortsOf('limiter', foundation, { stores, bus, clocks }),
       adminAt: (address) => adminClient(address, call),
     },
@@ -69,12 +71,13 @@ export async function limiterNodeOf(
 export function limiterAlone(
   config: Config,
   foundation: Foundation,
-  { accounts, meters, meterJournal: journal }: LocalStores,
+  { accounts, meters, meterJournal: journal, audit: store }: LocalStores,
   accountNews: AccountNews | undefined,
 ): Limiter {
   const { clock, randomness, metrics, onBug, tracer } = foundation;
+  const audit = new AuditTrail({ store, clock });
   const process = { clock, randomness, metrics, onBug, tracer };
-  const ports = { accounts, meters, accountNews, ...process, journal };
+  const ports = { accounts, meters, audit, accountNews, ...process, journal };
   return composeLimiter(limiterConfigOf(config, foundation), ports);
 }
 

@@ -1,7 +1,6 @@
 import type { Config } from '#config';
 import { Fault } from '#fault/fault';
-import type { AccountAdmin } from '#limiter/account-admin';
-import { openAdminPort } from '#process/admin-port';
+import { type Administration, openAdminPort } from '#process/admin-port';
 import { type Foundation, openFoundation, serveOperators } from '#process/foundation';
 import { assertReachable, type ClusterParts, clockWatchOf, clusterOf } from '#process/membership';
 import { type LocalStores, openBus, openStores } from '#process/ports';
@@ -27,7 +26,7 @@ type Served = {
   /** Undefined: actors on memory, which are one of no cluster. */
   readonly node: ProcessNode | undefined;
   /** Administration of accounts, for the admin port; undefined: there is none. */
-  readonly admin: AccountAdmin | undefined;
+  readonly administration: Administration | undefined;
 };
 
 /** How the processes of the two services differ. */
@@ -63,7 +62,7 @@ export async function openNodeProcess(
     const clocks = opening.use(clockWatchOf(config, foundation, bus, stores));
     served = await member(foundation, { stores, bus, clocks });
   }
-  const { actors, node, admin } = served;
+  const { actors, node, administration } = served;
   const services = [served.service, adminService(node ?? targetOfAlone(service), foundation.onBug)];
   const onRefused = refusalObserver(foundation);
   const server = await serveGrpc({ listen: config[listen], services, tls, onRefused });
@@ -73,8 +72,9 @@ export async function openNodeProcess(
   const joined = node?.join(config[advertise] ?? server.address);
   await foundation.waits.during(() => 'the cluster to be joined', joined ?? Promise.resolve());
   const addresses: Record<string, string> = { grpc: server.address };
-  if (admin !== undefined) {
-    addresses['admin'] = opening.use(await openAdminPort(config, foundation, admin)).address;
+  if (administration !== undefined) {
+    const port = opening.use(await openAdminPort(config, foundation, administration));
+    addresses['admin'] = port.address;
   }
   addresses['metrics'] = `${operators.address}/metrics`;
   opening.use(operators.ready());

@@ -10,6 +10,7 @@ import type { Foundation } from '#process/foundation';
 import { clusterSecretsOf, credentialsOf } from '#process/secret-files';
 import { clientTlsOf } from '#process/tls-files';
 import type { ManagedAccounts } from '#storage/account-store';
+import type { AuditStore } from '#storage/audit-store';
 import { type BucketOf, bucketsOf } from '#storage/bucket-of';
 import type { CassandraSession } from '#storage/cassandra/session';
 import type { InstanceStore } from '#storage/instance-store';
@@ -26,6 +27,7 @@ type CommonStores = {
   readonly instances: InstanceStore;
   readonly listings: PagedListings;
   readonly meters: ErasableMeters;
+  readonly audit: AuditStore;
 };
 
 /** The stores of a process that keeps its data to itself and forgets it at its end. */
@@ -117,6 +119,7 @@ export async function migrateStores(
 
 async function memoryStores({ clock }: Foundation): Promise<LocalStores> {
   const { memoryAccountStore } = await import('#storage/memory/memory-account-store');
+  const { memoryAuditStore } = await import('#storage/memory/memory-audit-store');
   const { memoryInstanceStore } = await import('#storage/memory/memory-instance-store');
   const { memoryListingStore } = await import('#storage/memory/memory-listing-store');
   const { memoryMeterStore } = await import('#storage/memory/memory-meter-store');
@@ -124,6 +127,7 @@ async function memoryStores({ clock }: Foundation): Promise<LocalStores> {
   return {
     kind: 'local',
     accounts: memoryAccountStore(clock),
+    audit: memoryAuditStore(),
     instances: memoryInstanceStore(),
     listings: memoryListingStore(),
     meters: memoryMeterStore(),
@@ -138,6 +142,7 @@ async function cassandraStores(config: Config, foundation: Foundation): Promise<
   const session = opening.use(await sessionOf(config, foundation, keyspace));
   await assertUsable(session, config, foundation);
   const { cassandraAccountStore } = await import('#storage/cassandra/cassandra-account-store');
+  const { cassandraAuditStore } = await import('#storage/cassandra/cassandra-audit-store');
   const { cassandraInstanceStore } = await import('#storage/cassandra/cassandra-instance-store');
   const { cassandraListingStore } = await import('#storage/cassandra/cassandra-listing-store');
   const { cassandraMeterStore } = await import('#storage/cassandra/cassandra-meter-store');
@@ -148,6 +153,7 @@ async function cassandraStores(config: Config, foundation: Foundation): Promise<
   const stores: SharedStores = {
     kind: 'shared',
     accounts: cassandraAccountStore(session, foundation.clock),
+    audit: cassandraAuditStore(session),
     instances: cassandraInstanceStore(session, await bucketsIn(shards, 'engine', config)),
     listings: cassandraListingStore(session),
     meters: cassandraMeterStore(session, await bucketsIn(shards, 'limiter', config)),

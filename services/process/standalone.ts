@@ -2,8 +2,7 @@ import type { AccountNews } from '#accounts/account-news';
 import type { Bus } from '#bus/bus';
 import type { Config } from '#config';
 import { composeEdge } from '#edge/compose';
-import type { AccountAdmin } from '#limiter/account-admin';
-import { openAdminPort } from '#process/admin-port';
+import { type Administration, openAdminPort } from '#process/admin-port';
 import { busAccountNews } from '#process/bus-account-news';
 import { watchedEngines, watchedLimiters } from '#process/cluster';
 import { edgeConfigOf } from '#process/edge-part';
@@ -31,15 +30,15 @@ export async function openStandalone(config: Config): Promise<Opened> {
       ? onMemory(config, foundation, stores, bus)
       : await clusterOfOne(config, foundation, stores, bus, operators.address),
   );
-  const { engine, limiter, accounts, accountNews } = backends;
-  const admin = opening.use(await openAdminPort(config, foundation, accounts));
+  const { engine, limiter, administration, accountNews } = backends;
+  const admin = opening.use(await openAdminPort(config, foundation, administration));
   // Alone: no other edge could take its callers.
   const edgeConfig = { ...edgeConfigOf(config, foundation), drainMs: 0 };
   const { clock, randomness, metrics, logger, tracer } = foundation;
   const edgePorts = { engine, limiter, clock, randomness, metrics, logger, accountNews, tracer };
   const edge = opening.use(await composeEdge(edgeConfig, edgePorts));
   opening.use(operators.ready());
-  const account = config.SERVICE_LOCAL_ACCOUNT ? await localAccount(accounts) : undefined;
+  const account = config.SERVICE_LOCAL_ACCOUNT ? await localAccount(administration) : undefined;
   process.stdout.write(
     welcome({
       api: edge.address,
@@ -57,7 +56,7 @@ export async function openStandalone(config: Config): Promise<Opened> {
 type Backends = AsyncDisposable & {
   readonly engine: EngineClient;
   readonly limiter: LimiterClient;
-  readonly accounts: AccountAdmin;
+  readonly administration: Administration;
   readonly accountNews: AccountNews;
 };
 
@@ -69,7 +68,7 @@ function onMemory(config: Config, foundation: Foundation, stores: LocalStores, b
   return {
     engine,
     limiter: limiter.client,
-    accounts: limiter.admin,
+    administration: limiter,
     accountNews,
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };
@@ -110,7 +109,7 @@ async function clusterOfOne(
   return {
     engine,
     limiter,
-    accounts: limiterNode.admin,
+    administration: limiterNode,
     accountNews: busAccountNews({ bus, prefix: config.SERVICE_NATS_PREFIX, cluster }),
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };

@@ -8,7 +8,7 @@ import {
 } from '#routing/routing-bounds';
 import type { RoutingPolicy } from '#routing/routing-policy';
 import type { LimiterAnswer, LimiterCall, LimiterClient } from '#wire/limiter-messages';
-import { LIMITER_TIMEOUT_MS } from '#wire/wire-bounds';
+import { ACCOUNT_CALL_MS_MAX, LIMITER_TIMEOUT_MS } from '#wire/wire-bounds';
 
 /** What routing to limiters needs. */
 export type RoutedLimiterOptions = RoutedServiceOptions<LimiterCall, LimiterAnswer> & {
@@ -28,9 +28,10 @@ export class RoutedLimiter
   implements LimiterClient
 {
   constructor({ timeoutMs = LIMITER_TIMEOUT_MS, ...options }: RoutedLimiterOptions) {
+    const timeoutOf = { admit: timeoutMs, settle: SETTLE_MS_MAX, account: ACCOUNT_CALL_MS_MAX };
     const policy: RoutingPolicy<LimiterCall, LimiterAnswer> = {
       routingIdOf: ({ accountId }) => accountId,
-      timeoutMsOf: ({ kind }) => (kind === 'settle' ? SETTLE_MS_MAX : timeoutMs),
+      timeoutMsOf: ({ kind }) => timeoutOf[kind],
       movingMs: Math.max(LIMITER_MOVING_MS_MAX, LIMITER_MOVING_STEPS * timeoutMs),
       deadlineAtMsOf: () => Number.POSITIVE_INFINITY,
       unavailable: 'limiter_unavailable',

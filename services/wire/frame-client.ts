@@ -140,7 +140,8 @@ export class FrameClient<Call extends Traced, Answer, Request extends WireReques
     recover: RecoverCall<Call, Answer> | undefined,
   ): Promise<Answer> {
     const leftMs = this.#protocol.deadlineAtMsOf(call) - this.#options.clock.wallMs();
-    const timeoutMs = Math.min(timeoutMsMax, leftMs, this.#options.timeoutMs);
+    const ownMs = this.#protocol.timeoutMsOf?.(call) ?? this.#options.timeoutMs;
+    const timeoutMs = Math.min(timeoutMsMax, leftMs, ownMs);
     const refusal = this.#refusalOf(timeoutMs);
     if (refusal !== undefined) {
       this.#options.observeCall?.(0, refusal.code);

@@ -58,6 +58,8 @@ export interface FrameProtocol<
   readonly timedOut: FaultReason;
   /** The longest that an answer may take unless the client says otherwise, in milliseconds. */
   readonly timeoutMs: number;
+  /** The same for one call that takes longer than others; undefined: it does not. */
+  timeoutMsOf?(call: Call): number | undefined;
   /** When a call's time is over by the wall clock, if it says so; else infinity. */
   deadlineAtMsOf(call: Call): number;
   readonly request: WireMessage<Request>;

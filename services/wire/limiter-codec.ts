@@ -17,13 +17,16 @@ import type {
   Verdict,
 } from '#wire/limiter-messages';
 import {
+  ACCOUNT_ANSWER_LENGTH_MAX,
+  ACCOUNT_CALL_MS_MAX,
+  ACCOUNT_QUESTION_LENGTH_MAX,
   CALL_ID_MAX,
   CYCLES_MAX,
   LIMITER_TIMEOUT_MS,
   MESSAGE_BYTES,
   TOKEN_LENGTH_MAX,
 } from '#wire/wire-bounds';
-import { brokenMessage, trustInteger, trustText } from '#wire/wire-trust';
+import { brokenMessage, trustInteger, trustText, unknownCall } from '#wire/wire-trust';
 
 const VERDICT_TO_WIRE = {
   admitted: WireVerdicts.VERDICT_ADMITTED,
@@ -33,6 +36,7 @@ const VERDICT_TO_WIRE = {
   account_suspended: WireVerdicts.VERDICT_ACCOUNT_SUSPENDED,
   rate_limited: WireVerdicts.VERDICT_RATE_LIMITED,
   quota_exceeded: WireVerdicts.VERDICT_QUOTA_EXCEEDED,
+  answered: WireVerdicts.VERDICT_ANSWERED,
 } as const satisfies Record<Verdict, WireVerdict>;
 
 const VERDICT_FROM_WIRE = new Map<number, Verdict>();
@@ -55,10 +59,12 @@ export const limiterProtocol: FrameProtocol<
   unavailable: 'limiter_unavailable',
   timedOut: 'limiter_unavailable',
   timeoutMs: LIMITER_TIMEOUT_MS,
+  timeoutMsOf: ({ kind }) => (kind === 'account' ? ACCOUNT_CALL_MS_MAX : undefined),
   deadlineAtMsOf: () => Number.POSITIVE_INFINITY,
   request: LimiterRequest,
   reply: LimiterReply,
-  sizeOfCall: () => MESSAGE_BYTES,
+  sizeOfCall: (call) =>
+    call.kind === 'account' ? MESSAGE_BYTES + jsonBytes(call.body) : MESSAGE_BYTES,
   requestOf(id, timeoutMs, call) {
     const { accountId, callId, callTag, traceparent = '' } = call;
     return { id, timeoutMs, accountId, callId, callTag, call: callToWire(call), traceparent };
@@ -68,14 +74,21 @@ export const limiterProtocol: FrameProtocol<
     const { traceparent } = request;
     return traceparent === '' ? call : traced(call, traceparentIn(traceparent));
   },
-  sizeOfAnswer: () => MESSAGE_BYTES,
+  sizeOfAnswer: ({ body }) =>
+    body === undefined ? MESSAGE_BYTES : MESSAGE_BYTES + jsonBytes(body),
   answerToWire,
   answerFromWire,
 };
 
-function answerToWire({ verdict, allowance, caller }: LimiterAnswer): WireAnswer {
+/** At most: a character takes up to three bytes. */
+function jsonBytes(data: unknown): number {
+  return 3 * JSON.stringify(data).length;
+}
+
+function answerToWire({ verdict, allowance, caller, body }: LimiterAnswer): WireAnswer {
   const described = caller === undefined ? undefined : callerToWire(caller);
-  return { verdict: VERDICT_TO_WIRE[verdict], allowance, caller: described };
+  const text = body === undefined ? undefined : JSON.stringify(body);
+  return { verdict: VERDICT_TO_WIRE[verdict], allowance, caller: described, body: text };
 }
 
 function callerToWire(caller: CallerDescription): WireCaller {
@@ -92,11 +105,15 @@ function callToWire(call: LimiterCall): NonNullable<LimiterRequest['call']> {
     }
     case 'settle':
       return { $case: 'settle', value: { cyclesUsed: call.cyclesUsed } };
+    case 'account': {
+      const { name, body } = call;
+      return { $case: 'account', value: { name, body: JSON.stringify(body) } };
+    }
   }
 }
 
 function callOf({ accountId, callId, callTag, call }: LimiterRequest): LimiterCall {
-  if (call === undefined) throw brokenMessage('call');
+  if (call === undefined) throw unknownCall();
   trustText(accountId, 1, TOKEN_LENGTH_MAX, 'account id');
   trustInteger(callId, 0, CALL_ID_MAX, 'call id');
   trustInteger(callTag, 0, CALL_ID_MAX, 'call tag');
@@ -116,13 +133,22 @@ function callOf({ accountId, callId, callTag, call }: LimiterRequest): LimiterCa
       const cyclesUsed = trustInteger(call.value.cyclesUsed, 0, CYCLES_MAX, 'cycles used');
       return { kind: 'settle', accountId, callId, callTag, cyclesUsed };
     }
+    case 'account': {
+      const name = trustText(call.value.name, 1, TOKEN_LENGTH_MAX, 'name of a question');
+      const body = jsonFrom(call.value.body, ACCOUNT_QUESTION_LENGTH_MAX);
+      return { kind: 'account', accountId, callId, callTag, name, body };
+    }
   }
 }
 
 // A verdict without the numbers it rests on is refused: the edge could only guess them.
-function answerFromWire({ verdict: sent, allowance, caller }: WireAnswer): LimiterAnswer {
+function answerFromWire({ verdict: sent, allowance, caller, body }: WireAnswer): LimiterAnswer {
   const verdict = VERDICT_FROM_WIRE.get(sent);
   if (verdict === undefined) throw brokenMessage('verdict');
+  if ((body === undefined) === (verdict === 'answered')) throw brokenMessage('body');
+  if (body !== undefined) {
+    return { verdict, allowance: undefined, body: jsonFrom(body, ACCOUNT_ANSWER_LENGTH_MAX) };
+  }
   if ((allowance === undefined) !== (verdict === 'unknown_key')) throw brokenMessage('allowance');
   if (allowance !== undefined) trustAllowance(allowance);
   if (caller === undefined) return { verdict, allowance };
@@ -149,4 +175,13 @@ function trustAllowance(allowance: Allowance): void {
   trustInteger(allowance.cyclesPerMonth, 0, Number.MAX_SAFE_INTEGER, 'cycles per month');
   trustInteger(allowance.cyclesRemaining, 0, Number.MAX_SAFE_INTEGER, 'remaining cycles');
   trustInteger(allowance.monthResetAtS, 0, Number.MAX_SAFE_INTEGER, 'end of the month');
+}
+
+function jsonFrom(text: string, lengthMax: number): unknown {
+  trustText(text, 1, lengthMax, 'JSON of an account');
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw brokenMessage('JSON of an account');
+  }
 }

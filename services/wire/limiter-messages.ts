@@ -40,8 +40,25 @@ export type SettleCall = Traced &
     readonly cyclesUsed: number;
   };
 
+/**
+ * What is neither admitted nor settled: the audit trail of an account. Any limiter answers it; those of
+ * release 1.0 refuse it.
+ */
+export type AccountCall = Traced &
+  CallName & {
+    readonly kind: 'account';
+    readonly accountId: string;
+    /** Of a closed set, which the limiter checks as it checks the body. */
+    readonly name: string;
+    /** JSON data. */
+    readonly body: unknown;
+  };
+
+/** What a meter answers. */
+export type MeteredCall = AdmitCall | SettleCall;
+
 /** Anything the limiter can be asked. */
-export type LimiterCall = AdmitCall | SettleCall;
+export type LimiterCall = MeteredCall | AccountCall;
 
 /** The numbers behind the rate-limit headers. Source: interface 8.2, limiter-headers. */
 export type Allowance = {
@@ -59,7 +76,10 @@ export type Allowance = {
   readonly modelVersion?: string | undefined;
 };
 
-/** The verdict on an `AdmitCall`, or the plain numbers after a `SettleCall` (`settled`). */
+/**
+ * The verdict on an `AdmitCall`, the plain numbers after a `SettleCall` (`settled`), or the answer to an
+ * `AccountCall` (`answered`).
+ */
 export type Verdict =
   | 'admitted'
   | 'settled'
@@ -67,7 +87,8 @@ export type Verdict =
   | 'read_only_key'
   | 'account_suspended'
   | 'rate_limited'
-  | 'quota_exceeded';
+  | 'quota_exceeded'
+  | 'answered';
 
 /** The plan of the caller's account and the key that the call was made with. */
 export type CallerDescription = {
@@ -79,7 +100,10 @@ export type CallerDescription = {
   readonly keyExpiresAtMs: number | undefined;
 };
 
-/** A limiter's answer. `allowance` is undefined only for `unknown_key`: never another's numbers. */
+/**
+ * A limiter's answer. `allowance` is undefined for `unknown_key`, never another's numbers, and for
+ * `answered`.
+ */
 export type LimiterAnswer = {
   readonly verdict: Verdict;
   readonly allowance: Allowance | undefined;
@@ -88,6 +112,8 @@ export type LimiterAnswer = {
    * leaves it out.
    */
   readonly caller?: CallerDescription;
+  /** The answer to an `AccountCall`: JSON data. */
+  readonly body?: unknown;
 };
 
 /** The limiter as the edge sees it. Throws `service_unavailable` when it cannot be sure. */

@@ -27,6 +27,15 @@ export const CALL_TIMEOUT_MS_MAX = 10_000;
 /** How long the limiter may take to answer, in milliseconds. Source: architecture 4. */
 export const LIMITER_TIMEOUT_MS = 100;
 
+/** How long a limiter may take to answer an account's question, in milliseconds: longer than its stores. */
+export const ACCOUNT_CALL_MS_MAX = 8_000;
+
+/** Characters of an account's question, as JSON. */
+export const ACCOUNT_QUESTION_LENGTH_MAX = 512 * 1_024;
+
+/** Characters of the answer to one: a page of the longest lines. */
+export const ACCOUNT_ANSWER_LENGTH_MAX = 2 * 1_024 * 1_024;
+
 /** How often deadlines are looked at, in milliseconds: a tenth of the shortest of them. */
 export const DEADLINE_SWEEP_MS = 10;
 

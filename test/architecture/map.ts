@@ -14,7 +14,7 @@ export const LAYERS: Record<string, readonly string[]> = {
   node: ['runtime', 'cluster', 'bus', 'storage'],
   engine: ['wire', 'routing', 'cluster', 'node', 'runtime', 'identity', 'storage'],
   limiter: ['wire', 'node', 'runtime', 'accounts', 'audit', 'identity', 'storage'],
-  edge: ['wire', 'accounts', 'identity'],
+  edge: ['wire', 'accounts', 'audit', 'identity'],
   ctl: [
     ...['limiter', 'engine', 'node', 'runtime', 'wire', 'cluster', 'bus', 'identity', 'storage'],
     ...['accounts', 'audit'],

@@ -143,11 +143,11 @@ trails('has a line before an action and one behind it', async () => {
     seen.push((await linesOf(store, MONTH)).length);
     return 'revoked';
   };
-  await trail.around(ACCOUNT, entry, act, (is) => ({ is }));
+  await trail.around(ACCOUNT, entry, act, (is) => ({ after: { is } }));
   const refuse = async () => {
     throw new Fault('not_found', 'no such key');
   };
-  await faultIn(trail.around(ACCOUNT, entry, refuse, () => undefined));
+  await faultIn(trail.around(ACCOUNT, entry, refuse, () => ({})));
   const lines = (await linesOf(store, MONTH)).map(({ text }) => JSON.parse(text));
   assert.equal(seen, [1]);
   assert.equal(
@@ -171,7 +171,7 @@ trails('lets no action happen without its line', async () => {
     hasHappened = true;
   };
   const { outcome: _, ...entry } = entryOf();
-  const fault = await faultIn(trail.around(ACCOUNT, entry, act, () => undefined));
+  const fault = await faultIn(trail.around(ACCOUNT, entry, act, () => ({})));
   assert.is(fault.reason, 'audit_unavailable');
   assert.is(hasHappened, false);
 });

@@ -96,10 +96,13 @@ async function portUnderTest() {
     throw bug;
   };
   const ports = { admin: limiter.admin, clock, onBug, token: ADMIN_TOKEN };
-  const audit = () => {
+  const heard = () => {
     changes += 1;
   };
-  const running = await serveAdmin({ host: '127.0.0.1', port: 0 }, { ...ports, audit });
+  const running = await serveAdmin(
+    { host: '127.0.0.1', port: 0 },
+    { ...ports, trail: limiter.audit, heard },
+  );
   return {
     address: running.address,
     host: new URL(running.address).host,

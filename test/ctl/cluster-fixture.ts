@@ -17,6 +17,7 @@ import type { ShardedService } from '#storage/shard-store';
 import { callOf } from '#test/engine/instance-fixture';
 import { memoryJournalStore } from '#test/storage/memory-journal-store';
 import { memoryShardStore } from '#test/storage/memory-shard-store';
+import { memoryTrail } from '#test/support/memory-trail';
 import type { EngineCommand } from '#wire/engine-messages';
 
 /** Shards of the cluster: few, so that tables are short. */
@@ -119,7 +120,11 @@ class ClusterInMemory implements AsyncDisposable {
     const adminAt = (other: string) => found(this.#limiters, other);
     const limiter = new LimiterNode(
       { node: config, limiter: ACTORS },
-      { limiter: { ...ports, metrics, accountNews: NO_NEWS }, node: ports, adminAt },
+      {
+        limiter: { ...ports, metrics, audit: memoryTrail(), accountNews: NO_NEWS },
+        node: ports,
+        adminAt,
+      },
     );
     this.#limiters.set(address, this.#opened.use(limiter));
     await limiter.join(address);

@@ -245,8 +245,11 @@ async function serviceUnderTest(used?: MeterUsage) {
   const { limiter, clock, bugs } = fixture;
   const onBug = (bug: unknown) => bugs.push(bug);
   const admin = { ...limiter.admin, ...(used && { usage: async () => used }) };
-  const ports = { admin, clock, onBug, token: ADMIN_TOKEN, audit: () => undefined };
-  const running = await serveAdmin({ host: '127.0.0.1', port: 0 }, ports);
+  const ports = { admin, clock, onBug, token: ADMIN_TOKEN };
+  const running = await serveAdmin(
+    { host: '127.0.0.1', port: 0 },
+    { ...ports, trail: limiter.audit, heard: () => undefined },
+  );
   return {
     ...fixture,
     ctl: (...argv: string[]) => run(argv, running.address),

@@ -1,5 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { AccountAudit } from '#edge/account-audit';
 import type { AccountCaller, LocalHandler } from '#edge/endpoint';
 import { localAnswer } from '#edge/local-answer';
 import { Fault, toFault } from '#fault/fault';
@@ -15,13 +16,15 @@ const DESCRIPTION = {
   keyExpiresAtMs: undefined,
 } as const;
 
+const UNASKED = { ask: () => Promise.reject(new Error('no limiter is asked')) };
+
 const ask = (handler: LocalHandler, description?: typeof DESCRIPTION) =>
   localAnswer(
     handler,
     REQUEST,
     'AdaAdaAdaAda',
     { headers: {}, refusal: undefined, allowance: ALLOWANCE, description },
-    { clock: new ManualClock() },
+    { clock: new ManualClock(), audit: new AccountAudit(UNASKED) },
   );
 
 const answer = suite('an answer that the edge gives itself');

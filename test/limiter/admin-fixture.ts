@@ -17,8 +17,8 @@ export async function adminUnderTest({
   const { limiter, bugs } = fixture;
   const onBug = (bug: unknown) => bugs.push(bug);
   const changes: Heard[] = [];
-  const audit: AdminAudit = (change, by) => void changes.push({ ...change, by });
-  const always = { token: ADMIN_TOKEN, audit, onBug };
+  const heard: AdminAudit = (change, by) => void changes.push({ ...change, by });
+  const always = { token: ADMIN_TOKEN, trail: limiter.audit, heard, onBug };
   const ports = { admin: { ...limiter.admin, ...admin }, clock: fixture.clock, ...always };
   const running = await serveAdmin({ host, port: 0 }, ports);
   const raw = (method: string, path: string, headers: Record<string, string>, body: string) =>

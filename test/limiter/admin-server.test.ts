@@ -215,11 +215,11 @@ unproven('is refused, whatever is asked, and nothing changes', async () => {
 const listen = suite('the admin port');
 
 listen('listens on no address that another machine could reach', async () => {
-  const ports = { admin: (await limiterUnderTest(custom(1, 1))).limiter.admin } as const;
+  const { admin, audit: trail } = (await limiterUnderTest(custom(1, 1))).limiter;
   for (const host of ['0.0.0.0', '::', '', '10.1.2.3', 'localhost', 'example.org']) {
     const opening = serveAdmin(
       { host, port: 0 },
-      { ...ports, token: ADMIN_TOKEN, audit: fail, clock, onBug: fail },
+      { admin, trail, token: ADMIN_TOKEN, heard: fail, clock, onBug: fail },
     );
     const refusal = await opening.catch((error: unknown) => error);
     assert.instance(refusal, RangeError, host);

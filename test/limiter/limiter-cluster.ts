@@ -23,6 +23,7 @@ import { admission, settlement } from '#test/limiter/limiter-fixture';
 import { memoryJournalStore } from '#test/storage/memory-journal-store';
 import { memoryShardStore } from '#test/storage/memory-shard-store';
 import { ManualClock } from '#test/support/manual-clock';
+import { memoryTrail } from '#test/support/memory-trail';
 import { pass } from '#test/support/passing';
 import type { UsageAdmin } from '#wire/admin';
 import type { LimiterAnswer } from '#wire/limiter-messages';
@@ -111,6 +112,7 @@ export class LimiterCluster {
       {
         limiter: {
           ...{ accounts: this.#stores.accounts, meters: this.#stores.meters, accountNews },
+          audit: memoryTrail(clock),
           ...{ clock, randomness: systemRandomness, metrics, onBug },
         },
         node: {

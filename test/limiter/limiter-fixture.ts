@@ -2,6 +2,7 @@ import * as assert from 'uvu/assert';
 import type { Account, AccountWithKeys, KeyScope } from '#accounts/account';
 import { digestOf, parseApiKey } from '#accounts/api-key';
 import { limitsOf, type PlanChoice } from '#accounts/plan';
+import { AuditTrail } from '#audit/audit-trail';
 import { composeLimiter, type Limiter } from '#limiter/compose';
 import { Meter } from '#limiter/meter';
 import type { MeterEvents } from '#limiter/meter-events';
@@ -14,6 +15,7 @@ import type { Turn } from '#runtime/turn';
 import type { AccountStore } from '#storage/account-store';
 import type { Journal } from '#storage/journal';
 import { memoryAccountStore } from '#storage/memory/memory-account-store';
+import { memoryAuditStore } from '#storage/memory/memory-audit-store';
 import { memoryJournal } from '#storage/memory/memory-journal';
 import { memoryMeterStore } from '#storage/memory/memory-meter-store';
 import type { MeterHead, MeterRecord } from '#storage/meter-store';
@@ -155,6 +157,7 @@ export async function limiterUnderTest(
 ) {
   const clock = new ManualClock();
   const accounts = options.accounts ?? memoryAccountStore(clock);
+  const audit = memoryAuditStore();
   const metrics = createMetrics();
   const bugs: unknown[] = [];
   const limiter = composeLimiter(
@@ -163,6 +166,7 @@ export async function limiterUnderTest(
       accounts,
       accountNews: undefined,
       meters: memoryMeterStore(),
+      audit: new AuditTrail({ store: audit, clock }),
       journal: options.journal ?? memoryJournal(),
       clock,
       randomness: systemRandomness,
@@ -178,6 +182,7 @@ export async function limiterUnderTest(
     counted: (line: string) => counted(metrics, line),
     clock,
     accounts,
+    audit,
     metrics,
     bugs,
     limiter,

@@ -1,6 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Fault } from '#fault/fault';
+import { AccountCalls } from '#limiter/account-calls';
 import { LimiterActors } from '#limiter/limiter-actors';
 import { limiterMetrics } from '#limiter/limiter-metrics';
 import { createMetrics } from '#platform/metrics';
@@ -10,6 +11,7 @@ import { memoryAccountStore } from '#storage/memory/memory-account-store';
 import { memoryMeterStore } from '#storage/memory/memory-meter-store';
 import { admission, custom, record, settlement } from '#test/limiter/limiter-fixture';
 import { ManualClock } from '#test/support/manual-clock';
+import { memoryTrail } from '#test/support/memory-trail';
 import { scrapedOf } from '#test/support/scraped';
 import { refusalOf, turnOfEvents } from '#test/support/settled';
 import { SlowJournal } from '#test/support/tally-actor';
@@ -82,6 +84,7 @@ async function newScene() {
     {
       accounts,
       meters: memoryMeterStore(),
+      accountCalls: new AccountCalls(memoryTrail(clock)),
       clock,
       metrics,
       log: new CommitLog(journal, clock),

@@ -1,11 +1,13 @@
 import { once } from 'node:events';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { AuditTrail } from '#audit/audit-trail';
 import { accountAdmin } from '#limiter/account-admin';
 import { systemClock } from '#platform/clock';
 import { systemRandomness } from '#platform/randomness';
 import { LOCAL_ACCOUNT_ID, localAccount } from '#process/local-account';
 import { cassandraAccountStore } from '#storage/cassandra/cassandra-account-store';
+import { cassandraAuditStore } from '#storage/cassandra/cassandra-audit-store';
 import { openMigratedKeyspace } from '#test/storage/migrated-keyspace';
 import { type ProcessRun, runMain } from '#test/support/process-run';
 import { cassandraOrSkip } from '#test/support/real-servers';
@@ -90,7 +92,11 @@ lasting('is made once by starts at the same time', async () => {
     usage: async () => undefined,
     resetUsage: async () => undefined,
   });
-  const found = await Promise.all(Array.from({ length: 6 }, () => localAccount(admin)));
+  const audit = new AuditTrail({
+    store: cassandraAuditStore(keyspace.session),
+    clock: systemClock,
+  });
+  const found = await Promise.all(Array.from({ length: 6 }, () => localAccount({ admin, audit })));
   assert.is(found.filter(({ kind }) => kind === 'made').length, 1);
   assert.is((await store.list({ afterId: undefined, limit: 10 })).length, 1);
   assert.is((await store.find(LOCAL_ACCOUNT_ID))?.keys.length, 1);

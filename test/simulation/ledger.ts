@@ -1,7 +1,7 @@
 import { type Fault, toFault } from '#fault/fault';
 import type { JournalRecord } from '#storage/journal';
 import { Violation } from '#test/simulation/version-index';
-import type { AdmitCall, LimiterAnswer, LimiterCall, LimiterClient } from '#wire/limiter-messages';
+import type { AdmitCall, LimiterAnswer, LimiterClient, MeteredCall } from '#wire/limiter-messages';
 
 /** What an account's callers were granted and what engines did for it, in one month or window. */
 export type Grants = {
@@ -52,6 +52,7 @@ export class Ledger {
   hearing(limiter: LimiterClient, note: (text: string) => void): LimiterClient {
     return {
       ask: async (call) => {
+        if (call.kind === 'account') return await limiter.ask(call);
         const metered = this.#asked(call);
         try {
           const answer = await limiter.ask(call);
@@ -128,7 +129,7 @@ export class Ledger {
     return cycles;
   }
 
-  #asked(call: LimiterCall): Metered {
+  #asked(call: MeteredCall): Metered {
     const { callId, accountId } = call;
     const fresh = {
       accountId,
@@ -147,7 +148,7 @@ export class Ledger {
     return metered;
   }
 
-  #answered(call: LimiterCall, metered: Metered, { verdict, allowance }: LimiterAnswer): void {
+  #answered(call: MeteredCall, metered: Metered, { verdict, allowance }: LimiterAnswer): void {
     if (call.kind === 'settle') {
       metered.settlements += 1;
     } else if (verdict !== 'admitted') withdraw(call, metered);
@@ -161,7 +162,7 @@ export class Ledger {
     }
   }
 
-  #refused(call: LimiterCall, metered: Metered, fault: Fault): void {
+  #refused(call: MeteredCall, metered: Metered, fault: Fault): void {
     if (call.kind === 'settle') return;
     if (fault.isOutcomeUnknown) metered.isUnsure = true;
     else withdraw(call, metered);
@@ -169,11 +170,11 @@ export class Ledger {
 }
 
 /** Whether more than a request is at stake. */
-function isOfCycles(call: LimiterCall): boolean {
+function isOfCycles(call: MeteredCall): boolean {
   return call.kind === 'settle' || call.cycles > 0;
 }
 
-function textOf(call: LimiterCall): string {
+function textOf(call: MeteredCall): string {
   const cycles = call.kind === 'admit' ? call.cycles : call.cyclesUsed;
   return `${call.kind} ${cycles} of ${call.accountId} for call ${call.callId}`;
 }

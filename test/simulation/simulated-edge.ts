@@ -1,6 +1,7 @@
 import { Membership } from '#cluster/membership';
 import { shardOf } from '#cluster/shard-of';
 import { ShardOwners } from '#cluster/shard-owners';
+import { AccountAudit } from '#edge/account-audit';
 import { Admission } from '#edge/admission';
 import { edgeMetrics } from '#edge/edge-metrics';
 import { type EdgeAnswer, EngineCalls } from '#edge/engine-calls';
@@ -81,7 +82,7 @@ export class SimulatedEdge implements NodeProcess {
       callIds: new SimulatedCallIds(process.random),
       clock,
       reply: new AwaitedReply(clock, metrics),
-      account: { clock },
+      account: { clock, audit: new AccountAudit(LASTING_TRAIL) },
       inFlight: { calls: 0 },
     };
   }
@@ -121,6 +122,11 @@ export class SimulatedEdge implements NodeProcess {
     };
   }
 }
+
+/** Trails that take every line: what is simulated is not their store. */
+const LASTING_TRAIL: LimiterClient = {
+  ask: () => ({ verdict: 'answered', allowance: undefined, body: { place: '2026-01.1' } }),
+};
 
 /** Admits everybody, where only the engine is looked at. */
 const UNLIMITED: LimiterClient = {

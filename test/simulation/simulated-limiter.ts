@@ -5,6 +5,7 @@ import { CLUSTER, type ClusterParts } from '#test/simulation/cluster-parts';
 import { silentMetrics } from '#test/simulation/silent-metrics';
 import { Membership, type NodeProcess, nodeParts } from '#test/simulation/simulated-node';
 import type { SimulatedProcess } from '#test/simulation/simulated-process';
+import { memoryTrail } from '#test/support/memory-trail';
 
 /** One limiter process: the real limiter node, and so the real meters, over the ports of its world. */
 export class SimulatedLimiter implements NodeProcess {
@@ -26,6 +27,7 @@ export class SimulatedLimiter implements NodeProcess {
         limiter: {
           accounts,
           meters,
+          audit: memoryTrail(clock),
           accountNews,
           clock,
           randomness,

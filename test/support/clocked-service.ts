@@ -13,6 +13,7 @@ import { memoryListingStore } from '#storage/memory/memory-listing-store';
 import { memoryMeterStore } from '#storage/memory/memory-meter-store';
 import { ADMIN_TOKEN } from '#test/support/admin-token';
 import { ManualClock } from '#test/support/manual-clock';
+import { memoryTrail } from '#test/support/memory-trail';
 import type { Service } from '#test/support/service';
 
 /** The least that an operator may configure; two minutes make an instance leave memory. */
@@ -46,6 +47,7 @@ export async function startClocked(nowMs: number, drainMs = 0): Promise<ClockedS
       ...ports,
       accounts,
       meters: memoryMeterStore(),
+      audit: memoryTrail(clock),
       accountNews: undefined,
       journal: memoryJournal(),
     }),
@@ -55,7 +57,7 @@ export async function startClocked(nowMs: number, drainMs = 0): Promise<ClockedS
     await composeEngine(ACTORS, { ...ports, ...stores, journal: memoryJournal() }),
   );
   const listen = { host: '127.0.0.1', port: 0 };
-  const asking = { token: ADMIN_TOKEN, audit: () => undefined };
+  const asking = { token: ADMIN_TOKEN, trail: limiter.audit, heard: () => undefined };
   const admin = opening.use(
     await serveAdmin(listen, { ...ports, ...asking, admin: limiter.admin }),
   );

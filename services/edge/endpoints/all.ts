@@ -2,6 +2,7 @@ import type { Endpoint } from '#edge/endpoint';
 import { createInstance } from '#edge/endpoints/create-instance';
 import { deleteInstance } from '#edge/endpoints/delete-instance';
 import { getAccount } from '#edge/endpoints/get-account';
+import { getAudit } from '#edge/endpoints/get-audit';
 import { getContract } from '#edge/endpoints/get-contract';
 import { getDrift } from '#edge/endpoints/get-drift';
 import { getHistory } from '#edge/endpoints/get-history';
@@ -38,4 +39,5 @@ export const ENDPOINTS: readonly Endpoint[] = [
   getPersona,
   getAccount,
   simulateObservations,
+  getAudit,
 ];

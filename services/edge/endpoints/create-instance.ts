@@ -30,6 +30,7 @@ export const createInstance = endpoint({
   ],
   isKeyed: true,
   isTagged: true,
+  auditedAs: 'instance.create',
   handler: {
     kind: 'engine',
     command: ({ body }) => ({

@@ -15,5 +15,6 @@ export const deleteInstance = endpoint({
   scope: 'full',
   response: dataOf(RemovedInstance),
   isGuarded: true,
+  auditedAs: 'instance.delete',
   handler: { kind: 'engine', command: () => ({ kind: 'remove' }) },
 });

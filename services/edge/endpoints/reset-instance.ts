@@ -21,5 +21,6 @@ export const resetInstance = endpoint({
   isKeyed: true,
   isGuarded: true,
   isTagged: true,
+  auditedAs: 'instance.reset',
   handler: { kind: 'engine', command: ({ body }) => ({ kind: 'reset', mode: body.mode }) },
 });

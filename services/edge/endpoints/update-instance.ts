@@ -17,6 +17,7 @@ export const updateInstance = endpoint({
   refusals: ['too_short', 'too_long', 'invalid_text'],
   isGuarded: true,
   isTagged: true,
+  auditedAs: 'instance.update',
   handler: {
     kind: 'engine',
     command: ({ body: { name, description } }) => ({ kind: 'rename', name, description }),

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 
 /** An integer written in plain decimal digits: no sign, no exponent, no `0x`. Source: decision 13. */
-const integer = (min: number, max: number, fallback: number) =>
+export const integer = (min: number, max: number, fallback: number) =>
   z
     .string()
     .regex(/^\d{1,16}$/, 'must be an integer')

@@ -35,6 +35,8 @@ export const Verdict = {
   VERDICT_ACCOUNT_SUSPENDED: 5,
   VERDICT_RATE_LIMITED: 6,
   VERDICT_QUOTA_EXCEEDED: 7,
+  /** VERDICT_ANSWERED - An account's question is answered. */
+  VERDICT_ANSWERED: 8,
   UNRECOGNIZED: -1,
 } as const;
 
@@ -49,6 +51,7 @@ export namespace Verdict {
   export type VERDICT_ACCOUNT_SUSPENDED = typeof Verdict.VERDICT_ACCOUNT_SUSPENDED;
   export type VERDICT_RATE_LIMITED = typeof Verdict.VERDICT_RATE_LIMITED;
   export type VERDICT_QUOTA_EXCEEDED = typeof Verdict.VERDICT_QUOTA_EXCEEDED;
+  export type VERDICT_ANSWERED = typeof Verdict.VERDICT_ANSWERED;
   export type UNRECOGNIZED = typeof Verdict.UNRECOGNIZED;
 }
 
@@ -71,6 +74,9 @@ export interface LimiterRequest {
   call:
     | { $case: "admit"; value: Admit }
     | { $case: "settle"; value: Settle }
+    | //
+    /** Since 1.1. */
+    { $case: "account"; value: AccountQuestion }
     | undefined;
   /** Names a keyed call together with call_id; else 0, which takes no bytes. */
   callTag: number;
@@ -90,6 +96,12 @@ export interface Settle {
   cyclesUsed: number;
 }
 
+/** What is neither admitted nor settled: named, with a body as JSON. Any limiter answers. */
+export interface AccountQuestion {
+  name: string;
+  body: string;
+}
+
 export interface LimiterReply {
   id: number;
   outcome: { $case: "answer"; value: LimiterAnswer } | { $case: "fault"; value: Fault } | undefined;
@@ -101,7 +113,11 @@ export interface LimiterAnswer {
     | Allowance
     | undefined;
   /** Present on request only, and only if the call is admitted. */
-  caller: CallerDescription | undefined;
+  caller:
+    | CallerDescription
+    | undefined;
+  /** The answer to an account's question, as JSON. */
+  body?: string | undefined;
 }
 
 /** The plan of the caller's account and the key that the call was made with. */
@@ -244,6 +260,9 @@ export const LimiterRequest: MessageFns<LimiterRequest> = {
       case "settle":
         Settle.encode(message.call.value, writer.uint32(50).fork()).join();
         break;
+      case "account":
+        AccountQuestion.encode(message.call.value, writer.uint32(74).fork()).join();
+        break;
     }
     if (message.callTag !== 0) {
       writer.uint32(57).double(message.callTag);
@@ -313,6 +332,14 @@ export const LimiterRequest: MessageFns<LimiterRequest> = {
             }
 
             message.call = { $case: "settle", value: Settle.decode(reader, reader.uint32()) };
+            continue;
+          }
+          case 9: {
+            if (tag !== 74) {
+              break;
+            }
+
+            message.call = { $case: "account", value: AccountQuestion.decode(reader, reader.uint32()) };
             continue;
           }
           case 7: {
@@ -469,6 +496,63 @@ export const Settle: MessageFns<Settle> = {
   },
 };
 
+function createBaseAccountQuestion(): AccountQuestion {
+  return { name: "", body: "" };
+}
+
+export const AccountQuestion: MessageFns<AccountQuestion> = {
+  encode(message: AccountQuestion, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.name !== "") {
+      writer.uint32(10).string(message.name);
+    }
+    if (message.body !== "") {
+      writer.uint32(18).string(message.body);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): AccountQuestion {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseAccountQuestion();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.name = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.body = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
 function createBaseLimiterReply(): LimiterReply {
   return { id: 0, outcome: undefined };
 }
@@ -540,7 +624,7 @@ export const LimiterReply: MessageFns<LimiterReply> = {
 };
 
 function createBaseLimiterAnswer(): LimiterAnswer {
-  return { verdict: 0, allowance: undefined, caller: undefined };
+  return { verdict: 0, allowance: undefined, caller: undefined, body: undefined };
 }
 
 export const LimiterAnswer: MessageFns<LimiterAnswer> = {
@@ -553,6 +637,9 @@ export const LimiterAnswer: MessageFns<LimiterAnswer> = {
     }
     if (message.caller !== undefined) {
       CallerDescription.encode(message.caller, writer.uint32(26).fork()).join();
+    }
+    if (message.body !== undefined) {
+      writer.uint32(34).string(message.body);
     }
     return writer;
   },
@@ -592,6 +679,14 @@ export const LimiterAnswer: MessageFns<LimiterAnswer> = {
             }
 
             message.caller = CallerDescription.decode(reader, reader.uint32());
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.body = reader.string();
             continue;
           }
         }

@@ -1,0 +1,40 @@
+import type { AuditEntry } from '#audit/audit-entry';
+import type { AuditPage } from '#audit/audit-page';
+import { AppendAnswer, PageAnswer, type PageQuestion } from '#audit/audit-questions';
+import { Fault, faultFor } from '#fault/fault';
+import type { LimiterClient } from '#wire/limiter-messages';
+
+/** What the edge writes to and reads of the audit trail of a caller's account. Source: decision 249. */
+export class AccountAudit {
+  readonly #limiter: LimiterClient;
+
+  constructor(limiter: LimiterClient) {
+    this.#limiter = limiter;
+  }
+
+  /**
+   * Appends a line and fulfils with its place once it is durable. Rejects with `audit_unavailable` when
+   * that is not certain: then the action must not happen.
+   */
+  async append(accountId: string, entry: AuditEntry): Promise<string> {
+    try {
+      const answer = await this.#ask(accountId, 'audit.append', { entry });
+      return AppendAnswer.parse(answer).place;
+    } catch (cause) {
+      if (cause instanceof Fault && cause.reason === 'audit_unavailable') throw cause;
+      const text = 'the audit trail cannot be reached, and nothing is done without it';
+      throw faultFor('audit_unavailable', text, { retryAfterS: 1, cause });
+    }
+  }
+
+  /** Some lines of the account, newest first. Rejects with `service_unavailable`. */
+  async page(accountId: string, question: PageQuestion): Promise<AuditPage> {
+    const { lines, next } = PageAnswer.parse(await this.#ask(accountId, 'audit.page', question));
+    return { lines, next };
+  }
+
+  async #ask(accountId: string, name: string, body: unknown): Promise<unknown> {
+    const call = { kind: 'account', accountId, callId: 0, callTag: 0, name, body } as const;
+    return (await this.#limiter.ask(call)).body;
+  }
+}

@@ -1,0 +1,33 @@
+import { endpoint } from '#edge/endpoint';
+import { AuditAnswer, AuditQuery } from '#edge/schemas/audit';
+
+/** Source: decision 250. */
+export const getAudit = endpoint({
+  name: 'getAudit',
+  method: 'GET',
+  path: '/audit',
+  tag: 'Account',
+  summary: 'Read the audit trail of the account',
+  description:
+    'Who did what and when, newest first: keys, plan, members and administration of your account, and ' +
+    'every create, update, delete and reset of an instance. What an instance observed is in its history. ' +
+    'A line with the outcome `begun` stands there before its action happens; a later line whose `of` ' +
+    'names it (`month.seq`) says how that ended, `done`, `repeated` or the code of the refusal. Writes to ' +
+    'instances have such a line only where they were refused or repeated. `action` matches from its ' +
+    'start: `key` is every action on keys. A page looks at 2,048 lines at most, so that it may be empty ' +
+    'and yet have a `next_cursor`. Needs a key with the scope `full`, and costs one request.',
+  scope: 'full',
+  query: AuditQuery,
+  response: AuditAnswer,
+  examples: [{ summary: 'the newest lines', query: '?limit=3' }],
+  handler: {
+    kind: 'account',
+    answer: async ({ query }, { accountId }, { audit }) => {
+      const { limit, cursor: before, from: fromMs, until: untilMs, ...filter } = query;
+      const question = { ...filter, fromMs, untilMs, before, limit };
+      const { lines, next } = await audit.page(accountId, question);
+      const data = lines.map(({ account_id: _, previous: __, ...shown }) => shown);
+      return { data, pagination: { limit, next_cursor: next ?? null } };
+    },
+  },
+});

@@ -1,0 +1,46 @@
+import { z } from 'zod';
+import { AuditEntry, AuditLine } from '#audit/audit-entry';
+import { AUDIT_CURSOR } from '#audit/audit-page';
+import { PAGE_ENTRIES_MAX } from '#audit/bounds';
+import { integer } from '#edge/schemas/query-parameters';
+
+const { action, target, outcome } = AuditEntry.shape;
+
+/** A time in a query, in Unix milliseconds. */
+const time = z.iso
+  .datetime({ offset: true, error: 'must be a time such as 2026-11-25T12:00:00Z' })
+  .transform((text) => Date.parse(text))
+  .optional()
+  .meta({ type: 'string', format: 'date-time' });
+
+/** The query of `GET /audit`. Source: decision 250. */
+export const AuditQuery = z.strictObject({
+  limit: integer(1, PAGE_ENTRIES_MAX, 20),
+  cursor: z.string().regex(AUDIT_CURSOR, 'must be a next_cursor of an earlier answer').optional(),
+  action: action.optional(),
+  actor: z.string().min(1).max(128).optional(),
+  target,
+  outcome: outcome.optional(),
+  from: time,
+  until: time,
+});
+
+/** One line of the trail, as it was hashed, without what links it to other lines. */
+const AuditAnswerLine = AuditLine.omit({ account_id: true, previous: true }).meta({
+  id: 'AuditLine',
+});
+
+/** The answer to `GET /audit`. */
+export const AuditAnswer = z.strictObject({
+  data: z.array(AuditAnswerLine),
+  pagination: z.strictObject({
+    limit: z.int().min(1),
+    next_cursor: z
+      .string()
+      .regex(AUDIT_CURSOR)
+      .nullable()
+      .describe(
+        'What `cursor` is for the next page, also where this one is empty. `null`: the end.',
+      ),
+  }),
+});

@@ -1,0 +1,8 @@
+import { AuditTrail } from '#audit/audit-trail';
+import { type Clock, systemClock } from '#platform/clock';
+import { memoryAuditStore } from '#storage/memory/memory-audit-store';
+
+/** Audit trails in memory. */
+export function memoryTrail(clock: Clock = systemClock): AuditTrail {
+  return new AuditTrail({ store: memoryAuditStore(), clock });
+}
