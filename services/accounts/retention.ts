@@ -17,3 +17,22 @@ export function retentionDaysOf(
   if (retention === 'none') return undefined;
   return retention ?? plans[plan];
 }
+
+/**
+ * Months that plans keep the audit trail, the present one not counted; a plan that is not named keeps
+ * it for ever. Source: decision 250.
+ */
+export const AUDIT_MONTHS_OF: Readonly<Partial<Record<Plan, number>>> = {
+  free: 3,
+  indie: 13,
+  pro: 25,
+};
+
+/** The first month that an audit trail keeps at `nowMs`, `2026-11`; undefined: all of them. */
+export function auditKeptFrom(plan: Plan, nowMs: number): string | undefined {
+  const months = AUDIT_MONTHS_OF[plan];
+  if (months === undefined) return undefined;
+  const now = new Date(nowMs);
+  const first = Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - months);
+  return new Date(first).toISOString().slice(0, 7);
+}

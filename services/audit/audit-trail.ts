@@ -5,7 +5,7 @@ import type { PageQuestion } from '#audit/audit-questions';
 import { APPEND_MS_MAX, LINE_LENGTH_MAX } from '#audit/bounds';
 import { type Fault, faultFor, toFault } from '#fault/fault';
 import { type Clock, withinMs } from '#platform/clock';
-import type { AuditStore } from '#storage/audit-store';
+import type { AuditHead, AuditStore, StoredAuditLine } from '#storage/audit-store';
 
 /** What keeps the audit trails needs. */
 export type AuditTrailPorts = {
@@ -43,6 +43,32 @@ export class AuditTrail {
   /** Some lines of an account, newest first: see `auditPage`. */
   async page(accountId: string, { before, limit, ...filter }: PageQuestion): Promise<AuditPage> {
     return await auditPage(this.#ports.store, accountId, filter, { before, limit });
+  }
+
+  /** How far each month of an account has come, oldest first. */
+  async heads(accountId: string): Promise<AuditHead[]> {
+    const { store } = this.#ports;
+    const months = await store.months(accountId);
+    const heads = await Promise.all(months.map((month) => store.head(accountId, month)));
+    return heads.filter((head) => head !== undefined);
+  }
+
+  /**
+   * The stored lines of a month with numbers above `after`, as they are, oldest first, of `count`
+   * numbers; `next`: where those behind them begin, undefined: nowhere.
+   */
+  async linesAfter(
+    accountId: string,
+    month: string,
+    after: number,
+    count: number,
+  ): Promise<{ readonly lines: StoredAuditLine[]; readonly next?: number }> {
+    const { store } = this.#ports;
+    const newest = after + count;
+    const read = await store.read(accountId, month, newest, count);
+    const lines = read.filter(({ seq }) => seq > after).toReversed();
+    const head = await store.head(accountId, month);
+    return newest < (head?.lines ?? 0) ? { lines, next: newest } : { lines };
   }
 
   /**

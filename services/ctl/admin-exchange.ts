@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { Agent, type IncomingMessage, request as send } from 'node:http';
-import { userInfo } from 'node:os';
 import { CtlError } from '#ctl/command';
-import { ADMIN_USER_HEADER, USER_NAME } from '#limiter/admin-audit';
+import { operatorName } from '#ctl/operator-name';
+import { ADMIN_USER_HEADER } from '#limiter/admin-audit';
 import {
   ADMIN_PROOF_HEADER,
   answerProof,
@@ -113,21 +113,11 @@ async function textOf(response: IncomingMessage): Promise<string> {
 }
 
 function framed(body: unknown): Pick<Sent, 'headers' | 'body'> {
-  const user = userName();
+  const user = operatorName();
   const named = user === undefined ? {} : { [ADMIN_USER_HEADER]: user };
   if (body === undefined) return { headers: named, body: '' };
   const json = JSON.stringify(body);
   const length = `${Buffer.byteLength(json)}`;
   const described = { 'content-type': 'application/json', 'content-length': length };
   return { headers: { ...named, ...described }, body: json };
-}
-
-/** Undefined for a user that is a mere number, as in some containers. */
-function userName(): string | undefined {
-  try {
-    const { username } = userInfo();
-    return USER_NAME.test(username) ? username : undefined;
-  } catch {
-    return undefined;
-  }
 }

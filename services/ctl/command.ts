@@ -3,6 +3,7 @@ import type { RetentionOfPlans } from '#accounts/retention';
 import type { Bus } from '#bus/bus';
 import type { Clock } from '#platform/clock';
 import type { ManagedAccounts } from '#storage/account-store';
+import type { AuditStore } from '#storage/audit-store';
 import type { InstanceStore } from '#storage/instance-store';
 import type { JournalStore } from '#storage/journal-store';
 import type { PagedListings } from '#storage/listing-store';
@@ -71,7 +72,12 @@ export interface AdminClient {
 /** A command that speaks to the admin port of a service. */
 export type AccountCommand = Named & {
   readonly kind: 'account';
-  readonly run: (admin: AdminClient, args: readonly string[], values: Values) => Promise<Printout>;
+  readonly run: (
+    admin: AdminClient,
+    args: readonly string[],
+    values: Values,
+    terminal: CommandTerminal,
+  ) => Promise<Printout>;
 };
 
 /** The nodes of a cluster, for a command that changes something. */
@@ -91,6 +97,7 @@ export type ClusterPorts = {
   readonly accounts: ManagedAccounts;
   readonly listings: PagedListings;
   readonly meters: ErasableMeters;
+  readonly audit: AuditStore;
   readonly serverClocks: ServerClocks;
   /** As `SERVICE_RETENTION_DAYS` says. */
   readonly retentionOfPlans: RetentionOfPlans;

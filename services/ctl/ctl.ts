@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util';
 import { ACCOUNT_COMMANDS } from '#ctl/account-commands';
 import { adminClient } from '#ctl/admin-client';
+import { AUDIT_COMMANDS } from '#ctl/audit-commands';
 import { CAPACITY } from '#ctl/capacity-command';
 import {
   type ClusterPorts,
@@ -39,6 +40,7 @@ type CtlIo = {
 /** Every command: those of accounts, those of a cluster, those that only compute. */
 export const COMMANDS: readonly Command[] = [
   ...ACCOUNT_COMMANDS,
+  ...AUDIT_COMMANDS,
   ...[
     RING,
     SHARDS,
@@ -118,19 +120,15 @@ async function ran(
   values: Values & { readonly admin?: string | undefined },
   io: CtlIo,
 ): Promise<Printout> {
+  const report = values.json ? () => undefined : io.out;
+  const terminal = { report, warn: io.err, write: io.write, ask: io.ask };
   if (command.kind === 'account') {
     const admin = adminClient(values.admin ?? io.adminUrl, io.adminTokenFile);
-    return await command.run(admin, args, values);
+    return await command.run(admin, args, values, terminal);
   }
   if (command.kind === 'planning') return command.run(values);
   await using cluster = await io.openCluster();
-  const report = values.json ? () => undefined : io.out;
-  return await command.run(cluster, args, values, {
-    report,
-    warn: io.err,
-    write: io.write,
-    ask: io.ask,
-  });
+  return await command.run(cluster, args, values, terminal);
 }
 
 /** All commands with what they take, one a line. */

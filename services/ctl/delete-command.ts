@@ -7,6 +7,7 @@ import {
   CtlError,
 } from '#ctl/command';
 import { counted } from '#ctl/counted';
+import { eraseMonths, OperatorAudit } from '#ctl/operator-audit';
 import { Progress } from '#ctl/progress';
 import { toFault } from '#fault/fault';
 import { sleep } from '#platform/clock';
@@ -47,10 +48,15 @@ export const DELETE_ACCOUNT: ClusterCommand = {
     if (!isAccountId(id)) throw new CtlError(`"${id}" is not the id of an account`);
     if (!yes) await confirm(id, terminal.ask);
     await using acting = await ports.openActing();
+    // It goes with the account in the end: export it before, if it is to be kept.
+    if ((await ports.accounts.find(id)) !== undefined) {
+      await new OperatorAudit(ports).begin(id, { action: 'account.delete', target: id });
+    }
     const found = await ports.accounts.beginDeletion(id, ports.clock.wallMs());
     const instances = found === 'deleted' ? 0 : await deleted(ports, acting, id, terminal.report);
     // Both may be what an earlier run did not come to.
     await ports.meters.erase(id);
+    await eraseMonths(ports.audit, id, undefined);
     await ports.accounts.endDeletion(id);
     acting.announce(id);
     const data = { id, status: 'deleted', instances_deleted: instances };

@@ -3,6 +3,7 @@ import { type ClusterCommand, type ClusterPorts, CtlError } from '#ctl/command';
 import { counted, countedRows } from '#ctl/counted';
 import { type CheckedExport, checkExport, isBegun } from '#ctl/import-check';
 import { storeExport } from '#ctl/import-store';
+import { OperatorAudit } from '#ctl/operator-audit';
 import { Fault } from '#fault/fault';
 
 /** `ctl import`: an account from a file of `ctl export`, whole or not at all. */
@@ -49,9 +50,11 @@ function nextOf(status: CheckedExport['status'], id: string): string {
 }
 
 /** Makes the account, which no caller can use yet, or finds it as an earlier try has made it. */
-async function claim({ accounts }: ClusterPorts, { account }: CheckedExport): Promise<void> {
+async function claim(ports: ClusterPorts, { account }: CheckedExport): Promise<void> {
+  const { accounts } = ports;
   const { id } = account;
   if (await isBegun(accounts, account)) return;
+  await new OperatorAudit(ports).begin(id, { action: 'account.import', target: id });
   await accounts.create({ ...account, status: 'importing' }).catch((error: unknown) => {
     if (!(error instanceof Fault) || error.code !== 'conflict') throw error;
     throw new CtlError(`account ${id} was deleted here, and an id is never used twice`);

@@ -1,7 +1,9 @@
-import { type RetentionOfPlans, retentionDaysOf } from '#accounts/retention';
+import type { Account } from '#accounts/account';
+import { auditKeptFrom, retentionDaysOf } from '#accounts/retention';
 import { type ClusterCommand, type ClusterPorts, CtlError } from '#ctl/command';
 import { counted } from '#ctl/counted';
 import { InstanceTrims } from '#ctl/instance-trims';
+import { eraseMonths, OperatorAudit } from '#ctl/operator-audit';
 import { Progress } from '#ctl/progress';
 import { isNear } from '#platform/clock-agreement';
 
@@ -18,14 +20,14 @@ export const APPLY_RETENTION: ClusterCommand = {
   kind: 'cluster',
   words: ['retention', 'apply'],
   summary:
-    'Deletes history and drift that is older than its account, or the plan by `SERVICE_RETENTION_DAYS`, keeps it. To be run once a day; may be stopped and run again at any time.',
+    'Deletes history and drift that is older than its account, or the plan by `SERVICE_RETENTION_DAYS`, keeps it, and months of audit trails that plans keep no longer. To be run once a day; may be stopped and run again at any time.',
   args: [],
   options: {},
   async run(ports, _args, _values, { report }) {
     await assertClock(ports);
     const total = {
       ...{ accounts: 0, looked_at: 0, trimmed: 0 },
-      ...{ observations: 0, drift_events: 0, failed: 0 },
+      ...{ observations: 0, drift_events: 0, failed: 0, audit_months: 0 },
     };
     const failures: string[] = [];
     const progress = new Progress(ports.clock, report);
@@ -36,10 +38,17 @@ export const APPLY_RETENTION: ClusterCommand = {
     // Opened for the first account that has a retention: most installations have none.
     await using opened = new AsyncDisposableStack();
     let trims: InstanceTrims | undefined;
-    for await (const { id, days } of keepingAccounts(ports)) {
+    const audit = new OperatorAudit(ports);
+    for await (const account of everyAccount(ports)) {
+      const { id } = account;
+      total.audit_months += await eraseOverMonths(ports, audit, account);
+      const days = retentionDaysOf(account, ports.retentionOfPlans);
+      if (days === undefined) continue;
       trims ??= new InstanceTrims(ports, opened.use(await ports.openActing()).engine);
       total.accounts += 1;
       const cutoffMs = ports.clock.wallMs() - days * DAY_MS;
+      const before = new Date(cutoffMs).toISOString();
+      await audit.begin(id, { action: 'history.trim', target: id, after: { before } });
       for await (const one of trims.ofAccount(id, cutoffMs)) {
         total.looked_at += one.lookedAt;
         total.trimmed += one.trimmed;
@@ -65,19 +74,28 @@ async function assertClock({ clock, serverClocks }: ClusterPorts): Promise<void>
   );
 }
 
-/** The accounts that do not keep their rows for ever. */
-async function* keepingAccounts({
-  accounts,
-  retentionOfPlans,
-}: Pick<ClusterPorts, 'accounts'> & { readonly retentionOfPlans: RetentionOfPlans }) {
+/** Removes the months of an account's audit trail whose time is over; answers how many. */
+async function eraseOverMonths(
+  { audit: store, clock }: ClusterPorts,
+  audit: OperatorAudit,
+  { id, plan }: Account,
+): Promise<number> {
+  const keptFrom = auditKeptFrom(plan, clock.wallMs());
+  const [oldest] = keptFrom === undefined ? [] : await store.months(id);
+  if (keptFrom === undefined || oldest === undefined || oldest >= keptFrom) return 0;
+  await audit.begin(id, { action: 'audit.erase', target: id, after: { before: keptFrom } });
+  return await eraseMonths(store, id, keptFrom);
+}
+
+/** The accounts that are in use. */
+async function* everyAccount({ accounts }: ClusterPorts): AsyncGenerator<Account> {
   let afterId: string | undefined;
   for (;;) {
     const page = await accounts.list({ afterId, limit: ACCOUNTS_PER_READ });
     for (const account of page) {
-      const days = retentionDaysOf(account, retentionOfPlans);
       // One that is imported is not there yet; of one that is deleted everything goes.
       const isThere = account.status === 'active' || account.status === 'suspended';
-      if (days !== undefined && isThere) yield { id: account.id, days };
+      if (isThere) yield account;
     }
     afterId = page.at(-1)?.id;
     if (page.length < ACCOUNTS_PER_READ) return;
@@ -91,13 +109,19 @@ type Totals = {
   readonly observations: number;
   readonly drift_events: number;
   readonly failed: number;
+  readonly audit_months: number;
   readonly failures: readonly string[];
 };
 
 function textOf(total: Totals): string {
-  if (total.accounts === 0) return 'Every account keeps its history for ever: nothing to do.';
+  const erased = total.audit_months;
+  const trails = erased === 0 ? [] : [`${counted(erased, 'month')} of audit trails erased.`];
+  if (total.accounts === 0) {
+    return [...trails, 'Every account keeps its history for ever: nothing to do.'].join('\n');
+  }
   const { accounts, looked_at, trimmed, observations, drift_events, failed, failures } = total;
   const lines = [
+    ...trails,
     `${counted(accounts, 'account')}, ${counted(looked_at, 'instance')}: ${trimmed} trimmed, by ${counted(observations, 'observation')} and ${counted(drift_events, 'drift event')}.`,
   ];
   if (trimmed > 0) lines.push('They are gone from the tables within 20 s.');

@@ -120,5 +120,23 @@ export const UsageView = z.object({
   month_ends_at: z.string(),
 });
 
+/** Of an audit trail: how far each month has come, oldest first. */
+export const AuditMonthsView = z.object({
+  months: z.array(z.object({ month: z.string(), lines: z.int(), hash: z.string() })),
+  /** The first month that the plan keeps; absent: all are kept. */
+  kept_from: z.string().optional(),
+});
+
+/** Query of `GET /accounts/{id}/audit/{month}`. */
+export const AuditLinesQuery = z.strictObject({
+  after: z.coerce.number().pipe(z.int().min(0)).default(0),
+});
+
+/** Lines of a month as they are stored, oldest first, and where the next ones begin. */
+export const AuditLinesView = z.object({
+  lines: z.array(z.object({ seq: z.int(), text: z.string(), hash: z.string() })),
+  next: z.int().optional(),
+});
+
 /** A refusal, as everywhere in the service (interface 7). */
 export const RefusalView = z.object({ error: z.string(), message: z.string() });

@@ -22,6 +22,7 @@ import {
 } from '#limiter/admin-proof';
 import { answerAdmin } from '#limiter/admin-routes';
 import { adminTokenId } from '#limiter/admin-token';
+import { answerAudit } from '#limiter/audit-routes';
 import { ADMIN_BODY_BYTES_MAX, ADMIN_REQUEST_MS_MAX } from '#limiter/bounds';
 import { isLoopbackAddress, isLoopbackHost } from '#limiter/loopback';
 import { hasBody } from '#platform/has-body';
@@ -89,8 +90,11 @@ async function answer(
     const text = await textOf(request);
     sign = assertProven?.(text);
     const asked = { method: request.method ?? '', url, body: bodyOf(request, text) };
-    const make = makerOf(trail, heard, by);
-    send(response, { data: await answerAdmin(admin, asked, clock.wallMs(), make) }, sign);
+    const nowMs = clock.wallMs();
+    const data =
+      (await answerAudit({ admin, trail }, asked, nowMs)) ??
+      (await answerAdmin(admin, asked, nowMs, makerOf(trail, heard, by)));
+    send(response, { data }, sign);
   } catch (error) {
     // A client that hung up waits for no answer, and that its body ended early is no fault.
     if (request.destroyed && !request.complete) return;

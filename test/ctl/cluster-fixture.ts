@@ -10,6 +10,7 @@ import { createMetrics } from '#platform/metrics';
 import { systemRandomness } from '#platform/randomness';
 import { inProcessPeer } from '#routing/peer';
 import { memoryAccountStore } from '#storage/memory/memory-account-store';
+import { memoryAuditStore } from '#storage/memory/memory-audit-store';
 import { memoryInstanceStore } from '#storage/memory/memory-instance-store';
 import { memoryListingStore } from '#storage/memory/memory-listing-store';
 import { memoryMeterStore } from '#storage/memory/memory-meter-store';
@@ -179,6 +180,7 @@ function memoryStores() {
   return {
     accounts: memoryAccountStore(systemClock),
     meters: memoryMeterStore(),
+    audit: memoryAuditStore(),
     journals: memoryJournalStore(systemClock),
     shards: memoryShardStore(),
     instances: memoryInstanceStore(),

@@ -4,6 +4,7 @@ import type { Account } from '#accounts/account';
 import type { ClusterPorts } from '#ctl/command';
 import { Fault } from '#fault/fault';
 import { type Clock, systemClock } from '#platform/clock';
+import type { AuditStore } from '#storage/audit-store';
 import { clusterInMemory } from '#test/ctl/cluster-fixture';
 import { type Cluster, serving } from '#test/ctl/ctl-on-cluster';
 import { ctl } from '#test/ctl/ctl-run';
@@ -55,6 +56,7 @@ async function assertDeleted(cluster: Cluster, ids = IDS): Promise<void> {
   const { accounts, meters, listings } = cluster.stores;
   assert.is(await accounts.find(ACCOUNT_ID), undefined);
   assert.is(await meters.readHead(ACCOUNT_ID), undefined);
+  assert.equal(await cluster.stores.audit.months(ACCOUNT_ID), []);
   assert.equal(await listings.load(ACCOUNT_ID), []);
   for (const id of ids) {
     const fault = await faultIn(cluster.ask(id, { kind: 'readInstance' }));
@@ -70,6 +72,23 @@ deletion('leaves nothing of the account and its instances, and says so', async (
   assert.match(out, new RegExp(`^Account ${ACCOUNT_ID} is deleted, and 70 instances with it`, 'm'));
   await assertDeleted(cluster);
   assert.equal([...new Set(cluster.announced)], [ACCOUNT_ID]);
+});
+
+deletion('is written down first, or does not begin', async () => {
+  await using cluster = await withAccount();
+  const seen: unknown[] = [];
+  const down = async (...[, , lines]: Parameters<AuditStore['append']>) => {
+    seen.push(...lines.map(({ text }) => JSON.parse(text).action));
+    throw new Fault('service_unavailable', 'down');
+  };
+  const { code, err } = await deleting(cluster, {
+    audit: { ...cluster.stores.audit, append: down },
+  });
+  assert.is(code, 1);
+  assert.match(err, /audit trail cannot be written/);
+  assert.equal(seen, ['account.delete']);
+  const found = await cluster.stores.accounts.find(ACCOUNT_ID);
+  assert.equal([found?.account.status, found?.keys[0]?.revokedAtMs], ['active', undefined]);
 });
 
 deletion('done again says that it was done', async () => {

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Account } from '#accounts/account';
+import { chained, chainStart } from '#audit/hash-chain';
 import type { ClusterPorts } from '#ctl/command';
 import { Fault } from '#fault/fault';
 import { trimmedOf } from '#storage/floor';
@@ -104,7 +105,14 @@ applied('deletes what is older than account or plan keep it, within 20 s, and on
   const first = await apply(cluster);
   assert.is(first.code, 0, first.err);
   const { observations, drift_events, ...rest } = first.data;
-  const trimmed = { accounts: 4, looked_at: 4, trimmed: 4, failed: 0, failures: [] };
+  const trimmed = {
+    accounts: 4,
+    looked_at: 4,
+    trimmed: 4,
+    failed: 0,
+    failures: [],
+    audit_months: 0,
+  };
   assert.equal([rest, observations], [trimmed, 4 * 18 - (12 + 15 + 6 + 12)]);
   assert.ok(drift_events > 0);
   assert.equal(await shown(cluster), LEFT);
@@ -139,6 +147,36 @@ applied('needs no engine where every account keeps its history for ever', async 
   const { code, out } = await ctl(['retention', 'apply'], { cluster: ports });
   assert.equal([code, out], [0, 'Every account keeps its history for ever: nothing to do.']);
 });
+
+applied('erases the months of audit trails that plans keep no longer, and says so', async () => {
+  await using cluster = await clusterInMemory([]);
+  const { accounts, audit } = cluster.stores;
+  const limits = { requestsPerMinute: 1, cyclesPerMonth: 1, instances: 9 };
+  const plain = { name: 'a', status: 'active', limits, createdAtMs: 1 } as const;
+  const clock = new ManualClock(Date.now());
+  const months = [130, 500, 900].map((days) => monthAt(clock.wallMs() - days * DAY_MS));
+  for (const plan of ['free', 'indie', 'pro', 'enterprise'] as const) {
+    const id = `Acc0unt${plan.padStart(5, '0').slice(0, 5)}`;
+    await accounts.create({ ...plain, id, plan });
+    for (const month of months) {
+      const start = chainStart(id, month);
+      await audit.append(id, start, chained(start, ['{}']));
+    }
+  }
+  const { code, data } = await apply(cluster, { retentionOfPlans: {} });
+  assert.equal([code, data.audit_months], [0, 3 + 2 + 1]);
+  const present = monthAt(clock.wallMs());
+  assert.equal(await audit.months('Acc0unt0free'), [present]);
+  assert.equal(await audit.months('Acc0untindie'), [months[0], present]);
+  assert.equal(await audit.months('Acc0untenter'), months.toReversed());
+  const [line] = await audit.read('Acc0unt0free', present, 1, 1);
+  assert.is(JSON.parse(line?.text ?? '').action, 'audit.erase');
+  assert.is((await apply(cluster, { retentionOfPlans: {} })).data.audit_months, 0);
+});
+
+function monthAt(atMs: number): string {
+  return new Date(atMs).toISOString().slice(0, 7);
+}
 
 applied('says in words what it has done', async () => {
   await using cluster = await served();

@@ -1,0 +1,32 @@
+import type { AuditEntry } from '#audit/audit-entry';
+import { AuditTrail } from '#audit/audit-trail';
+import type { ClusterPorts } from '#ctl/command';
+import { operatorName } from '#ctl/operator-name';
+import type { AuditStore } from '#storage/audit-store';
+
+/** Writes down what `ctl` is about to do to accounts in the stores, by the user that it runs for. */
+export class OperatorAudit {
+  readonly #trail: AuditTrail;
+
+  constructor({ audit: store, clock }: Pick<ClusterPorts, 'audit' | 'clock'>) {
+    this.#trail = new AuditTrail({ store, clock });
+  }
+
+  /** Fulfils when the line is durable. Rejects with `audit_unavailable`: it must not happen then. */
+  async begin(accountId: string, what: Pick<AuditEntry, 'action' | 'target' | 'after'>) {
+    const actor = { kind: 'operator', name: operatorName() } as const;
+    await this.#trail.append(accountId, { ...what, actor, outcome: 'begun' });
+  }
+}
+
+/** Removes the months of an account before `keptFrom`; undefined: every month. Answers how many. */
+export async function eraseMonths(
+  store: AuditStore,
+  accountId: string,
+  keptFrom: string | undefined,
+): Promise<number> {
+  const months = await store.months(accountId);
+  const over = months.filter((month) => keptFrom === undefined || month < keptFrom);
+  for (const month of over) await store.erase(accountId, month);
+  return over.length;
+}

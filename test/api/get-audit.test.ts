@@ -1,0 +1,130 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { admin } from '#test/support/caller';
+import { assertRefused, openScene, type SceneCaller } from '#test/support/scene';
+
+const { service, caller, newCaller, close } = await openScene();
+
+type Line = ReturnType<typeof JSON.parse>;
+
+/** Lines that a query finds, newest first. */
+async function linesOf(owner: SceneCaller, query = '?limit=100'): Promise<Line[]> {
+  const answer = await owner.send('GET', `/audit${query}`);
+  assert.is(answer.status, 200, answer.text);
+  return answer.body.data;
+}
+
+const whatOf = ({ action, target, outcome }: Line) => [action, target, outcome];
+
+const trail = suite('the audit trail of an account');
+
+trail('has every write to an instance, with key, address and request id', async () => {
+  const owner = await newCaller();
+  const id = await owner.createInstance();
+  const headers = { 'x-request-id': 'my-request-1' };
+  await owner.send('PATCH', `/instances/${id}`, { json: { name: 'Eve' }, headers });
+  await owner.process(id, { mode_target: 'ORDER', signal_strength: 0.7 });
+  await owner.send('POST', `/instances/${id}/reset`, { json: { mode: 'initial' } });
+  await owner.send('DELETE', `/instances/${id}`);
+  const lines = (await linesOf(owner)).filter(({ action }) => action.startsWith('instance'));
+  assert.equal(lines.map(whatOf), [
+    ['instance.delete', id, 'begun'],
+    ['instance.reset', id, 'begun'],
+    ['instance.update', id, 'begun'],
+    ['instance.create', id, 'begun'],
+  ]);
+  const { data: account } = (await owner.send('GET', '/account')).body;
+  for (const { actor, address } of lines) {
+    assert.equal(actor, { kind: 'key', id: account.key.id });
+    assert.is(address, '127.0.0.1');
+  }
+  assert.is(lines[2]?.request_id, 'my-request-1');
+  assert.not.match(JSON.stringify(lines), /Eve/);
+});
+
+trail('says how a write ended that was refused, or answered again', async () => {
+  const owner = await newCaller();
+  const gone = 'inst_00000000000000aa';
+  await owner.send('DELETE', `/instances/${gone}`);
+  const headers = { 'idempotency-key': 'k' };
+  const { body } = await owner.send('POST', '/instances', { json: { name: 'Ada' }, headers });
+  await owner.send('POST', '/instances', { json: { name: 'Ada' }, headers });
+  const { id } = body.data;
+  const lines = await linesOf(owner, '?action=instance');
+  assert.equal(lines.map(whatOf), [
+    ['instance.create', id, 'repeated'],
+    ['instance.create', id, 'begun'],
+    ['instance.create', id, 'begun'],
+    ['instance.delete', gone, 'not_found'],
+    ['instance.delete', gone, 'begun'],
+  ]);
+  assert.is(lines[0]?.of, `${lines[1]?.month}.${lines[1]?.seq}`);
+  assert.is(lines[3]?.of, `${lines[4]?.month}.${lines[4]?.seq}`);
+});
+
+trail(
+  'has what operators do to the account, as it was before and after, without keys',
+  async () => {
+    const owner = await newCaller();
+    const path = `/accounts/${owner.accountId}`;
+    const made = await admin(service, 'POST', `${path}/keys`, { scope: 'read' });
+    await admin(service, 'PUT', `${path}/retention`, { retention_days: 30 });
+    const [after, before] = await linesOf(owner, '?action=account.retention');
+    assert.equal([after?.outcome, before?.outcome], ['done', 'begun']);
+    assert.equal([before?.before.retention_days, after?.after.retention_days], [undefined, 30]);
+    assert.is(after?.actor.kind, 'operator');
+    const [key] = await linesOf(owner, '?action=key.create&outcome=done&limit=1');
+    assert.equal([key?.target, key?.after.scope], [made.id, 'read']);
+    assert.not.match(JSON.stringify(await linesOf(owner)), /svc_sk_/);
+  },
+);
+
+trail('is read page by page, and by what a query says', async () => {
+  const owner = await newCaller();
+  const ids: string[] = [];
+  for (let index = 0; index < 5; index += 1) ids.push(await owner.createInstance());
+  const seen: string[] = [];
+  let query = '?action=instance.create&limit=2';
+  for (let pages = 0; pages < 5; pages += 1) {
+    const { body } = await owner.send('GET', `/audit${query}`);
+    seen.push(...body.data.map(({ target }: Line) => target));
+    const { next_cursor: next } = body.pagination;
+    if (next === null) break;
+    query = `?action=instance.create&limit=2&cursor=${next}`;
+  }
+  assert.equal(seen, ids.toReversed());
+  assert.equal((await linesOf(owner, `?target=${ids[1]}`)).map(whatOf), [
+    ['instance.create', ids[1], 'begun'],
+  ]);
+  assert.equal(await linesOf(owner, '?actor=key_0000000000000000'), []);
+  assert.equal(await linesOf(owner, '?until=2026-01-01T00:00:00Z'), []);
+  assert.equal(await linesOf(owner, '?from=2126-01-01T00:00:00%2B02:00'), []);
+});
+
+trail('is that of the key’s own account alone', async () => {
+  const [one, other] = [await newCaller(), await newCaller()];
+  const id = await one.createInstance();
+  assert.equal(await linesOf(other, '?action=instance'), []);
+  await other.send('DELETE', `/instances/${id}`);
+  assert.is((await linesOf(one, '?action=instance.delete')).length, 0);
+});
+
+trail('is not shown to a key that may only read, nor by a query that is wrong', async () => {
+  const reader = await newCaller({ scope: 'read' });
+  const refused = await reader.send('GET', '/audit');
+  assertRefused(refused, 403, 'forbidden', { reason: 'read_only_key' });
+  for (const [query, field] of [
+    ['limit=101', 'limit'],
+    ['cursor=x', 'cursor'],
+    ['action=Key', 'action'],
+    ['outcome=fine', 'outcome'],
+    ['from=yesterday', 'from'],
+  ]) {
+    const answer = await caller.send('GET', `/audit?${query}`);
+    assertRefused(answer, 400, 'invalid_request', { reason: 'invalid_parameter', field });
+  }
+});
+
+trail.after(close);
+
+trail.run();
