@@ -7,18 +7,16 @@ import { FAULTS, type FaultCode } from '#fault/error-codes';
  */
 const ACTOR_KINDS = ['key', 'user', 'operator', 'provider', 'service', 'anonymous'] as const;
 
-const OUTCOMES = ['begun', 'done', 'repeated', ...(Object.keys(FAULTS) as FaultCode[])] as const;
-
 /**
  * What a line says of its action. It is `begun` in the line that is durable before it happens; how it
  * ended, `done` or the code of its refusal, says a second line. Of writes to instances only a refusal
  * has one, or that it had been done before and was answered again (decision 249).
  */
-export type AuditOutcome = (typeof OUTCOMES)[number];
+const OUTCOMES = ['begun', 'done', 'repeated', ...(Object.keys(FAULTS) as FaultCode[])] as const;
 
 const Details = z.record(z.string(), z.json());
 
-/** One action of an account's audit trail, as whoever performs it describes it. */
+/** One action of an account's audit trail, as the process that performs it describes it. */
 export const AuditEntry = z.strictObject({
   actor: z.strictObject({
     kind: z.enum(ACTOR_KINDS),

@@ -6,7 +6,7 @@ import { AUDIT_LINES_MAX, type AuditStore, type StoredAuditLine } from '#storage
 export type AuditFilter = {
   /** The action or its first words: `key` is every action on keys. */
   readonly action?: string | undefined;
-  /** Id of whoever did it. */
+  /** Id of the actor. */
   readonly actor?: string | undefined;
   /** Id of what it was done to. */
   readonly target?: string | undefined;

@@ -72,7 +72,8 @@ function plainRefusals(endpoint: Endpoint): Refusal[] {
 }
 
 function reasonsOf(endpoint: Endpoint): FaultReason[] {
-  const { method, pathId, body, isKeyed, isGuarded, isBilled, scope, refusals, handler } = endpoint;
+  const { method, pathId, body, isKeyed, isGuarded, isBilled, scope } = endpoint;
+  const { refusals, handler, auditedAs } = endpoint;
   const reasons = [...ANYWHERE];
   const hasQuery = Object.keys(queryFieldsOf(endpoint)).length > 0;
   if (hasQuery) reasons.push('invalid_parameter');
@@ -86,6 +87,7 @@ function reasonsOf(endpoint: Endpoint): FaultReason[] {
   if (isKeyed) reasons.push('idempotency_key_reused');
   if (isGuarded) reasons.push('version_mismatch');
   if (isBilled) reasons.push('min_cycle_interval');
+  if (auditedAs !== undefined) reasons.push('audit_unavailable');
   if (handler.kind !== 'engine') return reasons;
   // A call that is made again after a fail-over may find that its answer is gone.
   if (method !== 'GET') reasons.push('outcome_unknown');

@@ -21,6 +21,14 @@ export const QUERY_TEXTS: Readonly<Record<string, string>> = {
   order: 'Ascending or descending.',
   generation: 'Records since the last reset only, or all there are.',
   version: 'Version of the API.',
+  cursor: 'Where to go on: the `next_cursor` of the page before.',
+  action: 'What was done, or the first words of it: `key` is `key.create` and all others on keys.',
+  actor: 'Id of the key, user or token that did it.',
+  target: 'Id of what it was done to.',
+  outcome:
+    'What the line says of its action: `begun`, `done`, `repeated`, or the code of a refusal.',
+  from: 'No lines before this time (RFC 3339).',
+  until: 'Only lines before this time (RFC 3339).',
 };
 
 /** What a status means, for the refusals of every endpoint. */

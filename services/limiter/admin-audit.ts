@@ -20,7 +20,7 @@ export type Administrator = {
 };
 
 /** A change that was asked for over the admin port, and what became of it. */
-export type AdminChange = {
+type AdminChange = {
   /** `account.create`, `key.revoke`. */
   readonly change: string;
   readonly accountId: string | undefined;
@@ -35,7 +35,7 @@ export type AdminChange = {
 export type AdminAudit = (change: AdminChange, by: Administrator) => void;
 
 /** What is about to be changed. */
-export type IntendedChange = Pick<AdminChange, 'change' | 'accountId' | 'keyId' | 'requested'> & {
+type IntendedChange = Pick<AdminChange, 'change' | 'accountId' | 'keyId' | 'requested'> & {
   /** As the admin port shows it; undefined: it is not there, or is a list. */
   readonly before: Shown | undefined;
 };

@@ -51,7 +51,7 @@ checks('finds lines in another order', async () => {
   assert.ok(swapped.includes('3 missing') && swapped.includes('5 out of order'), String(swapped));
 });
 
-checks('finds a line of another account, and a chain made anew without its end', async () => {
+checks('finds a line of another account, and a chain that was computed again', async () => {
   const start = chainStart(ACCOUNT, MONTH);
   const made = await findings((lines) =>
     chained(

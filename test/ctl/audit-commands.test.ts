@@ -52,7 +52,7 @@ async function trailUnderTest(change: Partial<AuditStore> = {}) {
   };
 }
 
-/** Reads of a store whose lines somebody has changed. */
+/** Reads of a store whose lines were changed. */
 function spoiled(store: () => AuditStore, change: (line: StoredAuditLine) => StoredAuditLine[]) {
   return {
     read: async (...args: Parameters<AuditStore['read']>) =>

@@ -108,7 +108,7 @@ function textsOf(from: number, count: number): string[] {
   return Array.from({ length: count }, (_, index) => `{"line":${from + index}}`);
 }
 
-/** The head behind so many more lines. */
+/** The head behind `count` more lines. */
 async function appended(
   store: AuditStore,
   account: string,

@@ -143,6 +143,9 @@ export const engineAnswer: fc.Arbitrary<EngineAnswer> = record({
   throttledRetryAfterS: fc.nat({ max: 2 ** 31 }),
 });
 
+/** JSON data as it comes back from text. */
+const json = fc.json({ maxDepth: 3 }).map((text): unknown => JSON.parse(text));
+
 /** Any call that an edge may make of a limiter. */
 export const limiterCall: fc.Arbitrary<LimiterCall> = fc.oneof(
   record({
@@ -161,6 +164,14 @@ export const limiterCall: fc.Arbitrary<LimiterCall> = fc.oneof(
     callId,
     callTag: callId,
     cyclesUsed: fc.nat({ max: 100 }),
+  }),
+  record({
+    kind: fc.constant('account' as const),
+    accountId: token,
+    callId,
+    callTag: callId,
+    name: token,
+    body: json,
   }),
 );
 
@@ -195,6 +206,11 @@ export const limiterAnswer: fc.Arbitrary<LimiterAnswer> = fc.oneof(
   }),
   record({ verdict: fc.constant('admitted' as const), allowance, caller }),
   fc.constant({ verdict: 'unknown_key' as const, allowance: undefined }),
+  record({
+    verdict: fc.constant('answered' as const),
+    allowance: fc.constant(undefined),
+    body: json,
+  }),
 );
 
 const reasons = [

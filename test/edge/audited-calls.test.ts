@@ -1,0 +1,100 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { formatApiKey } from '#accounts/api-key';
+import { buildApp } from '#edge/app';
+import { Fault } from '#fault/fault';
+import { systemClock } from '#platform/clock';
+import { createLogger } from '#platform/logger';
+import { createMetrics } from '#platform/metrics';
+import { systemRandomness } from '#platform/randomness';
+import { unchanging } from '#platform/reloadable';
+import { ALLOWANCE } from '#test/edge/admission-fixture';
+import type { EngineCall } from '#wire/engine-messages';
+import type { AccountCall, LimiterAnswer, LimiterCall } from '#wire/limiter-messages';
+
+const KEY = formatApiKey('Acc0unt00001', 's'.repeat(32));
+const ID = 'inst_00000000000000aa';
+
+/** An edge whose limiter takes lines of the audit trail as `trail` says. */
+async function edgeWith(trail: (call: AccountCall) => Promise<LimiterAnswer>) {
+  const asked: EngineCall[] = [];
+  const lines: AccountCall[] = [];
+  const limiter = {
+    ask: async (call: LimiterCall): Promise<LimiterAnswer> => {
+      if (call.kind !== 'account') return { verdict: 'admitted', allowance: ALLOWANCE };
+      lines.push(call);
+      return await trail(call);
+    },
+  };
+  const engine = {
+    ask: async (call: EngineCall) => {
+      asked.push(call);
+      throw new Fault('not_found', 'no such instance');
+    },
+  };
+  const app = buildApp(
+    { clusterSecrets: unchanging(['x'.repeat(16)]), trustedProxies: [], drainMs: 0 },
+    {
+      ...{ engine, limiter, clock: systemClock, randomness: systemRandomness },
+      ...{ metrics: createMetrics(), logger: createLogger('silent', 'test') },
+    },
+  );
+  const send = async (method: 'POST' | 'DELETE' | 'PATCH' | 'GET', url: string, json?: object) => {
+    const headers = { authorization: `Bearer ${KEY}` };
+    const answer = await app.inject({ method, url, headers, ...(json && { payload: json }) });
+    return { status: answer.statusCode, body: answer.json(), headers: answer.headers };
+  };
+  return { asked, lines, send, [Symbol.asyncDispose]: async () => await app.close() };
+}
+
+const WRITES = [
+  ['POST', '/v1/instances', { name: 'Ada' }],
+  ['PATCH', `/v1/instances/${ID}`, { name: 'Ada' }],
+  ['DELETE', `/v1/instances/${ID}`, undefined],
+  ['POST', `/v1/instances/${ID}/reset`, { mode: 'initial' }],
+] as const;
+
+const writes = suite('writes to instances');
+
+writes('do not happen without their line in the audit trail', async () => {
+  const refusals = [
+    async () => Promise.reject(new Fault('service_unavailable', 'no limiter')),
+    async () => Promise.reject(new Error('a bug')),
+    async () => ({ verdict: 'answered', allowance: undefined, body: {} }) as const,
+  ];
+  for (const refuse of refusals) {
+    await using edge = await edgeWith(refuse);
+    for (const [method, url, json] of WRITES) {
+      const { status, body, headers } = await edge.send(method, url, json);
+      assert.equal(
+        [status, body.error, body.details.reason, headers['retry-after']],
+        [503, 'service_unavailable', 'audit_unavailable', '1'],
+      );
+    }
+    assert.is(edge.lines.length, WRITES.length);
+    assert.equal(edge.asked, [], 'no engine may hear of it');
+  }
+});
+
+writes('are answered as the engine answers where only their second line is missing', async () => {
+  let lines = 0;
+  await using edge = await edgeWith(async () => {
+    lines += 1;
+    if (lines > 1) throw new Fault('service_unavailable', 'no limiter');
+    return { verdict: 'answered', allowance: undefined, body: { place: '2026-01.1' } };
+  });
+  const { status } = await edge.send('DELETE', `/v1/instances/${ID}`);
+  assert.equal([status, lines, edge.asked.length], [404, 2, 1]);
+});
+
+writes('that are refused before they begin, and reads, have no line', async () => {
+  await using edge = await edgeWith(() => Promise.reject(new Error('no line is needed')));
+  assert.is((await edge.send('POST', '/v1/instances', { nam: 'Ada' })).status, 422);
+  assert.is((await edge.send('DELETE', '/v1/instances/nonsense')).status, 404);
+  assert.is((await edge.send('GET', `/v1/instances/${ID}`)).status, 404);
+  const observation = { mode_target: 'ORDER', signal_strength: 0.5 };
+  assert.is((await edge.send('POST', `/v1/instances/${ID}/process`, observation)).status, 404);
+  assert.equal(edge.lines, []);
+});
+
+writes.run();
