@@ -1,6 +1,7 @@
 import { BinaryWriter } from '@bufbuild/protobuf/wire';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import type { Fault } from '#fault/fault';
 import { isOwnerInDoubt, retryReasonOf } from '#routing/routing-policy';
 import * as peers from '#test/wire/wire-peers';
 import { engineProtocol } from '#wire/engine-codec';
@@ -8,6 +9,7 @@ import { FrameClient } from '#wire/frame-client';
 import { frameService } from '#wire/frame-service';
 import { EngineReplyFrame, EngineRequest } from '#wire/gen/identity_engine/v1/engine';
 import { serveGrpc } from '#wire/grpc-server';
+import { limiterProtocol } from '#wire/limiter-codec';
 
 /** A field and a command that no message of this release has. */
 const LATER_FRAME_FIELD = 15;
@@ -78,6 +80,15 @@ later(
     assert.equal(bugs, [], 'it is no bug of this release');
   },
 );
+
+later('refuses a question to limiters that it does not know in the same way', () => {
+  const named = { accountId: 'acct_1', callId: 1, callTag: 0, traceparent: '' };
+  const asked = { id: 1, timeoutMs: 100, ...named, call: undefined };
+  const read = () => limiterProtocol.callOf(asked, 0);
+  assert.throws(read, ({ reason, isOutcomeUnknown }: Fault) => {
+    return reason === 'upgrade_in_progress' && !isOutcomeUnknown;
+  });
+});
 
 later('is not asked again for it at once, as what passes soon is', async () => {
   let asked = 0;

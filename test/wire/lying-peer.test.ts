@@ -128,8 +128,11 @@ lying('a question that no edge asks a limiter is refused', () => {
   for (const callId of [2 ** 52, -1, 0.5, Number.NaN]) refuses({ callId });
   for (const callTag of [2 ** 52, -1, 0.5, Number.NaN]) refuses({ callTag });
   refuses({ accountId: '' });
-  refuses({ call: undefined });
   refuses({ call: { $case: 'settle', value: { cyclesUsed: 101 } } });
+  for (const body of ['', '{', 'x'.repeat(512 * 1_024 + 1)]) {
+    refuses({ call: { $case: 'account', value: { name: 'audit.page', body } } });
+  }
+  refuses({ call: { $case: 'account', value: { name: '', body: '{}' } } });
   refuses({ call: { $case: 'admit', value: admit } });
 });
 
