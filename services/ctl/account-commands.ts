@@ -241,5 +241,7 @@ function usageText(usage: z.infer<typeof UsageView>): string {
     ['cycles', ...cycles, month_mark, cycles_expired, cycles_lost, month_ends_at],
   ];
   const counts = ['USED', 'RESERVED', 'LIMIT', 'LEFT', 'MARK', 'EXPIRED', 'LOST'];
-  return `${table(['', ...counts, 'UNTIL'], rows)}\n\n${USAGE_LEGEND}`;
+  const days = usage.days.filter((day) => day.cycles > 0).map((day) => [day.date, day.cycles]);
+  const byDay = days.length === 0 ? '' : `\n\n${table(['DAY (UTC)', 'CYCLES'], days)}`;
+  return `${table(['', ...counts, 'UNTIL'], rows)}\n\n${USAGE_LEGEND}${byDay}`;
 }

@@ -118,6 +118,8 @@ export const UsageView = z.object({
   /** Of the used ones: may have been lost in crashes. */
   cycles_lost: z.int(),
   month_ends_at: z.string(),
+  /** Of each UTC day of the month up to today; they add up to `cycles_used`. Empty: none. */
+  days: z.array(z.object({ date: z.string(), cycles: z.int() })),
 });
 
 /** Of an audit trail: how far each month has come, oldest first. */

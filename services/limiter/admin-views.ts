@@ -54,7 +54,15 @@ export function viewOfUsage(accountId: string, usage: MeterUsage): z.infer<typeo
     cycles_expired: usage.cyclesExpired,
     cycles_lost: usage.cyclesLost,
     month_ends_at: isoOf(usage.monthResetAtS * 1_000),
+    days: daysOf(usage),
   };
+}
+
+function daysOf({ cyclesByDay, monthResetAtS }: MeterUsage): { date: string; cycles: number }[] {
+  const end = new Date(monthResetAtS * 1_000);
+  const dateOf = (index: number) =>
+    isoOf(Date.UTC(end.getUTCFullYear(), end.getUTCMonth() - 1, 1 + index)).slice(0, 10);
+  return cyclesByDay.map((cycles, index) => ({ date: dateOf(index), cycles }));
 }
 
 /** The plan that a body asks for. */

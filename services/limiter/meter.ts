@@ -132,6 +132,7 @@ export class Meter {
       windowWatermark: isOpen ? this.#minute.watermark.value : 0,
       cyclesExpired: this.#month.expired,
       cyclesLost: this.#month.lost,
+      cyclesByDay: this.#month.usedByDay,
     };
   }
 
@@ -146,11 +147,8 @@ export class Meter {
     if (this.account.isAbsent || this.#month.endsAtMs === monthEndsAtMs) return;
     this.#month.assertTrusted();
     const blank = { monthWatermark: 0, cyclesUsed: 0, cyclesExpired: 0, cyclesLost: 0 };
-    turn.commit({
-      ...this.#record(0, this.#minute.watermark.value, turn),
-      ...blank,
-      monthEndsAtMs,
-    });
+    const { days: _, ...record } = this.#record(0, this.#minute.watermark.value, turn);
+    turn.commit({ ...record, ...blank, monthEndsAtMs });
     this.#month.begin(turn);
     this.#isRecorded = false;
   }
@@ -241,7 +239,7 @@ export class Meter {
   }
 
   #record(monthWatermark: number, windowWatermark: number, now: Instant): MeterRecord {
-    return {
+    const record: MeterRecord = {
       monthEndsAtMs: this.#month.endsAtMs,
       monthWatermark,
       cyclesUsed: this.#month.used,
@@ -251,6 +249,8 @@ export class Meter {
       windowWatermark,
       reservations: NO_RESERVATIONS,
     };
+    const { days } = this.#month;
+    return days === undefined ? record : { ...record, days };
   }
 
   #bringUpTo(now: Instant): void {

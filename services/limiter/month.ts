@@ -3,11 +3,21 @@ import { type Fault, faultFor } from '#fault/fault';
 import { CLOSING_RESERVATIONS_MAX, RESERVATION_AGE_MS } from '#limiter/bounds';
 import { DurableWatermark } from '#limiter/durable-watermark';
 import type { MeterEvents } from '#limiter/meter-events';
+import {
+  cyclesByDay,
+  dayAt,
+  dayOfMonth,
+  daysUntil,
+  type MonthDays,
+  timeOfDay,
+} from '#limiter/month-days';
 import { monthStepOf } from '#limiter/month-step';
 import { type Reservation, Reservations } from '#limiter/reservations';
 import type { Instant } from '#platform/instant';
 import type { MeterRecord, StoredReservation } from '#storage/meter-store';
 import type { CallName } from '#wire/limiter-messages';
+
+const NO_ENDS: readonly number[] = [];
 
 /**
  * The cycles of one account's UTC month: used, and reserved until their calls are settled. A
@@ -21,6 +31,11 @@ export class Month {
   #reserved = 0;
   #expired = 0;
   #lost = 0;
+  /** The UTC day that is counted, in days since 1970: a clock that steps back stays in it. */
+  #day = 0;
+  /** `days` in two parts, without a list for the many meters that were used on one day; -1: on none. */
+  #firstDay = -1;
+  #dayEnds: readonly number[] = NO_ENDS;
   readonly #reservations = new Reservations();
   readonly events: MeterEvents;
 
@@ -62,12 +77,16 @@ export class Month {
    */
   restore(record: MeterRecord, now: Instant): void {
     this.#endsAtMs = record.monthEndsAtMs;
+    this.#keep(record.days);
+    // What was used by the time of the record was so on its day or before; what was lost is today's.
+    this.#turnDay(now, record.cyclesUsed);
     for (const stored of record.reservations) {
       const leftMs = Math.max(0, Math.min(RESERVATION_AGE_MS, stored.expiresAtMs - now.wallMs));
       this.#reservations.restore(stored, Math.ceil(now.monotonicMs + leftMs));
       if (stored.monthEndsAtMs === record.monthEndsAtMs) this.#reserved += stored.cycles;
     }
     this.#used = record.monthWatermark - this.#reserved;
+    this.#beginDays();
     this.#expired = record.cyclesExpired;
     const lost = this.#used - record.cyclesUsed;
     this.#lost = record.cyclesLost + lost;
@@ -82,6 +101,7 @@ export class Month {
    */
   bringUpTo(now: Instant): boolean {
     if (now.wallMs >= this.endsAtMs && this.#mayTurn(now)) this.begin(now);
+    if (dayAt(now.wallMs) > this.#day) this.#turnDay(now, this.#used);
     const expired = this.#reservations.takeExpired(now.monotonicMs);
     for (const old of expired) {
       const unused = old.cycles - old.used;
@@ -99,7 +119,19 @@ export class Month {
     this.#reserved = 0;
     this.#expired = 0;
     this.#lost = 0;
+    this.#keep(undefined);
+    this.#turnDay({ wallMs }, 0);
     this.watermark.set(0, 0);
+  }
+
+  /** Which day the used cycles are of, as records have it; undefined: none were used. */
+  get days(): MonthDays {
+    return this.#firstDay < 0 ? undefined : [this.#firstDay, ...this.#dayEnds];
+  }
+
+  /** The cycles of each day of the month up to today; they add up to what is used. */
+  get usedByDay(): readonly number[] {
+    return cyclesByDay(this.days, this.#used);
   }
 
   /** Throws `service_unavailable` while there is no month to count in: the clock was never trusted. */
@@ -176,11 +208,32 @@ export class Month {
     this.#reservations.shrink();
   }
 
+  #turnDay({ wallMs }: Pick<Instant, 'wallMs'>, used: number): void {
+    this.#day = dayAt(wallMs);
+    this.#keep(daysUntil(this.days, used, this.#dayOfMonth));
+  }
+
+  /** The first cycles of the month are today's. */
+  #beginDays(): void {
+    if (this.#firstDay < 0 && this.#used > 0) this.#firstDay = this.#dayOfMonth;
+  }
+
+  get #dayOfMonth(): number {
+    return dayOfMonth(this.#endsAtMs, timeOfDay(this.#day));
+  }
+
+  #keep(days: MonthDays): void {
+    const [first = -1, ...ends] = days ?? [];
+    this.#firstDay = first;
+    this.#dayEnds = ends.length === 0 ? NO_ENDS : ends;
+  }
+
   /** Turns reserved into used cycles; what a past month's calls used or left is not this month's. */
   #charge(reservation: Reservation, used: number): void {
     if (reservation.monthEndsAtMs !== this.endsAtMs) return;
     this.#reserved -= reservation.cycles;
     this.#used += used;
+    this.#beginDays();
   }
 }
 

@@ -18,18 +18,25 @@ const COUNTS = [
   'windowWatermark',
 ] as const satisfies readonly (keyof MeterRecord)[];
 
+/** Days of the longest month. */
+const DAYS_MAX = 31;
+
 /** Numbers of one reservation behind the counts, the tag of a keyed call not counted. */
 const RESERVATION_NUMBERS = 6;
+
+/** A record as one list: its numbers, and at its end what may be lost, if there is any. */
+export type MeterRow = readonly (number | { readonly days: readonly number[] })[];
 
 /**
  * A record as one list of numbers, for journals and heads: the counts, then six for each
  * reservation. Before those of a keyed call stands its tag, negative: nothing else is, so rows from
  * before there were tags read as what they are. The two times are differences, because they are large and nearly alike: how long
- * before the record's month its own ended, and how long after the one before it expires.
+ * before the record's month its own ended, and how long after the one before it expires. An object at the
+ * end holds the days, which a release that does not know them leaves out.
  *
  * Throws an Error for a record that `meterOfRow` would refuse: once it is durable it is too late.
  */
-export function rowOfMeter(record: MeterRecord): number[] {
+export function rowOfMeter(record: MeterRecord): MeterRow {
   assertSensible(record);
   const row: number[] = COUNTS.map((field) => record[field]);
   let expiredBeforeMs = 0;
@@ -39,29 +46,49 @@ export function rowOfMeter(record: MeterRecord): number[] {
     row.push(callId, cycles, used, callsOpen, monthsMs, times.expiresAtMs - expiredBeforeMs);
     expiredBeforeMs = times.expiresAtMs;
   }
-  return row;
+  return record.days === undefined ? row : [...row, { days: record.days }];
 }
 
 /**
- * The record that a row is. An object at its end is what a later release adds, and passed over. Throws
- * an Error, which names what is wrong, when the row makes no sense.
+ * The record that a row is. Of an object at its end the days are taken where they make sense; the rest is
+ * what a later release adds, and passed over. Throws an Error, which names what is wrong, when the row
+ * makes no sense.
  */
 export function meterOfRow(row: unknown): MeterRecord {
-  const numbers = numbersOf(withoutAddition(row));
+  const { list, addition } = dividedRow(row);
+  const numbers = numbersOf(list);
   const counts = COUNTS.map((field, index) => [field, numbers[index]]);
   const { monthEndsAtMs, ...others }: Omit<MeterRecord, 'reservations'> =
     Object.fromEntries(counts);
   const reservations = reservationsOf(numbers, monthEndsAtMs);
-  const record = { monthEndsAtMs, ...others, reservations };
+  const days = daysIn(addition, others.cyclesUsed);
+  const record = { monthEndsAtMs, ...others, ...(days && { days }), reservations };
   assertSensible(record);
   return record;
 }
 
-function withoutAddition(row: unknown): unknown {
-  if (!Array.isArray(row)) return row;
+function dividedRow(row: unknown): { list: unknown; addition: object | undefined } {
+  if (!Array.isArray(row)) return { list: row, addition: undefined };
   const last: unknown = row.at(-1);
   const isAdded = typeof last === 'object' && last !== null && !Array.isArray(last);
-  return isAdded ? row.slice(0, -1) : row;
+  return isAdded ? { list: row.slice(0, -1), addition: last } : { list: row, addition: undefined };
+}
+
+/** Ascending counts behind the index of a day; undefined where they are none. */
+function daysIn(addition: object | undefined, used: number): readonly number[] | undefined {
+  const days: unknown = addition && 'days' in addition ? addition.days : undefined;
+  if (!Array.isArray(days) || days.length === 0 || days.length > DAYS_MAX) return undefined;
+  const [first, ...ends]: readonly unknown[] = days;
+  const isDay = isCount(first) && first + ends.length < DAYS_MAX;
+  const counts = [0, ...ends, used];
+  const isAscending = counts.every(
+    (count, index) => isCount(count) && count >= Number(counts[index - 1] ?? 0),
+  );
+  return isDay && isAscending ? days : undefined;
+}
+
+function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value) && Number(value) >= 0;
 }
 
 function numbersOf(row: unknown): readonly number[] {
@@ -122,7 +149,7 @@ function assertReservation(reservation: StoredReservation, { monthEndsAtMs }: Me
 }
 
 function assertCount(field: string, value: number): void {
-  if (!Number.isSafeInteger(value) || value < 0) throw nonsense(`${field} is ${value}`);
+  if (!isCount(value)) throw nonsense(`${field} is ${value}`);
 }
 
 function nonsense(what: string): Error {

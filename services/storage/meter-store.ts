@@ -35,6 +35,8 @@ export type MeterRecord = {
   readonly windowEndsAtMs: number;
   /** The durable watermark of that window: requests that may be granted. */
   readonly windowWatermark: number;
+  /** Which day the used cycles are of (`month-days`); absent: not known, or none were used. */
+  readonly days?: readonly number[];
   /** Only a closing record has any, oldest first. */
   readonly reservations: readonly StoredReservation[];
 };

@@ -62,5 +62,6 @@ function usageToWire(usage: MeterUsage | undefined): UsageReply {
   if (usage === undefined) return { usage };
   const { limits, monthWatermark, windowWatermark, ...counts } = usage;
   const watermarks = { monthMark: monthWatermark, windowMark: windowWatermark };
-  return { usage: { ...counts, ...watermarks, ...limits } };
+  const cyclesByDay = [...usage.cyclesByDay];
+  return { usage: { ...counts, ...watermarks, ...limits, cyclesByDay } };
 }

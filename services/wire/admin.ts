@@ -69,6 +69,8 @@ export type MeterUsage = {
   readonly cyclesExpired: number;
   /** Of the used cycles: may have been lost in crashes. */
   readonly cyclesLost: number;
+  /** Those of each UTC day of the month up to today; they add up to the used ones. Empty: none. */
+  readonly cyclesByDay: readonly number[];
 };
 
 /** What a limiter of a cluster offers besides. */

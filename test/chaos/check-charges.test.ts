@@ -20,6 +20,7 @@ function usage(changes: Partial<Usage>): Usage {
     cycles_expired: 0,
     cycles_lost: 0,
     month_ends_at: '2026-12-01T00:00:00.000Z',
+    days: [],
     ...changes,
   };
 }

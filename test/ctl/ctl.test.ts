@@ -149,12 +149,14 @@ work('shows what an account may still be granted, and what was lost of its cycle
     windowWatermark: 14,
     cyclesExpired: 3,
     cyclesLost: 10,
+    cyclesByDay: [0, 30, 10],
   };
   await using service = await serviceUnderTest(usage);
   const { out } = await service.ctl('usage', service.id);
   assert.match(out, /^requests +4 +- +60 +56 +14 +- +- +-$/m);
   assert.match(out, /^cycles +40 +5 +100 +55 +52 +3 +10 +2026-02-01T00:00:00\.000Z$/m);
   assert.match(out, /Up to MARK may be granted/);
+  assert.match(out, /^2026-01-02 +30\n2026-01-03 +10$/m);
   const { out: json } = await service.ctl('usage', service.id, '--json');
   assert.equal(JSON.parse(json), {
     account_id: service.id,
@@ -169,6 +171,11 @@ work('shows what an account may still be granted, and what was lost of its cycle
     cycles_expired: 3,
     cycles_lost: 10,
     month_ends_at: '2026-02-01T00:00:00.000Z',
+    days: [
+      { date: '2026-01-01', cycles: 0 },
+      { date: '2026-01-02', cycles: 30 },
+      { date: '2026-01-03', cycles: 10 },
+    ],
   });
 });
 

@@ -87,6 +87,10 @@ life('says what it has used', async () => {
     window_mark: 18,
     cycles_expired: 0,
     cycles_lost: 0,
+    days: Array.from({ length: 15 }, (_, index) => ({
+      date: `2026-01-${String(index + 1).padStart(2, '0')}`,
+      cycles: index === 14 ? 2 : 0,
+    })),
   });
 });
 

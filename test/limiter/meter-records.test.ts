@@ -198,7 +198,11 @@ usage('is all that it knows, in the window and between two', () => {
   admit(1, 5);
   settle(1, 3);
   admit(2, 4);
-  const used = { ...month, cyclesUsed: 3, cyclesReserved: 4, monthWatermark: 18 };
+  const before = Array<number>(14).fill(0);
+  const used = {
+    ...{ ...month, cyclesUsed: 3, cyclesReserved: 4, monthWatermark: 18 },
+    cyclesByDay: [...before, 3],
+  };
   assert.equal(meter.usage(now()), {
     ...used,
     requestsInWindow: 2,
@@ -209,6 +213,7 @@ usage('is all that it knows, in the window and between two', () => {
   assert.equal(meter.usage(now()), {
     ...used,
     cyclesUsed: 7,
+    cyclesByDay: [...before, 7],
     cyclesReserved: 0,
     cyclesExpired: 4,
     requestsInWindow: 0,

@@ -162,6 +162,7 @@ function administration(): Written[] {
     windowMark: 64,
     cyclesExpired: 5,
     cyclesLost: 7,
+    cyclesByDay: [],
   };
   const incarnation = 'engine-1.00112233';
   const written = {

@@ -62,9 +62,10 @@ export function anyRecord(): fc.Arbitrary<MeterRecord> {
     cyclesLost: cycles,
     windowEndsAtMs: fc.maxSafeNat(),
     windowWatermark: fc.maxSafeNat(),
+    dayEnds: fc.array(cycles, { maxLength: 30 }),
     reservations: fc.uniqueArray(reservation, { selector: ({ callId }) => callId, maxLength: 5 }),
   });
-  return anything.map(({ otherUses, cyclesLeft, ...record }) => {
+  return anything.map(({ otherUses, cyclesLeft, dayEnds, ...record }) => {
     const cyclesUsed = otherUses + record.cyclesExpired + record.cyclesLost;
     const monthOf = (one: StoredReservation) => Math.min(one.monthEndsAtMs, record.monthEndsAtMs);
     const sensible = record.reservations.map((one) => ({
@@ -72,8 +73,10 @@ export function anyRecord(): fc.Arbitrary<MeterRecord> {
       used: Math.min(one.used, one.cycles),
       monthEndsAtMs: monthOf(one),
     }));
+    const ends = dayEnds.filter((end) => end <= cyclesUsed).toSorted((a, b) => a - b);
     return {
       ...record,
+      ...(dayEnds.length > 0 && { days: [0, ...ends] }),
       cyclesUsed,
       monthWatermark: cyclesUsed + cyclesLeft,
       reservations: sensible,

@@ -25,7 +25,8 @@ row('that was changed anywhere is refused, or is the row of another record', () 
     const changed = changedRow(rowOfMeter(record), ...how);
     const read = readOrRefused(changed);
     outcomes[read === undefined ? 'refused' : 'another'] += 1;
-    if (read !== undefined) assert.equal(rowOfMeter(read), withoutAddition(changed));
+    if (read === undefined) return;
+    assert.equal(rowOfMeter(read), read.days === undefined ? withoutAddition(changed) : changed);
   });
   fc.assert(property, { numRuns: 2_000 });
   // Else it would say nothing of the one or the other.
@@ -40,9 +41,20 @@ row('takes as many reservations as there may be, and is compact', () => {
   assert.ok(JSON.stringify(rowOfMeter(meterAt(1))).length < 80);
 });
 
+row('has the days of what was used, where they make sense', () => {
+  const record = meterOfRow(rowOfMeter(meterAt(3)));
+  for (const days of [[0], [30], [4, 0, 0, 30], [0, ...Array<number>(30).fill(7)]]) {
+    assert.equal(meterOfRow([...rowOfMeter(record), { days }]), { ...record, days });
+  }
+  const senseless = [[], [31], [-1], [0.5], [0, 31], [0, 7, 6], [30, 1], [1, '2'], 'x', {}, null];
+  for (const days of senseless) {
+    assert.equal(meterOfRow([...rowOfMeter(record), { days }]), record, JSON.stringify(days));
+  }
+});
+
 row('may have an object at its end, which only a later release understands', () => {
   const record = meterOfRow(rowOfMeter(meterAt(3, { reservations: reservations(2) })));
-  const later = [...rowOfMeter(record), { days: [1, 2] }];
+  const later = [...rowOfMeter(record), { later: [1, 2] }];
   assert.equal(meterOfRow(JSON.parse(JSON.stringify(later))), record);
   assert.throws(() => meterOfRow([...later, 5]), /number \d+ of the row is \[object Object\]/);
 });
@@ -151,7 +163,7 @@ function withoutAddition(row: readonly unknown[]): readonly unknown[] {
 }
 
 /** A row with one number replaced, added or taken out, or cut off there. */
-function changedRow(whole: readonly number[], place: number, value: unknown, how: number) {
+function changedRow(whole: readonly unknown[], place: number, value: unknown, how: number) {
   const at = place % whole.length;
   const changed: unknown[] = [...whole];
   if (how === 0) changed[at] = value;

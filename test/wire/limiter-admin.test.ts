@@ -26,6 +26,7 @@ const USAGE: MeterUsage = {
   windowWatermark: CUSTOM_LIMITS_MAX.requestsPerMinute - 1,
   cyclesExpired: 7,
   cyclesLost: 2 ** 53 - 1,
+  cyclesByDay: [0, 2 ** 53 - 1],
 };
 
 async function served(readUsage: UsageAdmin['readUsage'] | undefined) {

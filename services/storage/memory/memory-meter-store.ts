@@ -1,7 +1,7 @@
-import { meterOfRow, rowOfMeter } from '#storage/meter-row';
+import { type MeterRow, meterOfRow, rowOfMeter } from '#storage/meter-row';
 import type { ErasableMeters } from '#storage/meter-store';
 
-type Stored = { readonly version: number; readonly row: readonly number[] };
+type Stored = { readonly version: number; readonly row: MeterRow };
 
 /** Meters that are forgotten when the process ends (interface 1.8). Kept as rows, which are small copies. */
 export function memoryMeterStore(): ErasableMeters {

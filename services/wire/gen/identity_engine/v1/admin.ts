@@ -93,6 +93,8 @@ export interface AccountUsage {
   /** Of the used cycles: reserved and never settled, and perhaps lost in crashes. */
   cyclesExpired: number;
   cyclesLost: number;
+  /** Those of each UTC day of the month up to today; from a limiter of 1.0 none. */
+  cyclesByDay: number[];
 }
 
 function createBaseIdentifyRequest(): IdentifyRequest {
@@ -667,6 +669,7 @@ function createBaseAccountUsage(): AccountUsage {
     windowMark: 0,
     cyclesExpired: 0,
     cyclesLost: 0,
+    cyclesByDay: [],
   };
 }
 
@@ -704,6 +707,13 @@ export const AccountUsage: MessageFns<AccountUsage> = {
     }
     if (message.cyclesLost !== 0) {
       writer.uint32(88).uint64(message.cyclesLost);
+    }
+    if (message.cyclesByDay.length !== 0) {
+      writer.uint32(98).fork();
+      for (const v of message.cyclesByDay) {
+        writer.uint64(v);
+      }
+      writer.join();
     }
     return writer;
   },
@@ -808,6 +818,24 @@ export const AccountUsage: MessageFns<AccountUsage> = {
 
             message.cyclesLost = longToNumber(reader.uint64());
             continue;
+          }
+          case 12: {
+            if (tag === 96) {
+              message.cyclesByDay.push(longToNumber(reader.uint64()));
+
+              continue;
+            }
+
+            if (tag === 98) {
+              const end2 = reader.uint32() + reader.pos;
+              while (reader.pos < end2) {
+                message.cyclesByDay.push(longToNumber(reader.uint64()));
+              }
+
+              continue;
+            }
+
+            break;
           }
         }
         if ((tag & 7) === 4 || tag === 0) {

@@ -1,0 +1,88 @@
+import fc from 'fast-check';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { cyclesByDay, dayOfMonth, daysUntil, type MonthDays } from '#limiter/month-days';
+import { custom, meterUnderTest } from '#test/limiter/limiter-fixture';
+
+const HOUR_MS = 60 * 60 * 1_000;
+const FEBRUARY_MS = Date.UTC(2026, 1, 1);
+
+const days = suite('the days of a month');
+
+days('are counted by UTC, within the month whatever the clock shows', () => {
+  const dayAt = (...at: Parameters<typeof Date.UTC>) => dayOfMonth(FEBRUARY_MS, Date.UTC(...at));
+  assert.is(dayAt(2026, 0, 1), 0);
+  assert.is(dayAt(2026, 0, 1, 23, 59, 59, 999), 0);
+  assert.is(dayAt(2026, 0, 2), 1);
+  assert.is(dayAt(2026, 0, 31, 23, 59), 30);
+  assert.is(dayAt(2025, 11, 31), 0);
+  assert.is(dayAt(2026, 2, 9), 30);
+  assert.is(dayOfMonth(Date.UTC(2028, 2, 1), Date.UTC(2028, 1, 29)), 28);
+});
+
+days('add up to what was used, each with its own, in whatever steps it was used', () => {
+  const step = fc.record({ days: fc.nat(4), cycles: fc.nat(1_000) });
+  const property = fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
+    const expected: number[] = Array(31).fill(0);
+    let list: MonthDays;
+    let [today, used] = [0, 0];
+    for (const { days: passed, cycles } of steps) {
+      today = Math.min(30, today + passed);
+      list = daysUntil(list, used, today);
+      used += cycles;
+      expected[today] = (expected[today] ?? 0) + cycles;
+      // A record is written at any time, and read by the next owner.
+      list = daysUntil(list, used, today);
+    }
+    const found = cyclesByDay(list, used);
+    assert.equal([...found, ...Array(31 - found.length).fill(0)], expected);
+  });
+  fc.assert(property, { numRuns: 500 });
+});
+
+const meters = suite('the days that a meter counts');
+
+meters('are those on which calls were settled, also by the next owner', () => {
+  let meter = meterUnderTest(custom(1_000, 100_000));
+  const spend = (callId: number, cycles: number) => {
+    meter.admit(callId, cycles);
+    meter.settle(callId, cycles);
+  };
+  const byDay = () => meter.meter.usage(meter.now())?.cyclesByDay.slice(14);
+  assert.equal(byDay(), []);
+  spend(1, 7);
+  assert.equal(byDay(), [7]);
+  meter.clock.advance(24 * HOUR_MS);
+  spend(2, 20);
+  meter.close();
+  meter = meter.next();
+  assert.equal(byDay(), [7, 20]);
+  meter.clock.advance(48 * HOUR_MS);
+  spend(3, 1);
+  assert.equal(byDay(), [7, 20, 0, 1]);
+});
+
+meters('have what a crash may have cost on the day on which it is found', () => {
+  let meter = meterUnderTest(custom(1_000, 100_000));
+  meter.admit(1, 5);
+  meter.settle(1, 5);
+  meter.clock.advance(24 * HOUR_MS);
+  meter = meter.next();
+  const usage = meter.meter.usage(meter.now());
+  const [first = 0, second = 0] = usage?.cyclesByDay.slice(14) ?? [];
+  assert.is(first + second, usage?.cyclesUsed);
+  assert.ok((usage?.cyclesLost ?? 0) > 0 && second >= (usage?.cyclesLost ?? 0) - 5);
+});
+
+meters('begin again with the month', () => {
+  const meter = meterUnderTest(custom(1_000, 100_000));
+  meter.admit(1, 5);
+  meter.settle(1, 5);
+  meter.clock.advance(20 * 24 * HOUR_MS);
+  assert.equal(meter.meter.usage(meter.now())?.cyclesByDay, []);
+  meter.admit(2, 3);
+  meter.settle(2, 3);
+  assert.equal(meter.meter.usage(meter.now())?.cyclesByDay, [0, 0, 0, 3]);
+});
+
+for (const part of [days, meters]) part.run();
