@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { Fault } from '#fault/fault';
 import { ADMIT_AGE_MS_MAX, RESET_MS_MAX } from '#limiter/bounds';
 import { describeCaller } from '#limiter/caller-description';
+import type { KeyUses } from '#limiter/key-uses';
 import { type LimiterMetrics, limiterMetrics } from '#limiter/limiter-metrics';
 import { type Meter, UNKNOWN_KEY } from '#limiter/meter';
 import { type MeterAnswer, type MeterCall, MeterKind } from '#limiter/meter-kind';
@@ -30,6 +31,7 @@ export type LimiterConfig = ActorHostConfig & {
 type LimiterActorsPorts = ProcessPorts & {
   readonly accounts: AccountStore;
   readonly meters: MeterStore;
+  readonly keyUses: Pick<KeyUses, 'note'>;
   readonly metrics: Metrics;
   readonly log: CommitLog;
   readonly gate: ShardGate;
@@ -45,6 +47,7 @@ export class LimiterActors implements LimiterClient, AsyncDisposable {
   readonly #meters: ActorHost<Meter, MeterCall, MeterAnswer, MeterRecord>;
   readonly #admitAgeMs: number;
   readonly #accounts: AccountStore;
+  readonly #keyUses: Pick<KeyUses, 'note'>;
   readonly #clock: Clock;
   readonly #log: CommitLog;
   readonly #metrics: LimiterMetrics;
@@ -52,6 +55,7 @@ export class LimiterActors implements LimiterClient, AsyncDisposable {
   constructor(config: LimiterConfig, ports: LimiterActorsPorts) {
     this.#admitAgeMs = config.admitAgeMs ?? ADMIT_AGE_MS_MAX;
     this.#accounts = ports.accounts;
+    this.#keyUses = ports.keyUses;
     this.#clock = ports.clock;
     this.#log = ports.log;
     this.#metrics = limiterMetrics(ports.metrics);
@@ -74,8 +78,23 @@ export class LimiterActors implements LimiterClient, AsyncDisposable {
 
   ask(call: LimiterCall): LimiterAnswer | Promise<LimiterAnswer> {
     const answer = this.#decide(call);
-    if (call.kind !== 'admit' || call.isCallerDescribed !== true) return answer;
-    return this.#described(call, answer);
+    if (call.kind !== 'admit') return answer;
+    const used = call.client === undefined ? answer : this.#noted(call, answer);
+    return call.isCallerDescribed === true ? this.#described(call, used) : used;
+  }
+
+  /** Notes the use of the key once the call is admitted. */
+  #noted(
+    call: AdmitCall,
+    decided: LimiterAnswer | Promise<LimiterAnswer>,
+  ): LimiterAnswer | Promise<LimiterAnswer> {
+    if (decided instanceof Promise) return decided.then((answer) => this.#noteIf(call, answer));
+    return this.#noteIf(call, decided);
+  }
+
+  #noteIf(call: AdmitCall, answer: LimiterAnswer): LimiterAnswer {
+    if (answer.verdict === 'admitted') this.#keyUses.note(call);
+    return answer;
   }
 
   #decide(call: LimiterCall): LimiterAnswer | Promise<LimiterAnswer> {

@@ -48,7 +48,7 @@ export async function limiterNodeOf(
   { stores, bus, clocks }: ClusterParts,
 ): Promise<LimiterNode> {
   const { clock, randomness, metrics, onBug, tracer } = foundation;
-  const { accounts, meters } = stores;
+  const { accounts, meters, keyUses } = stores;
   const place = await nodeConfigOf('limiter', config, foundation, stores);
   const { prefix, cluster } = place;
   const accountNews = busAccountNews({ bus, prefix, cluster });
@@ -56,7 +56,17 @@ export async function limiterNodeOf(
   const node = new LimiterNode(
     { node: place, limiter: limiterConfigOf(config, foundation) },
     {
-      limiter: { accounts, meters, accountNews, clock, randomness, metrics, onBug, tracer },
+      limiter: {
+        accounts,
+        meters,
+        keyUses,
+        accountNews,
+        clock,
+        randomness,
+        metrics,
+        onBug,
+        tracer,
+      },
       node: nodePortsOf('limiter', foundation, { stores, bus, clocks }),
       adminAt: (address) => adminClient(address, call),
     },
@@ -69,12 +79,12 @@ export async function limiterNodeOf(
 export function limiterAlone(
   config: Config,
   foundation: Foundation,
-  { accounts, meters, meterJournal: journal }: LocalStores,
+  { accounts, meters, keyUses, meterJournal: journal }: LocalStores,
   accountNews: AccountNews | undefined,
 ): Limiter {
   const { clock, randomness, metrics, onBug, tracer } = foundation;
   const process = { clock, randomness, metrics, onBug, tracer };
-  const ports = { accounts, meters, accountNews, ...process, journal };
+  const ports = { accounts, meters, keyUses, accountNews, ...process, journal };
   return composeLimiter(limiterConfigOf(config, foundation), ports);
 }
 

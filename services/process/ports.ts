@@ -15,6 +15,7 @@ import type { CassandraSession } from '#storage/cassandra/session';
 import type { InstanceStore } from '#storage/instance-store';
 import type { Journal } from '#storage/journal';
 import type { JournalStore } from '#storage/journal-store';
+import type { KeyUseStore } from '#storage/key-use-store';
 import type { PagedListings } from '#storage/listing-store';
 import type { ErasableMeters } from '#storage/meter-store';
 import type { ServerClocks } from '#storage/server-clocks';
@@ -26,6 +27,7 @@ type CommonStores = {
   readonly instances: InstanceStore;
   readonly listings: PagedListings;
   readonly meters: ErasableMeters;
+  readonly keyUses: KeyUseStore;
 };
 
 /** The stores of a process that keeps its data to itself and forgets it at its end. */
@@ -118,6 +120,7 @@ export async function migrateStores(
 async function memoryStores({ clock }: Foundation): Promise<LocalStores> {
   const { memoryAccountStore } = await import('#storage/memory/memory-account-store');
   const { memoryInstanceStore } = await import('#storage/memory/memory-instance-store');
+  const { memoryKeyUseStore } = await import('#storage/memory/memory-key-use-store');
   const { memoryListingStore } = await import('#storage/memory/memory-listing-store');
   const { memoryMeterStore } = await import('#storage/memory/memory-meter-store');
   const { memoryJournal } = await import('#storage/memory/memory-journal');
@@ -127,6 +130,7 @@ async function memoryStores({ clock }: Foundation): Promise<LocalStores> {
     instances: memoryInstanceStore(),
     listings: memoryListingStore(),
     meters: memoryMeterStore(),
+    keyUses: memoryKeyUseStore(),
     meterJournal: memoryJournal(),
     engineJournal: memoryJournal(),
   };
@@ -139,6 +143,7 @@ async function cassandraStores(config: Config, foundation: Foundation): Promise<
   await assertUsable(session, config, foundation);
   const { cassandraAccountStore } = await import('#storage/cassandra/cassandra-account-store');
   const { cassandraInstanceStore } = await import('#storage/cassandra/cassandra-instance-store');
+  const { cassandraKeyUseStore } = await import('#storage/cassandra/cassandra-key-use-store');
   const { cassandraListingStore } = await import('#storage/cassandra/cassandra-listing-store');
   const { cassandraMeterStore } = await import('#storage/cassandra/cassandra-meter-store');
   const { cassandraJournalStore } = await import('#storage/cassandra/cassandra-journal-store');
@@ -151,6 +156,7 @@ async function cassandraStores(config: Config, foundation: Foundation): Promise<
     instances: cassandraInstanceStore(session, await bucketsIn(shards, 'engine', config)),
     listings: cassandraListingStore(session),
     meters: cassandraMeterStore(session, await bucketsIn(shards, 'limiter', config)),
+    keyUses: cassandraKeyUseStore(session),
     journals: cassandraJournalStore(session),
     shards,
     serverClocks: cassandraServerClocks(session),

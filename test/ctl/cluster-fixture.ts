@@ -11,6 +11,7 @@ import { systemRandomness } from '#platform/randomness';
 import { inProcessPeer } from '#routing/peer';
 import { memoryAccountStore } from '#storage/memory/memory-account-store';
 import { memoryInstanceStore } from '#storage/memory/memory-instance-store';
+import { memoryKeyUseStore } from '#storage/memory/memory-key-use-store';
 import { memoryListingStore } from '#storage/memory/memory-listing-store';
 import { memoryMeterStore } from '#storage/memory/memory-meter-store';
 import type { ShardedService } from '#storage/shard-store';
@@ -174,6 +175,7 @@ function memoryStores() {
   return {
     accounts: memoryAccountStore(systemClock),
     meters: memoryMeterStore(),
+    keyUses: memoryKeyUseStore(),
     journals: memoryJournalStore(systemClock),
     shards: memoryShardStore(),
     instances: memoryInstanceStore(),

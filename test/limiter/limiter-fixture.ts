@@ -13,8 +13,10 @@ import { systemRandomness } from '#platform/randomness';
 import type { Turn } from '#runtime/turn';
 import type { AccountStore } from '#storage/account-store';
 import type { Journal } from '#storage/journal';
+import type { KeyUseStore } from '#storage/key-use-store';
 import { memoryAccountStore } from '#storage/memory/memory-account-store';
 import { memoryJournal } from '#storage/memory/memory-journal';
+import { memoryKeyUseStore } from '#storage/memory/memory-key-use-store';
 import { memoryMeterStore } from '#storage/memory/memory-meter-store';
 import type { MeterHead, MeterRecord } from '#storage/meter-store';
 import { ManualClock } from '#test/support/manual-clock';
@@ -151,10 +153,12 @@ export async function limiterUnderTest(
     scope?: KeyScope;
     idleAgeMs?: number;
     journal?: Journal;
+    keyUses?: KeyUseStore;
   } = {},
 ) {
   const clock = new ManualClock();
   const accounts = options.accounts ?? memoryAccountStore(clock);
+  const keyUses = options.keyUses ?? memoryKeyUseStore();
   const metrics = createMetrics();
   const bugs: unknown[] = [];
   const limiter = composeLimiter(
@@ -163,6 +167,7 @@ export async function limiterUnderTest(
       accounts,
       accountNews: undefined,
       meters: memoryMeterStore(),
+      keyUses,
       journal: options.journal ?? memoryJournal(),
       clock,
       randomness: systemRandomness,
@@ -178,6 +183,7 @@ export async function limiterUnderTest(
     counted: (line: string) => counted(metrics, line),
     clock,
     accounts,
+    keyUses,
     metrics,
     bugs,
     limiter,
@@ -197,9 +203,13 @@ function callers(limiter: Limiter, id: string, key: string) {
 }
 
 /** What the caller of a key is answered, the account taken from the key. */
-export async function admitKey(limiter: Limiter, key: string): Promise<LimiterAnswer> {
+export async function admitKey(
+  limiter: Limiter,
+  key: string,
+  address?: string,
+): Promise<LimiterAnswer> {
   const accountId = parseApiKey(key)?.accountId ?? '';
-  return limiter.client.ask(admission(0, 0, digestOf(key), 'full', accountId));
+  return limiter.client.ask({ ...admission(0, 0, digestOf(key), 'full', accountId), address });
 }
 
 /** The value of a counter in a scrape. */

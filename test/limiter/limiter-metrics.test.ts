@@ -9,6 +9,7 @@ import { ONE_SHARD } from '#runtime/shard-gate';
 import { memoryAccountStore } from '#storage/memory/memory-account-store';
 import { memoryMeterStore } from '#storage/memory/memory-meter-store';
 import { admission, custom, record, settlement } from '#test/limiter/limiter-fixture';
+import { addKey } from '#test/storage/stored-keys';
 import { ManualClock } from '#test/support/manual-clock';
 import { scrapedOf } from '#test/support/scraped';
 import { refusalOf, turnOfEvents } from '#test/support/settled';
@@ -76,12 +77,13 @@ async function newScene() {
   const { account, keys } = record(custom(60, 100));
   const accounts = memoryAccountStore(clock);
   await accounts.create(account);
-  for (const key of keys) await accounts.addKey(account.id, key);
+  for (const key of keys) await addKey(accounts, account.id, key);
   const actors = new LimiterActors(
     { idleAgeMs: 60_000, memoryBytesMax: 1_000_000 },
     {
       accounts,
       meters: memoryMeterStore(),
+      keyUses: { note: () => undefined },
       clock,
       metrics,
       log: new CommitLog(journal, clock),
