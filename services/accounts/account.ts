@@ -58,7 +58,26 @@ export type ApiKeyRecord = {
   readonly createdAtMs: number;
   readonly revokedAtMs?: number;
   readonly expiresAtMs?: number;
+  /** What its owner calls it, for people alone; absent: nothing. */
+  readonly name?: string;
+  /** The last 4 characters of its secret (`hintOf`); absent: made by a release that kept none. */
+  readonly hint?: string;
+  /** Where it may be used from, in CIDR notation as `networkText` writes it; absent: anywhere. */
+  readonly networks?: readonly string[];
+  /** Since when it is disabled; absent: it is not. */
+  readonly disabledAtMs?: number;
+  /** The key that took its place when it was rotated. */
+  readonly replacedBy?: string;
 };
+
+/** Networks of one key: each costs its admissions 0.1 µs, and the address 2 µs. */
+export const KEY_NETWORKS_MAX = 20;
+
+/**
+ * What a key is called: 1 to 64 characters, none of which may steer a terminal. Source: decision
+ * 242.
+ */
+export const KEY_NAME = /^\P{C}{1,64}$/u;
 
 /** An account and its keys, oldest first: all but those that expired long ago. */
 export type AccountWithKeys = {
@@ -70,6 +89,11 @@ export type AccountWithKeys = {
 export function keyEndsAtMs(key: ApiKeyRecord): number {
   if (key.revokedAtMs !== undefined) return Number.NEGATIVE_INFINITY;
   return key.expiresAtMs ?? Number.POSITIVE_INFINITY;
+}
+
+/** Whether a key lets its callers in at `nowMs`: it has not ended and is not disabled. */
+export function isUsable(key: ApiKeyRecord, nowMs: number): boolean {
+  return key.disabledAtMs === undefined && nowMs < keyEndsAtMs(key);
 }
 
 /** How long an expired key is kept, to say what became of it. Source: decision 148. */

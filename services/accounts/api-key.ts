@@ -13,6 +13,9 @@ export const SECRET_LENGTH = 32;
 /** Characters of the checksum: 62^6 is the first power of 62 above 2^32. Source: decision 41. */
 const CHECKSUM_LENGTH = 6;
 
+/** Characters of a secret that are kept to recognise a key by: 24 of its 190 bits (decision 242). */
+const HINT_LENGTH = 4;
+
 const ACCOUNT_END = PREFIX.length + ACCOUNT_LENGTH;
 const CHECKSUM_START = ACCOUNT_END + SECRET_LENGTH;
 const KEY_LENGTH = CHECKSUM_START + CHECKSUM_LENGTH;
@@ -65,6 +68,18 @@ export function formatApiKey(accountId: string, secret: string): string {
  */
 export function digestOf(key: string): string {
   return hash('sha256', key, 'base64url');
+}
+
+/**
+ * The last characters of the secret of a key: what people recognise it by. Source: decision 242.
+ */
+export function hintOf(key: string): string {
+  return key.slice(CHECKSUM_START - HINT_LENGTH, CHECKSUM_START);
+}
+
+/** A key as it is shown to those who have made it: `svc_sk_…` and its hint. */
+export function maskedKey(hint: string): string {
+  return `${PREFIX}…${hint}`;
 }
 
 function base62Of(value: number): string {

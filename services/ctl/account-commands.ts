@@ -1,15 +1,10 @@
 import type { z } from 'zod';
 import { RETENTION_DAYS_MAX, type Retention } from '#accounts/retention';
 import { type AccountCommand, type AdminClient, CtlError, type Values } from '#ctl/command';
+import { KEY_COMMANDS } from '#ctl/key-commands';
+import { oneCall, pathOf } from '#ctl/one-call';
 import { table } from '#ctl/table';
-import {
-  AccountsView,
-  AccountView,
-  KeysView,
-  KeyView,
-  NewKeyView,
-  UsageView,
-} from '#limiter/admin-schema';
+import { AccountsView, AccountView, UsageView } from '#limiter/admin-schema';
 
 const CUSTOM = { 'requests-per-minute': 'n', 'cycles-per-month': 'n', instances: 'n' };
 
@@ -91,37 +86,7 @@ export const ACCOUNT_COMMANDS: readonly AccountCommand[] = [
     summary: 'Ends a suspension.',
     request: { method: 'PUT', part: 'status', body: { status: 'active' } },
   }),
-  {
-    kind: 'account',
-    words: ['keys', 'create'],
-    summary: 'Makes a key and prints it once; only its digest is stored.',
-    args: ['account'],
-    options: { scope: 'full|read', expires: 'time' },
-    async run(admin, [account = ''], values) {
-      const body = { scope: values.scope ?? 'full', expires_at: values.expires };
-      const data = await admin.ask(NewKeyView, 'POST', pathOf(account, 'keys'), body);
-      const note = 'Keep it: it is not shown again.';
-      return { data, text: `${data.key}\n\n${keyTable([data])}\n${note}` };
-    },
-  },
-  oneCall(KeysView, keyTable, {
-    words: ['keys', 'list'],
-    summary: 'Shows the keys of an account by id, with scope and status, never the key itself.',
-    request: { method: 'GET', part: 'keys' },
-  }),
-  {
-    kind: 'account',
-    words: ['keys', 'revoke'],
-    summary:
-      'Revokes a key; in effect everywhere within a second, or 30 s if the announcement is lost.',
-    args: ['account', 'key id'],
-    options: {},
-    async run(admin, [account = '', key = '']) {
-      const path = `${pathOf(account, 'keys')}/${encodeURIComponent(key)}`;
-      const data = await admin.ask(KeyView, 'DELETE', path);
-      return { data, text: keyTable([data]) };
-    },
-  },
+  ...KEY_COMMANDS,
   // Before `usage`, whose argument it could be taken for.
   oneCall(UsageView, usageText, {
     words: ['usage', 'reset'],
@@ -135,37 +100,6 @@ export const ACCOUNT_COMMANDS: readonly AccountCommand[] = [
     request: { method: 'GET', part: 'usage' },
   }),
 ];
-
-/** A command that makes one call about an account and shows what is answered. */
-function oneCall<Schema extends z.ZodType>(
-  schema: Schema,
-  textOf: (answer: z.infer<Schema>) => string,
-  command: Pick<AccountCommand, 'words' | 'summary'> & {
-    readonly request: {
-      readonly method: 'GET' | 'POST' | 'PUT';
-      readonly part: string;
-      readonly body?: object;
-    };
-  },
-): AccountCommand {
-  const { words, summary, request } = command;
-  return {
-    kind: 'account',
-    words,
-    summary,
-    args: ['account'],
-    options: {},
-    async run(admin, [account = '']) {
-      const path = pathOf(account, request.part);
-      const data = await admin.ask(schema, request.method, path, request.body);
-      return { data, text: textOf(data) };
-    },
-  };
-}
-
-function pathOf(account: string, part: string): string {
-  return `/accounts/${encodeURIComponent(account)}/${part}`;
-}
 
 function planOf(plan: string, values: Values): object {
   const requests = values['requests-per-minute'];
@@ -212,14 +146,6 @@ function accountTable(accounts: z.infer<typeof AccountsView>): string {
   const rows = accounts.map(({ id, name, plan, status, limits, created_at }) => {
     const { requests_per_minute, cycles_per_month } = limits;
     return [id, name, plan, status, requests_per_minute, cycles_per_month, created_at];
-  });
-  return table(headings, rows);
-}
-
-function keyTable(keys: z.infer<typeof KeysView>): string {
-  const headings = ['KEY ID', 'SCOPE', 'STATUS', 'CREATED', 'EXPIRES', 'REVOKED'];
-  const rows = keys.map(({ id, scope, status, created_at, expires_at, revoked_at }) => {
-    return [id, scope, status, created_at, expires_at ?? '-', revoked_at ?? '-'];
   });
   return table(headings, rows);
 }

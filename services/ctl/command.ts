@@ -6,6 +6,7 @@ import type { ManagedAccounts } from '#storage/account-store';
 import type { AuditStore } from '#storage/audit-store';
 import type { InstanceStore } from '#storage/instance-store';
 import type { JournalStore } from '#storage/journal-store';
+import type { KeyUseStore } from '#storage/key-use-store';
 import type { PagedListings } from '#storage/listing-store';
 import type { ErasableMeters } from '#storage/meter-store';
 import type { ServerClocks } from '#storage/server-clocks';
@@ -28,6 +29,9 @@ export type Values = {
   readonly plan?: string | undefined;
   readonly scope?: string | undefined;
   readonly expires?: string | undefined;
+  readonly name?: string | undefined;
+  readonly networks?: string | undefined;
+  readonly grace?: string | undefined;
   readonly last?: string | undefined;
   readonly service?: string | undefined;
   readonly 'requests-per-minute'?: string | undefined;
@@ -98,6 +102,7 @@ export type ClusterPorts = {
   readonly listings: PagedListings;
   readonly meters: ErasableMeters;
   readonly audit: AuditStore;
+  readonly keyUses: KeyUseStore;
   readonly serverClocks: ServerClocks;
   /** As `SERVICE_RETENTION_DAYS` says. */
   readonly retentionOfPlans: RetentionOfPlans;

@@ -54,9 +54,10 @@ export const DELETE_ACCOUNT: ClusterCommand = {
     }
     const found = await ports.accounts.beginDeletion(id, ports.clock.wallMs());
     const instances = found === 'deleted' ? 0 : await deleted(ports, acting, id, terminal.report);
-    // Both may be what an earlier run did not come to.
+    // All three may be what an earlier run did not come to.
     await ports.meters.erase(id);
     await eraseMonths(ports.audit, id, undefined);
+    await ports.keyUses.erase(id);
     await ports.accounts.endDeletion(id);
     acting.announce(id);
     const data = { id, status: 'deleted', instances_deleted: instances };

@@ -17,7 +17,7 @@ export type ExportCounts = {
   readonly drift_events: number;
 };
 
-type Field = string | number | boolean | undefined;
+type Field = string | number | boolean | readonly string[] | undefined;
 
 /** What the export is and of when. */
 export function headerLine(account: string, serviceVersion: string, exportedAt: string): string {
@@ -56,6 +56,11 @@ export function keyLine(key: ApiKeyRecord): string {
     created_at_ms: key.createdAtMs,
     revoked_at_ms: key.revokedAtMs,
     expires_at_ms: key.expiresAtMs,
+    name: key.name,
+    hint: key.hint,
+    networks: key.networks,
+    disabled_at_ms: key.disabledAtMs,
+    replaced_by: key.replacedBy,
   });
 }
 
@@ -138,6 +143,6 @@ function line(kind: string, fields: Readonly<Record<string, Field>>): string {
 }
 
 /** As `JSON.stringify`, which makes 0 of -0: to the model they are two numbers. */
-function jsonOf(value: string | number | boolean): string {
+function jsonOf(value: NonNullable<Field>): string {
   return Object.is(value, -0) ? '-0' : JSON.stringify(value);
 }

@@ -2,7 +2,13 @@ import { z } from 'zod';
 import { isAccountId } from '#accounts/api-key';
 import { EXPORT_FORMAT, EXPORT_VERSION } from '#ctl/export-lines';
 import { MODE_KEYS } from '#identity/modes';
-import { AccountName, LimitsWire, RetentionWire } from '#limiter/admin-schema';
+import {
+  AccountName,
+  KeyName,
+  KeyNetworks,
+  LimitsWire,
+  RetentionWire,
+} from '#limiter/admin-schema';
 
 /* The lines of an export as they are read, by their kind; strict, so that nothing is dropped. */
 
@@ -45,14 +51,24 @@ const AccountLine = LimitsWire.extend({
   created_at_ms: Time,
 });
 
+const KeyId = z.string().regex(/^key_[0-9a-f]{16}$/);
+
 const KeyLine = z.strictObject({
   kind: z.literal('key'),
-  id: z.string().regex(/^key_[0-9a-f]{16}$/),
+  id: KeyId,
   digest: z.string().regex(/^[\w-]{43}$/),
   scope: z.enum(['full', 'read']),
   created_at_ms: z.int(),
   revoked_at_ms: z.int().optional(),
   expires_at_ms: z.int().optional(),
+  name: KeyName.optional(),
+  hint: z
+    .string()
+    .regex(/^[0-9A-Za-z]{4}$/)
+    .optional(),
+  networks: KeyNetworks.optional(),
+  disabled_at_ms: z.int().optional(),
+  replaced_by: KeyId.optional(),
 });
 
 const InstanceLine = z.strictObject({

@@ -4,6 +4,7 @@ import { ExportFile } from '#ctl/export-file';
 import type { ExportCounts } from '#ctl/export-lines';
 import type { LineOf } from '#ctl/export-schema';
 import { verifyHead } from '#ctl/head-verification';
+import { keyOf } from '#ctl/imported-key';
 import { Progress, percentOf } from '#ctl/progress';
 import { WorkWindow } from '#ctl/work-window';
 import { MODELS } from '#identity/models';
@@ -257,16 +258,6 @@ async function checkDrift(file: ExportFile, head: InstanceHead, line: number): P
   if (last.ordinal !== driftCount)
     file.fail(`drift_count is ${driftCount} of ${last.ordinal}`, line);
   if (before !== driftStart) file.fail(`drift_start is ${driftStart}, not ${before}`, line);
-}
-
-function keyOf(line: LineOf<'key'>): ApiKeyRecord {
-  const { id, digest, scope, created_at_ms: createdAtMs } = line;
-  const { revoked_at_ms: revokedAtMs, expires_at_ms: expiresAtMs } = line;
-  return {
-    ...{ id, digest, scope, createdAtMs },
-    ...(revokedAtMs === undefined ? {} : { revokedAtMs }),
-    ...(expiresAtMs === undefined ? {} : { expiresAtMs }),
-  };
 }
 
 /** Without its newest rows: those follow from the others. */

@@ -3,6 +3,7 @@ import { type ClusterCommand, type ClusterPorts, CtlError } from '#ctl/command';
 import { counted, countedRows } from '#ctl/counted';
 import { type CheckedExport, checkExport, isBegun } from '#ctl/import-check';
 import { storeExport } from '#ctl/import-store';
+import { missing } from '#ctl/imported-key';
 import { OperatorAudit } from '#ctl/operator-audit';
 import { Fault } from '#fault/fault';
 
@@ -80,11 +81,8 @@ async function open(
   { account, status, keys }: CheckedExport,
 ): Promise<void> {
   const { id } = account;
-  const there = new Set((await accounts.find(id))?.keys.map((key) => key.id));
   for (const key of keys) {
-    if (!there.has(key.id)) await accounts.addKey(id, key);
-    // An earlier try with an older file may have brought it while it could be used.
-    else if (key.revokedAtMs !== undefined) await accounts.revokeKey(id, key.id, key.revokedAtMs);
+    await accounts.changeKeys(id, (there) => ({ put: missing(key, there), answer: undefined }));
   }
   await accounts.endImport({ ...account, status });
 }

@@ -12,6 +12,7 @@ import {
 } from '#edge/limit-headers';
 import type { LimitedKeys } from '#edge/limited-keys';
 import { RefusedAddresses } from '#edge/refused-addresses';
+import { ReportedClients } from '#edge/reported-clients';
 import { SuspectedProxies } from '#edge/suspected-proxies';
 import { Fault, faultFor, toFault } from '#fault/fault';
 import type { Clock } from '#platform/clock';
@@ -26,15 +27,21 @@ import type {
   SettleCall,
   Verdict,
 } from '#wire/limiter-messages';
+import { ADDRESS_LENGTH_MAX } from '#wire/wire-bounds';
 
 /** Accounts whose last numbers are remembered for the answers of a limiter that is not sure. */
 const LAST_KNOWN_MAX = 10_000;
 
+/** What stands for the address of a caller that has none; never empty, which would say nothing. */
+const NO_ADDRESS = 'unreadable';
+
 /** What is asked of the limiter for one call. */
 export type AdmissionCall = {
   readonly caller: Caller;
-  /** The peer's address, for counting refused keys. */
+  /** The peer's address, for counting refused keys and for keys that are bound to networks. */
   readonly address: string;
+  /** The header in which the peer names itself. */
+  readonly userAgent?: string | undefined;
   readonly callId: number;
   readonly callTag: number;
   /** Whether the two stand for an `Idempotency-Key` and so for several tries. */
@@ -68,6 +75,7 @@ export class Admission {
   readonly #refused: RefusedAddresses;
   readonly #proxies: SuspectedProxies;
   readonly #limited: LimitedKeys;
+  readonly #clients = new ReportedClients();
   readonly #lastKnown = new Map<string, Allowance>();
 
   /** `warnings` reports addresses that an operator should know of. */
@@ -99,7 +107,7 @@ export class Admission {
 
   /** Asks whether the call may be made and reserves its cycles. Never throws. */
   async admit(call: AdmissionCall): Promise<Admitted> {
-    const { caller, address, callId, callTag, scope, cycles, isCallerDescribed = false } = call;
+    const { caller, address, cycles } = call;
     const { accountId, keyDigest } = caller;
     if (!this.#refused.mayAsk(address, keyDigest)) {
       return refusedUnknown(unknownHeaders(this.#clock.wallMs()), this.#notLookedUp());
@@ -110,19 +118,11 @@ export class Admission {
       return this.#decided('rate_limited', limitedBy, undefined);
     }
     const startedMs = this.#clock.monotonicMs();
+    const nowMs = this.#clock.wallMs();
+    const client = this.#clients.due(keyDigest, call.userAgent, nowMs);
     let answer: LimiterAnswer;
     try {
-      const question: AdmitCall = {
-        kind: 'admit',
-        accountId,
-        keyDigest,
-        callId,
-        callTag,
-        scope,
-        cycles,
-        isCallerDescribed,
-      };
-      const asked = this.#limiter.ask(traced(question, call.traceparent));
+      const asked = this.#limiter.ask(questionOf(call, client));
       answer = asked instanceof Promise ? await asked : asked;
     } catch (error) {
       const fault = toFault(error);
@@ -139,6 +139,7 @@ export class Admission {
     }
     if (this.#refused.admit(keyDigest)) this.#proxies.note(address, accountId);
     this.#remember(accountId, allowance);
+    if (client !== undefined && verdict === 'admitted') this.#clients.reported(keyDigest, nowMs);
     if (verdict === 'rate_limited') this.#limited.remember(call, allowance, startedMs);
     return this.#decided(verdict, allowance, answer.caller);
   }
@@ -212,6 +213,29 @@ function refusedUnknown(headers: Headers, refusal: Fault): Admitted {
   return { headers, refusal, allowance: undefined, description: undefined };
 }
 
+function questionOf(call: AdmissionCall, client: string | undefined): AdmitCall {
+  const { caller, address, callId, callTag, scope, cycles, isCallerDescribed = false } = call;
+  const { accountId, keyDigest } = caller;
+  const question: AdmitCall = {
+    kind: 'admit',
+    accountId,
+    keyDigest,
+    callId,
+    callTag,
+    scope,
+    cycles,
+    isCallerDescribed,
+    address: isAddressLike(address) ? address : NO_ADDRESS,
+    client,
+  };
+  return traced(question, call.traceparent);
+}
+
+/** What a trusted proxy names may be anything, even nothing; no address is so long. */
+function isAddressLike({ length }: string): boolean {
+  return length > 0 && length <= ADDRESS_LENGTH_MAX;
+}
+
 function settlementOf(call: AdmissionCall, cyclesUsed: number): SettleCall {
   const { caller, callId, callTag, traceparent } = call;
   const { accountId } = caller;
@@ -227,6 +251,8 @@ function refusalOf(verdict: Verdict, allowance: Allowance, nowMs: number): Fault
       return undefined;
     case 'unknown_key':
       return unauthorized('the API key is not valid');
+    case 'address_not_allowed':
+      return faultFor('address_not_allowed', 'this key may not be used from your address');
     case 'read_only_key':
       return faultFor('read_only_key', 'this key may only read');
     case 'account_suspended':

@@ -36,7 +36,8 @@ and 16 levels. The same key twice in one object is refused.
 
 Every request carries \`Authorization: Bearer svc_sk_…\`. No other scheme is accepted. A key has the \
 scope \`full\` or \`read\`; a read key may call every GET and \`POST /test/submit\`, anything else \
-is 403 \`read_only_key\`. Another account's instance is 404, exactly like one that does not exist.
+is 403 \`read_only_key\`. A key that is bound to networks is 403 \`address_not_allowed\` from \
+elsewhere, and one that is disabled 401, like one that does not exist. Another account's instance is 404, exactly like one that does not exist.
 
 # Cycles and throttling
 

@@ -20,6 +20,7 @@ const ANYWHERE: readonly FaultReason[] = [
   'expectation_failed',
   'headers_too_large',
   'http_version_not_supported',
+  'address_not_allowed',
   'account_suspended',
   'limiter_unavailable',
   'too_many_refused_keys',

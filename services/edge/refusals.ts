@@ -45,6 +45,7 @@ export function refusals(ports: RefusalPorts) {
     const call = {
       caller,
       address: request.ip,
+      userAgent: request.headers['user-agent'],
       callId: callIds.next(),
       callTag: 0,
       isKeyed: false,

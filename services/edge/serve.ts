@@ -50,6 +50,7 @@ export async function serve(
   const call: AdmissionCall = {
     caller,
     address: request.ip,
+    userAgent: request.headers['user-agent'],
     callId,
     callTag,
     isKeyed: plan.kind === 'command' && plan.idempotency !== undefined,

@@ -5,15 +5,23 @@ import type {
   KeyScope,
   SetStatus,
 } from '#accounts/account';
-import { keyEndsAtMs } from '#accounts/account';
-import { digestOf, formatApiKey, SECRET_LENGTH } from '#accounts/api-key';
+import { digestOf, formatApiKey, hintOf, SECRET_LENGTH } from '#accounts/api-key';
 import { limitsOf, type PlanChoice } from '#accounts/plan';
 import type { Retention } from '#accounts/retention';
 import { Fault } from '#fault/fault';
-import { USABLE_KEYS_MAX } from '#limiter/bounds';
+import {
+  type Rotation,
+  withDisabled,
+  withEnabled,
+  withKey,
+  withName,
+  withRevoked,
+  withRotated,
+} from '#limiter/key-changes';
 import type { Clock } from '#platform/clock';
 import type { Randomness } from '#platform/randomness';
-import type { AccountStore } from '#storage/account-store';
+import type { AccountStore, KeyChange } from '#storage/account-store';
+import type { KeyUse, KeyUseStore } from '#storage/key-use-store';
 import type { MeterUsage } from '#wire/admin';
 
 /** Characters of an account id and of a key id behind its prefix. Source: decision 41; interface 2.2. */
@@ -24,7 +32,7 @@ const KEY_ID_LENGTH = 16;
  * Keeps accounts and their keys. Every change is stored and announced when its promise fulfils.
  * Rejects with `not_found` for an unknown account or key, and with `service_unavailable` when store
  * or meter cannot be reached: then the change may have been stored, and making it again is harmless
- * except for `createAccount` and `createKey`.
+ * except for `createAccount`, `createKey` and `rotateKey`.
  */
 export interface AccountAdmin {
   /** An id that no account has. */
@@ -44,11 +52,19 @@ export interface AccountAdmin {
    * Makes a key and answers it this once: it cannot be derived from what is kept.
    * Rejects with `conflict` if the account has as many usable keys as it may have.
    */
-  createKey(
-    accountId: string,
-    request: { scope: KeyScope; expiresAtMs?: number | undefined },
-  ): Promise<{ key: string; record: ApiKeyRecord }>;
-  listKeys(accountId: string): Promise<readonly ApiKeyRecord[]>;
+  createKey(accountId: string, request: KeyRequest): Promise<NewKey>;
+  /** Every key of the account with its last use, oldest first. */
+  listKeys(accountId: string): Promise<readonly UsedKey[]>;
+  renameKey(accountId: string, keyId: string, name: string): Promise<ApiKeyRecord>;
+  /**
+   * Makes a key that takes the place of another one, which is let in for `graceMs` more: see
+   * `withRotated`, also for what is refused with `conflict`.
+   */
+  rotateKey(accountId: string, keyId: string, graceMs: number): Promise<NewKey & Rotated>;
+  /** Has a key refused until it is enabled. Rejects with `conflict` if it has come to its end. */
+  disableKey(accountId: string, keyId: string): Promise<ApiKeyRecord>;
+  /** Rejects as `disableKey`. */
+  enableKey(accountId: string, keyId: string): Promise<ApiKeyRecord>;
   revokeKey(accountId: string, keyId: string): Promise<ApiKeyRecord>;
   usage(accountId: string): Promise<MeterUsage>;
   /**
@@ -58,9 +74,28 @@ export interface AccountAdmin {
   resetUsage(accountId: string): Promise<MeterUsage>;
 }
 
+/** What a key shall be. Source: decision 242. */
+type KeyRequest = {
+  readonly name?: string | undefined;
+  readonly scope: KeyScope;
+  readonly expiresAtMs?: number | undefined;
+  /** As `networkText` writes them; empty: anywhere. */
+  readonly networks?: readonly string[] | undefined;
+};
+
+/** A key that has just been made, with its secret, this once. */
+type NewKey = { readonly key: string; readonly record: ApiKeyRecord };
+
+/** The key that a rotation replaced, as it is now. */
+type Rotated = { readonly replaced: ApiKeyRecord };
+
+/** A key and its last use, as far as is known. */
+export type UsedKey = { readonly record: ApiKeyRecord; readonly lastUse: KeyUse | undefined };
+
 /** What administration needs: the store, the meters, time and randomness. */
 type AccountAdminPorts = {
   readonly accounts: AccountStore;
+  readonly keyUses: Pick<KeyUseStore, 'find'>;
   readonly clock: Clock;
   readonly randomness: Randomness;
   /** Announces to all who cache the account that it has changed. */
@@ -72,12 +107,6 @@ type AccountAdminPorts = {
 /** Administration of the accounts in one store. */
 export function accountAdmin(ports: AccountAdminPorts): AccountAdmin {
   const { accounts, clock, randomness, announce } = ports;
-
-  async function found(accountId: string): Promise<AccountWithKeys> {
-    const record = await accounts.find(accountId);
-    if (record === undefined) throw new Fault('not_found', 'there is no such account');
-    return record;
-  }
 
   async function announced<T>(accountId: string, change: Promise<T>): Promise<T> {
     const result = await change;
@@ -111,28 +140,80 @@ export function accountAdmin(ports: AccountAdminPorts): AccountAdmin {
 
     setModel: (accountId, version) => announced(accountId, accounts.setModel(accountId, version)),
 
-    async createKey(accountId, { scope, expiresAtMs }) {
-      const createdAtMs = clock.wallMs();
-      const { keys } = await found(accountId);
-      if (keys.filter((key) => keyEndsAtMs(key) > createdAtMs).length >= USABLE_KEYS_MAX) {
-        throw new Fault('conflict', `the account has ${USABLE_KEYS_MAX} usable keys; revoke one`);
-      }
-      const key = formatApiKey(accountId, randomness.base62(SECRET_LENGTH));
-      const id = `key_${randomness.hex(KEY_ID_LENGTH)}`;
-      const always = { id, digest: digestOf(key), scope, createdAtMs };
-      const record = expiresAtMs === undefined ? always : { ...always, expiresAtMs };
-      await announced(accountId, accounts.addKey(accountId, record));
-      return { key, record };
-    },
-
-    listKeys: async (accountId) => (await found(accountId)).keys,
-
-    revokeKey: (accountId, keyId) =>
-      announced(accountId, accounts.revokeKey(accountId, keyId, clock.wallMs())),
+    ...keyAdmin(ports, announced),
 
     usage: async (accountId) => present(await ports.usage(accountId)),
 
     resetUsage: async (accountId) => present(await ports.resetUsage(accountId)),
+  };
+}
+
+/** Fulfils with what a change answers, once it is announced. */
+type Announced = <T>(accountId: string, change: Promise<T>) => Promise<T>;
+
+type KeyAdmin = Pick<
+  AccountAdmin,
+  'createKey' | 'listKeys' | 'renameKey' | 'rotateKey' | 'disableKey' | 'enableKey' | 'revokeKey'
+>;
+
+/** Administration of the keys of accounts. */
+function keyAdmin(
+  { accounts, keyUses, clock, randomness }: AccountAdminPorts,
+  announced: Announced,
+): KeyAdmin {
+  type Decide<T> = (keys: readonly ApiKeyRecord[], nowMs: number) => KeyChange<T>;
+  const change = <T>(accountId: string, decide: Decide<T>): Promise<T> =>
+    announced(
+      accountId,
+      accounts.changeKeys(accountId, (keys) => decide(keys, clock.wallMs())),
+    );
+
+  const newKey = (accountId: string) => {
+    const key = formatApiKey(accountId, randomness.base62(SECRET_LENGTH));
+    const id = `key_${randomness.hex(KEY_ID_LENGTH)}`;
+    return { key, fresh: { id, digest: digestOf(key), hint: hintOf(key) } };
+  };
+
+  return {
+    async createKey(accountId, { name, scope, expiresAtMs, networks = [] }) {
+      const { key, fresh } = newKey(accountId);
+      const record: ApiKeyRecord = {
+        ...fresh,
+        scope,
+        createdAtMs: clock.wallMs(),
+        ...(name === undefined ? {} : { name }),
+        ...(expiresAtMs === undefined ? {} : { expiresAtMs }),
+        ...(networks.length === 0 ? {} : { networks }),
+      };
+      await change(accountId, (keys, nowMs) => withKey(keys, record, nowMs));
+      return { key, record };
+    },
+
+    async listKeys(accountId) {
+      const [found, uses] = await Promise.all([accounts.find(accountId), keyUses.find(accountId)]);
+      if (found === undefined) throw new Fault('not_found', 'there is no such account');
+      const byDigest = new Map(uses.map((use) => [use.digest, use]));
+      return found.keys.map((record) => ({ record, lastUse: byDigest.get(record.digest) }));
+    },
+
+    renameKey: (accountId, keyId, name) => change(accountId, (keys) => withName(keys, keyId, name)),
+
+    async rotateKey(accountId, keyId, graceMs) {
+      const { key, fresh } = newKey(accountId);
+      const { made, replaced } = await change<Rotation>(accountId, (keys, nowMs) =>
+        withRotated(keys, keyId, fresh, { graceMs, nowMs }),
+      );
+      return { key, record: made, replaced };
+    },
+
+    disableKey: (accountId, keyId) =>
+      change(accountId, (keys, nowMs) => withDisabled(keys, keyId, nowMs)),
+
+    enableKey: (accountId, keyId) =>
+      change(accountId, (keys, nowMs) => withEnabled(keys, keyId, nowMs)),
+
+    revokeKey: (accountId, keyId) =>
+      change(accountId, (keys, nowMs) => withRevoked(keys, keyId, nowMs)),
   };
 }
 

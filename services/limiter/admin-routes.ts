@@ -1,41 +1,18 @@
-import type { z } from 'zod';
-import { Fault, invalid } from '#fault/fault';
+import { Fault } from '#fault/fault';
 import type { AccountAdmin } from '#limiter/account-admin';
 import type { MakeChange } from '#limiter/admin-audit';
+import { type AdminRequest, type Route, read } from '#limiter/admin-route';
 import {
   AccountBody,
   AccountsQuery,
-  KeyBody,
   ModelBody,
   PlanBody,
   RetentionBody,
   StatusBody,
 } from '#limiter/admin-schema';
-import { choiceOf, viewOfAccount, viewOfKey, viewOfUsage } from '#limiter/admin-views';
-
-/** A request to the admin port, read whole. */
-type AdminRequest = {
-  readonly method: string;
-  readonly url: URL;
-  /** The parsed JSON body; undefined if there was none. */
-  readonly body: unknown;
-};
-
-/** What changes something has a name for the log, or does not compile. */
-type SideEffect =
-  | { readonly method: 'GET'; readonly change?: undefined }
-  | { readonly method: 'POST' | 'PUT' | 'DELETE'; readonly change: string };
-
-type Route = SideEffect & {
-  /** Groups are the ids in the path. */
-  readonly path: RegExp;
-  readonly answer: (
-    admin: AccountAdmin,
-    request: AdminRequest,
-    ids: { account: string; key: string },
-    nowMs: number,
-  ) => Promise<unknown>;
-};
+import { choiceOf, viewOfAccount, viewOfUsage } from '#limiter/admin-views';
+import { KEY_ROUTES } from '#limiter/key-routes';
+import { viewOfKey } from '#limiter/key-views';
 
 const ROUTES: readonly Route[] = [
   {
@@ -104,30 +81,7 @@ const ROUTES: readonly Route[] = [
     answer: async (admin, _request, { account }) =>
       viewOfUsage(account, await admin.resetUsage(account)),
   },
-  {
-    method: 'POST',
-    path: /^\/accounts\/(?<account>\w+)\/keys$/,
-    change: 'key.create',
-    async answer(admin, { body }, { account }, nowMs) {
-      const { scope, expires_at } = read(KeyBody, body);
-      const expiresAtMs = expires_at === undefined ? undefined : Date.parse(expires_at);
-      const { key, record } = await admin.createKey(account, { scope, expiresAtMs });
-      return { ...viewOfKey(record, nowMs), key };
-    },
-  },
-  {
-    method: 'GET',
-    path: /^\/accounts\/(?<account>\w+)\/keys$/,
-    answer: async (admin, _request, { account }, nowMs) =>
-      (await admin.listKeys(account)).map((key) => viewOfKey(key, nowMs)),
-  },
-  {
-    method: 'DELETE',
-    path: /^\/accounts\/(?<account>\w+)\/keys\/(?<key>\w+)$/,
-    change: 'key.revoke',
-    answer: async (admin, _request, { account, key }, nowMs) =>
-      viewOfKey(await admin.revokeKey(account, key), nowMs),
-  },
+  ...KEY_ROUTES,
 ];
 
 /**
@@ -170,18 +124,4 @@ async function presentState(
     return found && viewOfAccount(found.account);
   const key = found.keys.find(({ id }) => id === keyId);
   return key === undefined ? {} : viewOfKey(key, nowMs);
-}
-
-/** `value` as the schema reads it; throws `invalid_request` that names the first wrong field. */
-function read<Schema extends z.ZodType>(
-  schema: Schema,
-  value: unknown,
-  reason: 'wrong_type' | 'invalid_parameter' = 'wrong_type',
-): z.infer<Schema> {
-  const result = schema.safeParse(value ?? {});
-  if (result.success) return result.data;
-  const issue = result.error.issues[0];
-  const field = issue?.path.join('.') || undefined;
-  const text = issue?.message ?? 'the request is not what this route takes';
-  throw invalid(reason, field, field === undefined ? text : `${field}: ${text}`);
 }

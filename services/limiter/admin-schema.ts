@@ -1,8 +1,9 @@
 import { z } from 'zod';
-import { KEY_SCOPES } from '#accounts/account';
+import { KEY_NAME, KEY_NETWORKS_MAX, KEY_SCOPES } from '#accounts/account';
 import { CUSTOM_LIMITS_MAX } from '#accounts/plan';
 import { RETENTION_DAYS_MAX } from '#accounts/retention';
 import { MODELS } from '#identity/models';
+import { networkText, readNetwork } from '#platform/ip-network';
 import { ACCOUNTS_PAGE_MAX } from '#storage/account-store';
 
 /**
@@ -53,11 +54,49 @@ export const RetentionWire = z.union([whole(RETENTION_DAYS_MAX), z.literal('none
 /** Body of `PUT /accounts/{id}/retention`; null: what the plan says. */
 export const RetentionBody = z.strictObject({ retention_days: RetentionWire.nullable() });
 
+/** What a key is called. */
+export const KeyName = z.string().regex(KEY_NAME, '1 to 64 characters, none of them invisible');
+
+/** A network in CIDR notation or one address, made into its one text. */
+const KeyNetwork = z
+  .string()
+  .refine(
+    (text) => readNetwork(text) !== undefined,
+    'must be an address or a network: 192.0.2.0/24',
+  )
+  .transform((text) => {
+    const network = readNetwork(text);
+    return network === undefined ? text : networkText(network);
+  });
+
+/** The networks that a key is bound to, each once. */
+export const KeyNetworks = z
+  .array(KeyNetwork)
+  .min(1)
+  .max(KEY_NETWORKS_MAX)
+  .transform((networks) => [...new Set(networks)]);
+
 /** Body of `POST /accounts/{id}/keys`. */
 export const KeyBody = z.strictObject({
+  name: KeyName.optional(),
   scope: z.enum(KEY_SCOPES),
   expires_at: z.iso.datetime({ offset: true }).optional(),
+  networks: KeyNetworks.optional(),
 });
+
+/** Body of `PUT /accounts/{id}/keys/{key}/name`. */
+export const KeyNameBody = z.strictObject({ name: KeyName });
+
+/** How long a key that is rotated is let in beside the new one. Source: decision 242. */
+export const GRACE_MS = {
+  '0': 0,
+  '1h': 3_600_000,
+  '24h': 86_400_000,
+  '7d': 604_800_000,
+} as const;
+
+/** Body of `POST /accounts/{id}/keys/{key}/rotate`. */
+export const RotationBody = z.strictObject({ grace: z.enum(['0', '1h', '24h', '7d']) });
 
 /** Query of `GET /accounts`: the accounts behind `after`, in the order of their ids. */
 export const AccountsQuery = z.strictObject({
@@ -82,14 +121,37 @@ export const AccountView = z.object({
 /** A page of accounts; there may be more behind the last one if the page is full. */
 export const AccountsView = z.array(AccountView);
 
-/** A key as the admin port shows it: never its secret. */
+/**
+ * A key as the admin port shows it: never its secret. Scope, status and hints are any text: a later
+ * release may have more of them, and a list must not fail for that.
+ */
 export const KeyView = z.object({
   id: z.string(),
-  scope: z.enum(KEY_SCOPES),
-  status: z.enum(['active', 'revoked', 'expired']),
+  name: z.string().optional(),
+  /** What its owner recognises it by: `svc_sk_…` and the last characters of its secret. */
+  masked: z.string().optional(),
+  scope: z.string(),
+  /** `active`, `disabled`, `revoked` or `expired`. */
+  status: z.string(),
+  /** Absent: it may be used from anywhere. */
+  networks: z.array(z.string()).optional(),
   created_at: z.string(),
+  disabled_at: z.string().optional(),
   revoked_at: z.string().optional(),
   expires_at: z.string().optional(),
+  /** The key that a rotation put in its place. */
+  replaced_by: z.string().optional(),
+  /** Absent: it has not been used, as far as is known. */
+  last_used: z
+    .object({
+      /** The minute. */
+      at: z.string(),
+      address: z.string().optional(),
+      client: z.string().optional(),
+    })
+    .optional(),
+  /** `never_used`, `idle_90_days`, `no_expiry`; absent where it is not known when it was used. */
+  hints: z.array(z.string()).optional(),
 });
 
 /** All keys of an account, oldest first. */
@@ -97,6 +159,9 @@ export const KeysView = z.array(KeyView);
 
 /** A key that has just been made, with the key itself, this once. */
 export const NewKeyView = KeyView.extend({ key: z.string() });
+
+/** The key that a rotation has made, with the key itself, this once, and the one that it replaced. */
+export const RotationView = NewKeyView.extend({ replaced: KeyView });
 
 /** What an account has used. */
 export const UsageView = z.object({

@@ -1,7 +1,8 @@
 import type { z } from 'zod';
-import { type Account, type ApiKeyRecord, keyEndsAtMs } from '#accounts/account';
+import type { Account } from '#accounts/account';
 import type { PlanChoice } from '#accounts/plan';
-import type { AccountView, KeyView, PlanBody, UsageView } from '#limiter/admin-schema';
+import type { AccountView, PlanBody, UsageView } from '#limiter/admin-schema';
+import { isoOf } from '#limiter/key-views';
 import type { MeterUsage } from '#wire/admin';
 
 /** An account for the admin port. */
@@ -20,20 +21,6 @@ export function viewOfAccount(account: Account): z.infer<typeof AccountView> {
     ...(modelVersion === undefined ? {} : { model_version: modelVersion }),
     ...(retention === undefined ? {} : { retention_days: retention }),
     created_at: isoOf(createdAtMs),
-  };
-}
-
-/** A key for the admin port, without secret or digest. */
-export function viewOfKey(key: ApiKeyRecord, nowMs: number): z.infer<typeof KeyView> {
-  const { id, scope, createdAtMs, revokedAtMs, expiresAtMs } = key;
-  const isUsable = nowMs < keyEndsAtMs(key);
-  return {
-    id,
-    scope,
-    status: isUsable ? 'active' : revokedAtMs === undefined ? 'expired' : 'revoked',
-    created_at: isoOf(createdAtMs),
-    ...(revokedAtMs === undefined ? {} : { revoked_at: isoOf(revokedAtMs) }),
-    ...(expiresAtMs === undefined ? {} : { expires_at: isoOf(expiresAtMs) }),
   };
 }
 
@@ -74,8 +61,4 @@ export function choiceOf(body: z.infer<typeof PlanBody>): PlanChoice {
     plan: 'enterprise',
     limits: instances === undefined ? limits : { ...limits, instances },
   };
-}
-
-function isoOf(atMs: number): string {
-  return new Date(atMs).toISOString();
 }

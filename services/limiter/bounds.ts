@@ -56,3 +56,21 @@ export const ACCOUNT_OLD_SPREAD_MS = 10_000;
  * each, so that the record stays below what the journal takes. Chosen.
  */
 export const CLOSING_RESERVATIONS_MAX = 2_048;
+
+/** Last uses of keys that wait to be stored: about 3 MB. What comes beyond is dropped. Chosen. */
+export const KEY_USES_MAX = 10_000;
+
+/** How often some of them are stored, in milliseconds. Chosen. */
+export const KEY_USES_FLUSH_MS = 1_000;
+
+/** How many of them at a time: the store's share of all notes of 15,000 keys in use. Chosen. */
+export const KEY_USES_FLUSHED_MAX = 256;
+
+/** Of those, how many are written at once. Chosen. */
+export const KEY_USES_AT_ONCE_MAX = 16;
+
+/** How long one may take to be stored, in milliseconds; then it is given up. Chosen. */
+export const KEY_USE_MS_MAX = 2_000;
+
+/** How long a limiter that ends waits for all of them, in milliseconds. Chosen. */
+export const KEY_USES_END_MS_MAX = 1_000;

@@ -1,13 +1,16 @@
-import type { AccountWithKeys, KeyScope } from '#accounts/account';
+import type { AccountWithKeys } from '#accounts/account';
 import type { Limits } from '#accounts/plan';
-import { firstExpiryOf, type HeldKey, keyRing, scopeInRing, usableOf } from '#limiter/key-ring';
+import { firstExpiryOf, type HeldKey, keyInRing, keyRing, usableOf } from '#limiter/key-ring';
 import type { Instant } from '#platform/instant';
 
 /** Limits of an account that does not exist; no answer shows them. */
 const NOTHING: Limits = { requestsPerMinute: 0, cyclesPerMonth: 0, instances: 0 };
 
 /** Bytes per usable key: record and digest. */
-const KEY_BYTES = 160;
+const KEY_BYTES = 168;
+
+/** Bytes per network of a key: its numbers. */
+const NETWORK_BYTES = 160;
 
 /** A meter's copy of its account, and how old it is. */
 export class CachedAccount {
@@ -58,17 +61,19 @@ export class CachedAccount {
     return this.#isInvalid || now.monotonicMs - this.#readAtMs > ageMs;
   }
 
-  /** What the key with this digest may do; undefined: there is no such key, or no longer. */
-  scopeOf(digest: string, nowMs: number): KeyScope | undefined {
+  /** The key with this digest; undefined: there is no such key, or no longer. */
+  keyWith(digest: string, nowMs: number): HeldKey | undefined {
     if (this.#keyExpiresAtMs !== undefined && nowMs >= this.#keyExpiresAtMs) {
       this.#hold(usableOf(this.#keys, nowMs));
     }
-    return scopeInRing(this.#keys, digest);
+    return keyInRing(this.#keys, digest);
   }
 
   /** Bytes held in memory by its keys, estimated. */
   get keyBytes(): number {
-    return this.#keys.length * KEY_BYTES;
+    let bytes = this.#keys.length * KEY_BYTES;
+    for (const { networks } of this.#keys) bytes += (networks?.length ?? 0) * NETWORK_BYTES;
+    return bytes;
   }
 
   #hold(keys: readonly HeldKey[]): void {

@@ -1,4 +1,4 @@
-import { type AccountWithKeys, keyEndsAtMs } from '#accounts/account';
+import { type AccountWithKeys, isUsable } from '#accounts/account';
 import type { CallerDescription } from '#wire/limiter-messages';
 
 /**
@@ -11,8 +11,7 @@ export function describeCaller(
   nowMs: number,
 ): CallerDescription | undefined {
   const key = found?.keys.find(({ digest }) => digest === keyDigest);
-  if (found === undefined || key === undefined) return undefined;
-  if (keyEndsAtMs(key) <= nowMs) return undefined;
+  if (found === undefined || key === undefined || !isUsable(key, nowMs)) return undefined;
   const { id: keyId, scope: keyScope, expiresAtMs: keyExpiresAtMs } = key;
   return { plan: found.account.plan, keyId, keyScope, keyExpiresAtMs };
 }

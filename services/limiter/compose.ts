@@ -2,6 +2,7 @@ import type { AccountNews } from '#accounts/account-news';
 import type { AuditTrail } from '#audit/audit-trail';
 import { type AccountAdmin, accountAdmin } from '#limiter/account-admin';
 import { AccountCalls } from '#limiter/account-calls';
+import { KeyUses } from '#limiter/key-uses';
 import { LimiterActors, type LimiterConfig } from '#limiter/limiter-actors';
 import type { Metrics } from '#platform/metrics';
 import type { ProcessPorts } from '#platform/process-ports';
@@ -10,6 +11,7 @@ import { CommitLog } from '#runtime/commit-log';
 import { ONE_SHARD } from '#runtime/shard-gate';
 import type { AccountStore } from '#storage/account-store';
 import type { Journal } from '#storage/journal';
+import type { KeyUseStore } from '#storage/key-use-store';
 import type { MeterStore } from '#storage/meter-store';
 import type { LimiterClient } from '#wire/limiter-messages';
 
@@ -18,6 +20,7 @@ export type LimiterPorts = ProcessPorts & {
   readonly accounts: AccountStore;
   readonly meters: MeterStore;
   readonly audit: AuditTrail;
+  readonly keyUses: KeyUseStore;
   /** News of accounts for the other processes; undefined: there is none. */
   readonly accountNews: AccountNews | undefined;
   readonly randomness: Randomness;
@@ -36,11 +39,15 @@ export function composeLimiter(
   config: LimiterConfig,
   ports: LimiterPorts & { readonly journal: Journal },
 ): Limiter {
-  const { accounts, meters, accountNews, clock, randomness, metrics, onBug, tracer } = ports;
+  const { accounts, meters, keyUses, accountNews, clock, randomness } = ports;
+  const { metrics, onBug, tracer } = ports;
+  const opened = new AsyncDisposableStack();
+  const noted = opened.use(new KeyUses(keyUses, clock));
   const actors = new LimiterActors(config, {
     accounts,
     meters,
     accountCalls: new AccountCalls(ports.audit),
+    keyUses: noted,
     clock,
     metrics,
     log: new CommitLog(ports.journal, clock),
@@ -48,11 +55,13 @@ export function composeLimiter(
     onBug,
     tracer,
   });
+  opened.use(actors);
   return {
     client: actors,
     audit: ports.audit,
     admin: accountAdmin({
       accounts,
+      keyUses,
       clock,
       randomness,
       announce: async (accountId) => {
@@ -62,6 +71,6 @@ export function composeLimiter(
       usage: (accountId) => actors.usage(accountId),
       resetUsage: (accountId) => actors.resetUsage(accountId),
     }),
-    [Symbol.asyncDispose]: () => actors[Symbol.asyncDispose](),
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };
 }

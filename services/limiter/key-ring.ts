@@ -1,5 +1,7 @@
 import { timingSafeEqual } from 'node:crypto';
-import { type ApiKeyRecord, KEY_SCOPES, type KeyScope, keyEndsAtMs } from '#accounts/account';
+import { type ApiKeyRecord, isUsable, KEY_SCOPES, type KeyScope } from '#accounts/account';
+import { readAddress } from '#platform/ip-address';
+import { contains, type IpNetwork, readNetwork } from '#platform/ip-network';
 
 /** What a meter keeps of a key that may still be used. */
 export type HeldKey = {
@@ -7,6 +9,8 @@ export type HeldKey = {
   readonly scope: KeyScope;
   /** Undefined: never. */
   readonly expiresAtMs: number | undefined;
+  /** Where it may be used from; undefined: anywhere. */
+  readonly networks: readonly IpNetwork[] | undefined;
 };
 
 /** Characters of a SHA-256 in base64url. */
@@ -18,13 +22,39 @@ const presented = Buffer.alloc(DIGEST_LENGTH);
 const known = Buffer.alloc(DIGEST_LENGTH);
 
 /**
- * The keys that may be used at `nowMs`: neither revoked nor expired, and of a scope that this release
- * knows. A later one may store keys that may do less, and must not find them let in by this one.
+ * The keys that may be used at `nowMs`: neither revoked nor expired nor disabled, and of a scope that
+ * this release knows. A later one may store keys that may do less, and must not find them let in by
+ * this one.
  */
 export function keyRing(keys: readonly ApiKeyRecord[], nowMs: number): readonly HeldKey[] {
   return keys
-    .filter((key) => keyEndsAtMs(key) > nowMs && KEY_SCOPES.includes(key.scope))
-    .map(({ digest, scope, expiresAtMs }) => ({ digest, scope, expiresAtMs }));
+    .filter((key) => isUsable(key, nowMs) && KEY_SCOPES.includes(key.scope))
+    .map(({ digest, scope, expiresAtMs, networks }) => ({
+      digest,
+      scope,
+      expiresAtMs,
+      networks: networks && parsed(networks),
+    }));
+}
+
+/** A text that is no network lets nothing in. */
+function parsed(networks: readonly string[]): readonly IpNetwork[] {
+  return networks.map(readNetwork).filter((network) => network !== undefined);
+}
+
+/**
+ * Whether a key is bound to networks and a call does not say where it comes from. An edge of
+ * release 1.0 says it of no call and does not know the verdict on its address (decision 242).
+ */
+export function isUnplaced({ networks }: HeldKey, address = ''): boolean {
+  return networks !== undefined && address === '';
+}
+
+/** Whether a key may be used from an address. */
+export function mayComeFrom({ networks }: HeldKey, text = ''): boolean {
+  if (networks === undefined) return true;
+  const address = readAddress(text);
+  return address !== undefined && networks.some((network) => contains(network, address));
 }
 
 /** The keys of a ring that have not expired at `nowMs`. */
@@ -42,16 +72,16 @@ export function firstExpiryOf(ring: readonly HeldKey[]): number | undefined {
 }
 
 /**
- * The scope of the key with this digest, or undefined if there is none. How long a comparison takes
- * reveals nothing of how much of a digest was right.
+ * The key with this digest, or undefined if there is none. How long a comparison takes reveals
+ * nothing of how much of a digest was right.
  */
-export function scopeInRing(ring: readonly HeldKey[], digest: string): KeyScope | undefined {
+export function keyInRing(ring: readonly HeldKey[], digest: string): HeldKey | undefined {
   if (digest.length !== DIGEST_LENGTH) return undefined;
   presented.write(digest, 'latin1');
   for (const key of ring) {
     known.write(key.digest, 'latin1');
     // Latin-1 keeps the low byte of a character alone; what this reveals is known already.
-    if (timingSafeEqual(presented, known)) return key.digest === digest ? key.scope : undefined;
+    if (timingSafeEqual(presented, known)) return key.digest === digest ? key : undefined;
   }
   return undefined;
 }

@@ -3,6 +3,7 @@ import { Fault } from '#fault/fault';
 import type { AccountCalls } from '#limiter/account-calls';
 import { ADMIT_AGE_MS_MAX, RESET_MS_MAX } from '#limiter/bounds';
 import { describeCaller } from '#limiter/caller-description';
+import type { KeyUses } from '#limiter/key-uses';
 import { type LimiterMetrics, limiterMetrics } from '#limiter/limiter-metrics';
 import { type Meter, UNKNOWN_KEY } from '#limiter/meter';
 import { type MeterAnswer, type MeterCall, MeterKind } from '#limiter/meter-kind';
@@ -38,6 +39,7 @@ type LimiterActorsPorts = ProcessPorts & {
   readonly accounts: AccountStore;
   readonly meters: MeterStore;
   readonly accountCalls: AccountCalls;
+  readonly keyUses: Pick<KeyUses, 'note'>;
   readonly metrics: Metrics;
   readonly log: CommitLog;
   readonly gate: ShardGate;
@@ -54,6 +56,7 @@ export class LimiterActors implements LimiterClient, AsyncDisposable {
   readonly #admitAgeMs: number;
   readonly #accounts: AccountStore;
   readonly #accountCalls: AccountCalls;
+  readonly #keyUses: Pick<KeyUses, 'note'>;
   readonly #clock: Clock;
   readonly #log: CommitLog;
   readonly #metrics: LimiterMetrics;
@@ -62,6 +65,7 @@ export class LimiterActors implements LimiterClient, AsyncDisposable {
     this.#admitAgeMs = config.admitAgeMs ?? ADMIT_AGE_MS_MAX;
     this.#accounts = ports.accounts;
     this.#accountCalls = ports.accountCalls;
+    this.#keyUses = ports.keyUses;
     this.#clock = ports.clock;
     this.#log = ports.log;
     this.#metrics = limiterMetrics(ports.metrics);
@@ -85,8 +89,23 @@ export class LimiterActors implements LimiterClient, AsyncDisposable {
   ask(call: LimiterCall): LimiterAnswer | Promise<LimiterAnswer> {
     if (call.kind === 'account') return this.#accountCalls.answer(call);
     const answer = this.#decide(call);
-    if (call.kind !== 'admit' || call.isCallerDescribed !== true) return answer;
-    return this.#described(call, answer);
+    if (call.kind !== 'admit') return answer;
+    const used = call.client === undefined ? answer : this.#noted(call, answer);
+    return call.isCallerDescribed === true ? this.#described(call, used) : used;
+  }
+
+  /** Notes the use of the key once the call is admitted. */
+  #noted(
+    call: AdmitCall,
+    decided: LimiterAnswer | Promise<LimiterAnswer>,
+  ): LimiterAnswer | Promise<LimiterAnswer> {
+    if (decided instanceof Promise) return decided.then((answer) => this.#noteIf(call, answer));
+    return this.#noteIf(call, decided);
+  }
+
+  #noteIf(call: AdmitCall, answer: LimiterAnswer): LimiterAnswer {
+    if (answer.verdict === 'admitted') this.#keyUses.note(call);
+    return answer;
   }
 
   #decide(call: MeteredCall): LimiterAnswer | Promise<LimiterAnswer> {

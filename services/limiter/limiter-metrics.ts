@@ -40,6 +40,7 @@ export function limiterMetrics(metrics: Metrics): LimiterMetrics {
         case 'quota_exceeded':
           return quota.inc();
         case 'unknown_key':
+        case 'address_not_allowed':
         case 'read_only_key':
         case 'account_suspended':
           return key.inc();

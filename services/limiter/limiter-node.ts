@@ -4,6 +4,7 @@ import { Fault, toFault } from '#fault/fault';
 import { type AccountAdmin, accountAdmin } from '#limiter/account-admin';
 import { AccountCalls } from '#limiter/account-calls';
 import type { LimiterPorts } from '#limiter/compose';
+import { KeyUses } from '#limiter/key-uses';
 import { LimiterActors, type LimiterConfig } from '#limiter/limiter-actors';
 import { ClusterNode, type ClusterNodePorts } from '#node/cluster-node';
 import type { HostedServices, NodeConfig, NodeContext } from '#node/node-context';
@@ -42,18 +43,22 @@ export class LimiterNode implements LimiterClient, AdminTarget, AsyncDisposable 
   readonly #node: ClusterNode<Served>;
   readonly #ports: LimiterNodePorts;
   readonly #listening: Disposable;
+  /** Of all its incarnations. */
+  readonly #keyUses: KeyUses;
 
   constructor(config: LimiterNodeConfig, ports: LimiterNodePorts) {
     this.cluster = config.node.cluster;
     this.#ports = ports;
     this.audit = ports.limiter.audit;
     this.#node = new ClusterNode(config.node, ports.node, (context) =>
-      hostMeters(config.limiter, ports, context),
+      hostMeters(config.limiter, ports, this.#keyUses, context),
     );
-    const { accounts, accountNews, clock, randomness } = ports.limiter;
+    const { accounts, keyUses, accountNews, clock, randomness } = ports.limiter;
+    this.#keyUses = new KeyUses(keyUses, clock);
     this.#listening = accountNews.onChange((accountId) => void this.#heard(accountId));
     this.admin = accountAdmin({
       accounts,
+      keyUses,
       clock,
       randomness,
       announce: async (accountId) => {
@@ -99,6 +104,7 @@ export class LimiterNode implements LimiterClient, AdminTarget, AsyncDisposable 
   /** Gives all shards up and leaves. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#listening[Symbol.dispose]();
+    await using _keyUses = this.#keyUses;
     await this.#node[Symbol.asyncDispose]();
   }
 
@@ -135,12 +141,14 @@ export class LimiterNode implements LimiterClient, AdminTarget, AsyncDisposable 
 function hostMeters(
   config: LimiterConfig,
   { limiter, node }: LimiterNodePorts,
+  keyUses: KeyUses,
   context: NodeContext,
 ): HostedServices<Served> {
   const actors = new LimiterActors(config, {
     accounts: limiter.accounts,
     meters: limiter.meters,
     accountCalls: new AccountCalls(limiter.audit),
+    keyUses,
     clock: limiter.clock,
     metrics: limiter.metrics,
     log: context.log,

@@ -1,7 +1,8 @@
-import type { AccountWithKeys, KeyScope } from '#accounts/account';
+import type { AccountWithKeys } from '#accounts/account';
 import { monthEndOf } from '#accounts/month';
 import { Fault } from '#fault/fault';
 import { CachedAccount } from '#limiter/cached-account';
+import { type HeldKey, isUnplaced, mayComeFrom } from '#limiter/key-ring';
 import type { MeterEvents } from '#limiter/meter-events';
 import { Minute } from '#limiter/minute';
 import { Month } from '#limiter/month';
@@ -155,13 +156,13 @@ export class Meter {
 
   #admit(call: AdmitCall, turn: Turn<MeterRecord>): LimiterAnswer {
     turn.dependOn(0);
-    const scope = this.account.scopeOf(call.keyDigest, turn.wallMs);
-    if (scope === undefined) return UNKNOWN_KEY;
+    const key = this.account.keyWith(call.keyDigest, turn.wallMs);
+    if (key === undefined || isUnplaced(key, call.address)) return UNKNOWN_KEY;
     this.#bringUpTo(turn);
     this.#month.assertBegun();
     if (call.cycles > 0) this.#month.assertRoomFor(call);
     const missing = this.#month.missingFor(call, call.cycles);
-    const verdict = this.#verdictOn(call, scope, missing, turn);
+    const verdict = this.#verdictOn(call, key, missing, turn);
     if (verdict !== 'rate_limited') {
       this.#minute.open(turn);
       const isAdmitted = verdict === 'admitted';
@@ -178,9 +179,10 @@ export class Meter {
   // The minute comes first and counts whatever passes it, so that no kind of refusal can be had
   // more often than the plan's requests; then what only the account's owner can change; the month
   // last, because only a call that may be made at all needs cycles.
-  #verdictOn(call: AdmitCall, scope: KeyScope, missing: number, now: Instant): Verdict {
+  #verdictOn(call: AdmitCall, key: HeldKey, missing: number, now: Instant): Verdict {
     if (this.#minute.requests(now) >= this.account.limits.requestsPerMinute) return 'rate_limited';
-    if (scope === 'read' && call.scope === 'full') return 'read_only_key';
+    if (!mayComeFrom(key, call.address)) return 'address_not_allowed';
+    if (key.scope === 'read' && call.scope === 'full') return 'read_only_key';
     if (this.account.isSuspended) return 'account_suspended';
     return missing > this.#cyclesRemaining() ? 'quota_exceeded' : 'admitted';
   }

@@ -29,8 +29,8 @@ export function isHostPort(address: string): boolean {
 
 /** Whether a text is an IP address, or a network of them in CIDR notation. */
 export function isNetwork(cidr: string): boolean {
-  const [address = '', prefix] = cidr.split('/');
-  const version = isIP(address);
+  const [address = '', prefix, ...rest] = cidr.split('/');
+  const version = rest.length === 0 ? isIP(address) : 0;
   const bits = version === 4 ? 32 : 128;
   if (prefix === undefined) return version !== 0;
   return version !== 0 && /^[1-9]\d{0,2}$/.test(prefix) && Number(prefix) <= bits;

@@ -38,6 +38,7 @@ export async function openCtlCluster(config: Config): Promise<ClusterPorts & Asy
     listings: stores.listings,
     meters: stores.meters,
     audit: stores.audit,
+    keyUses: stores.keyUses,
     serverClocks: stores.serverClocks,
     retentionOfPlans: config.SERVICE_RETENTION_DAYS ?? {},
     clock,

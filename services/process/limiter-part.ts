@@ -49,8 +49,8 @@ export async function limiterNodeOf(
   { stores, bus, clocks }: ClusterParts,
 ): Promise<LimiterNode> {
   const { clock, randomness, metrics, onBug, tracer } = foundation;
-  const { accounts, meters } = stores;
   const audit = new AuditTrail({ store: stores.audit, clock });
+  const { accounts, meters, keyUses } = stores;
   const place = await nodeConfigOf('limiter', config, foundation, stores);
   const { prefix, cluster } = place;
   const accountNews = busAccountNews({ bus, prefix, cluster });
@@ -58,7 +58,18 @@ export async function limiterNodeOf(
   const node = new LimiterNode(
     { node: place, limiter: limiterConfigOf(config, foundation) },
     {
-      limiter: { accounts, meters, audit, accountNews, clock, randomness, metrics, onBug, tracer },
+      limiter: {
+        accounts,
+        meters,
+        audit,
+        keyUses,
+        accountNews,
+        clock,
+        randomness,
+        metrics,
+        onBug,
+        tracer,
+      },
       node: nodePortsOf('limiter', foundation, { stores, bus, clocks }),
       adminAt: (address) => adminClient(address, call),
     },
@@ -71,13 +82,13 @@ export async function limiterNodeOf(
 export function limiterAlone(
   config: Config,
   foundation: Foundation,
-  { accounts, meters, meterJournal: journal, audit: store }: LocalStores,
+  { accounts, meters, keyUses, meterJournal: journal, audit: store }: LocalStores,
   accountNews: AccountNews | undefined,
 ): Limiter {
   const { clock, randomness, metrics, onBug, tracer } = foundation;
   const audit = new AuditTrail({ store, clock });
   const process = { clock, randomness, metrics, onBug, tracer };
-  const ports = { accounts, meters, audit, accountNews, ...process, journal };
+  const ports = { accounts, meters, audit, keyUses, accountNews, ...process, journal };
   return composeLimiter(limiterConfigOf(config, foundation), ports);
 }
 

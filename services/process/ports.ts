@@ -16,6 +16,7 @@ import type { CassandraSession } from '#storage/cassandra/session';
 import type { InstanceStore } from '#storage/instance-store';
 import type { Journal } from '#storage/journal';
 import type { JournalStore } from '#storage/journal-store';
+import type { KeyUseStore } from '#storage/key-use-store';
 import type { PagedListings } from '#storage/listing-store';
 import type { ErasableMeters } from '#storage/meter-store';
 import type { ServerClocks } from '#storage/server-clocks';
@@ -28,6 +29,7 @@ type CommonStores = {
   readonly listings: PagedListings;
   readonly meters: ErasableMeters;
   readonly audit: AuditStore;
+  readonly keyUses: KeyUseStore;
 };
 
 /** The stores of a process that keeps its data to itself and forgets it at its end. */
@@ -121,6 +123,7 @@ async function memoryStores({ clock }: Foundation): Promise<LocalStores> {
   const { memoryAccountStore } = await import('#storage/memory/memory-account-store');
   const { memoryAuditStore } = await import('#storage/memory/memory-audit-store');
   const { memoryInstanceStore } = await import('#storage/memory/memory-instance-store');
+  const { memoryKeyUseStore } = await import('#storage/memory/memory-key-use-store');
   const { memoryListingStore } = await import('#storage/memory/memory-listing-store');
   const { memoryMeterStore } = await import('#storage/memory/memory-meter-store');
   const { memoryJournal } = await import('#storage/memory/memory-journal');
@@ -131,6 +134,7 @@ async function memoryStores({ clock }: Foundation): Promise<LocalStores> {
     instances: memoryInstanceStore(),
     listings: memoryListingStore(),
     meters: memoryMeterStore(),
+    keyUses: memoryKeyUseStore(),
     meterJournal: memoryJournal(),
     engineJournal: memoryJournal(),
   };
@@ -144,6 +148,7 @@ async function cassandraStores(config: Config, foundation: Foundation): Promise<
   const { cassandraAccountStore } = await import('#storage/cassandra/cassandra-account-store');
   const { cassandraAuditStore } = await import('#storage/cassandra/cassandra-audit-store');
   const { cassandraInstanceStore } = await import('#storage/cassandra/cassandra-instance-store');
+  const { cassandraKeyUseStore } = await import('#storage/cassandra/cassandra-key-use-store');
   const { cassandraListingStore } = await import('#storage/cassandra/cassandra-listing-store');
   const { cassandraMeterStore } = await import('#storage/cassandra/cassandra-meter-store');
   const { cassandraJournalStore } = await import('#storage/cassandra/cassandra-journal-store');
@@ -157,6 +162,7 @@ async function cassandraStores(config: Config, foundation: Foundation): Promise<
     instances: cassandraInstanceStore(session, await bucketsIn(shards, 'engine', config)),
     listings: cassandraListingStore(session),
     meters: cassandraMeterStore(session, await bucketsIn(shards, 'limiter', config)),
+    keyUses: cassandraKeyUseStore(session),
     journals: cassandraJournalStore(session),
     shards,
     serverClocks: cassandraServerClocks(session),

@@ -1,4 +1,4 @@
-import type { Account } from '#accounts/account';
+import type { Account, ApiKeyRecord } from '#accounts/account';
 import { Fault } from '#fault/fault';
 
 /* What may be done to an account, by its status; every `AccountStore` refuses the same. */
@@ -22,4 +22,22 @@ export function assertDeleting({ status }: Account): void {
 /** Throws `conflict` unless the account is being imported. */
 export function assertImporting({ status }: Account): void {
   if (status !== 'importing') throw new Fault('conflict', 'the account is not being imported');
+}
+
+/**
+ * Which of the keys that are put are new, the others being in `keys`. Throws `conflict` for one
+ * with the digest of another key, by which callers are recognised.
+ */
+export function newOnes(
+  keys: readonly ApiKeyRecord[],
+  put: readonly ApiKeyRecord[],
+): readonly ApiKeyRecord[] {
+  const ids = new Set(keys.map(({ id }) => id));
+  const added = put.filter(({ id }) => !ids.has(id));
+  const digests = new Set(keys.map(({ digest }) => digest));
+  for (const { digest } of added) {
+    if (digests.has(digest)) throw new Fault('conflict', 'the account has this key already');
+    digests.add(digest);
+  }
+  return added;
 }

@@ -17,7 +17,7 @@ export interface AccountStore {
 
   /**
    * An account with its keys, oldest first; undefined if there is none. A key that expired 90 days
-   * ago is gone, for every method but `revokeKey` and whether it was revoked or not (`isKept`).
+   * ago is gone, for every method but `changeKeys` and whether it was revoked or not (`isKept`).
    */
   find(accountId: string): Promise<AccountWithKeys | undefined>;
 
@@ -49,18 +49,25 @@ export interface AccountStore {
   setStatus(accountId: string, status: SetStatus): Promise<Account>;
 
   /**
-   * Adds a key. Rejects with `not_found` if there is no such account and with `conflict` if the
-   * account already has a key with this id or digest, or is being deleted.
+   * Changes the keys of an account as `decide` says: what it puts replaces the key of the same id,
+   * or is added as the newest, all of it or nothing. `decide` is given every key that is stored,
+   * oldest first, also those that this clock takes for gone, because the clock may be wrong. It is
+   * called again when another writer came first, must do nothing else, and what it throws is
+   * rejected with. Fulfils with its answer. Rejects with `not_found` if there is no such account,
+   * and with `conflict` if a new key has the digest of another, or something is put while the
+   * account is being deleted.
    */
-  addKey(accountId: string, key: ApiKeyRecord): Promise<void>;
-
-  /**
-   * Revokes a key for good and answers it. One that is revoked already keeps its first time. A key
-   * that this clock takes for gone is revoked as long as it is stored: the clock may be wrong.
-   * Rejects with `not_found` if the account or the key does not exist.
-   */
-  revokeKey(accountId: string, keyId: string, revokedAtMs: number): Promise<ApiKeyRecord>;
+  changeKeys<Answer>(
+    accountId: string,
+    decide: (keys: readonly ApiKeyRecord[]) => KeyChange<Answer>,
+  ): Promise<Answer>;
 }
+
+/** What becomes of an account's keys; nothing is written where nothing is put. */
+export type KeyChange<Answer> = {
+  readonly put: readonly ApiKeyRecord[];
+  readonly answer: Answer;
+};
 
 /** Accounts with what only tools do to them. */
 export interface ManagedAccounts extends AccountStore {

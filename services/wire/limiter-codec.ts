@@ -20,7 +20,9 @@ import {
   ACCOUNT_ANSWER_LENGTH_MAX,
   ACCOUNT_CALL_MS_MAX,
   ACCOUNT_QUESTION_LENGTH_MAX,
+  ADDRESS_LENGTH_MAX,
   CALL_ID_MAX,
+  CLIENT_LENGTH_MAX,
   CYCLES_MAX,
   LIMITER_TIMEOUT_MS,
   MESSAGE_BYTES,
@@ -32,6 +34,7 @@ const VERDICT_TO_WIRE = {
   admitted: WireVerdicts.VERDICT_ADMITTED,
   settled: WireVerdicts.VERDICT_SETTLED,
   unknown_key: WireVerdicts.VERDICT_UNKNOWN_KEY,
+  address_not_allowed: WireVerdicts.VERDICT_ADDRESS_NOT_ALLOWED,
   read_only_key: WireVerdicts.VERDICT_READ_ONLY_KEY,
   account_suspended: WireVerdicts.VERDICT_ACCOUNT_SUSPENDED,
   rate_limited: WireVerdicts.VERDICT_RATE_LIMITED,
@@ -43,6 +46,9 @@ const VERDICT_FROM_WIRE = new Map<number, Verdict>();
 for (const [verdict, wire] of Object.entries(VERDICT_TO_WIRE)) {
   VERDICT_FROM_WIRE.set(wire, verdict as Verdict);
 }
+
+/** Printable ASCII. */
+const PRINTABLE = /^[ -~]*$/;
 
 /** The limiter's stream, as edges speak it. */
 export const limiterProtocol: FrameProtocol<
@@ -100,8 +106,10 @@ function callToWire(call: LimiterCall): NonNullable<LimiterRequest['call']> {
   switch (call.kind) {
     case 'admit': {
       const { keyDigest, scope, cycles, isCallerDescribed: describesCaller = false } = call;
+      const { address = '', client } = call;
       const writes = scope === 'full';
-      return { $case: 'admit', value: { keyDigest, writes, cycles, describesCaller } };
+      const value = { keyDigest, writes, cycles, describesCaller, address, client };
+      return { $case: 'admit', value };
     }
     case 'settle':
       return { $case: 'settle', value: { cyclesUsed: call.cyclesUsed } };
@@ -128,6 +136,8 @@ function callOf({ accountId, callId, callTag, call }: LimiterRequest): LimiterCa
         scope: call.value.writes ? 'full' : 'read',
         cycles: trustInteger(call.value.cycles, 0, CYCLES_MAX, 'cycles'),
         isCallerDescribed: call.value.describesCaller,
+        address: addressOf(call.value.address),
+        client: clientOf(call.value.client),
       };
     case 'settle': {
       const cyclesUsed = trustInteger(call.value.cyclesUsed, 0, CYCLES_MAX, 'cycles used');
@@ -139,6 +149,17 @@ function callOf({ accountId, callId, callTag, call }: LimiterRequest): LimiterCa
       return { kind: 'account', accountId, callId, callTag, name, body };
     }
   }
+}
+
+function addressOf(address: string): string | undefined {
+  return address === '' ? undefined : trustText(address, 1, ADDRESS_LENGTH_MAX, 'address');
+}
+
+/** It is printed one day: what is not printable is no edge's. */
+function clientOf(client: string | undefined): string | undefined {
+  if (client === undefined) return undefined;
+  if (!PRINTABLE.test(client)) throw brokenMessage('client');
+  return trustText(client, 0, CLIENT_LENGTH_MAX, 'client');
 }
 
 // A verdict without the numbers it rests on is refused: the edge could only guess them.

@@ -29,6 +29,13 @@ export type AdmitCall = Traced &
     readonly cycles: number;
     /** Whether the answer describes the caller, if the call is admitted. */
     readonly isCallerDescribed?: boolean;
+    /** The caller's address as the edge knows it; an edge of release 1.0 leaves it out. */
+    readonly address?: string | undefined;
+    /**
+     * The caller's program in printable ASCII, empty: not known. Sent until the edge has had a call
+     * of the key admitted in the present minute (decision 243).
+     */
+    readonly client?: string | undefined;
   };
 
 /** Gives back what an admitted call did not use. An unknown reservation changes nothing. */
@@ -84,6 +91,8 @@ export type Verdict =
   | 'admitted'
   | 'settled'
   | 'unknown_key'
+  /** Only on a call that says where it comes from: who does so knows the verdict. */
+  | 'address_not_allowed'
   | 'read_only_key'
   | 'account_suspended'
   | 'rate_limited'

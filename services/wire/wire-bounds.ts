@@ -66,6 +66,12 @@ export const STOP_GRACE_MS = 5_000;
 /** Longest id, digest or ETag, in UTF-16 units; an idempotency key may have 255 (decision 22). */
 export const TOKEN_LENGTH_MAX = 255;
 
+/** Longest text of a caller's address, in UTF-16 units: what is longer is none. */
+export const ADDRESS_LENGTH_MAX = 64;
+
+/** Longest name of a caller's program, in UTF-16 units. Source: decision 243. */
+export const CLIENT_LENGTH_MAX = 120;
+
 /** Call ids and tags are below 2^52. Source: engine-messages, limiter-messages. */
 export const CALL_ID_MAX = 2 ** 52 - 1;
 

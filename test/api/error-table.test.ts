@@ -110,6 +110,22 @@ forbidden(
   },
 );
 
+forbidden('is the answer to a key that is bound to networks, from everywhere else', async () => {
+  const keys = `/accounts/${caller.accountId}/keys`;
+  const made = (networks: string[]) =>
+    admin(service, 'POST', keys, { scope: 'full', networks, name: 'bound' });
+  const elsewhere = callerOf(service, caller.accountId, (await made(['192.0.2.0/24'])).key);
+  for (const path of ['/personas', '/instances', '/nothing']) {
+    const answer = await elsewhere.send('GET', path);
+    assertRefusalShape(answer);
+    assertRefused(answer, 403, 'forbidden', { reason: 'address_not_allowed' });
+  }
+  const here = callerOf(service, caller.accountId, (await made(['127.0.0.0/8', '::1'])).key);
+  const answer = await here.send('GET', '/account');
+  assert.is(answer.status, 200);
+  assert.is(answer.body.data.key.scope, 'full');
+});
+
 const absent = suite('404 not_found');
 
 absent('is the answer to a path that does not exist', async () => {

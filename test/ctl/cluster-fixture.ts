@@ -12,6 +12,7 @@ import { inProcessPeer } from '#routing/peer';
 import { memoryAccountStore } from '#storage/memory/memory-account-store';
 import { memoryAuditStore } from '#storage/memory/memory-audit-store';
 import { memoryInstanceStore } from '#storage/memory/memory-instance-store';
+import { memoryKeyUseStore } from '#storage/memory/memory-key-use-store';
 import { memoryListingStore } from '#storage/memory/memory-listing-store';
 import { memoryMeterStore } from '#storage/memory/memory-meter-store';
 import type { ShardedService } from '#storage/shard-store';
@@ -181,6 +182,7 @@ function memoryStores() {
     accounts: memoryAccountStore(systemClock),
     meters: memoryMeterStore(),
     audit: memoryAuditStore(),
+    keyUses: memoryKeyUseStore(),
     journals: memoryJournalStore(systemClock),
     shards: memoryShardStore(),
     instances: memoryInstanceStore(),

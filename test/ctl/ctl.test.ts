@@ -2,10 +2,8 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { serveAdmin } from '#limiter/admin-server';
-import { ctl } from '#test/ctl/ctl-run';
-import { admitKey, custom, limiterUnderTest } from '#test/limiter/limiter-fixture';
-import { ADMIN_TOKEN, adminTokenFile } from '#test/support/admin-token';
+import { run, serviceUnderTest } from '#test/ctl/ctl-on-service';
+import { admitKey } from '#test/limiter/limiter-fixture';
 import type { MeterUsage } from '#wire/admin';
 
 const work = suite('ctl with a running service');
@@ -29,7 +27,7 @@ work('creates an account and a key that works, and shows the key once', async ()
   const key = made.out.split('\n')[0] ?? '';
   assert.is((await admitKey(service.limiter, key)).verdict, 'admitted');
   const listed = await service.ctl('keys', 'list', id);
-  assert.match(listed.out, /^key_[0-9a-f]{16} {2}full +active/m);
+  assert.match(listed.out, /^key_[0-9a-f]{16} {2}- +svc_sk_…\w{4} {2}full +active/m);
   assert.not.ok(listed.out.includes(key.slice(19)));
 });
 
@@ -218,7 +216,7 @@ wrong('explains itself when asked, and when asked nothing', async () => {
   for (const argv of [[], ['--help'], ['accounts', '-h']]) {
     const { code, out } = await run(argv, 'http://127.0.0.1:1');
     assert.is(code, 0);
-    assert.match(out, /ctl keys create <account> \[--scope full\|read\]/);
+    assert.match(out, /ctl keys create <account> \[--name text\] \[--scope full\|read\]/);
   }
 });
 
@@ -241,32 +239,6 @@ unserved('says so when something else listens there', async () => {
   assert.is(code, 1);
   assert.match(err, /is no admin port of this service/);
 });
-
-function run(argv: readonly string[], adminUrl: string) {
-  return ctl(argv, { adminUrl, adminTokenFile: adminTokenFile() });
-}
-
-/** `used`: what every account has used, instead of what it has. */
-async function serviceUnderTest(used?: MeterUsage) {
-  const fixture = await limiterUnderTest(custom(60, 100));
-  const { limiter, clock, bugs } = fixture;
-  const onBug = (bug: unknown) => bugs.push(bug);
-  const admin = { ...limiter.admin, ...(used && { usage: async () => used }) };
-  const ports = { admin, clock, onBug, token: ADMIN_TOKEN };
-  const running = await serveAdmin(
-    { host: '127.0.0.1', port: 0 },
-    { ...ports, trail: limiter.audit, heard: () => undefined },
-  );
-  return {
-    ...fixture,
-    ctl: (...argv: string[]) => run(argv, running.address),
-    async [Symbol.asyncDispose]() {
-      await running[Symbol.asyncDispose]();
-      await limiter[Symbol.asyncDispose]();
-      assert.equal(bugs, []);
-    },
-  };
-}
 
 async function listening(server: ReturnType<typeof createServer>): Promise<string> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

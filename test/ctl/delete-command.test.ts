@@ -10,6 +10,7 @@ import { type Cluster, serving } from '#test/ctl/ctl-on-cluster';
 import { ctl } from '#test/ctl/ctl-run';
 import { ACCOUNT_ID, CREATE, observed } from '#test/engine/instance-fixture';
 import { meterAt } from '#test/storage/meter-records';
+import { addKey } from '#test/storage/stored-keys';
 import { faultIn } from '#test/support/settled';
 
 const ACCOUNT: Account = {
@@ -40,8 +41,10 @@ async function withAccount(): Promise<Cluster> {
   const { accounts, meters } = cluster.stores;
   await accounts.create(ACCOUNT);
   const key = { id: 'key_1', digest: 'd', scope: 'full', createdAtMs: 2 } as const;
-  await accounts.addKey(ACCOUNT_ID, key);
+  await addKey(accounts, ACCOUNT_ID, key);
   await meters.checkpoint([{ accountId: ACCOUNT_ID, head: meterAt(3) }]);
+  const use = { digest: 'd', minute: 29_000_000, address: '192.0.2.1', client: 'curl' };
+  await cluster.stores.keyUses.note(ACCOUNT_ID, use);
   for (const id of IDS) await cluster.ask(id, CREATE);
   await cluster.ask(IDS[0] ?? '', observed({ mode: 2, signal: 0.7 }));
   return cluster;
@@ -57,6 +60,7 @@ async function assertDeleted(cluster: Cluster, ids = IDS): Promise<void> {
   assert.is(await accounts.find(ACCOUNT_ID), undefined);
   assert.is(await meters.readHead(ACCOUNT_ID), undefined);
   assert.equal(await cluster.stores.audit.months(ACCOUNT_ID), []);
+  assert.equal(await cluster.stores.keyUses.find(ACCOUNT_ID), []);
   assert.equal(await listings.load(ACCOUNT_ID), []);
   for (const id of ids) {
     const fault = await faultIn(cluster.ask(id, { kind: 'readInstance' }));

@@ -20,6 +20,7 @@ import {
   pushed,
   START_MS,
 } from '#test/engine/instance-fixture';
+import { addKey } from '#test/storage/stored-keys';
 import { ManualClock } from '#test/support/manual-clock';
 import type { EngineClient, EngineCommand } from '#wire/engine-messages';
 
@@ -39,7 +40,11 @@ export const ACCOUNT: Account = {
 export const KEYS: readonly ApiKeyRecord[] = [
   keyOf(1, {}),
   keyOf(2, { scope: 'read', revokedAtMs: 7 }),
-  keyOf(3, { expiresAtMs: Date.UTC(2090, 1, 1) }),
+  keyOf(3, {
+    expiresAtMs: Date.UTC(2090, 1, 1),
+    ...{ name: 'Zoë’s 💻', hint: 'ab12', networks: ['10.0.0.0/8'] },
+    ...{ disabledAtMs: 7, replacedBy: 'key_0000000000000001' },
+  }),
 ];
 
 /** Its instances, by what is special about each. */
@@ -63,7 +68,7 @@ export async function source(): Promise<Cluster> {
   const cluster = await clusterInMemory([]);
   const { accounts } = cluster.stores;
   await accounts.create({ ...ACCOUNT, status: 'active' });
-  for (const key of KEYS) await accounts.addKey(ACCOUNT_ID, key);
+  for (const key of KEYS) await addKey(accounts, ACCOUNT_ID, key);
   await accounts.setStatus(ACCOUNT_ID, 'suspended');
   const clock = new ManualClock(START_MS);
   await using engine = engineOn(cluster, clock);

@@ -18,6 +18,7 @@ import {
   target,
 } from '#test/ctl/export-fixture';
 import { ACCOUNT_ID, START_MS } from '#test/engine/instance-fixture';
+import { addKey } from '#test/storage/stored-keys';
 import { ManualClock } from '#test/support/manual-clock';
 import { faultIn } from '#test/support/settled';
 
@@ -92,7 +93,7 @@ resumed('between two keys adds the others', async () => {
   await using cut = await target();
   const { accounts } = cut.stores;
   await accounts.create({ ...ACCOUNT, status: 'importing' });
-  for (const key of KEYS.slice(0, 1)) await accounts.addKey(ACCOUNT_ID, key);
+  for (const key of KEYS.slice(0, 1)) await addKey(accounts, ACCOUNT_ID, key);
   assert.is((await importOf(cut, written)).code, 0);
   assert.equal(await accounts.find(ACCOUNT_ID), { account: ACCOUNT, keys: KEYS });
 });
@@ -102,7 +103,7 @@ resumed('opens the account as the file says that it went on with', async () => {
   const { accounts } = cut.stores;
   const limits = { ...ACCOUNT.limits, instances: 99 };
   await accounts.create({ ...ACCOUNT, limits, plan: 'pro', status: 'importing' });
-  for (const { revokedAtMs: _, ...usable } of KEYS) await accounts.addKey(ACCOUNT_ID, usable);
+  for (const { revokedAtMs: _, ...usable } of KEYS) await addKey(accounts, ACCOUNT_ID, usable);
   assert.is((await importOf(cut, written)).code, 0);
   assert.equal(await accounts.find(ACCOUNT_ID), { account: ACCOUNT, keys: KEYS });
 });

@@ -26,7 +26,12 @@ for (const [how, answering] of [
     assert.equal([headers['x-ratelimit-remaining'], headers['x-monthly-remaining']], [40, 700]);
     const named = { accountId: 'AdaAdaAdaAda', keyDigest: 'a key', callId: 7, callTag: 5 };
     assert.equal(asked, [
-      { kind: 'admit', ...named, scope: 'full', cycles: 3, isCallerDescribed: false },
+      {
+        kind: 'admit',
+        ...named,
+        ...{ scope: 'full', cycles: 3, isCallerDescribed: false },
+        ...{ address: '1.1.1.1', client: '' },
+      },
     ]);
   });
 }
@@ -53,6 +58,10 @@ const refused = suite('a call that the limiter refuses');
 
 const REFUSALS: readonly (readonly [Verdict, Partial<Fault>])[] = [
   ['unknown_key', { code: 'unauthorized', retryAfterS: undefined }],
+  [
+    'address_not_allowed',
+    { code: 'forbidden', reason: 'address_not_allowed', retryAfterS: undefined },
+  ],
   ['read_only_key', { code: 'forbidden', reason: 'read_only_key', retryAfterS: undefined }],
   ['account_suspended', { code: 'forbidden', reason: 'account_suspended', retryAfterS: undefined }],
   ['rate_limited', { code: 'rate_limited', retryAfterS: 20 }],

@@ -233,6 +233,7 @@ const everythingElse = suite('an answer that is not rate_limited');
 for (const verdict of [
   'admitted',
   'unknown_key',
+  'address_not_allowed',
   'read_only_key',
   'account_suspended',
   'quota_exceeded',

@@ -1,10 +1,13 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import type { ApiKeyRecord } from '#accounts/account';
 import { digestOf } from '#accounts/api-key';
 import { Fault } from '#fault/fault';
-import type { AccountStore } from '#storage/account-store';
+import { withDisabled, withEnabled, withRevoked, withRotated } from '#limiter/key-changes';
+import type { AccountStore, KeyChange } from '#storage/account-store';
 import { memoryAccountStore } from '#storage/memory/memory-account-store';
 import { admission, custom, limiterUnderTest } from '#test/limiter/limiter-fixture';
+import { revokeKey } from '#test/storage/stored-keys';
 import { ManualClock } from '#test/support/manual-clock';
 import { faultIn, turnOfEvents } from '#test/support/settled';
 
@@ -36,7 +39,7 @@ for (const gapS of [1, 7, 29, 30.5, 60, 300, 899]) {
     await turnOfEvents();
     assert.is(scene.reads(), 2);
     const revokedAtMs = clock.monotonicMs();
-    await accounts.revokeKey(id, record.id, clock.wallMs());
+    await revokeKey(accounts, id, record.id, clock.wallMs());
     for (let ageMs = 0; ageMs <= 2_000 * SECOND_MS; ageMs = clock.monotonicMs() - revokedAtMs) {
       await scene.pass(gapS * SECOND_MS);
       const { verdict } = await admit(3, 0);
@@ -46,13 +49,48 @@ for (const gapS of [1, 7, 29, 30.5, 60, 300, 899]) {
   });
 }
 
+/** Changes of a key that are stored while no limiter hears of them. */
+const CHANGES = {
+  revoked: (keys, id, nowMs) => withRevoked(keys, id, nowMs),
+  disabled: (keys, id, nowMs) => withDisabled(keys, id, nowMs),
+  rotated: (keys, id, nowMs) =>
+    withRotated(keys, id, { id: 'key_2', digest: 'd' }, { graceMs: 0, nowMs }),
+} satisfies Record<string, Decide>;
+
+type Decide = (keys: readonly ApiKeyRecord[], id: string, nowMs: number) => KeyChange<unknown>;
+
+const unheard = suite('a key that is changed while no limiter hears of it');
+
+for (const [what, decide] of Object.entries(CHANGES)) {
+  unheard(`is refused 30 s after it was ${what}`, async () => {
+    await using scene = await accountInUse();
+    const { id, record, accounts, clock, admit } = scene;
+    await scene.pass(26 * SECOND_MS);
+    await admit(2, 0);
+    await turnOfEvents();
+    await accounts.changeKeys<unknown>(id, (keys) => decide(keys, record.id, clock.wallMs()));
+    await scene.pass(30 * SECOND_MS + 1);
+    assert.is((await admit(3, 0)).verdict, 'unknown_key');
+  });
+}
+
+unheard('is let in 30 s after it was enabled', async () => {
+  await using scene = await accountInUse();
+  const { id, record, accounts, clock, admit, limiter } = scene;
+  await limiter.admin.disableKey(id, record.id);
+  assert.is((await admit(2, 0)).verdict, 'unknown_key');
+  await accounts.changeKeys(id, (keys) => withEnabled(keys, record.id, clock.wallMs()));
+  await scene.pass(30 * SECOND_MS + 1);
+  assert.is((await admit(3, 0)).verdict, 'admitted');
+});
+
 revoked('is refused at the first call that begins more than 30 s after the read', async () => {
   await using scene = await accountInUse();
   const { id, record, accounts, clock, admit } = scene;
   accounts.isHeld = true;
   await scene.pass(30 * SECOND_MS);
   assert.is((await admit(2, 0)).verdict, 'admitted', 'the read in the background hangs');
-  await accounts.revokeKey(id, record.id, clock.wallMs());
+  await revokeKey(accounts, id, record.id, clock.wallMs());
   await scene.pass(1);
   await assertUnknownOnceRead(scene);
 });
@@ -64,7 +102,7 @@ revoked('works no longer because the read that missed it took its time', async (
   const begunAtMs = clock.monotonicMs();
   await scene.pass(3 * SECOND_MS);
   await accounts.answerOnce();
-  await accounts.revokeKey(id, record.id, clock.wallMs());
+  await revokeKey(accounts, id, record.id, clock.wallMs());
   await scene.pass(begunAtMs + 30 * SECOND_MS + 1 - clock.monotonicMs());
   await assertUnknownOnceRead(scene);
 });
@@ -80,7 +118,7 @@ revoked('works no longer because its meter was being read while it was used firs
   await scene.pass(4 * SECOND_MS);
   await accounts.answerOnce();
   await first;
-  await accounts.revokeKey(id, record.id, clock.wallMs());
+  await revokeKey(accounts, id, record.id, clock.wallMs());
   await scene.pass(begunAtMs + 30 * SECOND_MS + 1 - clock.monotonicMs());
   const waiting = admit(2, 0);
   await turnOfEvents();
@@ -222,4 +260,4 @@ function watchedStore() {
   return watched satisfies AccountStore;
 }
 
-for (const each of [revoked, again]) each.run();
+for (const each of [revoked, unheard, again]) each.run();

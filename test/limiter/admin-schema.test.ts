@@ -1,6 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { z } from 'zod';
+import type { ApiKeyRecord } from '#accounts/account';
 import { limitsOf } from '#accounts/plan';
 import {
   AccountBody,
@@ -12,7 +13,8 @@ import {
   RefusalView,
   UsageView,
 } from '#limiter/admin-schema';
-import { viewOfAccount, viewOfKey, viewOfUsage } from '#limiter/admin-views';
+import { viewOfAccount, viewOfUsage } from '#limiter/admin-views';
+import { viewOfKey, viewOfUsedKey } from '#limiter/key-views';
 
 const AT_MS = Date.UTC(2026, 0, 15, 12);
 const AT = '2026-01-15T12:00:00.000Z';
@@ -63,19 +65,22 @@ answers('is read by ctl field by field: an account of any plan and status', () =
 });
 
 answers('is read by ctl field by field: a key of any scope and state', () => {
-  const optional = ['revoked_at', 'expires_at'];
+  const optional = ['revoked_at', 'expires_at', 'name', 'masked', 'networks', 'disabled_at'];
   for (const scope of ['full', 'read'] as const) {
     const key = { id: 'key_1', digest: 'd', scope, createdAtMs: AT_MS };
     const states = [
       { ...key, expiresAtMs: AT_MS + 1 },
       { ...key, expiresAtMs: AT_MS },
       { ...key, revokedAtMs: AT_MS - 1 },
+      { ...key, disabledAtMs: AT_MS - 1, name: 'Zoë', hint: 'ab12' },
+      { ...key, disabledAtMs: AT_MS - 2, revokedAtMs: AT_MS - 1, replacedBy: 'key_2' },
     ].map((made) => viewOfKey(made, AT_MS));
-    for (const view of states) assertExact(KeyView, view, optional);
+    for (const view of states) assertExact(KeyView, view, [...optional, 'replaced_by']);
     assert.equal(
       states.map(({ status }) => status),
-      ['active', 'expired', 'revoked'],
+      ['active', 'expired', 'revoked', 'disabled', 'revoked'],
     );
+    assert.is(states[3]?.masked, 'svc_sk_…ab12');
     assert.equal(states[0], {
       id: 'key_1',
       scope,
@@ -86,6 +91,42 @@ answers('is read by ctl field by field: a key of any scope and state', () => {
     const shown = { ...viewOfKey(key, AT_MS), key: 'svc_sk_shown_once' };
     assertExact(NewKeyView, shown);
   }
+});
+
+answers('of a later release is read too: another scope, status or hint of a key', () => {
+  const later = { id: 'key_1', scope: 'events', status: 'paused', created_at: AT };
+  assert.equal(KeyView.parse({ ...later, hints: ['leaked'] }), { ...later, hints: ['leaked'] });
+});
+
+answers('says of a key what is worth a look at', () => {
+  const daysAgo = (days: number) => AT_MS - days * 86_400_000;
+  const key = { id: 'key_1', digest: 'd', scope: 'full', hint: 'ab12' } as const;
+  const hintsOf = (record: ApiKeyRecord, usedDaysAgo?: number) => {
+    const use = { digest: 'd', minute: daysAgo(usedDaysAgo ?? 0) / 60_000 };
+    const lastUse = { ...use, address: '192.0.2.1', client: undefined };
+    const used = { record, lastUse: usedDaysAgo === undefined ? undefined : lastUse };
+    const view = viewOfUsedKey(used, AT_MS);
+    assert.equal(KeyView.parse(view), view);
+    return view.hints;
+  };
+  const until = { expiresAtMs: AT_MS + 1 };
+  assert.equal(hintsOf({ ...key, createdAtMs: daysAgo(7), ...until }), ['never_used']);
+  assert.equal(hintsOf({ ...key, createdAtMs: daysAgo(6), ...until }), []);
+  assert.equal(hintsOf({ ...key, createdAtMs: daysAgo(99), ...until }, 90), ['idle_90_days']);
+  assert.equal(hintsOf({ ...key, createdAtMs: daysAgo(99) }, 89), ['no_expiry']);
+  const { hint: _, ...old } = { ...key, createdAtMs: daysAgo(99), ...until };
+  assert.equal(hintsOf(old), [], 'made by a release that kept no uses');
+  assert.equal(hintsOf({ ...key, createdAtMs: daysAgo(99), revokedAtMs: 1 }), []);
+  const used = { record: { ...key, createdAtMs: 0 }, lastUse: { digest: 'd', minute: 29_000_000 } };
+  const { last_used } = viewOfUsedKey(
+    { ...used, lastUse: { ...used.lastUse, address: '192.0.2.1', client: 'curl/8' } },
+    AT_MS,
+  );
+  assert.equal(last_used, {
+    at: '2025-02-19T21:20:00.000Z',
+    address: '192.0.2.1',
+    client: 'curl/8',
+  });
 });
 
 answers('is read by ctl field by field: usage, and a refusal', () => {
@@ -113,6 +154,24 @@ bodies('is a plan, with limits exactly if they are agreed upon', () => {
     { cycles_per_month: 1 },
   ]) {
     assert.not.ok(PlanBody.safeParse({ ...agreed, limits }).success, JSON.stringify(limits));
+  }
+});
+
+bodies('is a name for a key, and networks, each once and in one spelling', () => {
+  const networks = ['10.1.2.3/8', '::ffff:10.0.0.0/104', '192.0.2.7', '2001:DB8::1'];
+  assert.equal(KeyBody.parse({ scope: 'full', name: 'CI ✓', networks }), {
+    scope: 'full',
+    name: 'CI ✓',
+    networks: ['10.0.0.0/8', '192.0.2.7/32', '2001:db8::1/128'],
+  });
+  const many = Array.from({ length: 21 }, (_, i) => `10.0.0.${i}`);
+  for (const wrong of [
+    ...[[], many, ['10.0.0.0/33'], ['0.0.0.0/0'], ['a'], '10.0.0.0/8'].map((given) => ({
+      networks: given,
+    })),
+    ...['', 'x'.repeat(65), 'a\u001b[2J', 'a\u202eb', 'a\nb'].map((name) => ({ name })),
+  ]) {
+    assert.not.ok(KeyBody.safeParse({ scope: 'full', ...wrong }).success, JSON.stringify(wrong));
   }
 });
 

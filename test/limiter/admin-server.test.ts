@@ -50,7 +50,7 @@ life('shows a key once, lists it without, and revokes it at once', async () => {
   assert.is((await port.fixture.admitKey(key)).verdict, 'read_only_key');
 
   const listed = await port.send('GET', keys);
-  assert.equal(listed.data[1], shown);
+  assert.equal(listed.data[1], { ...shown, hints: [] });
   assert.not.ok(listed.text.includes(key.slice(19, 51)), 'no secret');
   assert.not.ok(/digest/.test(listed.text), 'no digest');
 

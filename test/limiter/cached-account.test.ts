@@ -3,7 +3,14 @@ import * as assert from 'uvu/assert';
 import type { ApiKeyRecord } from '#accounts/account';
 import { digestOf } from '#accounts/api-key';
 import { CachedAccount } from '#limiter/cached-account';
-import { firstExpiryOf, keyRing, scopeInRing, usableOf } from '#limiter/key-ring';
+import {
+  firstExpiryOf,
+  isUnplaced,
+  keyInRing,
+  keyRing,
+  mayComeFrom,
+  usableOf,
+} from '#limiter/key-ring';
 import { custom, record } from '#test/limiter/limiter-fixture';
 
 const NOW_MS = Date.UTC(2026, 0, 15, 12);
@@ -47,12 +54,12 @@ content('is what the last read found', () => {
   const cached = new CachedAccount(undefined, at(0));
   assert.equal([cached.isAbsent, cached.isSuspended, cached.keyBytes], [true, false, 0]);
   assert.equal(cached.limits, { requestsPerMinute: 0, cyclesPerMonth: 0, instances: 0 });
-  assert.is(cached.scopeOf(digestOf('key'), NOW_MS), undefined);
+  assert.is(cached.keyWith(digestOf('key'), NOW_MS)?.scope, undefined);
   cached.refresh(record(custom(3, 7), { status: 'suspended' }), at(0));
-  assert.equal([cached.isAbsent, cached.isSuspended, cached.keyBytes], [false, true, 160]);
+  assert.equal([cached.isAbsent, cached.isSuspended, cached.keyBytes], [false, true, 168]);
   const limits = { requestsPerMinute: 3, cyclesPerMonth: 7, instances: 1_000_000 };
   assert.equal(cached.limits, limits);
-  assert.is(cached.scopeOf(digestOf('key'), NOW_MS), 'full');
+  assert.is(cached.keyWith(digestOf('key'), NOW_MS)?.scope, 'full');
   cached.refresh(record(custom(3, 7)), at(0));
   assert.is(cached.isSuspended, false);
 });
@@ -63,13 +70,13 @@ expired('leaves memory at that moment, and the others stay', () => {
   const keys = [key('first', 1), key('never'), key('later', 2)];
   const cached = new CachedAccount({ ...record(custom(1, 1)), keys }, at(0));
   const states = [0, 1, 2].map((ms) => {
-    const scopes = keys.map(({ id }) => cached.scopeOf(digestOf(id), NOW_MS + ms));
+    const scopes = keys.map(({ id }) => cached.keyWith(digestOf(id), NOW_MS + ms)?.scope);
     return [...scopes, cached.keyBytes];
   });
   assert.equal(states, [
-    ['full', 'full', 'full', 480],
-    [undefined, 'full', 'full', 320],
-    [undefined, 'full', undefined, 160],
+    ['full', 'full', 'full', 504],
+    [undefined, 'full', 'full', 336],
+    [undefined, 'full', undefined, 168],
   ]);
 });
 
@@ -77,8 +84,8 @@ expired('is not held by an account that is read after that', () => {
   const keys = [key('deleted', 0), key('revoked'), key('there', 1)];
   keys[1] = { ...key('revoked'), revokedAtMs: NOW_MS + 5 };
   const cached = new CachedAccount({ ...record(custom(1, 1)), keys }, at(0));
-  assert.is(cached.keyBytes, 160);
-  assert.is(cached.scopeOf(digestOf('there'), NOW_MS), 'full');
+  assert.is(cached.keyBytes, 168);
+  assert.is(cached.keyWith(digestOf('there'), NOW_MS)?.scope, 'full');
 });
 
 const ring = suite('a ring of keys');
@@ -86,17 +93,39 @@ const ring = suite('a ring of keys');
 ring('holds those that are neither revoked nor expired, with what a check needs', () => {
   const held = keyRing([key('a', 1), { ...key('b'), revokedAtMs: NOW_MS + 9 }, key('c')], NOW_MS);
   assert.equal(held, [
-    { digest: digestOf('a'), scope: 'full', expiresAtMs: NOW_MS + 1 },
-    { digest: digestOf('c'), scope: 'full', expiresAtMs: undefined },
+    { digest: digestOf('a'), scope: 'full', expiresAtMs: NOW_MS + 1, networks: undefined },
+    { digest: digestOf('c'), scope: 'full', expiresAtMs: undefined, networks: undefined },
   ]);
   assert.equal(keyRing([key('a', 0), key('b', -1)], NOW_MS), []);
+});
+
+ring('does not hold one that is disabled', () => {
+  const held = keyRing([{ ...key('a'), disabledAtMs: NOW_MS - 1 }, key('b')], NOW_MS);
+  assert.is(keyInRing(held, digestOf('a')), undefined);
+  assert.is(keyInRing(held, digestOf('b'))?.scope, 'full');
+});
+
+ring('lets a key with networks in from them alone, however an address is written', () => {
+  const [held] = keyRing([{ ...key('a'), networks: ['10.0.0.0/8', '2001:db8::/32'] }], NOW_MS);
+  assert.ok(held);
+  for (const inside of ['10.1.2.3', '::ffff:10.1.2.3', '10.1.2.3:80', '2001:db8::1']) {
+    assert.ok(mayComeFrom(held, inside), inside);
+  }
+  for (const outside of ['11.0.0.1', '::ffff:11.0.0.1', '::10.1.2.3', '2001:db9::1', 'x', '']) {
+    assert.not.ok(mayComeFrom(held, outside), outside);
+  }
+  const [broken] = keyRing([{ ...key('a'), networks: ['nowhere'] }], NOW_MS);
+  assert.ok(broken && !mayComeFrom(broken, '10.1.2.3'), 'what cannot be read lets nothing in');
+  assert.ok(isUnplaced(held, undefined) && isUnplaced(held, ''));
+  const [free] = keyRing([key('a')], NOW_MS);
+  assert.ok(free && mayComeFrom(free, undefined) && !isUnplaced(free, undefined));
 });
 
 ring('has no key of a scope that a later release has stored', () => {
   const later = { ...key('a'), scope: 'events' } as unknown as ApiKeyRecord;
   const held = keyRing([later, key('b')], NOW_MS);
   assert.equal(
-    [digestOf('a'), digestOf('b')].map((one) => scopeInRing(held, one)),
+    [digestOf('a'), digestOf('b')].map((one) => keyInRing(held, one)?.scope),
     [undefined, 'full'],
   );
 });
@@ -118,12 +147,12 @@ ring('says when the first of it expires', () => {
 
 ring('finds a key by its whole digest alone', () => {
   const held = keyRing([key('a'), { ...key('b'), scope: 'read' }], NOW_MS);
-  assert.is(scopeInRing(held, digestOf('a')), 'full');
-  assert.is(scopeInRing(held, digestOf('b')), 'read');
-  assert.is(scopeInRing(held, `${digestOf('b')}A`), undefined);
-  assert.is(scopeInRing(held, digestOf('b').slice(0, 42)), undefined);
-  assert.is(scopeInRing(held, digestOf('c')), undefined);
-  assert.is(scopeInRing([], digestOf('a')), undefined);
+  assert.is(keyInRing(held, digestOf('a'))?.scope, 'full');
+  assert.is(keyInRing(held, digestOf('b'))?.scope, 'read');
+  assert.is(keyInRing(held, `${digestOf('b')}A`)?.scope, undefined);
+  assert.is(keyInRing(held, digestOf('b').slice(0, 42))?.scope, undefined);
+  assert.is(keyInRing(held, digestOf('c'))?.scope, undefined);
+  assert.is(keyInRing([], digestOf('a'))?.scope, undefined);
 });
 
 ring('does not take a character for another one that ends in the same byte', () => {
@@ -131,8 +160,8 @@ ring('does not take a character for another one that ends in the same byte', () 
   const digest = digestOf('a');
   const others = [digest.charCodeAt(42) + 0x100, 'é'.charCodeAt(0), 0x20ac];
   for (const code of others) {
-    assert.is(scopeInRing(held, digest), 'full');
-    assert.is(scopeInRing(held, digest.slice(0, 42) + String.fromCharCode(code)), undefined);
+    assert.is(keyInRing(held, digest)?.scope, 'full');
+    assert.is(keyInRing(held, digest.slice(0, 42) + String.fromCharCode(code))?.scope, undefined);
   }
 });
 

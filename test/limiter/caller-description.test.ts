@@ -65,7 +65,7 @@ asked('has it in the answer, and no other answer has', async () => {
   assert.equal(Object.keys(await ask(false)), ['verdict', 'allowance']);
   const { verdict, allowance, caller } = await ask(true);
   assert.equal([verdict, allowance?.requestsRemaining], ['admitted', 0]);
-  const [own] = await limiter.admin.listKeys(id);
+  const [own] = (await limiter.admin.listKeys(id)).map(({ record }) => record);
   assert.equal(caller, {
     plan: 'enterprise',
     keyId: own?.id,

@@ -17,6 +17,7 @@ import { systemRandomness } from '#platform/randomness';
 import { unchanging } from '#platform/reloadable';
 import { busAccountNews } from '#process/bus-account-news';
 import { memoryAccountStore } from '#storage/memory/memory-account-store';
+import { memoryKeyUseStore } from '#storage/memory/memory-key-use-store';
 import { memoryMeterStore } from '#storage/memory/memory-meter-store';
 import type { ShardStore } from '#storage/shard-store';
 import { admission, settlement } from '#test/limiter/limiter-fixture';
@@ -64,6 +65,7 @@ export class LimiterCluster {
       },
     },
     meters: memoryMeterStore(),
+    keyUses: memoryKeyUseStore(),
     shards: {
       ...this.#shards,
       load: async (...of: Parameters<ShardStore['load']>) => {
@@ -113,6 +115,7 @@ export class LimiterCluster {
         limiter: {
           ...{ accounts: this.#stores.accounts, meters: this.#stores.meters, accountNews },
           audit: memoryTrail(clock),
+          keyUses: this.#stores.keyUses,
           ...{ clock, randomness: systemRandomness, metrics, onBug },
         },
         node: {

@@ -14,9 +14,11 @@ import { systemRandomness } from '#platform/randomness';
 import type { Turn } from '#runtime/turn';
 import type { AccountStore } from '#storage/account-store';
 import type { Journal } from '#storage/journal';
+import type { KeyUseStore } from '#storage/key-use-store';
 import { memoryAccountStore } from '#storage/memory/memory-account-store';
 import { memoryAuditStore } from '#storage/memory/memory-audit-store';
 import { memoryJournal } from '#storage/memory/memory-journal';
+import { memoryKeyUseStore } from '#storage/memory/memory-key-use-store';
 import { memoryMeterStore } from '#storage/memory/memory-meter-store';
 import type { MeterHead, MeterRecord } from '#storage/meter-store';
 import { ManualClock } from '#test/support/manual-clock';
@@ -153,11 +155,13 @@ export async function limiterUnderTest(
     scope?: KeyScope;
     idleAgeMs?: number;
     journal?: Journal;
+    keyUses?: KeyUseStore;
   } = {},
 ) {
   const clock = new ManualClock();
   const accounts = options.accounts ?? memoryAccountStore(clock);
   const audit = memoryAuditStore();
+  const keyUses = options.keyUses ?? memoryKeyUseStore();
   const metrics = createMetrics();
   const bugs: unknown[] = [];
   const limiter = composeLimiter(
@@ -167,6 +171,7 @@ export async function limiterUnderTest(
       accountNews: undefined,
       meters: memoryMeterStore(),
       audit: new AuditTrail({ store: audit, clock }),
+      keyUses,
       journal: options.journal ?? memoryJournal(),
       clock,
       randomness: systemRandomness,
@@ -183,6 +188,7 @@ export async function limiterUnderTest(
     clock,
     accounts,
     audit,
+    keyUses,
     metrics,
     bugs,
     limiter,
@@ -202,9 +208,13 @@ function callers(limiter: Limiter, id: string, key: string) {
 }
 
 /** What the caller of a key is answered, the account taken from the key. */
-export async function admitKey(limiter: Limiter, key: string): Promise<LimiterAnswer> {
+export async function admitKey(
+  limiter: Limiter,
+  key: string,
+  address?: string,
+): Promise<LimiterAnswer> {
   const accountId = parseApiKey(key)?.accountId ?? '';
-  return limiter.client.ask(admission(0, 0, digestOf(key), 'full', accountId));
+  return limiter.client.ask({ ...admission(0, 0, digestOf(key), 'full', accountId), address });
 }
 
 /** The value of a counter in a scrape. */

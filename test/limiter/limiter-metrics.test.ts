@@ -10,6 +10,7 @@ import { ONE_SHARD } from '#runtime/shard-gate';
 import { memoryAccountStore } from '#storage/memory/memory-account-store';
 import { memoryMeterStore } from '#storage/memory/memory-meter-store';
 import { admission, custom, record, settlement } from '#test/limiter/limiter-fixture';
+import { addKey } from '#test/storage/stored-keys';
 import { ManualClock } from '#test/support/manual-clock';
 import { memoryTrail } from '#test/support/memory-trail';
 import { scrapedOf } from '#test/support/scraped';
@@ -78,13 +79,14 @@ async function newScene() {
   const { account, keys } = record(custom(60, 100));
   const accounts = memoryAccountStore(clock);
   await accounts.create(account);
-  for (const key of keys) await accounts.addKey(account.id, key);
+  for (const key of keys) await addKey(accounts, account.id, key);
   const actors = new LimiterActors(
     { idleAgeMs: 60_000, memoryBytesMax: 1_000_000 },
     {
       accounts,
       meters: memoryMeterStore(),
       accountCalls: new AccountCalls(memoryTrail(clock)),
+      keyUses: { note: () => undefined },
       clock,
       metrics,
       log: new CommitLog(journal, clock),

@@ -260,6 +260,34 @@ key('that may only read hears of that before it hears that the account is suspen
   assert.is(ask('read').verdict, 'account_suspended');
 });
 
+key('with networks is let in from them, and pays a request for it from elsewhere', () => {
+  const { meter, turn, refresh } = meterUnderTest(custom(3, 10));
+  const { account, keys } = record(custom(3, 10), { status: 'suspended' });
+  const bound = keys.map((one) => ({ ...one, scope: 'read' as const, networks: ['10.0.0.0/8'] }));
+  refresh({ account: { ...account, status: 'active' }, keys: bound });
+  const ask = (address: string | undefined, scope: 'read' | 'full' = 'read') =>
+    meter.answer({ ...admission(1, 1, digestOf('key'), scope), address }, turn());
+  assert.is(ask('::ffff:10.1.2.3').verdict, 'admitted');
+  refresh({ account, keys: bound });
+  const refused = ask('11.0.0.1', 'full');
+  assert.is(refused.verdict, 'address_not_allowed', 'before scope and suspension');
+  assert.equal([refused.allowance?.requestsRemaining, refused.allowance?.cyclesRemaining], [1, 9]);
+  assert.is(ask('unreadable').verdict, 'address_not_allowed');
+  assert.is(ask('10.1.2.3').verdict, 'rate_limited');
+});
+
+key('with networks is unknown to an edge that does not say where a call comes from', () => {
+  const { meter, turn, refresh } = meterUnderTest(custom(3, 10));
+  const { account, keys } = record(custom(3, 10));
+  refresh({ account, keys: keys.map((one) => ({ ...one, networks: ['10.0.0.0/8'] })) });
+  const ask = (address: string | undefined) =>
+    meter.answer({ ...admission(1, 1), address }, turn());
+  for (const silent of [undefined, '']) {
+    assert.equal(ask(silent), { verdict: 'unknown_key', allowance: undefined });
+  }
+  assert.is(ask('10.1.2.3').allowance?.requestsRemaining, 2, 'and cost nothing');
+});
+
 minute.run();
 month.run();
 change.run();

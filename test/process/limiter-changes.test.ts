@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert';
-import { type Answer, admin, type Caller, newCaller } from '#test/support/caller';
+import { type Answer, admin, type Caller, callerOf, newCaller } from '#test/support/caller';
 import { type OwnCluster, startOwnCluster } from '#test/support/own-cluster';
 import { cassandraOrSkip, natsOrSkip } from '#test/support/real-servers';
 
@@ -52,6 +52,39 @@ for (const name of LIMITERS) {
   });
 
   changes(
+    `a key disabled at limiter ${name} is 401 within a second, and 200 once enabled`,
+    async () => {
+      const someone = await newCaller(cluster.service());
+      const keys = `/accounts/${someone.accountId}/keys`;
+      const [key] = await admin(cluster.service(name), 'GET', keys);
+      for (let times = 0; times < 2; times += 1) {
+        await holds(someone, 200);
+        await admin(cluster.service(name), 'POST', `${keys}/${key.id}/disable`);
+        await holds(someone, 401);
+        await admin(cluster.service(name), 'POST', `${keys}/${key.id}/enable`);
+      }
+      await holds(someone, 200);
+    },
+  );
+
+  changes(`a key rotated at limiter ${name} is 401 within a second, the new one 200`, async () => {
+    const someone = await newCaller(cluster.service());
+    const keys = `/accounts/${someone.accountId}/keys`;
+    const [key] = await admin(cluster.service(name), 'GET', keys);
+    await holds(someone, 200);
+    const rotate = (id: string, grace: string) =>
+      admin(cluster.service(name), 'POST', `${keys}/${id}/rotate`, { grace });
+    const second = await rotate(key.id, '0');
+    await holds(someone, 401);
+    const next = callerOf(cluster.service(), someone.accountId, second.key);
+    await holds(next, 200);
+    const third = await rotate(second.id, '1h');
+    await holds(callerOf(cluster.service(), someone.accountId, third.key), 200);
+    await pause(CHANGE_MS);
+    await holds(next, 200);
+  });
+
+  changes(
     `a plan raised at limiter ${name} helps within a second, whatever is remembered`,
     async () => {
       const someone = await newCaller(cluster.service(), { requestsPerMinute: 2 });
@@ -70,6 +103,28 @@ for (const name of LIMITERS) {
     },
   );
 }
+
+changes(
+  'when and from where a key was used is listed at any limiter, some seconds later',
+  async () => {
+    const someone = await newCaller(cluster.service());
+    const keys = `/accounts/${someone.accountId}/keys`;
+    const headers = { 'user-agent': 'agent/1.0' };
+    const before = Math.floor(Date.now() / 60_000) * 60_000;
+    assert.is((await someone.send('GET', '/personas', { headers })).status, 200);
+    const deadlineMs = performance.now() + 10 * CHANGE_MS;
+    for (const name of LIMITERS) {
+      let used: { at: string; address: string; client: string } | undefined;
+      while (used === undefined && performance.now() < deadlineMs) {
+        await pause(50);
+        [{ last_used: used }] = await admin(cluster.service(name), 'GET', keys);
+      }
+      assert.is(used?.client, 'agent/1.0');
+      assert.match(used?.address ?? '', /^(127\.0\.0\.1|::1)$/);
+      assert.ok(Date.parse(used?.at ?? '') >= before, used?.at);
+    }
+  },
+);
 
 changes('one ended by SIGTERM gives its accounts to the other, with exact counts', async () => {
   const make = async () => ({ caller: await newCaller(cluster.service()), served: 0, unsure: 0 });
@@ -121,6 +176,13 @@ async function sureAnswer(someone: Caller): Promise<Answer> {
     const answer = await someone.send('GET', '/personas');
     if (answer.status !== 503) return answer;
   }
+}
+
+/** Within a second every answer has this status, and keeps it. */
+async function holds(someone: Caller, status: number): Promise<void> {
+  const { tookMs } = await watched(someone, (answer) => answer.status === status);
+  assert.ok(tookMs < CHANGE_MS, `${status} after ${tookMs} ms`);
+  for (let sent = 0; sent < 3; sent += 1) assert.is((await sureAnswer(someone)).status, status);
 }
 
 /** Calls until an answer is as expected; how long that took. */

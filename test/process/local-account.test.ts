@@ -8,6 +8,7 @@ import { systemRandomness } from '#platform/randomness';
 import { LOCAL_ACCOUNT_ID, localAccount } from '#process/local-account';
 import { cassandraAccountStore } from '#storage/cassandra/cassandra-account-store';
 import { cassandraAuditStore } from '#storage/cassandra/cassandra-audit-store';
+import { memoryKeyUseStore } from '#storage/memory/memory-key-use-store';
 import { openMigratedKeyspace } from '#test/storage/migrated-keyspace';
 import { type ProcessRun, runMain } from '#test/support/process-run';
 import { cassandraOrSkip } from '#test/support/real-servers';
@@ -86,6 +87,7 @@ lasting('is made once by starts at the same time', async () => {
   const store = cassandraAccountStore(keyspace.session, systemClock);
   const admin = accountAdmin({
     accounts: store,
+    keyUses: memoryKeyUseStore(),
     clock: systemClock,
     randomness: systemRandomness,
     announce: async () => undefined,

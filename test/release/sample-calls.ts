@@ -105,13 +105,14 @@ export function sampleLimiterCalls(): readonly LimiterCall[] {
   return [
     { ...admit, scope: 'full', isCallerDescribed: false },
     { ...admit, scope: 'read', isCallerDescribed: true, traceparent: TRACEPARENT },
+    { ...admit, scope: 'read', isCallerDescribed: false, address: '192.0.2.1', client: 'curl/8' },
     { kind: 'settle', ...name, cyclesUsed: 19 },
   ];
 }
 
 const VERDICTS: readonly Verdict[] = [
   ...(['admitted', 'settled', 'read_only_key', 'account_suspended'] as const),
-  ...(['rate_limited', 'quota_exceeded'] as const),
+  ...(['rate_limited', 'quota_exceeded', 'address_not_allowed'] as const),
 ];
 
 /** Every verdict of a limiter. */

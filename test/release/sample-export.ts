@@ -28,6 +28,16 @@ const KEY: ApiKeyRecord = {
   expiresAtMs: 9,
 };
 
+/** All that a key can carry since 1.1.0. */
+const FULL_KEY: ApiKeyRecord = {
+  ...KEY,
+  name: 'Zoë’s laptop',
+  hint: 'ab12',
+  networks: ['10.0.0.0/8', '2001:db8::/32'],
+  disabledAtMs: 8,
+  replacedBy: 'key_0000000000000002',
+};
+
 /** Lines of an export of every kind, with and without what may be absent. */
 export function sampleExportLines(): readonly string[] {
   const { revokedAtMs: _, expiresAtMs: __, ...endless } = KEY;
@@ -35,7 +45,7 @@ export function sampleExportLines(): readonly string[] {
   return [
     lines.headerLine(ACCOUNT.id, '1.2.3', '2026-01-15T12:00:00.000Z'),
     ...[ACCOUNT, unchosen].map(lines.accountLine),
-    ...[KEY, endless].map(lines.keyLine),
+    ...[KEY, endless, FULL_KEY].map(lines.keyLine),
     ...sampleInstances().flatMap(({ instanceId, checkpoint: { head, history, drift } }) => {
       if (head.deletedAtMs !== undefined) return [];
       return [

@@ -2,6 +2,7 @@ import { digestOf } from '#accounts/api-key';
 import type { Limits } from '#accounts/plan';
 import type { AccountStore } from '#storage/account-store';
 import { WORLD_START_MS } from '#test/simulation/world';
+import { addKey } from '#test/storage/stored-keys';
 
 /** Digits behind the name of an account, which has 12 characters (decision 41). */
 const DIGITS = 5;
@@ -31,6 +32,6 @@ export async function openAccounts(
     const createdAtMs = WORLD_START_MS;
     await accounts.create({ id, name: id, plan, status: 'active', limits, createdAtMs });
     const digest = keyDigestOf(id);
-    await accounts.addKey(id, { id: 'key_1', digest, scope: 'full', createdAtMs });
+    await addKey(accounts, id, { id: 'key_1', digest, scope: 'full', createdAtMs });
   }
 }

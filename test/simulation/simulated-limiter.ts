@@ -1,6 +1,7 @@
 import type { AccountAdmin } from '#limiter/account-admin';
 import { LimiterNode } from '#limiter/limiter-node';
 import { busAccountNews } from '#process/bus-account-news';
+import { memoryKeyUseStore } from '#storage/memory/memory-key-use-store';
 import { CLUSTER, type ClusterParts } from '#test/simulation/cluster-parts';
 import { silentMetrics } from '#test/simulation/silent-metrics';
 import { Membership, type NodeProcess, nodeParts } from '#test/simulation/simulated-node';
@@ -28,6 +29,7 @@ export class SimulatedLimiter implements NodeProcess {
           accounts,
           meters,
           audit: memoryTrail(clock),
+          keyUses: memoryKeyUseStore(),
           accountNews,
           clock,
           randomness,

@@ -4,9 +4,11 @@ import type { Clock } from '#platform/clock';
 import type { ManagedAccounts } from '#storage/account-store';
 import { cassandraAccountStore } from '#storage/cassandra/cassandra-account-store';
 import { accountStoreContract } from '#test/storage/account-store-contract';
+import { keyChangesContract } from '#test/storage/key-changes-contract';
 import { keyspaceOfFile } from '#test/storage/keyspace-of-file';
 import { managedAccountsContract } from '#test/storage/managed-accounts-contract';
 import { newPrefix } from '#test/storage/migrated-keyspace';
+import { addKey, revokeKey } from '#test/storage/stored-keys';
 import { ManualClock } from '#test/support/manual-clock';
 import { cassandraOrSkip } from '#test/support/real-servers';
 
@@ -35,8 +37,7 @@ async function open(clock: Pick<Clock, 'wallMs'>): Promise<ManagedAccounts> {
     setModel: async (id, chosen) => stripped(await store.setModel(prefix + id, chosen)),
     setRetention: async (id, own) => stripped(await store.setRetention(prefix + id, own)),
     setStatus: async (id, status) => stripped(await store.setStatus(prefix + id, status)),
-    addKey: (id, key) => store.addKey(prefix + id, key),
-    revokeKey: (id, keyId, atMs) => store.revokeKey(prefix + id, keyId, atMs),
+    changeKeys: (id, decide) => store.changeKeys(prefix + id, decide),
     beginDeletion: (id, atMs) => store.beginDeletion(prefix + id, atMs),
     endDeletion: (id) => store.endDeletion(prefix + id),
     endImport: async (account) =>
@@ -62,7 +63,7 @@ async function accountWithKeys(...keys: ApiKeyRecord[]) {
   const limits = { requestsPerMinute: 10, cyclesPerMonth: 10_000, instances: 1_000 };
   const base = { id, name: 'a', plan: 'free', status: 'active', limits, createdAtMs: 1 } as const;
   await store.create(base);
-  for (const key of keys) await store.addKey(id, key);
+  for (const key of keys) await addKey(store, id, key);
   return { store, clock, id };
 }
 
@@ -92,7 +93,7 @@ rows('end by themselves 90 days after their keys expire, and not before', async 
       ['in 30 years', 0],
     ],
   );
-  await store.revokeKey(id, 'soon', nowMs);
+  await revokeKey(store, id, 'soon', nowMs);
   const [, , revokedTtl] = (await keyRows(id)).find(([, name]) => name === 'soon') ?? [];
   assert.ok(Math.abs((revokedTtl ?? 0) - soon) < 60, `${revokedTtl} s after it is revoked`);
 });
@@ -103,7 +104,7 @@ rows('without an end are passed over when their time has come', async () => {
   const { store, clock, id } = await accountWithKeys(key('1', far), key('2'), key('3', far));
   clock.advance(far + 90 * DAY_MS - nowMs);
   assert.equal((await store.find(id))?.keys, [key('2')]);
-  await store.addKey(id, key('4'));
+  await addKey(store, id, key('4'));
   assert.equal(
     (await keyRows(id)).map(([position, name]) => [position, name]),
     [
@@ -121,7 +122,7 @@ rows('outlast every change by a process whose clock is years ahead', async () =>
   const { store, clock, id } = await accountWithKeys(first, second);
   clock.stepWall(5 * 365 * DAY_MS + DAY_MS);
   await store.setStatus(id, 'suspended');
-  await store.revokeKey(id, '2', clock.wallMs());
+  await revokeKey(store, id, '2', clock.wallMs());
   const secondsLeft = new Map((await keyRows(id)).map(([, name, ttl]) => [name, ttl ?? 0]));
   assert.ok((secondsLeft.get('1') ?? 0) > 119 * 86_400, `${secondsLeft.get('1')} s`);
   assert.ok((secondsLeft.get('2') ?? 0) > 5 * 365 * 86_400, `${secondsLeft.get('2')} s`);
@@ -129,7 +130,51 @@ rows('outlast every change by a process whose clock is years ahead', async () =>
   assert.equal((await store.find(id))?.keys[0], first, 'it is found again');
 });
 
+/** What a program of release 1.0 sees as the scope of a key, and where the real one is. */
+async function scopesOf(accountId: string, keyId: string) {
+  const query = 'SELECT key_id, scope, limited_scope FROM accounts WHERE account_id = ?';
+  const options = { kind: 'read', operation: 'test' } as const;
+  const { rows } = await (await keyspace.opened()).session.execute(query, [accountId], options);
+  const row = rows.find((one) => one['key_id'] === keyId);
+  return [row?.['scope'], row?.['limited_scope']];
+}
+
+rows('hide their scope from release 1.0 while a key may do less than it says', async () => {
+  const { store, id } = await accountWithKeys(key('1'));
+  const put = (record: ApiKeyRecord) => addKey(store, id, record);
+  assert.equal(await scopesOf(id, '1'), ['full', null]);
+  await put({ ...key('1'), disabledAtMs: 7 });
+  assert.equal(await scopesOf(id, '1'), ['limited', 'full']);
+  await put(key('1'));
+  assert.equal(await scopesOf(id, '1'), ['full', null]);
+  await put({ ...key('1'), scope: 'read', networks: ['10.0.0.0/8'], disabledAtMs: 7 });
+  assert.equal(await scopesOf(id, '1'), ['limited', 'read']);
+  await put({ ...key('1'), scope: 'read', networks: ['10.0.0.0/8'] });
+  assert.equal(await scopesOf(id, '1'), ['limited', 'read']);
+});
+
+rows('are the same after release 1.0 has revoked their key', async () => {
+  const disabled = { ...key('1'), name: 'CI', networks: ['10.0.0.0/8'], disabledAtMs: 7 };
+  const { store, id } = await accountWithKeys(disabled);
+  const { session } = await keyspace.opened();
+  // What its PUT_KEY says of a key as it reads it.
+  const insert = `INSERT INTO accounts (account_id, key_position, key_id, digest, scope,
+    key_created_at_ms, revoked_at_ms, expires_at_ms) VALUES (?, 0, ?, ?, 'limited', ?, ?, ?)
+    USING TTL 0`;
+  const { digest, createdAtMs } = disabled;
+  const update = 'UPDATE accounts SET revision = 9 WHERE account_id = ? IF revision = 1';
+  await session.batch(
+    [
+      { query: update, params: [id] },
+      { query: insert, params: [id, '1', digest, BigInt(createdAtMs), 9n, undefined] },
+    ],
+    { kind: 'conditional', operation: 'test' },
+  );
+  assert.equal((await store.find(id))?.keys, [{ ...disabled, revokedAtMs: 9 }]);
+});
+
 for (const part of accountStoreContract('Cassandra', open, suite)) part.run();
 for (const part of managedAccountsContract('Cassandra', open, suite)) part.run();
+for (const part of keyChangesContract('Cassandra', open, suite)) part.run();
 rows.run();
 keyspace.closing(suite).run();

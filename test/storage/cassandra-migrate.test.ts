@@ -17,8 +17,8 @@ import { cassandraOrSkip } from '#test/support/real-servers';
 const { address, suite } = cassandraOrSkip();
 
 const TABLES =
-  `account_ids accounts answers cluster_facts drift heads history journal journals listings
-  meters schema_versions seals shards`.split(/\s+/);
+  `account_ids accounts answers cluster_facts drift heads history journal journals key_uses
+  listings meters schema_versions seals shards`.split(/\s+/);
 
 async function messageOf(pending: Promise<unknown>): Promise<string> {
   const error = await pending.then(

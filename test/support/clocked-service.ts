@@ -9,6 +9,7 @@ import { unchanging } from '#platform/reloadable';
 import { memoryAccountStore } from '#storage/memory/memory-account-store';
 import { memoryInstanceStore } from '#storage/memory/memory-instance-store';
 import { memoryJournal } from '#storage/memory/memory-journal';
+import { memoryKeyUseStore } from '#storage/memory/memory-key-use-store';
 import { memoryListingStore } from '#storage/memory/memory-listing-store';
 import { memoryMeterStore } from '#storage/memory/memory-meter-store';
 import { ADMIN_TOKEN } from '#test/support/admin-token';
@@ -48,6 +49,7 @@ export async function startClocked(nowMs: number, drainMs = 0): Promise<ClockedS
       accounts,
       meters: memoryMeterStore(),
       audit: memoryTrail(clock),
+      keyUses: memoryKeyUseStore(),
       accountNews: undefined,
       journal: memoryJournal(),
     }),

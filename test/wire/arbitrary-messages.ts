@@ -157,6 +157,8 @@ export const limiterCall: fc.Arbitrary<LimiterCall> = fc.oneof(
     scope: fc.constantFrom('read' as const, 'full' as const),
     cycles: fc.nat({ max: 100 }),
     isCallerDescribed: fc.boolean(),
+    address: fc.option(fc.string({ minLength: 1, maxLength: 64 }), { nil: undefined }),
+    client: fc.option(fc.stringMatching(/^[ -~]{0,120}$/), { nil: undefined }),
   }),
   record({
     kind: fc.constant('settle' as const),
@@ -197,6 +199,7 @@ export const limiterAnswer: fc.Arbitrary<LimiterAnswer> = fc.oneof(
     verdict: fc.constantFrom(
       'admitted' as const,
       'settled' as const,
+      'address_not_allowed' as const,
       'read_only_key' as const,
       'account_suspended' as const,
       'rate_limited' as const,

@@ -119,7 +119,7 @@ lying('a call with impossible ids is refused', () => {
 lying('a question that no edge asks a limiter is refused', () => {
   const named = { accountId: 'acct_1', callId: 1, callTag: 0, traceparent: '' };
   const honest = { id: 1, timeoutMs: 100, ...named };
-  const admit = { keyDigest: '', writes: true, cycles: 1, describesCaller: false };
+  const admit = { keyDigest: '', writes: true, cycles: 1, describesCaller: false, address: '' };
   const settle = { $case: 'settle', value: { cyclesUsed: 1 } } as const;
   const refuses = (change: Partial<LimiterRequest>) => {
     const request = { ...honest, call: settle, ...change };
@@ -134,6 +134,15 @@ lying('a question that no edge asks a limiter is refused', () => {
   }
   refuses({ call: { $case: 'account', value: { name: '', body: '{}' } } });
   refuses({ call: { $case: 'admit', value: admit } });
+  const known = { ...admit, keyDigest: 'digest' };
+  for (const wrong of [
+    { address: 'a'.repeat(65) },
+    { client: 'a'.repeat(121) },
+    { client: 'curl\u001b[2J' },
+    { client: 'é' },
+  ]) {
+    refuses({ call: { $case: 'admit', value: { ...known, ...wrong } } });
+  }
 });
 
 lying('an answer that no engine or limiter gives is refused, and its outcome is unknown', () => {

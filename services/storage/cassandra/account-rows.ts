@@ -1,14 +1,19 @@
 import type { types } from 'cassandra-driver';
 import type { Account, ApiKeyRecord } from '#accounts/account';
 import { INSTANCES_OF, type Plan } from '#accounts/plan';
+import { defined } from '#platform/defined';
 
 /** What stands for `none` in the column of days, which are at least 1. */
 const FOR_EVER_DAYS = 0;
 
+/** The columns of a key, in the order of `keyColumns`. */
+export const KEY_COLUMNS = `key_id, digest, scope, key_created_at_ms, revoked_at_ms, expires_at_ms,
+  key_name, key_hint, key_networks, replaced_by, disabled_at_ms, limited_scope`;
+
 /** The columns that `accountFrom` and `keyFrom` read, and the revision. */
 export const SELECTED_COLUMNS = `account_id, revision, name, plan, status, requests_per_minute,
-  cycles_per_month, instances, model_version, retention_days, created_at_ms, key_position, key_id, digest, scope, key_created_at_ms, revoked_at_ms,
-  expires_at_ms`;
+  cycles_per_month, instances, model_version, retention_days, created_at_ms, key_position,
+  ${KEY_COLUMNS}`;
 
 /**
  * Name, plan, status, the three limits, the model and the time of creation, as statements take
@@ -58,24 +63,50 @@ function instancesOf(row: types.Row): number {
   return instances === null ? INSTANCES_OF[row['plan'] as Plan] : Number(instances);
 }
 
-/** Id, digest, scope and the three times of a key, as statements take them. */
+/**
+ * What stands in the column of the scope while a key may do less than its scope says: a program of
+ * release 1.0 refuses the keys of a scope that it does not know. Source: decisions 240, 242.
+ */
+const LIMITED_SCOPE = 'limited';
+
+/**
+ * A key as statements take it. Null makes a column empty that may have had a value; undefined leaves
+ * one unset that never has.
+ */
 export function keyColumns(key: ApiKeyRecord): unknown[] {
+  const { id, digest, scope, name, hint, networks, replacedBy, disabledAtMs = null } = key;
   const times = [key.createdAtMs, key.revokedAtMs, key.expiresAtMs];
-  return [key.id, key.digest, key.scope, ...times.map(bigintOf)];
+  const isLimited = disabledAtMs !== null || networks !== undefined;
+  return [
+    ...[id, digest, isLimited ? LIMITED_SCOPE : scope],
+    ...times.map(bigintOf),
+    ...[name, hint, networks, replacedBy],
+    disabledAtMs === null ? null : BigInt(disabledAtMs),
+    isLimited ? scope : null,
+  ];
 }
 
-/** The key that a row is. */
+/** The key that a row is. A column that the row does not have is null. */
 export function keyFrom(row: types.Row): ApiKeyRecord {
-  const revokedAt: bigint | null = row['revoked_at_ms'];
-  const expiresAt: bigint | null = row['expires_at_ms'];
-  return {
+  const text = (column: string): string | undefined => row[column] ?? undefined;
+  const time = (column: string): number | undefined => {
+    const value: bigint | null = row[column];
+    return value === null ? undefined : Number(value);
+  };
+  const networks: readonly string[] | null = row['key_networks'];
+  return defined<ApiKeyRecord>({
     id: row['key_id'],
     digest: row['digest'],
-    scope: row['scope'],
+    scope: row['limited_scope'] ?? row['scope'],
     createdAtMs: Number(row['key_created_at_ms']),
-    ...(revokedAt === null ? {} : { revokedAtMs: Number(revokedAt) }),
-    ...(expiresAt === null ? {} : { expiresAtMs: Number(expiresAt) }),
-  };
+    revokedAtMs: time('revoked_at_ms'),
+    expiresAtMs: time('expires_at_ms'),
+    name: text('key_name'),
+    hint: text('key_hint'),
+    networks: networks ?? undefined,
+    disabledAtMs: time('disabled_at_ms'),
+    replacedBy: text('replaced_by'),
+  });
 }
 
 /** Undefined stays undefined: the driver leaves such a column unset. */

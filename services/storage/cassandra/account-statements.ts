@@ -1,5 +1,11 @@
 import { type Account, type ApiKeyRecord, EXPIRED_KEY_KEPT_MS } from '#accounts/account';
-import { accountColumns, keyColumns, TOMBSTONE_COLUMNS } from '#storage/cassandra/account-rows';
+import { newOnes } from '#storage/account-changes';
+import {
+  accountColumns,
+  KEY_COLUMNS,
+  keyColumns,
+  TOMBSTONE_COLUMNS,
+} from '#storage/cassandra/account-rows';
 import type { Statement } from '#storage/cassandra/session';
 
 /** The longest that Cassandra takes, 20 years. The row of a key that lives longer has no end. */
@@ -9,8 +15,8 @@ const CHANGE = `UPDATE accounts SET revision = ?, name = ?, plan = ?, status = ?
   requests_per_minute = ?, cycles_per_month = ?, instances = ?, model_version = ?,
   retention_days = ?, created_at_ms = ?
   WHERE account_id = ? IF revision = ?`;
-const PUT_KEY = `INSERT INTO accounts (account_id, key_position, key_id, digest, scope,
-  key_created_at_ms, revoked_at_ms, expires_at_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?) USING TTL ?`;
+const PUT_KEY = `INSERT INTO accounts (account_id, key_position, ${KEY_COLUMNS})
+  VALUES (?, ?, ${KEY_COLUMNS.split(',').map(() => '?')}) USING TTL ?`;
 const DROP_KEY = 'DELETE FROM accounts WHERE account_id = ? AND key_position = ?';
 
 /** A key, and where in its partition it is. */
@@ -30,24 +36,43 @@ export type StoredAccount = {
 };
 
 /**
- * What a change makes of an account: its new fields, keys at their positions, or nothing but its
- * id.
+ * What a change makes of an account: its fields, keys at their positions, or nothing but its id.
  */
 export type AccountChange =
   | { readonly account: Account; readonly keys?: readonly PlacedKey[] }
-  | PlacedKey
   | 'tombstone';
+
+/** Every key that is stored, oldest first. */
+export function storedKeysOf({ kept, passedOver }: StoredAccount): readonly PlacedKey[] {
+  return [...kept, ...passedOver].toSorted((one, other) => one.position - other.position);
+}
+
+/**
+ * Keys that are put, those of a known id in their place and new ones behind all others. Throws
+ * `conflict` as `AccountStore.changeKeys`.
+ */
+export function placedKeys(
+  stored: StoredAccount,
+  put: readonly ApiKeyRecord[],
+): readonly PlacedKey[] {
+  const placed = storedKeysOf(stored);
+  const positions = new Map(placed.map(({ key, position }) => [key.id, position]));
+  const added = newOnes(
+    placed.map(({ key }) => key),
+    put,
+  );
+  for (const [index, { id }] of added.entries()) positions.set(id, stored.nextPosition + index);
+  return put.map((key) => ({ key, position: positions.get(key.id) ?? stored.nextPosition }));
+}
 
 /**
  * What the deletion of an account begins with: its keys are revoked. Undefined where it has begun:
  * then they are, and none was added since.
  */
-export function deletionOf(
-  { account, kept, passedOver }: StoredAccount,
-  revokedAtMs: number,
-): AccountChange | undefined {
+export function deletionOf(stored: StoredAccount, revokedAtMs: number): AccountChange | undefined {
+  const { account } = stored;
   if (account.status === 'deleting') return undefined;
-  const keys = [...kept, ...passedOver]
+  const keys = storedKeysOf(stored)
     .filter(({ key }) => key.revokedAtMs === undefined)
     .map(({ key, position }) => ({ key: { ...key, revokedAtMs }, position }));
   return { account: { ...account, status: 'deleting' }, keys };
@@ -55,19 +80,18 @@ export function deletionOf(
 
 /** A change as one batch, under the condition that the account is as it was read. */
 export function statementsOf(stored: StoredAccount, decided: AccountChange): Statement[] {
-  const { account, revision, kept, passedOver } = stored;
+  const { revision, account } = stored;
   const { id } = account;
   const changeTo = (columns: readonly unknown[]): Statement => {
     return { query: CHANGE, params: [revision + 1, ...columns, id, revision] };
   };
   if (decided === 'tombstone') {
-    const drops = [...kept, ...passedOver].map(({ position }) => {
+    const drops = storedKeysOf(stored).map(({ position }) => {
       return { query: DROP_KEY, params: [id, position] };
     });
     return [changeTo(TOMBSTONE_COLUMNS), ...drops];
   }
-  const [next, keys] =
-    'account' in decided ? [decided.account, decided.keys ?? []] : [account, [decided]];
+  const { account: next, keys = [] } = decided;
   const puts = keys.map(({ key, position }) => {
     return { query: PUT_KEY, params: [id, position, ...keyColumns(key), ttlOf(key)] };
   });

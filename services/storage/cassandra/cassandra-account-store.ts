@@ -15,7 +15,7 @@ import {
   assertImporting,
   assertNotDeleting,
 } from '#storage/account-changes';
-import { ACCOUNTS_PAGE_MAX, type ManagedAccounts } from '#storage/account-store';
+import { ACCOUNTS_PAGE_MAX, type KeyChange, type ManagedAccounts } from '#storage/account-store';
 import {
   accountColumns,
   accountFrom,
@@ -27,8 +27,10 @@ import {
   type AccountChange,
   deletionOf,
   type PlacedKey,
+  placedKeys,
   type StoredAccount,
   statementsOf,
+  storedKeysOf,
 } from '#storage/cassandra/account-statements';
 import { conditionalAnswerOf } from '#storage/cassandra/conditional-answer';
 import type { CassandraSession, Statement, StatementOptions } from '#storage/cassandra/session';
@@ -103,27 +105,7 @@ export function cassandraAccountStore(
         assertChangeable(account);
         return account.status === status ? account : { ...account, status };
       }),
-    async addKey(accountId, key) {
-      await change(ports, accountId, ({ account, kept, nextPosition }) => {
-        assertNotDeleting(account);
-        if (kept.some(({ key: { id, digest } }) => id === key.id || digest === key.digest)) {
-          throw new Fault('conflict', 'the account has this key already');
-        }
-        return { key, position: nextPosition };
-      });
-    },
-    async revokeKey(accountId, keyId, revokedAtMs) {
-      let revoked: ApiKeyRecord | undefined;
-      await change(ports, accountId, ({ kept, passedOver }) => {
-        const found = [...kept, ...passedOver].find(({ key }) => key.id === keyId);
-        if (found === undefined) throw new Fault('not_found', 'the account has no such key');
-        const { key, position } = found;
-        revoked = { ...key, revokedAtMs: key.revokedAtMs ?? revokedAtMs };
-        return key.revokedAtMs === undefined ? { key: revoked, position } : undefined;
-      });
-      if (revoked === undefined) throw new Error('a change is decided before it is made');
-      return revoked;
-    },
+    changeKeys: (accountId, decide) => changeKeys(ports, accountId, decide),
     async beginDeletion(accountId, revokedAtMs) {
       if ((await find(ports, accountId))?.isDeleted) return 'deleted';
       await change(ports, accountId, (stored) => deletionOf(stored, revokedAtMs));
@@ -209,6 +191,23 @@ async function changed(
   });
   if (account === undefined) throw new Error('a change is decided before it is made');
   return account;
+}
+
+async function changeKeys<Answer>(
+  ports: AccountPorts,
+  accountId: string,
+  decide: (keys: readonly ApiKeyRecord[]) => KeyChange<Answer>,
+): Promise<Answer> {
+  let decided: KeyChange<Answer> | undefined;
+  await change(ports, accountId, (stored) => {
+    decided = decide(storedKeysOf(stored).map(({ key }) => key));
+    if (decided.put.length === 0) return undefined;
+    const { account } = stored;
+    assertNotDeleting(account);
+    return { account, keys: placedKeys(stored, decided.put) };
+  });
+  if (decided === undefined) throw new Error('a change is decided before it is made');
+  return decided.answer;
 }
 
 /** Reads, decides and writes, again until no other writer came in between. */

@@ -13,6 +13,7 @@ import {
   assertDeleting,
   assertImporting,
   assertNotDeleting,
+  newOnes,
 } from '#storage/account-changes';
 import type { ManagedAccounts } from '#storage/account-store';
 
@@ -58,23 +59,19 @@ export function memoryAccountStore(clock: Pick<Clock, 'wallMs'>): ManagedAccount
       changed(accountId, (account) => withRetention(account, own)),
     setStatus: async (accountId, status) =>
       changed(accountId, (account) => ({ ...account, status })),
-    async addKey(accountId, key) {
+    async changeKeys(accountId, decide) {
       const row = rowOf(accountId);
+      const { put, answer } = decide(structuredClone(row.keys));
+      if (put.length === 0) return answer;
       assertNotDeleting(row.account);
-      const keys = keptOf(row);
-      if (keys.some(({ id, digest }) => id === key.id || digest === key.digest)) {
-        throw new Fault('conflict', 'the account has this key already');
-      }
-      row.keys = [...keys, structuredClone(key)];
-    },
-    async revokeKey(accountId, keyId, revokedAtMs) {
-      const { keys } = rowOf(accountId);
-      const at = keys.findIndex(({ id }) => id === keyId);
-      const key = keys[at];
-      if (key === undefined) throw new Fault('not_found', 'the account has no such key');
-      const revoked = { ...key, revokedAtMs: key.revokedAtMs ?? revokedAtMs };
-      keys[at] = revoked;
-      return { ...revoked };
+      const added = newOnes(row.keys, put);
+      const stored = new Map(structuredClone(put).map((key) => [key.id, key]));
+      // What has expired long ago makes room for what comes.
+      const isLeft = (key: ApiKeyRecord) =>
+        added.length === 0 || stored.has(key.id) || isKept(key, clock.wallMs());
+      const left = row.keys.filter(isLeft).map((key) => stored.get(key.id) ?? key);
+      row.keys = [...left, ...added.map((key) => stored.get(key.id) ?? key)];
+      return answer;
     },
     ...lifeOf(rows, deleted),
   };

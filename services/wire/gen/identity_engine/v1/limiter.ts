@@ -37,6 +37,8 @@ export const Verdict = {
   VERDICT_QUOTA_EXCEEDED: 7,
   /** VERDICT_ANSWERED - An account's question is answered. */
   VERDICT_ANSWERED: 8,
+  /** VERDICT_ADDRESS_NOT_ALLOWED - Only on a call with an address. */
+  VERDICT_ADDRESS_NOT_ALLOWED: 9,
   UNRECOGNIZED: -1,
 } as const;
 
@@ -52,6 +54,7 @@ export namespace Verdict {
   export type VERDICT_RATE_LIMITED = typeof Verdict.VERDICT_RATE_LIMITED;
   export type VERDICT_QUOTA_EXCEEDED = typeof Verdict.VERDICT_QUOTA_EXCEEDED;
   export type VERDICT_ANSWERED = typeof Verdict.VERDICT_ANSWERED;
+  export type VERDICT_ADDRESS_NOT_ALLOWED = typeof Verdict.VERDICT_ADDRESS_NOT_ALLOWED;
   export type UNRECOGNIZED = typeof Verdict.UNRECOGNIZED;
 }
 
@@ -90,6 +93,10 @@ export interface Admit {
   cycles: number;
   /** Whether the answer to an admitted call describes the caller. */
   describesCaller: boolean;
+  /** The caller's address as the edge knows it; empty from an edge of release 1.0. */
+  address: string;
+  /** The caller's program, once a minute for each key from an edge; may be empty. */
+  client?: string | undefined;
 }
 
 export interface Settle {
@@ -372,7 +379,7 @@ export const LimiterRequest: MessageFns<LimiterRequest> = {
 };
 
 function createBaseAdmit(): Admit {
-  return { keyDigest: "", writes: false, cycles: 0, describesCaller: false };
+  return { keyDigest: "", writes: false, cycles: 0, describesCaller: false, address: "", client: undefined };
 }
 
 export const Admit: MessageFns<Admit> = {
@@ -388,6 +395,12 @@ export const Admit: MessageFns<Admit> = {
     }
     if (message.describesCaller !== false) {
       writer.uint32(32).bool(message.describesCaller);
+    }
+    if (message.address !== "") {
+      writer.uint32(42).string(message.address);
+    }
+    if (message.client !== undefined) {
+      writer.uint32(50).string(message.client);
     }
     return writer;
   },
@@ -435,6 +448,22 @@ export const Admit: MessageFns<Admit> = {
             }
 
             message.describesCaller = reader.bool();
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.address = reader.string();
+            continue;
+          }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.client = reader.string();
             continue;
           }
         }

@@ -1,0 +1,34 @@
+import type { z } from 'zod';
+import type { AccountCommand } from '#ctl/command';
+
+/** A command that makes one call about an account and shows what is answered. */
+export function oneCall<Schema extends z.ZodType>(
+  schema: Schema,
+  textOf: (answer: z.infer<Schema>) => string,
+  command: Pick<AccountCommand, 'words' | 'summary'> & {
+    readonly request: {
+      readonly method: 'GET' | 'POST' | 'PUT';
+      readonly part: string;
+      readonly body?: object;
+    };
+  },
+): AccountCommand {
+  const { words, summary, request } = command;
+  return {
+    kind: 'account',
+    words,
+    summary,
+    args: ['account'],
+    options: {},
+    async run(admin, [account = '']) {
+      const path = pathOf(account, request.part);
+      const data = await admin.ask(schema, request.method, path, request.body);
+      return { data, text: textOf(data) };
+    },
+  };
+}
+
+/** A path of the admin port, about a part of an account. */
+export function pathOf(account: string, part: string): string {
+  return `/accounts/${encodeURIComponent(account)}/${part}`;
+}

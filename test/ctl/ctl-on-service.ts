@@ -1,0 +1,31 @@
+import * as assert from 'uvu/assert';
+import { serveAdmin } from '#limiter/admin-server';
+import { ctl } from '#test/ctl/ctl-run';
+import { custom, limiterUnderTest } from '#test/limiter/limiter-fixture';
+import { ADMIN_TOKEN, adminTokenFile } from '#test/support/admin-token';
+import type { MeterUsage } from '#wire/admin';
+
+/** Runs `ctl` against an admin port, with the token of the tests. */
+export function run(argv: readonly string[], adminUrl: string) {
+  return ctl(argv, { adminUrl, adminTokenFile: adminTokenFile() });
+}
+
+/** A limiter with one account, and `ctl` at its admin port. `used`: what every account has used, instead of what it has. */
+export async function serviceUnderTest(used?: MeterUsage) {
+  const fixture = await limiterUnderTest(custom(60, 100));
+  const { limiter, clock, bugs } = fixture;
+  const onBug = (bug: unknown) => bugs.push(bug);
+  const admin = { ...limiter.admin, ...(used && { usage: async () => used }) };
+  const ports = { admin, clock, onBug, token: ADMIN_TOKEN };
+  const auditing = { trail: limiter.audit, heard: () => undefined };
+  const running = await serveAdmin({ host: '127.0.0.1', port: 0 }, { ...ports, ...auditing });
+  return {
+    ...fixture,
+    ctl: (...argv: string[]) => run(argv, running.address),
+    async [Symbol.asyncDispose]() {
+      await running[Symbol.asyncDispose]();
+      await limiter[Symbol.asyncDispose]();
+      assert.equal(bugs, []);
+    },
+  };
+}

@@ -1,0 +1,21 @@
+import { cassandraKeyUseStore } from '#storage/cassandra/cassandra-key-use-store';
+import type { KeyUseStore } from '#storage/key-use-store';
+import { keyUseStoreContract } from '#test/storage/key-use-store-contract';
+import { keyspaceOfFile } from '#test/storage/keyspace-of-file';
+import { cassandraOrSkip } from '#test/support/real-servers';
+
+const { address, suite } = cassandraOrSkip();
+const keyspace = keyspaceOfFile(address);
+
+/** A store in which no test has noted a use before. */
+async function open(): Promise<KeyUseStore> {
+  const { store, prefix } = await keyspace.emptyStore(cassandraKeyUseStore);
+  return {
+    note: (accountId, use) => store.note(prefix + accountId, use),
+    find: (accountId) => store.find(prefix + accountId),
+    erase: (accountId) => store.erase(prefix + accountId),
+  };
+}
+
+keyUseStoreContract('Cassandra', open, suite).run();
+keyspace.closing(suite).run();

@@ -1,0 +1,20 @@
+import type { ApiKeyRecord } from '#accounts/account';
+import { withRevoked } from '#limiter/key-changes';
+import type { AccountStore } from '#storage/account-store';
+
+type Keys = Pick<AccountStore, 'changeKeys'>;
+
+/** Puts a key into a store, whatever is there. */
+export async function addKey(store: Keys, accountId: string, key: ApiKeyRecord): Promise<void> {
+  await store.changeKeys(accountId, () => ({ put: [key], answer: undefined }));
+}
+
+/** Revokes a key in a store, of which no limiter hears. */
+export async function revokeKey(
+  store: Keys,
+  accountId: string,
+  keyId: string,
+  atMs: number,
+): Promise<ApiKeyRecord> {
+  return await store.changeKeys(accountId, (keys) => withRevoked(keys, keyId, atMs));
+}
