@@ -7,6 +7,8 @@ import * as answers from '#engine/instance-answers';
 import type { InstanceChange, InstanceEvent } from '#engine/instance-event';
 import { assertKnownModel, type ModelPorts, modelOf } from '#engine/instance-model';
 import { InstanceSourcing } from '#engine/instance-sourcing';
+import type { EventWaiters } from '#engine/event-waiters';
+import { eventPage } from '#engine/event-page';
 import { bytesOf, headOf, type InstanceState, instanceFrom, isLive } from '#engine/instance-state';
 import { findAnswer, nothingToReplay, replayOf } from '#engine/keyed-answers';
 import { observedEvent } from '#engine/observe';
@@ -30,6 +32,8 @@ type InstancePorts = {
   readonly models?: Models | undefined;
   readonly directory: Directory;
   readonly metrics: EngineMetrics;
+  /** Undefined: no call waits for what is committed. */
+  readonly waiters?: Pick<EventWaiters, 'changed'> | undefined;
 };
 
 type InstanceTurn = Turn<InstanceEvent, InstanceApplied>;
@@ -148,6 +152,10 @@ export class InstanceKind
         return historyPage(instanceId, state, command, this.#ports.store);
       case 'readDrift':
         return driftPage(instanceId, state, command, this.#ports.store);
+      case 'readEvents': {
+        const { after } = command;
+        return eventPage({ instanceId, state, after }, this.#ports.store, models);
+      }
       case 'putListingRow':
       case 'removeListingRow':
       case 'reservePlace':
@@ -244,6 +252,7 @@ export class InstanceKind
         : { key: rowKeyOf(call), fingerprint: idempotency.fingerprint };
     const applied = turn.commit({ modelVersion, change, atMs: turn.wallMs, answerKey });
     this.#announce(call, applied.state, turn);
+    this.#ports.waiters?.changed(call.instanceId);
     return applied;
   }
 

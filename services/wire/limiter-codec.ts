@@ -55,6 +55,7 @@ export const limiterProtocol: FrameProtocol<
   unavailable: 'limiter_unavailable',
   timedOut: 'limiter_unavailable',
   timeoutMs: LIMITER_TIMEOUT_MS,
+  waits: () => false,
   deadlineAtMsOf: () => Number.POSITIVE_INFINITY,
   request: LimiterRequest,
   reply: LimiterReply,
