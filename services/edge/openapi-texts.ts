@@ -21,6 +21,7 @@ export const QUERY_TEXTS: Readonly<Record<string, string>> = {
   order: 'Ascending or descending.',
   generation: 'Records since the last reset only, or all there are.',
   version: 'Version of the API.',
+  after: 'Id of the last event that you have; 0 for all of them.',
 };
 
 /** What a status means, for the refusals of every endpoint. */

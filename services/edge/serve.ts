@@ -4,11 +4,13 @@ import type { CallIds } from '#edge/call-identity';
 import { isKnownToCaller, isPreferred } from '#edge/conditions';
 import type { AccountPorts, Endpoint } from '#edge/endpoint';
 import type { EdgeAnswer, EngineCalls } from '#edge/engine-calls';
+import type { EventStreams } from '#edge/event-streams';
 import type { Caller, Exchange } from '#edge/exchange';
 import type { Headers } from '#edge/limit-headers';
 import { localAnswer } from '#edge/local-answer';
 import type { Reply } from '#edge/reply';
 import { planRequest, type RequestPlan } from '#edge/request-plan';
+import { serveStream } from '#edge/serve-stream';
 import { type Fault, faultFor, toFault } from '#fault/fault';
 import type { Clock } from '#platform/clock';
 import { traced } from '#platform/traceparent';
@@ -21,13 +23,14 @@ export type ServePorts = {
   readonly callIds: CallIds;
   readonly clock: Clock;
   readonly reply: Reply;
+  readonly streams: EventStreams;
   /** What endpoints of an account may use. */
   readonly account: AccountPorts;
   /** How many calls are admitted and not answered. */
   readonly inFlight: { calls: number };
 };
 
-type Planned = Exclude<RequestPlan, { kind: 'refused' }>;
+type Planned = Exclude<RequestPlan, { kind: 'refused' | 'stream' }>;
 
 /**
  * Serves one request of an endpoint from admission to answer, in the order of decision 35: the
@@ -69,6 +72,12 @@ export async function serve(
   }
   ports.inFlight.calls += 1;
   try {
+    if (plan.kind === 'stream') {
+      const { command } = plan;
+      const { headers } = admitted;
+      await serveStream({ endpoint, request, reply, call, command, headers }, ports);
+      return;
+    }
     const answered = await perform(plan, call, admitted, request, ports);
     const headers = isSettled(call, answered)
       ? await ports.admission.settle(call, answered.cycles, admitted.headers)

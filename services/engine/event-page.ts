@@ -75,7 +75,8 @@ async function pageAfter(
   const { cursor } = page;
   if (cursor.ordinal < head.historyCount) return answerOf(page.text, cursor);
   page.enter(head.generation);
-  if (!isResumed || observations.length > 0) page.add(stateEvent());
+  // One that begins has the state already.
+  if (!isResumed) page.add(stateEvent());
   return answerOf(page.text, newestOf(head));
 }
 
@@ -137,7 +138,11 @@ class EventText {
     this.#bytes += bytes;
     this.enter(generation);
     this.add(`id: ${row.ordinal}\n${eventText('cycle', data)}`);
-    this.#cursor = { ...this.#cursor, ordinal: row.ordinal, drift: own?.ordinal ?? this.#cursor.drift };
+    this.#cursor = {
+      ...this.#cursor,
+      ordinal: row.ordinal,
+      drift: own?.ordinal ?? this.#cursor.drift,
+    };
     return true;
   }
 }

@@ -43,7 +43,8 @@ export function eventRowsOf(
     driftUpTo: ({ generation, cycle }) =>
       lastUpTo(trimmedOf(head).drift, head.driftCount, async (ordinal) => {
         const [event] = await driftBetween(ordinal, ordinal);
-        if (event === undefined) throw new CorruptState(`no drift event ${ordinal} of ${instanceId}`);
+        if (event === undefined)
+          throw new CorruptState(`no drift event ${ordinal} of ${instanceId}`);
         const isEarlier = event.generation < generation;
         return isEarlier || (event.generation === generation && event.cycle <= cycle);
       }),
@@ -57,10 +58,7 @@ async function rowsBetween<Row>(
   storedCount: number,
   read: StoredRows<Row>,
 ): Promise<readonly Row[]> {
-  const top = inMemory.slice(
-    Math.max(0, first - 1 - storedCount),
-    Math.max(0, last - storedCount),
-  );
+  const top = inMemory.slice(Math.max(0, first - 1 - storedCount), Math.max(0, last - storedCount));
   const newest = Math.min(last, storedCount);
   if (first > newest) return top;
   const count = newest - first + 1;

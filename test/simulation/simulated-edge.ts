@@ -4,6 +4,7 @@ import { ShardOwners } from '#cluster/shard-owners';
 import { Admission } from '#edge/admission';
 import { edgeMetrics } from '#edge/edge-metrics';
 import { type EdgeAnswer, EngineCalls } from '#edge/engine-calls';
+import { EventStreams } from '#edge/event-streams';
 import type { Caller } from '#edge/exchange';
 import { LimitedKeys } from '#edge/limited-keys';
 import { type ServePorts, serve } from '#edge/serve';
@@ -81,6 +82,12 @@ export class SimulatedEdge implements NodeProcess {
       callIds: new SimulatedCallIds(process.random),
       clock,
       reply: new AwaitedReply(clock, metrics),
+      streams: new EventStreams({
+        clock,
+        randomness,
+        onEnd: () => undefined,
+        accountNews: undefined,
+      }),
       account: { clock },
       inFlight: { calls: 0 },
     };

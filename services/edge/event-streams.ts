@@ -1,0 +1,212 @@
+import type { AccountNews } from '#accounts/account-news';
+import type { EdgeAnswer } from '#edge/engine-calls';
+import { EventStream, type EventStreamParts, type StreamEnd } from '#edge/event-stream';
+import type { Caller } from '#edge/exchange';
+import { faultFor } from '#fault/fault';
+import { type Clock, every } from '#platform/clock';
+import type { Randomness } from '#platform/randomness';
+
+/** Streams of one key at one edge: a page for each of twenty instances. Source: decision 244. */
+const STREAMS_PER_KEY_MAX = 20;
+
+/** Streams of one account at one edge, whatever their keys. Source: decision 244. */
+const STREAMS_PER_ACCOUNT_MAX = 100;
+
+/**
+ * Streams of one edge, with those that have ended while an engine was asked for more: as many calls wait
+ * at engines, for which each connection has room. Source: decision 244.
+ */
+const STREAMS_MAX = 2_000;
+
+/** The longest that a stream lasts, in milliseconds: then its key is looked at again. Decision 244. */
+const STREAM_MS_MAX = 60 * 60 * 1_000;
+
+/** The same where no changes of accounts are announced, in milliseconds. Source: decision 106. */
+const UNHEARD_STREAM_MS_MAX = 30_000;
+
+/** How much sooner than that a stream may end, as a share: those that began together end apart. */
+const AGE_JITTER = 0.1;
+
+/**
+ * How long after news of an account it may still be admitted by what was before, in milliseconds: by then
+ * a change is effective everywhere. Source: architecture 4, decision 106.
+ */
+const CHANGE_MS = 1_000;
+
+/**
+ * How long clients that are sent away are to wait before they come back, in milliseconds: those of a
+ * changed account longer than its change takes.
+ */
+const RETRY_MS_MIN = CHANGE_MS + 100;
+const RETRY_MS_MAX = 3_000;
+
+/** How often streams are looked at, in milliseconds. */
+const SWEEP_MS = 1_000;
+
+/** What streams are opened with. */
+type EventStreamsPorts = {
+  readonly clock: Clock;
+  readonly randomness: Randomness;
+  /** Hears why a stream has ended. */
+  readonly onEnd: (why: StreamEnd) => void;
+  /** Undefined where nothing announces changes. */
+  readonly accountNews: AccountNews | undefined;
+};
+
+/** A place for a stream, until that has ended; given back unless one is begun. */
+type StreamPlace = Disposable & {
+  /** Begins the stream of the place. */
+  begin(parts: Omit<EventStreamParts, 'caller' | 'clock'>, first: EdgeAnswer): void;
+};
+
+/** A stream whose engine is asked for the first time. */
+type Opening = { readonly accountId: string; isChanged: boolean };
+
+/**
+ * The streams of events that an edge has open. It ends those of an account that has changed, which may
+ * have lost its key, those that are old, and all when the edge drains. Source: decision 244.
+ */
+export class EventStreams {
+  readonly #ports: EventStreamsPorts;
+  readonly #open = new Map<EventStream, number>();
+  readonly #ofKey = new Counts();
+  readonly #ofAccount = new Counts();
+  /** Places whose streams have not begun. */
+  readonly #opening = new Set<Opening>();
+  readonly #subscription: Disposable | undefined;
+  #sweeping: Disposable | undefined;
+  #isDraining = false;
+  /** Places that are taken, also by streams that have ended while an engine is asked. */
+  #places = 0;
+
+  constructor(ports: EventStreamsPorts) {
+    this.#ports = ports;
+    this.#subscription = ports.accountNews?.onChange((accountId) => this.#changed(accountId));
+  }
+
+  /** How many streams are open. */
+  get open(): number {
+    return this.#open.size;
+  }
+
+  /** Takes a place. Throws `too_many_streams`, or `overloaded` when the edge has none left. */
+  reserve(caller: Caller): StreamPlace {
+    const { keyDigest, accountId } = caller;
+    const isMany =
+      this.#ofKey.of(keyDigest) >= STREAMS_PER_KEY_MAX ||
+      this.#ofAccount.of(accountId) >= STREAMS_PER_ACCOUNT_MAX;
+    if (isMany) {
+      const text = 'too many streams of events are open';
+      throw faultFor('too_many_streams', text, { retryAfterS: 1 });
+    }
+    if (this.#places >= STREAMS_MAX) {
+      throw faultFor('overloaded', 'too many streams of events', { retryAfterS: 1 });
+    }
+    this.#places += 1;
+    const release = this.#counted(caller);
+    const opening: Opening = { accountId, isChanged: false };
+    this.#opening.add(opening);
+    return {
+      begin: (parts, first) => {
+        this.#opening.delete(opening);
+        const stream = new EventStream({ ...parts, caller, clock: this.#ports.clock });
+        parts.response.once('close', release);
+        void this.#run(stream, first);
+        if (opening.isChanged) this.#sendAway(stream, 'account');
+      },
+      [Symbol.dispose]: () => {
+        if (!this.#opening.delete(opening)) return;
+        release();
+        this.#places -= 1;
+      },
+    };
+  }
+
+  /** Ends every stream, and from now on each behind its first answer. There is no way back. */
+  drain(): void {
+    this.#isDraining = true;
+    this.#subscription?.[Symbol.dispose]();
+    for (const stream of this.#open.keys()) this.#sendAway(stream, 'drain');
+  }
+
+  /** Counts a stream of a caller, until it is released. */
+  #counted({ keyDigest, accountId }: Caller): () => void {
+    this.#ofKey.add(keyDigest);
+    this.#ofAccount.add(accountId);
+    let isReleased = false;
+    return () => {
+      if (isReleased) return;
+      isReleased = true;
+      this.#ofKey.remove(keyDigest);
+      this.#ofAccount.remove(accountId);
+    };
+  }
+
+  async #run(stream: EventStream, first: EdgeAnswer): Promise<void> {
+    const { onEnd, accountNews } = this.#ports;
+    const longestMs = accountNews === undefined ? UNHEARD_STREAM_MS_MAX : STREAM_MS_MAX;
+    this.#open.set(stream, stream.startedMs + longestMs * (1 - AGE_JITTER * this.#chance()));
+    this.#sweeping ??= every(this.#ports.clock, SWEEP_MS, () => this.#sweep());
+    const running = stream.run(first);
+    if (this.#isDraining) this.#sendAway(stream, 'drain');
+    const end = await running;
+    onEnd(end);
+    this.#open.delete(stream);
+    this.#places -= 1;
+    if (this.#open.size > 0) return;
+    this.#sweeping?.[Symbol.dispose]();
+    this.#sweeping = undefined;
+  }
+
+  #changed(accountId: string): void {
+    this.#endOf(accountId);
+    // What was admitted meanwhile by what was before.
+    this.#ports.clock.after(CHANGE_MS, () => this.#endOf(accountId));
+  }
+
+  #endOf(accountId: string): void {
+    for (const opening of this.#opening) {
+      if (opening.accountId === accountId) opening.isChanged = true;
+    }
+    for (const stream of this.#open.keys()) {
+      if (stream.caller.accountId === accountId) this.#sendAway(stream, 'account');
+    }
+  }
+
+  #sweep(): void {
+    const nowMs = this.#ports.clock.monotonicMs();
+    for (const [stream, endMs] of this.#open) {
+      if (nowMs >= endMs) this.#sendAway(stream, 'age');
+      else stream.keepAlive(nowMs);
+    }
+  }
+
+  #sendAway(stream: EventStream, why: StreamEnd): void {
+    const retryMs = RETRY_MS_MIN + (RETRY_MS_MAX - RETRY_MS_MIN) * this.#chance();
+    stream.end(why, Math.round(retryMs));
+  }
+
+  /** Uniform in [0, 1). */
+  #chance(): number {
+    return Number.parseInt(this.#ports.randomness.hex(4), 16) / 0x1_0000;
+  }
+}
+
+/** How many there are of each name; names of none take no place. */
+class Counts {
+  readonly #counts = new Map<string, number>();
+
+  of(name: string): number {
+    return this.#counts.get(name) ?? 0;
+  }
+
+  add(name: string): void {
+    this.#counts.set(name, this.of(name) + 1);
+  }
+
+  remove(name: string): void {
+    const count = this.of(name) - 1;
+    if (count > 0) this.#counts.set(name, count);
+    else this.#counts.delete(name);
+  }
+}

@@ -1,0 +1,70 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { AdmissionCall } from '#edge/admission';
+import type { CallIds } from '#edge/call-identity';
+import type { Endpoint } from '#edge/endpoint';
+import type { EngineCalls } from '#edge/engine-calls';
+import type { EventStreams } from '#edge/event-streams';
+import { LAST_EVENT_ID } from '#edge/last-event-id';
+import type { Headers } from '#edge/limit-headers';
+import type { Reply } from '#edge/reply';
+import { Fault, invalid } from '#fault/fault';
+import type { EngineCommand, EventCursor } from '#wire/engine-messages';
+
+/**
+ * How long an engine waits for something to happen, in milliseconds: less than a call has, so that a
+ * shard that moves meanwhile leaves time to find its new owner. Source: decision 244.
+ */
+const WAIT_MS = 8_000;
+
+/** What a stream is opened with. */
+type StreamPorts = {
+  readonly streams: EventStreams;
+  readonly engine: EngineCalls;
+  readonly callIds: CallIds;
+  readonly reply: Reply;
+};
+
+/** An admitted request for a stream of events. */
+type StreamRequest = {
+  readonly endpoint: Endpoint;
+  readonly request: FastifyRequest;
+  readonly reply: FastifyReply;
+  readonly call: AdmissionCall;
+  readonly command: Extract<EngineCommand, { kind: 'readEvents' }>;
+  readonly headers: Headers;
+};
+
+/**
+ * Asks the engine for the first events, which costs no more than any question, begins the answer with
+ * them, and leaves it to the stream. Throws what the request is refused with: then nothing was sent.
+ */
+export async function serveStream(asked: StreamRequest, ports: StreamPorts): Promise<void> {
+  const { endpoint, request, reply, call, command, headers } = asked;
+  const { caller } = call;
+  const { id: instanceId } = request.params as { id: string };
+  const ask = (after: EventCursor | undefined, waitMs: number) =>
+    ports.engine.ask(caller, {
+      command: { kind: 'readEvents', after, waitMs },
+      instanceId,
+      callId: ports.callIds.next(),
+      idempotency: undefined,
+      isReplayOnly: false,
+      ifMatch: undefined,
+    });
+  using place = ports.streams.reserve(caller);
+  const asking = async () => ask(command.after, 0);
+  const first = await asking().catch((error: unknown) => {
+    throw namedAsSent(error, request);
+  });
+  // The caller may have gone while the engine was asked.
+  if (reply.raw.destroyed) return;
+  const response = ports.reply.stream(request, reply, endpoint, headers);
+  place.begin({ response, ask: (after) => ask(after, WAIT_MS) }, first);
+}
+
+/** An engine does not know where the ordinal that it refuses came from. */
+function namedAsSent(error: unknown, { headers }: FastifyRequest): unknown {
+  const isRefused = error instanceof Fault && error.reason === 'invalid_parameter';
+  if (!isRefused || headers[LAST_EVENT_ID] === undefined) return error;
+  return invalid('invalid_header', 'Last-Event-ID', error.message);
+}
