@@ -87,9 +87,8 @@ export class EventReader implements Disposable {
     }
   }
 
-  /** Everything up to the end of the stream. */
-  async rest(): Promise<StreamEvent[]> {
-    const seen: StreamEvent[] = [];
+  /** Everything up to the end of the stream, added to what was seen. */
+  async rest(seen: StreamEvent[] = []): Promise<StreamEvent[]> {
     for (let next = await this.next(); next !== undefined; next = await this.next())
       seen.push(next);
     return seen;
