@@ -21,7 +21,7 @@ const STREAMS_MAX = 2_000;
 /** The longest that a stream lasts, in milliseconds: then its key is looked at again. Decision 244. */
 const STREAM_MS_MAX = 60 * 60 * 1_000;
 
-/** The same where no changes of accounts are announced, in milliseconds. Source: decision 106. */
+/** The same while no changes of accounts can be heard of, in milliseconds. Source: decision 106. */
 const UNHEARD_STREAM_MS_MAX = 30_000;
 
 /** How much sooner than that a stream may end, as a share: those that began together end apart. */
@@ -55,8 +55,13 @@ type EventStreamsPorts = {
 
 /** A place for a stream, until that has ended; given back unless one is begun. */
 type StreamPlace = Disposable & {
-  /** Begins the stream of the place. */
-  begin(parts: Omit<EventStreamParts, 'caller' | 'clock'>, first: EdgeAnswer): void;
+  /** Begins the stream of the place, which ends with its key if that ends by itself: Unix ms. */
+  begin(
+    parts: Omit<EventStreamParts, 'caller' | 'clock'> & {
+      readonly keyEndsAtMs?: number | undefined;
+    },
+    first: EdgeAnswer,
+  ): void;
 };
 
 /** A stream whose engine is asked for the first time. */
@@ -75,6 +80,8 @@ export class EventStreams {
   readonly #opening = new Set<Opening>();
   readonly #subscription: Disposable | undefined;
   #sweeping: Disposable | undefined;
+  /** Since when no news has come through, by monotonic time. */
+  #unheardSinceMs: number | undefined;
   #isDraining = false;
   /** Places that are taken, also by streams that have ended while an engine is asked. */
   #places = 0;
@@ -107,10 +114,11 @@ export class EventStreams {
     const opening: Opening = { accountId, isChanged: false };
     this.#opening.add(opening);
     return {
-      begin: (parts, first) => {
+      begin: ({ keyEndsAtMs, ...parts }, first) => {
         this.#opening.delete(opening);
         const stream = new EventStream({ ...parts, caller, clock: this.#ports.clock });
         parts.response.once('close', release);
+        this.#open.set(stream, this.#endMsOf(stream, keyEndsAtMs));
         void this.#run(stream, first);
         if (opening.isChanged) this.#sendAway(stream, 'account');
       },
@@ -143,10 +151,8 @@ export class EventStreams {
   }
 
   async #run(stream: EventStream, first: EdgeAnswer): Promise<void> {
-    const { onEnd, accountNews } = this.#ports;
-    const longestMs = accountNews === undefined ? UNHEARD_STREAM_MS_MAX : STREAM_MS_MAX;
-    this.#open.set(stream, stream.startedMs + longestMs * (1 - AGE_JITTER * this.#chance()));
-    this.#sweeping ??= every(this.#ports.clock, SWEEP_MS, () => this.#sweep());
+    const { onEnd, clock } = this.#ports;
+    this.#sweeping ??= every(clock, SWEEP_MS, () => this.#sweep());
     const running = stream.run(first);
     if (this.#isDraining) this.#sendAway(stream, 'drain');
     const end = await running;
@@ -156,6 +162,15 @@ export class EventStreams {
     if (this.#open.size > 0) return;
     this.#sweeping?.[Symbol.dispose]();
     this.#sweeping = undefined;
+    this.#unheardSinceMs = undefined;
+  }
+
+  /** When a stream that begins is to end, by monotonic time. */
+  #endMsOf({ startedMs }: EventStream, keyEndsAtMs: number | undefined): number {
+    const { accountNews, clock } = this.#ports;
+    const longestMs = accountNews?.isHeard ? STREAM_MS_MAX : UNHEARD_STREAM_MS_MAX;
+    const keyMs = keyEndsAtMs === undefined ? longestMs : keyEndsAtMs - clock.wallMs();
+    return startedMs + Math.min(keyMs, longestMs * (1 - AGE_JITTER * this.#chance()));
   }
 
   #changed(accountId: string): void {
@@ -175,10 +190,24 @@ export class EventStreams {
 
   #sweep(): void {
     const nowMs = this.#ports.clock.monotonicMs();
+    const lostNewsMs = this.#lostNews(nowMs);
     for (const [stream, endMs] of this.#open) {
       if (nowMs >= endMs) this.#sendAway(stream, 'age');
+      else if (stream.startedMs < lostNewsMs) this.#sendAway(stream, 'account');
       else stream.keepAlive(nowMs);
     }
+  }
+
+  /** Streams that began before this have perhaps missed news of their accounts, for too long. */
+  #lostNews(nowMs: number): number {
+    const sinceMs = this.#unheardSinceMs;
+    if (this.#ports.accountNews?.isHeard !== false) {
+      this.#unheardSinceMs = undefined;
+      return sinceMs === undefined ? Number.NEGATIVE_INFINITY : nowMs;
+    }
+    this.#unheardSinceMs ??= nowMs;
+    const isLong = nowMs - this.#unheardSinceMs >= UNHEARD_STREAM_MS_MAX;
+    return isLong ? this.#unheardSinceMs : Number.NEGATIVE_INFINITY;
   }
 
   #sendAway(stream: EventStream, why: StreamEnd): void {

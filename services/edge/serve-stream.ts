@@ -1,11 +1,10 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { AdmissionCall } from '#edge/admission';
+import type { AdmissionCall, Admitted } from '#edge/admission';
 import type { CallIds } from '#edge/call-identity';
 import type { Endpoint } from '#edge/endpoint';
 import type { EngineCalls } from '#edge/engine-calls';
 import type { EventStreams } from '#edge/event-streams';
 import { LAST_EVENT_ID } from '#edge/last-event-id';
-import type { Headers } from '#edge/limit-headers';
 import type { Reply } from '#edge/reply';
 import { Fault, invalid } from '#fault/fault';
 import type { EngineCommand, EventCursor } from '#wire/engine-messages';
@@ -31,7 +30,7 @@ type StreamRequest = {
   readonly reply: FastifyReply;
   readonly call: AdmissionCall;
   readonly command: Extract<EngineCommand, { kind: 'readEvents' }>;
-  readonly headers: Headers;
+  readonly admitted: Admitted;
 };
 
 /**
@@ -39,7 +38,7 @@ type StreamRequest = {
  * them, and leaves it to the stream. Throws what the request is refused with: then nothing was sent.
  */
 export async function serveStream(asked: StreamRequest, ports: StreamPorts): Promise<void> {
-  const { endpoint, request, reply, call, command, headers } = asked;
+  const { endpoint, request, reply, call, command, admitted } = asked;
   const { caller } = call;
   const { id: instanceId } = request.params as { id: string };
   const ask = (after: EventCursor | undefined, waitMs: number) =>
@@ -58,8 +57,9 @@ export async function serveStream(asked: StreamRequest, ports: StreamPorts): Pro
   });
   // The caller may have gone while the engine was asked.
   if (reply.raw.destroyed) return;
-  const response = ports.reply.stream(request, reply, endpoint, headers);
-  place.begin({ response, ask: (after) => ask(after, WAIT_MS) }, first);
+  const response = ports.reply.stream(request, reply, endpoint, admitted.headers);
+  const keyEndsAtMs = admitted.description?.keyExpiresAtMs;
+  place.begin({ response, keyEndsAtMs, ask: (after) => ask(after, WAIT_MS) }, first);
 }
 
 /** An engine does not know where the ordinal that it refuses came from. */

@@ -30,6 +30,9 @@ export type ServePorts = {
   readonly inFlight: { calls: number };
 };
 
+/** Handlers that need to know more of the caller's key than that it is valid. */
+const OF_KEY: ReadonlySet<string> = new Set(['account', 'stream']);
+
 type Planned = Exclude<RequestPlan, { kind: 'refused' | 'stream' }>;
 
 /**
@@ -56,7 +59,7 @@ export async function serve(
     isKeyed: plan.kind === 'command' && plan.idempotency !== undefined,
     scope: endpoint.scope,
     cycles: plan.kind === 'command' ? plan.cycles : 0,
-    isCallerDescribed: endpoint.handler.kind === 'account',
+    isCallerDescribed: OF_KEY.has(endpoint.handler.kind),
     traceparent: exchange.trace?.traceparent,
   };
   const admitted = await ports.admission.admit(call);
@@ -74,8 +77,7 @@ export async function serve(
   try {
     if (plan.kind === 'stream') {
       const { command } = plan;
-      const { headers } = admitted;
-      await serveStream({ endpoint, request, reply, call, command, headers }, ports);
+      await serveStream({ endpoint, request, reply, call, command, admitted }, ports);
       return;
     }
     const answered = await perform(plan, call, admitted, request, ports);

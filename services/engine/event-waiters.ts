@@ -22,7 +22,7 @@ type Waiter = {
 
 /**
  * The calls that wait for something to happen to an instance. They hold neither its turn nor a place in
- * its mailbox; whoever is woken asks the instance again. A commit wakes before it is durable: what is
+ * its mailbox; a call that is woken asks the instance again. A commit wakes before it is durable: what is
  * asked then waits for that like any answer. Source: decision 244.
  */
 export class EventWaiters {

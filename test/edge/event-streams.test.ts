@@ -7,7 +7,7 @@ import { refusalOf, turnOfEvents } from '#test/support/settled';
 
 const OTHER = { accountId: 'BobBobBobBob', keyDigest: 'another key' };
 
-/** Callers of so many keys. */
+/** Callers of one account, each with a key of its own. */
 const keysOf = (accountId: string, count: number) =>
   Array.from({ length: count }, (_, n) => ({ accountId, keyDigest: `${accountId} ${n}` }));
 
@@ -110,6 +110,34 @@ sent('end within half a minute where no changes are announced', async () => {
   await pass(clock, 26_000, 1_000);
   assert.not(response.isEnded);
   await pass(clock, 5_000, 1_000);
+  assert.ok(response.isEnded);
+});
+
+sent('end within half a minute when news is lost, or as soon as it comes again', async () => {
+  const { clock, accountNews, ended, open } = streamsUnderTest();
+  const first = open();
+  await pass(clock, 5_000, 1_000);
+  accountNews.isHeard = false;
+  await pass(clock, 30_000, 1_000);
+  assert.not(first.response.isEnded);
+  await pass(clock, 2_000, 1_000);
+  assert.ok(first.response.isEnded);
+  const second = open();
+  await pass(clock, 5_000, 1_000);
+  assert.not(second.response.isEnded, 'one that began meanwhile has its own half minute');
+  accountNews.isHeard = true;
+  await pass(clock, 1_000, 1_000);
+  assert.ok(second.response.isEnded);
+  await first.answer(answerAt(7));
+  assert.equal(ended, ['account']);
+});
+
+sent('end when their key expires', async () => {
+  const { clock, open } = streamsUnderTest();
+  const { response } = open(CALLER, clock.wallMs() + 60_000);
+  await pass(clock, 59_000, 1_000);
+  assert.not(response.isEnded);
+  await pass(clock, 2_000, 1_000);
   assert.ok(response.isEnded);
 });
 

@@ -63,6 +63,7 @@ export function streamsUnderTest(isHeard = true) {
   const ended: StreamEnd[] = [];
   const listeners = new Set<(accountId: string) => void>();
   const accountNews = {
+    isHeard: true,
     announce: (accountId: string) => {
       for (const listener of listeners) listener(accountId);
     },
@@ -79,7 +80,7 @@ export function streamsUnderTest(isHeard = true) {
   });
 
   /** Opens a stream. */
-  function open(caller = CALLER) {
+  function open(caller = CALLER, keyEndsAtMs?: number) {
     using place = streams.reserve(caller);
     const response = new FakeResponse();
     const asked: (PromiseWithResolvers<EngineAnswer> & { after: EventCursor })[] = [];
@@ -88,7 +89,10 @@ export function streamsUnderTest(isHeard = true) {
       asked.push(answer);
       return answer.promise;
     };
-    place.begin({ response: response as never, ask }, answerAt(7, 'event: state\ndata: {}\n\n'));
+    place.begin(
+      { response: response as never, ask, keyEndsAtMs },
+      answerAt(7, 'event: state\ndata: {}\n\n'),
+    );
     /** Answers the newest question. */
     const answer = async (given: EngineAnswer) => {
       asked.at(-1)?.resolve(given);

@@ -72,7 +72,7 @@ async function under(change: () => Promise<void>): Promise<void> {
   await Promise.all(callers);
 }
 
-/** Waits until an engine owns so many shards. */
+/** Waits until an engine owns as many shards as wanted. */
 async function owned(name: string, isEnough: (count: number) => boolean): Promise<void> {
   const run = cluster.engines.get(name);
   if (run === undefined) throw new Error(`there is no engine ${name}`);
