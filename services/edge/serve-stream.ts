@@ -9,12 +9,6 @@ import type { Reply } from '#edge/reply';
 import { Fault, invalid } from '#fault/fault';
 import type { EngineCommand, EventCursor } from '#wire/engine-messages';
 
-/**
- * How long an engine waits for something to happen, in milliseconds: less than a call has, so that a
- * shard that moves meanwhile leaves time to find its new owner. Source: decision 244.
- */
-const WAIT_MS = 8_000;
-
 /** What a stream is opened with. */
 type StreamPorts = {
   readonly streams: EventStreams;
@@ -59,7 +53,7 @@ export async function serveStream(asked: StreamRequest, ports: StreamPorts): Pro
   if (reply.raw.destroyed) return;
   const response = ports.reply.stream(request, reply, endpoint, admitted.headers);
   const keyEndsAtMs = admitted.description?.keyExpiresAtMs;
-  place.begin({ response, keyEndsAtMs, ask: (after) => ask(after, WAIT_MS) }, first);
+  place.begin({ response, keyEndsAtMs, ask }, first);
 }
 
 /** An engine does not know where the ordinal that it refuses came from. */
