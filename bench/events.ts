@@ -1,6 +1,6 @@
 /**
  * What open streams of events cost: the throughput of observations with 1,000 idle streams and without,
- * in turns on the same service, and the memory of a stream. Every full run replaces bench/EVENTS.md.
+ * in turns on two services, and the memory of a stream. Every full run replaces bench/EVENTS.md.
  *
  *   node bench/events.ts [--quick]
  */
@@ -22,6 +22,9 @@ const FILE = 'bench/EVENTS.md';
 /** Idle streams. Source: the project's target. */
 const STREAMS = 1_000;
 
+/** Instances that are observed: their turns are as long as `process.lua` needs. */
+const INSTANCES = 1_000;
+
 /** Connections that load the service. */
 const CONNECTIONS = 64;
 
@@ -34,8 +37,8 @@ const STREAM_BYTES_MAX = 20 * 1_024;
 /** A busy machine is no limiter that is away. */
 const PATIENT = { SERVICE_LIMITER_TIMEOUT_MS: '5000' };
 
-const FULL = { pairs: 6, seconds: 2, warmUpS: 3 };
-const QUICK = { pairs: 1, seconds: 1, warmUpS: 1 };
+const FULL = { pairs: 12, seconds: 1, warmUpS: 2 };
+const QUICK = { pairs: 2, seconds: 1, warmUpS: 1 };
 
 const startedMs = performance.now();
 
@@ -48,35 +51,50 @@ function print(line: string): void {
 type Scene = { readonly server: Server; readonly followed: readonly Followable[] };
 
 async function sceneOf(service: AdministeredService): Promise<Scene> {
-  const server = await prepareService('s', service, temporaryFolder(), { print });
+  const options = { print, instanceCount: INSTANCES };
+  const server = await prepareService('s', service, temporaryFolder(), options);
   return { server, followed: await followables(service.address, service.adminPort, STREAMS) };
 }
 
-/** The ratios of requests a second with streams to those without, one for each pair. */
+/** What streams do to a run: requests a second, and CPU a request, as shares of those without. */
+type Ratio = { readonly rate: number; readonly cpu: number };
+
+/** One run: its requests a second, and what each cost the service. */
+async function runOn(wrk: string, server: Server, seconds: number) {
+  const { requestsPerS, cpu, problem } = await runWrk(wrk, server, {
+    connections: CONNECTIONS,
+    seconds,
+  });
+  if (problem !== undefined) throw new Error(`a run is void: ${problem}`);
+  const own = cpu.filter(({ process: name }) => name !== 'wrk');
+  const micros = own.reduce((sum, { microsPerRequest }) => sum + microsPerRequest, 0);
+  return { requestsPerS, micros };
+}
+
+/** The ratios of runs with streams to runs without: each of two services has the streams once. */
 async function ratiosOf(
   wrk: string,
-  { server, followed }: Scene,
+  scenes: readonly [Scene, Scene],
   { pairs, seconds, warmUpS }: typeof FULL,
-): Promise<number[]> {
-  const run = { connections: CONNECTIONS, seconds };
-  const rate = async () => {
-    const { requestsPerS, problem } = await runWrk(wrk, server, run);
-    if (problem !== undefined) throw new Error(`a run is void: ${problem}`);
-    return requestsPerS;
-  };
-  const rateWith = async () => {
-    using streams = await openStreams(server.address, followed);
-    const requestsPerS = await rate();
+): Promise<Ratio[]> {
+  const [one, other] = scenes;
+  const ratios: Ratio[] = [];
+  for (const [busy, plain] of [[one, other] as const, [other, one] as const]) {
+    using streams = await openStreams(busy.server.address, busy.followed);
+    // What was made for the streams is no garbage that a run must collect.
+    for (const { server } of scenes) await runOn(wrk, server, warmUpS);
+    for (let pair = 0; pair < pairs / 2; pair += 1) {
+      const order = pair % 2 === 0 ? [busy, plain] : [plain, busy];
+      const runs = new Map<Scene, Awaited<ReturnType<typeof runOn>>>();
+      for (const scene of order) runs.set(scene, await runOn(wrk, scene.server, seconds));
+      const [loaded, unloaded] = [runs.get(busy), runs.get(plain)];
+      if (loaded === undefined || unloaded === undefined) throw new Error('a pair is two runs');
+      const rate = loaded.requestsPerS / unloaded.requestsPerS;
+      const cpu = loaded.micros / unloaded.micros;
+      ratios.push({ rate, cpu });
+      print(`${numberText(rate, 3)}, CPU ${numberText(cpu, 3)}`);
+    }
     if (streams.ended > 0) throw new Error(`${streams.ended} streams ended`);
-    return requestsPerS;
-  };
-  await runWrk(wrk, server, { ...run, seconds: warmUpS });
-  const ratios: number[] = [];
-  for (let pair = 0; pair < pairs; pair += 1) {
-    const first = pair % 2 === 0 ? await rateWith() : await rate();
-    const second = pair % 2 === 0 ? await rate() : await rateWith();
-    ratios.push(pair % 2 === 0 ? first / second : second / first);
-    print(`pair ${pair + 1} of ${pairs}: ${numberText(ratios.at(-1) ?? Number.NaN, 3)}`);
   }
   return ratios;
 }
@@ -95,10 +113,13 @@ async function bytesOfStream(
   };
 }
 
-function rowOf(what: string, ratios: readonly number[]): string[] {
-  const [low, median, high] = quartilesOf(ratios);
-  const shown = [low, median, high].map((ratio) => numberText(ratio, 3)).join(' / ');
-  return [what, `${ratios.length}`, shown, verdict(median >= RATIO_MIN)];
+function rowOf(what: string, ratios: readonly Ratio[]): string[] {
+  const rates = quartilesOf(ratios.map(({ rate }) => rate));
+  const costs = quartilesOf(ratios.map(({ cpu }) => cpu));
+  const [shown, cpu] = [rates, costs].map((three) =>
+    three.map((ratio) => numberText(ratio, 3)).join(' / '),
+  );
+  return [what, `${ratios.length}`, `${shown}`, `${cpu}`, verdict(rates[1] >= RATIO_MIN)];
 }
 
 async function measured(wrk: string, size: typeof FULL): Promise<string[]> {
@@ -106,20 +127,22 @@ async function measured(wrk: string, size: typeof FULL): Promise<string[]> {
   let bytes = { live: Number.NaN, resident: Number.NaN };
   {
     await using service = await startStandalone(['--inspect=127.0.0.1:0']);
+    await using other = await startStandalone();
     using inspector = await Inspector.connect(service.process);
-    const scene = await sceneOf(service);
-    rows.push(rowOf('standalone', await ratiosOf(wrk, scene, size)));
-    bytes = await bytesOfStream(inspector, scene);
+    const scenes = [await sceneOf(service), await sceneOf(other)] as const;
+    bytes = await bytesOfStream(inspector, scenes[0]);
+    rows.push(rowOf('standalone', await ratiosOf(wrk, scenes, size)));
   }
   {
     await using service = await startThreeProcesses(undefined, PATIENT);
-    const scene = await sceneOf(service);
-    rows.push(rowOf('edge + limiter + engine', await ratiosOf(wrk, scene, size)));
+    await using other = await startThreeProcesses(undefined, PATIENT);
+    const scenes = [await sceneOf(service), await sceneOf(other)] as const;
+    rows.push(rowOf('edge + limiter + engine', await ratiosOf(wrk, scenes, size)));
   }
-  const ratio = `requests/s with ${STREAMS} idle streams to without (25 / 50 / 75 %)`;
+  const ratio = `requests/s with ${STREAMS} idle streams, ratio (25 / 50 / 75 %)`;
   const held = `${numberText(bytes.live, 0)} live, ${numberText(bytes.resident, 0)} resident`;
   return [
-    tableOf(['', 'pairs', ratio, `median ≥ ${RATIO_MIN}`], rows),
+    tableOf(['', 'pairs', ratio, 'CPU a request, ratio', `median ≥ ${RATIO_MIN}`], rows),
     tableOf(
       ['', 'bytes', 'live ≤ 20 KiB'],
       [['one open stream, standalone', held, verdict(bytes.live <= STREAM_BYTES_MAX)]],
@@ -138,9 +161,9 @@ const circumstances = await describeRun({
 const tables = await measured(wrk, values.quick ? QUICK : FULL);
 const text = [
   '# What open streams of events cost',
-  'Written by the measurement itself; every run replaces it. One service is loaded by 64 connections in ' +
-    'turns with 1,000 idle streams open and without, in changing order; the streams are of other accounts ' +
-    'and instances, and read by the process that measures.',
+  'Written by the measurement itself; every run replaces it. Two services are loaded by 64 connections in ' +
+    'turns, in changing order; first one and then the other has 1,000 idle streams open, which are of other ' +
+    'accounts and instances. Quartiles of the ratios of a run with streams to one without.',
   '    node bench/events.ts',
   tableOf(
     ['', ''],

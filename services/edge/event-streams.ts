@@ -5,6 +5,7 @@ import type { Caller } from '#edge/exchange';
 import { faultFor } from '#fault/fault';
 import { type Clock, every } from '#platform/clock';
 import type { Randomness } from '#platform/randomness';
+import type { EventCursor } from '#wire/engine-messages';
 
 /** Streams of one key at one edge: a page for each of twenty instances. Source: decision 244. */
 const STREAMS_PER_KEY_MAX = 20;
@@ -40,6 +41,15 @@ const CHANGE_MS = 1_000;
 const RETRY_MS_MIN = CHANGE_MS + 100;
 const RETRY_MS_MAX = 3_000;
 
+/**
+ * How long an engine waits for something to happen at most, in milliseconds: less than a call has, so that
+ * a shard that moves meanwhile leaves time to find its new owner. Source: decision 244.
+ */
+const WAIT_MS_MAX = 8_000;
+
+/** How much less than that it may be, as a share: streams that began together are not asked for together. */
+const WAIT_JITTER = 0.25;
+
 /** How often streams are looked at, in milliseconds. */
 const SWEEP_MS = 1_000;
 
@@ -57,7 +67,9 @@ type EventStreamsPorts = {
 type StreamPlace = Disposable & {
   /** Begins the stream of the place, which ends with its key if that ends by itself: Unix ms. */
   begin(
-    parts: Omit<EventStreamParts, 'caller' | 'clock'> & {
+    parts: Pick<EventStreamParts, 'response'> & {
+      /** Asks the engine for what has happened since; it may wait so long for something to happen. */
+      readonly ask: (after: EventCursor, waitMs: number) => EdgeAnswer | Promise<EdgeAnswer>;
       readonly keyEndsAtMs?: number | undefined;
     },
     first: EdgeAnswer,
@@ -114,10 +126,13 @@ export class EventStreams {
     const opening: Opening = { accountId, isChanged: false };
     this.#opening.add(opening);
     return {
-      begin: ({ keyEndsAtMs, ...parts }, first) => {
+      begin: ({ keyEndsAtMs, response, ask }, first) => {
         this.#opening.delete(opening);
-        const stream = new EventStream({ ...parts, caller, clock: this.#ports.clock });
-        parts.response.once('close', release);
+        const { clock } = this.#ports;
+        const next = (after: EventCursor) =>
+          ask(after, Math.round(WAIT_MS_MAX * (1 - WAIT_JITTER * this.#chance())));
+        const stream = new EventStream({ caller, response, clock, ask: next });
+        response.once('close', release);
         this.#open.set(stream, this.#endMsOf(stream, keyEndsAtMs));
         void this.#run(stream, first);
         if (opening.isChanged) this.#sendAway(stream, 'account');
