@@ -22,9 +22,6 @@ const FILE = 'bench/EVENTS.md';
 /** Idle streams. Source: the project's target. */
 const STREAMS = 1_000;
 
-/** Instances that are observed: their turns are as long as `process.lua` needs. */
-const INSTANCES = 1_000;
-
 /** Connections that load the service. */
 const CONNECTIONS = 64;
 
@@ -51,8 +48,7 @@ function print(line: string): void {
 type Scene = { readonly server: Server; readonly followed: readonly Followable[] };
 
 async function sceneOf(service: AdministeredService): Promise<Scene> {
-  const options = { print, instanceCount: INSTANCES };
-  const server = await prepareService('s', service, temporaryFolder(), options);
+  const server = await prepareService('s', service, temporaryFolder(), { print });
   return { server, followed: await followables(service.address, service.adminPort, STREAMS) };
 }
 
@@ -71,28 +67,36 @@ async function runOn(wrk: string, server: Server, seconds: number) {
   return { requestsPerS, micros };
 }
 
-/** The ratios of runs with streams to runs without: each of two services has the streams once. */
+/** The ratios of one run with streams to one without, in either order. */
+async function pairOf(
+  wrk: string,
+  [busy, plain]: readonly [Scene, Scene],
+  isBusyFirst: boolean,
+  seconds: number,
+): Promise<Ratio> {
+  const first = await runOn(wrk, (isBusyFirst ? busy : plain).server, seconds);
+  const second = await runOn(wrk, (isBusyFirst ? plain : busy).server, seconds);
+  const [loaded, unloaded] = isBusyFirst ? [first, second] : [second, first];
+  const rate = loaded.requestsPerS / unloaded.requestsPerS;
+  const cpu = loaded.micros / unloaded.micros;
+  print(`${numberText(rate, 3)}, CPU ${numberText(cpu, 3)}`);
+  return { rate, cpu };
+}
+
+/** The ratios of all pairs: each of two services has the streams for half of them. */
 async function ratiosOf(
   wrk: string,
-  scenes: readonly [Scene, Scene],
+  [one, other]: readonly [Scene, Scene],
   { pairs, seconds, warmUpS }: typeof FULL,
 ): Promise<Ratio[]> {
-  const [one, other] = scenes;
   const ratios: Ratio[] = [];
-  for (const [busy, plain] of [[one, other] as const, [other, one] as const]) {
+  for (const scenes of [[one, other] as const, [other, one] as const]) {
+    const [busy] = scenes;
     using streams = await openStreams(busy.server.address, busy.followed);
     // What was made for the streams is no garbage that a run must collect.
     for (const { server } of scenes) await runOn(wrk, server, warmUpS);
     for (let pair = 0; pair < pairs / 2; pair += 1) {
-      const order = pair % 2 === 0 ? [busy, plain] : [plain, busy];
-      const runs = new Map<Scene, Awaited<ReturnType<typeof runOn>>>();
-      for (const scene of order) runs.set(scene, await runOn(wrk, scene.server, seconds));
-      const [loaded, unloaded] = [runs.get(busy), runs.get(plain)];
-      if (loaded === undefined || unloaded === undefined) throw new Error('a pair is two runs');
-      const rate = loaded.requestsPerS / unloaded.requestsPerS;
-      const cpu = loaded.micros / unloaded.micros;
-      ratios.push({ rate, cpu });
-      print(`${numberText(rate, 3)}, CPU ${numberText(cpu, 3)}`);
+      ratios.push(await pairOf(wrk, scenes, pair % 2 === 0, seconds));
     }
     if (streams.ended > 0) throw new Error(`${streams.ended} streams ended`);
   }
@@ -102,10 +106,11 @@ async function ratiosOf(
 /** Live and resident bytes of a stream, edge and engine together, all garbage collected. */
 async function bytesOfStream(
   inspector: Inspector,
-  { server, followed }: Scene,
+  address: string,
+  followed: readonly Followable[],
 ): Promise<{ live: number; resident: number }> {
   const before = await inspector.memoryAfterCollection();
-  using _streams = await openStreams(server.address, followed);
+  using _streams = await openStreams(address, followed);
   const after = await inspector.memoryAfterCollection();
   return {
     live: (after.liveBytes - before.liveBytes) / STREAMS,
@@ -127,10 +132,14 @@ async function measured(wrk: string, size: typeof FULL): Promise<string[]> {
   let bytes = { live: Number.NaN, resident: Number.NaN };
   {
     await using service = await startStandalone(['--inspect=127.0.0.1:0']);
-    await using other = await startStandalone();
     using inspector = await Inspector.connect(service.process);
+    const followed = await followables(service.address, service.adminPort, STREAMS);
+    bytes = await bytesOfStream(inspector, service.address, followed);
+  }
+  {
+    await using service = await startStandalone();
+    await using other = await startStandalone();
     const scenes = [await sceneOf(service), await sceneOf(other)] as const;
-    bytes = await bytesOfStream(inspector, scenes[0]);
     rows.push(rowOf('standalone', await ratiosOf(wrk, scenes, size)));
   }
   {

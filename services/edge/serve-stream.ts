@@ -4,6 +4,7 @@ import type { CallIds } from '#edge/call-identity';
 import type { Endpoint } from '#edge/endpoint';
 import type { EngineCalls } from '#edge/engine-calls';
 import type { EventStreams } from '#edge/event-streams';
+import type { Caller } from '#edge/exchange';
 import { LAST_EVENT_ID } from '#edge/last-event-id';
 import type { Reply } from '#edge/reply';
 import { Fault, invalid } from '#fault/fault';
@@ -34,16 +35,8 @@ type StreamRequest = {
 export async function serveStream(asked: StreamRequest, ports: StreamPorts): Promise<void> {
   const { endpoint, request, reply, call, command, admitted } = asked;
   const { caller } = call;
-  const { id: instanceId } = request.params as { id: string };
-  const ask = (after: EventCursor | undefined, waitMs: number) =>
-    ports.engine.ask(caller, {
-      command: { kind: 'readEvents', after, waitMs },
-      instanceId,
-      callId: ports.callIds.next(),
-      idempotency: undefined,
-      isReplayOnly: false,
-      ifMatch: undefined,
-    });
+  const { id } = request.params as { id: string };
+  const ask = askerOf(caller, id, ports);
   using place = ports.streams.reserve(caller);
   const asking = async () => ask(command.after, 0);
   const first = await asking().catch((error: unknown) => {
@@ -54,6 +47,19 @@ export async function serveStream(asked: StreamRequest, ports: StreamPorts): Pro
   const response = ports.reply.stream(request, reply, endpoint, admitted.headers);
   const keyEndsAtMs = admitted.description?.keyExpiresAtMs;
   place.begin({ response, keyEndsAtMs, ask }, first);
+}
+
+/** Asks for the events of an instance; all that a stream keeps of its request. */
+function askerOf(caller: Caller, instanceId: string, { engine, callIds }: StreamPorts) {
+  return (after: EventCursor | undefined, waitMs: number) =>
+    engine.ask(caller, {
+      command: { kind: 'readEvents', after, waitMs },
+      instanceId,
+      callId: callIds.next(),
+      idempotency: undefined,
+      isReplayOnly: false,
+      ifMatch: undefined,
+    });
 }
 
 /** An engine does not know where the ordinal that it refuses came from. */
