@@ -16,7 +16,7 @@ const OPENING = 50;
 /** How long one may take until its first event, in ms. */
 const OPEN_MS_MAX = 20_000;
 
-/** An instance that nobody observes, and a key that may follow it. */
+/** An instance that is not observed, and a key that may follow it. */
 export type Followable = { readonly id: string; readonly key: string };
 
 const Account = z.object({ id: z.string() });

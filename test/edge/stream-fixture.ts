@@ -11,7 +11,7 @@ import { type EngineAnswer, type EventCursor, plainAnswer } from '#wire/engine-m
 export const CALLER = { accountId: 'AdaAdaAdaAda', keyDigest: 'a key' };
 
 /** A client's side of an answer: what it has taken, and whether it takes more. */
-export class FakeResponse extends EventEmitter {
+class FakeResponse extends EventEmitter {
   written = '';
   writableNeedDrain = false;
   isEnded = false;
