@@ -94,6 +94,12 @@ export class EventReader implements Disposable {
     return seen;
   }
 
+  /** Whether the stream ends within so many milliseconds. */
+  async endsWithin(ms: number): Promise<boolean> {
+    const ended = this.rest().then(() => true);
+    return await Promise.race([ended, sleep(ms, false)]);
+  }
+
   [Symbol.dispose](): void {
     this.#reader.cancel().catch(() => undefined);
   }
