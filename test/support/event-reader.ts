@@ -94,7 +94,7 @@ export class EventReader implements Disposable {
     return seen;
   }
 
-  /** Whether the stream ends within so many milliseconds. */
+  /** Whether the stream ends within `ms` milliseconds. */
   async endsWithin(ms: number): Promise<boolean> {
     const ended = this.rest().then(() => true);
     return await Promise.race([ended, sleep(ms, false)]);
